@@ -97,6 +97,9 @@ func (x *exchange) budgeted(run func(context.Context) error) error {
 	ctx, cancel := context.WithTimeoutCause(x.r.Context(), x.server.options.QueryBudget, errOverBudget)
 	defer cancel()
 	err = run(ctx)
+	if errors.Is(err, library.ErrUnavailable) {
+		return err // the store did not respond: the query may be cheap
+	}
 	if errors.Is(err, errOverBudget) || errors.Is(err, context.DeadlineExceeded) && x.r.Context().Err() == nil {
 		return x.tooExpensive()
 	}

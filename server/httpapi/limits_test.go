@@ -238,6 +238,16 @@ func TestQueryBudget(t *testing.T) {
 	}
 }
 
+// TestSilentStore checks that a query that a store does not answer within the budget is not called expensive.
+func TestSilentStore(t *testing.T) {
+	a, h := newHookedApp(t, func(o *httpapi.Options) { o.QueryBudget = time.Millisecond })
+	h.read = func(ctx context.Context, _ library.Read) (*library.Page, error) {
+		<-ctx.Done()
+		return nil, fmt.Errorf("%w: %w", library.ErrUnavailable, context.Cause(ctx))
+	}
+	a.do(call{url: q("id:1001"), token: "ro", status: 503, contains: []string{"problems/unavailable"}, want: map[string]string{"Retry-After": "5"}})
+}
+
 // TestStoredQueryStaysHidden checks that a READ-ONLY caller sees nothing of a stored query that fails when it is read.
 func TestStoredQueryStaysHidden(t *testing.T) {
 	a, h := newHookedApp(t)

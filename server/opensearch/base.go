@@ -61,6 +61,8 @@ func (b *base) fetch(ctx context.Context, pending []pendingMutation) error {
 			want(m.ID)
 		}
 	}
+	ctx, cancel := limited(ctx, writeAttempt)
+	defer cancel()
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() (err error) {
 		b.items, err = b.library.load(ctx, b.target.writes(), ids, fieldItem)

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/vitrine-dev/vitrine/server/item"
 )
@@ -61,6 +62,10 @@ const (
 // request, so that the response contains the reason.
 const shardTimeout = "5s"
 
+// writeAttempt is how long a node has to respond to a bulk request, and how long a write looks up what it changes. It is longer than
+// shardTimeout.
+const writeAttempt = 10 * time.Second
+
 // bulkBytes is the approximate maximum size of a bulk request.
 const bulkBytes = 8 << 20
 
@@ -68,6 +73,8 @@ const bulkBytes = 8 << 20
 func (c *cluster) bulk(ctx context.Context, ops []operation, refresh string) []outcome {
 	within, cancel := c.bounded(ctx)
 	defer cancel()
+	quick := *c
+	quick.attempt = min(c.attempt, writeAttempt)
 	outcomes := make([]outcome, len(ops))
 	pending := make([]int, len(ops))
 	for i := range ops {
@@ -79,7 +86,7 @@ func (c *cluster) bulk(ctx context.Context, ops []operation, refresh string) []o
 			body, n, err := encodeBulk(ops, pending)
 			if err == nil {
 				var again []int
-				again, err = c.bulkOnce(within, body, ops, pending[:n], refresh, outcomes)
+				again, err = quick.bulkOnce(within, body, ops, pending[:n], refresh, outcomes)
 				refused = append(refused, again...)
 			}
 			if err != nil {

@@ -12,6 +12,30 @@ import (
 	"github.com/vitrine-dev/vitrine/server/item"
 )
 
+// BenchmarkEncodeBulk builds the bulk request of an import of 1,000 items.
+func BenchmarkEncodeBulk(b *testing.B) {
+	corpus := sample.NewLibrary()
+	items := make([]*item.Item, 1000)
+	pending := make([]int, len(items))
+	for i := range items {
+		var err error
+		if items[i], err = item.Unmarshal(bytes.TrimSpace(corpus.Item(i))); err != nil {
+			b.Fatal(err)
+		}
+		pending[i] = i
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		ops := make([]operation, len(items))
+		for i, it := range items {
+			ops[i] = operation{index: "items", id: "1", doc: document(it, item.Marshal(it, nil), "token")}
+		}
+		if _, n, err := encodeBulk(ops, pending); err != nil || n != len(items) {
+			b.Fatal(n, err)
+		}
+	}
+}
+
 // TestAppendJSON checks that appendJSON writes the same values as package json.
 func TestAppendJSON(t *testing.T) {
 	t.Parallel()

@@ -4,18 +4,26 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
 	"time"
 
 	opensearchgo "github.com/opensearch-project/opensearch-go/v4"
+
+	"github.com/vitrine-dev/vitrine/server/library"
 )
 
 // cluster sends requests to OpenSearch. It retries requests that may succeed soon, within limits.
 type cluster struct {
-	client  *opensearchgo.Client
-	timeout time.Duration
+	client *opensearchgo.Client
+	// nodes is the number of configured addresses.
+	nodes int
+	// timeout limits a request with all of its attempts, and attempt each of them.
+	timeout, attempt time.Duration
+	// failing reports whether the cluster is known not to respond.
+	failing func() bool
 }
 
 // object is a JSON object of a request.
@@ -34,7 +42,14 @@ func newCluster(o Options) (*cluster, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the library on OpenSearch: %w", err)
 	}
-	return &cluster{client: client, timeout: o.Timeout}, nil
+	return &cluster{client: client, nodes: len(o.URLs), timeout: o.Timeout, attempt: o.Timeout, failing: func() bool { return false }}, nil
+}
+
+// patient returns a cluster for requests that take up to d. They are sent to one node only.
+func (c *cluster) patient(d time.Duration) *cluster {
+	p := *c
+	p.nodes, p.timeout, p.attempt = 1, d, d
+	return &p
 }
 
 // Minimum and maximum pause between two attempts.
@@ -47,10 +62,14 @@ const (
 // another node, and short enough that the callers of a stopped cluster do not accumulate.
 const reconnect = 3 * time.Second
 
+// leastAttempt is the minimum time that a node has to respond before another one is tried.
+const leastAttempt = 3 * time.Second
+
 // do sends a request and decodes the response into out, which may be nil. body is nil, []byte, or a value to encode as JSON. While
 // the cluster rejects the request for lack of capacity, do retries until ctx ends or the timeout passes. While the cluster is
-// unreachable, it begins no attempt later than reconnect after the first one. Sending the request twice must be safe. If ctx ends
-// before any attempt has failed, the error is the cause of ctx.
+// unreachable, it begins no attempt later than reconnect after the first one. If a node accepts the request and does not respond, do
+// tries one more node, if there is one, after half of the time. Sending the request twice must be safe. If ctx ends before any attempt
+// has failed, the error is the cause of ctx, and also library.ErrUnavailable if the cluster is known not to respond.
 func (c *cluster) do(ctx context.Context, method, path string, body, out any) error {
 	encoded, isBytes := body.([]byte)
 	if body != nil && !isBytes {
@@ -63,21 +82,49 @@ func (c *cluster) do(ctx context.Context, method, path string, body, out any) er
 	defer cancel()
 	start := time.Now()
 	var before error
+	elsewhere := c.nodes > 1
 	for pause := shortestPause; ; pause = min(2*pause, longestPause) {
-		err := c.once(within, method, path, encoded, out)
+		attempt, end := limited(within, c.patience(within, elsewhere))
+		err := c.once(attempt, method, path, encoded, out)
+		silent := attempt.Err() != nil
+		end()
 		switch {
 		case err == nil || !passes(err):
 			return err
 		case within.Err() != nil && before != nil: // This attempt was cut off: the previous error says more.
 			return before
 		case ctx.Err() != nil:
-			return context.Cause(ctx)
+			return c.ended(ctx)
+		case silent && within.Err() == nil:
+			if err = context.Cause(attempt); !elsewhere {
+				return err
+			}
+			elsewhere, before = false, err
+			continue
 		}
 		before = err
 		if time.Since(start)+pause > reconnect && !hasStatus(err, http.StatusTooManyRequests) || !wait(within, pause) {
 			return err
 		}
 	}
+}
+
+// patience returns how long an attempt may take.
+func (c *cluster) patience(within context.Context, elsewhere bool) time.Duration {
+	deadline, _ := within.Deadline()
+	if !elsewhere {
+		return c.attempt
+	}
+	return min(c.attempt, max(time.Until(deadline)/2, leastAttempt))
+}
+
+// ended returns the error of a request that had no response before ctx ended.
+func (c *cluster) ended(ctx context.Context) error {
+	err := context.Cause(ctx)
+	if c.failing() && !errors.Is(err, library.ErrUnavailable) {
+		return &unreachableError{err}
+	}
+	return err
 }
 
 // bounded returns a context that ends with ctx or when the timeout of a request has passed.

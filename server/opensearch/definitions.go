@@ -19,15 +19,17 @@ func (l *Library) Apply(ctx context.Context, defs []library.Definition) ([]libra
 }
 
 func (l *Library) apply(ctx context.Context, term string, defs []library.Definition) ([]library.Result, error) {
-	if err := l.alive(ctx); err != nil {
+	end, err := l.writing(ctx, len(defs))
+	if err != nil {
 		return nil, err
 	}
+	defer end()
 	results := make([]library.Result, len(defs))
 	if err := l.countMissing(ctx, defs, results); err != nil {
 		return nil, err
 	}
 	changed := make([]bool, len(defs))
-	err := l.records.change(ctx, term, func(c *definitions.Change) error {
+	err = l.records.change(ctx, term, func(c *definitions.Change) error {
 		for i := range results {
 			results[i].Err, results[i].Changed, results[i].Displaced = nil, false, nil
 		}
@@ -125,9 +127,11 @@ func (l *Library) sweep(ctx context.Context, term string, scope library.Scope, k
 
 // RemoveFilter deletes a filter that was created over HTTP, see library.Library.
 func (l *Library) RemoveFilter(ctx context.Context, p library.PropertyID, ref library.FilterRef) error {
-	if err := l.alive(ctx); err != nil {
+	end, err := l.writing(ctx, 1)
+	if err != nil {
 		return err
 	}
+	defer end()
 	return l.records.change(ctx, anyone, func(c *definitions.Change) error { return c.RemoveFilter(p, ref) })
 }
 

@@ -143,6 +143,11 @@ func (v *view) item(ctx context.Context, id item.ID) (*item.Item, error) {
 
 // ReadItem returns one item, see library.Library.
 func (l *Library) ReadItem(ctx context.Context, r library.ItemRead) ([]byte, error) {
+	ctx, end, err := l.reading(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
 	c, err := l.Served(r.Property)
 	if err != nil {
 		return nil, err
@@ -161,6 +166,11 @@ func (l *Library) ReadItem(ctx context.Context, r library.ItemRead) ([]byte, err
 
 // ItemTags lists the tags of one item, see library.Library.
 func (l *Library) ItemTags(ctx context.Context, p library.PropertyID, id item.ID) ([]item.Tag, error) {
+	ctx, end, err := l.reading(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
 	c, err := l.Served(p)
 	if err != nil {
 		return nil, err

@@ -36,6 +36,7 @@
 //	view.go, translate.go, leaf.go   a plan as a search request; tagrules.go and unitrules.go add the rules of manifests
 //	order.go, random.go, defaultorder.go   orders, and how cursors continue in them
 //	read.go, display.go, boundary.go pages: search, output and expiry; cbor.go decodes hits, encoded.go caches items
+//	calls.go                         how many reads and writes a replica processes at the same time
 //	fresh.go                         which pages have not changed since they were read
 //	write.go, base.go, stored.go, ledger.go, tags.go  writes of items, and reads by id
 //	source.go, target.go             copies to and from other libraries

@@ -127,7 +127,7 @@ func (e *eraser) eraseNoted(ctx context.Context, notes map[library.PropertyID]ve
 // ask sends a request about the index of a property. A merge can take longer than Options.Timeout. It fails unless all copies of the
 // shard have done it. A property without an index has nothing to erase.
 func (e *eraser) ask(ctx context.Context, p library.PropertyID, path string) error {
-	patient := &cluster{client: e.library.cluster.client, timeout: e.library.options.EraseWithin}
+	patient := e.library.cluster.patient(e.library.options.EraseWithin)
 	var answer struct {
 		Shards struct {
 			Total      int `json:"total"`

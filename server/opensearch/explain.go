@@ -15,7 +15,12 @@ import (
 
 // Explain reports why an item is or is not part of a listing, see library.Library.
 func (l *Library) Explain(ctx context.Context, r library.Read, id item.ID) (*library.Explanation, error) {
-	v, listing, err := l.begin(ctx, r)
+	ctx, end, err := l.reading(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
+	v, listing, err := l.begin(r)
 	if err != nil {
 		return nil, err
 	}

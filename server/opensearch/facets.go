@@ -18,7 +18,12 @@ func (l *Library) Facets(ctx context.Context, r library.Read, f library.Facet) (
 	if err != nil {
 		return nil, err
 	}
-	v, listing, err := l.begin(ctx, r)
+	ctx, end, err := l.reading(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
+	v, listing, err := l.begin(r)
 	if err != nil {
 		return nil, err
 	}

@@ -326,6 +326,69 @@ func TestSlowCluster(t *testing.T) {
 	}
 }
 
+// TestReadTimeout checks that every read ends after Options.ReadTimeout while the cluster does not respond, and a write after writeAttempt.
+func TestReadTimeout(t *testing.T) {
+	t.Parallel()
+	transport := &hanging{RoundTripper: http.DefaultTransport}
+	l := openOptions(t, t.TempDir(), func(o *Options) { o.Transport, o.ReadTimeout = transport, 500*time.Millisecond })
+	defer l.Close()
+	apply(t, l, agreedDefinitions()[0])
+	mustWrite(t, l, library.Mutation{Put: image(1, "beach")})
+	transport.now.Store(true)
+	defer transport.now.Store(false)
+	read := library.Read{Property: shop, Query: query.All{}, Limit: 1}
+	var group sync.WaitGroup
+	for what, call := range map[string]func(context.Context) error{
+		"read": func(ctx context.Context) error { _, err := l.Read(ctx, read); return err },
+		"item": func(ctx context.Context) error {
+			_, err := l.ReadItem(ctx, library.ItemRead{Property: shop, ID: 1})
+			return err
+		},
+		"tags": func(ctx context.Context) error { _, err := l.ItemTags(ctx, shop, 1); return err },
+		"tag": func(context.Context) error {
+			_, err := l.HasTag(shop, item.Tag{Namespace: "vibe", Key: "a"})
+			return err
+		},
+		"why": func(ctx context.Context) error { _, err := l.Explain(ctx, read, 1); return err },
+		"facets": func(ctx context.Context) error {
+			_, err := l.Facets(ctx, read, library.Facet{Field: query.AllTags, Limit: 1})
+			return err
+		},
+		"link": func(ctx context.Context) error { _, _, err := l.ShortLink(ctx, "code"); return err },
+		"write": func(ctx context.Context) error {
+			_, err := l.Write(ctx, shop, []library.Mutation{{Put: image(1, ""), Replace: true}})
+			return err
+		},
+	} {
+		group.Go(func() {
+			ctx, cancel := context.WithTimeout(t.Context(), l.options.Timeout/2)
+			defer cancel()
+			if err := call(ctx); !errors.Is(err, library.ErrUnavailable) || ctx.Err() != nil {
+				t.Errorf("%s: %v, want ErrUnavailable before the deadline", what, err)
+			}
+		})
+	}
+	group.Wait()
+}
+
+// TestBudgetOfSilentCluster checks that a call that ends with its context is unavailable if the cluster is known not to respond.
+func TestBudgetOfSilentCluster(t *testing.T) {
+	t.Parallel()
+	transport := &hanging{RoundTripper: http.DefaultTransport}
+	l := openWith(t, t.TempDir(), time.Now, transport)
+	defer l.Close()
+	apply(t, l, agreedDefinitions()[0])
+	transport.now.Store(true)
+	defer transport.now.Store(false)
+	eventually(t, "the follower fails", l.records.fails)
+	given := errors.New("the budget is used up")
+	ctx, cancel := context.WithTimeoutCause(t.Context(), 100*time.Millisecond, given)
+	defer cancel()
+	if _, err := l.Read(ctx, library.Read{Property: shop, Query: query.All{}, Limit: 1}); !errors.Is(err, library.ErrUnavailable) || !errors.Is(err, given) {
+		t.Errorf("%v, want ErrUnavailable with the cause", err)
+	}
+}
+
 // TestManyListedItems checks that a definition can list more items than the result window, that the report counts each missing item
 // once, and that an item counts as soon as its write is acknowledged.
 func TestManyListedItems(t *testing.T) {

@@ -106,6 +106,8 @@ func (ls *ledgers) read(ctx context.Context, p library.PropertyID) (*ledger, err
 		version
 		Source fact `json:"_source"`
 	}
+	ctx, cancel := limited(ctx, writeAttempt)
+	defer cancel()
 	l := &ledger{names: map[mutations.NameSum]bool{}}
 	err := ls.library.cluster.do(ctx, http.MethodGet, ls.path(p), nil, &found)
 	if err != nil && !isAbsent(err) {

@@ -27,6 +27,7 @@ type Library struct {
 	shown   *shownItems
 	eraser  *eraser
 	sealer  *library.Sealer
+	calls   calls
 	// versionKey is the key of page versions, see versionOf.
 	versionKey []byte
 
@@ -80,12 +81,13 @@ func newLibrary(o Options) (*Library, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &Library{options: o, names: names{o.Prefix}, cluster: c, ended: make(chan struct{})}
+	l := &Library{options: o, names: names{o.Prefix}, cluster: c, calls: newCalls(), ended: make(chan struct{})}
 	l.Reads = l.served
 	l.ledgers = &ledgers{library: l, known: map[library.PropertyID]*ledger{}}
 	l.made = &madeTags{library: l}
 	l.eraser = newEraser(l)
 	l.records = newRecords(l)
+	c.failing = l.records.fails
 	if l.fresh, err = newFreshness(l); err != nil {
 		return nil, err
 	}

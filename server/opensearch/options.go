@@ -36,6 +36,8 @@ type Options struct {
 	FollowInterval time.Duration
 	// Timeout limits a request if the caller sets no earlier deadline. 0 means 30 s.
 	Timeout time.Duration
+	// ReadTimeout limits a read of items, with all of its requests. Exports are not limited. 0 means 6 s.
+	ReadTimeout time.Duration
 	// Clock returns the current time. nil means time.Now.
 	Clock func() time.Time
 	// Pressure returns the memory pressure of the process; nil means library.Relaxed. Above that, no items are cached. At library.Full,
@@ -83,6 +85,7 @@ func (o Options) withDefaults() (Options, error) {
 	setDefault(&o.RefreshInterval, 200*time.Millisecond)
 	setDefault(&o.FollowInterval, 200*time.Millisecond)
 	setDefault(&o.Timeout, 30*time.Second)
+	setDefault(&o.ReadTimeout, 6*time.Second)
 	setDefault(&o.EraseWithin, 10*time.Minute)
 	setDefault(&o.window, 50_000)
 	o.rebuild = o.rebuild.withDefaults()

@@ -15,7 +15,12 @@ import (
 
 // Read finds a page of items, see library.Library.
 func (l *Library) Read(ctx context.Context, r library.Read) (*library.Page, error) {
-	v, listing, err := l.begin(ctx, r)
+	ctx, end, err := l.reading(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
+	v, listing, err := l.begin(r)
 	if err != nil {
 		return nil, err
 	}
@@ -60,10 +65,7 @@ func (l *Library) Read(ctx context.Context, r library.Read) (*library.Page, erro
 }
 
 // begin returns the listing that r asks for, and the view of its property at r.Now, or at the current time if r.Now is zero.
-func (l *Library) begin(ctx context.Context, r library.Read) (*view, library.Listing, error) {
-	if err := l.alive(ctx); err != nil {
-		return nil, library.Listing{}, err
-	}
+func (l *Library) begin(r library.Read) (*view, library.Listing, error) {
 	c, err := l.Served(r.Property)
 	if err != nil {
 		return nil, library.Listing{}, err

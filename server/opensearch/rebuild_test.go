@@ -51,6 +51,7 @@ func upgraded(t *testing.T, dir string, settle time.Duration, transport http.Rou
 	t.Helper()
 	return openOptions(t, dir, func(o *Options) {
 		o.schemas, o.Transport = nextSchemas(), transport
+		o.ReadTimeout = time.Minute // a rebuild on a busy machine slows reads down
 		o.rebuild = rebuildTimes{
 			settle: settle, check: 20 * time.Millisecond, retry: 20 * time.Millisecond, renew: 50 * time.Millisecond, expire: 500 * time.Millisecond,
 			keep: searchTime,

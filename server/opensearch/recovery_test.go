@@ -161,6 +161,80 @@ func TestLostBeforeRefresh(t *testing.T) {
 	}
 }
 
+// requests returns a cluster of a library that is not opened.
+func requests(t *testing.T, o Options) *cluster {
+	t.Helper()
+	o, err := o.withDefaults()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := newCluster(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return c
+}
+
+// TestSilentNode checks that a request to a node that accepts it and does not respond is sent to another node, and fails after a
+// limited time if there is none.
+func TestSilentNode(t *testing.T) {
+	t.Parallel()
+	reading := func(ctx context.Context, c *cluster) error {
+		ctx, cancel := limited(ctx, 6*time.Second)
+		defer cancel()
+		return c.do(ctx, http.MethodPost, "/index/_search", nil, nil)
+	}
+	writing := func(ctx context.Context, c *cluster) error {
+		return failure(c.bulk(ctx, []operation{{index: "index", id: "1", doc: object{}}}, refreshNone))
+	}
+	urls := []string{"http://127.0.0.1:1", "http://127.0.0.1:2"}
+	for name, test := range map[string]struct {
+		urls   []string
+		call   func(context.Context, *cluster) error
+		silent int // number of nodes that do not respond
+		took   time.Duration
+	}{
+		"a read, one node":                  {urls[:1], reading, 1, 6 * time.Second},
+		"a read, one node of two is silent": {urls, reading, 1, 3 * time.Second},
+		"a read, both nodes are silent":     {urls, reading, 2, 6 * time.Second},
+		"a write, one node":                 {urls[:1], writing, 1, writeAttempt},
+		"a write, one of two is silent":     {urls, writing, 1, writeAttempt},
+		"a write, both nodes are silent":    {urls, writing, 2, 2 * writeAttempt},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				transport := &intercepted{}
+				asked := map[string]bool{}
+				transport.intercept(func(r *http.Request) (*http.Response, error) {
+					if r.Method != http.MethodPost {
+						return respond(r, http.StatusOK, `{}`), nil // a check of the client
+					}
+					if asked[r.URL.Host] = true; len(asked) > test.silent {
+						return respond(r, http.StatusOK, `{"items":[{"create":{"status":201}}]}`), nil
+					}
+					<-r.Context().Done()
+					return nil, r.Context().Err()
+				})
+				c := requests(t, Options{URLs: test.urls, Transport: transport})
+				start := time.Now()
+				err := test.call(t.Context(), c)
+				if took := time.Since(start); took != test.took {
+					t.Errorf("%v after %s, want %s", err, took, test.took)
+				}
+				if responds := len(test.urls) > test.silent; responds && err != nil || !responds && !errors.Is(err, library.ErrUnavailable) {
+					t.Errorf("%v", err)
+				}
+			})
+		})
+	}
+}
+
 // TestBulkTimeout checks that the timeout limits all attempts of a bulk request together.
 func TestBulkTimeout(t *testing.T) {
 	t.Parallel()
@@ -178,21 +252,12 @@ func TestBulkTimeout(t *testing.T) {
 			<-r.Context().Done()
 			return nil, r.Context().Err()
 		})
-		o, err := Options{URLs: []string{"http://127.0.0.1:1"}, Timeout: 10 * time.Second, Transport: transport}.withDefaults()
-		if err != nil {
-			t.Fatal(err)
-		}
-		c, err := newCluster(o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		const timeout = 10 * time.Second
+		c := requests(t, Options{URLs: []string{"http://127.0.0.1:1"}, Timeout: timeout, Transport: transport})
 		start := time.Now()
 		is := c.bulk(t.Context(), []operation{{index: "index", id: "1", doc: object{}}}, refreshNone)[0]
-		if took := time.Since(start); took != o.Timeout || !errors.Is(is.err, library.ErrUnavailable) || sent != 2 {
-			t.Errorf("%v after %s and %d requests, want ErrUnavailable after %s", is.err, took, sent, o.Timeout)
-		}
-		if err := c.close(); err != nil {
-			t.Error(err)
+		if took := time.Since(start); took != timeout || !errors.Is(is.err, library.ErrUnavailable) || sent != 2 {
+			t.Errorf("%v after %s and %d requests, want ErrUnavailable after %s", is.err, took, sent, timeout)
 		}
 	})
 }
@@ -204,21 +269,11 @@ func TestReconnectTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		transport := &intercepted{}
 		transport.intercept(func(*http.Request) (*http.Response, error) { return nil, errLost })
-		o, err := Options{URLs: []string{"http://127.0.0.1:1"}, Transport: transport}.withDefaults()
-		if err != nil {
-			t.Fatal(err)
-		}
-		c, err := newCluster(o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := requests(t, Options{URLs: []string{"http://127.0.0.1:1"}, Transport: transport})
 		start := time.Now()
-		err = c.do(t.Context(), http.MethodGet, "/", nil, nil)
+		err := c.do(t.Context(), http.MethodGet, "/", nil, nil)
 		if took := time.Since(start); took > reconnect || took < reconnect-longestPause || !errors.Is(err, errLost) || !errors.Is(err, library.ErrUnavailable) {
 			t.Errorf("%v after %s, want ErrUnavailable with the reason after %s to %s", err, took, reconnect-longestPause, reconnect)
-		}
-		if err := c.close(); err != nil {
-			t.Error(err)
 		}
 	})
 }

@@ -73,10 +73,12 @@ func (l *Library) codeHolders(ctx context.Context, codes []string) (codeHolders,
 
 // ShortLink returns the target of a short link, see library.Library.
 func (l *Library) ShortLink(ctx context.Context, code string) (library.PropertyID, string, error) {
-	notFound := fmt.Errorf("short link: %w", library.ErrNotFound)
-	if err := l.alive(ctx); err != nil {
+	ctx, end, err := l.reading(ctx)
+	if err != nil {
 		return "", "", err
 	}
+	defer end()
+	notFound := fmt.Errorf("short link: %w", library.ErrNotFound)
 	if code == "" {
 		return "", "", notFound
 	}

@@ -75,13 +75,18 @@ func (m *madeTags) forget() {
 
 // HasTag reports whether a tag ever existed, see library.Library.
 func (l *Library) HasTag(p library.PropertyID, t item.Tag) (bool, error) {
+	ctx, end, err := l.reading(context.Background())
+	if err != nil {
+		return false, err
+	}
+	defer end()
 	if _, err := l.Served(p); err != nil {
 		return false, err
 	}
 	if l.made.knows(p, t) {
 		return true, nil
 	}
-	err := l.cluster.do(context.Background(), http.MethodGet, "/"+l.names.facts()+"/_doc/"+tagID(p, t)+"?_source=false", nil, nil)
+	err = l.cluster.do(ctx, http.MethodGet, "/"+l.names.facts()+"/_doc/"+tagID(p, t)+"?_source=false", nil, nil)
 	if isAbsent(err) {
 		return false, nil
 	}

@@ -47,18 +47,11 @@ func TestCredentials(t *testing.T) {
 	defer s.Close()
 	clock := librarytest.NewClock(noon)
 	dir := t.TempDir()
-	o, err := Options{
+	o := Options{
 		URLs: []string{s.URL}, Clock: clock.Now, UsernameFile: writeFile(t, filepath.Join(dir, "username"), "vitrine"),
 		PasswordFile: writeFile(t, filepath.Join(dir, "password"), "first\n"), CAFile: writeFile(t, filepath.Join(dir, "ca.crt"), certificateOf(s)),
-	}.withDefaults()
-	if err != nil {
-		t.Fatal(err)
 	}
-	c, err := newCluster(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = c.close() })
+	c := requests(t, o)
 	check := func(refused bool) {
 		t.Helper()
 		err := c.checkVersion(t.Context())
@@ -91,10 +84,7 @@ func TestAuthority(t *testing.T) {
 	s.StartTLS()
 	defer s.Close()
 	clock := librarytest.NewClock(noon)
-	o, err := Options{URLs: []string{s.URL}, Clock: clock.Now, Timeout: 30 * time.Second}.withDefaults()
-	if err != nil {
-		t.Fatal(err)
-	}
+	o := Options{URLs: []string{s.URL}, Clock: clock.Now, Timeout: 30 * time.Second}
 	check := func(c *cluster, want string) {
 		t.Helper()
 		err := c.checkVersion(t.Context())
@@ -102,19 +92,9 @@ func TestAuthority(t *testing.T) {
 			t.Errorf("%v, want ErrUnavailable with %q", err, want)
 		}
 	}
-	system, err := newCluster(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = system.close() })
-	check(system, "certificate signed by unknown authority")
+	check(requests(t, o), "certificate signed by unknown authority")
 	o.CAFile = writeFile(t, filepath.Join(t.TempDir(), "ca.crt"), certificateOf(s))
-	given, err := newCluster(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = given.close() })
-	check(given, "")
+	check(requests(t, o), "")
 	writeFile(t, o.CAFile, "nothing")
 	if _, err := newCluster(o); err == nil || !strings.Contains(err.Error(), o.CAFile) {
 		t.Errorf("a file without a certificate: %v", err)

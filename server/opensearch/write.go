@@ -24,9 +24,11 @@ const maxAttempts = 50
 // Write changes items, see library.Library. The cluster stores items one by one. If another replica changes an item at the same
 // time, only the mutations of that item are decided again.
 func (l *Library) Write(ctx context.Context, p library.PropertyID, muts []library.Mutation) ([]library.Outcome, error) {
-	if err := l.alive(ctx); err != nil {
+	end, err := l.writing(ctx, len(muts))
+	if err != nil {
 		return nil, err
 	}
+	defer end()
 	if err := l.frozen().Err(); err != nil {
 		return nil, err
 	}

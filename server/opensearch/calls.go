@@ -1,0 +1,55 @@
+package opensearch
+
+import (
+	"context"
+	"fmt"
+
+	"golang.org/x/sync/semaphore"
+
+	"github.com/vitrine-dev/vitrine/server/library"
+)
+
+// Limits of the calls that a replica processes at the same time. Further calls fail at once, so that the memory that they hold stays
+// bounded while the cluster does not respond.
+const (
+	// readsAtOnce is the maximum number of reads.
+	readsAtOnce = 1000
+	// writtenAtOnce is the maximum number of mutations in writes.
+	writtenAtOnce = 50_000
+	// leastWritten is the number of mutations that a write counts as at least.
+	leastWritten = 50
+)
+
+// calls counts the calls in progress.
+type calls struct{ reads, written *semaphore.Weighted }
+
+func newCalls() calls {
+	return calls{semaphore.NewWeighted(readsAtOnce), semaphore.NewWeighted(writtenAtOnce)}
+}
+
+// reading begins a read. The returned context ends after Options.ReadTimeout. The caller must call end.
+func (l *Library) reading(ctx context.Context) (within context.Context, end func(), err error) {
+	if err := l.alive(ctx); err != nil {
+		return nil, nil, err
+	}
+	if !l.calls.reads.TryAcquire(1) {
+		return nil, nil, fmt.Errorf("%w: this replica already processes %d reads, the maximum", library.ErrUnavailable, readsAtOnce)
+	}
+	within, cancel := limited(ctx, l.options.ReadTimeout)
+	return within, func() {
+		cancel()
+		l.calls.reads.Release(1)
+	}, nil
+}
+
+// writing begins a write of n mutations or definitions. The caller must call end.
+func (l *Library) writing(ctx context.Context, n int) (end func(), err error) {
+	if err := l.alive(ctx); err != nil {
+		return nil, err
+	}
+	weight := int64(min(max(n, leastWritten), writtenAtOnce))
+	if !l.calls.written.TryAcquire(weight) {
+		return nil, fmt.Errorf("%w: this replica already processes writes of %d items, the maximum", library.ErrUnavailable, writtenAtOnce)
+	}
+	return func() { l.calls.written.Release(weight) }, nil
+}
