@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/vitrine-dev/vitrine/server/item"
@@ -21,7 +20,7 @@ type version struct {
 // operation is one operation of a bulk request.
 type operation struct {
 	index, id string
-	// doc is the document to store; nil deletes.
+	// doc is the document to store, either encoded or a value for package json; nil deletes.
 	doc any
 	// at is the state that the operation replaces; nil means that the document must not exist, or that any state is deleted.
 	at *version
@@ -30,6 +29,9 @@ type operation struct {
 	// external is the version of the new document if that comes from another index, or 0. It replaces any document with a lower one.
 	external int64
 }
+
+// encoded appends a document in JSON. It is called when a request is built, so that only the documents of one request are in memory.
+type encoded func(dst []byte) []byte
 
 // outcome is the result of an operation.
 type outcome struct {
@@ -125,12 +127,16 @@ func encodeBulk(ops []operation, pending []int) (body []byte, n int, err error) 
 			body = fmt.Appendf(body, `,"version":%d,"version_type":"external"`, op.external)
 		}
 		body = append(body, "}}\n"...)
-		if op.doc != nil {
-			body, err = appendJSON(body, op.doc)
-			body = append(body, '\n')
-		}
-		if err != nil {
-			return nil, 0, fmt.Errorf("encode a bulk request: %w", err)
+		switch doc := op.doc.(type) {
+		case nil:
+		case encoded:
+			body = append(doc(body), '\n')
+		default:
+			value, err := json.Marshal(doc)
+			if err != nil {
+				return nil, 0, fmt.Errorf("encode a bulk request: %w", err)
+			}
+			body = append(append(body, value...), '\n')
 		}
 		if n++; len(body) > bulkBytes {
 			break
@@ -140,51 +146,6 @@ func encodeBulk(ops []operation, pending []int) (body []byte, n int, err error) 
 		}
 	}
 	return body, n, nil
-}
-
-// appendJSON appends a value as JSON. Package json would sort the members of each object and allocate memory for each of them, which
-// took most of the time of an import. Here, the members are in no particular order.
-func appendJSON(dst []byte, v any) ([]byte, error) {
-	switch v := v.(type) {
-	case string:
-		return item.AppendString(dst, v), nil
-	case int64:
-		return strconv.AppendInt(dst, v, 10), nil
-	case bool:
-		return strconv.AppendBool(dst, v), nil
-	case []string:
-		if v == nil {
-			return append(dst, "null"...), nil
-		}
-		dst = append(dst, '[')
-		for i, s := range v {
-			if i > 0 {
-				dst = append(dst, ',')
-			}
-			dst = item.AppendString(dst, s)
-		}
-		return append(dst, ']'), nil
-	case object:
-		if v == nil {
-			return append(dst, "null"...), nil
-		}
-		dst = append(dst, '{')
-		first := true
-		for name, member := range v {
-			if !first {
-				dst = append(dst, ',')
-			}
-			first = false
-			dst = append(item.AppendString(dst, name), ':')
-			var err error
-			if dst, err = appendJSON(dst, member); err != nil {
-				return nil, err
-			}
-		}
-		return append(dst, '}'), nil
-	}
-	encoded, err := json.Marshal(v)
-	return append(dst, encoded...), err
 }
 
 // bulkOnce sends one bulk request. It returns the operations that the cluster rejected for lack of capacity. An error applies to

@@ -3,13 +3,18 @@ package opensearch
 import (
 	"bytes"
 	"encoding/json"
-	"math"
+	"fmt"
+	"slices"
+	"strconv"
 	"testing"
 
 	gocmp "github.com/google/go-cmp/cmp"
+	gocmpopts "github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/vitrine-dev/vitrine/internal/sample"
 	"github.com/vitrine-dev/vitrine/server/item"
+	"github.com/vitrine-dev/vitrine/server/query"
+	"github.com/vitrine-dev/vitrine/server/query/analysis"
 )
 
 // BenchmarkEncodeBulk builds the bulk request of an import of 1,000 items.
@@ -28,7 +33,7 @@ func BenchmarkEncodeBulk(b *testing.B) {
 	for b.Loop() {
 		ops := make([]operation, len(items))
 		for i, it := range items {
-			ops[i] = operation{index: "items", id: "1", doc: document(it, item.Marshal(it, nil), "token")}
+			ops[i] = operation{index: "items", id: "1", doc: encoded(func(dst []byte) []byte { return document(dst, it, item.Marshal(it, nil), "token") })}
 		}
 		if _, n, err := encodeBulk(ops, pending); err != nil || n != len(items) {
 			b.Fatal(n, err)
@@ -36,46 +41,76 @@ func BenchmarkEncodeBulk(b *testing.B) {
 	}
 }
 
-// TestAppendJSON checks that appendJSON writes the same values as package json.
-func TestAppendJSON(t *testing.T) {
+// TestDocument checks that documents are valid JSON without a repeated member, and have all values of their items.
+func TestDocument(t *testing.T) {
 	t.Parallel()
-	values := []any{
-		nil, "", "a\"b\\c\n\u2028<>&\x00é東", int64(math.MinInt64), int64(math.MaxInt64), true, false, 1.5, -1e300, 7, []string(nil), []string{},
-		[]string{"a", "\"", "b"}, object(nil), object{}, object{"a\"": object{"b": []string{"c"}}, "d": nil, "e": []int64{1}},
-		fact{Property: "shop/default", Sequence: 3},
-	}
 	corpus := sample.NewLibrary()
+	items := []*item.Item{
+		image(1, "a\"b\\c\n\u2028<>&\x00é東"),
+		{ID: 2, Units: []int64{7, 5}, ShortCode: "code", Tags: []item.Tag{{Namespace: "vibe", Key: "Bold"}, {Namespace: "vibe", Key: "calm"}}},
+		{ID: 3, Content: item.Content{Geo: &item.Geo{Latitude: -1e-7, Longitude: 1.5e21}}},
+	}
 	for i := range 100 {
 		it, err := item.Unmarshal(bytes.TrimSpace(corpus.Item(i)))
 		if err != nil {
 			t.Fatal(err)
 		}
-		values = append(values, document(it, item.Marshal(it, nil), "token"))
+		items = append(items, it)
 	}
-	decode := func(text []byte) (v any) {
+	for _, it := range items {
+		line := item.Marshal(it, nil)
+		text := document(nil, it, line, "token")
+		var got map[string]any
 		d := json.NewDecoder(bytes.NewReader(text))
 		d.UseNumber()
-		if err := d.Decode(&v); err != nil {
+		if err := d.Decode(&got); err != nil {
 			t.Fatalf("%s: %v", text, err)
 		}
-		return v
-	}
-	for _, v := range values {
-		got, err := appendJSON(nil, v)
-		if err != nil {
-			t.Fatal(err)
+		want := map[string]any{fieldItem: string(line), fieldWrite: "token"}
+		list := func(name, text string) {
+			of, _ := want[name].([]any)
+			if name != fieldPresent || !slices.Contains(of, any(text)) {
+				want[name] = append(of, text)
+			}
 		}
-		want, err := json.Marshal(v)
-		if err != nil {
-			t.Fatal(err)
+		for f, v := range it.Values(nil, nil, it.Tags) {
+			list(fieldPresent, f.Name)
+			switch {
+			case query.Dynamic(f.Name):
+				list(fieldDynamic, dynamicTerm(f.Name, v.Str))
+			case f.Name == query.AllField:
+				list(fieldAll, v.Str)
+			case f.Type == query.Text:
+				want[f.Name] = v.Str
+			case f.Type == query.Keyword:
+				want[f.Name] = analysis.Keyword(v.Str)
+			case f.Type == query.Boolean:
+				want[f.Name] = v.Int != 0
+			case f.Type == query.Double:
+				want[f.Name] = json.Number(strconv.FormatFloat(v.Float, 'g', -1, 64))
+			default:
+				want[f.Name] = json.Number(strconv.FormatInt(v.Int, 10))
+			}
 		}
-		if diff := gocmp.Diff(decode(want), decode(got)); diff != "" {
-			t.Errorf("%v: %s", v, diff)
+		if it.ShortCode != "" {
+			want[fieldCode] = it.ShortCode
 		}
-	}
-	for _, v := range []any{math.NaN(), object{"a": object{"b": math.Inf(1)}}} {
-		if text, err := appendJSON(nil, v); err == nil {
-			t.Errorf("%v gives %s, want an error", v, text)
+		for i, id := range it.Units {
+			list(fieldUnits, strconv.FormatInt(id, 10))
+			order, _ := want[fieldUnitOrder].(string)
+			if i > 0 {
+				order += " "
+			}
+			want[fieldUnitOrder] = order + strconv.FormatInt(id, 10)
+		}
+		sorted := gocmpopts.SortSlices(func(a, b any) bool { return fmt.Sprint(a) < fmt.Sprint(b) })
+		if diff := gocmp.Diff(want, got, sorted); diff != "" {
+			t.Errorf("item %d: %s", it.ID, diff)
+		}
+		for name := range got {
+			if member := fmt.Appendf(nil, `,%q:`, name); bytes.Count(text, member) > 1 {
+				t.Errorf("%s: several members %s", text, name)
+			}
 		}
 	}
 }

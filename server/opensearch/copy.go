@@ -192,7 +192,7 @@ func (c *copier) store(ctx context.Context, hits []stored) error {
 		}
 		ops[i] = operation{
 			index: c.to.copying, id: strconv.FormatInt(h.ID, 10), external: h.Seq + 1,
-			doc: c.library.document(c.to, it, []byte(h.Fields.Item[0]), h.token()),
+			doc: c.library.document(c.to, it, func() []byte { return []byte(h.Fields.Item[0]) }, h.token()),
 		}
 	}
 	return failure(c.library.cluster.bulk(ctx, ops, refreshNone))

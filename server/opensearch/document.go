@@ -43,60 +43,96 @@ func kindOf(field string) kind {
 // longestTerm is the length in bytes to which keywords are cut. Lucene rejects terms longer than 32,766 bytes.
 const longestTerm = 32_000
 
-// document returns the document of an item. line is the item as item.Marshal writes it, and token identifies the write.
-func document(it *item.Item, line []byte, token string) object {
-	doc := object{fieldItem: string(line), fieldWrite: token}
+// document appends the document of an item in JSON. line is the item as item.Marshal writes it, and token identifies the write. Package
+// json would take most of the time of an import.
+func document(dst []byte, it *item.Item, line []byte, token string) []byte {
+	d := documentWriter{append(dst, '{')}
+	d.text(fieldItem, string(line))
+	d.text(fieldWrite, token)
 	if it.ShortCode != "" {
-		doc[fieldCode] = it.ShortCode
+		d.text(fieldCode, it.ShortCode)
 	}
 	if len(it.Units) > 0 {
 		words := make([]string, len(it.Units))
 		for i, id := range it.Units {
 			words[i] = strconv.FormatInt(id, 10)
 		}
-		doc[fieldUnits], doc[fieldUnitOrder] = words, strings.Join(words, " ")
+		d.texts(fieldUnits, words)
+		d.text(fieldUnitOrder, strings.Join(words, " "))
 	}
-	var dynamic, present []string
-	seen := map[string]bool{}
+	var all, dynamic []string
+	present := make([]string, 0, 64)
 	for f, v := range it.Values(nil, nil, it.Tags) {
-		if !seen[f.Name] {
-			seen[f.Name] = true
-			present = append(present, f.Name)
-		}
 		switch {
 		case query.Dynamic(f.Name):
 			dynamic = append(dynamic, dynamicTerm(f.Name, v.Str))
+			// The tags of a namespace follow one another.
+			if len(present) > 0 && present[len(present)-1] == f.Name {
+				continue
+			}
 		case f.Name == query.AllField:
-			list, _ := doc[fieldAll].([]string)
-			doc[fieldAll] = append(list, v.Str)
+			all = append(all, v.Str)
+			continue
 		default:
-			doc[f.Name] = fieldValue(f, v)
+			d.value(f, v)
 		}
+		present = append(present, f.Name)
 	}
-	doc[fieldPresent] = present
+	if all != nil {
+		present = append(present, query.AllField)
+		d.texts(fieldAll, all)
+	}
+	d.texts(fieldPresent, present)
 	if dynamic != nil {
-		doc[fieldDynamic] = dynamic
+		d.texts(fieldDynamic, dynamic)
 	}
-	return doc
+	d.dst[len(d.dst)-1] = '}'
+	return d.dst
 }
 
 // dynamicTerm returns the term in fieldDynamic for a value of a dynamic field.
 func dynamicTerm(name, value string) string { return cut(name + "\x00" + analysis.Keyword(value)) }
 
-// fieldValue returns a value of a catalogue field as its JSON value.
-func fieldValue(f query.Field, v query.Value) any {
+// documentWriter appends the members of a document. A comma follows each of them.
+type documentWriter struct{ dst []byte }
+
+func (d *documentWriter) name(name string) {
+	d.dst = append(item.AppendString(d.dst, name), ':')
+}
+
+func (d *documentWriter) text(name, text string) {
+	d.name(name)
+	d.dst = append(item.AppendString(d.dst, text), ',')
+}
+
+func (d *documentWriter) texts(name string, texts []string) {
+	d.name(name)
+	d.dst = append(d.dst, '[')
+	for i, text := range texts {
+		if i > 0 {
+			d.dst = append(d.dst, ',')
+		}
+		d.dst = item.AppendString(d.dst, text)
+	}
+	d.dst = append(d.dst, ']', ',')
+}
+
+// value appends a value of a catalogue field.
+func (d *documentWriter) value(f query.Field, v query.Value) {
+	d.name(f.Name)
 	switch f.Type {
 	case query.Text:
-		return v.Str
-	case query.Long, query.Date:
-		return v.Int
-	case query.Double:
-		return v.Float
-	case query.Boolean:
-		return v.Int != 0
+		d.dst = item.AppendString(d.dst, v.Str)
 	case query.Keyword:
+		d.dst = item.AppendString(d.dst, cut(analysis.Keyword(v.Str)))
+	case query.Long, query.Date:
+		d.dst = strconv.AppendInt(d.dst, v.Int, 10)
+	case query.Double:
+		d.dst = strconv.AppendFloat(d.dst, v.Float, 'g', -1, 64)
+	case query.Boolean:
+		d.dst = strconv.AppendBool(d.dst, v.Int != 0)
 	}
-	return cut(analysis.Keyword(v.Str))
+	d.dst = append(d.dst, ',')
 }
 
 // cut shortens a keyword to longestTerm.

@@ -32,10 +32,8 @@ func nextSchemas() []schema {
 			m["properties"].(object)[field] = object{"type": "keyword"}
 			return m
 		},
-		document: func(it *item.Item, line []byte, token string) object {
-			d := document(it, line, token)
-			d[field] = "blue"
-			return d
+		document: func(dst []byte, it *item.Item, line []byte, token string) []byte {
+			return append(bytes.TrimSuffix(document(dst, it, line, token), []byte("}")), `,"`+field+`":"blue"}`...)
 		},
 	})
 }

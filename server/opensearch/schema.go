@@ -11,8 +11,8 @@ import (
 type schema struct {
 	// mapping returns the mapping of the index of a property's items.
 	mapping func() object
-	// document returns the document of an item. line is the item as item.Marshal writes it, and token identifies the write.
-	document func(it *item.Item, line []byte, token string) object
+	// document appends the document of an item in JSON. line is the item as item.Marshal writes it, and token identifies the write.
+	document func(dst []byte, it *item.Item, line []byte, token string) []byte
 }
 
 // itemSchemas returns the schemas of indices of items. The number of a schema is its position, starting at 1. New indices get the
@@ -24,9 +24,9 @@ func itemSchemas() []schema { return []schema{{itemMapping, document}} }
 // latest returns the number of the schema of new indices.
 func (o Options) latest() int { return len(o.schemas) }
 
-// document returns the document of an item for an index.
-func (l *Library) document(x *itemIndex, it *item.Item, line []byte, token string) object {
-	return l.options.schemas[x.Schema-1].document(it, line, token)
+// document returns a function that appends the document of an item for an index. line returns the item as item.Marshal writes it.
+func (l *Library) document(x *itemIndex, it *item.Item, line func() []byte, token string) encoded {
+	return func(dst []byte) []byte { return l.options.schemas[x.Schema-1].document(dst, it, line(), token) }
 }
 
 // itemMeta is the metadata in the mapping of an index of items.

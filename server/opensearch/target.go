@@ -167,7 +167,7 @@ func (t *Target) Put(ctx context.Context, p library.PropertyID, lines []transfer
 			return &library.UnreadableItemError{ID: line.ID, Err: err}
 		}
 		ops[i] = operation{
-			index: index.writes(), id: strconv.FormatInt(line.ID, 10), doc: l.document(index, it, line.Text, ""), over: true,
+			index: index.writes(), id: strconv.FormatInt(line.ID, 10), doc: l.document(index, it, func() []byte { return line.Text }, ""), over: true,
 		}
 	}
 	return failure(l.cluster.bulk(ctx, ops, refreshNone))

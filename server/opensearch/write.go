@@ -269,7 +269,7 @@ func (w *write) operations(b *base, items []mutations.Item) (ops []operation, id
 		}
 		op := operation{index: b.target.writes(), id: strconv.FormatInt(it.ID, 10)}
 		if it.Item != nil {
-			op.doc = w.library.document(b.target, it.Item, item.Marshal(it.Item, nil), w.token)
+			op.doc = w.library.document(b.target, it.Item, func() []byte { return item.Marshal(it.Item, nil) }, w.token)
 		}
 		if it.Existed {
 			op.at = &b.items[it.ID].version
