@@ -24,18 +24,25 @@ func (l sweeping) Sweep(ctx context.Context, scope library.Scope, keep []library
 	return l.Library.Sweep(ctx, scope, keep)
 }
 
-// TestStatusDuringASweep checks that probes and scrapes do not wait for a sweep, and that a store counts as not loaded during the
-// handover to another cluster, even after a restart in between.
-func TestStatusDuringASweep(t *testing.T) {
-	stored, err := reference.Open(reference.Options{Dir: t.TempDir()})
+// newLibrary returns an empty library.
+func newLibrary(t *testing.T) library.Library {
+	t.Helper()
+	l, err := reference.Open(reference.Options{Dir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() {
-		if err := stored.Close(); err != nil {
+	t.Cleanup(func() {
+		if err := l.Close(); err != nil {
 			t.Error(err)
 		}
-	}()
+	})
+	return l
+}
+
+// TestStatusDuringASweep checks that probes and scrapes do not wait for a sweep, and that a store counts as not loaded during the
+// handover to another cluster, even after a restart in between.
+func TestStatusDuringASweep(t *testing.T) {
+	stored := newLibrary(t)
 	ctx := t.Context()
 	if err := errors.Join(stored.SetMark(ctx, markInstall, "theirs"), stored.SetMark(ctx, markLoaded, "true")); err != nil {
 		t.Fatal(err)
@@ -74,15 +81,7 @@ func TestStatusDuringASweep(t *testing.T) {
 // TestTwoInstallations checks that an installation does not use the library of another one in the same cluster, unless it is configured to
 // take over.
 func TestTwoInstallations(t *testing.T) {
-	stored, err := reference.Open(reference.Options{Dir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := stored.Close(); err != nil {
-			t.Error(err)
-		}
-	}()
+	stored := newLibrary(t)
 	supervisor := func(lease string) *Supervisor {
 		s, err := NewSupervisor(Options{
 			Library: leading{stored}, RESTConfig: func() (*rest.Config, error) { return nil, errors.New("not asked") },

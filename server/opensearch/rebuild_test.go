@@ -264,6 +264,19 @@ func TestUnknownSchema(t *testing.T) {
 	}
 }
 
+// beforeRequest returns a transport that calls do, once, before it sends a request whose path ends with suffix.
+func beforeRequest(suffix string, do func()) *intercepted {
+	transport := &intercepted{RoundTripper: http.DefaultTransport}
+	var once sync.Once
+	transport.intercept(func(r *http.Request) (*http.Response, error) {
+		if strings.HasSuffix(r.URL.Path, suffix) {
+			once.Do(do)
+		}
+		return transport.RoundTripper.RoundTrip(r)
+	})
+	return transport
+}
+
 // freezing is a transport that freezes a library before or after a request of a rebuild.
 func freezing(t *testing.T, by *Library, suffix string, after bool) (transport *intercepted, done <-chan struct{}) {
 	transport = &intercepted{RoundTripper: http.DefaultTransport}
@@ -385,19 +398,11 @@ func TestPreviousVersion(t *testing.T) {
 	defer before.Close()
 	apply(t, before, agreedDefinitions()[0])
 	want := fill(t, before, 10)
-	transport := &intercepted{RoundTripper: http.DefaultTransport}
 	copying, resume := make(chan struct{}), make(chan struct{})
-	var once sync.Once
-	transport.intercept(func(r *http.Request) (*http.Response, error) {
-		if strings.HasSuffix(r.URL.Path, "/_block/write") {
-			once.Do(func() {
-				close(copying)
-				<-resume
-			})
-		}
-		return transport.RoundTripper.RoundTrip(r)
-	})
-	after := upgraded(t, dir, 1, transport)
+	after := upgraded(t, dir, 1, beforeRequest("/_block/write", func() {
+		close(copying)
+		<-resume
+	}))
 	defer after.Close()
 	<-copying
 	for i, l := range []*Library{before, after} {
@@ -585,21 +590,13 @@ func TestPurgeDuringRebuild(t *testing.T) {
 	if _, err := before.Remove(t.Context(), []library.Owner{agreedDefinitions()[0].Owner}); err != nil {
 		t.Fatal(err)
 	}
-	transport := &intercepted{RoundTripper: http.DefaultTransport}
-	var once sync.Once
 	purged := make(chan struct{})
-	transport.intercept(func(r *http.Request) (*http.Response, error) {
-		if strings.HasSuffix(r.URL.Path, "/_block/write") {
-			once.Do(func() {
-				if err := before.Purge(t.Context(), shop); err != nil {
-					t.Error(err)
-				}
-				close(purged)
-			})
+	after := upgraded(t, dir, 1, beforeRequest("/_block/write", func() {
+		if err := before.Purge(t.Context(), shop); err != nil {
+			t.Error(err)
 		}
-		return transport.RoundTripper.RoundTrip(r)
-	})
-	after := upgraded(t, dir, 1, transport)
+		close(purged)
+	}))
 	defer after.Close()
 	<-purged
 	eventually(t, "the purge", func() bool { return len(indicesOf(t, after).all()) == 0 })

@@ -92,12 +92,37 @@ type Cluster struct {
 	nodes   []*node.Node
 }
 
+// started starts nodes, which end with the test unless the caller sets them to nil. It skips the test unless VITRINE_OPENSEARCH is set.
+func started(t testing.TB, start func() ([]*node.Node, error)) []*node.Node {
+	t.Helper()
+	if os.Getenv("VITRINE_OPENSEARCH") == "" {
+		t.Skip("DID NOT RUN: run make opensearch, which starts the nodes that this test needs")
+	}
+	nodes, err := start()
+	var absent *node.AbsentError
+	if errors.As(err, &absent) {
+		t.Skipf("DID NOT RUN: %v", absent)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		for _, running := range nodes {
+			if running != nil {
+				if err := running.Stop(ctx); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+	})
+	return nodes
+}
+
 // NewCluster starts a cluster of n nodes, which ends with the test. It skips the test unless VITRINE_OPENSEARCH is set.
 func NewCluster(t testing.TB, n int) *Cluster {
 	t.Helper()
-	if os.Getenv("VITRINE_OPENSEARCH") == "" {
-		t.Skip("DID NOT RUN: run make opensearch, which starts a cluster of several nodes")
-	}
 	// The cluster uses the ports from Port to Port+n-1 and from Port+100 to Port+99+n.
 	port, err := rand.Int(rand.Reader, big.NewInt(8000))
 	if err != nil {
@@ -113,25 +138,7 @@ func NewCluster(t testing.TB, n int) *Cluster {
 			"cluster.fault_detection.leader_check.timeout=2s", "cluster.fault_detection.leader_check.retry_count=2",
 		},
 	}}
-	c.nodes, err = node.StartCluster(t.Context(), c.options, n)
-	var absent *node.AbsentError
-	if errors.As(err, &absent) {
-		t.Skipf("DID NOT RUN: %v", absent)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-		defer cancel()
-		for _, running := range c.nodes {
-			if running != nil {
-				if err := running.Stop(ctx); err != nil {
-					t.Error(err)
-				}
-			}
-		}
-	})
+	c.nodes = started(t, func() ([]*node.Node, error) { return node.StartCluster(t.Context(), c.options, n) })
 	return c
 }
 

@@ -1,7 +1,6 @@
 package nodetest
 
 import (
-	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/json"
@@ -28,24 +27,10 @@ type Secure struct {
 // NewSecure starts a node with security, which ends with the test. It skips the test unless VITRINE_OPENSEARCH is set.
 func NewSecure(t testing.TB) *Secure {
 	t.Helper()
-	if os.Getenv("VITRINE_OPENSEARCH") == "" {
-		t.Skip("DID NOT RUN: run make opensearch, which starts a node with security")
-	}
-	n, err := node.Start(t.Context(), node.Options{Dir: t.TempDir(), Version: node.Version2, Heap: "512m", Security: true})
-	var absent *node.AbsentError
-	if errors.As(err, &absent) {
-		t.Skipf("DID NOT RUN: %v", absent)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-		defer cancel()
-		if err := n.Stop(ctx); err != nil {
-			t.Error(err)
-		}
-	})
+	n := started(t, func() ([]*node.Node, error) {
+		n, err := node.Start(t.Context(), node.Options{Dir: t.TempDir(), Version: node.Version2, Heap: "512m", Security: true})
+		return []*node.Node{n}, err
+	})[0]
 	authority, err := os.ReadFile(n.CAFile)
 	if err != nil {
 		t.Fatal(err)
