@@ -16,15 +16,17 @@ const (
 	readsAtOnce = 1000
 	// writtenAtOnce is the maximum number of mutations in writes.
 	writtenAtOnce = 50_000
+	// waitsAtOnce is the maximum number of calls of Current that wait.
+	waitsAtOnce = 1000
 	// leastWritten is the number of mutations that a write counts as at least.
 	leastWritten = 50
 )
 
 // calls counts the calls in progress.
-type calls struct{ reads, written *semaphore.Weighted }
+type calls struct{ reads, written, waits *semaphore.Weighted }
 
 func newCalls() calls {
-	return calls{semaphore.NewWeighted(readsAtOnce), semaphore.NewWeighted(writtenAtOnce)}
+	return calls{semaphore.NewWeighted(readsAtOnce), semaphore.NewWeighted(writtenAtOnce), semaphore.NewWeighted(waitsAtOnce)}
 }
 
 // reading begins a read. The returned context ends after Options.ReadTimeout. The caller must call end.

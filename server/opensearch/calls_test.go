@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/vitrine-dev/vitrine/hack/opensearch/node/nodetest"
@@ -15,6 +16,40 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 	"github.com/vitrine-dev/vitrine/server/query"
 )
+
+// TestWaitsAtOnce checks that a limited number of calls waits for the definitions, and that further ones fail at once.
+func TestWaitsAtOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		transport := &intercepted{}
+		transport.intercept(func(*http.Request) (*http.Response, error) { return nil, errLost })
+		l, err := newLibrary(Options{URLs: []string{"http://127.0.0.1:1"}, Transport: transport})
+		if err != nil {
+			t.Fatal(err)
+		}
+		start := time.Now()
+		var refused atomic.Int64
+		var group sync.WaitGroup
+		for range waitsAtOnce + 100 {
+			group.Go(func() {
+				err := l.Current(t.Context())
+				if !errors.Is(err, library.ErrUnavailable) {
+					t.Errorf("%v, want ErrUnavailable", err)
+				}
+				if time.Since(start) == 0 {
+					refused.Add(1)
+				}
+			})
+		}
+		group.Wait()
+		if n, took := refused.Load(), time.Since(start); n != 100 || took != reconnect {
+			t.Errorf("%d calls were refused at once, the others after %s; want 100 and %s", n, took, reconnect)
+		}
+		if err := l.disconnect(); err != nil {
+			t.Error(err)
+		}
+	})
+}
 
 // TestOverload checks that the memory of a replica stays bounded while OpenSearch does not respond: calls beyond the limits fail before
 // any other call ends, the others fail after a limited time, and no goroutine or memory of them remains.

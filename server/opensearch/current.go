@@ -95,6 +95,10 @@ func (l *Library) Current(ctx context.Context) error {
 			return nil
 		}
 		if late == nil {
+			if !l.calls.waits.TryAcquire(1) {
+				return fmt.Errorf("%w: %d requests already wait for the definitions, the maximum", library.ErrUnavailable, waitsAtOnce)
+			}
+			defer l.calls.waits.Release(1)
 			patience := reconnect
 			if l.records.fails() {
 				// The requests of a long failure do not accumulate.
