@@ -37,8 +37,8 @@ type credential struct {
 	value   tokens.Value
 }
 
-// translateToken reads the value of a token, or draws a new one. The pass stores the digest of the value before it writes the
-// Secret, so that the server accepts every value that a client can read. The old value of a rotation expires by time alone.
+// translateToken reads the value of a token, or draws a new one. The pass stores the digest of the value before it writes the Secret, so
+// that the server accepts every value that a client can read. The value that a rotation has replaced expires without another pass.
 func translateToken(ctx context.Context, p *pass) error {
 	o := p.object.(*v1alpha1.AccessToken)
 	s, current, err := p.readToken(ctx, o)
@@ -100,7 +100,7 @@ func (p *pass) writeSecret(ctx context.Context) error {
 	return nil
 }
 
-// reportExpiry reports that the value of a suspended token has expired. It takes the expiry from the stored definition, because a
+// reportExpiry returns a refusal if the value of a suspended token has expired. It takes the expiry from the stored definition, because a
 // newer spec.expiresAfter is not applied during a suspension.
 func reportExpiry(ctx context.Context, p *pass) error {
 	stored, err := p.storedValues(ctx, p.object.(*v1alpha1.AccessToken))
@@ -179,8 +179,9 @@ func (s *Set) storedValues(ctx context.Context, o *v1alpha1.AccessToken) ([]libr
 	return stored.Token.Values, nil
 }
 
-// filterUUIDs resolves spec.filters to UUIDs. A filter that does not exist yet gets the UUID that it will have, which grants
-// nothing until the filter exists. A filter that adopts has the UUID of the filter that it adopts.
+// filterUUIDs resolves spec.filters to UUIDs. A filter that does not exist yet gets the UUID that it will have, which grants nothing until
+// the filter exists. A filter that adopts another one has the UUID of the adopted filter. filterUUIDs leaves out filters of other
+// properties.
 func (s *Set) filterUUIDs(ctx context.Context, o *v1alpha1.AccessToken) ([]string, error) {
 	var uuids []string
 	for _, name := range o.Spec.Filters {

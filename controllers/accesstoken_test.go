@@ -24,7 +24,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// secret returns a Secret, with the key token, that the operator does not own.
+// secret returns a Secret that the operator does not own, with the value under the key token.
 func (w *world) secret(name, value string) *corev1.Secret {
 	return &corev1.Secret{ObjectMeta: w.meta(name), Data: map[string][]byte{"token": []byte(value)}}
 }

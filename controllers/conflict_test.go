@@ -101,7 +101,7 @@ var _ = Describe("Conflicting claims", func() {
 	Context("of tokens to the same value", func() {
 		const value, other = "0123456789abcdefghijklmnopqrstuvwxyz", "zyxwvutsrqponmlkjihgfedcba9876543210"
 
-		// sealed creates an AccessToken in the namespace of in, and the labelled Secret that it reads.
+		// sealed creates an AccessToken and the labelled Secret that it reads, both in the namespace of the given world.
 		sealed := func(ctx context.Context, in *world, name, value string) (*v1alpha1.AccessToken, *corev1.Secret) {
 			GinkgoHelper()
 			s := in.secret(name, value)
@@ -193,7 +193,7 @@ var _ = Describe("Conflicting claims", func() {
 				}).ShouldNot(Or(BeEmpty(), Equal(value)))
 				return next
 			}
-			// keepsOut expects that the other token cannot have the value, although no token accepts it any longer.
+			// keepsOut expects that the other token cannot have the value, although the value is no longer valid for any token.
 			keepsOut := func(value string) {
 				GinkgoHelper()
 				Eventually(func() bool { return w.accepts(value) }).Should(BeFalse())

@@ -19,7 +19,7 @@ import (
 	"github.com/vitrine-dev/vitrine/controllers/verdict"
 )
 
-// laterQueue records what is requeued, and after which time.
+// laterQueue records which objects are requeued, and after how long.
 type laterQueue struct {
 	workqueue.TypedRateLimitingInterface[reconcile.Request]
 	after map[reconcile.Request]time.Duration
@@ -27,8 +27,8 @@ type laterQueue struct {
 
 func (q *laterQueue) AddAfter(r reconcile.Request, d time.Duration) { q.after[r] = d }
 
-// TestContested checks that the operator that writes a token's Secret restores its own status after another operator has written
-// into the status that it claims the Secret, but not before the other operator has had the time to retry.
+// TestContested lets another operator report in the status of a token that it claims the token's Secret. It checks that the operator that
+// writes the Secret restores its own status, but only after the other operator has had time to retry.
 func TestContested(t *testing.T) {
 	ctx := context.Background()
 	r, server := newReconciler(t, tokenKind(), interceptor.Funcs{}, token(nil))

@@ -24,7 +24,7 @@ func (s *Set) Counted(ctx context.Context, visit func(v1alpha1.Object, counts.Fu
 			case s.written.stale(o):
 				complete = false // the object may be served by now, and its pass may have counted before the last content change
 			case verdict.Ready(o).Status != "True" || o.Suspended() || *o.StatusObservedGeneration() != o.GetGeneration():
-				// An object that is not served has nothing to count. The pass over a newer spec counts that object.
+				// An object that is not served has no counts. If the object has a newer spec, the next pass updates the counts.
 			case s.rivals.of(o.GetNamespace()) != "":
 				// The other operator writes the counts in this namespace.
 			default:

@@ -31,8 +31,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// manifests returns a set of manifests as a team keeps it in Git: two Properties, and objects of every kind that refer to each
-// other.
+// manifests returns a set of manifests as a team would keep it in Git: two Properties, and objects of every kind that refer to each other.
 func (w *world) manifests() []client.Object {
 	outlet := w.filter("outlet-wall", "approval_status:app")
 	outlet.Spec.PropertyRef = &v1alpha1.PropertyReference{Name: "outlet"}
@@ -58,7 +57,7 @@ func (w *world) manifests() []client.Object {
 	}
 }
 
-// fresh returns copies of objects, so that a test can create them while the originals stay as they are in Git.
+// fresh returns copies of objects, so that a test can create them without changing the originals, which represent the files in Git.
 func fresh(objects []client.Object) []client.Object {
 	copies := make([]client.Object, len(objects))
 	for i, o := range objects {
@@ -135,7 +134,7 @@ func (w *world) comesTo(ctx context.Context, objects []client.Object, want map[s
 	}
 }
 
-// servesNothing waits until nothing is served that a manifest of the world declared.
+// servesNothing waits until the library serves nothing that a manifest of the world declared.
 func (w *world) servesNothing(ctx context.Context) {
 	GinkgoHelper()
 	Eventually(func() int64 { return w.lib.State(ctx).Definitions }).Should(BeZero())
@@ -143,7 +142,8 @@ func (w *world) servesNothing(ctx context.Context) {
 	Expect(w.lib.Properties()).To(BeEmpty())
 }
 
-// collectGarbage deletes the Secrets whose AccessToken is gone. In a cluster, kube-controller-manager does that; none runs here.
+// collectGarbage deletes the Secrets whose AccessToken is gone. In a cluster, kube-controller-manager does that, but it does not run in
+// these tests.
 func (w *world) collectGarbage(ctx context.Context) {
 	GinkgoHelper()
 	var secrets corev1.SecretList
@@ -279,7 +279,7 @@ var _ = Describe("Manifests from Git", func() {
 		Expect(kube.Delete(ctx, ns)).To(Succeed())
 
 		By("deleting the contents as kube-controller-manager does, the Secrets first")
-		// Admission may learn of the deletion late: delete a Secret again that the operator has recreated since.
+		// Admission may learn of the deletion late, so the operator may have recreated a Secret. Delete it again.
 		Eventually(func() (string, error) {
 			return w.logs.String(), kube.DeleteAllOf(ctx, &corev1.Secret{}, client.InNamespace(w.namespace))
 		}).Should(ContainSubstring("because it is being terminated"), "the operator cannot recreate the Secrets")

@@ -27,21 +27,21 @@ type Kind struct {
 	Definition library.Kind
 }
 
-// kind is what one kind adds to the shape that all kinds share.
+// kind contains what is specific to one kind. Everything else is in reconciler.
 type kind struct {
 	Kind
-	// translate sets def, and warnings if the object has a query. If nil, translate.Object is used.
+	// translate sets def, and warnings if the object has a query. nil means that translate.Object does it.
 	translate func(ctx context.Context, p *pass) error
-	// report fills in the status, except its counts, after the definition was applied. nil if the kind reports nothing else.
+	// report fills in the status, except its counts, after the definition was applied. nil means that there is nothing to fill in.
 	report func(ctx context.Context, p *pass) error
-	// load translates an object for the bulk load at start. It returns false if there is nothing to load yet. If nil, translate is
-	// used. now is the same for all objects of a load, so that their order in the list gives none of them precedence.
+	// load translates an object for the bulk load at start. It returns false if there is nothing to load yet. nil means that translate does
+	// it. now is the same for all objects of a load, so that their order in the list gives none of them precedence.
 	load func(ctx context.Context, s *Set, o v1alpha1.Object, now time.Time) (library.Definition, bool)
-	// frozen checks whether what a suspended object serves has expired. nil if nothing of the kind expires.
+	// frozen returns a *verdict.Refusal if the served state of a suspended object has expired. nil means that it never expires.
 	frozen func(ctx context.Context, p *pass) error
-	// watch adds further watches to the controller of the kind. nil for none.
+	// watch adds further watches to the controller of the kind. nil means that there are none.
 	watch func(s *Set, mgr manager.Manager, b *builder.Builder) error
-	// count updates the counts in the status. nil if the kind has none.
+	// count updates the counts in the status. nil means that the kind has none.
 	count counts.Func
 }
 
@@ -87,7 +87,7 @@ func (s *Set) Stored(ctx context.Context, owner library.Owner) (*library.Definit
 	return &d, nil
 }
 
-// missing returns how the status reports listed items that do not exist, or nil if all items exist.
+// missing returns status.missing for the listed items that do not exist, or nil if all items exist.
 func missing(r library.Result) *v1alpha1.MissingItems {
 	if r.MissingItems == 0 {
 		return nil

@@ -18,7 +18,8 @@ import (
 // subject is one of the five kinds, for the specs that apply to all of them.
 type subject struct {
 	kind string
-	// new returns an object for which the library serves before. After change, it serves after.
+	// new returns an object for which the library serves the value in before. After a call of change, the library serves the value in
+	// after.
 	new           func(w *world, name string) client.Object
 	change        func(o client.Object)
 	before, after string
@@ -26,8 +27,8 @@ type subject struct {
 	served func(ctx context.Context, w *world, name string) string
 	// suspend sets spec.suspend.
 	suspend func(o client.Object, suspend bool)
-	// spoil makes the spec one that passes the schema but cannot be used; reason is the reason that the object then reports. nil if
-	// the schema refuses every invalid spec of the kind.
+	// spoil makes a spec unusable in a way that the schema accepts; reason is the reason that the object then reports. spoil is nil if the
+	// schema rejects every invalid spec of the kind.
 	spoil  func(o client.Object)
 	reason string
 }

@@ -68,7 +68,7 @@ func TestContentChangesBeforeStatusWrite(t *testing.T) {
 	}, o)
 	ended := make(chan error, 1)
 	keeper := counts.Keeper{Library: r.Library, Objects: r, Clock: r.Clock, Interval: time.Millisecond}
-	keeper.Stopwatch = func() time.Time { return start } // a look takes no time, so the keeper never rests
+	keeper.Stopwatch = func() time.Time { return start } // each look appears to take 0 seconds, so the keeper never rests
 	go func() { ended <- keeper.Run(ctx) }()
 	eventually("the keeper does not look at the counts", func() bool { return looks.Load() > 0 })
 

@@ -23,7 +23,7 @@ type shared struct {
 	onLead atomic.Pointer[func()]
 }
 
-// led is the library as the leader of a term uses it.
+// led is the library that the leader of a term uses.
 type led struct {
 	*shared
 	term int64

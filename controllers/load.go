@@ -45,7 +45,7 @@ func (s *Set) translated(ctx context.Context, k kind, o v1alpha1.Object, now tim
 	return p.def, err == nil
 }
 
-// Owners lists the owners of all cached objects.
+// Owners returns an owner for each cached object that is not being deleted.
 func (s *Set) Owners(ctx context.Context) ([]library.Owner, error) {
 	var owners []library.Owner
 	for _, k := range kinds() {

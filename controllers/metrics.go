@@ -8,7 +8,7 @@ import (
 	"github.com/vitrine-dev/vitrine/api/v1alpha1"
 )
 
-// Metrics counts what the reconcilers do. All labels are kinds and fixed words, so their number is bounded.
+// Metrics counts what the reconcilers do. All label values are kinds and fixed words, so the number of series is bounded.
 type Metrics struct {
 	rounds *prometheus.CounterVec
 	writes *prometheus.CounterVec

@@ -82,7 +82,7 @@ func (n *network) restore() {
 	n.down = false
 }
 
-// swap makes another cluster answer requests for the cluster's identity, until it is called with false.
+// swap(true) makes another cluster answer requests for the identity of the cluster, until swap(false) is called.
 func (n *network) swap(other bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

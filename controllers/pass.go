@@ -22,7 +22,7 @@ type pass struct {
 	warnings   []query.Warning
 	result     library.Result
 	credential credential // of an AccessToken
-	// after is the time at which the object has to be reconciled again at the latest. Zero means that no time is set.
+	// after is the time by which the object has to be reconciled again. Zero means that no time is set.
 	after time.Time
 	// announcement is sent as an event after the status was written.
 	announcement announcement
@@ -33,7 +33,7 @@ type pass struct {
 // announcement is a change that an event reports in addition to changes of the Ready condition.
 type announcement struct{ reason, message string }
 
-// wake ensures that the object is reconciled again at t at the latest. The zero time means never.
+// wake ensures that the object is reconciled again by the time t. The zero time has no effect.
 func (p *pass) wake(t time.Time) {
 	if !t.IsZero() && (p.after.IsZero() || t.Before(p.after)) {
 		p.after = t
@@ -92,7 +92,7 @@ func (p *pass) apply(ctx context.Context) error {
 	if conflict := (*library.ConflictError)(nil); !errors.As(p.result.Err, &conflict) {
 		p.waiters.remove(anyProperty, owner)
 	} else if owner.Kind == library.KindToken {
-		p.wake(p.Clock().Add(secretInterval)) // the other token may release the value without being served itself
+		p.wake(p.Clock().Add(secretInterval)) // the other token may release the value in a pass that does not requeue this one
 	}
 	if p.result.Err != nil {
 		p.wakeRivals(property, owner)
@@ -105,7 +105,7 @@ func (p *pass) apply(ctx context.Context) error {
 	return p.wakeOthers(ctx, property, owner, p.result.Displaced)
 }
 
-// base returns the base of the URLs of a property.
+// base returns the base URL of a property.
 func (s *Set) base(p library.PropertyID) string {
 	if settings, err := s.Library.Property(p); err == nil && settings.ExternalURL != "" {
 		return settings.ExternalURL

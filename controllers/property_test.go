@@ -54,7 +54,7 @@ var _ = Describe("A Property and its objects", func() {
 				filters = append(filters, w.filter(fmt.Sprintf("f%d", i), "approval_status:app"))
 			}
 		})
-		// looked calls do, and waits until every filter was reconciled since.
+		// looked calls do, and waits until every filter has been reconciled after that.
 		looked := func(do func()) {
 			GinkgoHelper()
 			before := rounds(v1alpha1.ContentFilterKind)
@@ -167,7 +167,7 @@ var _ = Describe("A Property and its objects", func() {
 			Expect(kube.Delete(ctx, w.property("default"))).To(Succeed())
 			Expect(kube.Create(ctx, w.property("default"))).To(Succeed())
 		}
-		// The status may report an intermediate state late, and the operator then has to correct it.
+		// The status may show an intermediate state for a while, which the operator then has to correct.
 		since := time.Now()
 		Eventually(func() time.Duration {
 			if w.condition(ctx, f, v1alpha1.ReadyCondition).Status != metav1.ConditionTrue {

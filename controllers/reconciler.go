@@ -25,8 +25,9 @@ type reconciler struct {
 // frozenRetry is the time until the next attempt while the library rejects changes because it is being copied to another one.
 const frozenRetry = 5 * time.Second
 
-// Reconcile updates the library and then the status from one object. While the library is frozen, it tries again at a constant
-// interval: an error would be logged each time, and the growing delay would postpone the revocation of a token after the freeze.
+// Reconcile updates the library and then the status from one object. While the library is frozen, Reconcile requeues the object at a
+// constant interval instead of returning the error: controller-runtime would log each error, and its increasing backoff would delay the
+// revocation of a token after the freeze.
 func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (ctrl.Result, error) {
 	result, err := r.reconcile(ctx, req)
 	if _, frozen := errors.AsType[*library.FrozenError](err); frozen {
@@ -51,7 +52,7 @@ func (r *reconciler) reconcile(ctx context.Context, req reconcile.Request) (ctrl
 		return ctrl.Result{}, fmt.Errorf("get the object: %w", err)
 	}
 	if !o.GetDeletionTimestamp().IsZero() {
-		// Another controller's finalizer may keep the object for long, but its definition is removed immediately.
+		// Remove the definition now, because a finalizer of another controller may keep the object for a long time.
 		return ctrl.Result{}, r.gone(ctx, o)
 	}
 	r.Removals.Exists(translate.Owner(r.Install, r.kind.Definition, o))
@@ -115,7 +116,7 @@ func (r *reconciler) outcome(current *pass, failed, reported error) (ctrl.Result
 	return r.later(current), nil
 }
 
-// later returns the result that reconciles the object again when its time comes.
+// later returns the result that requeues the object at current.after, if that is set.
 func (r *reconciler) later(current *pass) ctrl.Result {
 	if current.after.IsZero() {
 		return ctrl.Result{}
@@ -139,7 +140,7 @@ func (r *reconciler) gone(ctx context.Context, o v1alpha1.Object) error {
 	return nil
 }
 
-// remove removes what an object declared, and requeues all objects that may gain or lose by that.
+// remove removes what an object declared, and requeues all objects that this may affect.
 func (r *reconciler) remove(ctx context.Context, o v1alpha1.Object) error {
 	owner := translate.Owner(r.Install, r.kind.Definition, o)
 	stored, err := r.Library.Definition(ctx, owner)

@@ -42,8 +42,8 @@ func applyProperty(t *testing.T, lib library.Library) {
 // start is the time at which these tests start.
 var start = time.Date(2026, 3, 1, 8, 0, 0, 0, time.UTC)
 
-// newReconciler returns a reconciler with a fake API server that holds objects. The interceptor funcs run before the fake. Only
-// what depends on the order of calls or on their results is tested here. All other tests use a real API server.
+// newReconciler returns a reconciler with a fake API server that holds objects. The interceptor funcs run before the fake. The tests in
+// this file are those that depend on the order or on the results of API calls. All other tests use a real API server.
 func newReconciler(t *testing.T, k kind, funcs interceptor.Funcs, objects ...client.Object) (*reconciler, client.Client) {
 	t.Helper()
 	lib, err := reference.Open(reference.Options{Dir: t.TempDir()})
@@ -88,7 +88,7 @@ func token(change func(*v1alpha1.AccessTokenSpec)) *v1alpha1.AccessToken {
 
 var storefront = types.NamespacedName{Namespace: "shop", Name: "storefront"}
 
-// TestRequeueAfter checks when an object is reconciled again by time alone.
+// TestRequeueAfter checks after which time an object is reconciled again without an event.
 func TestRequeueAfter(t *testing.T) {
 	hours := func(n int) metav1.Duration { return metav1.Duration{Duration: time.Duration(n) * time.Hour} }
 	month := hours(720)
@@ -171,8 +171,8 @@ func TestSuspendedTokenExpires(t *testing.T) {
 	reconcile(v1alpha1.ReasonExpired, 0)
 }
 
-// TestMissingPropertyIsReportedAfterGrace checks that an object reports its missing Property after the grace and not before, and
-// that the grace restarts after the Property was there.
+// TestMissingPropertyIsReportedAfterGrace checks that an object reports its missing Property after the grace period and not before, and
+// that the grace period starts again if the Property is deleted again.
 func TestMissingPropertyIsReportedAfterGrace(t *testing.T) {
 	ctx := context.Background()
 	o := filter()

@@ -36,8 +36,8 @@ type rivals struct {
 
 func newRivals() *rivals { return &rivals{stores: map[types.NamespacedName]string{}} }
 
-// note records which other store's operator writes the Secret of a token; "" means this operator or none. It reports whether no
-// token of the namespace has another writer any longer because of this call.
+// note records which other store's operator writes the Secret of a token; "" means this operator or none. It returns true if the token was
+// the last one in the namespace with another writer, and now has none.
 func (r *rivals) note(token types.NamespacedName, store string) (freed bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -16,14 +16,14 @@ import (
 	"github.com/vitrine-dev/vitrine/controllers/cluster"
 )
 
-// ownControlPlane starts an etcd and an API server for this spec alone, which it may stop, and returns the data directory of etcd.
+// ownControlPlane starts an etcd and an API server that only this spec uses and can therefore stop. It returns the data directory of etcd.
 func ownControlPlane(ctx context.Context) (own *envtest.Environment, data string) {
 	GinkgoHelper()
 	sharedCluster, sharedConf, sharedKube := plane, clusterConf, kube
 	own = &envtest.Environment{CRDDirectoryPaths: []string{crdDirectory}, ErrorIfCRDPathMissing: true, ControlPlaneStopTimeout: time.Minute}
 	dir := GinkgoT().TempDir()
 	data = filepath.Join(dir, "etcd")
-	// envtest deletes the directories that it creates when it stops.
+	// When envtest stops, it deletes the directories that it created. The test creates these itself, so they stay.
 	own.ControlPlane.Etcd = &envtest.Etcd{DataDir: data}
 	own.ControlPlane.GetAPIServer().CertDir = filepath.Join(dir, "apiserver")
 	Expect(os.Mkdir(own.ControlPlane.APIServer.CertDir, 0o700)).To(Succeed())
@@ -66,7 +66,7 @@ var _ = Describe("A control plane that goes back in time", func() {
 			GinkgoHelper()
 			stopped := make(chan error, 1)
 			go func() { stopped <- own.ControlPlane.APIServer.Stop() }()
-			// Open watches delay the end of the API server. Their clients then find the port closed, as after a crash.
+			// Close the open watches, which delay the stop of the API server. Their clients then find the port closed, as after a crash.
 			Eventually(func() chan error {
 				w.network.reset()
 				return stopped
@@ -77,7 +77,7 @@ var _ = Describe("A control plane that goes back in time", func() {
 			GinkgoHelper()
 			Expect(own.ControlPlane.Etcd.Start()).To(Succeed())
 			Expect(own.ControlPlane.APIServer.Start()).To(Succeed())
-			// An existing client may hold a connection that it has not seen close.
+			// A client may still use a connection that was closed without its knowledge.
 			Eventually(func() error { return kube.Get(ctx, client.ObjectKeyFromObject(edited), edited.DeepCopy()) }).Should(Succeed())
 		}
 		w.start(func(o *cluster.Options) { o.WatchInterval = 100 * time.Millisecond })
@@ -97,7 +97,7 @@ var _ = Describe("A control plane that goes back in time", func() {
 		w.change(ctx, edited, func() { edited.Spec.Query = "approval_status:rej" })
 		w.settle(ctx, edited, kstatus.CurrentStatus)
 		Eventually(w.accepted).ShouldNot(HaveKey("returns"))
-		for range 200 { // beyond the versions that the control plane writes when it starts
+		for range 200 { // more than the versions that the control plane writes when it starts
 			w.change(ctx, newer, func() { newer.Annotations = map[string]string{"version": newer.ResourceVersion} })
 		}
 

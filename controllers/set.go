@@ -22,12 +22,12 @@ import (
 
 // Config configures the reconcilers of one manager. All fields are required unless their comment says otherwise.
 type Config struct {
-	// Library is made to match the manifests.
+	// Library is the library that the reconcilers keep in agreement with the manifests.
 	Library library.Library
-	// Install is the identity of the cluster, and Store is the name of the library's store. If two operators with a store each
-	// watch the same objects, only one of them writes a Secret.
+	// Install is the identity of the cluster, and Store is the name of the library's store. If two operators with different stores watch
+	// the same objects, only one of them writes a Secret.
 	Install, Store string
-	// Removals decides what may be removed.
+	// Removals decides which definitions may be removed.
 	Removals Removals
 	// Events records the events of objects.
 	Events events.EventRecorder
@@ -45,8 +45,9 @@ type Config struct {
 	Logger logr.Logger
 }
 
-// Removals decides whether what an object declared may be removed. Objects also vanish from the cache when another cluster answers
-// at the address of the API server, and when their CRD is deleted. Package cluster implements it.
+// Removals decides whether the operator may remove what an object declared. This is not always right when the object vanishes from the
+// cache: it also vanishes when another cluster answers at the address of the API server, or when its CRD is deleted. Package cluster
+// implements this interface.
 type Removals interface {
 	// Watch returns a predicate that passes all events of a kind and records the deletions.
 	Watch(kind library.Kind) predicate.Predicate
@@ -62,7 +63,7 @@ type Removals interface {
 // ErrHeld means that a removal waits for vitrine sweep --confirm.
 var ErrHeld = errors.New("the removal is held")
 
-// Set is the reconcilers of one manager and their shared state.
+// Set contains the shared state of the reconcilers of one manager.
 type Set struct {
 	Config
 	client client.Client

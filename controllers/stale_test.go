@@ -15,8 +15,8 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// TestStaleCache checks that a pass soon after another one does not compare with an outdated status. Here the cache still shows the
-// object as served, while its status on the API server reports that it waits.
+// TestStaleCache checks that a pass soon after another one does not compare its new status with an outdated one. In the test, the cache
+// still contains the status of a served object, while the status on the API server says that the object is waiting.
 func TestStaleCache(t *testing.T) {
 	ctx := context.Background()
 	o := filter()
@@ -60,8 +60,8 @@ func TestStaleCache(t *testing.T) {
 	reconcile(v1alpha1.ReasonServed)
 }
 
-// TestForeignConditionStays checks that a pass keeps a condition that another writer adds between the read and the write of the
-// pass, that it still writes its own conditions, and that another kind of change by another writer causes no second pass.
+// TestForeignConditionStays checks that a pass keeps a condition that another writer adds between the read and the write of the pass, that
+// it still writes its own conditions, and that other changes by another writer cause no second pass.
 func TestForeignConditionStays(t *testing.T) {
 	audited := metav1.Condition{Type: "Audited", Status: metav1.ConditionTrue, Reason: "Weekly", Message: "Audited."}
 	tests := map[string]struct {

@@ -18,9 +18,9 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// waiters records the owners whose definitions are refused because of something that another object can change: a claim that is
-// held, or a Property that is missing. An owner is added before its definition is applied and removed after that succeeded, so that
-// no change in between is missed.
+// waiters records the owners whose definitions are refused because of something that another object can change: a claim that is held, or a
+// Property that is missing. An owner is added before its definition is applied, and removed after the definition was accepted, so that no
+// change in between is missed.
 type waiters struct {
 	mu     sync.Mutex
 	owners map[library.PropertyID]map[library.Owner]bool
@@ -81,7 +81,7 @@ func (w *waiters) all() []library.Owner {
 	return list
 }
 
-// others returns the owners that wait for something in p, without o.
+// others returns the owners other than o that wait for something in p.
 func (w *waiters) others(p library.PropertyID, o library.Owner) []library.Owner {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -104,7 +104,8 @@ func newQueues() *queues {
 	return &queues{of: map[library.Kind]workqueue.TypedRateLimitingInterface[reconcile.Request]{}}
 }
 
-// source returns an event source for the controller of a kind, which gives add access to the controller's work queue.
+// source returns an event source for the controller of a kind. It produces no events, but gives add access to the work queue of the
+// controller.
 func (q *queues) source(k library.Kind) source.Source {
 	return source.Func(func(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 		q.mu.Lock()
@@ -126,8 +127,8 @@ func (q *queues) add(owners ...library.Owner) {
 	}
 }
 
-// wakeRivals requeues the objects that may gain from a refused definition: a tag that its object claimed before is free, even if
-// the tag that the object claims now is not.
+// wakeRivals requeues the objects that may gain a claim when a definition is refused: its object has released the tag that it claimed
+// before, even if another object holds the tag that it claims now.
 func (p *pass) wakeRivals(property library.PropertyID, owner library.Owner) {
 	p.queues.add(p.result.Displaced...)
 	// Tokens and units are excluded. Their definitions contain times and new values, so that refused ones may differ in every pass,

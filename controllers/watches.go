@@ -23,8 +23,8 @@ import (
 // filtersIndex is the index of AccessTokens by the ContentFilters that they name.
 const filtersIndex = "spec.filters"
 
-// watchSecrets adds the watches that reconcile AccessTokens in addition to their own changes: on their Secrets, on the filters that
-// they name, and on a status that another operator writes.
+// watchSecrets adds the watches that reconcile an AccessToken when its Secret changes, when a filter that it names changes, or when another
+// operator writes its status.
 func watchSecrets(s *Set, mgr manager.Manager, b *builder.Builder) error {
 	err := mgr.GetFieldIndexer().IndexField(context.Background(), &v1alpha1.AccessToken{}, filtersIndex, func(o client.Object) []string {
 		return o.(*v1alpha1.AccessToken).Spec.Filters
@@ -38,7 +38,8 @@ func watchSecrets(s *Set, mgr manager.Manager, b *builder.Builder) error {
 	return nil
 }
 
-// tokenOfSecret returns the AccessToken that a labelled Secret belongs to: its controller, or the one that the label names.
+// tokenOfSecret returns the AccessToken that a labelled Secret belongs to: the controller of the Secret, otherwise the AccessToken that the
+// label names.
 func tokenOfSecret(_ context.Context, s client.Object) []reconcile.Request {
 	name := s.GetLabels()[tokens.Label]
 	if c := metav1.GetControllerOf(s); c != nil && c.Kind == v1alpha1.AccessTokenKind {
@@ -67,8 +68,8 @@ func (s *Set) tokensOfFilter(ctx context.Context, f client.Object) []reconcile.R
 	return requests
 }
 
-// adoption passes the events after which a ContentFilter may have another UUID than before: the creation and deletion of a filter
-// that adopts, and every change of status.uuid.
+// adoption selects the events after which a ContentFilter may have another UUID than before: the creation and deletion of a filter that
+// adopts, and every change of status.uuid.
 func adoption() predicate.Predicate {
 	adopts := func(o client.Object) bool { return o.(*v1alpha1.ContentFilter).Spec.Adopt != nil }
 	uuid := func(o client.Object) string { return o.(*v1alpha1.ContentFilter).Status.UUID }

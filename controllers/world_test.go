@@ -33,10 +33,10 @@ import (
 // externalURL is the address of the server in these specs.
 const externalURL = "https://content.example"
 
-// caBundle represents the certificate of a server that made its own.
+// caBundle represents the CA bundle of a server that created its own certificate.
 const caBundle = "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n"
 
-// world is the environment of one spec: a namespace, a store, a clock, and an operator, which may run.
+// world is the environment of one spec: a namespace, a store, a clock, and an operator that the spec can start and stop.
 type world struct {
 	namespace string
 	lib       *reference.Library
@@ -77,7 +77,7 @@ func newServedWorld(ctx context.Context) *world {
 	return w
 }
 
-// start runs an operator over the world's namespace and store until stop.
+// start runs an operator with the world's namespace and store until stop is called.
 func (w *world) start(changes ...func(*cluster.Options)) {
 	w.launch(changes...)
 	Eventually(func() string {
@@ -248,7 +248,7 @@ func (w *world) token(name string) *v1alpha1.AccessToken {
 	return &v1alpha1.AccessToken{ObjectMeta: w.meta(name), Spec: v1alpha1.AccessTokenSpec{Class: v1alpha1.ReadOnly}}
 }
 
-// tagOf returns a tag in the tag namespace that tag uses.
+// tagOf returns a tag in the tag namespace that the method tag uses.
 func tagOf(key string) item.Tag { return item.Tag{Namespace: "marketer_tags", Key: key} }
 
 // id returns the PropertyID of a Property of the world.
@@ -256,7 +256,7 @@ func (w *world) id(name string) library.PropertyID {
 	return library.PropertyID(w.namespace + "/" + name)
 }
 
-// post writes approved images with these ids to the property "default".
+// post writes approved images with the given ids to the property "default".
 func (w *world) post(ctx context.Context, ids ...int64) {
 	GinkgoHelper()
 	var muts []library.Mutation
@@ -338,7 +338,7 @@ func (l *logs) String() string {
 	return l.text.String()
 }
 
-// rounds returns how many reconciles of a kind have ended, over all operators of this process.
+// rounds returns how many reconciles of a kind have ended, in all operators of this process.
 func rounds(kind string) float64 {
 	GinkgoHelper()
 	families, err := ctrlmetrics.Registry.Gather()

@@ -11,10 +11,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// written records the resource version of each object after this operator's last write, until the cache shows that version. Without
-// it, a pass soon after another one would compare with an outdated status. It would skip a new status that equals the outdated one,
-// and the object would keep a wrong status until its next change. (The read-your-writes of the cached client is experimental and
-// does not work with several namespaces.)
+// written records the resource version of each object after this operator's last write, until the cache shows that version. Without this
+// record, a pass soon after another one would compare its new status with an outdated one. If the two are equal, the pass would not write
+// the new status, and the object would keep a wrong status until its next change. (The read-your-writes of the cached client is
+// experimental and does not work with several namespaces.)
 type written struct {
 	mu       sync.Mutex
 	versions map[writtenKey]string
@@ -32,7 +32,7 @@ func keyOf(o client.Object) writtenKey {
 
 func newWritten() *written { return &written{versions: map[writtenKey]string{}} }
 
-// note records the version of o, which a write returned.
+// note records the version of o, as a write has returned it.
 func (w *written) note(o client.Object) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -1,6 +1,6 @@
-// Package admission validates objects when they are applied. It refuses a spec that its controller would stall on, with the same
-// message, and warns of probable mistakes. It is a second line of defence: the API server proceeds without it when it cannot reach
-// it, so the controllers report everything that this package reports.
+// Package admission validates objects when they are applied. It refuses a spec that its controller would stall on, with the same message,
+// and warns of probable mistakes. If the API server cannot reach the webhook, it admits objects without this validation, so the controllers
+// also report invalid specs.
 //
 // Invariants: it judges an object by itself and never checks whether another object exists, because manifests may arrive in any
 // order. It changes nothing. It always admits an object whose spec did not change, so that users can still edit a broken object.
@@ -37,12 +37,12 @@ const Path = "/validate"
 // is too long.
 const maxWarning = 250
 
-// budget is the maximum time for the query that looks for items. A query that takes longer causes no warning.
+// budget is the maximum time for the query that checks whether any item matches. A query that takes longer causes no warning.
 const budget = 2 * time.Second
 
 // Options configures a handler.
 type Options struct {
-	// Library is queried for whether a query matches any item. Required.
+	// Library shows whether a query matches any item. Required.
 	Library library.Library
 	// Logger logs requests that cannot be read; the zero value discards.
 	Logger logr.Logger

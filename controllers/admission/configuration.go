@@ -23,7 +23,7 @@ import (
 const (
 	// WebhookName is the name of the webhook that the Keeper manages in a ValidatingWebhookConfiguration.
 	WebhookName = "validate.vitrine.dev"
-	// fieldManager is the field manager of the writes.
+	// fieldManager is the name of the Keeper as a field manager.
 	fieldManager = "vitrine-webhook"
 	// timeoutSeconds is how long the API server waits for an answer.
 	timeoutSeconds = 5
@@ -31,7 +31,7 @@ const (
 
 // Keeper keeps the CA bundle in a ValidatingWebhookConfiguration current, so that the API server trusts the webhook's certificate.
 type Keeper struct {
-	// RESTConfig returns how to reach the API server. The Keeper calls it before every attempt. Required.
+	// RESTConfig returns the client configuration for the API server. The Keeper calls it before every attempt. Required.
 	RESTConfig func() (*rest.Config, error)
 	// Name is the name of the ValidatingWebhookConfiguration. Required.
 	Name string

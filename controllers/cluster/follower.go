@@ -55,7 +55,7 @@ func (f *follower) deposed(ctx context.Context) bool {
 	return errors.Is(f.Library.SetMark(ctx, markStore, f.set.Store), library.ErrDeposed)
 }
 
-// mayRemove asks the API server for what decides about removals of a kind: the cluster's identity and the CRD.
+// mayRemove reads from the API server what decides whether definitions of a kind may be removed: the identity of the cluster, and the CRD.
 func (f *follower) mayRemove(ctx context.Context, k library.Kind) (crd, error) {
 	if err := f.sameCluster(ctx); err != nil {
 		return crd{}, err

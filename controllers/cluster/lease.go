@@ -71,7 +71,8 @@ func (s *Supervisor) lead(ctx context.Context, cfg *rest.Config, work func(conte
 		defer close(ended)
 		elector.Run(compete)
 	}()
-	// The elector itself would release the lease before work has ended. After it has lost the lease, it still says that it leads.
+	// The elector cannot release the lease itself, because it would do so before work has ended. After it has lost the lease, IsLeader
+	// still returns true.
 	lost := false
 	defer func() {
 		stop()
@@ -106,8 +107,8 @@ func (s *Supervisor) lead(ctx context.Context, cfg *rest.Config, work func(conte
 	}
 }
 
-// elector returns what competes for a lease. It sends a context to started when this process holds the lease, and cancels the context
-// when it has lost the lease.
+// elector returns the elector that competes for a lease. It sends a context to started when this process holds the lease, and cancels the
+// context when this process has lost the lease.
 func (s *Supervisor) elector(lease *resourcelock.LeaseLock, started chan<- context.Context) (*leaderelection.LeaderElector, error) {
 	l := s.options.Lease
 	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
@@ -125,7 +126,7 @@ func (s *Supervisor) elector(lease *resourcelock.LeaseLock, started chan<- conte
 	return elector, nil
 }
 
-// releaseTimeout is how long the API server may take to release a lease. Otherwise, the lease expires.
+// releaseTimeout is how long the API server may take to release a lease. After that, the process leaves the lease to expire.
 const releaseTimeout = 2 * time.Second
 
 // release gives up a lease that this process still holds, so that another replica need not wait until it expires.
@@ -187,7 +188,7 @@ func (l *lock) Update(ctx context.Context, r resourcelock.LeaderElectionRecord) 
 	return err
 }
 
-// note keeps the result of a request for the status, if this process waits for the lease. A conflict means that another replica was
+// note records the result of a request in the status while this process waits for the lease. A conflict means that another replica was
 // faster.
 func (l *lock) note(verb string, err error) {
 	s := l.supervisor

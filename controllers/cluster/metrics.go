@@ -27,10 +27,10 @@ func newMetrics() *metrics {
 	})}
 }
 
-// longestSuspended is the maximum number of suspended objects with a metric of their own, the longest suspended first.
+// longestSuspended is the maximum number of suspended objects with their own series. Those that were suspended first have precedence.
 const longestSuspended = 100
 
-// objectCollector collects the states of the cached objects at every scrape. It reports no objects while no cluster is followed.
+// objectCollector collects the states of the cached objects at every scrape. It reports no objects while the Supervisor follows no cluster.
 type objectCollector struct {
 	supervisor                                       *Supervisor
 	objects, rejected, suspended, synced, up, leader *prometheus.Desc
@@ -42,7 +42,7 @@ func newObjectCollector(s *Supervisor) *objectCollector {
 		objects: prometheus.NewDesc("vitrine_objects",
 			"Objects in the cluster, by kind and state: ready, waiting, stalled, suspended, or unknown before the first reconcile.", []string{"kind", "state"}, nil),
 		rejected: prometheus.NewDesc("vitrine_rejected_objects",
-			"Stalled objects: their newest spec is not served until a user changes an object, by kind and reason of the Ready condition.", []string{"kind", "reason"}, nil),
+			"Stalled objects, by kind and reason of the Ready condition. Their newest spec is not served until a user changes something.", []string{"kind", "reason"}, nil),
 		suspended: prometheus.NewDesc("vitrine_suspended_seconds",
 			"Time since an object was suspended, for the 100 objects suspended longest.", []string{"kind", "namespace", "name"}, nil),
 		synced: prometheus.NewDesc("vitrine_cluster_synced", "1 if this process has loaded the manifests and watches them.", nil, nil),

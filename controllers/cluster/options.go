@@ -15,12 +15,12 @@ import (
 
 // Options configures a Supervisor.
 type Options struct {
-	// RESTConfig returns how to reach the API server. The Supervisor calls it before every attempt. Required.
+	// RESTConfig returns the client configuration for the API server. The Supervisor calls it before every attempt. Required.
 	RESTConfig func() (*rest.Config, error)
-	// Library is made to match the manifests. Required.
+	// Library is the library that the controllers keep in agreement with the manifests. Required.
 	Library library.Library
-	// Lease decides which of several replicas runs the controllers. It requires that Library is a library.Shared. nil means that
-	// this process is the only one.
+	// Lease decides which of several replicas runs the controllers. It requires that Library is a library.Shared. nil means that this
+	// process is the only replica.
 	Lease *Lease
 	// Namespaces are the namespaces to watch; empty means all.
 	Namespaces []string
@@ -39,9 +39,9 @@ type Options struct {
 	// WatchInterval is the time between two checks that the API server answers, that it still belongs to the same cluster, and that
 	// its data has not gone back in time. 0 means 1 second.
 	WatchInterval time.Duration
-	// PropertyGrace is how long an object whose Property is missing waits before its status and an event report that. GitOps tools
-	// apply and prune in their own order, and are usually done before a user has to act. 0 means 30 seconds; a negative value means
-	// no grace.
+	// PropertyGrace is how long an object whose Property is missing waits before its status and an event report that. GitOps tools apply
+	// and prune in their own order, and usually finish before a user would have to act. 0 means 30 seconds; a negative value means no
+	// grace.
 	PropertyGrace time.Duration
 	// MaxBackoff is the maximum wait between two attempts to run a manager; 0 means 30 seconds.
 	MaxBackoff time.Duration

@@ -15,8 +15,8 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// Rejected lists the objects of a property whose condition Ready is False, from the cache. It reports false while this process does
-// not follow the cluster and therefore does not know them.
+// Rejected returns the objects of a property that have the condition Ready=False. It returns false while this process does not follow the
+// cluster, and therefore does not know the objects.
 func (s *Supervisor) Rejected(ctx context.Context, p library.PropertyID) ([]library.Rejection, bool, error) {
 	s.mu.Lock()
 	f := s.current

@@ -53,9 +53,9 @@ type crd struct {
 	since time.Time
 }
 
-// tookAway reports whether an object with the creation time created, which no longer exists, was deleted with its CRD. The API
-// server deletes the objects of a CRD after it has marked the CRD as being deleted. An object that is older than the present CRD
-// was therefore deleted with an earlier CRD.
+// tookAway reports whether an object that no longer exists was deleted with its CRD. created is the creation time of the object. The API
+// server deletes the objects of a CRD after it has marked the CRD as being deleted. An object that is older than the present CRD was
+// therefore deleted with an earlier CRD.
 func (c crd) tookAway(created time.Time) bool { return c.since.IsZero() || created.Before(c.since) }
 
 // readCRD reads the CRD of a kind from the API server.
@@ -82,15 +82,15 @@ type deletion struct {
 // guard decides whether the objects of one kind that have vanished from the cache were deleted one by one. They also vanish when
 // another cluster answers at the address of the API server, and when their CRD is deleted.
 //
-// An answer of the API server is valid for every deletion that was seen before the request: if one of those two reasons caused the
-// deletion, the reason existed before it and the answer shows it. An answer from before the deletion proves nothing.
+// A response of the API server is valid for every deletion that was seen before the request: if one of those two causes led to the
+// deletion, it existed before the request, and the response shows it. A response from before the deletion proves nothing.
 type guard struct {
 	ask func(context.Context) (crd, error)
 
 	mu        sync.Mutex
 	deletions map[types.NamespacedName]deletion
 
-	asking sync.Mutex // held during a request; the callers that wait for it may use the answer
+	asking sync.Mutex // locked during a request; callers that wait for the lock may use the answer
 	asked  time.Time
 	answer crd
 	err    error
@@ -223,12 +223,12 @@ func (r *removals) noteCRD(k library.Kind, c crd) {
 	}
 }
 
-// hold keeps what objects declared that are no longer in the cluster, until they are back or the sweep is confirmed. An event
-// reports the hold in each namespace where nothing was held before.
+// hold keeps what missing objects declared, until the objects are back or a user confirms the sweep. An event reports the hold in each
+// namespace where nothing was held before.
 func (r *removals) hold(owners ...library.Owner) {
 	for _, ns := range r.holds.add(owners...) {
-		// client-go writes an Event into the namespace of the object that it regards. The operator may write there, and the users
-		// whose manifests are missing can see it.
+		// client-go writes an Event to the namespace of the regarded object. With this namespace, the operator has the permission to write
+		// the Event, and the users whose manifests are missing can see it.
 		regarded := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: ns}}
 		r.events.Eventf(regarded, nil, corev1.EventTypeWarning, sweepHeldReason, "Sweep",
 			"Apply the manifests of this namespace that are missing in the cluster, or run vitrine sweep --confirm to remove what they declared")

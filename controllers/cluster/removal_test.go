@@ -19,7 +19,8 @@ import (
 // start is the time at which these tests start.
 var start = time.Date(2026, 3, 1, 8, 0, 0, 0, time.UTC)
 
-// TestGuardSharesAnswers checks that one request answers for every deletion that was seen before it, and for no later one.
+// TestGuardSharesAnswers checks that the guard uses the answer to one request for every deletion that was seen before the request, and for
+// no later deletion.
 func TestGuardSharesAnswers(t *testing.T) {
 	ctx := t.Context()
 	var asked atomic.Int64

@@ -19,23 +19,22 @@ import (
 // stopGrace is how long a manager may take to end after its context was cancelled.
 const stopGrace = 5 * time.Second
 
-// Supervisor runs the controllers for as long as the process lives. Creating a manager requires the API server, and a manager ends
-// when it cannot fill its caches. The Supervisor then creates the next one, with backoff. Meanwhile, the server serves what is
-// stored.
+// Supervisor runs the controllers for as long as the process lives. Creating a manager requires the API server, and a manager ends when it
+// cannot fill its caches. The Supervisor then creates the next one, with backoff. Meanwhile, the server serves the stored state.
 type Supervisor struct {
 	options Options
 	metrics *metrics
 	holds   *holds
 	// loaded is true while the store has recorded a complete load.
 	loaded atomic.Bool
-	// sweeping is held during a confirmed sweep. mu is not, so that a probe never waits for a sweep.
+	// sweeping is locked during a confirmed sweep. mu is not, so that a probe never waits for a sweep.
 	sweeping sync.Mutex
 
 	mu     sync.Mutex
 	status Status
 	// foreign is the identity of the reachable cluster if the store belongs to another one, and "" otherwise.
 	foreign string
-	// rival is the Lease of the installation that the library belongs to if that is another one in this cluster, and "" otherwise.
+	// rival is the Lease of the other installation in this cluster that the library belongs to, and "" if there is none.
 	rival string
 	// current is the follower whose manager is loaded; nil if there is none.
 	current *follower
@@ -52,7 +51,7 @@ type Supervisor struct {
 type Status struct {
 	// Synced is true if this process completed a load and its manager runs.
 	Synced bool
-	// Remembered is true if the store has recorded a complete load, so that what is stored can be served. A store that was handed
+	// Remembered is true if the store has recorded a complete load, so that the server can serve the stored state. A store that was handed
 	// over to another cluster has recorded none until the first load from that cluster.
 	Remembered bool
 	// LastError is why no manager runs; nil while one runs, and while this process only waits for the lease.
@@ -162,7 +161,7 @@ func (s *Supervisor) once(ctx context.Context) error {
 	})
 }
 
-// follow creates a manager for a cluster, which makes lib match the manifests, and runs it until it ends.
+// follow creates a manager that makes lib match the manifests of a cluster, and runs the manager until it ends.
 func (s *Supervisor) follow(ctx context.Context, cfg *rest.Config, install string, lib library.Library) error {
 	store, err := nameStore(ctx, lib)
 	if err != nil {
@@ -260,9 +259,9 @@ func (s *Supervisor) watch(ctx context.Context, f *follower) error {
 	}
 }
 
-// admit fails unless the store holds the manifests of this cluster or of none. From another cluster nothing is read, and nothing is
-// removed: the kubeconfig may be wrong. It also fails if the replicas of another installation use the same library: with two Leases,
-// two leaders would depose each other.
+// admit fails unless the store holds the manifests of this cluster or of none. If the store holds those of another cluster, the operator
+// reads and removes nothing, because the kubeconfig may be wrong. It also fails if the replicas of another installation use the same
+// library: with two Leases, two leaders would depose each other.
 func (s *Supervisor) admit(install string) error {
 	recorded, err := s.options.Library.Mark(markInstall)
 	if err != nil {

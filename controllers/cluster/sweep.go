@@ -20,7 +20,7 @@ const (
 	markLease = "lease"
 	// markLoaded is "true" after a complete load.
 	markLoaded = "loaded"
-	// markStore is the name of the store, drawn once. A backup contains it.
+	// markStore is the random name of the store. A backup contains it.
 	markStore = "store"
 )
 
@@ -45,9 +45,9 @@ func (f *follower) scope() library.Scope {
 	return scope
 }
 
-// sweep removes the definitions in its scope whose objects the cluster no longer has, and returns how many it removed. It holds
-// those that were deleted together with their CRD. It also holds the others if the guard of library.Scope applies. AccessTokens
-// have a separate guard: a sweep that is held because of many filters must not leave a deleted token accepted.
+// sweep removes the definitions in its scope whose objects are no longer in the cluster, and returns how many it removed. If an object was
+// deleted together with its CRD, sweep holds the removal. It also holds the other removals if the guard of library.Scope applies.
+// AccessTokens have a separate guard, so that a deleted token does not stay valid because many filters are missing.
 func (f *follower) sweep(ctx context.Context, keep []library.Owner) (int, error) {
 	scope := f.scope()
 	missing, err := f.missing(ctx, scope, keep)
@@ -126,7 +126,7 @@ func (f *follower) confirmedSweep(ctx context.Context) (int, error) {
 	return removed, nil
 }
 
-// missing returns the owners in scope that the store has and keep does not contain.
+// missing returns the owners in scope that are in the store but not in keep.
 func (f *follower) missing(ctx context.Context, scope library.Scope, keep []library.Owner) ([]library.Owner, error) {
 	stored, err := f.Library.Owners(ctx, scope)
 	if err != nil {

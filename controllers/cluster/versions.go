@@ -28,8 +28,7 @@ type versions struct {
 	newest    string
 }
 
-// newInformer creates an informer for the cache, and records it if it is one of AccessTokens. There is one for each watched
-// namespace.
+// newInformer creates an informer for the cache, and records it if it watches AccessTokens. There is one for each watched namespace.
 func (v *versions) newInformer(
 	lw toolscache.ListerWatcher, example runtime.Object, resync time.Duration, indexers toolscache.Indexers,
 ) toolscache.SharedIndexInformer {
@@ -65,8 +64,8 @@ func (v *versions) advance(ctx context.Context, r client.Reader, in string) erro
 	return nil
 }
 
-// older reports whether version a is older than version b. "" is older than any other. Versions that cannot be compared, as those
-// of a non-conformant API server, are not older.
+// older reports whether version a is older than version b. "" is older than any other. If the versions cannot be compared, as with a
+// non-conformant API server, it returns false.
 func older(a, b string) bool {
 	if a == "" {
 		return b != ""

@@ -20,17 +20,18 @@ const (
 	missingFirst = 10
 )
 
-// Look is one look at the content, for any number of objects. It records when the first of the counts may change by time alone.
+// Look is one look at the content, for any number of objects. It records when the first of the counts may change although the content does
+// not.
 type Look struct {
 	// Library holds the content.
 	Library library.Library
 	// Clock returns the time at which queries are evaluated.
 	Clock func() time.Time
 
-	changes time.Time // zero: none of the counts changes by time alone
+	changes time.Time // zero: no count changes unless the content does
 }
 
-// Func counts for one object. It updates the counts in the object's status, and reports whether a count changed enough to be
+// Func counts the items of one object. It updates the counts in the object's status, and reports whether a count changed enough to be
 // written.
 type Func func(ctx context.Context, l *Look, o v1alpha1.Object) (changed bool, err error)
 
@@ -63,14 +64,14 @@ func (l *Look) read(ctx context.Context, r library.Read) (int64, error) {
 	return page.Total, nil
 }
 
-// note records that a count may change by time alone at expires.
+// note records that a count may change at the time expires although the content does not.
 func (l *Look) note(expires time.Time) {
 	if !expires.IsZero() && (l.changes.IsZero() || expires.Before(l.changes)) {
 		l.changes = expires
 	}
 }
 
-// due reports whether a count may have changed by time alone.
+// due reports whether a count may have changed by now although the content has not.
 func (l *Look) due(now time.Time) bool { return !l.changes.IsZero() && !now.Before(l.changes) }
 
 // Rule counts the items that a rule chooses, by id or by selector. It also returns the listed ids that no item has, or nil if there
@@ -151,8 +152,8 @@ func (l *Look) total(ctx context.Context, p library.PropertyID, q query.Node) (i
 	return n, nil
 }
 
-// Set replaces the shown count if the difference is worth a write: if only one of the two counts is 0, or if they differ by at
-// least a tenth. It reports whether it did.
+// Set replaces the shown count if the difference is worth a write: if only one of the two counts is 0, or if they differ by at least a
+// tenth of the shown count. It reports whether it did.
 func Set(shown **int64, n int64) bool {
 	if *shown != nil {
 		was := **shown

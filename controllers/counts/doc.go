@@ -1,4 +1,4 @@
-// Package counts keeps the counts in statuses close to the content. It counts the items of filters, rules and properties, decides
+// Package counts keeps the item counts in statuses approximately current. It counts the items of filters, rules and properties, decides
 // which differences are worth a write, and limits the cost of counting and writing.
 //
 // It may import api and the domain.

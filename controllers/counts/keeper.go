@@ -12,29 +12,31 @@ import (
 )
 
 const (
-	// writesPerSecond limits the writes of counts over all objects: the counts are for kubectl get, not for displays.
+	// writesPerSecond limits the writes of counts for all objects together. This is enough, because the counts are for users of kubectl
+	// get.
 	writesPerSecond = 2
 	// restShare bounds the cost of counting while content changes all the time. After a look at all objects, the keeper rests for
 	// restShare times the duration of the look, which includes listing and copying the objects. Counting thus takes less than
 	// 1/restShare of a core. The time spent waiting to write does not count.
 	restShare = 20
-	// restByTime is the minimum time between two looks while no content changes: counts of queries with `now` change by time alone.
+	// restByTime is the minimum time between two looks while no content changes: counts of queries with `now` change as time passes.
 	restByTime = time.Minute
 )
 
-// Objects gives a Keeper the objects whose counts it keeps.
+// Objects gives a Keeper access to the objects that have counts.
 type Objects interface {
-	// Counted calls visit with a copy of every object whose counts may be written, and with the function that counts for it. It
-	// returns false if it left out objects that have to be counted later.
+	// Counted calls visit for every object whose counts may be written, with a copy of the object and the function that updates its counts.
+	// It returns false if it left out objects that have to be counted later.
 	Counted(ctx context.Context, visit func(o v1alpha1.Object, count Func)) (complete bool, err error)
 	// WriteCounts patches the status of an object from before to o.
 	WriteCounts(ctx context.Context, before, o v1alpha1.Object) error
-	// Reported returns how many statuses the reconcilers have written. The counts of a pass may be outdated when they are written.
+	// Reported returns how many statuses the reconcilers have written. After a change of this number, the Keeper counts again, because the
+	// counts that a pass writes may already be outdated.
 	Reported() uint64
 }
 
-// Keeper keeps the counts of all objects close to the content. It is the only writer of statuses in addition to the reconcilers,
-// and its writes cause no reconcile.
+// Keeper keeps the counts of all objects approximately current. Apart from the reconcilers, it is the only writer of statuses. Its writes
+// cause no reconcile.
 type Keeper struct {
 	// Library holds the content.
 	Library library.Library

@@ -20,8 +20,8 @@ func own() []policy { return []policy{leftBehind, foreign, otherStore} }
 // existing returns the chain for the Secret in spec.existingSecret, which the operator only reads.
 func existing() []policy { return []policy{absent, unusable} }
 
-// leftBehind waits until the garbage collector has deleted the Secret of a deleted AccessToken of the same name. An object that is
-// pruned and applied again can be faster than the garbage collector.
+// leftBehind waits until the garbage collector has deleted the Secret of a deleted AccessToken of the same name. An object can be pruned
+// and applied again before the garbage collector has deleted its Secret.
 func leftBehind(s Subject) *verdict.Refusal {
 	if s.Secret == nil {
 		return nil
@@ -85,8 +85,8 @@ func unusable(s Subject) *verdict.Refusal {
 	}
 }
 
-// Expired returns a *verdict.Refusal if the time at is not after now, which means that the value of a token has expired. It returns
-// nil for the zero time, which means never. cure is what the user has to do.
+// Expired returns a *verdict.Refusal if a token value that expires at the given time has expired. The zero time means never. cure is what
+// the user has to do.
 func Expired(at, now time.Time, cure string) error {
 	if at.IsZero() || at.After(now) {
 		return nil

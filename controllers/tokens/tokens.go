@@ -14,7 +14,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// Subject is an AccessToken with all that the policies evaluate.
+// Subject is an AccessToken with everything that the policies evaluate.
 type Subject struct {
 	// Token is the AccessToken.
 	Token *v1alpha1.AccessToken
@@ -42,7 +42,7 @@ func SecretName(o *v1alpha1.AccessToken) string {
 	return cmp.Or(o.Spec.SecretName, o.Name)
 }
 
-// SecretKey returns the key of the value in that Secret.
+// SecretKey returns the key of the token's value in its Secret.
 func SecretKey(o *v1alpha1.AccessToken) string {
 	if o.Spec.ExistingSecret != nil {
 		return o.Spec.ExistingSecret.Key
@@ -50,7 +50,7 @@ func SecretKey(o *v1alpha1.AccessToken) string {
 	return ValueKey
 }
 
-// Read returns the value in the Secret, or the zero Value if a new one has to be drawn. The error is a *verdict.Refusal.
+// Read returns the value in the Secret, or the zero Value if the caller has to draw a new one. The error is a *verdict.Refusal.
 func Read(s Subject) (Value, error) {
 	chain := own
 	if s.Token.Spec.ExistingSecret != nil {
@@ -118,8 +118,8 @@ func draw(now time.Time) Value {
 	return Value{text, translate.NewIssue(text, now.UTC().Truncate(time.Second))}
 }
 
-// Writer returns the name of the store whose operator writes the Secret, or "" if no other operator does. known is false for a
-// Secret that does not belong to the token.
+// Writer returns the name of the store whose operator writes the Secret, or "" if no operator does. known is false for a Secret that does
+// not belong to the token.
 func Writer(s Subject) (store string, known bool) {
 	switch {
 	case s.Token.Spec.ExistingSecret != nil || s.Secret == nil:

@@ -20,8 +20,8 @@ const (
 // ErrTokenValue means that a value in a Secret cannot serve as a token.
 var ErrTokenValue = errors.New("the value is not 32 to 4,096 printable characters without spaces, on one line")
 
-// TokenText reads a token from a value in a Secret. It removes a trailing newline. MinTokenLength to MaxTokenLength printable ASCII
-// characters have to remain.
+// TokenText reads a token from a value in a Secret. It removes a trailing newline. The rest must be MinTokenLength to MaxTokenLength
+// printable ASCII characters without spaces.
 func TokenText(value []byte) (string, error) {
 	n := len(value)
 	if n > 0 && value[n-1] == '\n' {
@@ -70,13 +70,13 @@ func (i Issue) RotationDue(spec v1alpha1.AccessTokenSpec) time.Time {
 	return i.At.Add(spec.Rotation.Every.Duration)
 }
 
-// TokenValues returns the values that a token accepts: first the current one, then those that a rotation has replaced and whose
-// overlap has not ended. stored are the values that the library accepts now, in the same order. replaced is the value that current
-// replaces at now, or nil.
+// TokenValues returns the values with which a token can be used: first the current one, then the values that a rotation has replaced and
+// whose overlap has not ended. stored are the values that the library accepts now, in the same order. replaced is the value that current
+// replaces at the time now, or nil.
 //
-// A replaced value keeps the overlap that spec granted at its rotation: a later spec with a shorter overlap or none does not end
-// it. TokenValues drops a stored current value that is neither current nor replaced: the process died before it wrote that value to
-// the Secret, or the Secret was deleted. A stored value keeps its Since; a new one gets now.
+// A replaced value keeps the overlap that spec granted at its rotation: a later spec with a shorter overlap or none does not end it.
+// TokenValues drops a stored current value that is neither current nor replaced. This happens if the process died before it wrote that
+// value to the Secret, or if the Secret was deleted. A stored value keeps its Since; a new one gets now.
 func TokenValues(spec v1alpha1.AccessTokenSpec, current Issue, replaced *Issue, stored []library.TokenValue, now time.Time) []library.TokenValue {
 	var values []library.TokenValue
 	add := func(digest library.Digest, expires time.Time) {

@@ -34,8 +34,8 @@ func (e *SpecError) Error() string { return e.Member + ": " + e.Err.Error() }
 // Unwrap returns Err.
 func (e *SpecError) Unwrap() error { return e.Err }
 
-// maxNesting bounds the nesting of free JSON. A response contains the JSON some levels down, and has to stay below item.MaxDepth,
-// which every client can read.
+// maxNesting limits the nesting of free JSON. A response adds further levels around this JSON, and must not exceed item.MaxDepth, which
+// every client can read.
 const maxNesting = item.MaxDepth - 8
 
 // PropertyID returns the ID of the property that an object belongs to; for a Property, its own.
@@ -187,8 +187,8 @@ func ActivateUnit(install string, o *v1alpha1.ActivateUnit) (library.Definition,
 	return d, warnings, nil
 }
 
-// Modified returns the unit definition next with its LastModified: that of stored if nothing else differs, so that applying it
-// again changes nothing, and otherwise now.
+// Modified returns the unit definition next with a new LastModified: now, or that of stored if nothing else differs. Applying an unchanged
+// unit again thus changes nothing.
 func Modified(next library.Definition, stored *library.Definition, now time.Time) library.Definition {
 	rule := *next.Unit
 	next.Unit = &rule
@@ -202,14 +202,15 @@ func Modified(next library.Definition, stored *library.Definition, now time.Time
 	return next
 }
 
-// same reports whether two definitions are equal. One that cannot be encoded equals no other; Apply returns the error.
+// same reports whether two definitions are equal. A definition that cannot be encoded equals no other; Apply returns the error.
 func same(a, b library.Definition) bool {
 	fa, errA := library.Fingerprint(a)
 	fb, errB := library.Fingerprint(b)
 	return errA == nil && errB == nil && fa == fb
 }
 
-// AccessToken translates an AccessToken that accepts values. filters are the UUIDs of spec.filters.
+// AccessToken translates an AccessToken. values are the token values that the server accepts for it, and filters are the UUIDs of
+// spec.filters.
 func AccessToken(install string, o *v1alpha1.AccessToken, values []library.TokenValue, filters []string) library.Definition {
 	d := definition(install, library.KindToken, o)
 	d.Token = &library.Token{ReadWrite: o.Spec.Class == v1alpha1.ReadWrite, Values: values}
@@ -230,8 +231,8 @@ func selectorOf(kind library.Kind, s *v1alpha1.Selector) (string, []query.Warnin
 	return s.Query, warnings, nil
 }
 
-// freeJSON reads a free JSON member of an ActivateUnit. It has the same limits as free JSON in an import, because items contain it
-// in every response.
+// freeJSON reads a free JSON member of an ActivateUnit. The JSON has the same limits as free JSON in an import, because every response
+// contains it in each item of the unit.
 func freeJSON(member string, j *v1alpha1.JSON) ([]byte, error) {
 	if j == nil || len(j.Raw) == 0 || string(j.Raw) == "null" {
 		return nil, nil

@@ -9,15 +9,15 @@ import (
 
 // Judgement is the meaning of a spec, independent of any cluster or store.
 type Judgement struct {
-	// Definition is the definition that the library would receive. That of an AccessToken has no values, because they come from
+	// Definition is the definition that the library would receive. The definition of an AccessToken has no values, because these come from
 	// Secrets.
 	Definition library.Definition
 	// Warnings concern the query or the selector.
 	Warnings []query.Warning
 }
 
-// Judge checks an object as its reconciler does, as far as the result depends on the object alone. The error is a *Refusal, except
-// for an object that is of none of the kinds.
+// Judge checks an object as its reconciler does, as far as the result depends on the object alone. The error is a *Refusal, unless o is of
+// an unknown kind.
 func Judge(o v1alpha1.Object) (Judgement, error) {
 	var j Judgement
 	var err error

@@ -21,8 +21,8 @@ type Refusal struct {
 	Cure string
 	// Problem describes what is wrong.
 	Problem string
-	// Waiting is true if the refusal ends when something arrives that is expected, and false if it lasts until a user changes
-	// something.
+	// Waiting is true if the refusal ends when an expected change occurs, such as the creation of a missing object, and false if it lasts
+	// until a user changes something.
 	Waiting bool
 	// Condition is the specific condition that the refusal sets: QueryValidCondition to False, ConflictCondition to True, or "" for
 	// none.
@@ -42,8 +42,8 @@ func Conflict(reason, cure, problem string) *Refusal {
 	return &Refusal{Reason: reason, Cure: cure, Problem: problem, Condition: v1alpha1.ConflictCondition}
 }
 
-// Refuse converts an error of an object's translation, of its Secret or of the library into a *Refusal. It returns every other
-// error unchanged: such an error is transient, and the operation is retried.
+// Refuse converts an error of an object's translation, of its Secret or of the library into a *Refusal. It returns every other error
+// unchanged: such an error is transient, and the caller retries.
 func Refuse(o v1alpha1.Object, err error) error {
 	var refused *Refusal
 	var spec *translate.SpecError
