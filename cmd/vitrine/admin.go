@@ -72,11 +72,11 @@ type checkpointer interface {
 	VerifyCopy(ctx context.Context, dir string) error
 }
 
-// checkpointPrefix is the prefix of the directory, in the data directory, in which a backup is made.
+// checkpointPrefix begins the name of each directory that holds a copy during a backup. These directories are in the data directory.
 const checkpointPrefix = ".backup-"
 
-// Backup implements admin.Operations. The copy consists of hard links. Backup first indexes the whole copy, in memory and on one
-// processor, and then reads it. It sends a copy that cannot be indexed only if evenDamaged is true.
+// Backup implements admin.Operations. It copies the store with hard links, verifies the copy by indexing it in memory, on one processor,
+// and then sends it. It sends a copy that cannot be indexed only if evenDamaged is true.
 func (o operations) Backup(ctx context.Context, w io.Writer, evenDamaged bool) (damage, err error) {
 	lib, ok := o.p.lib.(checkpointer)
 	if !ok {
@@ -144,7 +144,7 @@ func (o operations) CancelMigration(ctx context.Context) error {
 	return err
 }
 
-// removeCheckpoints removes the copies of a process that ended during a backup.
+// removeCheckpoints removes the copies that remain if an earlier process ended during a backup.
 func removeCheckpoints(dataDir string) error {
 	left, err := filepath.Glob(filepath.Join(dataDir, checkpointPrefix+"*"))
 	for _, dir := range left {

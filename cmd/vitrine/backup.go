@@ -140,7 +140,7 @@ func runBackup(cmd *cobra.Command, c *admin.Client, dataDir, target string, flag
 	return nil
 }
 
-// checkCopy writes a stream and checks it. The error of a write takes precedence: to the check, the stream ends there.
+// checkCopy writes a stream to w and checks it. It prefers an error of w, because the check reports only that the stream ended.
 func checkCopy(ctx context.Context, stream io.Reader, w *recorder, progress backup.Progress) (backup.Header, error) {
 	h, err := backup.Check(ctx, io.TeeReader(stream, w), progress)
 	if w.err != nil {
@@ -149,7 +149,7 @@ func checkCopy(ctx context.Context, stream io.Reader, w *recorder, progress back
 	return h, err
 }
 
-// backupFile writes a stream to a target. summary is the stream of the command for a summary.
+// backupFile writes a stream to the file at path. It returns the output to which the command prints its summary.
 func backupFile(cmd *cobra.Command, stream io.Reader, path string, progress backup.Progress) (h backup.Header, summary io.Writer, err error) {
 	f, err := createTarget(path, cmd.OutOrStdout(), cmd.ErrOrStderr())
 	if err != nil {
@@ -240,7 +240,7 @@ func newByteProgress(out io.Writer, verb string) *byteProgress {
 	return &byteProgress{out: out, verb: verb}
 }
 
-// bytes reports how far the command is. Its first call starts the progress.
+// bytes updates the progress. The first call starts it.
 func (p *byteProgress) bytes(done, total int64) {
 	if p.progress == nil {
 		p.progress = newProgress(p.out, p.verb, 0, 0, total)
@@ -249,7 +249,7 @@ func (p *byteProgress) bytes(done, total int64) {
 	p.set(done, done)
 }
 
-// finish removes the bar. The caller may call it again.
+// finish removes the bar. It can be called more than once.
 func (p *byteProgress) finish() {
 	if p.progress != nil {
 		p.progress.finish()

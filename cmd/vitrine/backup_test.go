@@ -20,8 +20,8 @@ import (
 	"github.com/vitrine-dev/vitrine/internal/backup"
 )
 
-// TestBackupAndRestore copies the store of a running server in every way, restores each copy, and compares the export of a server
-// on it with the original export.
+// TestBackupAndRestore copies the store of a running server to each kind of target, restores each copy, and compares the export of a server
+// that uses it with the original export.
 func TestBackupAndRestore(t *testing.T) {
 	s := start(t, newStore(t))
 	s.environment(t)
@@ -36,7 +36,7 @@ func TestBackupAndRestore(t *testing.T) {
 	vitrine(t.Context(), "", "backup", "--data-dir", s.dir, dir).want(t, exitFailed, "is not empty")
 	nowhere := filepath.Join(t.TempDir(), "nowhere", "vitrine.tar")
 	vitrine(t.Context(), "", "backup", "--data-dir", s.dir, nowhere).want(t, exitFailed, "write "+nowhere+": no such file or directory")
-	// These items come after all backups.
+	// These items are written after all backups.
 	vitrine(t.Context(), itemLines(201, 10), "import", "-").want(t, 0, "10 added")
 	// The server cleans up after the refused backup as soon as it notices that the client has stopped reading.
 	eventually(t, "nothing is left in the data directory", func() bool {
@@ -68,8 +68,8 @@ func TestBackupAndRestore(t *testing.T) {
 	})
 }
 
-// TestBackupThatCannotBeIndexed checks that the server serves a store with an item that cannot be indexed, that a backup of the
-// store fails, and that backup --even-damaged copies it.
+// TestBackupThatCannotBeIndexed checks that the server serves a store with an item that cannot be indexed, that a backup of the store
+// fails, and that backup --even-damaged copies the store.
 func TestBackupThatCannotBeIndexed(t *testing.T) {
 	dir := newStore(t)
 	s := start(t, dir)
@@ -192,7 +192,7 @@ func serveAdmin(t *testing.T, o admin.Operations) string {
 	return dir
 }
 
-// TestBackupThatCannotBeWritten checks that the error names the target and its cause, and not a damaged backup.
+// TestBackupThatCannotBeWritten checks that the error names the target and the cause, and does not report a damaged backup.
 func TestBackupThatCannotBeWritten(t *testing.T) {
 	dir := serveAdmin(t, whole{})
 	for _, limit := range []int{0, 1, 512, 100_000, 1 << 20} {
@@ -235,7 +235,7 @@ func (h *half) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// TestInterruptedBackupIsNotReportedAsDamaged checks that the error names the ended connection and not a damaged backup.
+// TestInterruptedBackupIsNotReportedAsDamaged checks that the error reports the lost connection, and not a damaged backup.
 func TestInterruptedBackupIsNotReportedAsDamaged(t *testing.T) {
 	dir := serveAdmin(t, broken{})
 	for _, target := range []string{"-", filepath.Join(t.TempDir(), "copy"), filepath.Join(t.TempDir(), "copy.tar")} {

@@ -172,8 +172,8 @@ func TestImportReportsInvalidLines(t *testing.T) {
 	vitrine(t.Context(), "", "export", "-q", "a AND").want(t, exitFailed, "position")
 }
 
-// TestImportRefusesOtherFormats checks that the error names the format of a file that is not NDJSON, and that nothing of it is
-// sent.
+// TestImportRefusesOtherFormats checks that the error names the format of a file that is not NDJSON, and that the command sends no line of
+// the file.
 func TestImportRefusesOtherFormats(t *testing.T) {
 	t.Setenv("VITRINE_SERVER", "https://127.0.0.1:1")
 	t.Setenv("VITRINE_TOKEN", secret)

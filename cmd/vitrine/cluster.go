@@ -17,8 +17,8 @@ import (
 	"github.com/vitrine-dev/vitrine/api/v1alpha1"
 )
 
-// clusterFlags select the cluster and the namespace of the commands for users. As in kubectl, the commands use the user's own
-// kubeconfig and rights.
+// clusterFlags are the flags that select a cluster and a namespace. As in kubectl, the commands use the user's own kubeconfig and
+// permissions.
 type clusterFlags struct {
 	kubeconfig, context, namespace string
 	allNamespaces                  bool
@@ -32,7 +32,7 @@ func (c *clusterFlags) bind(cmd *cobra.Command) {
 	_ = cmd.RegisterFlagCompletionFunc("namespace", c.suggest(&corev1.NamespaceList{})) // fails only for an unknown flag
 }
 
-// bindAll also binds the flag for all namespaces.
+// bindAll also binds --all-namespaces.
 func (c *clusterFlags) bindAll(cmd *cobra.Command) {
 	c.bind(cmd)
 	cmd.Flags().BoolVarP(&c.allNamespaces, "all-namespaces", "A", false, "all namespaces")
@@ -84,7 +84,7 @@ func (c *clusterFlags) open() (kube.Client, string, error) {
 	return k, namespace, nil
 }
 
-// listed lists the objects of the list's kind in a namespace.
+// listed returns the objects in a namespace. The type of list selects their kind.
 func listed[T any](ctx context.Context, k kube.Client, list kube.ObjectList, namespace string) ([]T, error) {
 	if err := k.List(ctx, list, kube.InNamespace(namespace)); meta.IsNoMatchError(err) {
 		return nil, fmt.Errorf("the cluster does not serve the kinds of %s: install Vitrine first", v1alpha1.GroupVersion.Group)

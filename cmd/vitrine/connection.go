@@ -75,7 +75,7 @@ func (c *connection) authority() (*x509.CertPool, error) {
 	return pool, nil
 }
 
-// advise adds the action for the user to the error of a call, if the error does not name one.
+// advise adds to the error of a call what the user can do about it. It returns other errors unchanged.
 func advise(err error) error {
 	unknown, host := x509.UnknownAuthorityError{}, x509.HostnameError{}
 	problem := (*client.Problem)(nil)

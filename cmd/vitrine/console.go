@@ -117,7 +117,7 @@ func (o *consoleOptions) run(ctx context.Context) error {
 	if !o.noBrowser {
 		defer openBrowser(ctx, o.out, login)()
 	}
-	fmt.Fprintln(o.out, "Ctrl-C stops it.")
+	fmt.Fprintln(o.out, "Press Ctrl-C to stop.")
 	if err := parts.Wait(); ctx.Err() == nil {
 		return err
 	}
@@ -131,7 +131,7 @@ type consoleTarget struct {
 	transport *http.Transport
 }
 
-// target finds a token and a way to the server. A forwarded port is a part of parts, which ends with ctx.
+// target finds a token and a connection to the server. If it forwards a port, the forwarding runs in parts until ctx ends.
 func (o *consoleOptions) target(ctx context.Context, parts *errgroup.Group) (*consoleTarget, error) {
 	server := cmp.Or(o.reach.connection.server, os.Getenv("VITRINE_SERVER"))
 	if server != "" && o.service != "" {
@@ -183,7 +183,7 @@ func (o *consoleOptions) target(ctx context.Context, parts *errgroup.Group) (*co
 		return (&net.Dialer{}).DialContext(ctx, network, address)
 	}
 	if access.RootCAs != nil {
-		// The certificate of the server's own authority has the name of the Service, even if callers use another one.
+		// A certificate from the server's own authority includes the name of the Service, whichever host the URL has.
 		t.transport.TLSClientConfig.ServerName = name
 	}
 	return t, nil
@@ -191,21 +191,21 @@ func (o *consoleOptions) target(ctx context.Context, parts *errgroup.Group) (*co
 
 // newConsoleTarget returns a server with a direct connection.
 func newConsoleTarget(access client.Options) (*consoleTarget, error) {
-	if _, err := client.New(access); err != nil { // it checks the URL and the token
+	if _, err := client.New(access); err != nil { // checks the URL and the token
 		return nil, err
 	}
 	server, err := url.Parse(access.Server)
 	if err != nil {
 		return nil, err
 	}
-	// Only the server that made a code accepts it. With HTTP/2, all requests use one connection, and so reach the same server.
+	// Only the replica that issued a code accepts it. With HTTP/2, all requests share one connection and thus reach the same replica.
 	return &consoleTarget{server: server, token: access.Token, transport: &http.Transport{
 		TLSClientConfig: &tls.Config{RootCAs: access.RootCAs, MinVersion: tls.VersionTLS12}, TLSHandshakeTimeout: 10 * time.Second,
 		Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true,
 	}}, nil
 }
 
-// fromSecret returns the first token of the namespace that can be used in the console. It tries READ-WRITE tokens first.
+// fromSecret returns options with the first token in the namespace that works in the console. It tries READ-WRITE tokens first.
 func (o *consoleOptions) fromSecret(ctx context.Context, k kube.Client, namespace string) (client.Options, error) {
 	all, err := listed[*v1alpha1.AccessToken](ctx, k, &v1alpha1.AccessTokenList{}, namespace)
 	if err != nil {
@@ -251,8 +251,7 @@ func serviceOf(text string) (types.NamespacedName, error) {
 	return types.NamespacedName{Namespace: namespace, Name: name}, nil
 }
 
-// forward forwards a port of this machine to a pod of a Service, and returns the address on this machine. The forwarding is a part of
-// parts.
+// forward forwards a port of this machine to a pod of a Service, and returns the address on this machine. The forwarding runs in parts.
 func forward(ctx context.Context, parts *errgroup.Group, config *rest.Config, k kube.Client, service types.NamespacedName) (string, error) {
 	pod, port, err := serverPod(ctx, k, service)
 	if err != nil {
@@ -308,11 +307,11 @@ func consoleCode(ctx context.Context, transport http.RoundTripper, base, token s
 // loginURL returns the URL that logs a browser in with a code. Browsers do not send the part after the #.
 func loginURL(server, code string) string { return server + console.Path + "login#code=" + code }
 
-// passedPaths are the paths that the proxy passes: the console, and the API, which needs a token there. The console shows commands and
-// links for the API.
+// passedPaths are the paths that the proxy passes on: the console, and the API, because the console shows commands and links that use it.
+// Requests to the API still need a token.
 var passedPaths = []string{console.Path, "/v1/", "/v2/", "/i/"}
 
-// proxy passes requests of a browser on this machine to the server. address is that of the proxy.
+// proxy passes requests of a browser on this machine to the server. address is the host and port of the proxy.
 func (t *consoleTarget) proxy(address string) http.Handler {
 	passed := &httputil.ReverseProxy{
 		Transport: t.transport, FlushInterval: -1, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelDebug),
@@ -329,7 +328,7 @@ func (t *consoleTarget) proxy(address string) http.Handler {
 		},
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		// A page of another site must not reach the console under its own name.
+		// Reject other host names, so that the page of another site cannot reach the console by DNS rebinding.
 		if r.Host != address {
 			http.Error(w, "open http://"+address+console.Path, http.StatusMisdirectedRequest)
 			return
@@ -378,8 +377,8 @@ func openBrowser(ctx context.Context, out io.Writer, login string) (remove func(
 	return remove
 }
 
-// writeLoginPage writes a file that opens the login URL, in a directory that only this user can read. remove removes both, and can be
-// called in every case.
+// writeLoginPage writes a file that opens the login URL, in a directory that only this user can read. remove deletes the file and the
+// directory, and can be called even after an error.
 func writeLoginPage(login string) (path string, remove func(), err error) {
 	dir, err := os.MkdirTemp("", "vitrine-console-")
 	if err != nil {

@@ -63,7 +63,7 @@ func (c *openedConsole) stop() {
 	c.wait(0, "")
 }
 
-// wait waits until the command ends, and checks how.
+// wait waits until the command ends, and checks the exit code and the error.
 func (c *openedConsole) wait(code int, problem string) {
 	c.t.Helper()
 	if got := <-c.ended; got != code || !strings.Contains(c.stderr.String(), problem) {
@@ -160,7 +160,7 @@ func TestConsole(t *testing.T) {
 	}
 	for path, want := range map[string]int{
 		"/v2/content/items?q=*:*&access_token=" + secret: http.StatusOK, "/v1/tags/a/b?access_token=" + secret: http.StatusNotFound, "/i/none": http.StatusNotFound,
-		"/v2/content/items?q=*:*": http.StatusForbidden, "/": http.StatusOK, "/metrics": http.StatusOK, // the last two lead to the console
+		"/v2/content/items?q=*:*": http.StatusForbidden, "/": http.StatusOK, "/metrics": http.StatusOK, // the last two redirect to the console
 	} {
 		if code, _ := get(t, origin+path); code != want {
 			t.Errorf("%s: %d, want %d", path, code, want)
@@ -210,7 +210,7 @@ func TestOpenBrowser(t *testing.T) {
 	}
 }
 
-// openedPage is what a browser was opened with.
+// openedPage is the directory in which the fake browser records what it opened.
 type openedPage struct{ dir string }
 
 // read returns a file that the program wrote, or "".
@@ -226,7 +226,7 @@ func (o openedPage) login() string {
 	return html.UnescapeString(login)
 }
 
-// check checks that the arguments of the program contain no code, that only the user could read the page, and that it is gone.
+// check checks that the arguments of the program contain no code, that only the user could read the page, and that the page was removed.
 func (o openedPage) check(t *testing.T) {
 	t.Helper()
 	if path := o.read("argument"); strings.Contains(path, "code") || !strings.HasSuffix(path, "open.html") {
@@ -239,7 +239,7 @@ func (o openedPage) check(t *testing.T) {
 	}
 }
 
-// fakeBrowser puts a program that opens pages into PATH.
+// fakeBrowser puts a substitute for the program that opens pages into PATH.
 func fakeBrowser(t *testing.T) openedPage {
 	t.Helper()
 	dir := t.TempDir()

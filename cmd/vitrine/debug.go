@@ -5,7 +5,7 @@ import (
 	"net/http/pprof"
 )
 
-// debugHandler serves profiles of the process. Profiles show memory contents, so they have an address of their own, which is off by
+// debugHandler serves profiles of the process. Profiles show memory contents, so they are served on a separate address, which is off by
 // default. The paths are those that go tool pprof expects.
 func debugHandler() http.Handler {
 	mux := http.NewServeMux()

@@ -38,7 +38,7 @@ type devOptions struct {
 	open      bool
 	imports   []string
 	property  string
-	// consoleDir is the folder with the files of the console, if they are not the embedded ones.
+	// consoleDir is the folder with the files of the console; "" means the embedded files.
 	consoleDir string
 	started    time.Time
 	out        io.Writer
@@ -46,7 +46,7 @@ type devOptions struct {
 	api        *httpapi.Server
 	// listener is the address of the server, and url its URL.
 	listener, url string
-	// introduced contains what is printed; nil before the first load.
+	// introduced contains the objects that introduce has printed, as KIND NAME; nil before the first load.
 	introduced map[string]bool
 	// removePage removes the file that --open has written.
 	removePage func()
@@ -58,9 +58,10 @@ func newDev() *cobra.Command {
 		Use:   "dev PATH...",
 		Short: "Serve manifests from files and folders on this machine, without a cluster, and follow their changes",
 		Long: "Serve the manifests in files and folders on this machine, without a cluster, until Ctrl-C. The command validates each\n" +
-			"manifest with the messages that its conditions would have in a cluster. When a file changes, the server follows within half\n" +
-			"a second. The last valid version of a broken manifest stays served. Each Property gets a READ-WRITE token, and each\n" +
-			"AccessToken a value, which the command prints; it reads no Secrets. Without --data-dir, everything is deleted at the end.",
+			"manifest, and reports problems with the messages that its conditions would have in a cluster. When a file changes, the server\n" +
+			"follows within half a second. If a manifest becomes invalid, the server keeps serving its last valid version. Each Property\n" +
+			"gets a READ-WRITE token, and each AccessToken a value. The command prints them; it reads no Secrets. Without --data-dir,\n" +
+			"everything is deleted at the end.",
 		Example: example(`
 # Serve the sample manifests with sample content
 vitrine dev config/samples --samples
@@ -84,7 +85,7 @@ vitrine dev deploy/ --import posts.ndjson --data-dir .vitrine-dev`),
 	fs := cmd.Flags()
 	fs.StringVarP(&o.namespace, "namespace", "n", "default", "namespace of manifests without one")
 	fs.StringVar(&o.address, "http-bind-address", "127.0.0.1:8080", "address of the HTTP API")
-	fs.StringVar(&o.dataDir, "data-dir", "", "directory of the store, which is kept (default: a temporary one)")
+	fs.StringVar(&o.dataDir, "data-dir", "", "directory of the store, kept when the command ends (default: a temporary directory)")
 	fs.BoolVar(&o.open, "open", false, "open the console of the first Property in a browser")
 	fs.BoolVar(&o.samples, "samples", false, "import sample content into every Property")
 	fs.StringSliceVar(&o.imports, "import", nil, "NDJSON file to import, see vitrine import; repeatable")
@@ -129,7 +130,7 @@ func (o *devOptions) run(ctx context.Context, log *slog.Logger) error {
 	}, log)
 }
 
-// follow returns a background part of a server that applies the manifests to its library.
+// follow returns a background task that applies the manifests to the library of the server.
 func (o *devOptions) follow(p *process) (run func(context.Context) error, loaded func() bool) {
 	o.folder = dev.New(dev.Options{
 		Library: p.lib, Paths: o.paths, Namespace: o.namespace,
@@ -156,7 +157,7 @@ func (o *devOptions) follow(p *process) (run func(context.Context) error, loaded
 	}, o.folder.Loaded
 }
 
-// listen notes the address of the server.
+// listen records the address of the server.
 func (o *devOptions) listen(address net.Addr) {
 	at := address.(*net.TCPAddr)
 	host := at.IP.String()
@@ -171,17 +172,17 @@ func (o *devOptions) listen(address net.Addr) {
 func (o *devOptions) report(l dev.Load) {
 	at := time.Now().Format(time.TimeOnly)
 	if l.Failed != nil {
-		fmt.Fprintf(o.out, "%s cannot load the manifests: %s; everything stays served as it is\n", at, oneLine(l.Failed))
+		fmt.Fprintf(o.out, "%s cannot load the manifests: %s; the server keeps serving what it served before\n", at, oneLine(l.Failed))
 		return
 	}
 	validate.Text(o.out, l.Findings)
 	fmt.Fprintf(o.out, "%s %s: %d applied, %d removed\n", at, tally(l.Report), l.Applied, l.Removed)
 	if len(l.Kept) > 0 {
-		fmt.Fprintf(o.out, "%s the last valid version stays served of %s\n", at, strings.Join(l.Kept, ", "))
+		fmt.Fprintf(o.out, "%s still serving the last valid version of %s\n", at, strings.Join(l.Kept, ", "))
 	}
 }
 
-// introduce prints where the content is and how to read it, as far as it has not printed it yet.
+// introduce prints the tokens, example requests and console links of all objects that it has not printed yet.
 func (o *devOptions) introduce(ctx context.Context, lib library.Library) {
 	first := o.introduced == nil
 	if first {
@@ -210,11 +211,11 @@ func (o *devOptions) introduce(ctx context.Context, lib library.Library) {
 		}
 	}
 	if first {
-		fmt.Fprintln(o.out, "\nChange a manifest, and the server follows. Ctrl-C stops it.")
+		fmt.Fprintln(o.out, "\nChange a manifest, and the server follows. Press Ctrl-C to stop.")
 	}
 }
 
-// introduceConsole prints a link that logs a browser in, and opens the first one with --open.
+// introduceConsole prints a link that logs a browser in. With --open, it also opens the link the first time it prints one.
 func (o *devOptions) introduceConsole(ctx context.Context, token string) {
 	var code string
 	err := o.await(ctx, token)
@@ -279,7 +280,7 @@ func (o *devOptions) fill(ctx context.Context, lib library.Library) error {
 	return nil
 }
 
-// samplePath is where the pictures of the sample content are.
+// samplePath is the URL path of the pictures in the sample content.
 const samplePath = "/samples/"
 
 // withSamplePictures returns a handler that also serves the pictures of the sample content.
@@ -304,7 +305,7 @@ func withSamplePictures(public http.Handler) http.Handler {
 	})
 }
 
-// await waits until the server accepts a token. The library has it, and the server follows the tokens of the library.
+// await waits until the server accepts a token. The library already has the token, but the server learns of new tokens with a delay.
 func (o *devOptions) await(ctx context.Context, token string) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
@@ -322,7 +323,7 @@ func (o *devOptions) await(ctx context.Context, token string) error {
 	}
 }
 
-// load imports one input into a Property. Items that exist stay as they are.
+// load imports one input into a Property. Existing items stay unchanged.
 func (o *devOptions) load(ctx context.Context, p library.PropertyID, name string, in io.Reader) error {
 	token := o.folder.Token(p)
 	if err := o.await(ctx, token); err != nil {
@@ -346,8 +347,8 @@ func (o *devOptions) load(ctx context.Context, p library.PropertyID, name string
 	return nil
 }
 
-// transport returns connections to the server. Its clients name it localhost, because they send a token without encryption only to this
-// machine, and the server may listen on another address of it.
+// transport connects to the server, whichever host a URL has. Callers use the host localhost, because the client sends tokens unencrypted
+// only to loopback, and the server may listen on another address of this machine.
 func (o *devOptions) transport() *http.Transport {
 	return &http.Transport{DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, network, o.listener)

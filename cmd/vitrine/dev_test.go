@@ -42,8 +42,8 @@ func (c *terminal) await(pattern string) []string {
 	}
 }
 
-// startDev runs vitrine dev with the sample manifests. It returns the directory with them, the output, and a function that stops it with a
-// signal.
+// startDev runs vitrine dev with the sample manifests. It returns the directory of the manifests, the output, and a function that stops the
+// command with a signal.
 func startDev(t *testing.T, temporary string, flags ...string) (dir string, c *terminal, stop func(os.Signal) error) {
 	t.Helper()
 	dir = t.TempDir()
@@ -143,7 +143,7 @@ func TestDev(t *testing.T) {
 	}
 	write(strings.Replace(string(text), query, "query: 'approval_status:app AND ('\n", 1))
 	c.await(`contentfilter\.yaml:\d+:\d+: error: ContentFilter shop/summer-wall: spec\.query: `)
-	c.await(`the last valid version stays served of ContentFilter shop/summer-wall$`)
+	c.await(`still serving the last valid version of ContentFilter shop/summer-wall$`)
 	if code, now := page(t, url, token); code != http.StatusOK || now != before {
 		t.Errorf("with the broken manifest: %d %s", code, now)
 	}
@@ -167,7 +167,7 @@ func TestDev(t *testing.T) {
 	}
 }
 
-// TestDevKeepsData checks that --data-dir keeps items, that --import passes over items that exist, and that tokens stay valid.
+// TestDevKeepsData checks that --data-dir keeps items, that --import skips existing items, and that tokens stay valid.
 func TestDevKeepsData(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "posts.ndjson")
 	if err := os.WriteFile(file, []byte(itemLines(1, 10)), 0o600); err != nil {
@@ -189,7 +189,7 @@ func TestDevKeepsData(t *testing.T) {
 	}
 }
 
-// TestDevHangup checks that closing the terminal leaves no temporary files.
+// TestDevHangup checks that vitrine dev removes its temporary files when the terminal is closed.
 func TestDevHangup(t *testing.T) {
 	if signal.Ignored(syscall.SIGHUP) {
 		t.Skip("SIGHUP is ignored here, as nohup does, and the command inherits that")
@@ -209,7 +209,7 @@ func TestDevHangup(t *testing.T) {
 func TestDevOpens(t *testing.T) {
 	opened := fakeBrowser(t)
 	_, c, stop := startDev(t, t.TempDir(), "--open")
-	login := c.await(`console, .*: (\S+)$`)[1]
+	login := c.await(`console \(.*\): (\S+)$`)[1]
 	eventually(t, "the browser is opened", func() bool { return opened.login() == login })
 	if err := stop(os.Interrupt); err != nil {
 		t.Error(err)

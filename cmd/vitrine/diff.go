@@ -43,7 +43,7 @@ vitrine diff -f deploy/ --items 50`),
 	o.connection.bind(cmd.Flags())
 	o.manifests.bind(cmd.Flags())
 	cmd.Flags().StringVar(&o.property, "property", "", "NAMESPACE/NAME of the property of the token, if the manifests have filters of several properties")
-	cmd.Flags().IntVar(&o.items, "items", 5, "how many of the added and how many of the removed items to list, 0 to 500")
+	cmd.Flags().IntVar(&o.items, "items", 5, "maximum number of added and of removed items to list for each filter, 0 to 500")
 	cmd.Flags().StringVarP(&o.output, "output", "o", "markdown", "markdown or json")
 	return cmd
 }
@@ -106,7 +106,7 @@ func (o *diffOptions) run(cmd *cobra.Command) error {
 	return nil
 }
 
-// checkProperty returns an error for a token that is of another property than the filters, or that is not READ-WRITE.
+// checkProperty returns an error if the token belongs to another property than the filters, or is not READ-WRITE.
 func checkProperty(ctx context.Context, c *client.Client, filters []validate.Judged) error {
 	if len(filters) == 0 {
 		return nil
@@ -122,7 +122,7 @@ func checkProperty(ctx context.Context, c *client.Client, filters []validate.Jud
 	return nil
 }
 
-// filters returns the ContentFilters of the one property that a token can read, sorted by name.
+// filters returns the ContentFilters of the property in --property, or of the only property in the manifests, sorted by name.
 func (o *diffOptions) filters(judged []validate.Judged) ([]validate.Judged, error) {
 	byProperty := map[string][]validate.Judged{}
 	for _, j := range judged {

@@ -76,7 +76,8 @@ func mark(e client.Explanation) string {
 	return "✗"
 }
 
-// tree writes a clause and, indented below it, its children. first prefixes the line of the clause, and rest the lines below.
+// tree writes a clause and, indented below it, its children. first is the prefix of the clause's line, and rest the prefix of the lines
+// below it.
 func tree(w io.Writer, e client.Explanation, first, rest string) {
 	fmt.Fprint(w, first, mark(e), " ")
 	if e.Occur != "" {

@@ -10,8 +10,8 @@ import (
 	kube "sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// help shows the examples before the usage and the flags. It is code and not a template of cobra, because package text/template keeps the
-// linker from removing unused methods, which are a fifth of the binary.
+// help shows the examples before the usage and the flags. It does not use a template of cobra, because package text/template prevents the
+// linker from removing unused methods, which would be a fifth of the binary.
 func help(cmd *cobra.Command, _ []string) {
 	w := cmd.OutOrStdout()
 	fmt.Fprintln(w, strings.TrimSpace(cmp.Or(cmd.Long, cmd.Short)))
@@ -19,10 +19,10 @@ func help(cmd *cobra.Command, _ []string) {
 		fmt.Fprintf(w, "\nExamples:\n%s\n", cmd.Example)
 	}
 	fmt.Fprintln(w)
-	_, _ = io.WriteString(w, usage(cmd)) // as for the lines above, nothing can report an error
+	_, _ = io.WriteString(w, usage(cmd)) // as above, there is nowhere to report an error
 }
 
-// usage returns how to call a command, and its subcommands and flags.
+// usage returns the usage line of a command, its subcommands and its flags.
 func usage(cmd *cobra.Command) string {
 	var b strings.Builder
 	call := cmd.UseLine()
@@ -57,7 +57,7 @@ func listCommands(b *strings.Builder, title, group string, cmd *cobra.Command) {
 	}
 }
 
-// group adds the commands below one title of the help.
+// group adds commands to root, under one title in the help.
 func group(root *cobra.Command, id, title string, commands ...*cobra.Command) {
 	root.AddGroup(&cobra.Group{ID: id, Title: title})
 	for _, c := range commands {
@@ -66,7 +66,7 @@ func group(root *cobra.Command, id, title string, commands ...*cobra.Command) {
 	}
 }
 
-// example indents the examples of a command as its help shows them.
+// example indents the examples of a command for its help.
 func example(lines string) string {
 	return strings.ReplaceAll("  "+strings.ReplaceAll(strings.TrimSpace(lines), "\n", "\n  "), "\n  \n", "\n\n")
 }
@@ -81,7 +81,7 @@ func first(complete cobra.CompletionFunc) cobra.CompletionFunc {
 	}
 }
 
-// suggest completes the names of the objects of a list's kind, in the selected namespace.
+// suggest completes names of objects in the selected namespace. The type of list selects their kind.
 func (c *clusterFlags) suggest(list kube.ObjectList) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		k, namespace, err := c.open()

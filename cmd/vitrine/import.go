@@ -127,7 +127,7 @@ func (o *importOptions) run(cmd *cobra.Command, name string) error {
 	return nil
 }
 
-// state returns the file that records the progress of the import, or nil for standard input, and the state of an earlier run.
+// state returns the file that records the progress of the import, or nil if it cannot be recorded, and the state to continue from.
 func (o *importOptions) state(stderr io.Writer, c *client.Client, in *input) (*importstate.File, importstate.State) {
 	fresh := importstate.State{Server: c.Server(), Input: in.path, Begun: time.Now().UTC()}
 	if in.path == "" {
@@ -152,7 +152,7 @@ func (o *importOptions) state(stderr io.Writer, c *client.Client, in *input) (*i
 	return kept, *state
 }
 
-// stopped returns an error that says how far the import came and how to continue.
+// stopped returns an error that says how far the import got and how to continue.
 func (o *importOptions) stopped(ctx context.Context, in *input, at client.Checkpoint, err error) error {
 	again := "run the same command again to resume"
 	if in.path == "" {
@@ -192,7 +192,7 @@ type input struct {
 	size int64  // of the file; 0 if unknown
 	read int64
 	file *os.File
-	// compressed is true if the bytes read differ from the bytes of the lines.
+	// compressed is true if the file is compressed, so that read counts compressed bytes.
 	compressed bool
 }
 
@@ -233,8 +233,8 @@ func openInput(stdin io.Reader, name string) (*input, error) {
 // maxFirstLine is the maximum number of bytes to read in order to recognize the format.
 const maxFirstLine = 64 << 10
 
-// checkFormat refuses an input whose first non-blank line shows another format than NDJSON. Importing such a file would print an
-// error for each line, and would store the lines that happen to be items.
+// checkFormat rejects an input whose first non-blank line shows that it is not NDJSON. Importing such a file would print an error for each
+// line, and would store the lines that happen to be items.
 func (in *input) checkFormat() error {
 	lines := bufio.NewReaderSize(in.Reader, maxFirstLine)
 	var head, first []byte

@@ -17,8 +17,8 @@ import (
 	kube "sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// startKubelet adds a node to a cluster that has none, and returns its name. Its kubelet only forwards ports of pods: every port of every
-// pod leads to an address, until stop is called.
+// startKubelet adds a node to a cluster that has none, and returns its name. The kubelet of the node supports only port forwarding: it
+// forwards every port of every pod to address, until stop is called.
 func startKubelet(t *testing.T, k kube.Client, address string) (node string, stop func()) {
 	t.Helper()
 	stopped, stop := context.WithCancel(t.Context())

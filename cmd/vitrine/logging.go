@@ -13,8 +13,8 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 )
 
-// newLogger returns the logger of the server, which writes one structured line for each event. flush writes the buffered lines. The
-// caller calls it at the end.
+// newLogger returns the logger of the server, which writes one structured line for each event. flush writes the buffered lines. The caller
+// must call it before the process exits.
 func newLogger(w io.Writer, format, level string) (log *slog.Logger, flush func(), err error) {
 	var l slog.Level
 	if err := l.UnmarshalText([]byte(level)); err != nil {
@@ -41,7 +41,7 @@ const (
 )
 
 // gathered buffers lines and writes several at a time. A system call for each line would be a large part of the cost of a request.
-// So would formatting each line on its own, because in between, the processor caches lose the code and data that it needs.
+// Formatting each line separately would also be expensive, because other work evicts the necessary code and data from the processor caches.
 type gathered struct {
 	mu      sync.Mutex
 	lines   []line
@@ -60,7 +60,7 @@ type line struct {
 	record slog.Record
 }
 
-// add buffers a line, or writes all buffered lines if atOnce is set or the buffer is full.
+// add buffers a line, and then writes all buffered lines if atOnce is set or the buffer is full.
 func (g *gathered) add(l line, atOnce bool) {
 	g.mu.Lock()
 	g.lines = append(g.lines, l)
@@ -92,8 +92,8 @@ func (g *gathered) flush() {
 	g.spare = lines[:0]
 }
 
-// gathering is a handler that buffers its lines. It writes warnings and errors at once, together with the lines before them. It
-// also writes records at once whose values could change before they are written.
+// gathering is a handler that buffers its lines. It writes warnings and errors at once, together with the lines before them. If the values
+// of a record could change before it is written, the handler also writes it at once.
 type gathering struct {
 	slog.Handler
 	lines *gathered

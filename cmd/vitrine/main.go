@@ -19,8 +19,8 @@ func main() {
 	os.Exit(run(interruptible(context.Background()), os.Args[0], os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 
-// interruptible returns a context that ends with the first SIGINT, SIGTERM or SIGHUP, which a closed terminal sends. The second one
-// terminates the process immediately. nohup runs a program so that it ignores SIGHUP.
+// interruptible returns a context that ends with the first SIGINT, SIGTERM or SIGHUP (the signal of a closed terminal). A second signal
+// terminates the process immediately. If the process ignores SIGHUP, as under nohup, it continues to ignore it.
 func interruptible(ctx context.Context) context.Context {
 	ctx, cancel := context.WithCancel(ctx)
 	signals := make(chan os.Signal, 2)

@@ -15,8 +15,8 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// newMetrics returns the registry of the metrics of the library and of others, and a handler that shows them together with those of
-// controller-runtime, of the process and of the Go runtime.
+// newMetrics returns a registry with the metrics of the library and with others. The handler serves these metrics, and those of
+// controller-runtime, the process and the Go runtime.
 func newMetrics(lib library.Library, others []prometheus.Collector) (prometheus.Registerer, http.Handler, error) {
 	own := prometheus.NewRegistry()
 	for _, c := range append(others, newLibraryCollector(lib)) {
@@ -41,8 +41,8 @@ func memoryMetrics(gauge *memory.Gauge) []prometheus.Collector {
 	}
 }
 
-// backupMetrics returns the metrics of the scheduled backups, which another process reports, vitrine backup --every. every is the time
-// between two backups that the user expects; 0 means none.
+// backupMetrics returns the metrics of the scheduled backups, as vitrine backup --every reports them. every is the expected time between
+// two backups; 0 means that none are expected.
 func backupMetrics(every time.Duration, reported *atomic.Pointer[admin.Backups]) []prometheus.Collector {
 	return []prometheus.Collector{
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{

@@ -51,7 +51,7 @@ func ownMetrics(t *testing.T) reference.Registry {
 
 var metricName = regexp.MustCompile(`\b(?:vitrine|go|process|controller_runtime|workqueue)_[a-z_]*[a-z]\b`)
 
-// series removes the suffix of a histogram's series.
+// series returns the name of the histogram that a series belongs to, or the name of the series.
 func series(name string) string {
 	for _, suffix := range []string{"_bucket", "_sum", "_count"} {
 		if base, ok := strings.CutSuffix(name, suffix); ok && strings.HasSuffix(base, "_seconds") {

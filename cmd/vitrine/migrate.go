@@ -42,7 +42,7 @@ func newMigrate() *cobra.Command {
 		Short: "Move the library to OpenSearch, or back to a data directory",
 		Long: `Copy the library to an OpenSearch cluster, or from there to a new data directory, and compare the copy with the original.
 
-From the start of the copy, the library continues to serve reads, and rejects writes with 503. When the copy is complete, start
+As soon as the copy starts, the library rejects writes with 503, but continues to serve reads. When the copy is complete, start
 the server with the copy, or make the library accept writes again with --cancel. To continue an interrupted copy, run the same
 command again. With --to=opensearch, the server that uses the data directory makes the copy.`,
 		Example: example(`
@@ -155,7 +155,7 @@ func migrate(ctx context.Context, from transfer.Source, to closingTarget, progre
 	return nil, err
 }
 
-// toEngine copies the library on OpenSearch to a new data directory, as one more process that uses the library.
+// toEngine copies the library on OpenSearch to a new data directory. It opens the library in the same way as a replica.
 func (m *migration) toEngine(ctx context.Context, progress func(transfer.Progress)) (report *transfer.Report, err error) {
 	lib, err := m.openCluster(ctx)
 	if err != nil {
@@ -220,7 +220,7 @@ func (m *migration) openCluster(ctx context.Context) (migratable, error) {
 	return lib, nil
 }
 
-// forServer returns the flags for another process, which may have another working directory.
+// forServer returns the flags with absolute paths, because the server may have another working directory.
 func (f *opensearchFlags) forServer() (admin.OpenSearch, error) {
 	to := admin.OpenSearch{
 		URLs: f.urls, UsernameFile: f.usernameFile, PasswordFile: f.passwordFile, CAFile: f.caFile, AllowHTTP: f.allowPlaintext, Prefix: f.prefix,
@@ -259,11 +259,11 @@ func (m *migration) print(w io.Writer, r *transfer.Report) error {
 	return nil
 }
 
-// copyProgress shows the progress of a copy, first of the items that are copied, then of those that are read back.
+// copyProgress shows the progress of a migration: first of copying the items, then of reading them back.
 type copyProgress struct {
 	out io.Writer
 	bar *progress
-	// verifying is true while the bar shows the items that are read back.
+	// verifying is true while the bar shows how many items have been read back.
 	verifying bool
 }
 
@@ -282,7 +282,7 @@ func (c *copyProgress) show(p transfer.Progress) {
 	c.bar.set(p.Done, p.Done)
 }
 
-// finish removes the bar. The caller may call it again.
+// finish removes the bar. It can be called more than once.
 func (c *copyProgress) finish() {
 	if c.bar != nil {
 		c.bar.finish()

@@ -55,7 +55,7 @@ func equal(t *testing.T, when string, want, got []string) {
 // rejectsWrites checks that a server rejects writes and serves reads.
 func (s *server) rejectsWrites(want []string) {
 	s.t.Helper()
-	// Another process may have frozen the library a moment ago: the response does not give the reason then.
+	// If another process has only just frozen the library, the response does not give the reason yet.
 	eventually(s.t, "a 503 with the reason", func() bool {
 		status, retryAfter, body := s.post(`{"content_type":"text","caption":"x"}`)
 		if status != http.StatusServiceUnavailable || retryAfter == "" {
@@ -126,7 +126,7 @@ func TestMigrate(t *testing.T) {
 	}
 }
 
-// TestMigrateWithoutServer copies the store of a server that does not run, after an interruption.
+// TestMigrateWithoutServer interrupts and continues the copy of a store that no server uses.
 func TestMigrateWithoutServer(t *testing.T) {
 	urls, prefix := nodetest.URLs(t), nodetest.Prefix(t)
 	args := []string{"migrate", "--to=opensearch", "--data-dir", newStore(t), "--opensearch-url", strings.Join(urls, ","), "--opensearch-index-prefix", prefix}

@@ -32,7 +32,7 @@ func (f *opensearchFlags) bind(fs *pflag.FlagSet) {
 	fs.StringVar(&f.prefix, "opensearch-index-prefix", opensearch.DefaultPrefix, "prefix of every index name: installations with different prefixes can share a cluster")
 }
 
-// validate checks the flags. used is true if the library is the one on OpenSearch.
+// validate checks the flags. used is true if --library selects OpenSearch.
 func (f *opensearchFlags) validate(used bool) error {
 	if !used {
 		if len(f.urls) > 0 || f.usernameFile != "" || f.passwordFile != "" || f.caFile != "" || f.allowPlaintext || f.prefix != opensearch.DefaultPrefix {
@@ -73,8 +73,8 @@ type lockedLibrary struct {
 // Close closes the library and releases the lock.
 func (l lockedLibrary) Close() error { return errors.Join(l.Library.Close(), l.lock.Close()) }
 
-// open locks the data directory, which contains the admin socket and certificates, and opens the library. While the cluster is
-// unreachable, open waits for it. It returns every other error.
+// open locks the data directory, which contains the admin socket and certificates, and opens the library. While the cluster is unreachable,
+// open waits for it. It returns any other error immediately.
 func (f *opensearchFlags) open(ctx context.Context, dataDir, probes string, pressure func() library.Pressure, log *slog.Logger) (library.Library, error) {
 	if err := os.MkdirAll(dataDir, 0o700); err != nil {
 		return nil, &codedError{exitStore, fmt.Errorf("create the data directory: %w", err)}

@@ -159,8 +159,9 @@ func TestOpenSearchIsWaitedFor(t *testing.T) {
 	}
 }
 
-// TestOpenSearchPartition checks that a replica that cannot reach the cluster accepts no token, not even for what it has in memory,
-// while the other replica refuses a revoked token, and that it refuses the token once it reaches the cluster again.
+// TestOpenSearchPartition revokes a token while one of two replicas cannot reach the cluster. It checks that this replica accepts no token,
+// not even for reads from memory, that the other replica rejects the revoked token, and that this replica also rejects it after it reaches
+// the cluster again.
 func TestOpenSearchPartition(t *testing.T) {
 	urls, flags := newIndices(t)
 	proxy := nodetest.NewProxy(t, urls[0])

@@ -15,7 +15,7 @@ import (
 	"github.com/vitrine-dev/vitrine/internal/text"
 )
 
-// output is the output format of a command for users.
+// output is the output format of a command.
 type output struct{ format string }
 
 func (o *output) bind(fs *pflag.FlagSet) {
@@ -30,7 +30,7 @@ func (o *output) validate() error {
 	return usagef("--output %q: must be table, json or yaml", o.format)
 }
 
-// show writes v as JSON or YAML, or calls table to write it for users.
+// show writes v as JSON or YAML, or calls table to write it as a table.
 func (o *output) show(w io.Writer, v any, table func(io.Writer) error) error {
 	var encoded []byte
 	var err error
@@ -50,7 +50,7 @@ func (o *output) show(w io.Writer, v any, table func(io.Writer) error) error {
 	return err
 }
 
-// columns writes a table as kubectl does. Each cell is one line without control characters, and an empty one is shown as <none>.
+// columns writes a table as kubectl does. Each cell is one line without control characters, and an empty cell is shown as <none>.
 func columns(w io.Writer, head []string, rows [][]string) error {
 	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
 	fmt.Fprintln(t, strings.Join(head, "\t"))

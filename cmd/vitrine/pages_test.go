@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestPagesUseExistingCommands checks every vitrine command line in some pages against the commands and their flags.
+// TestPagesUseExistingCommands checks that the vitrine command lines in selected pages use existing commands and flags.
 func TestPagesUseExistingCommands(t *testing.T) {
 	line := regexp.MustCompile(`(?:\bvitrine|\$VITRINE) ([a-z]+)((?: +[^\n|;&>` + "`" + `]*)?)`)
 	flag := regexp.MustCompile(`(?:^| )--([a-z0-9-]+)`)

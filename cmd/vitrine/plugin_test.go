@@ -276,7 +276,7 @@ func TestPlugin(t *testing.T) {
 	}
 }
 
-// startIn runs serve against a cluster, on a new data directory.
+// startIn runs serve against a cluster, with a new data directory.
 func startIn(t *testing.T, kubeconfig string, flags ...string) *server {
 	t.Helper()
 	return start(t, filepath.Join(t.TempDir(), "data"), append([]string{"--without-kubernetes=false", "--kubeconfig", kubeconfig}, flags...)...)

@@ -16,8 +16,8 @@ type health struct {
 	lib library.Library
 	// tokens reports whether the server has read all tokens.
 	tokens func() bool
-	// operator returns the state of the supervisor. loaded reports whether the definitions are loaded: by a complete load of the
-	// cluster, by an earlier one that the store recorded, or from files. Both are nil if only the stored state is served.
+	// operator returns the state of the supervisor. loaded reports whether the definitions are loaded: from the cluster or from files, or
+	// by an earlier complete load that the store recorded. Both are nil if the server serves only the stored state.
 	operator func() cluster.Status
 	loaded   func() bool
 	draining atomic.Bool
@@ -72,8 +72,8 @@ func (h *health) probes() http.Handler {
 		}
 		answerProbe(w, code, word+"\n"+b.String())
 	})
-	// A process that responds is alive: a restart repairs neither a full disk nor an unreachable API server or OpenSearch cluster. So
-	// this checks nothing, which could also take longer than the kubelet waits.
+	// This handler checks nothing. A process that responds is alive, and a restart repairs neither a full disk nor an unreachable API
+	// server or OpenSearch cluster. A check could also take longer than the kubelet waits.
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { answerProbe(w, http.StatusOK, "alive\n") })
 	return mux
 }
@@ -86,11 +86,11 @@ func answerProbe(w http.ResponseWriter, code int, text string) {
 	fmt.Fprint(w, text)
 }
 
-// gate responds with 503 until the definitions are loaded, because the server would report existing filters as missing. While the
-// process stops, each response announces that its connection closes.
+// gate responds with 503 until the definitions are loaded, because otherwise the server would report existing filters as missing. While the
+// process stops, each response tells the client that the connection closes.
 func (h *health) gate(next http.Handler) http.Handler {
 	const body = `{"type":"https://vitrine.dev/problems/unavailable","title":"Unavailable","status":503,` +
-		`"detail":"the server is starting and loads its definitions: retry in a few seconds"}` + "\n"
+		`"detail":"the server is starting and loading its definitions: retry in a few seconds"}` + "\n"
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if h.draining.Load() {
 			w.Header().Set("Connection", "close")

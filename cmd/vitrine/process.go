@@ -43,7 +43,7 @@ type process struct {
 	rejected func(context.Context, library.PropertyID) ([]library.Rejection, bool, error)
 	health   *health
 	metrics  prometheus.Registerer
-	page     http.Handler // of the metrics
+	page     http.Handler // serves /metrics
 	tls      *tls.Config
 	caBundle []byte // nil if the user provides a certificate
 	webhook  struct {
@@ -58,7 +58,7 @@ type process struct {
 	copies sync.WaitGroup
 	// backups is the last report about scheduled backups, or nil.
 	backups atomic.Pointer[admin.Backups]
-	// migrating is held while the library is copied to another one.
+	// migrating is locked during a migration.
 	migrating sync.Mutex
 }
 
@@ -264,7 +264,7 @@ func loopbackOnly(address string) bool {
 	return err == nil && (host == "localhost" || ip != nil && ip.IsLoopback())
 }
 
-// close closes the listeners that were bound before one failed.
+// close closes the listeners that were bound before another address failed.
 func (p *process) close() {
 	for _, l := range append(p.public, p.private...) {
 		l.net.Close()
@@ -311,8 +311,8 @@ func (p *process) run(ctx context.Context) error {
 // lingerShare limits linger to drainFor / lingerShare.
 const lingerShare = 20
 
-// linger waits, for a share of the drain, until no client is connected. Meanwhile each response announces that its connection
-// closes. Closing an idle connection instead could lose a request that the client is sending.
+// linger waits until no client is connected, but only for a part of the drain timeout. Meanwhile, each response tells the client that the
+// connection closes. If the server closed an idle connection instead, it could lose a request that the client is just sending.
 func (p *process) linger(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, p.o.drainFor/lingerShare)
 	defer cancel()

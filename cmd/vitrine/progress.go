@@ -21,20 +21,21 @@ type progress struct {
 	bar   *mpb.Bar
 	bars  *mpb.Progress
 	verb  string
-	unit  string // the unit of lines
+	unit  string // what lines counts
 	begun time.Time
-	// lines and share are the work done so far. share and total are in lines or in bytes; from is share at the start.
+	// lines counts the lines or other units that are done. share is the work that is done, in the measure of total: lines or bytes. from is
+	// share at the start.
 	lines, share atomic.Int64
 	from, total  int64
 	firstLine    int64
 	lastSaid     time.Time
 }
 
-// plainEvery is the interval between two lines without a terminal.
+// plainEvery is the interval between two lines of output without a terminal.
 const plainEvery = 10 * time.Second
 
-// newProgress starts to show the progress of a command. The command starts at share from, after firstLine lines, and is done when
-// share reaches total; 0 means that the total is unknown.
+// newProgress starts to show the progress of a command. An earlier run has completed firstLine lines, and from is the corresponding share.
+// The command is done when share reaches total; a total of 0 means that it is unknown.
 func newProgress(out io.Writer, verb string, firstLine, from, total int64) *progress {
 	p := &progress{out: out, verb: verb, unit: "lines", begun: time.Now(), lastSaid: time.Now(), from: from, total: total, firstLine: firstLine}
 	p.lines.Store(firstLine)
@@ -76,7 +77,7 @@ func (p *progress) finish() {
 	p.bars.Wait()
 }
 
-// describe formats the progress after the duration took: lines, rate, time left.
+// describe formats the progress: lines, rate and remaining time. took is the time since the start.
 func (p *progress) describe(took time.Duration) string {
 	lines := p.lines.Load()
 	var b strings.Builder

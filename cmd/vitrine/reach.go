@@ -23,8 +23,8 @@ import (
 	"github.com/vitrine-dev/vitrine/server/client"
 )
 
-// reach finds a ContentFilter in the cluster and a server that lists it. It uses the token that the user gives, as in the other
-// client commands, or otherwise a token from the Secret of an AccessToken that the user may read.
+// reach finds a ContentFilter in the cluster, and connects to a server that serves it. It uses the token that the user provides, as the
+// other client commands do. Without one, it uses a token from a Secret that the user may read.
 type reach struct {
 	cluster    clusterFlags
 	connection connection
@@ -35,7 +35,7 @@ func (r *reach) bind(cmd *cobra.Command) {
 	r.connection.bind(cmd.Flags())
 }
 
-// filter returns a filter of the cluster, and a client that may read it. If writer is true, the client has a READ-WRITE token.
+// filter returns a filter of the cluster, and a client that may read it. If writer is true, it takes only READ-WRITE tokens from Secrets.
 func (r *reach) filter(ctx context.Context, name string, writer bool) (*v1alpha1.ContentFilter, *client.Client, error) {
 	k, namespace, err := r.cluster.open()
 	if err != nil {
@@ -94,7 +94,7 @@ func (r *reach) fromSecret(ctx context.Context, k kube.Client, f *v1alpha1.Conte
 	return nil, fmt.Errorf("property %s/%s has no AccessToken of class %s: apply one, or give --server and --token-file", f.Namespace, f.PropertyName(), class)
 }
 
-// usableToken returns the first value that can be used, and its Secret. It returns nil if there are no tokens, and an error if none of
+// usableToken returns the first usable token value, and its Secret. It returns nil if there are no AccessTokens, and an error if none of
 // them can be used.
 func usableToken(ctx context.Context, k kube.Client, all []*v1alpha1.AccessToken) (*corev1.Secret, string, error) {
 	var unusable []error
@@ -132,8 +132,8 @@ func classOrder(t *v1alpha1.AccessToken) int {
 	return 1
 }
 
-// options returns how to use a token: the server URL (which can be missing) and the certificate authority that the user gives, or those in
-// the token's Secret.
+// options returns the client options for a token. The server URL (which can be missing) and the certificate authority are those that the
+// user provides, otherwise those in the token's Secret.
 func (r *reach) options(secret *corev1.Secret, token string) (client.Options, error) {
 	server := cmp.Or(r.connection.server, os.Getenv("VITRINE_SERVER"), string(secret.Data[tokens.URLKey]))
 	o := client.Options{Server: server, Token: token, UserAgent: "vitrine/" + buildVersion().version}

@@ -13,7 +13,7 @@ import (
 
 var update = flag.Bool("update", false, "write docs/reference, as make generate does")
 
-// TestReference compares the pages of docs/reference with what the code says.
+// TestReference compares the pages of docs/reference with those that the code generates.
 func TestReference(t *testing.T) {
 	var crds [][]byte
 	// In the order of the pages that explain the kinds.

@@ -35,7 +35,7 @@ const defaultLease = "vitrine"
 const authoritySuffix = "-authority"
 
 func (f *leaseFlags) bind(fs *pflag.FlagSet) {
-	fs.StringVar(&f.namespace, "lease-namespace", "", "namespace of what the replicas share, a Lease and the Secret NAME"+authoritySuffix+" (default the namespace of the pod)")
+	fs.StringVar(&f.namespace, "lease-namespace", "", "namespace of the Lease and of the Secret LEASE-NAME"+authoritySuffix+", which the replicas share (default the namespace of the pod)")
 	fs.StringVar(&f.name, "lease-name", defaultLease, "name of the Lease that decides which replica runs the controllers")
 }
 
@@ -78,8 +78,8 @@ func (f *leaseFlags) lease() (*cluster.Lease, error) {
 	return &cluster.Lease{Namespace: f.namespace, Name: f.name, Identity: host + "_" + strings.ToLower(rand.Text())}, nil
 }
 
-// shareAuthorities stores the authorities that all replicas share in the data directory. The first replica creates them. While the
-// API server is unreachable, a replica uses the ones that it has, or waits.
+// shareAuthorities stores in the data directory the authorities that all replicas share through a Secret. The first replica creates them.
+// While the API server is unreachable, a replica uses the authorities that it has already stored, or waits.
 func (p *process) shareAuthorities(ctx context.Context, restConfig func() (*rest.Config, error)) error {
 	dirs := map[string]string{}
 	if p.o.certFile == "" {
@@ -122,8 +122,8 @@ func (p *process) shareAuthorities(ctx context.Context, restConfig func() (*rest
 	return nil
 }
 
-// adoptShared stores the authority in a key of a Secret in dir. If there is none or it expires soon, adoptShared stores one in the
-// Secret: that of dir, or a new one.
+// adoptShared copies the authority under a key of a Secret to dir. If the key is missing, or its authority expires soon, adoptShared first
+// writes one to the Secret: the authority in dir, or a new one.
 func adoptShared(ctx context.Context, secrets typedv1.SecretInterface, name, key, dir string) error {
 	for {
 		secret, err := secrets.Get(ctx, name, metav1.GetOptions{})
@@ -151,7 +151,7 @@ func adoptShared(ctx context.Context, secrets typedv1.SecretInterface, name, key
 		} else {
 			_, err = secrets.Create(ctx, secret, metav1.CreateOptions{})
 		}
-		// If another replica was faster, its authority counts.
+		// If another replica was faster, the next iteration adopts its authority.
 		if err != nil && !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) {
 			return err
 		}

@@ -38,7 +38,7 @@ func (s *server) url(token string) string {
 	return "http://" + s.addresses["http"] + "/v2/content/items?q=text:number&access_token=" + token
 }
 
-// takeover is longer than a replica needs to take over from one that does not release its lease.
+// takeover is more than the time that a replica needs to take over from another one that did not release its lease.
 const takeover = 40 * time.Second
 
 // newReplicas starts an API server with the sample manifests. It returns a client of the API server, and a function that starts one
@@ -134,14 +134,14 @@ func TestReplicas(t *testing.T) {
 	within(t, takeover, "the last leader reconciles", ready("by-second-again"))
 }
 
-// fleet is the replicas that a load balancer knows.
+// fleet is the set of replicas behind a load balancer.
 type fleet struct {
 	mu       sync.Mutex
 	replicas []*server
 	next     int
 }
 
-// pick returns the next replica, but not the given one.
+// pick returns the next replica that is not the given one.
 func (f *fleet) pick(not *server) *server {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -153,7 +153,7 @@ func (f *fleet) pick(not *server) *server {
 	}
 }
 
-// replace removes old from the fleet and adds fresh, unless it is nil.
+// replace removes old from the fleet and adds fresh, unless fresh is nil.
 func (f *fleet) replace(old, fresh *server) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -193,8 +193,8 @@ func (f *fleet) do(ctx context.Context, client *http.Client, method, path, token
 	return failure
 }
 
-// TestReplicasUnderLoad replaces all replicas, one by one, and then kills the one that runs the controllers. A client that sends a
-// failed request once more, to another replica, sees no failure, and every item that was acknowledged is there.
+// TestReplicasUnderLoad replaces all replicas, one by one, and then kills the one that runs the controllers. It checks that a client that
+// retries each failed request once, on another replica, sees no failure, and that no acknowledged item is lost.
 func TestReplicasUnderLoad(t *testing.T) {
 	k, replica := newReplicas(t)
 	f := &fleet{}
@@ -251,7 +251,7 @@ func TestReplicasUnderLoad(t *testing.T) {
 	})
 	before := writes.Load()
 	leader.signal(syscall.SIGKILL)
-	// The load balancer removes the replica later.
+	// Until then, the load balancer still sends requests to the killed replica.
 	within(t, takeover, "writes after the kill", func() bool { return writes.Load() > before+20 })
 	f.replace(leader, nil)
 	within(t, takeover, "another leader", func() bool { return slices.ContainsFunc(f.replicas, (*server).leads) })

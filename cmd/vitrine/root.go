@@ -21,8 +21,8 @@ const (
 	completionName = "kubectl_complete-vitrine"
 )
 
-// run executes a command line and returns the exit code. program is the path of the binary: as a plugin, its help names the command
-// kubectl vitrine.
+// run executes a command line and returns the exit code. program is the path of the binary. If the binary has the name of the plugin, the
+// help calls the command kubectl vitrine.
 func run(ctx context.Context, program string, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	root := newRoot()
 	switch strings.TrimSuffix(filepath.Base(program), ".exe") {
@@ -42,8 +42,8 @@ func run(ctx context.Context, program string, args []string, stdin io.Reader, st
 	return exitCode(err)
 }
 
-// oneLine formats an error as one line for a terminal or a log. Joined errors are one line each, and a failed database reports the
-// same error from each of its parts: oneLine leaves out repetitions.
+// oneLine formats an error as one line for a terminal or a log. It leaves out repeated lines, because a failed database reports the same
+// error from each of its parts.
 func oneLine(err error) string {
 	var parts []string
 	for line := range strings.Lines(err.Error()) {
@@ -70,7 +70,7 @@ kubectl vitrine status -A
 # Import items, and list those of a filter
 vitrine import items.ndjson
 kubectl vitrine items summer-wall -n shop`),
-		// run prints an error once, in one line. Users can ask for the usage.
+		// run prints errors itself, in one line and without the usage.
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          cobra.NoArgs,

@@ -15,7 +15,7 @@ import (
 	"github.com/vitrine-dev/vitrine/internal/admin"
 )
 
-// copyName is the layout of the name of a scheduled backup: its time in UTC. The names are in the order of the times.
+// copyName is the time layout of the names of scheduled backups. The times are in UTC, so the names sort by time.
 const copyName = "vitrine-20060102T150405Z.tar"
 
 // schedule makes backups in a place, one every period, and keeps the newest ones. It takes the times of the earlier backups from their
@@ -48,7 +48,7 @@ const longestPause = time.Hour
 // reportPause is the time between two reports.
 const reportPause = time.Minute
 
-// run makes backups until ctx ends. A backup that fails is repeated after a minute, and then after twice the time of the previous pause.
+// run makes backups until ctx ends. It retries a failed backup after a minute, and doubles the pause after each further failure.
 func (s *schedule) run(ctx context.Context) error {
 	pause := time.Minute
 	for due := s.now(); ; {

@@ -132,7 +132,7 @@ func TestScheduledBackup(t *testing.T) {
 	eventually(t, "the failure is in the metrics", metrics(none, failures+"1\n"))
 	stop()
 	stop = schedule(to)
-	// A time in this century.
+	// The time begins with "1.", such as 1.8e+09 seconds since 1970.
 	eventually(t, "the backup is in the metrics", metrics("vitrine_backup_last_success_timestamp_seconds 1.", failures+"0\n"))
 	stop()
 	copies, err := filepath.Glob(filepath.Join(to, "vitrine-*Z.tar"))

@@ -35,13 +35,13 @@ type serveOptions struct {
 	externalURL                  string
 	drainFor                     time.Duration
 
-	// definitions, if not nil, returns a background part that provides the definitions instead of Kubernetes, and reports whether
-	// they are loaded.
+	// definitions, if not nil, returns a background task that provides the definitions instead of Kubernetes, and a function that reports
+	// whether they are loaded.
 	definitions func(*process) (run func(context.Context) error, loaded func() bool)
 
-	// public, if not nil, returns the handler of the public addresses instead of the given one.
+	// public, if not nil, wraps the handler of the public addresses.
 	public func(http.Handler) http.Handler
-	// console serves the console, with the files in consoleDir instead of the embedded ones if that is set.
+	// console enables the console. If consoleDir is set, the server uses its files instead of the embedded ones.
 	console    bool
 	consoleDir string
 
@@ -99,8 +99,8 @@ vitrine serve --data-dir ./try --without-kubernetes`),
 	fs.StringVar(&o.library, "library", libraryEngine, "where to store and search items: engine (the data directory) or opensearch (an OpenSearch cluster)")
 	o.opensearch.bind(fs)
 	o.lease.bind(fs)
-	fs.StringVar(&o.memoryLimit, "memory-limit", "", "memory limit of the process, such as 512Mi: near it caches shrink, and the server rejects item writes from 90 % of it (default GOMEMLIMIT, else 80 % of the limit of the container)")
-	fs.DurationVar(&o.expectBackups, "expect-backups", 0, "how often vitrine backup --every makes a backup, such as 24h; an alert reports that one is overdue (default: none)")
+	fs.StringVar(&o.memoryLimit, "memory-limit", "", "memory limit of the process, such as 512Mi: above 75 %, caches shrink; above 90 %, the server rejects writes of items other than deletions (default GOMEMLIMIT, else 80 % of the limit of the container)")
+	fs.DurationVar(&o.expectBackups, "expect-backups", 0, "expected time between two backups by vitrine backup --every, such as 24h; an alert reports overdue backups (default: none are expected)")
 	fs.StringVar(&o.https, "https-bind-address", ":8443", "address of the HTTPS API; empty means off")
 	fs.StringVar(&o.certFile, "tls-cert-file", "", "certificate chain in PEM format, reloaded when it changes (default: a certificate from an authority in the data directory)")
 	fs.StringVar(&o.keyFile, "tls-private-key-file", "", "private key of the certificate in PEM format")
@@ -197,8 +197,8 @@ func (o *serveOptions) certificateHosts() []string {
 	return append(reachedAt(o.https, o.externalURL), o.tlsHosts...)
 }
 
-// reachedAt returns the names and addresses of a listener: loopback, the host of its URL ("" for none), and the IP address that it
-// is bound to, unless that is the unspecified address.
+// reachedAt returns the names and addresses of a listener: loopback, the host of its external URL, if it has one, and the IP address that
+// it is bound to, unless that is the unspecified address.
 func reachedAt(address, external string) []string {
 	hosts := []string{"localhost", "127.0.0.1", "::1"}
 	if u, err := url.Parse(external); err == nil && u.Hostname() != "" {

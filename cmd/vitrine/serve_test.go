@@ -175,7 +175,7 @@ func TestOldTLSIsRefused(t *testing.T) {
 	}
 }
 
-// begin sends the first line of an import, an item with this id, and keeps the request open. answers receives the response lines.
+// begin sends the first line of an import, an item with the given id, and keeps the request open. The response lines arrive in answers.
 func begin(t *testing.T, s *server, id int) (body *io.PipeWriter, answers *bufio.Reader) {
 	t.Helper()
 	bundle, err := os.ReadFile(filepath.Join(s.dir, "tls", "ca.crt"))

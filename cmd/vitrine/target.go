@@ -11,20 +11,20 @@ import (
 	"strings"
 )
 
-// target is the file that an export or a backup writes. A regular file gets its name only when it is complete, and only its owner can
-// read it, because it contains personal data. A symbolic link stays and names the new file. A device, a pipe or a socket is written as
-// it is.
+// target is the file that an export or a backup writes. A regular file gets its name only when it is complete, and only its owner can read
+// it, because it contains personal data. If the path is a symbolic link, the file replaces the target of the link. To a device, a pipe or a
+// socket, the target writes directly.
 type target struct {
 	io.Writer
 	path string // as given by the user
-	// summary is the stream of the command for a summary: standard error if the target may be standard output.
+	// summary is where the command prints its summary: standard error if the target may be standard output.
 	summary io.Writer
 	zip     *gzip.Writer
 	out     *recorder
 	file    *os.File // nil after keep
 	// name is the name that the file gets when it is complete; "" if the content goes to an existing file that is not regular.
 	name string
-	// stream means that the file is a stream of the command and stays open.
+	// stream means that the file is standard output or standard error of the command, which stays open.
 	stream bool
 }
 
@@ -67,7 +67,7 @@ func (t *target) open(streams ...io.Writer) error {
 		if t.name, err = followLinks(t.path); err != nil {
 			return err
 		}
-		// The link of an open file in /proc names a path that may no longer be the file.
+		// For a link in /proc to an open file, the path may by now belong to another file, or to none.
 		if named, err := os.Stat(t.name); there != nil && (err != nil || !os.SameFile(there, named)) {
 			t.name = ""
 		}
@@ -122,7 +122,7 @@ func (t *target) close() error {
 	return t.file.Close()
 }
 
-// recorder is a writer that remembers its first error, because the reader of its output may report that error as its own.
+// recorder is a writer that remembers its first error, because io.TeeReader reports a failed write as a failed read.
 type recorder struct {
 	out  io.Writer
 	path string
@@ -147,7 +147,7 @@ func isFile(f *os.File, info fs.FileInfo) bool {
 
 // followLinks returns the path that symbolic links lead to. Its last element may be missing.
 func followLinks(path string) (string, error) {
-	const most = 40 // as Linux
+	const most = 40 // as in Linux
 	for range most {
 		dir, base := filepath.Split(path)
 		dir, err := filepath.EvalSymlinks(dir)
@@ -157,7 +157,7 @@ func followLinks(path string) (string, error) {
 		path = filepath.Join(dir, base)
 		link, err := os.Readlink(path)
 		if err != nil {
-			return path, nil // it is missing, or no link
+			return path, nil // it is missing, or not a link
 		}
 		if path = link; !filepath.IsAbs(link) {
 			path = dir + string(filepath.Separator) + link // without filepath.Join, which removes .. before links are followed

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// put writes a text to a target and keeps it. stdout is the standard output of the command.
+// put writes content to a target, and then calls keep. stdout is the standard output of the command.
 func put(path, content string, stdout io.Writer) error {
 	f, err := createTarget(path, stdout, io.Discard)
 	if err != nil {
@@ -66,7 +66,7 @@ func TestTargetWritesPipeDirectly(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, path := range []string{pipe, link} {
-		// A pipe that is open for both is never at its end, and opening it does not block.
+		// A pipe that is open for reading and writing has no end, and opening it does not block.
 		r, err := os.OpenFile(pipe, os.O_RDWR, 0)
 		if err != nil {
 			t.Fatal(err)
@@ -88,7 +88,8 @@ func TestTargetWritesPipeDirectly(t *testing.T) {
 	}
 }
 
-// TestTargetThatIsAStream checks that a path of standard output writes to it where it stands, and does not close it.
+// TestTargetThatIsAStream checks that a target with the path of standard output writes at the current position of standard output, and does
+// not close it.
 func TestTargetThatIsAStream(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "stdout")
 	stdout, err := os.Create(path)

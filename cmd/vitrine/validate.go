@@ -49,7 +49,7 @@ func (m *manifests) judge(cmd *cobra.Command) (validate.Report, []validate.Judge
 	return report, judged, err
 }
 
-// checkNamespace returns an error unless a flag names a namespace.
+// checkNamespace returns an error if the value of --namespace is not a valid name.
 func checkNamespace(name string) error {
 	if len(validation.IsDNS1123Label(name)) > 0 {
 		return usagef("--namespace %q is not a namespace name", name)

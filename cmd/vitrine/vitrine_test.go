@@ -42,7 +42,7 @@ const readOnly = "test-token-that-may-read-and-no-more"
 
 const property = library.PropertyID("shop/default")
 
-// newStore creates a data directory with a property and tokens, as an operator would.
+// newStore creates a data directory with a property and tokens, as the operator of a cluster would store them.
 func newStore(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "data")
@@ -97,7 +97,7 @@ func start(t *testing.T, dir string, flags ...string) *server {
 	return startBy(t, dir, func(cmd *exec.Cmd) *exec.Cmd { return cmd }, flags...)
 }
 
-// startBy is like start, but runs the command that by derives from the command of the server.
+// startBy is like start, but runs the command that by returns for the command of the server.
 func startBy(t *testing.T, dir string, by func(*exec.Cmd) *exec.Cmd, flags ...string) *server {
 	t.Helper()
 	s := launch(t, dir, by, flags...)
@@ -254,13 +254,13 @@ func (r result) want(t *testing.T, code int, parts ...string) {
 	}
 }
 
-// eventually waits for a condition of another process, for which there is no channel to wait on.
+// eventually waits until ok returns true. It is for conditions in another process, which cannot signal them over a channel.
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	within(t, 30*time.Second, what, ok)
 }
 
-// within is like eventually, with another limit.
+// within is like eventually, but with the given time limit.
 func within(t *testing.T, limit time.Duration, what string, ok func() bool) {
 	t.Helper()
 	deadline := time.After(limit)

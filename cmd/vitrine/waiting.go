@@ -16,8 +16,8 @@ const (
 	lastRetry  = 15 * time.Second
 )
 
-// retry calls try until it succeeds, ctx ends, or it fails and another attempt would be useless. After the first failure, the probes
-// respond that the process is alive but not ready, and name the part that the process waits for and the cause.
+// retry calls try until it succeeds, ctx ends, or try returns false for again. From the first failure on, the probes report that the
+// process is alive but not ready, which part it waits for, and why.
 func retry(ctx context.Context, probes, part string, log *slog.Logger, try func() (again bool, err error)) (err error) {
 	again, err := try()
 	if err == nil || !again {
@@ -49,7 +49,7 @@ func retry(ctx context.Context, probes, part string, log *slog.Logger, try func(
 	return err
 }
 
-// waitingProbes serves /readyz and /healthz of a process that waits for a part.
+// waitingProbes serves /readyz and /healthz while the process waits for a part.
 func waitingProbes(part string, why *atomic.Value) http.Handler {
 	mux := http.NewServeMux()
 	answer := func(status int, word string) http.HandlerFunc {

@@ -24,7 +24,7 @@ type webhookOptions struct {
 
 func (o *webhookOptions) bind(fs *pflag.FlagSet) {
 	fs.StringVar(&o.address, "webhook-bind-address", "", "address of the validating webhook (default off)")
-	fs.StringVar(&o.url, "webhook-url", "", "base URL at which the API server reaches the webhook; the server then writes the whole webhook configuration (default: a manifest names a Service)")
+	fs.StringVar(&o.url, "webhook-url", "", "base URL at which the API server reaches the webhook; the server then writes the whole webhook configuration (default: the API server uses the Service in the configuration that a manifest declares)")
 	fs.StringSliceVar(&o.hosts, "webhook-hosts", nil, "names and IP addresses for the webhook certificate, such as those of its Service; it always includes loopback and the host of --webhook-url")
 	fs.StringVar(&o.configuration, "webhook-configuration", "vitrine", "ValidatingWebhookConfiguration in which the server sets the certificate authority")
 }
@@ -76,7 +76,7 @@ func (p *process) openWebhook(o cluster.Options, log logr.Logger) (http.Handler,
 	return handler, &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: source.GetCertificate}, nil
 }
 
-// renew returns a function that keeps a certificate from one of the server's authorities valid.
+// renew returns a background task that renews a certificate of the server before it expires.
 func (p *process) renew(source *servingcert.Source, of string) func(context.Context) error {
 	return func(ctx context.Context) error {
 		source.Run(ctx, func(renewed bool, err error) {
