@@ -45,7 +45,7 @@ func TestBackupAndRestore(t *testing.T) {
 	})
 	vitrine(t.Context(), "", "restore", "--data-dir", s.dir, file).want(t, exitFailed, "is not empty")
 	s.signal(syscall.SIGTERM)
-	vitrine(t.Context(), "", "backup", "--data-dir", s.dir, "-").want(t, exitFailed, "no server runs on "+s.dir)
+	vitrine(t.Context(), "", "backup", "--data-dir", s.dir, "-").want(t, exitFailed, "no running server uses "+s.dir)
 
 	for name, source := range map[string]string{"directory": dir, "file": file, "stream": "-"} {
 		t.Run(name, func(t *testing.T) {
@@ -203,7 +203,7 @@ func TestBackupThatCannotBeWritten(t *testing.T) {
 		}
 	}
 
-	// The reader of the pipe leaves before the end.
+	// The reader closes the pipe before the end.
 	pipe := filepath.Join(t.TempDir(), "pipe.tar")
 	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
 		t.Fatal(err)

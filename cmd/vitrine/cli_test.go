@@ -77,8 +77,8 @@ func TestImportAndExportAreInverse(t *testing.T) {
 	vitrine(t.Context(), "", "facets", "submission.email").want(t, exitUsage, "never shows submissions")
 }
 
-// TestExportOfADamagedStore changes a byte of a block in a file of the database, and checks that the export contains every readable
-// item and names the missing ones.
+// TestExportOfADamagedStore changes a byte of a block in a file of the database, and checks that the export contains every readable item
+// and that the command names the missing items.
 func TestExportOfADamagedStore(t *testing.T) {
 	const items, lost = 200, 100
 	dir := newStore(t)
@@ -256,7 +256,7 @@ func TestCommandErrors(t *testing.T) {
 		"on conflict":         {append([]string{"import", "-", "--on-conflict", "merge"}, server...), exitUsage, "must be fail, replace or skip"},
 		"unanswered":          {append([]string{"import", "-", "--unanswered", "guess"}, server...), exitUsage, "must be stop, resend or skip"},
 		"unknown command":     {[]string{"bogus"}, exitUsage, "unknown command"},
-		"no running server":   {[]string{"sweep", "--data-dir", t.TempDir()}, exitFailed, "no server runs on"},
+		"no running server":   {[]string{"sweep", "--data-dir", t.TempDir()}, exitFailed, "no running server uses"},
 		"a compressed backup": {[]string{"backup", "--data-dir", t.TempDir(), "x.tar.gz"}, exitUsage, "backup does not compress"},
 		"no property":         {[]string{"purge", "shop"}, exitUsage, "must be NAMESPACE/NAME"},
 	}

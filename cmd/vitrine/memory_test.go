@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// controlGroup creates a control group, of either version, with a memory limit. If that fails, dir is "" and why says why.
+// controlGroup creates a control group, of either version, with a memory limit. If that fails, it returns "" and the reason.
 func controlGroup(t *testing.T, bytes int) (dir, why string) {
 	t.Helper()
 	var errs []error

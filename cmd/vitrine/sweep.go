@@ -69,7 +69,7 @@ kubectl exec -n vitrine-system deploy/vitrine -- vitrine sweep --confirm`),
 
 func adminError(dataDir string, err error) error {
 	if errors.Is(err, admin.ErrNoServer) {
-		return fmt.Errorf("no server runs on %s: start the server, or set --data-dir to its data directory", dataDir)
+		return fmt.Errorf("no running server uses %s: start the server, or set --data-dir to its data directory", dataDir)
 	}
 	return err
 }

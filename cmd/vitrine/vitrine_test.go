@@ -97,7 +97,7 @@ func start(t *testing.T, dir string, flags ...string) *server {
 	return startBy(t, dir, func(cmd *exec.Cmd) *exec.Cmd { return cmd }, flags...)
 }
 
-// startBy is like start, but runs the command that by returns for the command of the server.
+// startBy is like start, but runs the command that the function by returns for the server's command.
 func startBy(t *testing.T, dir string, by func(*exec.Cmd) *exec.Cmd, flags ...string) *server {
 	t.Helper()
 	s := launch(t, dir, by, flags...)

@@ -1,9 +1,9 @@
-// Package admin provides the operations on a running server for callers that may write to its data directory: confirm a held sweep,
-// purge a property, back up the store, copy the library to OpenSearch. It is HTTP over a Unix socket in that directory, for
-// `kubectl exec`. There is no token: the mode of the socket file is the permission.
+// Package admin provides the operations on a running server for callers that may write to its data directory: confirm a held sweep, purge a
+// property, back up the store, copy the library to OpenSearch. It uses HTTP over a Unix socket in that directory, so that commands run with
+// `kubectl exec` can use it. There is no token: the mode of the socket file controls access.
 //
-// Invariants: only the owner can read and write the socket, from the moment at which it gets its name. A GET changes nothing. It
-// may import library and transfer.
+// Invariants: only the owner can read and write the socket, at any time after it gets its name. A GET changes nothing. It may import
+// library and transfer.
 package admin
 
 import (
@@ -41,28 +41,28 @@ type Sweep struct {
 	Message string `json:"message"`
 }
 
-// Operations are the operations on the socket.
+// Operations are the operations that a server offers on the socket.
 type Operations interface {
 	// Sweep returns the state of the sweep.
 	Sweep(ctx context.Context) (Sweep, error)
 	// ConfirmSweep runs a held sweep and returns how many definitions it removed.
 	ConfirmSweep(ctx context.Context) (int, error)
-	// Stored returns every property with stored data, and its number of items.
+	// Stored returns every property with stored data, each with its number of items.
 	Stored(ctx context.Context) (map[library.PropertyID]int64, error)
 	// Purge erases a property that no manifest declares.
 	Purge(ctx context.Context, p library.PropertyID) error
-	// Backup writes a consistent copy of the store as a stream. If it fails, what it has written is not a backup. It fails for a
-	// damaged store, unless evenDamaged is true: then it copies the store as it is, and damage describes what is wrong with it.
+	// Backup writes a consistent copy of the store as a stream. If it fails, what it has written is not a backup. It fails for a damaged
+	// store, unless evenDamaged is true. In that case, it copies the store as it is, and damage describes what is wrong with the store.
 	Backup(ctx context.Context, w io.Writer, evenDamaged bool) (damage, err error)
 	// ReportBackups records the state of the scheduled backups, for the metrics of the server.
 	ReportBackups(ctx context.Context, b Backups) error
-	// Migrate copies the library to OpenSearch, see transfer.Copy. If it fails, the library may stay frozen.
+	// Migrate copies the library to OpenSearch (see transfer.Copy). If it fails, the library may stay frozen.
 	Migrate(ctx context.Context, to OpenSearch, progress func(transfer.Progress)) (*transfer.Report, error)
 	// CancelMigration makes a frozen library accept writes again. It fails while Migrate runs.
 	CancelMigration(ctx context.Context) error
 }
 
-// Backups is the state of the scheduled backups, which a command makes that is no part of the server.
+// Backups is the state of the scheduled backups. They are made by a separate process, vitrine backup --every.
 type Backups struct {
 	// Newest is the time of the newest backup, or zero if there is none.
 	Newest time.Time `json:"newest,omitzero"`
@@ -70,8 +70,8 @@ type Backups struct {
 	Failures int64 `json:"failures"`
 }
 
-// OpenSearch says how the server reaches the cluster that a library is copied to. The members are as in opensearch.Options; the server
-// reads the files.
+// OpenSearch says how the server reaches the OpenSearch cluster to which it copies a library. The fields have the same meaning as in
+// opensearch.Options. The server reads the files.
 type OpenSearch struct {
 	URLs         []string `json:"urls"`
 	UsernameFile string   `json:"username_file,omitempty"`
@@ -81,7 +81,7 @@ type OpenSearch struct {
 	Prefix       string   `json:"prefix"`
 }
 
-// Listen creates the socket of a data directory, and replaces a socket that a stopped server left. The caller must hold the store's
+// Listen creates the socket in a data directory. It replaces the socket of a server that has stopped. The caller must hold the store's
 // lock, so that Listen never replaces the socket of a running server.
 func Listen(dataDir string) (net.Listener, error) {
 	// Create the socket in a directory that no other user may enter, and move it after its mode is set.
@@ -130,8 +130,8 @@ type event struct {
 	Error    string             `json:"error,omitempty"`
 }
 
-// Handler serves the operations. The timeouts of the http.Server do not apply: an operation may take any time, and a backup may
-// have any size. Handler cuts a connection only if its client accepts no data for the duration stall.
+// Handler serves the operations. The timeouts of the http.Server do not apply, because an operation may take any amount of time, and a
+// backup may have any size. Handler closes a connection only if the client accepts no data for the duration stall.
 func Handler(ops Operations, stall time.Duration) http.Handler {
 	mux := http.NewServeMux()
 	handle := func(pattern string, f func(r *http.Request) (answer, error)) {
@@ -180,7 +180,7 @@ func Handler(ops Operations, stall time.Duration) http.Handler {
 			w.Header().Set(backupDamage, damage.Error())
 		}
 		if err != nil {
-			// The stream has an end mark, so a client detects an incomplete one. The trailer adds the reason.
+			// Clients detect an incomplete stream by its missing last entry. The trailer adds the reason.
 			w.Header().Set(backupError, err.Error())
 		}
 	})
@@ -192,7 +192,7 @@ func Handler(ops Operations, stall time.Duration) http.Handler {
 	})
 }
 
-// migrate responds with the progress of a migration, one event in each line, and at last with its report or error.
+// migrate responds with the progress of a migration, one event per line, and finally with its report or error.
 func migrate(ops Operations, stall time.Duration) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		conn := http.NewResponseController(w)
@@ -234,15 +234,16 @@ const (
 	evenDamagedQuery = "even-damaged"
 )
 
-// ErrNoServer means that no server runs on the data directory.
-var ErrNoServer = errors.New("no server runs there")
+// ErrNoServer means that no running server uses the data directory.
+var ErrNoServer = errors.New("no running server uses the data directory")
 
-// Client calls the operations of the server that runs on a data directory.
+// Client calls the operations of the server that uses a data directory.
 type Client struct{ http *http.Client }
 
 var _ Operations = (*Client)(nil)
 
-// NewClient returns a client. It connects for each call, and a call fails with ErrNoServer if no server runs on dataDir.
+// NewClient returns a client for the server that uses dataDir. Each call opens a connection, and fails with ErrNoServer if there is no such
+// server.
 func NewClient(dataDir string) *Client {
 	path := SocketPath(dataDir)
 	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {

@@ -7,10 +7,10 @@
 //
 // # The stream
 //
-// A stream is a tar with, in this order: vitrine-backup.json (a Header), the files of the database under pebble/, and SHA256SUMS,
-// which has a line for each of the others in the format of sha256sum. A stream without its last entry is incomplete.
+// A stream is a tar with, in this order: vitrine-backup.json (a Header), the files of the database under pebble/, and SHA256SUMS, which has
+// one line for each of the other entries, in the format of sha256sum. A stream without this last entry is incomplete.
 //
-// It imports nothing of this project.
+// It imports nothing from this project.
 package backup
 
 import (
@@ -40,7 +40,7 @@ const (
 	databaseName = "pebble"
 	// formatVersion is the version of the stream format.
 	formatVersion = 1
-	// maxHeader and maxChecksums limit what is read into memory from a stream that may not be a backup.
+	// maxHeader and maxChecksums limit how much is read into memory, because a stream may not be a backup.
 	maxHeader    = 64 << 10
 	maxChecksums = 64 << 20
 )
@@ -59,7 +59,7 @@ type Header struct {
 // Progress is called with the number of bytes done and the total.
 type Progress func(done, total int64)
 
-// Write writes the database in dir as a stream. The files in dir must not change meanwhile.
+// Write writes the database in dir as a stream. The files in dir must not change until it returns.
 func Write(ctx context.Context, w io.Writer, dir string, h Header) error {
 	h.Format = formatVersion
 	var files []string
@@ -139,12 +139,12 @@ func (w *writer) entry(name string, size int64, content io.Reader) error {
 	return nil
 }
 
-// DatabaseIn returns the path of the database in a data directory or in a copy of one.
+// DatabaseIn returns the path of the database in a data directory or in the copy of a data directory.
 func DatabaseIn(dir string) string { return filepath.Join(dir, databaseName) }
 
-// DamagedError means that a backup differs from what was written.
+// DamagedError means that a backup is incomplete, or differs from its checksums.
 type DamagedError struct {
-	// File is the damaged entry, or "" for the whole backup.
+	// File is the name of the damaged entry, or "" for the whole backup.
 	File   string
 	Reason string
 }
@@ -156,8 +156,8 @@ func (e *DamagedError) Error() string {
 	return fmt.Sprintf("the backup is damaged: %s: %s", e.File, e.Reason)
 }
 
-// Extract writes the files of a stream to dir and checks all of them. dir must be empty or missing; Extract creates it. After an
-// error, dir is as it was before. The error is a *DamagedError if the stream is incomplete or damaged.
+// Extract writes the files of a stream to dir and checks all of them. dir must be empty or missing; Extract creates it. After an error,
+// Extract restores the previous state of dir. The error is a *DamagedError if the stream is incomplete or damaged.
 func Extract(ctx context.Context, r io.Reader, dir string, progress Progress) (Header, error) {
 	made, err := prepareDir(dir)
 	if err != nil {
@@ -234,7 +234,7 @@ func Check(ctx context.Context, r io.Reader, progress Progress) (Header, error) 
 // extract reads a stream and writes its files to dir; "" means to discard them.
 func extract(ctx context.Context, r io.Reader, dir string, progress Progress) (Header, error) {
 	buffered := bufio.NewReader(r)
-	// Reading the stream below reports errors, and streams of fewer than two bytes.
+	// Ignore errors and short streams here: the tar reader reports them.
 	if start, err := buffered.Peek(2); err == nil && string(start) == "\x1f\x8b" {
 		return Header{}, ErrCompressed
 	}
@@ -318,7 +318,7 @@ func (x *extraction) last(stream io.Reader) error {
 	if err := checkSums(text, x.sums); err != nil {
 		return err
 	}
-	// The rest is the padding of the archive and, as the error of the last read, the result of the sender.
+	// What remains is the padding of the archive. The last read also returns the error of the sender, if it failed.
 	if _, err := io.Copy(io.Discard, stream); err != nil {
 		return err
 	}
@@ -359,7 +359,7 @@ func readHeader(r io.Reader, name string) (Header, []byte, error) {
 	return h, text, nil
 }
 
-// checkSums compares the checksums of what was read with the list.
+// checkSums compares the checksums of the entries that were read with those in the list.
 func checkSums(list []byte, sums map[string]string) error {
 	listed := 0
 	for line := range strings.Lines(string(list)) {
@@ -382,8 +382,8 @@ func checkSums(list []byte, sums map[string]string) error {
 	return nil
 }
 
-// writeFile writes a file and creates its folders, or discards the content if name is "". It updates sum, and calls said after each
-// piece.
+// writeFile writes a file and creates its folders, or discards the content if name is "". It updates sum, and calls said with the size of
+// each piece that it has written.
 func writeFile(name string, content io.Reader, sum hash.Hash, said func(int64)) (err error) {
 	if name == "" {
 		return copyPieces(io.Discard, content, sum, said)
@@ -420,8 +420,8 @@ func copyPieces(w io.Writer, content io.Reader, sum hash.Hash, said func(int64))
 	}
 }
 
-// readError returns the error of a read of a stream: a *DamagedError if the stream itself is wrong, and the error of its source, such as a
-// disk or a connection, as it is.
+// readError converts an error from reading a stream. If the stream itself is wrong, it returns a *DamagedError. It returns an error of the
+// source, such as a disk or a connection, unchanged.
 func readError(file string, err error) error {
 	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, tar.ErrHeader) {
 		return &DamagedError{File: file, Reason: err.Error()}
@@ -447,7 +447,8 @@ func syncDir(name string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// Open returns a backup as a stream. source is a file, or a directory that Extract wrote. The caller closes the stream.
+// Open returns a backup as a stream. source is the path of a file, or of a directory that Extract has written. The caller closes the
+// stream.
 func Open(source string) (io.ReadCloser, error) {
 	info, err := os.Stat(source)
 	if err != nil {
@@ -491,7 +492,7 @@ func Open(source string) (io.ReadCloser, error) {
 // NotEmptyError means that the data directory is not empty.
 type NotEmptyError struct {
 	Dir string
-	// Holds is the name of a file in it.
+	// Holds is the name of a file or folder in Dir.
 	Holds string
 }
 
@@ -499,15 +500,15 @@ func (e *NotEmptyError) Error() string {
 	return fmt.Sprintf("%s is not empty: it contains %s. Restore to a new directory, or move the contents away", e.Dir, e.Holds)
 }
 
-// spare reports whether a name in a data directory is not a part of a store: lost+found of a volume, and the certificates of the
-// interface and of the webhook.
+// spare reports whether a data directory without a store can contain a file or folder of this name: the lost+found of a volume, and the
+// certificates of the interface and of the webhook.
 func spare(name string) bool { return name == "lost+found" || name == "tls" || name == "webhook" }
 
-// asidePrefix begins the name of the directory that Restore writes to before it puts the store in place.
+// asidePrefix begins the name of the temporary directory that Restore writes to before it puts the store in place.
 const asidePrefix = ".restore-"
 
-// Restore creates the store of a stream in a data directory without a store. It puts files in place only after it has checked all
-// of them. The error can be a *NotEmptyError or a *DamagedError.
+// Restore creates a store from a stream, in a data directory without a store. It puts files in place only after it has checked all of them.
+// The error can be a *NotEmptyError or a *DamagedError.
 func Restore(ctx context.Context, r io.Reader, dataDir string, progress Progress) (Header, error) {
 	if err := os.MkdirAll(dataDir, 0o700); err != nil {
 		return Header{}, err
@@ -517,7 +518,7 @@ func Restore(ctx context.Context, r io.Reader, dataDir string, progress Progress
 		return Header{}, err
 	}
 	for _, e := range entries {
-		// A restore that was killed left its copy. No other one runs: nothing may use the directory meanwhile.
+		// Remove what a killed restore has left. It cannot belong to another running restore, because nothing else may use the directory.
 		if strings.HasPrefix(e.Name(), asidePrefix) {
 			if err := os.RemoveAll(filepath.Join(dataDir, e.Name())); err != nil {
 				return Header{}, err

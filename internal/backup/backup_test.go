@@ -75,7 +75,7 @@ func tree(t *testing.T, dir string) map[string]string {
 func TestRoundTrip(t *testing.T) {
 	whole, files := stream(t)
 	dataDir := t.TempDir()
-	for _, name := range []string{"lost+found", "tls", "webhook", ".restore-1234"} { // the last one of an interrupted restore
+	for _, name := range []string{"lost+found", "tls", "webhook", ".restore-1234"} { // the last one is from an interrupted restore
 		if err := os.Mkdir(filepath.Join(dataDir, name), 0o700); err != nil {
 			t.Fatal(err)
 		}
@@ -151,7 +151,7 @@ func TestDirectory(t *testing.T) {
 	}
 }
 
-// TestDamage cuts a stream at many places and flips bits of it, and checks that Restore fails and leaves no files.
+// TestDamage cuts a stream at many places and flips bits in it, and checks that Restore fails and leaves no files.
 func TestDamage(t *testing.T) {
 	whole, _ := stream(t)
 	rng := rand.New(rand.NewPCG(3, 4))
@@ -247,7 +247,7 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-// TestErrorOfTheSourceIsNotDamage checks that an error of the reader, at any position of the stream, is returned as it is.
+// TestErrorOfTheSourceIsNotDamage checks that an error of the reader, at any position of the stream, is returned unchanged.
 func TestErrorOfTheSourceIsNotDamage(t *testing.T) {
 	whole, _ := stream(t)
 	broken := errors.New("input/output error")

@@ -1,6 +1,6 @@
 // Package dev serves the manifests of files and folders without a cluster: it reads them, validates them with the messages of the
-// operator's conditions, applies them to a library, and follows their changes. The last valid version of a broken manifest stays
-// served.
+// operator's conditions, applies them to a library, and follows their changes. If a manifest becomes invalid, the library keeps serving its
+// last valid version.
 //
 // It may import internal/cli, api, controllers/translate, and the domain.
 package dev
@@ -25,16 +25,16 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// Install identifies the definitions of this package in a library, as the identity of a cluster does for those of an operator.
+// Install identifies the definitions of this package in a library. Definitions of an operator have the identity of their cluster instead.
 const Install = "dev"
 
-// markInstall is the mark of a library that records whose manifests it holds. The operator checks it as well.
+// markInstall is the mark that records whose manifests a library holds. The operator checks it as well.
 const markInstall = "install"
 
 // DefaultInterval is the default of Options.Interval.
 const DefaultInterval = 250 * time.Millisecond
 
-// settle is how long a changed file must stay the same, because a program may still be writing it.
+// settle is how long a changed file must stay unchanged before it is read, because a program may still be writing it.
 const settle = 50 * time.Millisecond
 
 // Options configure a Folder.
@@ -43,7 +43,7 @@ type Options struct {
 	Library library.Library
 	// Paths are the files and folders with the manifests, as in manifest.Files. Required.
 	Paths []string
-	// Namespace is the namespace of objects without one. Required.
+	// Namespace is the namespace for objects that do not specify one. Required.
 	Namespace string
 	// Interval is the time between two checks for changed files. 0 means DefaultInterval.
 	Interval time.Duration
@@ -53,25 +53,26 @@ type Options struct {
 
 // Load is the result of reading all manifests once.
 type Load struct {
-	// Report contains the findings, including those of the library: what the conditions of the objects would report.
+	// Report contains the findings, including the errors that the library returned.
 	validate.Report
-	// Kept names the objects whose last valid version stays served because of an error, sorted.
+	// Kept lists the objects that have an error or are suspended, and of which the library serves the last valid version, sorted.
 	Kept []string
-	// Applied is the number of definitions that changed, and Removed the number of those whose manifest is gone.
+	// Applied is the number of definitions that changed, and Removed the number of definitions whose manifest is gone.
 	Applied, Removed int
-	// Failed is why the manifests could not be read or applied at all, or nil. Then everything stays served as it is.
+	// Failed is why the manifests could not be read or applied at all; the library then keeps serving what it served before. nil means that
+	// the load succeeded.
 	Failed error
 }
 
 // Folder follows manifests in files. Its methods are not safe for concurrent use, except for Loaded.
 type Folder struct {
 	o Options
-	// files contains the file of each definition that the library has received, by owner.
+	// files maps the owner of each definition that the library has received to the file of its manifest.
 	files map[library.Owner]string
 	// seen is the state of the files at the last load.
 	seen   string
 	loaded atomic.Bool
-	// rejected are the errors of the last load, nil before it.
+	// rejected contains the errors of the last load; nil before the first load.
 	rejected atomic.Pointer[rejected]
 }
 
@@ -86,8 +87,8 @@ func New(o Options) *Folder {
 // Loaded reports whether the manifests have been read and applied once.
 func (f *Folder) Loaded() bool { return f.loaded.Load() }
 
-// Claim makes the library hold the manifests of this package. It fails if the library holds those of a cluster: their definitions would
-// conflict.
+// Claim records that the library holds the manifests of this package. It fails if the library holds the manifests of a cluster, because
+// their definitions would conflict.
 func (f *Folder) Claim(ctx context.Context) error {
 	recorded, err := f.o.Library.Mark(markInstall)
 	if err != nil {
@@ -102,8 +103,8 @@ func (f *Folder) Claim(ctx context.Context) error {
 	return nil
 }
 
-// Run loads the manifests, and again after each change of a file, until ctx ends or Report fails. After a change, it waits until two checks
-// find the same files. A load that fails is repeated, and reported once.
+// Run loads the manifests, and loads them again after each change of a file, until ctx ends or Report fails. After a change, it waits until
+// two consecutive checks find the same state. It retries a load that failed, and reports the same failure only once.
 func (f *Folder) Run(ctx context.Context) error {
 	failed := ""
 	for last := f.state(); ; {
@@ -137,7 +138,7 @@ func (f *Folder) Run(ctx context.Context) error {
 	}
 }
 
-// state describes the files without reading them. A change of a manifest changes its size or its time of modification.
+// state describes the files by name, size and time of modification, without reading them.
 func (f *Folder) state() string {
 	files, err := manifest.Files(f.o.Paths)
 	if err != nil {
@@ -180,19 +181,19 @@ func (f *Folder) load(ctx context.Context) (l Load, err error) {
 	}
 	l.Report = report
 	var sound []validate.Judged
-	there := map[library.Owner]bool{} // every object, also those that cannot be applied
+	there := map[library.Owner]bool{} // every object, including those that cannot be applied
 	unreadable := map[string]bool{}
 	for _, p := range problems {
 		unreadable[p.Place.File] = true
 	}
 	for _, name := range files {
 		if info, err := os.Stat(name); err == nil && info.Size() == 0 {
-			unreadable[name] = true // a program is about to write it
+			unreadable[name] = true // a program may be about to write it
 		}
 	}
 	for _, j := range judged {
 		if j.Typed == nil || j.GetName() == "" {
-			unreadable[j.Value("").File] = true // the object may be one that is served
+			unreadable[j.Value("").File] = true // its name may be that of an object that the library serves
 			continue
 		}
 		owner := j.Owner(Install)
@@ -201,7 +202,7 @@ func (f *Folder) load(ctx context.Context) (l Load, err error) {
 		}
 		there[owner] = true
 	}
-	// First remove, because a new object can claim what a deleted one held.
+	// Remove first, because a new object can claim what a deleted object held.
 	others, removed, err := f.removeDeleted(ctx, there, unreadable)
 	if err != nil {
 		return l, err
@@ -238,8 +239,8 @@ func (f *Folder) load(ctx context.Context) (l Load, err error) {
 // kinds are the kinds of all definitions.
 var kinds = []library.Kind{library.KindProperty, library.KindToken, library.KindFilter, library.KindTag, library.KindUnit}
 
-// removeDeleted removes the definitions whose manifests are deleted, and returns the other ones, except for the tokens of this package.
-// there contains every object. An object in an unreadable file is not deleted.
+// removeDeleted removes the definitions whose manifests were deleted, and returns the owners of the others, except for the tokens of this
+// package. there contains the owner of every object. removeDeleted keeps the definitions of objects in unreadable files.
 func (f *Folder) removeDeleted(ctx context.Context, there map[library.Owner]bool, unreadable map[string]bool) (others map[library.Owner]bool, removed int, err error) {
 	known, err := f.o.Library.Owners(ctx, library.Scope{Install: Install, Kinds: kinds})
 	if err != nil {
@@ -295,15 +296,15 @@ func (f *Folder) definitions(ctx context.Context, objects, all []validate.Judged
 	return append(defs, tokens...), nil
 }
 
-// tokenOwner returns the owner of the READ-WRITE token of a Property, see library.Owner.Internal. Without the Property, the token grants
-// nothing.
+// tokenOwner returns the owner of the READ-WRITE token of a Property (see library.Owner.Internal). The token stops working when the
+// Property is removed.
 func tokenOwner(p library.PropertyID) library.Owner {
 	namespace, name, _ := strings.Cut(string(p), "/")
 	return library.Owner{Install: Install, Kind: library.KindToken, Namespace: namespace, Name: "/" + name}
 }
 
-// Token returns the READ-WRITE token of a Property. It depends only on the Property and on the library, so it stays the same as long
-// as the library is kept.
+// Token returns the READ-WRITE token of a Property. It depends only on the Property and on the library, so it stays the same as long as the
+// library exists.
 func (f *Folder) Token(p library.PropertyID) string { return f.text(tokenOwner(p)) }
 
 // Tokens returns the values of the AccessTokens that are served, by namespace/name.
@@ -327,8 +328,8 @@ func (f *Folder) values(owner library.Owner) []library.TokenValue {
 	return []library.TokenValue{{Digest: sha256.Sum256([]byte(f.text(owner)))}}
 }
 
-// filters resolves spec.filters of a token to UUIDs, as the operator does. A filter without a manifest, or with an invalid one, gets the
-// UUID that it will have.
+// filters resolves spec.filters of a token to UUIDs, as the operator does. If the manifest of a filter is missing or invalid, filters
+// returns the UUID that the filter will have.
 func (f *Folder) filters(t *v1alpha1.AccessToken, objects []validate.Judged) []string {
 	var uuids []string
 	for _, name := range t.Spec.Filters {

@@ -228,8 +228,8 @@ func TestTokens(t *testing.T) {
 	}
 }
 
-// TestRestart checks that a library that is kept shows the last valid version after a restart, with the same tokens, and that it
-// loses what is deleted meanwhile.
+// TestRestart checks that a library still serves the last valid version and the same tokens after a restart, and that it loses the
+// definitions whose manifests were deleted in the meantime.
 func TestRestart(t *testing.T) {
 	w := &world{t: t, dir: t.TempDir()}
 	data := t.TempDir()
@@ -289,7 +289,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// TestClaim checks that a library of a cluster is left alone, and that an operator can recognize that of this package.
+// TestClaim checks that Claim rejects a library of a cluster, and that an operator can recognize a library of this package.
 func TestClaim(t *testing.T) {
 	w := newWorld(t)
 	for range 2 {

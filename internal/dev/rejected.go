@@ -9,14 +9,14 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// rejected are the errors of a load.
+// rejected contains the errors of a load.
 type rejected struct {
 	all []library.Rejection
-	// properties contains the property of each object that can be decoded, by its name in findings.
+	// properties maps each object that can be decoded, under its name in findings, to its property.
 	properties map[string]library.PropertyID
 }
 
-// remember keeps the errors of a load for Rejected.
+// remember stores the errors of a load for Rejected.
 func (f *Folder) remember(l Load, judged []validate.Judged) {
 	r := &rejected{properties: map[string]library.PropertyID{}}
 	for _, j := range judged {
@@ -39,16 +39,16 @@ func (f *Folder) remember(l Load, judged []validate.Judged) {
 	f.rejected.Store(r)
 }
 
-// rejectAll replaces the errors of the last load by the reason why this load failed.
+// rejectAll replaces the errors of the last load with the reason why this load failed.
 func (f *Folder) rejectAll(err error) {
 	f.rejected.Store(&rejected{all: []library.Rejection{
 		{Kind: "File", Name: strings.Join(f.o.Paths, ", "), Reason: "LoadFailed", Message: err.Error()},
 	}})
 }
 
-// Rejected lists the errors of the last load that concern a property: those of its objects, and those of the files and objects that
-// cannot be decoded, which could be of the property. If the load failed, the failure concerns every property. Rejected reports false
-// before the first load.
+// Rejected returns the errors of the last load that concern a property: those of its objects, and those of files and objects that cannot be
+// decoded and could belong to the property. If the whole load failed, the failure concerns every property. Before the first load, Rejected
+// returns false.
 func (f *Folder) Rejected(_ context.Context, p library.PropertyID) ([]library.Rejection, bool, error) {
 	r := f.rejected.Load()
 	if r == nil {

@@ -26,12 +26,12 @@ import (
 // least is the smallest limit that makes sense: an empty server uses about 40 MiB.
 const least = 64 << 20
 
-// share is the part of a container's limit that the heap may use. The rest is for the pages of mapped files, which the kernel also
-// counts for the container, for stacks, and for the work of the garbage collector.
+// share is the part of a container's limit that the Go runtime may use. The rest is mainly for the pages of mapped files, which the kernel
+// also charges to the container.
 const share = 0.8
 
-// Limit returns how many bytes the process may use: the flag, otherwise GOMEMLIMIT, otherwise 80 % of the container's limit; 0
-// means no limit. The container is the process's own control group, of version 1 or 2, or the one around it with the lowest limit.
+// Limit returns how many bytes the process may use: the flag, otherwise GOMEMLIMIT, otherwise 80 % of the container's limit; 0 means no
+// limit. The limit of the container is that of the process's control group, of version 1 or 2, or the lowest limit of its parent groups.
 func Limit(flag string) (int64, error) { return limit(flag, memlimit.FromCgroup) }
 
 func limit(flag string, ofContainer func() (uint64, error)) (int64, error) {
@@ -50,20 +50,20 @@ func limit(flag string, ofContainer func() (uint64, error)) (int64, error) {
 	case errors.Is(err, memlimit.ErrNoLimit), errors.Is(err, memlimit.ErrNoCgroup), errors.Is(err, memlimit.ErrCgroupsNotSupported):
 		return 0, nil
 	case err != nil:
-		return 0, fmt.Errorf("find the container's memory limit (or give --memory-limit): %w", err)
-	case n > math.MaxInt64/2: // the way in which version 1 represents no limit
+		return 0, fmt.Errorf("cannot determine the container's memory limit: %w; specify it with --memory-limit", err)
+	case n > math.MaxInt64/2: // version 1 represents "no limit" by a large number
 		return 0, nil
 	}
 	return int64(float64(n) * share), nil
 }
 
-// Shares of the limit above which the pressure rises, and below which it falls again.
+// The shares of the limit above which the pressure rises, and below which it falls again.
 const (
 	tightAbove, tightBelow = 0.75, 0.65
 	fullAbove, fullBelow   = 0.90, 0.82
 )
 
-// Gauge measures how near the process is to its limit.
+// Gauge measures how close the process is to its memory limit.
 type Gauge struct {
 	limit   int64
 	log     *slog.Logger
@@ -84,8 +84,8 @@ type Use struct {
 	Collections uint64
 }
 
-// NewGauge returns a gauge for a limit, and sets the limit in the garbage collector. 0 means no limit; the pressure then never
-// rises. NewGauge does not override GOGC if the environment sets it.
+// NewGauge returns a gauge for a limit, and sets the limit in the garbage collector. 0 means no limit, so that the pressure never rises.
+// NewGauge does not override GOGC if the environment sets it.
 func NewGauge(limit int64, log *slog.Logger) *Gauge {
 	if limit > 0 {
 		debug.SetMemoryLimit(limit)
@@ -98,18 +98,18 @@ func NewGauge(limit int64, log *slog.Logger) *Gauge {
 	return g
 }
 
-// Go starts a collection in proportion to the live heap, even if it is small: with 20 MiB of small objects in use (ten thousand
-// parsed filters), each collection scanned all of them for every 20 MiB of an import. Therefore the next collection waits until the
-// heap has min(heapFloor, limit/floorShare), and for a larger heap until it has doubled, as by default.
+// By default, Go starts a collection when the heap has doubled, even if it is small. With 20 MiB of small objects in use (ten thousand
+// parsed filters), an import would cause a scan of all of them for every 20 MiB that it allocates. Therefore, the next collection also
+// waits until the heap reaches min(heapFloor, limit/floorShare), up to mostPercentage above the live heap.
 const (
 	heapFloor       = 320 << 20
 	floorShare      = 4
 	leastPercentage = 100
 	mostPercentage  = 1000
-	percentageStep  = 25 // smaller differences are not worth a pause
+	percentageStep  = 25 // a smaller difference is not worth the pause of a change
 )
 
-// percentage returns the GOGC value for a live heap of heap bytes.
+// percentage returns the GOGC value for a live heap of the given size.
 func percentage(heap, limit int64) int {
 	floor := int64(heapFloor)
 	if limit > 0 {
@@ -124,7 +124,8 @@ func (g *Gauge) Limit() int64 { return g.limit }
 // Pressure returns the current pressure. It costs one atomic load.
 func (g *Gauge) Pressure() library.Pressure { return library.Pressure(g.pressure.Load()) }
 
-// interval is the interval at which Run reads the memory use. Writes during an interval have to fit between Full and the limit.
+// interval is the interval at which Run reads the memory use. The memory between fullAbove and the limit must be enough for the writes
+// during one interval.
 const interval = 50 * time.Millisecond
 
 // stale is the number of intervals under pressure after which Run starts a collection if none has happened. Only a collection shows
@@ -181,7 +182,7 @@ func (g *Gauge) look() Use {
 	return u
 }
 
-// next returns the pressure that follows before at a share of the limit.
+// next returns the new pressure when the process uses a share of the limit. before is the previous pressure.
 func next(before library.Pressure, share float64) library.Pressure {
 	switch {
 	case share >= fullAbove, before == library.Full && share >= fullBelow:

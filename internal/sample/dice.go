@@ -5,10 +5,10 @@ import (
 	"sort"
 )
 
-// dice are the random choices of one thing.
+// dice is the random source for one generated thing, such as an item or a picture.
 type dice struct{ *rand.Rand }
 
-// Kinds of things. They make choices of different kinds independent, even for equal indices.
+// Kinds of generated things. They make the random choices for different kinds independent, even for equal indices.
 const (
 	kindSample uint64 = iota
 	kindItem
@@ -21,8 +21,8 @@ const (
 	kindFamily // and the numbers after it, one for each family
 )
 
-// throw returns the dice of one thing of a kind. Things are independent of each other, so each can be generated without the others.
-// PCG returns the same numbers with every Go release.
+// throw returns the dice for the thing with an index. Each thing has its own dice, so it can be generated without the others. PCG returns
+// the same numbers in every Go release.
 func throw(kind uint64, index int) dice { return dice{rand.New(rand.NewPCG(kind, uint64(index)))} }
 
 // chance returns true with a probability of percent.

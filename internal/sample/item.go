@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// object is a JSON object; its members are encoded in the order of their names.
+// object is a JSON object. Its members are encoded in alphabetical order.
 type object = map[string]any
 
 // place is a real place. Captions use its native name.
@@ -91,12 +91,12 @@ func (p post) mediaFiles() object {
 	}
 }
 
-// submission returns what the sender of an item said about itself.
+// submission returns what the sender of an item entered in the form.
 func (p post) submission() object {
 	return object{"username": p.user, "email": p.user + "@mail.example.org", "consent": "yes"}
 }
 
-// keys returns tags of one namespace in the form of an import line, in the order of an export.
+// keys returns the tags of one namespace as an import line contains them, sorted as in an export.
 func keys(names ...string) []object {
 	names = slices.Compact(slices.Sorted(slices.Values(names)))
 	out := make([]object, len(names))

@@ -22,14 +22,14 @@ type vocabulary struct {
 	}
 }
 
-// Library generates a library of any size whose items resemble real ones in shape and size: 2.3 KiB of JSON, ten unique strings
-// each, texts in seven languages whose words follow Zipf's law, dates over three years. It is safe for concurrent use.
+// Library generates a library of any size whose items resemble real ones in shape and size: 2.3 KiB of JSON, ten unique strings each, texts
+// in seven languages whose words follow Zipf's law, and dates over three years. It is safe for concurrent use.
 type Library struct {
 	*vocabulary
 	hashtags   []string
 	places     []place
 	languages  []spoken
-	byShare    []int // the language of each of 100 texts
+	byShare    []int // the languages of 100 texts, as indices
 	tagRanks   Zipf
 	campaigned Zipf
 }
@@ -72,7 +72,7 @@ func NewLibrary() *Library {
 	return l
 }
 
-// firstIdeograph is the beginning of the block with the rarer words of a language without syllables.
+// firstIdeograph begins the Unicode block CJK Unified Ideographs. In a language without syllables, the rarer words are its characters.
 const firstIdeograph = 0x4e00
 
 // allWords returns n different words, common words first.
@@ -111,14 +111,14 @@ func (l *Library) Item(i int) []byte {
 		id: FirstID + i, campaign: 1 + l.campaigned.draw(d), hashtag: l.hashtags[l.tagRanks.draw(d)], hashtagID: 7,
 		platform: pick(d, l.Platforms), contentType: pick(d, l.ContentTypes), status: pick(d, l.States), at: &where, text: l.text(d),
 		created: newest.Add(-time.Duration(float64(span) * age * age * age)),
-		author:  int(rank * rank * authors), // few authors post a lot, most of them once or twice
+		author:  int(rank * rank * authors), // few authors post a lot, most authors once or twice
 		media:   true, featured: d.chance(3), confirmed: d.chance(50),
 	}
 	p.posted = p.created.Add(-time.Duration(d.IntN(7*24*3600)) * time.Second)
 	p.user = l.Interests[p.author%len(l.Interests)] + "_" + strconv.Itoa(p.author)
 	p.name = p.user
 	var marketer, moods []string
-	for range d.IntN(4) { // a tag later in the list is rarer
+	for range d.IntN(4) { // tags later in the list are rarer
 		marketer = append(marketer, l.MarketerTags[min(d.IntN(len(l.MarketerTags)), d.IntN(len(l.MarketerTags)))])
 	}
 	if d.chance(36) {
@@ -140,7 +140,7 @@ func (l *Library) Item(i int) []byte {
 	return encoded(item)
 }
 
-// unit returns a conversion unit, which is always the same for the same number.
+// unit returns the conversion unit with a number.
 func unit(n int) object {
 	return object{
 		"activate_unit_library": 1, "archived": n%10 == 0, "associated_contents": []any{}, "catalog_image_url_src": nil, "catalog_item": nil,

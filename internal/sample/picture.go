@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// MediaURL is the beginning of the URLs of all pictures and videos of the sample. Nothing is served there: Picture returns a picture
-// for each of them.
+// MediaURL is the beginning of the URLs of all pictures and videos in the sample. No server has this name; Picture returns the pictures.
 const MediaURL = "https://media.example.com/"
 
-// Picture returns the picture at a path below MediaURL as an SVG drawing of the item's theme, or nil if the sample has none there.
+// Picture returns the picture at a path below MediaURL, as an SVG drawing of the item's theme, or nil if the sample has no picture at that
+// path.
 func Picture(path string) []byte {
 	directory, file, _ := strings.Cut(path, "/")
 	if directory == "avatars" {
@@ -28,7 +28,7 @@ func Picture(path string) []byte {
 	return c.svg()
 }
 
-// avatar returns a picture for the author in the name of a file.
+// avatar returns the picture of the author whom the name of a file identifies.
 func avatar(file string) []byte {
 	sum := 0
 	for _, b := range []byte(file) {
@@ -49,7 +49,7 @@ const side = 800
 type canvas struct {
 	dice
 	shapes strings.Builder
-	// hue is the colour of the light: the sky has it, and things far away have some of it. night is true for a dark sky.
+	// hue is the colour of the light. It colours the sky, and tints distant things. night is true for a dark sky.
 	hue   int
 	night bool
 }
@@ -68,7 +68,7 @@ func (c *canvas) circle(x, y, radius int, fill string) {
 	c.draw(`<circle cx="%d" cy="%d" r="%d" fill="%s"/>`, x, y, radius, fill)
 }
 
-// ridge fills everything below a line of waves: count of them, around the height y.
+// ridge fills everything below a wavy line. The line has count waves around the height y.
 func (c *canvas) ridge(y, amplitude int, count float64, fill string) {
 	phase := c.Float64() * 2 * math.Pi
 	c.draw(`<path fill="%s" d="M0 %d`, fill, side)
@@ -98,7 +98,7 @@ func (c *canvas) sky() {
 	c.circle(x, y, 70, light)
 }
 
-// shade returns the colour of something at a distance from 0, near, to 100, far away.
+// shade returns the colour of something at a distance between 0 (near) and 100 (far away).
 func (c *canvas) shade(hue, lightness, distance int) string {
 	if c.night {
 		lightness /= 2

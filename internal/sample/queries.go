@@ -9,7 +9,7 @@ import (
 // Filter is a saved query and its order.
 type Filter struct{ Name, Query, Order string }
 
-// distinct returns n different queries of from, which is called with the dice of consecutive indices.
+// distinct returns n different queries. It generates them with from and the dice for consecutive indices.
 func distinct(kind uint64, n int, from func(d dice) string) []string {
 	list := make([]string, 0, n)
 	seen := map[string]bool{}
@@ -37,7 +37,7 @@ func (l *Library) Filters(n int) []Filter {
 	return list
 }
 
-// filterQuery returns a query that marketers would save: approved, with one to three further conditions.
+// filterQuery returns a query that marketers would save: approved items, with one or more further conditions.
 func (l *Library) filterQuery(d dice) string {
 	parts := []string{"approval_status:app"}
 	add := func(format string, args ...any) { parts = append(parts, fmt.Sprintf(format, args...)) }
@@ -73,7 +73,7 @@ func (l *Library) filterQuery(d dice) string {
 
 func (l *Library) country(d dice) string { return strings.ToLower(pick(d, l.places).Code) }
 
-// Booleans returns n different queries with exact values only, which are shown newest first with an exact total.
+// Booleans returns n different queries that contain only exact values. Users list them newest first, with an exact total.
 func (l *Library) Booleans(n int) []string {
 	return distinct(kindBoolean, n, func(d dice) string {
 		parts := []string{"approval_status:" + pick(d, l.States), "content.social_platform:" + pick(d, l.Platforms)}
@@ -95,7 +95,7 @@ func (l *Library) Booleans(n int) []string {
 	})
 }
 
-// RankedQueries is the number of full-text queries in the log.
+// RankedQueries is the number of queries that Ranked returns.
 const RankedQueries = 100
 
 // anyWord returns an English word for a search. Half of the words are among the hundred most frequent ones, the others among the first
@@ -107,7 +107,7 @@ func (l *Library) anyWord(d dice) string {
 	return l.word(100 + d.IntN(4900))
 }
 
-// Ranked returns the log of full-text queries: frequent and rare words, phrases, prefixes and misspelt words.
+// Ranked returns full-text queries as users would enter them: frequent and rare words, phrases, prefixes and misspelt words.
 func (l *Library) Ranked() []string {
 	return distinct(kindRanked, RankedQueries, func(d dice) string {
 		word := func() string { return l.anyWord(d) }
@@ -131,15 +131,15 @@ func (l *Library) Ranked() []string {
 	})
 }
 
-// Family is a kind of queries.
+// Family contains queries of one kind.
 type Family struct {
 	Name string
-	// Text is true for full text that is listed by relevance, false for combinations that are listed newest first.
+	// Text is true if the queries are full text, listed by relevance. Otherwise, they are combinations of conditions, listed newest first.
 	Text    bool
 	Queries []string
 }
 
-// Families returns n different queries of each of twelve kinds. n is at most 1,000.
+// Families returns n different queries for each of twelve kinds. n is at most 1,000.
 func (l *Library) Families(n int) []Family {
 	status := func(d dice) string { return " AND approval_status:" + pick(d, []string{"app", "pen", "rej"}) }
 	families := []struct {
@@ -183,7 +183,7 @@ func (l *Library) Families(n int) []Family {
 	list := make([]Family, len(families))
 	for i, f := range families {
 		queries := distinct(kindFamily+uint64(i), n, f.from)
-		// Frequent words come first, because there are few of them.
+		// Without this, frequent words would come first, because distinct draws each of them early.
 		throw(kindFamily, n).Shuffle(n, func(a, b int) { queries[a], queries[b] = queries[b], queries[a] })
 		list[i] = Family{f.name, f.text, queries}
 	}

@@ -1,8 +1,9 @@
-// Package sample generates content: items as import lines. The same index always results in the same bytes on every machine. All of
-// it is invented. URLs use example domains.
+// Package sample generates content: items as import lines. The same index results in the same bytes on every machine. All content is
+// invented, and URLs use example domains.
 //
-// Write generates the sample of a local run: captions from captions.yaml in nine languages about eight themes. Library generates
-// any amount of content for measurements: texts whose words follow Zipf's law, with filters and queries for them.
+// Write generates sample content for a local server, with captions in nine languages about eight themes (see captions.yaml). Library
+// generates any amount of content for measurements, with texts whose words follow Zipf's law, and filters and queries that match this
+// content.
 package sample
 
 import (
@@ -20,11 +21,11 @@ import (
 const (
 	// FirstID is the id of the first item. The ids are consecutive, so that manifests can name items.
 	FirstID = 100001
-	// Default is the number of items in the sample of a local run.
+	// Default is the number of items in the sample content of a local server.
 	Default = 2000
 )
 
-// The items of the sample were created in the two years before until, the oldest first.
+// The items of the sample were created in the two years before until. Their order is oldest first.
 var until = time.Date(2026, time.November, 1, 0, 0, 0, 0, time.UTC)
 
 const period = 2 * 365 * 24 * time.Hour
@@ -53,7 +54,7 @@ type language struct {
 	Hashtags map[string]string // by theme
 }
 
-// parse decodes an embedded file. It panics on errors, because they are bugs of the program.
+// parse decodes an embedded file. It panics on errors, because they are bugs in the program.
 func parse[T any](text []byte) *T {
 	v := new(T)
 	if err := yaml.UnmarshalStrict(text, v); err != nil {
@@ -62,7 +63,7 @@ func parse[T any](text []byte) *T {
 	return v
 }
 
-// Write writes n items of the sample as NDJSON, one import line each.
+// Write writes n items of the sample as NDJSON, with one import line for each item.
 func Write(w io.Writer, n int) error {
 	out := bufio.NewWriter(w)
 	encoder := json.NewEncoder(out)
@@ -75,8 +76,8 @@ func Write(w io.Writer, n int) error {
 	return out.Flush()
 }
 
-// makeItem returns item i of n. Items of one platform, state or language are spread over the whole period, and everything that a
-// filter can select occurs many times.
+// makeItem returns item i of n. The items of a platform, a state or a language are spread over the whole period. Each value that a filter
+// can select occurs in many items.
 func makeItem(i, n int) object {
 	d := throw(kindSample, i)
 	index, lang := 0, &captions.Languages[0]
@@ -86,7 +87,7 @@ func makeItem(i, n int) object {
 	}
 	about := d.IntN(len(captions.Themes))
 	theme := captions.Themes[about]
-	number := 1 + d.IntN(40) // the author, who has one language and one theme, and posts on all platforms
+	number := 1 + d.IntN(40) // the author, who writes in one language about one theme, on all platforms
 	p := post{
 		id: FirstID + i, campaign: 1 + d.IntN(12), hashtag: pick(d, theme.Hashtags), hashtagID: about*10 + 1,
 		platform:    pick(d, []string{"instagram", "instagram", "instagram", "twitter", "twitter", "facebook", "tumblr", "vinetweet", "direct", "direct"}),
@@ -112,7 +113,7 @@ func makeItem(i, n int) object {
 		p.tags["marketer_tags"] = keys("summer")
 	}
 	item := p.item()
-	// Items that were posted over the interface contain the sender's details.
+	// Items that were posted through the HTTP API contain the sender's details.
 	if item["claimed"] = p.platform == "direct"; p.platform == "direct" {
 		item["submission"] = p.submission()
 	}

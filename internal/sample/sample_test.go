@@ -160,7 +160,7 @@ func TestLanguagesAreComplete(t *testing.T) {
 	}
 }
 
-// TestImportable parses the sample like the server does: every line is accepted without a loss of data.
+// TestImportable parses the sample as the server does, and checks that it accepts every line without a loss of data.
 func TestImportable(t *testing.T) {
 	for text := range bytes.Lines(write(t, Default)) {
 		parsed, err := item.ParseLine(text, item.ParseOptions{AuthorKey: []byte("key")})
@@ -181,7 +181,7 @@ func TestImportable(t *testing.T) {
 	}
 }
 
-// TestPicture checks that each picture and avatar of the sample has a drawing, always the same, and that nothing else has one.
+// TestPicture checks that Picture always returns the same drawing for a picture or an avatar of the sample, and none for other paths.
 func TestPicture(t *testing.T) {
 	urls := map[string]bool{}
 	for _, url := range regexp.MustCompile(MediaURL+`[^"]+\.jpg`).FindAllString(string(write(t, 300)), -1) {

@@ -1,8 +1,8 @@
 // Package servingcert creates the certificate of a server for which the user provides none: an authority, created once and kept in
 // a directory, and a server certificate from it, which is renewed before it expires.
 //
-// Several servers can share an authority: the caller gets it from ProposeAuthority, keeps it in a place that all of them can read, and
-// stores it in the directory of each with Adopt.
+// Several servers can share an authority. The caller gets the authority from ProposeAuthority, keeps it where all servers can read it, and
+// stores it in the directory of each server with Adopt.
 //
 // Invariants: only their owner can read the private keys in the directory. Files are replaced by rename, so that a crash leaves
 // either the old or the new one. It imports the standard library only.
@@ -33,14 +33,14 @@ import (
 )
 
 const (
-	// authorityFor is the lifetime of the authority. If less than authorityLeft remains at a start, Open creates a new authority,
-	// and clients then need the new one.
+	// authorityFor is the lifetime of the authority. If less than authorityLeft remains, Open creates a new authority, which clients then
+	// have to trust.
 	authorityFor  = 10 * 365 * 24 * time.Hour
 	authorityLeft = 365 * 24 * time.Hour
 	// certificateFor is the lifetime of a server certificate. It is renewed when less than certificateLeft remains.
 	certificateFor  = 90 * 24 * time.Hour
 	certificateLeft = 30 * 24 * time.Hour
-	// backdate allows for clients whose clocks are behind.
+	// backdate is how long before its creation a certificate becomes valid, for clients whose clocks are slow.
 	backdate = time.Hour
 	// lookEvery is the interval at which Run checks the certificate.
 	lookEvery = 6 * time.Hour
@@ -83,8 +83,8 @@ func Open(dir string, hosts []string, clock func() time.Time) (*Source, error) {
 	return s, nil
 }
 
-// ProposeAuthority returns an authority for several servers, as a certificate and a key in PEM: the one in dir, or a new one if dir
-// has none that can be used. The clients of a server keep their trust if its authority becomes the shared one.
+// ProposeAuthority returns an authority for several servers, as a certificate and a key in PEM: the authority in dir, or a new one if that
+// is missing, not valid or expires soon. If the authority of a server becomes the shared one, the clients of that server need no new one.
 func ProposeAuthority(dir string) ([]byte, error) {
 	kept, err := os.ReadFile(filepath.Join(dir, authorityFile))
 	if err == nil && usable(kept) == nil {
@@ -100,8 +100,8 @@ func ProposeAuthority(dir string) ([]byte, error) {
 // ErrExpiring means that an authority expires too soon to be used.
 var ErrExpiring = errors.New("the authority expires within a year")
 
-// Adopt stores an authority, as ProposeAuthority returned it, in dir, so that Open uses it. It fails with ErrExpiring, or with another
-// error if the content is not valid.
+// Adopt stores an authority from ProposeAuthority in dir, so that Open uses it. If the authority expires soon, Adopt returns ErrExpiring;
+// if it is not valid, another error.
 func Adopt(dir string, authority []byte) error {
 	if err := usable(authority); err != nil {
 		return err
@@ -112,7 +112,7 @@ func Adopt(dir string, authority []byte) error {
 	return writeFile(filepath.Join(dir, authorityFile), authority, 0o600)
 }
 
-// usable returns an error unless the content is an authority that does not expire soon.
+// usable returns an error if an authority is not valid or expires soon.
 func usable(authority []byte) error {
 	p, err := parsePair(authority)
 	if err == nil && time.Now().Add(authorityLeft).After(p.certificate.NotAfter) {
@@ -155,7 +155,7 @@ func (s *Source) Run(ctx context.Context, report func(renewed bool, err error)) 
 	}
 }
 
-// Renew creates a new server certificate if the kept one is no longer sufficient, and reports whether it did.
+// Renew creates a new server certificate if the stored certificate is no longer sufficient. It returns true if it created one.
 func (s *Source) Renew() (bool, error) {
 	path := filepath.Join(s.dir, "server.pem")
 	kept, err := readPair(path)
@@ -218,7 +218,7 @@ func makeAuthority(now time.Time) (pair, error) {
 	serial := newSerial()
 	return sign(&x509.Certificate{
 		SerialNumber: serial,
-		// The number distinguishes two authorities in a list of trusted ones.
+		// The number distinguishes this authority from others in a list of trusted authorities.
 		Subject:               pkix.Name{CommonName: "vitrine authority " + hex.EncodeToString(serial.Bytes()[:4])},
 		NotBefore:             now.Add(-backdate),
 		NotAfter:              now.Add(authorityFor),
@@ -267,7 +267,7 @@ func sign(c *x509.Certificate, parent *pair) (pair, error) {
 	return pair{made, key}, err
 }
 
-// newSerial returns 127 random bits. The topmost is always set, so that all serial numbers have the same length.
+// newSerial returns a random serial number of 127 bits. The highest bit is always set, so that all serial numbers have the same length.
 func newSerial() *big.Int {
 	b := make([]byte, 16)
 	rand.Read(b) // it never fails
@@ -327,7 +327,7 @@ func encodeCertificate(c *x509.Certificate) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: c.Raw})
 }
 
-// writeFile replaces a file by rename. It leaves a file alone that already has the content.
+// writeFile replaces a file by rename. If the file already has the content, writeFile does nothing.
 func writeFile(path string, content []byte, mode fs.FileMode) error {
 	if old, err := os.ReadFile(path); err == nil && bytes.Equal(old, content) {
 		return nil

@@ -13,7 +13,7 @@ import (
 
 var hosts = []string{"localhost", "127.0.0.1", "::1", "Vitrine.shop.svc"}
 
-// verify connects under a name with a client that trusts only bundle.
+// verify connects to a server under a name, with a client that trusts only bundle.
 func verify(t *testing.T, s *Source, bundle []byte, name string, now time.Time) error {
 	t.Helper()
 	roots := x509.NewCertPool()
@@ -137,7 +137,7 @@ func TestServersShareAnAuthority(t *testing.T) {
 		if HasAuthority(dir) {
 			t.Error("an empty directory has an authority")
 		}
-		// The server had an authority of its own before.
+		// The server already has its own authority.
 		if _, err := Open(dir, hosts, nil); err != nil {
 			t.Fatal(err)
 		}

@@ -1,6 +1,6 @@
 // Package text formats numbers, and shortens and escapes texts for users.
 //
-// It may import the standard library alone.
+// It may import only the standard library.
 package text
 
 import (
@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 )
 
-// Cut shortens s to at most n characters. If it leaves something out, the last character is ….
+// Cut shortens s to at most n characters. If it removes characters, the result ends in "…".
 func Cut(s string, n int) string {
 	if r := []rune(s); len(r) > n {
 		return string(r[:n-1]) + "…"
@@ -28,7 +28,7 @@ func Thousands[N int | int64](n N) string {
 	return s
 }
 
-// Plural formats a number of things: 1 error, 2 errors. It forms the plural with s.
+// Plural formats a number of things, such as 1 error and 2 errors. It adds an s for the plural.
 func Plural[N int | int64](n N, what string) string {
 	if n != 1 {
 		what += "s"
@@ -36,9 +36,9 @@ func Plural[N int | int64](n N, what string) string {
 	return Thousands(n) + " " + what
 }
 
-// Visible replaces the characters of s that a terminal could execute, or that could make a line look like another one or like several,
-// with escapes such as \x1b, \n and \u202e: control characters, line separators, controls of the writing direction, and bytes that are
-// not UTF-8. It leaves everything else as it is, including backslashes.
+// Visible replaces dangerous characters in s with escapes such as \x1b, \n and \u202e: control characters, line separators, controls of the
+// writing direction, and bytes that are not UTF-8. A terminal could execute them, or they could make one line look like another line or
+// like several lines. Visible leaves everything else unchanged, including backslashes.
 func Visible(s string) string {
 	clean := true
 	for _, r := range s {
@@ -74,7 +74,7 @@ func Visible(s string) string {
 	return b.String()
 }
 
-// Line returns s as one line: with single spaces for white space, and as Visible shows it.
+// Line returns s as one line: it replaces white space with single spaces, and the rest as Visible does.
 func Line(s string) string { return Visible(strings.Join(strings.Fields(s), " ")) }
 
 // hidden reports whether Visible escapes a character.

@@ -34,7 +34,7 @@ func TestPlural(t *testing.T) {
 	}
 }
 
-// visible has texts and how Visible shows them.
+// visible maps texts to the results of Visible.
 var visible = map[string]string{
 	"": "",
 	"a `quoted` text, é, 日本, 👩\u200d🚀": "a `quoted` text, é, 日本, 👩\u200d🚀",

@@ -1,5 +1,5 @@
-// Package filterdiff reports which items a changed ContentFilter would show that the served one does not, and the reverse. It asks
-// the server, which changes nothing.
+// Package filterdiff reports which items a changed ContentFilter would add to and remove from the served filter. It asks the server to
+// compare the two versions, which changes nothing.
 //
 // It may import server/client and the domain.
 package filterdiff
@@ -35,17 +35,18 @@ type Change struct {
 	// Before is nil for a new filter.
 	Before *Version `json:"before,omitempty"`
 	After  Version  `json:"after"`
-	// Enter and Leave are the items that only the new or only the served version shows, in the order of that version.
+	// Enter contains the items that only the new version shows, and Leave those that only the served version shows, in the order of that
+	// version.
 	Enter Items `json:"enter"`
 	Leave Items `json:"leave"`
-	// Reordered is true if the sort orders differ, or if one of the first 100 items that both versions have moves. The latter can
-	// result from another favorite tag or, with a sort by relevance, from another query.
+	// Reordered is true if the sort orders differ, or if one of the first 100 items that both versions contain changes its position. An
+	// item can change its position because the favorite tag differs or, in an order by relevance, because the query differs.
 	Reordered bool `json:"reordered"`
 	// Problem is why the server could not answer.
 	Problem string `json:"problem,omitempty"`
 }
 
-// Version is a filter as it is served or as it would be served.
+// Version is the served or the new version of a filter.
 type Version struct {
 	Query string `json:"query"`
 	Order string `json:"order"`
@@ -54,13 +55,13 @@ type Version struct {
 	Total       int64  `json:"total"`
 }
 
-// Items are some items of a listing.
+// Items contains the first items of a listing, and their total number.
 type Items struct {
 	Total int64  `json:"total"`
 	First []Item `json:"first"`
 }
 
-// Item is the part of an item to report. It contains nothing about the submitter.
+// Item contains the reported fields of an item. None of them is about the submitter.
 type Item struct {
 	ID          item.ID `json:"id"`
 	ContentType string  `json:"content_type"`
@@ -73,8 +74,8 @@ type Server interface {
 	Compare(ctx context.Context, change client.Change) (client.Comparison, error)
 }
 
-// Compare asks server for the effect of the valid filter definition d. It lists at most first entering and first leaving items.
-// An error that concerns only this filter is in Problem. The returned error would occur for every filter.
+// Compare asks server for the effect of the valid filter definition d. first is the maximum number of items to list in Enter and in Leave.
+// If an error concerns only this filter, Compare returns it in Problem. A returned error concerns all filters.
 func Compare(ctx context.Context, server Server, d library.Definition, first int) (Change, error) {
 	c := Change{Filter: d.Owner.Namespace + "/" + d.Owner.Name, State: New}
 	f := d.Filter

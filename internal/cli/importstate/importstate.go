@@ -1,5 +1,5 @@
-// Package importstate keeps the progress of an import between two runs of the command, in one small file for each import, in the
-// user's cache directory.
+// Package importstate keeps the progress of an import between two runs of the command. Each import has a small file in the user's cache
+// directory.
 //
 // Invariants: a file and its name reveal nothing about the token or the content. A file is replaced by rename, so that a crash
 // leaves either the old or the new state. It may import client.
@@ -30,8 +30,8 @@ type State struct {
 // File is the file with the state of one import.
 type File struct{ path string }
 
-// Open returns the file in dir for the import of input (an absolute path) into a server. identity identifies the token, which
-// determines the property.
+// Open returns the file in dir for the import of the file input (an absolute path) into a server. identity identifies the token, and thus
+// the property.
 func Open(dir, server, identity, input string) *File {
 	sum := sha256.Sum256([]byte(server + "\x00" + identity + "\x00" + input))
 	return &File{filepath.Join(dir, hex.EncodeToString(sum[:16])+".json")}

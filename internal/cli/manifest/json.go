@@ -12,8 +12,8 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
-// json reads one or several objects from a document that is JSON. A YAML parser refuses some JSON, such as an escaped character
-// beyond U+FFFF. ok is false for a document that is not JSON.
+// json reads one or several objects from a JSON document. The YAML parser cannot read all of them: it rejects some valid JSON, such as an
+// escaped character beyond U+FFFF. ok is false for a document that is not JSON.
 func (f *file) json(d document) (objects []Object, problems []Problem, ok bool) {
 	if !bytes.HasPrefix(bytes.TrimLeft(d.text, " \t\r\n"), []byte("{")) {
 		return nil, nil, false
@@ -53,11 +53,11 @@ func (f *file) json(d document) (objects []Object, problems []Problem, ok bool) 
 	return objects, problems, true
 }
 
-// jsonReader builds the nodes of valid JSON, with their places.
+// jsonReader builds the nodes of valid JSON, with their positions.
 type jsonReader struct {
 	dec  *json.Decoder
 	text []byte
-	// offset is the number of bytes of text that were read. line and column are the place after them.
+	// offset is the number of bytes of text that have been read. line and column are the position after these bytes.
 	offset       int
 	line, column int
 	twice        []*yaml.Node // duplicate keys
@@ -103,7 +103,7 @@ func (r *jsonReader) node() *yaml.Node {
 func (r *jsonReader) token() json.Token {
 	token, err := r.dec.Token()
 	if err != nil {
-		panic(fmt.Sprintf("manifest: sound JSON does not parse: %v", err))
+		panic(fmt.Sprintf("manifest: valid JSON does not parse: %v", err))
 	}
 	r.pass(int(r.dec.InputOffset()))
 	return token

@@ -1,5 +1,5 @@
-// Package manifest reads Kubernetes manifests from files, folders and standard input, and knows the place of each member. It checks
-// only that they are YAML or JSON.
+// Package manifest reads Kubernetes manifests from files, folders and standard input, and records the position of each member. It checks
+// only that the files are valid YAML or JSON.
 //
 // It may import the libraries of Kubernetes.
 package manifest
@@ -63,7 +63,7 @@ func Files(paths []string) ([]string, error) {
 			files = append(files, path)
 			continue
 		}
-		// WalkDir would not follow a link.
+		// WalkDir does not follow a symbolic link at its root.
 		root, err := filepath.EvalSymlinks(path)
 		if err != nil {
 			return nil, fmt.Errorf("find the manifests: %w", err)
@@ -89,9 +89,9 @@ func Files(paths []string) ([]string, error) {
 	return files, nil
 }
 
-// Read returns the objects of the files for which selects returns true; either argument of selects can be "". The members of a List are
-// separate objects. A file that is too large, and a document that is not valid YAML or not an object, yield a Problem. A file that cannot
-// be read is an error.
+// Read returns the objects in the files, if selects returns true for their apiVersion and kind, which can be "". The members of a List are
+// separate objects. A file that is too large yields a Problem, and so does a document that is not valid YAML or not an object. If a file
+// cannot be read, Read returns an error.
 func Read(files []string, stdin io.Reader, selects func(apiVersion, kind string) bool) ([]Object, []Problem, error) {
 	var objects []Object
 	var problems []Problem
@@ -122,7 +122,7 @@ func Read(files []string, stdin io.Reader, selects func(apiVersion, kind string)
 	return objects, problems, nil
 }
 
-// readFile returns the content of a file, but at most one byte more than maxBytes.
+// readFile returns the content of a file, but at most maxBytes+1 bytes.
 func readFile(path string, stdin io.Reader) ([]byte, error) {
 	from := stdin
 	if path != Stdin {
@@ -146,7 +146,7 @@ type document struct {
 	first int // first line of the document in the file, from 0
 }
 
-// split splits a stream as kubectl does: at lines that start with three dashes.
+// split splits a stream at lines of three dashes, which may be followed by a comment.
 func split(text []byte) []document {
 	var all []document
 	current := document{}
@@ -185,7 +185,7 @@ func (f *file) document(d document) ([]Object, []Problem) {
 		}
 		return nil, []Problem{f.problem(d, errors.New(noObject))}
 	}
-	// If this parser fails where the other one succeeds, use the place of the document for all members.
+	// If this parser fails although the other one has succeeded, use the position of the document for all members.
 	var root yaml.Node
 	var node *yaml.Node
 	if yaml.Unmarshal(d.text, &root) == nil && len(root.Content) == 1 {
@@ -221,7 +221,7 @@ func (f *file) objects(members map[string]any, node *yaml.Node) ([]Object, []Pro
 	return all, problems
 }
 
-// problem converts an error of a YAML parser. The line is only in the error's text, and counts from the start of the document.
+// problem converts an error of a YAML parser. The text of the error contains the line number, counted from the start of the document.
 func (f *file) problem(d document, err error) Problem {
 	message := strings.TrimPrefix(err.Error(), "error converting YAML to JSON: ")
 	line := 1
@@ -235,7 +235,7 @@ func (f *file) problem(d document, err error) Problem {
 	return Problem{Place: f.place(d.first+line, 1), Message: strings.TrimSpace(message)}
 }
 
-// shift moves the places in a document by the line at which the document starts.
+// shift adds the first line of a document to the line numbers of its nodes.
 func shift(n *yaml.Node, lines int, done map[*yaml.Node]bool) {
 	if n == nil || done[n] {
 		return

@@ -62,7 +62,7 @@ func TestCharacter(t *testing.T) {
 	}
 }
 
-// TestCharacterInJSON checks that JSON is parsed as JSON in every position in a file, and that places in it are found.
+// TestCharacterInJSON checks that a JSON object is parsed as JSON wherever it is in a file, and that places in it are found.
 func TestCharacterInJSON(t *testing.T) {
 	const object = `{"apiVersion": "vitrine.dev/v1alpha1", "kind": "ContentFilter", "metadata": {"name": "a"},
 	"spec": {"x": "東京", "y": [1, {"z": null}], "query": "\ud83d\ude0d a\u00e9\/\ud83d\ude0d (b"}}`
@@ -205,7 +205,7 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// TestTooLarge checks that a file that is too large is a problem with its name, and that the other files are read.
+// TestTooLarge checks that Read reports a file that is too large with its name, and reads the other files.
 func TestTooLarge(t *testing.T) {
 	dir := t.TempDir()
 	large, sound := filepath.Join(dir, "data.json"), filepath.Join(dir, "tag.yaml")

@@ -8,10 +8,10 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Place is a place in a file.
+// Place is a position in a file.
 type Place struct {
 	File string
-	// Line and Column count from 1, columns in characters.
+	// Line and Column start at 1. Columns are counted in characters, not in bytes.
 	Line, Column int
 	// Text is the whole line.
 	Text string
@@ -25,8 +25,8 @@ func (f *file) place(line, column int) Place {
 	return p
 }
 
-// Key returns the place of a member's name. path is such as spec.items[0]. For a member that does not exist, it returns the nearest
-// place that does: that of the parent.
+// Key returns the place of a member's name. path has a form such as spec.items[0]. For a member that does not exist, it returns the place
+// of the nearest existing parent.
 func (o Object) Key(path string) Place {
 	at := o.find(steps(path))
 	n := at.key
@@ -45,8 +45,9 @@ func (o Object) Value(path string) Place {
 	return o.file.place(at.value.Line, at.value.Column)
 }
 
-// Character returns the place of a character of a text member. index counts from 0; an index after the last character means the end
-// of the text. Character resolves escapes, folded lines and blocks. If it cannot, it returns false and the place of the value.
+// Character returns the place of a character of a text member. index starts at 0; an index after the last character means the end of the
+// text. Character takes escapes, folded lines and blocks into account. If that is not possible, it returns the place of the value, and
+// false.
 func (o Object) Character(path string, index int) (Place, bool) {
 	at := o.find(steps(path))
 	if !at.whole || at.value.Kind != yaml.ScalarNode {
@@ -59,7 +60,7 @@ func (o Object) Character(path string, index int) (Place, bool) {
 	return o.file.place(line, column), true
 }
 
-// found is the part of a path that exists.
+// found is the result of following a path as far as it exists.
 type found struct {
 	// key is the name of the last member that exists, or nil for an element of a list and for the object itself.
 	key, value *yaml.Node
@@ -123,10 +124,11 @@ func steps(path string) []string {
 	return out
 }
 
-// follow reads the source of a scalar and its value in parallel, up to the character at index.
+// follow returns the position of the character at index in the source of a scalar. It reads the source and the value in parallel.
 //
-// Between two non-blank characters, the source may contain what the value does not: folded line ends, indentation, quotes,
-// backslashes. Therefore follow skips any blanks before a non-blank character, and at most one blank for a blank.
+// Between two non-blank characters, the source may contain characters that the value does not: folded line ends, indentation, quotes,
+// backslashes. Therefore, for a non-blank character of the value, follow first skips all blanks of the source; for a blank of the value, at
+// most one.
 func follow(lines []string, n *yaml.Node, index int) (line, column int, ok bool) {
 	s := &source{lines: lines, line: n.Line, column: n.Column}
 	switch n.Style &^ yaml.TaggedStyle {
@@ -149,17 +151,17 @@ func follow(lines []string, n *yaml.Node, index int) (line, column int, ok bool)
 	return s.line, s.column, true
 }
 
-// source is a place in lines of text that moves forward.
+// source reads lines of text from a position forward.
 type source struct {
 	lines        []string
 	line, column int
 	quote        rune // 0 means none
-	// runes are the characters of line number decoded; 0 means no line.
+	// runes contains the characters of the line with the number decoded; 0 means that no line is decoded.
 	runes   []rune
 	decoded int
 }
 
-// at returns the character at the place. A line ends with \n.
+// at returns the character at the current position. At the end of a line, it returns \n.
 func (s *source) at() rune {
 	if s.line > len(s.lines) {
 		return 0
@@ -187,7 +189,7 @@ func (s *source) skipBlanks() {
 	}
 }
 
-// escapes maps the escapes that give a character by its number, in double quotes, to their number of digits.
+// escapes maps the double-quoted escapes with a character code, such as \u00e4, to their number of digits.
 var escapes = map[rune]int{'x': 2, 'u': 4, 'U': 8}
 
 // next moves past the next character of the value, which is r, and returns its place.

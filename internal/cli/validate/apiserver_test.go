@@ -90,7 +90,7 @@ func causes(t *testing.T, err error) []string {
 		return []string{"metadata: malformed"} // the API server cannot decode it
 	}
 	for _, c := range status.ErrStatus.Details.Causes {
-		if c.Field != "<nil>" { // the cause that the rules were skipped
+		if c.Field != "<nil>" { // <nil> is the field of the cause that reports that the rules were skipped
 			all = append(all, c.Field+": "+c.Message)
 		}
 	}

@@ -19,7 +19,7 @@ type Severity string
 const (
 	// Error means that the API server would refuse the object, or that its controller would not serve it.
 	Error Severity = "error"
-	// Warning means that the object is served, and that something about it is probably a mistake.
+	// Warning means that the object would be served, but contains a probable mistake.
 	Warning Severity = "warning"
 )
 
@@ -29,12 +29,12 @@ type Finding struct {
 	// Rule is a stable identifier. docs/cli.md lists all rules.
 	Rule string `json:"rule"`
 	File string `json:"file"`
-	// Line and Column count from 1, columns in characters.
+	// Line and Column start at 1. Columns are counted in characters, not in bytes.
 	Line   int `json:"line"`
 	Column int `json:"column"`
-	// Object is such as "ContentFilter shop/summer", or "" for a file that could not be read.
+	// Object is the kind and the name, such as "ContentFilter shop/summer", or "" for a file that could not be read.
 	Object string `json:"object,omitempty"`
-	// Member is such as spec.query, or "" for the object as a whole.
+	// Member is a path such as spec.query, or "" for the object as a whole.
 	Member  string `json:"member,omitempty"`
 	Message string `json:"message"`
 
@@ -70,7 +70,7 @@ func Text(w io.Writer, findings []Finding) {
 	}
 }
 
-// Number of characters of a long line to show before and after the place.
+// before and behind are the numbers of characters that window shows before and after the column in a long line.
 const before, behind = 80, 40
 
 // window cuts a line around a column, and returns the blanks that align a caret with the column on a terminal.
@@ -100,7 +100,7 @@ func window(source string, column int) (line, blanks string) {
 	return head + string(runes[from:to]) + tail, b.String()
 }
 
-// wide reports whether a terminal shows r with the width of two columns.
+// wide reports whether r takes up two columns on a terminal.
 func wide(r rune) bool {
 	k := width.LookupRune(r).Kind()
 	return k == width.EastAsianWide || k == width.EastAsianFullwidth

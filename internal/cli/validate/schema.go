@@ -25,8 +25,8 @@ import (
 	"github.com/vitrine-dev/vitrine/config/crd"
 )
 
-// schemas validates objects as the API server does: with its library and in its order. The schemas are loaded on first use, because
-// that takes about 0.1 s.
+// schemas validates objects with the libraries of the API server, in the same order as the API server. It loads the schemas on first use,
+// because this takes about 0.1 s.
 type schemas struct {
 	byKind map[string]*kindSchema // by kind; nil before the first use
 }
@@ -160,7 +160,7 @@ func (k *kindSchema) errors(ctx context.Context, content map[string]any) field.E
 	return append(errs, broken...)
 }
 
-// blocking reports whether the CEL rules cannot run, because they rely on types and limits.
+// blocking reports whether errors prevent the CEL rules from running, because the rules rely on the types and limits in the schema.
 func blocking(errs field.ErrorList) bool {
 	for _, e := range errs {
 		switch e.Type {

@@ -11,16 +11,16 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// together finds errors between objects: an object that is defined twice, and two objects that claim the same thing. In a cluster,
-// the older object wins a claim. Here the ages are unknown: the object whose name sorts first wins a claim of the library, and the
-// object that is read first keeps its name and its Secret.
+// together finds errors that involve two objects: an object that is defined twice, and two objects that claim the same thing. In a cluster,
+// the older object wins a claim. The ages of manifests are unknown, so the object whose name sorts first wins a claim in the library. A
+// name or a Secret belongs to the object that is read first.
 func together(all []Judged) []Finding {
 	var findings []Finding
 	first := map[string]Judged{}
 	var single []Judged
 	for _, j := range all {
 		if j.GetName() == "" {
-			continue // already reported: it is not a duplicate
+			continue // already reported as an error, not a duplicate
 		}
 		if other, ok := first[j.name()]; ok {
 			place := other.Value("metadata")
@@ -39,8 +39,8 @@ func together(all []Judged) []Finding {
 	return append(findings, secrets(single)...)
 }
 
-// claims lets the library decide between the definitions, as in a cluster with no other objects. It assumes that the properties and
-// the filters created over HTTP that the definitions need exist.
+// claims lets the library decide between the definitions, as in a cluster with no other objects. If the definitions need other properties,
+// or filters that were created over HTTP, it assumes that these exist.
 func claims(all []Judged) []Finding {
 	var candidates []library.Candidate
 	for _, j := range all {
@@ -83,7 +83,7 @@ func claims(all []Judged) []Finding {
 	return findings
 }
 
-// claimMember returns the member with which a definition claims something that another one may also claim.
+// claimMember returns the path of the member that claims something, or "" if the definition claims nothing.
 func claimMember(d library.Definition) string {
 	switch {
 	case d.Filter != nil && d.Filter.Adopt:
@@ -96,7 +96,7 @@ func claimMember(d library.Definition) string {
 	return ""
 }
 
-// secrets finds AccessTokens that write the same Secret, and those that read the same value.
+// secrets finds AccessTokens that write the same Secret, and AccessTokens that read the same value.
 func secrets(all []Judged) []Finding {
 	var findings []Finding
 	writers, readers := map[string]Judged{}, map[string]Judged{}
@@ -124,7 +124,7 @@ func secrets(all []Judged) []Finding {
 	return append(findings, written(all, writers)...)
 }
 
-// written finds AccessTokens that read the value that another AccessToken writes. The value belongs to the one that writes it.
+// written finds AccessTokens that read the value that another AccessToken writes. The value belongs to the AccessToken that writes it.
 // writers maps the namespace/name of a Secret to the AccessToken that writes it.
 func written(all []Judged, writers map[string]Judged) []Finding {
 	var findings []Finding

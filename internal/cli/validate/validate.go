@@ -1,6 +1,6 @@
 // Package validate checks manifests without a cluster: first as the API server would, with the schemas and rules of the
-// CustomResourceDefinitions, and then as the controllers would, with the messages of their conditions. It checks each object on its
-// own, and then all of them together.
+// CustomResourceDefinitions, and then as the controllers would, with the messages of their conditions. It checks each object separately,
+// and then all objects together.
 //
 // It may import manifest, config/crd, api, controllers/translate, controllers/verdict, and the domain.
 package validate
@@ -49,7 +49,7 @@ type Report struct {
 // Judged is an object of a manifest, with the judgement of its controller.
 type Judged struct {
 	manifest.Object
-	// Typed is nil if the object cannot be decoded as its kind.
+	// Typed is the decoded object, or nil if it cannot be decoded as its kind.
 	Typed v1alpha1.Object
 	// Judgement is the meaning of the object. Sound is false if the object has an error, or would have one if it were not
 	// suspended.
@@ -71,8 +71,8 @@ func (j Judged) Owner(install string) library.Owner {
 	return library.Owner{Install: install, Kind: kinds[j.GetKind()], Namespace: j.GetNamespace(), Name: j.GetName()}
 }
 
-// Ours reports whether an object must be checked: it belongs to this API group, or it has one of the group's kinds and an apiVersion
-// that is missing or has no version. The API server would reject such an object, so it must not pass here.
+// Ours reports whether an object must be checked: it belongs to this API group, or its kind is one of the group's and its apiVersion lacks
+// the version or is missing. The API server rejects an object with such an apiVersion, so the command must report it.
 func Ours(apiVersion, kind string) bool {
 	switch apiVersion {
 	case "", v1alpha1.GroupVersion.Group:
@@ -81,7 +81,7 @@ func Ours(apiVersion, kind string) bool {
 	return schema.FromAPIVersionAndKind(apiVersion, kind).Group == v1alpha1.GroupVersion.Group
 }
 
-// Run checks objects. An object without a namespace gets namespace.
+// Run checks objects. It sets the given namespace in an object without one.
 func Run(ctx context.Context, objects []manifest.Object, problems []manifest.Problem, namespace string) (Report, []Judged, error) {
 	schemas := newSchemas()
 	r := Report{Objects: len(objects), Findings: []Finding{}}
@@ -119,8 +119,8 @@ func Run(ctx context.Context, objects []manifest.Object, problems []manifest.Pro
 	return r, all, nil
 }
 
-// judge decodes an object as its kind and adds the judgement of its controller. If the API server refuses the object, judge adds
-// only findings about members for which the API server reports nothing.
+// judge decodes an object as its kind, and records the judgement of its controller. If the API server refuses the object, judge adds only
+// findings about members for which the API server reports nothing.
 func (j *Judged) judge(refused bool, said []Finding) []Finding {
 	o := v1alpha1.NewObject(j.GetKind())
 	if o == nil {
@@ -157,7 +157,8 @@ func (j *Judged) judge(refused bool, said []Finding) []Finding {
 	return append(findings, f)
 }
 
-// refused returns the finding for an error that is or contains a *verdict.Refusal, at the place of the member that it names.
+// refused returns the finding for an error. If the error contains a *verdict.Refusal, the place of the finding is the member that the
+// refusal names.
 func (j Judged) refused(err error) Finding {
 	f := Finding{Severity: Error, Rule: RuleSpec, Object: j.name(), Message: err.Error()}
 	var refusal *verdict.Refusal
@@ -174,8 +175,8 @@ func (j Judged) refused(err error) Finding {
 	return at(place, f)
 }
 
-// Refuse adds what the library reported about an object, as the object's conditions would, unless the report has an error of the
-// object already.
+// Refuse adds an error of the library about an object, with the message that the object's conditions would have, unless the report already
+// contains an error about the object.
 func (r *Report) Refuse(j Judged, err error) {
 	for _, f := range r.Findings {
 		if f.Severity == Error && f.Object == j.name() {
