@@ -18,7 +18,7 @@ type Metrics struct {
 const (
 	outcomeServed    = "served"
 	outcomeRemoved   = "removed"
-	outcomeHeld      = "held" // the removal waits for confirmation, as when the object was deleted with its CRD
+	outcomeHeld      = "held" // the removal waits for confirmation, for example because the object was deleted with its CRD
 	outcomeSuspended = "suspended"
 	outcomeWaiting   = "waiting" // for something that is expected soon
 	outcomeStalled   = "stalled" // until a user changes something

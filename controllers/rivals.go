@@ -25,9 +25,8 @@ const secondOperatorReason = "SecondOperator"
 // reports the conflict most of the time while both operators run, and stops doing so when one of them stops.
 const contestedAfter = secretInterval + secretInterval/2
 
-// rivals records the AccessTokens whose Secret the operator of another store writes. In a namespace with such a token, that
-// operator also writes all other statuses. If both operators wrote them, each would overwrite the URLs and counts of the other
-// endlessly.
+// rivals records the AccessTokens with a Secret that the operator of another store writes. In a namespace with such a token, that operator
+// also writes all other statuses. If both operators wrote them, each would overwrite the URLs and counts of the other endlessly.
 type rivals struct {
 	mu sync.Mutex
 	// stores maps AccessTokens to the names of the other operators' stores.

@@ -79,7 +79,7 @@ type operation struct {
 
 // writeStatus patches the status from before to after. A patch that changes the conditions fails if they no longer equal those of before,
 // so that it never removes a condition that another writer has added. It leaves other changes by other writers in place. (Server-side apply
-// could not remove a condition or a member that another field manager also owns, as after a restore.)
+// could not remove a condition or a member that another field manager also owns, for example after a restore.)
 func (s *Set) writeStatus(ctx context.Context, before, after v1alpha1.Object) error {
 	was, err := statusOf(before)
 	if err != nil {

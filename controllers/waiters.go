@@ -131,8 +131,8 @@ func (q *queues) add(owners ...library.Owner) {
 // before, even if another object holds the tag that it claims now.
 func (p *pass) wakeRivals(property library.PropertyID, owner library.Owner) {
 	p.queues.add(p.result.Displaced...)
-	// Tokens and units are excluded. Their definitions contain times and new values, so that refused ones may differ in every pass,
-	// and two of them would requeue each other endlessly.
+	// Tokens and units are excluded. Their definitions contain times and new values, so refused definitions may differ in every pass, and
+	// two of them would requeue each other endlessly.
 	if p.result.Changed && owner.Kind != library.KindToken && owner.Kind != library.KindUnit {
 		p.queues.add(p.waiters.others(property, owner)...)
 	}

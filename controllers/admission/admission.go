@@ -2,8 +2,8 @@
 // and warns of probable mistakes. If the API server cannot reach the webhook, it admits objects without this validation, so the controllers
 // also report invalid specs.
 //
-// Invariants: it judges an object by itself and never checks whether another object exists, because manifests may arrive in any
-// order. It changes nothing. It always admits an object whose spec did not change, so that users can still edit a broken object.
+// Invariants: the package judges each object separately, and never checks whether another object exists, because manifests may arrive in
+// any order. It changes nothing, and always admits an object whose spec did not change, so that users can still edit a broken object.
 //
 // It may import api, verdict, internal/text and the domain.
 package admission

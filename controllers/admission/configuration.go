@@ -82,7 +82,7 @@ func (k *Keeper) Run(ctx context.Context) error {
 	}
 }
 
-// Once checks the configuration once, and reports whether it had to be written.
+// Once checks the configuration once. It returns true if it had to write the configuration.
 func (k *Keeper) Once(ctx context.Context) (bool, error) {
 	cfg, err := k.RESTConfig()
 	if err != nil {

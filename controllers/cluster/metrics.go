@@ -120,8 +120,8 @@ func (c *objectCollector) Collect(ch chan<- prometheus.Metric) {
 	}
 }
 
-// suspendedSince returns when the operator saw the suspension of an object, or the object's creation time if it has not seen it
-// yet.
+// suspendedSince returns when the operator first saw that an object is suspended. If the operator has not seen that yet, it returns the
+// creation time of the object.
 func suspendedSince(o v1alpha1.Object) time.Time {
 	if c := meta.FindStatusCondition(*o.StatusConditions(), v1alpha1.SuspendedCondition); c != nil {
 		return c.LastTransitionTime.Time

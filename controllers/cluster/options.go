@@ -19,7 +19,7 @@ type Options struct {
 	RESTConfig func() (*rest.Config, error)
 	// Library is the library that the controllers keep in agreement with the manifests. Required.
 	Library library.Library
-	// Lease decides which of several replicas runs the controllers. It requires that Library is a library.Shared. nil means that this
+	// Lease decides which of several replicas runs the controllers. With a Lease, Library must be a library.Shared. nil means that this
 	// process is the only replica.
 	Lease *Lease
 	// Namespaces are the namespaces to watch; empty means all.

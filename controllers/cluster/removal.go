@@ -227,8 +227,8 @@ func (r *removals) noteCRD(k library.Kind, c crd) {
 // namespace where nothing was held before.
 func (r *removals) hold(owners ...library.Owner) {
 	for _, ns := range r.holds.add(owners...) {
-		// client-go writes an Event to the namespace of the regarded object. With this namespace, the operator has the permission to write
-		// the Event, and the users whose manifests are missing can see it.
+		// client-go writes an Event to the namespace of the object that the Event is about. Set the namespace, because the operator may
+		// write Events there, and the users whose manifests are missing can see them.
 		regarded := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: ns}}
 		r.events.Eventf(regarded, nil, corev1.EventTypeWarning, sweepHeldReason, "Sweep",
 			"Apply the manifests of this namespace that are missing in the cluster, or run vitrine sweep --confirm to remove what they declared")

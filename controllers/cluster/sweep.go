@@ -109,7 +109,7 @@ func (f *follower) sweep(ctx context.Context, keep []library.Owner) (int, error)
 // confirmedSweep removes all definitions whose objects are missing in the cluster now, and returns how many it removed.
 func (f *follower) confirmedSweep(ctx context.Context) (int, error) {
 	held := f.removals.holds.all()
-	// The objects may have changed since the sweep was held. The cache has the current ones.
+	// The cache contains the current objects, which may have changed since the sweep was held.
 	keep, err := f.set.Owners(ctx)
 	if err != nil {
 		return 0, err

@@ -15,7 +15,7 @@ import (
 	"github.com/vitrine-dev/vitrine/api/v1alpha1"
 )
 
-// errWentBack means that the API server is at an older resource version than before, as after a restore of etcd. Existing watches
+// errWentBack means that the API server is at an older resource version than before, for example after a restore of etcd. Existing watches
 // then receive nothing until the API server reaches their version again.
 var errWentBack = errors.New("the data of the API server went back in time: loading everything again")
 
@@ -64,8 +64,8 @@ func (v *versions) advance(ctx context.Context, r client.Reader, in string) erro
 	return nil
 }
 
-// older reports whether version a is older than version b. "" is older than any other. If the versions cannot be compared, as with a
-// non-conformant API server, it returns false.
+// older reports whether version a is older than version b. "" is older than any other. If the versions cannot be compared, for example
+// those of a non-conformant API server, older returns false.
 func older(a, b string) bool {
 	if a == "" {
 		return b != ""

@@ -20,7 +20,7 @@ const (
 	missingFirst = 10
 )
 
-// Look is one look at the content, for any number of objects. It records when the first of the counts may change although the content does
+// Look is one look at the content, for any number of objects. It records when the first of the counts may change even if the content does
 // not.
 type Look struct {
 	// Library holds the content.
@@ -64,14 +64,14 @@ func (l *Look) read(ctx context.Context, r library.Read) (int64, error) {
 	return page.Total, nil
 }
 
-// note records that a count may change at the time expires although the content does not.
+// note records the time at which a count may change even if the content does not.
 func (l *Look) note(expires time.Time) {
 	if !expires.IsZero() && (l.changes.IsZero() || expires.Before(l.changes)) {
 		l.changes = expires
 	}
 }
 
-// due reports whether a count may have changed by now although the content has not.
+// due reports whether a count may have changed even if the content has not.
 func (l *Look) due(now time.Time) bool { return !l.changes.IsZero() && !now.Before(l.changes) }
 
 // Rule counts the items that a rule chooses, by id or by selector. It also returns the listed ids that no item has, or nil if there

@@ -74,9 +74,9 @@ func (i Issue) RotationDue(spec v1alpha1.AccessTokenSpec) time.Time {
 // whose overlap has not ended. stored are the values that the library accepts now, in the same order. replaced is the value that current
 // replaces at the time now, or nil.
 //
-// A replaced value keeps the overlap that spec granted at its rotation: a later spec with a shorter overlap or none does not end it.
-// TokenValues drops a stored current value that is neither current nor replaced. This happens if the process died before it wrote that
-// value to the Secret, or if the Secret was deleted. A stored value keeps its Since; a new one gets now.
+// A replaced value keeps the overlap that spec had at the rotation, even if a later spec has a shorter overlap or none. TokenValues drops a
+// stored current value that is neither current nor replaced. This happens if the process died before it wrote that value to the Secret, or
+// if the Secret was deleted. A stored value keeps its Since; a new one gets now.
 func TokenValues(spec v1alpha1.AccessTokenSpec, current Issue, replaced *Issue, stored []library.TokenValue, now time.Time) []library.TokenValue {
 	var values []library.TokenValue
 	add := func(digest library.Digest, expires time.Time) {
