@@ -26,11 +26,11 @@ type admission struct {
 
 // The CEL rules, each with specs that it accepts and specs that it refuses.
 const (
-	originRule      = "an origin is http:// or https://"
+	originRule      = "an origin must consist of http:// or https://"
 	maxAgeRule      = "maxAge must be a duration between 0s and 24h"
 	staleRule       = "staleWhileRevalidate must be a duration between 0s and 168h"
 	retryRule       = "retryAfter must be a duration between 1s and 24h"
-	externalRule    = "externalURL must be http or https, a host, and optionally a port (1 to 65535) and a path"
+	externalRule    = "externalURL must consist of http or https, a host, and optionally a port (1 to 65535) and a path"
 	secretRule      = "set secretName (a Secret that the operator writes) or existingSecret (a Secret that it reads), not both"
 	rotatedRule     = "the operator does not rotate the value in existingSecret"
 	filtersRule     = "filters is allowed only if class is ReadOnly"

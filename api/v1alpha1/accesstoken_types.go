@@ -15,14 +15,14 @@ const (
 
 // AccessTokenSpec configures what a token allows, where its value is stored, and how long it is valid.
 //
-// +kubebuilder:validation:XValidation:rule="(has(self.propertyRef) ? self.propertyRef.name : 'default') == (has(oldSelf.propertyRef) ? oldSelf.propertyRef.name : 'default')",message="propertyRef cannot change, because ids are derived from it: delete the object and create a new one"
+// +kubebuilder:validation:XValidation:rule="(has(self.propertyRef) ? self.propertyRef.name : 'default') == (has(oldSelf.propertyRef) ? oldSelf.propertyRef.name : 'default')",message="propertyRef cannot change: delete the object and create a new one"
 // +kubebuilder:validation:XValidation:rule="!(has(self.secretName) && has(self.existingSecret))",message="set secretName (a Secret that the operator writes) or existingSecret (a Secret that it reads), not both"
 // +kubebuilder:validation:XValidation:rule="!(has(self.rotation) && has(self.existingSecret))",message="the operator does not rotate the value in existingSecret: remove rotation"
 // +kubebuilder:validation:XValidation:rule="!has(self.filters) || self.class == 'ReadOnly'",message="filters is allowed only if class is ReadOnly"
 // +kubebuilder:validation:XValidation:rule="!has(self.expiresAfter) || !has(self.rotation) || !self.expiresAfter.matches('^([0-9]{1,6}([.][0-9]{1,6})?(ms|s|m|h))+$') || !self.rotation.every.matches('^([0-9]{1,6}([.][0-9]{1,6})?(ms|s|m|h))+$') || duration(self.expiresAfter) > duration(self.rotation.every)",message="expiresAfter must be longer than rotation.every, or the value expires before it is replaced"
 type AccessTokenSpec struct {
-	// propertyRef names the Property that the object belongs to, in the same namespace. Defaults to "default". It
-	// cannot change, because ids are derived from it.
+	// propertyRef names the Property that the object belongs to, in the same namespace. Defaults to "default". It cannot change: delete the
+	// object and create a new one.
 	// +optional
 	PropertyRef *PropertyReference `json:"propertyRef,omitempty"`
 
@@ -37,8 +37,8 @@ type AccessTokenSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="secretName must be the name of a Secret: lowercase letters, digits, dashes and dots"
 	SecretName string `json:"secretName,omitempty"`
 
-	// existingSecret names a Secret that holds the token value instead: 32 to 4,096 printable characters; a trailing newline is
-	// removed. The operator never writes it.
+	// existingSecret names a Secret that a user provides, with a token value of 32 to 4,096 printable characters. The operator ignores a
+	// trailing newline, and never writes the Secret.
 	// +optional
 	ExistingSecret *SecretKeyReference `json:"existingSecret,omitempty"`
 
@@ -127,7 +127,7 @@ type AccessTokenStatus struct {
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
-// AccessToken is a token for the HTTP API of one property. Deleting it revokes the token within one second.
+// AccessToken is a token for the HTTP API of one property. Deleting the object revokes the token within one second.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:storageversion

@@ -50,7 +50,7 @@ type ActivateUnitSpec struct {
 	// +optional
 	Archived bool `json:"archived,omitempty"`
 
-	// default makes the unit the default_activate_unit of the property. Of several such units, the oldest one is the default.
+	// default makes the unit the default_activate_unit of the property. If several units set default, the oldest one is the default.
 	// +optional
 	Default bool `json:"default,omitempty"`
 

@@ -93,7 +93,7 @@ type ObjectList interface {
 type Object interface {
 	runtime.Object
 	metav1.Object
-	// PropertyName returns the name of the Property, in the namespace of the object, that the object belongs to or is.
+	// PropertyName returns the name of the Property that the object belongs to. A Property returns its own name.
 	PropertyName() string
 	// Suspended returns spec.suspend.
 	Suspended() bool

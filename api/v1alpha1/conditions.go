@@ -6,7 +6,7 @@ const (
 	// ReadyCondition is True when the server serves the newest spec or, while spec.suspend is true, the generation that the
 	// condition observed.
 	ReadyCondition = "Ready"
-	// ReconcilingCondition is True while the operator waits for something that is expected to appear.
+	// ReconcilingCondition is True while the operator waits for something that is expected to appear, or retries after an error.
 	ReconcilingCondition = "Reconciling"
 	// StalledCondition is True when the operator makes no progress until a user changes an object.
 	StalledCondition = "Stalled"

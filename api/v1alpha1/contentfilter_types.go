@@ -7,9 +7,9 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 type ReadAccess string
 
 const (
-	// ReadAccessReadWrite lets READ-WRITE tokens list the items, as the specification documents.
+	// ReadAccessReadWrite lets only READ-WRITE tokens list the items.
 	ReadAccessReadWrite ReadAccess = "ReadWrite"
-	// ReadAccessReadOnly lets READ-ONLY tokens list them too; the query stays hidden from those.
+	// ReadAccessReadOnly lets READ-ONLY tokens list the items too, but does not show them the query.
 	ReadAccessReadOnly ReadAccess = "ReadOnly"
 )
 
@@ -88,8 +88,8 @@ type ContentFilterStatus struct {
 	// +kubebuilder:validation:MaxLength=4096
 	URL string `json:"url,omitempty"`
 
-	// readAccess is the token class that the server lets list the items; ReadOnly means both classes. It is spec.readAccess, or
-	// ReadWrite if that is omitted.
+	// readAccess is the token class that can currently list the items; ReadOnly means both classes. It is spec.readAccess, or ReadWrite if
+	// that is omitted.
 	// +optional
 	ReadAccess ReadAccess `json:"readAccess,omitempty"`
 

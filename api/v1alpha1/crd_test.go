@@ -47,7 +47,7 @@ func crds(t *testing.T) map[string]*apiextensionsv1.CustomResourceDefinition {
 func TestNames(t *testing.T) {
 	type names struct {
 		Plural, Short string
-		// Columns are the columns of kubectl get. (wide) marks the additional ones of -o wide.
+		// Columns are the columns of kubectl get. (wide) marks the additional columns of -o wide.
 		Columns string
 		// Required are the required members of spec.
 		Required []string

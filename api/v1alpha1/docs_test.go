@@ -59,8 +59,8 @@ func readPage(t *testing.T) string {
 	return string(text)
 }
 
-// tableAfter returns the first table whose heading starts with heading: it maps the name in the first cell, which is in backticks,
-// to the other cells.
+// tableAfter returns the first table whose header row starts with heading. It maps the name in the first cell of a row (in backticks) to
+// the other cells.
 func tableAfter(t *testing.T, text, heading string) map[string][]string {
 	t.Helper()
 	_, rest, ok := strings.Cut(text, "\n"+heading)

@@ -65,7 +65,7 @@ func NewObject(name string) Object {
 	return nil
 }
 
-// QueryOf returns the path of the member with the query of an object, and the query. Both are "" if the object has none.
+// QueryOf returns the path of the member that contains the query of an object, and the query. Both are "" if the object has no query.
 func QueryOf(o Object) (member, text string) {
 	var selector *Selector
 	switch o := o.(type) {

@@ -17,12 +17,12 @@ type PropertySpec struct {
 	PlatformPageID *int64 `json:"platformPageID,omitempty"`
 
 	// allowedOrigins lists the origins of web pages that may call the API (CORS). Scheme, host and port match exactly; a leading "*."
-	// matches exactly one label. By default no web page may call it.
+	// matches exactly one label. By default, no web page may call the API.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=100
 	// +kubebuilder:validation:items:MaxLength=255
-	// +kubebuilder:validation:items:XValidation:rule="self.matches('^https?://([*][.])?[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]))?$')",message="an origin is http:// or https://, a lowercase host (a leading *. matches one label) and an optional port (1 to 65535), without a path"
+	// +kubebuilder:validation:items:XValidation:rule="self.matches('^https?://([*][.])?[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]))?$')",message="an origin must consist of http:// or https://, a lowercase host (a leading *. matches one label) and an optional port (1 to 65535), without a path"
 	AllowedOrigins []string `json:"allowedOrigins,omitempty"`
 
 	// rateLimit limits the requests of each token of the property. Unlimited by default.
@@ -33,7 +33,7 @@ type PropertySpec struct {
 	// +optional
 	Cache *Cache `json:"cache,omitempty"`
 
-	// maintenance, if present, makes the server answer every request with 503.
+	// maintenance, if present, makes the server answer every request to the property with 503.
 	// +optional
 	Maintenance *Maintenance `json:"maintenance,omitempty"`
 
@@ -41,7 +41,7 @@ type PropertySpec struct {
 	// of letters, digits and ._~-, such as https://content.example/base. Defaults to the server's --external-url.
 	// +optional
 	// +kubebuilder:validation:MaxLength=2048
-	// +kubebuilder:validation:XValidation:rule="self.matches('^https?://([A-Za-z0-9._-]+|[[][0-9A-Fa-f:.]+])(:([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]))?(/[A-Za-z0-9._~-]+)*/?$') && !self.matches('/[.][.]?(/|$)')",message="externalURL must be http or https, a host, and optionally a port (1 to 65535) and a path of letters, digits and ._~-, such as https://content.example/base"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^https?://([A-Za-z0-9._-]+|[[][0-9A-Fa-f:.]+])(:([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]))?(/[A-Za-z0-9._~-]+)*/?$') && !self.matches('/[.][.]?(/|$)')",message="externalURL must consist of http or https, a host, and optionally a port (1 to 65535) and a path of letters, digits and ._~-, such as https://content.example/base"
 	ExternalURL string `json:"externalURL,omitempty"`
 
 	// suspend stops reconciliation; the server keeps serving the last applied state.
@@ -109,8 +109,8 @@ type PropertyStatus struct {
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
-// Property is a content library with its own items, filters, tags, units and tokens. Deleting it stops serving and revokes
-// its tokens; items and definitions created over HTTP stay stored, and return when the Property is created again.
+// Property is a content library with its own items, filters, tags, units and tokens. When the object is deleted, the server stops serving
+// the property and revokes its tokens. Items and definitions created over HTTP stay stored, and return when the Property is created again.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:storageversion

@@ -14,7 +14,7 @@ const (
 	PhaseStalled   Phase = "stalled"   // not served until a user makes a change
 	PhaseWaiting   Phase = "waiting"   // waits for something that is expected soon
 	PhaseSuspended Phase = "suspended" // frozen by spec.suspend
-	PhaseUnknown   Phase = "unknown"   // no operator has reported on it yet
+	PhaseUnknown   Phase = "unknown"   // no operator has processed the newest spec yet
 )
 
 // Phases lists all phases.

@@ -4,15 +4,15 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 // TagSpec names a tag and selects the items that carry it.
 //
-// +kubebuilder:validation:XValidation:rule="(has(self.propertyRef) ? self.propertyRef.name : 'default') == (has(oldSelf.propertyRef) ? oldSelf.propertyRef.name : 'default')",message="propertyRef cannot change, because ids are derived from it: delete the object and create a new one"
+// +kubebuilder:validation:XValidation:rule="(has(self.propertyRef) ? self.propertyRef.name : 'default') == (has(oldSelf.propertyRef) ? oldSelf.propertyRef.name : 'default')",message="propertyRef cannot change: delete the object and create a new one"
 // +kubebuilder:validation:XValidation:rule="(has(self.items) && size(self.items) > 0) || has(self.selector)",message="set items, selector, or both, to select the items that carry the tag"
 type TagSpec struct {
-	// propertyRef names the Property that the object belongs to, in the same namespace. Defaults to "default". It
-	// cannot change, because ids are derived from it.
+	// propertyRef names the Property that the object belongs to, in the same namespace. Defaults to "default". It cannot change: delete the
+	// object and create a new one.
 	// +optional
 	PropertyRef *PropertyReference `json:"propertyRef,omitempty"`
 
-	// namespace is the namespace of the tag. Dashboards show marketer_tags.
+	// namespace is the namespace of the tag. Dashboards show the tags in the namespace marketer_tags.
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z][a-z0-9_-]{0,62}$')",message="namespace must start with a lowercase letter, followed by up to 62 lowercase letters, digits, _ and -"
 	// +kubebuilder:validation:XValidation:rule="self != 'ugc'",message="the namespace ugc is reserved for the endpoint that lists the tags of an item"
@@ -63,8 +63,8 @@ type TagStatus struct {
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
-// Tag is a tag (a namespace and a key) with the items that carry it. Items are listed by id or selected by a query; matching
-// items that arrive later are included. Deleting it removes the tag from these items, except where it was also set over HTTP.
+// Tag is a tag (a namespace and a key) with the items that carry it. Items are listed by id or selected by a query; matching items that
+// arrive later are included. Deleting the object removes the tag from these items, unless it was also set over HTTP.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:storageversion
