@@ -49,7 +49,7 @@ vitrine backup --data-dir ./data --every 24h --keep 30 --s3-endpoint https://s3.
 				return runBackup(cmd, c, dataDir, args[0], flags, evenDamaged)
 			}
 			if s.every < time.Minute || s.keep < 1 || args[0] == "-" {
-				return usagef("--every %s --keep %d %s: want at least 1m, at least 1, and a directory", s.every, s.keep, args[0])
+				return usagef("--every %s --keep %d %s: --every must be at least 1m, --keep at least 1, and TARGET a directory", s.every, s.keep, args[0])
 			}
 			if evenDamaged {
 				return usagef("--even-damaged cannot be used with --every: copies of a damaged store would replace the earlier backups")

@@ -80,7 +80,7 @@ func apply(t *testing.T, k kube.Client, paths []string, text string) {
 	}
 }
 
-// TestPlugin runs the commands for users against a cluster and a server that follows it.
+// TestPlugin runs the commands of the kubectl plugin against a cluster, and a server that follows the cluster.
 func TestPlugin(t *testing.T) {
 	k, config := newCluster(t)
 	if err := k.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}); err != nil {

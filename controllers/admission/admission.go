@@ -125,7 +125,7 @@ func (j *judge) review(ctx context.Context, r webhook.Request, o v1alpha1.Object
 		warnings = append(warnings, text.Cut(member+": "+w.Message, maxWarning))
 	}
 	if j.matchesNothing(ctx, judgement.Definition) {
-		warnings = append(warnings, text.Cut(member+": no item matches it now", maxWarning))
+		warnings = append(warnings, text.Cut(member+": no item matches this query now", maxWarning))
 	}
 	if len(warnings) == 0 {
 		return allowed, webhook.Allowed("")

@@ -169,7 +169,7 @@ type removals struct {
 
 var _ controllers.Removals = (*removals)(nil)
 
-// newRemovals returns the removals of a manager, which call ask to ask the API server.
+// newRemovals returns the removals of a manager. They call ask to query the API server.
 func newRemovals(h *holds, recorder events.EventRecorder, log logr.Logger, ask func(context.Context, library.Kind) (crd, error)) *removals {
 	r := &removals{guards: map[library.Kind]*guard{}, holds: h, events: recorder, log: log}
 	for _, k := range kinds() {

@@ -89,7 +89,7 @@ func Refuse(o v1alpha1.Object, err error) error {
 	case errors.Is(err, library.ErrInvalid) && errors.Is(err, library.ErrNotFound):
 		return &Refusal{
 			Reason: v1alpha1.ReasonAdoptedFilterNotFound, Member: "spec.adopt.filterID", Cause: err,
-			Problem: "this property has no filter with that id that was created over HTTP",
+			Problem: "this property has no filter with that id, or the filter was not created over HTTP",
 		}
 	case errors.Is(err, library.ErrInvalid):
 		return &Refusal{Reason: v1alpha1.ReasonInvalidSpec, Cure: "Correct the spec", Problem: err.Error(), Cause: err}

@@ -35,8 +35,8 @@ type Change struct {
 	// Before is nil for a new filter.
 	Before *Version `json:"before,omitempty"`
 	After  Version  `json:"after"`
-	// Enter contains the items that only the new version shows, and Leave those that only the served version shows, in the order of that
-	// version.
+	// Enter contains the items that only the new version shows, and Leave the items that only the served version shows. Each list has the
+	// order of its version.
 	Enter Items `json:"enter"`
 	Leave Items `json:"leave"`
 	// Reordered is true if the sort orders differ, or if one of the first 100 items that both versions contain changes its position. An

@@ -163,7 +163,7 @@ func split(text []byte) []document {
 	return append(all, current)
 }
 
-const noObject = "a manifest is a mapping with apiVersion, kind and metadata"
+const noObject = "a manifest must be a mapping with apiVersion, kind and metadata"
 
 // document reads the objects of one document.
 func (f *file) document(d document) ([]Object, []Problem) {
@@ -205,7 +205,7 @@ func (f *file) objects(members map[string]any, node *yaml.Node) ([]Object, []Pro
 	}
 	items, ok := members["items"].([]any)
 	if !ok && members["items"] != nil {
-		return nil, []Problem{{Place: o.Value("items"), Message: "the items of a List are a list"}}
+		return nil, []Problem{{Place: o.Value("items"), Message: "the items of a List must be a list"}}
 	}
 	var all []Object
 	var problems []Problem

@@ -150,12 +150,12 @@ func TestProblems(t *testing.T) {
 	}{
 		"not YAML":                      {"a: 1\n---\nb: [1\nc: 2\n", 3, "did not find expected ',' or ']'"},
 		"a duplicate key":               {"a: 1\nb: 2\na: 3\n", 3, "already set"},
-		"a List item that is no object": {"apiVersion: v1\nkind: List\nitems:\n- 5\n", 4, "a manifest is a mapping"},
+		"a List item that is no object": {"apiVersion: v1\nkind: List\nitems:\n- 5\n", 4, "a manifest must be a mapping"},
 		"a List without a list":         {"apiVersion: v1\nkind: List\nitems: none\n", 3, "are a list"},
 		"JSON, a duplicate key":         {"{\"a\": 1,\n \"b\": \"\\ud83d\\ude0d\",\n \"a\": 3}\n", 3, "already set"},
-		"JSON after JSON":               {"{}\n5\n", 2, "a manifest is a mapping"},
+		"JSON after JSON":               {"{}\n5\n", 2, "a manifest must be a mapping"},
 		"broken JSON":                   {"{\"a\": 1,\n \"b\": [}\n", 1, "did not find expected node content"},
-		"a list":                        {"- a\n", 1, "a manifest is a mapping"},
+		"a list":                        {"- a\n", 1, "a manifest must be a mapping"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

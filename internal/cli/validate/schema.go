@@ -100,7 +100,7 @@ func (s *schemas) judge(ctx context.Context, j Judged) ([]Finding, error) {
 	case k == nil:
 		return []Finding{j.finding(Error, RuleUnknownKind, "kind", fmt.Sprintf("there is no kind %q in %s", j.GetKind(), v1alpha1.GroupVersion))}, nil
 	case j.GetAPIVersion() != v1alpha1.GroupVersion.String():
-		return []Finding{j.finding(Error, RuleUnknownKind, "apiVersion", fmt.Sprintf("want %s", v1alpha1.GroupVersion))}, nil
+		return []Finding{j.finding(Error, RuleUnknownKind, "apiVersion", fmt.Sprintf("must be %s", v1alpha1.GroupVersion))}, nil
 	}
 	content := runtime.DeepCopyJSON(j.Object.Object)
 	var findings []Finding
@@ -121,7 +121,7 @@ func (s *schemas) judge(ctx context.Context, j Judged) ([]Finding, error) {
 	return findings, nil
 }
 
-// unknown removes fields that the schema does not have and returns their paths.
+// unknown removes the fields that are not in the schema, and returns their paths.
 func (k *kindSchema) unknown(content map[string]any) []string {
 	paths := pruning.PruneWithOptions(content, k.structural, true, structuralschema.UnknownFieldPathOptions{TrackUnknownFieldPaths: true})
 	_, _, inMetadata, err := objectmeta.GetObjectMetaWithOptions(content, objectmeta.ObjectMetaOptions{
