@@ -24,7 +24,7 @@ type Row struct {
 // CreatedOn is the field of the tie rule: items with equal sort values are ordered newest first.
 const CreatedOn = "created_on"
 
-// Static and dynamic fields. A dynamic field represents all fields of its shape, one for each platform, namespace or key.
+// The shapes of the dynamic fields. A shape represents one field for each platform, namespace or key.
 const (
 	// ReferenceField is the shape of the fields for the reference on one platform.
 	ReferenceField = "content.platform_ref:<platform>"
@@ -59,7 +59,7 @@ func rows() []Row {
 		typed("entry_confirmation_sent", Boolean, "whether the confirmation was sent to the author"),
 		typed("featured", Boolean, "whether the item is featured"),
 		keyword("shortened_permalink", "the short link that was imported"),
-		keyword("configuration", "the configuration as JSON text; a string without its quotes"),
+		keyword("configuration", "the configuration as JSON text; if it is a string, only its content"),
 		inAll(keyword("hashtag.hashtag_text", "the hashtag that collected the item")),
 		typed("hashtag.id", Long, "the id of the hashtag"),
 		keyword("hashtag.social_platform", "the platform of the hashtag"),
@@ -113,8 +113,8 @@ func rows() []Row {
 		keyword("image_url", "the URL of the image of the unit"),
 		keyword("click_through_url", "the URL that a click opens"),
 		keyword("external_id", "the id of the unit in another system"),
-		keyword("catalog_item", "the catalog item as JSON text; a string without its quotes"),
-		keyword("catalog_image_url_src", "the source of the image URL as JSON text; a string without its quotes"),
+		keyword("catalog_item", "the catalog item as JSON text; if it is a string, only its content"),
+		keyword("catalog_image_url_src", "the source of the image URL as JSON text; if it is a string, only its content"),
 		typed("archived", Boolean, "whether the unit is archived"),
 		typed("managed", Boolean, "whether a manifest manages the unit, here or where it was imported from"),
 		typed("created_on", Date, "when the unit was created"),
@@ -147,7 +147,7 @@ func shortNames() map[string]string {
 	}
 }
 
-// shortPrefixes maps the objects whose "content." can be omitted to their canonical prefixes.
+// shortPrefixes maps the short prefixes of fields, which omit "content.", to the canonical ones.
 func shortPrefixes() map[string]string {
 	return map[string]string{"author.": "content.author.", "media.": "content.media."}
 }
@@ -194,7 +194,7 @@ var loadCatalogue = sync.OnceValue(func() *catalogue {
 // TagField, SubmissionField). AllField is not included.
 func Rows() []Row { return slices.Clone(loadCatalogue().rows) }
 
-// Values returns all values of a field, if they are few and fixed, as those of a boolean are.
+// Values returns all values of a field, if they are few and fixed, such as those of a boolean.
 func Values(f Field) []string {
 	if f.Type == Boolean {
 		return []string{"true", "false"}
@@ -259,7 +259,7 @@ func TagFieldName(namespace string) string { return tagPrefix + namespace + tagS
 // IsTagField reports whether a canonical field name is of the form that TagFieldName returns.
 func IsTagField(name string) bool { return strings.HasPrefix(name, tagPrefix) }
 
-// TagNamespace returns the namespace of a field name that TagFieldName returns, and false for another name.
+// TagNamespace returns the namespace in a field name of the form that TagFieldName returns, and false for any other name.
 func TagNamespace(name string) (string, bool) {
 	if !IsTagField(name) {
 		return "", false

@@ -104,9 +104,8 @@ func tooManyClauses(n Node) error {
 	return err
 }
 
-// clauseCount returns the number of clauses to which n expands over the fields that its name matches in every corpus: one
-// for each word of an analyzed text, and one for each field whose presence is tested. Clauses that a pattern adds through
-// the dynamic fields of a corpus are counted only when the query runs.
+// clauseCount returns the number of clauses to which n expands in any corpus: one for each word of an analyzed text, and one for each field
+// whose presence is tested. A pattern can add clauses for the dynamic fields of a corpus. They are counted only when the query runs.
 func clauseCount(n Node, fields []Field) int {
 	text := ""
 	switch n := n.(type) {
@@ -264,13 +263,13 @@ func checkFit(n Node, f Field, patterns *Patterns) error {
 	return nil
 }
 
-// wrongConstruct returns the error about a construct that compares words, on a field without words.
+// wrongConstruct returns the error about a construct that compares words if the field has no words.
 func wrongConstruct(n Node, f Field, construct string) error {
 	return ErrorAt(n, fmt.Sprintf("%s on the %s field %q", construct, typeNoun(f.Type), f.Name), "a value, a range, or * for any value")
 }
 
-// nearestField returns the field name of the catalogue with the smallest edit distance to name, at most a third of the
-// characters of name, or "".
+// nearestField returns the field name of the catalogue with the smallest edit distance to name, or "" if that distance exceeds a third of
+// the length of name.
 func nearestField(name string) string {
 	if len(name) > longestName {
 		return ""

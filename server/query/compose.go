@@ -1,7 +1,7 @@
 package query
 
-// And returns the conjunction of the nodes. It joins trees and never strings, so that no part can affect how another is
-// parsed. And ignores nil nodes. It returns a single node unchanged, and nil for none.
+// And returns the conjunction of the nodes. It joins trees and never strings, so that no part can affect how another is parsed. Nil nodes
+// are ignored. A single node is returned unchanged; without nodes, the result is nil.
 func And(nodes ...Node) Node {
 	var parts []Clause
 	for _, n := range nodes {
@@ -18,8 +18,8 @@ func And(nodes ...Node) Node {
 	return Bool{Clauses: parts}
 }
 
-// Not returns the query for what n does not match. It has as many clauses as n, and adds nothing to scores, so that a part of a
-// conjunction does not affect its order by relevance in the form Not(n) or Not(Not(n)).
+// Not returns the query for what n does not match. It counts as many clauses as n, and adds nothing to scores: Not(n) or Not(Not(n)) as a
+// part of a conjunction restricts what matches without affecting the order by relevance.
 func Not(n Node) Node {
 	return Bool{Clauses: []Clause{{Occur: MustNot, Node: n}}}
 }

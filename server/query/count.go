@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// AllTags is the name of the field of all tags, with values of the form namespace:key. It can be counted, but queries name the
-// tags of one namespace (TagFieldName).
+// AllTags is the name of the field of all tags, with values of the form namespace:key. Its values can be counted. Queries cannot name it:
+// they name the tags of one namespace (TagFieldName).
 const AllTags = "tags"
 
 // FieldError says that the values of a field cannot be counted.
@@ -61,7 +61,7 @@ func (f Field) CountedNumber(n int64) string {
 	return strconv.FormatInt(n, 10)
 }
 
-// ValueTerm returns the query for the items that have a value of a countable field, given in the form in which it is shown.
+// ValueTerm returns the query for the items in which a countable field has a value. The value is in the form in which it is shown.
 func ValueTerm(f Field, value string) Node {
 	if f.Name == AllTags {
 		// A namespace can contain a colon; a key cannot.

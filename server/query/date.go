@@ -143,8 +143,8 @@ func parseZone(s string) (time.Duration, error) {
 	return offset, nil
 }
 
-// boundDate parses a date of a query, with or without date math, as an instant in milliseconds. A partial date and each
-// rounding mean their first millisecond, or with up their last one (query language, "Ranges and dates").
+// boundDate parses a date of a query, with or without date math, as an instant in milliseconds. A partial date or a rounding means its
+// first millisecond, or its last one if up is true (query language, "Ranges and dates").
 func boundDate(s string, now time.Time, up bool) (int64, error) {
 	var t time.Time
 	steps, ok := strings.CutPrefix(s, "now")
@@ -178,7 +178,7 @@ func boundDate(s string, now time.Time, up bool) (int64, error) {
 	return t.UnixMilli(), nil
 }
 
-// step is one operation of date math: adding n units or, with round, rounding to one unit.
+// step is one operation of date math: adding n units or, if round is set, rounding to one unit.
 type step struct {
 	round bool
 	n     int

@@ -69,7 +69,7 @@ func TestDocumentationContainsTheCatalogue(t *testing.T) {
 	}
 }
 
-// rows returns the first two cells of each row of the tables whose first header cell is first.
+// rows returns the first two cells of each row of the tables whose first header cell equals the parameter first.
 func rows(text, first string) [][2]string {
 	var out [][2]string
 	inside := false

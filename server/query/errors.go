@@ -52,8 +52,7 @@ type Warning struct {
 	Code string
 	// Message is one sentence that describes the finding and what to do.
 	Message string
-	// Field is the name or the pattern of the field that the warning is about, as in FieldName.Name; "" for other warnings than
-	// unknown-field.
+	// Field is the name or the pattern of the field that the warning is about, as in FieldName.Name. It is "" unless Code is unknown-field.
 	Field string
 	// Start and End delimit the text that the warning is about, in characters (not bytes) from 0: the first name of an unknown
 	// field, the clauses of a group, a pattern. Both are 0 if the query was not parsed from text.
@@ -61,7 +60,7 @@ type Warning struct {
 	End   int `json:"-"`
 }
 
-// The maximum number of characters that messages quote of a query and of a field name.
+// nearLength is the maximum number of characters that a message quotes from a query, and longestName that of a field name.
 const (
 	nearLength  = 20
 	longestName = 100

@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// unescape removes the backslashes of src[start:end]. \x is x for every character x except u. \u and four hexadecimal digits are a
-// UTF-16 code unit; a character outside the basic plane has two. With wild, \*, \? and \\ stay escaped, as Wildcard requires.
+// unescape removes the backslashes of src[start:end]. \x is x for every character x except u. \u and four hexadecimal digits are a UTF-16
+// code unit; a character outside the basic plane has two. If wild is set, \*, \? and \\ stay escaped, as Wildcard requires.
 func (p *parser) unescape(start, end int, wild bool) (string, error) {
 	var b strings.Builder
 	for i := start; i < end; i++ {

@@ -74,7 +74,7 @@ const (
 	Private
 )
 
-// Matches reports whether the name, possibly a short one, means the canonical field name, or the pattern matches it.
+// Matches reports whether f is a name (possibly a short one) of the field with a canonical name, or a pattern that matches it.
 func (f FieldName) Matches(canonical string) bool {
 	if !f.Pattern {
 		field, ok := Lookup(f.Name)
@@ -96,8 +96,8 @@ func (f FieldName) Matches(canonical string) bool {
 	return false
 }
 
-// Reaches reports whether the name is the object (such as tags) or something below it, or a pattern that can match either.
-// Rules that forbid naming an object use it. Short names count as their canonical names.
+// Reaches reports whether the name is the object (such as tags) or something below it, or a pattern that can match either. The rules that
+// forbid queries to name an object use it. Short names count as their canonical names.
 func (f FieldName) Reaches(object string) bool {
 	if f.Pattern {
 		return starsMeet(f.Name, object) || starsMeet(f.Name, object+".*")

@@ -103,8 +103,8 @@ func requireLast(clauses []Clause) {
 	}
 }
 
-// wordless reports whether n is a text query without any words, such as "...". It vanishes from its group, and an AND after
-// it applies to the clause before it.
+// wordless reports whether n is a text query without any words, such as "...". Such a clause vanishes from its group, and an AND that
+// follows applies to the clause before.
 func wordless(n Node) bool {
 	var text string
 	switch n := n.(type) {

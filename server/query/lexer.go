@@ -134,7 +134,7 @@ func (p *parser) word(start int, list bool) (token, error) {
 	}
 }
 
-// wordEnd returns the end of the run of word characters that starts at i. With wild, the run can contain * and ?.
+// wordEnd returns the end of the run of word characters that starts at i. If wild is set, the run can contain * and ?.
 func (p *parser) wordEnd(i int, list, wild bool) (int, error) {
 	for i < len(p.src) {
 		switch c := p.src[i]; {

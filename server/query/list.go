@@ -2,7 +2,7 @@ package query
 
 import "strings"
 
-// values parses one value, or the comma form field:a,b ("specification, Query language"), which matches any of its values.
+// values parses one value, or the comma form field:a,b (specification, Query language), which matches any of its values.
 func (p *parser) values(in scope) (Node, error) {
 	one := p.value
 	if in.presence() {

@@ -26,9 +26,8 @@ const (
 	RandomKey = "random"
 )
 
-// ParseOrder parses a sort string ("specification, Endpoints"): a comma-separated list of <field>:<asc|desc>, with
-// _score:desc for relevance, or only random. The error is a *SyntaxError; for a field that is not sortable it lists those
-// that are.
+// ParseOrder parses a sort string (specification, Endpoints): a comma-separated list of <field>:<asc|desc>, with _score:desc for relevance,
+// or only random. The error is a *SyntaxError; for a field that is not sortable it lists those that are.
 func ParseOrder(s string) (Order, error) {
 	if strings.TrimSpace(s) == "" {
 		return nil, &SyntaxError{

@@ -25,11 +25,10 @@ func (q Query) String() string {
 	return q.Root.String()
 }
 
-// Parse parses a query ("specification, Query language"). A blank query is None, which matches nothing. The error is a
-// *SyntaxError.
+// Parse parses a query (specification, Query language). A blank query is None, which matches nothing. The error is a *SyntaxError.
 func Parse(q string) (Query, error) {
 	if len(q) > MaxLength {
-		end := MaxLength // of the characters that fit
+		end := MaxLength // the end of the characters that fit
 		for end > 0 && !utf8.RuneStart(q[end]) {
 			end--
 		}
@@ -113,7 +112,7 @@ func (p *parser) near(i int) string {
 	return string(p.src[i:min(i+nearLength, len(p.src))])
 }
 
-// at returns the place of what starts at i.
+// at returns the place of a node that starts at i.
 func (p *parser) at(i int) place { return place{pos: i, near: p.near(i)} }
 
 // text returns the characters of a token as written.
@@ -149,7 +148,7 @@ func (p *parser) leaf(i int) error {
 	return nil
 }
 
-// opened adds the position of the unclosed start to a complaint.
+// opened adds the position of the opening character to a complaint.
 func opened(complaint string, at int) string {
 	return fmt.Sprintf("%s (opened at position %d)", complaint, at)
 }

@@ -120,7 +120,8 @@ func compileWildcard(pattern string) (automaton.Automaton, error) {
 	return automaton.Wildcard(pattern)
 }
 
-// patternError returns the error about a pattern whose text starts lead characters after its place.
+// patternError returns the error about a pattern whose node is at a place. lead is the number of characters between that place and the text
+// of the pattern.
 func patternError(at place, pattern string, lead int, err error) *SyntaxError {
 	var syntax *automaton.SyntaxError
 	if errors.As(err, &syntax) {

@@ -49,7 +49,8 @@ func OrderProblems(s string, a Audience) []Problem {
 	})}
 }
 
-// problemOf returns the problem for an error about text. place finds a field that the caller may not name.
+// problemOf returns the problem for an error about text. place returns the part of the text that names a field which the caller may not
+// name.
 func problemOf(err error, text string, place func(field string) stretch) Problem {
 	p := Problem{Message: err.Error()}
 	if forbidden := (*ForbiddenFieldError)(nil); errors.As(err, &forbidden) {

@@ -96,7 +96,7 @@ func (r trees) bound() query.Bound {
 	return query.Bound{Text: text, Inclusive: r.IntN(2) == 0}
 }
 
-// text returns at least least characters, including awkward ones.
+// text returns a random text, often with special characters. It is empty only if least is 0.
 func (r trees) text(least int) string {
 	if r.IntN(8) == 0 {
 		return pick(r.Rand, "AND", "OR", "NOT", "&&", "||", "TO", "-", "+", "!", ">", ">=", "<x", ",", "now", "auto")
@@ -109,7 +109,7 @@ func (r trees) text(least int) string {
 	return b.String()
 }
 
-// escaped returns a text with a backslash before each of the characters.
+// escaped returns a random text with a backslash before each character that is in special.
 func (r trees) escaped(special string) string {
 	var b strings.Builder
 	for _, c := range r.text(0) {

@@ -2,25 +2,24 @@ package query
 
 import "strings"
 
-// Spot says what belongs to a position in a query that is being typed, so that an editor can complete it. The query need not
-// parse.
+// Spot describes a position in a query that is being typed, so that an editor can complete the query. The query can be invalid.
 type Spot struct {
 	// Start and End delimit the word or the quoted text to replace, in characters. They are equal between words.
 	Start, End int
-	// Typed is the part of it before the position, without escapes and quotes.
+	// Typed is the part of that text before the position, without escapes and quotes.
 	Typed string
 	// Quoted is true if the text begins with a quote.
 	Quoted bool
 	// Field is the field of the value at the position, zero where a clause begins.
 	Field FieldName
-	// Named is true at the name of a field that already has its colon.
+	// Named is true if the text is the name of a field and a colon already follows it.
 	Named bool
 	// Follows is true if a clause comes directly before, so that AND and OR are possible.
 	Follows bool
 }
 
-// SpotAt returns the spot at a position in a query, in characters, at most the length of the query. It reports false where
-// nothing can be completed: in a range, a pattern or a number after ^ or ~.
+// SpotAt returns the spot at a position in a query. The position counts characters and is at most the length of the query. SpotAt returns
+// false where nothing can be completed: in a range, a pattern or a number after ^ or ~.
 func SpotAt(q string, at int) (Spot, bool) {
 	s := spotter{parser: parser{src: []rune(q)}, at: at, scopes: []FieldName{{}}}
 	for {
@@ -43,10 +42,10 @@ type spotter struct {
 	at int
 	// scopes are the fields of the open parentheses, the innermost last.
 	scopes []FieldName
-	// field is the field right before the next token, last that of the value before it. Both can be zero.
+	// field is the field whose colon was read last and which has no value yet; last is the field of the previous value. Both can be zero.
 	field, last FieldName
 	follows     bool
-	// unclosed is true if the end of the query cuts the token that next returned.
+	// unclosed is true if the token that next returned is not closed.
 	unclosed bool
 }
 
@@ -126,7 +125,7 @@ func (s *spotter) typed(start int) (string, bool) {
 	return text, err == nil
 }
 
-// pass moves behind a token that starts before the position. It reports false if nothing can be completed at the position.
+// pass moves behind a token that starts before the position. It returns false if nothing can be completed at the position.
 func (s *spotter) pass(tok token) bool {
 	s.pos = tok.end
 	switch tok.kind {
@@ -172,7 +171,7 @@ func (s *spotter) pass(tok token) bool {
 // take ends a value.
 func (s *spotter) take() { s.last, s.field, s.follows = s.value(), FieldName{}, true }
 
-// passTo moves behind the next of some characters, before the position.
+// passTo moves behind the next of the characters in ends. It returns false if there is none before the position.
 func (s *spotter) passTo(ends string) bool {
 	for s.pos < s.at {
 		s.pos++
@@ -184,7 +183,7 @@ func (s *spotter) passTo(ends string) bool {
 	return false
 }
 
-// passNumber moves behind a number, before the position.
+// passNumber moves behind a number. It returns false if the number extends to the position or beyond.
 func (s *spotter) passNumber() bool {
 	for s.pos < len(s.src) && strings.ContainsRune("0123456789.", s.src[s.pos]) {
 		s.pos++

@@ -9,7 +9,8 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// TestSpotAt marks the position with |. The spot is written as the replaced text, what is typed of it, and what belongs to it.
+// TestSpotAt marks the position with |. A spot is written as the text to replace, the part of it that is typed, and the other members that
+// are set.
 func TestSpotAt(t *testing.T) {
 	for q, want := range map[string]string{
 		"|":                           `"" ""`,
@@ -106,7 +107,7 @@ func FuzzSpotAt(f *testing.F) {
 	})
 }
 
-// TestWrittenTexts checks that what a completion inserts has the value that it stands for.
+// TestWrittenTexts checks that the text that a completion inserts parses to the value that it stands for.
 func TestWrittenTexts(t *testing.T) {
 	for _, value := range []string{"app", "a b", "", "-x", `a"b\c`, "a,b", ">5", "AND", "日本", "x:y", "*"} {
 		for _, text := range []string{query.WordText(value), query.QuotedText(value)} {

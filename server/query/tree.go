@@ -10,7 +10,7 @@ type Node interface {
 	node()
 }
 
-// Occur is the role of a clause in its group (query language, "Clauses, not a tree").
+// Occur is the role of a clause in its group (query language, "Clauses").
 type Occur uint8
 
 const (

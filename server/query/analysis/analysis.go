@@ -98,7 +98,7 @@ func HasWord(text string) bool {
 	return false
 }
 
-// Keyword returns the form in which a keyword is compared: in lower case, character by character.
+// Keyword returns the form in which keywords are compared: s in lower case, where each character is converted separately.
 func Keyword(s string) string { return lower(s) }
 
 // AppendKeyword appends the result of Keyword.

@@ -45,7 +45,7 @@ type classRange struct {
 	class  class
 }
 
-// classTable holds the classes of the basic plane, which covers nearly all text. classRanges has those of the other planes.
+// classTable holds the classes of the Basic Multilingual Plane, which covers nearly all text. classRanges has those of the other planes.
 type classTable [0x10000]class
 
 func newClassTable() *classTable {

@@ -44,7 +44,7 @@ func wordGrammar() rule {
 	)
 	word := seq(star(connectors), part, star(seq(plus(connectors), part)), star(connectors))
 
-	// A style selector selects the form of an emoji. Only the other marks belong to a single emoji.
+	// Of the marks, style selectors are handled separately: they select the form of an emoji.
 	unstyled := func(cs ...class) rule { return seq(one(of(cs...)), star(one(unstyledMarks))) }
 	emoji := alt(
 		seq(star(one(of(joiner))), unstyled(pictograph, letterPictograph), opt(one(of(emojiStyle)))),

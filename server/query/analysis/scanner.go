@@ -17,8 +17,8 @@ type scanner struct {
 // words is compiled on first use and is immutable.
 var words = sync.OnceValue(func() *scanner { return compile(wordGrammar()) })
 
-// A rule adds itself to a nondeterministic automaton, which is built from the end: it continues at next and returns its
-// entry node.
+// A rule adds itself to a nondeterministic automaton and returns its entry node. The automaton is built from the end: next is the node at
+// which it continues after the rule.
 type rule func(n *nodes, next int) int
 
 // node reads one class of set and goes to next. If set is empty, it goes to next and alt without reading. The node

@@ -307,7 +307,7 @@ func TestTooComplex(t *testing.T) {
 	}
 }
 
-// TestEffortIsACount checks the two patterns that docs/query-language.md names for the limit, which must not depend on time.
+// TestEffortIsACount checks the two patterns with which docs/query-language.md explains the limit. The limit must not depend on time.
 func TestEffortIsACount(t *testing.T) {
 	if _, err := automaton.Regexp("(.?){700}"); err != nil {
 		t.Errorf("700 optional parts: %v", err)

@@ -58,8 +58,8 @@ func (p *program) determinize(entry int32, limit, effort int) (*dfa, error) {
 	p.columns(d)
 	var (
 		ids = map[string]int32{}
-		// keys holds the instruction set of each state, encoded as a key of ids. The strings share memory, because the sets
-		// of a large pattern take most of its memory.
+		// keys holds the instruction set of each state, encoded as in ids. Both use the same strings, because the sets take most of the
+		// memory for a large pattern.
 		keys    []string
 		set     []int32
 		key     []byte

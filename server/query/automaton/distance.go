@@ -8,7 +8,7 @@ func Distance(a, b string, limit int) int {
 	if a == b {
 		return 0
 	}
-	// A difference in length above the limit decides. Test the bytes first, because their number is known.
+	// If the lengths differ by more than the limit, so do the terms. Compare the lengths in bytes first, because they are known.
 	if d := len(a) - len(b); d > limit*utf8.UTFMax || -d > limit*utf8.UTFMax {
 		return limit + 1
 	}

@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// MaxStates is the maximum number of states of the automaton of a pattern (query language, "Words": limits).
+// MaxStates is the maximum number of states of the automaton of a pattern (query language, "Limits").
 const MaxStates = 10_000
 
 // ErrTooComplex means that the automaton of a pattern would have more than MaxStates states, or that its construction would

@@ -10,12 +10,12 @@ import (
 	"unicode/utf8"
 )
 
-// Regexp returns an automaton for a regular expression in the syntax of Lucene's RegExp with all optional operators,
-// anchored at both ends: . ? * + {n} {n,} {n,m} | & ( ) [ ] [^ ], "quoted text", a backslash before any character that is
-// not a letter, and \d \D \s \S \w \W (ASCII). @ matches any string, # nothing, and () the empty string. <n-m> matches a
-// number from n to m: with the same number of digits if n and m have equally many, otherwise with any number of leading
-// zeros. & binds tighter than |, and concatenation binds tighter than &. ^, $ and ~ are ordinary characters. As in Lucene,
-// so is an operator where an operand is expected. The comparison is case-sensitive.
+// Regexp returns an automaton for a regular expression in the syntax of Lucene's RegExp with all optional operators, anchored at both ends:
+// . ? * + {n} {n,} {n,m} | & ( ) [ ] [^ ], "quoted text", a backslash before any character that is not a letter, and \d \D \s \S \w \W
+// (ASCII). @ matches any string, # nothing, and () the empty string. <n-m> matches a number from n to m: with the same number of digits if
+// n and m have equally many, otherwise with any number of leading zeros. & binds tighter than |, and concatenation binds tighter than &. ^,
+// $ and ~ are ordinary characters. As in Lucene, an operator in a place where an operand is expected is an ordinary character too. The
+// comparison is case-sensitive.
 //
 // Errors are *SyntaxError, or wrap ErrTooComplex.
 func Regexp(pattern string) (Automaton, error) {

@@ -9,8 +9,8 @@ import (
 // horizon limits the search of Boundary. A later change counts as never.
 const horizon = 200 * 365 * 24 * time.Hour
 
-// Ends are the date values, in milliseconds since 1970, at which a moving range changes its content. The zero value is for
-// a range that no item is in or ahead of.
+// Ends are the date values, in milliseconds since 1970, at which a moving range changes its content. The zero value means that no item has
+// a value in the range or above it.
 type Ends struct {
 	// Leaving is the smallest value that is not below the range's lower end. It is valid if Leave is true.
 	Leaving int64
@@ -20,14 +20,13 @@ type Ends struct {
 	Enter    bool
 }
 
-// Boundary returns the first instant after now at which queries that use `now` may match different items than at now,
-// because the date of an item leaves or enters a moving range. Zero means never, or more than 200 years ahead. build plans
-// the queries for a given time, and ahead returns the Ends of a range at now. Boundary returns the errors of build and
-// ahead for now.
+// Boundary returns the first instant after now at which queries that use `now` may match different items than at now, because the date of
+// an item leaves or enters a moving range. Zero means never, or more than 200 years ahead. build plans the queries for a given time, and
+// ahead returns the Ends of a range at now. Boundary returns the errors of ahead and of build(now). An error of build for a later time
+// counts as a change.
 //
-// Both ends of a moving range only move forwards. A range lo(t)…hi(t) therefore changes its content when lo passes the
-// smallest value in or ahead of the range, or when hi reaches the smallest value ahead of it. Boundary finds the first such
-// t by binary search.
+// Both ends of a moving range only move forwards. A range lo(t)…hi(t) therefore changes its content when lo passes the smallest value in or
+// above the range, or when hi reaches the smallest value above it. Boundary finds the first such t by binary search.
 func Boundary(now time.Time, build func(time.Time) ([]Node, error), ahead func(IntRange) (Ends, error)) (time.Time, error) {
 	roots, err := build(now)
 	if err != nil {

@@ -9,8 +9,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/analysis"
 )
 
-// maxExpansions is the maximum number of terms that a fuzzy word expands to (query language, "Phrases, patterns,
-// nearness").
+// maxExpansions is the maximum number of terms that a fuzzy word expands to (query language, "Patterns").
 const maxExpansions = 50
 
 // errNoNow is the error for Options without Now.

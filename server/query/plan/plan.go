@@ -53,8 +53,8 @@ type (
 		Text  string
 	}
 
-	// Phrase matches items with the words at the given relative positions, with up to Slop moves, in a text field. It is
-	// scored by BM25 with the sum of the idf and the (sloppy) phrase frequency.
+	// Phrase matches items with the words at the given relative positions, with up to Slop moves, in a text field. It is scored by BM25
+	// with the (sloppy) phrase frequency and the sum of the idf of its words.
 	Phrase struct {
 		Field query.Field
 		Words []Word

@@ -91,8 +91,7 @@ func Aliases() map[string]string {
 	return aliases
 }
 
-// aliasable reports whether a mapping can contain both a short name and the canonical names. The short name must have one
-// part, so that nothing is below it once Rewrite has replaced the others.
+// aliasable reports whether a mapping can define a short name as an alias. A name of several parts would make its first part an object.
 func aliasable(short string) bool { return !strings.Contains(short, ".") }
 
 // rewriter is the state of one Rewrite.
@@ -228,7 +227,7 @@ func (r *rewriter) field(f query.FieldName) query.FieldName {
 	return f
 }
 
-// presence is field for _exists_ and _missing_, which can also name an object.
+// presence is like field, but for _exists_ and _missing_, which can also name an object.
 func (r *rewriter) presence(f query.FieldName) query.FieldName {
 	if object, ok := query.Object(f.Name); ok && !f.Pattern {
 		return query.FieldName{Name: object}

@@ -50,7 +50,7 @@ func (s source) glued(group query.Bool) bool {
 	return false
 }
 
-// joined reports whether an operator is right before the word at to, which follows the one at from.
+// joined reports whether an operator is right before the word at position to, which follows the word at position from.
 func (s source) joined(from, to int) bool {
 	if from >= to || to > len(s) {
 		return false

@@ -13,8 +13,8 @@ import (
 // Expansion is one term that a fuzzy word expands to.
 type Expansion struct {
 	Term string
-	// Similarity is a factor of the term's score. It is 1 for the word itself, and decreases with the number of edits
-	// relative to the length of the shorter of both. It is never negative.
+	// Similarity is a factor of the term's score. It is 1 for the word itself, and decreases with the number of edits relative to the
+	// length of the shorter of the two terms. It is never negative.
 	Similarity float32
 	// DocFreq is the number of items that contain the term.
 	DocFreq int64
@@ -82,7 +82,7 @@ func WeighExpansions(f query.Field, expansions []Expansion, total Field, norms *
 	return terms
 }
 
-// compareExpansions orders by merit: by similarity, then the first in byte order is greater.
+// compareExpansions orders by similarity. Of two expansions with the same similarity, the first in byte order is the greater one.
 func compareExpansions(a, b Expansion) int {
 	if c := cmp.Compare(a.Similarity, b.Similarity); c != 0 {
 		return c

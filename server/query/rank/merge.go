@@ -60,7 +60,7 @@ type Merged struct {
 	Terms []WeightedTerm
 }
 
-// manyTerms is the number of optional terms of one field from which they form one clause.
+// manyTerms is the minimum number of optional terms of one field that are combined into one clause.
 const manyTerms = 4
 
 // Merge merges one list of the clauses of a group into the clauses that Lucene scores. It returns the errors of w.
@@ -142,8 +142,8 @@ func (m *merger) inner(n plan.Bool, factor float64) ([]plan.Node, bool) {
 	}
 }
 
-// add adds a term, or its boost to that of the same term. A term with boost 0 only matches and does not contribute to the
-// sum.
+// add adds a term, or adds its boost to that of an earlier occurrence of the term. A term with boost 0 only matches and does not contribute
+// to the sum.
 func (m *merger) add(t WeightedTerm) {
 	if t.Boost == 0 {
 		m.clauses = append(m.clauses, Merged{Node: plan.Const{Node: plan.Term{Field: t.Field, Text: t.Text}}, Factor: 1})

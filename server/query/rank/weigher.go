@@ -9,8 +9,8 @@ import (
 // Statistics provides the statistics of all documents that are ranked together. Its methods return the cause of ctx when
 // ctx ends.
 type Statistics interface {
-	// Field returns the totals of a field and, for each of terms, the number of documents that contain it in the field. For
-	// an unknown field it returns zeros.
+	// Field returns the totals of a field, and in docFreqs[i] the number of documents whose field contains terms[i]. For an unknown field
+	// it returns zeros.
 	Field(ctx context.Context, field string, terms []string) (total Field, docFreqs []int64, err error)
 	// Similar offers terms of the fuzzy word's field with their document frequencies, in any order and each once. It must
 	// offer at least every term within the word's edits.

@@ -12,7 +12,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/rank"
 )
 
-// counted are statistics of one field that count requests.
+// counted provides statistics of one field, and counts the requests for them.
 type counted struct {
 	docFreqs map[string]int64
 	fields   [][]string
