@@ -9,7 +9,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// namedMissing is how many missing ids a Result lists.
+// namedMissing is the maximum number of missing ids that a Result lists.
 const namedMissing = 10
 
 // Apply stores definitions, see library.Library.
@@ -23,7 +23,7 @@ func (s *Store) Apply(ctx context.Context, defs []library.Definition) ([]library
 }
 
 func (c *change) apply(defs []library.Definition, results []library.Result) error {
-	// Count the missing items first: that can fail, and must then leave nothing staged.
+	// Count the missing items first: if that fails, nothing may be staged.
 	for i, d := range defs {
 		results[i] = library.Result{}
 		if err := c.countMissing(d, &results[i]); err != nil {
@@ -33,8 +33,7 @@ func (c *change) apply(defs []library.Definition, results []library.Result) erro
 	return c.defs.Apply(defs, c.s.Now(), results)
 }
 
-// countMissing counts the items that a definition names and that do not exist. It looks all of them up at once, because a bulk load
-// names many.
+// countMissing counts the items that a definition names but that do not exist. It looks them up together, because a bulk load names many.
 func (c *change) countMissing(d library.Definition, result *library.Result) error {
 	var ids []item.ID
 	switch {
@@ -87,7 +86,7 @@ func (s *Store) Remove(ctx context.Context, owners []library.Owner) (int, error)
 	return n, err
 }
 
-// Sweep removes the definitions in scope of owners that keep does not name, see library.Library.
+// Sweep removes the definitions of the owners within scope that are not in keep, see library.Library.
 func (s *Store) Sweep(ctx context.Context, scope library.Scope, keep []library.Owner) (int, error) {
 	n := 0
 	err := s.do(ctx, request{shares: withDefinitions, stage: func(c *change) (err error) {

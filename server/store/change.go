@@ -70,7 +70,7 @@ func (c *change) prepare(b *pebble.Batch) (install func(), err error) {
 	}
 	for id, served := range c.defs.Catalogues() {
 		if served == c.before.set.Catalogue(id) {
-			continue // its tags were created when it was
+			continue // its tags were created with this catalogue
 		}
 		for _, r := range served.TagRules {
 			if !c.before.property(id).made[r.Tag] {
@@ -214,7 +214,7 @@ func (c *change) putDefinitions(b *pebble.Batch) error {
 	return nil
 }
 
-// putProperty adds the items of a property, and their counts, to the batch.
+// putProperty adds the items of a property and their number to the batch.
 func (c *change) putProperty(b *pebble.Batch, pc PropertyChange, version uint64) error {
 	p := pc.Property
 	if err := setNumber(b, propertyKey(p, underVersion), version); err != nil {

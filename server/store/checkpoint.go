@@ -15,9 +15,10 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// Checkpoint copies the store to dir, which must exist and hold no copy yet. The copy is the state after one batch, whose number is
-// returned. On the same disk it consists of links. A Vitrine opens the copy as it opens the store. An error, such as that of a full
-// disk, affects only the copy, whose files can be removed. The index is not copied: it is rebuilt where it is missing.
+// Checkpoint copies the store to dir, which must exist and contain no copy yet. The copy has the state after one batch; Checkpoint returns
+// the number of that batch. If dir is on the same disk, the files of the copy are hard links. Vitrine can open a copy as its store. An
+// error, such as a full disk, affects only the copy; its files can then be removed. The index is not copied, because a library rebuilds a
+// missing index.
 func (s *Store) Checkpoint(ctx context.Context, dir string) (version uint64, err error) {
 	s.holding.Lock()
 	defer s.holding.Unlock()
@@ -38,10 +39,9 @@ func (s *Store) Checkpoint(ctx context.Context, dir string) (version uint64, err
 	return version, nil
 }
 
-// VerifyCopy opens the copy that Checkpoint made in dir as a Store would be opened, but read-only, and decodes every definition and
-// item in it. It calls try with the items of each property, at most readChunk at a time and by id, so that a library can check
-// whether it can index them. It reads the whole copy once, one chunk at a time, and blocks neither readers nor writers of s. The
-// error says what cannot be read, or is that of try.
+// VerifyCopy opens the copy in dir like a Store, but read-only, and decodes every definition and item in it. It calls try with the items of
+// each property, at most readChunk at a time and by id, so that a library can check whether it can index them. It reads the whole copy
+// once, one chunk at a time, and blocks neither readers nor writers of s. The error says what cannot be read, or is the error of try.
 func (s *Store) VerifyCopy(ctx context.Context, dir string, try func(library.PropertyID, []*item.Item) error) error {
 	const lockName = "LOCK" // Pebble creates it wherever it opens a database
 	o := Options{FS: s.options.FS, Logger: slog.New(slog.DiscardHandler), MemoryBytes: 8 << 20, MemTableBytes: 2 << 20}

@@ -24,7 +24,7 @@ func TestCheckpoint(t *testing.T) {
 	dir, target := t.TempDir(), t.TempDir()
 	l := mustOpen(t, Options{Dir: dir})
 	write(t, l, link(put(1, "one", "code1"), 1))
-	if err := l.db.pebble.Flush(); err != nil { // into a table, to which a copy has links
+	if err := l.db.pebble.Flush(); err != nil { // into a table, to which a copy then has a link
 		t.Fatal(err)
 	}
 	write(t, l, put(2, "two", ""))
@@ -56,7 +56,7 @@ func TestCheckpoint(t *testing.T) {
 	}
 }
 
-// TestVerifyCopy checks that a copy is not changed, and that one with anything unreadable is rejected.
+// TestVerifyCopy checks that verification does not change a copy, and that it rejects a copy in which anything is unreadable.
 func TestVerifyCopy(t *testing.T) {
 	dir := t.TempDir()
 	l := mustOpen(t, Options{Dir: dir})

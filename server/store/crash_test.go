@@ -20,7 +20,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// These tell the child of the crash test where to write and with which number to begin.
+// The environment variables that tell the child of the crash test where to write and with which number to begin.
 const (
 	crashDir   = "VITRINE_CRASH_DIR"
 	crashFirst = "VITRINE_CRASH_FIRST"
@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// crashItems is the number of items of one write; each also carries a tag that the same write puts on them.
+// crashItems is the number of items of one write. The same write also puts a tag on them.
 const crashItems = 3
 
 // writeUntilKilled writes numbered groups of items with four goroutines, and prints each number once it is acknowledged.
@@ -76,7 +76,7 @@ func writeUntilKilled(dir string) error {
 					errs <- err
 					return
 				}
-				// One write call for each, so that a line is always complete.
+				// One write call for each number, so that a line is always complete.
 				if _, err := os.Stdout.WriteString(strconv.Itoa(n) + "\n"); err != nil {
 					errs <- err
 					return
@@ -101,7 +101,7 @@ func TestNothingAcknowledgedIsLost(t *testing.T) {
 	first := 0
 	for round := range rounds {
 		highest := crash(t, dir, first, acknowledged, time.Duration(rand.IntN(40_000))*time.Microsecond)
-		first = max(first, highest+10) // groups in progress have other numbers
+		first = max(first, highest+10) // skips the numbers of groups that were in progress
 		checkGroups(t, dir, round, first, acknowledged)
 		if t.Failed() {
 			return

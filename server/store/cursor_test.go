@@ -8,7 +8,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// TestCursorsOfEarlierVersions checks that places of other shapes are refused, not read as some other place.
+// TestCursorsOfEarlierVersions checks that a cursor with other members is refused, and not read as some other place.
 func TestCursorsOfEarlierVersions(t *testing.T) {
 	type place struct {
 		Rest   bool  `json:"r,omitempty"`

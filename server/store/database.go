@@ -40,11 +40,11 @@ type database struct {
 // pebbleFormat is explicit, so that a newer Pebble never upgrades a store unasked.
 const pebbleFormat = pebble.FormatValueSeparation
 
-// filterBits is the number of filter bits per key of a table: one lookup of a missing key in a hundred reads a table.
+// filterBits is the number of filter bits per key of a table: about one of a hundred lookups of a missing key reads a table.
 const filterBits = 10
 
-// openDatabase opens the database in dir, and creates it if there is none. If readOnly is set, it must exist, and only its lock is
-// written.
+// openDatabase opens the database in dir, and creates it if there is none. If readOnly is set, the database must exist, and openDatabase
+// changes nothing in it.
 func openDatabase(o Options, dir string, readOnly bool) (*database, error) {
 	d := &database{log: o.Logger, failed: make(chan struct{}), readOnly: readOnly}
 	names, err := databaseFiles(o.FS, dir)
@@ -109,14 +109,14 @@ func Made(disk vfs.FS, dir string) (bool, error) {
 // markerPrefix is the prefix of the file that names the newest state of a database.
 const markerPrefix = "marker.manifest."
 
-// requireRoom refuses to open a database with these files if the disk lacks room for it. An opening writes the content of the logs
-// into tables before it removes the logs. If it fails halfway, its memory leaks, so a futile attempt is avoided.
+// requireRoom refuses to open a database with these files if the disk lacks room for it. Pebble writes the content of the logs into tables
+// before it removes the logs. An attempt that fails halfway leaks memory, so requireRoom prevents futile attempts.
 func requireRoom(disk vfs.FS, storeDir, dir string, names []string) error {
 	usage, err := disk.GetDiskUsage(storeDir)
 	if errors.Is(err, vfs.ErrUnsupported) {
 		return nil
 	} else if err != nil {
-		return fmt.Errorf("see how much room the disk has: %w", err)
+		return fmt.Errorf("determine the free space of the disk: %w", err)
 	}
 	need := uint64(probeSize)
 	for _, name := range names {
@@ -128,7 +128,8 @@ func requireRoom(disk vfs.FS, storeDir, dir string, names []string) error {
 		}
 	}
 	if usage.AvailBytes < need {
-		return fmt.Errorf("opening the database takes %d bytes, and the disk has %d: %w", need, usage.AvailBytes, syscall.ENOSPC)
+		return fmt.Errorf("opening the database needs %d bytes of disk space, and the disk has only %d free: %w",
+			need, usage.AvailBytes, syscall.ENOSPC)
 	}
 	return nil
 }
@@ -139,12 +140,12 @@ func (d *database) settings(o Options) *pebble.Options {
 		FormatMajorVersion: pebbleFormat,
 		Logger:             pebbleLog{d},
 		Cleaner:            cleaner{},
-		// Pebble reserves the memtables from it.
+		// Memtables take a part of the cache, too.
 		CacheSize:    o.MemoryBytes,
 		MemTableSize: uint64(o.MemTableBytes),
 		// One memtable is filled while two others are flushed.
 		MemTableStopWritesThreshold: 3,
-		// Large files, so that a store of millions of items has few.
+		// Large files, so that a store of millions of items consists of few files.
 		LBaseMaxBytes: 4 * o.MemTableBytes,
 		EventListener: &pebble.EventListener{
 			BackgroundError: func(err error) { d.fail(err) },
@@ -160,14 +161,14 @@ func (d *database) settings(o Options) *pebble.Options {
 		s.Levels[i].BlockSize = 16 << 10 // items are about a kilobyte of JSON, and compress well together
 		s.Levels[i].IndexBlockSize = 256 << 10
 	}
-	// Zstandard took a tenth of the time of an import, more without the C library, to save 200 bytes per item.
+	// Zstandard would save 200 bytes per item, but it took a tenth of the time of an import, and more without the C library.
 	s.ApplyCompressionSettings(func() pebble.DBCompressionSettings { return pebble.DBCompressionFastest })
 	return s
 }
 
-// cleaner removes obsolete files, including logs. Pebble would recycle logs, and so keep the bytes of erased items, unless the
-// cleaner needs their contents. Only an embedded cleaner of Pebble's own can say so. DeleteCleaner is embedded less deep, so its
-// Clean takes precedence.
+// cleaner removes obsolete files, including logs. Pebble would recycle the logs, and so keep the bytes of erased items, unless its cleaner
+// needs the contents of logs. Only Pebble's own cleaners can say that they do, so one is embedded. DeleteCleaner is embedded less deeply,
+// so its Clean takes precedence.
 type cleaner struct {
 	pebble.DeleteCleaner
 	keepsNoLogs
@@ -200,8 +201,8 @@ func (d *database) call(do func() error) error {
 // readGrace is how long a read may take once the database has failed.
 const readGrace = 2 * time.Second
 
-// read is call for reads. It also works on a database that has failed, whose contents stay readable. If read fails, do may still be
-// running, and what it writes to must not be used.
+// read is like call, but for reads. It also works on a database that has failed, because its contents stay readable. If read fails, do may
+// still be running, so the caller must not use what do writes to.
 func (d *database) read(do func() error) error {
 	done := d.start(do)
 	if d.readOnly {
@@ -254,8 +255,8 @@ func (d *database) failure() error {
 	}
 }
 
-// close closes a database once no call uses it. A failed database that is not read-only is abandoned instead: its background work
-// may be stuck permanently, and the fence keeps it from its files.
+// close closes a database once no call uses it. A failed database that is not read-only is abandoned instead: its background work may be
+// stuck permanently, and the fence keeps that work from changing files.
 func (d *database) close() error {
 	if d.failure() != nil && !d.readOnly {
 		return nil

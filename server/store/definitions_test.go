@@ -53,7 +53,7 @@ func TestDefinitionsThatShareACommit(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	// There are so many bystanders that a change of a few does not evaluate all.
+	// There are so many other definitions that a change of a few does not evaluate all again.
 	defs := []library.Definition{shopProperty()}
 	for i := range 40 {
 		defs = append(defs, library.Definition{
@@ -77,11 +77,11 @@ func TestDefinitionsThatShareACommit(t *testing.T) {
 	var results [][]library.Result
 	for i, defs := range [][]library.Definition{
 		tag("a", "summer", start.Add(time.Hour)),
-		tag("late", "summer", start.Add(2*time.Hour)), // a exists already, and is older
+		tag("late", "summer", start.Add(2*time.Hour)), // "a" exists already, and is older
 		{{Property: shop, Owner: library.Owner{Install: "cluster", Kind: library.KindTag, Namespace: "shop", Name: "bad"}, Tag: &library.TagRule{Selector: "tags:x"}}},
 		tag("b", "winter", start),
-		tag("nobody-waits", "autumn", start), // its caller has gone
-		tag("early", "summer", start),        // older than a, which loses
+		tag("nobody-waits", "autumn", start), // its caller no longer waits
+		tag("early", "summer", start),        // older than "a", which loses
 	} {
 		result := make([]library.Result, 1)
 		results = append(results, result)

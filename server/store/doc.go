@@ -27,11 +27,11 @@
 //	m format                                      JSON: format version, the oldest Vitrine that reads it
 //	m store                                       16 random bytes that identify this store
 //	m author-key                                  32 random bytes: the key of author references
-//	m transfer                                    the freeze that an unfinished copy has as its source; m format is missing then
+//	m transfer                                    the freeze of the source of an unfinished copy, which has no m format yet
 //	m version                                     uint64: number of batches so far
 //	k <mark>                                      a mark of the operator
 //	d <install> NUL <kind> <namespace> NUL <name> JSON: the definition of one manifest (definitions.Entry)
-//	e <uint64>                                    JSON: what that batch deleted and is not erased yet (erasure)
+//	e <uint64>                                    JSON: what that batch deleted and was not erased yet (erasure)
 //	p <property> NUL c <code>                     uint64: the item with that short code
 //	p <property> NUL d <uint64>                   empty: an item has had a dynamic field whose name has that keyed hash
 //	p <property> NUL f <uuid>                     JSON: a filter created over HTTP (definitions.Entry)
@@ -43,8 +43,8 @@
 //	p <property> NUL v                            uint64: the batch that last changed the property
 //	x …                                           keys of the index
 //
-// The data of a property that belongs to no manifest has one prefix, which a purge erases. An index that keeps the number of the
-// last batch that it saw among its own keys can detect, in Load, whether another index wrote meanwhile: every batch goes through
+// All data of a property, except for definitions from manifests, has one prefix, which a purge erases. An index can keep the number of the
+// last batch that it saw among its own keys. In Load, it can then detect whether batches were written without it: every batch goes through
 // Prepare, and m version counts them all.
 //
 // # Format versions

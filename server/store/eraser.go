@@ -15,7 +15,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// erasure is what one batch deleted or removed from items and is still in the files: the value of a key of spaceErase.
+// erasure lists what one batch deleted or removed from items and what may still be in the files. It is the value of a key of spaceErase.
 type erasure struct {
 	// Items are by property. Properties are those that were purged.
 	Items      map[library.PropertyID][]item.ID `json:"items,omitempty"`

@@ -16,17 +16,16 @@ var errFenced = errors.New("the store was abandoned after an I/O error")
 // may be stuck, and would continue once the disk has room), so such an instance is abandoned. Once raised, the fence keeps it from
 // changing anything that its successor uses.
 //
-// Once the database is open, the fence also withholds write errors from Pebble. Pebble handles those that occur while it changes to
-// a new log by ending the process, which recover cannot prevent. The fence passes them to onError, and blocks the goroutine
-// permanently.
+// Once the database is open, the fence also withholds write errors from Pebble. Pebble handles those that occur while it switches to a new
+// log by ending the process, which recover cannot prevent. The fence passes them to onError, and blocks the goroutine permanently.
 //
 // Files outside the directory of the database, such as those of a checkpoint, are not fenced.
 type fence struct {
 	vfs.FS
 	dir    string
 	raised atomic.Bool
-	// opened is true once write errors must not be returned. While Pebble opens, they are returned until the fence is raised. Then
-	// they also block the goroutine, because Pebble would retry a flush endlessly.
+	// opened is true once write errors must not be returned. While Pebble opens, they are returned until the fence is raised. After that,
+	// they block the goroutine, because Pebble would retry a flush endlessly.
 	opened  atomic.Bool
 	onError func(error)
 }
@@ -68,7 +67,7 @@ func (f *fence) change(name string, operation func() error) error {
 	return operation()
 }
 
-// open opens a file for writing. A file of the database does not pass a raised fence, and is wrapped.
+// open opens a file for writing. It wraps a file of the database, but does not return once the fence is raised.
 func (f *fence) open(name string, open func() (vfs.File, error)) (vfs.File, error) {
 	if f.outside(name) {
 		return open()
@@ -79,12 +78,12 @@ func (f *fence) open(name string, open func() (vfs.File, error)) (vfs.File, erro
 	return f.wrap(open())
 }
 
-// Create does not pass a raised fence.
+// Create changes no file of the database once the fence is raised.
 func (f *fence) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
 	return f.open(name, func() (vfs.File, error) { return f.FS.Create(name, category) })
 }
 
-// OpenDir also wraps directories, which only Sync writes to.
+// OpenDir also wraps directories, because Sync writes to them.
 func (f *fence) OpenDir(name string) (vfs.File, error) {
 	if f.outside(name) {
 		return f.FS.OpenDir(name)
@@ -92,37 +91,37 @@ func (f *fence) OpenDir(name string) (vfs.File, error) {
 	return f.wrap(f.FS.OpenDir(name))
 }
 
-// OpenReadWrite does not pass a raised fence.
+// OpenReadWrite changes no file of the database once the fence is raised.
 func (f *fence) OpenReadWrite(name string, category vfs.DiskWriteCategory, opts ...vfs.OpenOption) (vfs.File, error) {
 	return f.open(name, func() (vfs.File, error) { return f.FS.OpenReadWrite(name, category, opts...) })
 }
 
-// ReuseForWrite does not pass a raised fence.
+// ReuseForWrite changes no file of the database once the fence is raised.
 func (f *fence) ReuseForWrite(oldname, newname string, category vfs.DiskWriteCategory) (vfs.File, error) {
 	return f.open(newname, func() (vfs.File, error) { return f.FS.ReuseForWrite(oldname, newname, category) })
 }
 
-// Link does not pass a raised fence.
+// Link changes no file of the database once the fence is raised.
 func (f *fence) Link(oldname, newname string) error {
 	return f.change(newname, func() error { return f.FS.Link(oldname, newname) })
 }
 
-// Remove does not pass a raised fence.
+// Remove changes no file of the database once the fence is raised.
 func (f *fence) Remove(name string) error {
 	return f.change(name, func() error { return f.FS.Remove(name) })
 }
 
-// RemoveAll does not pass a raised fence.
+// RemoveAll changes no file of the database once the fence is raised.
 func (f *fence) RemoveAll(name string) error {
 	return f.change(name, func() error { return f.FS.RemoveAll(name) })
 }
 
-// Rename does not pass a raised fence.
+// Rename changes no file of the database once the fence is raised.
 func (f *fence) Rename(oldname, newname string) error {
 	return f.change(newname, func() error { return f.FS.Rename(oldname, newname) })
 }
 
-// MkdirAll does not pass a raised fence.
+// MkdirAll changes no file of the database once the fence is raised.
 func (f *fence) MkdirAll(dir string, perm os.FileMode) error {
 	return f.change(dir, func() error { return f.FS.MkdirAll(dir, perm) })
 }
@@ -155,36 +154,36 @@ func (f *fencedFile) do(operation func() error) error {
 	return f.fence.stop(err)
 }
 
-// Write does not pass a raised fence.
+// Write changes nothing once the fence is raised.
 func (f *fencedFile) Write(p []byte) (n int, err error) {
 	err = f.do(func() error { n, err = f.File.Write(p); return err })
 	return n, err
 }
 
-// WriteAt does not pass a raised fence.
+// WriteAt changes nothing once the fence is raised.
 func (f *fencedFile) WriteAt(p []byte, offset int64) (n int, err error) {
 	err = f.do(func() error { n, err = f.File.WriteAt(p, offset); return err })
 	return n, err
 }
 
-// Preallocate does not pass a raised fence.
+// Preallocate changes nothing once the fence is raised.
 func (f *fencedFile) Preallocate(offset, length int64) error {
 	return f.do(func() error { return f.File.Preallocate(offset, length) })
 }
 
-// Sync does not pass a raised fence.
+// Sync changes nothing once the fence is raised.
 func (f *fencedFile) Sync() error { return f.do(f.File.Sync) }
 
-// SyncData does not pass a raised fence.
+// SyncData changes nothing once the fence is raised.
 func (f *fencedFile) SyncData() error { return f.do(f.File.SyncData) }
 
-// SyncTo does not pass a raised fence.
+// SyncTo changes nothing once the fence is raised.
 func (f *fencedFile) SyncTo(length int64) (fullSync bool, err error) {
 	err = f.do(func() error { fullSync, err = f.File.SyncTo(length); return err })
 	return fullSync, err
 }
 
-// Close passes the fence, because an abandoned file is closed too. Its error is then ignored.
+// Close also works if the fence is raised, because an abandoned file is closed too. Its error is then ignored.
 func (f *fencedFile) Close() error {
 	err := f.File.Close()
 	if f.fence.raised.Load() {

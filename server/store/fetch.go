@@ -11,14 +11,14 @@ import (
 	"github.com/vitrine-dev/vitrine/server/mutations"
 )
 
-// place is the place of an item.
+// place identifies an item of a property.
 type place struct {
 	property library.PropertyID
 	id       item.ID
 }
 
-// found holds the records that a group of requests needs from the database. They are looked up together on all processors, and all
-// other records one by one.
+// found holds the records that a group of requests needs from the database. These are looked up together, on all processors; any other
+// record is looked up by itself.
 type found struct {
 	items map[place]*lookup
 	// holders are the items that have a short code, in all properties.
@@ -28,7 +28,7 @@ type found struct {
 // lookup is the lookup of one item or one short code, with its result.
 type lookup struct {
 	place place
-	// decode is whether the item itself is needed, or only whether it exists.
+	// decode is true if the item itself is needed, and not only whether it exists.
 	decode bool
 	exists bool
 	item   *item.Item
@@ -136,7 +136,7 @@ func holders(f finder, properties []library.PropertyID, code string) ([]place, e
 func decodeItem(id item.ID, value []byte) (*item.Item, error) {
 	it, err := item.Unmarshal(value)
 	if err == nil && it.ID != id {
-		err = fmt.Errorf("it says that it is item %d", it.ID)
+		err = fmt.Errorf("the stored item has the id %d", it.ID)
 	}
 	if err != nil {
 		return nil, &library.UnreadableItemError{ID: id, Err: err}

@@ -21,7 +21,7 @@ type format struct {
 	Needs   string `json:"needs"`
 }
 
-// upgrade upgrades a store from the version that is its index to the next one, in one batch.
+// upgrade adds to a batch what changes a store to the next version. Its index in a list of upgrades is the version that it upgrades from.
 type upgrade func(db *pebble.DB, b *pebble.Batch) error
 
 // NewerFormatError reports that a newer Vitrine wrote the store.
@@ -72,7 +72,7 @@ func checkFormat(db *pebble.DB, dir string, current format, upgrades []upgrade) 
 	return nil
 }
 
-// upgrades are the steps to formatVersion. The one at index v upgrades v to v+1; there is none to version 1.
+// upgrades are the steps to formatVersion. A step to version 1 does not exist.
 func upgrades() []upgrade { return []upgrade{1: toFormat2, 2: toFormat3} }
 
 func stampFormat(b *pebble.Batch, f format) error {

@@ -25,8 +25,8 @@ type Index interface {
 	// the group is answered. If the batch cannot be made durable, install is never called, and Load is called before the next
 	// Prepare.
 	Prepare(c *Change, keys *IndexBatch) (install func(), err error)
-	// TagOwner returns the Tag manifest whose rule puts a tag on an item, whether or not the item also has it itself, as of the
-	// last install; false if there is none.
+	// TagOwner returns the Tag manifest whose rule puts a tag on an item, as of the last install, or false if there is none. Whether the
+	// item also has the tag itself does not matter.
 	TagOwner(p library.PropertyID, t item.Tag, id item.ID) (library.Owner, bool)
 	// Erase removes the bytes of all deleted items and purged properties from the index's own files. It is called some time after a
 	// deletion, after the store's own files were rewritten, and again if it failed. It may call Store.Hold.
@@ -48,8 +48,8 @@ type Change struct {
 // PropertyChange is what changes in one property.
 type PropertyChange struct {
 	Property library.PropertyID
-	// Before and After are what the property serves in addition to its items; nil while it is not served. They are the same pointer
-	// if nothing of it changed.
+	// Before and After are what the property serves in addition to its items; nil while it is not served. They are the same pointer if
+	// nothing changed.
 	Before, After *definitions.Catalogue
 	// Items are those that were created, changed or deleted, each once, in the order of their first change.
 	Items []ItemChange
@@ -62,7 +62,7 @@ type ItemChange struct {
 	Item *item.Item
 	// Existed is whether the item existed before the batch. A deleted one always did.
 	Existed bool
-	// Erase is whether the older bytes of the item must leave all files within Options.EraseWithin, because the item was deleted,
-	// or its earlier submission was.
+	// Erase is true if older bytes of the item must leave all files within Options.EraseWithin, because the item or its earlier submission
+	// was deleted.
 	Erase bool
 }

@@ -34,7 +34,7 @@ type items struct {
 	texts   map[place]string
 	version uint64
 	changes []*Change
-	// loads and erasures count calls. refuse is what Prepare returns once.
+	// loads and erasures count calls. refuse is the error that the next Prepare returns.
 	loads, erasures int
 	refuse          error
 	// unindexable is a text for which Prepare fails; "" for none.
@@ -142,7 +142,7 @@ func (x *items) setLoadError(err error) {
 	x.loadError = err
 }
 
-// count counts the items with a text, all for "".
+// count returns the number of items with a text, or of all items if text is "".
 func (x *items) count(text string) int64 {
 	x.mu.Lock()
 	defer x.mu.Unlock()

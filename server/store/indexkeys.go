@@ -14,7 +14,7 @@ type IndexBatch struct{ batch *pebble.Batch }
 // Set sets a key.
 func (b *IndexBatch) Set(key, value []byte) error { return b.batch.Set(indexKey(key), value, nil) }
 
-// DeleteRange deletes all keys from from up to, but not including, to.
+// DeleteRange deletes all keys in [from, to).
 func (b *IndexBatch) DeleteRange(from, to []byte) error {
 	return b.batch.DeleteRange(indexKey(from), indexKey(to), nil)
 }
@@ -28,7 +28,7 @@ func (s *Store) IndexValue(key []byte) ([]byte, error) {
 	return ask(s, func(db *pebble.DB) ([]byte, error) { return get(db, indexKey(key)) })
 }
 
-// IndexKeys returns the index's own keys from from up to, but not including, to, in byte order.
+// IndexKeys returns the index's own keys in [from, to), in byte order.
 func (s *Store) IndexKeys(from, to []byte) ([][]byte, error) {
 	return ask(s, func(db *pebble.DB) (keys [][]byte, err error) {
 		err = scan(db, indexKey(from), indexKey(to), func(key, _ []byte) ([]byte, error) {
@@ -39,9 +39,9 @@ func (s *Store) IndexKeys(from, to []byte) ([][]byte, error) {
 	})
 }
 
-// CommitIndex commits the index's own keys durably, while no Change is prepared or installed. add adds them to a batch and returns
-// what makes them visible to readers; it may be nil. If add fails, nothing is committed. No version changes. ErrUnavailable while
-// the store takes no writes.
+// CommitIndex commits the index's own keys durably, while no Change is prepared or installed. add adds the keys to a batch, and returns a
+// function that makes them visible to readers, or nil. If add fails, nothing is committed. No version changes. CommitIndex fails with
+// ErrUnavailable while the store takes no writes.
 func (s *Store) CommitIndex(add func(keys *IndexBatch) (install func(), err error)) error {
 	s.holding.Lock()
 	defer s.holding.Unlock()

@@ -16,7 +16,7 @@ import (
 // readChunk is how many items are read and decoded at once: enough for all processors, but little memory.
 const readChunk = 1024
 
-// Item reads one item of a property, served or not. ErrNotFound.
+// Item reads one item of a property, which need not be served. It fails with ErrNotFound.
 func (s *Store) Item(p library.PropertyID, id item.ID) (*item.Item, error) {
 	items, err := s.ItemsByID(p, []item.ID{id})
 	if err != nil {
@@ -47,7 +47,7 @@ func (s *Store) ItemsByID(p library.PropertyID, ids []item.ID) ([]*item.Item, er
 	})
 }
 
-// Items yields all items of a property by id, decoded on all processors. Items that change meanwhile are in either state. It ends
+// Items yields all items of a property by id, decoded on all processors. Items that change meanwhile may appear in either state. It ends
 // with the first error, or with that of ctx.
 func (s *Store) Items(ctx context.Context, p library.PropertyID) iter.Seq2[*item.Item, error] {
 	return func(yield func(*item.Item, error) bool) {
@@ -102,7 +102,7 @@ func itemsFrom(db *pebble.DB, p library.PropertyID, from item.ID) ([]*item.Item,
 	return items, errors.Join(errs...)
 }
 
-// ItemIDs yields the ids of all items of a property in ascending order, from from on. Items that are created or deleted meanwhile
+// ItemIDs yields the ids of the items of a property in ascending order, from the given id on. Items that are created or deleted meanwhile
 // may be among them.
 func (s *Store) ItemIDs(ctx context.Context, p library.PropertyID, from item.ID) iter.Seq2[item.ID, error] {
 	return func(yield func(item.ID, error) bool) {
@@ -133,7 +133,7 @@ func (s *Store) ItemIDs(ctx context.Context, p library.PropertyID, from item.ID)
 	}
 }
 
-// eachItem calls take with at most limit stored items of a property, by id, from from on. The values are reused.
+// eachItem calls take with at most limit stored items of a property, by id, from the given id on. The values are reused.
 func eachItem(db *pebble.DB, p library.PropertyID, from item.ID, limit int, take func(id item.ID, value []byte)) error {
 	prefix := len(propertyKey(p, underItem))
 	return scan(db, itemKey(p, from), propertyKey(p, underItem+1), func(key, value []byte) ([]byte, error) {

@@ -62,13 +62,13 @@ func lockDir(disk vfs.FS, dir string, now time.Time) (io.Closer, error) {
 	}
 	err = writeHolder(disk, dir, holder{PID: os.Getpid(), Host: host, Since: now.UTC().Truncate(time.Second)})
 	if vfs.IsNoSpaceError(err) {
-		// The store can be read without it. A record of the previous process would name the wrong holder.
+		// The store can be read without a record, but the record of a previous process would name the wrong holder.
 		if err = disk.Remove(disk.PathJoin(dir, holderName)); errors.Is(err, fs.ErrNotExist) {
 			err = nil
 		}
 	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("say who holds the store at %s: %w", dir, err), lock.Close())
+		return nil, errors.Join(fmt.Errorf("record the holder of the store at %s: %w", dir, err), lock.Close())
 	}
 	return lock, nil
 }

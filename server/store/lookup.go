@@ -24,7 +24,7 @@ func (s *Store) Owners(_ context.Context, scope library.Scope) ([]library.Owner,
 	return set.Scoped(scope), nil
 }
 
-// Definition returns the definition of owner: the version that is served, else the newest one.
+// Definition returns the served version of the definition of owner, or the newest one if none is served.
 func (s *Store) Definition(_ context.Context, owner library.Owner) (library.Definition, error) {
 	set, err := s.current()
 	if err != nil {
@@ -61,7 +61,7 @@ func (s *Store) Tokens(ctx context.Context) iter.Seq2[library.TokenEvent, error]
 	return s.tokens.Listen(ctx)
 }
 
-// Sealer encodes and decodes the cursors of this store. Other processes on the same store can decode them, too.
+// Sealer encodes and decodes the cursors of this store. Later processes on the same store can decode them, too.
 func (s *Store) Sealer() *library.Sealer { return s.sealer }
 
 // ShortLink returns the target of a short link, see library.Library.

@@ -19,18 +19,18 @@ import (
 type Options struct {
 	// Dir is the directory of the store. Open creates it with mode 0700 if it does not exist. Required.
 	Dir string
-	// Clock returns the current time; nil means time.Now. It dates units. Nothing durable depends on it being monotonic.
+	// Clock returns the current time; nil means time.Now. The creation times of units come from it. It need not be monotonic.
 	Clock func() time.Time
 	// Logger receives messages for the operator; nil disables logging. Items, tokens and other personal data are never logged.
 	Logger *slog.Logger
 	// EraseWithin is how long the bytes of a deleted item may stay in the store's files; 0 means 10 minutes. A shorter time
 	// rewrites files more often.
 	EraseWithin time.Duration
-	// MemoryBytes is the memory of the database in addition to the Go heap, for recent writes and for recently read blocks of
-	// files; 0 means 64 MiB. The filters of ten million items take 25 MiB of it. With them a write checks that an id and a short
-	// code are free. A library that serves items from memory or from its own files gains nothing from more.
+	// MemoryBytes is the memory of the database in addition to the Go heap, for recent writes and for recently read blocks of files; 0
+	// means 64 MiB. The filters of ten million items take 25 MiB of it; writes use them to check that an id and a short code are free. A
+	// library that serves items from memory or from its own files gains nothing from more.
 	MemoryBytes int64
-	// MemTableBytes is the part of it that buffers writes before a flush; 0 means 16 MiB, or MemoryBytes/4 if that is less. Up to
+	// MemTableBytes is the part of MemoryBytes that buffers writes before a flush; 0 means 16 MiB, or MemoryBytes/4 if that is less. Up to
 	// three times as much is used during flushes.
 	MemTableBytes int64
 	// Pressure returns the memory pressure of the process; nil means library.Relaxed. At library.Full, mutations of items other

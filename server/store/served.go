@@ -23,7 +23,7 @@ type served struct {
 	version   uint64
 	marks     map[string]string
 	set       definitions.Set
-	// properties are all that have anything stored or are served.
+	// properties are all properties that are served or have anything stored.
 	properties map[library.PropertyID]*property
 }
 
@@ -42,7 +42,7 @@ func newProperty() *property {
 	return &property{made: map[item.Tag]bool{}, names: map[mutations.NameSum]bool{}}
 }
 
-// property returns the data of a property: an empty one if nothing is stored, which is not kept.
+// property returns the data of a property. If nothing is stored, it returns an empty one, which it does not keep.
 func (s *served) property(p library.PropertyID) *property {
 	if known := s.properties[p]; known != nil {
 		return known
@@ -62,7 +62,7 @@ func load(db *pebble.DB, random io.Reader) (*served, error) {
 	return found, nil
 }
 
-// loadKeys reads everything that load does except the id and the author key.
+// loadKeys reads everything that load reads, except the id and the author key.
 func loadKeys(db *pebble.DB) (*served, error) {
 	l := loader{
 		served:   &served{marks: map[string]string{}, properties: map[library.PropertyID]*property{}},
@@ -88,7 +88,7 @@ type loader struct {
 	bySource map[definitions.Source]*definitions.Entry
 }
 
-// identity reads the id and the author key of the store, and draws them if it is new.
+// identity reads the id and the author key of the store, and draws them if the store is new.
 func (s *served) identity(db *pebble.DB, random io.Reader) error {
 	b := db.NewBatch()
 	id, err := readOrDraw(db, b, keyStore, storeID, random)

@@ -27,13 +27,13 @@ type Store struct {
 	eraser  *eraser
 
 	requests chan request
-	// closing is closed by Close, written by the writer when it ends.
+	// Close closes closing. The writer closes written when it ends.
 	closing, written chan struct{}
 	closeOnce        sync.Once
 	closeErr         error
 
-	// holding is held while a batch is prepared, committed and installed. mu is held while it is made visible, and, for reading, by
-	// readers. holding is locked before mu.
+	// holding is held while a batch is prepared, committed and installed. mu is held while the batch is made visible; readers hold it for
+	// reading. holding is locked before mu.
 	holding sync.Mutex
 	mu      sync.RWMutex
 	served  *served
@@ -88,7 +88,7 @@ func (s *Store) open() error {
 	o := s.options
 	db, err := openDatabase(o, o.FS.PathJoin(o.Dir, databaseName), false)
 	if s.db == nil && vfs.IsNoSpaceError(err) {
-		// At a start nothing is served yet. The data can be read, and the writer reopens the database for writing.
+		// Nothing is served yet. Reads need only a read-only database; the writer reopens it for writing.
 		readable, failed := openDatabase(o, o.FS.PathJoin(o.Dir, databaseName), true)
 		if failed == nil {
 			readable.fail(err)
@@ -173,7 +173,7 @@ func (s *Store) Hold(f func() error) error {
 // Now returns the time by the store's clock.
 func (s *Store) Now() time.Time { return s.options.Clock() }
 
-// database returns the open database. ErrClosed.
+// database returns the open database, or ErrClosed.
 func (s *Store) database() (*database, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()

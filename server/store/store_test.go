@@ -84,7 +84,7 @@ func write(t testing.TB, l *opened, muts ...library.Mutation) []library.Outcome 
 	return outcomes
 }
 
-// total counts the items with a text, all for "".
+// total returns the number of items with a word, or of all items if word is "".
 func total(t testing.TB, l *opened, word string) int64 {
 	t.Helper()
 	return l.items.count(word)
@@ -365,7 +365,7 @@ func killed(t *testing.T, texts ...string) *vfs.MemFS {
 	return mem.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: 100, RNG: rand.New(rand.NewPCG(1, 1))})
 }
 
-// refusing is a disk that, while on is set, has no room for the writes that refuses selects.
+// refusing returns a disk on which, while on is set, there is no room for the writes that refuses selects.
 func refusing(disk vfs.FS, on *atomic.Bool, refuses func(errorfs.Op) bool) vfs.FS {
 	return errorfs.Wrap(disk, errorfs.InjectorFunc(func(op errorfs.Op) error {
 		if on.Load() && op.Kind.ReadOrWrite() == errorfs.OpIsWrite && op.Kind != errorfs.OpRemove && refuses(op) {
@@ -528,7 +528,7 @@ func TestFaultsAnywhere(t *testing.T) {
 			}
 			if i == 3 {
 				_, _ = l.Write(t.Context(), shop, []library.Mutation{{Delete: true, ID: doomed}})
-				_ = l.eraser.erase() // flush and compact, which may be what fails
+				_ = l.eraser.erase() // flush and compact; one of them may fail
 			}
 		}
 		armed.Store(false)
@@ -586,8 +586,8 @@ func (f *countedFile) SyncTo(n int64) (bool, error) {
 	return f.File.SyncTo(n)
 }
 
-// TestConcurrentWritersShareAnFsync checks that many small writes that wait for one share a commit, and that long texts do not,
-// because everything in one commit is in memory several times.
+// TestConcurrentWritersShareAnFsync checks that many small writes that wait for another one share a commit, and that writes of long texts
+// do not, because everything in one commit is in memory several times.
 func TestConcurrentWritersShareAnFsync(t *testing.T) {
 	const writers = 50
 	for name, tc := range map[string]struct {

@@ -23,8 +23,8 @@ func (e *UnfinishedError) Error() string {
 	return fmt.Sprintf("%s contains an unfinished copy of a library: run vitrine migrate again to finish it, or delete the directory", e.Dir)
 }
 
-// Target is a store in creation, the target of a transfer. Until Finish, it has no format stamp, so that no version of Vitrine opens
-// it. It writes no index: a library builds its own when it first opens the store.
+// Target is a store that is being created, the target of a transfer. Until Finish, it has no format stamp, so that no version of Vitrine
+// opens it. It writes no index: a library builds its own when it first opens the store.
 type Target struct {
 	options Options
 	db      *database
@@ -113,7 +113,7 @@ func (t *Target) Begin(_ context.Context, from transfer.Freeze, f *transfer.Fact
 	})
 }
 
-// firstVersion is the number of batches of a store that Finish completes.
+// firstVersion is the version of a store that Finish has completed, and of its properties: the copy counts as batch 1.
 const firstVersion = 1
 
 func putFacts(b *pebble.Batch, id library.PropertyID, p transfer.Property) error {
@@ -136,7 +136,7 @@ func (t *Target) commit(add func(*pebble.Batch) error) error {
 	return t.db.commit(b)
 }
 
-// Put stores items, see transfer.Target. Of several items with one short code, the first by id gets it.
+// Put stores items, see transfer.Target. If several items have the same short code, the one with the lowest id keeps it.
 func (t *Target) Put(_ context.Context, p library.PropertyID, lines []transfer.Line) error {
 	codes := make([]string, len(lines))
 	errs := make([]error, len(lines))

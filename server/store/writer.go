@@ -14,9 +14,9 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// maxGroup is how many requests at most share one commit: enough to make an fsync cheap, few enough that the first does not wait
-// for long. No further request joins maxGroupItems mutations, or texts of MemoryBytes/groupShare: to store and index a text takes
-// some twenty times its length.
+// maxGroup is the maximum number of requests that share one commit: enough to make an fsync cheap, and few enough that the first request
+// does not wait for long. A group is also complete once it has maxGroupItems mutations, or texts of MemoryBytes/groupShare: storing and
+// indexing a text takes about twenty times its length in memory.
 const (
 	maxGroup      = 256
 	maxGroupItems = 8192
@@ -151,9 +151,9 @@ func answer(group []request, err error) {
 	}
 }
 
-// serveGroup stages a group of requests, commits them in one batch, makes them visible and replies. If the batch cannot be
-// prepared, each half of the group gets its own batch, and so on, until the request at fault is alone: only that request gets the
-// error. Of n requests, one at fault costs about 2·log2(n) batches.
+// serveGroup stages a group of requests, commits them in one batch, makes them visible and replies. If the batch cannot be prepared, each
+// half of the group gets its own batch, and so on, until the request at fault is alone: only that request gets the error. One request at
+// fault among n costs about 2·log2(n) batches.
 func (s *Store) serveGroup(group []request) {
 	if s.served.frozen() != "" && !group[0].thaws {
 		s.serveFrozen(group)
@@ -201,10 +201,11 @@ func (s *Store) commit(c *change) (prepared bool, err error) {
 	return true, b.Close()
 }
 
-// maxRetained is how large the memory of a batch may be to be reused.
+// maxRetained is the maximum size of the memory of a batch that is reused.
 const maxRetained = 4 << 20
 
-// failed ends the wait for requests when the store fails. After that, retry ends it when it is time to reopen the store.
+// failed returns a channel that ends the wait for requests when the store fails. After that, the channel of retry ends it when it is time
+// to reopen the store.
 func (s *Store) failed() <-chan struct{} {
 	if s.db.failure() != nil {
 		return nil
@@ -252,8 +253,8 @@ func (s *Store) recoverStore() error {
 	return nil
 }
 
-// probeName is a file that is written to check whether the disk takes writes. probeSize is its size, enough for the log of a newly
-// opened store. An opening that fails later leaks memory, so a futile attempt is avoided.
+// probeName is a file that is written to check whether the disk takes writes. probeSize is its size, enough for the log of a newly opened
+// store. A failed attempt to open the database leaks memory, so probe prevents futile attempts.
 const (
 	probeName = "PROBE"
 	probeSize = 1 << 20
