@@ -135,8 +135,8 @@ type ParsedFilter struct {
 	Favourite *item.Tag
 }
 
-// ParseFilter parses the query and the order of a filter with the rights of its author, which include private fields. An
-// empty Order means newest first. The error is *query.SyntaxError.
+// ParseFilter parses the query and the order of a filter. Both may name private fields, as the author of the filter may. An empty Order
+// means newest first. The error is *query.SyntaxError.
 func ParseFilter(f Filter) (ParsedFilter, error) {
 	q, err := query.ParseFor(f.Query, query.Private)
 	if err != nil {
@@ -167,10 +167,10 @@ func (e *SelectorError) Error() string {
 // Unwrap returns ErrInvalid.
 func (e *SelectorError) Unwrap() error { return ErrInvalid }
 
-// ParseSelector parses the selector of a Tag (KindTag) or an ActivateUnit (KindUnit). "" gives a nil node, which matches
-// nothing. To prevent cycles between rules ("The five kinds": no loops), the selector of a Tag may name neither tags nor
-// units, and that of an ActivateUnit may not name units. A field pattern that could match a forbidden field counts as
-// naming it. The error is *query.SyntaxError or wraps ErrInvalid.
+// ParseSelector parses the selector of a Tag (KindTag) or an ActivateUnit (KindUnit). "" gives a nil node, which matches nothing. To
+// prevent cycles between rules (docs/kinds.md, "Tag"), the selector of a Tag may name neither tags nor units, and that of an ActivateUnit
+// may not name units. A field pattern that could match a forbidden field counts as naming it. The error is *query.SyntaxError or wraps
+// ErrInvalid.
 func ParseSelector(kind Kind, selector string) (query.Node, []query.Warning, error) {
 	if selector == "" {
 		return nil, nil, nil

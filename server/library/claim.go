@@ -13,8 +13,8 @@ import (
 type Candidate struct {
 	// Latest is the newest version.
 	Latest Definition
-	// Good is the version that was served when the library could not serve Latest; nil when there is none. It is served in
-	// place of Latest as long as no other owner claims what it needs.
+	// Good is the version that was served when the library could not serve Latest; nil when there is none. It is served instead of Latest
+	// unless another owner claims what it needs.
 	Good *Definition
 }
 
@@ -29,9 +29,9 @@ type Verdict struct {
 	Err error
 }
 
-// Arbitrate decides which definitions of a library are served ("The five kinds": two claims on one thing). The result
-// depends only on the set of candidates, not on their order. The one exception: of two definitions created over HTTP, the
-// first in the list takes precedence.
+// Arbitrate decides which definitions of a library are served (docs/kinds.md, "Two claims on one thing"). The result depends only on the
+// set of candidates, not on their order. There is one exception: of two definitions created over HTTP, the first in the list takes
+// precedence.
 //
 //   - A definition whose property is not served waits (ErrNoProperty).
 //   - A definition created over HTTP keeps its ids against every manifest; a manifest takes over such a filter by adopting
@@ -39,18 +39,17 @@ type Verdict struct {
 //     unit is served again once that manifest is gone.
 //   - Of two manifests with the same claim, the older Created wins, then the lower namespace/name. A definition that loses
 //     one claim takes none.
-//   - A token's value belongs to the manifest that had it first (TokenValue.Since), in any property; the previous rule
-//     decides between equal times. That manifest keeps the value after it has replaced it (Token.Replaced). A token with a
+//   - A token's value belongs to the manifest that had it first (TokenValue.Since), in any property; if the
+//     times are equal, the previous rule decides. That manifest keeps the value after it has replaced it (Token.Replaced). A token with a
 //     value that belongs to another manifest is refused.
 //   - The last good version of a refused definition is served if everything that it claims is still free.
 func Arbitrate(candidates []Candidate) []Verdict {
 	return arbitrate(candidates, func(PropertyID) bool { return false })
 }
 
-// Rejudge returns the verdicts that Arbitrate would return for a subset of all candidates, without reading the others. Use
-// it when a change touches no Property: served reports which properties are served, and candidates holds no Property.
-// candidates must include, with each candidate, all that share a stake with it (see Candidate.Stakes), in their original
-// order.
+// Rejudge returns the verdicts that Arbitrate would return for a subset of all candidates, without reading the others. Use it when a change
+// touches no Property: served reports whether a property is served, and candidates contains no Property. For each of its candidates,
+// candidates must contain all others that share a stake with it (see Candidate.Stakes), in their original order.
 func Rejudge(candidates []Candidate, served func(PropertyID) bool) []Verdict {
 	return arbitrate(candidates, served)
 }
@@ -91,7 +90,7 @@ func arbitrate(candidates []Candidate, served func(PropertyID) bool) []Verdict {
 
 type arbiter struct {
 	candidates []Candidate
-	served     func(PropertyID) bool // in addition to properties
+	served     func(PropertyID) bool // reports further properties that are served
 	verdicts   []Verdict
 	holders    map[claim]Owner
 	values     map[Digest]bearer
@@ -136,7 +135,7 @@ func rank(d Definition) int {
 	}
 }
 
-// bearer is the manifest that owns a token's value, and when it first had that value.
+// bearer is the manifest that owns a token's value. since is when it first had that value.
 type bearer struct {
 	owner Owner
 	since time.Time

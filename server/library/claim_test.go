@@ -49,7 +49,7 @@ func tokenDef(name string, created time.Time, values ...byte) Definition {
 	return d
 }
 
-// since sets the Since of all values of a token.
+// since sets Since for all values of a token.
 func since(t time.Time, d Definition) Definition {
 	for i := range d.Token.Values {
 		d.Token.Values[i].Since = t
@@ -57,7 +57,7 @@ func since(t time.Time, d Definition) Definition {
 	return d
 }
 
-// replacing adds replaced values to a token, with the Since of its first value.
+// replacing adds replaced values to a token. They have the Since of its first value.
 func replacing(d Definition, values ...byte) Definition {
 	for _, v := range values {
 		d.Token.Replaced = append(d.Token.Replaced, TokenValue{Digest: Digest{v}, Since: d.Token.Values[0].Since})

@@ -40,7 +40,7 @@ func (k Kind) String() string {
 	return "unknown kind"
 }
 
-// Owner identifies the manifest that a definition comes from. The zero Owner means HTTP.
+// Owner identifies the manifest from which a definition comes. The zero Owner means HTTP.
 type Owner struct {
 	// Install is the identity of the cluster: the UID of its kube-system namespace.
 	Install   string
@@ -52,7 +52,7 @@ type Owner struct {
 // IsHTTP reports whether o owns definitions created over HTTP.
 func (o Owner) IsHTTP() bool { return o == Owner{} }
 
-// Internal reports whether o is no object of a user: its name begins with a slash, which no name of an object contains.
+// Internal reports whether o is not an object that a user created: its name begins with a slash, which no name of an object contains.
 func (o Owner) Internal() bool { return strings.HasPrefix(o.Name, "/") }
 
 // String returns "Kind namespace/name", or "HTTP".
@@ -98,13 +98,12 @@ func (d Definition) Kind() Kind {
 // Property holds the settings of a property, the scope of a token.
 type Property struct {
 	PlatformPageID int64 // never 0
-	// AllowedOrigins are the origins from which web pages may call: scheme, host and port exactly; a leading "*." stands
-	// for one label.
+	// AllowedOrigins are the origins from which web pages may call: scheme, host and port must be equal; a leading "*." matches one label.
 	AllowedOrigins []string
 	// RatePerSecond and Burst limit each token; 0 means unlimited.
 	RatePerSecond float64
 	Burst         int
-	// Cache times sent to READ-ONLY callers; nil means the defaults of the interface.
+	// Cache holds the cache times that READ-ONLY callers receive; nil means the defaults of the interface.
 	Cache *Cache
 	// Maintenance, if set, makes the server answer every request with 503.
 	Maintenance *Maintenance
@@ -137,8 +136,8 @@ type Token struct {
 	// Replaced holds values that the token accepted in the past, newest first, at most MaxReplacedValues. They are refused,
 	// and no other token can have them. Apply sets Replaced and ignores what the caller sets.
 	Replaced []TokenValue `json:",omitempty"`
-	// Filters, if not nil, lists by UUID the only filters that the token may read; it may read nothing else. A filter that
-	// does not exist, or whose ReadAccess is not public, grants nothing.
+	// Filters, if not nil, lists by UUID the only filters that the token may list. It may read nothing else. A filter that does not exist
+	// or is not Public grants nothing.
 	Filters []string
 }
 
@@ -147,8 +146,8 @@ type TokenValue struct {
 	Digest Digest
 	// Expires is the first instant at which the value is refused; zero means never.
 	Expires time.Time
-	// Since is when the manifest first had the value. Of two tokens with the same value, the one with the earlier Since
-	// owns it. Zero, which is earlier than all other times, for a value stored by a version that did not record the time.
+	// Since is when the manifest first had the value. Of two tokens with the same value, the one with the earlier Since owns it. It is
+	// zero, which is earlier than all other times, if a version that did not record the time stored the value.
 	Since time.Time `json:",omitzero"`
 }
 
@@ -159,20 +158,19 @@ type Filter struct {
 	UUID string
 	ID   int64
 	Name string
-	// Query and Order are the query string and the sort string as given.
+	// Query and Order are the query string and the sort string as the author wrote them.
 	Query string
 	Order string
 	// Favourite is the tag whose items are listed first if the request names none.
 	Favourite *item.Tag
 	// Public lets READ-ONLY tokens list the items; the query stays hidden.
 	Public bool
-	// Adopt is true for a manifest that takes over the filter ID, which was created over HTTP. Removing the definition
-	// releases that filter.
+	// Adopt is true for a manifest that takes over the filter with this ID, which was created over HTTP. When the definition is removed,
+	// that filter returns to HTTP.
 	Adopt bool
 }
 
-// TagRule says which items carry a tag: those listed by id and those that match a selector, including items that are
-// written later.
+// TagRule says which items carry a tag: the listed ones and those that match a selector, including items that are written later.
 type TagRule struct {
 	Tag   item.Tag
 	Items []item.ID
@@ -192,11 +190,11 @@ type UnitRule struct {
 
 // Result is the outcome of Apply for one Definition.
 type Result struct {
-	// Changed is false when the library already held the same definition.
+	// Changed is false if the library already had the same definition.
 	Changed bool
-	// Err is nil, or why this definition was refused: *ConflictError, *IDTakenError, ErrNoProperty (the property does not
-	// exist yet), *query.SyntaxError, ErrInvalid. The last good version of a refused definition stays served, except where
-	// it lost a conflict.
+	// Err is nil, or why this definition was refused: *ConflictError, *IDTakenError, ErrNoProperty (the property does not exist yet),
+	// *query.SyntaxError, ErrInvalid. The library keeps serving the last good version of a refused definition, unless that version lost a
+	// conflict.
 	Err error
 	// Displaced names the owners that lost a claim to this definition, or to one that is served because of this Property.
 	// They are refused from now on.

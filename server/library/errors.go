@@ -20,8 +20,8 @@ var (
 	ErrExists = errors.New("an item with this id exists")
 	// ErrInvalid means that no library can accept the definition. It is wrapped with the reason.
 	ErrInvalid = errors.New("invalid definition")
-	// ErrUnreadable means that this version cannot parse the query of a stored filter, which the version that stored it
-	// could. It is wrapped with the syntax error, which not every caller who may read the filter's items may see.
+	// ErrUnreadable means that this version cannot parse the query of a stored filter, although the version that stored it could. It is
+	// wrapped with the syntax error, which must not be shown to every caller who may list the filter.
 	ErrUnreadable = errors.New("stored query not readable")
 	// ErrUnavailable means that the store cannot accept writes now (disk full, shutting down). It is wrapped with the
 	// reason.
@@ -40,8 +40,7 @@ func UnknownItem(id item.ID) error { return fmt.Errorf("item %d: %w", id, ErrNot
 type ConflictError struct {
 	// Claim is what both definitions claim, such as `tag marketer_tags:summer`.
 	Claim string
-	// Holder is the owner that holds it. It can be of another namespace if the claim is a token's value; otherwise it is of
-	// the same one.
+	// Holder is the owner that holds the claim. It is in the same namespace, except that a token's value can be held in another one.
 	Holder Owner
 }
 
@@ -49,7 +48,7 @@ func (e *ConflictError) Error() string {
 	return fmt.Sprintf("%s is held by %s", e.Claim, e.Holder)
 }
 
-// IDTakenError says that another definition in the store uses the id derived for this one.
+// IDTakenError says that another definition has the id that was derived for this one.
 type IDTakenError struct {
 	ID     int64
 	Holder Owner
@@ -59,12 +58,12 @@ func (e *IDTakenError) Error() string {
 	return fmt.Sprintf("id %d is taken by %s", e.ID, e.Holder)
 }
 
-// ManagedError says that a manifest manages what an HTTP caller wants to change.
+// ManagedError says that a caller wants to change over HTTP what a manifest manages.
 type ManagedError struct{ Owner Owner }
 
 func (e *ManagedError) Error() string { return "managed by " + e.Owner.String() }
 
-// UnreadableItemError says that an item is stored, but cannot be read: a file is damaged, the disk fails, or the stored bytes are no
+// UnreadableItemError says that an item is stored, but cannot be read: a file is damaged, the disk fails, or the stored bytes are not an
 // item. Other items may still be readable.
 type UnreadableItemError struct {
 	ID item.ID
@@ -85,7 +84,7 @@ func (e *UnknownItemsError) Error() string { return fmt.Sprintf("unknown item id
 // FrozenError says that the library accepts no writes because it is copied to another one, see package transfer. It wraps
 // ErrUnavailable.
 type FrozenError struct {
-	// Since is the time at which the library stopped to accept writes.
+	// Since is the time from which the library has accepted no writes.
 	Since time.Time
 }
 
@@ -112,9 +111,9 @@ type CursorError struct{ Reason string }
 
 func (e *CursorError) Error() string { return "cursor cannot be used: " + e.Reason }
 
-// OffsetError says that a library does not reach items by so great a Read.Offset. Cursors reach all of them.
+// OffsetError says that Read.Offset exceeds what a library supports. Cursors reach all items.
 type OffsetError struct {
-	// Limit is the number of items, from the start of the listing, that an offset reaches.
+	// Limit is the number of items, from the start of the listing, that offsets can reach.
 	Limit int64
 }
 

@@ -12,9 +12,9 @@ var (
 	dotSegments = regexp.MustCompile(`/[.][.]?(/|$)`)
 )
 
-// CheckExternalURL validates the base URL of links: http or https, a host, and optionally a port and a plain path. It
-// refuses user info, queries, fragments, escapes, spaces and quotes, because links, statuses and Secrets contain the URL
-// unescaped. "" is valid and means that there is none.
+// CheckExternalURL validates the base URL of links: http or https, a host, and optionally a port and a plain path. It refuses user info,
+// queries, fragments, escapes, spaces and quotes, because links, statuses and Secrets contain the URL unescaped. "" is valid and means that
+// no base URL is set.
 func CheckExternalURL(address string) error {
 	if address == "" || plainURL.MatchString(address) && !dotSegments.MatchString(address) {
 		return nil

@@ -18,12 +18,12 @@ const MaxFacetValues = 100
 type Facet struct {
 	// Field is the name of a field that query.Countable accepts.
 	Field string
-	// Prefix, if set, omits the values that do not begin with it. The comparison ignores case. Numbers are compared as decimal
+	// Prefix, if set, restricts the result to values that begin with it. The comparison ignores case. Numbers are compared as decimal
 	// text.
 	Prefix string
-	// Key, if set, omits the tags whose key does not begin with it, for the field query.AllTags. The comparison ignores case.
+	// Key, if set, restricts the result for the field query.AllTags to tags whose key begins with it. The comparison ignores case.
 	Key string
-	// Only, if not nil, omits all other values.
+	// Only, if not nil, lists the only values to count.
 	Only []string
 	// Limit is the maximum number of values, from 0 to MaxFacetValues.
 	Limit int
@@ -35,8 +35,8 @@ type Facets struct {
 	Field string
 	// Total is the number of matching items, with or without a value.
 	Total int64
-	// Values are the most frequent values, the most frequent first. Values of equal frequency are in ascending order: numbers by
-	// size, others by their bytes. Values longer than query.MaxLength bytes are left out.
+	// Values are the most frequent values, the most frequent first. Values of equal frequency are in ascending order: numbers by value,
+	// others by their bytes. Values longer than query.MaxLength bytes are left out.
 	Values []FacetValue
 	// Expires is when the result may change through the passage of time (`now` in a query); zero means never.
 	Expires time.Time
@@ -44,8 +44,8 @@ type Facets struct {
 
 // FacetValue is one value and the number of matching items that have it.
 type FacetValue struct {
-	// Value is a keyword in lower case, "true" or "false", a decimal number, or for query.AllTags a tag as namespace:key.
-	// query.ValueTerm finds exactly the items that have it.
+	// Value is a keyword in lower case, "true" or "false", a decimal number, or for query.AllTags a tag as namespace:key. The query that
+	// query.ValueTerm returns for it finds exactly the items that have it.
 	Value string
 	Count int64
 }
@@ -57,13 +57,13 @@ type FacetCounter struct {
 	prefix string
 	key    string
 	only   []string
-	chosen map[string]bool // those in only
+	chosen map[string]bool // the values of only
 	limit  int
 	// kept is a heap with the least frequent value first.
 	kept keptValues
 }
 
-// NewFacetCounter returns a counter for a facet, and the field that it counts. The error is that of query.Countable.
+// NewFacetCounter returns a counter for a facet, and the field whose values it counts. The error is that of query.Countable.
 func NewFacetCounter(f Facet, a query.Audience) (*FacetCounter, query.Field, error) {
 	field, err := query.Countable(f.Field, a)
 	if err != nil {
@@ -82,7 +82,7 @@ func NewFacetCounter(f Facet, a query.Audience) (*FacetCounter, query.Field, err
 	return c, field, nil
 }
 
-// Prefix returns the prefix of the wanted values in lower case. Keywords that have it are neighbours in a sorted dictionary.
+// Prefix returns the prefix of the wanted values in lower case. Keywords with this prefix are adjacent in a sorted dictionary.
 func (c *FacetCounter) Prefix() string { return c.prefix }
 
 // Key returns what the keys of the wanted tags begin with, in lower case.
@@ -94,7 +94,7 @@ func (c *FacetCounter) Only() []string { return c.only }
 // Limit returns the maximum number of values.
 func (c *FacetCounter) Limit() int { return c.limit }
 
-// Wants reports whether the facet includes a value, and the value is not longer than a query, which could not name it.
+// Wants reports whether the facet includes a value. It omits values that are longer than a query can be, because no query could name them.
 func (c *FacetCounter) Wants(value string) bool {
 	if len(value) > query.MaxLength || c.chosen != nil && !c.chosen[value] {
 		return false
@@ -108,20 +108,20 @@ func (c *FacetCounter) Wants(value string) bool {
 	return strings.HasPrefix(value, c.prefix)
 }
 
-// Reaches reports whether a value with this count can be among the most frequent ones, given those added so far.
+// Reaches reports whether a value with this count can still be among the most frequent ones, given the values that were added so far.
 func (c *FacetCounter) Reaches(count int64) bool {
 	return count > 0 && c.limit > 0 && (len(c.kept) < c.limit || count >= c.kept[0].Count)
 }
 
-// Add adds a value with its total count. Each value can be added once. Values that are not wanted, or whose count is 0, are ignored.
-// beaten is true if the value is wanted, and at least as frequent values that precede it fill the limit.
+// Add adds a value with its total count. Each value can be added once. Values that are not wanted, or whose count is 0, are ignored. beaten
+// is true if the value is wanted, but the values that precede it already fill the limit.
 func (c *FacetCounter) Add(value string, count int64) (beaten bool) {
 	if count <= 0 || c.limit == 0 || !c.Wants(value) {
 		return false
 	}
 	v := keptValue{FacetValue: FacetValue{Value: value, Count: count}}
 	if c.field.Type == query.Long {
-		v.number, _ = strconv.ParseInt(value, 10, 64) // Long values have this form
+		v.number, _ = strconv.ParseInt(value, 10, 64) // every Long value can be parsed
 	}
 	if c.isBeaten(v) {
 		return true
@@ -130,7 +130,7 @@ func (c *FacetCounter) Add(value string, count int64) (beaten bool) {
 	return false
 }
 
-// AddNumber is Add for a value of a field of the type Long.
+// AddNumber is like Add, for a value of a field of the type Long.
 func (c *FacetCounter) AddNumber(n, count int64) {
 	v := keptValue{FacetValue: FacetValue{Count: count}, number: n}
 	if !c.Reaches(count) || c.isBeaten(v) {
@@ -156,7 +156,7 @@ func (c *FacetCounter) keep(v keptValue) {
 	heap.Fix(&c.kept, 0)
 }
 
-// Facets returns the result for a number of matching items.
+// Facets returns the result. total is the number of matching items.
 func (c *FacetCounter) Facets(total int64) *Facets {
 	kept := slices.Clone(c.kept)
 	slices.SortFunc(kept, keptValue.compare)
@@ -167,7 +167,7 @@ func (c *FacetCounter) Facets(total int64) *Facets {
 	return f
 }
 
-// keptValue is a value with its number, 0 for other types than Long.
+// keptValue is a value and, for the type Long, its number.
 type keptValue struct {
 	FacetValue
 	number int64

@@ -7,10 +7,9 @@ import (
 	"slices"
 )
 
-// Fingerprint returns a digest of the whole definition. Two definitions with equal fingerprints mean the same, and applying
-// the second changes nothing. The time zone of a time, and whether a list is empty or absent, do not affect the digest; the
-// order of a list does. Filters is the exception: a token with an empty list may read nothing, and one with a nil list
-// everything.
+// Fingerprint returns a digest of the whole definition. Definitions with equal fingerprints have the same meaning: applying one after the
+// other changes nothing. The time zone of a time does not affect the digest, nor does the difference between an empty list and a missing
+// one; the order of a list does. Filters is the exception: a token with an empty list may read nothing, and one with a nil list everything.
 func Fingerprint(d Definition) ([sha256.Size]byte, error) {
 	text, err := EncodeDefinition(d)
 	if err != nil {
@@ -37,7 +36,7 @@ func DecodeDefinition(text []byte) (Definition, error) {
 	return normalized(d), nil
 }
 
-// normalized returns d with equal meanings mapped to equal values. It does not modify what d points to.
+// normalized returns d with values of the same meaning mapped to equal values. It does not modify what d points to.
 func normalized(d Definition) Definition {
 	d.Created = d.Created.UTC().Round(0)
 	if d.PropertySpec != nil {
@@ -81,7 +80,7 @@ func absent[S ~[]E, E any](s S) S {
 	return s
 }
 
-// absentJSON maps null to nil, because both are shown as null.
+// absentJSON maps null to nil, because responses show null for both.
 func absentJSON(raw json.RawMessage) json.RawMessage {
 	if len(raw) == 0 || string(raw) == "null" {
 		return nil

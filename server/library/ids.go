@@ -12,16 +12,16 @@ import (
 // idSpace is the UUID namespace of all derived ids. It must never change: the URL of every filter and unit depends on it.
 const idSpace = "e0b6b1d4-6c1f-5d43-9f35-0e4f3f1e7a52"
 
-// FilterIDs returns the UUID and the numeric id of the filter that the manifest namespace/name of the given kind declares
-// in property p: a UUIDv5 over (p, kind, namespace, name) and the number derived from it. They depend on nothing else, so a
-// cluster rebuilt from Git keeps every URL ("The HTTP interface", Paths and methods).
+// FilterIDs returns the UUID and the numeric id of the filter that the manifest namespace/name of the given kind declares in property p: a
+// UUIDv5 over (p, kind, namespace, name) and the number derived from it. They depend on nothing else, so all URLs stay the same when a
+// cluster is rebuilt from Git.
 func FilterIDs(p PropertyID, kind Kind, namespace, name string) (uuid string, id int64) {
 	uuid = derivedUUID(p, kind, namespace, name)
 	return uuid, IDFromUUID(uuid)
 }
 
-// NewFilterIDs draws the UUID and the numeric id of a filter created over HTTP: a random UUID, read from rand, and the
-// number derived from it. It fails only if rand fails.
+// NewFilterIDs draws the UUID and the numeric id of a filter created over HTTP: a random UUID, read from rand, and the number derived from
+// that UUID. It fails only if rand fails.
 func NewFilterIDs(rand io.Reader) (filterUUID string, id int64, err error) {
 	u, err := uuid.NewRandomFromReader(rand)
 	if err != nil {
@@ -35,7 +35,7 @@ func UnitID(p PropertyID, namespace, name string) int64 {
 	return IDFromUUID(derivedUUID(p, KindUnit, namespace, name))
 }
 
-// PlatformPageID returns the page id in the filter records of property p if its manifest sets none.
+// PlatformPageID returns the page id that the filter records of property p contain if its manifest sets none.
 func PlatformPageID(p PropertyID) int64 {
 	return IDFromUUID(uuid.NewSHA1(uuid.MustParse(idSpace), []byte(p)).String())
 }

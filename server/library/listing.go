@@ -10,11 +10,10 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// Listing is what a Read lists after NewListing has combined the request with its stored filter. All implementations share
-// these rules.
+// Listing is what a Read lists: the request combined with its stored filter by NewListing. All implementations share these rules.
 type Listing struct {
-	// Parts are ANDed. Each is a separate tree, so that a caller's query cannot break out of a stored query. The caller's
-	// tree is read with the caller's rights, and the stored one with its author's.
+	// Parts are ANDed. Each is a separate tree, so that a caller's query cannot break out of a stored query. The caller's tree is evaluated
+	// with the rights of the caller, and the stored one with the rights of its author.
 	Parts []Part
 	// Order is never nil.
 	Order query.Order
@@ -27,7 +26,7 @@ type Listing struct {
 	Identity string
 }
 
-// Part is one tree of a Listing and the audience whose rights apply to it.
+// Part is one tree of a Listing, and the audience with whose rights it is evaluated.
 type Part struct {
 	Query    query.Node
 	Audience query.Audience

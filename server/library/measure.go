@@ -14,7 +14,7 @@ type Measure struct {
 
 // Measurer is a Library that reports metrics in addition to State. The set of names depends on the implementation.
 type Measurer interface {
-	// Measures returns the current values, always under the same names. Its cost does not depend on how much is stored. It
-	// returns none once the library is closed or its store has failed.
+	// Measures returns the current values, always under the same names. Its cost does not depend on how much is stored. Once the library is
+	// closed or its store has failed, Measures returns nothing.
 	Measures() []Measure
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/item"
 )
 
-// TestRandomPlaceNeverChanges pins values, so that cursors of older versions keep their place.
+// TestRandomPlaceNeverChanges pins values, so that the cursors of older versions stay valid.
 func TestRandomPlaceNeverChanges(t *testing.T) {
 	for name, c := range map[string]struct {
 		seed string

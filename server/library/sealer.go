@@ -11,10 +11,10 @@ import (
 	"fmt"
 )
 
-// Sealer makes cursors opaque. It encrypts them, because a sort value can be a member of a submission and links end up in
-// logs. It authenticates them together with the identity of their listing: a library accepts only its own cursors, each
-// only for its own listing. The length of a cursor reveals the length of its values only in steps: doubling from 128 bytes
-// to 4 KiB, then by 4 KiB. Equal cursors have equal texts, and every library with the same author key can open them.
+// Sealer makes cursors opaque. It encrypts them, because a sort value can be a member of a submission and links end up in logs. It
+// authenticates them together with the identity of their listing: a library accepts only its own cursors, each only for its own listing.
+// The length of a cursor reveals the length of its values only roughly: the values are padded to 128 bytes, 256 bytes and so on up to 4
+// KiB, and above that to multiples of 4 KiB. Equal cursors have equal texts, and every library with the same author key can open them.
 type Sealer struct {
 	aead cipher.AEAD
 	mac  []byte
@@ -44,7 +44,7 @@ func derive(key []byte, purposes ...string) []byte {
 	return h.Sum(nil)
 }
 
-// Seal encodes a place in a listing, any value that JSON can encode, as a cursor. identity is Listing.Identity.
+// Seal encodes a place in a listing as a cursor. place is any value that JSON can encode, and identity is Listing.Identity.
 func (s *Sealer) Seal(identity string, place any) (Cursor, error) {
 	text, err := json.Marshal(place)
 	if err != nil {

@@ -6,9 +6,9 @@ import "slices"
 // only for comparison.
 type Stake string
 
-// Stakes lists what both versions of a candidate contend for, without duplicates. The verdict on a candidate depends only
-// on which properties are served and on the candidates connected to it through shared stakes, directly or through others.
-// all is true for a Property, which has no stakes: everything in it depends on it.
+// Stakes lists what both versions of a candidate contend for, without duplicates. The verdict on a candidate depends only on which
+// properties are served, and on the candidates that share stakes with it, directly or through other candidates. all is true for a Property,
+// which has no stakes: everything in it depends on it.
 func (c Candidate) Stakes() (stakes []Stake, all bool) {
 	versions := []Definition{c.Latest}
 	if c.Good != nil {

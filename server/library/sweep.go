@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// A sweep that would remove more than sweepFew definitions and more than 1/sweepShare of those in scope is refused.
+// A sweep is refused if it would remove more than sweepFew definitions and more than 1/sweepShare of those in scope.
 const (
 	sweepFew   = 20
 	sweepShare = 5
@@ -19,8 +19,8 @@ func (s Scope) Contains(owner Owner) bool {
 		(s.Namespaces == nil || slices.Contains(s.Namespaces, owner.Namespace))
 }
 
-// Swept returns the owners among known that a sweep removes: those in scope that are not in keep. It fails with *HeldError
-// if the guard of Scope refuses the sweep, and with ErrInvalid if the scope names no install.
+// Swept returns the owners whose definitions a sweep removes: those in known and in scope that are not in keep. It fails with *HeldError if
+// the guard of Scope refuses the sweep, and with ErrInvalid if the scope names no install.
 func Swept(known []Owner, scope Scope, keep []Owner) ([]Owner, error) {
 	if scope.Install == "" {
 		return nil, fmt.Errorf("%w: a sweep needs the identity of the cluster", ErrInvalid)

@@ -77,7 +77,7 @@ func made(d library.Definition, edits []edit) library.Definition {
 	return d
 }
 
-// age sets the age of a manifest to hours.
+// age sets how old a manifest is, in hours.
 func age(hours int) edit {
 	return func(d *library.Definition) { d.Created = start.Add(time.Duration(-hours) * time.Hour) }
 }
@@ -154,7 +154,7 @@ func token(name string, values []byte, edits ...edit) library.Definition {
 	return made(d, edits)
 }
 
-// since sets the Since of all values of a token, in hours after start.
+// since sets Since for all values of a token, in hours after start.
 func since(hours int) edit {
 	return func(d *library.Definition) {
 		for i := range d.Token.Values {
@@ -163,7 +163,7 @@ func since(hours int) edit {
 	}
 }
 
-// base64Of returns the part of the base64 form of s that is the same wherever s starts at a multiple of three bytes.
+// base64Of returns the part of the base64 form of s that does not depend on what follows s, if s starts at a multiple of three bytes.
 func base64Of(s string) string {
 	encoded := base64.RawURLEncoding.EncodeToString([]byte(s))
 	return encoded[:len(encoded)/4*4-4]

@@ -9,8 +9,8 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// follow reads a listing to its end by cursors. It calls between after every page. As in the links of the HTTP interface, a cursor
-// comes with the offset of its page, which must be ignored.
+// follow reads a listing to its end by cursors. It calls between after every page. As in the links of the HTTP API, a request with a cursor
+// also has the offset of its page, which must be ignored.
 func (w *world) follow(r library.Read, between func(page int)) []item.ID {
 	w.Helper()
 	var all []item.ID
@@ -93,7 +93,7 @@ var pagingTests = map[string]func(*world){
 			r.Order, r.Seed, r.Limit = w.order(order), "seed", 4
 			gone := map[item.ID]bool{}
 			got := w.follow(r, func(page int) {
-				// Add items before, within and after the listing, delete one, and patch one that keeps its place.
+				// Add items before, within and after the listing, delete one, and patch one without changing its place.
 				w.put(newItem(next, text("beach"), created("2027-01-01T00:00:00Z")), newItem(next+1, text("beach"), created("2020-01-01T00:00:00Z"), campaign(5)),
 					newItem(next+2, text("beach"), created("2026-11-21T12:00:15Z"), campaign(1)))
 				next += 3
@@ -155,7 +155,7 @@ var pagingTests = map[string]func(*world){
 	},
 	"by relevance a cursor continues at its item's current position": func(w *world) {
 		r := w.beaches()
-		r.After = w.page(r).Next // of item 7
+		r.After = w.page(r).Next // the cursor after item 7
 		rewrite := func(id item.ID, options ...option) {
 			w.change(library.Mutation{Put: newItem(id, options...), Replace: true})
 		}
@@ -168,7 +168,7 @@ var pagingTests = map[string]func(*world){
 	},
 	"by relevance the item of a cursor is deleted": func(w *world) {
 		r := w.beaches()
-		r.Query = w.query("approval_status:app") // gives every item the same score, regardless of writes
+		r.Query = w.query("approval_status:app") // all items have the same score, regardless of writes
 		r.After = w.page(r).Next
 		w.erase(7)
 		w.put(newItems(10, 12, text("forest"))...)
@@ -180,12 +180,12 @@ var pagingTests = map[string]func(*world){
 		r := w.beaches()
 		r.Favourite = &item.Tag{Namespace: "marketer_tags", Key: "hero"}
 		w.tag("marketer_tags", "hero", 2, 4)
-		r.After = w.page(r).Next // of item 9, after the favourites 4 and 2
+		r.After = w.page(r).Next // the cursor after item 9; the favourites 4 and 2 come first
 		w.expect("unchanged", r, 8, 7, 6)
 		w.tag("marketer_tags", "hero", 9)
 		w.expect("it is a favourite now", r, 4, 2, 8)
 		r.After, r.Limit = "", 2
-		r.After = w.page(r).Next // of item 4, after the favourite 9
+		r.After = w.page(r).Next // the cursor after item 4; the favourite 9 comes first
 		w.expect("after a favourite", r, 2, 8)
 		w.untag("hero", 4)
 		w.expect("it is no longer a favourite", r, 3, 1)

@@ -202,7 +202,7 @@ func (w *world) page(r library.Read) *library.Page {
 	return p
 }
 
-// shownItem holds the members of an encoded item that tests read.
+// shownItem holds the members of an encoded item that the tests use.
 type shownItem struct {
 	ID         item.ID      `json:"id"`
 	Units      []shownUnit  `json:"activate_units"`
@@ -254,7 +254,7 @@ func (w *world) expect(what string, r library.Read, want ...item.ID) {
 	}
 }
 
-// finds compares the set of items that a query finds, in any order.
+// finds compares the set of items that a query finds with the wanted ones, ignoring the order.
 func (w *world) finds(q string, want ...item.ID) {
 	w.Helper()
 	got := w.ids(w.page(w.search(q)))

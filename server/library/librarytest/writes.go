@@ -174,8 +174,7 @@ var writeTests = map[string]func(*world){
 	},
 	"a property has a maximum number of field names": func(w *world) {
 		w.accept(property(shop), property(wall))
-		// names makes an item whose submission has n members, numbered from first, and with a tag in each of the namespaces
-		// tags.
+		// names makes an item with a tag in each of the namespaces in tags. Its submission has n members, numbered from first.
 		names := func(id item.ID, first, n int, tags ...string) *item.Item {
 			members := map[string]string{}
 			for i := range n {
@@ -207,7 +206,7 @@ var writeTests = map[string]func(*world){
 		}
 		w.change(muts...)
 
-		// Each remaining name goes to one of the concurrent writers, in order of arrival.
+		// Concurrent writers add more new names than are left. Only as many as are left may be accepted.
 		var taken atomic.Int64
 		var wg sync.WaitGroup
 		for writer := range 4 {
@@ -338,7 +337,7 @@ var exportTests = map[string]func(*world){
 			if json.Unmarshal(lines[i], &a) != nil || json.Unmarshal(again[i], &b) != nil {
 				w.Fatalf("line %d is not JSON", i)
 			}
-			// A short code belongs to one item across all properties, and a manifest's unit to its property.
+			// A short code belongs to one item across all properties, and a manifest's unit belongs to one property.
 			delete(a, "short_code")
 			delete(b, "short_code")
 			if i == 2 {
