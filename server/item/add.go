@@ -55,14 +55,14 @@ func (o ParseOptions) now() time.Time {
 	return o.Now
 }
 
-// ParseAdd parses the body of POST /v2/content/ (specification, Adding content; HTTP interface, Bodies) into a new item
-// with ID 0. Errors about the body are *InvalidError: Malformed for invalid JSON, a wrong type or a missing content_type,
-// not Malformed for values and combinations that are not accepted. Unknown members are ignored.
+// ParseAdd parses the body of POST /v2/content/ (specification, Adding content; docs/http-api.md, "Adding and changing items") into a new
+// item with ID 0. Errors about the body are *InvalidError: Malformed for invalid JSON, a wrong type or a missing content_type, and not
+// Malformed for other values and combinations that are not accepted. Unknown members are ignored.
 //
-// The content_url becomes the OriginalURL of every item that has one, and also the media's original_url of an image or
-// video. The video_thumbnail of a video becomes its three media_urls. An explicit author takes precedence over the
-// submission. A missing author reference is derived from the submission as a keyed hash, or is random without one. No
-// public member ever contains the submission's email or a username with an @.
+// The content_url becomes the OriginalURL of every item that has one, and also the media's original_url of an image or video. The
+// video_thumbnail of a video becomes its three media_urls. An explicit author takes precedence over the submission. If the body has no
+// author reference, it is a keyed hash of the submission's email or username, or random if there is no submission. No public member ever
+// contains the submission's email or a username with an @.
 func ParseAdd(body []byte, o ParseOptions) (*Item, error) {
 	root, err := (&decoder{}).document(body)
 	if err != nil {

@@ -109,7 +109,7 @@ func (o object) text(name string, limit int) string {
 	return o.said(member{name, o.get(name)}, limit)
 }
 
-// said returns a member that was already looked up. The member must be a string of at most limit bytes.
+// said returns the string in a member that was already looked up. The string must have at most limit bytes.
 func (o object) said(m member, limit int) string {
 	if m.kind != text {
 		if m.there() {
@@ -160,7 +160,7 @@ func (o object) boolean(name string) bool {
 	return v.kind == boolean && v.text == "true"
 }
 
-// id reads the member id of one of our own objects: an integer from 1 to MaxID; 0 if it is absent.
+// id reads the member id of an item or a unit: an integer from 1 to MaxID; 0 if it is absent.
 func (o object) id() int64 {
 	if !o.has("id") {
 		return 0
@@ -313,7 +313,7 @@ func (o object) timestamp(name string) string {
 	return normal
 }
 
-// link reads a URL from another system. It keeps the URL as given, unless a page must not follow its scheme.
+// link reads a URL from another system. It keeps the URL as given, but refuses schemes that a page must not follow.
 func (o object) link(name string) string {
 	s := o.word(name)
 	if !harmless(s) {
@@ -322,8 +322,8 @@ func (o object) link(name string) string {
 	return s
 }
 
-// harmless reports whether a URL has no scheme, has the scheme http or https, or is about:blank. Browsers skip blanks
-// before a scheme and control characters inside it.
+// harmless reports whether a URL contains no control characters and either has no scheme, has the scheme http or https, or is about:blank.
+// Browsers skip blanks before a scheme, and skip control characters inside it.
 func harmless(address string) bool {
 	for i := range len(address) {
 		if address[i] < ' ' || address[i] == 0x7f {

@@ -46,8 +46,8 @@ type Slots struct {
 // nullUnit is the encoded null unit. It must not be modified.
 var nullUnit = EncodeUnit(NullUnit())
 
-// Append appends the item as JSON for the audience: without the member submission for query.Public, and with it, null if
-// there is none, for query.Private. It allocates only if dst must grow.
+// Append appends the item as JSON. For query.Private, it includes the member submission, which is null if the item has none; for
+// query.Public, it omits that member. It allocates only if dst must grow.
 func (e Encoded) Append(dst []byte, a query.Audience, s Slots) []byte {
 	text := e[frame:]
 	from := 0
@@ -103,10 +103,10 @@ func (e Encoded) Sound() bool {
 
 func (e Encoded) slot(i int) int { return int(binary.LittleEndian.Uint32(e[i*4:])) }
 
-// Encode returns the item in response form, see Encoded. Every member that the specification requires is present and not
-// null. Missing values are filled in as the HTTP interface says ("Bodies"): place "Unknown", geo_data Point 0/0, campaign
-// and ids 0, about:blank for links, the item's social platform (or else "direct") for the platform of the hashtag, the
-// author and the media, and the author's known name or else "unknown".
+// Encode returns the item in response form, see Encoded. Every member that the specification requires is present and not null. Missing
+// values are filled in (docs/http-api.md, "The item"): place "Unknown", geo_data Point 0/0, campaign and ids 0, about:blank for links, the
+// item's social platform (or else "direct") for the platform of the hashtag, the author and the media, and the author's known name or else
+// "unknown".
 func Encode(it *Item) Encoded { return AppendEncoded(make([]byte, 0, frame+2048), it) }
 
 // AppendEncoded appends what Encode returns.

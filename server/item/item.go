@@ -116,8 +116,7 @@ type Unit struct {
 	ActivateUnitLibrary int64
 }
 
-// Reference reports whether only the id of the unit is known and that it is managed. Such a unit refers to one that a
-// manifest declares.
+// Reference reports whether the unit has only an id and is managed. Such a unit refers to one that a manifest declares.
 func (u Unit) Reference() bool {
 	return u.Managed && u.Name == "" && u.ImageURL == "" && u.ClickThroughURL == "" && u.CatalogItem == nil &&
 		u.CatalogImageURLSrc == nil && u.ExternalID == ""
@@ -128,7 +127,7 @@ type InvalidError struct {
 	// Malformed is true for something that cannot be understood (HTTP 400: not JSON, a wrong type, a required member
 	// missing), and false for something that is well-formed but not accepted (HTTP 422).
 	Malformed bool
-	// Member is the path of the invalid member, such as submission.email; "" for the whole.
+	// Member is the path of the invalid member, such as submission.email; "" for the whole document.
 	Member string
 	// Reason says what is wrong and what to do.
 	Reason string

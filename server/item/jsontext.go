@@ -66,8 +66,8 @@ func appendEscaped(dst []byte, s string) []byte {
 	return append(dst, s[start:]...)
 }
 
-// The scanner reads eight bytes at a time: eight returns the first eight bytes of a text, the first one lowest. equals and
-// ends mark bytes by their high bit. Only the first mark is reliable; later ones may be false.
+// The scanner reads eight bytes at a time: eight returns the first eight bytes of a text, the first one in the lowest bits. equals and ends
+// mark bytes by their high bit. Only the first mark is reliable; later ones may be false.
 const (
 	ones  = 0x0101010101010101
 	highs = 0x8080808080808080

@@ -1,7 +1,7 @@
 package item
 
-// Limits of bodies, patches and import lines. Exceeding one is well-formed but not accepted (HTTP 422), except for
-// MaxDepth, which is malformed (HTTP 400). They do not apply to items that are already stored.
+// Limits of bodies, patches and import lines. Input that exceeds MaxDepth is malformed (HTTP 400). Input that exceeds another limit is
+// well-formed but not accepted (HTTP 422). The limits do not apply to items that are already stored.
 const (
 	// MaxText is the maximum length of content.text and of a caption, in bytes.
 	MaxText = 64 << 10

@@ -15,14 +15,14 @@ const platformRef = "platform_ref:"
 // Line is the result of parsing one line of a bulk import.
 type Line struct {
 	Item *Item
-	// Units are the conversion units of the line that came with a name, which are created if the property does not have
-	// them, and references with only an id and Managed true. A reference may dangle until its manifest is applied. An id of
-	// Item.Units that is not among Units must exist in the property.
+	// Units are the conversion units of the line: those with a name, which are created if the property does not have them, and references,
+	// which have only an id and Managed true. A reference may dangle until its manifest is applied. An id of Item.Units that is not among
+	// Units must exist in the property.
 	Units []Unit
 }
 
-// ParseLine parses one line of a bulk import. A line with an object content is a whole item as written by Marshal, of which
-// ParseLine is the inverse. Any other line is a body of ParseAdd, which may also have an id.
+// ParseLine parses one line of a bulk import. A line whose member content is an object is a whole item as Marshal writes it; ParseLine is
+// the inverse of Marshal. Any other line is a body of ParseAdd, which may also have an id.
 //
 // In a whole item, content.content_type is required and everything else is optional. null and "" count as absent. Unknown
 // members are ignored, and so is default_activate_unit, which the other members determine. The default of created_on is
@@ -65,8 +65,8 @@ func ParseLine(line []byte, o ParseOptions) (Line, error) {
 	return Line{Item: it, Units: units}, nil
 }
 
-// LineID returns the id that ParseLine reads from a line, or 0 if the line has none, so that a new id is assigned to its item. It reads
-// nothing else of the line. ParseLine refuses a line for which LineID returns an error: it is not a JSON object, or its id is not valid.
+// LineID returns the id that ParseLine reads from a line, or 0 if the line has none, and its item gets a new id. It reads nothing else of
+// the line. ParseLine refuses every line for which LineID returns an error: the line is not a JSON object, or its id is not valid.
 func LineID(line []byte) (int64, error) {
 	d := &decoder{}
 	s := scratches.Get().(*scratch)
@@ -96,9 +96,9 @@ func Unmarshal(stored []byte) (*Item, error) {
 	return it, nil
 }
 
-// Marshal returns the item as one line of an export, without the newline: the item shape without fillers, and the members
-// tags, claimed and short_code. units are the units of the property among the item's own units; the other units are written
-// as managed units with only an id. Marshal is the inverse of ParseLine.
+// Marshal returns the item as one line of an export, without the newline: the item shape without fillers, and the members tags, claimed and
+// short_code. units are those of the item's own units that the property has; the others are written as managed units with only an id.
+// ParseLine is the inverse of Marshal.
 func Marshal(it *Item, units []Unit) []byte {
 	w := objectWriter{dst: make([]byte, 0, 2048)}
 	w.dst = append(w.dst, '{')
@@ -385,7 +385,7 @@ func (o object) content() Content {
 	return c
 }
 
-// geo reads geo_data. A type without coordinates counts as none.
+// geo reads geo_data. It returns nil if there are no coordinates, even if there is a type.
 func (o object) geo() *Geo {
 	g := Geo{Type: o.word("type")}
 	coordinates := o.child("coordinates")

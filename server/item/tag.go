@@ -17,9 +17,9 @@ const HashtagNamespace = "hashtags"
 // favorite_tag.
 const MarketerNamespace = "marketer_tags"
 
-// ValidNamespace returns nil for a tag namespace that can be used over HTTP: 1 to MaxNamespace characters, not blank,
-// without slashes, dots and control characters, and not "ugc", whose path is reserved (HTTP interface, Bodies). Otherwise
-// it returns an *InvalidError with the member namespace, never Malformed.
+// ValidNamespace returns nil for a tag namespace that can be used over HTTP: 1 to MaxNamespace characters, not blank, without slashes, dots
+// and control characters, and not "ugc", which is reserved because of its path (docs/http-api.md, "Tags"). Otherwise it returns an
+// *InvalidError with the member namespace, never Malformed.
 func ValidNamespace(namespace string) error {
 	complain := ""
 	switch n := utf8.RuneCountInString(namespace); {

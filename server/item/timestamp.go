@@ -9,8 +9,8 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// normalTimestamp converts an RFC 3339 timestamp to UTC and keeps a year, a month or a day unchanged (HTTP interface,
-// Import and export). It returns false for anything else and for years outside 0 to 9999.
+// normalTimestamp converts an RFC 3339 timestamp to UTC and keeps a year, a month or a day unchanged (docs/http-api.md, "Import and
+// export"). It returns false for anything else and for years outside 0 to 9999.
 func normalTimestamp(s string) (string, bool) {
 	if _, ok := query.CalendarDate(s); ok {
 		return s, true
@@ -53,8 +53,8 @@ func (it *Item) CreatedMillis() int64 {
 	return math.MinInt64
 }
 
-// CompareNewest is the tie rule for items with equal sort values: the newest created_on first (see CreatedMillis), then the
-// highest id. It is negative if a comes first, and 0 only for the same item.
+// CompareNewest is the tie rule for items with equal sort values: the newest created_on first (see CreatedMillis), then the highest id. The
+// result is negative if the item a comes first, and 0 only for the same item.
 func CompareNewest(aCreated int64, a ID, bCreated int64, b ID) int {
 	if aCreated != bCreated {
 		return cmp.Compare(bCreated, aCreated)

@@ -14,8 +14,8 @@ const (
 	epoch = "1970-01-01T00:00:00Z"
 )
 
-// NullUnit returns the unit that is shown as default_activate_unit if there is none: id 0, archived, with about:blank as
-// URLs (HTTP interface, Bodies).
+// NullUnit returns the unit that is shown as default_activate_unit if there is none: id 0, archived, with about:blank as URLs
+// (docs/http-api.md, "The item").
 func NullUnit() Unit {
 	return Unit{
 		Name:                "none",
@@ -90,8 +90,8 @@ func (u Unit) marshal(dst []byte) []byte {
 	return append(w.dst, '}')
 }
 
-// units reads the member activate_units: ids, or objects with an id. ids holds all of them, in order and unique; whole
-// holds those with a name and those marked as managed.
+// units reads the member activate_units: ids, or objects with an id. ids are all their ids, in order and unique; whole are the units with a
+// name and the managed ones.
 func (o object) units() (ids []int64, whole []Unit) {
 	list := o.list("activate_units")
 	if len(list) > MaxUnits && !o.stored {
@@ -131,7 +131,7 @@ func (u Unit) detached() Unit {
 	return u
 }
 
-// unit reads a conversion unit. Only its id is required: an object with only an id means that id.
+// unit reads a conversion unit. Only its id is required: an object with only an id is the same as that id alone.
 func (o object) unit() Unit {
 	if !o.has("id") {
 		o.malformed(o.at("id"), "a unit needs its id")

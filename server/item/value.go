@@ -24,7 +24,7 @@ const (
 	number
 	text
 	array
-	structure // an object; the type of that name wraps the value being read
+	structure // a JSON object; the type object reads its members
 )
 
 // String returns the kind as named in errors.
@@ -103,7 +103,7 @@ func decodeValue(body []byte) (value, error) {
 	return decodeInto(&scratch{stack: make([]member, 0, 32), arena: make([]member, 0, len(body)/24+8)}, body)
 }
 
-// decodeInto is decodeValue with memory from a scratch.
+// decodeInto is like decodeValue, but takes memory from a scratch.
 func decodeInto(s *scratch, body []byte) (value, error) {
 	// Some editors write a byte order mark at the start of a file.
 	body = bytes.TrimPrefix(body, []byte("\uFEFF"))

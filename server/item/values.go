@@ -8,11 +8,10 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// Values yields every indexed value of the item with its field of the catalogue: text and keywords as stored, dates in
-// milliseconds (a year, a month or a day means its first instant), free JSON as a string if it is one, or else as compact
-// text. It yields each text that bare words search a second time under query.AllField. units and tags are all that the item
-// carries, its own and those of manifests. def is the property's default unit, or nil; it counts as default_activate_unit
-// if all units of the item are archived (see DefaultUnit).
+// Values yields every indexed value of the item with its field of the catalogue: text and keywords as stored, dates in milliseconds (a
+// year, a month or a day means its first instant), free JSON as a string if it is one, or else as compact text. A text that bare words
+// search is yielded a second time, under query.AllField. units and tags are all that the item carries, its own and those of manifests. def
+// is the property's default unit, or nil; it counts as default_activate_unit if all units of the item are archived (see DefaultUnit).
 //
 // Values yields nothing for missing values, so fillers are never indexed. It also yields the private fields of the
 // submission: see query.Field.Private.
