@@ -29,8 +29,8 @@ type Catalogue struct {
 	Default *Unit
 	// TagRules are the Tag manifests, sorted by owner. Each has a different tag.
 	TagRules []*Rule
-	// UnitRules are the ActivateUnit manifests, sorted by the id of their unit. This is the order in which units by rule
-	// follow an item's own units. Units created over HTTP have no rule.
+	// UnitRules are the ActivateUnit manifests, sorted by the id of their unit. In this order, the units that rules attach follow the
+	// item's own units. Units created over HTTP have no rule.
 	UnitRules []*Rule
 
 	// filters are sorted by name, then by id.
@@ -38,7 +38,7 @@ type Catalogue struct {
 	byUUID  tree[string, *Filter]
 	byID    tree[int64, *Filter]
 	units   tree[int64, *Unit]
-	// parts records what each source contributes to this catalogue, and which version of it.
+	// parts records what each source contributes to this catalogue, and in which version.
 	parts tree[Source, part]
 }
 
@@ -143,12 +143,12 @@ func (c *Catalogue) Listing(r library.Read) (library.Listing, error) {
 	return library.NewListing(r, &parsed, f.Record.UUID)
 }
 
-// Filters lists at most limit (0: all) filters by name, then id, from offset on. It also returns their total number.
+// Filters lists at most limit (0: all) filters by name, then id, starting at offset. It also returns the number of all filters.
 func (c *Catalogue) Filters(offset, limit int) ([]library.FilterRecord, int) {
 	return records(c.filters.from(max(offset, 0)), limit), c.filters.len()
 }
 
-// FiltersAfter lists at most limit (0: all) filters that follow a place. It also returns the total number.
+// FiltersAfter lists at most limit (0: all) filters that follow a place. It also returns the number of all filters.
 func (c *Catalogue) FiltersAfter(after library.FilterPlace, limit int) ([]library.FilterRecord, int) {
 	return records(c.filters.after(after), limit), c.filters.len()
 }
@@ -185,8 +185,8 @@ func (c *Catalogue) Slots(units []int64, baseURL string) item.Slots {
 	return slots
 }
 
-// newCatalogues builds the catalogue of every served property. It reuses unchanged catalogues of before, and the unchanged
-// parts of the others.
+// newCatalogues builds the catalogue of every served property. It reuses those catalogues in before that have not changed, and the
+// unchanged parts of the others.
 func newCatalogues(all entries, before map[library.PropertyID]*Catalogue) (map[library.PropertyID]*Catalogue, error) {
 	sources := map[library.PropertyID][]Source{}
 	specs := map[library.PropertyID]*library.Property{}
@@ -424,7 +424,7 @@ func (c *Catalogue) part(h held, known part) (part, error) {
 	return p, err
 }
 
-// newFilter builds a filter. It reuses the parser result of before, which may be nil, if the texts are the same.
+// newFilter builds a filter. If the texts are the same as those of before, which may be nil, it reuses their parsed form.
 func (c *Catalogue) newFilter(d library.Definition, changed time.Time, before *Filter) *Filter {
 	f := &Filter{Record: library.FilterRecord{Filter: *d.Filter, PlatformPageID: c.Spec.PlatformPageID, Owner: d.Owner, Changed: changed}}
 	if before != nil && before.Record.Query == d.Filter.Query && before.Record.Order == d.Filter.Order {

@@ -116,8 +116,8 @@ func keepReplaced(d library.Definition, present held) library.Definition {
 	return d
 }
 
-// checkHTTP refuses a definition created over HTTP if a manifest or another filter has its name. Unlike one from a
-// manifest, it is then not stored.
+// checkHTTP refuses a definition created over HTTP if a manifest or another filter has its name. A refused definition over HTTP is not
+// stored, unlike a refused one from a manifest.
 func (c *Change) checkHTTP(d library.Definition) error {
 	served := c.catalogues[d.Property]
 	if served == nil {
@@ -141,7 +141,7 @@ func (c *Change) checkHTTP(d library.Definition) error {
 	return nil
 }
 
-// displaced returns, for each owner, the owners that lost a claim to it which they held before, among the judged sources.
+// displaced returns, for each owner, those owners among the judged sources that lost a claim to it.
 func (c *Change) displaced(before entries, judged []Source, changed map[Source]*Entry) map[library.Owner][]library.Owner {
 	lost := map[library.Owner][]library.Owner{}
 	for _, s := range judged {
@@ -233,8 +233,8 @@ func (c *Change) Purge(p library.PropertyID) error {
 	return err
 }
 
-// NewUnits returns entries for the units of an import line that a property does not have, see library.Mutation.Units. has
-// reports which units exist. An invalid unit is an *item.InvalidError.
+// NewUnits returns entries for those units of an import line that property p does not have, see library.Mutation.Units. has reports whether
+// a unit exists. NewUnits fails with *item.InvalidError if a unit is invalid.
 func NewUnits(p library.PropertyID, units []item.Unit, has func(id int64) bool, now time.Time) (map[Source]*Entry, error) {
 	made := map[Source]*Entry{}
 	now = now.UTC()
@@ -268,8 +268,8 @@ func (c *Change) Stage(changed map[Source]*Entry) error {
 	return err
 }
 
-// stage implements Stage. judged are the sources whose verdict may have changed; whole is true if these are all sources,
-// and judged is then nil.
+// stage implements Stage. judged are the sources whose verdict may have changed; If whole is true, the verdicts of all sources may have
+// changed, and judged is nil.
 func (c *Change) stage(changed map[Source]*Entry) (judged []Source, whole bool, err error) {
 	before := c.entries
 	all, judged, whole := before.with(changed)

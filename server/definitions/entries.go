@@ -50,11 +50,11 @@ func (all entries) sources() iter.Seq[Source] {
 	}
 }
 
-// A change of more than 1/wholeShare of all definitions makes with judge all of them.
+// If more than 1/wholeShare of all definitions change, all of them are judged.
 const wholeShare = 4
 
-// with replaces definitions (nil removes one) and decides which are served. judged are the sources whose verdict may have
-// changed, sorted. whole is true if these are all sources, and judged is then nil.
+// with replaces definitions (nil removes one) and decides which are served. judged are the sources whose verdict may have changed, sorted.
+// If whole is true, the verdicts of all sources may have changed, and judged is nil.
 //
 // A definition that contends with no other is judged alone; otherwise it is judged together with its rivals, see
 // library.Candidate.Stakes. All definitions are judged if a Property changes, or if more than 1/wholeShare of them change.
@@ -141,7 +141,7 @@ func (all entries) serves(p library.PropertyID) bool {
 	return ok
 }
 
-// property returns the source of the manifest that makes a property served.
+// property returns the source of the Property manifest that declares a served property.
 func (all entries) property(p library.PropertyID) (Source, bool) {
 	for _, s := range all.stakes.get(propertyStake(p)) {
 		if served := all.get(s).served(); served != nil && served.Property == p {

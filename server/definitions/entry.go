@@ -47,7 +47,7 @@ func compareSources(a, b Source) int {
 type Entry struct {
 	// Latest is the newest version.
 	Latest library.Definition
-	// Good is the version that was served when Latest was refused; nil if Latest is served or no version was.
+	// Good is the version that was served when Latest was refused. It is nil if Latest is served, or if no version was served.
 	Good *library.Definition
 	// Changed is when Latest arrived.
 	Changed time.Time
@@ -64,7 +64,7 @@ func NewEntry(d library.Definition, good *library.Definition, changed time.Time)
 	return &Entry{Latest: d, Good: good, Changed: changed, sum: sum}, nil
 }
 
-// Same reports whether two entries say the same.
+// Same reports whether the newest versions of two entries have the same content.
 func (e *Entry) Same(o *Entry) bool { return e.sum == o.sum }
 
 // entryJSON is the stored form of an Entry.

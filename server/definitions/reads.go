@@ -8,7 +8,7 @@ import (
 )
 
 // Reads returns the definitions that a library serves now, or ErrClosed. Its methods are those of library.Base that need only these
-// definitions: a library embeds Reads to have them.
+// definitions: a library embeds Reads to get them.
 type Reads func() (Set, error)
 
 // Served returns the catalogue of a property. It fails with ErrNotFound if the property is not served, or with ErrClosed.

@@ -7,7 +7,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// Set is all definitions of a library and the decision which are served. The zero value is not valid: use NewSet.
+// Set contains all definitions of a library, and which of them are served. The zero value is not valid: use NewSet.
 type Set struct {
 	entries    entries
 	catalogues map[library.PropertyID]*Catalogue

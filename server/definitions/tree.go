@@ -29,7 +29,7 @@ func newTree[K, V any](compare func(a, b K) int) tree[K, V] {
 	)}
 }
 
-// treeOf builds a tree of n pairs, which at returns in the order of their distinct keys.
+// treeOf builds a tree of n pairs. at(i) returns the i-th pair in the order of the keys, which are distinct.
 func treeOf[K, V any](compare func(a, b K) int, n int, at func(i int) (K, V)) tree[K, V] {
 	t := newTree[K, V](compare)
 	for i := range n {

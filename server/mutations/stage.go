@@ -113,7 +113,7 @@ func (s *Stage) replaced(id item.ID, replace bool) (*item.Item, error) {
 	return nil, err
 }
 
-// drawCode gives an item a new short code until no other item has it.
+// drawCode draws short codes for an item until it finds one that no other item has.
 func (s *Stage) drawCode(it, before *item.Item) error {
 	for it.ShortCode != "" && (before == nil || before.ShortCode != it.ShortCode) {
 		held := s.Codes[it.ShortCode]
