@@ -14,7 +14,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// Progress is how far a Copy is.
+// Progress describes how far a Copy has come.
 type Progress struct {
 	// Verifying is false while items are copied, and true while they are read back.
 	Verifying bool `json:"verifying,omitempty"`
@@ -42,7 +42,7 @@ type PropertyReport struct {
 	Tags     int     `json:"tags"`
 }
 
-// MismatchError means that a target does not contain what its source does.
+// MismatchError means that the contents of a target differ from those of its source.
 type MismatchError struct {
 	// What names the difference.
 	What string
@@ -62,9 +62,9 @@ const (
 	putBytes = 4 << 20
 )
 
-// Copy freezes from and copies it to to, verifies the copy, and finishes it. It calls progress after each batch. If it fails, from
-// stays frozen, and a later Copy continues; but if to refuses the copy, from is as before. Errors are those of from and to,
-// *RefusedError, *MismatchError, and the cause of ctx.
+// Copy freezes the library from, copies it to the target to, verifies the copy, and finishes it. It calls progress after each batch. If
+// Copy fails, from stays frozen, and a later Copy continues; but if the target refuses the copy, from is as before. Errors are those of
+// from and to, *RefusedError, *MismatchError, and the cause of ctx.
 func Copy(ctx context.Context, from Source, to Target, progress func(Progress)) (*Report, error) {
 	before, err := from.Frozen(ctx)
 	if err != nil {
@@ -124,14 +124,14 @@ type copying struct {
 	stored int64
 }
 
-// advance reports that one more item is done, from time to time and at the end.
+// advance counts an item as done. It reports the progress from time to time and at the end.
 func (c *copying) advance() {
 	if c.Done++; c.Done%putItems == 0 || c.Done == c.Total {
 		c.report(c.Progress)
 	}
 }
 
-// copy stores the items of a property that the target does not have as they are in the source.
+// copy stores those items of a property that are missing in the target or differ there from the source.
 func (c *copying) copy(ctx context.Context, p library.PropertyID) (*sum, error) {
 	next, stop := iter.Pull2(c.to.Lines(ctx, p))
 	defer stop()

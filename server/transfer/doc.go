@@ -1,5 +1,6 @@
-// Package transfer copies a library to another implementation of the library, such as from the engine to OpenSearch, so that the
-// target gives the same responses: ids, tokens, author references, short links and the ids of later items stay.
+// Package transfer copies a library to another implementation of the library, such as from the engine to OpenSearch. The target gives the
+// same responses: ids, tokens, author references and short links stay the same, and later items get the ids that they would get in the
+// source.
 //
 // # Invariants
 //

@@ -31,7 +31,7 @@ type Facts struct {
 
 // Property contains the facts of one property that outlive its items.
 type Property struct {
-	// Items is the number of items. It serves as the total of a progress; Copy counts for itself.
+	// Items is the number of items. It is the total that Progress shows; Copy counts the items itself.
 	Items int64
 	// Sequence is the highest item id that was ever drawn or imported.
 	Sequence item.ID
@@ -66,13 +66,13 @@ type Source interface {
 	Thaw(ctx context.Context) error
 }
 
-// Target is a library in creation.
+// Target is a library that is being created.
 type Target interface {
 	Reader
-	// Begin stores the facts in an empty target, and with them that it is an unfinished copy of a source with this freeze. It
-	// stores them again in an unfinished copy of the same freeze. It fails with *RefusedError for any other target.
+	// Begin stores the facts in an empty target, and marks it as an unfinished copy of a source with this freeze. In an unfinished copy of
+	// the same freeze, it stores the facts again. It fails with *RefusedError for any other target.
 	Begin(ctx context.Context, from Freeze, f *Facts) error
-	// Put stores items of a property, each of which may exist.
+	// Put stores items of a property. It replaces items that exist.
 	Put(ctx context.Context, p library.PropertyID, lines []Line) error
 	// Finish makes the target a library that can be opened. items is the number of items of each property.
 	Finish(ctx context.Context, items map[library.PropertyID]int64) error
@@ -86,7 +86,7 @@ type RefusedError struct {
 
 func (e *RefusedError) Error() string { return e.Reason }
 
-// Freeze identifies a period in which a library accepts no writes: random text, a blank, and the time of its begin.
+// Freeze identifies a period in which a library accepts no writes: random text, a space, and the time at which it began.
 type Freeze string
 
 // MarkFrozen is the mark that holds the Freeze of a library.
@@ -103,11 +103,11 @@ func (f Freeze) Err() error {
 		return nil
 	}
 	_, at, _ := strings.Cut(string(f), " ")
-	since, _ := time.Parse(time.RFC3339, at) // zero for a mark that someone wrote by hand
+	since, _ := time.Parse(time.RFC3339, at) // zero for a mark that was written by hand
 	return &library.FrozenError{Since: since}
 }
 
-// differs says in what two libraries differ, "" if they do not.
+// differs describes the first difference between the facts of two libraries, or returns "" if there is none.
 func (f *Facts) differs(o *Facts) (string, error) {
 	switch {
 	case !bytes.Equal(f.AuthorKey, o.AuthorKey):

@@ -78,7 +78,7 @@ var kinds = map[string]func(*testing.T) place{
 	},
 }
 
-// opened returns a nil interface with an error.
+// opened returns a nil interface, not one that contains a nil pointer, if there is an error.
 func opened[T any](v T, err error) (T, error) {
 	if err != nil {
 		var none T
@@ -102,7 +102,7 @@ func (p place) library(t *testing.T) movable {
 	return l
 }
 
-// copyOf copies a library into a place, through what wrap makes of the target.
+// copyOf copies a library into a place. The copy goes through the target that wrap returns.
 func (p place) copyOf(ctx context.Context, t *testing.T, from movable, wrap func(transfer.Target) transfer.Target) (*transfer.Report, error) {
 	t.Helper()
 	to, err := p.target(t)
