@@ -77,7 +77,7 @@ func (c compiler) compile(ctx context.Context, n plan.Node, boost float32) (clau
 // nothing matches no document.
 func nothing(*Doc) (float32, bool) { return 0, false }
 
-// inField matches documents that have a field which passes a test, with one score for all of them.
+// inField matches the documents whose field passes a test, all with the same score.
 func inField(in query.Field, score float32, test func(*field) bool) clause {
 	return func(d *Doc) (float32, bool) {
 		if f := d.fields[in.Name]; f != nil && test(f) {
@@ -87,7 +87,7 @@ func inField(in query.Field, score float32, test func(*field) bool) clause {
 	}
 }
 
-// constant binds a node that gives all its matches one score.
+// constant binds a node that gives all its matches the same score.
 func (c compiler) constant(ctx context.Context, n plan.Const, boost float32) (clause, error) {
 	inner, err := c.compile(ctx, n.Node, 1)
 	return func(d *Doc) (float32, bool) {
@@ -110,8 +110,8 @@ func (c compiler) term(ctx context.Context, n plan.Term, boost float32) (clause,
 	return anyTerm([]rank.WeightedTerm{t}, boost), nil
 }
 
-// anyTerm matches documents that hold any of some terms of one field, and adds the scores of those that they hold. boost is the
-// product of the boosts around the terms.
+// anyTerm matches documents that contain at least one of the terms, which are all of one field. The score is the sum over the terms that
+// the document contains. boost is the product of the boosts around the terms.
 func anyTerm(terms []rank.WeightedTerm, boost float32) clause {
 	if len(terms) == 0 {
 		return nothing
@@ -204,7 +204,7 @@ func (c compiler) group(ctx context.Context, n plan.Bool, boost float32) (clause
 	}, err
 }
 
-// merged binds one list of a group as it is scored (rank.Merge).
+// merged binds one list of a group in the form in which Lucene scores it (rank.Merge).
 func (c compiler) merged(ctx context.Context, nodes []plan.Node, boost float32, o rank.Occur) ([]clause, error) {
 	list, err := rank.Merge(ctx, nodes, o, c.weigher)
 	if err != nil {

@@ -29,7 +29,7 @@ func (c *Corpus) Doc(id int64) *Doc { return c.docs[id] }
 // Docs yields all documents in no particular order.
 func (c *Corpus) Docs() iter.Seq[*Doc] { return maps.Values(c.docs) }
 
-// checkEvery is how many documents are evaluated between two checks of the context.
+// checkEvery is the number of documents that are evaluated between two checks of the context.
 const checkEvery = 256
 
 // walk calls look with every document. It returns the context's cause when the context ends.
@@ -56,7 +56,7 @@ func (c *Corpus) Field(ctx context.Context, name string, terms []string) (rank.F
 		if f == nil {
 			return
 		}
-		if f.typ != query.Text || f.words > 0 { // a text without a word is present, and does not rank
+		if f.typ != query.Text || f.words > 0 { // a text without a word is present, but not ranked
 			total.Docs++
 		}
 		total.Terms += f.size()

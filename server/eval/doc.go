@@ -31,9 +31,8 @@ type field struct {
 	texts, words, next int
 }
 
-// NewDoc returns the document of an item with all its values. created is the item's created_on in milliseconds, which breaks ties.
-// Empty keywords and texts count as missing (query language, "Presence"). values must have the words of query.AllField under that
-// name.
+// NewDoc returns the document of an item with all its values. created is the item's created_on in milliseconds, which breaks ties. Empty
+// keywords and texts count as missing (query language, "Presence"). values must also yield the words of query.AllField, under that name.
 func NewDoc(id, created int64, values iter.Seq2[query.Field, query.Value]) *Doc {
 	d := &Doc{id: id, created: created, fields: map[string]*field{}}
 	for f, v := range values {

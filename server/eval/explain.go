@@ -99,7 +99,7 @@ func isAll(n plan.Node) bool {
 	return all
 }
 
-// unscored removes the scores from an explanation of which only the match counts.
+// unscored removes the scores from the explanation of a clause that only has to match.
 func unscored(x library.Explanation) library.Explanation {
 	x.Score = 0
 	for i := range x.Children {
@@ -210,7 +210,7 @@ func number(v float64) string {
 	return strconv.FormatFloat(v, 'g', -1, 32)
 }
 
-// maxDetail is how many values a detail lists.
+// maxDetail is the maximum number of values that a detail lists.
 const maxDetail = 12
 
 // detail describes what the document has in the field of a leaf.

@@ -140,7 +140,7 @@ func TestExplainManyValues(t *testing.T) {
 	}
 }
 
-// elsewhere is statistics that do not come from a Corpus.
+// elsewhere provides statistics that do not come from a Corpus.
 type elsewhere struct {
 	total    rank.Field
 	docFreqs map[string]int64
@@ -164,7 +164,8 @@ func (s *elsewhere) Similar(_ context.Context, _ plan.Fuzzy, offer func(string, 
 	return nil
 }
 
-// TestExplainWithoutDocuments checks that one document with the statistics of all gives the same result as all documents.
+// TestExplainWithoutDocuments checks that Explain needs only the statistics of the other documents: the explanation is the same as with the
+// whole corpus.
 func TestExplainWithoutDocuments(t *testing.T) {
 	c := eval.NewCorpus()
 	texts := []string{"beach beech sun", "beach", "sun sun city", "city"}

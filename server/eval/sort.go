@@ -40,8 +40,8 @@ func (n *Number) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// SortValue returns the value of a sortable field: a keyword in lower case, which is compared by bytes. Of several values it is the
-// lowest.
+// SortValue returns the value of a sortable field: a keyword in lower case, which is compared by bytes. If there are several values, it
+// returns the lowest.
 func (d *Doc) SortValue(f query.Field) SortValue {
 	at := d.fields[f.Name]
 	switch {
@@ -75,11 +75,11 @@ func (v SortValue) Compare(o SortValue, desc bool) int {
 
 // Place is the position of an item in a listing. The cursors of all libraries hold one, as JSON.
 type Place struct {
-	// Rest is true for an item after the favourites of a listing that has favourites first. Otherwise it is false.
+	// Rest is true if the listing has favourites first and the item comes after them.
 	Rest bool `json:"r,omitempty"`
 	// Values holds one value for each key of the order.
 	Values []SortValue `json:"v,omitempty"`
-	// Created (milliseconds) and ID break ties: the newest, then the highest, comes first.
+	// Created (milliseconds) and ID break ties: the newest item comes first; of equally new ones, the one with the highest ID.
 	Created int64 `json:"c"`
 	ID      int64 `json:"i"`
 }
@@ -91,8 +91,8 @@ type Sorter struct {
 	random func(id int64) int64
 }
 
-// NewSorter prepares an order; nil means the tie rule alone. random returns an item's place in the random order, and is needed only
-// for that. A key that is not in the catalogue is an error.
+// NewSorter prepares an order; nil means the tie rule alone. random returns an item's place in the random order. Other orders do not need
+// it. A key that is not in the catalogue is an error.
 func NewSorter(order query.Order, random func(id int64) int64) (*Sorter, error) {
 	s := &Sorter{order: order, fields: make([]query.Field, len(order)), random: random}
 	for i, key := range order {

@@ -76,7 +76,7 @@ func TestSort(t *testing.T) {
 	}
 }
 
-// TestPlace checks that a place that was encoded as JSON, as in a cursor, is at the same position.
+// TestPlace checks that a place keeps its position when it is encoded as JSON and decoded, as in a cursor.
 func TestPlace(t *testing.T) {
 	order := query.Order{{Field: "approval_status", Desc: true}, {Field: latitude.Name}, {Field: query.ScoreKey, Desc: true}}
 	s, err := eval.NewSorter(order, nil)
@@ -105,7 +105,7 @@ func TestPlace(t *testing.T) {
 	}
 }
 
-// TestAScoreKeepsItsBits checks that the score in a cursor is decoded bit by bit, whatever a query produces.
+// TestAScoreKeepsItsBits checks that the score in a cursor is decoded to exactly the same bits, whatever score a query produces.
 func TestAScoreKeepsItsBits(t *testing.T) {
 	s, err := eval.NewSorter(query.Order{{Field: query.ScoreKey, Desc: true}}, nil)
 	if err != nil {
@@ -132,7 +132,7 @@ func TestAScoreKeepsItsBits(t *testing.T) {
 	}
 }
 
-// TestFavouritesComeFirst checks that a favourite is before every other item, whatever the order of the two.
+// TestFavouritesComeFirst checks that a favourite precedes every other item, even one that the order alone would place first.
 func TestFavouritesComeFirst(t *testing.T) {
 	order := query.Order{{Field: query.ScoreKey, Desc: true}}
 	favourite := eval.Place{Values: []eval.SortValue{{Float: 1}}, ID: 1}

@@ -9,7 +9,7 @@ import (
 	"sync"
 )
 
-// from is the number of elements from which work is split among goroutines.
+// from is the minimum number of elements that are split among goroutines.
 const from = 64
 
 // Workers returns how many goroutines should share n elements: 1 for a few, otherwise one for each processor.

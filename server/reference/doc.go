@@ -7,7 +7,7 @@
 //   - The store is the source of truth (see server/store).
 //   - A view is one property at one instant, computed from the store alone while the writer waits. It is immutable, so that a page
 //     comes from one state.
-//   - A view is kept until the property changes. If rules depend on the time, it serves no other instant.
+//   - A view is kept until the property changes. If a rule depends on the time, the view is used only for its own instant.
 //
 // It may import store, definitions, eval, library, query and item.
 package reference

@@ -14,8 +14,8 @@ import (
 type Options struct {
 	// Dir is the directory of the store. Open creates it with mode 0700 if it does not exist. Required.
 	Dir string
-	// Clock returns the current time; nil means time.Now. It sets `now` for a Read without a time, and the dates of units. Nothing
-	// durable depends on it being monotonic.
+	// Clock returns the current time; nil means time.Now. `now` in a Read without a time and the creation times of units come from it. It
+	// need not be monotonic.
 	Clock func() time.Time
 	// Logger receives the store's messages and the rules that can no longer be evaluated; nil disables logging. Items, tokens and
 	// other personal data are never logged.
@@ -100,7 +100,7 @@ func (v *views) Erase(context.Context) error { return nil }
 // Close does nothing.
 func (v *views) Close() error { return nil }
 
-// at returns the view of a property at an instant. ErrNotFound, ErrClosed.
+// at returns the view of a property at an instant. It fails with ErrNotFound or ErrClosed.
 func (v *views) at(id library.PropertyID, now time.Time) (*view, error) {
 	if _, err := v.store.Property(id); err != nil {
 		return nil, err

@@ -15,7 +15,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/plan"
 )
 
-// view returns the view of a property at an instant. ErrNotFound, ErrClosed.
+// view returns the view of a property at an instant. It fails with ErrNotFound or ErrClosed.
 func (l *Library) view(id library.PropertyID, now time.Time) (v *view, err error) {
 	err = l.Hold(func() error {
 		v, err = l.views.at(id, now)
@@ -87,8 +87,8 @@ func (l *Library) Read(ctx context.Context, r library.Read) (*library.Page, erro
 	return page, nil
 }
 
-// versionOf returns the version of a listing: the store, the batch that last changed the property, and until when the clock alone
-// changes nothing, which distinguishes the intervals between two batches.
+// versionOf returns the version of a listing: the store, the batch that last changed the property, and the time until which the clock alone
+// changes nothing. That time distinguishes the intervals between two batches.
 func (l *Library) versionOf(v *view, until time.Time) string {
 	version := l.ID() + "-" + strconv.FormatUint(v.version, 36)
 	if !until.IsZero() {
@@ -97,8 +97,8 @@ func (l *Library) versionOf(v *view, until time.Time) string {
 	return version
 }
 
-// follows returns the index of the first item after the place in a cursor. A write may change the relevance of any item, so by
-// relevance the current place of the cursor's item counts, if the item is still listed.
+// follows returns the index of the first item after the place in a cursor. A write may change the relevance of any item, so in a listing by
+// relevance, the current place of the cursor's item counts, if the item is still listed.
 func follows(places []eval.Place, after eval.Place, o query.Order) int {
 	if o.Scored() {
 		if i := slices.IndexFunc(places, func(p eval.Place) bool { return p.ID == after.ID }); i >= 0 {
@@ -170,7 +170,7 @@ func (v *view) appendItem(dst []byte, rec *record, a query.Audience, baseURL str
 	return item.Encode(rec.item).Append(dst, a, v.catalogue.Slots(rec.units, baseURL))
 }
 
-// item returns the current view of a property, and one item of it. ErrNotFound, ErrClosed.
+// item returns the current view of a property, and one item of it. It fails with ErrNotFound or ErrClosed.
 func (l *Library) item(p library.PropertyID, id item.ID) (*view, *record, error) {
 	v, err := l.view(p, l.Now())
 	if err != nil {
@@ -206,7 +206,7 @@ func (l *Library) ItemTags(_ context.Context, p library.PropertyID, id item.ID) 
 	return slices.Clone(rec.tags), nil
 }
 
-// Explain explains why a listing contains an item or not, see library.Library.
+// Explain explains why a listing does or does not contain an item, see library.Library.
 func (l *Library) Explain(ctx context.Context, r library.Read, id item.ID) (*library.Explanation, error) {
 	v, listing, err := l.listed(r)
 	if err != nil {
@@ -259,7 +259,7 @@ func (l *Library) Facets(ctx context.Context, r library.Read, f library.Facet) (
 	return found, nil
 }
 
-// Export yields items as lines, see library.Library. All lines are of the same state.
+// Export yields items as lines, see library.Library. All lines come from the same state.
 func (l *Library) Export(ctx context.Context, p library.PropertyID, q query.Node) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		lines, err := l.lines(ctx, p, q)

@@ -185,7 +185,7 @@ func (v *view) boundary(parts ...library.Part) (time.Time, error) {
 	return plan.Boundary(v.now, roots, v.endsAhead)
 }
 
-// endsAhead returns the next dates of items that leave and enter a range.
+// endsAhead returns the dates of the items that next leave and enter a range.
 func (v *view) endsAhead(r plan.IntRange) (plan.Ends, error) {
 	var e plan.Ends
 	for _, rec := range v.records {
