@@ -25,7 +25,7 @@ type Definition struct {
 	ClickThroughURL string `json:"click_through_url"`
 	Default         bool   `json:"default"`
 	Archived        bool   `json:"archived"`
-	// IDs are the first 100 ids that the manifest lists, and IDCount is the number of all.
+	// IDs are the first 100 ids that the manifest lists, and IDCount is the number of all ids that it lists.
 	IDs     []item.ID `json:"ids"`
 	IDCount int       `json:"id_count"`
 	// Selector is the query that selects further items, or "".

@@ -21,8 +21,8 @@ type Explanation struct {
 	Children []Explanation `json:"children"`
 }
 
-// ExplainFilter explains why an item is in a filter or not (extension). The filter is named by its UUID or numeric id. It
-// needs a READ-WRITE token. An id that the property does not have is a *Problem with status 404.
+// ExplainFilter explains why an item does or does not match a filter (extension). The filter is named by its UUID or numeric id. It needs a
+// READ-WRITE token. An id that the property does not have is a *Problem with status 404.
 func (c *Client) ExplainFilter(ctx context.Context, filter string, id item.ID) (Explanation, error) {
 	var answer struct {
 		Explanation Explanation `json:"explanation"`

@@ -17,8 +17,8 @@ var ErrTruncated = errors.New("the export ended early")
 // UnreadableError means that an export is finished, but lacks items that the server cannot read.
 type UnreadableError struct {
 	Items int64
-	// IDs are the ids of the items, as ranges without an exported item, such as "7, 1200-1231". If there are too many ranges, it lists
-	// the first ones.
+	// IDs lists the ids of these items as ranges in which no item was exported, such as "7, 1200-1231". If there are too many ranges, it
+	// lists the first ones.
 	IDs string
 }
 

@@ -49,8 +49,7 @@ func (c *Client) Filter(ctx context.Context, filter string) (Filter, error) {
 	return f, err
 }
 
-// CreateFilter saves a query and an order under a name. It needs a READ-WRITE token. It is not retried if it may have had
-// its effect.
+// CreateFilter saves a query and an order under a name. It needs a READ-WRITE token. The call is not retried if it may have taken effect.
 func (c *Client) CreateFilter(ctx context.Context, name, query, sortBy string) (Filter, error) {
 	var f Filter
 	err := c.do(ctx, call{

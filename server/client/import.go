@@ -70,9 +70,9 @@ type Checkpoint struct {
 	SHA256 string `json:"sha256"`
 	// Sent is the last line that was ever sent. The lines after Lines, up to Sent, may have been stored.
 	Sent int64 `json:"sent"`
-	// These members count Lines by outcome. Created and Replaced were stored. Present were passed over because their id
-	// exists. Unknown have no id, lost their answer, and were passed over (PassOver). Failed were refused. Blank lines are
-	// not counted.
+	// These members count Lines by outcome. Created and Replaced lines were stored. Present lines were passed over because their id exists.
+	// Unknown lines have no id, and were passed over because the answer was lost (PassOver). Failed lines were refused. Blank lines are not
+	// counted.
 	Created  int64 `json:"created"`
 	Replaced int64 `json:"replaced"`
 	Present  int64 `json:"present"`
@@ -105,7 +105,7 @@ func (e *UnansweredError) Error() string {
 // ErrChanged means that the input differs from that of the import to resume.
 var ErrChanged = errors.New("the lines already imported differ from the start of this input")
 
-// maxLine is the maximum length of one line of a bulk request, in bytes (HTTP interface, Bodies).
+// maxLine is the maximum length of one line of a bulk request, in bytes (docs/http-api.md, "Import and export").
 const maxLine = 1 << 20
 
 // Import reads NDJSON and stores each line as an item through POST /v2/content/bulk (extension), in requests of bounded
@@ -236,7 +236,7 @@ func (im *importer) store(ctx context.Context, chunk []*line) error {
 	}
 }
 
-// settle saves, before giving up, that no line is in doubt, if that is so.
+// settle is called before the import gives up. If no line is in doubt, it saves a checkpoint that says so.
 func (im *importer) settle(chunk []*line) error {
 	for _, l := range chunk {
 		if l.unsure && !l.done {
@@ -345,7 +345,7 @@ func (im *importer) request(ctx context.Context, lines []*line) error {
 // lost.
 const lastRequest = 10 * time.Second
 
-// outlive returns a context that ends by after ctx does.
+// outlive returns a context that ends later than ctx by the given duration.
 func outlive(ctx context.Context, by time.Duration) (context.Context, context.CancelFunc) {
 	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() { time.AfterFunc(by, cancel) })

@@ -25,8 +25,8 @@ func (c *Client) AddTag(ctx context.Context, t Tag, ids ...item.ID) error {
 	return c.do(ctx, call{method: http.MethodPost, path: "/v1/tags/", body: body}, nil)
 }
 
-// RemoveTag removes the tag from one item. It needs a READ-WRITE token. A missing mapping is a *Problem with status 404,
-// one from a manifest with status 403.
+// RemoveTag removes the tag from one item. It needs a READ-WRITE token. If the item does not have the tag, the error is a *Problem with
+// status 404; if a manifest assigns the tag, the status is 403.
 func (c *Client) RemoveTag(ctx context.Context, t Tag, id item.ID) error {
 	return c.do(ctx, call{method: http.MethodDelete, path: path("v1", "tags", t.Namespace, t.Key, number(id))}, nil)
 }
