@@ -150,7 +150,7 @@ func TestTokenLife(t *testing.T) {
 	}
 	a.eventually("the removed token is refused", func() bool { return ask("fresh") == 403 })
 
-	// Two tokens have the same value. The holder's keeps working.
+	// Two tokens have the same value. It keeps working as the token that had it first.
 	one, two := tokenDefinition(shop, "twin", library.Token{}), tokenDefinition(shop, "twin", library.Token{ReadWrite: true})
 	two.Owner.Name = "twin-two"
 	a.apply(one)

@@ -59,7 +59,7 @@ func (x *exchange) done(status int, body []byte) error {
 	return nil
 }
 
-// freshness is how the response to a GET may be cached.
+// freshness says how the response to a GET may be cached.
 type freshness struct {
 	// never is true for a response that differs on every request.
 	never bool
@@ -72,7 +72,7 @@ func (x *exchange) show(body []byte) error {
 	return x.showUntil(body, freshness{})
 }
 
-// showUntil is show for a response with a known freshness.
+// showUntil is like show, for a response with a known freshness.
 func (x *exchange) showUntil(body []byte, f freshness) error {
 	sum := sha256.Sum256(body)
 	return x.showTagged(body, base64.RawURLEncoding.EncodeToString(sum[:16]), f)
@@ -156,7 +156,7 @@ func holds(h http.Header, tag string) bool {
 	return false
 }
 
-// Cache times of responses for properties that set none (HTTP interface, Caching and limits).
+// Cache times of responses for properties that set none (docs/http-api.md, "Caching and limits").
 const (
 	defaultMaxAge = time.Minute
 	defaultStale  = 5 * time.Minute

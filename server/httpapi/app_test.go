@@ -110,7 +110,7 @@ func (a *app) close() {
 	}
 }
 
-// eventually waits until a condition holds that another goroutine establishes.
+// eventually waits until another goroutine has made a condition true.
 func (a *app) eventually(what string, holds func() bool) {
 	a.t.Helper()
 	deadline := time.After(10 * time.Second)

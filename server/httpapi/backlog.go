@@ -12,8 +12,8 @@ const (
 	batchBytes = 1 << 20
 )
 
-// A library that takes longer than slowWrite for a batch mostly waits, for example until another service shows the items. From then
-// on, the limits are slowFactor times as high, and a batch waits for further lines for the time of gather.
+// If a batch takes longer than slowWrite, the library mostly waits, for example until another service shows the items. From then on, the
+// limits are slowFactor times as high, and each batch waits for further lines for the duration gather.
 const (
 	slowWrite  = 100 * time.Millisecond
 	slowFactor = 8

@@ -14,7 +14,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/item"
 )
 
-// maxBody is the maximum length of a body, and of a line of a bulk import, in bytes (HTTP interface, Bodies).
+// maxBody is the maximum length of a body, and of a line of a bulk import, in bytes (docs/http-api.md, "Import and export").
 const maxBody = 1 << 20
 
 // maxTagged is the maximum number of items in one tagging request (our own limit, as in a Tag manifest).
@@ -54,7 +54,7 @@ func badBody(err error) error {
 	return &problem{Type: invalidBody, Detail: "the body ended before all of it was received"}
 }
 
-// members reads the body as a JSON object. Unknown members are ignored (HTTP interface, Bodies).
+// members reads the body as a JSON object. Unknown members are ignored.
 func (x *exchange) members() (object, error) {
 	body, err := x.body()
 	if err != nil {
@@ -74,7 +74,7 @@ func (x *exchange) members() (object, error) {
 // object is a JSON object with undecoded members.
 type object map[string]json.RawMessage
 
-// text reads a required string of at most most bytes. A blank string counts as missing.
+// text reads a required string. most is its maximum length in bytes. A blank string counts as missing.
 func (o object) text(name string, most int) (string, error) {
 	raw, ok := o[name]
 	if !ok || string(raw) == "null" {

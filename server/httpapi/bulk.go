@@ -24,8 +24,8 @@ type lineAnswer struct {
 	Problem *problemDocument `json:"problem,omitempty"`
 }
 
-// importItems answers POST /v2/content/bulk (extension): NDJSON in and out, one answer for each line that is not blank, in
-// their order, while the body is still being sent.
+// importItems answers POST /v2/content/bulk (extension). It reads and writes NDJSON: one answer for each line that is not blank, in the
+// order of the lines, while the caller is still sending the body.
 func (s *Server) importItems(x *exchange) error {
 	mode, err := x.optional("on_conflict")
 	if err != nil {
@@ -38,7 +38,7 @@ func (s *Server) importItems(x *exchange) error {
 		return err
 	}
 	conn := http.NewResponseController(x.ResponseWriter)
-	// Neither is known to every connection: HTTP/2 is full duplex anyway, and tests have no deadlines.
+	// Ignore these errors: HTTP/2 is full duplex anyway, and the connections of tests have no deadlines.
 	_ = conn.EnableFullDuplex()
 	imp := &bulkImport{x: x, conn: conn, replace: mode == "replace"}
 
@@ -68,7 +68,7 @@ func (s *Server) importItems(x *exchange) error {
 	return imp.answer(lines)
 }
 
-// errRevoked ends a stream whose token is no longer valid: a revoked token works for no second longer.
+// errRevoked ends a stream whose token is no longer valid: a revoked token must stop working within a second.
 var errRevoked = &problem{Type: tokenRefused, Detail: "the access token was revoked or expired during the request"}
 
 type bulkImport struct {
@@ -91,7 +91,7 @@ func (b *bulkImport) receive(lines *backlog) {
 			continue
 		}
 		if errors.Is(err, io.EOF) {
-			// The connection goes on to its next request, or waits for one, without our deadline.
+			// Remove the deadline: the connection is used for further requests.
 			_ = b.conn.SetReadDeadline(time.Time{})
 			return
 		}
@@ -103,8 +103,7 @@ func (b *bulkImport) receive(lines *backlog) {
 
 var errLongLine = errors.New("line too long")
 
-// readLine reads a line without its end. Of one that is longer than maxBody it reads everything and keeps nothing
-// (errLongLine).
+// readLine reads a line without its end. It reads a line that is longer than maxBody to its end, but returns only errLongLine.
 func readLine(r *bufio.Reader) ([]byte, error) {
 	var line []byte
 	long := false
@@ -138,7 +137,7 @@ func (b *bulkImport) answer(lines *backlog) error {
 		lines.wrote(b.took)
 		b.x.server.slow.Store(b.took > slowWrite)
 		if errors.Is(err, errRevoked) {
-			return nil // each line was told
+			return nil // each line was answered with the reason
 		}
 		if err != nil {
 			return err
@@ -231,7 +230,7 @@ func (b *bulkImport) send(answers []lineAnswer) error {
 		out.Write(marshal(a))
 		out.WriteByte('\n')
 	}
-	// A client that never reads must not hold the server for ever.
+	// A client that never reads must not block the handler permanently.
 	_ = b.conn.SetWriteDeadline(time.Now().Add(b.x.server.options.StreamIdle))
 	if _, err := b.x.Write(out.Bytes()); err != nil {
 		return fmt.Errorf("send the response: %w", err)
@@ -243,12 +242,13 @@ func (b *bulkImport) send(answers []lineAnswer) error {
 // flush sends the buffered output. A connection that does not support flushing sends it when its buffer is full.
 func (b *bulkImport) flush() { _ = b.conn.Flush() }
 
-// propertyHeader names the property of the token in the answer to an export, which a READ-WRITE token alone gets.
+// propertyHeader is the header in the response to an export that names the property of the token. Only a READ-WRITE token can export.
 const propertyHeader = "X-Vitrine-Property"
 
-// exportItems answers GET /v2/content/bulk (extension): every item that matches q, all without one, by id, a line each as
-// importItems takes it. An export that fails in the middle ends the connection, so that it cannot be taken for a whole. One that lacks
-// unreadable items says so in its trailer; for a caller that accepts no trailer it ends the connection after the last readable item.
+// exportItems answers GET /v2/content/bulk (extension): every item that matches q, or all items if there is no q, by id, each as a line
+// that importItems accepts. If an export fails in the middle, the connection is aborted, so that the caller cannot mistake the output for a
+// complete export. If an export lacks unreadable items, its trailer says so; if the caller accepts no trailers, the connection is aborted
+// after the last readable item.
 func (s *Server) exportItems(x *exchange) error {
 	root, err := x.queryParam("q")
 	if err != nil {
@@ -313,7 +313,7 @@ func (s *Server) exportLines(x *exchange, conn *http.ResponseController, w *bufi
 			}
 			_ = conn.SetWriteDeadline(time.Now().Add(s.options.StreamIdle))
 		}
-		// An error of the first one comes again with the second.
+		// If the first write fails, so does the second.
 		_, _ = w.Write(line)
 		if err := w.WriteByte('\n'); err != nil {
 			return nil, fmt.Errorf("send the export: %w", err)
@@ -339,12 +339,12 @@ func (x *exchange) endExport(conn *http.ResponseController, missing *unreadableI
 			h.Set(unreadableIDsHeader, missing.String())
 		}
 	case missing.count > 0:
-		_ = conn.Flush() // what is readable still goes out
+		_ = conn.Flush() // send the readable items
 		panic(http.ErrAbortHandler)
 	}
 }
 
-// beginExport sends the head of the answer of an export.
+// beginExport sends the status and the headers of the response to an export.
 func (x *exchange) beginExport() {
 	x.warn()
 	h := x.Header()
@@ -360,13 +360,13 @@ func (x *exchange) beginExport() {
 	x.WriteHeader(http.StatusOK)
 }
 
-// The trailer of an export: how many items it lacks because they cannot be read, and their ids as unreadableItems writes them.
+// The trailer of an export: the number of items that it lacks because they cannot be read, and their ids as unreadableItems writes them.
 const (
 	unreadableHeader    = "X-Vitrine-Unreadable"
 	unreadableIDsHeader = "X-Vitrine-Unreadable-Ids"
 )
 
-// acceptsTrailers reports whether a caller asks for the trailer of an answer (TE: trailers).
+// acceptsTrailers reports whether a caller accepts trailers (TE: trailers).
 func acceptsTrailers(h http.Header) bool {
 	for _, line := range h.Values("TE") {
 		for coding := range strings.SplitSeq(line, ",") {

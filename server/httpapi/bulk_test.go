@@ -78,7 +78,7 @@ func TestImport(t *testing.T) {
 	)
 }
 
-// TestImportLongestLine: a line of exactly a mebibyte is read, whatever its line end.
+// TestImportLongestLine checks that a line of exactly one mebibyte is accepted, whatever its line end is.
 func TestImportLongestLine(t *testing.T) {
 	a := newApp(t)
 	frame := `{"content_type":"text","caption":"x","unknown":"%s"}`
@@ -90,7 +90,7 @@ func TestImportLongestLine(t *testing.T) {
 	a.do(call{method: "POST", url: "/v2/content/bulk", token: "rw", body: line + " \n" + line, contains: []string{`{"line":1,"status":413,`, `{"line":2,"status":201,`}})
 }
 
-// TestExportImport: what one property exports, another one imports, and then exports the same.
+// TestExportImport checks that another property can import what one property exports, and then exports the same.
 func TestExportImport(t *testing.T) {
 	a := newApp(t)
 	a.do(call{method: "POST", url: "/v2/content/", token: "rw", status: 201, body: `{"content_type":"text","caption":"é </p> \u2028","submission":{"username":"u","email":"u@mail.example"},"tags":{"hashtags":["ünï_1"]}}`})
@@ -104,7 +104,7 @@ func TestExportImport(t *testing.T) {
 	}
 	a.do(call{method: "DELETE", url: "/v2/content/7001", token: "other-rw", status: 204})
 	again := a.do(call{url: "/v2/content/bulk", token: "other-rw", header: map[string]string{"Accept-Encoding": "gzip"}, want: map[string]string{"Content-Encoding": "gzip"}})
-	// Short codes are unique over all properties: the second import draws its own.
+	// Short codes are unique across all properties: the second import draws its own.
 	plain := func(b []byte) string {
 		var out strings.Builder
 		for line := range strings.Lines(string(b)) {
@@ -141,7 +141,7 @@ func (a *app) listen() *httptest.Server {
 	return srv
 }
 
-// TestImportAnswersAtOnce: each line is answered before the next one is sent, on one connection and both versions of HTTP.
+// TestImportAnswersAtOnce checks that each line is answered before the next one is sent, on one connection and with both versions of HTTP.
 func TestImportAnswersAtOnce(t *testing.T) {
 	for _, version := range []int{1, 2} {
 		t.Run(fmt.Sprintf("HTTP/%d", version), func(t *testing.T) {
@@ -179,7 +179,7 @@ func TestImportAnswersAtOnce(t *testing.T) {
 			if answers.Scan() || answers.Err() != nil {
 				t.Errorf("after the last line: %q, %v", answers.Text(), answers.Err())
 			}
-			// The connection goes on to the next request.
+			// The connection can be used for another request.
 			again, err := srv.Client().Get(srv.URL + "/v1/ugc/3001/?access_token=" + token("ro"))
 			if err != nil {
 				t.Fatal(err)
@@ -192,7 +192,7 @@ func TestImportAnswersAtOnce(t *testing.T) {
 	}
 }
 
-// TestImportOfARevokedToken: lines that come after the token is gone are refused.
+// TestImportOfARevokedToken checks that lines are refused if they arrive after the token was revoked.
 func TestImportOfARevokedToken(t *testing.T) {
 	a := newApp(t)
 	srv := a.listen()
@@ -226,7 +226,7 @@ func TestImportOfARevokedToken(t *testing.T) {
 	a.do(call{url: q("id:3002"), token: "ro", contains: []string{`"total_results":0`}})
 }
 
-// TestBrokenImport: a body that ends early leaves what was answered, and the answer ends visibly early.
+// TestBrokenImport checks that the answered lines of a body that ends early stay stored, and that the response visibly ends early, too.
 func TestBrokenImport(t *testing.T) {
 	a := newApp(t)
 	srv := a.listen()
@@ -255,7 +255,7 @@ func TestBrokenImport(t *testing.T) {
 	a.do(call{url: "/v1/ugc/3002/", token: "ro", status: 404})
 }
 
-// TestIdleImport: a client that sends nothing for too long is dropped.
+// TestIdleImport checks that the connection to a client that sends nothing for too long is closed.
 func TestIdleImport(t *testing.T) {
 	a := newApp(t, func(o *httpapi.Options) { o.StreamIdle = 50 * time.Millisecond })
 	srv := a.listen()
@@ -276,7 +276,7 @@ func TestIdleImport(t *testing.T) {
 	}
 }
 
-// brokenBody is a body whose sender goes away.
+// brokenBody is a body whose sender disconnects.
 type brokenBody struct{ sent io.Reader }
 
 func (b brokenBody) Read(p []byte) (int, error) {
@@ -286,7 +286,7 @@ func (b brokenBody) Read(p []byte) (int, error) {
 	return 0, io.ErrUnexpectedEOF
 }
 
-// TestEncodedBodies: a compressed body is told to be one, not to be broken.
+// TestEncodedBodies checks that the error about a compressed body names the encoding.
 func TestEncodedBodies(t *testing.T) {
 	a := newApp(t)
 	for _, url := range []string{"/v2/content/", "/v2/content/bulk", "/v1/tags/"} {
@@ -301,7 +301,7 @@ func TestEncodedBodies(t *testing.T) {
 	})
 }
 
-// TestLengthIsJudgedFirst: of a body that is told to be too long nothing has to be sent.
+// TestLengthIsJudgedFirst checks that a request whose Content-Length exceeds the limit is rejected before any of its body is read.
 func TestLengthIsJudgedFirst(t *testing.T) {
 	a := newApp(t)
 	r := httptest.NewRequest(http.MethodPost, "/v2/content/?access_token="+token("rw"), iotest.ErrReader(errors.New("it was read")))
@@ -326,7 +326,7 @@ func TestBodyThatEndsEarly(t *testing.T) {
 	}
 }
 
-// TestFailingExport: an export that fails in the middle cannot be taken for a whole, nor one that fails at once.
+// TestFailingExport checks that a caller cannot mistake a failed export for a complete one, whether it fails at once or in the middle.
 func TestFailingExport(t *testing.T) {
 	for name, lines := range map[string]int{"at once": 0, "in the middle": 3} {
 		t.Run(name, func(t *testing.T) {
@@ -361,8 +361,8 @@ func TestFailingExport(t *testing.T) {
 	}
 }
 
-// TestExportWithUnreadableItems: all readable items are exported, the log and the trailer name the others, and the answer to a caller
-// that accepts no trailer does not end as a whole one does.
+// TestExportWithUnreadableItems checks that all readable items are exported, that the log and the trailer name the others, and that the
+// response to a caller that accepts no trailers does not end like a complete one.
 func TestExportWithUnreadableItems(t *testing.T) {
 	const line = `{"id":1}`
 	unreadable := func(ids ...item.ID) iter.Seq2[[]byte, error] {
@@ -392,7 +392,7 @@ func TestExportWithUnreadableItems(t *testing.T) {
 			for _, te := range []string{"", "deflate, Trailers"} {
 				t.Run(fmt.Sprintf("%s, HTTP/%d, TE %q", name, version, te), func(t *testing.T) {
 					if version == 2 && te != "" {
-						te = "trailers" // HTTP/2 has no other value
+						te = "trailers" // HTTP/2 permits no other value
 					}
 					a, h := newHookedApp(t)
 					h.export = func() iter.Seq2[[]byte, error] { return unreadable(c.unreadable...) }
@@ -436,7 +436,7 @@ func TestExportWithUnreadableItems(t *testing.T) {
 	}
 }
 
-// TestCallerHangsUp: a caller that leaves is no failure of the server, neither in its log nor in its metrics.
+// TestCallerHangsUp checks that the log and the metrics do not report a caller that disconnects as a failure of the server.
 func TestCallerHangsUp(t *testing.T) {
 	for name, c := range map[string]struct {
 		url, route, status string
@@ -501,7 +501,7 @@ func TestCallerHangsUp(t *testing.T) {
 	}
 }
 
-// TestNoIDIsLeft imports the highest id: a new item is then refused with the cause, and an import with an id is taken.
+// TestNoIDIsLeft imports the highest id. A new item is then refused with the cause, and an item with an id can still be imported.
 func TestNoIDIsLeft(t *testing.T) {
 	a := newApp(t)
 	a.do(call{method: "POST", url: "/v2/content/bulk", token: "rw", body: `{"id":9007199254740991,"content":{"content_type":"text","text":"x"}}`, contains: []string{`"status":201`}})

@@ -88,7 +88,7 @@ func TestETag(t *testing.T) {
 				t.Error("gzip: another body")
 			}
 			expect(with("Accept-Encoding", "gzip", "If-None-Match", zipTag), 304)
-			// The ETag of the other encoding means other bytes.
+			// The ETag of the other content coding does not match.
 			expect(with("Accept-Encoding", "gzip", "If-None-Match", tag), 200)
 			expect(with("If-None-Match", zipTag), 200)
 		})

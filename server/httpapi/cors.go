@@ -43,9 +43,9 @@ func refusedOrigin() error {
 
 // options answers OPTIONS: a preflight, or a request for the supported methods.
 //
-// A preflight carries no Authorization header. If its URL has access_token, the property of that token decides. Otherwise
-// the preflight succeeds if any property allows the origin, and the actual request is checked again. A resource that is
-// open to any page answers every preflight.
+// A preflight carries no Authorization header. If its URL has access_token, the property of that token decides. Otherwise the preflight
+// succeeds if any property allows the origin, and the actual request is checked again. For a resource that any page may read, every
+// preflight succeeds.
 func (x *exchange) options() error {
 	h := x.Header()
 	h.Set("Cache-Control", "private, no-store")

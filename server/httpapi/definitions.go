@@ -32,7 +32,7 @@ type definitionRecord struct {
 	ClickThroughURL string `json:"click_through_url,omitempty"`
 	Default         bool   `json:"default,omitempty"`
 	Archived        bool   `json:"archived,omitempty"`
-	// IDs are the first ids that the manifest lists, IDCount is the number of all.
+	// IDs are the first ids that the manifest lists, and IDCount is the number of all ids that it lists.
 	IDs      []item.ID `json:"ids"`
 	IDCount  int       `json:"id_count"`
 	Selector string    `json:"selector"`
@@ -91,7 +91,7 @@ func (s *Server) listDefinitions(x *exchange) error {
 	}{total, embedded{all}, to}))
 }
 
-// countDefinitions counts the items of each of the definitions, which are values of a field.
+// countDefinitions counts the items that have each of the definitions. field is the field whose values these definitions are.
 func (x *exchange) countDefinitions(ctx context.Context, field string, defs []definitionRecord) error {
 	values := make([]string, len(defs))
 	for i, d := range defs {
@@ -163,7 +163,7 @@ func (x *exchange) unitDefinitions() ([]definitionRecord, error) {
 	return all, nil
 }
 
-// applies sets the owner and what it applies the tag or unit to.
+// applies sets the owner, and the items to which the owner applies the tag or unit.
 func (d *definitionRecord) applies(owner library.Owner, ids []item.ID, selector string) {
 	if !owner.IsHTTP() {
 		d.ManagedBy = new(owner.String())

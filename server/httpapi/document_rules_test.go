@@ -37,7 +37,7 @@ func components(t *testing.T) map[string][]string {
 	return all
 }
 
-// TestComponentNamesAreUnique: generators make a type of each component and put all types into one namespace.
+// TestComponentNamesAreUnique checks that all components have different names: generators make a type of each, in one namespace.
 func TestComponentNamesAreUnique(t *testing.T) {
 	seen := map[string]string{}
 	for kind, names := range components(t) {
@@ -65,7 +65,7 @@ func TestComponentsAreUsed(t *testing.T) {
 	}
 }
 
-// TestNumbersAreWide: without a format, generators use 32 bits, but ids have up to 53.
+// TestNumbersAreWide checks that every number has a format: without one, generators use 32 bits, but ids have up to 53.
 func TestNumbersAreWide(t *testing.T) {
 	eachSchema(document(t).doc, func(at string, s *openapi3.Schema) {
 		switch {
@@ -121,7 +121,7 @@ func TestDocumentServerURL(t *testing.T) {
 	}
 }
 
-// TestNullHasAType: in OpenAPI 3.0, nullable has no meaning without a type.
+// TestNullHasAType checks that a nullable schema has a type: in OpenAPI 3.0, nullable has no meaning without one.
 func TestNullHasAType(t *testing.T) {
 	text, err := os.ReadFile("openapi.json")
 	if err != nil {

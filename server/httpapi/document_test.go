@@ -35,8 +35,8 @@ var closedDocument = sync.OnceValues(func() (apiDocument, error) {
 			no := false
 			s.AdditionalProperties.Has = &no
 		}
-		// No page contains the same element twice. In the published document, some generators would turn these arrays into
-		// unordered sets.
+		// No page contains the same element twice. The published document does not declare uniqueItems, because some generators would then
+		// turn these arrays into unordered sets.
 		if s.Items != nil && slices.Contains([]string{"#/components/schemas/Item", "#/components/schemas/Filter"}, s.Items.Ref) {
 			s.UniqueItems = true
 		}
@@ -55,7 +55,7 @@ func readDocument() (apiDocument, error) {
 	if err != nil {
 		return apiDocument{}, err
 	}
-	// A schema without a type accepts any value, including null. This library takes it to exclude null.
+	// A schema without a type accepts any value, including null. The validating library would reject null.
 	eachSchema(doc, func(_ string, s *openapi3.Schema) { s.Nullable = s.Nullable || s.Type == nil })
 	return apiDocument{doc}, doc.Validate(loader.Context)
 }
@@ -237,7 +237,7 @@ var filterForms = map[bool][]string{
 	true:  {"id", "filter_uuid", "name", "platform_page_id", "sort_by", "is_editable", "managed_by", "read_access", "favorite_tag", "last_modified"},
 }
 
-// checkFilterForm reports which members a filter response lacks or has from the other form.
+// checkFilterForm returns an error that names the members that a filter response lacks, and those that belong to the other form.
 func checkFilterForm(r *http.Request, body map[string]any) error {
 	info := r.URL.Query().Get("info") == "1"
 	var err error

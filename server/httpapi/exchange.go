@@ -42,7 +42,7 @@ type exchange struct {
 	settings library.Property
 	warnings []query.Warning
 
-	// reserved is what reserve has taken.
+	// reserved is the number of bytes that reserve has taken.
 	reserved int64
 
 	status int
@@ -262,15 +262,14 @@ func (x *exchange) redact(text string) string {
 	return text
 }
 
-// tellingPart is the shortest run of consecutive characters of a token that redact removes. Tokens have at least 32
-// characters.
+// tellingPart is the length of the shortest part of a token that redact removes. Tokens have at least 32 characters.
 const tellingPart = 8
 
 func redactParts(text, token string) string {
 	if len(token) < tellingPart || !mayShare(text, token) {
 		return text
 	}
-	// This takes linear time in both, because it runs on unauthenticated input.
+	// This takes linear time in the lengths of text and token, because it runs on unauthenticated input.
 	parts := make(map[string]bool, len(token))
 	for i := 0; i+tellingPart <= len(token); i++ {
 		parts[token[i:i+tellingPart]] = true

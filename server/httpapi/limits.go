@@ -119,8 +119,8 @@ func (x *exchange) tooExpensive() *problem {
 	return &problem{Type: queryTooExpensive, Detail: "the request exceeded its time budget: request less, or retry later"}
 }
 
-// reserve takes the memory for items in the response until release. The parameter size limits their number. One token gets at most half
-// of the memory, so that callers that receive slowly cannot keep the callers with other tokens from reading.
+// reserve takes the memory for items in the response until release. size is the name of the parameter that limits their number. One token
+// gets at most half of the memory, so that callers that receive slowly cannot keep the callers with other tokens from reading.
 func (x *exchange) reserve(size string, bytes int) error {
 	n, all := int64(bytes), x.server.options.PageMemory
 	if x.reserved+n > all/2 {
@@ -139,7 +139,7 @@ func (x *exchange) reserve(size string, bytes int) error {
 	return nil
 }
 
-// release returns what reserve took. It leaves the shared counters alone if that is nothing, as for a page from the cache.
+// release returns what reserve took. If that is nothing, as for a page from the cache, it does not touch the shared counters.
 func (x *exchange) release() {
 	if x.reserved == 0 {
 		return

@@ -52,7 +52,7 @@ func (x *exchange) linkTo(path string) string {
 // change is a new value for a parameter; "" removes the parameter.
 type change struct{ name, value string }
 
-// linkHere returns a link to the current path with the current parameters, after changes. It never contains the token.
+// linkHere returns a link to the current path with the current parameters and the given changes. It never contains the token.
 func (x *exchange) linkHere(changes ...change) string {
 	names := make([]string, 0, 8)
 	for name := range x.params {
@@ -84,7 +84,7 @@ func (x *exchange) linkHere(changes ...change) string {
 			continue
 		}
 		for _, value := range x.params[name] {
-			if x.token == "" || !strings.Contains(value, x.token) { // the token in a wrong parameter
+			if x.token == "" || !strings.Contains(value, x.token) { // omit a token that was sent in a wrong parameter
 				add(name, value)
 			}
 		}
@@ -98,8 +98,8 @@ func (x *exchange) keepsSlash() bool {
 	return strings.HasPrefix(x.resource.path, "/v1/") && x.resource.path != "/v1/activate_units/{id}"
 }
 
-// pageLinks returns the links of page n of a list: numbered ones, and next by cursor ("" on the last page). seed is the
-// seed of the list's random order, or "".
+// pageLinks returns the links of page n of a list: next with a cursor, which is "" on the last page, and the others with page numbers. seed
+// is the seed of the list's random order, or "".
 func (x *exchange) pageLinks(n int64, cursor library.Cursor, seed string) links {
 	changes := make([]change, 0, 3)
 	if seed != "" {

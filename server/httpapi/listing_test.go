@@ -201,7 +201,8 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// TestTokenInAnotherParameter checks that links do not repeat a token that the caller sent in a wrong parameter: do checks for tokens.
+// TestTokenInAnotherParameter checks that links do not repeat a token that the caller sent in a wrong parameter. do fails if a response
+// contains a token.
 func TestTokenInAnotherParameter(t *testing.T) {
 	got := newApp(t).do(call{url: q("*:*", "page_size=2", "foo="+token("ro")), token: "ro"})
 	if next := got.link(t, "next"); !strings.Contains(next, "page_size=2") {
@@ -284,8 +285,8 @@ func TestRandom(t *testing.T) {
 	}
 }
 
-// TestCursorByRelevance checks that such a cursor stays valid, that it continues after its item while items are added, and
-// that a page that was not modified has the same next page.
+// TestCursorByRelevance checks that the cursor of a list by relevance stays valid, that it continues after its item while items are added,
+// and that a page that was not modified has the same next page.
 func TestCursorByRelevance(t *testing.T) {
 	a := newApp(t)
 	first := call{url: q("beach sunset", "page_size=2"), token: "ro"}

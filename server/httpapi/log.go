@@ -46,8 +46,8 @@ func loggable(params url.Values) string {
 	return b.String()
 }
 
-// longWord is the length from which a word of letters, digits, - and _ may be a misplaced token. All tokens are at least
-// that long, and those that the operator generates use only these characters.
+// longWord is the minimum length of a word of letters, digits, - and _ that may be a misplaced token. All tokens are at least that long,
+// and those that the operator generates use only these characters.
 const longWord = 32
 
 // address matches an e-mail address, with its @ escaped or not.

@@ -13,7 +13,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// readCounter counts the pages that a library built, and the reads that ErrNotModified answered.
+// readCounter counts the pages that a library built, and the reads that failed with ErrNotModified.
 type readCounter struct {
 	library.Library
 	made, current atomic.Int64

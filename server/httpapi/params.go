@@ -54,7 +54,7 @@ func (x *exchange) required(name string) (string, error) {
 	return value, err
 }
 
-// number returns an integer from least to most. It returns otherwise if the parameter was not sent or is blank.
+// number returns an integer from least to most, or the default otherwise if the parameter was not sent or is blank.
 func (x *exchange) number(name string, otherwise, least, most int64) (int64, error) {
 	value, err := x.optional(name)
 	if err != nil || value == "" {
@@ -78,7 +78,7 @@ func digits(s string) (int64, bool) {
 	return n, err == nil
 }
 
-// flag reports whether a parameter that the specification types as a number is 1.
+// flag reports whether a parameter is 1. The specification types it as a number.
 func (x *exchange) flag(name string) (bool, error) {
 	n, err := x.number(name, 0, 0, 1)
 	return n == 1, err

@@ -69,7 +69,7 @@ func (s *Server) showSources(x *exchange) error {
 	return x.show(marshal(out))
 }
 
-// ownItem returns an item with its own tags and units, without those of manifests. An export has them.
+// ownItem returns an item with its own tags and units, without those of manifests. It reads them from an export.
 func (x *exchange) ownItem(ctx context.Context, id item.ID) (*item.Item, error) {
 	for text, err := range x.server.lib.Export(ctx, x.grant.property, itemTerm(id)) {
 		if err != nil {
@@ -157,7 +157,8 @@ func (x *exchange) unitSources(ctx context.Context, own *item.Item) ([]sourcedUn
 	return all, nil
 }
 
-// sourcesOf returns the reasons why a manifest applies to an item: it lists the id, its selector matches, both or none.
+// sourcesOf returns the reasons why a manifest applies to an item: its list contains the id, or its selector matches, or both. It returns
+// none if the manifest does not apply.
 func (x *exchange) sourcesOf(ctx context.Context, owner library.Owner, id item.ID, ids []item.ID, selector string) ([]source, error) {
 	var all []source
 	from := source{Kind: owner.Kind.String(), Namespace: owner.Namespace, Name: owner.Name}

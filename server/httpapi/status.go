@@ -44,8 +44,8 @@ type statusRecord struct {
 	Version     string             `json:"version"`
 	Items       int64              `json:"items"`
 	Definitions definitionCounts   `json:"definitions"`
-	// StoreBytes and MemoryBytes are those of the whole server. They are omitted if the server has another property, about which they
-	// would tell something, or if the library does not count them.
+	// StoreBytes and MemoryBytes are those of the whole server. They are omitted if the server has other properties, because they would
+	// reveal something about those, or if the library does not count them.
 	StoreBytes  int64         `json:"store_bytes,omitempty"`
 	MemoryBytes int64         `json:"memory_bytes,omitempty"`
 	Tokens      []tokenRecord `json:"tokens"`

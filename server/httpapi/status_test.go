@@ -75,7 +75,7 @@ func TestStatusOfTheOnlyProperty(t *testing.T) {
 	a.do(call{url: statusURL, token: "rw", lacks: []string{"_bytes"}})
 }
 
-// TestStatusHidesInternalTokens checks that a token without an AccessToken, as of vitrine dev, is neither listed nor counted.
+// TestStatusHidesInternalTokens checks that a token without an AccessToken, such as that of vitrine dev, is neither listed nor counted.
 func TestStatusHidesInternalTokens(t *testing.T) {
 	a := newApp(t)
 	a.apply(tokenDefinition(shop, "/default", library.Token{ReadWrite: true, Values: []library.TokenValue{{Digest: digest("internal")}}}))

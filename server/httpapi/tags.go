@@ -57,7 +57,7 @@ func (s *Server) addTag(x *exchange) error {
 	}{tagRecord(t), ids}))
 }
 
-// unknownItems returns an error with every unknown id in ids. wrong are those that are out of range.
+// unknownItems returns an error with every unknown id in ids. wrong are the ids that are out of range.
 func (x *exchange) unknownItems(ids, wrong []item.ID) error {
 	unknown := wrong
 	for _, id := range ids {

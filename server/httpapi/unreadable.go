@@ -8,10 +8,10 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// maxUnreadableRanges is how many ranges of ids an answer and a log line name.
+// maxUnreadableRanges is the maximum number of ranges of ids that a trailer and a log line name.
 const maxUnreadableRanges = 100
 
-// unreadableItems are the items that an export lacks, as ranges of ids that no exported item lies in.
+// unreadableItems are the items that an export lacks, as ranges of ids in which no item was exported.
 type unreadableItems struct {
 	count  int64
 	ranges []idRange
