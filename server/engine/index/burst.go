@@ -18,7 +18,7 @@ type burst struct {
 const (
 	// burstShare makes a rate of at least sealDocs/burstShare documents per second a burst.
 	burstShare = 16
-	// burstLasts is how long a burst lasts at most after the last write.
+	// burstLasts is the maximum time that a burst lasts after the last write.
 	burstLasts = 200 * time.Millisecond
 )
 

@@ -44,7 +44,7 @@ func (x *Index) commit(through *store.Store, to target, covered coverage, swap f
 		}
 		whole := !any || oldest > x.loaded
 		if x.unsaved.Load() && !whole {
-			upTo = 0 // lost data is not complete again: the next opening has to look for it too
+			upTo = 0 // the lost data is not complete yet: the next opening must look for it, too
 		}
 		if err := x.writeManifest(keys, next, upTo); err != nil {
 			return nil, err

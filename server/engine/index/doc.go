@@ -7,12 +7,12 @@
 // # Invariants
 //
 //   - The store is the source of truth. A lost or damaged file is rebuilt from it, without any other file.
-//   - An item lives in at most one document of one segment.
-//   - The manifest names a file from the batch that installs it. A file is removed when no manifest and no snapshot has it; Erase
+//   - An item has at most one live document in all segments.
+//   - A manifest names a file from the batch on that installs it. A file is removed when no manifest and no snapshot has it; Erase
 //     and Drop unlink it earlier, while snapshots have it open. Opening the index removes files that the manifest does not name.
-//   - Install and the background swap snapshots, never at the same time: both hold the store.
-//   - After Abandon or Drop, an index writes nothing more to the store, where another index may have its keys. The caller of
-//     Abandon holds the store, so neither waits for the background, which may be waiting for the store.
+//   - Install and the background tasks swap snapshots, but never at the same time, because both hold the store.
+//   - After Abandon or Drop, an index writes nothing more to the store, where another index may have its keys. Their
+//     callers hold the store, so they do not wait for the background tasks, which may be waiting for it.
 //   - Merging in memory, sealing, and merging files are concurrent tasks (task.go), so that segments in memory stay few however
 //     long a merge of files takes.
 //   - What to merge depends only on sizes and on whether writes come in a burst (policy.go).
@@ -28,7 +28,7 @@
 //	p <property> NUL d <file>                a roaring bitmap: the file's dead documents, as of the manifest
 //	p <property> NUL j <uint64> <uint64>     empty: the batch changed the item; deleted once a manifest covers it
 //
-// If the store has a later batch of the property than v, another library wrote it without its index, and the index is rebuilt.
+// If the store has a later batch of the property than v, that batch was written without the index, and the index is rebuilt.
 //
 // It may import segment, server/store, server/parallel, library, item and query.
 package index

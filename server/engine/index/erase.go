@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// Erase rewrites every segment that has documents of deleted items, so that no segment holds their bytes.
+// Erase rewrites every segment that has documents of deleted items, so that no segment contains their bytes.
 func (x *Index) Erase(ctx context.Context) error {
 	if err := x.eraseAll(ctx); err != nil {
 		return fmt.Errorf("erase: %w", err)

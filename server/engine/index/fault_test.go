@@ -49,7 +49,7 @@ func TestDiskFull(t *testing.T) {
 	w.close()
 }
 
-// TestFaults runs once for each write, makes it fail, and crashes after it.
+// TestFaults makes one write fail, a different one in each run, and crashes after it.
 func TestFaults(t *testing.T) {
 	for n := int64(0); n < 60; n += 3 {
 		w := newWorld(t, nil)

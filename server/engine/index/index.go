@@ -51,7 +51,7 @@ type Options struct {
 	// Sound makes Open return ErrRebuild, and change nothing, if a file is lost, damaged or of another format, or if the store was
 	// written without its index.
 	Sound bool
-	// OnReplay is called while Open indexes items again: done of of items are indexed. It may be nil.
+	// OnReplay is called while Open indexes items again, with the number of items that are indexed and the total. It may be nil.
 	OnReplay func(done, of int)
 }
 
@@ -79,9 +79,9 @@ func (o Options) withDefaults() Options {
 type Index struct {
 	o       Options
 	current atomic.Pointer[Snapshot]
-	// memory merges segments in memory, seals seals them into files, and files merges files. The tasks run concurrently, so that a
-	// long one does not delay the others. The holder of seals may also take memory; the holder of another task may take no second
-	// one. quit ends the tasks, and running waits for their end.
+	// memory merges segments in memory, seals seals them into files, and files merges files. The tasks run concurrently, so that a long one
+	// does not delay the others. The holder of seals may also take memory; a holder of memory or files must not take another task. quit
+	// ends the tasks, and running waits for their end.
 	memory, seals, files *task
 	burst                *burst
 	ctx                  context.Context
@@ -100,9 +100,9 @@ type Index struct {
 	nextFile atomic.Uint64
 	// opening distinguishes the files of this Index from those of an earlier one, which may still be in use.
 	opening uint32
-	// unsaved is true from when load finds that data was lost until all data is in files that the manifest names.
+	// unsaved is true from the time when load finds that data was lost until all data is in files that the manifest names.
 	unsaved atomic.Bool
-	// loaded is the batch of the store as of which the index was loaded.
+	// loaded is the last batch of the store at the time when the index was loaded.
 	loaded uint64
 	// journaled is the approximate number of journal keys.
 	journaled atomic.Int64
@@ -212,7 +212,7 @@ type change struct {
 	erase bool
 }
 
-// apply returns the snapshot of batch version that results from changes, the oldest of which may be of batch since.
+// apply returns the snapshot that results from changes. The snapshot belongs to batch version; the oldest change may belong to batch since.
 func (x *Index) apply(from *Snapshot, version, since uint64, changes []change) (*Snapshot, error) {
 	died := make([]*roaring.Bitmap, len(from.entries))
 	erased := make([]bool, len(from.entries))
@@ -268,11 +268,11 @@ func (s *Snapshot) findVersions(c change, died []*roaring.Bitmap, erased []bool)
 	}
 }
 
-// splitFrom is the number of items from which each processor builds its own segment. Building is most of the work, and large
+// splitFrom is the minimum number of items for which each processor builds its own segment. Building is most of the work, and large
 // segments are not merged in memory.
 const splitFrom = 2048
 
-// buildItems builds one segment of items, or up to maxPieces from splitFrom items on.
+// buildItems builds one segment of items, or up to maxPieces segments if there are at least splitFrom items.
 func (x *Index) buildItems(items []*item.Item) ([]*segment.Segment, error) {
 	workers := parallel.Workers(len(items))
 	docs := make([]segment.Doc, len(items))
@@ -314,7 +314,7 @@ func (x *Index) buildItems(items []*item.Item) ([]*segment.Segment, error) {
 	return built, nil
 }
 
-// maxPieces is how many segments one batch becomes at most, even on a machine with many processors, to keep segments in memory few.
+// maxPieces is the maximum number of segments of one batch. It keeps the segments in memory few, even on a machine with many processors.
 const maxPieces = 4
 
 // publish replaces the current snapshot.
@@ -334,7 +334,7 @@ func (x *Index) Acquire() *Snapshot {
 	}
 }
 
-// Wait waits until there is room in memory for more changes: not at all unless writes outpace sealing.
+// Wait waits until there is room in memory for more changes. It waits only if writes outpace sealing.
 func (x *Index) Wait(ctx context.Context) error {
 	for {
 		x.roomMu.Lock()
@@ -357,7 +357,7 @@ func (x *Index) Wait(ctx context.Context) error {
 	}
 }
 
-// crowded·SealDocs and crowded·SealBytes are how much may accumulate in memory before writers have to wait.
+// crowded·SealDocs and crowded·SealBytes are the amounts that may accumulate in memory before writers have to wait.
 const crowded = 2
 
 func (x *Index) madeRoom() {
@@ -374,7 +374,7 @@ func (x *Index) Close() error {
 	x.running.Wait()
 	err := x.Seal(context.Background())
 	if err != nil {
-		// The journal covers all of it.
+		// The journal covers everything in memory.
 		x.o.Logger.Warn("the segments in memory could not be sealed; the next start rebuilds them from the store", slog.Any("error", err))
 	}
 	x.end()

@@ -376,7 +376,7 @@ func TestDamagedFile(t *testing.T) {
 			if s := w.f.x.Stats(); s.Rebuilt != 1 {
 				t.Errorf("%+v", s)
 			}
-			// It is complete again.
+			// The index is complete again.
 			w.close()
 			w.f.x = nil
 			w.open()
@@ -589,7 +589,7 @@ type dropping func()
 
 func (d dropping) Drop() { d() }
 
-// TestOnMerge checks that OnMerge can carry over what is kept with segments, and that it is dropped with them.
+// TestOnMerge checks that OnMerge can carry over data that is kept with segments, and that this data is dropped with them.
 func TestOnMerge(t *testing.T) {
 	var mu sync.Mutex
 	open := map[*segment.Segment]bool{}

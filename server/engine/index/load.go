@@ -28,7 +28,7 @@ func (x *Index) load(ctx context.Context) error {
 	// A backup does not contain the index.
 	restored := len(m.Files) > 0 && !x.hasFiles()
 	if restored && !x.o.Sound {
-		x.o.Logger.Info("there is no segment, as after a restore: rebuilding all from the store")
+		x.o.Logger.Info("there are no segment files, as after a restore: rebuilding all of them from the store")
 	}
 	for _, f := range m.Files {
 		opened, err := x.openFile(f.Name)
@@ -43,7 +43,7 @@ func (x *Index) load(ctx context.Context) error {
 			}
 		}
 		if err != nil && !isLost(err) {
-			// The file may be sound, and must not be discarded because it cannot be opened now.
+			// The file may be sound. It must not be discarded only because it cannot be opened now.
 			s.Release()
 			return fmt.Errorf("open segment %s: %w", f.Name, err)
 		}
@@ -148,8 +148,8 @@ func (x *Index) replay(ctx context.Context, ids []item.ID, since uint64, what st
 	return nil
 }
 
-// sealLoaded bounds memory while the store is read. No background runs yet. The manifest is not written, so a restart before the
-// end begins again.
+// sealLoaded bounds memory while the store is read. No background task runs yet. The manifest is not written, so a restart before the end
+// of the load begins again.
 func (x *Index) sealLoaded(ctx context.Context) error {
 	s := x.current.Load()
 	if docs, bytes := s.inMemory(); docs < x.o.SealDocs && bytes < x.o.SealBytes {

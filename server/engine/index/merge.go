@@ -75,9 +75,9 @@ func (x *Index) mergeOrRestore(ctx context.Context, parts []*part) error {
 	return err
 }
 
-// mergeParts replaces parts by one merged segment. Readers and the writer continue; it holds the store only for the swap. If
-// through is nil, nothing is written to the store: the index is being loaded, and no other writer runs. The caller holds the task
-// of the parts, so that no other merge takes them.
+// mergeParts replaces parts by one merged segment. Readers and the writer continue: mergeParts holds the store only for the swap. If
+// through is nil, nothing is written to the store: the index is being loaded, and no other writer runs. The caller holds the task of the
+// parts, so that no other merge takes them.
 func (x *Index) mergeParts(ctx context.Context, parts []*part, to target, through *store.Store) error {
 	covered := coverage{}
 	if to == toFile && !slices.ContainsFunc(parts, func(p *part) bool { return p.file != "" }) {
@@ -138,7 +138,7 @@ type replacement struct {
 	merged *part // nil if no document was live
 }
 
-// in returns a copy of a snapshot with the merged part. Documents that died during the merge are dead in it too.
+// in returns a copy of a snapshot with the merged part. Documents that died during the merge are dead in that part, too.
 func (m *replacement) in(s *Snapshot) *Snapshot {
 	next := s.edit(s.version)
 	var dead *roaring.Bitmap
@@ -157,7 +157,7 @@ func (m *replacement) in(s *Snapshot) *Snapshot {
 	return next
 }
 
-// carryOver adds the documents of an input that died since the merge began to dead, under their new numbers.
+// carryOver adds to dead, under their new numbers, the documents of an input that have died since the merge began.
 func carryOver(dead **roaring.Bitmap, now *roaring.Bitmap, input segment.Part, to []uint32) {
 	for it := now.Iterator(); it.HasNext(); {
 		if doc := it.Next(); input.Lives(doc) && to[doc] != segment.Gone {
@@ -175,7 +175,7 @@ func with(set *roaring.Bitmap, doc uint32) *roaring.Bitmap {
 	return set
 }
 
-// oldest returns the oldest batch that any of the parts has data of.
+// oldest returns the oldest batch whose data any of the parts has.
 func oldest(parts []*part) uint64 {
 	if len(parts) == 0 {
 		return 0

@@ -21,7 +21,7 @@ type size struct {
 	bytes      int64
 }
 
-// burstFactor is by how much a burst multiplies the files that a merge waits for, and the large segments in memory.
+// burstFactor is the factor by which a burst multiplies the number of files that a merge waits for, and that of large segments in memory.
 const burstFactor = 4
 
 // journalFactor·sealDocs is the maximum length of the journal. Deletions, and repeated changes of a few items, leave little in
@@ -42,8 +42,8 @@ func (p policy) large(s size) bool {
 	return s.docs*share >= p.sealDocs || s.bytes*int64(share) >= p.sealBytes
 }
 
-// memory chooses segments in memory to merge, by index, if more than memoryParts are not large. In order of size, it takes at least
-// max(2, memoryParts/2) segments, and further ones while they are no larger than the sum of those before.
+// memory returns the indexes of the segments in memory to merge, if more than memoryParts segments are not large. It takes the smallest
+// ones: at least max(2, memoryParts/2), and further ones while each is no larger than the sum of those before.
 func (p policy) memory(sizes []size) []int {
 	var small []int
 	for i, s := range sizes {
@@ -63,7 +63,8 @@ func (p policy) memory(sizes []size) []int {
 	return small[:n]
 }
 
-// files chooses files to merge, by index; none if no merge is due. A file with more dead than live documents is rewritten alone.
+// files returns the indexes of the files to merge, or none if no merge is due. A file with more dead than live documents is rewritten
+// alone.
 func (p policy) files(sizes []size) []int {
 	for i, s := range sizes {
 		if (s.docs-s.live)*2 > s.docs {
@@ -73,9 +74,9 @@ func (p policy) files(sizes []size) []int {
 	return p.tier(sizes)
 }
 
-// tier chooses files from the lowest tier that has fanIn of them, or in a burst fanIn·burstFactor. It takes fanIn, and more while
-// the result has at most maxDocs documents: after a backlog, each document is written fewer times. Tier n has the files of at most
-// 2·sealDocs·fanInⁿ live documents. A file of more than maxDocs/2 live documents is not merged.
+// tier chooses files from the lowest tier that has at least fanIn of them, or fanIn·burstFactor in a burst. It takes fanIn files, and more
+// while the result has at most maxDocs documents, so that after a backlog each document is written fewer times. Tier n has the files of at
+// most 2·sealDocs·fanInⁿ live documents. A file of more than maxDocs/2 live documents is not merged.
 func (p policy) tier(sizes []size) []int {
 	var tiers [][]int
 	for i, s := range sizes {

@@ -94,8 +94,8 @@ func (x *Index) verifyPart(ctx context.Context, p *part, paused func(bytes int))
 	return err
 }
 
-// restore rebuilds a damaged file from the store, with the items that live in it. Reads and writes continue meanwhile. The caller
-// holds the files task.
+// restore rebuilds a damaged file from the store, with the items whose live documents are in it. Reads and writes continue meanwhile. The
+// caller holds the files task.
 func (x *Index) restore(ctx context.Context, p *part, cause error) error {
 	before := x.Acquire()
 	defer before.Release()
@@ -146,7 +146,7 @@ func (x *Index) restore(ctx context.Context, p *part, cause error) error {
 	return nil
 }
 
-// read writes a file of the current state of items in the store. It returns nil if none of them exists.
+// read writes a file with the current state of items in the store. It returns nil if none of them exists.
 func (x *Index) read(ctx context.Context, ids []item.ID) (*part, error) {
 	var inputs []segment.Part
 	for chunk := range slices.Chunk(ids, replayChunk) {

@@ -22,7 +22,8 @@ import (
 	"github.com/vitrine-dev/vitrine/server/store"
 )
 
-// reopen opens everything again, with faults in the files of the index alone, or also in those of the store.
+// reopen opens everything again. Operations on the files of the index fail with fault; if everywhere is set, those on the files of the
+// store do, too.
 func (w *world) reopen(everywhere bool, fault errorfs.InjectorFunc) error {
 	w.t.Helper()
 	w.close()
@@ -76,8 +77,8 @@ func TestLostAndErased(t *testing.T) {
 	w.close()
 }
 
-// TestRestored checks that a store without any file of its index, as after a restore, is not logged as an error, and that a single
-// missing file is.
+// TestRestored checks that a store without any file of its index, as after a restore, causes no error in the log, and that a single missing
+// file does.
 func TestRestored(t *testing.T) {
 	var log strings.Builder
 	w := newWorld(t, func(o *index.Options) {
@@ -114,7 +115,7 @@ func TestRestored(t *testing.T) {
 	w.close()
 }
 
-// TestPassed checks that an index that a batch of definitions bypassed, while it was being opened or not open, is not rebuilt.
+// TestPassed checks that an index is not rebuilt because a batch of definitions bypassed it while it was closed or being opened.
 func TestPassed(t *testing.T) {
 	var log strings.Builder
 	w := newWorld(t, func(o *index.Options) { o.Logger = slog.New(slog.NewTextHandler(&log, nil)) })
@@ -158,7 +159,7 @@ func TestFallenBehind(t *testing.T) {
 	var most atomic.Int64
 	w := newWorld(t, func(o *index.Options) {
 		o.OnMerge = func(inputs []segment.Part, merged *segment.Segment, _ [][]uint32) {
-			if merged.Len() < 100 { // files: memory does not have as many
+			if merged.Len() < 100 { // a merge in memory; merges of files have more documents
 				return
 			}
 			most.Store(max(most.Load(), int64(len(inputs))))
@@ -190,13 +191,13 @@ func TestFallenBehind(t *testing.T) {
 	w.close()
 }
 
-// TestLongMerge holds that segments in memory stay few while a merge of files takes long.
+// TestLongMerge checks that segments in memory stay few while a merge of files takes long.
 func TestLongMerge(t *testing.T) {
 	merging, finish := make(chan struct{}), make(chan struct{})
 	var caught atomic.Bool
 	w := newWorld(t, func(o *index.Options) {
 		o.OnMerge = func(_ []segment.Part, merged *segment.Segment, _ [][]uint32) {
-			if merged.Len() >= 100 && caught.CompareAndSwap(false, true) { // files: memory does not have as many
+			if merged.Len() >= 100 && caught.CompareAndSwap(false, true) { // a merge of files; merges in memory have fewer documents
 				close(merging)
 				<-finish
 			}
@@ -264,8 +265,8 @@ func TestUnreadable(t *testing.T) {
 	}
 }
 
-// TestStoreFails fails one write in each run, of the index or of the store. After that, the index is abandoned and opened again.
-// Everything acknowledged must exist.
+// TestStoreFails makes single writes fail, of the index or of the store, up to a few in each run. After a failure, the index is abandoned
+// and opened again. Everything acknowledged must exist.
 func TestStoreFails(t *testing.T) {
 	for seed := range uint64(30) {
 		w := newWorld(t, nil)
@@ -296,7 +297,7 @@ func TestStoreFails(t *testing.T) {
 	}
 }
 
-// putUntilTaken is put for a store that fails from time to time.
+// putUntilTaken is like put, but retries while the store is unavailable.
 func (w *world) putUntilTaken(ids ...item.ID) {
 	w.t.Helper()
 	var muts []library.Mutation

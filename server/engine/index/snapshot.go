@@ -126,7 +126,7 @@ func (s *Snapshot) edit(version uint64) *Snapshot {
 // kill adds tombstones to an entry of a mutable snapshot.
 func (e *entry) kill(died *roaring.Bitmap) {
 	if e.dead != nil {
-		// Or does not change e.dead, which readers use: it copies containers, because tombstones are never cloned.
+		// The method Or does not change e.dead, which readers use: it copies containers, because tombstones are never cloned.
 		died.Or(e.dead)
 	}
 	e.dead = died
@@ -180,13 +180,13 @@ func (s *Snapshot) inMemory() (docs int, bytes int64) {
 	return docs, bytes
 }
 
-// oldestInMemory returns the oldest batch that has data in memory alone, and false for none.
+// oldestInMemory returns the oldest batch that has data in memory alone, or false if there is none.
 func (s *Snapshot) oldestInMemory() (version uint64, any bool) {
 	memory := partsOf(s.in(inMemory))
 	return oldest(memory), len(memory) > 0
 }
 
-// has reports whether an item lives in the snapshot.
+// has reports whether an item has a live document in the snapshot.
 func (s *Snapshot) has(id item.ID) bool {
 	return slices.ContainsFunc(s.entries, func(e entry) bool {
 		_, ok := e.input().Find(id)

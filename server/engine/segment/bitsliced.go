@@ -10,7 +10,7 @@ import (
 // 64 numbers per word. A bound is then compared with 64 numbers by one operation per slice. The slices are built in memory on the
 // first range query, and are no larger than the column.
 type bitSlices struct {
-	// blocks holds depth slices for every sliceBlock numbers, in each block that of the lowest bit first.
+	// blocks holds depth slices for every sliceBlock numbers. In each block, the slice of the lowest bit comes first.
 	blocks []sliceWords
 	depth  int
 }

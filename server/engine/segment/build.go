@@ -21,14 +21,14 @@ import (
 // different values in a number field, which are errors of the caller.
 func Build(docs []Doc) (*Segment, error) { return NewBuilder().Build(docs) }
 
-// Builder builds one segment after the other and reuses its memory, a few times the size of the index of the largest segment. It is
-// not safe for concurrent use.
+// Builder builds one segment after the other and reuses its memory, which grows to a few times the size of the index of the largest
+// segment. It is not safe for concurrent use.
 type Builder struct {
 	docs []*Doc
-	// fields are all known fields, used those of the current segment.
+	// fields are all known fields, and used are those of the current segment.
 	fields map[string]*buildField
 	used   []*buildField
-	// terms are the distinct terms in order of first occurrence, texts their bytes. table is a hash table with linear probing; an
+	// terms are the distinct terms in order of first occurrence, and texts are their bytes. table is a hash table with linear probing; an
 	// entry is 1 + the index of a term, 0 if empty.
 	terms []buildTerm
 	texts []byte
@@ -131,7 +131,7 @@ func (b *Builder) reset() {
 // wideTable is the maximum ratio of table length to terms at which reset keeps the table.
 const wideTable = 64
 
-// field returns the buildField of f. It first tries the field that followed before most recently.
+// field returns the buildField of f. It first tries the field that most recently followed the field before.
 func (b *Builder) field(f *query.Field, before *buildField) *buildField {
 	known := before.next
 	if known == nil || known.name != f.Name {
@@ -313,8 +313,8 @@ func (b *Builder) finish() (*Segment, error) {
 
 // writeTerms writes the dictionary with all postings.
 func (b *Builder) writeTerms(w *segmentWriter, fields []*buildField) error {
-	// Sort the occurrences by term, and keep their order within a term: starts[t] is where the next occurrence of term t goes, and
-	// in the end where they end.
+	// Sort the occurrences by term, and keep their order within a term: starts[t] is where the next occurrence of term t goes, and in the
+	// end, where its occurrences end.
 	b.starts = slices.Grow(b.starts[:0], len(b.terms))[:len(b.terms)]
 	next := uint32(0)
 	for t := range b.terms {

@@ -15,8 +15,8 @@ import (
 // A column holds only the numbers of the documents with a value if these are fewer than 1/sparseBelow of all documents.
 const sparseBelow = 4
 
-// writeColumn writes the numbers of the documents in present, nil for all. all has a number for every document, 0 for those without
-// a value.
+// writeColumn writes the numbers of the documents in present, or of all documents if present is nil. all has a number for every document,
+// which is 0 for those without a value.
 func writeColumn(out *checksumWriter, present *roaring.Bitmap, all []int64) column {
 	var c column
 	lo, hi := int64(math.MaxInt64), int64(math.MinInt64)
@@ -71,7 +71,7 @@ func writeColumn(out *checksumWriter, present *roaring.Bitmap, all []int64) colu
 	return c
 }
 
-// widthOf returns how many bytes hold the numbers up to most.
+// widthOf returns the number of bytes that numbers up to most need.
 func widthOf(most uint64) int {
 	switch {
 	case most < 1<<8:

@@ -213,8 +213,8 @@ type dictionaryWriter struct {
 	keys    []byte
 }
 
-// add adds a term whose postings, if written is set, have been written at at. shared is the length of the prefix that it shares
-// with the field's last term.
+// add adds a term. If written is set, its postings were written at the offset at. shared is the length of the prefix that it shares with
+// the field's last term.
 func (w *dictionaryWriter) add(text []byte, shared int, list postingList, written bool, at uint64) {
 	var field [fieldKey]byte
 	binary.BigEndian.PutUint32(field[:], uint32(w.field))

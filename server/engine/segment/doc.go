@@ -27,8 +27,8 @@
 //
 // # Formats
 //
-// Each change of the content of a segment is another format (TestFormat). A file of another format is rebuilt from the store,
-// property by property, while the other properties are served.
+// Each change of what segments contain makes a new format (TestFormat). A file of another format is rebuilt from the store, property by
+// property, while the other properties are served.
 //
 // Format 1 was the first one. Its directory was JSON.
 //
@@ -45,7 +45,7 @@
 //
 // # Invariants
 //
-//   - A segment is never written to after it is created. What is built from it on first use is swapped in whole.
+//   - A segment is never written to after it is created. Data that is built from it on first use is published atomically.
 //   - All methods except Close are safe for concurrent use. Bitmaps that methods return are read-only. Some alias the segment's
 //     memory, so none may be used after Close. None may be cloned, because Roaring's Clone writes to its source.
 //   - Open or Verify returns an error for damaged bytes. Reading bytes that passed these checks never panics.

@@ -183,8 +183,8 @@ func (f *Field) Match(a automaton.Automaton) iter.Seq2[[]byte, Postings] {
 	}
 }
 
-// skip moves past all terms that share more than len(states)-1 bytes with the current one: the automaton cannot follow its next
-// byte. It returns how many bytes the term that it reached shares with the current one.
+// skip moves past all terms that share more than len(states)-1 bytes with the current term, because the automaton cannot accept the next
+// byte of that term. It returns how many bytes the term that it reached shares with the previous current term.
 func (f *Field) skip(w *walker, a automaton.Automaton, states []int) (ok bool, shared int) {
 	depth := len(states) - 1
 	term := slices.Clone(w.key[fieldKey:])
@@ -213,7 +213,7 @@ func (f *Field) skip(w *walker, a automaton.Automaton, states []int) (ok bool, s
 	return true, commonPrefix(w.key[min(fieldKey, len(w.key)):], term)
 }
 
-// nextViable returns the smallest prefix that is greater than term and with which a term can match; nil for none.
+// nextViable returns the smallest prefix greater than term with which a matching term can begin, or nil if there is none.
 func nextViable(a automaton.Automaton, term []byte, states []int) []byte {
 	for depth := len(states) - 1; depth >= 0; depth-- {
 		for b := int(term[depth]) + 1; b < 256; b++ {

@@ -12,8 +12,8 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/automaton"
 )
 
-// FuzzParse changes bytes of a segment's index, corrects the checksums, and reads everything. The segment may be nonsense, but must
-// be rejected as damaged or read without a panic. Each edit is four bytes of place and one of value.
+// FuzzParse changes bytes of a segment's index, corrects the checksums, and reads everything. The segment may be nonsense, but must be
+// rejected as damaged or read without a panic. Each edit has four bytes for the place and one for the value.
 func FuzzParse(f *testing.F) {
 	rng := rand.New(rand.NewPCG(7, 7))
 	whole := file(f, build(f, drawDocs(rng, drawIDs(rng, 300))))

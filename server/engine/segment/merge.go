@@ -18,8 +18,8 @@ import (
 // Gone is the new number of a document that a merge left out.
 const Gone = math.MaxUint32
 
-// Merge writes the file of one segment that holds the live documents of all inputs. maps[i][d] is the new number of document d of
-// input i, or Gone. It reads and writes sequentially, and holds only a few numbers for each document in memory. No item may live in
+// Merge writes the file of one segment that holds the live documents of all inputs. maps[i][d] is the new number of document d of input i,
+// or Gone. It reads and writes sequentially, and holds only a few numbers for each document in memory. No item may have live documents in
 // two inputs. It fails, and does not change the inputs, if the segment would exceed a count that a file can store.
 func Merge(inputs []Part, w io.Writer) (maps [][]uint32, err error) {
 	if _, err := io.WriteString(w, magic); err != nil {
@@ -44,7 +44,7 @@ func Merge(inputs []Part, w io.Writer) (maps [][]uint32, err error) {
 	return m.maps, nil
 }
 
-// MergeInMemory is Merge into a segment in memory.
+// MergeInMemory is like Merge, but creates a segment in memory.
 func MergeInMemory(inputs []Part) (*Segment, [][]uint32, error) {
 	size := 0
 	for _, in := range inputs {
@@ -71,7 +71,8 @@ type merger struct {
 	w      *segmentWriter
 	terms  termMerger
 	column []int64 // of the current field
-	// passed[i] is how many fields of input i field has passed. Each input has its fields in the order of their new numbers.
+	// passed[i] is the number of fields of input i that the method field has passed. Each input has its fields in the order of their new
+	// numbers.
 	passed []int
 }
 
@@ -161,7 +162,7 @@ func (m *merger) number() {
 	}
 }
 
-// union numbers the fields that any live document has, by name.
+// union collects the fields that any live document has, and numbers them in the order of their names.
 func (m *merger) union() ([]fieldEntry, error) {
 	byName := map[string]fieldEntry{}
 	for _, in := range m.inputs {

@@ -19,7 +19,7 @@ type termMerger struct {
 	// runs are the postings of the current term, and list is their union.
 	runs []run
 	list postingList
-	// ahead is the next document of each run in joinSparse, Gone at its end, and next its index.
+	// In joinSparse, ahead has the next document of each run, or Gone at the end of the run, and next has its index.
 	ahead []uint32
 	next  []int
 	// words is a bitmap of documents, and homes maps each of them to its run and its index there.
@@ -52,7 +52,7 @@ func (s *source) next() {
 		return
 	}
 	s.left--
-	first := s.walker.left == 0 // of a block, where its key is whole
+	first := s.walker.left == 0 // the first term of a block, whose key is stored whole
 	if first {
 		s.before = append(s.before[:0], s.term...)
 	}
@@ -136,8 +136,8 @@ func (t *termMerger) advance() {
 // run is the postings of a term in one input: documents, under their new numbers and in order.
 type run struct {
 	docs []uint32
-	// For a text, freqs and positions are the bytes of the input. They are of these documents alone unless gone is set. places has
-	// the part of each document.
+	// For a text, freqs and positions are the bytes of the input. Unless gone is set, they belong only to these documents. places has the
+	// part of each document.
 	freqs, positions []byte
 	gone             bool
 	places           []stretch
@@ -223,7 +223,7 @@ func (m *merger) mergeField(text bool) {
 // home is the place of a document: a run and an index in it.
 type home struct{ run, at uint32 }
 
-// take reads the postings of a source's term into run n. It returns the number of runs, n if none of the documents is left.
+// take reads the postings of a source's term into run n. It returns the number of runs, which is still n if none of the documents is left.
 func (t *termMerger) take(n int, s *source, text bool) int {
 	if n == len(t.runs) {
 		t.runs = append(t.runs, run{})
@@ -289,7 +289,7 @@ func (t *termMerger) join(runs []run, text bool, docs int) postingList {
 	return t.list
 }
 
-// denseFrom: the documents of a term are sorted with a bitmap if they are at least 1/denseFrom of all documents.
+// The documents of a term are sorted with a bitmap if they are at least 1/denseFrom of all documents.
 const denseFrom = 32
 
 // put appends a document of a run to the list.

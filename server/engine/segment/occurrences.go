@@ -16,7 +16,7 @@ type Occurrences struct {
 	docs   []uint32
 	bitmap *roaring.Bitmap
 	words  []uint64
-	// word is the index of the last word that was looked at, and before how many documents the words before it have.
+	// word is the index of the last word of the bitmap that was looked at, and before is the number of documents in the words before it.
 	word, before int
 
 	freqs, skipped, positions []byte

@@ -110,7 +110,7 @@ func (s *Segment) Close() error {
 	return unmap()
 }
 
-// readFile replaces mapping where it is not possible.
+// readFile reads a file where mapping is not possible.
 func readFile(path string) ([]byte, func() error, error) {
 	b, err := os.ReadFile(path)
 	return b, func() error { return nil }, err

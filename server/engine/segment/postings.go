@@ -27,7 +27,7 @@ const (
 	bitmapped = 1
 )
 
-// bitmapFrom is the number of documents from which a bitmap is stored. A shorter list is smaller and as fast to read.
+// bitmapFrom is the minimum number of documents that are stored as a bitmap. A shorter list is smaller and as fast to read.
 const bitmapFrom = 128
 
 // skipEvery is the number of documents from one skip to the next, and skipBytes the length of a skip.
@@ -84,7 +84,7 @@ func (p Postings) Freqs() []byte {
 	return freqs
 }
 
-// occurrences splits what follows the documents; all are nil if the field is not text. positions ends somewhere after the last one.
+// occurrences splits what follows the documents; all are nil if the field is not text. positions can extend beyond the last position.
 func (p Postings) occurrences(rest []byte) (freqs, skipped, positions []byte) {
 	if !p.text {
 		return nil, nil, nil
@@ -194,7 +194,7 @@ func appendListed(dst []uint32, b []byte, limit int) []uint32 {
 type Iterator struct {
 	p     Postings
 	limit uint64
-	// list is the rest of a list of documents, many that of a bitmap.
+	// list is the rest of a list of documents, and many iterates over the rest of a bitmap.
 	list  []byte
 	first bool
 	doc   uint64

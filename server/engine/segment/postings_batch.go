@@ -1,7 +1,7 @@
 package segment
 
-// NextMany moves past several documents at once. It fills docs, and freqs with the frequency in each, and returns how many; 0 at
-// the end. The iterator is then at the last of them. freqs must have at least the length of docs.
+// NextMany moves past several documents at once. It fills docs with them and freqs with the frequency in each, and returns their number,
+// which is 0 at the end. The iterator is then at the last of them. freqs must have at least the length of docs.
 func (i *Iterator) NextMany(docs, freqs []uint32) int {
 	if i.many == nil {
 		n := 0

@@ -112,7 +112,7 @@ type Segment struct {
 // checksums are those of the footer.
 type checksums struct{ items, index uint32 }
 
-// assemble returns the segment of a directory and bytes.
+// assemble returns the segment that a directory and data describe.
 func assemble(dir directory, data []byte) (*Segment, error) {
 	s := &Segment{dir: dir, data: data}
 	n := uint64(dir.Docs)

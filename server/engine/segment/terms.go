@@ -70,8 +70,8 @@ func (p Postings) CountIn(set Docs) int {
 	return n
 }
 
-// CountOrdinals returns how many documents of a set have each term of a field that has at most one term in each document, by
-// ordinal. It uses Ordinals.
+// CountOrdinals returns, by ordinal, how many documents of a set have each term. No document may have more than one term in the field. It
+// uses Ordinals.
 func (f *Field) CountOrdinals(set *roaring.Bitmap) []uint32 {
 	ordinals, counts := f.Ordinals(), make([]uint32, f.Distinct()+1)
 	var buffer [256]uint32
@@ -88,7 +88,7 @@ func (f *Field) CountOrdinals(set *roaring.Bitmap) []uint32 {
 	}
 }
 
-// countedWidth is the greatest width of a column, in bytes, whose numbers are counted in an array.
+// countedWidth is the maximum width, in bytes, of a column whose numbers are counted in an array.
 const countedWidth = 2
 
 // Numbers yields the numbers of a set of documents in any order, each with how many of the documents have it. A number can occur more
@@ -114,7 +114,7 @@ func (f *Field) Numbers(set Docs) iter.Seq2[int64, int64] {
 	}
 }
 
-// places calls use with the positions in the column of a set of documents, until it returns false.
+// places calls use with the position in the column of each document of a set, until use returns false.
 func (f *Field) places(set Docs, use func(place int) bool) {
 	docs := set.Bitmap
 	if f.entry.Present.Len > 0 {
