@@ -18,10 +18,10 @@ type Definition struct {
 	ManagedBy string `json:"managed_by"`
 	// Tag is zero for a unit.
 	Tag
-	// ID and Name are those of a unit.
+	// ID and Name are set for a unit.
 	ID   int64  `json:"id"`
 	Name string `json:"name"`
-	// ClickThroughURL, Default and Archived are those of a unit.
+	// ClickThroughURL, Default and Archived are set for a unit.
 	ClickThroughURL string `json:"click_through_url"`
 	Default         bool   `json:"default"`
 	Archived        bool   `json:"archived"`

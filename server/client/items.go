@@ -14,8 +14,8 @@ import (
 	"github.com/vitrine-dev/vitrine/server/item"
 )
 
-// Item is a content item in response form (specification, Content item). Timestamps are RFC 3339 in UTC, or a year, a month
-// or a day if it was imported so.
+// Item is a content item in response form (specification, Content item). Timestamps are RFC 3339 in UTC, or a year, a month or a day if
+// they were imported in that form.
 type Item struct {
 	ID                    item.ID `json:"id"`
 	ActivateUnits         []Unit  `json:"activate_units"`
@@ -234,8 +234,8 @@ type NewAuthor struct {
 	AuthorRef string `json:"author_ref,omitempty"`
 }
 
-// AddItem adds an item and returns it as stored. It is not retried if the item may have been added: after a lost response,
-// the caller cannot know.
+// AddItem adds an item and returns it as stored. It is not retried if the item may have been added: if the response is lost, the caller
+// cannot know that.
 func (c *Client) AddItem(ctx context.Context, n NewItem) (Item, error) {
 	var it Item
 	err := c.do(ctx, call{method: http.MethodPost, path: "/v2/content/", body: n}, &it)

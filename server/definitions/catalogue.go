@@ -25,7 +25,7 @@ type Catalogue struct {
 	Spec     library.Property
 	// Units are sorted by id; use Unit to find one.
 	Units []*Unit
-	// Default is the property's default unit, nil for none.
+	// Default is the property's default unit, or nil if there is none.
 	Default *Unit
 	// TagRules are the Tag manifests, sorted by owner. Each has a different tag.
 	TagRules []*Rule

@@ -268,7 +268,7 @@ func (c *Change) Stage(changed map[Source]*Entry) error {
 	return err
 }
 
-// stage implements Stage. judged are the sources whose verdict may have changed; If whole is true, the verdicts of all sources may have
+// stage implements Stage. judged are the sources whose verdict may have changed. If whole is true, the verdicts of all sources may have
 // changed, and judged is nil.
 func (c *Change) stage(changed map[Source]*Entry) (judged []Source, whole bool, err error) {
 	before := c.entries

@@ -11,8 +11,8 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/rank"
 )
 
-// Corpus is the documents that are ranked together: all items of one property. Any number of goroutines may read it, but none
-// while Put runs.
+// Corpus contains the documents that are ranked together: all items of one property. Any number of goroutines may read it, but none while
+// Put runs.
 type Corpus struct{ docs map[int64]*Doc }
 
 var _ rank.Statistics = (*Corpus)(nil)

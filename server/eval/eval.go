@@ -2,7 +2,7 @@
 // plainly what a query means, and is the reference for fast libraries. It is not optimized.
 //
 //   - A Doc is one item as it is searched.
-//   - A Corpus is the documents that are ranked together.
+//   - A Corpus contains the documents that are ranked together.
 //   - A Matcher is one plan bound to a Corpus.
 //   - Explain needs no Corpus, only one Doc and the rank.Statistics of all documents. Every library uses it.
 //   - A Place is the position of an item in a listing. The cursors of every library hold one.

@@ -24,7 +24,7 @@ import (
 //
 //	OPENSEARCH_URL=http://127.0.0.1:9200 go test ./server/eval -run Golden -update
 //
-// which creates and deletes the index vitrine-golden there.
+// This command creates and deletes the index vitrine-golden there.
 var update = flag.Bool("update", false, "record testdata/golden.json from the OpenSearch node at OPENSEARCH_URL")
 
 const goldenFile = "testdata/golden.json"

@@ -29,8 +29,8 @@ func (x *exchange) plain() error {
 	return &problem{Type: invalidBody, Detail: "the server does not accept a Content-Encoding for request bodies: send the body uncompressed"}
 }
 
-// body reads the whole body of the request. A body that is too long becomes a 413, without reading it if Content-Length
-// exceeds the limit.
+// body reads the whole body of the request. It fails with a 413 if the body is too long; if Content-Length exceeds the limit, it does not
+// read the body at all.
 func (x *exchange) body() ([]byte, error) {
 	if err := x.plain(); err != nil {
 		return nil, err

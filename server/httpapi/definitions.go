@@ -23,10 +23,10 @@ type definitionRecord struct {
 	Kind string `json:"kind"`
 	// ManagedBy is the manifest, nil for a tag that callers set and a unit created over HTTP.
 	ManagedBy *string `json:"managed_by"`
-	// Namespace and Key are those of a tag.
+	// Namespace and Key are set for a tag.
 	Namespace string `json:"namespace,omitempty"`
 	Key       string `json:"key,omitempty"`
-	// ID and the following members are those of a unit.
+	// ID and the following members are set for a unit.
 	ID              int64  `json:"id,omitempty"`
 	Name            string `json:"name,omitempty"`
 	ClickThroughURL string `json:"click_through_url,omitempty"`

@@ -1,6 +1,6 @@
-// Package httpapi is the HTTP interface of a content library: routes, authentication, HAL, paging, CORS, limits, caching,
-// problem documents and the OpenAPI document. It implements the specification, Content Library Interface, and where that is
-// silent, the decisions in docs/http-api.md.
+// Package httpapi implements the HTTP interface of a content library: routes, authentication, HAL, paging, CORS, limits, caching, problem
+// documents and the OpenAPI document. It implements the specification, Content Library Interface, and where that is silent, the decisions
+// in docs/http-api.md.
 //
 // Invariants:
 //

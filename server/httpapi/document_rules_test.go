@@ -65,7 +65,8 @@ func TestComponentsAreUsed(t *testing.T) {
 	}
 }
 
-// TestNumbersAreWide checks that every number has a format: without one, generators use 32 bits, but ids have up to 53.
+// TestNumbersAreWide checks that every number has a format, unless it fits into 32 bits. Without a format, generators use 32 bits, but ids
+// have up to 53.
 func TestNumbersAreWide(t *testing.T) {
 	eachSchema(document(t).doc, func(at string, s *openapi3.Schema) {
 		switch {

@@ -38,11 +38,11 @@ type filterRecord struct {
 	// SortBy is omitted for READ-ONLY callers if it names a private field.
 	SortBy     string `json:"sort_by,omitempty"`
 	IsEditable bool   `json:"is_editable"`
-	// ManagedBy is the manifest that declares the filter, nil for none.
+	// ManagedBy is the manifest that declares the filter, or nil if there is none.
 	ManagedBy *string `json:"managed_by"`
 	// ReadAccess is ReadOnly or None, as in a ContentFilter.
 	ReadAccess string `json:"read_access"`
-	// FavoriteTag is namespace:key, nil for none.
+	// FavoriteTag is namespace:key, or nil if there is none.
 	FavoriteTag  *string `json:"favorite_tag"`
 	LastModified string  `json:"last_modified"`
 }

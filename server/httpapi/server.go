@@ -33,7 +33,7 @@ type Options struct {
 	Version string
 	// QueryBudget is the maximum duration of a free query. Default: 2 s.
 	QueryBudget time.Duration
-	// QueriesPerToken is how many free queries and exports of one token may run concurrently. Default: 8.
+	// QueriesPerToken is the maximum number of concurrent free queries and exports of one token. Default: 8.
 	QueriesPerToken int
 	// StreamIdle is how long a bulk import may wait for its client to send, or a stream for its client to receive. Default:
 	// 1 min.

@@ -15,9 +15,9 @@ const maxUnreadableRanges = 100
 type unreadableItems struct {
 	count  int64
 	ranges []idRange
-	// open is whether the next item extends the last range.
+	// open is true if the next item extends the last range.
 	open bool
-	// first is why the first of them cannot be read.
+	// first is the reason why the first of them cannot be read.
 	first error
 }
 

@@ -1,5 +1,5 @@
-// Package item is the content item: its types, how it is parsed from request bodies and import lines, how it is encoded for
-// responses, exports and the store, and which of its values are indexed.
+// Package item defines the content item: its types, how it is parsed from request bodies and import lines, how it is encoded for responses,
+// exports and the store, and which of its values are indexed.
 //
 // An item has three forms:
 //

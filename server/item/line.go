@@ -65,8 +65,8 @@ func ParseLine(line []byte, o ParseOptions) (Line, error) {
 	return Line{Item: it, Units: units}, nil
 }
 
-// LineID returns the id that ParseLine reads from a line, or 0 if the line has none, and its item gets a new id. It reads nothing else of
-// the line. ParseLine refuses every line for which LineID returns an error: the line is not a JSON object, or its id is not valid.
+// LineID returns the id that ParseLine reads from a line, or 0 if the line has none and its item will get a new id. It reads nothing else
+// of the line. ParseLine refuses every line for which LineID returns an error: the line is not a JSON object, or its id is not valid.
 func LineID(line []byte) (int64, error) {
 	d := &decoder{}
 	s := scratches.Get().(*scratch)

@@ -34,8 +34,8 @@ type Verdict struct {
 // precedence.
 //
 //   - A definition whose property is not served waits (ErrNoProperty).
-//   - A definition created over HTTP keeps its ids against every manifest; a manifest takes over such a filter by adopting
-//     it. An imported unit with Managed true is the exception: the manifest that derives its id takes precedence, and the
+//   - No manifest can take the ids of a definition that was created over HTTP; a manifest takes over such a filter by
+//     adopting it. An imported unit with Managed true is the exception: the manifest that derives its id takes precedence, and the
 //     unit is served again once that manifest is gone.
 //   - Of two manifests with the same claim, the older Created wins, then the lower namespace/name. A definition that loses
 //     one claim takes none.

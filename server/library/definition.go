@@ -174,7 +174,7 @@ type Filter struct {
 type TagRule struct {
 	Tag   item.Tag
 	Items []item.ID
-	// Selector is a query, "" for none. It may not name tags… or activate_units….
+	// Selector is a query, or "" if there is none. It may not name tags… or activate_units….
 	Selector string
 }
 
@@ -184,7 +184,7 @@ type UnitRule struct {
 	// Default makes it the property's default unit.
 	Default bool
 	Items   []item.ID
-	// Selector is a query, "" for none. It may name tags but not activate_units….
+	// Selector is a query, or "" if there is none. It may name tags but not activate_units….
 	Selector string
 }
 

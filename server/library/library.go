@@ -263,8 +263,8 @@ type State struct {
 
 // Sizes are bytes of memory by purpose.
 type Sizes struct {
-	// Heap is the part of the index that lies on the heap, including structures derived from it for reads, which are dropped under
-	// memory pressure. Caches can be rebuilt at any time, and shrink under memory pressure. Store is the memory of the database.
+	// Heap is the part of the index that is on the heap, including structures derived from it for reads, which are dropped under memory
+	// pressure. Caches can be rebuilt at any time, and shrink under memory pressure. Store is the memory of the database.
 	Heap, Caches, Store int64
 	// MappedIndex and MappedItems are the mapped files of the index and of the item bytes. The page cache holds the parts
 	// in use.

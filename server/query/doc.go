@@ -1,5 +1,5 @@
-// Package query is the query language: Lucene's classic query-parser syntax with OpenSearch's query_string semantics and the additions of
-// the specification (section "Query language"). docs/query-language.md is its reference.
+// Package query implements the query language: Lucene's classic query-parser syntax with OpenSearch's query_string semantics and the
+// additions of the specification (section "Query language"). docs/query-language.md is its reference.
 //
 // Parse parses text into a tree of Nodes without looking up fields. Check validates a tree against the catalogue of fields
 // in catalogue.go. Package plan translates a tree into typed operations that a library evaluates. Queries are composed as

@@ -7,7 +7,7 @@ import (
 )
 
 // unescape removes the backslashes of src[start:end]. \x is x for every character x except u. \u and four hexadecimal digits are a UTF-16
-// code unit; a character outside the basic plane has two. If wild is set, \*, \? and \\ stay escaped, as Wildcard requires.
+// code unit; a character outside the Basic Multilingual Plane has two. If wild is set, \*, \? and \\ stay escaped, as Wildcard requires.
 func (p *parser) unescape(start, end int, wild bool) (string, error) {
 	var b strings.Builder
 	for i := start; i < end; i++ {

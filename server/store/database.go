@@ -167,7 +167,7 @@ func (d *database) settings(o Options) *pebble.Options {
 }
 
 // cleaner removes obsolete files, including logs. Pebble would recycle the logs, and so keep the bytes of erased items, unless its cleaner
-// needs the contents of logs. Only Pebble's own cleaners can say that they do, so one is embedded. DeleteCleaner is embedded less deeply,
+// needs the contents of logs. Only Pebble's own cleaners can declare that need, so one is embedded. DeleteCleaner is embedded less deeply,
 // so its Clean takes precedence.
 type cleaner struct {
 	pebble.DeleteCleaner
@@ -338,5 +338,5 @@ type fatalError struct {
 // Error returns the line.
 func (e *fatalError) Error() string { return e.text }
 
-// Unwrap returns the error that the line contains, nil for none.
+// Unwrap returns the error that the line contains, or nil if there is none.
 func (e *fatalError) Unwrap() error { return e.cause }

@@ -1,4 +1,4 @@
-// Package store is what the embedded libraries share: items and definitions in Pebble, and all methods of library.Library that do
+// Package store implements what the embedded libraries share: items and definitions in Pebble, and all methods of library.Library that do
 // not find items. A library provides an Index, which follows the store batch by batch and answers the rest.
 //
 // # Invariants

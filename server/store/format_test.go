@@ -93,7 +93,7 @@ func TestAStoreOfVersion1IsUpgraded(t *testing.T) {
 	}
 }
 
-// checkLink checks the target of a short link, "" for none.
+// checkLink checks the target of a short link, or "" if there is none.
 func (l *opened) checkLink(t *testing.T, code, want string) {
 	t.Helper()
 	_, got, err := l.ShortLink(t.Context(), code)

@@ -10,9 +10,9 @@ import (
 
 // Index is what a library derives from the items of the store, in memory or in its own files. It follows the store batch by batch.
 //
-// Load, Prepare, its install, TagOwner and Close are never called concurrently, nor during a function that Store.Hold or
-// Store.CommitIndex runs. Erase may run concurrently with all of them except Close. The index publishes what its readers see in
-// Load and in install. A failed or abandoned Prepare must not change anything for them.
+// Load, Prepare, its install, TagOwner and Close are never called concurrently, nor during a function that Store.Hold or Store.CommitIndex
+// runs. Erase may run concurrently with all of them except Close. The index changes what its readers see only in Load and in install. A
+// failed or abandoned Prepare must not change anything for them.
 type Index interface {
 	// Load makes the index match s: when a store is opened, before any read, and again after an I/O error, when it is unknown
 	// whether the batch of the last Prepare was stored. s answers all reads (stored properties, items, catalogues, the index's own
@@ -60,7 +60,7 @@ type ItemChange struct {
 	ID item.ID
 	// Item is the new item, nil for a deleted one.
 	Item *item.Item
-	// Existed is whether the item existed before the batch. A deleted one always did.
+	// Existed is true if the item existed before the batch. It is always true for a deleted item.
 	Existed bool
 	// Erase is true if older bytes of the item must leave all files within Options.EraseWithin, because the item or its earlier submission
 	// was deleted.

@@ -37,7 +37,7 @@ type items struct {
 	// loads and erasures count calls. refuse is the error that the next Prepare returns.
 	loads, erasures int
 	refuse          error
-	// unindexable is a text for which Prepare fails; "" for none.
+	// unindexable is a text for which Prepare fails, or "" if there is none.
 	unindexable string
 	// loadError and eraseError are what Load and Erase return.
 	loadError, eraseError error

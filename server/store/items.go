@@ -13,7 +13,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/parallel"
 )
 
-// readChunk is how many items are read and decoded at once: enough for all processors, but little memory.
+// readChunk is the number of items that are read and decoded at once: enough for all processors, but little memory.
 const readChunk = 1024
 
 // Item reads one item of a property, which need not be served. It fails with ErrNotFound.

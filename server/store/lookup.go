@@ -85,7 +85,7 @@ func (s *Store) ShortLink(_ context.Context, code string) (library.PropertyID, s
 	return at, original, nil
 }
 
-// byCode returns the item with a short code in the properties that are served, nil for none.
+// byCode returns the item with a short code in the properties that are served, or nil if there is none.
 func (s *Store) byCode(code string) (library.PropertyID, *item.Item, error) {
 	if code == "" {
 		return "", nil, nil

@@ -22,8 +22,8 @@ func Damaged(err error) bool {
 }
 
 // Salvage yields the items with the given ids that are stored, in the order of ids. For an item that is Damaged it yields a
-// *library.UnreadableItemError and continues. It ends with any other error, and with that of ctx. Each unreadable item costs up to
-// a fifth of a second, because Pebble searches for the bit that makes its block valid.
+// *library.UnreadableItemError and continues. It ends with any other error, and with that of ctx. Each unreadable item costs up to a fifth
+// of a second, because Pebble searches for a bit whose change would make the block valid.
 func (s *Store) Salvage(ctx context.Context, p library.PropertyID, ids []item.ID) iter.Seq2[*item.Item, error] {
 	return func(yield func(*item.Item, error) bool) {
 		for chunk := range slices.Chunk(ids, readChunk) {

@@ -36,13 +36,13 @@ func (s *Store) Thaw(ctx context.Context) error {
 	return s.do(ctx, request{shares: withNothing, thaws: true, stage: setMark(transfer.MarkFrozen, "")})
 }
 
-// Frozen returns the current freeze, "" for none.
+// Frozen returns the current freeze, or "" if there is none.
 func (s *Store) Frozen(context.Context) (transfer.Freeze, error) {
 	mark, err := s.Mark(transfer.MarkFrozen)
 	return transfer.Freeze(mark), err
 }
 
-// frozen returns the current freeze, "" for none.
+// frozen returns the current freeze, or "" if there is none.
 func (s *served) frozen() transfer.Freeze { return transfer.Freeze(s.marks[transfer.MarkFrozen]) }
 
 // serveFrozen replies to a group of requests while the store is frozen. Only requests that change nothing succeed, such as

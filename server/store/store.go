@@ -15,8 +15,8 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// Store is an open store. It is a library.Base: a library embeds it and adds what finds items. All methods are safe for concurrent
-// use.
+// Store is an open store. It is a library.Base: a library embeds it and adds the methods that find items. All methods are safe for
+// concurrent use.
 type Store struct {
 	definitions.Reads
 	options Options

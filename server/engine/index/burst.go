@@ -9,7 +9,7 @@ import (
 // merged less often, and the processors are free for the writes. Meanwhile there are more segments, within limits.
 type burst struct {
 	began time.Time
-	// until is when the burst ends if no more writes come, as a duration since began.
+	// until is the time at which the burst ends if no more writes come, as a duration since began.
 	until atomic.Int64
 	// over fires at that time.
 	over *time.Timer

@@ -17,8 +17,8 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// TestGivenUpWhileMerging gives an index up while its background waits for the store, as a purge and an I/O error do. It must not
-// wait for the background, and the background must not change what the next index has written.
+// TestGivenUpWhileMerging gives an index up while its background waits for the store, as a purge and an I/O error do. That must not wait
+// for the background, and the background must not change what the next index has written.
 func TestGivenUpWhileMerging(t *testing.T) {
 	for name, giveUp := range map[string]func(*index.Index){"abandon": (*index.Index).Abandon, "drop": (*index.Index).Drop} {
 		t.Run(name, func(t *testing.T) {

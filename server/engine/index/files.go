@@ -42,7 +42,7 @@ func (x *Index) openFile(file string) (*segment.Segment, error) {
 	return s, err
 }
 
-// syncEvery is how many bytes of a file may be written before they are synced.
+// syncEvery is the number of bytes of a file that may be written before they are synced.
 const syncEvery = 1 << 20
 
 // newFile returns a file name that has never been used.

@@ -37,11 +37,11 @@ type Options struct {
 	// MiB. They bound what a restart reads again from the store.
 	SealDocs  int
 	SealBytes int64
-	// MemoryParts is how many small segments may be in memory before some are merged; 0 means 8. A segment of at least
-	// 1/(2·MemoryParts) of SealDocs or SealBytes is large and is not merged in memory, so there are at most 3·MemoryParts segments.
-	// In a write burst, the share is 1/(8·MemoryParts) and the maximum 9·MemoryParts.
+	// MemoryParts is the maximum number of small segments in memory before some are merged; 0 means 8. A segment of at least
+	// 1/(2·MemoryParts) of SealDocs or SealBytes is large and is not merged in memory, so there are at most 3·MemoryParts segments. In a
+	// write burst, the share is 1/(8·MemoryParts) and the maximum 9·MemoryParts.
 	MemoryParts int
-	// FanIn is how many files of similar size are merged into one; 0 means 4. In a write burst, merging waits for 4·FanIn files.
+	// FanIn is the number of files of similar size that are merged into one; 0 means 4. In a write burst, merging waits for 4·FanIn files.
 	FanIn int
 	// MaxDocs limits merging: files of more than MaxDocs/2 live documents are not merged with others; 0 means 524,288.
 	MaxDocs int
@@ -424,9 +424,9 @@ type Stats struct {
 	// DocsIn counts indexed documents, DocsWritten those that seals and merges wrote to files and memory. DocsWritten/DocsIn is the
 	// write amplification.
 	DocsIn, DocsWritten int64
-	// RebuildLeft is how many items are still to be read from the store to rebuild a damaged file.
+	// RebuildLeft is the number of items still to be read from the store to rebuild a damaged file.
 	RebuildLeft int64
-	// Problem is why sealing or merging last failed, nil if it did not. The background retries.
+	// Problem is the error with which sealing or merging last failed, or nil if it did not. The background tasks retry.
 	Problem error
 }
 

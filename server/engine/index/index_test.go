@@ -389,8 +389,8 @@ func TestDamagedFile(t *testing.T) {
 	}
 }
 
-// TestDamageWhileServing changes the items of a file under a running index. The damage must be detected by a verification, or
-// before the items are copied, and the file rebuilt.
+// TestDamageWhileServing changes the items of a file under a running index. The damage must be detected by a verification or before the
+// items are copied, and the file must be rebuilt.
 func TestDamageWhileServing(t *testing.T) {
 	for name, notice := range map[string]func(x *index.Index) error{
 		"verified": func(x *index.Index) error { return x.Verify(context.Background(), nil) },

@@ -105,7 +105,7 @@ func (x *Index) rebuildLost(ctx context.Context, m manifest) error {
 }
 
 const (
-	// replayChunk is how many items are read and built at a time.
+	// replayChunk is the number of items that are read and built at a time.
 	replayChunk = 2048
 	// sayEvery is how often a long replay logs its progress.
 	sayEvery = 5 * time.Second

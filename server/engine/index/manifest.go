@@ -69,7 +69,7 @@ func setKnown(keys *store.IndexBatch, p library.PropertyID, version uint64) erro
 	return keys.Set(keyOf(p, underKnown), binary.BigEndian.AppendUint64(nil, version))
 }
 
-// readKnown returns the last batch that the index of a property has seen, 0 for none.
+// readKnown returns the last batch that the index of a property has seen, or 0 if there is none.
 func readKnown(s *store.Store, p library.PropertyID) (uint64, error) {
 	value, err := s.IndexValue(keyOf(p, underKnown))
 	if err != nil || len(value) != 8 {
@@ -102,7 +102,7 @@ func (x *Index) readManifest() (manifest, error) {
 	return m, nil
 }
 
-// readDead reads the dead documents of a file, nil for none.
+// readDead reads the dead documents of a file, or nil if there is none.
 func (x *Index) readDead(file string, docs int) (*roaring.Bitmap, error) {
 	value, err := x.o.Store.IndexValue(x.deadKey(file))
 	if err != nil || value == nil {

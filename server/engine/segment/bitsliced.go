@@ -56,8 +56,7 @@ func newSlices(n *numbers, count int) *bitSlices {
 // gathered returns the lowest bits of eight bytes as one byte.
 func gathered(b uint64) uint64 { return b & 0x0101010101010101 * 0x0102040810204080 >> 56 }
 
-// find returns, as a bitmap of 64-bit words, the positions of the numbers from base+from to base+to. count is how many numbers
-// there are.
+// find returns, as a bitmap of 64-bit words, the positions of the numbers from base+from to base+to. count is the number of all numbers.
 func (s *bitSlices) find(count int, from, to uint64) []uint64 {
 	words := make([]uint64, (count+63)/64)
 	to = min(to, 1<<s.depth-1)

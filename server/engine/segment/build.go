@@ -59,7 +59,7 @@ func NewBuilder() *Builder {
 	return &Builder{fields: map[string]*buildField{}, seed: maphash.MakeSeed()}
 }
 
-// maxKnownFields is how many fields a Builder may keep from one segment to the next.
+// maxKnownFields is the maximum number of fields that a Builder keeps from one segment to the next.
 const maxKnownFields = 4096
 
 type buildTerm struct {

@@ -16,7 +16,7 @@ type checksumWriter struct {
 	err error
 }
 
-// flushAt is how many bytes are buffered before they are written.
+// flushAt is the number of bytes that are buffered before they are written.
 const flushAt = 1 << 20
 
 func (o *checksumWriter) write(b []byte) {

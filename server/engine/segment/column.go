@@ -84,7 +84,7 @@ func widthOf(most uint64) int {
 	return 8
 }
 
-// columnChunk is how many numbers are appended before the buffer may be flushed.
+// columnChunk is the number of numbers that are appended before the buffer may be flushed.
 const columnChunk = 8 << 10
 
 // numbers reads a column.

@@ -10,7 +10,7 @@ import (
 // span is the place of a section: offset and length.
 type span struct{ Off, Len uint64 }
 
-// column is the place of a column: one number of Width bytes for each document, relative to Base. If Sparse is set, only the
+// column says where and how a column is stored: one number of Width bytes for each document, relative to Base. If Sparse is set, only the
 // documents that have a value have a number.
 type column struct {
 	span

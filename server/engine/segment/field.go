@@ -184,7 +184,7 @@ func (f *Field) Match(a automaton.Automaton) iter.Seq2[[]byte, Postings] {
 }
 
 // skip moves past all terms that share more than len(states)-1 bytes with the current term, because the automaton cannot accept the next
-// byte of that term. It returns how many bytes the term that it reached shares with the previous current term.
+// byte of that term. It returns how many bytes the new current term shares with the previous one.
 func (f *Field) skip(w *walker, a automaton.Automaton, states []int) (ok bool, shared int) {
 	depth := len(states) - 1
 	term := slices.Clone(w.key[fieldKey:])
@@ -302,8 +302,8 @@ func (f *Field) scan(words func(count int) []uint64) *roaring.Bitmap {
 	return out
 }
 
-// Ordinals returns, for each document, 1 + the ordinal of its lowest term, 0 for none. They order documents as their keywords do.
-// The slice is built on first use and is read-only.
+// Ordinals returns, for each document, 1 + the ordinal of its lowest term, or 0 if there is none. They order documents as their keywords
+// do. The slice is built on first use and is read-only.
 func (f *Field) Ordinals() []uint32 {
 	if o := f.ordinals.Load(); o != nil {
 		return *o

@@ -78,7 +78,7 @@ type merger struct {
 
 func merge(inputs []Part, out *checksumWriter) (*merger, *segmentWriter, error) {
 	if len(inputs) > math.MaxUint16 {
-		return nil, nil, fmt.Errorf("merge %d segments at once", len(inputs))
+		return nil, nil, fmt.Errorf("a merge takes at most %d segments, not %d", math.MaxUint16, len(inputs))
 	}
 	m := &merger{inputs: inputs, w: newSegmentWriter(out)}
 	m.number()

@@ -36,7 +36,7 @@ type source struct {
 	walker
 	input int
 	to    []uint32 // the new number of each document
-	// left is how many terms follow in the field. over is set when there are none.
+	// left is the number of terms that follow in the field. over is set when there are none.
 	left int
 	over bool
 	term []byte // the current one
@@ -156,7 +156,7 @@ func (m *merger) mergeTerms(names []fieldEntry) error {
 	for i, in := range m.inputs {
 		t.sources[i] = source{walker: walker{d: &in.Segment.dict, block: -1}, input: i, to: m.maps[i]}
 	}
-	// passed[i] is how many fields of input i have been passed.
+	// passed[i] is the number of fields of input i that have been passed.
 	passed := make([]int, len(m.inputs))
 	for number, name := range names {
 		m.w.beginField(name.Name, name.Type, name.Private)

@@ -25,7 +25,7 @@ type Occurrences struct {
 	nextFreqs, nextPositions []byte
 }
 
-// wordsPerRank is how many words of a bitmap are copied and counted in the time in which Roaring counts the documents before one
+// wordsPerRank is the number of words of a bitmap that are copied and counted in the time in which Roaring counts the documents before one
 // document.
 const wordsPerRank = 64
 

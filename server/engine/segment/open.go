@@ -71,7 +71,7 @@ func parse(whole []byte) (*Segment, error) {
 	return s, nil
 }
 
-// verifyChunk is how many bytes Verify reads before it checks its context again.
+// verifyChunk is the number of bytes that Verify reads before it checks its context again.
 const verifyChunk = 1 << 20
 
 // Verify compares the items with their checksum. A segment in memory is always sound. paused is called after each chunk, so that

@@ -11,8 +11,8 @@ import (
 // Part is a segment with its tombstones in one snapshot of an index.
 type Part struct {
 	Segment *Segment
-	// Dead holds the documents that are no longer items; nil for none. It is immutable: a further deletion creates another bitmap,
-	// so that its pointer identifies a state of the tombstones.
+	// Dead holds the documents that are no longer items, or is nil if there are none. It is immutable: a further deletion creates another
+	// bitmap, so that its pointer identifies a state of the tombstones.
 	Dead *roaring.Bitmap
 }
 

@@ -109,7 +109,7 @@ type Segment struct {
 	derived                     atomic.Pointer[Derived]
 }
 
-// checksums are those of the footer.
+// checksums are the checksums in the footer.
 type checksums struct{ items, index uint32 }
 
 // assemble returns the segment that a directory and data describe.
@@ -239,7 +239,7 @@ func (s *Segment) Item(doc uint32) item.Encoded {
 	return b
 }
 
-// Units returns the own units of a document in their order, nil for none.
+// Units returns the own units of a document in their order, or nil if there is none.
 func (s *Segment) Units(doc uint32) []int64 {
 	if !s.withUnits.Contains(doc) {
 		return nil

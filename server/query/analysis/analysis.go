@@ -14,8 +14,8 @@
 //	                                                                        U+10D50 to U+10D65 stay unchanged there,
 //	                                                                        in keywords (they are in no word)
 //
-// Letters and ideographs added to Unicode after 12.1 (CJK Extensions G and later, Vithkuqi and Kawi among others) are not
-// words, neither in OpenSearch nor here. Emoji added since then are words, because their code points were reserved.
+// Letters and ideographs added to Unicode after 12.1 (CJK Extensions G and later, Vithkuqi and Kawi among others) are not words, either in
+// OpenSearch or here. Emoji added since then are words, because their code points were reserved.
 //
 // This package imports only the standard library.
 package analysis
@@ -52,8 +52,8 @@ func Analyze(text string) []Token {
 	return tokens
 }
 
-// AppendWords appends the words of a text to dst, without separators, and the end of each in dst to ends. The words are
-// those of Analyze, and their positions are consecutive. It does not allocate a string for each word.
+// AppendWords appends the words of a text to dst, without separators. To ends it appends where each word ends in dst. The words are those
+// of Analyze, and their positions are consecutive. It does not allocate a string for each word.
 func AppendWords(dst []byte, ends []int, text string) ([]byte, []int) {
 	for from, to := range cut(text) {
 		dst = appendLower(dst, text[from:to])

@@ -120,7 +120,7 @@ func decode(text string) set {
 	return found
 }
 
-// classOf returns the class of a code point, "" for none.
+// classOf returns the class of a code point, or "" if there is none.
 func classOf(r rune, has map[string]set) string {
 	is := func(property string) bool { return has[property][r] }
 	letter := is("Word_Break/ALetter")

@@ -1,8 +1,8 @@
 package analysis
 
-// The grammar matches the words of a text. The longest match wins; a character that starts no match is skipped. It is
-// Unicode Standard Annex 29 as implemented by Lucene's StandardTokenizer: each ideograph and Hiragana is a word, as are
-// whole runs of Thai, Lao, Khmer or Myanmar, and emoji sequences (UTS 51).
+// The grammar matches the words of a text. The longest match wins; a character that starts no match is skipped. It is Unicode Standard
+// Annex 29 as implemented by Lucene's StandardTokenizer: each ideograph and each Hiragana character is a word, as are whole runs of Thai,
+// Lao, Khmer or Myanmar, and emoji sequences (UTS 51).
 
 // Rule WB4: zero-width characters belong to the character before them.
 var (

@@ -14,8 +14,8 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/automaton"
 )
 
-// accepted returns the terms that a accepts. It also checks that the other methods of the automaton are consistent with
-// that.
+// accepted returns the terms that an automaton accepts. It also checks that the other methods of the automaton are consistent with this
+// result.
 func accepted(t *testing.T, a automaton.Automaton, terms []string) []string {
 	t.Helper()
 	out := []string{}

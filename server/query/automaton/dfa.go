@@ -245,8 +245,8 @@ func (p *program) columns(d *dfa) {
 	d.width = n + 1
 }
 
-// trim redirects every transition into a state without a possible match to dead, renumbers the remaining states, and finds
-// those that always match.
+// trim replaces every state from which no match is possible by the state dead, renumbers the remaining states, and finds those that always
+// match.
 func (d *dfa) trim() {
 	n := len(d.accept)
 	before := make([][]int32, n)
