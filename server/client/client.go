@@ -253,7 +253,7 @@ const (
 	final fate = iota
 	// refused means that the request had no effect, and the server may accept it later.
 	refused
-	// unknown means that the request may have had its effect.
+	// unknown means that the request may have taken effect.
 	unknown
 )
 

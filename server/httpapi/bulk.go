@@ -38,7 +38,7 @@ func (s *Server) importItems(x *exchange) error {
 		return err
 	}
 	conn := http.NewResponseController(x.ResponseWriter)
-	// Ignore these errors: HTTP/2 is full duplex anyway, and the connections of tests have no deadlines.
+	// Ignore errors of conn: HTTP/2 is full duplex anyway, and the connections of tests have no deadlines.
 	_ = conn.EnableFullDuplex()
 	imp := &bulkImport{x: x, conn: conn, replace: mode == "replace"}
 

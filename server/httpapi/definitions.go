@@ -91,7 +91,7 @@ func (s *Server) listDefinitions(x *exchange) error {
 	}{total, embedded{all}, to}))
 }
 
-// countDefinitions counts the items that have each of the definitions. field is the field whose values these definitions are.
+// countDefinitions counts the items that have each of the definitions, which are values of the field.
 func (x *exchange) countDefinitions(ctx context.Context, field string, defs []definitionRecord) error {
 	values := make([]string, len(defs))
 	for i, d := range defs {

@@ -133,7 +133,7 @@ func (x *exchange) reserve(size string, bytes int) error {
 	if own > all/2 || together > all {
 		return &problem{
 			Type: unavailable, retryAfter: time.Second,
-			Detail: "responses that are still being sent use all memory for pages: receive them faster, or use a smaller " + size,
+			Detail: "responses that are still being sent use up the memory for pages: receive them faster, or use a smaller " + size,
 		}
 	}
 	return nil

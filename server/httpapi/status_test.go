@@ -59,7 +59,7 @@ func TestStatusOfTokens(t *testing.T) {
 	a.do(call{url: statusURL, token: "rw", lacks: []string{`"name":"late"`}})
 }
 
-// TestStatusOfTheOnlyProperty checks that sizes of the whole server are shown only if they tell nothing about other properties.
+// TestStatusOfTheOnlyProperty checks that sizes of the whole server are shown only if they reveal nothing about other properties.
 func TestStatusOfTheOnlyProperty(t *testing.T) {
 	a, h := newHookedApp(t)
 	h.state = func() library.State {

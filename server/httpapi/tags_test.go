@@ -62,7 +62,7 @@ func TestTagLife(t *testing.T) {
 		// 1003 has the tag from a manifest: its removal is refused and changes nothing.
 		call{method: "DELETE", url: "/v1/tags/marketer_tags/hero/1003", token: "rw", status: 403, contains: []string{"problems/managed", "managed by Tag shop/hero"}},
 		call{url: "/v1/tags/marketer_tags/hero/", token: "ro", ids: []item.ID{1007, 1003}},
-		// Tagged over HTTP as well, it has two owners. The HTTP mapping can be removed.
+		// Once 1003 is tagged over HTTP as well, the tag has two owners. The HTTP mapping can be removed.
 		tag(1003, 201),
 		tag(1003, 201),
 		call{url: "/v1/tags/marketer_tags/hero/", token: "ro", ids: []item.ID{1007, 1003}},
@@ -74,7 +74,7 @@ func TestTagLife(t *testing.T) {
 		call{url: "/v1/tags/marketer_tags/hero/", token: "ro", ids: []item.ID{1007, 1005, 1003}},
 		call{method: "DELETE", url: "/v1/tags/marketer_tags/hero/1005/", token: "rw", status: 204},
 		call{method: "DELETE", url: "/v1/tags/marketer_tags/hero/1005", token: "rw", status: 404, contains: []string{"problems/not-found"}},
-		// By selector.
+		// A selector puts this tag on 1002 only.
 		call{method: "DELETE", url: "/v1/tags/kinds/video/1002", token: "rw", status: 403},
 		call{method: "DELETE", url: "/v1/tags/kinds/video/1001", token: "rw", status: 404},
 		call{method: "DELETE", url: "/v1/tags/kinds/video/17", token: "rw", status: 404},

@@ -103,7 +103,7 @@ type Property struct {
 	// RatePerSecond and Burst limit each token; 0 means unlimited.
 	RatePerSecond float64
 	Burst         int
-	// Cache holds the cache times that READ-ONLY callers receive; nil means the defaults of the interface.
+	// Cache holds the cache times that READ-ONLY callers receive; nil means the defaults of the HTTP API.
 	Cache *Cache
 	// Maintenance, if set, makes the server answer every request with 503.
 	Maintenance *Maintenance

@@ -64,7 +64,7 @@ func normalized(d Definition) Definition {
 	return d
 }
 
-// inUTC returns the values with their times in UTC, or nil if there is none.
+// inUTC returns the values with their times in UTC, or nil if there are none.
 func inUTC(values []TokenValue) []TokenValue {
 	values = slices.Clone(absent(values))
 	for i, v := range values {

@@ -111,5 +111,5 @@ func parseBoolean(s string) (int64, error) {
 	return 0, errBoolean
 }
 
-// Fold returns the form in which keywords are compared: in lower case, character by character.
+// Fold returns the form in which keywords are compared: s in lower case, where each character is converted separately.
 func Fold(s string) string { return analysis.Keyword(s) }

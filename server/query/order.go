@@ -137,7 +137,7 @@ func (o Order) Scored() bool {
 	return slices.ContainsFunc(o, func(k Key) bool { return k.Field == ScoreKey })
 }
 
-// CheckOrder returns a *ForbiddenFieldError if the order names a field that the audience a must not see.
+// CheckOrder returns a *ForbiddenFieldError if the order names a field that the audience must not see.
 func CheckOrder(o Order, a Audience) error {
 	for _, k := range o {
 		if a == Public && private(k.Field) {

@@ -20,7 +20,7 @@ type Problem struct {
 func Problems(q string, a Audience) []Problem {
 	parsed, err := ParseFor(q, a)
 	if err != nil {
-		// Only a query that parses can name a private field.
+		// parsed is needed only if the error is about a private field, and then the query parses.
 		parsed, _ := Parse(q)
 		return []Problem{problemOf(err, q, func(field string) stretch {
 			return parsed.names[FieldName{Name: field, Pattern: strings.Contains(field, "*")}]

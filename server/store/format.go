@@ -72,7 +72,7 @@ func checkFormat(db *pebble.DB, dir string, current format, upgrades []upgrade) 
 	return nil
 }
 
-// upgrades are the steps to formatVersion. A step to version 1 does not exist.
+// upgrades are the steps to formatVersion. There is no step to version 1.
 func upgrades() []upgrade { return []upgrade{1: toFormat2, 2: toFormat3} }
 
 func stampFormat(b *pebble.Batch, f format) error {

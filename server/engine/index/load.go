@@ -107,7 +107,7 @@ func (x *Index) rebuildLost(ctx context.Context, m manifest) error {
 const (
 	// replayChunk is the number of items that are read and built at a time.
 	replayChunk = 2048
-	// sayEvery is how often a long replay logs its progress.
+	// sayEvery is the interval at which a long replay logs its progress.
 	sayEvery = 5 * time.Second
 )
 

@@ -102,7 +102,7 @@ func (x *Index) readManifest() (manifest, error) {
 	return m, nil
 }
 
-// readDead reads the dead documents of a file, or nil if there is none.
+// readDead reads the dead documents of a file, or nil if there are none.
 func (x *Index) readDead(file string, docs int) (*roaring.Bitmap, error) {
 	value, err := x.o.Store.IndexValue(x.deadKey(file))
 	if err != nil || value == nil {

@@ -239,7 +239,7 @@ func (s *Segment) Item(doc uint32) item.Encoded {
 	return b
 }
 
-// Units returns the own units of a document in their order, or nil if there is none.
+// Units returns the own units of a document in their order, or nil if there are none.
 func (s *Segment) Units(doc uint32) []int64 {
 	if !s.withUnits.Contains(doc) {
 		return nil

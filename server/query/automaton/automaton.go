@@ -20,7 +20,7 @@ type Automaton interface {
 	Accept(state int, b byte) int
 }
 
-// Match reports whether a accepts term.
+// Match reports whether an automaton accepts a term.
 func Match(a Automaton, term string) bool {
 	s := a.Start()
 	for i := 0; i < len(term); i++ {

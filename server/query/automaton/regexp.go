@@ -379,7 +379,7 @@ func (ps *regexpParser) interval(start int) (expression, error) {
 	if len(low) == len(high) {
 		return between(fmt.Sprintf("%0*d", len(low), from), fmt.Sprintf("%0*d", len(low), to)), nil
 	}
-	// The numbers of each length without leading zeros, and 0.
+	// byLength accepts the numbers of each length without leading zeros, and 0.
 	byLength := expression{kind: exprUnion}
 	for first := uint64(0); first <= to; first = max(10, 10*first) {
 		last := max(10, 10*first) - 1

@@ -6,7 +6,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// horizon limits the search of Boundary. A later change counts as never.
+// horizon limits the search of Boundary. A change after that time counts as no change.
 const horizon = 200 * 365 * 24 * time.Hour
 
 // Ends are the date values, in milliseconds since 1970, at which a moving range changes its content. The zero value means that no item has

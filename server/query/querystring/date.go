@@ -62,7 +62,7 @@ func (r *rewriter) dateRange(n query.Range) (query.Node, error) {
 	return n, nil
 }
 
-// bindNow replaces now by the instant that it means.
+// bindNow replaces `now` by its instant.
 func (r *rewriter) bindNow(text string) string {
 	math, ok := strings.CutPrefix(text, "now")
 	switch {

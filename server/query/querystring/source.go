@@ -32,7 +32,7 @@ func (s source) ours(n query.Node) bool {
 	return found
 }
 
-// exotic reports whether the source has white space other than spaces. In OpenSearch it does not end a bound.
+// exotic reports whether the source has white space other than spaces, which does not end a bound in OpenSearch.
 func (s source) exotic() bool {
 	return slices.ContainsFunc(s, func(c rune) bool { return c != ' ' && isSpace(c) })
 }

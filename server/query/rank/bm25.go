@@ -22,7 +22,7 @@ func (f Field) AverageLength() float32 {
 	return float32(float64(f.Terms) / float64(f.Docs))
 }
 
-// IDF returns the inverse document frequency of a term that docFreq of docs items with the field contain.
+// IDF returns the inverse document frequency of a term: docs items have the field, and docFreq of them contain the term.
 func IDF(docFreq, docs int64) float32 {
 	return float32(math.Log(1 + (float64(docs-docFreq)+0.5)/(float64(docFreq)+0.5)))
 }
