@@ -8,7 +8,7 @@
 //
 //   - The store is the source of truth. A lost or damaged file is rebuilt from it, without any other file.
 //   - An item has at most one live document in all segments.
-//   - A manifest names a file from the batch on that installs it. A file is removed when no manifest and no snapshot has it; Erase
+//   - The batch that installs a file writes a manifest that names it. A file is removed when no manifest and no snapshot has it; Erase
 //     and Drop unlink it earlier, while snapshots have it open. Opening the index removes files that the manifest does not name.
 //   - Install and the background tasks swap snapshots, but never at the same time, because both hold the store.
 //   - After Abandon or Drop, an index writes nothing more to the store, where another index may have its keys. Their
