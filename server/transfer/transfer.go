@@ -25,7 +25,7 @@ type Facts struct {
 	Marks map[string]string
 	// Definitions are all definitions, served or not.
 	Definitions map[definitions.Source]*definitions.Entry
-	// Properties are those that have anything stored or are served.
+	// Properties are all properties that are served or have anything stored.
 	Properties map[library.PropertyID]Property
 }
 

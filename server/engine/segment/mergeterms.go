@@ -137,7 +137,7 @@ func (t *termMerger) advance() {
 type run struct {
 	docs []uint32
 	// For a text, freqs and positions are the bytes of the input. Unless gone is set, they belong only to these documents. places has the
-	// part of each document.
+	// frequency of each document and where its positions are.
 	freqs, positions []byte
 	gone             bool
 	places           []stretch

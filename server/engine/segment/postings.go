@@ -201,8 +201,8 @@ type Iterator struct {
 	many  roaring.ManyIntIterable
 	chunk []uint32
 	buf   []uint32
-	// freqs and positions are the rest of both. pending is the number of positions that belong to skipped documents, and freq the number of
-	// those of the current document.
+	// freqs and positions are what remains of the frequencies and of the positions. pending is the number of positions that belong to
+	// skipped documents, and freq the number of those of the current document.
 	freqs, positions []byte
 	started          bool
 	pending          uint64
