@@ -116,8 +116,8 @@ func New(lib library.Library, o Options) (*Server, error) {
 // retryTokens is the delay before Run retries after the token feed failed.
 const retryTokens = 250 * time.Millisecond
 
-// Run loads the library's tokens and follows their changes until ctx ends, when it returns nil, or the library closes, when
-// it returns an error that wraps library.ErrClosed. Call it exactly once for each server.
+// Run loads the library's tokens and follows their changes. It returns nil when ctx ends, and an error that wraps library.ErrClosed when
+// the library closes. Call it exactly once for each server.
 func (s *Server) Run(ctx context.Context) error {
 	defer s.pages.close()
 	for {
