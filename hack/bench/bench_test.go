@@ -17,7 +17,7 @@ func TestScales(t *testing.T) {
 		"quick": scaleOf(false, 0), "full": scaleOf(true, 0), "smallest": scaleOf(false, minItems), "development": scaleOf(false, 20000),
 	} {
 		if s.items%s.chunk != 0 || s.early()%s.chunk != 0 {
-			t.Errorf("%s: chunks of %d make neither %d items nor a fifth of them", name, s.chunk, s.items)
+			t.Errorf("%s: the chunk %d does not divide %d items and a fifth of them", name, s.chunk, s.items)
 		}
 		if s.bleve > s.items || s.standing%10 != 0 || s.percolated < percolateBatch || s.rounds < 2 || s.restarts < 1 {
 			t.Errorf("%s: %+v", name, s)
@@ -70,7 +70,7 @@ func TestPagesArePlannedWithinFilters(t *testing.T) {
 		}
 		for _, v := range slices.Concat(l...) {
 			if v.page < 1 || v.page > 1 && int64(v.page-1)*50 >= totals[v.filter] {
-				t.Fatalf("%s asks for page %d of %d items", name, v.page, totals[v.filter])
+				t.Fatalf("%s requests page %d of %d items", name, v.page, totals[v.filter])
 			}
 		}
 	}
@@ -87,10 +87,10 @@ func TestPagesArePlannedWithinFilters(t *testing.T) {
 	}
 	again, err := b.planPages(totals)
 	if err != nil || !slices.EqualFunc(p.uniform, again.uniform, slices.Equal) {
-		t.Error("every run asks for other pages")
+		t.Error("two runs request different pages")
 	}
 	if _, err := b.planPages(make([]int64, 100)); err == nil {
-		t.Error("a plan without a full page")
+		t.Error("planPages accepts filters without a full page")
 	}
 }
 
@@ -131,6 +131,6 @@ func TestSettleWaitsUntilNothingIsDone(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := settle(ctx, func() (time.Duration, error) { return 0, nil }); err == nil {
-		t.Error("settling goes on after the run was interrupted")
+		t.Error("settle continues after the run was interrupted")
 	}
 }

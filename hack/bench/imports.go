@@ -76,8 +76,8 @@ func (b *suite) importChunk(ctx context.Context, w *report.Workload, first int) 
 	return turn(w, first/b.scale.chunk, takers...)
 }
 
-// importer returns a contender that imports items. It waits for the background work of its server, such as merging, and counts that
-// separately, so that it does not affect the next contender. It omits latencies, because its requests have many lines.
+// importer returns a contender that imports items. It waits for the background work of its server, such as merging, and counts this work
+// separately, so that the work does not affect the next contender. It omits latencies, because its requests have many lines.
 func importer(ctx context.Context, name string, cpu func() (time.Duration, error), take func(round int) (load.Result, error)) contender {
 	return contender{name, func(round int) (load.Result, error) {
 		r, err := take(round)
@@ -106,7 +106,8 @@ func (b *suite) bodies(first, count int, line func(out []byte, id int64) []byte)
 	return list
 }
 
-// importVitrine imports items over HTTP. cpu returns the processor time of what serves them. When a request is answered, each of its lines is durable and visible.
+// importVitrine imports items over HTTP. cpu returns the processor time of the processes that serve Vitrine's library. When a request is
+// answered, each of its lines is durable and visible.
 func (b *suite) importVitrine(ctx context.Context, v *subject.Vitrine, cpu func() (time.Duration, error), first, count int) (load.Result, error) {
 	bodies := b.bodies(first, count, nil)
 	requests := make([]load.Request, len(bodies))

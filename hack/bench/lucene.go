@@ -95,7 +95,7 @@ func (p *pair) writeItems(path string, first, count int) error {
 	return nil
 }
 
-// sizes records what the libraries occupy on disk. Lucene's index is one segment then.
+// sizes records the disk usage of the libraries. By then, Lucene's index has been merged into one segment.
 func (p *pair) sizes() error {
 	if p.result.Peers == nil {
 		p.result.Peers = map[string]report.Stage{}
@@ -110,7 +110,7 @@ func (p *pair) sizes() error {
 	return nil
 }
 
-// course is the queries of one kind, in blocks: one for each round, after one that warms both up.
+// course contains the queries of one kind, in blocks: one to warm up both libraries, and then one for each round.
 type course struct {
 	kind        string
 	limit       int
@@ -149,10 +149,11 @@ func (c course) block(round, size int) ([]anchor.Query, error) {
 	return list, nil
 }
 
-// warmUps is how often the first block is asked. A virtual machine compiles what runs often.
+// warmUps is how often the queries of the first block run, because the Java virtual machine compiles only code that runs often.
 const warmUps = 20
 
-// queries asks all queries twice: the second time, the engine keeps nothing. So the first time is not affected by what was forgotten.
+// queries asks all queries first with the engine's caches, and then again with the caches emptied before each query, so that the emptying
+// does not affect the first series.
 func (p *pair) queries(ctx context.Context) error {
 	courses := p.courses()
 	for _, forget := range []bool{false, true} {
@@ -171,7 +172,7 @@ func (p *pair) queries(ctx context.Context) error {
 	return nil
 }
 
-// asked is one way of asking a block.
+// asked is one way to run the queries of a block.
 type asked struct {
 	name    string
 	library *anchor.Library

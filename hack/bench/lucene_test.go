@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestLucene runs the comparison with Lucene. It fails if the engine and Lucene find other totals or other items. It downloads nothing.
+// TestLucene runs the comparison with Lucene. It fails if the engine and Lucene find different totals or items. It downloads nothing.
 func TestLucene(t *testing.T) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
@@ -51,7 +51,7 @@ func TestLucene(t *testing.T) {
 	}
 	if reason, absent := b.result.Absent[report.Lucene]; absent {
 		if !strings.Contains(out.String(), "the comparison with Lucene did not run: "+reason) {
-			t.Errorf("nothing says that it did not run: %s", &out)
+			t.Errorf("the output does not say that the comparison did not run: %s", &out)
 		}
 		t.Skipf("DID NOT RUN: %s", reason)
 	}

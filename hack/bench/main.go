@@ -8,9 +8,9 @@
 //	make bench CHECK=1               the quick run, and fail if a number is out of its range
 //	cd hack/bench && go run . -items 20000               while developing
 //
-// It needs Linux. OpenSearch is the node at OPENSEARCH_URL, or a node that this command starts, which needs a JDK. Without either, its
-// rows are marked as absent. Lucene runs from the jars of OpenSearch, and needs a JDK too. The results are written to docs/benchmarks.md,
-// with plots and JSON in docs/benchmarks.
+// It needs Linux. OpenSearch is the node at OPENSEARCH_URL, or a node that this command starts, which needs a JDK. Without either, the page
+// says that OpenSearch is absent. Lucene runs from the jars of OpenSearch, and needs a JDK too. The results are written to
+// docs/benchmarks.md, with plots and JSON in docs/benchmarks.
 package main
 
 import (
@@ -103,7 +103,7 @@ func parseFlags(args []string, output io.Writer) (settings, error) {
 		return s, fmt.Errorf("unexpected argument %q", set.Arg(0))
 	}
 	if *items < 0 || *items > 0 && *items < minItems {
-		return s, fmt.Errorf("-items %d: give at least %d", *items, minItems)
+		return s, fmt.Errorf("-items %d: must be at least %d", *items, minItems)
 	}
 	if _, err := chosen(s.only); err != nil {
 		return s, err

@@ -50,8 +50,8 @@ func (b *suite) planPages(totals []int64) (pagePlan, error) {
 	popularity := sample.NewZipf(len(totals))
 	for range s.rounds {
 		var zipf, uniform []filterPage
-		// A server that has just started touches all of its memory for the first time. These rounds are the first ones with pages
-		// of all filters. They are so long that most of their requests come after that.
+		// These rounds are the first ones with pages of all filters, and a server that has just started touches much of its memory for the
+		// first time in them. They are long enough that most requests come after this warm-up.
 		for range 3 * s.requests {
 			f := popularity.Rank(dice.Float64())
 			// Page numbers follow the same distribution: page k is requested about 1/k times as often as the first page.
@@ -64,7 +64,7 @@ func (b *suite) planPages(totals []int64) (pagePlan, error) {
 		}
 		p.zipf, p.uniform = append(p.zipf, zipf), append(p.uniform, uniform)
 	}
-	// The first and last pages are those of filters that are long enough to have different full pages for every round at both ends.
+	// Take the first and last pages from filters that are long enough to have different full pages for every round at both ends.
 	var long []int
 	for f, total := range totals {
 		if b.filters[f].Order == newestFirst && int(total)/subject.PageSize >= 3*s.rounds {
@@ -96,7 +96,7 @@ func (b *suite) totals(ctx context.Context, v *subject.Vitrine) ([]int64, error)
 	return totals, err
 }
 
-// record requests every page of the logs from Vitrine, and stores the responses for the bare server.
+// record requests the hot page and every page of the logs from Vitrine, and stores the responses for the bare server.
 func (b *suite) record(ctx context.Context, name string, hot filterPage, logs ...pageLog) (*subject.Book, error) {
 	book, err := subject.NewBook(filepath.Join(b.dir, name))
 	if err != nil {
@@ -133,7 +133,7 @@ func (b *suite) record(ctx context.Context, name string, hot filterPage, logs ..
 	return book, nil
 }
 
-// zipped returns the request of a client that accepts gzip.
+// zipped returns the request as a client that accepts gzip would send it.
 func zipped(r load.Request) load.Request {
 	r.Header = http.Header{"Accept-Encoding": {"gzip"}}
 	return r
@@ -214,8 +214,8 @@ func (b *suite) earlyStage(ctx context.Context) error {
 	return bare.Stop(syscall.SIGTERM)
 }
 
-// openPages records the pages and restarts Vitrine, to discard what the recording left in its caches. It then starts a bare server
-// and reads the first page of every filter once.
+// openPages records the pages, and restarts Vitrine to empty its caches. It then starts a bare server and reads the first page of every
+// filter once.
 func (b *suite) openPages(ctx context.Context, name string, early bool) (*subject.Bare, pagePlan, error) {
 	totals, err := b.totals(ctx, b.vitrine)
 	if err != nil {

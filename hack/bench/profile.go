@@ -9,7 +9,7 @@ import (
 	"github.com/vitrine-dev/vitrine/hack/bench/load"
 )
 
-// Durations of profiles in seconds: of a load that can be repeated, and of an import, which cannot.
+// Durations of profiles in seconds: for a load that can be repeated, and for an import, which cannot be repeated.
 const (
 	profileSeconds       = 5
 	importProfileSeconds = 2

@@ -25,7 +25,7 @@ type scale struct {
 	booleans int
 	// family is the number of queries of each family in a round of the comparison with Lucene. Each query is new.
 	family int
-	// posts is the number of posts in one round, postsOpenSearch that of OpenSearch.
+	// posts is the number of posts in one round, and postsOpenSearch the number for OpenSearch.
 	posts, postsOpenSearch int
 	// standing is the number of items that are imported while there are standingFilters filters.
 	standing, standingFilters int
@@ -33,8 +33,8 @@ type scale struct {
 	percolated int
 	// restarts is the number of restarts of each kind.
 	restarts int
-	// scaled is the number of items of the library on OpenSearch, scaledRounds that of the rounds in which they are imported, and
-	// scaledPosts that of the posts in one round.
+	// scaled is the number of items in the library on OpenSearch, scaledRounds the number of rounds in which they are imported, and
+	// scaledPosts the number of posts in one round.
 	scaled, scaledRounds, scaledPosts int
 }
 
@@ -66,7 +66,8 @@ func scaleOf(full bool, items int) scale {
 // early returns the number of items of the early stage.
 func (s scale) early() int { return s.items / 5 }
 
-// Parts of a run, in their order. All parts except the comparison with Lucene need the items of the import, which is not a part.
+// Parts of a run, in order. The import is not one of them: it runs before all parts that need the items, which are all except the
+// comparison with Lucene.
 const (
 	partPages    = "pages"
 	partSearch   = "search"
@@ -84,7 +85,7 @@ func chosen(only string) (map[string]bool, error) {
 	wanted := map[string]bool{}
 	for name := range strings.SplitSeq(cmp.Or(only, strings.Join(parts, ",")), ",") {
 		if !slices.Contains(parts, name) {
-			return nil, fmt.Errorf("-only %q: there are %s", name, strings.Join(parts, ", "))
+			return nil, fmt.Errorf("-only %q: the parts are %s", name, strings.Join(parts, ", "))
 		}
 		wanted[name] = true
 	}

@@ -78,7 +78,7 @@ func (b *suite) serveOther(ctx context.Context, store *subject.Store, o subject.
 	return v, err
 }
 
-// serveScaled starts Vitrine on OpenSearch, through a recorder unless it is nil.
+// serveScaled starts Vitrine on OpenSearch, and through a recorder if through is not nil.
 func (b *suite) serveScaled(ctx context.Context, store *subject.Store, through *subject.Recorder) (*subject.Vitrine, error) {
 	o := b.serve
 	o.Library = "opensearch"
@@ -167,8 +167,8 @@ func (b *suite) rawBodies(documents [][]byte, first int) [][]byte {
 	return bodies
 }
 
-// scaledQueries sends queries to Vitrine, one after the other, and the searches that Vitrine sends for them to OpenSearch. It restarts
-// Vitrine and returns the new process.
+// scaledQueries compares queries that are sent to Vitrine, one after the other, with the searches that Vitrine needs for them, sent
+// directly to OpenSearch. It restarts Vitrine and returns the new process.
 func (b *suite) scaledQueries(ctx context.Context, on *subject.Vitrine, through *subject.Recorder) (*subject.Vitrine, error) {
 	again := func(through *subject.Recorder) (err error) {
 		if err := on.Stop(syscall.SIGTERM); err != nil {
@@ -181,7 +181,7 @@ func (b *suite) scaledQueries(ctx context.Context, on *subject.Vitrine, through 
 	if err := again(through); err != nil {
 		return nil, err
 	}
-	through.Searches() // those of the start
+	through.Searches() // discard the searches at start
 	searches := make([]load.Request, len(booleans))
 	for i, q := range booleans {
 		if _, _, err := b.client.Do(ctx, on.Items(q, newestFirst), http.StatusOK); err != nil {
@@ -197,7 +197,7 @@ func (b *suite) scaledQueries(ctx context.Context, on *subject.Vitrine, through 
 		return nil, err
 	}
 	w := b.workload(report.ScaledQueries, "Items query sorted by date, the library on OpenSearch, and the search that Vitrine sends for it", "queries", 1, b.scale.scaled)
-	// The first block, which is in no round, warms both up.
+	// The first block belongs to no round: it warms up both servers.
 	block := func(list []load.Request) func(int) []load.Request {
 		return func(round int) []load.Request {
 			return list[(1+round)*b.scale.booleans : (2+round)*b.scale.booleans]
@@ -237,7 +237,7 @@ func (b *suite) scaledHot(ctx context.Context, on, engine *subject.Vitrine) erro
 	return b.alternate(w, b.scale.rounds, ours, theirs)
 }
 
-// scaledPosts measures single items that a few clients add concurrently, and their documents sent to OpenSearch.
+// scaledPosts compares single items that a few clients post to Vitrine concurrently with their documents, sent directly to OpenSearch.
 func (b *suite) scaledPosts(ctx context.Context, on *subject.Vitrine, documents [][]byte) error {
 	w := b.workload(report.ScaledPosts, "Single POSTs, the library on OpenSearch", "requests", clients, b.scale.scaled)
 	next := 0

@@ -13,7 +13,7 @@ import (
 	"github.com/vitrine-dev/vitrine/internal/sample"
 )
 
-// search measures free queries sequentially, as a person waits for them.
+// search measures the latency of free queries, one after the other, as one person would send them.
 func (b *suite) search(ctx context.Context) error {
 	s := b.scale
 	// Before the first round, every subject answers a block of queries that no round uses, because a virtual machine needs to warm
@@ -75,7 +75,7 @@ func (b *suite) items(queries []string, order string) []load.Request {
 	return list
 }
 
-// answers contains the results of one subject for each query: the number of items, and the latency of each round.
+// answers contains the results of one subject for each query: the number of items, and the latency in each round.
 type answers struct {
 	totals    map[string]int64
 	latencies map[string][]time.Duration
@@ -93,8 +93,8 @@ func (a *answers) note(queries []string, totals []int64, latencies []time.Durati
 	}
 }
 
-// ask sends the queries of each round to every subject. It fails if subjects report different totals, because they did not do the
-// same work then.
+// ask sends the queries of each round to every subject. It fails if subjects report different totals, because they then did not do the same
+// work.
 func (b *suite) ask(ctx context.Context, w *report.Workload, rounds int, a asking) error {
 	order := ""
 	if a.sorted {
@@ -154,7 +154,8 @@ func (b *suite) ask(ctx context.Context, w *report.Workload, rounds int, a askin
 	return b.agree(w, said)
 }
 
-// agree compares the totals of subjects that hold the same items, and finds the query with the smallest advantage over OpenSearch.
+// agree compares the totals of subjects that have the same items, and finds the query for which Vitrine has the smallest advantage over
+// OpenSearch.
 func (b *suite) agree(w *report.Workload, said map[string]*answers) error {
 	ours := said[report.Vitrine]
 	slowest, which := math.Inf(1), ""

@@ -13,8 +13,8 @@ import (
 	"github.com/vitrine-dev/vitrine/internal/sample"
 )
 
-// standing measures how much standing filters slow down a write, and how much work remains for their first read. It compares that
-// with a percolator, which finds the queries that match an item when the item arrives.
+// standing measures how much stored filters slow down a write, and how much work remains for the first read of each filter. It compares
+// this with a percolator, which finds the queries that match an item when the item arrives.
 func (b *suite) standing(ctx context.Context) error {
 	filters := b.corpus.Filters(b.scale.standingFilters)
 	serve := func(name string, filters []sample.Filter) (*subject.Vitrine, error) {

@@ -35,7 +35,7 @@ type suite struct {
 	vitrine    *subject.Vitrine
 	opensearch *subject.OpenSearch // nil if it is absent
 	bleve      *subject.Bleve
-	// stopping contains the other running servers, which close stops in any case.
+	// stopping contains the other running servers, so that close stops them even after an error.
 	stopping []*child.Child
 }
 
@@ -75,7 +75,8 @@ func newSuite(ctx context.Context, s settings, out io.Writer) (*suite, error) {
 	return b, err
 }
 
-// run runs the parts. In between, it stops subjects that the next parts do not need, because even an idle process costs something.
+// run runs the parts. In between, it stops subjects that the next parts do not need, because even an idle process uses memory and processor
+// time.
 func (b *suite) run(ctx context.Context) error {
 	steps := []struct {
 		part string
@@ -196,8 +197,8 @@ func (b *suite) alternate(w *report.Workload, rounds int, contenders ...contende
 	return nil
 }
 
-// turn runs one round. Every other round has the opposite order, so that the after-effects of one contender, or a slow minute of
-// the machine, do not always affect the same one.
+// turn runs one round. Every other round has the opposite order, so that the after-effects of one contender, or a slow minute of the
+// machine, do not always affect the same contender.
 func turn(w *report.Workload, round int, contenders ...contender) error {
 	for i := range contenders {
 		if round%2 == 1 {

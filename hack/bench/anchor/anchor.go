@@ -3,8 +3,7 @@
 //
 // Lucene indexes only the fields that the queries need, has its index sorted by date and merged into one segment, and commits once for each
 // import. The engine indexes every field, and each batch of items is durable before the next one begins.
-//
-// It may import child, load, hack/opensearch/node, the sample content, and of Vitrine the domain and the engine.
+// It may import child, load, hack/opensearch/node, the sample content, and Vitrine's domain and engine.
 package anchor
 
 import (
@@ -62,18 +61,18 @@ type Command struct {
 
 // Way is how queries are run.
 type Way struct {
-	// Forget makes the engine forget what it keeps before each query.
+	// Forget makes the engine empty its caches before each query.
 	Forget bool `json:",omitempty"`
-	// OnePass makes Lucene find the page and the total together. Otherwise, it finds the page first, and may skip hits that cannot be on
-	// it; then it counts.
+	// OnePass makes Lucene find the page and the total together. Otherwise, Lucene first finds the page, for which it may skip hits that
+	// cannot be on the page, and then counts the hits.
 	OnePass bool `json:",omitempty"`
 }
 
 // Answer is the result of a call. Durations are nanoseconds.
 type Answer struct {
 	Elapsed time.Duration
-	// Latencies, Totals and IDs are those of each query, in their order. The time of a query begins with its parsed tree and ends when the
-	// bytes of the items are in a buffer.
+	// Latencies, Totals and IDs have one element for each query, in order. The measured time of a query begins after it is parsed, and ends
+	// when the bytes of the items are in a buffer.
 	Latencies []time.Duration
 	Totals    []int64
 	IDs       [][]int64
@@ -109,7 +108,7 @@ func (l *Library) Size() (int64, error) { return child.DiskUsage(l.dir) }
 //go:embed Anchor.java
 var program []byte
 
-// heap is the size of the Java heap, that of the OpenSearch node.
+// heap is the size of the Java heap, which is the same as for the OpenSearch node.
 const heap = "2g"
 
 // StartLucene starts Lucene with an empty index, from the jars of OpenSearch. It fails with *node.AbsentError if there is no JDK or the
@@ -161,7 +160,7 @@ func Agree(queries []Query, a, b Answer) error {
 		}
 		for n, id := range a.IDs[i] {
 			if id != b.IDs[i][n] {
-				return fmt.Errorf("%s: place %d has item %d and item %d", q.Text, n+1, id, b.IDs[i][n])
+				return fmt.Errorf("%s: at position %d, the items %d and %d", q.Text, n+1, id, b.IDs[i][n])
 			}
 		}
 	}

@@ -21,7 +21,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// EngineMode is the first argument that runs a binary as the process of the engine, see RunEngine.
+// EngineMode is the first argument with which a binary runs as the process of the engine; see RunEngine.
 const EngineMode = "run-engine"
 
 const property = library.PropertyID("bench/default")

@@ -16,9 +16,9 @@ type Tree struct {
 	Field string `json:",omitempty"`
 	// Text is the value of a keyword in lower case, a text to analyze, or a prefix.
 	Text string `json:",omitempty"`
-	// Edits belongs to fuzzy.
+	// Edits is the edit distance of a fuzzy query.
 	Edits int
-	// From and To are the inclusive ends of a range; dates are milliseconds.
+	// From and To are the inclusive bounds of a range. Dates are in milliseconds.
 	From, To int64
 	// Must, Should and Not are the clauses of a bool.
 	Must, Should, Not []*Tree `json:",omitempty"`

@@ -58,7 +58,7 @@ func Start(s Spec) (*Child, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the output of %s: %w", s.Name, err)
 	}
-	cmd := exec.Command(s.Path, s.Args...) //nolint:noctx // it is stopped in an order of ours, not by a context
+	cmd := exec.Command(s.Path, s.Args...) //nolint:noctx // the caller stops children in a certain order, not with a context
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = s.Stdin, out, out
 	if s.Stdout != nil {
 		cmd.Stdout = s.Stdout
@@ -93,8 +93,8 @@ func (c *Child) Exited() <-chan struct{} { return c.exited }
 // patience is how long a program may take to end after a signal.
 const patience = time.Minute
 
-// Stop sends a signal and waits until the program ends. It kills a program that does not end. It accepts a program that has already
-// ended.
+// Stop sends a signal and waits until the program ends. It kills a program that does not end within patience. A program that has already
+// ended is not an error.
 func (c *Child) Stop(sig syscall.Signal) error {
 	if err := syscall.Kill(c.PID, sig); err != nil && !errors.Is(err, syscall.ESRCH) {
 		return fmt.Errorf("signal %s: %w", c.Name, err)
@@ -140,7 +140,7 @@ func (c *Child) tail() string {
 
 // CPU returns the user and system time that all threads of the program have used since its start.
 func (p Process) CPU() (time.Duration, error) {
-	// This is the clock that clock_getcpuclockid(3) returns. It is exact, but /proc counts in hundredths of a second.
+	// This is the clock that clock_getcpuclockid(3) returns. It is exact, whereas /proc counts in hundredths of a second.
 	const schedulerClock = 2
 	clock := int32(^p.PID<<3 | schedulerClock)
 	var t unix.Timespec
@@ -154,8 +154,8 @@ func (p Process) CPU() (time.Duration, error) {
 type Memory struct {
 	// Resident is the sum of Anonymous (heap, stacks) and File (mapped files in memory).
 	Resident, Anonymous, File int64
-	// Mapped is the total length of the maps of files below a directory, in memory or not. Files lists these files once each,
-	// without deleted files.
+	// Mapped is the total length of the mappings of files below a directory, whether or not their pages are in memory. Files lists each of
+	// these files once, without deleted files.
 	Mapped int64
 	Files  []string
 }

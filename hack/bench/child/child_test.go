@@ -40,7 +40,7 @@ func TestCPUAndMemory(t *testing.T) {
 		t.Error(err)
 	}
 	if _, err := c.CPU(); err == nil {
-		t.Error("a program that has ended still spends processor time")
+		t.Error("CPU returns a time for a program that has ended")
 	}
 }
 

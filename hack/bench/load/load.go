@@ -102,10 +102,10 @@ type Plan struct {
 	Requests []Request
 	// Want is the expected status; 0 means any status below 300. Another status ends the round.
 	Want int
-	// CPU returns the total processor time of the server. nil measures none.
+	// CPU returns the total processor time of the server. If it is nil, processor time is not measured.
 	CPU func() (time.Duration, error)
-	// Check, if set, is called concurrently with every body, which it must not retain. An error ends the round. Check costs the
-	// client time, so use it only in rounds that are slow anyway.
+	// If Check is set, it is called with every body, concurrently. It must not retain the body. An error ends the round. Check slows down
+	// the client, so use it only in rounds that are slow anyway.
 	Check func(i int, body []byte) error
 }
 

@@ -94,6 +94,6 @@ func TestQuantile(t *testing.T) {
 		}
 	}
 	if Quantile(nil, 0.5) != 0 || list[0] != 5 {
-		t.Error("a quantile of nothing, or the list was changed")
+		t.Error("Quantile returns a value for an empty list, or changes the list")
 	}
 }

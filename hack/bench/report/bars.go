@@ -58,8 +58,8 @@ type Bar struct {
 	Least, Most float64
 	// Show formats the number.
 	Show func(float64) string
-	// Low and High are the range of the quick run on two cores. The range is wider than any past result, but so narrow that a
-	// number outside of it means a change that deserves attention.
+	// Low and High are the range of the quick run on two cores. All past results are in the range, but it is narrow enough that a number
+	// outside of it indicates a real change.
 	Low, High float64
 }
 
@@ -105,8 +105,8 @@ func ratio(id, a, b string, of Metric) func(*Run) Measure {
 	return func(r *Run) Measure { return r.Workload(id).Ratio(a, b, of) }
 }
 
-// Bars are the requirements. The comment behind each range shows the last measured number on an otherwise idle machine, and the
-// margin to the end of the range on the worse side.
+// Bars are the requirements. The comment after each range shows the last number measured on an otherwise idle machine, and its distance
+// from the worse end of the range.
 var Bars = []Bar{
 	{"hot-cpu", "hot filter page of 50 items: processor time per request", "at most 1.35 × the bare server's",
 		ratio(HotPages, Vitrine, Bare, CPUPerRequest), none, 1.35, times, 0.9, 1.9}, // 1.36, 28 % below the limit
@@ -198,7 +198,7 @@ func beyond(w *Workload, allowance float64) Measure {
 	return w.Ratio(Scaled, OpenSearch, P50).less(allowance / w.Find(OpenSearch).Median(P50).Value)
 }
 
-// extra returns by how much Vitrine on OpenSearch exceeds OpenSearch.
+// extra returns how much greater a metric is for Vitrine on OpenSearch than for OpenSearch.
 func extra(w *Workload, of Metric) Measure {
 	ours, raw := w.Find(Scaled).Median(of), w.Find(OpenSearch).Median(of)
 	if !ours.Known || !raw.Known {

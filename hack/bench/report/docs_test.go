@@ -41,7 +41,7 @@ func TestDocs(t *testing.T) {
 	}
 	for _, name := range pages {
 		if diff := cmp.Diff(read(t, filepath.Join(docs, name)), read(t, filepath.Join(dir, name))); diff != "" {
-			t.Errorf("docs/%s differs from what the figures beside it give (-docs +written):\n%s", name, diff)
+			t.Errorf("docs/%s does not match the JSON files beside it (-docs +rendered):\n%s", name, diff)
 		}
 	}
 }

@@ -17,7 +17,7 @@ const EveryFamily = "all of them"
 
 // Series of a Family.
 const (
-	// FirstTime asks each query for the first time. Parts of it, such as a frequent value, may be kept from other queries.
+	// FirstTime asks each query for the first time. Parts of it, such as a frequent value, may be in a cache because of other queries.
 	FirstTime = "Vitrine, first time"
 	// Again repeats each query.
 	Again = "Vitrine, again"
@@ -32,8 +32,8 @@ const (
 type Family struct {
 	// Kind is one of the constants above. Name is unique within it.
 	Kind, Name string
-	// Kept contains FirstTime, Again, and Lucene beside them. Forgotten contains NothingKept, and Lucene beside it. Lucene's counts have
-	// only TwoPasses.
+	// Kept contains FirstTime, Again, and Lucene in the same rounds. Forgotten contains NothingKept, and Lucene in the same rounds. For
+	// counts, Lucene has only TwoPasses.
 	Kept, Forgotten Workload
 }
 
@@ -49,7 +49,7 @@ func (r *Run) Family(kind, name string) *Family {
 	return f
 }
 
-// lucene returns the faster way of Lucene: the series with the lower median.
+// lucene returns Lucene's series with the lower median: one pass or two passes.
 func lucene(w *Workload) *Series {
 	one, two := w.Find(OnePass), w.Find(TwoPasses)
 	if a, b := one.Median(P50), two.Median(P50); a.Known && a.Value < b.Value {

@@ -82,10 +82,10 @@ func TestBars(t *testing.T) {
 			t.Errorf("%s: %+v, met %t; want %+v", b.ID, m, b.Met(m), w)
 		}
 		if nothing := b.Measure(&Run{}); nothing.Known || b.Met(nothing) {
-			t.Errorf("%s is known of a run that measured nothing", b.ID)
+			t.Errorf("%s has a value for a run that measured nothing", b.ID)
 		}
 		if b.Show(m.Value) == "" || math.IsNaN(b.Least) && math.IsNaN(b.Most) {
-			t.Errorf("%s shows nothing, or asks for nothing", b.ID)
+			t.Errorf("%s has no text for its number or its requirement", b.ID)
 		}
 		delete(want, b.ID)
 	}
@@ -102,10 +102,10 @@ func TestRatioIsOfMediansAndItsNoiseOfRounds(t *testing.T) {
 		t.Errorf("%+v", m)
 	}
 	if one := Ratio(&Series{Rounds: rounds(1, 20)}, a, PerSecond); one.Value != 1 || one.Low >= one.High {
-		t.Errorf("a single round beside three: %+v", one)
+		t.Errorf("the ratio of a single round to three rounds: %+v", one)
 	}
 	if Ratio(a, nil, PerSecond).Known || Ratio(nil, b, PerSecond).Known {
-		t.Error("a ratio with nothing is known")
+		t.Error("a ratio to a missing series is known")
 	}
 }
 
@@ -135,14 +135,14 @@ func TestRanges(t *testing.T) {
 		})
 	}
 	if got := outOfRange(bar("heap", 0, 1), &Run{}); len(got) != 0 {
-		t.Errorf("what was not measured is out of range: %q", got)
+		t.Errorf("a number that was not measured is out of range: %q", got)
 	}
 	if got := OutOfRange(&Run{Scale: Full, Items: 1000000}); len(got) != 1 {
-		t.Errorf("a run without ranges passes: %q", got)
+		t.Errorf("a run of a scale without ranges: %q", got)
 	}
 	for _, b := range Bars {
 		if !(b.Low < b.High) {
-			t.Errorf("the range of %s holds nothing", b.ID)
+			t.Errorf("the range of %s is empty", b.ID)
 		}
 	}
 }
@@ -150,7 +150,7 @@ func TestRanges(t *testing.T) {
 func TestPageAndPlots(t *testing.T) {
 	docs := t.TempDir()
 	if err := Write(docs); err == nil {
-		t.Error("a page is written of no results")
+		t.Error("Write writes a page without results")
 	}
 	r := measured()
 	if err := Save(docs, r); err != nil {
@@ -180,14 +180,14 @@ func TestPageAndPlots(t *testing.T) {
 		}
 		again, err := g.draw(r)
 		if err != nil || string(again) != string(svg) {
-			t.Errorf("%s is drawn otherwise each time, %v", g.name, err)
+			t.Errorf("two drawings of %s differ: %v", g.name, err)
 		}
 	}
 	r.Absent, r.Workloads, r.Families = map[string]string{OpenSearch: "nothing is there", Lucene: "no JDK is there"}, nil, nil
 	page, err := Page(r)
 	for name, reason := range r.Absent {
 		if err != nil || !strings.Contains(page, "**"+name+" is absent**: "+reason+".") || !strings.Contains(page, "| – |  | "+name+" is absent |") {
-			t.Errorf("the page hides that %s is absent: %v", name, err)
+			t.Errorf("the page does not say that %s is absent: %v", name, err)
 		}
 	}
 }

@@ -1,5 +1,5 @@
-// Package report contains the results of measurements and renders them: bars and ranges, tables of the pages, plots. Run contains
-// the results of the benchmarks, Scale those of the operator.
+// Package report contains the results of measurements, checks them against requirements (Bar) and ranges, and renders the tables and plots
+// of the pages. Run contains the results of the benchmarks, and Scale the results of the operator.
 //
 // It may import the standard library and the plotting libraries.
 package report
@@ -100,13 +100,13 @@ type Round struct {
 // Stage is the state of a store and its process at one size. Unknown values are 0.
 type Stage struct {
 	Items int
-	// Sizes in bytes: the heap in use, resident memory by kind, maps of the store's files, the store on disk.
+	// Sizes in bytes: the heap in use, resident memory by kind, mappings of the store's files, the store on disk.
 	HeapInUse, Resident, Anonymous, File, Mapped, Disk int64
 	// IndexBytes is the size of the segments without their items' own bytes. SegmentItems is the number of their items.
 	IndexBytes, SegmentItems int64 `json:",omitempty"`
 }
 
-// stage returns stage i; a negative i counts from the end, and returns zero if there is no such stage.
+// stage returns stage i, or the zero Stage if there is none. A negative i counts from the end.
 func (r *Run) stage(i int) Stage {
 	if i < 0 {
 		i += len(r.Stages)
@@ -210,8 +210,8 @@ func (s *Series) Median(of Metric) Measure {
 	return summary(Quantile(values, 0.5), values)
 }
 
-// Ratio returns the ratio of the medians of two series. Its quartiles are those of the ratios of single rounds, which ran directly
-// after one another.
+// Ratio returns the ratio of the medians of two series. Its quartiles are the quartiles of the ratios in single rounds, in which the two
+// ran directly after one another.
 func Ratio(a, b *Series, of Metric) Measure {
 	ma, mb := a.Median(of), b.Median(of)
 	if !ma.Known || !mb.Known || mb.Value == 0 {
@@ -235,7 +235,7 @@ func Ratio(a, b *Series, of Metric) Measure {
 // Ratio compares two series of a workload.
 func (w *Workload) Ratio(a, b string, of Metric) Measure { return Ratio(w.Find(a), w.Find(b), of) }
 
-// exactly returns a number without rounds. It is unknown if it is 0, infinite or NaN.
+// exactly returns a measure of one number, without rounds. The measure is unknown if the number is 0, infinite or NaN.
 func exactly(v float64) Measure {
 	if v == 0 || math.IsNaN(v) || math.IsInf(v, 0) {
 		return Measure{}

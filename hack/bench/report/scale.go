@@ -51,7 +51,7 @@ func (s *Scale) rows() (t table, out []string) {
 		}
 		t = append(t, []string{what, bar, measured})
 	}
-	ratios := make([]float64, len(s.Create)) // the operator's times to the bare client's of the same round
+	ratios := make([]float64, len(s.Create)) // ratios of the operator's times to the bare client's, by round
 	for i := range ratios {
 		ratios[i] = s.Create[i] / s.Bare[i]
 	}
@@ -67,8 +67,8 @@ func (s *Scale) rows() (t table, out []string) {
 	add(s.RestCPU <= 0.01, "≤ 1 % of a core", fmt.Sprintf("%.2f %%", 100*s.RestCPU), "at rest with %d objects: processor", s.Objects)
 	add(s.RestWrites == 0, "0", fmt.Sprint(s.RestWrites), "at rest: API writes in %s", RestTime)
 	add(heap <= 150, "≤ 150 MiB", fmt.Sprintf("%.0f MiB", heap), "heap of %d objects, in addition to that of an empty process", s.Objects)
-	// After a restart, the operator serves its last known state before it has listed the objects, so this can be faster than one
-	// list.
+	// After a restart, the server serves its last known state before the operator has listed the objects, so a restart can be faster than
+	// one list.
 	add(s.Restart <= s.List+3, "≤ the list + 3 s", fmt.Sprintf("%.1f s (the list: %.1f s)", s.Restart, s.List), "restart with %d objects: start to /readyz, compared with one list of all", s.Objects)
 	add(s.ResyncWrites == 0, "0", fmt.Sprint(s.ResyncWrites), "full resync after the restart: API writes")
 	return t, out

@@ -38,12 +38,12 @@ func startCluster(ctx context.Context, crds, work string) (*cluster, error) {
 	}
 	ctrllog.SetLogger(logr.Discard())
 	c := &cluster{env: &envtest.Environment{CRDDirectoryPaths: []string{crds}, ErrorIfCRDPathMissing: true}}
-	// The limits on requests in flight are those of a small real API server, which are also the defaults of envtest.
+	// The limits on concurrent requests are the defaults of envtest, which are also usual for a small real API server.
 	config, err := c.env.Start()
 	if err != nil {
 		return nil, fmt.Errorf("start the API server: %w", err)
 	}
-	// Disable client-side throttling: the server and the operator are measured.
+	// Disable client-side throttling, because the measurement is about the server and the operator.
 	config.QPS = -1
 	if err := v1alpha1.AddToScheme(scheme.Scheme); err != nil {
 		return nil, err
@@ -74,7 +74,7 @@ func (c *cluster) writes(ctx context.Context) (plane.Writes, error) {
 	return plane.CountWrites(string(text), v1alpha1.GroupVersion.Group, eventsv1.GroupName)
 }
 
-// during returns the writes while do runs.
+// during returns the writes to the API server while do runs.
 func (c *cluster) during(ctx context.Context, do func() error) (plane.Writes, error) {
 	before, err := c.writes(ctx)
 	if err != nil {

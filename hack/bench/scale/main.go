@@ -36,10 +36,10 @@ type settings struct {
 
 func main() {
 	var s settings
-	flag.IntVar(&s.objects, "objects", 10_000, "objects of the large part; the small one has 1,000, or as many if that is fewer")
-	flag.IntVar(&s.rounds, "rounds", 3, "rounds of what is compared with a bare client")
-	flag.IntVar(&s.workers, "workers", 8, "requests at a time, of the bare client and of the one that creates objects for the operator")
-	flag.BoolVar(&s.check, "check", false, "fail where a figure is out of its range")
+	flag.IntVar(&s.objects, "objects", 10_000, "number of objects in the large part; the small part has 1,000, or this number if it is smaller")
+	flag.IntVar(&s.rounds, "rounds", 3, "number of rounds of the comparison with a bare client")
+	flag.IntVar(&s.workers, "workers", 8, "concurrent requests of the bare client, and of the client that creates objects for the operator")
+	flag.BoolVar(&s.check, "check", false, "fail if a figure is out of its range")
 	flag.StringVar(&s.docs, "docs", "", "write scale.md and scale.json into this directory")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)

@@ -35,7 +35,7 @@ const (
 	unwatched = "bare"
 )
 
-// words are the words of queries that differ; no item needs to match them.
+// words are words for queries that differ; no item needs to match the queries.
 var words = strings.Fields("beach sunset summer city mountain coffee dog running vintage garden travel music")
 
 // measurement is one run.
@@ -111,7 +111,7 @@ func (m *measurement) setUp(ctx context.Context, r *report.Scale) error {
 	return err
 }
 
-// patience is the maximum time until anything becomes Ready.
+// patience is the maximum time that the measurement waits for anything.
 const patience = 5 * time.Minute
 
 // poll calls done at the given interval until it returns true or patience has passed.
@@ -153,8 +153,8 @@ func query(i int) string {
 	return fmt.Sprintf("approval_status:app AND (text:%s OR text:%s) AND created_on:[%d TO *]", words[i%len(words)], words[(i/len(words))%len(words)], 2000+i%26)
 }
 
-// create compares the operator with a bare client that creates the same objects and writes one status each. A watch follows both of
-// them, so that both have its cost.
+// create compares the operator with a bare client that creates the same objects and writes one status for each. The same watch follows the
+// objects in both cases, so its cost is in both times.
 func (m *measurement) create(ctx context.Context, r *report.Scale) error {
 	for round := range m.rounds {
 		prefix := fmt.Sprintf("round%d-", round)
@@ -273,7 +273,7 @@ func (m *measurement) remove(ctx context.Context, namespace, prefix string) erro
 // brokenQuery is a query that does not parse.
 const brokenQuery = "approval_status:app AND (beach OR"
 
-// broken creates the same number of filters, one of which does not parse, and compares the time of the others.
+// broken creates the same number of filters, one of which has an invalid query, and compares the time until the others are Ready.
 func (m *measurement) broken(ctx context.Context, r *report.Scale) error {
 	list := filters(watched, "broken-", r.Small)
 	list[len(list)/2].Spec.Query = brokenQuery

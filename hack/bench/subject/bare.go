@@ -88,7 +88,7 @@ type Bare struct {
 // self is the path of this binary.
 const self = "/proc/self/exe"
 
-// bareMode is the first argument that runs this binary as the bare server.
+// bareMode is the first argument with which this binary runs as the bare server.
 const bareMode = "serve-bare"
 
 // StartBare starts the bare server. It responds with the contents of the book. It responds to a POST after it has appended the body
@@ -110,7 +110,7 @@ func StartBare(ctx context.Context, dir string, book *Book) (*Bare, error) {
 	return b, err
 }
 
-// At returns a copy of r that is sent to the bare server.
+// At returns a copy of r with the address of the bare server.
 func (b *Bare) At(r load.Request) load.Request {
 	u := *r.URL
 	u.Host = b.address
@@ -216,7 +216,7 @@ func (s *bareServer) send(w http.ResponseWriter, status int, l leaf) {
 	_, _ = w.Write(s.book[l.Offset:][:l.Length])
 }
 
-// posted is what the bare server decodes: the members that the bodies have.
+// posted is the part of a post that the bare server decodes: all members that the bodies of the benchmark have.
 type posted struct {
 	ContentType    string `json:"content_type"`
 	ApprovalStatus string `json:"approval_status"`
@@ -272,7 +272,7 @@ func (s *bareServer) write(file *os.File) {
 	}
 }
 
-// Main runs a child program of a subject if args request one, and reports whether they did.
+// Main runs a child program of a subject if args request it, and reports whether it has run one.
 func Main(args []string, stdin io.Reader, stdout io.Writer) (bool, error) {
 	if len(args) == 0 {
 		return false, nil

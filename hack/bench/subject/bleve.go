@@ -165,7 +165,7 @@ func bleveMapping() (mapping.IndexMapping, error) {
 	return m, nil
 }
 
-// allField contains the texts that bare words are searched in.
+// allField contains the texts that a word without a field name searches.
 const allField = "all"
 
 // Import indexes items in batches of 1,000, each durable before the next.

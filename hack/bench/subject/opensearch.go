@@ -122,7 +122,7 @@ func (s *OpenSearch) Create(ctx context.Context, name string, mapping map[string
 	return s.do(ctx, http.MethodPut, s.index(name), body, nil)
 }
 
-// ItemMapping returns the mapping of an index of items: every field of the catalogue, and one for bare words.
+// ItemMapping returns the mapping of an index of items: every field of the catalogue, and a field for words without a field name.
 func ItemMapping() map[string]any {
 	mapping := querystring.Mapping()
 	properties := mapping["properties"].(map[string]any)
@@ -137,14 +137,14 @@ func PercolatorMapping() map[string]any {
 	mapping := ItemMapping()
 	properties := mapping["properties"].(map[string]any)
 	properties[percolatorField] = map[string]any{"type": "percolator"}
-	// A query is parsed when it is registered, before any item can have created these fields.
+	// The percolator parses a query when it is registered. At that time, no item has created these fields yet.
 	for _, name := range dynamicFields {
 		properties[name] = querystring.FieldMapping(query.Keyword)
 	}
 	return mapping
 }
 
-// found lists the fields that a bare word is searched in. A test compares them with the item's own values.
+// found lists the fields that a word without a field name searches. A test compares this list with the values of an item.
 var found = []string{
 	"hashtag.hashtag_text", "content.text", "content.author.username", "content.author.profile.name",
 	"content.platform_data.location.name", "content.platform_data.location.full_name", "content.platform_data.location.country",
@@ -200,8 +200,8 @@ func queryString(q string) map[string]any {
 	return map[string]any{"query_string": map[string]any{"query": q, "fields": []string{querystring.DefaultAllField}}}
 }
 
-// Search returns a request for the first page of a query with its exact total and whole documents. The order is newest first, or
-// only relevance, without the order of ties that Vitrine guarantees, so that OpenSearch has less work.
+// Search returns a request for the first page of a query with its exact total and whole documents. The order is newest first, or relevance.
+// Vitrine also guarantees the order of ties; this request does not ask for it, which gives OpenSearch less work.
 func (s *OpenSearch) Search(name, q string, newestFirst bool) load.Request {
 	body := map[string]any{"query": queryString(q), "size": PageSize, "track_total_hits": true}
 	if newestFirst {
@@ -221,7 +221,7 @@ func SearchTotal(answer []byte) (int64, error) {
 		}
 	}
 	if err := json.Unmarshal(answer, &a); err != nil || a.Hits.Total.Relation != "eq" {
-		return 0, fmt.Errorf("no exact total: %s, %w", answer[:min(len(answer), 200)], err)
+		return 0, fmt.Errorf("the response has no exact total: %s, %w", answer[:min(len(answer), 200)], err)
 	}
 	return a.Hits.Total.Value, nil
 }

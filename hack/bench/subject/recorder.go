@@ -16,8 +16,8 @@ import (
 	"github.com/vitrine-dev/vitrine/hack/bench/load"
 )
 
-// Recorder forwards requests to a node of OpenSearch and keeps the bodies that it was sent, so that they can be sent again without
-// Vitrine. Nothing is measured through it.
+// Recorder forwards requests to a node of OpenSearch and keeps their bodies, so that the benchmark can send them again without Vitrine. No
+// measurement runs through a recorder.
 type Recorder struct {
 	server *httptest.Server
 	mu     sync.Mutex
@@ -50,7 +50,7 @@ func (r *Recorder) URL() string { return r.server.URL }
 // Close stops the recorder.
 func (r *Recorder) Close() { r.server.Close() }
 
-// take returns the bodies of a kind since the last call, in the order of their arrival.
+// take returns the bodies of a kind that arrived since the last call, in order.
 func (r *Recorder) take(kind string) [][]byte {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -91,13 +91,14 @@ func (r *Recorder) Searches() [][]byte { return r.take("_search") }
 // IsFollowing reports whether a search looks for changed definitions, as every process on OpenSearch does several times a second.
 func IsFollowing(search []byte) bool { return bytes.Contains(search, []byte(`{"_seq_no":{"gte":`)) }
 
-// itemsOfProperty is the end of the alias of the items in Vitrine's library. The aliases for writes continue after it.
+// itemsOfProperty is the end of the alias of the items in Vitrine's library. The aliases for writes have a suffix after it.
 const itemsOfProperty = "-items-bench_default"
 
 // Prefix returns an index prefix for a library of Vitrine in this cluster.
 func (s *OpenSearch) Prefix(name string) string { return "bench-" + s.stamp + "-" + name }
 
-// LibraryFlags returns the flags with which Vitrine uses the library with a prefix, over the node or a recorder in front of it.
+// LibraryFlags returns the flags that make Vitrine use the library with that prefix: through the recorder, or directly on the node if
+// through is nil.
 func (s *OpenSearch) LibraryFlags(prefix string, through *Recorder) []string {
 	address := s.base.String()
 	if through != nil {

@@ -76,7 +76,7 @@ func TestBareServerSendsTheBookAndKeepsPosts(t *testing.T) {
 		}
 	}
 	if book.Bytes() != 3000 {
-		t.Errorf("the book holds %d bytes, want 3000", book.Bytes())
+		t.Errorf("the book has %d bytes, want 3000", book.Bytes())
 	}
 	posting := request(http.MethodPost, &url.URL{Scheme: "http", Host: "elsewhere.example"}, "/posts", nil, nil)
 	if err := errors.Join(book.Add(posting, http.Header{"Location": {"/made"}}, []byte("made")), book.Close()); err != nil {
@@ -122,7 +122,7 @@ func TestBareServerSendsTheBookAndKeepsPosts(t *testing.T) {
 	}
 	var p posted
 	if err := json.Unmarshal(c.Post(1), &p); err != nil || p.Caption == "" || p.Author.AuthorRef == "" || p.ContentURL == "" || p.ApprovalStatus == "" {
-		t.Errorf("the bare server leaves members out: %+v, %v", p, err)
+		t.Errorf("the bare server does not decode all members: %+v, %v", p, err)
 	}
 }
 
@@ -200,7 +200,7 @@ func TestFoundFieldsAreThoseOfItems(t *testing.T) {
 		last = f.Name
 	}
 	if want := slices.Sorted(maps.Keys(seen)); !slices.Equal(want, slices.Sorted(slices.Values(found))) {
-		t.Errorf("bare words are looked for in %v", want)
+		t.Errorf("OpenSearch should search bare words in %v", want)
 	}
 }
 
@@ -247,7 +247,7 @@ func TestIndexSizeIsOfSegmentsAlone(t *testing.T) {
 	}
 	bytes, items := IndexSize([]string{filepath.Join(dir, "segment"), filepath.Join(dir, "other"), filepath.Join(dir, "absent")})
 	if items != 100 || bytes <= 0 || bytes > length-int64(size) {
-		t.Errorf("%d bytes besides the items' %d in a file of %d, %d items", bytes, size, length, items)
+		t.Errorf("%d index bytes, %d item bytes, a file of %d bytes, %d items", bytes, size, length, items)
 	}
 }
 

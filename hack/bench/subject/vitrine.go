@@ -49,8 +49,8 @@ func NewStore(ctx context.Context, dir string, filters []sample.Filter) (*Store,
 	return seed(ctx, lib, dir, filters)
 }
 
-// NewStoreOn creates a library without items in a cluster, with an index prefix. It is like NewStore otherwise; the directory is that
-// of the process.
+// NewStoreOn creates a library without items in an OpenSearch cluster, with an index prefix. Otherwise, it does the same as NewStore. dir
+// is the data directory of the server.
 func NewStoreOn(ctx context.Context, cluster *OpenSearch, prefix, dir string, filters []sample.Filter) (*Store, error) {
 	lib, err := opensearch.Open(ctx, opensearch.Options{URLs: []string{cluster.base.String()}, Prefix: prefix, AllowHTTP: true})
 	if err != nil {
@@ -109,7 +109,7 @@ type Vitrine struct {
 	Ready time.Duration
 
 	client *load.Client
-	// Addresses on which it listens.
+	// Addresses on which the server listens.
 	http, probes, metrics, debug string
 }
 
@@ -128,7 +128,7 @@ type ServeOptions struct {
 	Debug bool
 }
 
-// serveFor is the maximum time of a start, including a rebuild of everything.
+// serveFor is the maximum time of a start, including a rebuild of all indexes.
 const serveFor = 10 * time.Minute
 
 // Serve starts vitrine with a store and waits until it is ready.
@@ -173,7 +173,8 @@ func (v *Vitrine) base() *url.URL { return &url.URL{Scheme: "http", Host: v.http
 // PageSize is the number of items on every page.
 const PageSize = 50
 
-// Page returns a request for a page of a filter, as a display would send it: by rank of the filter, from page 1, with 50 items.
+// Page returns a request for a page of 50 items of a filter, as a display would send it. filter is the rank of the filter, and page counts
+// from 1.
 func (v *Vitrine) Page(filter, page int) load.Request {
 	return request(http.MethodGet, v.base(), "/v2/content/filters/"+strconv.FormatInt(v.Store.filters[filter], 10), url.Values{
 		"access_token": {v.Store.readOnly}, "page": {strconv.Itoa(page)}, "page_size": {strconv.Itoa(PageSize)},
@@ -212,7 +213,7 @@ func Total(list []byte) (int64, error) {
 	rest, ok := bytes.CutPrefix(list, []byte(`{"total_results":`))
 	end := bytes.IndexByte(rest, ',')
 	if !ok || end < 0 {
-		return 0, fmt.Errorf("no list of items: %s", list[:min(len(list), 200)])
+		return 0, fmt.Errorf("the response is not a list of items: %s", list[:min(len(list), 200)])
 	}
 	n, err := strconv.ParseInt(string(rest[:end]), 10, 64)
 	if err != nil {
@@ -262,7 +263,7 @@ func (v *Vitrine) Filter(uuid, token string) load.Request {
 // Collect runs the garbage collector of the server, which must have been started with Debug.
 func (v *Vitrine) Collect(ctx context.Context) error {
 	if _, _, err := v.client.Do(ctx, get(v.debug, "/debug/pprof/heap?gc=1"), http.StatusOK); err != nil {
-		return fmt.Errorf("have the server collect its garbage: %w", err)
+		return fmt.Errorf("run the garbage collector of the server: %w", err)
 	}
 	return nil
 }
