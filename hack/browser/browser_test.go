@@ -33,7 +33,7 @@ import (
 // root is the root of the repository, relative to this package.
 const root = "../.."
 
-// patience is how long a test waits for what a page must show.
+// patience is the maximum time that a test waits for a page to show something.
 const patience = time.Minute
 
 var shots = flag.String("shots", "", "directory for the pictures of the documentation")
@@ -89,7 +89,7 @@ type server struct {
 	url, token, readOnly string
 }
 
-// Lines of vitrine dev. The AccessToken storefront of the samples is a READ-ONLY token.
+// Lines that vitrine dev prints. The AccessToken storefront of the samples is a READ-ONLY token.
 var (
 	urlLine      = regexp.MustCompile(`^serving (\S+) `)
 	tokenLine    = regexp.MustCompile(`READ-WRITE token (\S+)`)
@@ -345,7 +345,7 @@ func (tab *tab) wait(expression string) {
 	}
 	if err != nil {
 		if errors.Is(err, context.DeadlineExceeded) {
-			err = fmt.Errorf("the page does not fulfill %s", expression)
+			err = fmt.Errorf("in the page, this did not become true: %s", expression)
 		}
 		tab.fail(err)
 	}
@@ -400,7 +400,7 @@ func (tab *tab) keys(keys string) {
 	}
 }
 
-// tabTo presses Tab until the focused element has a text as its name.
+// tabTo presses Tab until an element with the given name is focused.
 func (tab *tab) tabTo(name string) {
 	tab.t.Helper()
 	for range 120 {

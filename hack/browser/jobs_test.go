@@ -18,7 +18,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// TestJobs does the main job of each page on the sample content, by mouse and by keyboard alone.
+// TestJobs does the main task of each page on the sample content, by mouse alone and by keyboard alone.
 func TestJobs(t *testing.T) {
 	browserPath(t)
 	s := startServer(t, "--samples")
@@ -137,7 +137,7 @@ func explainByMouse(tab *tab) {
 	tab.open("wall?q=approval_status:app+AND+beach")
 	tab.waitTotal("approval_status:app AND beach")
 	tab.click(tab.button("Explain"))
-	tab.wait(`document.querySelector('.explainbar:not([hidden])')`) // it moves the tiles
+	tab.wait(`document.querySelector('.explainbar:not([hidden])')`) // the bar moves the tiles
 	tab.click(".tile a")
 	tab.waitText(".verdict", "is in the result")
 	tab.click("dialog header .button:last-child")
@@ -176,7 +176,7 @@ func compareByMouse(tab *tab) {
 	tab.compared()
 }
 
-// compared waits for the comparison of the served filter with its copy that also demands beach.
+// compared waits for the comparison of the served filter with a copy that also requires beach.
 func (tab *tab) compared() {
 	tab.t.Helper()
 	before, after := tab.server.total(tab.t, escape(served)), tab.server.total(tab.t, escape(served+" AND beach"))
@@ -205,7 +205,7 @@ func (tab *tab) exported(query string) {
 		tab.t.Errorf("the clipboard has %q, want %q", copied, manifest)
 	}
 	if !strings.Contains(manifest, query) {
-		tab.t.Errorf("the manifest has not the query %q:\n%s", query, manifest)
+		tab.t.Errorf("the manifest does not contain the query %q:\n%s", query, manifest)
 	}
 	file := filepath.Join(tab.t.TempDir(), "filter.yaml")
 	if err := os.WriteFile(file, []byte(manifest), 0o600); err != nil {
@@ -257,8 +257,8 @@ func exportByKeyboard(tab *tab) {
 	tab.exported("content_type:video AND run*")
 }
 
-// TestNarrowedFilter checks that a new filter from the wall of a filter has the query of the filter and that of the query bar, and what the
-// wall of a filter says without a result.
+// TestNarrowedFilter creates a filter from the wall of another filter. It checks that the new query joins the query of that filter and the
+// query in the query bar, and what the wall of a filter says if there are no results.
 func TestNarrowedFilter(t *testing.T) {
 	browserPath(t)
 	s := startServer(t, "--samples")
@@ -473,7 +473,7 @@ func (tab *tab) states() [3]int {
 	}
 }
 
-// waitStates waits for the message of a decision, and compares the states with those before.
+// waitStates waits for the message of a decision, and checks by how much the number of items of each state has changed since before.
 func (tab *tab) waitStates(message string, before [3]int, pending, approved, rejected int) {
 	tab.t.Helper()
 	tab.waitText(".toast", message)
@@ -505,12 +505,12 @@ func moderateByKeyboard(tab *tab) {
 	tab.waitTotal("*:*")
 	tab.keys("gm")
 	tab.wait(`document.activeElement.matches('[role=option]')`)
-	// One after the other.
+	// Decide items one after the other.
 	for i := range 5 {
 		tab.keys("a")
 		tab.wait(fmt.Sprintf(`document.querySelector('.progress').innerText.includes('%d decided')`, i+1))
 	}
-	// In bulk.
+	// Decide items in bulk.
 	tab.keys(strings.Repeat("x", 15))
 	tab.waitText(".selection", "15 selected")
 	tab.keys("a")

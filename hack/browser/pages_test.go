@@ -63,7 +63,7 @@ func TestAccessibility(t *testing.T) {
 // check fails the test if the page has violations of WCAG 2.2 AA, or is wider than the screen.
 func (tab *tab) check(axe string) {
 	tab.t.Helper()
-	// Through the protocol, because the page allows no scripts of others.
+	// Run axe-core through the DevTools protocol, because the page's Content-Security-Policy blocks foreign scripts.
 	eval[any](tab, axe+"; true")
 	result := eval[string](tab, `axe.run({ runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'] }).then((r) => JSON.stringify(r.violations.map((v) => ({
 		id: v.id, help: v.help, nodes: v.nodes.slice(0, 5).map((n) => n.target.join(' ') + ': ' + n.failureSummary.split('\n').slice(1).join('; ')),
@@ -128,10 +128,10 @@ func TestHostileItems(t *testing.T) {
 	var lines strings.Builder
 	encoder := json.NewEncoder(&lines)
 	for i, long := range hostile {
-		text := long[:min(4000, len(long))] // the limit of all texts but the caption
+		text := long[:min(4000, len(long))] // the limit of all texts except the caption
 		address := text
 		if u, err := url.Parse(text); err != nil || u.Scheme != "" {
-			address = "https://media.example.com/" + escape(text) // the server rejects other schemes, and what is no URL
+			address = "https://media.example.com/" + escape(text) // the server rejects other schemes and invalid URLs
 		}
 		line := map[string]any{
 			"id": 900_001 + i, "approval_status": "pen", "created_on": "2026-01-01T00:00:00Z", "configuration": text,
@@ -180,7 +180,7 @@ func TestHostileItems(t *testing.T) {
 			if made := eval[string](tab, `import(document.querySelector('script[type=module]').src.replace('main.js', 'dom.js')).then(({ h, outsideLink }) =>
 				['javascript:alert(1)', ' javascript:alert(1)', 'java\nscript:alert(1)', 'data:text/html,x', 'vbscript:x', 'blob:x', 'file:///x'].map((url) =>
 					[h('a', { href: url }), h('img', { src: url }), h('video', { poster: url }), outsideLink(url)].map((e) => e.outerHTML).join('')).join(''))`); strings.Contains(made, "href=") || strings.Contains(made, "src=") || strings.Contains(made, "poster=") {
-				t.Errorf("the console made a link of a hostile URL: %s", made)
+				t.Errorf("the console made a link from a hostile URL: %s", made)
 			}
 			for i := range hostile {
 				for _, part := range []string{"details", "sources", "explain", "json"} {

@@ -140,7 +140,7 @@ func TestTypes(t *testing.T) {
 	}
 }
 
-// TestSize checks that the console's scripts and styles have less than 150 kB, each compressed with gzip.
+// TestSize checks that the console's scripts and styles have less than 150 kB in total, with each file compressed by gzip.
 func TestSize(t *testing.T) {
 	const limit = 150_000
 	total, files := 0, 0

@@ -4,8 +4,8 @@
 // needs none of these tools. It contains only tests.
 //
 // The test of the Go client runs everywhere. The other tools come from package registries. Their tests run only if VITRINE_CLIENTS
-// is set, as in `make clients`. A test whose tool is missing is skipped and logs "DID NOT RUN". With VITRINE_REQUIRE_TOOLS, it
-// fails.
+// is set, as in `make clients`. A test whose tool is missing is skipped and logs "DID NOT RUN". With VITRINE_REQUIRE_TOOLS, it fails
+// instead.
 //
 // testdata has a folder for each tool with its pinned version and the calls in its language. All clients make the same calls and
 // stop at the first wrong response.

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Versions of what Maven needs in addition to the dependencies of the generated client.
+// Versions of the plugins and libraries that Maven needs in addition to the dependencies of the generated client.
 const (
 	openapiGenerator = "org.openapitools:openapi-generator-cli:7.23.0"
 	dependencyPlugin = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1"
@@ -20,7 +20,7 @@ func TestJava(t *testing.T) {
 	mvn(dependencyPlugin+":copy", "-Dartifact="+openapiGenerator, "-DoutputDirectory=generator")
 	jars, err := filepath.Glob(filepath.Join(dir, "generator", "*.jar"))
 	if err != nil || len(jars) != 1 {
-		t.Fatalf("the generator is not one jar: %v, %v", jars, err)
+		t.Fatalf("want one jar of the generator: %v, %v", jars, err)
 	}
 	command(t, dir, nil, "java", "-jar", jars[0], "generate", "-g", "java", "-i", document(t), "-o", dir)
 	source := filepath.Join("src", "main", "java", "Calls.java")

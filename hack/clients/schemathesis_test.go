@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestSchemathesis sends valid and invalid requests that Schemathesis generates from the document, with each class of token. It
-// runs all checks; testdata/schemathesis configures what they cannot know.
+// TestSchemathesis sends valid and invalid requests that Schemathesis generates from the document, with each class of token. It runs all
+// checks; testdata/schemathesis contains what the document does not say.
 func TestSchemathesis(t *testing.T) {
 	tools(t, "python3")
 	dir := workspace(t, "schemathesis")

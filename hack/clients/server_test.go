@@ -90,7 +90,7 @@ func definitions() []library.Definition {
 	}
 }
 
-// newStore creates a data directory like an operator and an import would.
+// newStore creates a data directory with what an operator and an import would store in it.
 func newStore(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "data")
@@ -178,7 +178,7 @@ func serve(t *testing.T) string {
 	select {
 	case <-bound:
 	case <-s.exited:
-		t.Fatal("vitrine serve ended at once")
+		t.Fatal("vitrine serve ended immediately")
 	case <-time.After(time.Minute):
 		t.Fatal("vitrine serve does not listen")
 	}
@@ -226,8 +226,8 @@ func (s *serving) follow(cmd *exec.Cmd, stderr io.Reader, bound chan<- struct{})
 	_ = cmd.Wait() // killed above
 }
 
-// later returns the address of a proxy that adds a member to every object of every JSON response, as a later version of the server
-// may. It does not extend submissions, whose values are strings in every version.
+// later returns the address of a proxy that adds a member to every object of every JSON response, as a later version of the server may. The
+// proxy does not extend submissions, whose values are strings in every version.
 func later(t *testing.T, server string) string {
 	t.Helper()
 	to, err := url.Parse(server)
@@ -262,8 +262,8 @@ func later(t *testing.T, server string) string {
 		FlushInterval: -1,
 	}
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		// The server responds to an import while it is sent, and the proxy would close the connection of a caller that is still
-		// sending.
+		// Read the whole body first: the server responds to an import before the body ends, and the proxy would then close the connection
+		// while the caller is still sending.
 		body, err := io.ReadAll(r.Body)
 		if err != nil {
 			http.Error(w, err.Error(), http.StatusBadGateway)
@@ -292,7 +292,7 @@ func widen(v any) {
 	}
 }
 
-// calls runs a client against the server and against a later version of it.
+// calls runs a client against the server, and against a proxy that imitates a later version of the server.
 func calls(t *testing.T, run func(t *testing.T, env []string)) {
 	for name, address := range map[string]func(t *testing.T) string{
 		"this version":  serve,
@@ -316,7 +316,8 @@ func command(t *testing.T, dir string, env []string, name string, args ...string
 	return string(out)
 }
 
-// tools skips a test with a message if VITRINE_CLIENTS is not set or a tool is missing.
+// tools skips a test with a message if VITRINE_CLIENTS is not set or a tool is missing. With VITRINE_REQUIRE_TOOLS, a missing tool is an
+// error.
 func tools(t *testing.T, names ...string) {
 	t.Helper()
 	if os.Getenv("VITRINE_CLIENTS") == "" {

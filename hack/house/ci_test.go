@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// ci copies .ci into a temporary repository whose make and apt-get are shell scripts. It returns a function that runs a command
-// there. With shared, there is an empty folder ../shared.
+// ci copies .ci into a temporary repository whose make and apt-get are shell scripts. It returns a function that runs a command in the
+// repository. If shared is true, there is an empty folder ../shared.
 func ci(t *testing.T, shared bool, makeScript string) func(command string) (output string, status int) {
 	t.Helper()
 	bash, err := exec.LookPath("bash")
@@ -107,7 +107,7 @@ func TestCI(t *testing.T) {
 	}
 }
 
-// TestCIRunsEveryCheck checks that no check is skipped if all can run: with ../shared, as root on Debian.
+// TestCIRunsEveryCheck checks that no check is skipped on a machine that must run all of them: with ../shared, as root on Debian.
 func TestCIRunsEveryCheck(t *testing.T) {
 	want, begins := 3, "DID NOT RUN: "
 	if rootOnDebian() {

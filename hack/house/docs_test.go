@@ -34,12 +34,12 @@ func TestDocuments(t *testing.T) {
 		}
 		for _, m := range link.FindAllStringSubmatch(string(text), -1) {
 			if _, err := os.Stat(filepath.Join(root, filepath.Dir(name), m[1])); err != nil {
-				t.Errorf("%s links to %s, which is not there", name, m[1])
+				t.Errorf("%s links to %s, which does not exist", name, m[1])
 			}
 		}
 		for _, m := range place.FindAllStringSubmatch(string(text), -1) {
 			if _, err := os.Stat(filepath.Join(root, m[1])); err != nil {
-				t.Errorf("%s names %s, which is not there", name, m[1])
+				t.Errorf("%s names %s, which does not exist", name, m[1])
 			}
 		}
 	}

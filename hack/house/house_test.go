@@ -19,7 +19,7 @@ const module = "github.com/vitrine-dev/vitrine/"
 // root is the root of the repository, relative to this package.
 const root = "../.."
 
-// room is a folder and what its packages may import in addition to the standard library.
+// room describes a folder: what its packages may import in addition to the standard library.
 type room struct {
 	// own lists the folders of this module that it may import. A room may always import itself.
 	own []string
@@ -130,7 +130,7 @@ func TestImports(t *testing.T) {
 	eachGoFile(t, func(path string) {
 		name, r, ok := roomOf(path)
 		if !ok {
-			t.Errorf("%s lies in no room: put it into one, or give its room a row in this test and in docs/architecture.md", path)
+			t.Errorf("%s is in no room: move it into one, or add a row for its room to this test and to docs/architecture.md", path)
 			return
 		}
 		seen[name] = true
@@ -146,7 +146,7 @@ func TestImports(t *testing.T) {
 				t.Fatal(err)
 			}
 			if !r.allows(name, imported, test) {
-				t.Errorf("%s imports %s, which the room %s may not", path, imported, name)
+				t.Errorf("%s imports %s, which the room %s must not import", path, imported, name)
 			}
 		}
 	})
@@ -156,7 +156,7 @@ func TestImports(t *testing.T) {
 	}
 	for name := range rooms {
 		if !seen[name] {
-			t.Errorf("the room %s has no Go file: remove its row, or look where its files went", name)
+			t.Errorf("the room %s has no Go file: remove its row, or check where its files are", name)
 		}
 		if row := "\n| `" + name; !strings.Contains(string(table), row+"`") && !strings.Contains(string(table), row+"/") {
 			t.Errorf("docs/architecture.md has no row for the room %s", name)

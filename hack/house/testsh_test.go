@@ -94,7 +94,7 @@ func TestTestsRace(t *testing.T) {
 	}
 }
 
-// TestTestsWithoutCompiler checks that all tests run without a C compiler, and that the last line names the missing one.
+// TestTestsWithoutCompiler checks that all tests run without a C compiler, and that the last line names the missing compiler.
 func TestTestsWithoutCompiler(t *testing.T) {
 	t.Setenv("CC", "absent-compiler")
 	t.Setenv("CGO_ENABLED", "0")

@@ -32,14 +32,13 @@ const (
 // source is what the binaries are built from.
 type source struct {
 	dir string // the root of the repository
-	// version is the version that the binaries report. If it is empty, they report the one that the Go toolchain takes from the
-	// repository.
+	// version is the version that the binaries report. If it is empty, they report the version that the Go toolchain derives from Git.
 	version string
 	// built contains the programs that program has compiled.
 	built map[platform]binary
 }
 
-// program returns Vitrine's binary for a platform. It compiles it once, and the image and the archives share it.
+// program returns Vitrine's binary for a platform. It compiles each binary once: the image and the archives share it.
 func (s *source) program(ctx context.Context, on platform) (binary, error) {
 	if b, ok := s.built[on]; ok {
 		return b, nil
@@ -55,7 +54,7 @@ func (s *source) program(ctx context.Context, on platform) (binary, error) {
 	return b, nil
 }
 
-// platform is what a binary runs on, in the terms of Go, such as linux/amd64.
+// platform is an operating system and an architecture as Go names them, such as linux/amd64.
 type platform struct{ os, arch string }
 
 func (p platform) String() string { return p.os + "/" + p.arch }

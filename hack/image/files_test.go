@@ -55,7 +55,7 @@ func TestBuild(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n := bytes.Count(text, []byte("BEGIN CERTIFICATE")); n < 100 || !x509.NewCertPool().AppendCertsFromPEM(text) {
-		t.Errorf("%d certificates: want 100 or more that can be used", n)
+		t.Errorf("%d usable certificates: want 100 or more", n)
 	}
 	if _, err := elf.Open(filepath.Join(to, "vitrine")); err != nil {
 		t.Errorf("the binary: %v", err)
@@ -98,11 +98,11 @@ func TestCompile(t *testing.T) {
 		t.Fatal(err)
 	}
 	if libraries, err := file.ImportedLibraries(); err != nil || len(libraries) > 0 {
-		t.Errorf("not static: it wants %v (%v)", libraries, err)
+		t.Errorf("not static: it needs the libraries %v (%v)", libraries, err)
 	}
 	for _, p := range file.Progs {
 		if p.Type == elf.PT_INTERP {
-			t.Error("not static: it wants a loader")
+			t.Error("not static: it needs a loader")
 		}
 	}
 	if file.Machine != elf.EM_X86_64 {

@@ -6,7 +6,7 @@
 //	go -C hack/image run . -archives DIR -version V -platforms linux/amd64,windows/amd64 [-ref vitrine:V -to FILE]
 //
 // The first form writes a tar file that is both an OCI image layout with one manifest for each architecture and an input of `docker
-// load`. The second form writes the root filesystem of one image to DIR, for the Dockerfile. The third form is a part of hack/release.
+// load`. The second form writes the root filesystem of one image to DIR, for the Dockerfile. hack/release uses the third form.
 // With the same version of Go, the same commit produces the same files on every machine.
 package main
 

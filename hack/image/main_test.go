@@ -98,7 +98,7 @@ func TestCommit(t *testing.T) {
 	}
 	t.Setenv("SOURCE_DATE_EPOCH", "yesterday")
 	if _, _, err := commit(context.Background(), t.TempDir()); err == nil || !strings.Contains(err.Error(), "yesterday") {
-		t.Errorf("no error about a time that is none: %v", err)
+		t.Errorf("no error about a SOURCE_DATE_EPOCH that is not a number: %v", err)
 	}
 }
 

@@ -37,7 +37,7 @@ func TestDocuments(t *testing.T) {
 	}
 	again, err := documents(t.Context(), from, b, b)
 	if err != nil || !reflect.DeepEqual(docs, again) {
-		t.Errorf("the documents differ when they are made again: %v", err)
+		t.Errorf("the same binaries give different documents: %v", err)
 	}
 	if !bytes.Contains(docs.license, []byte("Apache License")) {
 		t.Errorf("the licence is not that of this repository:\n%.200s", docs.license)
@@ -106,7 +106,7 @@ func TestDocuments(t *testing.T) {
 		t.Errorf("%d rows in the bill of materials and %d parts in the notices, want %d", len(rows), len(parts), len(want))
 	}
 	if got := bom.Metadata.Component.Name; got != info.Main.Path {
-		t.Errorf("the bill of materials is that of %s", got)
+		t.Errorf("the bill of materials describes %s", got)
 	}
 }
 
@@ -138,7 +138,7 @@ func directories(t *testing.T, root string) map[string]string {
 	return dirs
 }
 
-// TestDocumentsRefuse checks that a module without a licence causes an error that names it.
+// TestDocumentsRefuse checks that a module without a licence causes an error that names the module.
 func TestDocumentsRefuse(t *testing.T) {
 	dir := t.TempDir()
 	var files []file

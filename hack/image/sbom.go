@@ -13,8 +13,8 @@ import (
 	"github.com/google/licenseclassifier/v2/assets"
 )
 
-// bill returns the software bill of materials of a module and the parts that are linked into its binaries. It has no time and no
-// serial number, so the same binaries always produce the same bytes.
+// bill returns the software bill of materials of a module and the parts that are linked into its binaries. The document has no timestamp
+// and no serial number, so the same binaries always produce the same bytes.
 func bill(module debug.Module, parts []part) ([]byte, error) {
 	classifier, err := assets.DefaultClassifier()
 	if err != nil {

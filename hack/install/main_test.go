@@ -33,7 +33,7 @@ func TestCRDs(t *testing.T) {
 	}
 }
 
-// TestValues checks that config/chart/README.md is the page about the values, and that each value has a comment.
+// TestValues checks that config/chart/README.md is up to date, and that a value without a comment is an error.
 func TestValues(t *testing.T) {
 	var out bytes.Buffer
 	if err := run([]string{"values", "-config", config}, &out); err != nil {
@@ -76,6 +76,6 @@ func TestRefuses(t *testing.T) {
 		t.Errorf("with an unknown command: %v", err)
 	}
 	if err := run([]string{"manifest", "-config", config}, &bytes.Buffer{}); err == nil {
-		t.Error("a manifest without an image was made")
+		t.Error("run writes a manifest without an image")
 	}
 }

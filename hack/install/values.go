@@ -39,7 +39,8 @@ func writeValues(dir string, out io.Writer) error {
 	return writeRows(out, "", document.Content[0])
 }
 
-// writeRows writes a row for each member of a mapping. A member whose own members have comments has a row only for its comment.
+// writeRows writes a row for each member of a mapping. If the members of a member have comments, they have their own rows, and the row of
+// the member contains only its comment.
 func writeRows(out io.Writer, prefix string, mapping *yaml.Node) error {
 	for i := 0; i < len(mapping.Content); i += 2 {
 		key, value := mapping.Content[i], mapping.Content[i+1]

@@ -1,4 +1,4 @@
-// Package loopback finds addresses on this machine for the programs that hack starts. It imports only the standard library.
+// Package loopback finds free loopback addresses for the programs that the tools in hack start. It imports only the standard library.
 package loopback
 
 import (
@@ -6,7 +6,7 @@ import (
 	"net"
 )
 
-// Free returns n different loopback addresses without a listener.
+// Free returns n different loopback addresses on which no program listens.
 func Free(n int) ([]string, error) {
 	out := make([]string, n)
 	for i := range out {
@@ -14,7 +14,7 @@ func Free(n int) ([]string, error) {
 		if err != nil {
 			return nil, fmt.Errorf("find a free port: %w", err)
 		}
-		defer l.Close() // closed only after all are found, so that none is found twice
+		defer l.Close() // closed only after all addresses are found, so that no address is found twice
 		out[i] = l.Addr().String()
 	}
 	return out, nil

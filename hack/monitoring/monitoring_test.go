@@ -59,7 +59,7 @@ func rules(t *testing.T) map[string]rulefmt.Rule {
 	return all
 }
 
-// TestAlertsSayWhatToDo checks that each alert has a severity, two sentences, and a section in docs/monitoring.md.
+// TestAlertsSayWhatToDo checks that each alert has a severity, a summary, a description, and a section in docs/monitoring.md.
 func TestAlertsSayWhatToDo(t *testing.T) {
 	page := string(read(t, "../../docs/monitoring.md"))
 	all := rules(t)
@@ -69,22 +69,22 @@ func TestAlertsSayWhatToDo(t *testing.T) {
 		}
 		for _, a := range []string{"summary", "description"} {
 			if !strings.HasSuffix(r.Annotations[a], ".") {
-				t.Errorf("%s: its %s is no sentence: %q", name, a, r.Annotations[a])
+				t.Errorf("%s: its %s is not a sentence: %q", name, a, r.Annotations[a])
 			}
 		}
 		if !strings.HasSuffix(r.Annotations["runbook_url"], "/docs/monitoring.md#"+strings.ToLower(name)) || !strings.Contains(page, "\n### "+name+"\n") {
-			t.Errorf("%s: %s leads nowhere", name, r.Annotations["runbook_url"])
+			t.Errorf("%s: docs/monitoring.md has no section for the link %s", name, r.Annotations["runbook_url"])
 		}
 	}
 	for line := range strings.Lines(page) {
 		if name, ok := strings.CutPrefix(line, "### "); ok && all[strings.TrimSpace(name)].Alert == "" {
-			t.Errorf("docs/monitoring.md speaks of %q, which is no alert", strings.TrimSpace(name))
+			t.Errorf("docs/monitoring.md has a section %q, but there is no such alert", strings.TrimSpace(name))
 		}
 	}
 }
 
-// fires contains series for each alert: loud makes it fire, quiet does not. Each line is one series of an hour with one value per
-// minute. The expression is evaluated in the last minute.
+// fires contains series for each alert: loud makes it fire, quiet does not. Each line is one series with one value per minute for an hour.
+// The expression is evaluated in the last minute.
 var fires = map[string]struct{ loud, quiet string }{
 	"VitrineAbsent":            {`other 1x60`, `vitrine_store_ready 1x60`},
 	"VitrineStoreNotReady":     {`vitrine_store_ready{pod="a"} 0x60`, `vitrine_store_ready{pod="a"} 1x60`},
@@ -102,12 +102,12 @@ var fires = map[string]struct{ loud, quiet string }{
 		volume("vitrine", "10"), volume("vitrine", "20") + "\n" + volume("other", "1"),
 	},
 	"VitrineBackupOverdue": {
-		// An hour after 1970, the newest backup is of 1970, which is the value without a backup.
+		// The clock of the test is one hour after the epoch. The metric is 0 if there is no backup.
 		"vitrine_backup_last_success_timestamp_seconds 0x60\nvitrine_backup_interval_seconds 1800x60",
 		"vitrine_backup_last_success_timestamp_seconds{pod=\"a\"} 1200x60\nvitrine_backup_interval_seconds{pod=\"a\"} 1800x60\n" +
 			"vitrine_backup_last_success_timestamp_seconds{pod=\"b\"} 0x60\nvitrine_backup_interval_seconds{pod=\"b\"} 0x60",
 	},
-	// One failure that a later attempt made up for is no alert.
+	// A single failure must not fire, because the next attempt can succeed.
 	"VitrineBackupFails":        {`vitrine_backup_failures_total 0x30 1x10 2x20`, `vitrine_backup_failures_total 0x30 1x30`},
 	"VitrineClusterUnreachable": {`vitrine_cluster_reachable 0x60`, `vitrine_cluster_reachable 1x60`},
 	"VitrineNoLeader": {
@@ -206,7 +206,7 @@ func TestDashboard(t *testing.T) {
 		for x := p.GridPos.X; x < p.GridPos.X+p.GridPos.W; x++ {
 			for y := p.GridPos.Y; y < p.GridPos.Y+p.GridPos.H; y++ {
 				if other := taken[[2]int{x, y}]; other != "" || x > 23 {
-					t.Fatalf("%q lies over %q, or beside the grid", p.Title, other)
+					t.Fatalf("%q overlaps %q, or is outside of the grid", p.Title, other)
 				}
 				taken[[2]int{x, y}] = p.Title
 			}
@@ -222,6 +222,6 @@ func TestDashboard(t *testing.T) {
 		}
 	}
 	if queries < 20 {
-		t.Errorf("%d queries; look at how the dashboard is read", queries)
+		t.Errorf("found only %d queries: check how this test reads the dashboard", queries)
 	}
 }

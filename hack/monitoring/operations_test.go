@@ -15,7 +15,7 @@ func TestOperationsKnowsTheAlerts(t *testing.T) {
 		r, ok := all[row[1]]
 		switch {
 		case !ok:
-			t.Errorf("it speaks of %s, which is no alert, or speaks of it twice", row[1])
+			t.Errorf("the page lists %s twice, or there is no such alert", row[1])
 		case r.Labels["severity"] != row[3] || strings.ToLower(row[1]) != row[2]:
 			t.Errorf("%s: severity %s in the page, %s in the rule; its link is to #%s", row[1], row[3], r.Labels["severity"], row[2])
 		}

@@ -28,8 +28,8 @@ func main() {
 func run() error {
 	var o node.Options
 	flag.StringVar(&o.Version, "version", node.Version3, "version of OpenSearch")
-	nodes := flag.Int("nodes", 1, "number of nodes of the cluster; 0 only downloads and compiles what they need")
-	flag.IntVar(&o.Port, "port", 9200, "HTTP port of the first node; the others have the next ones, and transport ports 100 higher")
+	nodes := flag.Int("nodes", 1, "number of nodes of the cluster; 0 only downloads and compiles what a node needs")
+	flag.IntVar(&o.Port, "port", 9200, "HTTP port of the first node; the others use the next ports, and transport ports are 100 higher")
 	host := flag.String("host", "", "address that also serves HTTP, without authentication (default only 127.0.0.1)")
 	flag.StringVar(&o.Heap, "heap", "768m", "Java heap of each node")
 	dir := flag.String("dir", "", "directory of the data (default a temporary one)")

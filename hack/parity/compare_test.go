@@ -63,7 +63,7 @@ func alone(ours, theirs []hit) string {
 	return ""
 }
 
-// lacks returns the first of the others that answer does not contain.
+// lacks returns the first hit of others that answer does not contain.
 func lacks(answer, others []hit) (hit, bool) {
 	in := map[int64]bool{}
 	for _, h := range answer {
@@ -80,7 +80,7 @@ func lacks(answer, others []hit) (hit, bool) {
 // sameItems reports whether two results differ at most in their order.
 func sameItems(ours, theirs []hit) bool { return len(ours) == len(theirs) && alone(ours, theirs) == "" }
 
-// firstOdd returns the item to examine first: one that only one side has, otherwise the one at the first place that differs,
+// firstOdd returns the item to examine first: an item that only one side has, otherwise the item at the first position that differs,
 // otherwise the first item. It returns false if both results are empty.
 func firstOdd(ours, theirs []hit) (int64, bool) {
 	if h, ok := lacks(theirs, ours); ok {

@@ -30,7 +30,7 @@ const sampleItems = 2000
 // maxLine is the maximum length of an import line in bytes.
 const maxLine = 16 << 20
 
-// document is one item in the form of both sides.
+// document is one item in the forms that the two sides use.
 type document struct {
 	id int64
 	// doc is our form, created from line.
@@ -68,7 +68,7 @@ func loadCorpus(paths []string) ([]document, error) {
 		docs = append(docs, more...)
 	}
 	if len(docs) > window {
-		return nil, fmt.Errorf("the corpus has %d items: OpenSearch shows at most %d of an answer", len(docs), window)
+		return nil, fmt.Errorf("the corpus has %d items: OpenSearch returns at most %d hits", len(docs), window)
 	}
 	seen := map[int64]bool{}
 	for _, d := range docs {

@@ -55,18 +55,18 @@ func orders() []question {
 	return list
 }
 
-// TestCurated checks that there are at least 300 different queries, and that this library rejects exactly those of the family
-// refused.
+// TestCurated checks that there are at least 300 different queries, and that this library rejects the queries of the family refused and no
+// others.
 func TestCurated(t *testing.T) {
 	now := time.Date(2026, time.November, 21, 0, 0, 0, 0, time.UTC)
 	w := newWalker(corpus(t), now)
 	seen := map[string]bool{}
 	for _, q := range questions(curated) {
 		if q.family == "" {
-			t.Errorf("%s: stands before the first family", q.text)
+			t.Errorf("%s: is before the first family", q.text)
 		}
 		if seen[q.family+q.text] {
-			t.Errorf("%s: %s stands there twice", q.family, q.text)
+			t.Errorf("%s: %s occurs twice", q.family, q.text)
 		}
 		seen[q.family+q.text] = true
 		parsed, err := query.Parse(q.text)
@@ -94,7 +94,7 @@ func TestOrders(t *testing.T) {
 			t.Errorf("%s: %v", q.order, err)
 		}
 		if got := len(sorting(order)); got != 3 {
-			t.Errorf("%s: OpenSearch is given %d keys, want the field and two for ties", q.order, got)
+			t.Errorf("%s: OpenSearch gets %d sort keys, want the field and two for ties", q.order, got)
 		}
 	}
 	if len(list) < 50 {
@@ -106,7 +106,7 @@ func TestOrders(t *testing.T) {
 func TestExceptions(t *testing.T) {
 	list := exceptions()
 	if len(list) > 5 {
-		t.Errorf("%d exceptions, there may be 5", len(list))
+		t.Errorf("%d exceptions, want at most 5", len(list))
 	}
 	for page, list := range map[string][]exception{"query-language.md": list, "opensearch.md": clusterExceptions()[len(list):]} {
 		text, err := os.ReadFile(filepath.Join("../../docs", page))
@@ -121,20 +121,20 @@ func TestExceptions(t *testing.T) {
 	}
 }
 
-// TestEmptiesStayHome checks an assumption of the comparison: OpenSearch gets no empty value, but every text without a word.
-func TestEmptiesStayHome(t *testing.T) {
+// TestEmptyValues checks an assumption of the comparison: OpenSearch gets no empty value, but it gets every text without a word.
+func TestEmptyValues(t *testing.T) {
 	empty := map[string]int{}
 	for _, d := range corpus(t) {
 		for name, values := range d.fields {
 			for _, v := range values {
 				if v == "" {
-					t.Errorf("item %d: %s holds an empty value", d.id, name)
+					t.Errorf("item %d: %s has an empty value", d.id, name)
 				}
 			}
 		}
 		_, has := d.fields["content.text"]
 		if has != (d.text != "") || has != d.doc.Has("content.text") {
-			t.Errorf("item %d: the text %q is there: %t, here: %t", d.id, d.text, has, d.doc.Has("content.text"))
+			t.Errorf("item %d: OpenSearch has the text %q: %t, this library: %t", d.id, d.text, has, d.doc.Has("content.text"))
 		}
 		if has && len(d.words) == 0 {
 			empty["texts without a word"]++

@@ -113,7 +113,8 @@ func misspelt(text string) bool {
 	return false
 }
 
-// reachesBack reports whether AND requires a bare word of several words across a clause without any word.
+// reachesBack reports whether a query has an unquoted text of several words, such as wi-fi, that an AND makes required although a clause
+// without words is in between.
 func reachesBack(text string) bool {
 	parsed, err := query.Parse(text)
 	if err != nil {
@@ -125,7 +126,7 @@ func reachesBack(text string) bool {
 		if !ok {
 			return !found
 		}
-		words := -1 // number of words of the last clause with words; -1 if it is no bare word or AND does not require it
+		words := -1 // number of words of the last clause with words; -1 if it is quoted or AND does not require it
 		for i, c := range group.Clauses {
 			t, bare := c.Node.(query.Term)
 			p, quoted := c.Node.(query.Phrase)

@@ -116,10 +116,10 @@ func (g *generator) next() question {
 	}
 }
 
-// chance returns true once in n times.
+// chance returns true with the probability 1/n.
 func (g *generator) chance(n int) bool { return g.rand.IntN(n) == 0 }
 
-// group generates two to five clauses, joined in every way of the grammar.
+// group generates two to five clauses, joined in all ways that the grammar allows.
 func (g *generator) group(depth int) string {
 	var b strings.Builder
 	free := true // whether a sign is allowed here
@@ -144,7 +144,7 @@ func (g *generator) group(depth int) string {
 			listed = family == "list"
 		}
 		b.WriteString(text)
-		// A value in a list cannot have a boost, and a number directly after ~ would be its distance.
+		// A value in a list cannot have a boost, and a number directly after ~ would be read as the distance.
 		if g.chance(12) && !listed {
 			b.WriteString(pick(g.rand, []string{"^2", "^0.5", "^3.25", "^1"}))
 		}
@@ -280,7 +280,7 @@ func (g *generator) bareValue(f query.Field) string {
 	return escape(v)
 }
 
-// onTerms returns the result of make for a term, after the term's field.
+// onTerms returns the result of make for a random term, after the name of its field if it has one.
 func (g *generator) onTerms(make func(string) string) string {
 	switch g.rand.IntN(6) {
 	case 0:
@@ -626,7 +626,7 @@ func corpus(t *testing.T) []document {
 func TestGenerateIsDeterministic(t *testing.T) {
 	first, again := draw(t, corpus(t), 5, 500), draw(t, corpus(t), 5, 500)
 	if diff := cmp.Diff(first, again); diff != "" {
-		t.Errorf("the same seed gives other queries (-first +again)\n%s", diff)
+		t.Errorf("the same seed gives different queries (-first +again)\n%s", diff)
 	}
 	if slices.Equal(first, draw(t, corpus(t), 6, 500)) {
 		t.Error("another seed gives the same queries")

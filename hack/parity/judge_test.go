@@ -20,7 +20,7 @@ import (
 type subject interface {
 	// search returns every match in the given order, followed by the tie rule.
 	search(ctx context.Context, n query.Node, order query.Order) ([]hit, error)
-	// explain returns why an item matches a tree or does not.
+	// explain returns why an item does or does not match a query.
 	explain(ctx context.Context, n query.Node, id int64) (library.Explanation, error)
 }
 
@@ -33,7 +33,7 @@ type bench struct {
 	now        time.Time
 	// docs are the items of both sides.
 	docs []document
-	// canonical is true if all queries are sent in canonical form and none as it was written.
+	// canonical is true if all queries are sent in their canonical form instead of as they were written.
 	canonical bool
 }
 
@@ -109,7 +109,7 @@ func (b *bench) compare(ctx context.Context, text, sort string) (verdict, error)
 	return v, nil
 }
 
-// judge compares a verdict with the expectation of its family. It returns a message, or "".
+// judge checks a verdict against the expectation of the question's family. It returns what is wrong, or "".
 func (q question) judge(v verdict) string {
 	if q.family == refused && v.kind == same {
 		return fmt.Sprintf("both answer with %d items and should refuse", len(v.theirs))
@@ -125,7 +125,7 @@ func (b *bench) judgeAll(ctx context.Context, questions []question) (*report, er
 	type result struct {
 		outcome   outcome
 		exception string
-		verdict   verdict // only of a failed question, because others may have thousands of hits each
+		verdict   verdict // only set for a failed question, because a verdict can have thousands of hits
 	}
 	results := make([]result, len(questions))
 	group, groupCtx := errgroup.WithContext(ctx)

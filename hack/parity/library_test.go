@@ -23,7 +23,7 @@ type whole struct {
 const corpusProperty = library.PropertyID("parity/corpus")
 
 const (
-	// written is the number of items of one Write, and read that of one page.
+	// written is the number of items in one Write, and read the number of items on one page.
 	written = 500
 	read    = 1000
 )
@@ -94,7 +94,7 @@ func (w *whole) search(ctx context.Context, n query.Node, order query.Order) ([]
 	}
 }
 
-// explain returns why an item matches a tree or does not.
+// explain returns why an item does or does not match a query.
 func (w *whole) explain(ctx context.Context, n query.Node, id int64) (library.Explanation, error) {
 	e, err := w.Explain(ctx, library.Read{Property: corpusProperty, Audience: query.Private, Query: n, Now: w.now}, id)
 	if err != nil {

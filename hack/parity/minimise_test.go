@@ -105,7 +105,7 @@ func with(n query.Bool, i int, c query.Clause) query.Bool {
 	return query.Bool{Clauses: clauses}
 }
 
-// smallestText omits words, two neighbours or one at a time, while the rest fails.
+// smallestText removes words, two adjacent ones or one at a time, as long as the remaining text still fails.
 func smallestText(text string, try func(string) bool) string {
 	words := strings.Fields(text)
 	for shorter := true; shorter; {

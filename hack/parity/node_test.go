@@ -192,6 +192,6 @@ func TestCompareRefusals(t *testing.T) {
 		t.Errorf("one item more: kind %d, error %v", v.kind, err)
 	}
 	if complaint := (question{family: refused}).judge(verdict{kind: same}); complaint == "" {
-		t.Error("a query that should be refused was answered by both, and nobody complains")
+		t.Error("both sides accept a query that they should reject, and judge reports nothing")
 	}
 }

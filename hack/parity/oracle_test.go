@@ -252,7 +252,7 @@ func (o *oracle) reading(ctx context.Context, q string) (string, error) {
 		return "", err
 	}
 	if len(answer.Explanations) == 0 {
-		return "", errors.New("OpenSearch explains nothing")
+		return "", errors.New("OpenSearch returned no explanation")
 	}
 	return answer.Explanations[0].Explanation, nil
 }

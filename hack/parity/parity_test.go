@@ -32,11 +32,11 @@ func init() {
 	flag.IntVar(&flags.seeds, "seeds", 1, "how many seeds to generate queries with")
 	flag.IntVar(&flags.count, "generate", 2000, "how many queries to generate for each seed")
 	flag.StringVar(&flags.family, "family", "", "compare only the families whose name contains this")
-	flag.StringVar(&flags.query, "query", "", "compare this query alone and show what both sides make of it")
+	flag.StringVar(&flags.query, "query", "", "compare only this query, and show how both sides evaluate it")
 	flag.StringVar(&flags.queries, "queries", "", "compare the queries of this file, in the format of testdata/curated.txt, and no others")
 	flag.StringVar(&flags.library, "library", "engine", "the library to compare: engine, with many small segments, reference, or opensearch, on the same node")
 	flag.BoolVar(&flags.canonical, "canonical", false, "send every query in its canonical form, as a library sends composed ones")
-	flag.TextVar(&flags.now, "now", time.Date(2026, time.November, 21, 9, 30, 15, 250e6, time.UTC), "what now stands for, RFC 3339")
+	flag.TextVar(&flags.now, "now", time.Date(2026, time.November, 21, 9, 30, 15, 250e6, time.UTC), "the time of now in queries, RFC 3339")
 }
 
 // TestParity compares a library with the OpenSearch node at -url.
@@ -44,7 +44,7 @@ func TestParity(t *testing.T) {
 	if flags.url == "" {
 		t.Skip("needs an OpenSearch node: make parity")
 	}
-	// An interrupted run must also delete its index.
+	// Even an interrupted run must delete its index.
 	ctx, stop := signal.NotifyContext(t.Context(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	b, err := newBench(ctx, t, flags)
@@ -54,7 +54,7 @@ func TestParity(t *testing.T) {
 	if flags.query != "" {
 		equal, err := b.show(ctx, flags.query, os.Stdout)
 		if err != nil || !equal {
-			t.Fatalf("the answers differ, or there is none: %v", err)
+			t.Fatalf("the results differ, or there are none: %v", err)
 		}
 		return
 	}

@@ -19,8 +19,8 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// segments is the engine's search over many small segments. Each segment contains some dead items of another one, as after a
-// change. They must not affect anything, including statistics.
+// segments is the engine's search over many small segments. Each segment also contains some items of another segment that are marked as
+// deleted, as after a change. Deleted items must not affect anything, including statistics.
 type segments struct {
 	*walker
 	corpus *search.Corpus
@@ -38,7 +38,7 @@ func newSegments(docs []document, now time.Time) (*segments, error) {
 	for _, d := range docs {
 		for _, u := range d.line.Units {
 			if known, ok := units[u.ID]; ok && !bytes.Equal(item.EncodeUnit(known), item.EncodeUnit(u)) {
-				return nil, fmt.Errorf("item %d has another unit %d than an item before it: one property holds one of them", d.id, u.ID)
+				return nil, fmt.Errorf("item %d has a unit %d that differs from the unit with this id in an earlier item: a property has only one of them", d.id, u.ID)
 			}
 			units[u.ID] = u
 		}
@@ -146,7 +146,7 @@ func TestSegments(t *testing.T) {
 		}
 		equal := func(a, b hit) bool { return a.id == b.id && (a.score == b.score || !order.Scored()) }
 		if !slices.EqualFunc(got, want, equal) {
-			t.Errorf("%s: %d hits of the engine, %d of the reference, or others", q.text, len(got), len(want))
+			t.Errorf("%s: the hits differ: %d of the engine, %d of the reference", q.text, len(got), len(want))
 		}
 	}
 }

@@ -59,7 +59,7 @@ func (w *walker) search(ctx context.Context, n query.Node, order query.Order) ([
 	return hits, nil
 }
 
-// explain returns why an item matches a tree or does not.
+// explain returns why an item does or does not match a query.
 func (w *walker) explain(ctx context.Context, n query.Node, id int64) (library.Explanation, error) {
 	p, err := w.plan(n)
 	if err != nil {

@@ -1,6 +1,5 @@
-// Prose checks texts for people with Vale: the pages of the repository, and texts of the programs: messages in Go code,
-// descriptions of the kinds and of the HTTP API, and alerts. The rules are in vale.ini and styles/Vitrine. From the root of the
-// repository:
+// Prose checks texts for people with Vale: the pages of the repository, messages in Go code, descriptions of the kinds and of the HTTP API,
+// and alerts. The rules are in vale.ini and styles/Vitrine. From the root of the repository:
 //
 //	go run ./hack/prose
 //

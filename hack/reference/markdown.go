@@ -32,7 +32,7 @@ func (p *page) table(heading []string, rows [][]string) {
 
 var (
 	breaks = regexp.MustCompile(`\s+`)
-	// special matches characters with a meaning in Markdown or in a table cell. An underscore inside of a word has none.
+	// special matches characters with a meaning in Markdown or in a table cell. An underscore inside of a word has no meaning.
 	special = regexp.MustCompile(`[|<>*\[\]]|\b_\B|\B_\b`)
 	// unlinked matches characters that the fragment of a heading does not contain.
 	unlinked = regexp.MustCompile(`[^a-z0-9 _-]`)

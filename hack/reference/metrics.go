@@ -11,7 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Registry is a prometheus.Registerer that records what is registered, including metrics that have no value yet.
+// Registry is a prometheus.Registerer that records the registered metrics, including metrics that have no value yet.
 type Registry map[string]Metric
 
 // Metric is a metric of the server.
@@ -43,7 +43,7 @@ func (r Registry) Register(c prometheus.Collector) error {
 		if found[3] != "" {
 			m.Labels = strings.Split(found[3], ",")
 		}
-		// The conventions of Prometheus give counters this suffix, and nothing else.
+		// By the conventions of Prometheus, counters have this suffix, and no other metric does.
 		if strings.HasSuffix(m.Name, "_total") {
 			m.Type = "counter"
 		}
@@ -59,7 +59,7 @@ func (r Registry) Register(c prometheus.Collector) error {
 func (r Registry) MustRegister(all ...prometheus.Collector) {
 	for _, c := range all {
 		if err := r.Register(c); err != nil {
-			panic(err) // as its interface says
+			panic(err) // as the interface requires
 		}
 	}
 }

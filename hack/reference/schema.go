@@ -96,7 +96,7 @@ func (s *schema) limits() string {
 	return strings.Join(sentences, " ")
 }
 
-// rows returns a table row for each member of an object, and for the members of these, with the path of each.
+// rows returns a table row with the path of each member of an object, at any depth.
 func (s *schema) rows(path string) [][]string {
 	var rows [][]string
 	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {

@@ -9,10 +9,10 @@
 //	vitrine-VERSION.tgz                     the chart
 //	install.yaml, crds.yaml                 config/default and config/crd, each in one file
 //	vitrine.cdx.json, THIRD-PARTY-NOTICES   the bill of materials and the notices of the binaries
-//	RELEASE-NOTES.md                        the section of the version in CHANGELOG.md; of a pre-release, [Unreleased] if it has none
+//	RELEASE-NOTES.md                        the section of the version in CHANGELOG.md, or [Unreleased] for a pre-release without one
 //	SHA256SUMS                              the sums of all of these
 //
-// It needs Go and git, and neither a container engine nor, with a full module cache, the network. With the same version of Go, the
+// It needs Go and git, but no container engine. If the module cache is complete, it needs no network. With the same version of Go, the
 // same commit gives the same bytes.
 package main
 
@@ -85,7 +85,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 // versionForm is a semantic version without build metadata, which tags of images cannot contain.
 var versionForm = regexp.MustCompile(`^v(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(-(0|[1-9]\d*|\d*[a-zA-Z-][0-9a-zA-Z-]*)(\.(0|[1-9]\d*|\d*[a-zA-Z-][0-9a-zA-Z-]*))*)?$`)
 
-// check rejects a version of another form, a version whose tag is another commit, and a directory with files.
+// check rejects an invalid version, a version whose tag is on another commit, and a directory with files.
 func (r *release) check(ctx context.Context) error {
 	if !versionForm.MatchString(r.version) {
 		return fmt.Errorf("version %q: want v and a semantic version, such as v0.1.0 or v0.1.0-rc.1", r.version)
@@ -116,7 +116,7 @@ func (r *release) check(ctx context.Context) error {
 // tool runs another program of the repository and returns its output.
 func (r *release) tool(ctx context.Context, name string, args ...string) ([]byte, error) {
 	dir := filepath.Join(r.source, "hack", name)
-	// With -trimpath, a clone of the repository uses the build cache of another one.
+	// With -trimpath, all clones of the repository share the build cache.
 	cmd := exec.CommandContext(ctx, "go", append([]string{"-C", dir, "run", "-trimpath", "."}, args...)...)
 	cmd.Stderr = os.Stderr
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }

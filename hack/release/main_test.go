@@ -31,7 +31,7 @@ func TestRelease(t *testing.T) {
 		t.Skip("runs the binary for linux")
 	}
 	if _, err := os.Stat("../../.git"); err != nil {
-		t.Skip("this is no git repository, and clones are compared")
+		t.Skip("this is not a git repository, and the test compares clones")
 	}
 	one := checkout(t)
 	two := filepath.Join(t.TempDir(), "another", "clone")
@@ -85,14 +85,14 @@ func TestRelease(t *testing.T) {
 		Metadata struct{ Component struct{ Version string } }
 	}
 	if err := json.Unmarshal([]byte(read(t, first, "vitrine.cdx.json")), &bom); err != nil || bom.Metadata.Component.Version != version {
-		t.Errorf("the bill of materials is that of version %q (%v)", bom.Metadata.Component.Version, err)
+		t.Errorf("the bill of materials is for version %q (%v)", bom.Metadata.Component.Version, err)
 	}
 	if text := read(t, first, "RELEASE-NOTES.md"); !strings.HasPrefix(text, "### ") || strings.Contains(text, "\n## ") {
-		t.Errorf("the release notes are not one section of the changelog:\n%.500s", text)
+		t.Errorf("the release notes are not the section of the version in the changelog:\n%.500s", text)
 	}
 }
 
-// checkout returns a repository with one commit, which contains the files of this one as they are now.
+// checkout returns a repository with one commit, which contains the current files of this repository, even if they are not committed.
 func checkout(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -237,8 +237,8 @@ func unpack(t *testing.T, path, to string) map[string]fs.FileMode {
 	}
 }
 
-// TestKrew checks the manifest of the plugin for archives of all platforms: what krew requires, the sums, and that each file is in
-// its archive.
+// TestKrew checks the manifest of the plugin for archives of all platforms: that krew accepts it, that the sums are correct, and that each
+// file is in its archive.
 func TestKrew(t *testing.T) {
 	r := release{
 		version: "v0.1.0", to: t.TempDir(), downloads: "https://example.com/v0.1.0",
@@ -265,7 +265,7 @@ func TestKrew(t *testing.T) {
 	if p.APIVersion != "krew.googlecontainertools.github.com/v1alpha2" || p.Kind != "Plugin" || p.Metadata["name"] != "vitrine" || p.Spec.Version != "v0.1.0" {
 		t.Errorf("krew does not accept %+v", p)
 	}
-	// Krew's index rejects longer texts, and a name of the tool in the description.
+	// Krew's index rejects longer descriptions, and descriptions that mention kubectl.
 	if d := p.Spec.ShortDescription; d == "" || len(d) > 50 || strings.HasSuffix(d, ".") || strings.Contains(d, "kubectl") {
 		t.Errorf("short description %q", d)
 	}
@@ -274,7 +274,7 @@ func TestKrew(t *testing.T) {
 		got[platform.URI] = platform.SHA256
 		labels := platform.Selector.MatchLabels
 		if !strings.Contains(platform.URI, "_"+labels["os"]+"_"+labels["arch"]+".") {
-			t.Errorf("%s is selected by %v", platform.URI, labels)
+			t.Errorf("%s has the labels %v", platform.URI, labels)
 		}
 		if (labels["os"] == "windows") != strings.HasSuffix(platform.Bin, ".exe") || platform.Files[0].From != platform.Bin {
 			t.Errorf("%v: the program %s of %v", labels, platform.Bin, platform.Files)

@@ -12,7 +12,8 @@ import (
 // section is the heading of a version in CHANGELOG.md.
 var section = regexp.MustCompile(`(?m)^## \[([^\]]+)\].*\n`)
 
-// writeNotes fails for a version without a section, except for a pre-release, which shows what the next version will contain.
+// writeNotes fails for a version without a section. For a pre-release without one, it writes the section [Unreleased], which lists what the
+// next version will contain.
 func (r *release) writeNotes(context.Context) error {
 	changelog, err := os.ReadFile(filepath.Join(r.source, "CHANGELOG.md"))
 	if err != nil {

@@ -164,7 +164,7 @@ func read(docs string) (pages map[string]*page, images []string, err error) {
 
 // markdown parses and renders as GitHub does.
 var markdown = goldmark.New(goldmark.WithExtensions(extension.GFM), goldmark.WithParserOptions(parser.WithAutoHeadingID()),
-	goldmark.WithRendererOptions(html.WithUnsafe())) // for comments
+	goldmark.WithRendererOptions(html.WithUnsafe())) // the pages contain HTML comments
 
 func parse(name string, source []byte) *page {
 	p := &page{name: name, source: source, anchors: map[string]bool{}}
@@ -265,9 +265,9 @@ func checkLinks(pages map[string]*page) (problems []error) {
 				continue
 			}
 			if to := pages[name]; to == nil {
-				problems = append(problems, fmt.Errorf("%s: the link %s leads to no page", p.name, destination))
+				problems = append(problems, fmt.Errorf("%s: the link %s: there is no such page", p.name, destination))
 			} else if u.Fragment != "" && !to.anchors[u.Fragment] {
-				problems = append(problems, fmt.Errorf("%s: the link %s leads to no heading", p.name, destination))
+				problems = append(problems, fmt.Errorf("%s: the link %s: there is no such heading", p.name, destination))
 			}
 		}
 	}
@@ -311,7 +311,7 @@ func checkNavigation(pages map[string]*page) (problems []error) {
 			}
 		}
 		if places != 1 {
-			problems = append(problems, fmt.Errorf("%s links to %s %d times, and must do so once", from, name, places))
+			problems = append(problems, fmt.Errorf("%s links to %s %d times: it must do so exactly once", from, name, places))
 		}
 	}
 	return problems

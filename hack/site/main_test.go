@@ -15,7 +15,7 @@ func TestDocs(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n < 20 {
-		t.Errorf("%d pages: are there no more?", n)
+		t.Errorf("found only %d pages: check how the pages are read", n)
 	}
 	text, err := os.ReadFile(filepath.Join(to, "reference", "api.html"))
 	if err != nil {

@@ -45,8 +45,8 @@ type fluxWalk struct {
 	pokes    int
 }
 
-// fluxSpecs tests Flux's kustomize-controller with a fake source-controller. When it ends, no program of Flux runs and no content
-// is left.
+// fluxSpecs tests Flux's kustomize-controller with a fake source-controller. After the specs, no program of Flux runs and no content is
+// left.
 func fluxSpecs(f *fluxWalk) {
 	BeforeAll(func(ctx SpecContext) {
 		program := f.startTool(ctx, assets.KustomizeController, sourceCRDs(), fluxNamespace)
@@ -204,8 +204,8 @@ func (f *fluxWalk) ready(ctx context.Context, name, revision string) {
 	})
 }
 
-// fails waits until the Kustomization of the content has tried the last revision and is not ready. The reason must contain each of
-// the parts.
+// fails waits until the Kustomization of the content has tried the last revision and is not ready. The message must contain each of the
+// parts.
 func (f *fluxWalk) fails(ctx context.Context, parts ...string) {
 	GinkgoHelper()
 	f.await(ctx, func(g Gomega) {
@@ -218,7 +218,7 @@ func (f *fluxWalk) fails(ctx context.Context, parts ...string) {
 	})
 }
 
-// poke reconciles a Kustomization, as `flux reconcile` does, and waits until that is done.
+// poke makes Flux reconcile a Kustomization, as `flux reconcile` does, and waits for the result.
 func (f *fluxWalk) poke(ctx context.Context, name string) {
 	GinkgoHelper()
 	f.pokes++

@@ -111,7 +111,7 @@ func (w *gitops) await(ctx context.Context, check func(g Gomega)) {
 	})
 }
 
-// startTool applies the CRDs of a tool, which it builds if necessary, and creates its namespace. The programs in w.tools end with
+// startTool applies the CRDs of a tool, which it builds if necessary, and creates its namespace. The programs in w.tools are stopped after
 // the specs of the tool.
 func (w *gitops) startTool(ctx context.Context, tool assets.Set, crds, namespace string) (program string) {
 	GinkgoHelper()
@@ -128,7 +128,7 @@ func (w *gitops) startTool(ctx context.Context, tool assets.Set, crds, namespace
 	return built.Path(tool.Name)
 }
 
-// manifest returns the first manifest of a kind and a name on a page. replacements are pairs of old and new text.
+// manifest returns the first manifest with a kind and a name on a page. replacements are pairs of old and new text.
 func manifest(page, kind, name string, replacements ...string) (string, error) {
 	for _, text := range docblocks.YAML(page) {
 		var object metav1.PartialObjectMetadata
@@ -193,7 +193,7 @@ func (w *gitops) spec(ctx context.Context, g Gomega, name string) map[string]any
 	return object.Spec
 }
 
-// wallRight expects that the explicit members of the filter wall are those of the first commit.
+// wallRight expects that the query and the explicit members of the filter wall have the values of the first commit.
 func (w *gitops) wallRight(ctx context.Context, g Gomega) {
 	GinkgoHelper()
 	g.Expect(w.spec(ctx, g, "wall")).To(And(
@@ -266,7 +266,7 @@ func (w *gitops) nothingLeft(ctx context.Context, from string) {
 	w.await(ctx, func(g Gomega) { g.Expect(w.objects(ctx, g, "-n", from, "vitrine,secret")).To(BeEmpty()) })
 }
 
-// stalled returns the reason why a filter of the namespace shop is stalled.
+// stalled returns the message of the condition Stalled of a filter in the namespace shop. The filter must be stalled.
 func (w *gitops) stalled(ctx context.Context, name string) string {
 	GinkgoHelper()
 	message := w.do(ctx, "get", "-n", namespace, "contentfilter", name, "-o", `jsonpath={.status.conditions[?(@.type=="Stalled")].message}`)
@@ -293,7 +293,7 @@ func (w *gitops) why(ctx context.Context, name string) {
 	Expect(output).To(ContainSubstring(w.stalled(ctx, name)))
 }
 
-// TestGitopsPage checks that the page shows everything that the walks apply exactly once.
+// TestGitopsPage checks that the page contains each manifest and each text that the walks use, exactly once.
 func TestGitopsPage(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("..", "..", "..", gitopsPage))
 	if err != nil {
@@ -324,10 +324,10 @@ func TestGitopsPage(t *testing.T) {
 		}
 	}
 	if _, err := manifest(page, "Kustomization", "shop-content", "path: ./nowhere", ""); err == nil {
-		t.Error("a text that is not there is replaced")
+		t.Error("manifest replaces a text that the page does not contain")
 	}
 	if _, err := manifest(page, "Kustomization", "shop"); err == nil {
-		t.Error("a manifest that is not there is found")
+		t.Error("manifest finds a manifest that the page does not contain")
 	}
 	if command(page, whyPrefix) == "" {
 		t.Errorf("no command begins with %q", whyPrefix)

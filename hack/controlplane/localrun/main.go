@@ -46,7 +46,7 @@ func run(ctx context.Context) error {
 		return err
 	}
 	opts := options{root: root, out: os.Stdout}
-	flag.StringVar(&opts.state, "state", filepath.Join(root, ".vitrine"), "the directory that keeps everything")
+	flag.StringVar(&opts.state, "state", filepath.Join(root, ".vitrine"), "the directory for all state")
 	flag.BoolVar(&opts.webhook, "webhook", false, "validate manifests when they are applied")
 	flag.Parse()
 	if opts.state, err = filepath.Abs(opts.state); err != nil {

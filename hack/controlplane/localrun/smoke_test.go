@@ -58,7 +58,7 @@ var _ = Describe("make run", Label("smoke"), Ordered, func() {
 		checkLines(ctx, s)
 	})
 
-	It("attaches a unit by a tag that a rule sets, and both go with their manifests", func(ctx SpecContext) {
+	It("attaches a unit by a tag that a rule sets, and removes both with their manifests", func(ctx SpecContext) {
 		c := s.caller(ctx, namespace, readWrite)
 		const query = "tags.marketer_tags.key:walk"
 		byRule, walk := tag{"marketer_tags", "walk"}, unit{"Walk through Tokyo"}
@@ -82,7 +82,7 @@ spec:
 `)
 		s.do(ctx, "wait", "-n", namespace, "--for=condition=Ready", "tag/walk", "activateunit/walk")
 		tagged := c.items(ctx, Default, query)
-		Expect(tagged.Embedded.Items).NotTo(BeEmpty(), "no item is found by a tag that a rule sets")
+		Expect(tagged.Embedded.Items).NotTo(BeEmpty(), "a query finds no item by the tag that a rule sets")
 		item := tagged.Embedded.Items[0]
 		tagsOf := fmt.Sprintf("/v1/tags/ugc/%d/", item.ID)
 		Expect(c.get(ctx, Default, tagsOf, http.StatusOK).Embedded.Tags).To(ContainElement(byRule))

@@ -196,7 +196,7 @@ func (s *stack) applySamples(ctx context.Context) error {
 	return nil
 }
 
-// readTokens writes the tokens of the samples and the certificate of the authority to separate files.
+// readTokens writes the tokens of the samples and the CA certificate to separate files.
 func (s *stack) readTokens(ctx context.Context) error {
 	for _, name := range []string{readOnly, readWrite} {
 		var secret struct{ Data map[string][]byte }

@@ -34,6 +34,6 @@ apiserver_request_duration_seconds_count{group="vitrine.dev",resource="contentfi
 		t.Errorf("Total %d, want 2505", n)
 	}
 	if _, err := CountWrites(`apiserver_request_total{group="vitrine.dev",resource="tags",verb="POST"} many`, "vitrine.dev"); err == nil {
-		t.Error("a line that has no number is accepted")
+		t.Error("CountWrites accepts a line without a number")
 	}
 }

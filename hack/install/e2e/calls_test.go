@@ -114,7 +114,7 @@ func forward(ctx context.Context, pod *corev1.Pod, port int) (local uint16, stop
 	}
 	stop = func() {
 		close(ended)
-		<-failed //nolint:errcheck // it has ended because it was asked to
+		<-failed //nolint:errcheck // it ended because stop was called
 	}
 	ports, err := f.GetPorts()
 	if err != nil {
@@ -141,7 +141,7 @@ func inPod(ctx context.Context, command ...string) (string, error) {
 	return out.String() + said.String(), err
 }
 
-// total returns the total of a list that a pod serves.
+// total returns the total of a list from a pod.
 func total(ctx context.Context, pod *corev1.Pod, path, token string) (int, error) {
 	status, answer, err := call(ctx, pod, http.MethodGet, path, token, "")
 	if err != nil {
@@ -151,7 +151,7 @@ func total(ctx context.Context, pod *corev1.Pod, path, token string) (int, error
 		Total *int `json:"total_results"`
 	}
 	if err := json.Unmarshal(answer, &list); err != nil || status != http.StatusOK || list.Total == nil {
-		return 0, fmt.Errorf("%s: no list, status %d: %s", path, status, answer)
+		return 0, fmt.Errorf("%s: the response is not a list, status %d: %s", path, status, answer)
 	}
 	return *list.Total, nil
 }

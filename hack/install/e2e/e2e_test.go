@@ -45,7 +45,8 @@ const (
 	group  = "vitrine.dev/v1alpha1"
 	owner  = client.FieldOwner("vitrine-e2e")
 
-	// patience is the maximum time for anything that a cluster does by itself, prompt that for a deletion that nothing may block.
+	// patience is the maximum time for anything that a cluster does by itself. prompt is the maximum time for a deletion that nothing
+	// may block.
 	patience = 2 * time.Minute
 	prompt   = time.Minute
 	// sampleItems is the number of imported items.
@@ -59,7 +60,7 @@ var (
 	pluginFlag = flag.String("plugin", "bin/kubectl-vitrine", "the plugin of kubectl")
 )
 
-// The cluster and what is installed in it.
+// The cluster, and the objects that are installed in it.
 var (
 	at     types.Image
 	items  string
@@ -79,7 +80,7 @@ func TestE2E(t *testing.T) {
 }
 
 var _ = BeforeSuite(func() {
-	// client-go logs the end of a forwarded connection as an error, although its request has long been answered.
+	// client-go logs the end of a forwarded connection as an error, even if the response was already complete.
 	klog.SetLogger(logr.Discard())
 	SetDefaultEventuallyTimeout(patience)
 	SetDefaultEventuallyPollingInterval(200 * time.Millisecond)
@@ -92,7 +93,7 @@ var _ = BeforeSuite(func() {
 	lines := bytes.SplitAfterN(text, []byte("\n"), sampleItems+1)
 	Expect(len(lines)).To(BeNumerically(">", sampleItems), "items of %s", *itemsFlag)
 	items = string(bytes.Join(lines[:sampleItems], nil))
-	// Use only KUBECONFIG, to protect the cluster that the user used last.
+	// Use only KUBECONFIG, so that the specs never run in the cluster that the user happened to use last.
 	path := os.Getenv("KUBECONFIG")
 	Expect(path).NotTo(BeEmpty(), "KUBECONFIG names the cluster to install into")
 	rules := &clientcmd.ClientConfigLoadingRules{Precedence: filepath.SplitList(path)}
@@ -113,7 +114,7 @@ var _ = Describe("Vitrine", Ordered, func() {
 		}
 	})
 	Context("installed from config/default", Label("install"), installSpecs)
-	Context("installed earlier, whatever happened to its node", Label("after"), afterSpecs)
+	Context("installed earlier, even if its node was killed since", Label("after"), afterSpecs)
 	Context("installed with the chart", Label("helm"), helmSpecs)
 	Context("installed with two replicas on OpenSearch", Label("replicas"), replicaSpecs)
 })
@@ -137,7 +138,7 @@ func object(version, kind, namespace, name string) *unstructured.Unstructured {
 	return o
 }
 
-// get returns the object with the kind and name of another one.
+// get returns the object of the cluster with the kind and the name of named.
 func get(ctx context.Context, named *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	o := object(named.GetAPIVersion(), named.GetKind(), "", "")
 	return o, kube.Get(ctx, client.ObjectKeyFromObject(named), o)
@@ -195,7 +196,7 @@ func crds() (all []*unstructured.Unstructured) {
 	return all
 }
 
-// rolledOut waits until the Deployment runs as its manifest says, and returns a pod. If before is not nil, it waits until
+// rolledOut waits until the Deployment has rolled out its newest version, and returns a pod. If before is not nil, it waits until
 // another pod has replaced that one.
 func rolledOut(ctx context.Context, before *corev1.Pod) (pod *corev1.Pod) {
 	GinkgoHelper()
@@ -209,7 +210,7 @@ func rolledOut(ctx context.Context, before *corev1.Pod) (pod *corev1.Pod) {
 		g.Expect(pods).To(HaveLen(int(*d.Spec.Replicas)))
 		for _, pod = range pods {
 			if before != nil {
-				g.Expect(pod.UID).NotTo(Equal(before.UID), "the pod %s is still there", before.Name)
+				g.Expect(pod.UID).NotTo(Equal(before.UID), "the pod %s was not replaced", before.Name)
 			}
 		}
 	}).Should(Succeed())

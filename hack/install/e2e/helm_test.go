@@ -28,15 +28,15 @@ import (
 const nodePort = 32443
 
 func helmSpecs() {
-	It("starts where nothing of an earlier run is left", expectVacant)
+	It("starts in a cluster without remains of an earlier run", expectVacant)
 	It("installs the chart", func(ctx context.Context) { helmInstall(ctx, nil) })
 	It("makes the samples Ready", applySamples)
-	It("takes items from a client pod", func(ctx context.Context) { importItems(ctx) })
-	It("opens a NodePort by an upgrade, and keeps what was posted", func(ctx context.Context) {
+	It("imports items from a client pod", func(ctx context.Context) { importItems(ctx) })
+	It("opens a NodePort with an upgrade, and keeps posted items", func(ctx context.Context) {
 		expectReplaced(ctx, func(*corev1.Pod) { helmUpgrade(ctx, exposed(ctx)) })
 	})
 	var copied string // the name of the backup
-	It("makes a scheduled backup, which that turned on, beside the server", func(ctx context.Context) {
+	It("makes a scheduled backup, which the upgrade has enabled, beside the server", func(ctx context.Context) {
 		Eventually(ctx, func(g Gomega) {
 			pods, err := typed.CoreV1().Pods(system).List(ctx, metav1.ListOptions{LabelSelector: "app.kubernetes.io/name=vitrine"})
 			g.Expect(err).NotTo(HaveOccurred())
@@ -48,11 +48,11 @@ func helmSpecs() {
 			copied = strings.TrimSpace(after)
 		}).WithTimeout(3 * time.Minute).Should(Succeed()) // the first attempt may be earlier than the server, and the next one is a minute later
 	})
-	It("gives the items to a client pod over the NodePort", func(ctx context.Context) {
+	It("exports the items to a client pod over the NodePort", func(ctx context.Context) {
 		exportItems(ctx, "export-node-port", fmt.Sprintf("https://%s:%d", nodeAddress(ctx), nodePort))
 	})
-	It("serves the console, which that turned on, and the plugin of kubectl logs in to it", visitConsole)
-	It("refuses by the webhook, which that turned on, what cannot be served, with the place of the mistake", func(ctx context.Context) {
+	It("serves the console, which the upgrade has enabled, and the plugin of kubectl logs in to it", visitConsole)
+	It("rejects an invalid query with its position, through the webhook that the upgrade has enabled", func(ctx context.Context) {
 		try := func(query string) error {
 			o := object(group, "ContentFilter", shop, "judged")
 			o.Object["spec"] = map[string]any{"query": query}
@@ -74,32 +74,32 @@ func helmSpecs() {
 		values["restore"] = map[string]any{"claimName": "vitrine-backup", "path": copied}
 		expectReplaced(ctx, func(*corev1.Pod) { helmUpgrade(ctx, values) })
 	})
-	It("is confined to one namespace by an upgrade", func(ctx context.Context) {
+	It("is restricted to one namespace by an upgrade", func(ctx context.Context) {
 		apply(ctx, namespace(other))
 		values := exposed(ctx)
 		values["watchNamespaces"] = []any{shop}
 		helmUpgrade(ctx, values)
 		readFilter(ctx)
 	})
-	It("leaves what is declared elsewhere alone, and cannot read its Secrets", confined)
-	It("leaves the CRDs, what is declared, and the volume when it is uninstalled", func(ctx context.Context) {
+	It("ignores objects in other namespaces, and cannot read Secrets there", confined)
+	It("keeps the CRDs, their objects and the volume when it is uninstalled", func(ctx context.Context) {
 		helmUninstall()
 		for _, o := range append(crds(), filter, object("v1", "PersistentVolumeClaim", system, "vitrine")) {
 			_, err := get(ctx, o)
-			Expect(err).NotTo(HaveOccurred(), "%s %s went with the release", o.GetKind(), o.GetName())
+			Expect(err).NotTo(HaveOccurred(), "%s %s was deleted with the release", o.GetKind(), o.GetName())
 		}
 		_, err := get(ctx, object("apps/v1", "Deployment", system, "vitrine"))
 		Expect(err).To(MatchError(gone, "is absent"))
 	})
-	It("serves what it served, under the same addresses, when it is installed again", func(ctx context.Context) {
+	It("serves the same content at the same URLs when it is installed again", func(ctx context.Context) {
 		before, err := filterPath(ctx)
 		Expect(err).NotTo(HaveOccurred())
 		helmInstall(ctx, nil)
 		readFilter(ctx)
 		Expect(filterPath(ctx)).To(Equal(before))
 	})
-	It("lets a namespace with declared objects go at once while the operator runs", func(ctx context.Context) { remove(ctx, namespace(shop)) })
-	It("lets the CRDs, the volume and the namespace go at once without the operator", func(ctx context.Context) {
+	It("does not delay the deletion of a namespace with objects while the operator runs", func(ctx context.Context) { remove(ctx, namespace(shop)) })
+	It("does not delay the deletion of the CRDs, the volume and the namespace without the operator", func(ctx context.Context) {
 		helmUninstall()
 		remove(ctx, append(crds(), namespace(system))...)
 	})
@@ -226,13 +226,13 @@ func confined(ctx context.Context) {
 		return o
 	}
 	apply(ctx, declared(other), declared(shop))
-	// When the Property that was declared later is Ready, the operator has seen the first one, or never will.
+	// When the Property that was declared later is Ready, the operator has either seen the first one or ignores it.
 	expectReady(ctx, declared(shop))
 	o, err := get(ctx, declared(other))
 	Expect(err).NotTo(HaveOccurred())
 	conditions, _, err := unstructured.NestedSlice(o.Object, "status", "conditions")
 	Expect(err).NotTo(HaveOccurred())
-	Expect(conditions).To(BeEmpty(), "the Property elsewhere was judged")
+	Expect(conditions).To(BeEmpty(), "the operator evaluated the Property in the other namespace")
 	expectGrants(ctx, Default, account, accountGroups, `
 		yes list /secrets in shop
 		yes list vitrine.dev/contentfilters in shop

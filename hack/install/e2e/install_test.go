@@ -23,8 +23,8 @@ import (
 var filter = object(group, "ContentFilter", shop, "latest")
 
 func installSpecs() {
-	It("starts where nothing of an earlier run is left", expectVacant)
-	It("applies config/default, and its pod becomes ready where only restricted pods are admitted", func(ctx context.Context) {
+	It("starts in a cluster without remains of an earlier run", expectVacant)
+	It("applies config/default, and its pod becomes ready in a namespace that admits only restricted pods", func(ctx context.Context) {
 		apply(ctx, kustomization("default")...)
 		rolledOut(ctx, nil)
 	})
@@ -57,8 +57,8 @@ func installSpecs() {
 		}
 	})
 	It("makes the samples Ready", applySamples)
-	It("takes items from a client pod over the Service, with the token and the authority from its Secret", func(ctx context.Context) { importItems(ctx) })
-	It("gives them back to a client pod", func(ctx context.Context) { exportItems(ctx, "export", server) })
+	It("imports items from a client pod over the Service, with the token and the CA certificate in the Secret", func(ctx context.Context) { importItems(ctx) })
+	It("exports the items to a client pod", func(ctx context.Context) { exportItems(ctx, "export", server) })
 	It("lists a filter for callers from outside over a forwarded port", readFilter)
 	It("refuses callers without a token, or with one of the wrong class", func(ctx context.Context) {
 		pod, err := readyPod(ctx)
@@ -76,7 +76,7 @@ func installSpecs() {
 			Expect(status).To(Equal(c.status), "%s %s as %q: %s", c.method, c.path, c.token, answer)
 		}
 	})
-	It("lets the server's account do what it needs and nothing else", func(ctx context.Context) {
+	It("grants the server's account what it needs and nothing else", func(ctx context.Context) {
 		expectGrants(ctx, Default, account, accountGroups, `
 			yes list vitrine.dev/contentfilters
 			yes patch vitrine.dev/contentfilters/status in shop
@@ -94,11 +94,11 @@ func installSpecs() {
 			no patch apiextensions.k8s.io/customresourcedefinitions
 			no bind rbac.authorization.k8s.io/clusterroles`)
 	})
-	It("adds to view, edit and admin of a namespace who may declare what", people)
-	It("keeps what was posted through a roll-out, on the same volume", func(ctx context.Context) {
+	It("extends the roles view, edit and admin of a namespace", people)
+	It("keeps posted items during a roll-out, on the same volume", func(ctx context.Context) {
 		expectReplaced(ctx, func(before *corev1.Pod) { rollOut(ctx, before) })
 	})
-	It("keeps what was posted when its pod is killed", func(ctx context.Context) {
+	It("keeps posted items when its pod is killed", func(ctx context.Context) {
 		expectReplaced(ctx, func(before *corev1.Pod) { kill(ctx, before) })
 	})
 }
@@ -106,10 +106,10 @@ func installSpecs() {
 // afterSpecs tests the installation again, after its node may have been killed, and removes it.
 func afterSpecs() {
 	It("becomes ready", func(ctx context.Context) { rolledOut(ctx, nil) })
-	It("has the items and the filters as they were", readFilter)
-	It("gives all of them to a client pod with its old token", func(ctx context.Context) { exportItems(ctx, "export-after", server) })
-	It("lets the CRDs go at once while the operator runs", func(ctx context.Context) { remove(ctx, crds()...) })
-	It("outlives its CRDs, and serves the same items under the same filters when they are back", func(ctx context.Context) {
+	It("has the same items and filters as before", readFilter)
+	It("exports all items to a client pod with its old token", func(ctx context.Context) { exportItems(ctx, "export-after", server) })
+	It("does not delay the deletion of the CRDs while the operator runs", func(ctx context.Context) { remove(ctx, crds()...) })
+	It("keeps running without its CRDs, and serves the same items and filters when the CRDs are back", func(ctx context.Context) {
 		before, err := readyPod(ctx)
 		Expect(err).NotTo(HaveOccurred())
 		status, answer, err := page(ctx, before, 8081, "/healthz")
@@ -124,7 +124,7 @@ func afterSpecs() {
 		Expect(after.Status.ContainerStatuses[0].RestartCount).To(Equal(before.Status.ContainerStatuses[0].RestartCount))
 		remove(ctx, crds()...)
 	})
-	It("lets its namespace and that of the samples go at once", func(ctx context.Context) {
+	It("does not delay the deletion of its namespace and the namespace of the samples", func(ctx context.Context) {
 		remove(ctx, namespace(shop), namespace(system))
 		for _, name := range []string{"vitrine", "vitrine-view", "vitrine-edit", "vitrine-admin"} {
 			remove(ctx, object(rbacv1.SchemeGroupVersion.String(), "ClusterRole", "", name))
@@ -136,7 +136,7 @@ func afterSpecs() {
 func expectVacant(ctx context.Context) {
 	for _, name := range []string{system, shop, other} {
 		_, err := get(ctx, namespace(name))
-		Expect(err).To(MatchError(gone, "is absent"), "the specs make and remove the namespace %s: take a cluster without it", name)
+		Expect(err).To(MatchError(gone, "is absent"), "the specs create and delete the namespace %s: use a cluster that does not have it", name)
 	}
 }
 
@@ -156,12 +156,11 @@ func restricted(ctx context.Context) {
 	Expect(err).NotTo(HaveOccurred())
 	Expect(out).To(ContainSubstring("vitrine "))
 	out, err = inPod(ctx, "vitrine", "serve", "--without-kubernetes", "--data-dir=/store")
-	Expect(err).To(HaveOccurred(), "a store on the image's root")
+	Expect(err).To(HaveOccurred(), "creating a store on the root filesystem of the image")
 	Expect(out).To(ContainSubstring("read-only"))
 }
 
-// applySamples applies config/samples, waits until every object is Ready in its current generation, and creates a ConfigMap of the
-// items.
+// applySamples applies config/samples, waits until every object is Ready in its current generation, and creates a ConfigMap with the items.
 func applySamples(ctx context.Context) {
 	apply(ctx, namespace(shop))
 	var declared []*unstructured.Unstructured
@@ -206,8 +205,8 @@ func exportItems(ctx context.Context, name, from string) {
 	Expect(strings.Count(out, `"approval_status"`)).To(Equal(sampleItems), "items read")
 }
 
-// readFilter checks in every replica that a filter, with a READ-ONLY token, has the same items as its query with the READ-WRITE
-// token.
+// readFilter checks in every replica that a READ-ONLY token gets the same items from a filter as the READ-WRITE token gets from the query
+// of the filter.
 func readFilter(ctx context.Context) {
 	Eventually(ctx, func(g Gomega) {
 		path, err := filterPath(ctx)
@@ -236,7 +235,7 @@ func filterPath(ctx context.Context) (string, error) {
 	url, _, err := unstructured.NestedString(o.Object, "status", "url")
 	path, found := strings.CutPrefix(url, server)
 	if err != nil || !found {
-		return "", fmt.Errorf("the filter's address is %q, not of %s: %w", url, server, err)
+		return "", fmt.Errorf("the filter's URL is %q, which does not begin with %s: %w", url, server, err)
 	}
 	return path, nil
 }
@@ -299,7 +298,7 @@ func people(ctx context.Context) {
 	}
 }
 
-// rollOut makes the Deployment replace all pods, among them before.
+// rollOut makes the Deployment replace all pods, including the pod before.
 func rollOut(ctx context.Context, before *corev1.Pod) {
 	GinkgoHelper()
 	patch := fmt.Sprintf(`{"spec":{"template":{"metadata":{"annotations":{"e2e.vitrine.dev/restarted-after":%q}}}}}`, before.Name)

@@ -25,7 +25,7 @@ func replicaSpecs() {
 			Skip("DID NOT RUN: set OPENSEARCH_URL to an OpenSearch node without security that the pods of the cluster can reach")
 		}
 	})
-	It("starts where nothing of an earlier run is left", expectVacant)
+	It("starts in a cluster without remains of an earlier run", expectVacant)
 	It("installs the chart with replicas and without a volume", func(ctx context.Context) {
 		helmInstall(ctx, onOpenSearch())
 		pods, err := readyPods(ctx)
@@ -37,16 +37,16 @@ func replicaSpecs() {
 	})
 	It("runs the controllers in one replica", func(ctx context.Context) { expectLeader(ctx, nil) })
 	It("makes the samples Ready", applySamples)
-	It("takes items from a client pod over the Service, whose replicas have one certificate authority", importItems)
+	It("imports items from a client pod over the Service, whose replicas have one certificate authority", importItems)
 	It("lists a filter from every replica", readFilter)
-	It("gives the items to a client pod during a roll-out, and keeps them", func(ctx context.Context) {
+	It("exports the items to a client pod during a roll-out, and keeps them", func(ctx context.Context) {
 		before := expectLeader(ctx, nil)
 		rollOut(ctx, before)
 		exportItems(ctx, "export-roll-out", server)
 		rolledOut(ctx, before)
 		readFilter(ctx)
 	})
-	It("runs the controllers in another replica when theirs is killed", func(ctx context.Context) {
+	It("runs the controllers in another replica when the first one is killed", func(ctx context.Context) {
 		before := expectLeader(ctx, nil)
 		kill(ctx, before)
 		exportItems(ctx, "export-killed", server)
@@ -58,7 +58,7 @@ func replicaSpecs() {
 		rolledOut(ctx, before)
 		readFilter(ctx)
 	})
-	It("lets the server's account do what its replicas share and nothing else", func(ctx context.Context) {
+	It("grants the server's account the shared Lease and Secret and nothing else", func(ctx context.Context) {
 		expectGrants(ctx, Default, account, accountGroups, `
 			yes create coordination.k8s.io/leases in vitrine-system
 			yes update coordination.k8s.io/leases in vitrine-system named vitrine
@@ -68,7 +68,7 @@ func replicaSpecs() {
 			no delete coordination.k8s.io/leases in vitrine-system named vitrine
 			no create coordination.k8s.io/leases in shop`)
 	})
-	It("lets everything go at once", func(ctx context.Context) {
+	It("is deleted without delay", func(ctx context.Context) {
 		remove(ctx, namespace(shop))
 		helmUninstall()
 		remove(ctx, append(crds(), namespace(system))...)

@@ -79,7 +79,7 @@ func serve(t *testing.T, kubeconfig string) {
 	t.Cleanup(func() {
 		cancel()
 		if err := cmd.Wait(); err != nil || t.Failed() {
-			t.Logf("the server ended with %v, and said:\n%s", err, said.String())
+			t.Logf("the server ended with %v, and printed:\n%s", err, said.String())
 		}
 	})
 }
@@ -110,7 +110,7 @@ func manifest(kind, name, spec string) string {
 func TestHealth(t *testing.T) {
 	script := healthScript(t)
 	kube, kubeconfig := newCluster(t)
-	// is returns the two health states of an object.
+	// is returns the health of an object according to the script and to kstatus.
 	is := func(o *unstructured.Unstructured) (string, error) {
 		u := &unstructured.Unstructured{}
 		u.SetGroupVersionKind(o.GroupVersionKind())
@@ -138,7 +138,7 @@ func TestHealth(t *testing.T) {
 	become(t, is, unseen, "Current Healthy")
 
 	states := map[string]struct {
-		manifests []string // applied one after the other, after the previous one was observed
+		manifests []string // each is applied when the operator has observed the previous one
 		want      string
 	}{
 		"a property":                    {[]string{manifest("Property", "outlet", "displayName: Outlet")}, "Current Healthy"},
@@ -183,7 +183,7 @@ func observed(t *testing.T, kube client.Client) func(o *unstructured.Unstructure
 	}
 }
 
-// become waits until is returns want for an object.
+// become waits until the health of an object is want.
 func become(t *testing.T, is func(*unstructured.Unstructured) (string, error), o *unstructured.Unstructured, want string) {
 	t.Helper()
 	deadline := time.NewTimer(time.Minute)

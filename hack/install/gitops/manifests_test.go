@@ -23,7 +23,7 @@ import (
 	"github.com/vitrine-dev/vitrine/hack/install/render"
 )
 
-// TestFlux checks that Flux's types have every member of its manifests, and that referenced files and objects exist.
+// TestFlux checks that every member of the manifests for Flux exists in Flux's Go types, and that referenced files and objects exist.
 func TestFlux(t *testing.T) {
 	sources := map[string]bool{}
 	seen := 0
@@ -42,7 +42,7 @@ func TestFlux(t *testing.T) {
 			into = map[string]any{"Provider": &notification.Provider{}, "Alert": &notification.Alert{}}[h.Kind]
 		default:
 			if strings.Contains(h.APIVersion, "fluxcd") {
-				t.Errorf("%s %s is of %s, which nobody knows", h.Kind, h.Metadata.Name, h.APIVersion)
+				t.Errorf("%s %s: the apiVersion %s is unknown", h.Kind, h.Metadata.Name, h.APIVersion)
 			}
 			continue
 		}
@@ -69,7 +69,7 @@ func TestFlux(t *testing.T) {
 			continue
 		}
 		if !sources[repository] {
-			t.Errorf("%s %s is from %s, which is declared nowhere before", h.Kind, h.Metadata.Name, repository)
+			t.Errorf("%s %s uses the source %s, which no manifest before it declares", h.Kind, h.Metadata.Name, repository)
 		}
 		if _, err := os.Stat(filepath.Join(root, path)); repository == "vitrine" && err != nil {
 			t.Errorf("%s %s: %v", h.Kind, h.Metadata.Name, err)
@@ -110,7 +110,7 @@ func TestRetries(t *testing.T) {
 		}
 		seen++
 		if retry.Limit < 0 && !retry.Refresh {
-			t.Errorf("the Application %s retries the commit that failed without end, and no later one: set refresh: true", a.Metadata.Name)
+			t.Errorf("the Application %s retries a failed commit without end, and syncs no later one: set refresh: true", a.Metadata.Name)
 		}
 	}
 	if seen == 0 {
@@ -262,7 +262,7 @@ func TestHelmValues(t *testing.T) {
 	}
 	for _, want := range []string{"registry.example/vitrine:VERSION", "--external-url=https://content.shop.example"} {
 		if !strings.Contains(string(text), want) {
-			t.Errorf("%s is not in what the release gives", want)
+			t.Errorf("%s is not in the objects that the chart renders", want)
 		}
 	}
 }
@@ -292,7 +292,7 @@ func TestWorkflow(t *testing.T) {
 		}
 		for _, want := range []string{"$VITRINE validate -f content -n shop -o github", "$VITRINE diff -f content -n shop > diff.md"} {
 			if !slices.Contains(lines, want) {
-				t.Errorf("the workflow does not run %q, but %q", want, lines)
+				t.Errorf("the workflow runs %[2]q, want %[1]q", want, lines)
 			}
 		}
 		return

@@ -21,10 +21,10 @@ import (
 
 const config = "../../../config"
 
-// digest pins the image, as an installation should. The checks of the tag then pass.
+// digest pins the image, as an installation should. With it, the checks of the image tag pass.
 const digest = "sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
 
-// Exceptions from the checks, with their reasons. An exception that no check needs is an error.
+// Exceptions from the checks, with their reasons. A test fails if no check needs an exception any more.
 var (
 	kubeScore = map[string]string{
 		"container-resources":                           "a CPU limit would slow down responses while the node is idle",
@@ -60,8 +60,8 @@ func cannot(t *testing.T, why string) {
 	t.Skipf("DID NOT RUN: %s", why)
 }
 
-// renderings writes the objects of config/default, config/namespaced, and the chart in the configurations that differ in their objects,
-// and returns the files.
+// renderings writes the objects of config/default, of config/namespaced, and of the chart to files. It renders the chart once for each
+// configuration that creates different objects.
 func renderings(t *testing.T) []string {
 	t.Helper()
 	dir := t.TempDir()
@@ -119,7 +119,8 @@ func parse(t *testing.T, cmd *exec.Cmd, into any) {
 	}
 }
 
-// compare reports failed checks that are no exceptions, and exceptions that no check needs. failed has the objects by check.
+// compare reports failed checks without an exception, and exceptions without a failed check. failed maps each check to the objects that
+// fail it.
 func compare(t *testing.T, failed map[string][]string, exceptions map[string]string) {
 	t.Helper()
 	for _, check := range slices.Sorted(maps.Keys(failed)) {
@@ -129,7 +130,7 @@ func compare(t *testing.T, failed map[string][]string, exceptions map[string]str
 	}
 	for _, check := range slices.Sorted(maps.Keys(exceptions)) {
 		if len(failed[check]) == 0 {
-			t.Errorf("%s: nothing needs this exception", check)
+			t.Errorf("%s: no check fails without this exception: remove it", check)
 		}
 	}
 }

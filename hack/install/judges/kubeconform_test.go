@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestKubeconform validates all objects with the schemas of Kubernetes. Kinds of other projects have none; package render checks them
-// with their Go types.
+// TestKubeconform validates all objects with the schemas of Kubernetes. There are no such schemas for kinds of other projects; package
+// render checks these with their Go types.
 func TestKubeconform(t *testing.T) {
 	enabled(t)
 	args := append([]string{
@@ -30,8 +30,8 @@ func TestKubeconform(t *testing.T) {
 	}
 }
 
-// schemas returns a directory with a JSON schema for each kind of Kubernetes, named as kubeconform expects. They come from the OpenAPI
-// document in the Go module of Kubernetes. Unknown members are errors.
+// schemas returns a directory with a JSON schema for each kind of Kubernetes, named as kubeconform expects. The schemas come from the
+// OpenAPI document in the Go module of Kubernetes. Unknown members are errors.
 func schemas(t *testing.T) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "go", "mod", "download", "-json", "k8s.io/kubernetes")

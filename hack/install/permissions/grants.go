@@ -18,8 +18,8 @@ func grant(verb, resource, group string) Grant {
 	return Grant(verb + " " + resource)
 }
 
-// Expand returns every grant of the rules once, in order. A wildcard is an error, because a test could not determine which part of
-// it is necessary.
+// Expand returns every grant of the rules once, in order. A wildcard is an error, because a test could not determine which of the
+// permissions in it are necessary.
 func Expand(rules []rbacv1.PolicyRule) ([]Grant, error) {
 	var out []Grant
 	for _, r := range rules {

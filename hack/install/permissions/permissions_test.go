@@ -70,8 +70,8 @@ func newPlane(t *testing.T) *plane {
 		t.Fatal(err)
 	}
 	p.env = &envtest.Environment{CRDDirectoryPaths: []string{filepath.Join(root, "config/crd/bases")}, ErrorIfCRDPathMissing: true}
-	// OpenShift enables this plugin: an account that sets an owner reference which blocks the owner's deletion needs permission to
-	// update the owner's finalizers.
+	// OpenShift enables this plugin. With it, an account needs permission to update the owner's finalizers if it sets an owner reference
+	// that blocks the owner's deletion.
 	p.env.ControlPlane.GetAPIServer().Configure().
 		Append("audit-policy-file", policy).Append("audit-log-path", p.audit).Append("audit-log-mode", "blocking").
 		Append("enable-admission-plugins", "OwnerReferencesPermissionEnforcement")
@@ -128,7 +128,7 @@ func (p *plane) put(t *testing.T, objects ...*unstructured.Unstructured) {
 	t.Helper()
 	for _, o := range objects {
 		if o.GetKind() == "CustomResourceDefinition" {
-			continue // there already
+			continue // exists already
 		}
 		if err := p.kube.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(o.DeepCopy()), client.ForceOwnership, client.FieldOwner("test")); err != nil {
 			t.Fatalf("apply %s %s: %v", o.GetKind(), o.GetName(), err)
@@ -186,14 +186,14 @@ func (p *plane) serve(t *testing.T, more ...string) (stop func()) {
 		ended = true
 		cancel()
 		if err := cmd.Wait(); err != nil || t.Failed() {
-			t.Logf("the server ended with %v, and said:\n%s", err, said.String())
+			t.Logf("the server ended with %v, and printed:\n%s", err, said.String())
 		}
 	}
 	t.Cleanup(stop)
 	return stop
 }
 
-// until retries until complaint returns "".
+// until calls complaint again and again until it returns "".
 func until(t *testing.T, what string, complaint func() string) {
 	t.Helper()
 	deadline := time.NewTimer(time.Minute)
@@ -275,18 +275,18 @@ func granted(t *testing.T, objects []*unstructured.Unstructured, names ...string
 	return grants
 }
 
-// byTiming lists the grants that a run needs only with a certain timing, each with its reason.
+// byTiming lists the grants that not every run needs, because it depends on the timing of requests, each with its reason.
 var byTiming = func() map[permissions.Grant]string {
 	out := map[permissions.Grant]string{
-		"patch events.events.k8s.io": "an event that repeats for the same version of an object becomes a series",
+		"patch events.events.k8s.io": "an event that is repeated for the same version of an object becomes a series",
 	}
 	for _, kind := range []string{"accesstokens", "activateunits", "contentfilters", "properties", "tags"} {
-		out[permissions.Grant("get "+kind+".vitrine.dev")] = "an object is read past the cache while that is behind the server's own last write"
+		out[permissions.Grant("get "+kind+".vitrine.dev")] = "the server reads an object from the API server while its cache lags behind its own last write"
 	}
 	return out
 }()
 
-// compare checks that the calls, and the calls that a run needs only with a certain timing, need every grant and no other.
+// compare checks that the calls and byTiming together need every grant, and no permission beyond the grants.
 func compare(t *testing.T, grants []permissions.Grant, calls []permissions.Call, byTiming map[permissions.Grant]string) {
 	t.Helper()
 	used := map[permissions.Grant]bool{}
@@ -303,7 +303,7 @@ func compare(t *testing.T, grants []permissions.Grant, calls []permissions.Call,
 	}
 	for g := range byTiming {
 		if !slices.Contains(grants, g) {
-			t.Errorf("%s is not granted: remove its row, or grant it", g)
+			t.Errorf("%s is not granted: remove its row in byTiming, or grant it", g)
 		}
 		used[g] = true
 	}
@@ -319,7 +319,7 @@ func TestPermissions(t *testing.T) {
 	objects := p.apply(t, "default")
 	// The component of the webhook contains the webhook's permissions.
 	objects = append(objects, p.applyFile(t, "webhook/rbac.yaml")...)
-	// For API servers before 1.34, and for those without the feature, the client lists before it watches.
+	// Also record the requests that the client sends to API servers without streaming lists: it lists objects before it watches them.
 	t.Setenv("KUBE_FEATURE_WatchListClient", "false")
 	stop := p.serve(t)
 	property := object(t, "{apiVersion: vitrine.dev/v1alpha1, kind: Property, metadata: {name: listed, namespace: default}, spec: {displayName: Listed}}")
@@ -335,7 +335,7 @@ func TestPermissions(t *testing.T) {
 		}
 	}
 
-	// The server only reads a value in a Secret of the user.
+	// If a Secret belongs to the user, the server only reads the value in it.
 	secrets := p.typed.CoreV1().Secrets("shop")
 	if _, err := secrets.Create(ctx, &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Name: "sealed"}, StringData: map[string]string{"key": strings.Repeat("s", 40)},
@@ -447,7 +447,7 @@ func TestNamespacedPermissions(t *testing.T) {
 		case c.Forbidden():
 			t.Errorf("forbidden: %s %s in %q", c.Grant, c.Name, c.Namespace)
 		case c.Namespace != system && c.Name != "kube-system" && c.Grant != "get customresourcedefinitions.apiextensions.k8s.io":
-			t.Errorf("asked for outside of its namespace: %s %s in %q", c.Grant, c.Name, c.Namespace)
+			t.Errorf("the server sent a request outside of its namespace: %s %s in %q", c.Grant, c.Name, c.Namespace)
 		}
 	}
 }
@@ -473,7 +473,7 @@ func TestReplicaPermissions(t *testing.T) {
 	p.applyFile(t, "webhook/rbac.yaml")
 	grants := granted(t, p.applyFile(t, "opensearch/role.yaml"), "vitrine-replicas")
 
-	// holds waits until the replica runs the controllers, and the Secret contains a certificate authority.
+	// holds waits until the replica member runs the controllers and the Secret contains a certificate authority.
 	holds := func(member, displayName string) {
 		property := object(t, "{apiVersion: vitrine.dev/v1alpha1, kind: Property, metadata: {name: shop, namespace: default}, spec: {displayName: "+displayName+"}}")
 		p.put(t, property)

@@ -176,11 +176,11 @@ func TestAPIServer(t *testing.T) {
 		"spec": map[string]any{"prots": []any{}},
 	}}
 	if err := apply(broken); err == nil || !strings.Contains(err.Error(), "prots") {
-		t.Errorf("a misspelt member went through: %v", err)
+		t.Errorf("a misspelt member is accepted: %v", err)
 	}
 	loose := podOf(t, byName(rendered(t, map[string]any{"containerSecurityContext": map[string]any{"allowPrivilegeEscalation": true}}))["Deployment vitrine"])
 	if err := kube.Create(ctx, loose, client.DryRunAll); err == nil || !strings.Contains(err.Error(), "restricted") {
-		t.Errorf("a pod that may gain privileges went through: %v", err)
+		t.Errorf("a pod that can gain privileges is accepted: %v", err)
 	}
 }
 
@@ -200,7 +200,7 @@ func declared(o *unstructured.Unstructured) error {
 	case monitoring.PrometheusRuleKind:
 		return yaml.UnmarshalStrict(text, &monitoring.PrometheusRule{})
 	}
-	return errors.New("no kind that is known here")
+	return errors.New("this test does not know the kind")
 }
 
 // gatewayCRDs returns the path of the CRD of HTTPRoute in the module of the Gateway API.

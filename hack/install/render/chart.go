@@ -19,14 +19,14 @@ type Release struct {
 	Namespace string
 }
 
-// Chart renders a chart for a release. It returns the YAML documents, those of each template after a comment with its name, and the
-// notes that Helm shows. Values that do not match the schema of the chart are an error.
+// Chart renders a chart for a release. It returns the notes that Helm shows, and the YAML documents; the documents of each template follow
+// a comment with the template's name. Values that do not match the schema of the chart are an error.
 func Chart(c *chart.Chart, as Release, values map[string]any) (objects []byte, notes string, err error) {
 	all, err := chartutil.ToRenderValues(c, values, chartutil.ReleaseOptions{
 		Name: as.Name, Namespace: as.Namespace, Revision: 1, IsInstall: true,
 	}, chartutil.DefaultCapabilities)
 	if err != nil {
-		return nil, "", fmt.Errorf("take the values of the chart: %w", err)
+		return nil, "", fmt.Errorf("apply the values to the chart: %w", err)
 	}
 	files, err := engine.Render(c, all)
 	if err != nil {

@@ -27,7 +27,7 @@ import (
 // config is the folder of the sources, relative to this package.
 const config = "../../../config"
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "update the golden files")
 
 // release is the release that corresponds to config/default.
 var release = render.Release{Name: "vitrine", Namespace: "vitrine-system"}
@@ -47,7 +47,7 @@ type testCase struct {
 	values  map[string]any
 }
 
-// firstLine contains the release of a case if it differs from the one of config/default: "# release NAME in NAMESPACE".
+// firstLine matches the first line of a case with another release than release: "# release NAME in NAMESPACE".
 var firstLine = regexp.MustCompile(`^# release (\S+) in (\S+)\n`)
 
 // cases returns the cases of testdata by name.
@@ -90,9 +90,9 @@ func rendered(t *testing.T, values map[string]any) []*unstructured.Unstructured 
 	return objects
 }
 
-// TestChart compares every rendering with its golden file: the objects and the notes. For the files of config, which are CRDs,
-// alerts and the dashboard, a golden file contains only the metadata, and the alerts that name the release.
-// TestChartEqualsKustomize compares the rest.
+// TestChart compares the objects and the notes of every rendering with a golden file. Of CRDs, alerts and the dashboard, which the chart
+// copies from config, a golden file contains only the metadata, and the alerts that name the release. TestChartEqualsKustomize compares the
+// rest.
 func TestChart(t *testing.T) {
 	for name, c := range cases(t) {
 		t.Run(name, func(t *testing.T) {
@@ -134,13 +134,13 @@ func TestChart(t *testing.T) {
 				t.Fatalf("%v (go -C hack/install test ./render -update writes it)", err)
 			}
 			if diff := cmp.Diff(string(want), got.String()); diff != "" {
-				t.Errorf("differs from %s (-want +got):\n%s", golden, diff)
+				t.Errorf("the rendering differs from %s (-want +got):\n%s", golden, diff)
 			}
 		})
 	}
 }
 
-// alertsOfVolumes returns the expressions that name a volume, by alert.
+// alertsOfVolumes returns the expressions of the alerts about volumes, by the name of the alert.
 func alertsOfVolumes(o *unstructured.Unstructured) map[string]any {
 	out := map[string]any{}
 	groups, _, _ := unstructured.NestedSlice(o.Object, "spec", "groups")
@@ -182,7 +182,7 @@ webhook: {enabled: true}
 				t.Fatal(err)
 			}
 			want := byName(overlaid(t, c.overlay, c.components...))
-			delete(want, "Namespace vitrine-system") // a chart has none: `helm install --create-namespace` creates it
+			delete(want, "Namespace vitrine-system") // not part of a chart: `helm install --create-namespace` creates it
 			got := byName(rendered(t, values))
 			for _, o := range want {
 				labels := map[string]string{"app.kubernetes.io/name": "vitrine"} // also set on the objects of components
@@ -345,8 +345,8 @@ func TestChartCRDs(t *testing.T) {
 	}
 }
 
-// TestChartHostNetwork checks that a pod in the network of its node can resolve the names of Services. TestAPIServer cannot have such a
-// case, because the level "restricted" forbids it.
+// TestChartHostNetwork checks that a pod in the network of its node can resolve the names of Services. TestAPIServer has no such case,
+// because the Pod Security level "restricted" forbids the host network.
 func TestChartHostNetwork(t *testing.T) {
 	for policy, want := range map[string]string{"": "ClusterFirstWithHostNet", "Default": "Default"} {
 		deployment := objectOf(t, rendered(t, map[string]any{"hostNetwork": true, "dnsPolicy": policy}), "Deployment", "vitrine")
@@ -431,14 +431,14 @@ func TestChartRefuses(t *testing.T) {
 	}
 }
 
-// owned contains the values whose members belong to Kubernetes. They may be null, which means the default of Kubernetes.
+// owned contains the values whose members are fields of Kubernetes objects. Such a member can be null: Kubernetes then uses its default.
 var owned = map[string]bool{
 	"resources": true, "readinessProbe": true, "livenessProbe": true, "startupProbe": true, "podSecurityContext": true,
 	"containerSecurityContext": true, "nodeSelector": true, "labels": true,
 }
 
-// TestChartNull sets each value to null, with which Helm removes its default. A value whose default is not empty is refused by its name.
-// For the others, null means the default.
+// TestChartNull sets each value to null, which makes Helm remove the default. The chart must reject null for a value whose default is not
+// empty, with an error that names the value. For other values, null must mean the default.
 func TestChartNull(t *testing.T) {
 	c := loadChart(t)
 	all := cases(t)
@@ -463,7 +463,7 @@ func TestChartNull(t *testing.T) {
 					}
 					continue
 				}
-				want, wantErr := text(plain) // an error if the case needs the value
+				want, wantErr := text(plain) // wantErr is not nil if the case needs the value
 				if (err == nil) != (wantErr == nil) || got != want {
 					t.Errorf("%s: %s: null is not the default: %v, %v (-default +null):\n%s",
 						base, strings.Join(at, "."), wantErr, err, cmp.Diff(want, got))
@@ -477,7 +477,7 @@ func TestChartNull(t *testing.T) {
 	check(c.Values)
 }
 
-// empty reports whether a template takes a value for false.
+// empty reports whether a value counts as false in a template.
 func empty(value any) bool {
 	switch value := value.(type) {
 	case nil:
@@ -515,7 +515,7 @@ func TestChartLint(t *testing.T) {
 	}
 }
 
-// TestValues checks that every value is in the schema and is used by a template or its helpers.
+// TestValues checks that the schema has a rule for every value, and that a template or a helper uses the value.
 func TestValues(t *testing.T) {
 	var templates strings.Builder
 	c := loadChart(t)

@@ -114,20 +114,21 @@ func TestWebhookComponent(t *testing.T) {
 	}
 	policy := fmt.Sprint(member(t, objectOf(t, objects, "NetworkPolicy", "vitrine"), "spec", "ingress"))
 	if !strings.Contains(policy, "port:webhook") {
-		t.Errorf("the NetworkPolicy bars the API server: %s", policy)
+		t.Errorf("the NetworkPolicy blocks the API server: %s", policy)
 	}
 	binding := objectOf(t, objects, "ClusterRoleBinding", "vitrine-webhook")
 	if member(t, binding, "subjects", 0, "namespace") != deployment.GetNamespace() {
-		t.Error("the right to write the configuration is given to another namespace's account")
+		t.Error("the role to write the configuration is bound to an account in another namespace")
 	}
 	for _, o := range withComponents(t) {
 		if strings.Contains(strings.ToLower(o.GetKind()+o.GetName()), "webhook") {
-			t.Errorf("%s %s is there without the component", o.GetKind(), o.GetName())
+			t.Errorf("%s %s exists without the component", o.GetKind(), o.GetName())
 		}
 	}
 }
 
-// TestMonitoringComponent checks that the PodMonitor selects the pod and its port, and that the dashboard is the tested one.
+// TestMonitoringComponent checks that the PodMonitor selects the pod and its port, and that the ConfigMap contains the dashboard that
+// package monitoring tests.
 func TestMonitoringComponent(t *testing.T) {
 	objects := withComponents(t, "monitoring")
 	monitor := objectOf(t, objects, "PodMonitor", "vitrine")
@@ -155,13 +156,13 @@ func TestMonitoringComponent(t *testing.T) {
 		t.Fatal(err)
 	}
 	if member(t, dashboard, "data", "vitrine.json") != string(want) {
-		t.Error("the ConfigMap holds another dashboard")
+		t.Error("the ConfigMap contains another dashboard")
 	}
 	objectOf(t, objects, "PrometheusRule", "vitrine")
 }
 
-// TestOpenSearchComponent checks that the example in the first comment of the component has replicas that need no volume, with the
-// permissions for the Lease and the Secret that they share by default.
+// TestOpenSearchComponent checks the example in the first comment of the component: the replicas need no volume, and have the permissions
+// for the Lease and the Secret that they share by default.
 func TestOpenSearchComponent(t *testing.T) {
 	objects := overlaid(t, patchesIn(t, "opensearch"), "opensearch")
 	deployment := objectOf(t, objects, "Deployment", "vitrine")
@@ -172,11 +173,11 @@ func TestOpenSearchComponent(t *testing.T) {
 		}
 	}
 	if i := slices.IndexFunc(args, func(a any) bool { return strings.HasPrefix(a.(string), "--lease-name") }); i >= 0 {
-		t.Errorf("%v: the role is for the default name", args[i])
+		t.Errorf("%v: the role allows only the default name", args[i])
 	}
 	for _, o := range objects {
 		if o.GetKind() == "PersistentVolumeClaim" || strings.Contains(fmt.Sprint(o.Object), "persistentVolumeClaim") {
-			t.Errorf("%s %s is about a volume", o.GetKind(), o.GetName())
+			t.Errorf("%s %s concerns a volume", o.GetKind(), o.GetName())
 		}
 	}
 	role := objectOf(t, objects, "Role", "vitrine-replicas")

@@ -28,7 +28,7 @@ func TestImage(t *testing.T) {
 	}
 	for _, text := range []string{"", "vitrine", ":v1", "vitrine:", "registry.example:5000/vitrine", "vitrine@sha256:ab", "@" + digest} {
 		if got, err := render.Image(text); err == nil {
-			t.Errorf("%q was taken as %+v", text, got)
+			t.Errorf("%q was parsed as %+v, want an error", text, got)
 		}
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 )
 
-// Image parses the image that replaces the server's image, such as "registry.example:5000/vitrine:v1" or "vitrine@sha256:…". It
-// rejects an image without a tag or digest, because its meaning changes over time.
+// Image parses the image that replaces the server's image, such as "registry.example:5000/vitrine:v1" or "vitrine@sha256:…". It rejects a
+// reference without a tag or digest, because it would mean a different image after each push.
 func Image(text string) (types.Image, error) {
 	ref, err := reference.Parse(text)
 	image := types.Image{Name: "vitrine"}
@@ -30,8 +30,8 @@ func Image(text string) (types.Image, error) {
 	return image, nil
 }
 
-// Kustomize renders the kustomization in dir as YAML documents, namespaces and CRDs first. at, unless it is zero, replaces the
-// image of the server, like `kustomize edit set image`.
+// Kustomize renders the kustomization in dir as YAML documents, namespaces and CRDs first. If at is not zero, it replaces the image of the
+// server, like `kustomize edit set image`.
 func Kustomize(dir string, at types.Image) ([]byte, error) {
 	options := krusty.MakeDefaultOptions()
 	options.Reorder = krusty.ReorderOptionLegacy

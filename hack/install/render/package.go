@@ -19,8 +19,8 @@ import (
 
 // Package writes the chart in dir as a package for `helm install` to the folder to, and returns its path. version is a semantic
 // version, with or without a leading "v". The chart's version omits the "v", the server's version includes it. The image tag is the
-// server's version, with "_" instead of "+", which tags cannot contain. repository, unless it is empty, becomes the default of the
-// value image.repository. The same chart always gives the same bytes.
+// server's version, with "_" instead of "+", which tags cannot contain. If repository is not empty, it becomes the default of the value
+// image.repository. The same chart always gives the same bytes.
 func Package(dir, version, repository, to string) (string, error) {
 	c, err := loader.Load(dir)
 	if err != nil {
@@ -52,7 +52,7 @@ func setRepository(c *chart.Chart, repository string) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("the values of the chart do not contain the line %q once", line)
+	return fmt.Errorf("values.yaml of the chart must contain the line %q exactly once", line)
 }
 
 // stopClock sets the times in a package to 1970. Helm writes the current time.

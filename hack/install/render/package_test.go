@@ -10,7 +10,7 @@ import (
 	"github.com/vitrine-dev/vitrine/hack/install/render"
 )
 
-// TestPackage checks that a package contains the whole chart, and the version and the repository of the image in all places.
+// TestPackage checks that a package contains the whole chart, and that the version and the repository of the image are set everywhere.
 func TestPackage(t *testing.T) {
 	path, err := render.Package(filepath.Join(config, "chart"), "1.2.3", "registry.example/vitrine", t.TempDir())
 	if err != nil {
@@ -40,7 +40,7 @@ func TestPackage(t *testing.T) {
 	}
 	for _, version := range []string{"", "latest", "1.2", "v1", "vv1.2.3", "1.2.3.4", "01.2.3"} {
 		if path, err := render.Package(filepath.Join(config, "chart"), version, "", t.TempDir()); err == nil {
-			t.Errorf("version %q is taken: %s", version, path)
+			t.Errorf("version %q is accepted: %s", version, path)
 		}
 	}
 }
@@ -104,7 +104,7 @@ func TestManifest(t *testing.T) {
 			t.Errorf("the manifest runs %s, want %s", got, want)
 		}
 		if first := objects[0].GetKind(); first != "Namespace" {
-			t.Errorf("the manifest begins with a %s: what is in a namespace could come before it", first)
+			t.Errorf("the manifest begins with a %s, want the Namespace, so that it is applied before the objects in it", first)
 		}
 	}
 }

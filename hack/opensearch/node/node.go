@@ -45,18 +45,18 @@ type Options struct {
 	Port int
 	// Settings are passed to the node, each as name=value.
 	Settings []string
-	// Security starts Version2 with the plugin for security: TLS, the user Administrator and a certificate of the authority in
-	// Node.CAFile.
+	// Security starts Version2 with the security plugin: it uses TLS, with a certificate that the authority in Node.CAFile has issued, and
+	// has the user Administrator.
 	Security bool
 	// Log receives the node's output; nil discards it.
 	Log io.Writer
 }
 
-// Node is a running node. It ends with Stop, or with this process.
+// Node is a running node. It runs until Stop is called or this process ends.
 type Node struct {
 	// URL is the address of the HTTP interface.
 	URL string
-	// CAFile contains the authority of a node with security.
+	// CAFile contains the CA certificate of a node with security.
 	CAFile string
 
 	process *exec.Cmd
@@ -155,7 +155,7 @@ func (n *Node) Kill() error {
 		return fmt.Errorf("kill OpenSearch: %w", err)
 	}
 	if err := <-n.done; err == nil {
-		return errors.New("kill OpenSearch: it ended by itself before")
+		return errors.New("kill OpenSearch: it has already ended by itself")
 	}
 	return nil
 }
@@ -176,7 +176,7 @@ func (n *Node) Stop(ctx context.Context) error {
 	}
 }
 
-// freePort returns a port without a listener.
+// freePort returns a port on which no program listens.
 func freePort(ctx context.Context) (int, error) {
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestStopAfterACrash checks that Stop reports how a node ended that was not stopped.
+// TestStopAfterACrash checks that Stop reports how a node has ended if it crashed.
 func TestStopAfterACrash(t *testing.T) {
 	n := &Node{process: exec.CommandContext(t.Context(), "cat"), done: make(chan error, 1)}
 	var err error

@@ -48,8 +48,8 @@ func Provide(ctx context.Context, version string) error {
 	return err
 }
 
-// Libraries returns the path of java, and the jars of a version of OpenSearch, Lucene among them. It downloads what is missing. Its
-// errors are those of Provide.
+// Libraries returns the path of java, and the jars of a version of OpenSearch, which include Lucene. It downloads missing jars. Its errors
+// are those of Provide.
 func Libraries(ctx context.Context, version string) (java string, jars []string, err error) {
 	l, err := provide(ctx, version)
 	if err != nil {
@@ -135,7 +135,7 @@ func newestJDK(ctx context.Context) (home string, major int) {
 func provideJars(ctx context.Context, version, dir string) ([]string, error) {
 	list, err := files.Open("jars-" + version + ".txt")
 	if err != nil {
-		return nil, fmt.Errorf("provide OpenSearch %s: the versions are %s and %s", version, Version3, Version2)
+		return nil, fmt.Errorf("provide OpenSearch %s: the supported versions are %s and %s", version, Version3, Version2)
 	}
 	defer list.Close()
 	var jars []string
@@ -156,7 +156,7 @@ func provideJars(ctx context.Context, version, dir string) ([]string, error) {
 	return jars, nil
 }
 
-// provideJar downloads a jar unless it exists. An existing jar was verified: it gets its name only after the check.
+// provideJar downloads a jar unless it exists. An existing jar needs no check, because a download gets its name only after it is verified.
 func provideJar(ctx context.Context, file, path, sum string) error {
 	if _, err := os.Stat(file); err == nil {
 		return nil
@@ -195,7 +195,7 @@ func provideJar(ctx context.Context, file, path, sum string) error {
 // launcherJar is the file name of the compiled launcher.
 const launcherJar = "launcher.jar"
 
-// compile compiles each version of the launcher once. It returns the class path and the logging configuration.
+// compile compiles the launcher for a version, if that has not been done. It returns the class path and the logging configuration.
 func compile(ctx context.Context, home string, release int, version, dir string, jars []string) ([]string, string, error) {
 	sources := []string{"java/Main.java", "java/v" + version[:1] + "/ClassPathNode.java", "java/log4j2.properties"}
 	h := sha256.New()
@@ -209,8 +209,7 @@ func compile(ctx context.Context, home string, release int, version, dir string,
 	}
 	launcher := filepath.Join(dir, "launcher-"+hex.EncodeToString(h.Sum(nil)[:8]))
 	logging := filepath.Join(launcher, "log4j2.properties")
-	// The launcher is a jar, because Java cannot write the archive of classes if the class path contains a directory, and then ends
-	// with an error.
+	// The launcher is a jar, because Java fails to write the archive of classes if the class path contains a directory.
 	classPath := append([]string{filepath.Join(launcher, launcherJar)}, jars...)
 	if _, err := os.Stat(launcher); err == nil {
 		return classPath, logging, nil

@@ -22,16 +22,16 @@ import (
 	"time"
 )
 
-// The newest plugin for security on Maven Central for Version2, as an archive of jars.
+// The newest security plugin for Version2 on Maven Central, as an archive of jars.
 const (
 	securityPath = "org/opensearch/plugin/opensearch-security/2.19.4.0/opensearch-security-2.19.4.0.zip"
 	securitySum  = "1f673622c462c4171a8c53f9b1ad20e5b839834cb79b0d3b388da180a0e514e8"
 )
 
-// modulePath is a part of the path of a jar in which the launcher looks for a module.
+// modulePath is in the path of every jar in which the launcher looks for a module.
 const modulePath = "org/opensearch/plugin/"
 
-// Administrator is the user and password of a node with security that may do everything.
+// Administrator is the name and the password of the user with all permissions on a node with security.
 const Administrator = "admin"
 
 // secure prepares a node with security in dir: it adds the plugin to the class path, and writes certificates and the default users. It
@@ -77,7 +77,7 @@ func (l *launcher) secure(ctx context.Context, dir string) ([]string, error) {
 	return settings, nil
 }
 
-// caFile returns the file with the authority of a node with security.
+// caFile returns the file with the CA certificate of a node with security.
 func caFile(dir string) string { return filepath.Join(dir, "config", "ca.pem") }
 
 var jarVersion = regexp.MustCompile(`-[0-9][^/]*\.jar$`)
@@ -147,7 +147,7 @@ func unpack(archive, dir string) error {
 	return nil
 }
 
-// writeCertificates writes a certificate for a node on 127.0.0.1, its key and the authority.
+// writeCertificates writes a certificate for a node on 127.0.0.1, its key and the CA certificate.
 func writeCertificates(dir string) error {
 	authority, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

@@ -1,6 +1,6 @@
-// Package assets provides the programs that hack starts and does not contain: etcd, kube-apiserver and kubectl, and the GitOps
-// tools of make gitops. If possible, it downloads the official builds for envtest. Otherwise, it builds the programs from Go
-// modules, which needs only Go and its module proxy.
+// Package assets provides programs that the tools in hack start, but that are not part of this repository: etcd, kube-apiserver and
+// kubectl, and the GitOps tools of make gitops. If possible, it downloads the official builds for envtest. Otherwise, it builds the
+// programs from Go modules, which needs only Go and its module proxy.
 //
 // The programs are kept in the user's cache, which all clones share. A program in the cache is always complete: it is written to a
 // temporary place and renamed under a lock.
@@ -96,7 +96,7 @@ func Dir(ctx context.Context, opts Options) (string, error) {
 	return built.Dir, err
 }
 
-// minutes estimates the duration of a build of the control plane. It needs about 12 minutes of one processor, and cannot use more
+// minutes estimates the duration of a build of the control plane. The build takes about 12 minutes of processor time, and cannot use more
 // than 8 processors.
 func minutes(processors int) int { return 1 + 12/min(processors, 8) }
 

@@ -13,8 +13,8 @@ import (
 )
 
 // fakeGo puts a go command into the PATH that runs script, and creates a root and an empty cache. In the script, $output is the
-// directory for the programs, $packages is what is built, and $calls records each call. A downloaded module is in the directory
-// $calls.module. The address of official builds has no listener.
+// directory for the programs, $packages lists the packages to build, and $calls is a file that records each call. A downloaded module is in
+// the directory $calls.module. Nothing listens on the address of the official builds.
 func fakeGo(t *testing.T, script string) (opts Options, calls string, progress func() string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -186,7 +186,7 @@ func TestDirHonoursGivenAssets(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := Dir(t.Context(), opts); err == nil {
-		t.Error("a kubectl that cannot be executed is taken")
+		t.Error("a kubectl that is not executable is accepted")
 	}
 	if err := os.Chmod(filepath.Join(given, Kubectl), 0o700); err != nil {
 		t.Fatal(err)

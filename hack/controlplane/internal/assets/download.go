@@ -19,7 +19,7 @@ import (
 
 // source is a source of official builds for envtest.
 type source struct {
-	index     string        // URL of the list of archives with their checksums; "" means that of setup-envtest
+	index     string        // URL of the list of archives with their checksums; "" means the list that setup-envtest uses
 	firstByte time.Duration // timeout for the first byte of a response; 0 means 10 s
 	total     time.Duration // timeout for the whole download; 0 means 5 minutes
 }
@@ -94,8 +94,8 @@ func newest(ctx context.Context, client remote.Client, series string) (store.Ite
 	return store.Item{}, versions.PlatformItem{}, fmt.Errorf("there is no official build of Kubernetes %s for %s/%s", series, here.OS, here.Arch)
 }
 
-// limit returns a context that ends if a response does not begin in time or the whole download takes too long. Its cause says
-// which.
+// limit returns a context that ends if a response does not begin in time or the whole download takes too long. Its cause says which of the
+// two happened.
 func (s source) limit(ctx context.Context) (context.Context, context.CancelFunc) {
 	if s.firstByte == 0 {
 		s.firstByte = 10 * time.Second

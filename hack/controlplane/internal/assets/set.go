@@ -59,7 +59,7 @@ var (
 	}
 )
 
-// Built is the place of a set in the cache, whether it is built or not.
+// Built is the place of a set in the cache, whether or not the set is built.
 type Built struct {
 	// Dir is the directory of the programs.
 	Dir string
@@ -167,7 +167,7 @@ func executable(pkg string) string {
 	return path.Base(pkg)
 }
 
-// linkerFlags returns flags that omit symbols. For a stamped set, they also set the version: otherwise, a server reports
+// linkerFlags returns flags that omit symbols. For a stamped set, the flags also set the version: otherwise, a server reports
 // v0.0.0-master, which breaks clients that check the version.
 func (s Set) linkerFlags(version string) string {
 	flags := []string{"-s", "-w"}
@@ -216,7 +216,7 @@ func (s Set) copyCRDs(ctx context.Context, opts Options, to string) error {
 		}
 	}
 	if err == nil && copied == 0 {
-		err = fmt.Errorf("there are none in %s of %s", s.CRDs, answer.Dir)
+		err = fmt.Errorf("there are no CRDs in %s of %s", s.CRDs, answer.Dir)
 	}
 	if err != nil {
 		return fmt.Errorf("copy the CRDs of %s: %w", s.Name, err)

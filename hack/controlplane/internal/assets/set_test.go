@@ -64,7 +64,7 @@ func TestSets(t *testing.T) {
 		lines := strings.Split(string(mod), "\n")
 		for name, pkg := range set.Packages {
 			if !slices.Contains(lines, "\t"+pkg) && !slices.Contains(lines, "tool "+pkg) {
-				t.Errorf("%s, %s, is no tool of the go.mod of %s", name, pkg, set.Name)
+				t.Errorf("%s, %s, is not a tool in the go.mod of %s", name, pkg, set.Name)
 			}
 		}
 	}

@@ -20,7 +20,7 @@ import (
 )
 
 // leash returns the beginning of a shell script that then executes a program. In the background, the script checks every second
-// that this process is alive, until the program ends. It contains the PID of this process instead of $PPID, because $PPID is wrong
+// that this process is alive, until the program ends. The script contains the PID of this process instead of $PPID, because $PPID is wrong
 // if this process ends before the shell starts.
 func leash() string {
 	return fmt.Sprintf(`(while kill -0 "$$"; do kill -0 %d || kill -s KILL -- "-$$"; sleep 1; done) >/dev/null 2>&1 &

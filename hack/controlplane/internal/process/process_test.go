@@ -17,7 +17,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// asParent makes the test binary start a child that waits. It prints the child's PID and then waits until it is killed.
+// asParent makes the test binary start a child that waits. The binary prints the child's PID, and then waits until it is killed.
 const asParent = "PROCESS_TEST_PARENT"
 
 func TestMain(m *testing.M) {
@@ -78,7 +78,7 @@ func TestStopKillsWhatIgnoresTheSignal(t *testing.T) {
 	}).Should(BeNumerically(">", 0))
 	g.Expect(p.Err()).To(Succeed())
 	p.Stop()
-	g.Expect(gone(p.pid)).To(BeTrue(), "the script lives on")
+	g.Expect(gone(p.pid)).To(BeTrue(), "the script still runs")
 	g.Eventually(gone).WithArguments(grandchild).Should(BeTrue(), "the script's child lives on")
 }
 
@@ -93,7 +93,7 @@ func TestChildrenDoNotOutliveAKilledParent(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	child, err := strconv.Atoi(strings.TrimSpace(line))
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(gone(child)).To(BeFalse(), "the child is gone before its parent")
+	g.Expect(gone(child)).To(BeFalse(), "the child ended before its parent")
 	g.Expect(parent.Process.Kill()).To(Succeed())
 	_ = parent.Wait()
 	g.Eventually(gone).WithArguments(child).Should(BeTrue())

@@ -1,6 +1,6 @@
-// Package nodetest provides an OpenSearch cluster for tests, and a proxy that injects faults. The cluster is the one with the
-// comma-separated URLs in OPENSEARCH_URL or, if VITRINE_OPENSEARCH is set, as make opensearch does, a node of OPENSEARCH_VERSION that
-// the first test starts. Without a cluster, tests are skipped with a message.
+// Package nodetest provides an OpenSearch cluster for tests, and a proxy that injects faults. If OPENSEARCH_URL is set, it contains the
+// comma-separated URLs of the cluster. Otherwise, if VITRINE_OPENSEARCH is set, as by make opensearch, the first test starts a node of the
+// version OPENSEARCH_VERSION. Without a cluster, tests are skipped with a message.
 //
 // It may import hack/opensearch/node.
 package nodetest
@@ -221,7 +221,7 @@ func DropAtEnd(t testing.TB, prefix string) {
 		}
 	}
 	t.Cleanup(func() {
-		do(http.MethodPut, url+"/_settings", `{"index.blocks.read_only": null}`) // of a frozen library
+		do(http.MethodPut, url+"/_settings", `{"index.blocks.read_only": null}`) // a frozen library has this block
 		do(http.MethodDelete, url, "")
 	})
 }

@@ -23,7 +23,7 @@ const (
 	Closed
 	// Silent accepts connections and requests, and never responds.
 	Silent
-	// Trickling sends one byte of the responses of a connection every tenth of a second.
+	// Trickling sends the responses of a connection byte by byte, one every tenth of a second.
 	Trickling
 	// Slow delays each part of a response by a tenth of a second.
 	Slow
@@ -32,7 +32,7 @@ const (
 // step is the pause of Trickling and Slow.
 const step = 100 * time.Millisecond
 
-// Proxy forwards connections to a node of OpenSearch and injects faults. It ends with its test.
+// Proxy forwards connections to a node of OpenSearch and injects faults. It is closed at the end of its test.
 type Proxy struct {
 	// URL is the address of the proxy.
 	URL string
@@ -151,7 +151,7 @@ func (p *Proxy) serve(client net.Conn) {
 
 var errClosed = errors.New("the proxy is closed")
 
-// respond sends a part of a response as the current fault wants it.
+// respond sends a part of a response as the current fault requires.
 func (p *Proxy) respond(client io.Writer, part []byte) error {
 	for len(part) > 0 {
 		fault, changed := p.current()

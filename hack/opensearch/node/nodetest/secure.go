@@ -15,16 +15,16 @@ import (
 	"github.com/vitrine-dev/vitrine/hack/opensearch/node"
 )
 
-// Secure is a node with the plugin for security, which belongs to one test.
+// Secure is a node of one test that has the security plugin.
 type Secure struct {
-	// URL is the address of the node. CAFile contains its authority.
+	// URL is the address of the node. CAFile contains the CA certificate.
 	URL, CAFile string
 
 	t      testing.TB
 	client *http.Client
 }
 
-// NewSecure starts a node with security, which ends with the test. It skips the test unless VITRINE_OPENSEARCH is set.
+// NewSecure starts a node with security, which is stopped at the end of the test. It skips the test unless VITRINE_OPENSEARCH is set.
 func NewSecure(t testing.TB) *Secure {
 	t.Helper()
 	n := started(t, func() ([]*node.Node, error) {
@@ -60,7 +60,7 @@ func (s *Secure) User(name string, cluster []string, pattern string, indices []s
 	return username, password
 }
 
-// put stores an object of the plugin. It waits until the plugin has read its configuration.
+// put stores an object of the plugin. If the plugin has not read its configuration yet, put waits until it has.
 func (s *Secure) put(path string, object any) {
 	s.t.Helper()
 	body, err := json.Marshal(object)
