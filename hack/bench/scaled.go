@@ -127,7 +127,8 @@ func (b *suite) both(v *subject.Vitrine) func() (time.Duration, error) {
 	}
 }
 
-// scaledImport imports the items through Vitrine into OpenSearch and into the built-in engine, and their documents into OpenSearch.
+// scaledImport compares imports of the items through Vitrine, into OpenSearch and into the built-in engine, with an import of their
+// documents directly into OpenSearch.
 func (b *suite) scaledImport(ctx context.Context, on, engine *subject.Vitrine, documents [][]byte) error {
 	w := b.workload(report.ScaledImport, "Bulk import, the library on OpenSearch", "items", importers, b.scale.scaled)
 	chunk := b.scale.scaled / b.scale.scaledRounds

@@ -28,7 +28,7 @@ import (
 // root is the root of the repository, relative to this package.
 const root = "../.."
 
-// The property that the clients call and its contents. The ids have 16 digits, which types narrower than int64 cannot represent.
+// The property that the clients use, and its contents. The ids have 16 digits, which types narrower than int64 cannot represent.
 const (
 	property   = library.PropertyID("shop/default")
 	unitID     = 2582118650523114

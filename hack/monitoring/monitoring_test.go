@@ -142,7 +142,7 @@ func volume(claim, free string) string {
 func TestAlertsFire(t *testing.T) {
 	all := rules(t)
 	if got, want := slices.Sorted(maps.Keys(fires)), slices.Sorted(maps.Keys(all)); !slices.Equal(got, want) {
-		t.Fatalf("series for %v; there are %v", got, want)
+		t.Fatalf("there are series for %v, want %v", got, want)
 	}
 	engine := promqltest.NewTestEngine(t, false, 0, promqltest.DefaultMaxSamplesPerQuery)
 	for name, tc := range fires {

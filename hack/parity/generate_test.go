@@ -356,7 +356,7 @@ func (g *generator) regex(word string) string {
 	}
 }
 
-// interval returns a numeric interval of a regular expression, with or without a fixed width, in any order.
+// interval returns a numeric interval of a regular expression, with or without a fixed width, and with its bounds in any order.
 func (g *generator) interval() string {
 	limit := func() string {
 		return fmt.Sprintf("%0*d", g.rand.IntN(5), g.rand.IntN(pick(g.rand, []int{3, 40, 300, 2100, 3_000_000})))

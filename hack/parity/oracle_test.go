@@ -220,7 +220,7 @@ func (o *oracle) search(ctx context.Context, q string, order query.Order) ([]hit
 	return hits, nil
 }
 
-// sorting returns the sort of an order: missing values last, followed by the newest item and the highest id.
+// sorting translates an order for OpenSearch: missing values come last, and ties are broken by the newest item, then by the highest id.
 func sorting(order query.Order) []any {
 	key := func(field, direction string) any {
 		return map[string]any{field: map[string]any{"order": direction, "missing": "_last"}}

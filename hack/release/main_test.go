@@ -277,7 +277,7 @@ func TestKrew(t *testing.T) {
 			t.Errorf("%s has the labels %v", platform.URI, labels)
 		}
 		if (labels["os"] == "windows") != strings.HasSuffix(platform.Bin, ".exe") || platform.Files[0].From != platform.Bin {
-			t.Errorf("%v: the program %s of %v", labels, platform.Bin, platform.Files)
+			t.Errorf("%v: the program %s is not the first of the files %v", labels, platform.Bin, platform.Files)
 		}
 	}
 	if diff := cmp.Diff(sums, got); diff != "" {

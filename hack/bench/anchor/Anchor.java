@@ -73,7 +73,7 @@ public final class Anchor {
         "tags.hashtags");
     private static final Sort NEWEST_FIRST =
         new Sort(new SortField(CREATED, SortField.Type.LONG, true), new SortField(ID, SortField.Type.LONG, true));
-    /** As many as anchor.Writers. */
+    /** The number of threads of an import, as anchor.Writers. */
     private static final int THREADS = 2;
 
     private final Analyzer analyzer = new StandardAnalyzer();
@@ -240,7 +240,7 @@ public final class Anchor {
         list.append(list.isEmpty() ? "" : ",").append(value);
     }
 
-    /** Returns the first hits. Lucene may stop to count, and skip hits that cannot be among the first, after the given number of them. */
+    /** Returns the first hits. After the given number of hits, Lucene may stop counting, and skip hits that cannot be among the first. */
     private TopDocs top(Query query, int limit, boolean newestFirst, int exactUpTo) throws IOException {
         return newestFirst
             ? searcher.search(query, new TopFieldCollectorManager(NEWEST_FIRST, limit, null, exactUpTo))

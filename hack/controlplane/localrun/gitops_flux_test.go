@@ -168,7 +168,7 @@ spec:
 
 	It("the Kustomization is deleted: nothing is left, the token is refused", func(ctx SpecContext) {
 		f.do(ctx, "delete", "-n", fluxNamespace, "kustomization", fluxContent, "--timeout=2m")
-		// Its deletionPolicy is Orphan: the CRDs stay.
+		// The deletionPolicy of the operator's Kustomization is Orphan: the CRDs stay.
 		f.do(ctx, "delete", "-n", fluxNamespace, "kustomization", "vitrine", "--timeout=2m")
 		f.nothingLeft(ctx, namespace)
 		Expect(f.Err()).To(Succeed())

@@ -35,7 +35,7 @@ func (c cluster) run(ctx context.Context, stdin string, args ...string) (string,
 	return text, nil
 }
 
-// output runs a command and returns its output. If ctx has ended, the error is its cause.
+// output runs a command and returns its output. If ctx has ended, the error is the cause of ctx.
 func output(ctx context.Context, cmd *exec.Cmd) (text, messages string, err error) {
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr

@@ -46,7 +46,7 @@ public final class Main {
             }
         }));
         node.start();
-        // Not over HTTP, which may need TLS and credentials.
+        // Do not ask over HTTP, which can need TLS and credentials.
         boolean late = node.client().admin().cluster().prepareHealth().setWaitForYellowStatus().setTimeout("60s").get().isTimedOut();
         if (late) {
             System.err.println("the cluster is not ready");
@@ -70,7 +70,7 @@ public final class Main {
                 for (String name : file.stream().map(e -> e.getName()).toList()) {
                     if (name.endsWith("Plugin.class") && !name.contains("$")) {
                         Class<?> c = Class.forName(name.substring(0, name.length() - ".class".length()).replace('/', '.'));
-                        // The plugin for security contains a second one, which is its part for TLS.
+                        // The security plugin contains a second such class, for TLS.
                         if (Plugin.class.isAssignableFrom(c) && !c.getSimpleName().equals("OpenSearchSecuritySSLPlugin")) {
                             found.add(c.asSubclass(Plugin.class));
                         }

@@ -15,7 +15,7 @@ final class ClassPathNode extends Node {
     private static List<PluginInfo> describe(List<Class<? extends Plugin>> modules) {
         List<PluginInfo> infos = new ArrayList<>();
         for (Class<? extends Plugin> c : modules) {
-            // Painless loads what extends it through the class loader of one extension; all modules share one here.
+            // Painless loads its extensions through the class loader of one of them. Here, all modules share one class loader.
             boolean painless = c.getSimpleName().equals("PainlessModulePlugin");
             boolean extension = c.getSimpleName().equals("CommonAnalysisModulePlugin");
             infos.add(new PluginInfo(
