@@ -88,7 +88,7 @@ verify: ## check the tree: generated files, formatting, vet, lint, import rules,
 	$(GO) test ./hack/house
 	$(MAKE) lint
 	$(MAKE) prose
-	@[ -z "$$(git status --porcelain)" ] || { echo "the tree is dirty: commit these, or what make generate made of them:"; git status --short; git diff; exit 1; }
+	@[ -z "$$(git status --porcelain)" ] || { echo "the tree is dirty: commit these files, which you or make generate changed:"; git status --short; git diff; exit 1; }
 
 generate: ## generate CRDs, deep copies and RBAC from the markers in the code, docs/reference, and the page about the chart's values
 	$(TOOL) controller-gen object paths=./api/...
@@ -178,7 +178,7 @@ bin/e2e:
 	@$(GO) build -o bin/kubectl-vitrine ./cmd/vitrine
 	@$(GO) run ./hack/samplegen >bin/e2e-items.ndjson
 
-# The flags are those of its own builds, so that the standard library is compiled only once.
+# The flags are the same as in localrun's own builds, so that the standard library is compiled only once.
 $(LOCALRUN):
 	@[ -x '$@' ] || echo 'building $@…'
 	@CGO_ENABLED=0 $(GO) build -buildvcs=false -trimpath -o '$@' ./hack/controlplane/localrun
