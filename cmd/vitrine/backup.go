@@ -75,7 +75,7 @@ vitrine backup --data-dir ./data --every 24h --keep 30 --s3-endpoint https://s3.
 	}
 	bindDataDir(cmd.Flags(), &dataDir)
 	cmd.Flags().DurationVar(&s.every, "every", 0, "make a backup in the directory TARGET, or in the folder s3://BUCKET/FOLDER, this often, such as 24h, until the command is stopped; creates the directory if it is missing")
-	cmd.Flags().IntVar(&s.keep, "keep", 7, "with --every, remove all but this many of the newest backups")
+	cmd.Flags().IntVar(&s.keep, "keep", 7, "with --every, number of backups to keep; the command removes older ones")
 	flags.bind(cmd.Flags())
 	cmd.Flags().BoolVar(&evenDamaged, "even-damaged", false, "copy the store as it is, even if it has items that cannot be read or indexed; the exit code is then 8. Not with --every")
 	return cmd

@@ -41,8 +41,7 @@ type place interface {
 	remove(ctx context.Context, name string) error
 }
 
-// longestPause is the maximum time after which a failed backup is repeated. Each attempt keeps the server busy, because it verifies the
-// copy.
+// longestPause is the maximum pause before a failed backup is retried. Each attempt is expensive for the server, which verifies the copy.
 const longestPause = time.Hour
 
 // reportPause is the time between two reports.
@@ -78,7 +77,7 @@ func (s *schedule) run(ctx context.Context) error {
 // step makes a backup if one is due, and returns the time until the next one.
 func (s *schedule) step(ctx context.Context) (time.Duration, error) {
 	now := s.now()
-	// Also before a backup: it can fail because the disk is full.
+	// Prune before the backup as well: with old backups on it, the disk may be too full for another one.
 	copies, err := s.prune(ctx, now)
 	if err != nil {
 		return 0, err
@@ -90,7 +89,7 @@ func (s *schedule) step(ctx context.Context) (time.Duration, error) {
 			return wait, nil
 		}
 	}
-	s.report(s.state) // a backup takes long
+	s.report(s.state) // a backup takes a long time
 	if err := s.copy(now.UTC().Format(copyName)); err != nil {
 		return 0, err
 	}
@@ -99,8 +98,8 @@ func (s *schedule) step(ctx context.Context) (time.Duration, error) {
 	return s.every, err
 }
 
-// prune removes all but the newest backups. It returns the times of the others, newest first. A time in the future comes from a clock
-// that was wrong: it counts as the oldest.
+// prune removes all but the newest backups. It returns the times of the remaining ones, newest first. A time in the future was set by a
+// wrong clock, so prune treats it as the oldest.
 func (s *schedule) prune(ctx context.Context, now time.Time) (copies []time.Time, err error) {
 	names, err := s.place.list(ctx, now)
 	if err != nil {
