@@ -23,8 +23,8 @@ type progress struct {
 	verb  string
 	unit  string // what lines counts
 	begun time.Time
-	// lines counts the lines or other units that are done. share is the work that is done, in the measure of total: lines or bytes. from is
-	// share at the start.
+	// lines is the number of lines (or other units) that are done. share is how much of total is done, both in lines or both in bytes. from
+	// is share at the start.
 	lines, share atomic.Int64
 	from, total  int64
 	firstLine    int64

@@ -20,8 +20,7 @@ const (
 	missingFirst = 10
 )
 
-// Look is one look at the content, for any number of objects. It records when the first of the counts may change even if the content does
-// not.
+// Look counts items for any number of objects. It records when the first of the counts may change even if the content does not.
 type Look struct {
 	// Library holds the content.
 	Library library.Library

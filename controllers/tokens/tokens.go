@@ -92,8 +92,8 @@ func (s Subject) issued(text string) time.Time {
 	return s.Now.UTC().Truncate(time.Second)
 }
 
-// Next returns the next value of the token: current, or a new one if there is none or its rotation is due. In the latter case,
-// replaced is the issue of current.
+// Next returns the next value of the token: current, or a new one if there is none or its rotation is due. If the rotation is due, replaced
+// is the issue of current.
 func Next(s Subject, current Value) (next Value, replaced *translate.Issue) {
 	due := current.Issue.RotationDue(s.Token.Spec)
 	switch {

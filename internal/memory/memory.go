@@ -1,7 +1,7 @@
 // Package memory keeps the process within its memory limit. It determines the limit, sets it in the garbage collector, and reports
 // the memory pressure to caches and writers.
 //
-// It may import the domain, and nothing else of this project.
+// It may import the domain, and nothing else from this project.
 package memory
 
 import (
