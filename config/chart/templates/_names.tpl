@@ -56,9 +56,14 @@ app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{- default (printf "%s-backup" (include "vitrine.fullname" .)) .Values.backup.existingClaim -}}
 {{- end -}}
 
-{{/* "true" if a backup is restored before the server starts. */}}
+{{/* "true" if scheduled backups go to a volume. */}}
+{{- define "vitrine.backupVolume" -}}
+{{- if and .Values.backup.enabled (not .Values.backup.s3.bucket) }}true{{ end -}}
+{{- end -}}
+
+{{/* "true" if a backup is restored before the server starts, from a volume if it has a claim, otherwise from the bucket. */}}
 {{- define "vitrine.restores" -}}
-{{- if .Values.restore.claimName }}true{{ end -}}
+{{- if and .Values.restore.path (or .Values.restore.claimName .Values.backup.s3.bucket) }}true{{ end -}}
 {{- end -}}
 
 {{- define "vitrine.serviceAccount" -}}

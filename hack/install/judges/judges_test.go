@@ -82,7 +82,7 @@ func renderings(t *testing.T) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"defaults", "backup", "everything", "http-route", "ingress", "monitoring", "namespaced", "opensearch-autoscaling", "service-monitor", "webhook"} {
+	for _, name := range []string{"defaults", "backup", "backup-s3", "everything", "http-route", "ingress", "monitoring", "namespaced", "opensearch-autoscaling", "service-monitor", "webhook"} {
 		text, err := os.ReadFile(filepath.Join("../render/testdata", name+".values.yaml"))
 		if err != nil {
 			t.Fatal(err)

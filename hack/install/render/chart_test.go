@@ -412,6 +412,11 @@ func TestChartRefuses(t *testing.T) {
 		"a backup with no time between":   {"backup: {every: 0h}", "every"},
 		"a certificate valid for days":    {"tls: {certManager: {issuerRef: {name: ca}, duration: 90d}}", "duration"},
 		"a restore of no backup":          {"restore: {claimName: old}", "path"},
+		"a bucket that cannot be":         {"backup: {s3: {bucket: Backups}}", "bucket"},
+		"a store without TLS":             {"{backup: {enabled: true, s3: {bucket: backups, endpoint: 'http://s3.example'}}}", "backup.s3.allowPlaintext"},
+		"a store with credentials":        {"backup: {s3: {endpoint: 'https://u:p@s3.example'}}", "endpoint"},
+		"an unknown addressing":           {"backup: {s3: {addressing: dns}}", "addressing"},
+		"a restore of OpenSearch":         {"{library: opensearch, opensearch: {urls: ['https://search:9200']}, backup: {s3: {bucket: backups}}, restore: {path: a/}}", "need library: engine"},
 		"a restore from elsewhere":        {"restore: {claimName: old, path: ../x}", "path"},
 		"source ranges of a ClusterIP":    {"service: {loadBalancerSourceRanges: [192.0.2.0/24]}", "loadBalancerSourceRanges"},
 		"a probe of another endpoint":     {"livenessProbe: {httpGet: {path: /}}", "livenessProbe"},
@@ -450,7 +455,7 @@ func TestChartNull(t *testing.T) {
 	check = func(defaults map[string]any, path ...string) {
 		for name, value := range defaults {
 			at := append(slices.Clone(path), name)
-			for _, base := range []string{"everything", "opensearch", "backup"} {
+			for _, base := range []string{"everything", "opensearch", "backup", "backup-s3"} {
 				plain, null := clone(t, all[base].values), clone(t, all[base].values)
 				unstructured.RemoveNestedField(plain, at...)
 				if err := unstructured.SetNestedField(null, nil, at...); err != nil {
