@@ -111,7 +111,7 @@ func linked(ctx context.Context, dir string, on platform, info *debug.BuildInfo)
 			return nil, err
 		}
 		if len(p.texts) == 0 {
-			return nil, fmt.Errorf("%s %s is linked into the binary, but its licence was not found", p.path, p.version)
+			return nil, fmt.Errorf("%s %s is linked into the binary, but no licence was found for it", p.path, p.version)
 		}
 		parts = append(parts, p)
 	}
