@@ -406,9 +406,14 @@ func facetLibrary(b *testing.B) *Library {
 		}
 	}
 	// Until the background has merged the segments of the import, it takes a processor from the counts.
-	stats := l.follower.property(trialShop).segments().Stats
-	for before := int64(-1); before != stats().DocsWritten; time.Sleep(5 * time.Second) {
-		before = stats().DocsWritten
+	tick := time.NewTicker(5 * time.Second)
+	defer tick.Stop()
+	for before := int64(-1); ; <-tick.C {
+		after := l.follower.property(trialShop).segments().Stats().DocsWritten
+		if after == before {
+			break
+		}
+		before = after
 	}
 	return l
 }
