@@ -83,10 +83,6 @@ func TestDocuments(t *testing.T) {
 				}
 				found++
 				text := string(bytes.TrimSpace(content))
-				n := strings.Count(string(docs.notices), "\n\n"+text+"\n\n---") + strings.Count(string(docs.notices), "\n\n"+text+"\n\n===")
-				if n > 1 {
-					t.Errorf("%s: the text of its %s is %d times in the notices", name, filepath.Base(path), n)
-				}
 				if !containsText(parts, name, text) {
 					t.Errorf("%s: its %s is not in the notices", name, filepath.Base(path))
 				}
