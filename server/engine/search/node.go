@@ -38,8 +38,15 @@ type evaluation struct {
 	// They are nil if only matches are wanted.
 	phrases map[string]*phraseHits
 	sets    map[string]set
-	// terms are the postings of single terms that were looked up; without documents if the part does not have the term.
-	terms map[*leaf]segment.Postings
+	// terms[:known] are the first single terms that were looked up.
+	terms [8]lookedUp
+	known int
+}
+
+// lookedUp is a single term with its postings, which have no documents if the part does not have the term.
+type lookedUp struct {
+	leaf     *leaf
+	postings segment.Postings
 }
 
 // term returns the postings of a leaf that is a single term of the items themselves, and false for any other node.
@@ -52,17 +59,19 @@ func (e *evaluation) term(n node) (segment.Postings, bool) {
 	if !ok || len(t.terms) != 1 {
 		return segment.Postings{}, false
 	}
-	found, known := e.terms[l]
-	if known {
-		return found, true
+	for i := range e.known {
+		if e.terms[i].leaf == l {
+			return e.terms[i].postings, true
+		}
 	}
+	var found segment.Postings
 	if f := e.part.Segment.Field(l.field.Name); f != nil {
 		found, _ = t.in(f, 0)
 	}
-	if e.terms == nil {
-		e.terms = map[*leaf]segment.Postings{}
+	if e.known < len(e.terms) {
+		e.terms[e.known] = lookedUp{l, found}
+		e.known++
 	}
-	e.terms[l] = found
 	return found, true
 }
 
