@@ -151,7 +151,7 @@ func TestProblems(t *testing.T) {
 		"not YAML":                      {"a: 1\n---\nb: [1\nc: 2\n", 3, "did not find expected ',' or ']'"},
 		"a duplicate key":               {"a: 1\nb: 2\na: 3\n", 3, "already set"},
 		"a List item that is no object": {"apiVersion: v1\nkind: List\nitems:\n- 5\n", 4, "a manifest must be a mapping"},
-		"a List without a list":         {"apiVersion: v1\nkind: List\nitems: none\n", 3, "are a list"},
+		"a List without a list":         {"apiVersion: v1\nkind: List\nitems: none\n", 3, "must be a list"},
 		"JSON, a duplicate key":         {"{\"a\": 1,\n \"b\": \"\\ud83d\\ude0d\",\n \"a\": 3}\n", 3, "already set"},
 		"JSON after JSON":               {"{}\n5\n", 2, "a manifest must be a mapping"},
 		"broken JSON":                   {"{\"a\": 1,\n \"b\": [}\n", 1, "did not find expected node content"},
