@@ -209,7 +209,7 @@ func TestDevHangup(t *testing.T) {
 func TestDevOpens(t *testing.T) {
 	opened := fakeBrowser(t)
 	_, c, stop := startDev(t, t.TempDir(), "--open")
-	login := c.await(`console \(.*\): (\S+)$`)[1]
+	login := c.await(`login link to the console, .*: (\S+)$`)[1]
 	eventually(t, "the browser is opened", func() bool { return opened.login() == login })
 	if err := stop(os.Interrupt); err != nil {
 		t.Error(err)

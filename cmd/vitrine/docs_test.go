@@ -11,7 +11,7 @@ import (
 // TestDocumentation compares docs/cli.md with the commands: each command has a section, and each named flag exists.
 func TestDocumentation(t *testing.T) {
 	page := string(readFile(t, "../../docs/cli.md"))
-	flagNames := regexp.MustCompile("`--([a-z-]+)")
+	flagNames := regexp.MustCompile("`--([a-z0-9-]+)")
 	documented := map[string]bool{"completion": true, "help": true} // cobra describes these
 	for _, cmd := range newRoot().Commands() {
 		text := section(page, "\n## "+cmd.CommandPath()+"\n")
