@@ -1,7 +1,6 @@
 package browser
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/url"
 	"os"
@@ -316,16 +315,7 @@ func TestFilterNameAgain(t *testing.T) {
 	tab := startBrowser(t, startServer(t, "--samples")).logIn(t).tab(t, 1280, 800, "light")
 	tab.open("filters")
 	tab.wait(`document.querySelector('td.number') && [...document.querySelectorAll('td.number')].every((c) => /\d/.test(c.innerText))`) // no request is under way
-	eval[any](tab, `(() => {
-		const send = window.fetch;
-		let fail = true;
-		window.fetch = (url, options) => {
-			if (!fail || !String(url).includes('info=1')) return send(url, options);
-			fail = false;
-			return Promise.resolve(new Response('{"title":"Unavailable"}', { status: 503 }));
-		};
-		return true;
-	})()`)
+	tab.failOnce(`String(url).includes('info=1')`)
 	tab.click(`[aria-label="Open Summer wall as a wall"]`)
 	tab.waitText(".toast", "Unavailable")
 	tab.keys("/beach" + kb.Enter)
@@ -375,33 +365,6 @@ func TestTagWithColon(t *testing.T) {
 	}
 	tab.open("filters/edit?tab=manifest&q=beach&favorite_tag=team:north:checked")
 	tab.waitText(".tabpanel pre", "favoriteTag: {namespace: 'team:north', key: checked}")
-}
-
-// TestTagLinks checks that the query in the link of a tag finds the items with that tag.
-func TestTagLinks(t *testing.T) {
-	browserPath(t)
-	s := startServer(t)
-	keys := []string{"AND", "OR", "NOT", "and", `a b"c`, "x,y", ">1", "&&", `back\slash`, "*", "[1 TO 2]", "#é😀"}
-	item, err := json.Marshal(map[string]any{
-		"id": 700_001, "approval_status": "app", "created_on": "2026-01-01T00:00:00Z", "content": map[string]any{"content_type": "text", "text": "tagged"},
-		"tags": map[string]any{"links": keys},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.bulk(t, string(item)+"\n")
-	tab := startBrowser(t, s).logIn(t).tab(t, 1280, 800, "light")
-	tab.open("wall?item=700001")
-	tab.wait(`document.querySelector('dialog .chip')`)
-	queries := eval[[]string](tab, `[...document.querySelectorAll('dialog .chip')].map((a) => new URL(a.href).searchParams.get('q'))`)
-	if len(queries) != len(keys) {
-		t.Fatalf("the item has the links %q, want one for each of %q", queries, keys)
-	}
-	for _, q := range queries {
-		if n := s.total(t, escape(q)); n != 1 {
-			t.Errorf("%s finds %d items, want 1", q, n)
-		}
-	}
 }
 
 // TestFindInURL checks that the URL of a table contains the text that narrows it.

@@ -10,8 +10,8 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// holdAnswers delays the responses to requests whose URL contains part, until window.release() is called. The page gets a delayed response
-// even if it has aborted the request, as if the response had arrived before.
+// holdAnswers makes the page wait with the answers of requests whose URL contains a text until window.release() is called. It ignores that
+// the page aborts a request, as if the answer had arrived before.
 func (tab *tab) holdAnswers(part string) {
 	tab.t.Helper()
 	eval[any](tab, `(() => {
@@ -29,14 +29,29 @@ func (tab *tab) holdAnswers(part string) {
 	})(); true`)
 }
 
-// releaseAnswers gives the page the responses that holdAnswers delayed.
+// releaseAnswers lets the page handle the answers that holdAnswers kept.
 func (tab *tab) releaseAnswers() {
 	tab.t.Helper()
 	eval[any](tab, `window.release(); true`)
 	tab.frames()
 }
 
-// frames waits until the page has drawn some frames, and has therefore processed everything that it received before.
+// failOnce lets the next request fail that fulfills a condition about url and options.
+func (tab *tab) failOnce(condition string) {
+	tab.t.Helper()
+	eval[any](tab, `(() => {
+		const send = window.fetch;
+		let fail = true;
+		window.fetch = (url, options) => {
+			if (!fail || !(`+condition+`)) return send(url, options);
+			fail = false;
+			return Promise.resolve(new Response('{"title":"Unavailable"}', { status: 503 }));
+		};
+		return true;
+	})()`)
+}
+
+// frames waits until the page has drawn some frames, and so has handled what it received before.
 func (tab *tab) frames() {
 	tab.t.Helper()
 	eval[bool](tab, `(async () => {
@@ -45,7 +60,7 @@ func (tab *tab) frames() {
 	})()`)
 }
 
-// TestLateAnswer checks that a late answer to an older query does not replace the answer to a newer query.
+// TestLateAnswer checks that the answer to an older query does not replace that of a newer one.
 func TestLateAnswer(t *testing.T) {
 	browserPath(t)
 	b := startBrowser(t, startServer(t, "--samples")).logIn(t)
@@ -96,7 +111,7 @@ func TestLateEnd(t *testing.T) {
 		t.Errorf("the page shows %d logins, want 1", logins)
 	}
 	if requests := eval[int](tab, `window.patches`); requests > 8 {
-		t.Errorf("the page sent %d requests after the end of its session, want only those that were already in progress", requests)
+		t.Errorf("the page sent %d requests after the end of its session, want those that were under way", requests)
 	}
 }
 
@@ -134,7 +149,7 @@ func TestLoginLink(t *testing.T) {
 	tab.waitText(".querybar .result", "item")
 }
 
-// TestOtherSession checks that a page does not continue with a session that another tab has started.
+// TestOtherSession checks that a page does not go on with the session of another tab.
 func TestOtherSession(t *testing.T) {
 	browserPath(t)
 	s := startServer(t, "--samples")
@@ -175,7 +190,7 @@ func TestUndoOfOthers(t *testing.T) {
 	tab.wait(`document.querySelectorAll('.tile[aria-selected=true]').length === 2`)
 	tab.keys("a")
 	tab.waitText(".toasts", "Approved: 2 items")
-	// Another user rejects the first item.
+	// Somebody else rejects the first one.
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPatch, fmt.Sprintf("%s/v2/content/%d", s.url, list.Embedded.Items[0].ID), strings.NewReader(`{"approval_status":"rej"}`))
 	if err != nil {
 		t.Fatal(err)
@@ -201,7 +216,26 @@ func TestUndoOfOthers(t *testing.T) {
 	}
 }
 
-// TestSpace checks that Space activates the focused control of the moderation page, and not a shortcut.
+// TestFailedDecision checks that an item stays selected if a decision fails for it, and that the decision applies to the other one.
+func TestFailedDecision(t *testing.T) {
+	browserPath(t)
+	s := startServer(t, "--samples")
+	tab := startBrowser(t, s).logIn(t).tab(t, 1280, 800, "light")
+	tab.open("moderation")
+	tab.wait(`document.querySelector('.tile')`)
+	approved := s.total(t, "approval_status:app")
+	tab.failOnce(`options?.method === 'PATCH'`)
+	tab.keys("xx")
+	tab.waitText(".selection", "2 selected")
+	tab.keys("a")
+	tab.waitText(".toast", "Unavailable")
+	tab.waitText(".selection", "1 selected")
+	if now := s.total(t, "approval_status:app"); now != approved+1 {
+		t.Errorf("%d items are approved, want %d", now, approved+1)
+	}
+}
+
+// TestSpace checks that the shortcuts of the moderation leave Space to its controls.
 func TestSpace(t *testing.T) {
 	browserPath(t)
 	b := startBrowser(t, startServer(t, "--samples")).logIn(t)
@@ -216,8 +250,7 @@ func TestSpace(t *testing.T) {
 	tab.wait(`!document.querySelector('.settings input').checked`)
 }
 
-// TestReadOnly checks that the console offers a READ-ONLY session nothing that the API rejects: the browser would report a rejected
-// request.
+// TestReadOnly checks that the console offers a READ-ONLY session nothing that the API refuses: the browser would report a refused request.
 func TestReadOnly(t *testing.T) {
 	browserPath(t)
 	s := startServer(t, "--samples")
@@ -232,7 +265,7 @@ func TestReadOnly(t *testing.T) {
 		}
 	}
 	if eval[bool](tab, `document.querySelector('.explainbar').checkVisibility()`) {
-		t.Error("the URL turns on Explain for a READ-ONLY session")
+		t.Error("the URL turns Explain on")
 	}
 	tab.keys("i" + kb.Enter)
 	tab.wait(`document.querySelector('dialog .facts')`)
@@ -244,7 +277,7 @@ func TestReadOnly(t *testing.T) {
 	}
 }
 
-// TestOldLink checks the message of the page for a link that was already used.
+// TestOldLink checks what the page says about a link that was used before.
 func TestOldLink(t *testing.T) {
 	browserPath(t)
 	b := startBrowser(t, startServer(t))

@@ -167,7 +167,6 @@ export function tagLink({ namespace, key }) {
  * @param {string} text
  */
 export function escapeTerm(text) {
-  if (/^(AND|OR|NOT)$/.test(text)) return `\\${text}`;
   return text.replace(/[\s+\-!(){}[\]^"~*?:\\/&|<>=,]/g, '\\$&');
 }
 
