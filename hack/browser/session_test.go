@@ -10,8 +10,8 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// holdAnswers makes the page wait with the answers of requests whose URL contains a text until window.release() is called. It ignores that
-// the page aborts a request, as if the answer had arrived before.
+// holdAnswers delays the responses to requests whose URL contains part, until window.release() is called. The page gets a delayed response
+// even if it has aborted the request, as if the response had arrived before.
 func (tab *tab) holdAnswers(part string) {
 	tab.t.Helper()
 	eval[any](tab, `(() => {
@@ -29,14 +29,14 @@ func (tab *tab) holdAnswers(part string) {
 	})(); true`)
 }
 
-// releaseAnswers lets the page handle the answers that holdAnswers kept.
+// releaseAnswers gives the page the responses that holdAnswers delayed.
 func (tab *tab) releaseAnswers() {
 	tab.t.Helper()
 	eval[any](tab, `window.release(); true`)
 	tab.frames()
 }
 
-// failOnce lets the next request fail that fulfills a condition about url and options.
+// failOnce makes the next request fail for which condition, a JavaScript expression of url and options, is true.
 func (tab *tab) failOnce(condition string) {
 	tab.t.Helper()
 	eval[any](tab, `(() => {
@@ -51,7 +51,7 @@ func (tab *tab) failOnce(condition string) {
 	})()`)
 }
 
-// frames waits until the page has drawn some frames, and so has handled what it received before.
+// frames waits until the page has drawn some frames, and has therefore processed everything that it received before.
 func (tab *tab) frames() {
 	tab.t.Helper()
 	eval[bool](tab, `(async () => {
@@ -60,7 +60,7 @@ func (tab *tab) frames() {
 	})()`)
 }
 
-// TestLateAnswer checks that the answer to an older query does not replace that of a newer one.
+// TestLateAnswer checks that a late answer to an older query does not replace the answer to a newer query.
 func TestLateAnswer(t *testing.T) {
 	browserPath(t)
 	b := startBrowser(t, startServer(t, "--samples")).logIn(t)
@@ -111,7 +111,7 @@ func TestLateEnd(t *testing.T) {
 		t.Errorf("the page shows %d logins, want 1", logins)
 	}
 	if requests := eval[int](tab, `window.patches`); requests > 8 {
-		t.Errorf("the page sent %d requests after the end of its session, want those that were under way", requests)
+		t.Errorf("the page sent %d requests after the end of its session, want only those that were already in progress", requests)
 	}
 }
 
@@ -149,7 +149,7 @@ func TestLoginLink(t *testing.T) {
 	tab.waitText(".querybar .result", "item")
 }
 
-// TestOtherSession checks that a page does not go on with the session of another tab.
+// TestOtherSession checks that a page does not continue with a session that another tab has started.
 func TestOtherSession(t *testing.T) {
 	browserPath(t)
 	s := startServer(t, "--samples")
@@ -190,7 +190,7 @@ func TestUndoOfOthers(t *testing.T) {
 	tab.wait(`document.querySelectorAll('.tile[aria-selected=true]').length === 2`)
 	tab.keys("a")
 	tab.waitText(".toasts", "Approved: 2 items")
-	// Somebody else rejects the first one.
+	// Another user rejects the first item.
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPatch, fmt.Sprintf("%s/v2/content/%d", s.url, list.Embedded.Items[0].ID), strings.NewReader(`{"approval_status":"rej"}`))
 	if err != nil {
 		t.Fatal(err)
@@ -235,7 +235,7 @@ func TestFailedDecision(t *testing.T) {
 	}
 }
 
-// TestSpace checks that the shortcuts of the moderation leave Space to its controls.
+// TestSpace checks that Space activates the focused control of the moderation page, and not a shortcut.
 func TestSpace(t *testing.T) {
 	browserPath(t)
 	b := startBrowser(t, startServer(t, "--samples")).logIn(t)
@@ -250,7 +250,8 @@ func TestSpace(t *testing.T) {
 	tab.wait(`!document.querySelector('.settings input').checked`)
 }
 
-// TestReadOnly checks that the console offers a READ-ONLY session nothing that the API refuses: the browser would report a refused request.
+// TestReadOnly checks that the console offers a READ-ONLY session nothing that the API rejects: the browser would report a rejected
+// request.
 func TestReadOnly(t *testing.T) {
 	browserPath(t)
 	s := startServer(t, "--samples")
@@ -265,7 +266,7 @@ func TestReadOnly(t *testing.T) {
 		}
 	}
 	if eval[bool](tab, `document.querySelector('.explainbar').checkVisibility()`) {
-		t.Error("the URL turns Explain on")
+		t.Error("the URL turns on Explain for a READ-ONLY session")
 	}
 	tab.keys("i" + kb.Enter)
 	tab.wait(`document.querySelector('dialog .facts')`)
@@ -277,7 +278,7 @@ func TestReadOnly(t *testing.T) {
 	}
 }
 
-// TestOldLink checks what the page says about a link that was used before.
+// TestOldLink checks the message of the page for a link that was already used.
 func TestOldLink(t *testing.T) {
 	browserPath(t)
 	b := startBrowser(t, startServer(t))

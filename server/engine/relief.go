@@ -9,7 +9,7 @@ import (
 // tendEvery is how often tend checks the memory pressure.
 const tendEvery = 10 * time.Second
 
-// tend frees memory while the process is short of it, even without reads.
+// tend runs until the library is closed. While the process is short of memory, it drops caches and derived data, even if nothing is read.
 func (l *Library) tend() {
 	defer close(l.tended)
 	ticker := time.NewTicker(tendEvery)

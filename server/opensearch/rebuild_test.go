@@ -182,8 +182,8 @@ func TestRebuild(t *testing.T) {
 	}
 }
 
-// TestRebuildBackoff checks that failing rebuilds are repeated in growing intervals, also while another replica fails in turn, and that
-// State names the reason until a rebuild succeeds.
+// TestRebuildBackoff checks that a replica waits longer after each failed rebuild, even if another replica fails in between. State names
+// the reason until a rebuild succeeds.
 func TestRebuildBackoff(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -80,8 +80,8 @@ func TestDefinitionsThatShareACommit(t *testing.T) {
 		tag("late", "summer", start.Add(2*time.Hour)), // "a" exists already, and is older
 		{{Property: shop, Owner: library.Owner{Install: "cluster", Kind: library.KindTag, Namespace: "shop", Name: "bad"}, Tag: &library.TagRule{Selector: "tags:x"}}},
 		tag("b", "winter", start),
-		tag("nobody-waits", "autumn", start), // its caller no longer waits
-		tag("early", "summer", start),        // older than "a", which loses
+		tag("canceled", "autumn", start), // the caller has canceled it
+		tag("early", "summer", start),    // older than "a", which loses
 	} {
 		result := make([]library.Result, 1)
 		results = append(results, result)
