@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -20,7 +21,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// drop deletes an index, like an operator by mistake.
+// drop deletes an index, as an administrator might do by mistake.
 func drop(t *testing.T, l *Library, index string) {
 	t.Helper()
 	if err := l.cluster.do(t.Context(), http.MethodDelete, "/"+index, nil, nil); err != nil {
@@ -269,6 +270,20 @@ func (h *hanging) RoundTrip(r *http.Request) (*http.Response, error) {
 	return h.RoundTripper.RoundTrip(r)
 }
 
+// readCalls returns one call for each way to read items from the cluster. read finds items of shop, which has the item 1.
+func readCalls(l *Library, read library.Read) map[string]func(context.Context) error {
+	return map[string]func(context.Context) error{
+		"read": func(ctx context.Context) error { _, err := l.Read(ctx, read); return err },
+		"item": func(ctx context.Context) error {
+			_, err := l.ReadItem(ctx, library.ItemRead{Property: shop, ID: 1})
+			return err
+		},
+		"tags": func(ctx context.Context) error { _, err := l.ItemTags(ctx, shop, 1); return err },
+		"why":  func(ctx context.Context) error { _, err := l.Explain(ctx, read, 1); return err },
+		"link": func(ctx context.Context) error { _, _, err := l.ShortLink(ctx, "code"); return err },
+	}
+}
+
 // TestSlowCluster checks that every call ends with its context, even if it waits for another call, and that calls succeed again
 // once the cluster responds.
 func TestSlowCluster(t *testing.T) {
@@ -282,15 +297,8 @@ func TestSlowCluster(t *testing.T) {
 	owner := agreedDefinitions()[0].Owner
 	read := library.Read{Property: shop, Query: query.All{}, Limit: 1}
 	var group sync.WaitGroup
-	for what, call := range map[string]func(context.Context) error{
-		"read": func(ctx context.Context) error { _, err := l.Read(ctx, read); return err },
-		"item": func(ctx context.Context) error {
-			_, err := l.ReadItem(ctx, library.ItemRead{Property: shop, ID: 1})
-			return err
-		},
-		"tags": func(ctx context.Context) error { _, err := l.ItemTags(ctx, shop, 1); return err },
-		"why":  func(ctx context.Context) error { _, err := l.Explain(ctx, read, 1); return err },
-		"link": func(ctx context.Context) error { _, _, err := l.ShortLink(ctx, "code"); return err },
+	calls := readCalls(l, read)
+	maps.Copy(calls, map[string]func(context.Context) error{
 		"write": func(ctx context.Context) error {
 			_, err := l.Write(ctx, shop, []library.Mutation{{Put: image(0, "")}})
 			return err
@@ -308,7 +316,8 @@ func TestSlowCluster(t *testing.T) {
 			}
 			return last
 		},
-	} {
+	})
+	for what, call := range calls {
 		group.Go(func() {
 			given := fmt.Errorf("the time for %s is up", what)
 			ctx, cancel := context.WithTimeoutCause(t.Context(), 100*time.Millisecond, given)
@@ -338,28 +347,22 @@ func TestReadTimeout(t *testing.T) {
 	defer transport.now.Store(false)
 	read := library.Read{Property: shop, Query: query.All{}, Limit: 1}
 	var group sync.WaitGroup
-	for what, call := range map[string]func(context.Context) error{
-		"read": func(ctx context.Context) error { _, err := l.Read(ctx, read); return err },
-		"item": func(ctx context.Context) error {
-			_, err := l.ReadItem(ctx, library.ItemRead{Property: shop, ID: 1})
-			return err
-		},
-		"tags": func(ctx context.Context) error { _, err := l.ItemTags(ctx, shop, 1); return err },
+	calls := readCalls(l, read)
+	maps.Copy(calls, map[string]func(context.Context) error{
 		"tag": func(context.Context) error {
 			_, err := l.HasTag(shop, item.Tag{Namespace: "vibe", Key: "a"})
 			return err
 		},
-		"why": func(ctx context.Context) error { _, err := l.Explain(ctx, read, 1); return err },
 		"facets": func(ctx context.Context) error {
 			_, err := l.Facets(ctx, read, library.Facet{Field: query.AllTags, Limit: 1})
 			return err
 		},
-		"link": func(ctx context.Context) error { _, _, err := l.ShortLink(ctx, "code"); return err },
 		"write": func(ctx context.Context) error {
 			_, err := l.Write(ctx, shop, []library.Mutation{{Put: image(1, ""), Replace: true}})
 			return err
 		},
-	} {
+	})
+	for what, call := range calls {
 		group.Go(func() {
 			ctx, cancel := context.WithTimeout(t.Context(), l.options.Timeout/2)
 			defer cancel()
