@@ -179,10 +179,12 @@ func visitConsole(ctx context.Context) {
 		stop()
 		_ = plugin.Wait()
 	}()
-	lines := bufio.NewScanner(out)
-	Expect(lines.Scan()).To(BeTrue(), "the plugin prints a link")
-	link := loginLink.FindStringSubmatch(lines.Text())
-	Expect(link).NotTo(BeNil(), lines.Text())
+	var link, printed []string
+	for lines := bufio.NewScanner(out); link == nil && lines.Scan(); {
+		printed = append(printed, lines.Text())
+		link = loginLink.FindStringSubmatch(lines.Text())
+	}
+	Expect(link).NotTo(BeNil(), "no login link in what the plugin prints: %q", printed)
 	answer := func(method, path, body string) (*http.Response, string) {
 		GinkgoHelper()
 		req, err := http.NewRequestWithContext(ctx, method, link[1]+path, strings.NewReader(body))
