@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"time"
 
 	"github.com/spf13/pflag"
 
@@ -21,6 +22,7 @@ type opensearchFlags struct {
 	usernameFile, passwordFile, caFile string
 	allowPlaintext                     bool
 	prefix                             string
+	readTimeout                        time.Duration
 }
 
 func (f *opensearchFlags) bind(fs *pflag.FlagSet) {
@@ -30,12 +32,14 @@ func (f *opensearchFlags) bind(fs *pflag.FlagSet) {
 	fs.StringVar(&f.caFile, "opensearch-ca-file", "", "certificates in PEM to verify OpenSearch with, read again when they change (default those of the system)")
 	fs.BoolVar(&f.allowPlaintext, "opensearch-allow-plaintext", false, "accept http URLs of OpenSearch that are not on loopback: items and credentials are sent unencrypted")
 	fs.StringVar(&f.prefix, "opensearch-index-prefix", opensearch.DefaultPrefix, "prefix of every index name: installations with different prefixes can share a cluster")
+	fs.DurationVar(&f.readTimeout, "opensearch-read-timeout", opensearch.DefaultReadTimeout, "how long one read of items may take, with all of its requests to OpenSearch, before the caller gets 503; at most 1m")
 }
 
 // validate checks the flags. used is true if --library selects OpenSearch.
 func (f *opensearchFlags) validate(used bool) error {
 	if !used {
-		if len(f.urls) > 0 || f.usernameFile != "" || f.passwordFile != "" || f.caFile != "" || f.allowPlaintext || f.prefix != opensearch.DefaultPrefix {
+		if len(f.urls) > 0 || f.usernameFile != "" || f.passwordFile != "" || f.caFile != "" || f.allowPlaintext ||
+			f.prefix != opensearch.DefaultPrefix || f.readTimeout != opensearch.DefaultReadTimeout {
 			return usagef("the flags of OpenSearch need --library=%s", libraryOpenSearch)
 		}
 		return nil
@@ -51,6 +55,9 @@ func (f *opensearchFlags) check() error {
 	if (f.usernameFile == "") != (f.passwordFile == "") {
 		return usagef("--opensearch-username-file and --opensearch-password-file must be set together")
 	}
+	if f.readTimeout == 0 { // which the library would replace by its default
+		return usagef("--opensearch-read-timeout=0: must be longer than 0")
+	}
 	if err := f.options(nil).Check(); err != nil {
 		return usagef("the flags of OpenSearch: %w", err)
 	}
@@ -60,7 +67,7 @@ func (f *opensearchFlags) check() error {
 func (f *opensearchFlags) options(log *slog.Logger) opensearch.Options {
 	return opensearch.Options{
 		URLs: f.urls, UsernameFile: f.usernameFile, PasswordFile: f.passwordFile, CAFile: f.caFile, AllowHTTP: f.allowPlaintext,
-		Prefix: f.prefix, Logger: log,
+		Prefix: f.prefix, ReadTimeout: f.readTimeout, Logger: log,
 	}
 }
 

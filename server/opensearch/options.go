@@ -36,7 +36,8 @@ type Options struct {
 	FollowInterval time.Duration
 	// Timeout limits a request if the caller sets no earlier deadline. 0 means 30 s.
 	Timeout time.Duration
-	// ReadTimeout limits a read of items, with all of its requests. Exports are not limited. 0 means 6 s.
+	// ReadTimeout limits a read of items, with all of its requests. Exports are not limited. At most one minute; 0 means
+	// DefaultReadTimeout.
 	ReadTimeout time.Duration
 	// Clock returns the current time. nil means time.Now.
 	Clock func() time.Time
@@ -59,8 +60,11 @@ type Options struct {
 	rebuild rebuildTimes
 }
 
-// DefaultPrefix is the default of Options.Prefix.
-const DefaultPrefix = "vitrine"
+// DefaultPrefix and DefaultReadTimeout are the defaults of Options.Prefix and Options.ReadTimeout.
+const (
+	DefaultPrefix      = "vitrine"
+	DefaultReadTimeout = 6 * time.Second
+)
 
 var validPrefix = regexp.MustCompile(`^[a-z][a-z0-9-]{0,39}$`)
 
@@ -82,10 +86,13 @@ func (o Options) withDefaults() (Options, error) {
 	if !validPrefix.MatchString(o.Prefix) || strings.Contains(o.Prefix+"-", "-items-") {
 		return o, &OptionsError{fmt.Sprintf("index prefix %q: use at most 40 lower-case letters, digits and hyphens, the first one a letter, without -items", o.Prefix)}
 	}
+	if o.ReadTimeout < 0 || o.ReadTimeout > time.Minute {
+		return o, &OptionsError{fmt.Sprintf("read timeout %s: use at most 1m", o.ReadTimeout)}
+	}
 	setDefault(&o.RefreshInterval, 200*time.Millisecond)
 	setDefault(&o.FollowInterval, 200*time.Millisecond)
 	setDefault(&o.Timeout, 30*time.Second)
-	setDefault(&o.ReadTimeout, 6*time.Second)
+	setDefault(&o.ReadTimeout, DefaultReadTimeout)
 	setDefault(&o.EraseWithin, 10*time.Minute)
 	setDefault(&o.window, 50_000)
 	o.rebuild = o.rebuild.withDefaults()

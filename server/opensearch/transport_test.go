@@ -147,6 +147,8 @@ func TestOptions(t *testing.T) {
 		{URLs: []string{"https://search.example"}, PasswordFile: "password"},
 		{URLs: []string{"https://search.example"}, Prefix: "Capital"},
 		{URLs: []string{"https://search.example"}, Prefix: "a-items-b"},
+		{URLs: []string{"https://search.example"}, ReadTimeout: -time.Second},
+		{URLs: []string{"https://search.example"}, ReadTimeout: time.Minute + 1},
 	} {
 		var refused *OptionsError
 		if err := o.Check(); !errors.As(err, &refused) || strings.Contains(err.Error(), "hunter2") {
