@@ -18,8 +18,8 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/plan"
 )
 
-// The benchmarks' corpus has benchDocs documents of 8 to 30 words in benchParts segments, with one document in fifty dead. The
-// first word is in nearly every text. The n-th word, w<n>, is about n times rarer.
+// The corpus of the benchmarks has benchDocs documents of 8 to 30 words in benchParts segments. About 1/50 of the documents are dead.
+// Nearly every text contains the word w0. The word w<n> is about n times rarer.
 const (
 	benchDocs  = 200_000
 	benchParts = 4
@@ -92,7 +92,7 @@ func benchmark(b *testing.B, queries map[string]string, run func(b *testing.B, c
 	}
 }
 
-// BenchmarkTop reads the first page by relevance.
+// BenchmarkTop measures the first page by relevance.
 func BenchmarkTop(b *testing.B) {
 	benchmark(b, map[string]string{
 		"one common word":   "w3",
@@ -121,19 +121,19 @@ func BenchmarkTop(b *testing.B) {
 	})
 }
 
-// BenchmarkMatch measures the cost of a new view.
+// BenchmarkMatch measures Match for every part.
 func BenchmarkMatch(b *testing.B) {
 	benchmark(b, map[string]string{
-		"keyword and truth":   "content_type:image AND featured:true",
-		"created_on range":    "created_on:[2026-01 TO 2026-06] AND content_type:image",
-		"prefix of 1000":      "author.username:user1*",
-		"leading wildcard":    "author.username:*99",
-		"range of latitudes":  "content.platform_data.geo_data.coordinates.latitude:[10 TO 20]",
-		"range of terms":      "author.username:[user3 TO user4]",
-		"phrase":              `"w3 w4"`,
-		"phrase in a filter":  `"w3 w4" AND author.username:user17`,
-		"units":               "activate_units.name:w2",
-		"nothing but what is": "NOT w3",
+		"keyword and truth":      "content_type:image AND featured:true",
+		"created_on range":       "created_on:[2026-01 TO 2026-06] AND content_type:image",
+		"prefix of 1000":         "author.username:user1*",
+		"leading wildcard":       "author.username:*99",
+		"range of latitudes":     "content.platform_data.geo_data.coordinates.latitude:[10 TO 20]",
+		"range of terms":         "author.username:[user3 TO user4]",
+		"phrase":                 `"w3 w4"`,
+		"phrase in a filter":     `"w3 w4" AND author.username:user17`,
+		"units":                  "activate_units.name:w2",
+		"only a prohibited word": "NOT w3",
 	}, func(b *testing.B, c *search.Corpus, n plan.Node) {
 		q, err := search.Bind(b.Context(), n, c)
 		if err != nil {
@@ -147,7 +147,7 @@ func BenchmarkMatch(b *testing.B) {
 	})
 }
 
-// BenchmarkRanking reads any page by relevance: all hits are sorted.
+// BenchmarkRanking measures sorting all hits by relevance, which a page deep in a listing needs.
 func BenchmarkRanking(b *testing.B) {
 	benchmark(b, map[string]string{"any of two": "w3 w20"}, func(b *testing.B, c *search.Corpus, n plan.Node) {
 		q, err := search.Bind(b.Context(), n, c)
@@ -160,7 +160,7 @@ func BenchmarkRanking(b *testing.B) {
 	})
 }
 
-// BenchmarkOrder measures the cost of an order once for each segment.
+// BenchmarkOrder measures sorting all documents of each segment by an order.
 func BenchmarkOrder(b *testing.B) {
 	c, err := benchCorpus()
 	if err != nil {
@@ -187,7 +187,7 @@ func BenchmarkOrder(b *testing.B) {
 	}
 }
 
-// BenchmarkBind measures the cost of a query before any evaluation, including statistics once they are cached.
+// BenchmarkBind measures binding a query, without any evaluation.
 func BenchmarkBind(b *testing.B) {
 	benchmark(b, map[string]string{"word": "w3", "fuzzy": "w1234~2", "unit": "activate_units.name:w2"}, func(b *testing.B, c *search.Corpus, n plan.Node) {
 		if _, err := search.Bind(b.Context(), n, c); err != nil {

@@ -10,18 +10,18 @@ import (
 	"github.com/vitrine-dev/vitrine/server/eval"
 )
 
-// weakestFirst is a heap of hits with the weakest on top.
+// weakestFirst is a heap of the best hits, with the weakest hit on top. It holds at most as many hits as its field most says.
 type weakestFirst struct {
 	corpus *Corpus
 	most   int
 	hits   []Hit
-	after  *ceiling // nil if every hit counts
-	// refused lists the parts with a hit that has the score of the weakest of the best and comes after it. The same applies to all
-	// later hits of these parts.
+	after  *ceiling // only hits after this place are wanted; nil for all hits
+	// refused lists the parts of refused hits that have the same score as the weakest hit in the heap. All later hits of these parts with
+	// this score would be refused too.
 	refused []int
 }
 
-// offerBlock adds the best of a block, and removes the weakest if there are too many.
+// offerBlock offers the live documents of a block. It skips documents whose score is too low.
 func (h *weakestFirst) offerBlock(part int, b *block, scores *sums) {
 	bar := h.bar(part)
 	cut := bar.cut(b)
@@ -30,7 +30,7 @@ func (h *weakestFirst) offerBlock(part int, b *block, scores *sums) {
 			continue
 		}
 		if bar.up {
-			// Nearly all hits are weaker than those already there, and this rejects them quickly.
+			// Nearly all documents are weaker than the hits in the heap. atLeast rejects them quickly.
 			word = atLeast(scores, w, word, cut)
 		}
 		for ; word != 0; word &= word - 1 {
@@ -46,7 +46,7 @@ func (h *weakestFirst) offerBlock(part int, b *block, scores *sums) {
 	}
 }
 
-// offer adds a hit, unless there are enough better ones.
+// offer adds a hit, unless the heap is full of better ones. If the heap is full, the hit replaces the weakest one.
 func (h *weakestFirst) offer(hit Hit) {
 	switch {
 	case h.most <= 0:
@@ -70,26 +70,26 @@ func (h *weakestFirst) Pop() any {
 	return last
 }
 
-// ceiling is a place in the order by relevance.
+// ceiling is a place in the order by relevance. The wanted hits come after it.
 type ceiling struct {
 	score float32
-	// docs has, for each part, the first document that follows the place, among those with the score.
+	// docs has, for each part, the first document that comes after the place if it has the same score.
 	docs []uint32
 }
 
-// ceiling returns the ceiling of a place, nil for none.
+// ceiling returns the ceiling at a place; nil if the place is nil.
 func (c *Corpus) ceiling(at *eval.Place) *ceiling {
 	if at == nil {
 		return nil
 	}
 	limit := &ceiling{score: float32(at.Values[0].Float), docs: make([]uint32, len(c.Parts))}
 	for i, p := range c.Parts {
-		limit.docs[i] = p.Segment.Place(at.Created, at.ID-1) // documents before the next lower id are at the place or before it
+		limit.docs[i] = p.Segment.Place(at.Created, at.ID-1) // the first document of a lower ID, or of an earlier time
 	}
 	return limit
 }
 
-// above reports whether a hit follows the place.
+// above reports whether a hit comes after the place.
 func (c *ceiling) above(part int, doc uint32, score float32) bool {
 	switch cmp.Compare(score, c.score) {
 	case -1:
@@ -108,22 +108,22 @@ type bar struct {
 	passed bool
 }
 
-// reached reports whether a score is enough. NaN always is.
+// reached reports whether a score reaches the bar. NaN always does.
 func (b bar) reached(score float32) bool {
 	return !(score < b.score) && (b.passed || score != b.score)
 }
 
-// cut returns a lower bound of the sums whose score is enough.
+// cut returns a lower bound of the sums whose score reaches the bar.
 func (b bar) cut(of *block) float64 {
 	cut := float64(b.score)
 	if of.base != nil {
 		cut -= float64(*of.base)
 	}
-	// Sums are rounded twice on their way to a score, with a smaller error than this.
+	// The conversion of a sum to a score rounds twice. Its error is smaller than the amount subtracted here.
 	return cut - math.Abs(float64(b.score))/(1<<20)
 }
 
-// atLeast returns the documents of a word whose sum is not less than cut.
+// atLeast returns the bits of word whose documents have a sum that is not less than cut. w is the index of the word in the block.
 func atLeast(scores *sums, w int, word uint64, cut float64) uint64 {
 	of := scores[w*64 : w*64+64]
 	var found uint64
@@ -143,7 +143,8 @@ func atLeast(scores *sums, w int, word uint64, cut float64) uint64 {
 	return found & word
 }
 
-// bar returns the bar for a part. Later documents of a part come after those with the same score.
+// bar returns the bar for a part. Documents of a part are offered in order, so a document comes after earlier ones of the part that have
+// the same score.
 func (h *weakestFirst) bar(part int) bar {
 	switch {
 	case h.most <= 0:

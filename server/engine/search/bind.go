@@ -26,9 +26,9 @@ type Query struct {
 	ranked flight.Value[clause]
 }
 
-// Bind binds a plan to a corpus: it expands fuzzy words to terms of the live documents, and binds fields that manifests add to by
-// their rules. Statistics are gathered only when scores are requested. The error is that of an interrupted context, wrapped, or of
-// a plan node that this package does not know.
+// Bind binds a plan to a corpus. It expands fuzzy words to terms of the live documents, and resolves the tags and units that manifests add
+// to fields of the plan. Statistics are gathered only when scores are requested. Bind fails if the context ends or if the plan contains a
+// node of an unknown type.
 func Bind(ctx context.Context, root plan.Node, c *Corpus) (*Query, error) {
 	b := newBinder(c, ofUnits)
 	match, err := b.match(ctx, root)
@@ -38,8 +38,8 @@ func Bind(ctx context.Context, root plan.Node, c *Corpus) (*Query, error) {
 	return &Query{corpus: c, root: root, match: match, key: string(match.appendKey(nil)), binder: b}, nil
 }
 
-// Key identifies what the query matches: in any one segment, of this Corpus or another one of the property, queries with equal keys
-// match the same documents. It contains the versions of the rules and units that the query depends on.
+// Key identifies the set of documents that the query matches. Two queries with equal keys match the same documents of a segment, even if
+// they are bound to different corpora of the property. The key contains the versions of the rules and units that the query depends on.
 func (q *Query) Key() string { return q.key }
 
 // Match returns all documents of a part that match, including deleted ones. Corpus.Cache keeps the View.
@@ -63,12 +63,14 @@ func (q *Query) matchWith(ctx context.Context, e *evaluation) (*View, error) {
 // binder binds one plan.
 type binder struct {
 	corpus *Corpus
-	// reach is the last kind of fields that the overlay adds to: selectors of tags see only items, those of units also see tags.
+	// reach is the highest kind of values that the plan can see: the selector of a tag sees only the items themselves, and the selector of
+	// a unit also sees the tags from rules.
 	reach kind
-	// weigher uses the statistics of the binder itself.
+	// weigher computes scores from the statistics that the binder gathers.
 	weigher *rank.Weigher
 	fields  map[string]*fieldStats
-	// similar are the terms near the fuzzy word requested last. own are the postings of the terms to which fuzzy words were expanded.
+	// similar caches the terms that are similar to the latest fuzzy word. own holds the postings of the terms to which fuzzy words were
+	// expanded.
 	similar struct {
 		to    plan.Fuzzy
 		terms similarTerms
@@ -129,7 +131,7 @@ func (b *binder) group(ctx context.Context, n plan.Bool) (node, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(must) == 0 { // with a required clause, optional ones only rank
+	if len(must) == 0 { // if there are required clauses, optional clauses affect only the score
 		should, err := b.list(ctx, n.Should)
 		if err != nil {
 			return nil, err
@@ -186,11 +188,11 @@ func (b *binder) fuzzy(ctx context.Context, n plan.Fuzzy) (node, error) {
 		}
 		t.own[i] = b.own[key]
 	}
-	b.similar.terms = nil // there can be many more than expansions
+	b.similar.terms = nil // there can be many more similar terms than expansions
 	return b.leaf(ctx, n.Field, t)
 }
 
-// truth returns the value of a boolean term.
+// truth converts a boolean term to a number: 1 for true, 0 for false.
 func truth(term string) int64 {
 	if term == "true" {
 		return 1
@@ -222,7 +224,7 @@ func (b *binder) leaf(ctx context.Context, f query.Field, t test) (*leaf, error)
 	return l, nil
 }
 
-// kindOf returns the source of the values of a field, as the plan sees it.
+// kindOf returns the source of a field's values, as far as the plan can see it and the overlay contains it.
 func (b *binder) kindOf(field string) kind {
 	k := kindOf(field)
 	if o := b.corpus.Overlay; k > b.reach || o == nil || k == ofTags && len(o.Tags) == 0 || k == ofUnits && len(o.Units) == 0 && o.Default == nil {

@@ -8,15 +8,15 @@ import (
 )
 
 // Scores are computed term by term within blocks of documents. Every clause adds its scores to an array of sums that stays in the
-// processor's nearest cache. No document needs an allocation or a call.
+// processor's nearest cache. No document needs an allocation or a function call of its own.
 
-// blockDocs is the number of documents in a block, a power of two and a multiple of 64. Blocks begin at its multiples.
+// blockDocs is the number of documents in a block, a power of two and a multiple of 64. Every block begins at a multiple of blockDocs.
 const blockDocs = 4096
 
-// sums holds the sum of each document of a block: document from+i at i.
+// sums holds the sum of scores of each document of a block. The sum of document from+i is at index i.
 type sums [blockDocs]float64
 
-// blockBits is the number of words with one bit for each document of a block.
+// blockBits is the number of 64-bit words that hold one bit for each document of a block.
 const blockBits = blockDocs / 64
 
 // block is a range of documents that are scored together.
@@ -29,7 +29,7 @@ type block struct {
 	touched [blockBits]uint64
 	// total is the number of documents wanted in the whole part.
 	total int64
-	// base is added to the score of every document; nil for nothing.
+	// base is added to the score of every document; nil if there is nothing to add.
 	base *float32
 }
 
@@ -37,7 +37,8 @@ type block struct {
 type blocks struct {
 	block
 	n int
-	// words holds one bit for each document. If few are wanted, it is nil, docs are those left, and few has those of one block.
+	// words has a bit for each wanted document. If few documents are wanted, words is nil, docs lists the documents of the blocks to come,
+	// and few has the bits of the current block.
 	words *[]uint64
 	docs  []uint32
 	few   [blockBits]uint64
@@ -45,10 +46,10 @@ type blocks struct {
 	after uint32
 }
 
-// fewShare: if fewer than 1/fewShare of the documents are wanted, they are few.
+// fewShare defines how many documents are few: fewer than 1/fewShare of all.
 const fewShare = 64
 
-// newBlocks returns the blocks of n documents, with the documents of a set that are not dead.
+// newBlocks returns an iterator over the blocks of n documents. The documents of set that are not dead are wanted.
 func newBlocks(set *roaring.Bitmap, dead []uint64, n int, c *Cache) *blocks {
 	s := &blocks{n: n}
 	if found := set.GetCardinality(); found < uint64(n/fewShare) {
@@ -125,7 +126,7 @@ func (b *block) touchAll() {
 	}
 }
 
-// score returns the score of a sum.
+// score converts a sum to a score.
 func (b *block) score(sum float64) float32 {
 	if b.base != nil {
 		return *b.base + float32(sum)

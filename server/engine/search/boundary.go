@@ -10,9 +10,8 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/plan"
 )
 
-// Boundary returns the first instant after now at which a query that uses `now` may match other documents than at now, because a
-// date of one enters or leaves a range that moves; zero means never. build returns the plan of the query at a time. See
-// plan.Boundary.
+// Boundary returns the first instant after now at which the matches of a query that uses `now` may change, because the date of a document
+// enters or leaves a moving range. The zero time means never. build returns the plan of the query at a given time. See plan.Boundary.
 func (c *Corpus) Boundary(ctx context.Context, now time.Time, build func(time.Time) (plan.Node, error)) (time.Time, error) {
 	roots := func(t time.Time) ([]plan.Node, error) {
 		root, err := build(t)
@@ -25,7 +24,7 @@ func (c *Corpus) Boundary(ctx context.Context, now time.Time, build func(time.Ti
 	return at, nil
 }
 
-// endsAhead returns the next dates of live documents that leave and enter a range.
+// endsAhead returns the next date of a live document that will leave the range, and the next that will enter it.
 func (c *Corpus) endsAhead(ctx context.Context, r plan.IntRange) (plan.Ends, error) {
 	var e plan.Ends
 	var err error
@@ -36,7 +35,7 @@ func (c *Corpus) endsAhead(ctx context.Context, r plan.IntRange) (plan.Ends, err
 	return e, err
 }
 
-// nextDate returns the smallest value of a live document's date that is not before from.
+// nextDate returns the earliest date of a live document that is not before from.
 func (c *Corpus) nextDate(ctx context.Context, field string, from int64) (next int64, ok bool, err error) {
 	shown := newBinder(c, ofUnits).kindOf(field) == ofUnits
 	for _, p := range c.Parts {
@@ -59,7 +58,8 @@ func (c *Corpus) nextDate(ctx context.Context, field string, from int64) (next i
 	return next, ok, nil
 }
 
-// maxDeadDates is how many dates of dead documents nextLive skips. A boundary that is too early does no harm.
+// maxDeadDates is the maximum number of dates of dead documents that nextLive skips before it returns one. A boundary that is too early
+// does no harm.
 const maxDeadDates = 64
 
 // nextLive returns the smallest value of a live document of a part that is not below from.
@@ -73,7 +73,7 @@ func nextLive(p segment.Part, f *segment.Field, from int64) (int64, bool) {
 	}
 }
 
-// nextShown is nextLive for a date of the units that live documents show.
+// nextShown is nextLive for dates of the units that live documents show.
 func (c *Corpus) nextShown(ctx context.Context, p segment.Part, field string, from int64) (next int64, ok bool, err error) {
 	l, err := c.shown(ctx, p)
 	if err != nil {

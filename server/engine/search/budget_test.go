@@ -11,22 +11,22 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/plan"
 )
 
-// looks is a context that counts how often it is checked, and has ended after a number of checks.
-type looks struct {
+// countedContext is a context that counts the calls of Err. If until is positive, the context ends after that many calls.
+type countedContext struct {
 	context.Context
 	n, until int
 }
 
-func (c *looks) Err() error {
+func (c *countedContext) Err() error {
 	if c.n++; c.until > 0 && c.n > c.until {
 		return context.Canceled
 	}
 	return nil
 }
 
-// TestManyClausesLookAtTheTime evaluates queries of many slow clauses. In each step of the evaluation, the context must be checked
-// between any two of them.
-func TestManyClausesLookAtTheTime(t *testing.T) {
+// TestManyClausesCheckContext evaluates queries with many slow clauses. Each step of the evaluation must check the context at least once
+// for each clause.
+func TestManyClausesCheckContext(t *testing.T) {
 	w, cache := newWorld(t, 3, 300), search.NewCache(1<<30)
 	const clauses = 100
 	many := func(format string) plan.Node {
@@ -40,10 +40,10 @@ func TestManyClausesLookAtTheTime(t *testing.T) {
 		root plan.Node
 		bind bool // whether binding alone takes long
 	}{
-		"fuzzy words that are there":     {many("beach%d~2 beach~2"), true},
-		"fuzzy words that are not there": {many("unheardof%d~2"), true},
-		"prefixes":                       {many("author.username:b%d*"), false},
-		"words":                          {many("beach w%d"), false},
+		"fuzzy words that match":        {many("beach%d~2 beach~2"), true},
+		"fuzzy words that do not match": {many("unheardof%d~2"), true},
+		"prefixes":                      {many("author.username:b%d*"), false},
+		"words":                         {many("beach w%d"), false},
 	} {
 		fresh := func() *search.Corpus {
 			cache.Shrink(0)
@@ -60,34 +60,34 @@ func TestManyClausesLookAtTheTime(t *testing.T) {
 			if _, err := q.Match(ctx, w.corpus.Parts[0]); err != nil {
 				return err
 			}
-			if name != "fuzzy words that are not there" { // they match no term
+			if name != "fuzzy words that do not match" { // without terms, there is nothing to find
 				step("match")
 			}
 			_, _, err = q.Top(ctx, 5, nil)
 			step("rank")
 			return err
 		}
-		ctx := &looks{Context: t.Context()}
+		ctx := &countedContext{Context: t.Context()}
 		before := 0
 		if err := steps(ctx, func(what string) {
 			if n := ctx.n - before; n < clauses && !(what == "rank" && test.bind) {
-				t.Errorf("%s: %s: the time is looked at %d times for %d clauses", name, what, n, clauses)
+				t.Errorf("%s: %s: the context is checked %d times for %d clauses", name, what, n, clauses)
 			}
 			before = ctx.n
 		}); err != nil {
 			t.Fatal(err)
 		}
 		for until := 1; until < ctx.n; until += 1 + ctx.n/12 {
-			ended := &looks{Context: context.Background(), until: until}
-			// After the check that finds the end, there is one for the cause.
+			ended := &countedContext{Context: context.Background(), until: until}
+			// After the check that finds the end, context.Cause checks the context once more.
 			if err := steps(ended, func(string) {}); !errors.Is(err, context.Canceled) || ended.n > until+2 {
-				t.Fatalf("%s: over after %d looks: error %v after %d", name, until, err, ended.n)
+				t.Fatalf("%s: the context ended after %d checks: error %v after %d checks", name, until, err, ended.n)
 			}
 		}
 		if test.bind {
-			judged := &looks{Context: t.Context()}
-			if _, err := w.judge.Compile(judged, test.root); err != nil || judged.n < clauses {
-				t.Errorf("%s: the judge looks at the time %d times for %d clauses, error %v", name, judged.n, clauses, err)
+			checked := &countedContext{Context: t.Context()}
+			if _, err := w.reference.Compile(checked, test.root); err != nil || checked.n < clauses {
+				t.Errorf("%s: the reference checks the context %d times for %d clauses, error %v", name, checked.n, clauses, err)
 			}
 		}
 	}

@@ -9,20 +9,20 @@ import (
 	"github.com/vitrine-dev/vitrine/server/engine/segment"
 )
 
-// Cache holds the views of all corpora: documents that match a query, and orders of documents. A view is valid for the life of its
-// segment, so the cost of a write does not depend on the number of filters. Above the limit, the least recently used views are
-// evicted; all views of a segment are dropped with it. A view includes documents that died since it was made, see View.gone.
+// Cache holds the views of all corpora: documents that match a query, and orders of documents. A view is valid for the life of its segment,
+// so the cost of a write does not depend on the number of filters. Above the size limit, the cache evicts the least recently used views.
+// When a segment is dropped, so are all of its views. A view also includes documents that were deleted after it was made; see View.gone.
 type Cache struct {
 	limit int64
 
 	mu    sync.Mutex
 	count int
 	bytes int64
-	// ring links the views from the most recently used (ring.next) to the least recently used (ring.prev). bitsRing links those of
-	// plain bits, which only save work, and therefore have at most limit/bitsShare.
+	// ring links the views from the most recently used (ring.next) to the least recently used (ring.prev). bitsRing does the same for views
+	// of plain bits. They only speed up the making of other views, so they may take at most limit/bitsShare.
 	ring, bitsRing View
 	bitsBytes      int64
-	// hits and misses count lookups, evicted the views evicted for others.
+	// hits and misses count lookups. evicted counts views that were removed to limit the size.
 	hits, misses, evicted int64
 	serial                uint64
 
@@ -30,7 +30,7 @@ type Cache struct {
 	bits sync.Pool // of *[]uint64
 }
 
-// bitsShare is documented at Cache.bitsRing.
+// bitsShare limits the size of views of plain bits to 1/bitsShare of the cache's limit.
 const bitsShare = 4
 
 // viewOverhead is the approximate memory of a view, in addition to its documents and its key.
@@ -46,10 +46,10 @@ func NewCache(limit int64) *Cache {
 
 // derived is the data derived from one segment. It is kept with the segment and dropped with it.
 type derived struct {
-	cache *Cache // nil if only the memo is kept
+	cache *Cache // nil if no views are kept
 	// serial is unique among the segments of the cache.
 	serial uint64
-	// cache.mu guards views, and making: the views that are being made.
+	// cache.mu guards views and making. making has the views that are being made.
 	views  map[string]*View
 	making map[string]*making
 	memo
@@ -57,13 +57,13 @@ type derived struct {
 
 // making is a view that is being made.
 type making struct {
-	// done is closed at the end; nil while no other caller waits.
+	// done is closed when the view is finished; nil while no other caller waits for it.
 	done chan struct{}
 	// view is the result; nil if there was an error.
 	view *View
 }
 
-// of returns the data derived from a segment. All corpora of a segment share one Cache, or have none.
+// of returns the data derived from a segment. All corpora that contain the segment must use the same Cache, or none.
 func (c *Cache) of(s *segment.Segment) *derived {
 	return s.Derived(func() segment.Derived {
 		d := &derived{cache: c, memo: memo{norms: map[string]norms{}, lists: map[string]*unitLists{}}}
@@ -96,8 +96,8 @@ func (d *derived) Drop() {
 	}
 }
 
-// get returns the view under a key, or makes and keeps it. Concurrent callers share one build. If the caller that builds fails
-// because its time is over, the next one builds.
+// get returns the view of a key. If there is none, it builds and keeps the view. Concurrent callers share one build. If the build fails,
+// for example because the context of its caller ends, the next waiting caller builds.
 func (d *derived) get(ctx context.Context, key string, build func() (*View, error)) (*View, error) {
 	c := d.cache
 	if c == nil {
@@ -131,7 +131,7 @@ func (d *derived) get(ctx context.Context, key string, build func() (*View, erro
 	}
 }
 
-// build makes and keeps a view, and wakes the callers that wait for it.
+// build builds and keeps a view, and wakes the callers that wait for it.
 func (d *derived) build(key string, m *making, build func() (*View, error)) (fresh *View, err error) {
 	defer func() { // also after a panic
 		if fresh != nil && err == nil {
@@ -152,7 +152,7 @@ func (d *derived) build(key string, m *making, build func() (*View, error)) (fre
 	return build()
 }
 
-// use returns the view under a key and makes it the most recently used; nil for none. The caller holds cache.mu.
+// use returns the view of a key and marks it as the most recently used. It returns nil if there is none. The caller holds cache.mu.
 func (d *derived) use(key string) *View {
 	known := d.views[key]
 	if known != nil {
@@ -163,7 +163,7 @@ func (d *derived) use(key string) *View {
 	return known
 }
 
-// keep keeps a view, unless the key has one already.
+// keep adds a view to the cache, unless the key already has a view.
 func (d *derived) keep(key string, fresh *View) {
 	fresh.measure(d, key)
 	d.cache.mu.Lock()
@@ -171,7 +171,7 @@ func (d *derived) keep(key string, fresh *View) {
 	d.add(fresh)
 }
 
-// measure sets what the cache must know of a view.
+// measure sets the fields that the cache needs: the owner, the key and the size.
 func (v *View) measure(of *derived, key string) {
 	v.of, v.key = of, key
 	v.bytes = int64(len(key)+4*len(v.sorted)+8*len(v.bits)) + viewOverhead
@@ -180,7 +180,7 @@ func (v *View) measure(of *derived, key string) {
 	}
 }
 
-// add is keep for a measured view. The caller holds cache.mu.
+// add is like keep, for a view that has been measured. The caller holds cache.mu.
 func (d *derived) add(fresh *View) {
 	if d.views[fresh.key] != nil {
 		return
@@ -196,7 +196,7 @@ func (d *derived) add(fresh *View) {
 	c.shrinkTo(c.limit)
 }
 
-// Shrink evicts the least recently used views until the others take at most a number of bytes.
+// Shrink evicts the least recently used views until the cache takes at most the given number of bytes.
 func (c *Cache) Shrink(bytes int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -214,7 +214,7 @@ func (c *Cache) shrinkTo(bytes int64) {
 	}
 }
 
-// remove evicts one view. The caller holds mu.
+// remove removes a view. The caller holds mu.
 func (c *Cache) remove(v *View) {
 	v.unlink()
 	c.count--
@@ -244,7 +244,7 @@ type CacheStats struct {
 	// Views is the number of views in the cache, and Bytes their size.
 	Views int
 	Bytes int64
-	// Hits and Misses count lookups since the start, Evicted the views evicted for others.
+	// Hits and Misses count lookups since the start. Evicted counts views that were removed to limit the size.
 	Hits, Misses, Evicted int64
 }
 
@@ -255,8 +255,9 @@ func (c *Cache) Stats() CacheStats {
 	return CacheStats{Views: c.count, Bytes: c.bytes, Hits: c.hits, Misses: c.misses, Evicted: c.evicted}
 }
 
-// Carry carries the views that all inputs of a merge have over to the merged segment: a view of it is the union of theirs under the
-// new numbers. maps are those of segment.Merge. Orders and plain bits are not carried over.
+// Carry creates views of a merged segment from the views of the merge's inputs. If all inputs have a view under a key, the new view is
+// their union, with the document numbers of the merged segment. maps is the result of segment.Merge. Orders and plain bits are not carried
+// over.
 func (c *Cache) Carry(inputs []segment.Part, merged *segment.Segment, maps [][]uint32) {
 	if len(inputs) == 0 {
 		return
@@ -270,7 +271,8 @@ func (c *Cache) Carry(inputs []segment.Part, merged *segment.Segment, maps [][]u
 	}
 }
 
-// everywhere returns, by key, the documents of the views that all of some segments have and that a merge carries over.
+// everywhere returns the views that Carry carries over: for each key under which all segments have a view of matches, the documents of
+// these views.
 func (c *Cache) everywhere(segments []*derived) map[string][]*roaring.Bitmap {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -296,7 +298,7 @@ next:
 	return found
 }
 
-// mapped returns the union of documents of several segments, under their new numbers.
+// mapped returns the union of documents of several segments, with the numbers that maps assigns.
 func mapped(docs []*roaring.Bitmap, maps [][]uint32) *roaring.Bitmap {
 	out := roaring.New()
 	var buffer [1024]uint32
@@ -327,7 +329,7 @@ func mapped(docs []*roaring.Bitmap, maps [][]uint32) *roaring.Bitmap {
 	return out
 }
 
-// newSums returns an array of zeros, which may be a reused one.
+// newSums returns an array of zeros. It reuses an array if it can.
 func (c *Cache) newSums() *sums {
 	if c == nil {
 		return new(sums)

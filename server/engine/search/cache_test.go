@@ -22,7 +22,7 @@ func emptySegment(t testing.TB) *segment.Segment {
 	return s
 }
 
-// makeDocs returns a function that makes a bitmap, and counts its calls.
+// makeDocs returns a function that makes a bitmap and increments calls.
 func makeDocs(calls *atomic.Int64, docs ...uint32) func() (*roaring.Bitmap, error) {
 	return func() (*roaring.Bitmap, error) {
 		calls.Add(1)
@@ -30,7 +30,7 @@ func makeDocs(calls *atomic.Int64, docs ...uint32) func() (*roaring.Bitmap, erro
 	}
 }
 
-// docsOf returns the documents under a key of a segment, cached or made.
+// docsOf returns the documents of a segment that are cached under a key, or makes them.
 func docsOf(t *testing.T, c *Cache, s *segment.Segment, key string, make func() (*roaring.Bitmap, error)) (*roaring.Bitmap, error) {
 	v, err := (&Corpus{Cache: c}).view(t.Context(), segment.Part{Segment: s}, key, make)
 	if err != nil {
@@ -39,7 +39,7 @@ func docsOf(t *testing.T, c *Cache, s *segment.Segment, key string, make func() 
 	return v.docs, nil
 }
 
-func TestViewsMakeOnce(t *testing.T) {
+func TestViewIsMadeOnce(t *testing.T) {
 	v, s := NewCache(1<<20), emptySegment(t)
 	var calls atomic.Int64
 	release := make(chan struct{})
@@ -65,7 +65,7 @@ func TestViewsMakeOnce(t *testing.T) {
 	}
 }
 
-func TestAViewThatCannotBeMadeIsNotKept(t *testing.T) {
+func TestFailedViewIsNotKept(t *testing.T) {
 	v, s := NewCache(1<<20), emptySegment(t)
 	refused := errors.New("out of time")
 	making, fail := make(chan struct{}), make(chan struct{})
@@ -82,7 +82,7 @@ func TestAViewThatCannotBeMadeIsNotKept(t *testing.T) {
 	})
 	<-making
 	var calls atomic.Int64
-	// The caller that waited for it still has time.
+	// The context of the waiting caller has not ended, so it makes the view itself.
 	wg.Go(func() {
 		if docs, err := docsOf(t, v, s, "k", makeDocs(&calls, 1)); err != nil || !docs.Contains(1) {
 			t.Errorf("%v, error %v", docs, err)
@@ -95,7 +95,7 @@ func TestAViewThatCannotBeMadeIsNotKept(t *testing.T) {
 	}
 }
 
-func TestViewsStayWithinTheirLimit(t *testing.T) {
+func TestCacheLimit(t *testing.T) {
 	v, s, other := NewCache(20*viewOverhead), emptySegment(t), emptySegment(t)
 	var calls atomic.Int64
 	get := func(s *segment.Segment, key string) {
@@ -113,7 +113,7 @@ func TestViewsStayWithinTheirLimit(t *testing.T) {
 		t.Errorf("%d bytes of %d", v.bytes, 20*viewOverhead)
 	}
 	if calls.Load() != 101 {
-		t.Errorf("what is used went: made %d times", calls.Load())
+		t.Errorf("a view in use was evicted: made %d times", calls.Load())
 	}
 	v.Shrink(2 * viewOverhead)
 	get(s, "hot")
@@ -124,12 +124,12 @@ func TestViewsStayWithinTheirLimit(t *testing.T) {
 		t.Fatal(err)
 	}
 	if v.bytes != 0 || v.count != 0 {
-		t.Errorf("%d views with %d bytes stay of a segment that went", v.count, v.bytes)
+		t.Errorf("the cache keeps %d views with %d bytes of a closed segment", v.count, v.bytes)
 	}
 }
 
-// TestBitsTakeAShareOfTheLimit checks that bits, which only save work, do not evict everything else.
-func TestBitsTakeAShareOfTheLimit(t *testing.T) {
+// TestPlainBitsLimit checks that views of plain bits do not evict other views.
+func TestPlainBitsLimit(t *testing.T) {
 	v, s := NewCache(100*viewOverhead), emptySegment(t)
 	var calls atomic.Int64
 	for i := range 50 {
@@ -154,21 +154,21 @@ func TestBitsTakeAShareOfTheLimit(t *testing.T) {
 	}
 	for i := range 50 {
 		if v.of(s).views[fmt.Sprint(i)] == nil {
-			t.Fatalf("view %d had to go for bits", i)
+			t.Fatalf("view %d was evicted for plain bits", i)
 		}
 	}
 	if v.bitsBytes > 25*viewOverhead || v.bitsBytes < 15*viewOverhead {
-		t.Errorf("%d bytes of bits with a limit of %d for all", v.bitsBytes, 100*viewOverhead)
+		t.Errorf("%d bytes of plain bits with a total limit of %d", v.bitsBytes, 100*viewOverhead)
 	}
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
 	if v.bytes != 0 || v.bitsBytes != 0 {
-		t.Errorf("%d bytes stay, %d of bits", v.bytes, v.bitsBytes)
+		t.Errorf("%d bytes remain, %d of them plain bits", v.bytes, v.bitsBytes)
 	}
 }
 
-func TestViewsAreCarriedOverAMerge(t *testing.T) {
+func TestCarryOverMerge(t *testing.T) {
 	v := NewCache(1 << 20)
 	olds := []*segment.Segment{emptySegment(t), emptySegment(t)}
 	fresh := emptySegment(t)
@@ -190,20 +190,20 @@ func TestViewsAreCarriedOverAMerge(t *testing.T) {
 		t.Errorf("%v, error %v", docs, err)
 	}
 	if kept := len(v.of(fresh).views); kept != 1 {
-		t.Errorf("%d views of the merged segment, want the one that was there for both", kept)
+		t.Errorf("%d views of the merged segment, want only the one that both inputs have", kept)
 	}
 }
 
 func TestGone(t *testing.T) {
 	kept := &View{docs: roaring.BitmapOf(1, 2, 3)}
 	if gone := kept.gone(nil); gone != nil {
-		t.Errorf("%v are gone, and nothing died", gone)
+		t.Errorf("%v are gone without any tombstones", gone)
 	}
 	if gone := kept.gone(roaring.BitmapOf(4)); gone != nil {
-		t.Errorf("%v are gone, and something else died", gone)
+		t.Errorf("%v are gone with a tombstone of another document", gone)
 	}
 	dead := roaring.BitmapOf(2, 4)
 	if gone := kept.gone(dead); gone == nil || !slices.Equal(gone.ToArray(), []uint32{2}) || kept.gone(dead) != gone {
-		t.Errorf("%v are gone, want 2, found once", gone)
+		t.Errorf("%v are gone, want 2, computed only once", gone)
 	}
 }

@@ -9,15 +9,16 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/rank"
 )
 
-// clause is a bound plan node with its score, which includes all boosts around it. Clauses mirror those of package eval one by one,
-// in the order of the plan, because the order in which scores are added affects rounding. They are safe for concurrent use.
+// clause is a bound plan node that gives scores. The scores include the boosts of all enclosing nodes. Clauses correspond one to one to
+// those of package eval and keep the order of the plan, because the order in which scores are added affects rounding. They are safe for
+// concurrent use.
 type clause interface {
-	// open returns the runner for the part that s scores; nil if nothing there matches. If required is set, scores of documents
-	// that the clause does not match are ignored.
+	// open returns the runner for the part that s scores; nil if it would give no scores. If required is set, the caller ignores the scores
+	// of documents that the clause does not match.
 	open(ctx context.Context, s *scoring, required bool) (runner, error)
 }
 
-// ranked binds a node with its score. boost is the product of the boosts around it.
+// ranked binds a node and its score. boost is the product of the boosts of all enclosing nodes.
 func (b *binder) ranked(ctx context.Context, n plan.Node, boost float32) (clause, error) {
 	switch n := n.(type) {
 	case plan.All:
@@ -57,7 +58,7 @@ func (b *binder) ranked(ctx context.Context, n plan.Node, boost float32) (clause
 	return nil, fmt.Errorf("unknown plan node %T", n)
 }
 
-// rankedTerm binds a term: BM25 on text and boolean fields, a constant 1 on keywords, times boost.
+// rankedTerm binds a term. Its score is boost times BM25 on text and boolean fields, and boost on keywords.
 func (b *binder) rankedTerm(ctx context.Context, n plan.Term, boost float32) (clause, error) {
 	if n.Field.Type != query.Text && n.Field.Type != query.Boolean {
 		inner, err := b.match(ctx, n)
@@ -74,7 +75,7 @@ func (b *binder) rankedTerm(ctx context.Context, n plan.Term, boost float32) (cl
 	return b.scoredTerm(ctx, n.Field, n.Text, scorer)
 }
 
-// merged binds the scored clauses of one list of a group, after rank.Merge.
+// merged merges the required or the optional nodes of a group with rank.Merge, and binds the result.
 func (b *binder) merged(ctx context.Context, nodes []plan.Node, boost float32, o rank.Occur) ([]clause, error) {
 	list, err := rank.Merge(ctx, nodes, o, b.weigher)
 	if err != nil {

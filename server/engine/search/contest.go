@@ -7,18 +7,19 @@ import (
 	"slices"
 )
 
-// contest adds the scores of blocks. If only the best hits are wanted, and there are enough already, it skips what cannot be among
-// them. A document gets at most the maximum score of each clause in its block: that excludes many blocks before any document is
-// read. In the others, the clauses that even together cannot lift a document among the best (mostly those of frequent words) are
-// evaluated only for documents with a high enough sum from the other clauses. This is MaxScore (Turtle and Flood, "Query
-// evaluation: strategies and optimizations", 1995), block by block.
+// contest adds the scores of a part, block by block. If only the best hits are wanted and there are enough of them, it skips documents that
+// cannot be among the best. The sum of the clauses' maximum scores in a block is an upper bound for its documents, so many blocks are
+// skipped before any document is read. In the remaining blocks, some clauses (mostly those of frequent words) cannot lift a document among
+// the best, even together. These clauses are evaluated only for documents that have a high enough sum from the other clauses. This is
+// MaxScore (Turtle and Flood, "Query evaluation: strategies and optimizations", 1995), applied to each block.
 type contest struct {
 	runners []runner
 	best    *weakestFirst
 	part    int
-	// least is the lowest score that any of the runners gives; 0 if it is not known.
+	// least is the lowest score that any of the runners gives; 0 if unknown.
 	least float64
-	// Of the current block: the maximum score of each runner, the runners in ascending order of that, and the documents left.
+	// The state of the current block: the maximum score of each runner, the indexes of the runners (optional ones first, see sort), and the
+	// documents that can still be among the best.
 	mosts []float64
 	order []int
 	left  [blockBits]uint64
@@ -27,7 +28,7 @@ type contest struct {
 // simpleRunner scores each document independently of others.
 type simpleRunner interface {
 	runner
-	// least returns the lowest score that it gives.
+	// least returns the lowest score that the runner gives.
 	least() float64
 }
 
@@ -45,8 +46,8 @@ func newContest(runners []runner, best *weakestFirst, part int) *contest {
 	return c
 }
 
-// add adds the scores of a block's documents to sums of zeros. It returns false if none of them can be among the best. Only
-// documents that can be stay live.
+// add adds the scores of a block's documents to the sums, which must all be zero. It returns false if none of the documents can be among
+// the best. Otherwise it may remove documents that cannot be among the best from b.live.
 func (c *contest) add(b *block, to *sums) bool {
 	var bar bar
 	if c.best != nil {
@@ -105,7 +106,7 @@ func (c *contest) most(b *block) float64 {
 	return total
 }
 
-// keep leaves the documents live whose sum so far, plus rest, reaches the bar. It returns false if there are none.
+// keep restricts b.live to the documents whose current sum plus rest reaches the bar. It returns false if there are none.
 func (c *contest) keep(b *block, to *sums, bar bar, rest float64) bool {
 	some, cut := false, bar.cut(b)-rest
 	for w, word := range b.touched {
@@ -127,8 +128,8 @@ func (c *contest) keep(b *block, to *sums, bar bar, rest float64) bool {
 	return some
 }
 
-// sort moves the runners that cannot lift a document over the bar together to the front of order. It returns the sum of their
-// maximum scores, and how many they are.
+// sort moves the optional runners to the front of order: those that cannot lift a document over the bar, even together. It returns the sum
+// of their maximum scores and their number.
 func (c *contest) sort(b *block, bar bar) (rest float64, optional int) {
 	c.order = c.order[:0]
 	for i := range c.runners {
@@ -137,7 +138,7 @@ func (c *contest) sort(b *block, bar bar) (rest float64, optional int) {
 	slices.SortFunc(c.order, func(i, j int) int { return cmp.Compare(c.mosts[i], c.mosts[j]) })
 	for at, i := range c.order {
 		switch c.runners[i].(type) {
-		case *frequentRunner, *bitRunner: // they find any of their documents directly
+		case *frequentRunner, *bitRunner: // these can access any document directly
 			if !bar.reached(b.score(rest + c.mosts[i])) {
 				rest += c.mosts[i]
 				c.order[at], c.order[optional] = c.order[optional], c.order[at]
@@ -148,8 +149,9 @@ func (c *contest) sort(b *block, bar bar) (rest float64, optional int) {
 	return rest, optional
 }
 
-// exact reports whether the runners' scores have the same sum in any order of addition. Each is a multiple of the last of the 24
-// bits of the lowest one. A sum of at most 2^28 times the lowest one therefore has at most 52 bits, and a float64 holds 53.
+// exact reports whether the sum of the runners' scores is the same in any order of addition. Scores have 24 significant bits, so every
+// score is a multiple of the last bit of the lowest score. A sum of at most 2^28 times the lowest score therefore has at most 52 bits, and
+// a float64 holds 53.
 func (c *contest) exact(total float64) bool {
 	return c.least > 0 && total <= c.least*(1<<28)
 }

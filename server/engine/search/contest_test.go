@@ -17,8 +17,8 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/plan"
 )
 
-// TestTop checks that what Top skips has no effect: its hits are the first of all sorted hits, to the last bit of their scores,
-// with and without outlines of frequent terms.
+// TestTop checks that documents that Top skips do not affect its result: the hits equal the first hits of the complete ranking, with
+// bit-identical scores, both with and without outlines of frequent terms.
 func TestTop(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	text, state := query.Field{Name: "content.text", Type: query.Text}, query.Field{Name: "approval_status", Type: query.Keyword}
@@ -62,7 +62,7 @@ func TestTop(t *testing.T) {
 		case 3:
 			return plan.DisMax{Nodes: []plan.Node{plan.Term{Field: text, Text: word()}, plan.Term{Field: text, Text: word()}}}
 		case 4:
-			// So different that the order in which scores are added matters.
+			// These boosts differ so much that the order of addition affects the sum.
 			return plan.Boost{Node: plan.Term{Field: text, Text: word()}, Factor: []float32{1e-9, 1e9, 1e30, 0}[r.IntN(4)]}
 		}
 		return plan.Boost{Node: plan.Term{Field: text, Text: word()}, Factor: 1 + float32(r.IntN(3))}
@@ -109,9 +109,9 @@ func TestTop(t *testing.T) {
 			at, k := r.IntN(len(want)), 1+r.IntN(60)
 			after := byScore.Place(want[at])
 			switch r.IntN(4) {
-			case 0: // the place of an item that does not exist
+			case 0: // may be the place of an item that does not exist
 				after.ID += int64(r.IntN(3) - 1)
-			case 1: // a score that no item has
+			case 1: // a score that probably no item has
 				after.Values[0].Float *= eval.Number(0.99 + r.Float64()/50)
 			}
 			from := slices.IndexFunc(want, func(h Hit) bool { return byScore.ComparePlace(h, after) > 0 })
@@ -153,11 +153,11 @@ func TestTop(t *testing.T) {
 		}
 	}
 	if narrowed < 50 {
-		t.Errorf("of 200 queries, %d find so many that most can be left out", narrowed)
+		t.Errorf("%d of 200 queries have so many hits that Top can skip most of them", narrowed)
 	}
 }
 
-// TestOutline checks that an outline without words is returned for a term that has none.
+// TestOutline checks the outline of a term, and that terms that cannot have an outline get an empty one.
 func TestOutline(t *testing.T) {
 	docs := make([]uint64, 2*blockBits)
 	docs[1], docs[blockBits] = 0b101, 0b10
@@ -175,9 +175,9 @@ func TestOutline(t *testing.T) {
 	}
 }
 
-// TestMostIsRounded checks that the maximum score of a fuzzy word is rounded as its scores are. Otherwise a part whose hits tie
-// with the weakest hit would be skipped.
-func TestMostIsRounded(t *testing.T) {
+// TestUpperBoundIsRounded checks that the upper bound of a fuzzy word's scores is rounded like the scores. Otherwise Top would skip a part
+// whose hits have the same score as the weakest hit.
+func TestUpperBoundIsRounded(t *testing.T) {
 	text := query.Field{Name: "content.text", Type: query.Text}
 	part := func(n, first int, created int64) segment.Part {
 		docs := make([]segment.Doc, n)

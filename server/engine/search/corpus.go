@@ -14,35 +14,35 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/plan"
 )
 
-// Corpus is the documents that are ranked together: one snapshot of a property. It is immutable once it is used, and safe for
-// concurrent use. It caches what it derives from the Overlay, so keep one for each snapshot and Overlay.
+// Corpus is a snapshot of a property: the documents that are searched and ranked together. Its fields must not change after first use, and
+// it is safe for concurrent use. It caches data derived from the Overlay, so reuse one Corpus for each snapshot and Overlay.
 type Corpus struct {
 	// Parts are the segments, in any order.
 	Parts []segment.Part
-	// Overlay is what manifests add to the items; nil for nothing.
+	// Overlay holds what manifests add to the items; nil if they add nothing.
 	Overlay *Overlay
-	// Cache keeps views; nil keeps none, and disables plain bits of frequent terms. The statistics and lists of units of a segment
-	// are kept with the segment in any case.
+	// Cache keeps views. If it is nil, no views are kept, and frequent terms have no plain bits. The statistics and lists of units of a
+	// segment are kept with the segment in any case.
 	Cache *Cache
 
 	rules boundRules
 }
 
-// Overlay is what manifests add to the items. It is immutable.
+// Overlay holds the tags and units that manifests add to the items. It is immutable.
 type Overlay struct {
 	Tags []TagRule
 	// Units are all units of the property.
 	Units []UnitRule
-	// Default is the property's default unit, nil for none.
+	// Default is the property's default unit; nil if it has none.
 	Default *item.Unit
-	// Fixed is true if every selector depends on nothing but the item: not on the time, on the fields that items have, or on similar
-	// words of other items. The rules are then bound once for all corpora.
+	// Fixed is true if every selector depends only on the item, and not on the current time, on the fields or on the words (for fuzzy
+	// matching) of other items. Fixed rules are bound once for all corpora.
 	Fixed bool
 
 	rules boundRules
 }
 
-// boundRules are the rules of an overlay, bound on first use.
+// boundRules holds the rules of an overlay, bound to a corpus on first use.
 type boundRules struct {
 	tags  boundTags
 	units flight.Value[*unitOverlay]
@@ -56,32 +56,33 @@ func (c *Corpus) bound() *boundRules {
 	return &c.rules
 }
 
-// TagRule puts a tag on items. Its selector may name neither tags nor units.
+// TagRule adds a tag to items. Its selector must not use fields of tags or units.
 type TagRule struct {
 	Tag item.Tag
 	Rule
 }
 
-// UnitRule is a unit and the items to which a manifest attaches it; the Rule is zero for a unit without one. Its selector may not
-// name units.
+// UnitRule is a unit and the items to which a manifest attaches it. The Rule is zero if no manifest attaches the unit. Its selector must
+// not use fields of units.
 type UnitRule struct {
 	Unit item.Unit
 	Rule
 }
 
-// Rule selects the items of a manifest: those in IDs, and those that Selector matches.
+// Rule selects the items to which a manifest applies: those in IDs, and those that Selector matches.
 type Rule struct {
 	IDs []item.ID
-	// Selector is bound to a time; nil for none.
+	// Selector is the plan of a query at a certain time; nil if there is no query.
 	Selector plan.Node
-	// Name identifies the rule and its version in the property permanently: rules of one name have the same IDs.
+	// Name identifies the rule and its version in the property. It is never reused: rules with the same name have the same IDs.
 	Name string
 }
 
 // of returns the data derived from a part's segment.
 func (c *Corpus) of(p segment.Part) *derived { return c.Cache.of(p.Segment) }
 
-// view returns the documents of a part under a key, or makes and keeps them. ctx ends the wait for another caller that makes them.
+// view returns the documents of a part that are cached under a key, or makes and caches them. ctx limits the wait for another caller that
+// makes the same view.
 func (c *Corpus) view(ctx context.Context, p segment.Part, key string, make func() (*roaring.Bitmap, error)) (*View, error) {
 	return c.of(p).get(ctx, key, func() (*View, error) {
 		docs, err := make()
@@ -89,7 +90,7 @@ func (c *Corpus) view(ctx context.Context, p segment.Part, key string, make func
 	})
 }
 
-// bits is view for plain bits and for outlines. Its keys must differ from those of view.
+// bits is like view, for plain bits and outlines. Its keys must differ from those of view.
 func (c *Corpus) bits(ctx context.Context, p segment.Part, key string, make func() ([]uint64, error)) ([]uint64, error) {
 	v, err := c.of(p).get(ctx, key, func() (*View, error) {
 		bits, err := make()
@@ -101,8 +102,8 @@ func (c *Corpus) bits(ctx context.Context, p segment.Part, key string, make func
 	return v.bits, nil
 }
 
-// DynamicFields lists the canonical names of the dynamic fields (see query.Dynamic) in which a live document has a value, sorted. A
-// field pattern expands to these (plan.Options.Fields).
+// DynamicFields lists the canonical names of the dynamic fields (see query.Dynamic) in which a live document has a value, sorted. A field
+// pattern in a query expands to these fields (plan.Options.Fields).
 func (c *Corpus) DynamicFields(ctx context.Context) ([]string, error) {
 	names := map[string]bool{}
 	for _, p := range c.Parts {
@@ -133,7 +134,7 @@ func (c *Corpus) DynamicFields(ctx context.Context) ([]string, error) {
 	return list, nil
 }
 
-// anyMember reports whether a rule puts a tag of the field on a live document.
+// anyMember reports whether a rule adds a tag of the field to a live document.
 func (c *Corpus) anyMember(ctx context.Context, field string) (bool, error) {
 	members, err := c.tagMembers(ctx, field)
 	if err != nil {

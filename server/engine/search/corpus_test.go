@@ -19,8 +19,8 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/plan"
 )
 
-// TestCacheFollowsDeaths checks that cached statistics are those of the live documents, for every corpus.
-func TestCacheFollowsDeaths(t *testing.T) {
+// TestStatisticsFollowTombstones checks that cached statistics count the live documents of each corpus, even if two corpora share segments.
+func TestStatisticsFollowTombstones(t *testing.T) {
 	w := newWorld(t, 11, 200)
 	w.corpus.Cache = search.NewCache(1 << 30)
 	n := build(t, "beach sun city~ featured:true author:sun~ activate_units.name:sun tags.vibe:summer~", []string{"tags.vibe.key"})
@@ -42,9 +42,9 @@ func TestCacheFollowsDeaths(t *testing.T) {
 	for _, id := range ids[:len(ids)/3] {
 		w.kill(id)
 	}
-	w.judgeAll(t)
+	w.updateReference(t)
 	w.compare(t, "after", n)
-	before.compare(t, "before, again", n)
+	before.compare(t, "before, repeated", n)
 	for i, p := range w.corpus.Parts {
 		if w.corpus.Cache.MemoBytes(p.Segment) == 0 {
 			t.Errorf("the statistics of segment %d take no memory", i)
@@ -99,7 +99,7 @@ func TestConcurrentReaders(t *testing.T) {
 	}
 }
 
-// TestInterruption checks that everything slow ends with the cause of its context.
+// TestInterruption checks that slow operations return the cause when their context has ended.
 func TestInterruption(t *testing.T) {
 	w := newWorld(t, 13, 100)
 	n := build(t, "beach sun", nil)
@@ -150,11 +150,11 @@ func TestInterruption(t *testing.T) {
 	}
 }
 
-// foreign is a node that no package supports.
+// foreign is a node of an unknown type.
 type foreign struct{ plan.Node }
 
-// TestRefusals checks that what cannot be evaluated is an error.
-func TestRefusals(t *testing.T) {
+// TestErrors checks that queries, rules and orders that cannot be evaluated are errors.
+func TestErrors(t *testing.T) {
 	w := newWorld(t, 14, 20)
 	unknown := foreign{}
 	rule := search.Rule{Name: "v1", Selector: unknown}
@@ -192,11 +192,12 @@ func TestRefusals(t *testing.T) {
 		}
 	}
 	if err := bind(plan.Exists{Field: field("campaign")}, overlay); err != nil {
-		t.Errorf("a rule that is not looked at: %v", err)
+		t.Errorf("a rule that the query does not use: %v", err)
 	}
 }
 
-// TestOrderKey checks that orders that sort a segment equally have the same key, and that the default one has none.
+// TestOrderKey checks that different orders have different keys, that the key of an order by units depends on the units, and that the
+// default order has no key.
 func TestOrderKey(t *testing.T) {
 	w := newWorld(t, 15, 50)
 	corpus := func(unit string) *search.Corpus {
@@ -230,8 +231,8 @@ func TestOrderKey(t *testing.T) {
 	}
 }
 
-// TestShownBesideItems compares lists of units and carried tags with those of single documents.
-func TestShownBesideItems(t *testing.T) {
+// TestUnitListsAndCarries compares UnitLists with Units, and Carries with the reference.
+func TestUnitListsAndCarries(t *testing.T) {
 	for seed := range uint64(20) {
 		w := newWorld(t, seed, 60)
 		key, err := w.corpus.UnitsKey(t.Context())
@@ -265,8 +266,8 @@ func TestShownBesideItems(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if own := slices.Contains(w.items[id].Tags, r.Tag); !own && carries != w.judge.Doc(id).Has("tags."+r.Tag.Namespace+".key") && carries {
-					t.Errorf("seed %d: item %d carries %v of rule %d alone, and the judge sees no tag", seed, id, r.Tag, i)
+				if own := slices.Contains(w.items[id].Tags, r.Tag); !own && carries != w.reference.Doc(id).Has("tags."+r.Tag.Namespace+".key") && carries {
+					t.Errorf("seed %d: item %d carries %v of rule %d alone, but the reference has no tag", seed, id, r.Tag, i)
 				}
 				if slices.Contains(r.IDs, id) && !carries {
 					t.Errorf("seed %d: item %d is named by rule %d and does not carry its tag", seed, id, i)
@@ -276,7 +277,7 @@ func TestShownBesideItems(t *testing.T) {
 	}
 }
 
-// TestUnitsKey checks that every field of a unit changes the key.
+// TestUnitsKey checks that every field of a unit affects the key.
 func TestUnitsKey(t *testing.T) {
 	members := reflect.TypeFor[item.Unit]()
 	key := func(u item.Unit) string {
@@ -308,7 +309,7 @@ func TestUnitsKey(t *testing.T) {
 	}
 }
 
-// TestManyLists checks that documents of many lists of units are found as those of few are.
+// TestManyLists compares queries by units with the reference in a segment with more than fewLists lists.
 func TestManyLists(t *testing.T) {
 	w := newWorld(t, 16, 1)
 	var overlay search.Overlay
@@ -325,7 +326,7 @@ func TestManyLists(t *testing.T) {
 		}
 		it.Units = slices.Compact(slices.Sorted(slices.Values(it.Units)))
 	})
-	w.judgeAll(t)
+	w.updateReference(t)
 	for _, text := range []string{"activate_units.name:sun", "activate_units.id:[3 TO 5]", "_missing_:activate_units", "activate_units.name:city~ sun", "default_activate_unit.id:1"} {
 		w.compare(t, text, build(t, text, nil))
 	}
@@ -338,8 +339,8 @@ func TestManyLists(t *testing.T) {
 	}
 }
 
-// TestDeadIsNotWritten checks that tombstones are not changed.
-func TestDeadIsNotWritten(t *testing.T) {
+// TestTombstonesAreReadOnly checks that evaluation does not change tombstones.
+func TestTombstonesAreReadOnly(t *testing.T) {
 	w := newWorld(t, 17, 200)
 	var dead []*roaring.Bitmap
 	var before [][]uint32

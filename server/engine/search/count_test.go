@@ -11,7 +11,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/plan"
 )
 
-// TestCountWithoutView checks the numbers of documents that are known without finding them, with and without tombstones.
+// TestCountWithoutView checks that Counts counts simple queries without making a view, with and without tombstones.
 func TestCountWithoutView(t *testing.T) {
 	text, state := query.Field{Name: "content.text", Type: query.Text}, query.Field{Name: "approval_status"}
 	docs := make([]segment.Doc, 300)
@@ -29,7 +29,7 @@ func TestCountWithoutView(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	dead := roaring.New() // documents are numbered by descending id
+	dead := roaring.New() // documents are numbered by descending ID
 	dead.AddRange(290, 300)
 	for name, tc := range map[string]struct {
 		node       plan.Node

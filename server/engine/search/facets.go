@@ -20,38 +20,40 @@ import (
 
 // Tally collects the most frequent values of a field (library.FacetCounter).
 type Tally interface {
-	// Prefix returns what every wanted value begins with, in lower case. Add ignores other values.
+	// Prefix returns the prefix of all wanted values, in lower case. Add ignores other values.
 	Prefix() string
-	// Key returns what the key of every wanted tag begins with, in lower case. Add ignores other tags.
+	// Key returns the prefix of the keys of all wanted tags, in lower case. Add ignores other tags.
 	Key() string
-	// Only returns the wanted values; nil for all. Add ignores others.
+	// Only returns the wanted values, or nil if all values are wanted. Add ignores other values.
 	Only() []string
-	// Wants reports whether Add does not ignore a value.
+	// Wants reports whether a value is wanted. Add ignores other values.
 	Wants(value string) bool
 	// Reaches reports whether a value with this count can be among the most frequent ones.
 	Reaches(count int64) bool
-	// Add adds a value with its count among all parts. beaten is true if values that precede it fill the limit.
+	// Add adds a value with its total count in all parts. beaten is true if the value is not kept because values that rank before it fill
+	// the limit.
 	Add(value string, count int64) (beaten bool)
 	// AddNumber is Add for a whole number.
 	AddNumber(n, count int64)
 }
 
-// matched are the live documents of one part whose values are counted.
+// matched holds the live documents of one part whose values are counted.
 type matched struct {
 	part segment.Part
 	docs segment.Docs
 	n    int64
 }
 
-// CountValues counts, for each value of a field that query.Countable accepts, the live documents that match any of some queries. It
-// returns the number of these documents. No item is read:
+// CountValues counts how often each value of a field occurs in the live documents that match at least one of the queries, and returns the
+// number of these documents. query.Countable must accept the field. CountValues does not read items:
 //
-//   - The terms of all parts are merged in byte order, and their postings intersected with the matching documents. Postings are not
-//     read if so few documents have a term that it is not among the most frequent ones.
-//   - If a document has at most one term and postings are short, the terms of the matching documents are counted by ordinal. If few
-//     documents match, only their terms are looked up.
-//   - Numbers are counted from their column, in several passes if many are different.
-//   - A tag that rules add counts where the item does not have it itself. Units are counted by the lists of units that documents show.
+//   - Terms of all parts are merged in byte order, and their postings are intersected with the matching documents. Postings are not read if
+//     the term has too few documents to be among the most frequent ones.
+//   - If a document has at most one term and most postings are short, terms are counted by their ordinals in the matching documents. If few
+//     documents match, only the terms of these documents are looked up.
+//   - Numbers are counted from their column, in several passes if there are many distinct ones.
+//   - A tag that a rule adds is counted if the item does not have the tag itself. Values of units are counted by the lists of units that
+//     documents show.
 func (c *Corpus) CountValues(ctx context.Context, queries []*Query, f query.Field, t Tally) (total int64, err error) {
 	var parts []matched
 	for _, p := range c.Parts {
@@ -85,7 +87,7 @@ func (c *Corpus) CountValues(ctx context.Context, queries []*Query, f query.Fiel
 	return total, nil
 }
 
-// matched returns the live documents of a part that match any of some queries.
+// matched returns the live documents of a part that match at least one of the queries.
 func (c *Corpus) matched(ctx context.Context, queries []*Query, p segment.Part) (matched, error) {
 	sets := make([]set, 0, len(queries))
 	for _, q := range queries {
@@ -116,17 +118,17 @@ type valueCounter struct {
 	tally Tally
 }
 
-// source is the terms of one part.
+// source iterates over the terms of one part.
 type source struct {
 	*matched
 	*segment.TermIterator
-	// head is the beginning of the current term, as a number of the same order.
+	// head is the first 8 bytes of the current term, as a number for fast comparison.
 	head uint64
-	// byOrdinal are the counts of all terms, nil if they are counted by their postings.
+	// byOrdinal holds the counts of all terms by ordinal; nil if terms are counted by their postings.
 	byOrdinal []uint32
 }
 
-// ready prepares the current term. It returns false if no wanted term follows.
+// ready prepares the current term. It returns false if the term does not have the prefix or there is none.
 func (s *source) ready(prefix []byte) bool {
 	if !s.Valid() || !bytes.HasPrefix(s.Term(), prefix) {
 		return false
@@ -137,7 +139,7 @@ func (s *source) ready(prefix []byte) bool {
 	return true
 }
 
-// most returns the maximum number of the part's documents that have the current term.
+// most returns an upper bound of count.
 func (s *source) most() int64 {
 	if s.byOrdinal != nil {
 		if o := s.Ordinal(); o >= 0 && o < len(s.byOrdinal) { // a damaged file may have more terms
@@ -148,7 +150,7 @@ func (s *source) most() int64 {
 	return min(s.n, int64(s.Len()))
 }
 
-// count returns how many of the part's documents have the current term.
+// count returns how many of the matched documents have the current term.
 func (s *source) count() int64 {
 	if s.byOrdinal != nil || s.n == int64(s.part.Segment.Len()) {
 		return s.most()
@@ -156,15 +158,15 @@ func (s *source) count() int64 {
 	return int64(s.Postings().CountIn(s.docs))
 }
 
-// terms counts the terms of a field that begin with a prefix. named precedes each term in its value. more is added to the counts of
-// terms that rules add.
+// terms counts the terms of a field that begin with a prefix. The value of a term is named followed by the term. more has the additional
+// counts of terms that rules add.
 func (c *valueCounter) terms(ctx context.Context, field query.Field, named, prefix string, more map[string]int64) error {
 	sources, err := c.sources(ctx, field, prefix)
 	if err != nil {
 		return err
 	}
 	begin, all := []byte(prefix), c.tally.Only() == nil
-	var same []int // the sources that are at the lowest term
+	var same []int // indexes of the sources whose current term is the lowest
 	floor := int64(0)
 	for looked := 1; len(sources) > 0; looked++ {
 		if looked%checkTerms == 0 {
@@ -184,7 +186,7 @@ func (c *valueCounter) terms(ctx context.Context, field query.Field, named, pref
 			for _, i := range same {
 				n += sources[i].count()
 			}
-			// Terms ascend: after a term is beaten, so is every one that is not more frequent.
+			// Terms ascend, so after a beaten term, all terms that are not more frequent are beaten too.
 			if c.tally.Reaches(n) && c.tally.Add(named+string(term), n) {
 				floor = max(floor, n)
 			}
@@ -205,14 +207,14 @@ func (c *valueCounter) terms(ctx context.Context, field query.Field, named, pref
 }
 
 const (
-	// shortLists: a field with at most one term in each document is counted by ordinals if its postings have fewer documents on
-	// average.
+	// shortLists is the average number of documents per term below which a field with at most one term in each document is counted by
+	// ordinals.
 	shortLists = 128
-	// maxOrdinals is the maximum number of terms that one request counts by ordinal, in 4 bytes each.
+	// maxOrdinals is the maximum number of terms that a request counts by ordinal. A count takes 4 bytes.
 	maxOrdinals = 1 << 21
 )
 
-// sources returns the parts that have a term with a prefix, at the first one.
+// sources returns a source for each part that has a term with the prefix. Each is positioned at the first such term.
 func (c *valueCounter) sources(ctx context.Context, field query.Field, prefix string) ([]source, error) {
 	var sources []source
 	spare := maxOrdinals
@@ -237,7 +239,7 @@ func (c *valueCounter) sources(ctx context.Context, field query.Field, prefix st
 	return sources, nil
 }
 
-// lowest appends to same the indexes of the sources that are at the lowest term.
+// lowest appends to same the indexes of the sources whose current term is the lowest.
 func lowest(sources []source, same []int) []int {
 	var low *source
 	for i := range sources {
@@ -262,13 +264,13 @@ func lowest(sources []source, same []int) []int {
 	return same
 }
 
-// The terms of documents are looked up if there are at most maxLookups documents, and at least lookupShare terms for each.
+// byOrdinal is used if at most maxLookups documents match and the field has more than lookupShare terms for each of them.
 const (
 	maxLookups  = 1 << 16
 	lookupShare = 16
 )
 
-// few reports whether few documents match, also in comparison with the number of terms of the field.
+// few reports whether few documents match, in absolute numbers and compared with the number of terms of the field.
 func (c *valueCounter) few(field string) bool {
 	terms := int64(0)
 	for _, m := range c.parts {
@@ -279,7 +281,7 @@ func (c *valueCounter) few(field string) bool {
 	return c.total <= maxLookups && c.total*lookupShare < terms
 }
 
-// byOrdinal counts the terms of a field that has at most one term in each document.
+// byOrdinal counts the terms of a field that has at most one term in each document, by looking up the ordinal of each matching document.
 func (c *valueCounter) byOrdinal(ctx context.Context, field string) error {
 	counts := map[string]int64{}
 	for _, m := range c.parts {
@@ -329,17 +331,18 @@ func (c *valueCounter) numbers(ctx context.Context, field query.Field) error {
 }
 
 const (
-	// maxNumbers is the maximum number of different numbers that one pass over a field counts. They take about 8 MB.
+	// maxNumbers is the maximum number of distinct numbers that one pass over a field counts. Their counts take about 8 MB.
 	maxNumbers = 1 << 18
-	// sampledNumbers is the number of documents that decide the ranges of a field with more numbers than one pass counts.
+	// sampledNumbers is the approximate size of the sample from which rangeEnds computes the ranges of further passes.
 	sampledNumbers = 1 << 14
 )
 
-// countNumbers counts numbers in ascending ranges of at most most different ones, one range in each pass, and in an array if they are
-// dense. Each call of each is a pass: it calls use with all numbers in any order, each with a count; the counts of equal numbers add up
-// to at most total.
+// countNumbers counts numbers in several passes and calls add with each number and its total count. A pass counts one range, in ascending
+// order, with at most most distinct numbers; if the remaining numbers are dense, the last pass counts them in an array. Each call of each
+// is a pass: it calls use with all numbers and a count for each, in any order. A number may occur several times. All counts of a number add
+// up to at most total.
 func countNumbers(each func(use func(n, count int64)) error, total int64, most int, add func(n, count int64)) error {
-	var ends []int64 // of the ranges after the first one
+	var ends []int64 // the last number of each range after the first one
 	for from := int64(math.MinInt64); ; {
 		to := int64(math.MaxInt64)
 		if i, _ := slices.BinarySearch(ends, from); i < len(ends) {
@@ -379,7 +382,7 @@ func countNumbers(each func(use func(n, count int64)) error, total int64, most i
 	}
 }
 
-// denseShare is how many numbers an array can count in the memory of one number in a map.
+// denseShare is the number of array elements that take as much memory as one entry of the map.
 const denseShare = 8
 
 // countDense counts the numbers from lo to hi in one pass.
@@ -401,7 +404,7 @@ func countDense(each func(use func(n, count int64)) error, lo, hi int64, add fun
 	return nil
 }
 
-// middle returns a number that is neither less than all numbers nor the greatest one: about the median.
+// middle returns one of the numbers that is about the median and not the greatest.
 func middle(counts map[int64]int64) int64 {
 	const enough = 1000
 	some := make([]int64, 0, enough)
@@ -414,8 +417,8 @@ func middle(counts map[int64]int64) int64 {
 	return some[(len(some)-1)/2]
 }
 
-// rangeEnds returns numbers that end ranges with about most*3/4 documents each, and the greatest number. It returns no ends if most of
-// a sample are equal to others, so that one range may be enough.
+// rangeEnds returns the last numbers of ranges with about most*3/4 documents each, and the greatest number. It returns no ends if fewer
+// than half of a sample are distinct, because one range may then be enough.
 func rangeEnds(each func(use func(n, count int64)) error, total int64, most int) (ends []int64, greatest int64, err error) {
 	step, seen, next := max(1, total/sampledNumbers), int64(0), int64(0)
 	greatest = math.MinInt64
@@ -468,7 +471,7 @@ func (c *valueCounter) tags(ctx context.Context) error {
 	return nil
 }
 
-// namespace counts the tags of one field, those of items and those that rules add.
+// namespace counts the tags of one field, including those that rules add.
 func (c *valueCounter) namespace(ctx context.Context, field query.Field, named, prefix string) error {
 	more := map[string]int64{}
 	if c.corpus.Overlay != nil && len(c.corpus.Overlay.Tags) > 0 {
@@ -497,7 +500,7 @@ func (c *valueCounter) namespace(ctx context.Context, field query.Field, named, 
 	return c.terms(ctx, field, named, prefix, more)
 }
 
-// added returns how many documents have a tag only by rules.
+// added returns the number of matched documents that have a tag only through rules.
 func (c *valueCounter) added(ctx context.Context, m matched, field, keyword string, members []*member) (int64, error) {
 	if err := interrupted(ctx); err != nil {
 		return 0, err
@@ -523,7 +526,7 @@ func (c *valueCounter) added(ctx context.Context, m matched, field, keyword stri
 	return int64(n), nil
 }
 
-// units counts the values of a field of units.
+// units counts the values of a field of units. A document counts once for each distinct value in its list.
 func (c *valueCounter) units(ctx context.Context, field query.Field) error {
 	units, err := c.corpus.unitOverlay(ctx)
 	if err != nil {
@@ -550,7 +553,7 @@ func (c *valueCounter) units(ctx context.Context, field query.Field) error {
 	return nil
 }
 
-// count returns how many documents of a set show each list.
+// count returns the number of the given documents that show each list.
 func (l *unitLists) count(docs *roaring.Bitmap) []int64 {
 	counts := make([]int64, len(l.docs))
 	if len(l.docs) <= fewLists {
@@ -565,7 +568,7 @@ func (l *unitLists) count(docs *roaring.Bitmap) []int64 {
 	return counts
 }
 
-// values returns the values of a field in a list of units.
+// values returns the distinct values of a field in a list of units.
 func (o *unitOverlay) values(list []int64, field query.Field) map[string]bool {
 	units := make([]item.Unit, len(list))
 	for i, id := range list {

@@ -12,7 +12,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/plan"
 )
 
-// sums is a search.Tally that adds up what it receives.
+// sums is a search.Tally that counts the values and sums up their counts.
 type sums struct{ values, items int64 }
 
 func (s *sums) Prefix() string             { return "" }
@@ -23,8 +23,9 @@ func (s *sums) Reaches(int64) bool         { return true }
 func (s *sums) AddNumber(_, count int64)   { s.Add("", count) }
 func (s *sums) Add(_ string, n int64) bool { s.values++; s.items += n; return false }
 
-// TestCountsLookAtTheTime counts values of many documents, and tags of many namespaces. The context must be checked meanwhile.
-func TestCountsLookAtTheTime(t *testing.T) {
+// TestCountValuesChecksContext checks that CountValues regularly checks the context, for values of many documents and for tags of many
+// namespaces.
+func TestCountValuesChecksContext(t *testing.T) {
 	w := newWorld(t, 3, 10)
 	const docs, namespaces = 10_000, 60
 	w.add(t, docs, func(it *item.Item) {
@@ -45,15 +46,15 @@ func TestCountsLookAtTheTime(t *testing.T) {
 			_, err = w.corpus.CountValues(ctx, []*search.Query{q}, f, &s)
 			return s, err
 		}
-		ctx := &looks{Context: t.Context()}
+		ctx := &countedContext{Context: t.Context()}
 		found, err := count(ctx)
 		if err != nil || found.items != docs || ctx.n < least {
-			t.Errorf("%s: counted %+v, error %v; the time is looked at %d times, want at least %d", field, found, err, ctx.n, least)
+			t.Errorf("%s: counted %+v, error %v; the context is checked %d times, want at least %d", field, found, err, ctx.n, least)
 		}
 		for until := 1; until < ctx.n; until += 1 + ctx.n/8 {
-			ended := &looks{Context: context.Background(), until: until}
+			ended := &countedContext{Context: context.Background(), until: until}
 			if _, err := count(ended); !errors.Is(err, context.Canceled) || ended.n > until+2 {
-				t.Errorf("%s: over after %d looks: error %v after %d", field, until, err, ended.n)
+				t.Errorf("%s: the context ended after %d checks: error %v after %d checks", field, until, err, ended.n)
 			}
 		}
 	}

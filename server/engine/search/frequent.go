@@ -13,11 +13,12 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// Terms that many documents have are kept as plain bits, one for each document, and combined word by word. Compressed, they are
-// lists of some thousand documents to a block of 65,536, and one document of a list costs as much as 64 documents here.
+// Frequent terms are kept as plain bits, one for each document, and combined word by word. A compressed bitmap would keep such a term as
+// lists of some thousand documents per block of 65,536. Processing one document of a list costs as much as processing a word with the bits
+// of 64 documents.
 //
-// A term is frequent if at least 1/frequentShare of a segment's documents have it: its bits take at most 8 times the list. Segments
-// of fewer than frequentDocs documents come and go with every write, and are quickly read as they are.
+// A term is frequent if at least 1/frequentShare of a segment's documents have it: its plain bits take at most 8 times the memory of its
+// list. Segments of fewer than frequentDocs documents are excluded, because every write can replace them and their lists are fast to read.
 const (
 	frequentShare = 128
 	frequentDocs  = 1 << 12
@@ -25,13 +26,15 @@ const (
 
 // frequent is a conjunction in one segment, split into the nodes that are evaluated on plain bits and the others.
 type frequent struct {
-	// in are the bits of nodes: for each node, one or more sets of which any is enough. out are those of prohibited nodes.
+	// in holds the bits of required nodes: for each node, one or more sets whose union is the result of the node. out holds the same for
+	// prohibited nodes.
 	in, out [][][]uint64
 	// must and not are the other nodes.
 	must, not []node
 }
 
-// frequent splits the nodes. It returns nil if a plain term is not frequent: it is fastest to begin with that.
+// frequent splits the nodes. It returns nil if a split would not help: if a required node is a rare term, which is faster to evaluate
+// first, or if fewer than two nodes have bits.
 func (c *conjunction) frequent(ctx context.Context, e *evaluation) (*frequent, error) {
 	if e.shown || e.corpus.Cache == nil || e.part.Segment.Len() < frequentDocs {
 		return nil, nil
@@ -75,7 +78,8 @@ func (c *conjunction) frequent(ctx context.Context, e *evaluation) (*frequent, e
 	return f, nil
 }
 
-// hasBits reports whether a node is a frequent term, a range of numbers, or a disjunction of terms and ranges of which one is frequent.
+// hasBits reports whether a node can be evaluated on plain bits: a frequent term, a range of numbers in a dense column, or a disjunction of
+// terms and ranges that contains at least one of these.
 func (e *evaluation) hasBits(n node) bool {
 	if d, ok := n.(*disjunction); ok {
 		frequent := false
@@ -94,7 +98,8 @@ func (e *evaluation) hasBits(n node) bool {
 	return e.column(n) != nil
 }
 
-// column returns the field of a range of numbers that is found in a column with a number for each document; nil for any other node.
+// column returns the field of a node that is a range of numbers and is found by a scan of a dense column, which has a number for each
+// document. It returns nil for any other node.
 func (e *evaluation) column(n node) *segment.Field {
 	l, ok := n.(*leaf)
 	if !ok || len(l.members) > 0 || l.kind == ofUnits {
@@ -117,7 +122,8 @@ func (e *evaluation) column(n node) *segment.Field {
 	return nil
 }
 
-// bits returns the bits of a node that has some: one or more sets of which any is enough. They are read-only.
+// bits returns the plain bits of a node for which hasBits is true: one or more sets whose union is the result of the node. They are
+// read-only.
 func (e *evaluation) bits(ctx context.Context, n node) ([][]uint64, error) {
 	if d, ok := n.(*disjunction); ok {
 		var all [][]uint64
@@ -156,7 +162,7 @@ func (e *evaluation) bits(ctx context.Context, n node) ([][]uint64, error) {
 	return [][]uint64{found}, err
 }
 
-// termBits returns the bits of a frequent term, through the Cache; nil for a rare term, without a lookup.
+// termBits returns the plain bits of a frequent term, which it keeps in the Cache. For a rare term it returns nil without a cache lookup.
 func (e *evaluation) termBits(ctx context.Context, f *segment.Field, term string, p segment.Postings) ([]uint64, error) {
 	s := e.part.Segment
 	if p.Len() < s.Len()/frequentShare {
@@ -209,7 +215,8 @@ func unite(words []uint64, sets [][]uint64) {
 	}
 }
 
-// A block of a bitmap is 65,536 documents: a list of up to listDocs, two bytes each, otherwise plain bits.
+// A compressed bitmap consists of blocks of 65,536 documents. A block with at most listDocs documents is a list with two bytes per
+// document; any other block is plain bits.
 const (
 	blockWords = 1 << 16 / 64
 	listDocs   = 1 << 12
@@ -218,8 +225,8 @@ const (
 // bitmapCookie begins the serialized form of a bitmap of such blocks (RoaringFormatSpec, "Cookie header").
 const bitmapCookie = 12346
 
-// compressed returns the bitmap of plain bits. It writes the serialized form, because package roaring accepts lists only document
-// by document, and most results of queries are lists.
+// compressed returns the bitmap of plain bits. It writes the serialized form, because package roaring builds lists one document at a time,
+// and most query results consist of lists.
 func compressed(words []uint64) (set, error) {
 	counts := make([]int, (len(words)+blockWords-1)/blockWords)
 	blocks, size := 0, 0
@@ -236,7 +243,7 @@ func compressed(words []uint64) (set, error) {
 		return set{}, nil
 	}
 	at := 8 + 8*blocks
-	out := make([]byte, at+size+8) // lists are written four documents at a time
+	out := make([]byte, at+size+8) // 8 spare bytes, because writeList writes four documents at a time
 	binary.LittleEndian.PutUint32(out, bitmapCookie)
 	binary.LittleEndian.PutUint32(out[4:], uint32(blocks))
 	keys, offsets := out[8:], out[8+4*blocks:]
@@ -272,8 +279,8 @@ func blockSize(count int) int {
 	return 2 * count
 }
 
-// writeList writes the numbers of the bits of a block. It writes four at a time, even if a word has fewer; the next ones overwrite
-// the excess. A loop that ended with each word would mostly be mispredicted.
+// writeList writes the positions of the set bits of a block. It writes four positions at a time, even if a word has fewer bits left; the
+// positions of the next word overwrite the excess. A loop over the exact number of bits would cause a branch misprediction for most words.
 func writeList(out []byte, block []uint64) {
 	at := 0
 	for i, w := range block {

@@ -41,7 +41,7 @@ func TestCompressed(t *testing.T) {
 	}
 }
 
-// TestFrequentTerms checks that conjunctions have the same result with plain bits as with bitmaps.
+// TestFrequentTerms checks that conjunctions have the same result with plain bits and with bitmaps.
 func TestFrequentTerms(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	state, tag := query.Field{Name: "approval_status", Type: query.Keyword}, query.Field{Name: "tags.vibe.key", Type: query.Keyword}
@@ -118,10 +118,10 @@ func TestFrequentTerms(t *testing.T) {
 		}
 	}
 	if frequent < 100 {
-		t.Errorf("of 400 queries, %d are of frequent terms", frequent)
+		t.Errorf("only %d evaluations of 400 queries use plain bits", frequent)
 	}
 
-	// Rare terms are not cached: a lookup of one would be a miss every time.
+	// Plain bits of rare terms are not cached, because every lookup would be a miss.
 	if s, err = segment.Build(docs); err != nil {
 		t.Fatal(err)
 	}
@@ -140,7 +140,7 @@ func TestFrequentTerms(t *testing.T) {
 	}
 	for key := range everything.of(s).views {
 		if strings.HasPrefix(key, "bits ") && !strings.HasSuffix(key, "app") && !strings.HasSuffix(key, "pen") {
-			t.Errorf("asked for %q", key)
+			t.Errorf("the cache has %q", key)
 		}
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/plan"
 )
 
-// leafText draws one clause of a query.
+// leafText returns a random clause of a query.
 func (w *world) leafText() string {
 	date := func() string {
 		return w.choice("now-1d", "now", "now-3d/d", "2026-11", "2025", "*", "2026-11-19", "now+2d")
@@ -75,7 +75,7 @@ func (w *world) leafText() string {
 	}
 }
 
-// queryText draws a query.
+// queryText returns a random query.
 func (w *world) queryText(depth int) string {
 	var b strings.Builder
 	for i := range 1 + w.IntN(4) {
@@ -107,7 +107,7 @@ func field(name string) query.Field {
 	return f
 }
 
-// node draws a plan with every kind of node in every place, which a query may be unable to produce.
+// node returns a random plan. It can have any kind of node in any place, including combinations that no query text produces.
 func (w *world) node(depth int) plan.Node {
 	text := field(w.choice("content.text", "_all", "_all", "activate_units.name", "default_activate_unit.name"))
 	keyword := field(w.choice("content.author.username", "tags.vibe.key", "tags.hashtags.key", "activate_units.external_id", "content.content_type"))

@@ -13,12 +13,12 @@ import (
 
 // test is the condition of a leaf on one field. It is immutable.
 type test interface {
-	// find returns the documents of s that pass. f is the field there, never nil. If within is not nil, documents outside it may be
-	// left out.
+	// find returns the documents of s that pass. f is the field in s and never nil. If within is not nil, documents outside it may be left
+	// out.
 	find(ctx context.Context, s *segment.Segment, f *segment.Field, within *roaring.Bitmap) (set, error)
 	// holds reports whether a lower-cased keyword passes.
 	holds(keyword string) bool
-	// appendKey appends a description of the test. Equal tests have equal descriptions, and no others.
+	// appendKey appends a description of the test. Two tests have the same description if and only if they are equal.
 	appendKey(key []byte) []byte
 	// price is the relative cost of find.
 	price() int
@@ -27,10 +27,10 @@ type test interface {
 // hasTerms reports whether patterns, ranges of terms and fuzzy words can match in a field.
 func hasTerms(f query.Field) bool { return f.Type == query.Text || f.Type == query.Keyword }
 
-// checkTerms is how many terms are read between two checks of the context.
+// checkTerms is the number of terms or documents that a loop reads between two checks of the context.
 const checkTerms = 1024
 
-// interrupted returns the cause of an ended context, nil for another one.
+// interrupted returns the cause if the context has ended, otherwise nil.
 func interrupted(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -38,18 +38,18 @@ func interrupted(ctx context.Context) error {
 	return nil
 }
 
-// leaf is a test of a field, bound to what the overlay adds to the field.
+// leaf is a test of a field, together with the values that the overlay adds to the field.
 type leaf struct {
 	field query.Field
 	kind  kind
 	test  test
-	// members are the rules that put a matching tag on items.
+	// members are the tag rules whose tag passes the test.
 	members []*member
-	// units are the units of the corpus, for a field that shows units.
+	// units is set if the field contains values of the units that an item shows.
 	units *unitOverlay
 }
 
-// expensive is the lowest price of a leaf whose documents are kept for scoring.
+// expensive is the lowest price at which the result of a leaf is kept in evaluation.sets.
 const expensive = 8
 
 func (l *leaf) find(ctx context.Context, e *evaluation, within *roaring.Bitmap) (set, error) {
@@ -68,7 +68,7 @@ func (l *leaf) find(ctx context.Context, e *evaluation, within *roaring.Bitmap) 
 	return borrowed(found.bitmap), nil
 }
 
-// count knows the number of documents of a single term.
+// count implements counter for exact terms that do not depend on the overlay.
 func (l *leaf) count(p segment.Part) (int64, bool) {
 	t, ok := l.test.(*words)
 	if !ok || l.kind == ofUnits || len(l.members) > 0 {
@@ -113,7 +113,7 @@ func (l *leaf) look(ctx context.Context, e *evaluation, within *roaring.Bitmap) 
 	return or(sets), nil
 }
 
-// findIn evaluates a test on the data of a segment itself.
+// findIn evaluates a test on the data of a segment, without the overlay.
 func findIn(ctx context.Context, s *segment.Segment, f query.Field, t test, within *roaring.Bitmap) (set, error) {
 	field := s.Field(f.Name)
 	if field == nil {
@@ -148,7 +148,7 @@ func (l *leaf) price() int {
 }
 
 func (l *leaf) appendKey(key []byte) []byte {
-	key = strconv.AppendQuote(key, l.field.Name) // a namespace can contain anything
+	key = strconv.AppendQuote(key, l.field.Name) // a tag namespace can contain any character
 	key = l.test.appendKey(key)
 	switch l.kind {
 	case ofTags:

@@ -8,7 +8,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/engine/segment"
 )
 
-// present is a test for any value.
+// present is a test that passes if a document has a value in the field.
 type present struct{}
 
 func (present) find(_ context.Context, _ *segment.Segment, f *segment.Field, _ *roaring.Bitmap) (set, error) {

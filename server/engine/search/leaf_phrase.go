@@ -14,7 +14,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/rank"
 )
 
-// phrase is a test for words in sequence.
+// phrase is a test for a sequence of words.
 type phrase struct {
 	words   []string
 	offsets []int
@@ -38,14 +38,14 @@ func (t *phrase) find(ctx context.Context, _ *segment.Segment, f *segment.Field,
 	return hits.set(), err
 }
 
-// walk yields the documents that contain the phrase, in order, and its frequency in each. Documents outside within are left out,
-// unless it is nil.
+// walk yields each document that contains the phrase, in ascending order, with the frequency of the phrase. If within is not nil, walk
+// skips documents outside it.
 func (t *phrase) walk(ctx context.Context, f *segment.Field, within *roaring.Bitmap, yield func(doc uint32, freq float32)) error {
 	lists, all := t.candidates(f, within)
 	if all.isEmpty() {
 		return nil
 	}
-	// A word that occurs twice in the phrase is read once.
+	// Read the positions of each distinct word once, even if the phrase repeats the word.
 	words := make([]*segment.Occurrences, len(t.words))
 	positions := make([][]uint32, len(t.words))
 	first := make([]int, len(t.words))
@@ -88,7 +88,7 @@ func (t *phrase) candidates(f *segment.Field, within *roaring.Bitmap) (lists []s
 		}
 		lists[i], order[i] = p, i
 	}
-	// The rarest words first, so that the intersection is small early.
+	// Intersect the rarest words first to keep the intermediate results small.
 	slices.SortStableFunc(order, func(i, j int) int { return lists[i].Len() - lists[j].Len() })
 	all = borrowed(lists[order[0]].Bitmap())
 	if within != nil {
@@ -114,7 +114,7 @@ func (t *phrase) appendKey(key []byte) []byte {
 }
 func (t *phrase) price() int { return 50 }
 
-// phraseHits are the documents that contain a phrase, in order, and its frequency in each.
+// phraseHits holds the documents that contain a phrase, in ascending order, and the frequency of the phrase in each.
 type phraseHits struct {
 	docs  []uint32
 	freqs []float32
@@ -132,7 +132,7 @@ func (h *phraseHits) set() set {
 	return owned(roaring.BitmapOf(h.docs...))
 }
 
-// phrase returns the hits of a phrase, which it may know already. Documents outside within may be left out, unless it is nil.
+// phrase returns the hits of a phrase, from e.phrases if they are there. If within is not nil, documents outside it may be left out.
 func (e *evaluation) phrase(ctx context.Context, f query.Field, p *phrase, within *roaring.Bitmap) (*phraseHits, error) {
 	key := string(p.appendKey([]byte(f.Name)))
 	if hits := e.phrases[key]; hits != nil {

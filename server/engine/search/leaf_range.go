@@ -69,14 +69,14 @@ func (t *termRange) price() int { return 30 }
 // intRange is a test for whole numbers, dates or booleans in a closed range.
 type intRange struct{ lo, hi int64 }
 
-// itemID is the field by which segments find one document.
+// itemID is the field with the item's ID. Segments find the document of one ID without reading a column.
 const itemID = "id"
 
 func (t *intRange) find(_ context.Context, s *segment.Segment, f *segment.Field, _ *roaring.Bitmap) (set, error) {
 	switch {
 	case hasTerms(query.Field{Type: f.Type()}) || f.Type() == query.Double:
 		return set{}, nil
-	case f.Type() == query.Boolean: // a term in segments
+	case f.Type() == query.Boolean: // segments store booleans as terms
 		var found []set
 		for v, term := range []string{"false", "true"} {
 			if p, ok := f.Term(term); ok && t.lo <= int64(v) && int64(v) <= t.hi {
@@ -91,7 +91,7 @@ func (t *intRange) find(_ context.Context, s *segment.Segment, f *segment.Field,
 		}
 		return between(s.Place(t.hi, item.ID(math.MaxInt64)), s.Place(lo, item.ID(math.MinInt64))), nil
 	case f.Name() == itemID && t.lo == t.hi:
-		// Every reply to a POST finds its item like this, without reading a column.
+		// Every reply to a POST looks up its item by ID. This lookup does not read a column.
 		if doc, ok := s.Find(t.lo); ok {
 			return between(doc, doc+1), nil
 		}
@@ -100,7 +100,7 @@ func (t *intRange) find(_ context.Context, s *segment.Segment, f *segment.Field,
 	return owned(f.IntRange(t.lo, t.hi)), nil
 }
 
-// inColumn reports whether a scan of a column finds the range, and no other way is faster.
+// inColumn reports whether find scans a column because there is no faster way.
 func (t *intRange) inColumn(f *segment.Field) bool {
 	return (f.Type() == query.Long || f.Type() == query.Date) && f.Name() != query.CreatedOn && (f.Name() != itemID || t.lo != t.hi)
 }

@@ -10,10 +10,10 @@ import (
 	"github.com/vitrine-dev/vitrine/server/engine/segment"
 )
 
-// words is a test for any of some exact terms: a single one, or the expansions of a fuzzy word; in byte order.
+// words is a test that passes if a document has any of the terms: a single exact term, or the expansions of a fuzzy word in byte order.
 type words struct {
 	terms []string
-	// own are the postings of the terms; nil if none are known.
+	// own holds the postings of the terms; nil if they have not been looked up.
 	own []ownPostings
 }
 

@@ -11,32 +11,33 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/rank"
 )
 
-// memo is the data of one segment that is kept from one Corpus to the next: statistics while it has the same tombstones, length
-// norms and lists of units for its life. It is safe for concurrent use.
+// memo caches data of one segment across corpora. Statistics are updated when the tombstones change; length norms and lists of units stay
+// valid for the life of the segment. It is safe for concurrent use.
 type memo struct {
 	mu sync.Mutex
-	// dead are the tombstones for which the fields down to dynamic were counted.
+	// dead are the tombstones for which gone, totals, docFreqs and dynamic were computed.
 	dead     *roaring.Bitmap
-	gone     []uint64 // one bit for each document; nil if none is dead
+	gone     []uint64 // dead as one bit for each document; nil if no document is dead
 	totals   map[string]rank.Field
 	docFreqs map[fieldTerm]int64
 	dynamic  []string // nil before it is known
 
 	norms map[string]norms
 	lists map[string]*unitLists
-	// recent are the keys of lists, the most recently used last.
+	// recent holds the keys of lists, the most recently used last.
 	recent []string
 }
 
 type fieldTerm struct{ field, term string }
 
-// A memo keeps the frequencies of maxDocFreqs terms, and the lists of maxLists states of the units.
+// A memo keeps the document frequencies of at most maxDocFreqs terms, and unit lists for at most maxLists states of the units.
 const (
 	maxDocFreqs = 4096
 	maxLists    = 2
 )
 
-// counted locks the memo, and updates its counts to the tombstones of a part. Mostly these are a few more than the known ones.
+// counted locks the memo and updates its statistics to the tombstones of a part. The caller must unlock m.mu. Usually the part has only a
+// few tombstones that are not in m.dead.
 func (m *memo) counted(p segment.Part) {
 	m.mu.Lock()
 	if m.totals != nil && m.dead == p.Dead {
@@ -90,7 +91,7 @@ func (l *unitLists) bytes() int64 {
 	return n
 }
 
-// total returns the totals of a field over the live documents of a part.
+// total returns the number of live documents with a value in a field, and the number of their terms.
 func (m *memo) total(p segment.Part, f *segment.Field) rank.Field {
 	m.counted(p)
 	defer m.mu.Unlock()
@@ -102,7 +103,7 @@ func (m *memo) total(p segment.Part, f *segment.Field) rank.Field {
 	return t
 }
 
-// countTotal counts the values of live documents in a field: those of all documents, less those of the dead ones.
+// countTotal computes total without the memo. It subtracts the counts of the dead documents from those of all documents.
 func countTotal(p segment.Part, f *segment.Field) rank.Field {
 	all := rank.Field{Docs: int64(f.Ranked()), Terms: f.Terms()}
 	if p.Dead == nil {
@@ -115,7 +116,7 @@ func minus(a, b rank.Field) rank.Field {
 	return rank.Field{Docs: a.Docs - b.Docs, Terms: a.Terms - b.Terms}
 }
 
-// countIn counts the values of some documents in a field.
+// countIn counts the given documents that have a value in a field, and their terms.
 func countIn(f *segment.Field, docs *roaring.Bitmap) rank.Field {
 	docs = roaring.And(f.Present(), docs)
 	if f.Type() == query.Text {
@@ -125,7 +126,7 @@ func countIn(f *segment.Field, docs *roaring.Bitmap) rank.Field {
 	switch {
 	case n.Docs == 0:
 	case f.Terms() == int64(f.Present().GetCardinality()):
-		n.Terms = n.Docs // one value each
+		n.Terms = n.Docs // each document has exactly one value
 	case f.Type() == query.Keyword || f.Type() == query.Boolean:
 		for _, postings := range f.Ascend("") {
 			if postings.Len() > 1 {
@@ -138,17 +139,16 @@ func countIn(f *segment.Field, docs *roaring.Bitmap) rank.Field {
 	return n
 }
 
-// first returns the first document of a term.
 func first(p segment.Postings) uint32 {
 	it := p.Iterator()
-	doc, _ := it.Next() // every term has one
+	doc, _ := it.Next() // every term has at least one document
 	return doc
 }
 
-// fewLive is the number of documents up to which a check of each is cheaper than an intersection of both sets.
+// fewLive is the maximum number of documents for which a check of each document is cheaper than an intersection of bitmaps.
 const fewLive = 1024
 
-// liveIn counts the live documents of a term. dead holds one bit for each document, nil for none. b is a buffer.
+// liveIn counts the live documents of a term. dead holds the tombstones as one bit for each document; nil if there are none. b is a buffer.
 func liveIn(p segment.Part, dead []uint64, postings segment.Postings, b *batch) int64 {
 	n := int64(postings.Len())
 	switch {
@@ -166,7 +166,7 @@ func liveIn(p segment.Part, dead []uint64, postings segment.Postings, b *batch) 
 	return n
 }
 
-// deadWords returns the dead documents of a part as one bit for each document; nil for none.
+// deadWords returns the dead documents of a part as one bit for each document; nil if there are none.
 func (m *memo) deadWords(p segment.Part) []uint64 {
 	if p.Dead == nil {
 		return nil
@@ -176,7 +176,7 @@ func (m *memo) deadWords(p segment.Part) []uint64 {
 	return m.gone
 }
 
-// docFreq counts the live documents of a part that have a term.
+// docFreq returns the number of live documents of a part that have a term.
 func (m *memo) docFreq(p segment.Part, f *segment.Field, term string) int64 {
 	m.counted(p)
 	defer m.mu.Unlock()
@@ -194,7 +194,7 @@ func (m *memo) docFreq(p segment.Part, f *segment.Field, term string) int64 {
 	return n
 }
 
-// dynamicFields lists the dynamic fields in which live documents of a part have own values.
+// dynamicFields lists the dynamic fields in which live documents of a part have values, without the overlay.
 func (m *memo) dynamicFields(p segment.Part) []string {
 	m.counted(p)
 	defer m.mu.Unlock()
@@ -212,7 +212,7 @@ func (m *memo) dynamicFields(p segment.Part) []string {
 // norms are the length norms of a text field.
 type norms struct {
 	byDoc []byte
-	// longest is the highest norm, that of the longest text.
+	// longest is the highest norm, which belongs to the longest text.
 	longest byte
 }
 
@@ -239,13 +239,13 @@ func readNorms(s *segment.Segment, f *segment.Field) norms {
 	return n
 }
 
-// unitLists returns the lists of the segment for one state of the units, or makes and keeps them.
+// unitLists returns the lists of the segment for one state of the units. It makes and keeps them if they are not in the memo.
 func (m *memo) unitLists(key string, make func() (*unitLists, error)) (*unitLists, error) {
 	m.mu.Lock()
 	l := m.lists[key]
 	m.mu.Unlock()
 	if l == nil {
-		// Not under the lock, because make evaluates rules. Two readers may do it at once, with the same result.
+		// Call make without the lock, because it evaluates rules. Two callers may make the same lists at once.
 		var err error
 		if l, err = make(); err != nil {
 			return nil, err

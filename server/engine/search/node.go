@@ -21,10 +21,10 @@ type node interface {
 	price() int
 }
 
-// counter is a node that knows the number of its documents without finding them, at no more cost than that of a cached view.
+// counter is a node that can count its documents without finding them. Counting costs no more than reading a cached view.
 type counter interface {
 	node
-	// count returns how many live documents of a part match, and false if they must be found.
+	// count returns the number of live documents of a part that match. It returns false if it would have to find them.
 	count(p segment.Part) (int64, bool)
 }
 
@@ -32,24 +32,24 @@ type counter interface {
 type evaluation struct {
 	corpus *Corpus
 	part   segment.Part
-	// shown is true if the documents of the segment are lists of units, not items.
+	// shown is true for the segment of unitLists, in which each document is a list of units instead of an item.
 	shown bool
-	// phrases and sets are the results of expensive leaves among all documents, by key, because matching and scoring need the same.
-	// They are nil if only matches are wanted.
+	// phrases and sets keep the results of expensive leaves by key, so that scoring can reuse the results of matching. The results cover
+	// all documents of the segment. Both maps are nil if no scores are needed.
 	phrases map[string]*phraseHits
 	sets    map[string]set
-	// terms[:known] are the first single terms that were looked up.
+	// terms[:known] caches the first single-term leaves that were looked up.
 	terms [8]lookedUp
 	known int
 }
 
-// lookedUp is a single term with its postings, which have no documents if the part does not have the term.
+// lookedUp is a single-term leaf with its postings. The postings are empty if the part does not contain the term.
 type lookedUp struct {
 	leaf     *leaf
 	postings segment.Postings
 }
 
-// term returns the postings of a leaf that is a single term of the items themselves, and false for any other node.
+// term returns the postings of a leaf that tests for a single term and does not depend on the overlay. It returns false for any other node.
 func (e *evaluation) term(n node) (segment.Postings, bool) {
 	l, ok := n.(*leaf)
 	if !ok || e.shown || l.kind == ofUnits || len(l.members) > 0 {
@@ -157,7 +157,7 @@ func (c *conjunction) find(ctx context.Context, e *evaluation, within *roaring.B
 	return found, nil
 }
 
-// begin evaluates some nodes. It returns the result and the nodes that are left.
+// begin evaluates the nodes that are best evaluated first. It returns the documents that they leave and the remaining nodes.
 func (c *conjunction) begin(ctx context.Context, e *evaluation, within *roaring.Bitmap) (found set, must, not []node, err error) {
 	if within == nil {
 		f, err := c.frequent(ctx, e)
@@ -173,8 +173,8 @@ func (c *conjunction) begin(ctx context.Context, e *evaluation, within *roaring.
 	return found, must, c.not, err
 }
 
-// cheapest returns the intersection of the cheapest nodes of must, and the other nodes. It first evaluates all nodes of price 1 or
-// less (or a single node), to begin with the smallest set.
+// cheapest evaluates the nodes of must with a price of at most 1, or only the first node if there are none. It intersects their results,
+// smallest first, and returns the intersection and the remaining nodes of must.
 func (c *conjunction) cheapest(ctx context.Context, e *evaluation, within *roaring.Bitmap) (set, []node, error) {
 	sets := make([]set, 0, 8)
 	for _, n := range c.must {

@@ -13,19 +13,19 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// Order sorts the documents of a Corpus by a query.Order, and then by the tie rule: the newest created_on, then the highest id. It
-// is immutable and safe for concurrent use.
+// Order sorts the documents of a Corpus by a query.Order, and then by the tie rule: the newest created_on, then the highest ID. It is
+// immutable and safe for concurrent use.
 type Order struct {
 	corpus *Corpus
 	order  query.Order
 	random func(item.ID) int64
 	key    string
-	// columns holds one column for each part and key.
+	// columns[i][j] is the column of key j in part i.
 	columns [][]column
 }
 
-// Order binds an order to the corpus; nil means the tie rule alone. random returns an item's place in the random order, and is
-// needed only for that. A key that is not in the catalogue is an error.
+// Order binds an order to the corpus; a nil order means only the tie rule. random returns the place of an item in the random order, and may
+// be nil for other orders. A key that is not in the field catalogue is an error.
 func (c *Corpus) Order(ctx context.Context, order query.Order, random func(item.ID) int64) (*Order, error) {
 	o := &Order{corpus: c, order: order, random: random, columns: make([][]column, len(c.Parts))}
 	for i, p := range c.Parts {
@@ -58,8 +58,9 @@ func (o *Order) isDefault() bool {
 	return len(o.order) == 0 || len(o.order) == 1 && o.order[0] == query.Key{Field: query.CreatedOn, Desc: true}
 }
 
-// Key identifies the order within one segment: the Documents under a key are valid in every Corpus of the property. It is empty for
-// the order of the document numbers. It is the same for all seeds of the random order: the caller adds what identifies its places.
+// Key identifies the order within one segment: orders with equal keys sort the documents of a segment equally, in every Corpus of the
+// property. It is empty for the order of the document numbers. It does not contain the seed of a random order, so the caller must add the
+// seed.
 func (o *Order) Key() string { return o.key }
 
 // shown reports whether a field depends on the units that documents show.
@@ -67,11 +68,11 @@ func (o *Order) shown(field string) bool {
 	return newBinder(o.corpus, ofUnits).kindOf(field) == ofUnits
 }
 
-// column has the values of one key in one part.
+// column holds the values of one key in one part.
 type column struct {
 	segment *segment.Segment
 	field   *segment.Field // nil if no document has a value
-	// lists maps documents to those of field; nil if they are the same.
+	// lists maps the documents of the part to the lists of units that are the documents of field; nil for fields of the items themselves.
 	lists *unitLists
 }
 
@@ -107,7 +108,6 @@ type keyValue struct {
 	float   float64
 }
 
-// value returns the value of a key for a hit.
 func (o *Order) value(h Hit, key int) keyValue {
 	switch o.order[key].Field {
 	case query.ScoreKey:
@@ -163,8 +163,8 @@ func (v keyValue) compare(o keyValue, desc bool) int {
 	return c
 }
 
-// Compare compares two documents: it is negative if a comes first, and 0 only if they are the same. It uses scores only if the
-// order has them as a key.
+// Compare compares two documents: it is negative if a comes first, and 0 only if they are the same. It uses the scores of hits only if the
+// order has the score as a key.
 func (o *Order) Compare(a, b Hit) int {
 	for i, key := range o.order {
 		if c := o.value(a, i).compare(o.value(b, i), key.Desc); c != 0 {
@@ -174,7 +174,7 @@ func (o *Order) Compare(a, b Hit) int {
 	return o.corpus.compareDocs(a.Part, a.Doc, b.Part, b.Doc)
 }
 
-// Place returns the place of a document, for a cursor.
+// Place returns the place of a document in the order, for a cursor.
 func (o *Order) Place(h Hit) eval.Place {
 	s := o.corpus.Parts[h.Part].Segment
 	p := eval.Place{Values: make([]eval.SortValue, len(o.order)), Created: s.Created(h.Doc), ID: s.ID(h.Doc)}
@@ -185,7 +185,7 @@ func (o *Order) Place(h Hit) eval.Place {
 	return p
 }
 
-// ComparePlace compares a document with a place. It ignores Rest.
+// ComparePlace compares a document with a place. It ignores eval.Place.Rest.
 func (o *Order) ComparePlace(h Hit, p eval.Place) int {
 	for i, key := range o.order {
 		v := p.Values[i]
@@ -198,11 +198,11 @@ func (o *Order) ComparePlace(h Hit, p eval.Place) int {
 	return item.CompareNewest(s.Created(h.Doc), s.ID(h.Doc), p.Created, p.ID)
 }
 
-// ComparePlaces compares two places, by Rest first.
+// ComparePlaces compares two places, first by eval.Place.Rest.
 func (o *Order) ComparePlaces(a, b eval.Place) int { return a.Compare(b, o.order) }
 
-// Documents returns all documents of a part in the order, including deleted ones; nil if that is the order of their numbers (an empty
-// Key). It sorts, which takes some 50 ns a document, so keep the result. It is not for orders by score.
+// Documents returns all documents of a part in the order, including deleted ones. It returns nil for the order of the document numbers (an
+// empty Key). Sorting takes some 50 ns per document, so keep the result. Orders by score are not supported.
 func (o *Order) Documents(ctx context.Context, part int) ([]uint32, error) {
 	if o.key == "" {
 		return nil, nil
@@ -214,8 +214,8 @@ func (o *Order) Documents(ctx context.Context, part int) ([]uint32, error) {
 	return o.sort(ctx, part, docs, nil)
 }
 
-// sort sorts documents of a part, which come in the order of their numbers. It is a stable sort by each key, from the least
-// significant on. scores are those of all documents of the part, for orders that use them.
+// sort sorts documents of a part, which the caller passes in ascending order. It is a stable sort by one key after the other, starting with
+// the least significant. scores has the scores of all documents of the part, and is used only if the order has the score as a key.
 func (o *Order) sort(ctx context.Context, part int, docs []uint32, scores []float32) ([]uint32, error) {
 	for i := len(o.order) - 1; i >= 0; i-- {
 		if err := interrupted(ctx); err != nil {
@@ -226,7 +226,8 @@ func (o *Order) sort(ctx context.Context, part int, docs []uint32, scores []floa
 	return docs, nil
 }
 
-// digits returns a function that maps documents to numbers that rise in the order of a key, and to false for a missing value.
+// digits returns a function that maps a document to a number, so that ascending numbers are in the order of the key. The function returns
+// false if the document has no value.
 func (o *Order) digits(part, key int, scores []float32) func(doc uint32) (uint64, bool) {
 	rising := func(doc uint32) (uint64, bool) {
 		v := o.value(Hit{Part: part, Doc: doc}, key)
@@ -238,7 +239,7 @@ func (o *Order) digits(part, key int, scores []float32) func(doc uint32) (uint64
 	if c := o.columns[part][key]; c.field != nil {
 		switch c.field.Type() {
 		case query.Keyword, query.Text, query.Boolean:
-			// Ordinals rise in the order of the terms.
+			// Ordinals are in the order of the terms.
 			ordinals := c.field.Ordinals()
 			rising = func(doc uint32) (uint64, bool) {
 				if c.lists != nil {
@@ -263,7 +264,7 @@ func (o *Order) digits(part, key int, scores []float32) func(doc uint32) (uint64
 	}
 }
 
-// risingInt and risingFloat map numbers to unsigned numbers in the same order.
+// risingInt and risingFloat map numbers to unsigned integers that have the same order.
 func risingInt(v int64) uint64 { return uint64(v) ^ 1<<63 }
 
 func risingFloat(v float64) uint64 {
@@ -272,14 +273,14 @@ func risingFloat(v float64) uint64 {
 	case math.IsNaN(v):
 		return 0 // NaN comes before all others, as in cmp.Compare
 	case v == 0:
-		return 1 << 63 // of either sign
+		return 1 << 63 // +0 or -0
 	case b>>63 == 1:
 		return ^b
 	}
 	return b | 1<<63
 }
 
-// sortBy is a stable radix sort of documents by a number. Those without one come last.
+// sortBy is a stable radix sort of documents by a number. Documents without a number come last.
 func sortBy(docs []uint32, number func(doc uint32) (uint64, bool)) []uint32 {
 	type entry struct {
 		number uint64
@@ -302,7 +303,7 @@ func sortBy(docs []uint32, number func(doc uint32) (uint64, bool)) []uint32 {
 	other := make([]entry, len(entries))
 	for shift := 0; shift < 64; shift += digit {
 		if (every^some)>>shift&(1<<digit-1) == 0 {
-			continue // the same digit everywhere
+			continue // all documents have the same digit
 		}
 		var counts [1 << digit]int
 		for i := range entries {

@@ -6,7 +6,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/eval"
 )
 
-// Counts returns how many live documents of each part match.
+// Counts returns the number of live documents that match, for each part.
 func (q *Query) Counts(ctx context.Context) ([]int64, error) {
 	counts := make([]int64, len(q.corpus.Parts))
 	counted, _ := q.match.(counter)
@@ -26,8 +26,8 @@ func (q *Query) Counts(ctx context.Context) ([]int64, error) {
 	return counts, nil
 }
 
-// Page appends to hits at most limit live documents that match, in an order without scores: those after a place, or, if after is
-// nil, those after the first skip ones. Any page costs about the same. seed identifies the places of a random order.
+// Page appends at most limit live matches to hits, in an order that does not use scores. The page starts after the place after, or, if that
+// is nil, after the first skip matches. All pages cost about the same. seed identifies the sequence of a random order.
 func (q *Query) Page(ctx context.Context, o *Order, seed string, hits []Hit, after *eval.Place, skip int64, limit int) ([]Hit, error) {
 	views := make([]*View, len(q.corpus.Parts))
 	for part := range views {
@@ -44,7 +44,7 @@ func (q *Query) Page(ctx context.Context, o *Order, seed string, hits []Hit, aft
 	return s.take(hits, s.split(int(skip)), limit), nil
 }
 
-// ordered returns the matching documents of one part in an order.
+// ordered returns the matching documents of one part in the given order.
 func (q *Query) ordered(ctx context.Context, o *Order, seed string, part int) (*View, error) {
 	p := q.corpus.Parts[part]
 	if o.key == "" {
@@ -60,8 +60,8 @@ func (q *Query) ordered(ctx context.Context, o *Order, seed string, part int) (*
 	})
 }
 
-// sorted sorts the documents of a view. If there are many, it picks them from the order of the whole segment, which it makes once
-// and keeps.
+// sorted returns the documents of a view in the order. If there are many, it sorts the whole segment once, keeps the result in the Cache,
+// and picks the view's documents from it.
 func (o *Order) sorted(ctx context.Context, v *View, part int) ([]uint32, error) {
 	p := o.corpus.Parts[part]
 	n := v.docs.GetCardinality()

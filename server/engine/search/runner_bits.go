@@ -5,7 +5,7 @@ import (
 	"math/bits"
 )
 
-// constantClause gives one score to all matches of a node.
+// constantClause gives the same score to all matches of a node.
 type constantClause struct {
 	node  node
 	score float32
@@ -25,7 +25,7 @@ func (c *constantClause) open(ctx context.Context, s *scoring, required bool) (r
 	return &bitRunner{words: words, score: float64(c.score)}, nil
 }
 
-// bitRunner gives one score to the documents of a set.
+// bitRunner gives the same score to all documents of a set.
 type bitRunner struct {
 	words []uint64 // nil for all documents
 	score float64
@@ -54,7 +54,7 @@ func (r *bitRunner) most(*block) float64 { return r.score }
 
 func (r *bitRunner) least() float64 { return r.score }
 
-// nothing matches nothing.
+// nothing is a clause that matches no documents.
 type nothing struct{}
 
 func (nothing) open(context.Context, *scoring, bool) (runner, error) { return nil, nil }

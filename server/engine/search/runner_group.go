@@ -8,10 +8,10 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/rank"
 )
 
-// groupClause is a plan.Bool after merging.
+// groupClause is a plan.Bool whose clauses were merged by rank.Merge.
 type groupClause struct {
 	must, should []clause
-	// match is the node of the whole group.
+	// match finds the documents that match the whole group.
 	match node
 	// not are the prohibited clauses.
 	not []node
@@ -49,12 +49,13 @@ func (g *groupClause) open(ctx context.Context, s *scoring, need bool) (runner, 
 	return r, err
 }
 
-// groupRunner adds the scores of a group as rank.Sum does: required and optional ones each in double precision, then both in single
-// precision.
+// groupRunner adds the scores of a group as rank.Sum does. It sums up the required scores and the optional scores separately in double
+// precision, and then adds the two sums in single precision.
 type groupRunner struct {
 	scoring      *scoring
 	must, should []runner
-	// words are the documents that the group matches; nil if it matches all documents to which its clauses give scores.
+	// words has a bit for each document that the group matches. It is nil if all documents with a score match, or if the caller ignores the
+	// others.
 	words []uint64
 }
 
@@ -87,7 +88,7 @@ func (r *groupRunner) add(b *block, to *sums) {
 	r.scoring.give(must)
 }
 
-// termSetClause matches any of some terms of one field. It adds the scores of those that a document has, in byte order.
+// termSetClause matches documents that have any of several terms of one field. It adds the scores of a document's terms in byte order.
 type termSetClause struct{ terms []*termClause }
 
 func (b *binder) termSet(ctx context.Context, terms []rank.WeightedTerm, boost float32) (*termSetClause, error) {
@@ -129,7 +130,7 @@ func (s *termSetClause) open(ctx context.Context, sc *scoring, _ bool) (runner, 
 	return r, nil
 }
 
-// sumRunner first adds the scores of several clauses by themselves, and rounds once.
+// sumRunner adds the scores of several runners in double precision, and rounds the sum once to single precision.
 type sumRunner struct {
 	scoring *scoring
 	runners []runner
@@ -148,7 +149,7 @@ func (r *sumRunner) add(b *block, to *sums) {
 	r.scoring.give(own)
 }
 
-// bestClause is a plan.DisMax: the highest score of its clauses.
+// bestClause is a plan.DisMax: its score is the highest score of its clauses.
 type bestClause struct{ clauses []clause }
 
 func (c *bestClause) open(ctx context.Context, s *scoring, _ bool) (runner, error) {
@@ -159,7 +160,7 @@ func (c *bestClause) open(ctx context.Context, s *scoring, _ bool) (runner, erro
 	return &bestRunner{scoring: s, runners: runners}, nil
 }
 
-// bestRunner gives the highest score of several clauses.
+// bestRunner gives each document the highest score of several runners.
 type bestRunner struct {
 	scoring *scoring
 	runners []runner

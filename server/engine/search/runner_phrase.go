@@ -57,7 +57,7 @@ func (p *phraseClause) open(ctx context.Context, s *scoring, _ bool) (runner, er
 	return r, nil
 }
 
-// phraseRunner has the scores of a phrase, which are computed when it is opened.
+// phraseRunner holds the scores of a phrase, which phraseClause.open computes.
 type phraseRunner struct {
 	docs   []uint32
 	scores []float32

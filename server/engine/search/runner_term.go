@@ -9,21 +9,20 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/rank"
 )
 
-// termClause is a term of a text field, or one of the keywords to which a fuzzy word expands.
+// termClause scores a term of a text field, or one of the keywords to which a fuzzy word expands.
 type termClause struct {
 	field  query.Field
 	kind   kind
 	term   string
 	scorer rank.Scorer
-	// members are the rules that put the tag on items.
+	// members are the rules that add the term to items as a tag.
 	members []*member
 	units   *unitOverlay
 	own     ownPostings
-	// table holds scores of a term of a text field, see scoreTable; nil until it is needed.
+	// table holds precomputed scores (see scoreTable); nil until it is needed.
 	table atomic.Pointer[scoreTable]
 }
 
-// scoredTerm returns the clause of a term.
 func (b *binder) scoredTerm(ctx context.Context, f query.Field, term string, scorer rank.Scorer) (*termClause, error) {
 	t := &termClause{field: f, kind: b.kindOf(f.Name), term: term, scorer: scorer, own: b.own[fieldTerm{f.Name, term}]}
 	var err error
@@ -76,7 +75,7 @@ func (t *termClause) open(ctx context.Context, s *scoring, _ bool) (runner, erro
 	return r, nil
 }
 
-// openKeyword opens a term that has the same score in all documents, some of which may have it by a rule.
+// openKeyword opens a keyword, which has the same score in all documents. Some documents may have the keyword only through a tag rule.
 func (t *termClause) openKeyword(ctx context.Context, s *scoring, own segment.Postings, there bool) (runner, error) {
 	var sets []set
 	if there {
@@ -96,7 +95,7 @@ func (t *termClause) openKeyword(ctx context.Context, s *scoring, own segment.Po
 	return &bitRunner{words: dense(docs.bitmap, s.part.Segment.Len()), score: float64(t.scorer.Score(1, rank.NoNorm))}, nil
 }
 
-// scores returns the table, which it builds on first use.
+// scores returns the score table and builds it on first use.
 func (t *termClause) scores() *scoreTable {
 	if made := t.table.Load(); made != nil {
 		return made
@@ -109,8 +108,8 @@ func (t *termClause) scores() *scoreTable {
 	return made
 }
 
-// scoreTable holds the scores of a term for the frequencies below tableFreqs and all norms. It pays off from tableFrom documents
-// on.
+// scoreTable holds the scores of a term for the frequencies below tableFreqs and all norms. Terms with fewer than tableFrom documents have
+// no table, because building one would cost more than it saves.
 type scoreTable [tableFreqs << 8]float32
 
 const (
@@ -118,7 +117,7 @@ const (
 	tableFrom  = 4096
 )
 
-// score returns the score that s computes.
+// score returns the same score as s, from the table if it covers the frequency.
 func (t *scoreTable) score(s rank.Scorer, freq uint32, norm byte) float64 {
 	if freq < tableFreqs {
 		return float64(t[freq<<8|uint32(norm)])
@@ -134,7 +133,7 @@ type termRunner struct {
 	at, n  int
 	norms  norms
 	scorer rank.Scorer
-	table  *scoreTable // nil if it does not pay off
+	table  *scoreTable // nil if the term has fewer than tableFrom documents
 }
 
 // batch is a buffer for reading postings.

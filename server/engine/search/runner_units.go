@@ -7,7 +7,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/engine/segment"
 )
 
-// openShown scores the lists of units with a clause, and documents by their lists.
+// openShown scores each list of units with a clause. A document gets the score of the list that it shows.
 func (s *scoring) openShown(ctx context.Context, o *unitOverlay, c clause) (runner, error) {
 	lists, err := o.lists(ctx, s.corpus, s.part)
 	if err != nil {
@@ -29,7 +29,7 @@ func (s *scoring) openShown(ctx context.Context, o *unitOverlay, c clause) (runn
 		r.scores = append(r.scores, scores[:all.to-all.from]...)
 		within.give(scores)
 	}
-	r.high = slices.Max(r.scores) // there is at least one, because inner is not nil
+	r.high = slices.Max(r.scores) // not empty: if there were no lists, inner would be nil
 	return r, nil
 }
 

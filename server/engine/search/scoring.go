@@ -8,16 +8,16 @@ import (
 	"github.com/vitrine-dev/vitrine/server/engine/segment"
 )
 
-// runner computes the scores of a clause in one part, block by block in ascending order. Blocks may be skipped.
+// runner computes the scores of a clause in one part, block by block in ascending order. The caller may skip blocks.
 type runner interface {
-	// add adds the score of each document that matches to its sum, exactly one float32 for each runner and document, and touches
-	// the document. Documents that are not live may get any score.
+	// add adds the score of each matching document to the document's sum, and touches the document. The score is a single float32 for each
+	// runner and document. Documents that are not in b.live may get any score.
 	add(b *block, to *sums)
-	// most returns an upper bound of the scores in the block; it may be infinite.
+	// most returns an upper bound of the runner's scores in the block, possibly infinite.
 	most(b *block) float64
 }
 
-// scoring is the scoring of one part.
+// scoring is the state of scoring one part.
 type scoring struct {
 	evaluation
 	// wanted are the documents to be scored; nil for all.
@@ -25,7 +25,7 @@ type scoring struct {
 	spare  []*sums
 }
 
-// take returns an array of zeros, and give returns it for reuse.
+// take returns an array of zeros. give hands it back for reuse.
 func (s *scoring) take() *sums {
 	n := len(s.spare)
 	if n == 0 {
@@ -55,7 +55,7 @@ func (s *scoring) find(ctx context.Context, n node) ([]uint64, error) {
 	return dense(found.bitmap, s.part.Segment.Len()), nil
 }
 
-// lengthNorms returns the length norms of a text field by document. Those of lists of units are few and not cached.
+// lengthNorms returns the length norms of a text field by document. Norms of lists of units are few and not cached.
 func (s *scoring) lengthNorms(f *segment.Field) norms {
 	if s.shown {
 		return readNorms(s.part.Segment, f)
@@ -77,7 +77,7 @@ func openAll(ctx context.Context, s *scoring, clauses []clause, required bool) (
 	return runners, nil
 }
 
-// mostOf returns the maximum sum of the scores of several runners.
+// mostOf returns an upper bound of the sum of several runners' scores.
 func mostOf(runners []runner, b *block) float64 {
 	most := 0.0
 	for _, r := range runners {

@@ -19,8 +19,8 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/rank"
 )
 
-// TestJudge compares matches, scores and orders with the reference, for random queries over random items.
-func TestJudge(t *testing.T) {
+// TestRandomQueries compares matches, scores and the ranking with the reference, for random queries and plans over random items.
+func TestRandomQueries(t *testing.T) {
 	for seed := range uint64(60) {
 		w := newWorld(t, seed, 10+int(seed)*3)
 		fields := w.fields(t)
@@ -46,8 +46,8 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// TestJudgeMany does the same for segments of several blocks of documents, and more words than fit in a short list.
-func TestJudgeMany(t *testing.T) {
+// TestLargeSegments compares queries with the reference in a segment of several blocks, with frequent terms and patterns of many terms.
+func TestLargeSegments(t *testing.T) {
 	w := newWorld(t, 2, 2000)
 	w.add(t, 10_000, func(it *item.Item) {
 		it.Content.PlatformRef = fmt.Sprint("ref", it.ID)
@@ -59,7 +59,7 @@ func TestJudgeMany(t *testing.T) {
 	for id := range item.ID(500) {
 		w.kill(id * 7)
 	}
-	w.judgeAll(t)
+	w.updateReference(t)
 	fields := w.fields(t)
 	tests := []string{
 		"beach", "sun beach city", "beach sun city son the a", "+beach -sun city^2", `"beach sun"`, `"sun beach"~3 the`, "beech~ beach", "b* AND sun",
@@ -78,8 +78,8 @@ func TestJudgeMany(t *testing.T) {
 	}
 }
 
-// FuzzJudge searches for worlds and plans for which the reference has another result.
-func FuzzJudge(f *testing.F) {
+// FuzzPlans searches for worlds and plans for which the reference has a different result.
+func FuzzPlans(f *testing.F) {
 	for seed := range uint64(8) {
 		f.Add(seed, int(seed)*16)
 	}
@@ -92,16 +92,16 @@ func FuzzJudge(f *testing.F) {
 	})
 }
 
-// found is an item with the bits of its score, so that only identical scores are equal.
+// found is an item with the bits of its score, so that only bit-identical scores are equal.
 type found struct {
 	ID    item.ID
 	Score uint32
 }
 
-// compare compares the results of both sides.
+// compare compares matches, counts, ranking and best hits of a plan with the reference.
 func (w *world) compare(t *testing.T, about string, n plan.Node) {
 	t.Helper()
-	m, err := w.judge.Compile(t.Context(), n)
+	m, err := w.reference.Compile(t.Context(), n)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,7 +136,7 @@ func (w *world) compare(t *testing.T, about string, n plan.Node) {
 		}
 	}
 	if diff := gocmp.Diff(ids(want), ids(got)); diff != "" {
-		t.Errorf("%s: matches (-judge +search):\n%s", about, diff)
+		t.Errorf("%s: matches (-reference +search):\n%s", about, diff)
 		return
 	}
 	fresh, err := search.Bind(t.Context(), n, w.corpus)
@@ -164,7 +164,7 @@ func (w *world) compare(t *testing.T, about string, n plan.Node) {
 		}
 	}
 	if diff := gocmp.Diff(want, ranked); diff != "" {
-		t.Errorf("%s: ranking (-judge +search):\n%s", about, diff)
+		t.Errorf("%s: ranking (-reference +search):\n%s", about, diff)
 		return
 	}
 	k := w.IntN(12)
@@ -176,7 +176,7 @@ func (w *world) compare(t *testing.T, about string, n plan.Node) {
 		top = append(top, found{w.id(h), math.Float32bits(h.Score)})
 	}
 	if diff := gocmp.Diff(want[:min(k, len(want))], top); diff != "" && k > 0 && len(want) > 0 || search.Sum(counts) != len(want) {
-		t.Errorf("%s: the first %d of %d, got %d (-judge +search):\n%s", about, k, len(want), search.Sum(counts), diff)
+		t.Errorf("%s: the first %d of %d, got %d (-reference +search):\n%s", about, k, len(want), search.Sum(counts), diff)
 	}
 }
 
@@ -189,7 +189,7 @@ func ids(list []found) []item.ID {
 	return ids
 }
 
-// TestOrder compares every order, and the places of cursors, with the reference.
+// TestOrder compares random orders, and the places of cursors, with the reference.
 func TestOrder(t *testing.T) {
 	sortable := []string{query.ScoreKey}
 	for _, f := range query.Fields() {
@@ -219,7 +219,7 @@ func TestOrder(t *testing.T) {
 func (w *world) compareOrder(t *testing.T, about string, order query.Order, random func(item.ID) int64) {
 	t.Helper()
 	n := w.node(1)
-	m, err := w.judge.Compile(t.Context(), n)
+	m, err := w.reference.Compile(t.Context(), n)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -285,11 +285,11 @@ func (w *world) compareOrder(t *testing.T, about string, order query.Order, rand
 			t.Errorf("%s: item %d is not at its own place", about, w.id(h))
 		}
 		if i > 0 && o.ComparePlace(h, want[i-1]) <= 0 {
-			t.Errorf("%s: item %d is not behind the one before it", about, w.id(h))
+			t.Errorf("%s: item %d does not come after the item before it", about, w.id(h))
 		}
 	}
 	if diff := gocmp.Diff(want, got); diff != "" {
-		t.Errorf("%s: order (-judge +search):\n%s", about, diff)
+		t.Errorf("%s: order (-reference +search):\n%s", about, diff)
 	}
 }
 
@@ -325,14 +325,14 @@ func TestStatistics(t *testing.T) {
 				}
 				return out
 			}
-			if diff := gocmp.Diff(gather(w.judge), gather(w.corpus.Statistics())); diff != "" {
-				t.Errorf("seed %d, %s (-judge +search):\n%s", seed, name, diff)
+			if diff := gocmp.Diff(gather(w.reference), gather(w.corpus.Statistics())); diff != "" {
+				t.Errorf("seed %d, %s (-reference +search):\n%s", seed, name, diff)
 			}
 		}
 	}
 }
 
-// TestUnits compares the units that an item shows, and the dynamic fields.
+// TestUnits compares the units that items show, and the dynamic fields, with the reference.
 func TestUnits(t *testing.T) {
 	for seed := range uint64(40) {
 		w := newWorld(t, seed, 60)
@@ -346,7 +346,7 @@ func TestUnits(t *testing.T) {
 			}
 		}
 		names := map[string]bool{}
-		for d := range w.judge.Docs() {
+		for d := range w.reference.Docs() {
 			for name := range d.Names() {
 				if f := field(name); f.Name == name && query.Dynamic(name) {
 					names[name] = true
@@ -360,7 +360,8 @@ func TestUnits(t *testing.T) {
 	}
 }
 
-// TestBoundary checks that nothing changes before the boundary, and that something does at the boundary of a single range.
+// TestBoundary checks that the matches do not change before the boundary. For queries of a single range, it also checks that they change at
+// the boundary.
 func TestBoundary(t *testing.T) {
 	queries := []string{
 		"created_on:[now-3d TO now+3d]", "created_on:[* TO now}", "created_on:{now-1d/d TO *]", "activate_units.created_on:[now-10d TO now]",
@@ -390,7 +391,7 @@ func TestBoundary(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				m, err := w.judge.Compile(t.Context(), n)
+				m, err := w.reference.Compile(t.Context(), n)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -413,7 +414,7 @@ func TestBoundary(t *testing.T) {
 				t.Errorf("seed %d, %s: other matches at %v, before the boundary %v", seed, text, last, boundary)
 			}
 			if !boundary.IsZero() && !boundary.After(now) {
-				t.Errorf("seed %d, %s: boundary %v is not ahead", seed, text, boundary)
+				t.Errorf("seed %d, %s: boundary %v is not in the future", seed, text, boundary)
 			}
 			if !boundary.IsZero() && i < 3 {
 				if slices.Equal(matches(now), matches(boundary)) {
@@ -428,7 +429,7 @@ func TestBoundary(t *testing.T) {
 	}
 }
 
-// TestKey checks that queries have the same key if they mean the same, and different keys otherwise.
+// TestKey checks that queries have the same key if they match the same documents, and different keys otherwise.
 func TestKey(t *testing.T) {
 	w := newWorld(t, 3, 40)
 	key := func(text string) string {
@@ -462,13 +463,13 @@ func TestKey(t *testing.T) {
 	for _, text := range different {
 		k := key(text)
 		if other, ok := keys[k]; ok {
-			t.Errorf("%s and %s have one key: %s", text, other, k)
+			t.Errorf("%s and %s have the same key: %s", text, other, k)
 		}
 		keys[k] = text
 	}
 }
 
-// TestKeyOfRules checks that the key depends on the versions of the rules that a query uses, and of no others.
+// TestKeyOfRules checks that the key depends on the versions of the rules that the query uses, and not on those of other rules.
 func TestKeyOfRules(t *testing.T) {
 	s := newWorld(t, 4, 40).corpus.Parts
 	overlay := func(tag, unit string) *search.Overlay {
@@ -509,7 +510,7 @@ func TestKeyOfRules(t *testing.T) {
 	}
 }
 
-// TestReadOnly checks that published bitmaps never change, whatever is evaluated.
+// TestReadOnly checks that the bitmaps of cached views never change.
 func TestReadOnly(t *testing.T) {
 	w := newWorld(t, 7, 120)
 	w.corpus.Cache = search.NewCache(1 << 30)
@@ -534,7 +535,7 @@ func TestReadOnly(t *testing.T) {
 	}
 }
 
-// TestTies checks that hits with equal scores are sorted by date, then id, across segments.
+// TestTies checks that hits with equal scores are sorted by date, then by ID, across segments.
 func TestTies(t *testing.T) {
 	w := newWorld(t, 9, 150)
 	q, err := search.Bind(t.Context(), plan.All{}, w.corpus)
@@ -549,9 +550,9 @@ func TestTies(t *testing.T) {
 		t.Fatalf("%d hits and a total of %d for %d items", len(hits), search.Sum(counts), len(w.items))
 	}
 	for i := 1; i < len(hits); i++ {
-		a, b := w.judge.Doc(w.id(hits[i-1])), w.judge.Doc(w.id(hits[i]))
+		a, b := w.reference.Doc(w.id(hits[i-1])), w.reference.Doc(w.id(hits[i]))
 		if cmp.Or(cmp.Compare(b.Created(), a.Created()), cmp.Compare(b.ID(), a.ID())) > 0 {
-			t.Fatalf("item %d stands before %d", a.ID(), b.ID())
+			t.Fatalf("item %d comes before %d", a.ID(), b.ID())
 		}
 	}
 }

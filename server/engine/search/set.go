@@ -20,7 +20,7 @@ func borrowed(b *roaring.Bitmap) set { return set{bitmap: b} }
 
 func (s set) isEmpty() bool { return s.bitmap == nil || s.bitmap.IsEmpty() }
 
-// published returns the bitmap for readers, never nil.
+// published returns the bitmap, or an empty one instead of nil, for callers that only read it.
 func (s set) published() *roaring.Bitmap {
 	if s.bitmap == nil {
 		return roaring.New()
@@ -28,7 +28,7 @@ func (s set) published() *roaring.Bitmap {
 	return s.bitmap
 }
 
-// everything returns all documents of a segment with n of them. between returns those in [from, to).
+// everything returns all documents of a segment with n documents. between returns the documents in [from, to).
 func everything(n int) set { return between(0, uint32(n)) }
 
 func between(from, to uint32) set {
@@ -89,15 +89,16 @@ func or(sets []set) set {
 	return owned(roaring.FastOr(bitmaps...))
 }
 
-// union collects the documents of any number of terms: a few as a list, more as plain bits, and those of common terms as bitmaps.
+// union collects the documents of any number of terms. It keeps common terms as bitmaps, and the documents of all other terms in a list, or
+// as plain bits if there are many.
 type union struct {
-	docs  int // in the segment
+	docs  int // number of documents in the segment
 	few   []uint32
 	dense []uint64
 	large []set
 }
 
-// fewDocs is how many documents are kept as a list. A term of more than 1/largeShare of all documents is kept as its bitmap.
+// fewDocs is the maximum number of documents in a union's list. A term with more than 1/largeShare of all documents is common.
 const (
 	fewDocs    = 256
 	largeShare = 256

@@ -15,7 +15,7 @@ import (
 
 var _ rank.Statistics = (*binder)(nil)
 
-// Statistics returns the statistics of all live documents. They read each field once, and are not safe for concurrent use.
+// Statistics returns the statistics of all live documents. The result reads each field once, and is not safe for concurrent use.
 func (c *Corpus) Statistics() rank.Statistics { return newBinder(c, ofUnits) }
 
 // Field implements rank.Statistics.
@@ -33,7 +33,8 @@ func (b *binder) Field(ctx context.Context, field string, terms []string) (rank.
 	return s.total, docFreqs, nil
 }
 
-// Similar implements rank.Statistics. It offers exactly the terms of live documents within the word's edit distance.
+// Similar implements rank.Statistics. It offers the terms that are within the word's edit distance and occur in a live document, and no
+// others.
 func (b *binder) Similar(ctx context.Context, n plan.Fuzzy, offer func(term string, docFreq int64)) error {
 	if !hasTerms(n.Field) {
 		return nil
@@ -108,7 +109,7 @@ func (b *binder) itemStats(field string) *fieldStats {
 	return s
 }
 
-// tagStats counts a field of tags: own tags, and those that only rules add.
+// tagStats returns the statistics of a field of tags. A tag counts if the item has it itself or a rule adds it.
 func (b *binder) tagStats(ctx context.Context, field string) (*fieldStats, error) {
 	c := b.corpus
 	members, err := c.tagMembers(ctx, field)
@@ -117,7 +118,7 @@ func (b *binder) tagStats(ctx context.Context, field string) (*fieldStats, error
 	}
 	s := b.itemStats(field)
 	own := s.docFreq
-	added := map[string]int64{} // documents that have a keyword by rules alone
+	added := map[string]int64{} // live documents that have a keyword only through rules
 	for _, p := range c.Parts {
 		f := p.Segment.Field(field)
 		byKeyword := map[string][]set{}
@@ -154,7 +155,8 @@ func (b *binder) tagStats(ctx context.Context, field string) (*fieldStats, error
 	return s, nil
 }
 
-// unitStats counts a field of units, by the lists that documents show.
+// unitStats returns the statistics of a field of units. It counts each list of units once and multiplies by the live documents that show
+// it.
 func (b *binder) unitStats(ctx context.Context, field string) (*fieldStats, error) {
 	c := b.corpus
 	type shown struct {
@@ -199,7 +201,8 @@ func (b *binder) unitStats(ctx context.Context, field string) (*fieldStats, erro
 	return s, nil
 }
 
-// countWords counts documents and words of a text field, each document times(doc) times. A text without a word does not count.
+// countWords counts the documents and words of a text field. It counts each document times(doc) times. A text without words does not count
+// as a document.
 func countWords(f *segment.Field, docs *roaring.Bitmap, times func(doc uint32) int64) rank.Field {
 	var n rank.Field
 	for it := docs.Iterator(); it.HasNext(); {
@@ -212,7 +215,7 @@ func countWords(f *segment.Field, docs *roaring.Bitmap, times func(doc uint32) i
 	return n
 }
 
-// weigh returns how many live documents show any of some lists of units.
+// weigh returns the number of live documents that show one of the lists. live holds the number of live documents of each list.
 func weigh(lists *roaring.Bitmap, live []int64) int64 {
 	var n int64
 	for it := lists.Iterator(); it.HasNext(); {
@@ -221,9 +224,9 @@ func weigh(lists *roaring.Bitmap, live []int64) int64 {
 	return n
 }
 
-// similarTo returns the terms within the fuzzy word's edits. A term may have no live document.
+// similarTo returns the terms within the edit distance of a fuzzy word. Some terms may have no live document.
 func (b *binder) similarTo(ctx context.Context, n plan.Fuzzy) (similarTerms, error) {
-	if err := interrupted(ctx); err != nil { // checked for each word, because the first one in a field can take long
+	if err := interrupted(ctx); err != nil { // checked for each word, because the first word in a field can take long
 		return nil, err
 	}
 	found := similarTerms{}
@@ -241,17 +244,17 @@ func (b *binder) similarTo(ctx context.Context, n plan.Fuzzy) (similarTerms, err
 	return found, nil
 }
 
-// similarTerms are terms near a fuzzy word.
+// similarTerms maps the terms within the edit distance of a fuzzy word to their statistics.
 type similarTerms map[string]*similarTerm
 
 type similarTerm struct {
-	// docFreq counts the live documents.
+	// docFreq is the number of live documents that have the term.
 	docFreq int64
-	// own are the postings of a term of the items themselves.
+	// own holds the postings of the term, without tags from rules.
 	own ownPostings
 }
 
-// term returns a term, and adds it if it is new.
+// term returns the entry of a term and adds it if it is new.
 func (s similarTerms) term(text []byte) *similarTerm {
 	t := s[string(text)]
 	if t == nil {
@@ -261,10 +264,11 @@ func (s similarTerms) term(text []byte) *similarTerm {
 	return t
 }
 
-// ownPostings are the postings of a term in all segments of a corpus that have it; nil if they are not known.
+// ownPostings holds the postings of a term, one for each segment of the corpus that contains it. It is nil if the postings have not been
+// looked up.
 type ownPostings []segment.Postings
 
-// in returns the postings of a term in a field of one segment, and false if it has none there.
+// in returns the postings of a term in a field of one segment, and false if the field does not contain the term.
 func (o ownPostings) in(f *segment.Field, term string) (segment.Postings, bool) {
 	if o == nil {
 		return f.Term(term)
@@ -277,7 +281,7 @@ func (o ownPostings) in(f *segment.Field, term string) (segment.Postings, bool) 
 	return segment.Postings{}, false
 }
 
-// addOwn adds the terms of the items themselves.
+// addOwn adds the similar terms that segments contain.
 func (b *binder) addOwn(ctx context.Context, n plan.Fuzzy, found similarTerms) error {
 	var read batch
 	for _, p := range b.corpus.Parts {
@@ -298,7 +302,7 @@ func (b *binder) addOwn(ctx context.Context, n plan.Fuzzy, found similarTerms) e
 	return nil
 }
 
-// addTagged adds the keywords that rules add, including the documents that have them as own tags.
+// addTagged adds the similar keywords that rules add to items. Their frequencies include documents that have the tag themselves.
 func (b *binder) addTagged(ctx context.Context, n plan.Fuzzy, found similarTerms) error {
 	field := n.Field.Name
 	stats, err := b.stats(ctx, field)
@@ -319,7 +323,7 @@ func (b *binder) addTagged(ctx context.Context, n plan.Fuzzy, found similarTerms
 	return nil
 }
 
-// addShown adds the terms of the units that items show.
+// addShown adds the similar terms of the units that items show.
 func (b *binder) addShown(ctx context.Context, n plan.Fuzzy, found similarTerms) error {
 	for _, p := range b.corpus.Parts {
 		l, err := b.corpus.shown(ctx, p)

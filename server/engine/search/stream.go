@@ -10,11 +10,11 @@ import (
 	"github.com/vitrine-dev/vitrine/server/item"
 )
 
-// stream is the live documents of a corpus in one order: a sorted run of each segment. It is safe for concurrent use.
+// stream is a list of live documents of a corpus in one order. It merges a sorted run of each segment. It is safe for concurrent use.
 //
-// Finding a place costs about the same on the first page and the last. Each run can count its documents before a given one, by rank
-// in its bitmap or by binary search. The n-th document of all is found by probing: for a few documents of a few runs, the stream
-// counts how many of all come before them.
+// Finding the start of a page costs about the same for the first page and the last. Each run can count its documents before a given
+// document, by rank in its bitmap or by binary search. To find the n-th document of the stream, split chooses some documents as probes and
+// counts the documents of all runs that come before each probe.
 type stream struct {
 	corpus *Corpus
 	order  *Order
@@ -28,13 +28,13 @@ type stream struct {
 type run struct {
 	part int
 	view *View
-	// gone are the dead among the view's documents, nil for none. holes are their indexes in view.sorted.
+	// gone are the dead documents of the view, nil if there are none. For a sorted view, holes has their indexes in view.sorted instead.
 	gone  *roaring.Bitmap
 	holes []uint32
 	total int
 }
 
-// newStream combines views in an order, one for each part of the corpus; nil for a part without documents.
+// newStream merges views, one for each part of the corpus, in an order. A view may be nil if its part has no documents.
 func newStream(c *Corpus, order *Order, views []*View) *stream {
 	s := &stream{corpus: c, order: order, natural: order.Key() == ""}
 	for part, v := range views {
@@ -68,8 +68,8 @@ func (r *run) at(i int) uint32 {
 	if r.gone == nil {
 		return selected(r.view.docs, i)
 	}
-	// Before the wanted document, there are i live and k deleted documents. The loop finds k by increasing it, first from a guess that
-	// is rarely too high, then from 0.
+	// The wanted document comes after i live and k deleted documents of the view. The loop finds k by increasing it. It starts from a guess
+	// that is rarely too high; if the guess is too high, it starts again from 0.
 	share := float64(r.gone.GetCardinality()) / float64(r.view.docs.GetCardinality())
 	guess := float64(i) / (1 - share) * share
 	k := int(max(0, guess-2*math.Sqrt(guess)))
@@ -95,12 +95,12 @@ func (r *run) place(i int) int {
 func selected(docs *roaring.Bitmap, i int) uint32 {
 	doc, err := docs.Select(uint32(i))
 	if err != nil {
-		return math.MaxUint32 // beyond the last, which no caller requests
+		return math.MaxUint32 // after the last document; no caller requests it
 	}
 	return doc
 }
 
-// numbered returns how many live documents of the run have a number less than below.
+// numbered returns the number of live documents of the run whose document number is less than below.
 func (r *run) numbered(below uint32) int {
 	if below == 0 {
 		return 0
@@ -112,7 +112,7 @@ func (r *run) numbered(below uint32) int {
 	return n
 }
 
-// before returns how many documents of a run come before a document of any run.
+// before returns the number of documents of run r that come before the document h, which can belong to any run.
 func (s *stream) before(r *run, h Hit) int {
 	if s.natural {
 		if r.part == h.Part {
@@ -128,18 +128,18 @@ func (s *stream) before(r *run, h Hit) int {
 
 // position is a place between documents of a stream.
 type position struct {
-	// starts[i] documents of run i come before the position, and so do the next skip documents of the merged stream.
+	// The position comes after the first starts[i] documents of each run i and the next skip documents of the stream.
 	starts []int
 	skip   int
 }
 
-// after returns the position after all documents that are at a place or before it.
+// after returns the position after all documents that are before a place or at it.
 func (s *stream) after(p eval.Place) position {
 	starts := make([]int, len(s.runs))
 	for i := range s.runs {
 		r := &s.runs[i]
 		if s.natural {
-			// Documents before the next lower id are at the place or before it.
+			// Count the documents before the place of the next lower ID: they are before p or at it.
 			starts[i] = r.numbered(s.corpus.Parts[r.part].Segment.Place(p.Created, p.ID-1))
 			continue
 		}
@@ -154,10 +154,10 @@ func (s *stream) after(p eval.Place) position {
 func (s *stream) split(n int) position {
 	low := make([]int, 3*len(s.runs))
 	low, high, counts := low[:len(s.runs):len(s.runs)], low[len(s.runs):2*len(s.runs)], low[2*len(s.runs):]
-	open := 0 // documents that may or may not be among the first n
-	need := n // how many of the open ones are
+	open := 0 // number of documents that are not yet known to be among the first n or not
+	need := n // how many of the open documents are among the first n
 	for i := range s.runs {
-		// A run has at most n of the first documents, and at most s.total-n of the others.
+		// A run has at most n of the first n documents, and at most s.total-n of the others.
 		total := s.runs[i].total
 		low[i], high[i] = max(0, total-(s.total-n)), min(total, n)
 		open += high[i] - low[i]
@@ -192,7 +192,7 @@ func (s *stream) split(n int) position {
 			if before >= n {
 				high[i] = counts[i] // all of the first n come before the pivot
 			} else if low[i] = counts[i]; i == widest {
-				low[i]++ // the pivot is one of them
+				low[i]++ // the pivot itself is among the first n
 			}
 			open += high[i] - low[i]
 			need -= low[i]
@@ -204,12 +204,14 @@ func (s *stream) split(n int) position {
 	return position{starts: low}
 }
 
-// fewOpen is how many documents are skipped one by one instead of by further probes: a probe costs as much as some ten of them.
+// fewOpen is the maximum number of documents that are skipped one by one instead of by further probes. A probe costs as much as skipping
+// some ten documents.
 const fewOpen = 48
 
-// pivot chooses the next document to probe in a run with width open documents. Of the open documents of all runs, the first need are
-// wanted. The probe is near the boundary that equal runs would have, alternately a little before and after it, to approach it from
-// both sides. Every fourth probe is in the middle, so that unequal runs take at most four times as many probes as bisection.
+// pivot chooses the next document to probe in a run that has width open documents. need of all open documents are among the first n. The
+// probe is near the boundary that the run would have if all runs were distributed equally, alternately a little before and after it, to
+// approach the boundary from both sides. Every fourth probe is in the middle, so that unequal runs take at most four times as many probes
+// as bisection.
 func pivot(width, need, open, probe int) int {
 	if probe%4 == 3 {
 		return width / 2
@@ -237,7 +239,7 @@ func (s *stream) take(hits []Hit, from position, limit int) []Hit {
 	return hits
 }
 
-// heads returns a heap of the documents that follow the starts of the runs. The first one is the next of the stream.
+// heads returns a heap with the document at the start of each run. The first head is the next document of the stream.
 func (s *stream) heads(starts []int) []streamHead {
 	heads := make([]streamHead, 0, len(s.runs))
 	for i := range s.runs {
@@ -251,7 +253,7 @@ func (s *stream) heads(starts []int) []streamHead {
 	return heads
 }
 
-// next removes the first document from the heap.
+// next removes the first document of the stream from the heap.
 func (s *stream) next(heads []streamHead) []streamHead {
 	if !s.advance(&heads[0]) {
 		heads[0] = heads[len(heads)-1]
@@ -264,14 +266,14 @@ func (s *stream) next(heads []streamHead) []streamHead {
 // streamHead is the next document of a run.
 type streamHead struct {
 	hit Hit
-	// created is that of the document, in the natural order.
+	// created is the created_on of the document; set only in the natural order.
 	created int64
-	index   int // of the run
-	left    int // documents of the run from this one on
+	index   int // of the run in stream.runs
+	left    int // number of documents of the run from this one on
 	docs    roaring.IntPeekable
 	gone    roaring.IntPeekable
 	place   int // in view.sorted
-	hole    int // the next one of run.holes
+	hole    int // index of the next hole in run.holes
 }
 
 func (s *stream) head(index, start int) streamHead {
@@ -295,7 +297,7 @@ func (s *stream) look(h *streamHead) {
 	}
 }
 
-// id is read only to break ties: ids are apart from the times, and each access waits for memory.
+// id reads the ID of the document. It is called only to break ties: IDs are stored apart from the times, so each call waits for memory.
 func (s *stream) id(h *streamHead) item.ID { return s.corpus.Parts[h.hit.Part].Segment.ID(h.hit.Doc) }
 
 // advance moves to the next document of the run, and reports whether there is one.

@@ -15,7 +15,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// madeCorpus returns segments of random items, some of them dead. If apart is set, each segment has its own range of time.
+// madeCorpus returns segments of random items, some of which are dead. If apart is set, each segment has its own range of times.
 func madeCorpus(t testing.TB, r *rand.Rand, sizes []int, apart bool) *Corpus {
 	t.Helper()
 	c := &Corpus{Cache: NewCache(1 << 30)}
@@ -56,7 +56,7 @@ func madeCorpus(t testing.TB, r *rand.Rand, sizes []int, apart bool) *Corpus {
 	return c
 }
 
-// streamOf returns a stream of random documents, and its hits as found by sorting all of them.
+// streamOf returns a stream of random documents, and the hits that it should yield, which are computed by sorting.
 func streamOf(t testing.TB, r *rand.Rand, c *Corpus, order query.Order) (*stream, []Hit) {
 	t.Helper()
 	o, err := c.Order(context.Background(), order, nil)
@@ -140,7 +140,7 @@ func TestStream(t *testing.T) {
 	}
 }
 
-// TestHolesAreKeptUpToDate deletes documents of a sorted view, a few at a time.
+// TestHolesAreKeptUpToDate deletes documents of a sorted view in several steps.
 func TestHolesAreKeptUpToDate(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	c := madeCorpus(t, r, []int{3000}, false)
@@ -172,18 +172,18 @@ func TestHolesAreKeptUpToDate(t *testing.T) {
 			}
 		}
 		if got := s.take(nil, position{starts: []int{0}}, 3000); !slices.Equal(got, want) {
-			t.Fatalf("after %d more died: %d documents in another order, want %d", died, len(got), len(want))
+			t.Fatalf("after %d more deletions: got %d documents, want %d, or another order", died, len(got), len(want))
 		}
 	}
 }
 
-func TestSplitProbesLittle(t *testing.T) {
+func TestSplitAllocatesOnce(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	c := madeCorpus(t, r, []int{60_000, 20_000, 5000, 300, 20, 1}, false)
 	s, want := streamOf(t, r, c, nil)
 	allocated := testing.AllocsPerRun(10, func() { s.split(len(want) / 2) })
 	if allocated > 1 {
-		t.Errorf("%v allocations, want no more than the counts", allocated)
+		t.Errorf("%v allocations, want at most 1", allocated)
 	}
 }
 

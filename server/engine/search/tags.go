@@ -16,18 +16,18 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/analysis"
 )
 
-// member is a rule bound to a corpus: the items that have a tag or a unit because of it.
+// member is a rule bound to a corpus. It finds the items to which the rule adds a tag or a unit.
 type member struct {
 	// keyword is the lower-cased key of the tag.
 	keyword string
-	// unit is the unit's id.
+	// unit is the ID of the unit.
 	unit     int64
 	rule     *Rule
-	selector node // nil for none
+	selector node // nil if the rule has none
 	key      string
 }
 
-// bindRule binds the selector of a rule, which sees fields up to the kind reach.
+// bindRule binds a rule. Its selector sees values up to the kind reach.
 func (c *Corpus) bindRule(ctx context.Context, r *Rule, reach kind) (*member, error) {
 	m := &member{rule: r, key: r.Name}
 	if r.Selector == nil {
@@ -48,7 +48,7 @@ func digest(key []byte) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// docs returns the documents of a part to which the rule applies, including deleted ones. The bitmap is read-only.
+// docs returns the documents of a part that the rule selects, including deleted ones. The bitmap is read-only.
 func (m *member) docs(ctx context.Context, c *Corpus, p segment.Part) (*roaring.Bitmap, error) {
 	v, err := c.view(ctx, p, "rule "+m.key, func() (*roaring.Bitmap, error) {
 		var named []uint32
@@ -76,13 +76,13 @@ func (m *member) docs(ctx context.Context, c *Corpus, p segment.Part) (*roaring.
 	return v.docs, nil
 }
 
-// boundTags are tag rules by field, bound on first use.
+// boundTags holds the tag rules by field, bound on first use.
 type boundTags struct {
 	mu      flight.Mutex
 	byField map[string][]*member
 }
 
-// tagMembers returns the rules that add to a field of tags, sorted by key. The corpus must have an overlay.
+// tagMembers returns the rules that add tags to a field, sorted by key. The corpus must have an overlay.
 func (c *Corpus) tagMembers(ctx context.Context, field string) ([]*member, error) {
 	tags := &c.bound().tags
 	if err := tags.mu.Lock(ctx); err != nil {
@@ -113,7 +113,7 @@ func (c *Corpus) tagMembers(ctx context.Context, field string) ([]*member, error
 	return members, nil
 }
 
-// Carries reports whether the rule of Overlay.Tags[rule] puts its tag on a document, whether or not the item also has it itself.
+// Carries reports whether the rule Overlay.Tags[rule] selects a document. The item itself may also have the tag.
 func (c *Corpus) Carries(ctx context.Context, rule int, p segment.Part, doc uint32) (bool, error) {
 	r := &c.Overlay.Tags[rule]
 	members, err := c.tagMembers(ctx, query.TagFieldName(r.Tag.Namespace))

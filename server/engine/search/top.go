@@ -22,12 +22,12 @@ type Hit struct {
 	Score float32
 }
 
-// Top returns the k best hits by relevance (the highest score, then the newest created_on, then the highest id), and the number of
-// all hits in each part. If after is not nil, it returns the k best of the hits that follow that place, whose one sort value is a
-// score; the numbers are still those of all hits.
+// Top returns the k best hits by relevance (the highest score, then the newest created_on, then the highest ID), and the number of all hits
+// in each part. If after is not nil, Top returns the k best hits after that place, whose only sort value must be a score. The numbers still
+// count all hits.
 func (q *Query) Top(ctx context.Context, k int, after *eval.Place) (hits []Hit, counts []int64, err error) {
 	best := &weakestFirst{corpus: q.corpus, most: k, after: q.corpus.ceiling(after)}
-	// The largest part first: its hits set a high bar, so most documents of the others are skipped.
+	// Score the largest part first. Its hits set a high bar, so most documents of the other parts are skipped.
 	parts := make([]int, len(q.corpus.Parts))
 	for i := range parts {
 		parts[i] = i
@@ -59,7 +59,7 @@ func (q *Query) Score(ctx context.Context, part int, doc uint32) (score float32,
 	return score, matches, err
 }
 
-// Scores calls yield with every live document of a part that matches, in the order of documents, and its score.
+// Scores calls yield with each live document of a part that matches and its score, in ascending order of documents.
 func (q *Query) Scores(ctx context.Context, part int, yield func(doc uint32, score float32)) error {
 	_, err := q.score(ctx, part, nil, func(b *block, scores *sums) {
 		b.each(scores, func(h Hit) { yield(h.Doc, h.Score) })
@@ -67,7 +67,7 @@ func (q *Query) Scores(ctx context.Context, part int, yield func(doc uint32, sco
 	return err
 }
 
-// Ranking returns all hits by relevance, as Top does. It takes 16 bytes per hit, and twice as much while it sorts.
+// Ranking returns all hits by relevance, as Top does. The hits take 16 bytes each, and twice as much during sorting.
 func (q *Query) Ranking(ctx context.Context) ([]Hit, error) {
 	runs, err := q.runs(ctx)
 	if err != nil {
@@ -76,7 +76,7 @@ func (q *Query) Ranking(ctx context.Context) ([]Hit, error) {
 	return byScore(q.corpus.inOrder(runs)), nil
 }
 
-// runs returns the hits of each part in the order of documents.
+// runs returns the hits of each part in ascending order of documents.
 func (q *Query) runs(ctx context.Context) ([][]Hit, error) {
 	runs := make([][]Hit, len(q.corpus.Parts))
 	for i := range runs {
@@ -96,8 +96,8 @@ func (q *Query) runs(ctx context.Context) ([][]Hit, error) {
 	return runs, nil
 }
 
-// score computes the scores of a part, and returns the number of live documents that match. The block and the scores that it yields
-// are reused. If best is not nil, documents and whole blocks that cannot be among the best are skipped.
+// score computes the scores of a part, and returns the number of live documents that match. It reuses the block and the scores that it
+// yields. If best is not nil, score may skip documents and blocks that cannot be among the best.
 func (q *Query) score(ctx context.Context, part int, best *weakestFirst, yield func(b *block, scores *sums)) (int64, error) {
 	s := q.scoring(part)
 	matched, err := q.matchWith(ctx, &s.evaluation)
@@ -107,14 +107,13 @@ func (q *Query) score(ctx context.Context, part int, best *weakestFirst, yield f
 	return q.scoreDocs(ctx, s, part, matched.docs, best, yield)
 }
 
-// scoring returns a scoring of a part.
 func (q *Query) scoring(part int) *scoring {
 	return &scoring{evaluation: evaluation{
 		corpus: q.corpus, part: q.corpus.Parts[part], phrases: map[string]*phraseHits{}, sets: map[string]set{},
 	}}
 }
 
-// scoreDocs is score for some of the documents that match.
+// scoreDocs is like score, but considers only the given documents, which must match.
 func (q *Query) scoreDocs(
 	ctx context.Context, s *scoring, part int, docs *roaring.Bitmap, best *weakestFirst, yield func(b *block, scores *sums),
 ) (int64, error) {
@@ -155,8 +154,9 @@ func (q *Query) scoreDocs(
 	return b.total, nil
 }
 
-// rootRunners returns runners whose sums are the scores of a root (see block.score): mostly its clauses, whose sums need not be
-// computed separately. If base is not nil, it is the score that the required clauses give to every document.
+// rootRunners returns runners whose sum is the score of the root runner (see block.score). Where rounding allows it, these are the runners
+// of the root's clauses, so that the root needs no sums of its own. If base is not nil, it is a score that the required clauses give to
+// every document.
 func rootRunners(r runner) (runners []runner, base *float32) {
 	switch root := r.(type) {
 	case nil:
@@ -183,7 +183,7 @@ func rootRunners(r runner) (runners []runner, base *float32) {
 	return []runner{r}, nil
 }
 
-// constant returns the sum of runners that each give every document the same score, and false for any other runners.
+// constant returns the sum of the runners' scores if each runner gives every document the same score, and false otherwise.
 func constant(runners []runner) (float32, bool) {
 	sum := 0.0
 	for _, r := range runners {
@@ -196,7 +196,7 @@ func constant(runners []runner) (float32, bool) {
 	return float32(sum), true
 }
 
-// rankedRoot binds the scores on first use.
+// rankedRoot returns the root clause, which it binds on first use.
 func (q *Query) rankedRoot(ctx context.Context) (clause, error) {
 	return q.ranked.Get(ctx, func() (clause, error) {
 		c, err := q.binder.ranked(ctx, q.root, 1)
@@ -208,7 +208,7 @@ func (q *Query) rankedRoot(ctx context.Context) (clause, error) {
 	})
 }
 
-// compareHits compares hits by relevance, then by the tie rule.
+// compareHits compares hits by score, the highest first, then by the tie rule.
 func (c *Corpus) compareHits(a, b Hit) int {
 	if byScore := cmp.Compare(b.Score, a.Score); byScore != 0 {
 		return byScore
@@ -216,7 +216,7 @@ func (c *Corpus) compareHits(a, b Hit) int {
 	return c.compareDocs(a.Part, a.Doc, b.Part, b.Doc)
 }
 
-// compareDocs compares documents by the tie rule: the newest created_on, then the highest id, first.
+// compareDocs compares documents by the tie rule: the newest created_on, then the highest ID, first.
 func (c *Corpus) compareDocs(aPart int, a uint32, bPart int, b uint32) int {
 	if aPart == bPart {
 		return cmp.Compare(a, b)
@@ -225,7 +225,8 @@ func (c *Corpus) compareDocs(aPart int, a uint32, bPart int, b uint32) int {
 	return item.CompareNewest(s.Created(a), s.ID(a), t.Created(b), t.ID(b))
 }
 
-// byScore is a stable radix sort of hits by score, the highest first. Hits in the default order keep it within one score.
+// byScore is a stable radix sort of hits by score, the highest first. If the hits are in the default order, those with equal scores stay in
+// it.
 func byScore(hits []Hit) []Hit {
 	every, some := ^uint32(0), uint32(0)
 	for i := range hits {
@@ -237,7 +238,7 @@ func byScore(hits []Hit) []Hit {
 	var other []Hit
 	for shift := 0; shift < 32; shift += digit {
 		if (every^some)>>shift&(1<<digit-1) == 0 {
-			continue // the same digit everywhere
+			continue // all hits have the same digit
 		}
 		if other == nil {
 			other = make([]Hit, len(hits))
@@ -261,7 +262,7 @@ func byScore(hits []Hit) []Hit {
 	return hits
 }
 
-// inOrder merges the hits of parts, each in the order of documents, into the default order.
+// inOrder merges the hits of the parts, each in ascending order of documents, into the default order.
 func (c *Corpus) inOrder(runs [][]Hit) []Hit {
 	total := 0
 	var heads []head
@@ -277,7 +278,7 @@ func (c *Corpus) inOrder(runs [][]Hit) []Hit {
 	}
 	merged := make([]Hit, 0, total)
 	for len(heads) > 0 {
-		// Parts mostly cover different times: copy from the first as long as it is before the second.
+		// Parts mostly cover different times, so copy from the first part as long as its hits come before those of the second.
 		first, second := 0, -1
 		for i := 1; i < len(heads); i++ {
 			switch {
@@ -302,7 +303,7 @@ func (c *Corpus) inOrder(runs [][]Hit) []Hit {
 	return merged
 }
 
-// head is the rest of a run, with the time of its first hit.
+// head is the unmerged rest of a run, with the created_on of its first hit.
 type head struct {
 	segment *segment.Segment
 	run     []Hit
@@ -326,18 +327,17 @@ func falling(score float32) uint32 {
 	case math.IsNaN(float64(score)):
 		return math.MaxUint32
 	case score == 0:
-		return sign - 1 // of either sign
+		return sign - 1 // +0 or -0
 	case b >= sign:
 		return b
 	}
 	return sign - 1 - b
 }
 
-// mergeRuns merges sorted runs.
 func mergeRuns(runs [][]Hit, compare func(a, b Hit) int) []Hit {
 	runs = slices.DeleteFunc(runs, func(r []Hit) bool { return len(r) == 0 })
 	for len(runs) > 1 {
-		// Merge neighbours in pairs: every hit is moved about log2(len(runs)) times.
+		// Merge adjacent runs in pairs, so that every hit is copied only about log2(len(runs)) times.
 		var next [][]Hit
 		for i := 0; i+1 < len(runs); i += 2 {
 			next = append(next, mergeTwo(runs[i], runs[i+1], compare))

@@ -14,23 +14,23 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// unitLists records which units the documents of one segment show. There are few different lists, so each is evaluated once, as a
-// document of a small segment: document i is list i.
+// unitLists records which units the documents of one segment show. There are few distinct lists, so queries evaluate each list once: a
+// small segment has the lists as its documents, and document i is list i.
 type unitLists struct {
-	// of is the list of each document; nil if all show list 0.
+	// of holds the list of each document; nil if all documents show list 0.
 	of []uint32
-	// units are the ids of the units of each list, in the order shown. List 0 is the empty one.
+	// units holds the IDs of the units of each list, in the order shown. List 0 is empty.
 	units [][]int64
-	// docs are the documents that show each list; read only.
+	// docs holds the documents that show each list. The bitmaps are read-only.
 	docs    []*roaring.Bitmap
 	segment *segment.Segment
-	// numbers are all whole numbers and dates of the lists by field: a list has one for each unit, but a document of a segment has
-	// one at most.
+	// numbers holds all whole numbers and dates of the lists by field. They are not in the segment, because a list has one number for each
+	// unit and a document of a segment has at most one in each field.
 	numbers map[string][]listNumber
 	kept    atomic.Pointer[keptFor]
 }
 
-// keptFor is what UnitLists.Keep keeps.
+// keptFor is the value that UnitLists.Keep keeps, and its owner.
 type keptFor struct{ owner, made any }
 
 type listNumber struct {
@@ -64,7 +64,7 @@ func (l *unitLists) find(ctx context.Context, f query.Field, t test) (set, error
 	return owned(roaring.BitmapOf(lists...)), nil
 }
 
-// documents returns the documents that show any of some lists.
+// documents returns the documents that show one of the lists.
 func (l *unitLists) documents(lists set) set {
 	if lists.isEmpty() {
 		return set{}
@@ -79,7 +79,7 @@ func (l *unitLists) documents(lists set) set {
 	return or(sets)
 }
 
-// fewLists is the number of lists up to which their bitmaps are combined. For more, a scan of all documents is cheaper.
+// fewLists is the maximum number of lists whose bitmaps are combined. For more lists, a scan of all documents is cheaper.
 const fewLists = 16
 
 func (l *unitLists) scan(lists *roaring.Bitmap) set {
@@ -96,7 +96,7 @@ func (l *unitLists) scan(lists *roaring.Bitmap) set {
 	return owned(roaring.FromDense(words, false))
 }
 
-// group fills docs, and removes lists that no document shows.
+// group fills l.docs, and removes the lists that no document shows.
 func (l *unitLists) group(docs int) {
 	if l.of == nil {
 		l.docs = []*roaring.Bitmap{everything(docs).published()}
@@ -134,7 +134,7 @@ func (l *unitLists) index(o *unitOverlay) error {
 		for j, id := range ids {
 			units[j] = *o.byID[id]
 		}
-		// Documents are numbered by descending id.
+		// Segments number documents by descending ID, so list i needs the i-th highest ID.
 		docs[i] = segment.Doc{ID: item.ID(len(l.units) - i), Created: math.MinInt64}
 		for f, v := range (&item.Item{}).Values(units, o.byDefault, nil) {
 			if kindOf(f.Name) != ofUnits {
@@ -157,7 +157,7 @@ func (l *unitLists) index(o *unitOverlay) error {
 	return nil
 }
 
-// liveDocs counts the live documents of each list.
+// liveDocs counts the live documents that show each list.
 func (l *unitLists) liveDocs(p segment.Part) []int64 {
 	n := make([]int64, len(l.docs))
 	for i, docs := range l.docs {
@@ -166,13 +166,13 @@ func (l *unitLists) liveDocs(p segment.Part) []int64 {
 	return n
 }
 
-// lists returns the lists of a part, through the cache.
+// lists returns the lists of a part, which are kept with the segment.
 func (o *unitOverlay) lists(ctx context.Context, c *Corpus, p segment.Part) (*unitLists, error) {
 	return c.of(p).unitLists(o.key, func() (*unitLists, error) { return o.gather(ctx, c, p) })
 }
 
-// gather computes the lists of a part: an item's own units in their order, then those that rules attach, by id. Own units that the
-// property does not have are not shown.
+// gather computes the lists of a part. A list has the item's own units in their order, then those that rules attach, by ID. It leaves out
+// own units that the property does not have.
 func (o *unitOverlay) gather(ctx context.Context, c *Corpus, p segment.Part) (*unitLists, error) {
 	l := &unitLists{units: [][]int64{nil}}
 	type step struct {
@@ -230,7 +230,8 @@ func (o *unitOverlay) gather(ctx context.Context, c *Corpus, p segment.Part) (*u
 // is empty.
 type UnitLists struct{ lists *unitLists }
 
-// UnitLists returns the lists of a part, which agree with Units. Without units in the overlay, there is only the empty list.
+// UnitLists returns the lists of a part. They contain the same units as Corpus.Units returns. If the overlay has no units, the empty list
+// is the only one.
 func (c *Corpus) UnitLists(ctx context.Context, p segment.Part) (UnitLists, error) {
 	if c.Overlay == nil || len(c.Overlay.Units) == 0 {
 		return UnitLists{}, nil
@@ -242,7 +243,8 @@ func (c *Corpus) UnitLists(ctx context.Context, p segment.Part) (UnitLists, erro
 	return UnitLists{l}, nil
 }
 
-// Keep returns what make returns. It keeps the result for the last owner, a pointer, as long as the lists.
+// Keep returns the result of make and keeps it with the lists, for the latest owner only. A call with the same owner, which must be a
+// pointer, returns the kept result.
 func (l UnitLists) Keep(owner any, make func() any) any {
 	if l.lists == nil {
 		return make()
@@ -271,7 +273,7 @@ func (l UnitLists) List(doc uint32) int {
 	return int(l.lists.list(doc))
 }
 
-// Units returns the ids of a list in the order shown. The slice is read-only.
+// Units returns the IDs of a list's units in the order shown. The slice is read-only.
 func (l UnitLists) Units(list int) []int64 {
 	if l.lists == nil {
 		return nil

@@ -11,19 +11,19 @@ import (
 	"github.com/vitrine-dev/vitrine/server/item"
 )
 
-// Prefixes of the fields that show units.
+// Prefixes of the names of fields with values of units.
 const (
 	attachedPrefix = "activate_units."
 	defaultPrefix  = "default_activate_unit."
 )
 
-// unitOverlay is the units of a corpus and the rules that attach them.
+// unitOverlay holds the units of a corpus and the rules that attach them.
 type unitOverlay struct {
 	byID map[int64]*item.Unit
-	// members are the rules, by unit.
+	// members are the rules, sorted by unit.
 	members   []*member
 	byDefault *item.Unit
-	// key identifies this state of the property's units.
+	// key identifies this state of the units and their rules.
 	key string
 }
 
@@ -64,7 +64,7 @@ func (c *Corpus) shown(ctx context.Context, p segment.Part) (*unitLists, error) 
 	return o.lists(ctx, c, p)
 }
 
-// describe returns the key.
+// describe returns a hash of all units and rules, for key.
 func (o *unitOverlay) describe() string {
 	ids := make([]int64, 0, len(o.byID))
 	for id := range o.byID {
@@ -99,8 +99,8 @@ func appendUnit(text []byte, u *item.Unit) []byte {
 	return text
 }
 
-// Units returns the ids of the units that a document shows, in order: its own units that the property has, then those that rules
-// attach, by id. The slice is read-only.
+// Units returns the IDs of the units that a document shows, in order: first the item's own units, unless they no longer exist, then those
+// that rules attach, by ID. The slice is read-only.
 func (c *Corpus) Units(ctx context.Context, p segment.Part, doc uint32) ([]int64, error) {
 	l, err := c.UnitLists(ctx, p)
 	if err != nil {
@@ -109,8 +109,8 @@ func (c *Corpus) Units(ctx context.Context, p segment.Part, doc uint32) ([]int64
 	return l.Units(l.List(doc)), nil
 }
 
-// UnitsKey identifies the state of the units of the property and of their rules; "" for none. While it is the same, an unchanged
-// item shows the same units.
+// UnitsKey identifies the state of the property's units and their rules. It is empty if there are no units. While the key is the same, an
+// unchanged item shows the same units.
 func (c *Corpus) UnitsKey(ctx context.Context) (string, error) {
 	if c.Overlay == nil || len(c.Overlay.Units) == 0 {
 		return "", nil

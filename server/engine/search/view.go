@@ -7,32 +7,32 @@ import (
 	"github.com/RoaringBitmap/roaring/v2"
 )
 
-// View is a set of documents of a segment: those that match a query, including deleted ones, or an order. It is immutable, except that
-// it caches its dead documents. It is valid as long as the segment is open.
+// View is cached data about the documents of a segment: those that match a query (including deleted ones), or an order. It is immutable,
+// except that it caches its dead documents. It is valid as long as the segment is open.
 type View struct {
 	// docs are the documents. A sorted view shares them with the view from which it was made.
 	docs *roaring.Bitmap
-	// sorted are the documents in another order; nil for the order of their numbers.
+	// sorted lists the documents in another order; nil for the order of their numbers.
 	sorted []uint32
-	// bits are documents, one bit for each of the segment, or an outline. docs and sorted are then nil.
+	// bits holds either one bit for each document of the segment, or an outline. If it is set, docs and sorted are nil.
 	bits []uint64
 
 	died atomic.Pointer[died]
 
-	// The Cache sets these: the data of the segment, the key, the size, and the neighbours by time of use.
+	// The Cache sets these fields: the derived data of the segment, the key, the size, and the neighbours in the list of views by last use.
 	of         *derived
 	key        string
 	bytes      int64
 	prev, next *View
 }
 
-// died is the cached state of a view's dead documents.
+// died caches the dead documents of a view.
 type died struct {
-	// dead are the tombstones of the segment that this state is for.
+	// dead are the tombstones of the segment from which the other fields were computed.
 	dead *roaring.Bitmap
-	// gone are the view's documents that are dead; nil for none.
+	// gone are the documents of the view that are dead; nil if there are none.
 	gone *roaring.Bitmap
-	// holes are their indexes in View.sorted, ascending.
+	// holes are the indexes of these documents in View.sorted, ascending.
 	holes []uint32
 }
 
@@ -48,7 +48,7 @@ func (v *View) live(dead *roaring.Bitmap) int64 {
 	return n
 }
 
-// gone returns the documents of a view that are dead in its segment; nil for none.
+// gone returns the documents of the view that have a tombstone; nil if there are none.
 func (v *View) gone(dead *roaring.Bitmap) *roaring.Bitmap {
 	if dead == nil {
 		return nil
@@ -68,10 +68,10 @@ func goneOf(docs, dead *roaring.Bitmap) *roaring.Bitmap {
 	return nil
 }
 
-// scanFrom: holes scans all documents if more than 1/scanFrom of them died since the last time.
+// scanFrom is a share: findHoles scans all documents of a view if more than 1/scanFrom of them died since the last call.
 const scanFrom = 64
 
-// holes returns the indexes of the dead in View.sorted, ascending. place returns the index of a document.
+// holes returns the indexes of dead documents in View.sorted, ascending. place returns the index of a document.
 func (v *View) holes(dead *roaring.Bitmap, place func(doc uint32) int) []uint32 {
 	if dead == nil {
 		return nil
@@ -88,7 +88,7 @@ func (v *View) holes(dead *roaring.Bitmap, place func(doc uint32) int) []uint32 
 	return now.holes
 }
 
-// findHoles searches only for documents that died since known, if those are few.
+// findHoles computes View.holes. If few documents died since known was computed, it looks up only these.
 func (v *View) findHoles(gone *roaring.Bitmap, known *died, place func(doc uint32) int) []uint32 {
 	fresh, before := gone, []uint32(nil)
 	if known != nil && known.gone != nil && gone.AndCardinality(known.gone) == known.gone.GetCardinality() {

@@ -25,19 +25,19 @@ import (
 // now is the time of the queries in these tests.
 var now = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 
-// world is random items in segments with an overlay, and the same items in the reference.
+// world holds random items in segments with a random overlay, and the same items in the reference.
 type world struct {
 	*rand.Rand
-	items  map[item.ID]*item.Item // live ones
-	corpus *search.Corpus
-	judge  *eval.Corpus
-	// at maps an item to its live version.
+	items     map[item.ID]*item.Item // the live items
+	corpus    *search.Corpus
+	reference *eval.Corpus
+	// at maps an item to its live document.
 	at map[item.ID]search.Hit
-	// units are the ids of the units that each item shows.
+	// units maps an item to the IDs of the units that it shows.
 	units map[item.ID][]int64
 }
 
-// words are few, so that texts share them. Some are one or two edits apart, and some are not Latin.
+// words is short, so that texts share words. Some words are one or two edits apart, and some are not Latin.
 var words = strings.Fields("beach beech beaches bench sun sunny son city citys a the summer sumer simmer café cafe пляж пляжи " +
 	"東京 京都 海 ปลา 😀 x1 2024 strand night light")
 
@@ -53,7 +53,7 @@ func (w *world) text(n int) string {
 	var b strings.Builder
 	count := w.IntN(n + 1)
 	if count == 0 {
-		return w.choice("", "!", "...") // no text, or one without a word
+		return w.choice("", "!", "...") // an empty text, or a text without words
 	}
 	for range count {
 		b.WriteString(w.word())
@@ -190,7 +190,7 @@ func (w *world) overlay(t testing.TB) *search.Overlay {
 	return o
 }
 
-// newWorld creates up to n items, some of which are written several times.
+// newWorld returns a world with up to n items. It writes some of them several times.
 func newWorld(t testing.TB, seed uint64, n int) *world {
 	t.Helper()
 	w := &world{
@@ -198,7 +198,7 @@ func newWorld(t testing.TB, seed uint64, n int) *world {
 	}
 	w.corpus = &search.Corpus{Overlay: w.overlay(t)}
 	if w.chance(2) {
-		w.corpus.Cache = search.NewCache(int64(w.IntN(2)) << 30) // the cache keeps nothing, or everything
+		w.corpus.Cache = search.NewCache(int64(w.IntN(2)) << 30) // a limit of 0 or of 1 GiB
 	}
 	for range 1 + w.IntN(6) {
 		fresh := map[item.ID]*item.Item{}
@@ -213,11 +213,11 @@ func newWorld(t testing.TB, seed uint64, n int) *world {
 			}
 		}
 	}
-	w.judgeAll(t)
+	w.updateReference(t)
 	return w
 }
 
-// write puts items into a new segment, in place of older versions.
+// write writes items to a new segment and deletes their older versions.
 func (w *world) write(t testing.TB, fresh map[item.ID]*item.Item) {
 	t.Helper()
 	if len(fresh) == 0 {
@@ -243,7 +243,7 @@ func (w *world) write(t testing.TB, fresh map[item.ID]*item.Item) {
 	}
 }
 
-// add writes n items, each changed by change.
+// add writes n items, after a call of change for each.
 func (w *world) add(t testing.TB, n int, change func(*item.Item)) {
 	t.Helper()
 	fresh := map[item.ID]*item.Item{}
@@ -254,7 +254,7 @@ func (w *world) add(t testing.TB, n int, change func(*item.Item)) {
 	w.write(t, fresh)
 }
 
-// kill deletes an item.
+// kill marks an item as deleted, with a new bitmap of tombstones.
 func (w *world) kill(id item.ID) {
 	at, there := w.at[id]
 	if !there {
@@ -271,8 +271,8 @@ func (w *world) kill(id item.ID) {
 	delete(w.items, id)
 }
 
-// judgeAll creates the reference's documents in the same steps as the reference: tags by rule, units, everything.
-func (w *world) judgeAll(t testing.TB) {
+// updateReference creates the documents of the reference in three stages: without tags from rules, with these tags, and with units.
+func (w *world) updateReference(t testing.TB) {
 	t.Helper()
 	w.units = map[item.ID][]int64{}
 	overlay := w.corpus.Overlay
@@ -315,7 +315,7 @@ func (w *world) judgeAll(t testing.TB) {
 			}
 		}
 	}
-	w.judge = w.documents(units, overlay.Default, tags)
+	w.reference = w.documents(units, overlay.Default, tags)
 }
 
 func (w *world) members(t testing.TB, c *eval.Corpus, r *search.Rule) []item.ID {
@@ -358,10 +358,10 @@ func (w *world) documents(units map[int64]item.Unit, byDefault *item.Unit, tags 
 	return c
 }
 
-// id returns the item of a hit.
+// id returns the ID of a hit's item.
 func (w *world) id(h search.Hit) item.ID { return w.corpus.Parts[h.Part].Segment.ID(h.Doc) }
 
-// fields lists the dynamic fields.
+// fields returns the dynamic fields.
 func (w *world) fields(t testing.TB) []string {
 	t.Helper()
 	fields, err := w.corpus.DynamicFields(context.Background())
