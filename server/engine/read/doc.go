@@ -1,8 +1,7 @@
-// Package read answers the reads of one property: pages of listings, single items, and the ids of the items that match a query.
+// Package read serves the reads of one property: pages of listings, single items, and the IDs of the items that match a query.
 //
-// A Read takes a Snapshot of its Property: the segments, the catalogue, and the rules of manifests at the time of the read. The
-// Snapshot caches listings: queries and an order, bound once. A page is a range of a listing, and its bytes are copied from the
-// segments.
+// A read uses a Snapshot of the Property: the segments, the catalogue, and the rules of manifests at the time of the read. The Snapshot
+// caches listings, which consist of bound queries and an order. A page is a range of a listing. Its bytes are copied from the segments.
 //
 //	property.go  what a property keeps from one snapshot to the next
 //	snapshot.go  one state of a property, as readers see it
@@ -16,9 +15,9 @@
 //
 // # Invariants
 //
-//   - A page comes from one Snapshot. The answers of a Snapshot never change; it only caches them.
-//   - The caller holds the segments of a Snapshot (index.Snapshot) for as long as it uses the Snapshot. A read returns copies.
-//   - A caller waits for a computation of another caller only as long as its own context allows (package flight).
+//   - A page comes from one Snapshot. The results of a Snapshot never change; it only caches them.
+//   - The caller holds the segments of a Snapshot (index.Snapshot) for as long as it uses the Snapshot. Reads return copies of the data.
+//   - A caller that waits for the computation of another caller stops waiting when its own context ends (package flight).
 //
 // It may import index, search, segment, flight, server/store, server/definitions, server/eval, library, item and query with its
 // subpackages.

@@ -10,13 +10,13 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// Tags lists the tags of an item, its own and those that manifests add, see library.Library.ItemTags.
+// Tags lists the tags of an item, including those that manifests add. See library.Library.ItemTags.
 func (s *Snapshot) Tags(ctx context.Context, id item.ID) ([]item.Tag, error) {
 	_, tags, _, err := s.tagged(ctx, id)
 	return tags, err
 }
 
-// tagged reads an item from the store, and returns it with its tags and the place of its document.
+// tagged reads an item from the store, and returns it with all of its tags and its document.
 func (s *Snapshot) tagged(ctx context.Context, id item.ID) (*item.Item, []item.Tag, search.Hit, error) {
 	h, ok := s.find(id)
 	if !ok {
@@ -35,7 +35,8 @@ func (s *Snapshot) tagged(ctx context.Context, id item.ID) (*item.Item, []item.T
 	return it, slices.Compact(tags), h, nil
 }
 
-// Explain explains why a listing contains an item or not, see library.Library. r.Now is the time of the Snapshot, in milliseconds.
+// Explain explains why a listing contains an item or not. See library.Library. r.Now is the time of the Snapshot, truncated to
+// milliseconds.
 func (s *Snapshot) Explain(ctx context.Context, r library.Read, id item.ID) (*library.Explanation, error) {
 	listing, err := s.Catalogue.Listing(r)
 	if err != nil {

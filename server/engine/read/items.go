@@ -11,11 +11,11 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// slotTable holds the item.Slots of the items of one part, one for each list of units.
+// slotTable holds the item.Slots of the items of one part, one for each list of units (see search.UnitLists).
 type slotTable struct {
 	lists search.UnitLists
 	slots []item.Slots
-	// bytes[i] is the room that slots[i] need in an item, without the base URL.
+	// bytes[i] is the maximum number of bytes that slots[i] add to an item, without the base URL.
 	bytes []int
 }
 
@@ -51,7 +51,7 @@ func newSlotTable(lists search.UnitLists, c *definitions.Catalogue) *slotTable {
 	return t
 }
 
-// slotRoom is the room for the syntax around the slots.
+// slotRoom is the number of bytes for the JSON syntax around the slots.
 const slotRoom = 8
 
 // Item returns one item as its audience sees it, see library.Library.ReadItem.
@@ -63,7 +63,7 @@ func (s *Snapshot) Item(ctx context.Context, r library.ItemRead) ([]byte, error)
 	return s.appendItems(ctx, library.Read{Audience: r.Audience, BaseURL: r.BaseURL}, []search.Hit{h})
 }
 
-// appendItems appends hits to r.Into as r.Audience sees them, separated by commas. It grows r.Into once.
+// appendItems appends the items of hits to r.Into as r.Audience sees them, separated by commas. It grows r.Into at most once.
 func (s *Snapshot) appendItems(ctx context.Context, r library.Read, hits []search.Hit) ([]byte, error) {
 	dst := r.Into
 	if len(hits) == 0 {
@@ -103,8 +103,8 @@ func (s *Snapshot) appendItems(ctx context.Context, r library.Read, hits []searc
 	return dst, nil
 }
 
-// encoded returns the encoded items of hits. It first finds all, then checks all, before the first is copied. Each step waits for
-// cold memory, and in a short loop the processor overlaps several such waits.
+// encoded returns the encoded items of hits. It finds all items in one loop and checks all in a second loop. Each step waits for memory
+// that is not in the processor's caches, and in a short loop the processor overlaps several of these waits.
 func (s *Snapshot) encoded(hits []search.Hit) ([]item.Encoded, error) {
 	items := make([]item.Encoded, len(hits))
 	for i, h := range hits {
@@ -114,7 +114,7 @@ func (s *Snapshot) encoded(hits []search.Hit) ([]item.Encoded, error) {
 		if items[i].Sound() {
 			continue
 		}
-		// The scrub of the index finds the damage too, and rebuilds the file.
+		// The index finds the damage too when it verifies its files, and rebuilds the file.
 		id := s.corpus.Parts[h.Part].Segment.ID(h.Doc)
 		s.property.Logger.Error("the bytes of an item are damaged: reading it from the store", slog.Int64("item", id))
 		it, err := s.property.Store.Item(s.property.ID, id)

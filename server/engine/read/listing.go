@@ -14,7 +14,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/plan"
 )
 
-// listing is what a Read lists, bound to a snapshot. The snapshot caches it, so that the next page needs no parsing, planning or
+// listing is the result of a library.Read on a snapshot. The snapshot caches it, so that the next page needs no parsing, planning or
 // binding.
 type listing struct {
 	library.Listing
@@ -22,19 +22,19 @@ type listing struct {
 	// now is the value of `now` in the queries.
 	now      time.Time
 	audience query.Audience
-	// valid is the interval in which the queries keep their meaning. until is when the clock alone may next change the queries or
-	// the rules; zero means never.
+	// valid is the interval in which the matches of the queries do not depend on the time. until is the next time at which the passing of
+	// time can change the matches of the queries or rules; zero means never.
 	valid interval
 	until time.Time
 	name  listingName
-	// bound is computed by bind. Nothing may read queries, order and ranked before that.
+	// bind computes bound. The fields queries, order and ranked must not be read before that.
 	bound flight.Value[struct{}]
-	// queries holds one query for favourites and one for the other items, or a single query for all.
+	// queries holds one query for items with the favorite tag and one for the other items, or a single query for all items.
 	queries []*search.Query
 	order   *search.Order
-	// ranked caches part of the order of each query of a listing by relevance.
+	// ranked caches, for a listing by relevance, some of the ordered hits of each query.
 	ranked []ranked
-	// counted is the result of counts. A listing by relevance may compute it in best.
+	// counted is the result of counts. For a listing by relevance, best may compute it.
 	counted flight.Value[[][]int64]
 	// versioned is Page.Version.
 	versioned flight.Value[string]
@@ -42,7 +42,8 @@ type listing struct {
 
 // listingName identifies a listing within a snapshot without comparing queries.
 type listingName struct {
-	// filter is the stored filter that is listed unchanged. Otherwise it is nil, and identity describes the listing completely.
+	// filter is set if the listing is a stored filter without a further query. Otherwise it is nil, and identity describes the listing
+	// completely.
 	filter   *definitions.Filter
 	identity string
 	order    string
@@ -55,7 +56,7 @@ type listingName struct {
 // maxListings is the number of listings that a snapshot caches.
 const maxListings = 4096
 
-// listing returns the cached or a new listing of a Read. Errors are those of library.Read.
+// listing returns the listing of a read, from the cache if possible. It returns the errors of library.Library.Read.
 func (s *Snapshot) listing(ctx context.Context, r library.Read) (*listing, error) {
 	name, of, err := s.name(r)
 	if err != nil {
@@ -83,7 +84,8 @@ func (s *Snapshot) listing(ctx context.Context, r library.Read) (*listing, error
 	return fresh, nil
 }
 
-// name returns the name of what a Read lists. It looks up the library.Listing only if r is not a read of a stored filter alone.
+// name returns the name of the listing of a read. It returns the library.Listing too, unless the read lists a stored filter without a
+// further query.
 func (s *Snapshot) name(r library.Read) (name listingName, of library.Listing, err error) {
 	name.audience = r.Audience
 	if r.Filter == nil || r.Where != nil {
@@ -113,7 +115,8 @@ func (s *Snapshot) name(r library.Read) (name listingName, of library.Listing, e
 	return name, of, nil
 }
 
-// newListing returns a listing and determines how long it is valid. It plans and binds nothing.
+// newListing returns a listing that is not yet bound, and determines how long it is valid. It uses the time of the last binding if that is
+// still valid, so that cached results are found again.
 func (s *Snapshot) newListing(ctx context.Context, of library.Listing, name listingName, r library.Read) (*listing, error) {
 	l := &listing{Listing: of, snapshot: s, audience: r.Audience, name: name, now: r.Now}
 	moves := false
@@ -135,12 +138,12 @@ func (s *Snapshot) newListing(ctx context.Context, of library.Listing, name list
 			s.property.versions.setBound(name, r.Now)
 		}
 	}
-	// Rules can change with time too: which units items have, and which tags match.
+	// The results of rules can change with time too: the tags and the units of items.
 	l.until = earlier(l.valid.to, s.rules.to)
 	return l, nil
 }
 
-// standsFor returns the interval from now on in which the parts of a listing keep their meaning.
+// standsFor returns the interval from now on in which the matches of a listing's parts do not depend on the time.
 func (s *Snapshot) standsFor(ctx context.Context, of library.Listing, now time.Time) (interval, error) {
 	valid := interval{from: now}
 	for _, part := range of.Parts {
@@ -174,7 +177,7 @@ func (l *listing) bindQueries(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		// The tag adds nothing to relevance.
+		// Const without a score: the tag must not affect the relevance.
 		roots = []plan.Node{
 			plan.Bool{Must: []plan.Node{root, plan.Const{Node: favourite}}},
 			plan.Bool{Must: []plan.Node{root}, MustNot: []plan.Node{favourite}},
@@ -206,7 +209,7 @@ func (s *Snapshot) root(ctx context.Context, of library.Listing, now time.Time) 
 	return plan.Bool{Must: roots}, nil
 }
 
-// counts returns how many live documents each query matches in each part. The slices are read-only.
+// counts returns, by query and part, the number of live documents that match. The slices are read-only.
 func (l *listing) counts(ctx context.Context) ([][]int64, error) {
 	return l.counted.Get(ctx, func() ([][]int64, error) {
 		counts := make([][]int64, len(l.queries))
@@ -220,13 +223,13 @@ func (l *listing) counts(ctx context.Context) ([][]int64, error) {
 	})
 }
 
-// total returns how many items the listing has.
+// total returns the number of items of the listing.
 func (l *listing) total(ctx context.Context) (int64, error) {
 	totals, err := l.totals(ctx)
 	return sum(totals), err
 }
 
-// totals returns how many items each of the queries lists.
+// totals returns the number of items for each query.
 func (l *listing) totals(ctx context.Context) ([]int64, error) {
 	counts, err := l.counts(ctx)
 	if err != nil {
@@ -246,8 +249,7 @@ func sum(counts []int64) (total int64) {
 	return total
 }
 
-// take appends at most limit hits of query i to hits: those after the place after, or, if after is nil, those after the first skip
-// hits.
+// take appends at most limit hits of query i to hits. They start after the place after, or, if that is nil, after the first skip hits.
 func (l *listing) take(ctx context.Context, hits []search.Hit, i int, after *eval.Place, skip int64, limit int) ([]search.Hit, error) {
 	if l.Order.Scored() {
 		more, err := l.rank(ctx, i, after, skip, limit)

@@ -24,8 +24,8 @@ func earlier(a, b time.Time) time.Time {
 	return a
 }
 
-// dependsOnFields reports whether the meaning of a tree depends on the dynamic fields that items have: through field patterns, or
-// through tests for the presence of objects.
+// dependsOnFields reports whether the plan of a tree depends on the dynamic fields that items have. This is the case for field patterns and
+// for tests for the presence of an object such as tags.
 func dependsOnFields(n query.Node) bool {
 	return !query.Walk(n, func(n query.Node) bool {
 		name := query.FieldOf(n)
@@ -43,13 +43,13 @@ func dependsOnFields(n query.Node) bool {
 	})
 }
 
-// fixedOverlay is the overlay of a catalogue for all snapshots.
+// fixedOverlay is an overlay that all snapshots with the same catalogue share.
 type fixedOverlay struct {
 	catalogue *definitions.Catalogue
 	overlay   *search.Overlay
 }
 
-// fixedRules reports whether the rules of a catalogue are fixed, see search.Overlay.
+// fixedRules reports whether all rules of a catalogue are fixed. See search.Overlay.Fixed.
 func fixedRules(c *definitions.Catalogue) bool {
 	for _, rules := range [][]*definitions.Rule{c.TagRules, c.UnitRules} {
 		for _, r := range rules {
@@ -72,7 +72,7 @@ func (s *Snapshot) overlay(ctx context.Context, now time.Time) error {
 		return nil
 	}
 	o := &search.Overlay{Tags: make([]search.TagRule, len(c.TagRules)), Units: make([]search.UnitRule, len(c.Units))}
-	// Tags first: the selector of a unit may refer to tags that rules add.
+	// Bind tags first, because the selector of a unit may refer to tags that rules add.
 	corpus := func(o *search.Overlay) *search.Corpus {
 		return &search.Corpus{Parts: parts, Overlay: o, Cache: s.property.Cache}
 	}
@@ -88,7 +88,7 @@ func (s *Snapshot) overlay(ctx context.Context, now time.Time) error {
 	at := 0
 	for i, u := range c.Units {
 		o.Units[i].Unit = u.Unit
-		// Both are sorted by the id of the unit.
+		// Units and UnitRules are sorted by the ID of the unit.
 		for at < len(c.UnitRules) && c.UnitRules[at].Unit < u.ID {
 			at++
 		}
@@ -115,8 +115,8 @@ func (s *Snapshot) overlay(ctx context.Context, now time.Time) error {
 	return s.settle(ctx, now)
 }
 
-// rule binds one rule to a time. A selector that was valid when it was stored can later exceed a limit of the query language,
-// because a field pattern in it expands to more fields. It then matches nothing, so that the property can still be read.
+// rule binds one rule to a time. A selector that was valid when it was stored can later exceed a limit of the query language, because a
+// field pattern in it expands to more fields. The selector then matches nothing, so that reads of the property still succeed.
 func (s *Snapshot) rule(ctx context.Context, known *search.Corpus, r *definitions.Rule, now time.Time) (search.Rule, error) {
 	out := search.Rule{IDs: r.IDs, Name: r.Name}
 	if r.Selector == nil {
@@ -132,7 +132,7 @@ func (s *Snapshot) rule(ctx context.Context, known *search.Corpus, r *definition
 	return out, nil
 }
 
-// settle determines until when the clock alone changes no rule.
+// settle determines the interval in which the items that rules select do not depend on the time.
 func (s *Snapshot) settle(ctx context.Context, now time.Time) error {
 	c := s.Catalogue
 	for _, rules := range [][]*definitions.Rule{c.TagRules, c.UnitRules} {
@@ -146,7 +146,7 @@ func (s *Snapshot) settle(ctx context.Context, now time.Time) error {
 				if ctx.Err() != nil {
 					return err
 				}
-				continue // it can no longer be evaluated, and matches nothing at any time
+				continue // the selector can no longer be evaluated, and matches nothing at any time
 			}
 			s.rules.to = earlier(s.rules.to, until)
 		}
@@ -154,7 +154,7 @@ func (s *Snapshot) settle(ctx context.Context, now time.Time) error {
 	return nil
 }
 
-// boundary returns when a tree that uses `now` may match other items than at now; zero means never.
+// boundary returns the first time after now at which the matches of a tree that uses `now` may change; zero means never.
 func (s *Snapshot) boundary(ctx context.Context, n query.Node, a query.Audience, now time.Time) (time.Time, error) {
 	build, err := planner(ctx, n, a, s.dynamicFields)
 	if err != nil {

@@ -13,7 +13,7 @@ func TestFixedRules(t *testing.T) {
 		volatile bool
 		fixed    bool
 	}{
-		"only ids":              {fixed: true},
+		"only IDs":              {fixed: true},
 		"a word":                {selector: "beach AND approval_status:app", fixed: true},
 		"the time, similarity":  {selector: "created_on:[now-1d TO *]", volatile: true},
 		"all fields of a kind":  {selector: `tags.\*:beach`},

@@ -9,7 +9,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// Page returns a page of items, see library.Library.Read. r.Now is the time of the Snapshot, in milliseconds.
+// Page returns a page of items, see library.Library.Read. r.Now is the time of the Snapshot, truncated to milliseconds.
 func (s *Snapshot) Page(ctx context.Context, r library.Read) (*library.Page, error) {
 	l, err := s.listing(ctx, r)
 	if err != nil {
@@ -59,8 +59,8 @@ func (s *Snapshot) Page(ctx context.Context, r library.Read) (*library.Page, err
 	return page, err
 }
 
-// page returns the hits of a page, and the place after which the next page begins, nil on the last page. after is the place in a
-// cursor; nil for a page that begins at r.Offset.
+// page returns the hits of a page and the place after which the next page begins, which is nil for the last page. after is the place of a
+// cursor, or nil for a page that begins at r.Offset.
 func (l *listing) page(ctx context.Context, r library.Read, after *eval.Place) ([]search.Hit, *eval.Place, error) {
 	if r.Limit == 0 {
 		return nil, nil, nil
@@ -113,7 +113,8 @@ func (l *listing) page(ctx context.Context, r library.Read, after *eval.Place) (
 	return hits, &next, nil
 }
 
-// present returns the current place of the item of a place, or the place itself if the item is no longer listed.
+// present returns the current place of the item in a cursor, because its score may have changed since. If the item is no longer listed,
+// present returns the place in the cursor.
 func (l *listing) present(ctx context.Context, at *eval.Place) (*eval.Place, error) {
 	for i := range l.ranked {
 		known, err := l.ranked[i].has(ctx, l.order, *at)

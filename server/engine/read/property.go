@@ -18,16 +18,16 @@ import (
 // Options holds the settings of a Property. All are required.
 type Options struct {
 	ID library.PropertyID
-	// Store contains the property, and seals its cursors.
+	// Store contains the property, and encrypts and authenticates its cursors.
 	Store *store.Store
 	// Cache holds the views of segments. All properties share it.
 	Cache  *search.Cache
 	Logger *slog.Logger
-	// RankedHits is the maximum number of hits in a cached run of a listing by relevance, at 16 bytes each.
+	// RankedHits is the maximum number of hits in a cached run of a listing by relevance. A hit takes 16 bytes.
 	RankedHits int
 }
 
-// Property keeps the results of reads across the states of a property. It is safe for concurrent use.
+// Property keeps cached data of reads across the states of a property. It is safe for concurrent use.
 type Property struct {
 	Options
 	versions *versions
@@ -35,19 +35,19 @@ type Property struct {
 	mu sync.Mutex
 	// snapshots holds the most recent snapshots, the newest last.
 	snapshots []*Snapshot
-	// ruled is the time to which rules were last bound.
+	// ruled is the latest time to which rules that use `now` were bound.
 	ruled time.Time
-	// fixed is the overlay of a catalogue whose rules are fixed (see search.Overlay); nil for none.
+	// fixed is the overlay of the latest catalogue whose rules are all fixed (see search.Overlay.Fixed); nil if there is none.
 	fixed  *fixedOverlay
 	warned map[*definitions.Rule]bool
 }
 
-// NewProperty returns a Property without any results.
+// NewProperty returns a Property without cached data.
 func NewProperty(o Options) *Property {
 	return &Property{Options: o, versions: newVersions(), warned: map[*definitions.Rule]bool{}}
 }
 
-// State is one state of a property. The caller holds Segments.
+// State is one state of a property. The caller must hold a reference to Segments.
 type State struct {
 	Segments  *index.Snapshot
 	Catalogue *definitions.Catalogue
@@ -55,11 +55,11 @@ type State struct {
 	Version uint64
 }
 
-// maxSnapshots is how many snapshots of a property are kept. Concurrent readers differ in the time at which they read, and in
-// whether they began before or after a batch.
+// maxSnapshots is the maximum number of cached snapshots of a property. Concurrent readers need different ones if they read at different
+// times, or if a batch is committed in between.
 const maxSnapshots = 4
 
-// Snapshot returns the snapshot of a state at a time, in milliseconds. It is valid as long as the caller holds state.Segments.
+// Snapshot returns the snapshot of a state at a time, truncated to milliseconds. It is valid as long as the caller holds state.Segments.
 func (p *Property) Snapshot(ctx context.Context, state State, now time.Time) (*Snapshot, error) {
 	now = now.Truncate(time.Millisecond) // the precision that queries see
 	if s := p.known(state, now); s != nil {
@@ -72,8 +72,8 @@ func (p *Property) Snapshot(ctx context.Context, state State, now time.Time) (*S
 	return s, err
 }
 
-// bind creates the snapshot of a state. Until a boundary passes, it binds rules to the time of the previous binding, so that the
-// cached results of those rules are found again.
+// bind creates the snapshot of a state. If the rules select the same items now as at the time of the previous binding, bind uses that time,
+// so that the cached results of the rules are found again.
 func (p *Property) bind(ctx context.Context, state State, now time.Time) (*Snapshot, error) {
 	p.mu.Lock()
 	before := p.ruled
@@ -92,7 +92,7 @@ func (p *Property) bind(ctx context.Context, state State, now time.Time) (*Snaps
 	return s, err
 }
 
-// known returns the cached snapshot of a state at a time, nil for none.
+// known returns the cached snapshot of a state at a time, or nil if there is none.
 func (p *Property) known(state State, now time.Time) *Snapshot {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -124,7 +124,7 @@ func (p *Property) Forget() {
 	p.snapshots = nil
 }
 
-// Merged carries cached results over from merged segments to the merged one, see index.Options.OnMerge.
+// Merged carries cached results of the inputs of a merge over to the merged segment. See index.Options.OnMerge.
 func (p *Property) Merged(inputs []segment.Part, merged *segment.Segment, maps [][]uint32) {
 	p.Cache.Carry(inputs, merged, maps)
 	olds := make([]uint64, len(inputs))

@@ -10,28 +10,28 @@ import (
 	"github.com/vitrine-dev/vitrine/server/eval"
 )
 
-// ranked caches part of the order by relevance of one query of a listing. Readers nearly always request the first pages, or one
-// page after the other, so the listing keeps two runs of at most Options.RankedHits hits, 16 bytes each. After its first page, a query
-// that has at most Options.RankedHits hits is ranked completely.
+// ranked caches ordered hits of one query of a listing by relevance. Clients usually request the first pages, or one page after the other,
+// so it keeps two runs of at most Options.RankedHits hits. A hit takes 16 bytes. If a query has at most Options.RankedHits hits, the first
+// request beyond the cached hits ranks all of them.
 type ranked struct {
 	mu flight.Mutex
-	// first begins with the best hit. later holds the hits after the place of the latest cursor.
+	// first begins with the best hit. later holds hits after the place of a recent cursor.
 	first, later rankedRun
 }
 
-// rankedRun holds consecutive hits of a query in order.
+// rankedRun holds consecutive hits of a query in the order of the listing.
 type rankedRun struct {
-	// after is the place that the hits follow; nil for the best hits.
+	// after is the place after which the run begins; nil if the run begins with the best hit.
 	after *eval.Place
 	hits  []search.Hit
-	// whole is true when no hit follows.
+	// whole is true if no hit comes after the run.
 	whole bool
 }
 
-// aheadPages is how many pages are ranked at once for a cursor if the listing was read before and has not changed.
+// aheadPages is the number of pages that are ranked at once for a cursor, if the listing was read before and has not changed since.
 const aheadPages = 16
 
-// best ranks the n best hits of each query unless the listing has been counted. The same pass counts all hits.
+// best finds and caches the n best hits of each query, unless the hits have been counted already. The same pass counts all hits.
 func (l *listing) best(ctx context.Context, n int) error {
 	_, err := l.counted.Get(ctx, func() ([][]int64, error) {
 		counts := make([][]int64, len(l.queries))
@@ -50,7 +50,7 @@ func (l *listing) best(ctx context.Context, n int) error {
 	return err
 }
 
-// keep caches the best hits.
+// keep sets the first run.
 func (r *ranked) keep(ctx context.Context, best rankedRun) error {
 	if err := r.mu.Lock(ctx); err != nil {
 		return err
@@ -60,8 +60,8 @@ func (r *ranked) keep(ctx context.Context, best rankedRun) error {
 	return nil
 }
 
-// rank returns at most limit hits of query i: those after the place after, or, if after is nil, those after the first skip hits.
-// The slice is read-only.
+// rank returns at most limit hits of query i. They start after the place after, or, if that is nil, after the first skip hits. The slice is
+// read-only.
 func (l *listing) rank(ctx context.Context, i int, after *eval.Place, skip int64, limit int) ([]search.Hit, error) {
 	totals, err := l.totals(ctx)
 	if err != nil {
@@ -88,10 +88,11 @@ func (l *listing) rank(ctx context.Context, i int, after *eval.Place, skip int64
 	return hits[:min(limit, len(hits))], nil
 }
 
-// rankAnew ranks hits, and caches those that fit a run. It returns at least n hits after the place, or all if there are fewer.
+// rankAnew ranks hits without the cached runs, and caches those that fit in a run. It returns at least n hits after the place, or all if
+// there are fewer.
 func (l *listing) rankAnew(ctx context.Context, i int, total int64, after *eval.Place, n int) ([]search.Hit, error) {
 	q, r, maxRanked := l.queries[i], &l.ranked[i], l.snapshot.property.RankedHits
-	// Keys other than the score need all values, and ranking a large part of a query costs as much as ranking all of it.
+	// An order with further keys needs all hits. Ranking a large share of the hits costs as much as ranking all.
 	if len(l.Order) > 1 || total <= int64(maxRanked) || after == nil && int64(n) > total/4 {
 		all, err := q.Ordered(ctx, l.order)
 		if err != nil {
@@ -118,7 +119,7 @@ func (l *listing) rankAnew(ctx context.Context, i int, total int64, after *eval.
 		return best, err
 	}
 	most := n
-	if len(r.first.hits)+len(r.later.hits) > 0 { // the listing is read page by page while nothing changes
+	if len(r.first.hits)+len(r.later.hits) > 0 { // the listing has been read before, and its content has not changed since
 		most = max(n, min(n*aheadPages, maxRanked))
 	}
 	rest, _, err := q.Top(ctx, most, after)
@@ -133,7 +134,8 @@ func follows(o *search.Order, hits []search.Hit, at eval.Place) int {
 	return sort.Search(len(hits), func(i int) bool { return o.ComparePlace(hits[i], at) > 0 })
 }
 
-// from returns the hits of the run after a place. It returns false if the run has fewer than n of them and the query may have more.
+// from returns the hits of the run after a place. It returns false if the run begins after the place, or if it has fewer than n such hits
+// and the query may have more.
 func (r *rankedRun) from(o *search.Order, after *eval.Place, n int) ([]search.Hit, bool) {
 	hits := r.hits
 	if after != nil {

@@ -15,13 +15,13 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/plan"
 )
 
-// Snapshot is one state of a property as readers see it: segments, catalogue, and rules as bound for an interval of time. All
-// readers of the same state and interval share it.
+// Snapshot is one state of a property as readers see it: the segments, the catalogue, and the rules, bound to a time. All readers of the
+// same state share it while the rules are valid.
 type Snapshot struct {
 	State
 	property *Property
 	corpus   *search.Corpus
-	// rules is the interval in which the rules keep this binding.
+	// rules is the interval in which the bound rules are valid.
 	rules interval
 
 	// fields lists the fields to which a field pattern can expand.
@@ -64,7 +64,7 @@ func planner(
 	}, nil
 }
 
-// plan returns the plan of one tree at a time.
+// plan returns the plan of a tree at a time.
 func (s *Snapshot) plan(ctx context.Context, n query.Node, a query.Audience, now time.Time) (plan.Node, error) {
 	build, err := planner(ctx, n, a, s.dynamicFields)
 	if err != nil {
@@ -73,7 +73,7 @@ func (s *Snapshot) plan(ctx context.Context, n query.Node, a query.Audience, now
 	return build(now)
 }
 
-// find returns the place of an item's document, and false if the item does not exist.
+// find returns the live document of an item, and false if the item does not exist.
 func (s *Snapshot) find(id item.ID) (search.Hit, bool) {
 	for i, p := range s.corpus.Parts {
 		if doc, ok := p.Find(id); ok {
@@ -83,7 +83,7 @@ func (s *Snapshot) find(id item.ID) (search.Hit, bool) {
 	return search.Hit{}, false
 }
 
-// ruleTags lists the tags that manifests put on a document, in the order of their rules.
+// ruleTags lists the tags that manifests add to a document, in the order of their rules.
 func (s *Snapshot) ruleTags(ctx context.Context, h search.Hit) ([]item.Tag, error) {
 	var tags []item.Tag
 	for i, r := range s.Catalogue.TagRules {
@@ -98,7 +98,7 @@ func (s *Snapshot) ruleTags(ctx context.Context, h search.Hit) ([]item.Tag, erro
 	return tags, nil
 }
 
-// TagOwner returns the manifest whose rule puts a tag on an item, and whether it does; see store.Index.
+// TagOwner returns the owner of the rule for a tag, and whether the rule adds the tag to an item. See store.Index.
 func (s *Snapshot) TagOwner(ctx context.Context, t item.Tag, id item.ID) (library.Owner, bool) {
 	h, ok := s.find(id)
 	if !ok {
@@ -117,7 +117,7 @@ func (s *Snapshot) TagOwner(ctx context.Context, t item.Tag, id item.ID) (librar
 	return library.Owner{}, false
 }
 
-// Matching lists the items that match a query, by id.
+// Matching lists the items that match a query, in ascending order of IDs.
 func (s *Snapshot) Matching(ctx context.Context, r library.Read) ([]item.ID, error) {
 	l, err := s.listing(ctx, r)
 	if err != nil {

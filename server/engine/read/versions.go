@@ -8,37 +8,38 @@ import (
 	"time"
 )
 
-// versions determines which listings a batch cannot have changed. A polling display then still receives "not modified" while items
-// are written that its filter does not show.
+// versions detects that a batch did not change a listing. A client that polls a filter then receives "not modified" even if other items
+// were written.
 //
-// The version of a listing is the batch after which its current content was first seen. The content depends on the meaning of the
-// queries, the order and the units, and on which documents match; a changed item is a new document. Within a segment documents only
-// die, and a merged segment holds live documents of its inputs. Equal counts of live matching documents in all segments therefore
-// prove equal content. If an input of a merge was never counted for the listing, the listing counts as changed.
+// The version of a listing is the batch after which its current content was first seen. The content depends on the queries, the order, the
+// units, and the documents that match. A changed item is a new document. The documents of a segment never change except that they die, and
+// a merged segment holds only documents that were live in its inputs. Therefore, equal numbers of live matching documents in all segments
+// prove that the content is equal. If the matches in an input of a merge were never counted for the listing, the listing is treated as
+// changed.
 type versions struct {
 	mu sync.Mutex
 	// merged maps a segment to the inputs of its merge, by serial number (search.Cache.Serial). recent holds its keys, the oldest
 	// first.
 	merged map[uint64][]uint64
 	recent []uint64
-	// known holds the last seen state of listings.
+	// known holds the latest state of each listing.
 	known map[listingName]*seenListing
-	// bound holds the value of `now` when a listing was last bound. Until a boundary passes, the listing is bound to the same time
-	// again, so that cached results of segments are found again.
+	// bound holds the value of `now` to which each listing was last bound. While that binding is valid, the listing is bound to the same
+	// time again, so that cached views are found again.
 	bound map[listingName]time.Time
 }
 
-// seenListing is the state of a listing when it was seen. It is immutable.
+// seenListing is the state of a listing at a read. It is immutable.
 type seenListing struct {
 	meaning [sha256.Size]byte
 	// version is the batch after which this state was first seen. at is the batch of the snapshot in which it was last seen.
 	version, at uint64
-	// live counts the live matching documents by segment.
+	// live counts the live matching documents, by the serial number of the segment.
 	live  map[uint64]int64
 	total int64
 }
 
-// maxSeen is how many listings known and bound hold. maxMerged is how many segments merged holds.
+// maxSeen is the maximum number of listings in known and in bound. maxMerged is the maximum number of segments in merged.
 const (
 	maxSeen   = 4096
 	maxMerged = 4096
@@ -48,7 +49,7 @@ func newVersions() *versions {
 	return &versions{merged: map[uint64][]uint64{}, known: map[listingName]*seenListing{}, bound: map[listingName]time.Time{}}
 }
 
-// merge records the inputs of a merged segment, all by serial number.
+// merge records the inputs of a merged segment. All segments are given by serial number.
 func (v *versions) merge(olds []uint64, merged uint64) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -59,7 +60,8 @@ func (v *versions) merge(olds []uint64, merged uint64) {
 	}
 }
 
-// settle returns the version of a listing, and records its state.
+// settle returns the version of a listing, and records the current state of the listing. counts are the live matching documents of each
+// part.
 func (v *versions) settle(l *listing, meaning [sha256.Size]byte, counts []int64) uint64 {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -74,7 +76,7 @@ func (v *versions) settle(l *listing, meaning [sha256.Size]byte, counts []int64)
 	case before == nil:
 		makeRoom(v.known, maxSeen)
 	case before.at > now.at:
-		return now.version // a read of a later snapshot was faster
+		return now.version // a read of a later snapshot finished first
 	case before.meaning == meaning && v.same(before, now):
 		now.version = before.version
 	}
@@ -82,8 +84,8 @@ func (v *versions) settle(l *listing, meaning [sha256.Size]byte, counts []int64)
 	return now.version
 }
 
-// lasting returns a name that survives new definitions. They replace all filters of the property, although most do not change, so
-// the name identifies a filter by its UUID.
+// lasting returns a name that stays valid when definitions change. Such a change replaces all *definitions.Filter of the property, so the
+// name identifies the filter by its UUID instead.
 func (n listingName) lasting() listingName {
 	if n.filter != nil {
 		n.identity, n.filter = n.filter.Record.UUID, nil
@@ -91,7 +93,7 @@ func (n listingName) lasting() listingName {
 	return n
 }
 
-// makeRoom deletes arbitrary entries until there are fewer than most. Names in frequent use are soon added again.
+// makeRoom deletes arbitrary entries until there are fewer than most. Names in frequent use are added again soon.
 func makeRoom[V any](m map[listingName]V, most int) {
 	for name := range m {
 		if len(m) < most {
@@ -101,7 +103,7 @@ func makeRoom[V any](m map[listingName]V, most int) {
 	}
 }
 
-// boundAt returns the value of `now` when a listing was last bound; zero for none.
+// boundAt returns the value of `now` to which a listing was last bound, or the zero time if there is none.
 func (v *versions) boundAt(name listingName) time.Time {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -115,7 +117,7 @@ func (v *versions) setBound(name listingName, at time.Time) {
 	v.bound[name.lasting()] = at
 }
 
-// same reports whether a listing shows the same documents as before.
+// same reports whether two states of a listing have the same documents.
 func (v *versions) same(before, now *seenListing) bool {
 	if before.total != now.total {
 		return false
@@ -128,8 +130,8 @@ func (v *versions) same(before, now *seenListing) bool {
 	return true
 }
 
-// count returns how many documents of a segment, or of the inputs of its merge, were in the listing. It returns false if they were
-// not counted.
+// count returns the number of documents that the listing had in a segment, or in the inputs of the merge that created the segment. It
+// returns false if these documents were not counted.
 func (v *versions) count(before *seenListing, segment uint64) (int64, bool) {
 	if n, known := before.live[segment]; known {
 		return n, true
@@ -149,7 +151,8 @@ func (v *versions) count(before *seenListing, segment uint64) (int64, bool) {
 	return sum, true
 }
 
-// version returns Page.Version. Listings by relevance have the version of the property, because any item may change all scores.
+// version returns library.Page.Version. A listing by relevance has the version of the property, because a change of any item may affect all
+// scores.
 func (l *listing) version(ctx context.Context) (string, error) {
 	return l.versioned.Get(ctx, func() (string, error) {
 		if l.Order.Scored() {
@@ -181,7 +184,8 @@ func (l *listing) versionAt(batch uint64) string {
 	return version
 }
 
-// meaning returns a hash of everything that determines the meaning of the listing: units, queries and order.
+// meaning returns a hash of the units, the queries and the order: everything besides the documents that determines the content of the
+// listing.
 func (l *listing) meaning(ctx context.Context) ([sha256.Size]byte, error) {
 	units, err := l.snapshot.corpus.UnitsKey(ctx)
 	if err != nil {
