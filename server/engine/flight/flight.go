@@ -1,7 +1,8 @@
-// Package flight lets many callers share work that one of them does, while each caller waits only as long as its own context
-// allows.
+// Package flight shares the result of work among concurrent callers. One caller does the work, and each of the others waits for it until
+// its own context ends.
 //
-// A caller that gives up leaves the work to the others: none of them gets its error, and the next one does the work itself.
+// If the caller that does the work fails, for example because its context ends, the other callers do not get its error. The next waiting
+// caller does the work itself.
 //
 // It may import nothing.
 package flight
@@ -12,15 +13,15 @@ import (
 	"sync/atomic"
 )
 
-// Mutex is a mutual exclusion lock that a caller waits for under a context. The zero Mutex is unlocked. A Mutex must not be
-// copied after first use.
+// Mutex is a mutual exclusion lock. A caller that waits for it stops waiting when its context ends. The zero Mutex is unlocked. A Mutex
+// must not be copied after first use.
 type Mutex struct {
 	once sync.Once
 	held chan struct{}
 }
 
-// Lock locks m. It waits until m is free or ctx ends. The error is the cause of ctx; m is then not locked by this call. A free
-// Mutex is locked even when ctx has already ended.
+// Lock locks m. It waits until m is free or ctx ends. If ctx ends first, Lock returns the cause of ctx and does not lock m. Lock locks a
+// free Mutex even if ctx has already ended.
 func (m *Mutex) Lock(ctx context.Context) error {
 	m.once.Do(func() { m.held = make(chan struct{}, 1) })
 	select {
@@ -39,16 +40,15 @@ func (m *Mutex) Lock(ctx context.Context) error {
 // Unlock unlocks m, which must be locked.
 func (m *Mutex) Unlock() { <-m.held }
 
-// Value is a value that is computed once, when it is first needed. The zero Value holds nothing yet. A Value must not be copied
-// after first use.
+// Value is a value that is computed once, when it is first needed. The zero Value is not computed yet. A Value must not be copied after
+// first use.
 type Value[T any] struct {
 	mu   Mutex
 	made atomic.Pointer[T]
 }
 
-// Get returns the value. The first caller computes it with build, under its own context, while the others wait for it under
-// theirs. When build fails, its caller alone gets the error, and the next caller computes the value. Any other error is the
-// cause of ctx.
+// Get returns the value. The first caller computes it with build, and the others wait until their own context ends. If build fails, only
+// the caller that ran it gets the error, and the next caller computes the value. If ctx ends while Get waits, Get returns the cause of ctx.
 func (v *Value[T]) Get(ctx context.Context, build func() (T, error)) (T, error) {
 	if made := v.made.Load(); made != nil {
 		return *made, nil

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-func TestAValueIsMadeOnce(t *testing.T) {
+func TestValueIsMadeOnce(t *testing.T) {
 	var v Value[int]
 	calls := 0
 	var wg sync.WaitGroup
@@ -26,9 +26,8 @@ func TestAValueIsMadeOnce(t *testing.T) {
 	}
 }
 
-// TestAWaitEndsWithItsOwnContext blocks the first caller, which has no deadline. A second one with a deadline must not wait longer
-// than that.
-func TestAWaitEndsWithItsOwnContext(t *testing.T) {
+// TestWaitEndsWithContext blocks the first caller, which has no deadline. A second caller must stop waiting at its own deadline.
+func TestWaitEndsWithContext(t *testing.T) {
 	var v Value[int]
 	making, release := make(chan struct{}), make(chan struct{})
 	first := make(chan error, 1)
@@ -48,12 +47,12 @@ func TestAWaitEndsWithItsOwnContext(t *testing.T) {
 		t.Error(err)
 	}
 	if got, err := v.Get(t.Context(), func() (int, error) { return 2, nil }); got != 1 || err != nil {
-		t.Errorf("afterwards %d, error %v", got, err)
+		t.Errorf("after the build: %d, error %v", got, err)
 	}
 }
 
-// TestAFailureIsNotShared ends the context of the first caller while a second one waits. The second one must get the value.
-func TestAFailureIsNotShared(t *testing.T) {
+// TestFailureIsNotShared ends the context of the first caller while a second caller waits. The second caller must get the value.
+func TestFailureIsNotShared(t *testing.T) {
 	var v Value[int]
 	making := make(chan struct{})
 	ctx, cancel := context.WithCancel(t.Context())
