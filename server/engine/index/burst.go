@@ -5,20 +5,20 @@ import (
 	"time"
 )
 
-// burst detects write bursts, during which merges are postponed. A later merge takes more segments at once, so that documents are
-// merged less often, and the processors are free for the writes. Meanwhile there are more segments, within limits.
+// burst detects write bursts, during which merges are postponed. A postponed merge takes more segments at once, so documents are merged
+// less often, and the processors are free for the writes. In return, a burst has more segments, within limits.
 type burst struct {
 	began time.Time
-	// until is the time at which the burst ends if no more writes come, as a duration since began.
+	// until is the time at which the burst ends if no further write comes, as a duration since began.
 	until atomic.Int64
-	// over fires at that time.
+	// over calls the function over of newBurst at the time until.
 	over *time.Timer
 }
 
 const (
-	// burstShare makes a rate of at least sealDocs/burstShare documents per second a burst.
+	// burstShare defines a burst: writes of at least sealDocs/burstShare documents per second.
 	burstShare = 16
-	// burstLasts is the maximum time that a burst lasts after the last write.
+	// burstLasts is the maximum time from the last write to the end of a burst.
 	burstLasts = 200 * time.Millisecond
 )
 

@@ -11,19 +11,19 @@ func TestBurst(t *testing.T) {
 	b := newBurst(func() { over <- struct{}{} })
 	defer b.over.Stop()
 	if b.on() {
-		t.Error("it is on before anything came")
+		t.Error("a burst is in progress before the first write")
 	}
 	<-over
 	began := time.Now()
 	for range 10 {
-		b.came(1000, 1000) // each is SealDocs documents: together a burst of 16 seconds
+		b.came(1000, 1000) // SealDocs documents each: without the limit, the burst would last 160 seconds
 	}
 	if !b.on() && time.Since(began) < burstLasts {
-		t.Error("it is not on while much comes")
+		t.Error("no burst is in progress after large writes")
 	}
 	<-over
 	if took := time.Since(began); b.on() || took < burstLasts {
-		t.Errorf("it was over after %s, and on is %t", took, b.on())
+		t.Errorf("the burst ended after %s, and on is %t", took, b.on())
 	}
 	b.came(1, 1<<40)
 	<-over

@@ -7,19 +7,20 @@ import (
 	"github.com/vitrine-dev/vitrine/server/store"
 )
 
-// coverage describes the data that a swap moves from memory into files.
+// coverage describes what the files hold after a swap from memory to files.
 type coverage struct {
-	// through is the batch up to which files hold everything, unless older data is left in memory.
+	// through is the batch up to which files hold all data, unless older data remains in memory.
 	through uint64
-	// journaled is the approximate number of journal keys that the swap makes obsolete.
+	// journaled is the approximate number of journal keys that the swap makes unnecessary.
 	journaled int64
 }
 
-// errUncertain is returned when a manifest may or may not have been written. The files that it may name must stay. The store and
-// the index are then opened again.
+// errUncertain is returned if it is unknown whether a manifest was written. The files that the manifest names must not be removed. The
+// store and the index are then opened again.
 var errUncertain = errors.New("it is not known whether the manifest was written")
 
-// commit makes a swap visible, and durable if it changes files.
+// commit makes the snapshot that swap returns visible. If the swap changes files, commit also writes a manifest. through is the store to
+// write to.
 func (x *Index) commit(through *store.Store, to target, covered coverage, swap func() *Snapshot) error {
 	if to == inMemory {
 		return through.Hold(func() error {
@@ -44,7 +45,7 @@ func (x *Index) commit(through *store.Store, to target, covered coverage, swap f
 		}
 		whole := !any || oldest > x.loaded
 		if x.unsaved.Load() && !whole {
-			upTo = 0 // the lost data is not complete yet: the next opening must look for it, too
+			upTo = 0 // lost data is not yet in files, so the next opening must look for it again
 		}
 		if err := x.writeManifest(keys, next, upTo); err != nil {
 			return nil, err

@@ -1,21 +1,22 @@
 // Package index maintains the segments of one property and their tombstones.
 //
-// Each batch of the store creates one or a few small segments in memory. Small segments are merged in memory, and sealed into a
-// file when they hold enough. Files of similar size are merged into larger ones. Readers see a Snapshot: an immutable list of
-// segments, each with a bitmap of its dead documents. It keeps its files open until it is released.
+// Each batch of the store creates one or a few small segments in memory. Small segments are merged in memory, and sealed into a file when
+// they hold enough documents or bytes. Files of similar size are merged into larger ones. Readers see a Snapshot: an immutable list of
+// segments, each with a bitmap of its dead documents. A Snapshot keeps its files open until it is released.
 //
 // # Invariants
 //
-//   - The store is the source of truth. A lost or damaged file is rebuilt from it, without any other file.
+//   - The store is the source of truth. A lost or damaged file is rebuilt from the store alone.
 //   - An item has at most one live document in all segments.
-//   - The batch that installs a file writes a manifest that names it. A file is removed when no manifest and no snapshot has it; Erase
-//     and Drop unlink it earlier, while snapshots have it open. Opening the index removes files that the manifest does not name.
-//   - Install and the background tasks swap snapshots, but never at the same time, because both hold the store.
-//   - After Abandon or Drop, an index writes nothing more to the store, where another index may have its keys. Their
-//     callers hold the store, so they do not wait for the background tasks, which may be waiting for it.
-//   - Merging in memory, sealing, and merging files are concurrent tasks (task.go), so that segments in memory stay few however
-//     long a merge of files takes.
-//   - What to merge depends only on sizes and on whether writes come in a burst (policy.go).
+//   - The batch that installs a file writes a manifest that names the file. A file is removed when neither the manifest nor a snapshot
+//     contains it. Erase and Drop unlink a file earlier, while snapshots have it open. Opening the index removes files that the manifest
+//     does not name.
+//   - Install and the background tasks replace the current snapshot, but never at the same time, because both hold the store.
+//   - After Abandon or Drop, an index writes nothing to the store, because another index may use the same keys. Abandon and Drop do not
+//     wait for the background tasks: their caller holds the store, for which a background task may be waiting.
+//   - Merging in memory, sealing, and merging files are concurrent tasks (task.go), so that the number of segments in memory stays small
+//     during a long merge of files.
+//   - The choice of segments to merge depends only on their sizes and on whether a write burst is in progress (policy.go).
 //   - Bytes are verified against their checksums before they are copied into another file.
 //
 // # Keys

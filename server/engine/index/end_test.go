@@ -17,9 +17,9 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// TestGivenUpWhileMerging gives an index up while its background waits for the store, as a purge and an I/O error do. That must not wait
-// for the background, and the background must not change what the next index has written.
-func TestGivenUpWhileMerging(t *testing.T) {
+// TestEndWhileMerging calls Abandon (as after an I/O error) or Drop (as for a purge) while a background task waits for the store. The call
+// must not wait for the task, and the task must not change what the next index has written.
+func TestEndWhileMerging(t *testing.T) {
 	for name, giveUp := range map[string]func(*index.Index){"abandon": (*index.Index).Abandon, "drop": (*index.Index).Drop} {
 		t.Run(name, func(t *testing.T) {
 			merging, held, ended := make(chan struct{}), make(chan struct{}), make(chan error, 1)
@@ -49,10 +49,10 @@ func TestGivenUpWhileMerging(t *testing.T) {
 				t.Fatal(err)
 			}
 			if err := <-ended; err == nil {
-				t.Error("an index that was given up wrote to the store")
+				t.Error("an ended index wrote to the store")
 			}
 			if s := first.Acquire(); len(s.Parts()) > 0 {
-				t.Error("an index that was given up shows something")
+				t.Error("an ended index has a snapshot with segments")
 			}
 			if name == "drop" {
 				if err := errors.Join(w.f.Load(w.store), w.store.Close()); err != nil {
@@ -81,7 +81,7 @@ func TestClosed(t *testing.T) {
 	}
 }
 
-// TestEraseReplaced checks that the older versions of a deleted item are erased too, in all segments.
+// TestEraseReplaced checks that older versions of a deleted item are also erased, in all segments.
 func TestEraseReplaced(t *testing.T) {
 	w := newWorld(t, func(o *index.Options) { o.FanIn, o.SealDocs = 100, 1000 })
 	defer func() { w.close() }()
@@ -111,8 +111,8 @@ func TestEraseReplaced(t *testing.T) {
 	w.check()
 }
 
-// TestEraseHeld checks that the bytes of a deleted item leave the directory although a reader still holds them, and that an erasure
-// that leaves a file behind fails until the file is removed.
+// TestEraseHeld checks that Erase removes a file with a deleted item while a reader has it open, and that Erase fails until all such files
+// are removed.
 func TestEraseHeld(t *testing.T) {
 	w := newWorld(t, func(o *index.Options) { o.SealDocs = 1000 })
 	defer func() { w.close() }()
@@ -135,7 +135,7 @@ func TestEraseHeld(t *testing.T) {
 	w.remove(7)
 	stuck.Store(true)
 	if err := w.f.x.Erase(t.Context()); !errors.Is(err, syscall.EIO) {
-		t.Errorf("erased with %v", err)
+		t.Errorf("Erase: error %v", err)
 	}
 	stuck.Store(false)
 	if err := w.f.x.Erase(t.Context()); err != nil {

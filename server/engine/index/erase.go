@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// Erase rewrites every segment that has documents of deleted items, so that no segment contains their bytes.
+// Erase rewrites all segments that contain bytes of deleted items or submissions, so that no segment contains them.
 func (x *Index) Erase(ctx context.Context) error {
 	if err := x.eraseAll(ctx); err != nil {
 		return fmt.Errorf("erase: %w", err)
@@ -41,7 +41,7 @@ func (x *Index) eraseAll(ctx context.Context) error {
 	return x.leftovers.remove(x)
 }
 
-// toErase lists the parts that have documents of deleted items.
+// toErase lists the parts that Erase has to rewrite.
 func (x *Index) toErase(where target) []*part {
 	s := x.Acquire()
 	defer s.Release()

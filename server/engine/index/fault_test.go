@@ -16,8 +16,8 @@ import (
 	"github.com/vitrine-dev/vitrine/server/store"
 )
 
-// TestDiskFull makes every write to a segment file fail for a while. Nothing may be lost or stop, and the index must recover once
-// there is room again.
+// TestDiskFull makes every write to a segment file fail for a while. Reads and writes must continue, no data may be lost, and the index
+// must recover when there is space again.
 func TestDiskFull(t *testing.T) {
 	w := newWorld(t, nil)
 	w.close()
@@ -39,17 +39,17 @@ func TestDiskFull(t *testing.T) {
 		w.put(1+rng.Int64N(300), 301+rng.Int64N(300), 601+rng.Int64N(300))
 		w.check()
 	}
-	w.eventually("the problem is told", func(s index.Stats) bool { return errors.Is(s.Problem, syscall.ENOSPC) })
+	w.eventually("Stats report the problem", func(s index.Stats) bool { return errors.Is(s.Problem, syscall.ENOSPC) })
 	full.Store(false)
 	w.put(sequence(1000, 1050)...)
-	w.eventually("all is sealed", func(s index.Stats) bool { return s.Problem == nil && s.Files > 0 })
+	w.eventually("everything is sealed", func(s index.Stats) bool { return s.Problem == nil && s.Files > 0 })
 	w.check()
 	w.crash(rng)
 	w.check()
 	w.close()
 }
 
-// TestFaults makes one write fail, a different one in each run, and crashes after it.
+// TestFaults makes one write fail, a different one in each run, and then simulates a crash.
 func TestFaults(t *testing.T) {
 	for n := int64(0); n < 60; n += 3 {
 		w := newWorld(t, nil)
@@ -65,7 +65,7 @@ func TestFaults(t *testing.T) {
 		w.f.fs, w.f.x = failing, nil
 		var err error
 		if w.store, err = store.Open(store.Options{Dir: "data", FS: w.fs, Logger: slog.New(slog.DiscardHandler)}, w.f); err != nil {
-			// Nothing was written yet, and the next attempt succeeds.
+			// The first write failed. The next attempt to open the store succeeds.
 			w.f.fs, w.f.x = vfs.FS(w.fs), nil
 			w.open()
 		}

@@ -42,7 +42,7 @@ func (x *Index) openFile(file string) (*segment.Segment, error) {
 	return s, err
 }
 
-// syncEvery is the number of bytes of a file that may be written before they are synced.
+// syncEvery is the number of bytes that are written to a file between two syncs.
 const syncEvery = 1 << 20
 
 // newFile returns a file name that has never been used.
@@ -84,7 +84,7 @@ func syncDir(fs vfs.FS, name string) error {
 	return errors.Join(dir.Sync(), dir.Close())
 }
 
-// cancelled is a file that refuses writes once its context has ended.
+// cancelled is a file that rejects writes after its context has ended.
 type cancelled struct {
 	ctx  context.Context
 	file vfs.File
@@ -98,7 +98,7 @@ func (c *cancelled) Write(b []byte) (int, error) {
 	return c.file.Write(b)
 }
 
-// hasFiles reports whether the directory has any segment file, or cannot be listed. It does not read the manifest.
+// hasFiles reports whether the directory contains a segment file or cannot be listed. It does not read the manifest.
 func (x *Index) hasFiles() bool {
 	names, err := x.o.FS.List(x.o.Dir)
 	return err != nil || slices.ContainsFunc(names, func(name string) bool { return strings.HasSuffix(name, extension) })

@@ -24,17 +24,18 @@ import (
 
 // Options holds the settings of Open.
 type Options struct {
-	// Store is the source of truth, and Property the part of it that is indexed. Required.
+	// Store is the source of truth. Property is the property in the store that is indexed. Both are required.
 	Store    *store.Store
 	Property library.PropertyID
 	// Dir is the directory of the files. Open creates it if it does not exist. Required.
 	Dir string
-	// FS is the file system; nil means that of the operating system, whose files are mapped. Other files are read into memory.
+	// FS is the file system; nil means that of the operating system. Files of the operating system are mapped, and files of another FS are
+	// read into memory.
 	FS vfs.FS
 	// Logger receives messages for the operator; nil disables logging.
 	Logger *slog.Logger
-	// SealDocs and SealBytes are the amounts in memory at which segments are sealed into a file; 0 means 32,768 documents and 64
-	// MiB. They bound what a restart reads again from the store.
+	// SealDocs and SealBytes are the numbers of documents and bytes in memory at which segments are sealed into a file; 0 means 32,768
+	// documents and 64 MiB. They limit how many items a restart reads again from the store.
 	SealDocs  int
 	SealBytes int64
 	// MemoryParts is the maximum number of small segments in memory before some are merged; 0 means 8. A segment of at least
@@ -43,15 +44,15 @@ type Options struct {
 	MemoryParts int
 	// FanIn is the number of files of similar size that are merged into one; 0 means 4. In a write burst, merging waits for 4·FanIn files.
 	FanIn int
-	// MaxDocs limits merging: files of more than MaxDocs/2 live documents are not merged with others; 0 means 524,288.
+	// MaxDocs limits the size of merged files: a file with more than MaxDocs/2 live documents is not merged with others; 0 means 524,288.
 	MaxDocs int
 	// OnMerge is called before a merged segment replaces its inputs, so that the caller can carry over cached results. maps[i] maps
 	// each document of inputs[i] to its new number, see segment.Merge. It may be nil.
 	OnMerge func(inputs []segment.Part, merged *segment.Segment, maps [][]uint32)
-	// Sound makes Open return ErrRebuild, and change nothing, if a file is lost, damaged or of another format, or if the store was
-	// written without its index.
+	// Sound makes Open return ErrRebuild instead of rebuilding, if a file is lost, damaged or of another format, or if the store was
+	// written without its index. Open then changes nothing.
 	Sound bool
-	// OnReplay is called while Open indexes items again, with the number of items that are indexed and the total. It may be nil.
+	// OnReplay is called while Open indexes items again, with the number of items that have been indexed and the total. It may be nil.
 	OnReplay func(done, of int)
 }
 
@@ -79,28 +80,29 @@ func (o Options) withDefaults() Options {
 type Index struct {
 	o       Options
 	current atomic.Pointer[Snapshot]
-	// memory merges segments in memory, seals seals them into files, and files merges files. The tasks run concurrently, so that a long one
-	// does not delay the others. The holder of seals may also take memory; a holder of memory or files must not take another task. quit
-	// ends the tasks, and running waits for their end.
+	// memory merges segments in memory, seals seals them into files, and files merges files. The tasks run concurrently, so that a long
+	// task does not delay the others. A goroutine that holds seals may also take memory; a goroutine that holds memory or files must not
+	// take another task. quit ends the tasks, and running waits for their end.
 	memory, seals, files *task
 	burst                *burst
 	ctx                  context.Context
 	quit                 context.CancelFunc
 	running              sync.WaitGroup
-	// room is closed and replaced when memory has been sealed, see Wait.
+	// room is closed and replaced when segments in memory have been sealed. See Wait.
 	roomMu sync.Mutex
 	room   chan struct{}
 
-	// pending is the batch that was last prepared, until it is installed.
+	// pending is the latest prepared batch; nil after it is installed.
 	pending *Prepared
-	// ended is set when the index is given up. From then on it must write nothing to the store, where another index takes its
-	// place.
+	// ended is set when the index ends. An ended index must write nothing to the store, because another index may have replaced it.
 	ended atomic.Bool
 
 	nextFile atomic.Uint64
-	// opening distinguishes the files of this Index from those of an earlier one, which may still be in use.
+	// opening is a random number in the names of files. It distinguishes the files of this Index from those of an earlier one, which may
+	// still be in use.
 	opening uint32
-	// unsaved is true from the time when load finds that data was lost until all data is in files that the manifest names.
+	// unsaved is set when load finds that data was lost, or seals data without writing a manifest. It is reset when all data is in files
+	// that the manifest names.
 	unsaved atomic.Bool
 	// loaded is the last batch of the store at the time when the index was loaded.
 	loaded uint64
@@ -119,11 +121,11 @@ type counters struct {
 	rebuildLeft                          atomic.Int64
 }
 
-// ErrRebuild is returned by Open with Options.Sound when the index, or a part of it, has to be rebuilt from the store.
+// ErrRebuild is returned by Open with Options.Sound if the index, or a part of it, must be rebuilt from the store.
 var ErrRebuild = errors.New("the index has to be rebuilt")
 
-// Open opens the index of a property. It maps the files, rebuilds those that are damaged or lost, and indexes the items that have
-// changed since. Meanwhile the store must not commit a change of an item of the property.
+// Open opens the index of a property. It maps the files, rebuilds damaged and lost ones, and indexes the items that changed after the files
+// were written. During Open, the store must not commit changes of the property's items.
 func Open(ctx context.Context, o Options) (*Index, error) {
 	o = o.withDefaults()
 	if o.Store == nil || o.Dir == "" || o.Property == "" {
@@ -155,15 +157,15 @@ func Open(ctx context.Context, o Options) (*Index, error) {
 	return x, nil
 }
 
-// Prepared is a batch whose segments are built and that is not visible yet.
+// Prepared is a batch whose segments are built but not yet visible.
 type Prepared struct {
 	x         *Index
 	next      *Snapshot
 	journaled int
 }
 
-// Prepare builds the segments of one batch of the store, and adds its journal to the batch. Nothing is visible before Install. The
-// next Prepare releases a Prepared that was not installed.
+// Prepare builds the segments of one batch of the store, and adds the batch's journal keys to keys. The segments are visible after Install.
+// If a Prepared is not installed, the next Prepare releases it.
 func (x *Index) Prepare(version uint64, items []store.ItemChange, keys *store.IndexBatch) (*Prepared, error) {
 	x.discard()
 	changes := make([]change, len(items))
@@ -185,7 +187,7 @@ func (x *Index) Prepare(version uint64, items []store.ItemChange, keys *store.In
 	return x.pending, nil
 }
 
-// discard releases the batch that was prepared and not installed.
+// discard releases a batch that was prepared but not installed.
 func (x *Index) discard() {
 	if x.pending != nil {
 		x.pending.next.Release()
@@ -203,7 +205,7 @@ func (p *Prepared) Install() {
 	p.x.seals.wake()
 }
 
-// change is an item that was created, changed, or deleted (nil).
+// change is a created, changed or deleted item. For a deleted item, the field item is nil.
 type change struct {
 	id      item.ID
 	item    *item.Item
@@ -212,7 +214,8 @@ type change struct {
 	erase bool
 }
 
-// apply returns the snapshot that results from changes. The snapshot belongs to batch version; the oldest change may belong to batch since.
+// apply returns the snapshot that results from changes to from. version is the batch of the new snapshot, and since is the oldest batch
+// that a change can belong to.
 func (x *Index) apply(from *Snapshot, version, since uint64, changes []change) (*Snapshot, error) {
 	died := make([]*roaring.Bitmap, len(from.entries))
 	erased := make([]bool, len(from.entries))
@@ -246,17 +249,17 @@ func (x *Index) apply(from *Snapshot, version, since uint64, changes []change) (
 	return next, nil
 }
 
-// findVersions adds the documents that a change replaces to died, by entry. If the bytes of the item must be erased, it sets erased
-// for each entry that has a version of it.
+// findVersions finds the documents that a change replaces, and adds them to died[i] for entry i. If the bytes of the item must be erased,
+// it sets erased[i] for each entry i that contains any version of the item.
 func (s *Snapshot) findVersions(c change, died []*roaring.Bitmap, erased []bool) {
-	// The newest version is likely to be in a young segment.
+	// The latest version is likely to be in a recent segment.
 	for i, e := range slices.Backward(s.entries) {
 		doc, ok := e.segment.Find(c.id)
 		if !ok {
 			continue
 		}
 		if c.erase {
-			// Versions that were replaced earlier must be erased too.
+			// Versions that were replaced earlier must be erased as well.
 			erased[i] = true
 		}
 		if !e.input().Lives(doc) {
@@ -268,11 +271,11 @@ func (s *Snapshot) findVersions(c change, died []*roaring.Bitmap, erased []bool)
 	}
 }
 
-// splitFrom is the minimum number of items for which each processor builds its own segment. Building is most of the work, and large
-// segments are not merged in memory.
+// splitFrom is the minimum number of items for which several processors build a segment each. Building is most of the work, and the
+// resulting segments are large enough that they are not merged in memory.
 const splitFrom = 2048
 
-// buildItems builds one segment of items, or up to maxPieces segments if there are at least splitFrom items.
+// buildItems builds segments of items: one, or up to maxPieces if there are at least splitFrom items.
 func (x *Index) buildItems(items []*item.Item) ([]*segment.Segment, error) {
 	workers := parallel.Workers(len(items))
 	docs := make([]segment.Doc, len(items))
@@ -314,7 +317,7 @@ func (x *Index) buildItems(items []*item.Item) ([]*segment.Segment, error) {
 	return built, nil
 }
 
-// maxPieces is the maximum number of segments of one batch. It keeps the segments in memory few, even on a machine with many processors.
+// maxPieces is the maximum number of segments of one batch. It limits the number of segments in memory on a machine with many processors.
 const maxPieces = 4
 
 // publish replaces the current snapshot.
@@ -334,7 +337,7 @@ func (x *Index) Acquire() *Snapshot {
 	}
 }
 
-// Wait waits until there is room in memory for more changes. It waits only if writes outpace sealing.
+// Wait waits until there is room in memory for more changes. It waits only if writes are faster than sealing.
 func (x *Index) Wait(ctx context.Context) error {
 	for {
 		x.roomMu.Lock()
@@ -357,7 +360,7 @@ func (x *Index) Wait(ctx context.Context) error {
 	}
 }
 
-// crowded·SealDocs and crowded·SealBytes are the amounts that may accumulate in memory before writers have to wait.
+// crowded is the multiple of SealDocs and SealBytes at which writers have to wait.
 const crowded = 2
 
 func (x *Index) madeRoom() {
@@ -367,8 +370,8 @@ func (x *Index) madeRoom() {
 	x.room = make(chan struct{})
 }
 
-// Close ends the background, seals the segments in memory so that the next start is quick, and closes each file once no snapshot
-// has it.
+// Close ends the background tasks and seals the segments in memory, so that the next start is fast. Each file is closed when the last
+// snapshot that contains it is released.
 func (x *Index) Close() error {
 	x.quit()
 	x.running.Wait()
@@ -381,26 +384,26 @@ func (x *Index) Close() error {
 	return nil
 }
 
-// errEnded is the error of writing to the store after the index was given up.
-var errEnded = errors.New("the index was given up")
+// errEnded is returned for an attempt to write to the store after the index has ended.
+var errEnded = errors.New("the index has ended")
 
-// end marks the index as ended and releases its snapshot. New readers get an empty one.
+// end marks the index as ended and releases its snapshot. Later readers get an empty snapshot.
 func (x *Index) end() {
 	x.ended.Store(true)
 	x.publish(newSnapshot(0))
 }
 
-// Abandon ends the index without writing anything, because its state is unknown after an error of the store. It does not wait for
-// the background, which may be waiting for the store that the caller holds. The background checks ended once it has the store.
+// Abandon ends the index without writing anything, for use after an error of the store that leaves the state unknown. It does not wait for
+// the background tasks, because they may be waiting for the store, which the caller holds. When a task gets the store, it checks ended.
 func (x *Index) Abandon() {
 	x.quit()
 	x.discard()
 	x.end()
 }
 
-// Drop ends the index of a property that is purged, and unlinks its files at once: readers that still hold a snapshot have them
-// open. DropKeys deletes the keys of the index in the same batch. Like Abandon, Drop does not wait for the background, which
-// removes a file that it is still writing. Files that cannot be removed stay in Options.Dir, which the caller removes.
+// Drop ends the index of a property that is purged, and unlinks its files immediately. Readers that hold a snapshot have the files open and
+// can continue. DropKeys deletes the keys of the index in the same batch. Like Abandon, Drop does not wait for the background tasks. A task
+// that is writing a file removes it. Files that cannot be removed stay in Options.Dir, which the caller removes.
 func (x *Index) Drop() {
 	x.quit()
 	for _, e := range x.current.Load().entries {
@@ -414,23 +417,23 @@ func (x *Index) Drop() {
 type Stats struct {
 	// Files and MemoryParts count the segments on disk and in memory.
 	Files, MemoryParts int
-	// Docs counts documents, and Dead those of them that have tombstones.
+	// Docs counts all documents, and Dead counts those with a tombstone.
 	Docs, Dead int64
-	// MemoryBytes is the size of the segments in the heap, DerivedBytes that of structures derived from segments on first use.
-	// MappedIndex and MappedItems are the sizes of mapped files.
+	// MemoryBytes is the size of the segments in the heap. DerivedBytes is the size of structures that fields derive from segments on first
+	// use. MappedIndex and MappedItems are the sizes of the indexes and items in mapped files.
 	MemoryBytes, DerivedBytes, MappedIndex, MappedItems int64
-	// Seals, Merges and MemoryMerges count since the index was opened. Rebuilt counts rebuilds from the store.
+	// Seals, Merges and MemoryMerges count these operations since the index was opened. Rebuilt counts rebuilds from the store.
 	Seals, Merges, MemoryMerges, Rebuilt int64
-	// DocsIn counts indexed documents, DocsWritten those that seals and merges wrote to files and memory. DocsWritten/DocsIn is the
-	// write amplification.
+	// DocsIn counts indexed documents. DocsWritten counts documents that seals and merges wrote to files or memory. DocsWritten/DocsIn is
+	// the write amplification.
 	DocsIn, DocsWritten int64
 	// RebuildLeft is the number of items still to be read from the store to rebuild a damaged file.
 	RebuildLeft int64
-	// Problem is the error with which sealing or merging last failed, or nil if it did not. The background tasks retry.
+	// Problem joins the errors of the last runs of sealing and merging; nil if all succeeded. The background tasks retry.
 	Problem error
 }
 
-// DropDerived drops what fields derived from segments on first use, see Stats.DerivedBytes. The next use builds it again.
+// DropDerived drops the structures that Stats.DerivedBytes counts. The next use builds them again.
 func (x *Index) DropDerived() {
 	s := x.Acquire()
 	defer s.Release()
@@ -441,7 +444,7 @@ func (x *Index) DropDerived() {
 	}
 }
 
-// Stats returns the Stats of the index. It is cheap.
+// Stats returns the current Stats of the index.
 func (x *Index) Stats() Stats {
 	c := &x.counters
 	out := Stats{

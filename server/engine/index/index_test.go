@@ -69,7 +69,7 @@ func (f *follower) Erase(ctx context.Context) error { return f.x.Erase(ctx) }
 
 func (f *follower) Close() error { return f.x.Close() }
 
-// world is a store with an index, and the expected content.
+// world holds a store with an index, and the content that the index should have.
 type world struct {
 	t     testing.TB
 	fs    *vfs.MemFS
@@ -176,7 +176,7 @@ func (w *world) check() {
 			}
 			id := p.Segment.ID(doc)
 			if _, twice := got[id]; twice {
-				w.t.Errorf("item %d lives twice", id)
+				w.t.Errorf("item %d has two live documents", id)
 			}
 			got[id] = textOf(p.Segment.Item(doc))
 		}
@@ -192,20 +192,21 @@ func textOf(b []byte) string {
 	return string(text)
 }
 
-// eventually waits for the background.
+// eventually waits until the background tasks have made holds true.
 func (w *world) eventually(what string, holds func(index.Stats) bool) {
 	w.t.Helper()
 	deadline := time.After(20 * time.Second)
 	for !holds(w.f.x.Stats()) {
 		select {
 		case <-deadline:
-			w.t.Fatalf("waited in vain until %s: %+v", what, w.f.x.Stats())
+			w.t.Fatalf("timeout while waiting until %s: %+v", what, w.f.x.Stats())
 		case <-time.After(2 * time.Millisecond):
 		}
 	}
 }
 
-// crash clones the disk as after a loss of power, and opens everything from the clone.
+// crash simulates a loss of power: it clones the disk with a random part of the unsynced data, and opens the store and the index from the
+// clone.
 func (w *world) crash(rng *rand.Rand) {
 	w.t.Helper()
 	after := w.fs.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: rng.IntN(101), RNG: rng})
@@ -222,7 +223,7 @@ func sequence(from, to item.ID) []item.ID {
 	return ids
 }
 
-// TestModel puts, replaces, deletes, seals, erases, reopens and crashes at random.
+// TestModel performs random operations (put, replace, delete, seal, erase, reopen, crash) and compares the index with the expected content.
 func TestModel(t *testing.T) {
 	for seed := range uint64(12) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -265,7 +266,7 @@ func TestModel(t *testing.T) {
 	}
 }
 
-// TestLargeInMemory checks that large segments in memory are not merged before they are sealed. Only small segments are.
+// TestLargeInMemory checks that only small segments are merged in memory, and that large segments stay as they are until they are sealed.
 func TestLargeInMemory(t *testing.T) {
 	w := newWorld(t, func(o *index.Options) { o.SealDocs = 1000 })
 	defer w.close()
@@ -275,14 +276,14 @@ func TestLargeInMemory(t *testing.T) {
 	for n := range item.ID(20) {
 		w.put(801 + n)
 	}
-	w.eventually("the small ones are merged", func(s index.Stats) bool { return s.MemoryMerges > 0 && s.MemoryParts <= 4+3 })
+	w.eventually("the small segments are merged", func(s index.Stats) bool { return s.MemoryMerges > 0 && s.MemoryParts <= 4+3 })
 	if s := w.f.x.Stats(); s.MemoryParts < 5 || s.Seals > 0 || s.DocsWritten > 200 {
 		t.Errorf("%+v", s)
 	}
 	w.check()
 }
 
-// TestTiers checks that segments stay few, and that each item is written a bounded number of times.
+// TestTiers checks that the number of segments and the write amplification stay bounded.
 func TestTiers(t *testing.T) {
 	w := newWorld(t, nil)
 	defer w.close()
@@ -292,8 +293,8 @@ func TestTiers(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// In the write burst, nothing was merged in memory, and few files were.
-	w.eventually("all is merged", func(s index.Stats) bool { return s.MemoryParts <= 9 && s.Files <= 9 })
+	// During the write burst, nothing was merged in memory, and few files were merged.
+	w.eventually("the segments are merged", func(s index.Stats) bool { return s.MemoryParts <= 9 && s.Files <= 9 })
 	w.check()
 	s := w.f.x.Stats()
 	if amplification := float64(s.DocsWritten) / float64(s.DocsIn); s.DocsIn != 2000 || amplification > 8 {
@@ -341,7 +342,7 @@ func (w *world) change(name string, f func([]byte) []byte) {
 	}
 }
 
-// TestDamagedFile checks that only a torn, changed or missing file is rebuilt.
+// TestDamagedFile checks that a torn, changed or missing file is rebuilt, once.
 func TestDamagedFile(t *testing.T) {
 	damages := map[string]func(w *world, name string){
 		"torn":    func(w *world, name string) { w.change(name, func(b []byte) []byte { return b[:len(b)/2] }) },
@@ -376,7 +377,7 @@ func TestDamagedFile(t *testing.T) {
 			if s := w.f.x.Stats(); s.Rebuilt != 1 {
 				t.Errorf("%+v", s)
 			}
-			// The index is complete again.
+			// The next opening finds a complete index.
 			w.close()
 			w.f.x = nil
 			w.open()
@@ -389,8 +390,8 @@ func TestDamagedFile(t *testing.T) {
 	}
 }
 
-// TestDamageWhileServing changes the items of a file under a running index. The damage must be detected by a verification or before the
-// items are copied, and the file must be rebuilt.
+// TestDamageWhileServing changes the items of a file under a running index. Verify, or the copying of the items, must detect the damage,
+// and the file must be rebuilt.
 func TestDamageWhileServing(t *testing.T) {
 	for name, notice := range map[string]func(x *index.Index) error{
 		"verified": func(x *index.Index) error { return x.Verify(context.Background(), nil) },
@@ -414,7 +415,7 @@ func TestDamageWhileServing(t *testing.T) {
 				t.Fatal(err)
 			}
 			w.check()
-			w.eventually("the file is gone", func(s index.Stats) bool { return s.Rebuilt == 1 && s.Dead == 0 })
+			w.eventually("the file is rebuilt", func(s index.Stats) bool { return s.Rebuilt == 1 && s.Dead == 0 })
 			w.check()
 			w.crash(rand.New(rand.NewPCG(1, 1)))
 			w.check()
@@ -422,8 +423,8 @@ func TestDamageWhileServing(t *testing.T) {
 	}
 }
 
-// TestWrittenWithout checks that an index detects that the store was written without it.
-func TestWrittenWithout(t *testing.T) {
+// TestWrittenWithoutIndex checks that the index is rebuilt after the store was written without it.
+func TestWrittenWithoutIndex(t *testing.T) {
 	w := newWorld(t, nil)
 	w.put(sequence(1, 100)...)
 	w.close()
@@ -441,7 +442,7 @@ func TestWrittenWithout(t *testing.T) {
 	w.check()
 }
 
-// nothing is an index without data.
+// nothing is a store.Index that does nothing.
 type nothing struct{}
 
 func (nothing) Load(*store.Store) error { return nil }
@@ -454,7 +455,7 @@ func (nothing) TagOwner(library.PropertyID, item.Tag, item.ID) (library.Owner, b
 func (nothing) Erase(context.Context) error { return nil }
 func (nothing) Close() error                { return nil }
 
-// TestErase checks that no file has a byte of a deleted item.
+// TestErase checks that after Erase no file contains bytes of a deleted item.
 func TestErase(t *testing.T) {
 	w := newWorld(t, nil)
 	defer func() { w.close() }()
@@ -491,7 +492,7 @@ func TestErase(t *testing.T) {
 	w.check()
 }
 
-// TestEraseSubmission checks that a removed submission is in no file, including those of earlier versions.
+// TestEraseSubmission checks that after Erase no file contains a removed submission, including in earlier versions of the item.
 func TestEraseSubmission(t *testing.T) {
 	w := newWorld(t, func(o *index.Options) { o.FanIn, o.SealDocs = 100, 1000 })
 	defer func() { w.close() }()
@@ -530,12 +531,12 @@ func TestEraseSubmission(t *testing.T) {
 		t.Fatal(err)
 	}
 	if names := holding(); len(names) > 0 {
-		t.Errorf("%v hold the submission that was taken away", names)
+		t.Errorf("%v hold the removed submission", names)
 	}
 	w.check()
 }
 
-// TestReaders reads while everything changes. A snapshot that a reader holds must not change.
+// TestReaders reads snapshots during writes, merges and erasures. A snapshot that a reader holds must not change.
 func TestReaders(t *testing.T) {
 	w := newWorld(t, nil)
 	w.put(sequence(1, 200)...)
@@ -589,7 +590,7 @@ type dropping func()
 
 func (d dropping) Drop() { d() }
 
-// TestOnMerge checks that OnMerge can carry over data that is kept with segments, and that this data is dropped with them.
+// TestOnMerge checks that OnMerge can attach data to a merged segment, and that the data is dropped when the segment is closed.
 func TestOnMerge(t *testing.T) {
 	var mu sync.Mutex
 	open := map[*segment.Segment]bool{}

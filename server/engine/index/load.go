@@ -43,7 +43,7 @@ func (x *Index) load(ctx context.Context) error {
 			}
 		}
 		if err != nil && !isLost(err) {
-			// The file may be sound. It must not be discarded only because it cannot be opened now.
+			// The file may be undamaged, so a temporary failure to open it must not discard it.
 			s.Release()
 			return fmt.Errorf("open segment %s: %w", f.Name, err)
 		}
@@ -53,7 +53,7 @@ func (x *Index) load(ctx context.Context) error {
 			}
 			continue
 		}
-		// It is unknown whether the dead documents were deleted or replaced.
+		// It is unknown whether the dead documents were deleted or replaced, so they must be erased.
 		s.add(newPart(x, opened, f.Name, 0), dead, dead != nil)
 	}
 	if lost && x.o.Sound {
@@ -79,7 +79,7 @@ func isLost(err error) bool {
 	return errors.As(err, &corrupt) || errors.Is(err, fs.ErrNotExist)
 }
 
-// rebuildLost indexes every item that no segment has, and every item that has changed since the manifest.
+// rebuildLost indexes every item that has no live document in a segment, and every item that changed after the manifest was written.
 func (x *Index) rebuildLost(ctx context.Context, m manifest) error {
 	s := x.current.Load()
 	changed, err := x.readJournal(m.Version)
@@ -107,12 +107,12 @@ func (x *Index) rebuildLost(ctx context.Context, m manifest) error {
 const (
 	// replayChunk is the number of items that are read and built at a time.
 	replayChunk = 2048
-	// sayEvery is the interval at which a long replay logs its progress.
+	// sayEvery is the interval between two progress messages of a long replay.
 	sayEvery = 5 * time.Second
 )
 
-// replay indexes the current state of items in the store. since is the first batch that no manifest covers. replay seals what
-// accumulates in memory.
+// replay indexes the current state of items in the store. It seals segments when memory is full. since is the first batch that the manifest
+// does not cover. what is the message for the log.
 func (x *Index) replay(ctx context.Context, ids []item.ID, since uint64, what string) error {
 	began := time.Now()
 	said := began
@@ -127,7 +127,7 @@ func (x *Index) replay(ctx context.Context, ids []item.ID, since uint64, what st
 		}
 		changes := make([]change, len(chunk))
 		for i, id := range chunk {
-			// The earlier versions of the item are unknown.
+			// It is unknown which earlier versions of the item exist, so all of them are erased.
 			changes[i] = change{id: id, item: items[i], existed: true, erase: true}
 		}
 		next, err := x.apply(x.current.Load(), x.o.Store.Version(), since, changes)
@@ -148,8 +148,8 @@ func (x *Index) replay(ctx context.Context, ids []item.ID, since uint64, what st
 	return nil
 }
 
-// sealLoaded bounds memory while the store is read. No background task runs yet. The manifest is not written, so a restart before the end
-// of the load begins again.
+// sealLoaded limits memory while replay reads the store. No background task runs yet. It does not write the manifest, so a restart before
+// the end of the load starts the load again.
 func (x *Index) sealLoaded(ctx context.Context) error {
 	s := x.current.Load()
 	if docs, bytes := s.inMemory(); docs < x.o.SealDocs && bytes < x.o.SealBytes {

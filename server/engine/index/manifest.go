@@ -16,7 +16,7 @@ import (
 
 // manifest lists the files of a property.
 type manifest struct {
-	// Version is the batch up to which the files hold everything.
+	// Version is the batch up to which the files hold all data.
 	Version uint64 `json:"version"`
 	// Next is the highest file number so far.
 	Next  uint64         `json:"next"`
@@ -47,19 +47,19 @@ func (x *Index) journalKey(version uint64, id item.ID) []byte {
 
 func (x *Index) deadKey(file string) []byte { return append(keyOf(x.o.Property, underDead), file...) }
 
-// DropKeys deletes all keys of a property's index, whether or not the index is open, in the batch that purges the property.
+// DropKeys deletes all keys of a property's index, in the batch that purges the property. The index may be open or closed.
 func DropKeys(p library.PropertyID, keys *store.IndexBatch) error {
 	from := append(append([]byte{spaceProperty}, p...), 0)
 	to := append(append([]byte{spaceProperty}, p...), 1)
 	return keys.DeleteRange(from, to)
 }
 
-// Pass records a batch that changes no item of a property whose index is not open. Without that record, opening the index would
-// rebuild it.
+// Pass records a batch that changes no items of a property whose index is not open. Without that record, opening the index would rebuild
+// it.
 func Pass(s *store.Store, p library.PropertyID, version uint64, keys *store.IndexBatch) error {
 	known, err := readKnown(s, p)
 	if err != nil || known != s.PropertyVersion(p) {
-		return err // an earlier batch is not recorded, so the index is rebuilt in any case
+		return err // an earlier batch is not recorded, so the index will be rebuilt anyway
 	}
 	return setKnown(keys, p, version)
 }
@@ -78,8 +78,7 @@ func readKnown(s *store.Store, p library.PropertyID) (uint64, error) {
 	return binary.BigEndian.Uint64(value), nil
 }
 
-// readManifest reads the manifest. It returns an empty one if there is none, or if the property was later written without its
-// index.
+// readManifest reads the manifest. It returns an empty manifest if there is none, or if the property was written without its index since.
 func (x *Index) readManifest() (manifest, error) {
 	var m manifest
 	known, err := readKnown(x.o.Store, x.o.Property)
@@ -113,7 +112,7 @@ func (x *Index) readDead(file string, docs int) (*roaring.Bitmap, error) {
 		return nil, fmt.Errorf("decode the dead documents of %s: %w", file, err)
 	}
 	if !dead.IsEmpty() && int(dead.Maximum()) >= docs {
-		return nil, fmt.Errorf("the dead documents of %s lie outside of it", file)
+		return nil, fmt.Errorf("the dead documents of %s are out of range", file)
 	}
 	if dead.IsEmpty() {
 		return nil, nil
@@ -121,7 +120,7 @@ func (x *Index) readDead(file string, docs int) (*roaring.Bitmap, error) {
 	return dead, nil
 }
 
-// readJournal lists the items that changed after a batch, each once, and records the length of the journal.
+// readJournal lists the items that changed after a batch, without duplicates, and sets x.journaled.
 func (x *Index) readJournal(after uint64) ([]item.ID, error) {
 	from := binary.BigEndian.AppendUint64(keyOf(x.o.Property, underJournal), after+1)
 	to := keyOf(x.o.Property, underJournal+1)
@@ -134,7 +133,7 @@ func (x *Index) readJournal(after uint64) ([]item.ID, error) {
 	var ids []item.ID
 	for _, key := range keys {
 		if len(key) < 16 {
-			return nil, errors.New("a journal key that is too short")
+			return nil, errors.New("a journal key is too short")
 		}
 		if id := item.ID(binary.BigEndian.Uint64(key[len(key)-8:])); !seen[id] {
 			seen[id] = true
@@ -144,8 +143,8 @@ func (x *Index) readJournal(after uint64) ([]item.ID, error) {
 	return ids, nil
 }
 
-// writeManifest adds the manifest of a snapshot to a batch, and deletes the journal up to covered, the batch up to which the files
-// hold everything.
+// writeManifest adds the manifest of a snapshot to a batch of the store. covered is the batch up to which the files hold all data;
+// writeManifest deletes the journal up to it.
 func (x *Index) writeManifest(keys *store.IndexBatch, s *Snapshot, covered uint64) error {
 	m := manifest{Version: covered, Next: x.nextFile.Load()}
 	if err := keys.DeleteRange(keyOf(x.o.Property, underDead), keyOf(x.o.Property, underDead+1)); err != nil {

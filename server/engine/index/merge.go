@@ -15,7 +15,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/store"
 )
 
-// target is where a merge writes its result.
+// target is the place for the result of a merge: memory or a file.
 type target bool
 
 const (
@@ -31,7 +31,7 @@ func (x *Index) policy() policy {
 	}
 }
 
-// chosen returns the parts of entries that choose selects.
+// chosen returns the parts of the entries that choose selects by their sizes.
 func chosen(entries []entry, choose func([]size) []int) []*part {
 	sizes := make([]size, len(entries))
 	for i, e := range entries {
@@ -44,7 +44,7 @@ func chosen(entries []entry, choose func([]size) []int) []*part {
 	return parts
 }
 
-// mergeMemory merges segments in memory if there are many, except those that are being sealed.
+// mergeMemory merges segments in memory if the policy requires it, except those that are being sealed.
 func (x *Index) mergeMemory(ctx context.Context) (more bool, err error) {
 	s := x.Acquire()
 	parts := chosen(slices.DeleteFunc(s.in(inMemory), func(e entry) bool { return e.sealing.Load() }), x.policy().memory)
@@ -55,7 +55,7 @@ func (x *Index) mergeMemory(ctx context.Context) (more bool, err error) {
 	return true, x.mergeParts(ctx, parts, inMemory, x.o.Store)
 }
 
-// mergeFiles merges files, and rebuilds those that are damaged.
+// mergeFiles merges files if the policy requires it, and rebuilds damaged files.
 func (x *Index) mergeFiles(ctx context.Context) (more bool, err error) {
 	s := x.Acquire()
 	parts := chosen(s.in(toFile), x.policy().files)
@@ -66,7 +66,7 @@ func (x *Index) mergeFiles(ctx context.Context) (more bool, err error) {
 	return true, x.mergeOrRestore(ctx, parts)
 }
 
-// mergeOrRestore merges files into one, or rebuilds the first file that is damaged. The caller holds the files task.
+// mergeOrRestore merges files into one. If a file is damaged, it rebuilds that file instead. The caller holds the files task.
 func (x *Index) mergeOrRestore(ctx context.Context, parts []*part) error {
 	err := x.mergeParts(ctx, parts, toFile, x.o.Store)
 	if damaged := (*damagedError)(nil); errors.As(err, &damaged) {
@@ -75,9 +75,9 @@ func (x *Index) mergeOrRestore(ctx context.Context, parts []*part) error {
 	return err
 }
 
-// mergeParts replaces parts by one merged segment. Readers and the writer continue: mergeParts holds the store only for the swap. If
-// through is nil, nothing is written to the store: the index is being loaded, and no other writer runs. The caller holds the task of the
-// parts, so that no other merge takes them.
+// mergeParts replaces parts by one merged segment. Readers and the writer continue during the merge, because mergeParts holds the store
+// only for the swap. through is the store. It is nil while the index is being loaded: there is no other writer, and mergeParts writes
+// nothing to the store. The caller holds the task of the parts, so that no other merge takes them.
 func (x *Index) mergeParts(ctx context.Context, parts []*part, to target, through *store.Store) error {
 	covered := coverage{}
 	if to == toFile && !slices.ContainsFunc(parts, func(p *part) bool { return p.file != "" }) {
@@ -95,7 +95,7 @@ func (x *Index) mergeParts(ctx context.Context, parts []*part, to target, throug
 		m.inputs = append(m.inputs, e.input())
 	}
 	for _, p := range parts {
-		// Damaged bytes must not be copied under a new checksum, which would declare them sound.
+		// Copying damaged bytes under a new checksum would hide the damage.
 		if err := p.verify(ctx, nil); err != nil {
 			return err
 		}
@@ -132,13 +132,14 @@ func (x *Index) mergeParts(ctx context.Context, parts []*part, to target, throug
 // replacement is a merged part and the parts that it replaces.
 type replacement struct {
 	parts []*part
-	// inputs are the parts with their tombstones when the merge began. maps are those of segment.Merge.
+	// inputs are the parts with the tombstones that they had when the merge began. maps is the result of segment.Merge.
 	inputs []segment.Part
 	maps   [][]uint32
 	merged *part // nil if no document was live
 }
 
-// in returns a copy of a snapshot with the merged part. Documents that died during the merge are dead in that part, too.
+// in returns a copy of a snapshot in which the merged part replaces the parts. Documents that died during the merge are also dead in the
+// merged part.
 func (m *replacement) in(s *Snapshot) *Snapshot {
 	next := s.edit(s.version)
 	var dead *roaring.Bitmap
@@ -157,7 +158,7 @@ func (m *replacement) in(s *Snapshot) *Snapshot {
 	return next
 }
 
-// carryOver adds to dead, under their new numbers, the documents of an input that have died since the merge began.
+// carryOver adds the documents of an input that died after the merge began to dead, with their numbers in the merged segment.
 func carryOver(dead **roaring.Bitmap, now *roaring.Bitmap, input segment.Part, to []uint32) {
 	for it := now.Iterator(); it.HasNext(); {
 		if doc := it.Next(); input.Lives(doc) && to[doc] != segment.Gone {
@@ -175,7 +176,7 @@ func with(set *roaring.Bitmap, doc uint32) *roaring.Bitmap {
 	return set
 }
 
-// oldest returns the oldest batch whose data any of the parts has.
+// oldest returns the oldest batch that any of the parts contains data of.
 func oldest(parts []*part) uint64 {
 	if len(parts) == 0 {
 		return 0
@@ -183,7 +184,7 @@ func oldest(parts []*part) uint64 {
 	return slices.MinFunc(parts, func(a, b *part) int { return cmp.Compare(a.since, b.since) }).since
 }
 
-// merge makes one segment of the live documents of all inputs; nil when there are none.
+// merge creates one segment with the live documents of all inputs. It returns a nil part if there are none.
 func (x *Index) merge(ctx context.Context, inputs []segment.Part, to target) (*part, [][]uint32, error) {
 	live := 0
 	for _, in := range inputs {

@@ -11,29 +11,30 @@ type policy struct {
 	sealBytes int64
 	// memoryParts, fanIn and maxDocs are those of Options.
 	memoryParts, fanIn, maxDocs int
-	// burst is true during a write burst: merges are postponed and then take more segments at once.
+	// burst is true during a write burst, when merges are postponed to take more segments at once.
 	burst bool
 }
 
-// size is the size of a segment, as the policy uses it: documents, live documents, and bytes.
+// size is the size of a segment in documents, live documents and bytes.
 type size struct {
 	docs, live int
 	bytes      int64
 }
 
-// burstFactor is the factor by which a burst multiplies the number of files that a merge waits for, and that of large segments in memory.
+// burstFactor multiplies, during a burst, the number of files that a merge waits for. It divides the size from which a segment in memory is
+// large.
 const burstFactor = 4
 
-// journalFactor·sealDocs is the maximum length of the journal. Deletions, and repeated changes of a few items, leave little in
-// memory.
+// journalFactor·sealDocs is the length of the journal at which memory is sealed. Deletions, and repeated changes of the same items, make
+// the journal long although memory holds few documents.
 const journalFactor = 4
 
-// seal reports whether memory or the journal holds so much that a restart would take long.
+// seal reports whether memory must be sealed, because a restart would otherwise take too long.
 func (p policy) seal(docs int, bytes, journaled int64) bool {
 	return docs >= p.sealDocs || bytes >= p.sealBytes || journaled >= journalFactor*int64(p.sealDocs)
 }
 
-// large reports whether a segment in memory is left to be sealed as it is: to merge it first would write it twice.
+// large reports whether a segment in memory is sealed without being merged first, which would write its documents twice.
 func (p policy) large(s size) bool {
 	share := 2 * p.memoryParts
 	if p.burst {
@@ -42,8 +43,9 @@ func (p policy) large(s size) bool {
 	return s.docs*share >= p.sealDocs || s.bytes*int64(share) >= p.sealBytes
 }
 
-// memory returns the indexes of the segments in memory to merge, if more than memoryParts segments are not large. It takes the smallest
-// ones: at least max(2, memoryParts/2), and further ones while each is no larger than the sum of those before.
+// memory returns the indexes of the segments in memory to merge. It returns none unless more than memoryParts segments are not large. It
+// chooses the max(2, memoryParts/2) smallest segments, and further ones in ascending order while each is no larger than the sum of the
+// chosen ones.
 func (p policy) memory(sizes []size) []int {
 	var small []int
 	for i, s := range sizes {
@@ -74,9 +76,10 @@ func (p policy) files(sizes []size) []int {
 	return p.tier(sizes)
 }
 
-// tier chooses files from the lowest tier that has at least fanIn of them, or fanIn·burstFactor in a burst. It takes fanIn files, and more
-// while the result has at most maxDocs documents, so that after a backlog each document is written fewer times. Tier n has the files of at
-// most 2·sealDocs·fanInⁿ live documents. A file of more than maxDocs/2 live documents is not merged.
+// tier chooses files of one tier. Tier n has the files with at most 2·sealDocs·fanInⁿ live documents that are not in a lower tier. Files
+// with more than maxDocs/2 live documents are in no tier. tier chooses from the lowest tier that has at least fanIn files, or
+// fanIn·burstFactor in a burst. It takes fanIn files, and more while the result has at most maxDocs documents, so that documents are
+// written fewer times after a backlog.
 func (p policy) tier(sizes []size) []int {
 	var tiers [][]int
 	for i, s := range sizes {

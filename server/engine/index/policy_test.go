@@ -27,8 +27,8 @@ func TestPolicyMemory(t *testing.T) {
 		want   []int
 	}{
 		"nothing":                        {testPolicy, nil, nil},
-		"as many as may be":              {testPolicy, docs(1, 1, 1), nil},
-		"one more":                       {testPolicy, docs(1, 1, 1, 1), []int{0, 1, 2, 3}},
+		"the maximum number":             {testPolicy, docs(1, 1, 1), nil},
+		"more than the maximum":          {testPolicy, docs(1, 1, 1, 1), []int{0, 1, 2, 3}},
 		"the smallest first":             {testPolicy, docs(16, 4, 1, 2), []int{2, 3}},
 		"up to the sum of smaller ones":  {testPolicy, docs(1, 2, 3, 6, 16), []int{0, 1, 2, 3}},
 		"large by documents":             {testPolicy, docs(1, 1, 1, 17), nil},
@@ -51,17 +51,17 @@ func TestPolicyFiles(t *testing.T) {
 		sizes  []size
 		want   []int
 	}{
-		"nothing":                       {testPolicy, nil, nil},
-		"too few of one size":           {testPolicy, docs(100, 100, 300, 300), nil},
-		"enough of one size":            {testPolicy, docs(100, 300, 100, 200), []int{0, 2, 3}},
-		"the lowest tier first":         {testPolicy, docs(300, 300, 300, 100, 100, 100), []int{3, 4, 5}},
-		"more than fanIn":               {testPolicy, docs(100, 100, 100, 100, 100), []int{0, 1, 2, 3, 4}},
-		"no more than maxDocs":          {testPolicy, docs(600, 600, 600, 600), []int{0, 1, 2}},
-		"too large to be merged":        {testPolicy, docs(1001, 1001, 1001), nil},
-		"mostly dead":                   {testPolicy, []size{{docs: 100, live: 50}, {docs: 1500, live: 749}}, []int{1}},
-		"the tier is that of live ones": {testPolicy, []size{{docs: 300, live: 200}, {docs: 100, live: 100}, {docs: 100, live: 90}}, []int{0, 1, 2}},
-		"put off during a burst":        {burst, docs(100, 100, 100, 100, 100, 100, 100, 100, 100, 100, 100), nil},
-		"not for ever during a burst":   {burst, docs(100, 100, 100, 100, 100, 100, 100, 100, 100, 100, 100, 100), []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}},
+		"nothing":                    {testPolicy, nil, nil},
+		"too few in one tier":        {testPolicy, docs(100, 100, 300, 300), nil},
+		"enough in one tier":         {testPolicy, docs(100, 300, 100, 200), []int{0, 2, 3}},
+		"the lowest tier first":      {testPolicy, docs(300, 300, 300, 100, 100, 100), []int{3, 4, 5}},
+		"more than fanIn":            {testPolicy, docs(100, 100, 100, 100, 100), []int{0, 1, 2, 3, 4}},
+		"no more than maxDocs":       {testPolicy, docs(600, 600, 600, 600), []int{0, 1, 2}},
+		"too large to be merged":     {testPolicy, docs(1001, 1001, 1001), nil},
+		"mostly dead":                {testPolicy, []size{{docs: 100, live: 50}, {docs: 1500, live: 749}}, []int{1}},
+		"the tier of live documents": {testPolicy, []size{{docs: 300, live: 200}, {docs: 100, live: 100}, {docs: 100, live: 90}}, []int{0, 1, 2}},
+		"postponed during a burst":   {burst, docs(100, 100, 100, 100, 100, 100, 100, 100, 100, 100, 100), nil},
+		"enough during a burst":      {burst, docs(100, 100, 100, 100, 100, 100, 100, 100, 100, 100, 100, 100), []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}},
 	}
 	for name, test := range tests {
 		if diff := cmp.Diff(test.want, test.policy.files(test.sizes)); diff != "" {
@@ -76,11 +76,11 @@ func TestPolicySeal(t *testing.T) {
 		bytes, journaled int64
 		want             bool
 	}{
-		"nothing":              {0, 0, 0, false},
-		"a little of all":      {99, 999, 399, false},
-		"enough documents":     {100, 0, 0, true},
-		"enough bytes":         {0, 1000, 0, true},
-		"a long journal alone": {0, 0, 400, true},
+		"nothing":               {0, 0, 0, false},
+		"just below all limits": {99, 999, 399, false},
+		"enough documents":      {100, 0, 0, true},
+		"enough bytes":          {0, 1000, 0, true},
+		"a long journal alone":  {0, 0, 400, true},
 	}
 	for name, test := range tests {
 		if got := testPolicy.seal(test.docs, test.bytes, test.journaled); got != test.want {

@@ -14,7 +14,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/item"
 )
 
-// damagedError reports a file whose content differs from what was written.
+// damagedError reports that the content of a file does not match its checksum.
 type damagedError struct {
 	part  *part
 	cause error
@@ -23,7 +23,7 @@ type damagedError struct {
 func (e *damagedError) Error() string { return e.cause.Error() }
 func (e *damagedError) Unwrap() error { return e.cause }
 
-// verify compares the items of a file with their checksum, see segment.Verify. It returns a *damagedError if they differ.
+// verify compares the items of a file with their checksum (see segment.Segment.Verify). It returns a *damagedError if they do not match.
 func (p *part) verify(ctx context.Context, paused func(bytes int)) error {
 	if p.file == "" {
 		return nil
@@ -36,10 +36,10 @@ func (p *part) verify(ctx context.Context, paused func(bytes int)) error {
 }
 
 const (
-	// scrubAfter is the delay before files are first verified, and scrubEvery the interval after that.
+	// scrubAfter is the delay before the first verification of files. scrubEvery is the delay between later verifications.
 	scrubAfter = 5 * time.Minute
 	scrubEvery = 24 * time.Hour
-	// scrubRate is the maximum number of bytes read per second, so that other reads stay fast.
+	// scrubRate is the maximum number of bytes that scrub reads per second, so that other reads stay fast.
 	scrubRate = 32 << 20
 )
 
@@ -51,15 +51,15 @@ func (x *Index) scrub() {
 		}
 		err := x.Verify(x.ctx, func(bytes int) { x.pause(time.Duration(bytes) * time.Second / scrubRate) })
 		if err != nil && x.ctx.Err() == nil {
-			x.o.Logger.Warn("the files of the index could not all be checked", slog.Any("error", err))
+			x.o.Logger.Warn("some files of the index could not be verified", slog.Any("error", err))
 		}
 	}
 }
 
-// Verify reads all files, compares them with their checksums, and rebuilds the damaged ones from the store. Reads and writes
-// continue meanwhile. paused is called after each piece, see segment.Verify; it may be nil.
+// Verify reads all files, compares their items with their checksums, and rebuilds damaged files from the store. Reads and writes can
+// continue during Verify. paused is called after each piece (see segment.Segment.Verify) and may be nil.
 func (x *Index) Verify(ctx context.Context, paused func(bytes int)) error {
-	// Hold each file by itself, until it is verified or obsolete: a snapshot would keep all files open, also erased ones.
+	// Hold each file separately until it is verified or obsolete. Holding the snapshot would keep all files open, including erased ones.
 	s := x.Acquire()
 	files := partsOf(s.in(toFile))
 	for _, p := range files {
@@ -94,14 +94,14 @@ func (x *Index) verifyPart(ctx context.Context, p *part, paused func(bytes int))
 	return err
 }
 
-// restore rebuilds a damaged file from the store, with the items whose live documents are in it. Reads and writes continue meanwhile. The
-// caller holds the files task.
+// restore replaces a damaged file by new files with the items that have live documents in it, which it reads from the store. Reads and
+// writes can continue during restore. The caller holds the files task.
 func (x *Index) restore(ctx context.Context, p *part, cause error) error {
 	before := x.Acquire()
 	defer before.Release()
 	damaged := before.entry(p)
 	if damaged == nil {
-		return nil // it has been replaced
+		return nil // the file has been replaced
 	}
 	x.o.Logger.Error("a segment is damaged and is rebuilt from the store", slog.String("file", p.file), slog.Any("error", cause))
 	ids := damaged.input().IDs()
@@ -146,7 +146,7 @@ func (x *Index) restore(ctx context.Context, p *part, cause error) error {
 	return nil
 }
 
-// read writes a file with the current state of items in the store. It returns nil if none of them exists.
+// read writes a file with the current state of items in the store. It returns nil if none of the items exist.
 func (x *Index) read(ctx context.Context, ids []item.ID) (*part, error) {
 	var inputs []segment.Part
 	for chunk := range slices.Chunk(ids, replayChunk) {
@@ -173,8 +173,8 @@ func (x *Index) read(ctx context.Context, ids []item.ID) (*part, error) {
 	return made, err
 }
 
-// deadOf returns the documents of a rebuilt part whose item has died in the damaged one: it has been deleted, or has a newer
-// version elsewhere.
+// deadOf returns the documents of a rebuilt part whose item is dead in the damaged part, because the item was deleted or has a newer
+// version in another segment.
 func deadOf(rebuilt *part, damaged entry) *roaring.Bitmap {
 	if damaged.dead == nil {
 		return nil

@@ -22,8 +22,8 @@ import (
 	"github.com/vitrine-dev/vitrine/server/store"
 )
 
-// reopen opens everything again. Operations on the files of the index fail with fault; if everywhere is set, those on the files of the
-// store do, too.
+// reopen closes the store and the index and opens them again. fault injects errors into operations on the files of the index, and on those
+// of the store if everywhere is set.
 func (w *world) reopen(everywhere bool, fault errorfs.InjectorFunc) error {
 	w.t.Helper()
 	w.close()
@@ -43,8 +43,8 @@ func (w *world) reopen(everywhere bool, fault errorfs.InjectorFunc) error {
 	return err
 }
 
-// TestLostAndErased erases while the lost data is only in memory, on a disk that takes no new files. The manifest that is then
-// written must not claim that the files hold everything.
+// TestLostAndErased calls Erase while rebuilt data is only in memory, because no new files can be created. The manifest that Erase writes
+// must not claim that the files hold all data.
 func TestLostAndErased(t *testing.T) {
 	w := newWorld(t, func(o *index.Options) { o.FanIn = 100 })
 	for n := range item.ID(3) {
@@ -77,8 +77,8 @@ func TestLostAndErased(t *testing.T) {
 	w.close()
 }
 
-// TestRestored checks that a store without any file of its index, as after a restore, causes no error in the log, and that a single missing
-// file does.
+// TestRestored checks that the log has an error if one file of the index is missing, and no error if all files are missing, as after a
+// restore.
 func TestRestored(t *testing.T) {
 	var log strings.Builder
 	w := newWorld(t, func(o *index.Options) {
@@ -115,7 +115,7 @@ func TestRestored(t *testing.T) {
 	w.close()
 }
 
-// TestPassed checks that an index is not rebuilt because a batch of definitions bypassed it while it was closed or being opened.
+// TestPassed checks that a batch of definitions that bypasses the index, while it is closed or being opened, does not cause a rebuild.
 func TestPassed(t *testing.T) {
 	var log strings.Builder
 	w := newWorld(t, func(o *index.Options) { o.Logger = slog.New(slog.NewTextHandler(&log, nil)) })
@@ -138,22 +138,22 @@ func TestPassed(t *testing.T) {
 	w.f.passing = true
 	define(2)
 	w.f.passing = false
-	// The manifest that Close writes is of an earlier snapshot.
+	// Close writes the manifest of an earlier snapshot.
 	if said := reload(); strings.Contains(said, "without its index") {
-		t.Errorf("passed while it was open: the log says\n%s", said)
+		t.Errorf("batch passed while the index was open: the log says\n%s", said)
 	}
 	w.f.passing = true
 	define(3)
 	w.f.passing = false
 	w.crash(rand.New(rand.NewPCG(1, 1)))
 	if said := log.String(); strings.Contains(said, "without its index") {
-		t.Errorf("passed before a crash: the log says\n%s", said)
+		t.Errorf("batch passed before a crash: the log says\n%s", said)
 	}
 	w.close()
 }
 
-// TestFallenBehind checks that the files of a backlog, after a long merge, are merged together, not a few at a time.
-func TestFallenBehind(t *testing.T) {
+// TestBacklog checks that files that accumulate during a long merge are then merged all at once.
+func TestBacklog(t *testing.T) {
 	merging, finish := make(chan struct{}), make(chan struct{})
 	var caught atomic.Bool
 	var most atomic.Int64
@@ -183,15 +183,15 @@ func TestFallenBehind(t *testing.T) {
 		seal(3 + n)
 	}
 	close(finish)
-	w.eventually("files are few", func(s index.Stats) bool { return s.Files <= 2 })
+	w.eventually("the backlog is merged", func(s index.Stats) bool { return s.Files <= 2 })
 	if n := most.Load(); n != 8 {
-		t.Errorf("%d files were merged at once, of 8", n)
+		t.Errorf("%d files were merged at once, want 8", n)
 	}
 	w.check()
 	w.close()
 }
 
-// TestLongMerge checks that segments in memory stay few while a merge of files takes long.
+// TestLongMerge checks that segments in memory are merged and sealed during a long merge of files.
 func TestLongMerge(t *testing.T) {
 	merging, finish := make(chan struct{}), make(chan struct{})
 	var caught atomic.Bool
@@ -213,13 +213,13 @@ func TestLongMerge(t *testing.T) {
 	for id := range item.ID(60) {
 		w.put(1000 + id)
 	}
-	w.eventually("memory is tidy", func(s index.Stats) bool { return s.MemoryParts <= 9 && s.Seals > 3 })
+	w.eventually("memory is merged and sealed", func(s index.Stats) bool { return s.MemoryParts <= 9 && s.Seals > 3 })
 	close(finish)
 	w.check()
 	w.close()
 }
 
-// TestJournal checks that the journal stays short although nothing accumulates in memory.
+// TestJournal checks that the journal is shortened even if memory holds no documents.
 func TestJournal(t *testing.T) {
 	w := newWorld(t, func(o *index.Options) { o.SealDocs = 20 })
 	defer w.close()
@@ -230,7 +230,7 @@ func TestJournal(t *testing.T) {
 	for id := range item.ID(100) {
 		w.remove(id + 1)
 	}
-	w.eventually("the journal was cut", func(index.Stats) bool {
+	w.eventually("the journal is short", func(index.Stats) bool {
 		keys, err := w.store.IndexKeys([]byte("p"+shop+"\x00j"), []byte("p"+shop+"\x00k"))
 		if err != nil {
 			t.Fatal(err)
@@ -240,7 +240,7 @@ func TestJournal(t *testing.T) {
 	w.check()
 }
 
-// TestUnreadable checks that files that cannot be read now are not discarded.
+// TestUnreadable checks that files are not discarded because of a temporary read error.
 func TestUnreadable(t *testing.T) {
 	w := newWorld(t, nil)
 	w.put(sequence(1, 50)...)
@@ -265,8 +265,8 @@ func TestUnreadable(t *testing.T) {
 	}
 }
 
-// TestStoreFails makes single writes fail, of the index or of the store, up to a few in each run. After a failure, the index is abandoned
-// and opened again. Everything acknowledged must exist.
+// TestStoreFails makes single writes of the store or the index fail, a few in each run. After a failure, the index is abandoned and opened
+// again. All acknowledged writes must exist.
 func TestStoreFails(t *testing.T) {
 	for seed := range uint64(30) {
 		w := newWorld(t, nil)
@@ -286,7 +286,7 @@ func TestStoreFails(t *testing.T) {
 			if round%3 == 1 {
 				left.Store(1 + rng.Int64N(60))
 			}
-			w.putUntilTaken(1+rng.Int64N(50), 51+rng.Int64N(50), 101+rng.Int64N(50), 151+rng.Int64N(50), 201+rng.Int64N(50))
+			w.putWithRetry(1+rng.Int64N(50), 51+rng.Int64N(50), 101+rng.Int64N(50), 151+rng.Int64N(50), 201+rng.Int64N(50))
 			w.check()
 		}
 		left.Store(0)
@@ -297,8 +297,8 @@ func TestStoreFails(t *testing.T) {
 	}
 }
 
-// putUntilTaken is like put, but retries while the store is unavailable.
-func (w *world) putUntilTaken(ids ...item.ID) {
+// putWithRetry is like put, but retries while the store is unavailable.
+func (w *world) putWithRetry(ids ...item.ID) {
 	w.t.Helper()
 	var muts []library.Mutation
 	for _, id := range ids {

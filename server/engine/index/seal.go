@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// sealMemory seals the segments in memory if the policy requires it or the index is unsaved.
+// sealMemory seals the segments in memory if the policy requires it, or if lost data is not yet in files.
 func (x *Index) sealMemory(ctx context.Context) (more bool, err error) {
 	s := x.Acquire()
 	docs, bytes := s.inMemory()
@@ -16,12 +16,12 @@ func (x *Index) sealMemory(ctx context.Context) (more bool, err error) {
 	return true, x.sealAll(ctx)
 }
 
-// Seal writes everything in memory to a file and updates the manifest.
+// Seal writes all segments in memory to a file and updates the manifest.
 func (x *Index) Seal(ctx context.Context) error {
 	return x.seals.with(ctx, func() error { return x.sealAll(ctx) })
 }
 
-// sealAll is Seal for a caller that holds the seals task. New segments can be merged in memory meanwhile.
+// sealAll implements Seal. The caller holds the seals task. New segments can be merged in memory while sealAll runs.
 func (x *Index) sealAll(ctx context.Context) error {
 	var memory []*part
 	changed := false

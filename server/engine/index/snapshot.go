@@ -11,20 +11,20 @@ import (
 	"github.com/vitrine-dev/vitrine/server/item"
 )
 
-// part is a segment of an index. It stays open as long as any snapshot has it.
+// part is a segment of an index. It stays open as long as a snapshot contains it.
 type part struct {
 	x       *Index
 	segment *segment.Segment
-	// file is the name of its file, "" in memory.
+	// file is the name of the file; empty for a segment in memory.
 	file string
-	// since is the oldest batch whose changes a part in memory holds.
+	// since is the oldest batch whose changes the part can contain. It is used only for parts in memory.
 	since uint64
 	refs  atomic.Int64
-	// sealing is true while a part in memory is being sealed, so that no merge takes it. It stays true unless sealing fails.
+	// sealing is true while a part in memory is being sealed, so that no merge in memory takes it. It is reset only if sealing fails.
 	sealing atomic.Bool
-	// obsolete is set when the file must be removed once the last snapshot releases it.
+	// obsolete is set if the file must be removed when the last snapshot releases it.
 	obsolete atomic.Bool
-	// unlinked is set when the name of the file has been removed.
+	// unlinked is set when the name of the file is removed.
 	unlinked atomic.Bool
 }
 
@@ -47,7 +47,7 @@ func (p *part) release() {
 	}
 }
 
-// unlink removes the name of a file, once. Readers that have the file open or mapped go on reading it.
+// unlink removes the name of a file. Only the first call has an effect. Readers that have the file open or mapped can continue to read it.
 func (p *part) unlink() {
 	if p.file != "" && p.unlinked.CompareAndSwap(false, true) {
 		p.x.remove(p.file)
@@ -57,18 +57,18 @@ func (p *part) unlink() {
 // entry is a part in one snapshot.
 type entry struct {
 	*part
-	// dead are the part's tombstones, see segment.Part.
+	// dead holds the part's tombstones. See segment.Part.
 	dead *roaring.Bitmap
-	// erase is true if documents of deleted items are among the dead: their bytes must be erased in time.
+	// erase is true if the part may contain bytes of deleted items or submissions, which Erase must remove.
 	erase bool
 }
 
 func (e entry) input() segment.Part { return segment.Part{Segment: e.segment, Dead: e.dead} }
 
-// Snapshot is what a reader sees: the segments at one instant. It is immutable.
+// Snapshot holds the segments at one point in time, with their tombstones. It is immutable.
 type Snapshot struct {
 	version uint64
-	entries []entry // files first, then those in memory
+	entries []entry // files first, then segments in memory
 	refs    atomic.Int64
 }
 
@@ -78,7 +78,7 @@ func newSnapshot(version uint64) *Snapshot {
 	return s
 }
 
-// Parts lists the segments: files first, then those in memory.
+// Parts lists the segments: files first, then segments in memory.
 func (s *Snapshot) Parts() []segment.Part {
 	parts := make([]segment.Part, len(s.entries))
 	for i, e := range s.entries {
@@ -87,10 +87,10 @@ func (s *Snapshot) Parts() []segment.Part {
 	return parts
 }
 
-// Hold takes a further reference. The caller must already have one, and must release both.
+// Hold takes another reference. The caller must already have a reference, and must release both.
 func (s *Snapshot) Hold() { s.refs.Add(1) }
 
-// hold takes a reference. It returns false if the last one has been released.
+// hold takes a reference. It returns false if the last reference has been released.
 func (s *Snapshot) hold() bool {
 	for {
 		n := s.refs.Load()
@@ -123,16 +123,17 @@ func (s *Snapshot) edit(version uint64) *Snapshot {
 	return next
 }
 
-// kill adds tombstones to an entry of a mutable snapshot.
+// kill adds tombstones to an entry of a mutable snapshot. It takes ownership of died.
 func (e *entry) kill(died *roaring.Bitmap) {
 	if e.dead != nil {
-		// The method Or does not change e.dead, which readers use: it copies containers, because tombstones are never cloned.
+		// Readers use e.dead, so it must not change. Or copies its containers instead of sharing them, because bitmaps of tombstones are
+		// never cloned.
 		died.Or(e.dead)
 	}
 	e.dead = died
 }
 
-// add adds a part. Files come before parts in memory.
+// add adds a part to a mutable snapshot. Files come before parts in memory.
 func (s *Snapshot) add(p *part, dead *roaring.Bitmap, erase bool) {
 	p.refs.Add(1)
 	at := len(s.entries)
@@ -144,7 +145,7 @@ func (s *Snapshot) add(p *part, dead *roaring.Bitmap, erase bool) {
 	s.entries = slices.Insert(s.entries, at, entry{p, dead, erase})
 }
 
-// entry returns the entry of a part, nil when the snapshot does not have it.
+// entry returns the entry of a part, or nil if the snapshot does not contain it.
 func (s *Snapshot) entry(p *part) *entry {
 	for i := range s.entries {
 		if s.entries[i].part == p {
@@ -154,13 +155,13 @@ func (s *Snapshot) entry(p *part) *entry {
 	return nil
 }
 
-// remove removes a part.
+// remove removes a part from a mutable snapshot.
 func (s *Snapshot) remove(p *part) {
 	s.entries = slices.DeleteFunc(s.entries, func(e entry) bool { return e.part == p })
-	p.refs.Add(-1) // never the last one: s is a copy of a snapshot that has it
+	p.refs.Add(-1) // never the last reference: s is a copy of a snapshot that contains the part
 }
 
-// in lists the entries in memory, or those with files.
+// in lists the entries in memory, or the entries with files.
 func (s *Snapshot) in(where target) []entry {
 	var list []entry
 	for _, e := range s.entries {
@@ -171,7 +172,7 @@ func (s *Snapshot) in(where target) []entry {
 	return list
 }
 
-// inMemory returns the number of documents and bytes of the parts in memory.
+// inMemory returns the numbers of documents and bytes of the parts in memory.
 func (s *Snapshot) inMemory() (docs int, bytes int64) {
 	for _, e := range s.in(inMemory) {
 		docs += e.segment.Len()
@@ -180,7 +181,7 @@ func (s *Snapshot) inMemory() (docs int, bytes int64) {
 	return docs, bytes
 }
 
-// oldestInMemory returns the oldest batch that has data in memory alone, or false if there is none.
+// oldestInMemory returns the oldest batch with data that is only in memory. It returns false if all data is in files.
 func (s *Snapshot) oldestInMemory() (version uint64, any bool) {
 	memory := partsOf(s.in(inMemory))
 	return oldest(memory), len(memory) > 0

@@ -10,9 +10,9 @@ import (
 // retryAfter is the delay before a failed task is retried.
 const retryAfter = 2 * time.Second
 
-// task is background work that runs when it is woken, one run at a time.
+// task is background work that runs when it is woken. Its runs are never concurrent.
 type task struct {
-	// wanted holds at most one signal. free is empty while the task runs.
+	// wanted holds a signal if the task was woken. free is empty while the task runs.
 	wanted, free chan struct{}
 
 	mu      sync.Mutex
@@ -33,7 +33,7 @@ func (t *task) wake() {
 	}
 }
 
-// with calls do while no other run of the task is in progress.
+// with waits until the task is not running, and calls do. The task does not run meanwhile.
 func (t *task) with(ctx context.Context, do func() error) error {
 	select {
 	case <-ctx.Done():
@@ -44,7 +44,7 @@ func (t *task) with(ctx context.Context, do func() error) error {
 	return do()
 }
 
-// failing returns why the last run failed, nil when it succeeded.
+// failing returns the error of the last run; nil if it succeeded.
 func (t *task) failing() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
