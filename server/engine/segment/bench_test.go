@@ -11,7 +11,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/automaton"
 )
 
-// benchItems returns items like those of social platforms: a text, an author, sometimes a place, and a dozen unique URLs.
+// benchItems returns items like those of social platforms, with a text, an author, media and several unique URLs.
 func benchItems(n int) []*item.Item {
 	rng := rand.New(rand.NewPCG(1, 9))
 	zipf := rand.NewZipf(rng, 1.2, 4, 60_000)
@@ -134,7 +134,7 @@ func BenchmarkLookUp(b *testing.B) {
 			}
 			b.ReportMetric(float64(f.Distinct()), "terms")
 		})
-		b.Run(name+" for the first time", func(b *testing.B) {
+		b.Run(name+" (first use)", func(b *testing.B) {
 			for b.Loop() {
 				newSketches(f)
 			}

@@ -6,11 +6,11 @@ import (
 	"math/bits"
 )
 
-// bitSlices is a transposed column of small numbers. The slice of a bit marks the numbers that, relative to the base, lack the bit,
-// 64 numbers per word. A bound is then compared with 64 numbers by one operation per slice. The slices are built in memory on the
-// first range query, and are no larger than the column.
+// bitSlices is a transposed column of small numbers. There is a slice for each bit position. A slice has one bit for each number, in words
+// of 64 bits. The bit is set if the number, relative to the base, does not have a 1 at that position. One operation per slice then compares
+// 64 numbers with a bound. The slices are built in memory on the first range query, and are no larger than the column.
 type bitSlices struct {
-	// blocks holds depth slices for every sliceBlock numbers. In each block, the slice of the lowest bit comes first.
+	// blocks holds depth slices for each block of sliceBlock numbers. In each block, the slice of the lowest bit comes first.
 	blocks []sliceWords
 	depth  int
 }
@@ -19,8 +19,8 @@ type sliceWords [64]uint64
 
 const sliceBlock = 64 * len(sliceWords{})
 
-// Columns of at most sliceWidth bytes per number and at least sliceFrom numbers are sliced. Fewer numbers are quickly scanned in
-// place, and small segments come and go with every write.
+// Slices are built for columns with at most sliceWidth bytes per number and at least sliceFrom numbers. A scan of fewer numbers is fast,
+// and every write can replace small segments.
 const (
 	sliceWidth = 2
 	sliceFrom  = 1 << 12
@@ -28,13 +28,13 @@ const (
 
 // newSlices builds the slices of the first count numbers of a column.
 func newSlices(n *numbers, count int) *bitSlices {
-	some := uint64(0) // the bits that any number has
+	some := uint64(0) // the bits that are set in any number
 	for i := range count {
 		some |= uint64(n.at(i)) - uint64(n.Base)
 	}
 	s := &bitSlices{depth: bits.Len64(some)}
 	s.blocks = make([]sliceWords, (count+sliceBlock-1)/sliceBlock*s.depth)
-	var planes [sliceWidth][64]byte // the lower bytes of 64 numbers, and the higher ones
+	var planes [sliceWidth][64]byte // plane i holds byte i of 64 numbers
 	for at := 0; at < count; at += 64 {
 		for p := range n.Width {
 			planes[p] = [64]byte{}
@@ -53,10 +53,10 @@ func newSlices(n *numbers, count int) *bitSlices {
 	return s
 }
 
-// gathered returns the lowest bits of eight bytes as one byte.
+// gathered returns the lowest bit of each of eight bytes, as one byte.
 func gathered(b uint64) uint64 { return b & 0x0101010101010101 * 0x0102040810204080 >> 56 }
 
-// find returns, as a bitmap of 64-bit words, the positions of the numbers from base+from to base+to. count is the number of all numbers.
+// find returns the positions of the numbers from base+from to base+to, as a bitmap of 64-bit words. count is the length of the column.
 func (s *bitSlices) find(count int, from, to uint64) []uint64 {
 	words := make([]uint64, (count+63)/64)
 	to = min(to, 1<<s.depth-1)
@@ -84,8 +84,8 @@ func (w *sliceWords) below(slices []sliceWords, bound uint64) {
 		}
 		return
 	}
-	// From the lowest bit up: a number is less if it lacks a bit that the bound has. If both have or both lack the bit, the lower
-	// bits decide. If only the number has the bit, it is not less.
+	// Go from the lowest bit to the highest. If only the bound has the bit, the number is less. If only the number has it, the number is
+	// not less. Otherwise the lower bits decide.
 	for b := bits.TrailingZeros64(bound); b < len(slices); b++ {
 		lacks := &slices[b]
 		if bound>>b&1 == 1 {

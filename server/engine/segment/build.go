@@ -17,28 +17,30 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/analysis"
 )
 
-// Build creates a segment of items in memory. Their order does not matter. It fails if two items have one id, or if an item has two
-// different values in a number field, which are errors of the caller.
+// Build creates a segment of items in memory. The order of docs does not matter. Build fails if two items have the same ID, or if an item
+// has two different values in a number field; both are errors of the caller. It also fails if the segment would exceed a count that a file
+// can store.
 func Build(docs []Doc) (*Segment, error) { return NewBuilder().Build(docs) }
 
-// Builder builds one segment after the other and reuses its memory, which grows to a few times the size of the index of the largest
-// segment. It is not safe for concurrent use.
+// Builder builds segments one after the other and reuses its memory, which can grow to a few times the size of the largest segment's index.
+// It is not safe for concurrent use.
 type Builder struct {
 	docs []*Doc
-	// fields are all known fields, and used are those of the current segment.
+	// fields holds all known fields by name, and used holds those of the current segment.
 	fields map[string]*buildField
 	used   []*buildField
-	// terms are the distinct terms in order of first occurrence, and texts are their bytes. table is a hash table with linear probing; an
-	// entry is 1 + the index of a term, 0 if empty.
+	// terms holds the distinct terms in the order of their first occurrence, and texts holds their bytes. table is a hash table with linear
+	// probing. An entry is 1 + the index of a term, or 0 if it is empty.
 	terms []buildTerm
 	texts []byte
 	table []uint32
 	seed  maphash.Seed
-	// occurrences holds all occurrences of terms by document and, within a field, by position. sorted holds them by term.
+	// occurrences holds all occurrences of terms, ordered by document and, within a field of a document, by position. sorted holds them
+	// ordered by term.
 	occurrences []occurrence
 	sorted      []occurrence
-	// words, ends and hashes are the words of the last analysed text, the end of each, and the hash of each. Another field often
-	// has the same text.
+	// analysed is the last analysed text, because another field often has the same text. words holds its words one after the other, ends
+	// the end of each word in words, and hashes the hash of each word.
 	analysed string
 	words    []byte
 	ends     []int
@@ -54,7 +56,7 @@ type Builder struct {
 	index     []byte
 }
 
-// NewBuilder returns a Builder.
+// NewBuilder returns a Builder without reusable memory.
 func NewBuilder() *Builder {
 	return &Builder{fields: map[string]*buildField{}, seed: maphash.MakeSeed()}
 }
@@ -67,7 +69,7 @@ type buildTerm struct {
 	from, to int // in texts
 	field    *buildField
 	count    uint32
-	doc      uint32 // the last one that has the term
+	doc      uint32 // the last document that has the term
 }
 
 type occurrence struct{ term, doc, position uint32 }
@@ -78,20 +80,20 @@ type buildField struct {
 	typ     query.Type
 	private bool
 	used    bool
-	salt    uint64 // distinguishes its terms from those of other fields
+	salt    uint64 // XORed with the hashes of the field's terms, so that equal terms of other fields have other hashes
 	number  int
 	terms   []uint32
 	total   int64
-	docs    []uint32 // those with a value, ascending
-	numbers []int64  // of docs: the values, or the lengths of texts
-	// text is the document of the last text, and last the position of its last word.
+	docs    []uint32 // documents with a value, ascending
+	numbers []int64  // for each of docs: the value, or the length of the text
+	// text is the document of the last text, or -1. last is the position of the last word of that text.
 	text int
 	last int
-	// next is the field whose value most recently followed one of this field.
+	// next is the field that came after this field most recently, because most documents have their fields in the same order.
 	next *buildField
 }
 
-// Build creates a segment, see the function Build.
+// Build creates a segment. See the function Build.
 func (b *Builder) Build(docs []Doc) (*Segment, error) {
 	defer b.reset()
 	b.docs = slices.Grow(b.docs[:0], len(docs))
@@ -108,7 +110,7 @@ func (b *Builder) Build(docs []Doc) (*Segment, error) {
 	return b.finish()
 }
 
-// reset removes the segment from the Builder.
+// reset removes the data of the segment and keeps the memory.
 func (b *Builder) reset() {
 	clear(b.docs)
 	b.analysed = ""
@@ -131,7 +133,7 @@ func (b *Builder) reset() {
 // wideTable is the maximum ratio of table length to terms at which reset keeps the table.
 const wideTable = 64
 
-// field returns the buildField of f. It first tries the field that most recently followed the field before.
+// field returns the buildField of f. It first tries before.next, which avoids a map lookup.
 func (b *Builder) field(f *query.Field, before *buildField) *buildField {
 	known := before.next
 	if known == nil || known.name != f.Name {
@@ -148,7 +150,7 @@ func (b *Builder) field(f *query.Field, before *buildField) *buildField {
 	return known
 }
 
-// begin records a value of the document, and reports whether it is its first one.
+// begin records that a document has a value, and reports whether it is the document's first value in the field.
 func (f *buildField) begin(doc uint32) bool {
 	if n := len(f.docs); n > 0 && f.docs[n-1] == doc {
 		return false
@@ -199,7 +201,8 @@ func booleanTerm(v int64) string {
 	return "false"
 }
 
-// text adds a text and its words, if any. A position gap between two texts of one field keeps phrases from matching across it.
+// text adds a text and its words. A position gap between two texts of the same field and document prevents phrases from matching across
+// both texts.
 func (b *Builder) text(f *buildField, doc uint32, text string) {
 	if text == "" {
 		return
@@ -262,7 +265,7 @@ func (b *Builder) term(f *buildField, text []byte, hash uint64, doc, position ui
 	b.occurrences = append(b.occurrences, occurrence{n, doc, position})
 }
 
-// growTable doubles the table.
+// growTable doubles the size of the table and adds the terms again.
 func (b *Builder) growTable() {
 	b.table = make([]uint32, max(256, 2*len(b.table)))
 	mask := uint64(len(b.table) - 1)
@@ -283,7 +286,7 @@ func (b *Builder) finish() (*Segment, error) {
 	for _, d := range b.docs {
 		size += len(d.Bytes)
 	}
-	// The index is built in a reused buffer and then copied after the items, so that no capacity is left over.
+	// Build the index in a reused buffer and then copy it behind the items, so that the segment has no unused capacity.
 	w := newSegmentWriter(&checksumWriter{buf: b.index[:0]})
 	defer func() { b.index = w.out.buf }()
 	for _, d := range b.docs {
@@ -313,8 +316,8 @@ func (b *Builder) finish() (*Segment, error) {
 
 // writeTerms writes the dictionary with all postings.
 func (b *Builder) writeTerms(w *segmentWriter, fields []*buildField) error {
-	// Sort the occurrences by term, and keep their order within a term: starts[t] is where the next occurrence of term t goes, and in the
-	// end, where its occurrences end.
+	// Sort the occurrences by term, and keep their order within a term. starts[t] is the index in sorted for the next occurrence of term t.
+	// After the loop, it is the end of the occurrences of term t.
 	b.starts = slices.Grow(b.starts[:0], len(b.terms))[:len(b.terms)]
 	next := uint32(0)
 	for t := range b.terms {
@@ -369,7 +372,7 @@ func (b *Builder) writeTerm(w *segmentWriter, f *buildField, text []byte, shared
 	w.term(text, shared, postingList{docs: docs, freqs: freqs, positions: positions})
 }
 
-// sortedTerm is a term with eight bytes that distinguish most terms of a field.
+// sortedTerm is a term with the first eight bytes after the common prefix of the field's terms. These bytes distinguish most terms.
 type sortedTerm struct {
 	prefix uint64
 	term   uint32
@@ -382,7 +385,7 @@ func (b *Builder) inOrder(f *buildField) []sortedTerm {
 	if len(f.terms) == 0 {
 		return nil
 	}
-	// Terms often have a common prefix, as addresses do.
+	// The terms of a field often have a common prefix, as URLs do.
 	same := text(f.terms[0])
 	for _, n := range f.terms[1:] {
 		same = same[:commonPrefix(same, text(n))]

@@ -12,11 +12,12 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// A column holds only the numbers of the documents with a value if these are fewer than 1/sparseBelow of all documents.
+// sparseBelow decides which columns are sparse: those with values in fewer than 1/sparseBelow of all documents. A sparse column has numbers
+// only for the documents with a value.
 const sparseBelow = 4
 
 // writeColumn writes the numbers of the documents in present, or of all documents if present is nil. all has a number for every document,
-// which is 0 for those without a value.
+// which is 0 if the document has no value.
 func writeColumn(out *checksumWriter, present *roaring.Bitmap, all []int64) column {
 	var c column
 	lo, hi := int64(math.MaxInt64), int64(math.MinInt64)
@@ -42,7 +43,7 @@ func writeColumn(out *checksumWriter, present *roaring.Bitmap, all []int64) colu
 		return c
 	}
 	c.Width = widthOf(uint64(hi) - uint64(lo))
-	// The number of a document without a value is arbitrary: its low bytes are written.
+	// For a document without a value, the low bytes of 0-lo are written. Readers ignore them.
 	c.span = out.section(func() {
 		for chunk := range slices.Chunk(all, columnChunk) {
 			b := out.buf
@@ -71,7 +72,7 @@ func writeColumn(out *checksumWriter, present *roaring.Bitmap, all []int64) colu
 	return c
 }
 
-// widthOf returns the number of bytes that numbers up to most need.
+// widthOf returns the number of bytes that a column needs for numbers up to most.
 func widthOf(most uint64) int {
 	switch {
 	case most < 1<<8:
@@ -84,10 +85,10 @@ func widthOf(most uint64) int {
 	return 8
 }
 
-// columnChunk is the number of numbers that are appended before the buffer may be flushed.
+// columnChunk is the number of column entries that are appended to the buffer between two checks whether to flush it.
 const columnChunk = 8 << 10
 
-// numbers reads a column.
+// numbers is a column that is read in place.
 type numbers struct {
 	column
 	b []byte
@@ -95,7 +96,7 @@ type numbers struct {
 	sliced atomic.Pointer[bitSlices]
 }
 
-// slices returns the bit slices of the column, nil if it is better scanned in place.
+// slices returns the bit slices of the column; nil if a scan of the column is better.
 func (n *numbers) slices(count int) *bitSlices {
 	if n.Width > sliceWidth || count < sliceFrom {
 		return nil
@@ -123,13 +124,14 @@ func (n *numbers) at(i int) int64 {
 	return int64(uint64(n.Base) + binary.LittleEndian.Uint64(n.b[8*i:]))
 }
 
-// scanRange returns, as a bitmap of 64-bit words, the positions of the column whose number is from lo to hi.
+// scanRange returns the positions in the column whose number is from lo to hi, as a bitmap of 64-bit words. count is the length of the
+// column.
 func (n *numbers) scanRange(count int, lo, hi int64) []uint64 {
 	words := make([]uint64, (count+63)/64)
 	if lo > hi || hi < n.Base {
 		return words
 	}
-	// All numbers are relative to the base, and therefore unsigned.
+	// From here on, all numbers are relative to the base and therefore unsigned.
 	from, to := uint64(0), uint64(hi)-uint64(n.Base)
 	if lo > n.Base {
 		from = uint64(lo) - uint64(n.Base)
@@ -149,8 +151,8 @@ func (n *numbers) scanRange(count int, lo, hi int64) []uint64 {
 	return words
 }
 
-// scanWords sets the bits of the positions whose number is from base+from to base+from+length. One unsigned comparison checks both
-// ends. There is no branch, because it would be mispredicted.
+// scanWords sets the bits of the positions whose number is from base+from to base+from+length. One unsigned comparison checks both bounds.
+// The loops have no branches, because they would be mispredicted.
 func (n *numbers) scanWords(words []uint64, count int, from, length uint64) {
 	whole := count / 64
 	switch n.Width {
@@ -198,8 +200,9 @@ func (n *numbers) scanWords(words []uint64, count int, from, length uint64) {
 	}
 }
 
-// scanFloats is scanRange for a column of the bits of floating-point numbers. As integers, the bits of positive numbers rise with
-// the number. The bits of negative numbers are less than those, and fall as the number rises. There are two zeros.
+// scanFloats is scanRange for a column with the bits of floating-point numbers as integers. For positive numbers, these integers are
+// positive and ascend with the number. For negative numbers, they are negative and descend as the number ascends. 0 and -0 have different
+// bits.
 func (n *numbers) scanFloats(count int, lo, hi float64) []uint64 {
 	var words []uint64
 	if lo <= hi && hi >= 0 {
@@ -213,7 +216,7 @@ func (n *numbers) scanFloats(count int, lo, hi float64) []uint64 {
 		}
 		words = below
 	}
-	if words == nil { // lo > hi, or one of them is NaN
+	if words == nil { // lo > hi, or lo or hi is NaN
 		words = make([]uint64, (count+63)/64)
 	}
 	return words
@@ -228,8 +231,8 @@ func fill(words []uint64, count int) {
 	}
 }
 
-// isNumber reports whether values of a type are in a column. Booleans are terms.
+// isNumber reports whether values of a type are stored in a column. Booleans are stored as terms.
 func isNumber(t query.Type) bool { return t == query.Long || t == query.Date || t == query.Double }
 
-// hasColumn reports whether a field of a type has a column: of its values, or of its numbers of words.
+// hasColumn reports whether fields of a type have a column. The column of a text holds its numbers of words.
 func hasColumn(t query.Type) bool { return isNumber(t) || t == query.Text }

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestScans checks that ranges of columns of every width, length and base match a check of each number.
+// TestScans compares scanRange with a check of each number, for columns of every width and of several lengths and bases.
 func TestScans(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	near := func(v int64) int64 { return v + int64(r.IntN(5)) - 2 }
@@ -19,7 +19,7 @@ func TestScans(t *testing.T) {
 				for i := range n.b {
 					n.b[i] = byte([]int{0, 1, 127, 128, 129, 254, 255, r.IntN(256)}[r.IntN(8)])
 				}
-				if width == 8 && base > math.MinInt64 { // no number is above the highest
+				if width == 8 && base > math.MinInt64 { // base + number must not overflow
 					for i := range count {
 						binary.LittleEndian.PutUint64(n.b[8*i:], r.Uint64N(uint64(math.MaxInt64)-uint64(base)+1))
 					}
@@ -50,7 +50,7 @@ func check(t *testing.T, what string, n *numbers, count int, words []uint64, in 
 	}
 	for i := range 64 * len(words) {
 		if got, want := words[i/64]>>(i%64)&1 == 1, i < count && in(n.at(i)); got != want {
-			t.Fatalf("%s: place %d of %d is found: %t", what, i, count, got)
+			t.Fatalf("%s: position %d of %d: found %t", what, i, count, got)
 		}
 	}
 }

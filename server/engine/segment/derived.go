@@ -1,12 +1,13 @@
 package segment
 
-// Derived is data that was computed from a segment. It is kept with the segment until Close.
+// Derived is data that was computed from a segment. The segment keeps it until Close.
 type Derived interface {
-	// Drop is called once, by Close, when the segment is no longer used.
+	// Drop is called once, by Segment.Close.
 	Drop()
 }
 
-// Derived returns the Derived of the segment, which the first call creates with build. A segment has at most one.
+// Derived returns the Derived of the segment, which the first call creates with build. A segment has at most one. Concurrent first calls
+// may call build several times; one result is kept.
 func (s *Segment) Derived(build func() Derived) Derived {
 	if d := s.derived.Load(); d != nil {
 		return *d

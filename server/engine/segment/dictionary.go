@@ -8,10 +8,10 @@ import (
 	"sort"
 )
 
-// The terms of all fields are in one sorted dictionary. A key begins with the number of the field: four bytes, big-endian, so that
-// the keys of a field are consecutive. The number has a fixed width because almost every key shares it with the previous key, and
-// shared bytes cost nothing: only the first key of a block contains it whole. A block has termsPerBlock keys, of which only the
-// first can be looked up directly.
+// The terms of all fields are in one sorted dictionary. A key begins with the number of the field in four bytes, big-endian, so that the
+// keys of a field are consecutive. A shorter encoding of the number would save little, because bytes that a key shares with the previous
+// key are not stored: only the first key of a block stores the whole number. A block has termsPerBlock keys. Only the first key of a block
+// can be looked up directly.
 //
 //	block   varint: how far before the block its postings begin
 //	        for each term:
@@ -28,13 +28,13 @@ import (
 // The format of the postings is in postings.go.
 const termsPerBlock = 32
 
-// fieldKey is the length of the field's number.
+// fieldKey is the length of the field number in a key.
 const fieldKey = 4
 
 // dictionary finds terms in a segment.
 type dictionary struct {
 	s       *Segment
-	n       int // blocks
+	n       int // number of blocks
 	offsets []byte
 	ends    []byte
 	keys    []byte
@@ -62,7 +62,6 @@ func openDictionary(s *Segment) (dictionary, error) {
 	return d, nil
 }
 
-// first returns the first key of a block.
 func (d *dictionary) first(block int) []byte {
 	from := uint32(0)
 	if block > 0 {
@@ -71,17 +70,17 @@ func (d *dictionary) first(block int) []byte {
 	return d.keys[from:binary.LittleEndian.Uint32(d.ends[4*block:])]
 }
 
-// blockOf returns the block that would contain a key.
+// blockOf returns the block that contains a key if the dictionary has the key.
 func (d *dictionary) blockOf(key []byte) int {
 	return max(0, sort.Search(d.n, func(i int) bool { return bytes.Compare(d.first(i), key) > 0 })-1)
 }
 
-// walker iterates over the terms in order.
+// walker iterates over the terms of a dictionary in order.
 type walker struct {
 	d     *dictionary
 	block int    // the current block
-	left  int    // terms that follow in it
-	rest  []byte // their bytes
+	left  int    // number of terms after the current one in the block
+	rest  []byte // the bytes of these terms
 	begin uint64 // where the postings of the block begin
 	// key is the current key, and shared the length of the prefix that it shares with the previous one.
 	key    []byte
@@ -152,8 +151,8 @@ func (w *walker) next() bool {
 	return true
 }
 
-// move moves to the n-th term of the dictionary, counted from 0, which must not come before the current one in its block. It returns
-// false if there is none.
+// move moves to the n-th term of the dictionary, counted from 0. If that term is in the current block, it must not come before the current
+// term. move returns false if there is no such term.
 func (w *walker) move(n int) bool {
 	if n/termsPerBlock != w.block && !w.open(n/termsPerBlock) {
 		return false
@@ -166,19 +165,20 @@ func (w *walker) move(n int) bool {
 	return true
 }
 
-// number returns the number of the current term in the dictionary, or one less than that of the first term of a block that was opened.
+// number returns the number of the current term in the dictionary. After open, it is one less than the number of the first term of the
+// block.
 func (w *walker) number() int {
 	inBlock := min(termsPerBlock, int(w.d.s.dir.Terms)-w.block*termsPerBlock)
 	return w.block*termsPerBlock + inBlock - w.left - 1
 }
 
-// broken ends the walk: the bytes passed their checksum but are invalid.
+// broken ends the iteration at invalid bytes, which a file with correct checksums can still contain.
 func (w *walker) broken() bool {
 	w.left, w.block = 0, w.d.n
 	return false
 }
 
-// field returns the number of the current term's field.
+// field returns the field number of the current term.
 func (w *walker) field() int { return int(binary.BigEndian.Uint32(w.key)) }
 
 // seek moves to the first term whose key is not less than key. It returns false if there is none.
@@ -199,11 +199,11 @@ func (w *walker) postings() Postings {
 	return Postings{s: w.d.s, docs: w.docs, doc: w.doc, at: w.at, text: w.d.s.isText(w.field())}
 }
 
-// dictionaryWriter writes terms, which the caller adds in order.
+// dictionaryWriter writes a dictionary. The caller adds the terms in order.
 type dictionaryWriter struct {
 	out     *checksumWriter
-	field   int // the current one
-	last    int // the field of the last term
+	field   int // the current field
+	last    int // the field of the latest term
 	block   []byte
 	begin   uint64 // where the postings of the current block begin
 	n       int    // terms in the block
@@ -213,8 +213,8 @@ type dictionaryWriter struct {
 	keys    []byte
 }
 
-// add adds a term. If written is set, its postings were written at the offset at. shared is the length of the prefix that it shares with
-// the field's last term.
+// add adds a term of the current field. shared is the length of the prefix that the term shares with the previous term of the field. If
+// written is set, the term's postings were written at the offset at.
 func (w *dictionaryWriter) add(text []byte, shared int, list postingList, written bool, at uint64) {
 	var field [fieldKey]byte
 	binary.BigEndian.PutUint32(field[:], uint32(w.field))
@@ -231,7 +231,8 @@ func (w *dictionaryWriter) add(text []byte, shared int, list postingList, writte
 		b = binary.AppendUvarint(b, uint64(len(text)-shared))
 		b = append(b, text[shared:]...)
 	default:
-		// The numbers differ, so the leading zero bits of their XOR are the high bits that they share.
+		// The term is the first of its field. Its key shares only leading bytes of the field number with the previous key: those that are
+		// zero in the XOR of both numbers.
 		same := bits.LeadingZeros32(uint32(w.last^w.field)) / 8
 		b = binary.AppendUvarint(b, uint64(same))
 		b = binary.AppendUvarint(b, uint64(fieldKey+len(text)-same))
@@ -251,7 +252,7 @@ func (w *dictionaryWriter) add(text []byte, shared int, list postingList, writte
 	}
 }
 
-// place returns where the postings of the next term begin.
+// place returns the offset at which the postings of the next term begin.
 func (w *dictionaryWriter) place() uint64 {
 	if w.n == 0 {
 		w.begin = w.out.off
@@ -270,7 +271,7 @@ func (w *dictionaryWriter) flush() {
 	w.block, w.n = w.block[:0], 0
 }
 
-// finish writes the section of the blocks.
+// finish writes the last block and the section blocks.
 func (w *dictionaryWriter) finish() (span, error) {
 	w.flush()
 	if err := fits("terms", w.terms); err != nil {
@@ -306,7 +307,7 @@ func commonPrefix(a, b []byte) int {
 	return i
 }
 
-// uvarint reads a varint and returns what follows it.
+// uvarint reads a varint and returns the bytes after it.
 func uvarint(b []byte) (n uint64, rest []byte, ok bool) {
 	if len(b) > 0 && b[0] < 0x80 {
 		return uint64(b[0]), b[1:], true
@@ -318,7 +319,8 @@ func uvarint(b []byte) (n uint64, rest []byte, ok bool) {
 	return n, b[size:], true
 }
 
-// uvarints reads two varints, mostly of one byte each. It reads them itself then, because uvarint is not inlined.
+// uvarints reads two varints and returns the bytes after them. It has a fast path for two varints of one byte each, the most frequent case,
+// because uvarint is not inlined.
 func uvarints(b []byte) (m, n uint64, rest []byte, ok bool) {
 	if len(b) > 1 && b[0]|b[1] < 0x80 {
 		return uint64(b[0]), uint64(b[1]), b[2:], true

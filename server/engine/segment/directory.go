@@ -10,8 +10,8 @@ import (
 // span is the place of a section: offset and length.
 type span struct{ Off, Len uint64 }
 
-// column says where and how a column is stored: one number of Width bytes for each document, relative to Base. If Sparse is set, only the
-// documents that have a value have a number.
+// column describes where and how a column is stored. It has a number of Width bytes, relative to Base, for each document, or, if Sparse is
+// set, for each document with a value.
 type column struct {
 	span
 	Width  int
@@ -24,19 +24,19 @@ type fieldEntry struct {
 	Name    string
 	Type    query.Type
 	Private bool
-	// Docs is the number of documents with a value. For Terms, see Field.Terms.
+	// Docs is the number of documents with a value. See Field.Terms for Terms.
 	Docs  int
 	Terms int64
-	// Worded is the number of documents in which a text has at least one word, 0 for other types.
+	// Worded is the number of documents in which the text has at least one word. It is 0 for other types.
 	Worded int
-	// First and End are the range [First, End) of the ordinals of its terms in the dictionary.
+	// The terms of the field have the numbers [First, End) in the dictionary.
 	First, End uint32
-	// Present is empty when every document has the field.
+	// Present is the place of the bitmap of documents with a value. It is empty if every document has a value.
 	Present span
 	Column  column
 }
 
-// directory lists the places of all sections. In a file it is
+// directory describes the places of all sections. Its format in a file is:
 //
 //	varint docs, terms of the dictionary
 //	spans of items, offsets, ids, created, by id, unit docs, unit ends, units, blocks
@@ -51,8 +51,7 @@ type fieldEntry struct {
 //	  of a number or text: span of its column, byte width, varint base, zigzag
 //	  of a text: varint documents with at least one word
 //
-// where a span is a zigzag varint for its distance from the end of the previous one (0 for an empty span), and a varint for its
-// length.
+// A span is a zigzag varint for its distance from the end of the previous span (0 for an empty span), and a varint for its length.
 type directory struct {
 	Docs     int
 	Items    span
@@ -128,7 +127,7 @@ func (d *directory) append(b []byte) []byte {
 }
 
 // errDirectory is the error of a directory that ends early or has bytes after its end.
-var errDirectory = errors.New("it has another length")
+var errDirectory = errors.New("its length is wrong")
 
 // parseDirectory decodes a directory. It does not validate the values.
 func parseDirectory(b []byte) (directory, error) {
@@ -182,7 +181,7 @@ func parseDirectory(b []byte) (directory, error) {
 	return d, nil
 }
 
-// reader decodes a directory. At the end of the bytes it sets short and returns 0.
+// reader decodes a directory. If the bytes end too early, it sets short, and its methods return 0 or nil.
 type reader struct {
 	rest  []byte
 	short bool
@@ -212,7 +211,7 @@ func (r *reader) varint() int64 {
 	return n
 }
 
-// count reads a number that is at most maxCount.
+// count reads a number and checks that it is at most maxCount.
 func (r *reader) count() int {
 	n := r.uvarint()
 	if n > maxCount {
@@ -222,7 +221,7 @@ func (r *reader) count() int {
 	return int(n)
 }
 
-// maxCount bounds numbers that are multiplied by the width of a column or of an offset.
+// maxCount bounds numbers that are later multiplied by the width of a column or offset, so that the product does not overflow.
 const maxCount = 1 << 32
 
 func (r *reader) bytes(n int) []byte {

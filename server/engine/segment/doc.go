@@ -1,14 +1,14 @@
-// Package segment implements one immutable part of an index: items, and everything by which queries find them, in one run of bytes.
-// The bytes are the same in memory and in a file, and are read in place.
+// Package segment implements one immutable part of an index: items and the data structures by which queries find them, in one byte
+// sequence. The bytes are the same in memory and in a file, and are read in place.
 //
-// Documents are numbered in the default order, the newest first (item.CompareNewest), so that the first page has the lowest numbers
-// and a range of created_on is a range of documents. A segment holds the data of the item itself. What manifests add to items is
-// kept elsewhere.
+// Documents are numbered in the default order, the newest first (item.CompareNewest), so that the first page has the lowest numbers and a
+// range of created_on is a range of documents. A segment holds only data of the items themselves, not the tags and units that manifests add
+// to items.
 //
 // # File
 //
-// Numbers are little-endian. varint is an unsigned varint. Offsets count from the end of the first magic, whose last byte is the
-// format. Vitrine reads only its own format.
+// Numbers are little-endian. varint means an unsigned varint. Offsets count from the end of the first magic, whose last byte is the number
+// of the format. Vitrine reads only files of its current format.
 //
 //	magic       8 bytes
 //	items       the encoded bytes of the items, one after the other
@@ -27,29 +27,29 @@
 //
 // # Formats
 //
-// Each change of what segments contain makes a new format (TestFormat). A file of another format is rebuilt from the store, property by
-// property, while the other properties are served.
+// Each change of the content of segments needs a new format (TestFormat). Files of another format are rebuilt from the store, one property
+// after the other, while the other properties are served.
 //
-// Format 1 was the first one. Its directory was JSON.
+// Format 1 was the first format. Its directory was JSON.
 //
-// Format 2 made the directory binary, so that a segment of one item is a third as large. It kept the number of a field in two
-// bytes at the beginning of each dictionary key. In a merge of segments with more than 65,535 fields in total, the numbers
-// overflowed: terms were lost without an error, and the index of such a property could not be rebuilt.
+// Format 2 made the directory binary, which reduced a segment of one item to a third of its size. Each dictionary key began with the field
+// number in two bytes. If a merge of segments had more than 65,535 fields in total, the field numbers overflowed: terms were lost without
+// an error, and the index of the property could not be rebuilt.
 //
-// Format 3 keeps the number of a field in four bytes. A build or a merge fails if the segment would exceed a count that the format
-// can store. A text without a word counts as present, so that _exists_ finds it. The directory counts the documents in which a text
-// has at least one word, because ranking uses only those.
+// Format 3 stores field numbers in four bytes. A build or a merge fails if the segment would exceed a count that the format can store. A
+// text without words counts as a value, so that _exists_ finds it. The directory has the number of documents in which a text has at least
+// one word, because ranking uses only those.
 //
-// Format 4 has skips over the frequencies and positions of words in many documents. A phrase of a rare and a frequent word no longer
-// reads all positions of the frequent one.
+// Format 4 added skips over the frequencies and positions of words that occur in many documents. With them, a phrase of a rare and a
+// frequent word does not read all positions of the frequent word.
 //
 // # Invariants
 //
-//   - A segment is never written to after it is created. Data that is built from it on first use is published atomically.
-//   - All methods except Close are safe for concurrent use. Bitmaps that methods return are read-only. Some alias the segment's
-//     memory, so none may be used after Close. None may be cloned, because Roaring's Clone writes to its source.
-//   - Open or Verify returns an error for damaged bytes. Reading bytes that passed these checks never panics.
-//   - A merge and a build of the same documents are identical, byte for byte.
+//   - A segment does not change after its creation. Data that is derived from it on first use is published atomically.
+//   - All methods except Close are safe for concurrent use. Bitmaps that methods return are read-only. They may alias the segment's memory,
+//     so they must not be used after Close. They must not be cloned, because Clone of package roaring writes to its source.
+//   - Open or Verify returns an error for damaged bytes. Reading a segment that Open accepted never panics.
+//   - A merge and a build of the same documents have identical bytes.
 //
 // It may import item and query with its subpackages.
 package segment

@@ -21,7 +21,7 @@ type Field struct {
 	number int
 	entry  *fieldEntry
 	column numbers
-	// Built on first use.
+	// The following are derived on first use. init sets present if the file contains it.
 	present  atomic.Pointer[roaring.Bitmap]
 	ordinals atomic.Pointer[[]uint32]
 	sorted   atomic.Pointer[[]int64]
@@ -50,7 +50,7 @@ func (f *Field) init(s *Segment, number int) error {
 			return broken(err.Error())
 		}
 		if present.GetCardinality() != uint64(e.Docs) {
-			return broken("its presence has another number of documents")
+			return broken("its presence has a wrong number of documents")
 		}
 		f.present.Store(present)
 	}
@@ -68,7 +68,7 @@ func (f *Field) init(s *Segment, number int) error {
 	return nil
 }
 
-// isText reports whether the field with that number is a text.
+// isText reports whether the field with a number is a text.
 func (s *Segment) isText(number int) bool {
 	return number < len(s.dir.Fields) && s.dir.Fields[number].Type == query.Text
 }
@@ -79,11 +79,11 @@ func (f *Field) Name() string { return f.entry.Name }
 // Type returns the field's type.
 func (f *Field) Type() query.Type { return f.entry.Type }
 
-// Docs returns the number of documents with a value, including deleted ones. A text without a word is a value.
+// Docs returns the number of documents with a value, including deleted ones. A text without words counts as a value.
 func (f *Field) Docs() int { return f.entry.Docs }
 
-// Ranked returns what all documents, including deleted ones, add to rank.Field.Docs: for a text the number of documents with at least
-// one word, for any other field the number of documents with a value.
+// Ranked returns the number of documents for rank.Field.Docs, including deleted ones: for a text, the documents with at least one word; for
+// any other field, the documents with a value.
 func (f *Field) Ranked() int {
 	if f.entry.Type == query.Text {
 		return f.entry.Worded
@@ -91,8 +91,8 @@ func (f *Field) Ranked() int {
 	return f.entry.Docs
 }
 
-// Terms returns what all documents, including deleted ones, add to rank.Field.Terms: the number of words of a text, or of distinct
-// values of a keyword or boolean.
+// Terms returns the number of terms for rank.Field.Terms, including those of deleted documents: for a text, the sum of the documents'
+// numbers of words; for a keyword or boolean, the sum of their numbers of distinct values.
 func (f *Field) Terms() int64 { return f.entry.Terms }
 
 // Distinct returns the number of terms in the dictionary.
@@ -103,7 +103,7 @@ func (f *Field) Present() *roaring.Bitmap {
 	if b := f.present.Load(); b != nil {
 		return b
 	}
-	b := roaring.New() // every document has it
+	b := roaring.New() // every document has a value
 	b.AddRange(0, uint64(f.s.dir.Docs))
 	f.present.CompareAndSwap(nil, b)
 	return f.present.Load()
@@ -114,7 +114,7 @@ func (f *Field) key(term string) []byte {
 	return append(binary.BigEndian.AppendUint32(key, uint32(f.number)), term...)
 }
 
-// Term returns the postings of a term, and whether any document has it.
+// Term returns the postings of a term, and false if no document has the term.
 func (f *Field) Term(term string) (Postings, bool) {
 	if f.entry.First == f.entry.End {
 		return Postings{}, false
@@ -127,7 +127,7 @@ func (f *Field) Term(term string) (Postings, bool) {
 	return w.postings(), true
 }
 
-// Ascend yields the terms that are not less than from, in byte order. The slice is valid only until the next term.
+// Ascend yields the terms that are not less than from, in byte order. The slice is valid only until the next iteration.
 func (f *Field) Ascend(from string) iter.Seq2[[]byte, Postings] {
 	return func(yield func([]byte, Postings) bool) {
 		if f.entry.First == f.entry.End {
@@ -142,7 +142,7 @@ func (f *Field) Ascend(from string) iter.Seq2[[]byte, Postings] {
 	}
 }
 
-// Match yields the terms that an automaton accepts, in byte order. The slice is valid only until the next term. Terms and whole
+// Match yields the terms that an automaton accepts, in byte order. The slice is valid only until the next iteration. Terms and whole
 // blocks that cannot match are skipped.
 func (f *Field) Match(a automaton.Automaton) iter.Seq2[[]byte, Postings] {
 	return func(yield func([]byte, Postings) bool) {
@@ -150,7 +150,7 @@ func (f *Field) Match(a automaton.Automaton) iter.Seq2[[]byte, Postings] {
 			return
 		}
 		w := walker{d: &f.s.dict}
-		// states[i] is the state after i bytes of the current term, up to the last byte that can be followed.
+		// states[i] is the state of the automaton after i bytes of the current term. It ends at the last state that can lead to a match.
 		states := []int{a.Start()}
 		if !a.CanMatch(states[0]) {
 			return
@@ -183,8 +183,9 @@ func (f *Field) Match(a automaton.Automaton) iter.Seq2[[]byte, Postings] {
 	}
 }
 
-// skip moves past all terms that share more than len(states)-1 bytes with the current term, because the automaton cannot accept the next
-// byte of that term. It returns how many bytes the new current term shares with the previous one.
+// skip moves past the terms that share more than len(states)-1 bytes with the current term, because the automaton rejects the byte after
+// these. It may skip further terms that cannot match. It returns the number of bytes that the new current term shares with the term whose
+// states are known.
 func (f *Field) skip(w *walker, a automaton.Automaton, states []int) (ok bool, shared int) {
 	depth := len(states) - 1
 	term := slices.Clone(w.key[fieldKey:])
@@ -196,7 +197,7 @@ func (f *Field) skip(w *walker, a automaton.Automaton, states []int) (ok bool, s
 			return true, max(w.shared-fieldKey, 0)
 		}
 	}
-	// The block has ended. The next term that can match may be far ahead.
+	// At the end of the block, look up the next term that can match, because it may be many blocks ahead.
 	target := nextViable(a, term, states)
 	if target == nil {
 		return false, 0
@@ -213,7 +214,7 @@ func (f *Field) skip(w *walker, a automaton.Automaton, states []int) (ok bool, s
 	return true, commonPrefix(w.key[min(fieldKey, len(w.key)):], term)
 }
 
-// nextViable returns the smallest prefix greater than term with which a matching term can begin, or nil if there is none.
+// nextViable returns the smallest prefix that is greater than term and that a matching term can begin with, or nil if there is none.
 func nextViable(a automaton.Automaton, term []byte, states []int) []byte {
 	for depth := len(states) - 1; depth >= 0; depth-- {
 		for b := int(term[depth]) + 1; b < 256; b++ {
@@ -225,13 +226,13 @@ func nextViable(a automaton.Automaton, term []byte, states []int) []byte {
 	return nil
 }
 
-// Length returns the number of words of a text in a document, 0 if it has no word or no text.
+// Length returns the number of words of the text of a document; 0 if the text has no words or there is no text.
 func (f *Field) Length(doc uint32) int {
 	n, _ := f.numberAt(doc)
 	return int(n)
 }
 
-// Number returns the number or date of a document, a Double as its bits, and false if it has none.
+// Number returns the number or date of a document, or false if it has none. It returns a Double as its bits.
 func (f *Field) Number(doc uint32) (int64, bool) { return f.numberAt(doc) }
 
 func (f *Field) numberAt(doc uint32) (int64, bool) {
@@ -249,25 +250,27 @@ func (f *Field) IntRange(lo, hi int64) *roaring.Bitmap {
 	return f.scan(func(count int) []uint64 { return f.column.scanRange(count, lo, hi) })
 }
 
-// FloatRange is IntRange for a Double.
+// FloatRange is like IntRange, for a field of type Double.
 func (f *Field) FloatRange(lo, hi float64) *roaring.Bitmap {
 	return f.scan(func(count int) []uint64 { return f.column.scanFloats(count, lo, hi) })
 }
 
-// IntBits is IntRange as plain bits, one for each document. It returns nil if the column is sparse or the field is not a number.
+// IntBits returns the result of IntRange as plain bits, one for each document. It returns nil if the column is sparse or the field is not a
+// number.
 func (f *Field) IntBits(lo, hi int64) []uint64 {
 	return f.bits(func(count int) []uint64 { return f.column.scanRange(count, lo, hi) })
 }
 
-// FloatBits is FloatRange as plain bits, see IntBits.
+// FloatBits is like IntBits, for a field of type Double.
 func (f *Field) FloatBits(lo, hi float64) []uint64 {
 	return f.bits(func(count int) []uint64 { return f.column.scanFloats(count, lo, hi) })
 }
 
-// Sparse reports whether the column of the field has no number for a document without a value. IntBits and FloatBits then return nil.
+// Sparse reports whether the column of the field has numbers only for the documents with a value. IntBits and FloatBits then return nil.
 func (f *Field) Sparse() bool { return f.column.Sparse }
 
-// bits returns the documents at the positions in the column that words returns; nil if positions are not documents.
+// bits returns the documents at the column positions that words returns, as plain bits. It returns nil if the column is sparse, because
+// positions are then not documents.
 func (f *Field) bits(words func(count int) []uint64) []uint64 {
 	if !isNumber(f.entry.Type) || f.column.Sparse {
 		return nil
@@ -283,7 +286,7 @@ func (f *Field) bits(words func(count int) []uint64) []uint64 {
 	return found
 }
 
-// scan returns a bitmap of the documents at the positions in the column that words returns.
+// scan returns the documents at the column positions that words returns, as a bitmap.
 func (f *Field) scan(words func(count int) []uint64) *roaring.Bitmap {
 	if !isNumber(f.entry.Type) {
 		return roaring.New()
@@ -302,8 +305,8 @@ func (f *Field) scan(words func(count int) []uint64) *roaring.Bitmap {
 	return out
 }
 
-// Ordinals returns, for each document, 1 + the ordinal of its lowest term, or 0 if there is none. They order documents as their keywords
-// do. The slice is built on first use and is read-only.
+// Ordinals returns, for each document, 1 + the ordinal of its lowest term, or 0 if there is none. Ordinals are in the order of the terms.
+// The slice is built on first use and is read-only.
 func (f *Field) Ordinals() []uint32 {
 	if o := f.ordinals.Load(); o != nil {
 		return *o
@@ -326,7 +329,7 @@ func (f *Field) Ordinals() []uint32 {
 	return made
 }
 
-// TermAt returns the term with an ordinal, counted from 0 within the field; nil if there is none.
+// TermAt returns the term with an ordinal, which counts from 0 within the field. It returns nil if there is none.
 func (f *Field) TermAt(ordinal uint32) []byte {
 	at := f.entry.First + ordinal
 	if at >= f.entry.End {
@@ -339,8 +342,8 @@ func (f *Field) TermAt(ordinal uint32) []byte {
 	return w.key[fieldKey:]
 }
 
-// NextNumber returns the smallest number of any document that is not below from, and false if there is none. It sorts the numbers
-// on first use.
+// NextNumber returns the smallest number in the field that is not less than from, or false if there is none. The first call sorts all
+// numbers.
 func (f *Field) NextNumber(from int64) (int64, bool) {
 	sorted := f.numbersInOrder()
 	i := sort.Search(len(sorted), func(i int) bool { return sorted[i] >= from })
@@ -368,7 +371,7 @@ func (f *Field) numbersInOrder() []int64 {
 	return made
 }
 
-// Derived returns how many bytes of heap the field uses for what was built on first use.
+// Derived returns the number of heap bytes of the data that the field derived on first use.
 func (f *Field) Derived() int64 {
 	var n int64
 	if o := f.ordinals.Load(); o != nil {
@@ -386,7 +389,7 @@ func (f *Field) Derived() int64 {
 	return n
 }
 
-// DropDerived drops what Derived counts. The next use builds it again.
+// DropDerived drops the data that Derived counts. The next use derives it again.
 func (f *Field) DropDerived() {
 	f.ordinals.Store(nil)
 	f.sorted.Store(nil)
@@ -394,5 +397,5 @@ func (f *Field) DropDerived() {
 	f.column.sliced.Store(nil)
 }
 
-// String describes the field for errors.
+// String describes the field for error messages.
 func (f *Field) String() string { return fmt.Sprintf("%s (%d documents)", f.entry.Name, f.entry.Docs) }

@@ -11,7 +11,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// formatItems have a value in every field, and words that analysis must split and fold.
+// formatItems has items with a value in every field, and with words that analysis must split and fold.
 var formatItems = []string{
 	`{"id":1,"approval_status":"app","campaign":5,"submission":{"email":"ann@posts.example","age":"7"},"short_code":"AbCdEf1234","created_on":"2025-11-20T08:00:00Z",
 	"hashtag":{"social_platform":"instagram","id":9,"hashtag_text":"Summer"},"featured":true,"configuration":{"a":[1,2.5,null]},"claimed":true,
@@ -24,10 +24,10 @@ var formatItems = []string{
 	`{"id":3,"content":{"content_type":"image"}}`,
 }
 
-// formatDigest is the digest of the content of a segment of formatItems.
+// formatDigest is a digest of the format's number and of the content of a segment of formatItems.
 const formatDigest = "34205cd3ce58aaf59a202b0b37589e139da69190f0e413840f74a45292e06bfb57b8"
 
-// TestFormat detects a change of what segments contain: existing files would otherwise be served with the old content.
+// TestFormat fails if the content of segments changes without a new format. Existing files would then be served with the old content.
 func TestFormat(t *testing.T) {
 	docs := make([]Doc, len(formatItems))
 	for i, line := range formatItems {
@@ -44,11 +44,11 @@ func TestFormat(t *testing.T) {
 	sum := sha256.New()
 	describe(sum, s)
 	if got := hex.EncodeToString(sum.Sum([]byte(magic[len(magicAny):] + " "))); got != formatDigest {
-		t.Errorf("segments hold something else than before: give magic another last byte, so that those on disk are made anew, and set formatDigest to\n%s", got)
+		t.Errorf("the content of segments has changed: increase the format (the last byte of magic), so that existing files are rebuilt, and set formatDigest to\n%s", got)
 	}
 }
 
-// describe writes the content of a segment independently of its bytes, because compression may differ between machines.
+// describe writes the content of a segment in a form that does not depend on its bytes, because compression may differ between machines.
 func describe(w io.Writer, s *Segment) {
 	n := uint32(s.Len())
 	for doc := range n {

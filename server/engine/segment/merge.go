@@ -15,12 +15,12 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// Gone is the new number of a document that a merge left out.
+// Gone is the number, in the maps of a merge, of a document that the merge left out.
 const Gone = math.MaxUint32
 
-// Merge writes the file of one segment that holds the live documents of all inputs. maps[i][d] is the new number of document d of input i,
-// or Gone. It reads and writes sequentially, and holds only a few numbers for each document in memory. No item may have live documents in
-// two inputs. It fails, and does not change the inputs, if the segment would exceed a count that a file can store.
+// Merge writes the file of a segment with the live documents of all inputs. maps[i][d] is the new number of document d of input i, or Gone.
+// Merge reads and writes sequentially, and keeps only a few numbers for each document in memory. An item must not have live documents in
+// two inputs. Merge fails if the segment would exceed a count that a file can store.
 func Merge(inputs []Part, w io.Writer) (maps [][]uint32, err error) {
 	if _, err := io.WriteString(w, magic); err != nil {
 		return nil, err
@@ -63,16 +63,16 @@ func MergeInMemory(inputs []Part) (*Segment, [][]uint32, error) {
 type merger struct {
 	inputs []Part
 	maps   [][]uint32
-	// from and doc map each new document to its input and its number there.
+	// New document n is document doc[n] of input from[n].
 	from []uint16
 	doc  []uint32
-	// fields[i][n] is the new number of field n of input i, -1 if no live document has it.
+	// fields[i][n] is the new number of field n of input i, or -1 if no live document has a value in it.
 	fields [][]int
 	w      *segmentWriter
 	terms  termMerger
 	column []int64 // of the current field
-	// passed[i] is the number of fields of input i that the method field has passed. Each input has its fields in the order of their new
-	// numbers.
+	// passed[i] is the number of fields of input i that the method field has processed or skipped. The fields of an input are in the order
+	// of their new numbers.
 	passed []int
 }
 
@@ -134,7 +134,7 @@ func (m *merger) step(h *head) bool {
 	return true
 }
 
-// number assigns the new numbers of the live documents.
+// number assigns new numbers to the live documents, in the default order.
 func (m *merger) number() {
 	var heads []head
 	total := 0
@@ -162,7 +162,7 @@ func (m *merger) number() {
 	}
 }
 
-// union collects the fields that any live document has, and numbers them in the order of their names.
+// union collects the fields in which a live document has a value, and numbers them in the order of their names.
 func (m *merger) union() ([]fieldEntry, error) {
 	byName := map[string]fieldEntry{}
 	for _, in := range m.inputs {
@@ -191,7 +191,7 @@ func (m *merger) union() ([]fieldEntry, error) {
 	return fields, nil
 }
 
-// gather reads the presence of an input's field into words, one bit for each new document, and its numbers into column.
+// gather reads a field of an input. It sets the bits of the new documents with a value in words, and copies their numbers to m.column.
 func (m *merger) gather(f *Field, to []uint32, words []uint64) {
 	numbered := hasColumn(f.entry.Type)
 	place := 0 // in a sparse column
@@ -226,7 +226,7 @@ func (m *merger) gather(f *Field, to []uint32, words []uint64) {
 	}
 }
 
-// field writes the presence and numbers of one field. The caller calls it for each field, in the order of their numbers.
+// field writes the presence and the numbers of one field. It must be called once for each field, in the order of their numbers.
 func (m *merger) field(number int) {
 	e := &m.w.dir.Fields[number]
 	words := make([]uint64, (len(m.doc)+63)/64)

@@ -7,27 +7,28 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// termMerger merges the dictionaries of all inputs, one field after the other. Each input's terms are sorted, and a tournament
-// finds the least. It mostly compares how many bytes the terms share with the last one written: the one that shares more comes
-// first. Front coding stores these numbers, so the bytes are not compared again.
+// termMerger merges the dictionaries of all inputs, one field after the other. The terms of each input are sorted, and a tournament tree
+// finds the least term. Most comparisons only compare the numbers of bytes that two terms share with the latest least term: the term that
+// shares more comes first. The dictionary stores these numbers, so these comparisons read no bytes of the terms.
 type termMerger struct {
 	sources []source
-	// players are the inputs that have the current field. losers[0] is the player with the least term, and losers[n] the loser at
-	// node n, whose children are 2n and 2n+1. Player p enters below node (p+len(players))/2.
+	// players are the inputs that have the current field. losers[0] is the player with the least term. losers[n] is the player that lost at
+	// node n, whose children are 2n and 2n+1. The parent of player p is node (p+len(players))/2.
 	players []*source
 	losers  []int
-	// runs are the postings of the current term, and list is their union.
+	// runs holds the postings of the current term in each input, and list holds their union.
 	runs []run
 	list postingList
-	// In joinSparse, ahead has the next document of each run, or Gone at the end of the run, and next has its index.
+	// joinSparse uses ahead and next: ahead has the next document of each run, or Gone at the end of the run, and next has the index of
+	// that document.
 	ahead []uint32
 	next  []int
-	// words is a bitmap of documents, and homes maps each of them to its run and its index there.
+	// joinDense uses words and homes: words is a bitmap of documents, and homes maps each document to its run and its index in the run.
 	words []uint64
 	homes []home
-	// last is the last term.
+	// last is the latest least term.
 	last []byte
-	// docs and freqs are read buffers.
+	// docs and freqs are buffers for reading postings.
 	docs, freqs [256]uint32
 }
 
@@ -36,11 +37,11 @@ type source struct {
 	walker
 	input int
 	to    []uint32 // the new number of each document
-	// left is the number of terms that follow in the field. over is set when there are none.
+	// left is the number of terms of the field after the current one. over is set after the last term.
 	left int
 	over bool
-	term []byte // the current one
-	// shared is the length of the prefix that the term shares with the last winner.
+	term []byte // the current term
+	// shared is the length of the prefix that the term shares with the latest winner of the comparison.
 	shared int
 	before []byte
 }
@@ -52,7 +53,7 @@ func (s *source) next() {
 		return
 	}
 	s.left--
-	first := s.walker.left == 0 // the first term of a block, whose key is stored whole
+	first := s.walker.left == 0 // the next term is the first of a block, whose key is stored completely
 	if first {
 		s.before = append(s.before[:0], s.term...)
 	}
@@ -68,14 +69,14 @@ func (s *source) next() {
 	}
 }
 
-// skip skips the terms of a field.
+// skip skips a number of terms.
 func (s *source) skip(terms int) {
 	for range terms {
 		s.walker.next()
 	}
 }
 
-// begin starts the tournament, before any term is taken.
+// begin plays the first tournament of a field.
 func (t *termMerger) begin() {
 	n := len(t.players)
 	if cap(t.losers) < n {
@@ -94,7 +95,7 @@ func (t *termMerger) begin() {
 	t.losers[0] = play(1)
 }
 
-// play determines which player comes first, and updates how many bytes the loser's term shares with the winner's.
+// play determines which of two players has the lower term, and sets the loser's shared to the number of bytes that both terms share.
 func (t *termMerger) play(a, b int) (winner, loser int) {
 	x, y := t.players[a], t.players[b]
 	switch {
@@ -123,7 +124,7 @@ func (t *termMerger) play(a, b int) (winner, loser int) {
 	return b, a
 }
 
-// advance moves on from the winner's term.
+// advance moves the winner to its next term and determines the new winner.
 func (t *termMerger) advance() {
 	winner := t.losers[0]
 	t.players[winner].next()
@@ -133,30 +134,30 @@ func (t *termMerger) advance() {
 	t.losers[0] = winner
 }
 
-// run is the postings of a term in one input: documents, under their new numbers and in order.
+// run holds the postings of a term in one input.
 type run struct {
 	docs []uint32
-	// For a text, freqs and positions are the bytes of the input. Unless gone is set, they belong only to these documents. places has the
-	// frequency of each document and where its positions are.
+	// For a text, freqs and positions are the encoded bytes of the input. If gone is set, they include documents that the merge leaves out.
+	// places has, for each of docs, the frequency and the place of the positions.
 	freqs, positions []byte
 	gone             bool
 	places           []stretch
 }
 
-// stretch is the frequency of a word in a document, and the range of the document's bytes in the positions.
+// stretch is the frequency of a word in a document, and the range of bytes in run.positions that holds the document's positions.
 type stretch struct {
 	freq     uint32
 	from, to int
 }
 
-// mergeTerms merges the dictionaries.
+// mergeTerms merges the dictionaries of all inputs.
 func (m *merger) mergeTerms(names []fieldEntry) error {
 	t := &m.terms
 	t.sources = make([]source, len(m.inputs))
 	for i, in := range m.inputs {
 		t.sources[i] = source{walker: walker{d: &in.Segment.dict, block: -1}, input: i, to: m.maps[i]}
 	}
-	// passed[i] is the number of fields of input i that have been passed.
+	// passed[i] is the number of fields of input i that have been processed or skipped.
 	passed := make([]int, len(m.inputs))
 	for number, name := range names {
 		m.w.beginField(name.Name, name.Type, name.Private)
@@ -192,7 +193,7 @@ func (m *merger) mergeField(text bool) {
 	}
 	t.begin()
 	e := &m.w.dir.Fields[len(m.w.dir.Fields)-1]
-	written := 0 // what the term shares with the last one that was written
+	written := 0 // length of the prefix that the term shares with the latest written term
 	for {
 		s := t.players[t.losers[0]]
 		if s.over {
@@ -220,10 +221,11 @@ func (m *merger) mergeField(text bool) {
 	}
 }
 
-// home is the place of a document: a run and an index in it.
+// home is the place of a document: the number of a run and the index in the run.
 type home struct{ run, at uint32 }
 
-// take reads the postings of a source's term into run n. It returns the number of runs, which is still n if none of the documents is left.
+// take reads the postings of a source's current term into run n. It returns the new number of runs: n+1, or n if the merge leaves out all
+// of the documents.
 func (t *termMerger) take(n int, s *source, text bool) int {
 	if n == len(t.runs) {
 		t.runs = append(t.runs, run{})
@@ -271,7 +273,7 @@ func (t *termMerger) take(n int, s *source, text bool) int {
 	return n + 1
 }
 
-// join combines runs into one list. docs is the number of documents in the segment.
+// join combines runs into one list. docs is the number of documents in the merged segment.
 func (t *termMerger) join(runs []run, text bool, docs int) postingList {
 	if len(runs) == 1 && !runs[0].gone {
 		return postingList{docs: runs[0].docs, freqs: runs[0].freqs, positions: runs[0].positions}
@@ -289,10 +291,10 @@ func (t *termMerger) join(runs []run, text bool, docs int) postingList {
 	return t.list
 }
 
-// The documents of a term are sorted with a bitmap if they are at least 1/denseFrom of all documents.
+// denseFrom decides between joinDense and joinSparse: joinDense is used for terms in at least 1/denseFrom of all documents.
 const denseFrom = 32
 
-// put appends a document of a run to the list.
+// put appends document at of a run to the list.
 func (t *termMerger) put(r *run, at int, text bool) {
 	l := &t.list
 	l.docs = append(l.docs, r.docs[at])
@@ -303,7 +305,7 @@ func (t *termMerger) put(r *run, at int, text bool) {
 	}
 }
 
-// joinDense combines the runs with a bitmap of all documents.
+// joinDense combines runs by means of a bitmap of all documents.
 func (t *termMerger) joinDense(runs []run, text bool, docs int) {
 	if t.words == nil {
 		t.words, t.homes = make([]uint64, (docs+63)/64), make([]home, docs)
@@ -323,7 +325,7 @@ func (t *termMerger) joinDense(runs []run, text bool, docs int) {
 	}
 }
 
-// joinSparse merges the sorted runs.
+// joinSparse combines runs by merging their sorted documents.
 func (t *termMerger) joinSparse(runs []run, text bool) {
 	t.ahead, t.next = t.ahead[:0], t.next[:0]
 	for i := range runs {

@@ -9,14 +9,15 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/automaton"
 )
 
-// A sketch describes a term in 64 bits, so that most terms that are not near a word are skipped without reading them:
+// A sketch summarizes a term in 64 bits. A search for terms that are similar to a word skips most other terms by their sketches, without
+// reading them:
 //
 //	bits 0 to 31    the parities of the pairs of adjacent characters, hashed to 32 values. Both ends of the term count as a character
 //	bits 32 to 57   the parities of the characters, hashed to 26 values, so that Latin letters differ
 //	bits 58 to 63   the number of characters, at most 63
 //
-// An edit changes the length by at most one, adds and removes two characters in total at most, and six pairs: a transposition of b and
-// c in "abcd" removes ab, bc and cd, and adds ac, cb and bd. Each of them changes one bit at most.
+// An edit changes the length by at most one. It adds and removes at most two characters in total, and at most six pairs: a transposition of
+// b and c in "abcd" removes ab, bc and cd, and adds ac, cb and bd. Each added or removed character or pair changes at most one bit.
 type sketch uint64
 
 const (
@@ -33,7 +34,7 @@ func sketchOf(term []byte) sketch {
 	var s uint64
 	length, before := 0, uint32(0)
 	pair := func(a, b uint32) { s ^= 1 << ((a*31 + b) * 0x9E3779B1 >> 27) }
-	// A term that is not UTF-8 is read as automaton.Distance reads it.
+	// Decode invalid UTF-8 in the same way as automaton.Distance.
 	for len(term) > 0 {
 		r, size := rune(term[0]), 1
 		if r >= utf8.RuneSelf {
@@ -51,10 +52,10 @@ func sketchOf(term []byte) sketch {
 // length returns the number of characters, at most maxLength.
 func (s sketch) length() int { return int(s >> (pairBits + letterBits)) }
 
-// letters returns the n highest bits of the characters.
+// letters returns the n highest bits of the parities of characters.
 func (s sketch) letters(n int) int { return int(s << lengthBits >> (64 - n)) }
 
-// near reports whether terms with these sketches can be within some edits of each other.
+// near reports whether two terms with these sketches may have at most the given edit distance.
 func (s sketch) near(other sketch, edits int) bool {
 	x := s ^ other
 	d := s.length() - other.length()
@@ -62,17 +63,17 @@ func (s sketch) near(other sketch, edits int) bool {
 		-edits <= d && d <= edits
 }
 
-// sketches are the sketches of the terms of a field, in buckets by length and by the first bits of the characters.
+// sketches holds the sketches of the terms of a field, in buckets by length and by the highest bits of the parities of characters.
 type sketches struct {
-	// letters is how many of these bits there are.
+	// letters is the number of these bits.
 	letters int
-	// Bucket i contains terms[starts[i]:starts[i+1]], which are numbers of terms in the field, and their sketches.
+	// Bucket i contains terms[starts[i]:starts[i+1]], which are ordinals of terms in the field, and the same range of sketches.
 	starts   []uint32
 	terms    []uint32
 	sketches []sketch
 }
 
-// perBucket is the average number of terms in a bucket, at least.
+// perBucket is the minimum average number of terms in a bucket if letters is not 0.
 const perBucket = 8
 
 func newSketches(f *Field) *sketches {
@@ -101,10 +102,9 @@ func newSketches(f *Field) *sketches {
 	return s
 }
 
-// bucket returns the bucket of a sketch.
 func (s *sketches) bucket(of sketch) int { return of.length()<<s.letters | of.letters(s.letters) }
 
-// near lists the terms whose sketch is near another one, in order.
+// near lists the ordinals of the terms whose sketch is near the wanted one, in ascending order.
 func (s *sketches) near(wanted sketch, edits int) []uint32 {
 	var found []uint32
 	letters := wanted.letters(s.letters)
@@ -129,8 +129,8 @@ func (s *sketches) bytes() int64 {
 	return 4*int64(len(s.starts)+len(s.terms)) + 8*int64(len(s.sketches))
 }
 
-// Near yields the terms within some edits of a word (see automaton.Distance), in byte order. The slice is valid only until the next
-// term. The first call makes sketches of all terms of the field.
+// Near yields the terms within an edit distance of a word (see automaton.Distance), in byte order. The slice is valid only until the next
+// iteration. The first call computes the sketches of all terms of the field.
 func (f *Field) Near(word string, edits int) iter.Seq2[[]byte, Postings] {
 	return func(yield func([]byte, Postings) bool) {
 		s := f.sketches.Load()

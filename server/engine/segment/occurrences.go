@@ -8,28 +8,27 @@ import (
 	"github.com/RoaringBitmap/roaring/v2"
 )
 
-// Occurrences finds the positions of a word in single documents of its postings, at a cost that hardly depends on the number of
-// documents in between.
+// Occurrences looks up the positions of a word in single documents of its postings. The cost of a lookup hardly depends on the number of
+// documents between two lookups.
 type Occurrences struct {
-	// docs are the documents if they are few, bitmap if there are many, and words are a copy of bitmap as plain bits if many of them
-	// are looked up.
+	// The documents are in docs if there are few, otherwise in bitmap. If many documents are looked up, words is a copy of bitmap as plain
+	// bits.
 	docs   []uint32
 	bitmap *roaring.Bitmap
 	words  []uint64
-	// word is the index of the last word of the bitmap that was looked at, and before is the number of documents in the words before it.
+	// word is the index of the latest word that was read, and before is the number of documents in the words before it.
 	word, before int
 
 	freqs, skipped, positions []byte
-	// next is the index of a document, and nextFreqs and nextPositions begin with its frequency and positions.
+	// nextFreqs and nextPositions begin with the frequency and the positions of the document with the index next.
 	next                     int
 	nextFreqs, nextPositions []byte
 }
 
-// wordsPerRank is the number of words of a bitmap that are copied and counted in the time in which Roaring counts the documents before one
-// document.
+// wordsPerRank is the number of words that can be copied and counted in the time that Rank of package roaring takes for one document.
 const wordsPerRank = 64
 
-// Occurrences returns the occurrences of a word. lookups is about how many documents will be looked up.
+// Occurrences returns the occurrences of a word. lookups is the approximate number of documents that the caller will look up.
 func (p Postings) Occurrences(lookups int) *Occurrences {
 	o := &Occurrences{}
 	if p.docs == 0 {
@@ -56,8 +55,8 @@ func (p Postings) Occurrences(lookups int) *Occurrences {
 	return o
 }
 
-// Positions appends the positions of the word in a document, none if the document is not in the postings. Callers must look up
-// documents in ascending order.
+// Positions appends the positions of the word in a document. It appends nothing if the document does not have the word. Callers must look
+// up documents in ascending order.
 func (o *Occurrences) Positions(dst []uint32, doc uint32) []uint32 {
 	at, ok := o.index(doc)
 	if !ok {
@@ -81,7 +80,7 @@ func (o *Occurrences) Positions(dst []uint32, doc uint32) []uint32 {
 	return dst
 }
 
-// after returns what follows the first n bytes; nil if there are fewer, as in a damaged file.
+// after returns b without its first n bytes; nil if there are fewer, as in a damaged file.
 func after(b []byte, n uint32) []byte {
 	if uint64(n) > uint64(len(b)) {
 		return nil
@@ -89,7 +88,8 @@ func after(b []byte, n uint32) []byte {
 	return b[n:]
 }
 
-// index returns how many documents of the postings are before doc, and whether doc is one of them.
+// index returns the number of documents of the postings before doc, and whether doc is in the postings. If it is not, the number is
+// undefined.
 func (o *Occurrences) index(doc uint32) (at int, ok bool) {
 	switch {
 	case o.words != nil:

@@ -9,7 +9,8 @@ import (
 	"os"
 )
 
-// Open maps a file and checks everything except the items, which Verify checks. It returns a *CorruptError for a damaged file.
+// Open maps a file and verifies everything except the items, which Verify verifies. It returns a *CorruptError for a file that is damaged
+// or has another format.
 func Open(path string) (*Segment, error) {
 	whole, unmap, err := mapFile(path)
 	if err != nil {
@@ -27,7 +28,7 @@ func Open(path string) (*Segment, error) {
 	return s, nil
 }
 
-// Parse returns the segment in the bytes of a file, which must no longer change.
+// Parse returns the segment in the bytes of a file, without the verification of items. The bytes must not change afterwards.
 func Parse(whole []byte) (*Segment, error) { return parse(whole) }
 
 func parse(whole []byte) (*Segment, error) {
@@ -51,7 +52,7 @@ func parse(whole []byte) (*Segment, error) {
 	sums := checksums{items: binary.LittleEndian.Uint32(footer[20:]), index: binary.LittleEndian.Uint32(footer[24:])}
 	body := whole[len(magic) : len(whole)-footerSize]
 	if itemsEnd > length || length+dirLen != uint64(len(body)) {
-		return nil, &CorruptError{Section: "footer", Reason: "the file has another length"}
+		return nil, &CorruptError{Section: "footer", Reason: "the length of the file is wrong"}
 	}
 	if crc32.Checksum(body[itemsEnd:], castagnoli) != sums.index {
 		return nil, &CorruptError{Section: "index", Reason: "its checksum differs"}
@@ -74,8 +75,8 @@ func parse(whole []byte) (*Segment, error) {
 // verifyChunk is the number of bytes that Verify reads before it checks its context again.
 const verifyChunk = 1 << 20
 
-// Verify compares the items with their checksum. A segment in memory is always sound. paused is called after each chunk, so that
-// the caller can limit the rate; it may be nil.
+// Verify compares the items with their checksum, and returns a *CorruptError if they do not match. A segment that was built in memory has
+// no checksum and always passes. paused is called after each chunk, so that the caller can limit the rate; it may be nil.
 func (s *Segment) Verify(ctx context.Context, paused func(bytes int)) error {
 	if s.whole == nil {
 		return nil
@@ -99,7 +100,7 @@ func (s *Segment) Verify(ctx context.Context, paused func(bytes int)) error {
 	return nil
 }
 
-// Close drops the Derived and unmaps the file. Neither the segment nor what it returned may be used afterwards.
+// Close drops the Derived and unmaps the file. The segment, and data that its methods returned, must not be used afterwards.
 func (s *Segment) Close() error {
 	s.dropDerived()
 	if s.unmap == nil {
@@ -110,7 +111,7 @@ func (s *Segment) Close() error {
 	return unmap()
 }
 
-// readFile reads a file where mapping is not possible.
+// readFile replaces mapFile where mapping is not possible: it reads the file into memory.
 func readFile(path string) ([]byte, func() error, error) {
 	b, err := os.ReadFile(path)
 	return b, func() error { return nil }, err

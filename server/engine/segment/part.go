@@ -11,8 +11,8 @@ import (
 // Part is a segment with its tombstones in one snapshot of an index.
 type Part struct {
 	Segment *Segment
-	// Dead holds the documents that are no longer items, or is nil if there are none. It is immutable: a further deletion creates another
-	// bitmap, so that its pointer identifies a state of the tombstones.
+	// Dead holds the tombstones: the documents whose item was deleted or replaced. It is nil if there are none. It is immutable: a further
+	// deletion creates a new bitmap, so the pointer identifies a state of the tombstones.
 	Dead *roaring.Bitmap
 }
 
@@ -27,7 +27,7 @@ func (p Part) Live() int {
 	return p.Segment.Len() - int(p.Dead.GetCardinality())
 }
 
-// LiveIn returns the number of documents of a set that have no tombstone; nil is the empty set.
+// LiveIn returns the number of documents of a set that have no tombstone. A nil set is empty.
 func (p Part) LiveIn(set *roaring.Bitmap) int64 {
 	if set == nil {
 		return 0
@@ -39,13 +39,13 @@ func (p Part) LiveIn(set *roaring.Bitmap) int64 {
 	return n
 }
 
-// Find returns the live document of an item, false if there is none.
+// Find returns the live document of an item, and false if there is none.
 func (p Part) Find(id item.ID) (doc uint32, ok bool) {
 	doc, ok = p.Segment.Find(id)
 	return doc, ok && p.Lives(doc)
 }
 
-// IDs lists the items of the live documents, in ascending order.
+// IDs lists the IDs of the items with live documents, in ascending order.
 func (p Part) IDs() []item.ID {
 	ids := make([]item.ID, 0, p.Live())
 	for doc := range uint32(p.Segment.Len()) {

@@ -27,16 +27,16 @@ const (
 	bitmapped = 1
 )
 
-// bitmapFrom is the minimum number of documents that are stored as a bitmap. A shorter list is smaller and as fast to read.
+// bitmapFrom is the minimum number of documents that are stored as a bitmap. For fewer documents, a list is smaller and as fast to read.
 const bitmapFrom = 128
 
-// skipEvery is the number of documents from one skip to the next, and skipBytes the length of a skip.
+// skipEvery is the number of documents between two skips. skipBytes is the length of a skip.
 const (
 	skipEvery = 64
 	skipBytes = 8
 )
 
-// skips returns how many skips the postings of a number of documents have.
+// skips returns the number of skips in the postings of a text term with this number of documents.
 func skips(docs int) int {
 	if docs < bitmapFrom {
 		return 0
@@ -44,7 +44,8 @@ func skips(docs int) int {
 	return (docs - 1) / skipEvery
 }
 
-// Postings are the documents of one term, with its frequency and positions in each. The zero value has none.
+// Postings holds the documents of a term, and for a text the frequency and positions of the term in each document. The zero value has no
+// documents.
 type Postings struct {
 	s    *Segment
 	docs int
@@ -56,7 +57,7 @@ type Postings struct {
 // Len returns the number of documents, including deleted ones.
 func (p Postings) Len() int { return p.docs }
 
-// In reports whether the postings are those of a term in a segment's field.
+// In reports whether the postings are in the same segment as a field.
 func (p Postings) In(f *Field) bool { return p.s == f.s }
 
 // documents returns the kind and the bytes of the documents, and the bytes that follow them.
@@ -76,15 +77,17 @@ func (p Postings) documents() (kind byte, docs, rest []byte) {
 	return kind, rest[:n:n], rest[n:]
 }
 
-// Freqs returns the frequency of the term in each document, in their order, as consecutive varints (encoding/binary); nil if the
-// field is not text. It is read-only and aliases the segment's memory. A damaged file may have fewer or more.
+// Freqs returns the frequency of the term in each document, in the order of documents, as consecutive varints (encoding/binary). It returns
+// nil if the field is not text. The slice is read-only and aliases the segment's memory. In a damaged file, the number of varints may be
+// wrong.
 func (p Postings) Freqs() []byte {
 	_, _, rest := p.documents()
 	freqs, _, _ := p.occurrences(rest)
 	return freqs
 }
 
-// occurrences splits what follows the documents; all are nil if the field is not text. positions can extend beyond the last position.
+// occurrences splits the bytes after the documents. All results are nil if the field is not text. positions may extend beyond the last
+// position.
 func (p Postings) occurrences(rest []byte) (freqs, skipped, positions []byte) {
 	if !p.text {
 		return nil, nil, nil
@@ -98,7 +101,7 @@ func (p Postings) occurrences(rest []byte) (freqs, skipped, positions []byte) {
 	return rest[:n:n], skipped[:m:m], skipped[m:]
 }
 
-// Bitmap returns the documents. It is read-only and may alias the segment's memory.
+// Bitmap returns the documents. The bitmap is read-only and may alias the segment's memory.
 func (p Postings) Bitmap() *roaring.Bitmap {
 	out := roaring.New()
 	if p.docs == 0 {
@@ -136,7 +139,7 @@ func (p Postings) AppendTo(docs []uint32) []uint32 {
 	return appendListed(docs, list, p.s.dir.Docs)
 }
 
-// AddTo sets the bits of the documents. words has one bit for each document of the segment.
+// AddTo sets the bits of the documents in words, which has one bit for each document of the segment.
 func (p Postings) AddTo(words []uint64) {
 	switch p.docs {
 	case 0:
@@ -169,7 +172,7 @@ func (p Postings) AddTo(words []uint64) {
 	}
 }
 
-// appendListed decodes a list of documents, up to the first that is not below limit.
+// appendListed decodes a list of documents. It stops at the first document that is not less than limit.
 func appendListed(dst []uint32, b []byte, limit int) []uint32 {
 	last := uint64(0)
 	for first := true; len(b) > 0; first = false {
@@ -190,19 +193,20 @@ func appendListed(dst []uint32, b []byte, limit int) []uint32 {
 	return dst
 }
 
-// Iterator iterates over postings document by document.
+// Iterator iterates over the documents of postings in ascending order.
 type Iterator struct {
 	p     Postings
 	limit uint64
-	// list is the rest of a list of documents, and many iterates over the rest of a bitmap.
+	// For a list of documents, list is the unread rest. For a bitmap, many iterates over it, and chunk holds documents that were read from
+	// it into buf and not yet returned.
 	list  []byte
 	first bool
 	doc   uint64
 	many  roaring.ManyIntIterable
 	chunk []uint32
 	buf   []uint32
-	// freqs and positions are what remains of the frequencies and of the positions. pending is the number of positions that belong to
-	// skipped documents, and freq the number of those of the current document.
+	// freqs and positions are the unread rest of the frequencies and positions. pending is the number of positions of earlier documents
+	// that the caller did not read. freq is the frequency of the current document.
 	freqs, positions []byte
 	started          bool
 	pending          uint64
@@ -270,7 +274,7 @@ func (i *Iterator) Next() (doc uint32, ok bool) {
 	return uint32(i.doc), true
 }
 
-// more reads the next documents of a bitmap. It ends at a document beyond limit, which only a damaged bitmap has.
+// more reads the next documents of a bitmap. It stops at a document that is not less than limit, which occurs only in a damaged file.
 func (i *Iterator) more(docs []uint32) int {
 	n := i.many.NextMany(docs)
 	for k, doc := range docs[:n] {
@@ -310,7 +314,7 @@ func (i *Iterator) Positions(dst []uint32) []uint32 {
 	return dst
 }
 
-// appendPositions decodes n positions of one document, and returns what follows them.
+// appendPositions decodes the n positions of one document, and returns the bytes after them.
 func appendPositions(dst []uint32, b []byte, n uint64) (positions []uint32, rest []byte) {
 	last := uint64(0)
 	for range n {
@@ -325,7 +329,7 @@ func appendPositions(dst []uint32, b []byte, n uint64) (positions []uint32, rest
 	return dst, b
 }
 
-// addVarints adds n varints, or fewer if b ends, and returns what follows them.
+// addVarints sums up n varints, or fewer if b ends early, and returns the bytes after them.
 func addVarints(b []byte, n int) (rest []byte, sum uint64) {
 	for ; n > 0 && len(b) > 0; n-- {
 		if b[0] < 0x80 {
@@ -344,7 +348,7 @@ func addVarints(b []byte, n int) (rest []byte, sum uint64) {
 // skipVarints skips n varints.
 func skipVarints(b []byte, n uint64) []byte {
 	for n >= 8 && len(b) >= 8 {
-		// Each byte without its high bit ends a varint.
+		// A varint ends with a byte whose high bit is 0.
 		ends := uint64(bits.OnesCount64(^binary.LittleEndian.Uint64(b) & 0x8080808080808080))
 		if ends > n {
 			break
@@ -359,21 +363,21 @@ func skipVarints(b []byte, n uint64) []byte {
 	return b
 }
 
-// postingList is the postings of one term to be written: its documents in order, at least one, and for a text the encoded
+// postingList holds the postings of one term to be written: at least one document, in ascending order, and for a text the encoded
 // frequencies and positions.
 type postingList struct {
 	docs             []uint32
 	freqs, positions []byte
 }
 
-// postingsWriter writes the postings of one term after the other.
+// postingsWriter writes the postings of terms, one after the other.
 type postingsWriter struct {
 	out   *checksumWriter
 	bytes []byte
-	err   error // the first one
+	err   error // the first error
 }
 
-// write writes postings, and reports whether there was anything to write.
+// write writes the postings of a term. It returns false if there is nothing to write, because the dictionary holds the only document.
 func (w *postingsWriter) write(list postingList) (written bool) {
 	if len(list.docs) > 1 {
 		w.writeDocs(list.docs)

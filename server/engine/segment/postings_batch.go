@@ -1,7 +1,7 @@
 package segment
 
-// NextMany moves past several documents at once. It fills docs with them and freqs with the frequency in each, and returns their number,
-// which is 0 at the end. The iterator is then at the last of them. freqs must have at least the length of docs.
+// NextMany reads several documents at once. It fills docs with the documents and freqs with their frequencies, and returns their number,
+// which is 0 at the end. Afterwards, the iterator is at the last document that was read. freqs must be at least as long as docs.
 func (i *Iterator) NextMany(docs, freqs []uint32) int {
 	if i.many == nil {
 		n := 0

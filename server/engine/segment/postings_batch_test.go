@@ -12,7 +12,8 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// TestNextMany checks that batches have the same documents as single steps, and that later steps continue after the last one.
+// TestNextMany checks that NextMany returns the same documents and frequencies as Next, and that Next continues after the last document of
+// a batch.
 func TestNextMany(t *testing.T) {
 	text, _ := query.Lookup("content.text")
 	keyword, _ := query.Lookup("content.content_type")
@@ -50,7 +51,7 @@ func TestNextMany(t *testing.T) {
 			many := p.Iterator()
 			batch, freqs := make([]uint32, 37), make([]uint32, 37)
 			for {
-				// Sometimes one by itself, so that both ways are mixed.
+				// Mix Next and NextMany.
 				if doc, ok := many.Next(); ok {
 					got = append(got, posting{doc, many.Freq(), last(&many)})
 				}
@@ -65,7 +66,7 @@ func TestNextMany(t *testing.T) {
 			}
 			for i := range want {
 				if i < len(got) && got[i].Last == nil {
-					want[i].Last = nil // not needed
+					want[i].Last = nil // positions were read only for the last document of a batch
 				}
 			}
 			if diff := cmp.Diff(want, got); diff != "" {

@@ -20,13 +20,14 @@ import (
 // Doc is one item to be added to a segment.
 type Doc struct {
 	ID item.ID
-	// Created is created_on in milliseconds since 1970, math.MinInt64 for an item without one.
+	// Created is created_on in milliseconds since 1970, or math.MinInt64 for an item without created_on.
 	Created int64
 	// Units are the item's own conversion units in their order.
 	Units []int64
-	// Bytes are stored unchanged.
+	// Bytes is the encoded item, which the segment stores unchanged.
 	Bytes item.Encoded
-	// Values is everything by which queries find the item itself, in any order. A number field has one value at most.
+	// Values holds all values by which queries can find the item, without tags and units from manifests, in any order. A number field has
+	// at most one distinct value.
 	Values []Value
 }
 
@@ -39,7 +40,7 @@ type Value struct {
 // NewDoc returns the document of an item.
 func NewDoc(it *item.Item) Doc { return new(Scratch).NewDoc(it) }
 
-// Scratch is reusable memory for documents.
+// Scratch holds reusable memory for documents.
 type Scratch struct {
 	bytes  []byte
 	values []Value
@@ -58,21 +59,21 @@ func (s *Scratch) NewDoc(it *item.Item) Doc {
 	return d
 }
 
-// usualBytes and usualValues are enough for most items.
+// usualBytes and usualValues are the capacities for one item. They are enough for most items.
 const (
 	usualBytes  = 2048
 	usualValues = 64
 )
 
-// Reset makes the memory reusable. The documents must no longer be used.
+// Reset makes the memory available for reuse. Documents that NewDoc returned must not be used afterwards.
 func (s *Scratch) Reset() {
 	clear(s.values)
 	s.bytes, s.values = s.bytes[:0], s.values[:0]
 }
 
-// CorruptError reports a file that differs from what was written.
+// CorruptError reports a file that is damaged, incomplete or of another format.
 type CorruptError struct {
-	// Path is the file, "" for bytes in memory.
+	// Path is the path of the file; empty for bytes in memory.
 	Path string
 	// Section is the damaged part.
 	Section string
@@ -84,7 +85,7 @@ func (e *CorruptError) Error() string {
 }
 
 const (
-	// magic begins and ends a file; its last byte is the format.
+	// magic is at the beginning and at the end of a file. Its last byte is the number of the format.
 	magic      = magicAny + "4"
 	magicAny   = "VTRNSEG"
 	footerSize = 8 + 8 + 4 + 4 + 4 + 4 + len(magic)
@@ -92,16 +93,16 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// Segment is a number of items and their index.
+// Segment holds items and their index. It is immutable.
 type Segment struct {
 	path string
 	dir  directory
-	// data is items and index. whole is the file that contains data, nil in memory.
+	// data holds the items and the index. whole is the file that contains data; nil for a segment that was built in memory.
 	data   []byte
 	whole  []byte
 	unmap  func() error
 	fields []Field
-	// Sections that are read all the time.
+	// Sections that are read frequently.
 	offsets, ids, created, byID []byte
 	withUnits                   *roaring.Bitmap
 	dict                        dictionary
@@ -180,12 +181,12 @@ func (s *Segment) bitmap(at span) (*roaring.Bitmap, error) {
 		return nil, err
 	}
 	if !s.within(out) {
-		return nil, errors.New("it names documents that are not there")
+		return nil, errors.New("it contains documents out of range")
 	}
 	return out, nil
 }
 
-// within reports whether the last document of a bitmap is in the segment.
+// within reports whether all documents of a bitmap are in the segment.
 func (s *Segment) within(b *roaring.Bitmap) bool {
 	return b.IsEmpty() || int(b.Maximum()) < s.dir.Docs
 }
@@ -193,17 +194,17 @@ func (s *Segment) within(b *roaring.Bitmap) bool {
 // Len returns the number of documents, including deleted ones.
 func (s *Segment) Len() int { return s.dir.Docs }
 
-// ID returns the item of a document.
+// ID returns the ID of a document's item.
 func (s *Segment) ID(doc uint32) item.ID {
 	return int64(binary.LittleEndian.Uint64(s.ids[8*doc:]))
 }
 
-// Created returns the created_on of a document in milliseconds, math.MinInt64 without one.
+// Created returns the created_on of a document in milliseconds since 1970, or math.MinInt64 if it has none.
 func (s *Segment) Created(doc uint32) int64 {
 	return int64(binary.LittleEndian.Uint64(s.created[8*doc:]))
 }
 
-// Find returns the document of an item, and whether there is one.
+// Find returns the document of an item, and false if there is none. The document may be deleted.
 func (s *Segment) Find(id item.ID) (doc uint32, ok bool) {
 	n := s.dir.Docs
 	i := sort.Search(n, func(i int) bool { return s.ID(s.nthByID(i)) >= id })
@@ -214,21 +215,22 @@ func (s *Segment) Find(id item.ID) (doc uint32, ok bool) {
 	return doc, s.ID(doc) == id
 }
 
-// nthByID returns the i-th document by id. It clamps a damaged number, which then gives a wrong document but no panic.
+// nthByID returns the i-th document in the order of IDs. It limits a number from a damaged file to a valid one, which prevents a panic but
+// gives a wrong document.
 func (s *Segment) nthByID(i int) uint32 {
 	return min(binary.LittleEndian.Uint32(s.byID[4*i:]), uint32(s.dir.Docs-1))
 }
 
-// Place returns how many documents come before an item in the default order, whether or not the segment has the item.
+// Place returns the number of documents that come before an item in the default order. The segment need not contain the item.
 func (s *Segment) Place(created int64, id item.ID) uint32 {
 	return uint32(sort.Search(s.dir.Docs, func(i int) bool {
-		// Read ids only to break ties. They are in another section, so each access can miss the CPU cache.
+		// Read IDs only to break ties. They are in another section, so each access can miss the CPU cache.
 		at := s.Created(uint32(i))
 		return at < created || at == created && s.ID(uint32(i)) <= id
 	}))
 }
 
-// Item returns the bytes of a document, which alias the segment's memory, or nil if they are out of bounds.
+// Item returns the encoded item of a document, or nil if a damaged offset is out of bounds. The bytes alias the segment's memory.
 func (s *Segment) Item(doc uint32) item.Encoded {
 	from := binary.LittleEndian.Uint64(s.offsets[8*doc:])
 	to := binary.LittleEndian.Uint64(s.offsets[8*doc+8:])
@@ -239,7 +241,7 @@ func (s *Segment) Item(doc uint32) item.Encoded {
 	return b
 }
 
-// Units returns the own units of a document in their order, or nil if there are none.
+// Units returns the IDs of a document's own units in their order, or nil if there are none.
 func (s *Segment) Units(doc uint32) []int64 {
 	if !s.withUnits.Contains(doc) {
 		return nil
@@ -259,7 +261,7 @@ func (s *Segment) Units(doc uint32) []int64 {
 	return out
 }
 
-// WithUnits returns the documents that have own units.
+// WithUnits returns the documents that have own units. The bitmap is read-only.
 func (s *Segment) WithUnits() *roaring.Bitmap { return s.withUnits }
 
 // ItemBytes returns the size of the items.
@@ -268,10 +270,10 @@ func (s *Segment) ItemBytes() int64 { return int64(s.dir.Items.Len) }
 // IndexBytes returns the size of everything except the items.
 func (s *Segment) IndexBytes() int64 { return int64(len(s.data)) - int64(s.dir.Items.Len) }
 
-// Mapped reports whether the segment is a mapped file. Otherwise it is in the heap.
+// Mapped reports whether the segment was opened from a file by Open. Otherwise it is in the heap.
 func (s *Segment) Mapped() bool { return s.unmap != nil }
 
-// Fields yields the fields in which any document has a value, by name.
+// Fields yields the fields in which a document has a value, in the order of their names.
 func (s *Segment) Fields() iter.Seq[*Field] {
 	return func(yield func(*Field) bool) {
 		for i := range s.fields {
@@ -282,7 +284,7 @@ func (s *Segment) Fields() iter.Seq[*Field] {
 	}
 }
 
-// Field returns a field, nil if no document has a value in it.
+// Field returns a field, or nil if no document has a value in it.
 func (s *Segment) Field(name string) *Field {
 	i := sort.Search(len(s.fields), func(i int) bool { return s.dir.Fields[i].Name >= name })
 	if i == len(s.fields) || s.dir.Fields[i].Name != name {
@@ -315,8 +317,8 @@ func (s *Segment) WriteTo(w io.Writer) (int64, error) {
 	return n, nil
 }
 
-// trailer returns what follows the index in a file: the directory and the footer. sums.index is the checksum of the data after the
-// items.
+// trailer returns the bytes after the index in a file: the directory and the footer. length is the length of items and index. sums.index is
+// the checksum of the index.
 func trailer(dir *directory, length uint64, sums checksums) ([]byte, error) {
 	out := dir.append(nil)
 	size := len(out)

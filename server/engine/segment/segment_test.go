@@ -24,7 +24,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/automaton"
 )
 
-// model is the expected content of a segment. It evaluates documents one by one.
+// model computes the expected content of a segment from its documents.
 type model struct{ docs []Doc }
 
 func newModel(docs []Doc) *model {
@@ -33,13 +33,13 @@ func newModel(docs []Doc) *model {
 	return m
 }
 
-// place is the place of a term in a document.
+// place holds the positions of a term in a document.
 type place struct {
 	doc       uint32
 	positions []uint32
 }
 
-// modelField is the content of one field.
+// modelField is the expected content of one field.
 type modelField struct {
 	typ     query.Type
 	present []uint32
@@ -140,11 +140,11 @@ func compare(t *testing.T, s *Segment, m *model, rng *rand.Rand) {
 			t.Errorf("item %d has place %d, want %d", d.ID, at, doc)
 		}
 		if at := s.Place(d.Created, d.ID-1); at != doc+1 && (i+1 == len(m.docs) || m.docs[i+1].Created == d.Created) {
-			t.Errorf("behind item %d: place %d, want %d", d.ID, at, doc+1)
+			t.Errorf("after item %d: place %d, want %d", d.ID, at, doc+1)
 		}
 	}
 	if _, ok := s.Find(-5); ok {
-		t.Error("an item that is not there was found")
+		t.Error("an item that does not exist was found")
 	}
 	want := m.fields()
 	var names []string
@@ -155,7 +155,7 @@ func compare(t *testing.T, s *Segment, m *model, rng *rand.Rand) {
 		t.Fatalf("fields %v, want %v", names, expected)
 	}
 	if s.Field("no such field") != nil {
-		t.Error("a field that is not there was found")
+		t.Error("a field that does not exist was found")
 	}
 	for name, mf := range want {
 		compareField(t, s.Field(name), name, mf, len(m.docs), rng)
@@ -210,7 +210,7 @@ func compareField(t *testing.T, f *Field, name string, want *modelField, docs in
 			t.Errorf("field %s: ordinals %v, want %v", name, got, ordinals)
 		}
 		if f.DropDerived(); f.Derived() != 0 || !slices.Equal(f.Ordinals(), ordinals) {
-			t.Errorf("field %s has other ordinals after it released them", name)
+			t.Errorf("field %s has different ordinals after DropDerived", name)
 		}
 		for range 5 {
 			from := sorted[rng.IntN(len(sorted))]
@@ -257,7 +257,7 @@ func compareField(t *testing.T, f *Field, name string, want *modelField, docs in
 	}
 }
 
-// compareNear compares the terms near a word with those that automaton.Distance finds.
+// compareNear compares the terms that Near yields with those within the edit distance of automaton.Distance.
 func compareNear(t *testing.T, f *Field, name, word string, want *modelField, sorted []string) {
 	t.Helper()
 	for edits := range 3 {
@@ -278,7 +278,7 @@ func compareNear(t *testing.T, f *Field, name, word string, want *modelField, so
 		}
 	}
 	if f.Derived() == 0 {
-		t.Errorf("field %s: the sketches do not count as derived", name)
+		t.Errorf("field %s: Derived does not count the sketches", name)
 	}
 }
 
@@ -357,7 +357,7 @@ func comparePostings(t *testing.T, p Postings, name string, want []place, typ qu
 			t.Fatalf("%s: document %d, %t, want %d", name, d, ok, w.doc)
 		}
 		if n%3 == 1 {
-			continue // positions that the caller does not read are skipped
+			continue // do not read the positions, so that the iterator must skip them
 		}
 		freq := uint32(1)
 		if typ == query.Text {
@@ -370,7 +370,7 @@ func comparePostings(t *testing.T, p Postings, name string, want []place, typ qu
 	if _, ok := it.Next(); ok {
 		t.Fatalf("%s: too many documents", name)
 	}
-	// lookups decides how a document is found.
+	// The number of lookups determines whether Occurrences uses a bitmap or plain bits.
 	for step, lookups := range []int{0, 1 << 20} {
 		o := p.Occurrences(lookups)
 		for n := step; n < len(want); n += 1 + n*step/3 {
@@ -386,7 +386,7 @@ func comparePostings(t *testing.T, p Postings, name string, want []place, typ qu
 	}
 }
 
-// automata returns patterns near a term.
+// automata returns automata of patterns that match or nearly match a term.
 func automata(t *testing.T, term string, rng *rand.Rand) []automaton.Automaton {
 	t.Helper()
 	runes := []rune(term)
@@ -498,7 +498,7 @@ func file(t testing.TB, s *Segment) []byte {
 	return b.Bytes()
 }
 
-// TestBuild compares segments of random documents with the model, in memory, from a file and merged.
+// TestBuild compares segments of random documents with the model, in memory and from a file.
 func TestBuild(t *testing.T) {
 	for seed := range uint64(30) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -521,7 +521,7 @@ func TestBuild(t *testing.T) {
 				t.Error(err)
 			}
 			if !bytes.Equal(file(t, mapped), file(t, s)) {
-				t.Error("written again it is another file")
+				t.Error("WriteTo of the opened segment writes a different file")
 			}
 			if err := mapped.Close(); err != nil {
 				t.Error(err)
@@ -530,7 +530,7 @@ func TestBuild(t *testing.T) {
 	}
 }
 
-// TestMerge splits random documents, kills some, merges the rest, and compares the result with the model.
+// TestMerge splits random documents into segments, marks some as dead, merges the segments, and compares the result with the model.
 func TestMerge(t *testing.T) {
 	for seed := range uint64(40) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -576,7 +576,7 @@ func TestMerge(t *testing.T) {
 				t.Fatal(err)
 			}
 			if !bytes.Equal(b.Bytes(), file(t, merged)) {
-				t.Error("merged into a file it is another file")
+				t.Error("Merge writes a different file than MergeInMemory")
 			}
 			read, err := Parse(b.Bytes())
 			if err != nil {
@@ -585,7 +585,7 @@ func TestMerge(t *testing.T) {
 			compare(t, read, m, rng)
 			// A merge and a build of the same documents are identical, byte for byte.
 			if !bytes.Equal(file(t, build(t, kept)), b.Bytes()) {
-				t.Error("built from the same documents it is another file")
+				t.Error("a build of the same documents is a different file")
 			}
 		})
 	}
@@ -594,25 +594,25 @@ func TestMerge(t *testing.T) {
 func TestRefused(t *testing.T) {
 	twice := []Doc{{ID: 1, Created: 5}, {ID: 1, Created: 6}}
 	if _, err := Build(twice); err == nil {
-		t.Error("built with one item twice")
+		t.Error("Build accepted an item twice")
 	}
 	a, b := build(t, twice[:1]), build(t, twice[1:])
 	if _, _, err := MergeInMemory([]Part{{Segment: a}, {Segment: b}}); err == nil {
-		t.Error("merged with one item twice")
+		t.Error("MergeInMemory accepted an item twice")
 	}
 	n := query.Field{Name: "n", Type: query.Long}
 	if _, err := Build([]Doc{{ID: 1, Values: []Value{{n, query.Value{Int: 1}}, {n, query.Value{Int: 2}}}}}); err == nil {
-		t.Error("built with two numbers in one field")
+		t.Error("Build accepted two numbers in one field")
 	}
 	k := query.Field{Name: "n"}
 	one := build(t, []Doc{{ID: 1, Values: []Value{{n, query.Value{Int: 1}}}}})
 	other := build(t, []Doc{{ID: 2, Values: []Value{{k, query.Value{Str: "x"}}}}})
 	if _, _, err := MergeInMemory([]Part{{Segment: one}, {Segment: other}}); err == nil {
-		t.Error("merged a field of two types")
+		t.Error("MergeInMemory accepted a field with two types")
 	}
 }
 
-// TestManyFields builds and merges segments that together have more fields than two bytes can number.
+// TestManyFields builds and merges segments that together have more than 65,535 fields.
 func TestManyFields(t *testing.T) {
 	doc := func(id item.ID, first, n int) Doc {
 		d := Doc{ID: id, Values: []Value{{query.Field{Name: "common"}, query.Value{Str: "bold"}}}}
@@ -630,7 +630,7 @@ func TestManyFields(t *testing.T) {
 	}
 	built := file(t, build(t, docs))
 	if !bytes.Equal(file(t, merged), built) {
-		t.Error("built from the same documents it is another file")
+		t.Error("a build of the same documents is a different file")
 	}
 	s, err := Parse(built)
 	if err != nil {
@@ -642,7 +642,7 @@ func TestManyFields(t *testing.T) {
 	for n := range one + other {
 		f := s.Field(fmt.Sprintf("submission.f%05d", n))
 		if f == nil {
-			t.Fatalf("field %d is not there", n)
+			t.Fatalf("field %d does not exist", n)
 		}
 		p, ok := f.Term(fmt.Sprintf("v%d", n))
 		if !ok || p.Len() != 1 || f.Distinct() != 1 || string(f.TermAt(0)) != fmt.Sprintf("v%d", n) {
@@ -651,7 +651,7 @@ func TestManyFields(t *testing.T) {
 	}
 }
 
-// TestTooLarge checks that neither a build nor a merge creates a segment with a count that does not fit into the file.
+// TestTooLarge checks that builds and merges fail if a count does not fit into the file.
 func TestTooLarge(t *testing.T) {
 	plain := func(id item.ID) Doc { return Doc{ID: id} }
 	units := func(id item.ID) Doc { return Doc{ID: id, Units: []int64{1, 2, 3}} }
@@ -692,7 +692,7 @@ func TestTooLarge(t *testing.T) {
 	}
 }
 
-// TestDamage checks that no changed byte of a file and no truncated file is accepted.
+// TestDamage checks that Parse and Verify detect any changed byte and any truncation of a file.
 func TestDamage(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 3))
 	whole := file(t, build(t, drawDocs(rng, drawIDs(rng, 60))))

@@ -6,8 +6,8 @@ import (
 	"github.com/RoaringBitmap/roaring/v2"
 )
 
-// TermIterator iterates over terms of a field in byte order, so that the terms of several segments can be merged. It is not safe
-// for concurrent use.
+// TermIterator iterates over the terms of a field in byte order. Unlike Field.Ascend, it allows a caller to iterate over several segments
+// at once. It is not safe for concurrent use.
 type TermIterator struct {
 	w      walker
 	number int
@@ -42,7 +42,7 @@ func (t *TermIterator) Postings() Postings { return t.w.postings() }
 // Ordinal returns the ordinal of the current term, counted from 0 within the field (see Field.Ordinals).
 func (t *TermIterator) Ordinal() int { return t.w.number() - t.first }
 
-// Docs is a set of documents of a segment, as a bitmap and as plain bits, one for each document of the segment.
+// Docs is a set of documents of a segment, both as a bitmap and as plain bits, one bit for each document of the segment.
 type Docs struct {
 	Bitmap *roaring.Bitmap
 	Bits   []uint64
@@ -51,7 +51,7 @@ type Docs struct {
 // has reports whether the set contains a document.
 func (d Docs) has(doc uint32) bool { return d.Bits[doc>>6]&(1<<(doc&63)) != 0 }
 
-// CountIn returns how many of the documents are in a set.
+// CountIn returns the number of documents of the postings that are in a set.
 func (p Postings) CountIn(set Docs) int {
 	if p.docs == 1 {
 		if set.has(p.doc) {
@@ -70,8 +70,8 @@ func (p Postings) CountIn(set Docs) int {
 	return n
 }
 
-// CountOrdinals returns, by ordinal, how many documents of a set have each term. No document may have more than one term in the field. It
-// uses Ordinals.
+// CountOrdinals returns, by ordinal, the number of documents of a set that have each term. Documents must have at most one term in the
+// field. CountOrdinals uses Ordinals.
 func (f *Field) CountOrdinals(set *roaring.Bitmap) []uint32 {
 	ordinals, counts := f.Ordinals(), make([]uint32, f.Distinct()+1)
 	var buffer [256]uint32
@@ -81,18 +81,18 @@ func (f *Field) CountOrdinals(set *roaring.Bitmap) []uint32 {
 			return counts[1:]
 		}
 		for _, doc := range buffer[:n] {
-			if o := int(ordinals[doc]); o < len(counts) { // in a damaged file, there may be more terms
+			if o := int(ordinals[doc]); o < len(counts) { // always, unless the file is damaged
 				counts[o]++
 			}
 		}
 	}
 }
 
-// countedWidth is the maximum width, in bytes, of a column whose numbers are counted in an array.
+// countedWidth is the maximum width in bytes of a column whose numbers are counted in an array.
 const countedWidth = 2
 
-// Numbers yields the numbers of a set of documents in any order, each with how many of the documents have it. A number can occur more
-// than once; its counts then add up. A Double is yielded as its bits.
+// Numbers yields the numbers of a set of documents, each with a count of documents, in any order. It can yield a number several times; the
+// number of documents is then the sum of the counts. It yields a Double as its bits.
 func (f *Field) Numbers(set Docs) iter.Seq2[int64, int64] {
 	return func(yield func(number, count int64) bool) {
 		switch {
