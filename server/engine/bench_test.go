@@ -17,7 +17,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// benchItems is how many items the benchmarks have.
+// benchItems is the number of items in most benchmarks.
 const benchItems = 200_000
 
 func benchItem(r *rand.Rand, n int) *item.Item {
@@ -42,7 +42,7 @@ func benchItem(r *rand.Rand, n int) *item.Item {
 	}
 }
 
-// benchLibrary returns a library of items that newItem makes, written in groups as the bulk path does.
+// benchLibrary returns a library with items that newItem creates. It writes them in groups of 500, like an import.
 func benchLibrary(b *testing.B, items int, newItem func(r *rand.Rand, n int) *item.Item) *Library {
 	b.Helper()
 	l, err := Open(Options{Dir: b.TempDir()})
@@ -88,7 +88,8 @@ func write(b *testing.B, l *Library, muts ...library.Mutation) {
 	}
 }
 
-// BenchmarkLibrary measures reads and writes. "First" ones begin with empty caches.
+// BenchmarkLibrary measures reads: "First" with empty caches, "Again" with the caches filled by the same read, and "After a write" after
+// changes of items.
 func BenchmarkLibrary(b *testing.B) {
 	l := benchLibrary(b, benchItems, benchItem)
 	parse := func(q string) query.Node {
@@ -156,7 +157,7 @@ func BenchmarkLibrary(b *testing.B) {
 			}
 		})
 	}
-	// Read a hundred pages by relevance, one cursor after the other.
+	// Read a hundred pages by relevance, following the cursors.
 	for name, between := range map[string]func(n int){
 		"Cursors": func(int) {},
 		"Cursors under writes": func(n int) {
@@ -212,7 +213,7 @@ func benchPatch(b *testing.B) *item.Patch {
 	return p
 }
 
-// BenchmarkRanked measures the first page by relevance of each kind of query, nothing of which is known.
+// BenchmarkRanked measures the first page by relevance for each kind of query, with empty caches.
 func BenchmarkRanked(b *testing.B) {
 	corpus := sample.NewLibrary()
 	l := benchLibrary(b, benchItems, func(_ *rand.Rand, n int) *item.Item {
@@ -257,8 +258,8 @@ func BenchmarkRanked(b *testing.B) {
 	}
 }
 
-// BenchmarkFamilies measures the median first read of each family of queries of the benchmark, with nothing kept: the total alone, and
-// for text also the first page by relevance.
+// BenchmarkFamilies measures the median first read, with empty caches, for each family of queries of the sample library: the total, and for
+// queries of text also the first page by relevance.
 func BenchmarkFamilies(b *testing.B) {
 	corpus := sample.NewLibrary()
 	l := benchLibrary(b, 100_000, func(_ *rand.Rand, n int) *item.Item {
@@ -310,11 +311,11 @@ func BenchmarkFamilies(b *testing.B) {
 	}
 }
 
-// facetItems is how many items BenchmarkFacets has.
+// facetItems is the number of items in BenchmarkFacets.
 const facetItems = 1_000_000
 
-// BenchmarkFacets counts the values of fields among all items, a third of them, a hundredth, and a few. "First" ones begin with
-// empty caches, "After a write" ones with a new snapshot.
+// BenchmarkFacets measures counting the values of fields among all items and among smaller shares of them. "First" begins with empty
+// caches, and "After a write" begins with a new snapshot.
 func BenchmarkFacets(b *testing.B) {
 	l := facetLibrary(b)
 	count := func(b *testing.B, q, field string) *library.Facets {
@@ -405,7 +406,7 @@ func facetLibrary(b *testing.B) *Library {
 			b.Fatal(r.Err)
 		}
 	}
-	// Until the background has merged the segments of the import, it takes a processor from the counts.
+	// Wait until the background tasks have merged the segments of the import. Otherwise they would use a processor during the measurements.
 	tick := time.NewTicker(5 * time.Second)
 	defer tick.Stop()
 	for before := int64(-1); ; <-tick.C {

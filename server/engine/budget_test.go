@@ -10,8 +10,8 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// TestBudget checks that a read without time left returns the cause of its context, and that the same read then succeeds when it
-// has time.
+// TestBudget checks that a read returns the cause of its context if the deadline has passed, and that the same read then succeeds without a
+// deadline.
 func TestBudget(t *testing.T) {
 	l := openShop(t, Options{})
 	mustWrite(t, l, trialShop, beach(1))
@@ -25,10 +25,10 @@ func TestBudget(t *testing.T) {
 		}
 		r := library.Read{Property: trialShop, Query: parsed.Root, Limit: 5}
 		if _, err := l.Read(short, r); !errors.Is(err, tooLong) {
-			t.Errorf("%s: %v, want the cause", q, err)
+			t.Errorf("%s: error %v, want the cause of the context", q, err)
 		}
 		if _, err := l.Read(t.Context(), r); err != nil {
-			t.Errorf("%s without a budget: %v", q, err)
+			t.Errorf("%s without a deadline: %v", q, err)
 		}
 	}
 }

@@ -20,10 +20,10 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// kills is how often TestKilled kills: few by default, hundreds on request.
-var kills = flag.Int("kills", 25, "how often to kill a process that writes")
+// kills is the number of processes that TestKilled kills.
+var kills = flag.Int("kills", 25, "number of writing processes that TestKilled kills")
 
-// These tell the child of TestKilled where to write and with which number to begin.
+// Environment variables of the child process of TestKilled: the directory of the store, and the number of the first group to write.
 const (
 	killDir   = "VITRINE_KILL_DIR"
 	killFirst = "VITRINE_KILL_FIRST"
@@ -42,7 +42,7 @@ func TestMain(m *testing.M) {
 
 const killShop library.PropertyID = "shop/default"
 
-// openToKill opens a library that seals and merges segments all the time.
+// openToKill opens a library that seals and merges segments frequently.
 func openToKill(dir string) (*Library, error) {
 	l, err := Open(Options{Dir: dir, sealDocs: 60, memoryParts: 3, fanIn: 3, maxDocs: 2000})
 	if err != nil {
@@ -55,7 +55,8 @@ func openToKill(dir string) (*Library, error) {
 	return l, err
 }
 
-// Each group is three items of one write. The write of the next group replaces one of them and deletes one.
+// killItems is the number of items in a group. One write creates a group, and replaces one item and deletes another item of the previous
+// group.
 const killItems = 3
 
 func killMutations(n int) []library.Mutation {
@@ -72,7 +73,7 @@ func killMutations(n int) []library.Mutation {
 	return append(muts, put(n-1, 0, fmt.Sprintf("again%d", n)), library.Mutation{Delete: true, ID: item.ID((n-1)*killItems + 2)})
 }
 
-// writeUntilKilled writes group after group, and prints the number of each once it is acknowledged.
+// writeUntilKilled writes one group after the other, and prints the number of each acknowledged group.
 func writeUntilKilled(dir string) error {
 	first, err := strconv.Atoi(os.Getenv(killFirst))
 	if err != nil {
@@ -92,18 +93,18 @@ func writeUntilKilled(dir string) error {
 				return o.Err
 			}
 		}
-		// One write call for each, so that a line is always complete.
+		// Use one system call for each line, so that a kill does not leave a partial line.
 		if _, err := os.Stdout.WriteString(strconv.Itoa(n) + "\n"); err != nil {
 			return err
 		}
 	}
 }
 
-// TestKilled kills a process while it writes, seals and merges, repeatedly on one store. After each kill, index and store must
-// agree and have everything acknowledged, and the write in progress must be complete or absent.
+// TestKilled repeatedly kills a process that writes, seals and merges, always with the same store. After each kill, the index and the store
+// must agree and contain all acknowledged writes. The write in progress must be complete or absent.
 func TestKilled(t *testing.T) {
 	dir := t.TempDir()
-	last := 0 // the last group acknowledged
+	last := 0 // the last acknowledged group
 	for round := range *kills {
 		acknowledged := killOnce(t, dir, last+1, time.Duration(rand.IntN(60_000))*time.Microsecond)
 		last = checkKilled(t, dir, round, max(last, acknowledged))
@@ -116,7 +117,8 @@ func TestKilled(t *testing.T) {
 	}
 }
 
-// killOnce runs the child, kills it some time after its first acknowledgement, and returns the last acknowledged number.
+// killOnce runs the child process, kills it at the given time after the first acknowledged group, and returns the number of the last
+// acknowledged group.
 func killOnce(t *testing.T, dir string, first int, after time.Duration) int {
 	t.Helper()
 	child := exec.CommandContext(t.Context(), os.Args[0])
@@ -135,12 +137,12 @@ func killOnce(t *testing.T, dir string, first int, after time.Duration) int {
 	var killing sync.WaitGroup
 	for lines := bufio.NewScanner(out); lines.Scan(); {
 		if last, err = strconv.Atoi(lines.Text()); err != nil {
-			t.Fatalf("the child says %q", lines.Text())
+			t.Fatalf("the child printed %q", lines.Text())
 		}
 		once.Do(func() {
 			killing.Go(func() {
 				<-time.After(after)
-				_ = child.Process.Signal(syscall.SIGKILL) // it cannot have ended by itself
+				_ = child.Process.Signal(syscall.SIGKILL) // the child does not end by itself
 			})
 		})
 	}
@@ -151,8 +153,8 @@ func killOnce(t *testing.T, dir string, first int, after time.Duration) int {
 	return last
 }
 
-// checkKilled opens the store after a kill and compares index and store with what was acknowledged. It returns the last group that
-// exists, which may be the one in progress.
+// checkKilled opens the store after a kill and compares the index and the store with the acknowledged groups. It returns the last existing
+// group, which may have been in progress during the kill.
 func checkKilled(t *testing.T, dir string, round, acknowledged int) int {
 	t.Helper()
 	l, err := openToKill(dir)

@@ -17,7 +17,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/store"
 )
 
-// TestDamagedItemsAreReadFromTheStore flips bits of items in a file that is in use.
+// TestDamagedItemsAreReadFromTheStore changes bytes of an item in a segment file that is in use. Reads must return the item from the store.
 func TestDamagedItemsAreReadFromTheStore(t *testing.T) {
 	dir := t.TempDir()
 	l, err := Open(Options{Dir: dir})
@@ -36,7 +36,7 @@ func TestDamagedItemsAreReadFromTheStore(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := l.Close(); err != nil { // seals them
+	if err := l.Close(); err != nil { // seals the items in memory
 		t.Fatal(err)
 	}
 	if l, err = Open(Options{Dir: dir}); err != nil {
@@ -65,7 +65,7 @@ func TestDamagedItemsAreReadFromTheStore(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	// The file begins with eight bytes of its own, followed by the frame of the first item.
+	// The file begins with a magic of eight bytes, followed by the first item.
 	if _, err := f.WriteAt([]byte{0xff, 0xff, 0xff, 0x7f, 0xff, 0xff, 0xff, 0x7f}, 8); err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +74,7 @@ func TestDamagedItemsAreReadFromTheStore(t *testing.T) {
 	}
 }
 
-// TestIndexesWithoutAStore checks that indexes without their store are refused and left unchanged.
+// TestIndexesWithoutAStore checks that Open fails if there are indexes but no store, and that it leaves the indexes unchanged.
 func TestIndexesWithoutAStore(t *testing.T) {
 	dir := t.TempDir()
 	l, err := Open(Options{Dir: dir})
@@ -83,7 +83,7 @@ func TestIndexesWithoutAStore(t *testing.T) {
 	}
 	mustApply(t, l, definedProperty(trialShop))
 	mustWrite(t, l, trialShop, beach(1))
-	if err := l.Close(); err != nil { // seals it
+	if err := l.Close(); err != nil { // seals the item in memory
 		t.Fatal(err)
 	}
 	if err := os.RemoveAll(filepath.Join(dir, "pebble")); err != nil {
@@ -99,8 +99,8 @@ func TestIndexesWithoutAStore(t *testing.T) {
 	}
 }
 
-// TestExportOfADamagedDatabase changes a byte of a block in a table of the database. Every item must then be exported or reported
-// as unreadable, including those after the block.
+// TestExportOfADamagedDatabase changes a byte of a block in a table of the database. The export must then contain every item or report it
+// as unreadable, including the items after the block.
 func TestExportOfADamagedDatabase(t *testing.T) {
 	const items, lost = 1500, 1200
 	dir := t.TempDir()
@@ -119,7 +119,7 @@ func TestExportOfADamagedDatabase(t *testing.T) {
 		muts = append(muts, library.Mutation{Put: &item.Item{ID: id, Content: item.Content{ContentType: item.Image, Text: texts[id]}}})
 	}
 	mustWrite(t, l, trialShop, muts...)
-	for range 2 { // the second time, Pebble writes the log into a table
+	for range 2 { // the second opening makes Pebble write its log to a table
 		if err := l.Close(); err != nil {
 			t.Fatal(err)
 		}

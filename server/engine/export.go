@@ -12,7 +12,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/store"
 )
 
-// Export yields items as lines, see library.Library.
+// Export yields items as lines. See library.Library.
 func (l *Library) Export(ctx context.Context, p library.PropertyID, q query.Node) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		for it, err := range l.exported(ctx, p, q) {
@@ -45,9 +45,9 @@ func ownUnits(c *definitions.Catalogue, it *item.Item) []item.Unit {
 	return own
 }
 
-// exported yields the items that match, by id, and a *library.UnreadableItemError for each that cannot be read. For query.All,
-// it reads the store in one pass. Keys of the store after a damaged block are unknown, so from there on the index supplies the
-// ids.
+// exported yields the matching items in ascending order of IDs, and a *library.UnreadableItemError for each item that cannot be read. For
+// query.All, it reads the store in one pass. The keys after a damaged block of the store are unknown, so from there on exported takes the
+// IDs from the index.
 func (l *Library) exported(ctx context.Context, p library.PropertyID, q query.Node) iter.Seq2[*item.Item, error] {
 	return func(yield func(*item.Item, error) bool) {
 		if _, err := l.store.Served(p); err != nil {

@@ -21,7 +21,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// wallProperty is a second property, in addition to trialShop.
+// wallProperty is another property besides trialShop.
 const wallProperty library.PropertyID = "wall/default"
 
 // brokenDisk is a disk on which all operations on one property's index fail while broken is set.
@@ -109,7 +109,7 @@ func mustWrite(t *testing.T, l *Library, p library.PropertyID, muts ...library.M
 	}
 }
 
-// beaches counts the items that a query finds.
+// beaches counts the items with the word beach.
 func beaches(t *testing.T, l *Library, p library.PropertyID) (int64, error) {
 	t.Helper()
 	page, err := l.Read(t.Context(), library.Read{Property: p, Query: query.Term{Text: "beach"}, Limit: 10})
@@ -119,7 +119,7 @@ func beaches(t *testing.T, l *Library, p library.PropertyID) (int64, error) {
 	return page.Total, nil
 }
 
-// awaitBeaches waits until a property is served again, and counts the items that a query finds.
+// awaitBeaches waits until a property is served again, and counts the items with the word beach.
 func awaitBeaches(t *testing.T, l *Library, p library.PropertyID) int64 {
 	t.Helper()
 	for began := time.Now(); ; runtime.Gosched() {
@@ -133,7 +133,7 @@ func awaitBeaches(t *testing.T, l *Library, p library.PropertyID) int64 {
 	}
 }
 
-// stalledDisk is a disk on which creating a file of one property's index waits for the gate.
+// stalledDisk is a disk on which creating a file of one property's index blocks until the gate is closed.
 type stalledDisk struct {
 	vfs.FS
 	property library.PropertyID
@@ -147,8 +147,8 @@ func (d stalledDisk) Create(name string, category vfs.DiskWriteCategory) (vfs.Fi
 	return d.FS.Create(name, category)
 }
 
-// rewriteFormat gives the segment files of a property another format, as if an older or newer Vitrine had written them, and returns
-// their number.
+// rewriteFormat changes the format number in the segment files of a property, as if an older or newer version of Vitrine had written them.
+// It returns the number of files.
 func rewriteFormat(t *testing.T, disk vfs.FS, p library.PropertyID, format byte) int {
 	t.Helper()
 	dir := disk.PathJoin("/store", directory, dirName(p))
@@ -170,7 +170,7 @@ func rewriteFormat(t *testing.T, disk vfs.FS, p library.PropertyID, format byte)
 		if err = errors.Join(err, f.Close()); err != nil {
 			t.Fatal(err)
 		}
-		whole[7], whole[len(whole)-1] = format, format // the last bytes of both magics
+		whole[7], whole[len(whole)-1] = format, format // the last byte of the magic at each end
 		if f, err = disk.Create(disk.PathJoin(dir, name), vfs.WriteCategoryUnspecified); err == nil {
 			_, err = f.Write(whole)
 			err = errors.Join(err, f.Sync(), f.Close())
@@ -182,8 +182,8 @@ func rewriteFormat(t *testing.T, disk vfs.FS, p library.PropertyID, format byte)
 	return n
 }
 
-// TestAnIndexOfAnotherFormatIsRebuiltWhileOthersAreServed blocks the rebuild of one property. Meanwhile the other one, which
-// follows it by id, is read and written.
+// TestAnIndexOfAnotherFormatIsRebuiltWhileOthersAreServed blocks the rebuild of one property. The other property, whose ID is greater, must
+// be readable and writable during the rebuild.
 func TestAnIndexOfAnotherFormatIsRebuiltWhileOthersAreServed(t *testing.T) {
 	disk := madeDisk(t)
 	o := Options{Dir: "/store", fs: disk, sealDocs: 2}
@@ -229,7 +229,7 @@ func TestAnIndexOfAnotherFormatIsRebuiltWhileOthersAreServed(t *testing.T) {
 	mustWrite(t, l, trialShop, beach(7))
 	ref := library.FilterRef{UUID: definedFilter(trialShop, "wall").Filter.UUID}
 	if page, err := l.Read(t.Context(), library.Read{Property: trialShop, Filter: &ref, Limit: 10}); err != nil || page.Total != 7 {
-		t.Errorf("by the filter that came meanwhile: %+v, %v", page, err)
+		t.Errorf("by the filter that was created while the index was not open: %+v, %v", page, err)
 	}
 	if s := l.State(t.Context()); !s.Ready || s.Problem != "" {
 		t.Errorf("state %+v", s)
@@ -239,8 +239,8 @@ func TestAnIndexOfAnotherFormatIsRebuiltWhileOthersAreServed(t *testing.T) {
 	}
 }
 
-// TestAPropertyThatCannotBeIndexed checks that only the property whose index cannot be opened is not served, and that it is served
-// again later without a rebuild.
+// TestAPropertyThatCannotBeIndexed checks that a property whose index cannot be opened is not served while other properties are, and that
+// it is served again, without a rebuild, when its index can be opened.
 func TestAPropertyThatCannotBeIndexed(t *testing.T) {
 	disk := newBrokenDisk(t, trialShop)
 	var log safeLog
@@ -280,9 +280,9 @@ func TestAPropertyThatCannotBeIndexed(t *testing.T) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	// The index itself refuses a write that arrives as it fails.
+	// The follower also rejects a write that reaches the store after the check in Library.Write.
 	if _, err := l.store.Write(t.Context(), trialShop, []library.Mutation{beach(3)}); !errors.Is(err, library.ErrUnavailable) {
-		t.Errorf("a write past the first look: %v", err)
+		t.Errorf("a write directly to the store: %v", err)
 	}
 	if s := l.State(t.Context()); !s.Ready || !strings.Contains(s.Problem, string(trialShop)) || !strings.Contains(s.Problem, "input/output error") {
 		t.Errorf("state %+v", s)
@@ -295,7 +295,7 @@ func TestAPropertyThatCannotBeIndexed(t *testing.T) {
 	if err := l.follower.Erase(t.Context()); !errors.Is(err, library.ErrUnavailable) {
 		t.Errorf("erase: %v", err)
 	}
-	// One call changes definitions of all properties.
+	// One call changes definitions of both properties.
 	mustApply(t, l, definedFilter(trialShop, "wall"), definedFilter(wallProperty, "wall"))
 
 	disk.broken.Store(false)
@@ -304,7 +304,7 @@ func TestAPropertyThatCannotBeIndexed(t *testing.T) {
 	}
 	ref := library.FilterRef{UUID: definedFilter(trialShop, "wall").Filter.UUID}
 	if page, err := l.Read(t.Context(), library.Read{Property: trialShop, Filter: &ref, Limit: 10}); err != nil || page.Total != 2 {
-		t.Errorf("by the filter that came meanwhile: %+v, %v", page, err)
+		t.Errorf("by the filter that was created while the index was not open: %+v, %v", page, err)
 	}
 	mustWrite(t, l, trialShop, beach(3))
 	if n := awaitBeaches(t, l, trialShop); n != 3 {
@@ -331,8 +331,8 @@ func TestAPropertyThatCannotBeIndexed(t *testing.T) {
 	}
 }
 
-// TestAPropertyIsReadWhileItsIndexCannotBeOpened has the store recover from a failed write while the index of one property cannot
-// be opened. The earlier snapshot of the property must be readable, and its items must not be writable.
+// TestAPropertyIsReadWhileItsIndexCannotBeOpened makes the store reopen after a failed write while the index of one property cannot be
+// opened. Reads must use the earlier snapshot of the property, and writes of its items must fail.
 func TestAPropertyIsReadWhileItsIndexCannotBeOpened(t *testing.T) {
 	broken := newBrokenDisk(t, trialShop)
 	var full atomic.Bool
@@ -369,7 +369,7 @@ func TestAPropertyIsReadWhileItsIndexCannotBeOpened(t *testing.T) {
 	}
 	awaitWrite(wallProperty, beach(2))
 	if n, err := beaches(t, l, trialShop); n != 2 || err != nil {
-		t.Errorf("what was there before: %d items, %v", n, err)
+		t.Errorf("with the earlier snapshot: %d items, %v", n, err)
 	}
 	if _, err := l.Write(t.Context(), trialShop, []library.Mutation{beach(3)}); !errors.Is(err, library.ErrUnavailable) {
 		t.Errorf("a write: %v", err)
@@ -377,7 +377,7 @@ func TestAPropertyIsReadWhileItsIndexCannotBeOpened(t *testing.T) {
 	broken.broken.Store(false)
 	awaitWrite(trialShop, beach(3))
 	if n, err := beaches(t, l, trialShop); n != 3 || err != nil {
-		t.Errorf("once it is open: %d items, %v", n, err)
+		t.Errorf("after the index was opened: %d items, %v", n, err)
 	}
 	if err := l.Close(); err != nil {
 		t.Error(err)
@@ -409,8 +409,8 @@ func (l *safeLog) String() string {
 	return ""
 }
 
-// TestANewPropertyThatCannotBeIndexed checks that the definition of a property is accepted, together with those of others, while
-// there is no room for its index.
+// TestANewPropertyThatCannotBeIndexed checks that the definition of a new property is accepted, together with definitions of other
+// properties, although its index cannot be created.
 func TestANewPropertyThatCannotBeIndexed(t *testing.T) {
 	disk := newBrokenDisk(t, trialShop)
 	disk.broken.Store(true)
@@ -436,7 +436,7 @@ func TestANewPropertyThatCannotBeIndexed(t *testing.T) {
 	}
 }
 
-// TestPurgeOfAPropertyThatCannotBeIndexed purges a property whose index cannot be opened, and creates one with the same name.
+// TestPurgeOfAPropertyThatCannotBeIndexed purges a property whose index cannot be opened, and creates a property with the same name.
 func TestPurgeOfAPropertyThatCannotBeIndexed(t *testing.T) {
 	disk := newBrokenDisk(t, trialShop)
 	o := Options{Dir: "/store", fs: disk, retryAfter: time.Millisecond}
@@ -519,8 +519,8 @@ func filesWith(t *testing.T, disk vfs.FS, dir, text string) []string {
 	return found
 }
 
-// TestAnInterruptedPurge purges a property while a reader holds its files, and ends the process before the reader releases them.
-// Once the store is open again, the index must have no data of the items.
+// TestAnInterruptedPurge purges a property while a reader holds its files, and simulates a crash before the reader releases them. After the
+// store is opened again, no file of the index may contain bytes of the items.
 func TestAnInterruptedPurge(t *testing.T) {
 	disk := madeDisk(t)
 	l, err := Open(Options{Dir: "/store", fs: disk})
@@ -555,14 +555,14 @@ func TestAnInterruptedPurge(t *testing.T) {
 	if with := filesWith(t, disk, "/store/"+directory, "beach"); len(with) > 0 {
 		t.Errorf("after the purge, while a reader holds them: %v", with)
 	}
-	// The removal has not been made durable.
+	// The removal of the files is not yet durable.
 	after := disk.CrashClone(vfs.CrashCloneCfg{})
 	release()
 	if err := l.Close(); err != nil {
 		t.Error(err)
 	}
 	if with := filesWith(t, after, "/store/"+directory, "beach"); len(with) == 0 {
-		t.Fatal("the crash has undone nothing, so the test shows nothing")
+		t.Fatal("the crash did not restore the files, so the test checks nothing")
 	}
 	if l, err = Open(Options{Dir: "/store", fs: after}); err != nil {
 		t.Fatal(err)
@@ -578,9 +578,9 @@ func TestAnInterruptedPurge(t *testing.T) {
 	}
 }
 
-// TestAPurgeOnADiskThatRemovesNothing checks that an erasure removes what a purge could not, and keeps a property that was created
-// again with the same name.
-func TestAPurgeOnADiskThatRemovesNothing(t *testing.T) {
+// TestEraseAfterAFailedPurge checks that an erasure removes files that a purge could not remove, and keeps the files of a new property with
+// the same name.
+func TestEraseAfterAFailedPurge(t *testing.T) {
 	disk := newBrokenDisk(t, trialShop)
 	l, err := Open(Options{Dir: "/store", fs: disk})
 	if err != nil {
@@ -611,17 +611,17 @@ func TestAPurgeOnADiskThatRemovesNothing(t *testing.T) {
 			t.Errorf("erase (comes back: %t) on the broken disk: %v", comesBack, err)
 		}
 		if with := filesWith(t, disk, "/store/"+directory, "beach"); len(with) == 0 {
-			t.Error("nothing was left, so the test shows nothing")
+			t.Error("the purge removed all files, so the test checks nothing")
 		}
 		disk.broken.Store(false)
 		if err := l.follower.Erase(t.Context()); err != nil {
 			t.Errorf("erase (comes back: %t): %v", comesBack, err)
 		}
 		if with := filesWith(t, disk, "/store/"+directory, "beach"); len(with) > 0 {
-			t.Errorf("erased (comes back: %t), and still in %v", comesBack, with)
+			t.Errorf("after the erasure (comes back: %t): still in %v", comesBack, with)
 		}
 		if with := filesWith(t, disk, "/store/"+directory, "city"); comesBack != (len(with) > 0) {
-			t.Errorf("comes back: %t, and its own text is in %v", comesBack, with)
+			t.Errorf("comes back: %t: the text of the new property is in %v", comesBack, with)
 		}
 	}
 	if err := l.Close(); err != nil {

@@ -28,15 +28,15 @@ type follower struct {
 	cache   *search.Cache
 
 	store *store.Store
-	// fresh lists the properties that the prepared batch creates. It is nil after the batch is installed.
+	// fresh lists the properties that the prepared batch creates. It is nil if no batch is prepared.
 	fresh []*property
 
 	mu sync.RWMutex
 	// loading opens the indexes.
 	loading    *loading
 	properties map[library.PropertyID]*property
-	// failed maps each stored property whose index is not open to the reason, an opening before the first failure. attempt is
-	// the current attempt to open one of them, nil for none.
+	// failed maps each stored property whose index is not open to the reason: an opening before the first failure, later the error. attempt
+	// is the current attempt to open one of these indexes; nil if there is none.
 	failed  map[library.PropertyID]error
 	attempt *attempt
 	closed  bool
@@ -47,10 +47,10 @@ var _ store.Index = (*follower)(nil)
 // directory is the name of the directory of the indexes, within the directory of a store.
 const directory = "index"
 
-// Load opens the indexes of all stored properties. After the store was reopened, Load first abandons the previous indexes,
-// whose snapshots can be read until the new indexes are open. A property whose index is not open refuses changes of items, and
-// returns ErrUnavailable unless it has such a snapshot. Opening is retried until it succeeds, and does not delay other
-// properties. Load returns when each index is open or has failed, or after Options.patience.
+// Load opens the indexes of all stored properties. If the store was reopened, Load first abandons the previous indexes; reads use their
+// last snapshots until the new indexes are open. While the index of a property is not open, writes of its items return ErrUnavailable, and
+// so do reads if there is no such snapshot. Load retries failed indexes in the background until they are open, which does not delay other
+// properties. It returns when each index is open or has failed once, or after Options.patience.
 func (f *follower) Load(s *store.Store) error {
 	f.store = s
 	f.stopLoading()
@@ -58,7 +58,7 @@ func (f *follower) Load(s *store.Store) error {
 		p.abandon()
 	}
 	for _, p := range f.fresh {
-		p.end().Abandon() // their batch was not committed
+		p.end().Abandon() // the batch that creates them was not committed
 	}
 	f.fresh = nil
 	l := newLoading()
@@ -78,7 +78,7 @@ func (f *follower) Load(s *store.Store) error {
 	}
 	go f.load(l)
 	if !l.wait(f.options.patience) {
-		f.options.Logger.Warn("an index is being rebuilt: its property is not served until that is done")
+		f.options.Logger.Warn("an index is being rebuilt; its property is not served until the rebuild is complete")
 	}
 	return nil
 }
@@ -107,8 +107,8 @@ func (f *follower) disk() vfs.FS {
 	return vfs.Default
 }
 
-// requireStore rejects a directory that holds indexes but no store. Otherwise an empty store would be created, and the indexes
-// removed.
+// requireStore returns an error for a directory that holds indexes but no store. Without this check, Open would create an empty store and
+// remove the indexes.
 func (f *follower) requireStore() error {
 	disk, dir := f.disk(), f.options.Dir
 	if made, err := store.Made(disk, dir); err != nil || made {
@@ -129,10 +129,11 @@ func (f *follower) dir(id library.PropertyID) string {
 	return f.disk().PathJoin(f.options.Dir, directory, dirName(id))
 }
 
-// dirName returns the name of the directory of a property, in hex because the id may contain characters that file names cannot.
+// dirName returns the name of the index directory of a property. It is the ID in hex, because an ID can contain characters that are not
+// allowed in file names.
 func dirName(id library.PropertyID) string { return hex.EncodeToString([]byte(id)) }
 
-// removeGone removes the directories of properties that are not stored. They remain if the process ends or the
+// removeGone removes the index directories of properties that are not in the store. Such a directory remains if the process ends or the
 // disk fails during a purge.
 func (f *follower) removeGone(l *loading) error {
 	root := f.disk().PathJoin(f.options.Dir, directory)
@@ -145,7 +146,7 @@ func (f *follower) removeGone(l *loading) error {
 		for _, id := range f.store.Stored() {
 			kept[dirName(id)] = true
 		}
-		for _, p := range f.fresh { // the batch is not installed
+		for _, p := range f.fresh { // not in the store before the batch is committed
 			kept[dirName(p.id)] = true
 		}
 		var err error
@@ -158,8 +159,8 @@ func (f *follower) removeGone(l *loading) error {
 	}))
 }
 
-// Prepare prepares the indexes for a batch. It returns ErrUnavailable for a batch that changes items of a property whose index
-// is not open. A batch that changes only definitions is accepted.
+// Prepare prepares the indexes for a batch. It returns ErrUnavailable for a batch that changes items of a property whose index is not open.
+// It accepts a batch that changes only definitions of such a property.
 func (f *follower) Prepare(c *store.Change, keys *store.IndexBatch) (install func(), err error) {
 	b := &batch{f: f, version: c.Version, failed: map[library.PropertyID]error{}}
 	defer func() {
@@ -190,18 +191,18 @@ func (f *follower) Prepare(c *store.Change, keys *store.IndexBatch) (install fun
 	return b.install, nil
 }
 
-// batch is the change that one batch of the store makes to the indexes.
+// batch holds the changes that one batch of the store makes to the indexes.
 type batch struct {
 	f       *follower
 	version uint64
 	steps   []step
-	// fresh lists the new properties whose index was opened; failed maps those whose index cannot be opened to the error.
+	// fresh lists the new properties whose index was opened. failed maps new properties whose index cannot be opened to the error.
 	fresh  []*property
 	failed map[library.PropertyID]error
 	purged []*property
 }
 
-// step is the change that a batch makes to one property.
+// step is the prepared change of one property in a batch.
 type step struct {
 	property *property
 	prepared *index.Prepared
@@ -235,7 +236,7 @@ func (b *batch) prepare(pc store.PropertyChange, keys *store.IndexBatch) error {
 	return nil
 }
 
-// install makes the batch visible.
+// install makes the batch visible. It is called after the commit of the batch.
 func (b *batch) install() {
 	f := b.f
 	f.fresh = nil
@@ -261,7 +262,7 @@ func (b *batch) install() {
 	}
 }
 
-// property returns a property whose index is open or that has an earlier snapshot, nil for others.
+// property returns a property if its index is open or it has an earlier snapshot, and nil otherwise.
 func (f *follower) property(id library.PropertyID) *property {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
@@ -283,7 +284,7 @@ func (f *follower) served(id library.PropertyID) (*property, error) {
 	return nil, library.UnknownProperty(id)
 }
 
-// TagOwner returns the manifest whose rule puts a tag on an item.
+// TagOwner returns the owner of the rule that adds a tag to an item.
 func (f *follower) TagOwner(id library.PropertyID, t item.Tag, of item.ID) (library.Owner, bool) {
 	p, err := f.served(id)
 	if err != nil {
@@ -297,8 +298,8 @@ func (f *follower) TagOwner(id library.PropertyID, t item.Tag, of item.ID) (libr
 	return s.TagOwner(context.Background(), t, of)
 }
 
-// Erase removes the bytes of deleted items from the segments, and the leftover directories of purged properties. It fails while
-// any index is not open, because such an index may hold bytes of deleted items.
+// Erase removes the bytes of deleted items from the segments, and the leftover directories of purged properties. It fails while the index
+// of any property is not open, because the files of that index may contain bytes of deleted items.
 func (f *follower) Erase(ctx context.Context) error {
 	var err error
 	pending := f.failures(true)
@@ -320,7 +321,7 @@ func (f *follower) Erase(ctx context.Context) error {
 	return err
 }
 
-// all lists the properties, by id.
+// all lists the properties, sorted by ID.
 func (f *follower) all() []*property {
 	f.mu.RLock()
 	defer f.mu.RUnlock()

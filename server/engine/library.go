@@ -14,25 +14,24 @@ import (
 	"github.com/vitrine-dev/vitrine/server/transfer"
 )
 
-// Library is a content library in one directory. Open returns one.
+// Library is a content library in one directory. Open returns a Library.
 type Library struct {
-	library.Base // answered by the store
+	library.Base // the operations that the store implements
 	store        *store.Store
 	options      Options
 	follower     *follower
-	// closing stops tend; tend closes tended when it returns.
-	closing, tended chan struct{}
-	closed          sync.Once
+	// watchMemory returns when closing is closed, and then closes watchEnded.
+	closing, watchEnded chan struct{}
+	closed              sync.Once
 }
 
 var _ library.Library = (*Library)(nil)
 
-// Open opens the store in o.Dir and its segments, and rebuilds segments that are missing or damaged. It creates the store if
-// there is none. Errors are those of store.Open, and one for a directory that holds indexes but no store. The caller must call
-// Close.
+// Open opens the store in o.Dir and its segments, and rebuilds segments that are missing or damaged. It creates the store if there is none.
+// It returns the errors of store.Open, and an error for a directory that holds indexes but no store. The caller must call Close.
 func Open(o Options) (*Library, error) {
 	o = o.withDefaults()
-	l := &Library{options: o, closing: make(chan struct{}), tended: make(chan struct{})}
+	l := &Library{options: o, closing: make(chan struct{}), watchEnded: make(chan struct{})}
 	l.follower = &follower{options: o, cache: search.NewCache(o.CacheBytes)}
 	if err := l.follower.requireStore(); err != nil {
 		return nil, err
@@ -42,23 +41,23 @@ func Open(o Options) (*Library, error) {
 		return nil, err
 	}
 	l.Base = l.store
-	go l.tend()
+	go l.watchMemory()
 	return l, nil
 }
 
-// Close closes the library, see library.Library.
+// Close closes the library. See library.Library.
 func (l *Library) Close() error {
 	l.closed.Do(func() { close(l.closing) })
-	<-l.tended
+	<-l.watchEnded
 	return l.store.Close()
 }
 
-// Write changes items, see library.Library.
+// Write changes items. See library.Library.
 func (l *Library) Write(ctx context.Context, p library.PropertyID, muts []library.Mutation) ([]library.Outcome, error) {
 	if err := l.follower.failure(p); err != nil {
 		return nil, err
 	}
-	// Writers that outpace sealing wait here, where they block no other caller.
+	// If writes are faster than sealing, the caller waits here, before it can block other callers.
 	if known := l.follower.property(p); known != nil {
 		if x := known.segments(); x != nil {
 			if err := x.Wait(ctx); err != nil {
@@ -72,8 +71,9 @@ func (l *Library) Write(ctx context.Context, p library.PropertyID, muts []librar
 // Source returns the library as the source of a transfer.
 func (l *Library) Source() transfer.Source { return l.store }
 
-// look calls read with the snapshot of a property at now. Its own errors: ErrClosed, ErrNotFound, ErrUnavailable.
-func look[T any](ctx context.Context, l *Library, id library.PropertyID, now time.Time, read func(s *read.Snapshot) (T, error)) (T, error) {
+// withSnapshot calls read with the snapshot of a property at the time now. In addition to errors of read, it returns ErrClosed, ErrNotFound
+// and ErrUnavailable.
+func withSnapshot[T any](ctx context.Context, l *Library, id library.PropertyID, now time.Time, read func(s *read.Snapshot) (T, error)) (T, error) {
 	var none T
 	p, err := l.follower.served(id)
 	if err != nil {
@@ -87,17 +87,16 @@ func look[T any](ctx context.Context, l *Library, id library.PropertyID, now tim
 	return read(s)
 }
 
-// Read returns a page of items, see library.Library.
+// Read returns a page of items. See library.Library.
 func (l *Library) Read(ctx context.Context, r library.Read) (*library.Page, error) {
 	r.Now = l.instant(r)
 	l.relieve()
-	return look(ctx, l, r.Property, r.Now, func(s *read.Snapshot) (*library.Page, error) { return s.Page(ctx, r) })
+	return withSnapshot(ctx, l, r.Property, r.Now, func(s *read.Snapshot) (*library.Page, error) { return s.Page(ctx, r) })
 }
 
-// Forget drops what the library has computed for queries: cached views, orders, ranked listings, and the bindings of queries and of
-// rules that depend on other items or on the time. The next reads compute it again. What depends on no query stays: the bindings of the
-// other rules, and what each segment keeps until it is merged, which is statistics of lengths, sketches of terms and lists of units.
-// Benchmarks call Forget to measure reads of a library that has answered nothing.
+// Forget drops cached results of queries: views, orders, ranked listings, bound queries, and bound rules that depend on other items or on
+// the time. The next reads compute them again. Forget keeps other bound rules, and the data that each segment keeps until it is merged:
+// statistics, length norms, sketches of terms and lists of units. Benchmarks call Forget to measure first reads.
 func (l *Library) Forget() {
 	l.follower.cache.Shrink(0)
 	for _, p := range l.follower.all() {
@@ -105,7 +104,7 @@ func (l *Library) Forget() {
 	}
 }
 
-// instant returns the time of a request, truncated to milliseconds, the precision that queries see.
+// instant returns the time of a request, truncated to milliseconds, which is the precision of times in queries.
 func (l *Library) instant(r library.Read) time.Time {
 	if r.Now.IsZero() {
 		r.Now = l.store.Now()
@@ -113,31 +112,31 @@ func (l *Library) instant(r library.Read) time.Time {
 	return r.Now.Truncate(time.Millisecond)
 }
 
-// ReadItem returns one item, see library.Library.
+// ReadItem returns one item. See library.Library.
 func (l *Library) ReadItem(ctx context.Context, r library.ItemRead) ([]byte, error) {
-	return look(ctx, l, r.Property, l.store.Now(), func(s *read.Snapshot) ([]byte, error) { return s.Item(ctx, r) })
+	return withSnapshot(ctx, l, r.Property, l.store.Now(), func(s *read.Snapshot) ([]byte, error) { return s.Item(ctx, r) })
 }
 
-// ItemTags lists the tags of one item, see library.Library.
+// ItemTags lists the tags of one item. See library.Library.
 func (l *Library) ItemTags(ctx context.Context, id library.PropertyID, of item.ID) ([]item.Tag, error) {
-	return look(ctx, l, id, l.store.Now(), func(s *read.Snapshot) ([]item.Tag, error) { return s.Tags(ctx, of) })
+	return withSnapshot(ctx, l, id, l.store.Now(), func(s *read.Snapshot) ([]item.Tag, error) { return s.Tags(ctx, of) })
 }
 
-// Explain explains why a listing contains an item or not, see library.Library.
+// Explain explains why a listing contains an item or not. See library.Library.
 func (l *Library) Explain(ctx context.Context, r library.Read, id item.ID) (*library.Explanation, error) {
 	r.Now = l.instant(r)
-	return look(ctx, l, r.Property, r.Now, func(s *read.Snapshot) (*library.Explanation, error) { return s.Explain(ctx, r, id) })
+	return withSnapshot(ctx, l, r.Property, r.Now, func(s *read.Snapshot) (*library.Explanation, error) { return s.Explain(ctx, r, id) })
 }
 
-// Facets counts the values of a field among the items that r matches, see library.Library.
+// Facets counts the values of a field among the items that r matches. See library.Library.
 func (l *Library) Facets(ctx context.Context, r library.Read, f library.Facet) (*library.Facets, error) {
 	r.Now = l.instant(r)
 	l.relieve()
-	return look(ctx, l, r.Property, r.Now, func(s *read.Snapshot) (*library.Facets, error) { return s.Facets(ctx, r, f) })
+	return withSnapshot(ctx, l, r.Property, r.Now, func(s *read.Snapshot) (*library.Facets, error) { return s.Facets(ctx, r, f) })
 }
 
-// matching lists the items that match a query at the current time, by id.
+// matching lists the IDs of the items that match a query at the current time, in ascending order.
 func (l *Library) matching(ctx context.Context, p library.PropertyID, q query.Node) ([]item.ID, error) {
 	r := library.Read{Property: p, Audience: query.Private, Query: q, Now: l.store.Now()}
-	return look(ctx, l, p, r.Now, func(s *read.Snapshot) ([]item.ID, error) { return s.Matching(ctx, r) })
+	return withSnapshot(ctx, l, p, r.Now, func(s *read.Snapshot) ([]item.ID, error) { return s.Matching(ctx, r) })
 }

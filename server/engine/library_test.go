@@ -11,8 +11,8 @@ import (
 
 func TestLibrary(t *testing.T) {
 	for name, o := range map[string]Options{
-		"as it is": {},
-		// Every batch is sealed or merged at once, so that a handful of items exercises every path.
+		"defaults": {},
+		// Nearly every batch causes a seal or a merge, so that a few items exercise all code paths.
 		"tiny segments": {sealDocs: 3, memoryParts: 2, fanIn: 2, maxDocs: 64},
 		"no cache":      {sealDocs: 8, memoryParts: 1, fanIn: 2, maxDocs: 64, CacheBytes: 1},
 	} {
@@ -44,7 +44,7 @@ func TestForget(t *testing.T) {
 		}
 		l.Forget()
 		if views() != 0 {
-			t.Errorf("%v views are left", views())
+			t.Errorf("%v views remain", views())
 		}
 	}
 }

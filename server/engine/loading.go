@@ -19,13 +19,13 @@ import (
 type loading struct {
 	ctx    context.Context
 	cancel context.CancelFunc
-	// done is closed after each index was opened or has failed once. ended is closed when load stops retrying failed indexes.
+	// done is closed when each index is open or has failed once. ended is closed when load returns.
 	done, ended chan struct{}
-	// holding receives functions that must run while the store is held. Load, whose caller holds the store, runs them until it
-	// closes returned.
+	// holding carries functions that must run while the store is held. The caller of Load holds the store, so wait runs these functions
+	// until it returns and closes returned.
 	holding  chan func()
 	returned chan struct{}
-	// failed holds at most one signal that the index of a property could not be opened.
+	// failed holds a signal if the index of a property could not be opened.
 	failed chan struct{}
 
 	mu        sync.Mutex
@@ -41,14 +41,14 @@ func newLoading() *loading {
 	return l
 }
 
-// replayed records how many of how many items were read again for an index.
+// replayed records the progress of a rebuild: the number of items that were indexed, and the total.
 func (l *loading) replayed(items, of int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.items, l.of = items, of
 }
 
-// retry signals that the index of a property could not be opened.
+// retry signals load that the index of a property could not be opened.
 func (l *loading) retry() {
 	select {
 	case l.failed <- struct{}{}:
@@ -56,7 +56,7 @@ func (l *loading) retry() {
 	}
 }
 
-// hold calls do while no batch is prepared, committed or installed.
+// hold calls do while the store is held, so that no batch is prepared, committed or installed meanwhile.
 func (l *loading) hold(s *store.Store, do func() error) (err error) {
 	held := make(chan struct{})
 	select {
@@ -68,7 +68,8 @@ func (l *loading) hold(s *store.Store, do func() error) (err error) {
 	}
 }
 
-// wait runs the functions from holding until all indexes are loaded or patience has passed. The caller holds the store.
+// wait runs the functions from holding until done is closed, or until the duration patience has passed. It reports whether done was closed.
+// The caller holds the store.
 func (l *loading) wait(patience time.Duration) (loaded bool) {
 	defer close(l.returned)
 	timer := time.NewTimer(patience)
@@ -85,7 +86,7 @@ func (l *loading) wait(patience time.Duration) (loaded bool) {
 	}
 }
 
-// opening is the error of a property whose index is not open yet and has not failed.
+// opening is the reason for a property whose index is not yet open and has not failed.
 type opening struct{ *loading }
 
 // Error reports the progress.
@@ -98,17 +99,17 @@ func (o opening) Error() string {
 	return fmt.Sprintf("the index is being rebuilt: %d of %d items", o.items, o.of)
 }
 
-// attempt is one attempt to open a failed index while everything else is served.
+// attempt is one attempt to open an index while other properties are served.
 type attempt struct {
 	ctx    context.Context
 	cancel context.CancelFunc
-	// ended is closed when the index is open or has failed; opened is its property, nil when it failed.
+	// ended is closed when the index is open or has failed. opened is then the property, or nil if the index failed.
 	ended  chan struct{}
 	opened *property
 }
 
-// load opens all indexes, and then retries those that failed, until l is canceled. It opens the indexes that need no rebuild
-// first, so that a rebuild does not delay other properties.
+// load opens all indexes, and then retries failed ones until l is canceled. It first opens the indexes that need no rebuild, so that a
+// rebuild does not delay other properties.
 func (f *follower) load(l *loading) {
 	defer close(l.ended)
 	if err := f.removeGone(l); err != nil {
@@ -148,9 +149,8 @@ func (f *follower) logFailure(id library.PropertyID, err error) {
 		slog.String("property", string(id)), slog.Any("error", err), slog.Duration("after", f.options.retryAfter))
 }
 
-// openOne opens the index of a property that is not served. If sound is set, it opens only an index that needs no rebuild.
-// Meanwhile the store commits batches, but none that changes items of the property. The store is held only while the property
-// is published.
+// openOne opens the index of a property whose index is not open. If sound is set, it does so only if no rebuild is needed. During openOne,
+// the store can commit batches, except those that change items of the property. openOne holds the store only to publish the property.
 func (f *follower) openOne(l *loading, id library.PropertyID, sound bool) {
 	a := &attempt{ended: make(chan struct{})}
 	a.ctx, a.cancel = context.WithCancel(l.ctx)
@@ -186,7 +186,7 @@ func (f *follower) openOne(l *loading, id library.PropertyID, sound bool) {
 	})
 }
 
-// serve publishes a property whose index has been opened. The caller holds mu and the store.
+// serve publishes a property after its index was opened. The caller holds mu and the store.
 func (f *follower) serve(p *property) {
 	p.catalogue, p.version = f.store.Catalogue(p.id), f.store.PropertyVersion(p.id)
 	if before := f.properties[p.id]; before != nil {
@@ -199,8 +199,8 @@ func (f *follower) serve(p *property) {
 	delete(f.failed, p.id)
 }
 
-// giveUp cancels the attempt to open a failed index, if there is one, and abandons the index that it opened. The caller holds
-// the store, or there are no more writes.
+// giveUp cancels the current attempt to open an index, if there is one, and abandons the index if the attempt has opened it. The caller
+// must hold the store, or there must be no further writes.
 func (f *follower) giveUp() {
 	f.mu.Lock()
 	a := f.attempt
@@ -224,8 +224,8 @@ func (f *follower) stopLoading() {
 	}
 }
 
-// failures returns the properties whose index failed to open, and why; or, if pending is set, those not open yet that have not
-// failed.
+// failures returns the properties whose index failed to open, with the errors. If pending is set, it instead returns the properties whose
+// index is not yet open and has not failed.
 func (f *follower) failures(pending bool) map[library.PropertyID]error {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
@@ -234,16 +234,16 @@ func (f *follower) failures(pending bool) map[library.PropertyID]error {
 	return failed
 }
 
-// failure returns why a property cannot be written, and cannot be read unless it has an earlier snapshot. It returns nil if the
-// index is open or the property does not exist.
+// failure returns an ErrUnavailable for a property whose index is not open: its items cannot be written, and cannot be read unless there is
+// an earlier snapshot. It returns nil if the index is open or the property does not exist.
 func (f *follower) failure(id library.PropertyID) error {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
 	return unindexed(id, f.failed[id])
 }
 
-// forgetFailed stops opening the indexes of purged properties, because an attempt in progress would write their keys again. The
-// caller holds the store.
+// forgetFailed stops attempts to open the indexes of purged properties, because an attempt in progress would write the keys of the index
+// again. The caller holds the store.
 func (f *follower) forgetFailed(purged []library.PropertyID) {
 	f.mu.Lock()
 	for _, id := range purged {
@@ -253,7 +253,7 @@ func (f *follower) forgetFailed(purged []library.PropertyID) {
 	f.giveUp()
 }
 
-// unindexed returns the ErrUnavailable of a property whose index is not open because of cause; nil for a nil cause.
+// unindexed returns an ErrUnavailable for a property whose index is not open, with the cause. It returns nil if cause is nil.
 func unindexed(id library.PropertyID, cause error) error {
 	switch {
 	case cause == nil:

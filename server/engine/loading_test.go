@@ -14,7 +14,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// gated is a disk on which listing a directory of the index waits for the gate.
+// gated is a disk on which listing a directory of the index blocks until the gate is closed.
 type gated struct {
 	vfs.FS
 	gate chan struct{}
@@ -27,8 +27,8 @@ func (g gated) List(dir string) ([]string, error) {
 	return g.FS.List(dir)
 }
 
-// TestOpenDoesNotWaitForALongLoad checks that a library opens before its index is loaded, reports that, and refuses what needs the
-// index until it is loaded.
+// TestOpenDoesNotWaitForALongLoad checks that Open returns before the index is loaded, and that State reports this. Until the index is
+// loaded, operations that need it must fail.
 func TestOpenDoesNotWaitForALongLoad(t *testing.T) {
 	disk := madeDisk(t)
 	l, err := Open(Options{Dir: "/store", fs: disk})
@@ -65,10 +65,10 @@ func TestOpenDoesNotWaitForALongLoad(t *testing.T) {
 		t.Errorf("a write: %v", err)
 	}
 	if err := l.SetMark(t.Context(), "loaded", "yes"); err != nil {
-		t.Errorf("a mark, which is no affair of the index: %v", err)
+		t.Errorf("a mark, which does not need the index: %v", err)
 	}
 	if err := l.follower.Erase(t.Context()); err == nil {
-		t.Error("erased what is not there yet")
+		t.Error("Erase succeeded before the index was loaded")
 	}
 	close(gate)
 	for began := time.Now(); !l.State(t.Context()).Ready; runtime.Gosched() {
@@ -77,16 +77,16 @@ func TestOpenDoesNotWaitForALongLoad(t *testing.T) {
 		}
 	}
 	if _, err := l.Write(t.Context(), trialShop, put); err != nil {
-		t.Errorf("a write once it is there: %v", err)
+		t.Errorf("a write after the load: %v", err)
 	}
 	if p, err := l.Read(t.Context(), read); err != nil || p.Total != 2 {
-		t.Errorf("a read once it is there: %+v, %v", p, err)
+		t.Errorf("a read after the load: %+v, %v", p, err)
 	}
 	if err := l.Close(); err != nil {
 		t.Error(err)
 	}
 
-	// It can be closed while it loads.
+	// The library can be closed during the load.
 	gate = make(chan struct{})
 	if l, err = Open(Options{Dir: "/store", fs: gated{disk, gate}, patience: time.Nanosecond}); err != nil {
 		t.Fatal(err)

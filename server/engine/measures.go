@@ -8,7 +8,7 @@ import (
 
 var _ library.Measurer = (*Library)(nil)
 
-// Measures returns the measures of the store, the views and the segments, see library.Measurer.
+// Measures returns the measures of the store, the views and the segments. See library.Measurer.
 func (l *Library) Measures() []library.Measure {
 	stored := l.store.Measures()
 	if stored == nil {

@@ -23,12 +23,12 @@ import (
 )
 
 var (
-	metamorphicFor  = flag.Duration("metamorphic.for", 8*time.Second, "how long to look for a difference between the engine and the reference")
-	metamorphicSeed = flag.Uint64("metamorphic.seed", 0, "the one run to make (0: one after the other, from the time on)")
+	metamorphicFor  = flag.Duration("metamorphic.for", 8*time.Second, "how long to search for a difference between the engine and the reference")
+	metamorphicSeed = flag.Uint64("metamorphic.seed", 0, "the seed of a single run (0: as many runs as fit, with seeds from the current time on)")
 )
 
-// TestMetamorphic runs random operations on the reference, on an engine, and on an engine that is closed or killed from time to
-// time. All must always give the same answers.
+// TestMetamorphic performs the same random operations on the reference and on two engines. It sometimes closes and reopens an engine, or
+// simulates a crash of the engine that has a simulated disk. All libraries must always return the same results.
 func TestMetamorphic(t *testing.T) {
 	if *metamorphicSeed != 0 {
 		newTrial(t, *metamorphicSeed).run(400)
@@ -46,16 +46,16 @@ type trial struct {
 	*testing.T
 	*rand.Rand
 	clock *librarytest.Clock
-	// judge is the reference, with which engines are compared.
-	judge   library.Library
-	engines []*subject
-	// codes numbers short codes; ids are all that were ever assigned.
+	// reference is the library that the engines are compared with.
+	reference library.Library
+	engines   []*subject
+	// codes is the number of short codes so far. ids lists the IDs of all items that were ever created.
 	codes int
 	ids   []item.ID
-	// filters are all that were ever created.
+	// filters lists all filters that were ever created.
 	filters []library.FilterRef
 	step    int
-	// shown is what an engine returned under each version.
+	// shown holds the items of each page that an engine returned, by request and version.
 	shown map[string]string
 }
 
@@ -63,7 +63,7 @@ type trial struct {
 type subject struct {
 	*Library
 	name string
-	// disk is nil for the operating system's.
+	// disk is nil for the file system of the operating system.
 	disk    *vfs.MemFS
 	options Options
 }
@@ -75,11 +75,11 @@ func newTrial(t *testing.T, seed uint64) *trial {
 		T: t, Rand: rand.New(rand.NewPCG(seed, 7)), clock: librarytest.NewClock(time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)),
 		shown: map[string]string{},
 	}
-	judge, err := reference.Open(reference.Options{Dir: t.TempDir(), Clock: r.clock.Now})
+	ref, err := reference.Open(reference.Options{Dir: t.TempDir(), Clock: r.clock.Now})
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.judge = judge
+	r.reference = ref
 	small := Options{sealDocs: 2 + r.IntN(12), memoryParts: 1 + r.IntN(4), fanIn: 2 + r.IntN(2), maxDocs: 24 + r.IntN(40)}
 	if r.IntN(2) == 0 {
 		small.rankedHits = 1 + r.IntN(12)
@@ -135,9 +135,9 @@ func (r *trial) open(s *subject) {
 	s.Library = l
 }
 
-// all lists the libraries, the reference first.
+// all lists the libraries. The first one is the reference.
 func (r *trial) all() []library.Library {
-	all := []library.Library{r.judge}
+	all := []library.Library{r.reference}
 	for _, s := range r.engines {
 		all = append(all, s.Library)
 	}
@@ -151,7 +151,7 @@ func (r *trial) name(i int) string {
 	return r.engines[i-1].name
 }
 
-// agree asks all libraries the same question, and fails if an engine does not answer as the reference does.
+// agree calls ask with each library, and fails if the result of an engine differs from that of the reference.
 func (r *trial) agree(what string, ask func(library.Library) any) {
 	r.Helper()
 	var want any
@@ -174,7 +174,7 @@ func said(err error) string {
 	return err.Error()
 }
 
-// run runs a number of steps.
+// run performs a number of steps.
 func (r *trial) run(steps int) {
 	r.Helper()
 	r.apply(r.property())
@@ -194,7 +194,7 @@ func (r *trial) run(steps int) {
 		case n == 25 && r.IntN(8) == 0:
 			r.purge()
 		}
-		r.look()
+		r.compareReads()
 	}
 }
 
@@ -213,7 +213,7 @@ func (r *trial) reopen() {
 		s.disk = s.disk.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: r.IntN(101), RNG: rand.New(rand.NewPCG(r.Uint64(), 1))})
 		r.open(s)
 		if err := before.Close(); err != nil {
-			r.Fatalf("close what was killed: %v", err)
+			r.Fatalf("close the engine before the crash: %v", err)
 		}
 		return
 	}
@@ -223,22 +223,22 @@ func (r *trial) reopen() {
 	r.open(s)
 }
 
-// purge removes the property, erases it, and creates it again.
+// purge removes the property, mostly purges it, and creates it again.
 func (r *trial) purge() {
 	r.Helper()
 	p := r.property()
-	r.agree("take the property away", func(l library.Library) any {
+	r.agree("remove the property", func(l library.Library) any {
 		n, err := l.Remove(context.Background(), []library.Owner{p.Owner})
 		return []any{n, said(err)}
 	})
-	r.agree("a read of it", func(l library.Library) any {
+	r.agree("a read of the removed property", func(l library.Library) any {
 		_, err := l.Read(context.Background(), library.Read{Property: trialShop, Query: query.All{}, Limit: 3})
 		return said(err)
 	})
 	if r.IntN(2) == 0 {
 		r.agree("purge", func(l library.Library) any { return said(l.Purge(context.Background(), trialShop)) })
 	} else {
-		r.write() // refused
+		r.write() // every library rejects it
 	}
 	r.apply(p)
 }
@@ -340,7 +340,7 @@ func (r *trial) date() string {
 	return r.clock.Now().Add(time.Duration(r.Int64N(int64(8*24*time.Hour))) - 6*24*time.Hour).Truncate(r.pick(time.Second, time.Hour, 24*time.Hour)).Format(time.RFC3339)
 }
 
-// some draws at most n ids, most of them of items.
+// some returns at most n random IDs, most of them of items.
 func (r *trial) some(n int) []item.ID {
 	var ids []item.ID
 	for range r.IntN(n + 1) {
@@ -449,7 +449,7 @@ func (r *trial) write() {
 		for _, o := range outcomes {
 			out = append(out, o.ID, o.Created, said(o.Err))
 		}
-		if l == r.judge {
+		if l == r.reference {
 			for _, o := range outcomes {
 				if o.Created {
 					r.ids = append(r.ids, o.ID)
@@ -514,7 +514,7 @@ func (r *trial) query(depth int) string {
 	return b.String()
 }
 
-// order draws an order; "" is that of the listed object.
+// order returns a random order. "" means the order of the listed object.
 func (r *trial) order(free bool) string {
 	orders := []string{
 		"", "created_on:desc", "created_on:asc", "campaign:asc", "campaign:desc,id:asc", "id:desc", "social_platform:desc,created_on:asc", "featured:desc",
@@ -535,7 +535,7 @@ func (r *trial) parse(q string) query.Node {
 	return parsed.Root
 }
 
-// listing draws what to read, and describes it.
+// listing returns a random read and a description of it.
 func (r *trial) listing() (library.Read, string) {
 	read := library.Read{Property: trialShop, Audience: query.Audience(r.IntN(2)), Limit: 1 + r.IntN(8), Seed: r.choice("a", "b")}
 	var what string
@@ -569,7 +569,7 @@ func (r *trial) listing() (library.Read, string) {
 	return read, what + fmt.Sprintf(" for %d, seed %s", read.Audience, read.Seed)
 }
 
-// shownPage is the content of a page. Next only says whether there is a next page.
+// shownPage is the content of a page. Next reports whether there is a next page.
 type shownPage struct {
 	Total   int64
 	Count   int
@@ -585,10 +585,10 @@ func (r *trial) read(l library.Library, what string, read library.Read) (shownPa
 		return shownPage{Err: said(err)}, ""
 	}
 	out := shownPage{Total: p.Total, Count: p.Count, Expires: p.Expires.UTC(), Items: string(p.Items), Next: p.Next != ""}
-	if l == r.judge {
+	if l == r.reference {
 		return out, p.Next
 	}
-	// The content under a version must not change.
+	// The content of a version must not change.
 	name := fmt.Sprintf("%s %s %d %d %s", what, p.Version, read.Offset, read.Limit, read.After)
 	if before, known := r.shown[name]; known && before != out.Items {
 		r.Fatalf("step %d: %s: version %s showed\n%s\nand now\n%s", r.step, what, p.Version, before, out.Items)
@@ -606,8 +606,8 @@ func (r *trial) read(l library.Library, what string, read library.Read) (shownPa
 	return out, p.Next
 }
 
-// look compares the whole content of all libraries.
-func (r *trial) look() {
+// compareReads compares the results of random reads of all libraries.
+func (r *trial) compareReads() {
 	r.Helper()
 	for range 3 {
 		read, what := r.listing()
@@ -660,7 +660,7 @@ func (r *trial) look() {
 			return []any{p, url, said(err)}
 		})
 	case 5:
-		r.agree("what there is", func(l library.Library) any {
+		r.agree("units, filters and state", func(l library.Library) any {
 			units, errUnits := l.Units(trialShop)
 			filters, n, errFilters := l.Filters(trialShop, 0, 0)
 			s := l.State(context.Background())
@@ -669,7 +669,7 @@ func (r *trial) look() {
 	}
 }
 
-// facets counts the values of a field.
+// facets compares the counts of the values of a field.
 func (r *trial) facets() {
 	r.Helper()
 	read, what := r.listing()
@@ -689,9 +689,9 @@ func (r *trial) facets() {
 	})
 }
 
-// follow reads a listing by its cursors, and sometimes changes something meanwhile. Every page must be a part of the current
-// listing. While nothing changes, it must follow the previous page; by relevance, it must follow the current place of the last item
-// of the previous page.
+// follow reads a listing by its cursors, and in some runs changes something between pages. Every page must be a contiguous part of the
+// current listing. Without changes, it must begin directly after the previous page. By relevance, it must begin directly after the current
+// place of the previous page's last item.
 func (r *trial) follow() {
 	r.Helper()
 	read, what := r.listing()
@@ -700,7 +700,7 @@ func (r *trial) follow() {
 	after := make([]library.Cursor, len(r.all()))
 	busy := r.IntN(2) == 0
 	var last item.ID
-	end := 0 // of the previous page
+	end := 0 // the end of the previous page in the listing
 	for page := range 12 {
 		about := fmt.Sprintf("page %d by cursors of %s by %d", page, what, read.Limit)
 		var shown, whole shownPage
@@ -714,14 +714,14 @@ func (r *trial) follow() {
 			i++
 			return shown
 		})
-		r.agree("the whole of "+what, func(l library.Library) any {
+		r.agree("all of "+what, func(l library.Library) any {
 			read := read
 			read.Limit = 1000
 			whole, _ = r.read(l, what, read)
 			return whole
 		})
 		if shown.Err != "" {
-			// A cursor belongs to one listing: a filter that was changed meanwhile is another one.
+			// A cursor belongs to one listing. A changed filter is another listing.
 			if page > 0 && read.Filter == nil && whole.Err == "" {
 				r.Fatalf("step %d: %s fails: %s", r.step, about, shown.Err)
 			}
@@ -761,7 +761,7 @@ func (r *trial) follow() {
 	}
 }
 
-// shownIDs lists the items of a page.
+// shownIDs lists the IDs of the items of a page.
 func (r *trial) shownIDs(p shownPage) []item.ID {
 	r.Helper()
 	var items []struct{ ID item.ID }

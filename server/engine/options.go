@@ -15,30 +15,31 @@ import (
 type Options struct {
 	// Dir is the directory of the store. Open creates it with mode 0700 if it does not exist. Required.
 	Dir string
-	// Clock returns the current time; nil means time.Now. It sets `now` for a Read without a time, and the dates of units.
-	// Nothing durable depends on it being monotonic.
+	// Clock returns the current time; nil means time.Now. It determines `now` in reads without a time, and the dates of units. Stored data
+	// does not depend on a monotonic clock.
 	Clock func() time.Time
 	// Logger receives messages for the operator; nil disables logging. Items, tokens and other personal data are never logged.
 	Logger *slog.Logger
-	// EraseWithin is how long the bytes of a deleted item may stay in files; 0 means 10 minutes. A shorter time rewrites files
-	// more often.
+	// EraseWithin is the maximum time that the bytes of a deleted item may stay in files; 0 means 10 minutes. With a shorter time, files
+	// are rewritten more often.
 	EraseWithin time.Duration
-	// MemoryLimit is the memory limit of the process in bytes; 0 means no limit. It sets the default of CacheBytes. A small
-	// limit also bounds the data that is buffered in memory before it is written to files.
+	// MemoryLimit is the memory limit of the process in bytes; 0 means no limit. It determines the default of CacheBytes. A small limit
+	// also reduces the amount of data that is buffered in memory before it is written to files.
 	MemoryLimit int64
-	// CacheBytes bounds the memory for views of segments: the documents that match a query, and orders. 0 means a fifth of
+	// CacheBytes limits the memory for cached views of segments (the documents that match a query, and orders); 0 means a fifth of
 	// MemoryLimit, or 128 MiB without a limit.
 	CacheBytes int64
-	// Pressure returns the memory pressure of the process; nil means library.Relaxed. At library.Tight or above, the cache
-	// shrinks to CacheBytes/tightShare, and structures derived from segments are dropped. See store.Options for library.Full.
+	// Pressure returns the memory pressure of the process; nil means library.Relaxed. At library.Tight or above, the library shrinks the
+	// cache to CacheBytes/tightShare and drops structures derived from segments. For library.Full, see store.Options.
 	Pressure func() library.Pressure
 
-	// Tests set fs to a file system of their own, and the others to make segments small.
+	// Only tests set these. fs is the file system; the others make segments small.
 	fs                                    vfs.FS
 	sealDocs, memoryParts, fanIn, maxDocs int
-	// rankedHits is the maximum number of hits in a run of a listing by relevance, see read.Options.RankedHits.
+	// rankedHits is read.Options.RankedHits.
 	rankedHits int
-	// patience is how long Open waits for indexes that are rebuilt. retryAfter is the delay before a failed index is retried.
+	// patience is the maximum time that Open waits for indexes to be opened or rebuilt. retryAfter is the delay before a failed index is
+	// opened again.
 	patience, retryAfter time.Duration
 }
 
@@ -57,7 +58,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// share returns MemoryLimit/of, at least the parameter least and at most the parameter most. Without a limit, it returns most.
+// share returns MemoryLimit/of, but at least least and at most most. Without a limit, it returns most.
 func (o Options) share(of, least, most int64) int64 {
 	if o.MemoryLimit == 0 {
 		return most
@@ -65,8 +66,8 @@ func (o Options) share(of, least, most int64) int64 {
 	return min(max(o.MemoryLimit/of, least), most)
 }
 
-// sealBytes is the size at which segments in memory are sealed into a file. Writers may buffer twice as much, and a merge takes
-// as much again.
+// sealBytes returns the size at which segments in memory are sealed into a file. Writers can buffer up to twice as much before they have to
+// wait, and sealing takes as much memory again.
 func (o Options) sealBytes() int64 { return o.share(16, 2<<20, 64<<20) }
 
 // store returns the options of the store.

@@ -11,24 +11,24 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// property is one property, served or not: its index, its catalogue, and what its reads remember.
+// property is one property, whether it is served or not: its index, its catalogue, and the cached data of its reads.
 type property struct {
 	id library.PropertyID
 	// reads creates and caches the snapshots that readers use.
 	reads *read.Property
 
-	// publishing is locked for writing while a batch is made visible, and for reading while the current state is read, because
-	// a batch changes both the segments and the catalogue.
+	// publishing guards the fields below. A batch changes both the segments and the catalogue, so it is locked for writing while a batch is
+	// made visible.
 	publishing sync.RWMutex
 	index      *index.Index // nil after abandon
-	// last is the snapshot that readers use from when the index is abandoned until it is open again.
+	// last is the snapshot that readers use after the index was abandoned and until it is open again.
 	last      *index.Snapshot
 	catalogue *definitions.Catalogue // nil while the property is not served
 	version   uint64
 	closed    bool
 }
 
-// state returns the current state. The caller releases its segments. Errors: ErrClosed; ErrNotFound while the property is not
+// state returns the current state. The caller must release its segments. It returns ErrClosed, or ErrNotFound if the property is not
 // served.
 func (p *property) state() (read.State, error) {
 	p.publishing.RLock()
@@ -48,7 +48,7 @@ func (p *property) state() (read.State, error) {
 	return out, nil
 }
 
-// snapshot returns the snapshot of the current state at now, and the function that releases it.
+// snapshot returns the snapshot of the current state at the time now, and a function that releases it.
 func (p *property) snapshot(ctx context.Context, now time.Time) (s *read.Snapshot, release func(), err error) {
 	state, err := p.state()
 	if err != nil {
@@ -70,7 +70,7 @@ func (p *property) publish(prepared *index.Prepared, c *definitions.Catalogue, v
 	p.reads.Forget()
 }
 
-// segments returns the index, nil after abandon.
+// segments returns the index, or nil if it was abandoned.
 func (p *property) segments() *index.Index {
 	p.publishing.RLock()
 	defer p.publishing.RUnlock()
@@ -89,7 +89,7 @@ func (p *property) abandon() {
 	x.Abandon()
 }
 
-// end stops all reads and returns the index for the caller to close, nil if it was abandoned.
+// end stops all reads and returns the index, which the caller must close. It returns nil if the index was abandoned.
 func (p *property) end() *index.Index {
 	p.publishing.Lock()
 	x := p.index

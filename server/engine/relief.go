@@ -6,13 +6,14 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// tendEvery is how often tend checks the memory pressure.
-const tendEvery = 10 * time.Second
+// watchEvery is the interval at which watchMemory checks the memory pressure.
+const watchEvery = 10 * time.Second
 
-// tend runs until the library is closed. While the process is short of memory, it drops caches and derived data, even if nothing is read.
-func (l *Library) tend() {
-	defer close(l.tended)
-	ticker := time.NewTicker(tendEvery)
+// watchMemory shrinks the cache and drops derived data while the process is short of memory, even if there are no reads. It runs until the
+// library is closed.
+func (l *Library) watchMemory() {
+	defer close(l.watchEnded)
+	ticker := time.NewTicker(watchEvery)
 	defer ticker.Stop()
 	for {
 		select {
@@ -25,7 +26,7 @@ func (l *Library) tend() {
 	}
 }
 
-// tightShare divides CacheBytes while memory is short.
+// tightShare is the divisor of CacheBytes while memory is short.
 const tightShare = 4
 
 // relieve shrinks the cache if memory is short.
@@ -35,8 +36,9 @@ func (l *Library) relieve() {
 	}
 }
 
-// dropDerived drops what reads derived from segments if memory is short: 4 bytes for each document and each keyword that a request sorted
-// by or counted, and some more for numbers. It does not run on each read, because reads in progress would build it again and again.
+// dropDerived drops structures that reads derived from segments, if memory is short. They take 4 bytes per document for each keyword field
+// that a request sorted by or counted, and more for numbers. It is not called for each read, because concurrent reads would build the
+// structures again and again.
 func (l *Library) dropDerived() {
 	if l.options.Pressure() < library.Tight {
 		return

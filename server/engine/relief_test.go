@@ -7,7 +7,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// TestDropDerived checks that what a read derived from segments is dropped while memory is short, and only then.
+// TestDropDerived checks that dropDerived drops structures that a read derived from segments, and only while memory is short.
 func TestDropDerived(t *testing.T) {
 	pressure := library.Relaxed
 	l := openShop(t, Options{Pressure: func() library.Pressure { return pressure }})
@@ -22,7 +22,7 @@ func TestDropDerived(t *testing.T) {
 	read()
 	derived := func() int64 { return l.follower.property(trialShop).segments().Stats().DerivedBytes }
 	if l.dropDerived(); derived() == 0 {
-		t.Error("nothing is derived, or it is dropped without pressure")
+		t.Error("derived structures are missing: the read created none, or they were dropped without pressure")
 	}
 	pressure = library.Tight
 	if l.dropDerived(); derived() != 0 {

@@ -18,15 +18,15 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// slowDisk is a disk on which writes wait for the test while it is slow.
+// slowDisk is a disk on which the test can block writes.
 type slowDisk struct {
 	vfs.FS
-	// only is a part of the paths of slow files.
+	// only is a part of the paths of the files to block.
 	only string
 	mu   sync.Mutex
-	// gate is closed to release all waiting writes; nil while the disk is not slow.
+	// gate is closed to release all blocked writes; nil while the disk does not block writes.
 	gate chan struct{}
-	// arrived holds at most one signal that a write waits.
+	// arrived holds a signal if a write is blocked.
 	arrived chan struct{}
 }
 
@@ -55,14 +55,14 @@ func (d *slowDisk) wait() {
 	<-gate
 }
 
-// slow makes all further writes wait.
+// slow blocks all further writes.
 func (d *slowDisk) slow() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.gate = make(chan struct{})
 }
 
-// step releases the waiting writes, and makes later ones wait again.
+// step releases the blocked writes, and blocks later ones.
 func (d *slowDisk) step() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -70,7 +70,7 @@ func (d *slowDisk) step() {
 	d.gate = make(chan struct{})
 }
 
-// quick releases all writes and ends the slow state.
+// quick releases all blocked writes, and does not block later ones.
 func (d *slowDisk) quick() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -80,7 +80,7 @@ func (d *slowDisk) quick() {
 	}
 }
 
-// slowLibrary returns a library with one property and some items, on a slow disk that is still quick.
+// slowLibrary returns a library with one property and some items, on a slowDisk that does not block writes yet.
 func slowLibrary(t *testing.T, disk *slowDisk, sealDocs, items int) *Library {
 	t.Helper()
 	l, err := Open(Options{Dir: "/store", fs: disk, sealDocs: sealDocs})
@@ -106,7 +106,7 @@ func slowLibrary(t *testing.T, disk *slowDisk, sealDocs, items int) *Library {
 	return l
 }
 
-// putSlow writes n new items at once, with ids from first on.
+// putSlow writes n new items in one call, with IDs from first on.
 func putSlow(ctx context.Context, l *Library, first, n int) error {
 	muts := make([]library.Mutation, n)
 	for i := range muts {
@@ -122,7 +122,7 @@ func putSlow(ctx context.Context, l *Library, first, n int) error {
 	return err
 }
 
-// checkSlow checks by a read that there are want items and that the library is ready.
+// checkSlow checks that a read finds want items and that the library is ready.
 func checkSlow(t *testing.T, l *Library, when string, want int) {
 	t.Helper()
 	page, err := l.Read(t.Context(), library.Read{Property: trialShop, Query: query.FieldTerm("text", "beach"), Limit: 5})
@@ -140,9 +140,9 @@ func checkSlow(t *testing.T, l *Library, when string, want int) {
 	}
 }
 
-// TestSlowDiskHoldsWritersAlone makes all writes to the log wait. Nothing may be acknowledged or visible before it is on disk, a
-// caller that gives up before its request is taken has changed nothing, and readers are not affected.
-func TestSlowDiskHoldsWritersAlone(t *testing.T) {
+// TestSlowDiskDelaysOnlyWriters blocks all writes to the log. No write may be acknowledged or visible before it is on disk. If a caller
+// cancels a write that is still in the queue, nothing may be changed. Readers must not be delayed.
+func TestSlowDiskDelaysOnlyWriters(t *testing.T) {
 	const before, writers = 10, 64
 	under := madeDisk(t)
 	disk := newSlowDisk(under, ".log")
@@ -161,9 +161,9 @@ func TestSlowDiskHoldsWritersAlone(t *testing.T) {
 		}()
 	}
 	select {
-	case <-disk.arrived: // the first of them is being written, and the writer takes no other
+	case <-disk.arrived: // the first write is blocked, and the writer goroutine takes no other
 	case id := <-answers:
-		t.Fatalf("item %d was acknowledged before anything went to disk", id)
+		t.Fatalf("item %d was acknowledged before it was written to disk", id)
 	}
 	for range 100 {
 		checkSlow(t, l, "while the disk is slow", before)
@@ -173,16 +173,17 @@ func TestSlowDiskHoldsWritersAlone(t *testing.T) {
 	go func() { gaveUp <- putSlow(ctx, l, 5000, 1) }()
 	cancel()
 	if err := <-gaveUp; !errors.Is(err, context.Canceled) {
-		t.Errorf("a writer who gave up: %v", err)
+		t.Errorf("a canceled write: %v", err)
 	}
 	if n := answered.Load(); n != 0 {
-		t.Errorf("%d writers were answered before the disk had anything of theirs", n)
+		t.Errorf("%d writes were acknowledged before they were on disk", n)
 	}
 	if slowStored(t, under)[5000] {
-		t.Error("what was given up is there")
+		t.Error("the store contains the item of a canceled write")
 	}
 
-	// One step of the disk after the other, until all have a reply. What was acknowledged survives a crash at once.
+	// Release the blocked writes step by step until all callers have a reply. An acknowledged item must survive a crash immediately after
+	// the reply.
 	disk.step()
 	for left := writers; left > 0; {
 		select {
@@ -192,7 +193,7 @@ func TestSlowDiskHoldsWritersAlone(t *testing.T) {
 			left--
 			if left == writers-1 || left == 0 {
 				if !slowStored(t, under)[item.ID(id)] {
-					t.Errorf("item %d was acknowledged, and a crash loses it", id)
+					t.Errorf("item %d was acknowledged, but is lost after a crash", id)
 				}
 			}
 		}
@@ -201,7 +202,7 @@ func TestSlowDiskHoldsWritersAlone(t *testing.T) {
 	checkSlow(t, l, "afterwards", before+writers)
 }
 
-// slowStored lists the items that exist if the machine crashes now and everything that was not synced is lost.
+// slowStored lists the items that exist after a crash of the machine that loses all unsynced data.
 func slowStored(t *testing.T, disk *vfs.MemFS) map[item.ID]bool {
 	t.Helper()
 	l, err := Open(Options{Dir: "/store", fs: disk.CrashClone(vfs.CrashCloneCfg{})})
@@ -221,9 +222,9 @@ func slowStored(t *testing.T, disk *vfs.MemFS) map[item.ID]bool {
 	return stored
 }
 
-// TestSlowSealingHoldsWritersBack makes only the files of segments wait. When memory holds twice the size of a file, writers must
-// wait until they give up or the disk continues. Readers must never wait.
-func TestSlowSealingHoldsWritersBack(t *testing.T) {
+// TestSlowSealingDelaysWriters blocks only writes to segment files. When memory holds twice the documents of a file, writers must wait
+// until their context ends or the disk continues. Readers must not be delayed.
+func TestSlowSealingDelaysWriters(t *testing.T) {
 	const sealDocs, batch, before = 40, 10, 10
 	disk := newSlowDisk(madeDisk(t), ".seg")
 	l := slowLibrary(t, disk, sealDocs, before)
@@ -236,12 +237,12 @@ func TestSlowSealingHoldsWritersBack(t *testing.T) {
 		}
 	}
 	<-disk.arrived // a file is being created
-	checkSlow(t, l, "while a file is made", next-1)
+	checkSlow(t, l, "while a file is being created", next-1)
 
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	if err := putSlow(ctx, l, next, batch); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("a write into a crowded memory: %v, want it to wait", err)
+		t.Errorf("a write while memory is full: error %v, want DeadlineExceeded", err)
 	}
 	const writers = 8
 	answers := make(chan error, writers)
@@ -257,7 +258,7 @@ func TestSlowSealingHoldsWritersBack(t *testing.T) {
 	disk.quick()
 	for range writers {
 		if err := <-answers; err != nil {
-			t.Errorf("a writer who waited: %v", err)
+			t.Errorf("a write that waited: %v", err)
 		}
 	}
 	checkSlow(t, l, "afterwards", next-1+writers*batch)

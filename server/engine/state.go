@@ -9,7 +9,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// State describes the library, see library.Library.
+// State describes the library. See library.Library.
 func (l *Library) State(ctx context.Context) library.State {
 	s := l.store.State(ctx)
 	for _, pending := range []bool{true, false} {

@@ -10,9 +10,9 @@ import (
 	"github.com/vitrine-dev/vitrine/server/reference"
 )
 
-// TestEitherLibraryOpensTheStore opens one store with the reference and the engine, one after the other. Each adds items that the other
-// must find.
-func TestEitherLibraryOpensTheStore(t *testing.T) {
+// TestEngineAndReferenceOpenOneStore opens a store with the engine and with the reference, one after the other. Each library adds items
+// that the other must find.
+func TestEngineAndReferenceOpenOneStore(t *testing.T) {
 	dir := t.TempDir()
 	open := map[string]func() (library.Library, error){
 		"reference": func() (library.Library, error) { return reference.Open(reference.Options{Dir: dir}) },
@@ -52,7 +52,7 @@ func TestEitherLibraryOpensTheStore(t *testing.T) {
 				t.Fatal(o.Err)
 			}
 		}
-		want := int64(items - turn) // each turn but the first one deletes an item
+		want := int64(items - turn) // each turn except the first deletes an item
 		page, err := l.Read(t.Context(), library.Read{Property: trialShop, Query: query.Term{Text: "beach"}, Limit: 100})
 		if err != nil || page.Total != want || int64(page.Count) != want {
 			t.Fatalf("turn %d, %s: %v, error %v, want %d items", turn, name, page, err, want)

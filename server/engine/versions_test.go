@@ -9,9 +9,9 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// TestAWriteThatDoesNotTouchAListingKeepsItsVersion writes items that a listing shows and items that it does not. The test decides
-// when segments are merged: one that is merged before any read of the listing counts as a change.
-func TestAWriteThatDoesNotTouchAListingKeepsItsVersion(t *testing.T) {
+// TestVersionChangesWithTheListing checks that the version of a listing changes if and only if a write affects the listing. Segments are
+// merged only when the test seals them, because a merge of a segment before the first read of the listing counts as a change.
+func TestVersionChangesWithTheListing(t *testing.T) {
 	l, err := Open(Options{Dir: t.TempDir(), memoryParts: 500})
 	if err != nil {
 		t.Fatal(err)
@@ -84,26 +84,26 @@ func TestAWriteThatDoesNotTouchAListingKeepsItsVersion(t *testing.T) {
 	look("first", true)
 	for n := range item.ID(60) {
 		post(200+n, "city")
-		look(fmt.Sprintf("item %d, which it does not show", 200+n), false)
+		look(fmt.Sprintf("item %d, which the listing does not show", 200+n), false)
 	}
 	if err := l.follower.property(trialShop).segments().Seal(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	look("sealed", false)
 	change(library.Mutation{Delete: true, ID: 105})
-	look("one less of those that it does not show", false)
+	look("an item that the listing does not show is deleted", false)
 	apply(filter("cities", "city"))
 	look("another filter", false)
 	post(300, "beach")
-	look("one more", true)
+	look("an item is added", true)
 	post(5, "beach")
-	look("one put again", true)
+	look("an item is replaced", true)
 	change(library.Mutation{Delete: true, ID: 300})
-	look("one less", true)
+	look("an item is deleted", true)
 	change(library.Mutation{Tag: &item.Tag{Namespace: "vibe", Key: "hero"}, IDs: []item.ID{7}})
-	look("one tagged", true)
+	look("an item is tagged", true)
 	change(library.Mutation{Tag: &item.Tag{Namespace: "vibe", Key: "hero"}, IDs: []item.ID{107}})
-	look("another one tagged", false)
+	look("an item that the listing does not show is tagged", false)
 	apply(library.Definition{
 		Property: trialShop, Owner: owner(library.KindUnit, "sandals"),
 		Unit: &library.UnitRule{Unit: item.Unit{ID: 9, Name: "sandals"}, Items: []item.ID{7}},

@@ -13,8 +13,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// pausing is a context that blocks its reader at the n-th check until the test continues. If end is set, the context has ended from
-// then on.
+// pausing is a context that blocks the n-th call of Err until the test closes goOn. If end is set, the context has ended from that call on.
 type pausing struct {
 	context.Context
 	left    atomic.Int64
@@ -41,7 +40,7 @@ func (p *pausing) Err() error {
 	return nil
 }
 
-// waitLibrary returns a library with items in several segments, and a tag and a unit whose rules select some of them.
+// waitLibrary returns a library with items in several segments, and with a tag and a unit whose rules select items.
 func waitLibrary(t *testing.T) *Library {
 	t.Helper()
 	l, err := Open(Options{Dir: t.TempDir(), sealDocs: 20})
@@ -79,10 +78,10 @@ func waitLibrary(t *testing.T) *Library {
 	return l
 }
 
-// TestAReaderWaitsForNoOtherLongerThanItMay blocks a first reader at each check of its context. A second reader of the same
-// listing, with a deadline, must get its result or the error of its own deadline, although the first one does not continue before.
-// If the first one is then canceled, a third one must get the result.
-func TestAReaderWaitsForNoOtherLongerThanItMay(t *testing.T) {
+// TestReaderStopsWaitingAtItsDeadline blocks a first reader at the n-th check of its context, for each n. While the first reader is
+// blocked, a second reader of the same listing must get the result or the error of its own deadline. A third reader must get the result
+// even if the first reader is then canceled.
+func TestReaderStopsWaitingAtItsDeadline(t *testing.T) {
 	l := waitLibrary(t)
 	parsed, err := query.Parse("beech~ tags.vibe.key:summer activate_units.name:sandals")
 	if err != nil {
@@ -125,12 +124,12 @@ func TestAReaderWaitsForNoOtherLongerThanItMay(t *testing.T) {
 			first := read(ctx)
 			select {
 			case <-ctx.reached:
-			case got := <-first: // it checks its context less often than that
+			case got := <-first: // the first reader checks its context fewer than n times
 				if got != want {
 					t.Fatalf("%s: %+v, want %+v", by, got, want)
 				}
 				if waited == 0 || n < 10 {
-					t.Errorf("%s: %d times the second reader waited, at %d places", by, waited, n)
+					t.Errorf("%s: the second reader waited %d times, the first was blocked at %d checks", by, waited, n)
 				}
 				ctx = nil
 			}
