@@ -204,7 +204,7 @@ func checkKilled(t *testing.T, dir string, round, acknowledged int) int {
 		t.Errorf("round %d: the index holds %d items, want %d", round, n, len(want))
 	}
 	for n := max(1, last-40); n <= last; n++ {
-		fresh := int64(killItems - 2) // of three, the next group replaces one and deletes one
+		fresh := int64(killItems - 2) // the next group replaces one item and deletes another
 		if n == last {
 			fresh = killItems
 		}

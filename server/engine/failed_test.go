@@ -28,7 +28,7 @@ const wallProperty library.PropertyID = "wall/default"
 type brokenDisk struct {
 	vfs.FS
 	broken atomic.Bool
-	ops    atomic.Pointer[[]errorfs.OpKind] // nil for all
+	ops    atomic.Pointer[[]errorfs.OpKind] // the operations that fail; nil for all
 }
 
 func newBrokenDisk(t *testing.T, broken library.PropertyID) *brokenDisk {
@@ -446,7 +446,7 @@ func TestPurgeOfAPropertyThatCannotBeIndexed(t *testing.T) {
 	}
 	mustApply(t, l, definedProperty(trialShop), definedProperty(wallProperty))
 	mustWrite(t, l, trialShop, beach(1), beach(2))
-	if err := l.Close(); err != nil { // seals them
+	if err := l.Close(); err != nil { // seals the items in memory
 		t.Fatal(err)
 	}
 	disk.broken.Store(true)

@@ -269,7 +269,7 @@ func (f *follower) property(id library.PropertyID) *property {
 	return f.properties[id]
 }
 
-// served returns a property that can be read. Errors: ErrClosed, ErrNotFound, ErrUnavailable.
+// served returns a property if it can be read, and otherwise ErrClosed, ErrNotFound or ErrUnavailable.
 func (f *follower) served(id library.PropertyID) (*property, error) {
 	f.mu.RLock()
 	defer f.mu.RUnlock()

@@ -708,7 +708,7 @@ func (r *trial) follow() {
 		r.agree(about, func(l library.Library) any {
 			read := read
 			if read.After = after[i]; read.After != "" {
-				read.Offset = int64(page * read.Limit) // ignored
+				read.Offset = int64(page * read.Limit) // must be ignored
 			}
 			shown, after[i] = r.read(l, what, read)
 			i++

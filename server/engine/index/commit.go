@@ -7,7 +7,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/store"
 )
 
-// coverage describes what the files hold after a swap from memory to files.
+// coverage describes the data that is in files after a swap from memory to files.
 type coverage struct {
 	// through is the batch up to which files hold all data, unless older data remains in memory.
 	through uint64

@@ -65,7 +65,7 @@ func TestFaults(t *testing.T) {
 		w.f.fs, w.f.x = failing, nil
 		var err error
 		if w.store, err = store.Open(store.Options{Dir: "data", FS: w.fs, Logger: slog.New(slog.DiscardHandler)}, w.f); err != nil {
-			// The first write failed. The next attempt to open the store succeeds.
+			// The injected error made Open fail. The next attempt succeeds.
 			w.f.fs, w.f.x = vfs.FS(w.fs), nil
 			w.open()
 		}

@@ -192,7 +192,7 @@ func textOf(b []byte) string {
 	return string(text)
 }
 
-// eventually waits until the background tasks have made holds true.
+// eventually waits until holds is true for the Stats of the index. what describes the condition.
 func (w *world) eventually(what string, holds func(index.Stats) bool) {
 	w.t.Helper()
 	deadline := time.After(20 * time.Second)

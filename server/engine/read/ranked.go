@@ -92,7 +92,7 @@ func (l *listing) rank(ctx context.Context, i int, after *eval.Place, skip int64
 // there are fewer.
 func (l *listing) rankAnew(ctx context.Context, i int, total int64, after *eval.Place, n int) ([]search.Hit, error) {
 	q, r, maxRanked := l.queries[i], &l.ranked[i], l.snapshot.property.RankedHits
-	// An order with further keys needs all hits. Ranking a large share of the hits costs as much as ranking all.
+	// Top cannot rank by further keys. Ranking a large share of the hits costs as much as ranking all.
 	if len(l.Order) > 1 || total <= int64(maxRanked) || after == nil && int64(n) > total/4 {
 		all, err := q.Ordered(ctx, l.order)
 		if err != nil {

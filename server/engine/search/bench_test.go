@@ -121,7 +121,7 @@ func BenchmarkTop(b *testing.B) {
 	})
 }
 
-// BenchmarkMatch measures Match for every part.
+// BenchmarkMatch measures binding a query and reading its views for all parts from the cache.
 func BenchmarkMatch(b *testing.B) {
 	benchmark(b, map[string]string{
 		"keyword and truth":      "content_type:image AND featured:true",

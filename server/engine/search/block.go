@@ -21,8 +21,8 @@ const blockBits = blockDocs / 64
 
 // block is a range of documents that are scored together.
 type block struct {
-	from uint32 // the first
-	to   uint32 // after the last
+	from uint32 // the first document
+	to   uint32 // the end of the range, exclusive
 	// live are the documents whose scores are wanted, one bit each.
 	live []uint64
 	// touched includes all documents to which a runner has added a score.

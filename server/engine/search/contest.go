@@ -25,7 +25,7 @@ type contest struct {
 	left  [blockBits]uint64
 }
 
-// simpleRunner scores each document independently of others.
+// simpleRunner is a runner whose lowest score is known.
 type simpleRunner interface {
 	runner
 	// least returns the lowest score that the runner gives.

@@ -28,7 +28,7 @@ type counter interface {
 	count(p segment.Part) (int64, bool)
 }
 
-// evaluation is one evaluation on one segment.
+// evaluation is the state of evaluating nodes on one segment.
 type evaluation struct {
 	corpus *Corpus
 	part   segment.Part

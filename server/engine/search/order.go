@@ -103,7 +103,7 @@ func (o *Order) column(ctx context.Context, p segment.Part, name string) (column
 // keyValue is the value of one key of an order.
 type keyValue struct {
 	missing bool
-	text    []byte // of a keyword
+	text    []byte // the value of a keyword
 	number  int64
 	float   float64
 }

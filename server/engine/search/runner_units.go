@@ -36,7 +36,7 @@ func (s *scoring) openShown(ctx context.Context, o *unitOverlay, c clause) (runn
 // shownRunner gives each document the score of its list of units.
 type shownRunner struct {
 	lists  *unitLists
-	scores []float64 // by list
+	scores []float64 // the score of each list
 	high   float64
 }
 

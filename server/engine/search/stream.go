@@ -80,7 +80,7 @@ func (r *run) at(i int) uint32 {
 		case dead > k:
 			k = dead
 		case dead < k || first && k > 0 && r.gone.Contains(doc):
-			k = 0 // too high
+			k = 0 // the guess was too high
 		default:
 			return doc
 		}
@@ -155,7 +155,7 @@ func (s *stream) split(n int) position {
 	low := make([]int, 3*len(s.runs))
 	low, high, counts := low[:len(s.runs):len(s.runs)], low[len(s.runs):2*len(s.runs)], low[2*len(s.runs):]
 	open := 0 // number of documents that are not yet known to be among the first n or not
-	need := n // how many of the open documents are among the first n
+	need := n // number of open documents that are among the first n
 	for i := range s.runs {
 		// A run has at most n of the first n documents, and at most s.total-n of the others.
 		total := s.runs[i].total
@@ -268,11 +268,11 @@ type streamHead struct {
 	hit Hit
 	// created is the created_on of the document; set only in the natural order.
 	created int64
-	index   int // of the run in stream.runs
+	index   int // index of the run in stream.runs
 	left    int // number of documents of the run from this one on
 	docs    roaring.IntPeekable
 	gone    roaring.IntPeekable
-	place   int // in view.sorted
+	place   int // index in view.sorted
 	hole    int // index of the next hole in run.holes
 }
 

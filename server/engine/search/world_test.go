@@ -243,7 +243,7 @@ func (w *world) write(t testing.TB, fresh map[item.ID]*item.Item) {
 	}
 }
 
-// add writes n items, after a call of change for each.
+// add calls change with each of n random items, and writes the items.
 func (w *world) add(t testing.TB, n int, change func(*item.Item)) {
 	t.Helper()
 	fresh := map[item.ID]*item.Item{}

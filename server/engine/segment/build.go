@@ -66,7 +66,7 @@ const maxKnownFields = 4096
 
 type buildTerm struct {
 	hash     uint64
-	from, to int // in texts
+	from, to int // range in Builder.texts
 	field    *buildField
 	count    uint32
 	doc      uint32 // the last document that has the term

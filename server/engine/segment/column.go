@@ -200,9 +200,9 @@ func (n *numbers) scanWords(words []uint64, count int, from, length uint64) {
 	}
 }
 
-// scanFloats is scanRange for a column with the bits of floating-point numbers as integers. For positive numbers, these integers are
-// positive and ascend with the number. For negative numbers, they are negative and descend as the number ascends. 0 and -0 have different
-// bits.
+// scanFloats is like scanRange, for a column of floating-point numbers. It compares their bits as integers. The integers of positive
+// numbers are positive and have the same order as the numbers. The integers of negative numbers are negative and have the reverse order. 0
+// and -0 have different bits, so scanFloats scans each sign separately.
 func (n *numbers) scanFloats(count int, lo, hi float64) []uint64 {
 	var words []uint64
 	if lo <= hi && hi >= 0 {

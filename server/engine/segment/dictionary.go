@@ -82,7 +82,7 @@ type walker struct {
 	left  int    // number of terms after the current one in the block
 	rest  []byte // the bytes of these terms
 	begin uint64 // where the postings of the block begin
-	// key is the current key, and shared the length of the prefix that it shares with the previous one.
+	// key is the current key. shared is the length of the prefix that it shares with the previous key.
 	key    []byte
 	shared int
 	docs   int
@@ -206,7 +206,7 @@ type dictionaryWriter struct {
 	last    int // the field of the latest term
 	block   []byte
 	begin   uint64 // where the postings of the current block begin
-	n       int    // terms in the block
+	n       int    // number of terms in the current block
 	terms   uint64
 	offsets []uint64
 	ends    []uint32

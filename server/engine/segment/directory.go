@@ -64,7 +64,7 @@ type directory struct {
 	Units    span
 	Blocks   span
 	Terms    uint32
-	Fields   []fieldEntry // by name
+	Fields   []fieldEntry // sorted by name
 }
 
 const (

@@ -70,7 +70,7 @@ type merger struct {
 	fields [][]int
 	w      *segmentWriter
 	terms  termMerger
-	column []int64 // of the current field
+	column []int64 // the numbers of the current field, by new document
 	// passed[i] is the number of fields of input i that the method field has processed or skipped. The fields of an input are in the order
 	// of their new numbers.
 	passed []int
@@ -194,7 +194,7 @@ func (m *merger) union() ([]fieldEntry, error) {
 // gather reads a field of an input. It sets the bits of the new documents with a value in words, and copies their numbers to m.column.
 func (m *merger) gather(f *Field, to []uint32, words []uint64) {
 	numbered := hasColumn(f.entry.Type)
-	place := 0 // in a sparse column
+	place := 0 // position in a sparse column
 	take := func(doc uint32) {
 		if d := to[doc]; d != Gone {
 			words[d/64] |= 1 << (d % 64)

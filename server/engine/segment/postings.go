@@ -133,7 +133,7 @@ func (p Postings) AppendTo(docs []uint32) []uint32 {
 	}
 	kind, list, _ := p.documents()
 	if kind == bitmapped {
-		beyond := func(doc uint32) bool { return int(doc) >= p.s.dir.Docs } // in a damaged file
+		beyond := func(doc uint32) bool { return int(doc) >= p.s.dir.Docs } // true only in a damaged file
 		return append(docs, slices.DeleteFunc(p.Bitmap().ToArray(), beyond)...)
 	}
 	return appendListed(docs, list, p.s.dir.Docs)
