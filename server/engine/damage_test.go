@@ -142,7 +142,7 @@ func TestExportOfADamagedDatabase(t *testing.T) {
 		}
 	}()
 	if _, err := l.store.ItemsByID(trialShop, []item.ID{lost}); !store.Damaged(err) {
-		t.Fatalf("the item whose block is damaged is read with %v", err)
+		t.Fatalf("reading the item in the damaged block: error %v", err)
 	}
 	for name, q := range map[string]query.Node{"all": nil, "a query": query.Term{Text: "beach"}} {
 		t.Run(name, func(t *testing.T) {

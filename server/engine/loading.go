@@ -113,7 +113,7 @@ type attempt struct {
 func (f *follower) load(l *loading) {
 	defer close(l.ended)
 	if err := f.removeGone(l); err != nil {
-		f.options.Logger.Warn("remove indexes of purged properties", slog.Any("error", err))
+		f.options.Logger.Warn("cannot remove indexes of purged properties", slog.Any("error", err))
 	}
 	sound := true
 	for pending := f.failures(true); len(pending) > 0 && l.ctx.Err() == nil; pending = f.failures(true) {

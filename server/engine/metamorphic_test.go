@@ -733,13 +733,13 @@ func (r *trial) follow() {
 			from = slices.Index(all, got[0])
 		}
 		if from < 0 || !slices.Equal(got, all[from:min(from+read.Limit, len(all))]) || shown.Next != (from+len(got) < len(all)) {
-			r.Fatalf("step %d: %s shows %v, another one follows: %t; the listing is %v", r.step, about, got, shown.Next, all)
+			r.Fatalf("step %d: %s shows %v, has a next page: %t; the listing is %v", r.step, about, got, shown.Next, all)
 		}
 		if !busy && page > 0 && from != end {
-			r.Fatalf("step %d: %s shows %v, it does not follow the page before; the listing is %v", r.step, about, got, all)
+			r.Fatalf("step %d: %s shows %v, which does not follow the previous page; the listing is %v", r.step, about, got, all)
 		}
 		if at := slices.Index(all, last); page > 0 && scored && at >= 0 && at+1 != from {
-			r.Fatalf("step %d: %s shows %v, it does not follow item %d; the listing is %v", r.step, about, got, last, all)
+			r.Fatalf("step %d: %s shows %v, which does not follow item %d; the listing is %v", r.step, about, got, last, all)
 		}
 		if !shown.Next {
 			return

@@ -108,7 +108,7 @@ func (x *Index) hasFiles() bool {
 func (x *Index) removeOrphans(s *Snapshot) {
 	names, err := x.o.FS.List(x.o.Dir)
 	if err != nil {
-		x.o.Logger.Warn("list the files of the index", slog.Any("error", err))
+		x.o.Logger.Warn("cannot list the files of the index", slog.Any("error", err))
 	}
 	for _, name := range names {
 		if !strings.HasSuffix(name, extension) && !strings.HasSuffix(name, temporary) {

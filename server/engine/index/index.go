@@ -122,7 +122,7 @@ type counters struct {
 }
 
 // ErrRebuild is returned by Open with Options.Sound if the index, or a part of it, must be rebuilt from the store.
-var ErrRebuild = errors.New("the index has to be rebuilt")
+var ErrRebuild = errors.New("the index must be rebuilt from the store")
 
 // Open opens the index of a property. It maps the files, rebuilds damaged and lost ones, and indexes the items that changed after the files
 // were written. During Open, the store must not commit changes of the property's items.

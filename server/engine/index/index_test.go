@@ -487,7 +487,7 @@ func TestErase(t *testing.T) {
 		t.Fatal(err)
 	}
 	if found() {
-		t.Error("the bytes of a deleted item are left")
+		t.Error("a file contains bytes of a deleted item")
 	}
 	w.check()
 }

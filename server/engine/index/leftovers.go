@@ -20,7 +20,7 @@ func (x *Index) remove(file string) {
 	if err == nil || errors.Is(err, fs.ErrNotExist) {
 		return
 	}
-	x.o.Logger.Warn("remove a file of the index", slog.String("file", file), slog.Any("error", err))
+	x.o.Logger.Warn("cannot remove a file of the index", slog.String("file", file), slog.Any("error", err))
 	l := &x.leftovers
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -40,7 +40,7 @@ func (p *part) release() {
 		return
 	}
 	if err := p.segment.Close(); err != nil {
-		p.x.o.Logger.Warn("close a segment", slog.String("file", p.file), slog.Any("error", err))
+		p.x.o.Logger.Warn("cannot close a segment", slog.String("file", p.file), slog.Any("error", err))
 	}
 	if p.obsolete.Load() {
 		p.unlink()

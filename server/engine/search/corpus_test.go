@@ -240,7 +240,7 @@ func TestUnitListsAndCarries(t *testing.T) {
 			t.Fatal(err)
 		}
 		if none := w.corpus.Overlay == nil || len(w.corpus.Overlay.Units) == 0; none != (key == "") {
-			t.Errorf("seed %d: units have the key %q, none there: %v", seed, key, none)
+			t.Errorf("seed %d: units have the key %q, no units: %v", seed, key, none)
 		}
 		for _, p := range w.corpus.Parts {
 			lists, err := w.corpus.UnitLists(t.Context(), p)
@@ -270,7 +270,7 @@ func TestUnitListsAndCarries(t *testing.T) {
 					t.Errorf("seed %d: item %d carries %v of rule %d alone, but the reference has no tag", seed, id, r.Tag, i)
 				}
 				if slices.Contains(r.IDs, id) && !carries {
-					t.Errorf("seed %d: item %d is named by rule %d and does not carry its tag", seed, id, i)
+					t.Errorf("seed %d: item %d is in the IDs of rule %d and does not carry its tag", seed, id, i)
 				}
 			}
 		}
@@ -335,7 +335,7 @@ func TestManyLists(t *testing.T) {
 		t.Fatal(err)
 	}
 	if lists.Len() < 100 {
-		t.Errorf("%d lists are not many", lists.Len())
+		t.Errorf("only %d lists, want at least 100", lists.Len())
 	}
 }
 

@@ -117,7 +117,7 @@ func (c *Corpus) UnitsKey(ctx context.Context) (string, error) {
 	}
 	o, err := c.unitOverlay(ctx)
 	if err != nil {
-		return "", fmt.Errorf("tell the units apart: %w", err)
+		return "", fmt.Errorf("bind the units: %w", err)
 	}
 	return o.key, nil
 }

@@ -146,7 +146,7 @@ func readPostings(t *testing.T, p Postings, docs uint32) {
 			}
 		}
 		if steps++; steps > docs {
-			t.Fatal("the documents of a term do not end")
+			t.Fatal("the iteration over the documents of a term does not end")
 		}
 	}
 }

@@ -33,7 +33,7 @@ func TestNextMany(t *testing.T) {
 		for field, term := range map[string]string{text.Name: "a", keyword.Name: "image"} {
 			p, ok := s.Field(field).Term(term)
 			if !ok {
-				t.Fatalf("%d documents: %s is not there", n, term)
+				t.Fatalf("%d documents: no term %s", n, term)
 			}
 			type posting struct {
 				Doc, Freq uint32
