@@ -20,7 +20,7 @@ const shop library.PropertyID = "shop/default"
 
 var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
-// agreed has the same content in the library of this package and in a judge.
+// agreed compares the library of this package with another library, the judge. Both have the same content.
 type agreed struct {
 	t              *testing.T
 	clock          *librarytest.Clock
@@ -28,7 +28,7 @@ type agreed struct {
 	seed           string // seed of random orders
 }
 
-// newAgreed fills both libraries; openJudge opens the judge.
+// newAgreed fills both libraries. openJudge opens the judge.
 func newAgreed(t *testing.T, openJudge func(dir string, clock func() time.Time) (library.Library, error)) *agreed {
 	t.Helper()
 	clock := librarytest.NewClock(noon)
@@ -103,7 +103,7 @@ func agreedDefinitions() []library.Definition {
 	}
 }
 
-// agreedItems returns lines of an import.
+// agreedItems returns the items as lines of an import.
 func agreedItems() []string {
 	words := strings.Fields("beach sunset city winter Beach-party friends coffee été 東京 don't music")
 	platforms := []string{"instagram", "twitter", "tumblr", ""}

@@ -17,11 +17,11 @@ type base struct {
 	*view
 	// target is the generation of the items' index that the write changes.
 	target *itemIndex
-	ctx    context.Context //nolint:containedctx // of the one write that it is for: mutations.Base has none
+	ctx    context.Context //nolint:containedctx // of one write: the methods of mutations.Base have no context
 	ledger *ledger
 	// items are the requested items; nil for an item that does not exist.
 	items map[item.ID]*stored
-	// codes are the short codes that the mutations give. The value is true if the code is a random one of a new item.
+	// codes contains the short codes in the mutations. The value is true for a random code of a new item.
 	codes map[string]bool
 	// holders are the items that have these codes.
 	holders codeHolders
@@ -51,7 +51,7 @@ func (b *base) fetch(ctx context.Context, pending []pendingMutation) error {
 		case m.Put != nil:
 			want(m.Put.ID)
 			if code := m.Put.ShortCode; code != "" {
-				b.codes[code] = m.Put.ID == 0 && len(code) == drawnCode
+				b.codes[code] = m.Put.ID == 0 && len(code) == randomCodeLength
 			}
 		case m.Tag != nil || m.Untag != nil:
 			for _, id := range m.IDs {
@@ -89,13 +89,13 @@ func (b *base) Exists(id item.ID) (bool, error) { return b.items[id] != nil, nil
 // Unit reports whether the property serves a unit.
 func (b *base) Unit(id int64) bool { return b.catalogue.Unit(id) != nil }
 
-// drawnCode is the length of a code that item.NewShortCode draws.
-const drawnCode = 10
+// randomCodeLength is the length of a code that item.NewShortCode returns.
+const randomCodeLength = 10
 
-// CodeHeld reports whether an item other than id has a short code. Two concurrent writes can give the same code to two items; the
-// link then leads to the first of them by property and id. While some items cannot be searched, CodeHeld reports a random code of a
-// new item as held, so that the item gets another one, and fails for other codes. Codes that are drawn during the write are not
-// looked up, because they are random.
+// CodeHeld reports whether an item other than id has the short code. Two concurrent writes can give the same code to two items. The
+// link then leads to the first of them by property and id. While some items cannot be searched, CodeHeld reports the random code of
+// a new item as held, so that the item gets another one, and it fails for other codes. It does not look up the codes that the write
+// itself generates, because they are random.
 func (b *base) CodeHeld(code string, id item.ID) (bool, error) {
 	for _, h := range b.holders.of[code] {
 		if h != (holder{b.catalogue.Property, id}) {
@@ -112,16 +112,16 @@ func (b *base) CodeHeld(code string, id item.ID) (bool, error) {
 	return false, b.holders.incomplete
 }
 
-// TagMade reports whether a tag is known to exist.
+// TagMade reports whether this replica knows that a tag exists.
 func (b *base) TagMade(t item.Tag) bool { return b.library.made.knows(b.catalogue.Property, t) }
 
-// NameKnown reports whether any item ever had a field name.
+// NameKnown reports whether an item has ever had a field whose name has the sum n.
 func (b *base) NameKnown(n mutations.NameSum) bool { return b.ledger.names[n] }
 
-// Names returns the number of field names that items ever had.
+// Names returns how many field names items have ever had.
 func (b *base) Names() int { return len(b.ledger.names) }
 
-// TagOwner returns a manifest that puts the tag on an item.
+// TagOwner returns the owner of a rule that assigns the tag to an item.
 func (b *base) TagOwner(t item.Tag, id item.ID) (library.Owner, bool, error) {
 	it, err := b.Item(id)
 	if err != nil || it == nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// BenchmarkRead reads pages of 50 items for queries that each have other items.
+// BenchmarkRead reads pages of 50 items. Each query matches other items.
 func BenchmarkRead(b *testing.B) {
 	prefix := nodetest.Prefix(b)
 	l, err := Open(b.Context(), Options{URLs: nodetest.URLs(b), Prefix: prefix})

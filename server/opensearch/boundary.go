@@ -40,7 +40,7 @@ func (v *view) expires(ctx context.Context, listing library.Listing) (time.Time,
 	return plan.Boundary(v.now, roots, func(r plan.IntRange) (plan.Ends, error) { return v.ends(ctx, r) })
 }
 
-// ends finds the next dates that leave and enter a range that moves with the time.
+// ends finds the next date values that leave and enter a range whose bounds move with the current time.
 func (v *view) ends(ctx context.Context, r plan.IntRange) (plan.Ends, error) {
 	if k := kindOf(r.Field.Name); k == ofUnits || k == ofDefault {
 		return v.unitEnds(r), nil

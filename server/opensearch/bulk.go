@@ -22,11 +22,13 @@ type operation struct {
 	index, id string
 	// doc is the document to store, either encoded or a value for package json; nil deletes.
 	doc any
-	// at is the state that the operation replaces; nil means that the document must not exist, or that any state is deleted.
+	// at is the state that the operation replaces. If it is nil, a document is stored only if it does not exist yet, and is deleted in
+	// any state.
 	at *version
-	// over makes the operation replace any state of the document, or none.
+	// over makes the operation store the document whether or not it exists.
 	over bool
-	// external is the version of the new document if that comes from another index, or 0. It replaces any document with a lower one.
+	// external is the version number of a document that is copied from another index, or 0. The document replaces one with a lower
+	// version number.
 	external int64
 }
 
@@ -38,8 +40,8 @@ type outcome struct {
 	version
 	// conflict is true if the document was not in the state that the operation replaces. The operation changed nothing.
 	conflict bool
-	// err says why the operation failed. If there was no response, the cluster may have run the operation. It can be sent again,
-	// and then conflicts with itself.
+	// err says why the operation failed. If there was no response, the cluster may have run the operation. The caller can send it
+	// again: if it had succeeded, the second attempt is a conflict.
 	err error
 }
 
@@ -60,12 +62,11 @@ const (
 	refreshNone = "false"
 )
 
-// shardTimeout is how long the cluster itself waits for a shard that accepts no writes. It is shorter than the timeout of a
-// request, so that the response contains the reason.
+// shardTimeout is how long the cluster waits for a shard that accepts no writes. It is shorter than the timeout of a request, so that
+// the response contains the reason.
 const shardTimeout = "5s"
 
-// writeAttempt is how long a node has to respond to a bulk request, and how long a write looks up what it changes. It is longer than
-// shardTimeout.
+// writeAttempt limits one attempt of a bulk request, and each lookup that a write needs before it. It is longer than shardTimeout.
 const writeAttempt = 10 * time.Second
 
 // bulkBytes is the approximate maximum size of a bulk request.
@@ -141,7 +142,7 @@ func encodeBulk(ops []operation, pending []int) (body []byte, n int, err error) 
 		if n++; len(body) > bulkBytes {
 			break
 		}
-		if n == 1 { // the others are mostly as long
+		if n == 1 { // most of the other documents have about the same size
 			body = slices.Grow(body, min(len(body)*len(pending), bulkBytes)*5/4)
 		}
 	}

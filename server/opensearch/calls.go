@@ -9,16 +9,16 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// Limits of the calls that a replica processes at the same time. Further calls fail at once, so that the memory that they hold stays
-// bounded while the cluster does not respond.
+// Limits of concurrent calls of one replica. Further calls fail at once, so that memory stays bounded while the cluster does not
+// respond.
 const (
 	// readsAtOnce is the maximum number of reads.
 	readsAtOnce = 1000
-	// writtenAtOnce is the maximum number of mutations in writes.
+	// writtenAtOnce is the maximum number of mutations in all writes together.
 	writtenAtOnce = 50_000
 	// waitsAtOnce is the maximum number of calls of Current that wait.
 	waitsAtOnce = 1000
-	// leastWritten is the number of mutations that a write counts as at least.
+	// leastWritten is the minimum weight of a write. A smaller write counts as this number of mutations.
 	leastWritten = 50
 )
 

@@ -10,8 +10,8 @@ import (
 	"github.com/fxamacker/cbor/v2"
 )
 
-// inCBOR asks the cluster for a response in CBOR, as a parameter of a path. A page of items is much cheaper to decode from CBOR,
-// because its strings are not escaped.
+// inCBOR is the URL parameter that requests a response in CBOR. A page of items is much cheaper to decode from CBOR than from JSON,
+// because the strings are not escaped.
 const inCBOR = "format=cbor"
 
 // decode decodes a response in the format of its header Content-Type, JSON or CBOR.
@@ -44,7 +44,7 @@ func (n *number) UnmarshalCBOR(data []byte) error {
 // sortValue is a sort value of a hit, as OpenSearch writes it in JSON.
 type sortValue struct{ json.RawMessage }
 
-// cborFloat32 is the first byte of a number with 32 bits, such as a score.
+// cborFloat32 is the first byte of a 32-bit floating-point number, such as a score.
 const cborFloat32 = 0xfa
 
 // UnmarshalCBOR implements cbor.Unmarshaler.

@@ -9,13 +9,13 @@ import (
 	"time"
 )
 
-// claim is a document in the facts index that decides which replica does a task. Its holder renews it. Another replica takes over when
-// it has seen the same state of the document for the time expire, so the clocks of the replicas do not matter.
+// claim is a document in the facts index that decides which replica does a task. Its holder renews it. Another replica takes over once
+// it has seen the same state of the document for the duration expire. The replicas never compare their clocks.
 type claim struct {
 	library *Library
 	// id is the id of the document.
 	id string
-	// renew is the time between two renewals. A claim that is not renewed for the time expire is void.
+	// renew is the time between two renewals. A claim that is not renewed for the duration expire is void.
 	renew, expire time.Duration
 	// seen is the last seen state of the document, and since is when this replica first saw it.
 	seen  version
@@ -73,7 +73,7 @@ func (c *claim) keep(ctx context.Context, mine fact, lose context.CancelCauseFun
 			return
 		case <-ticks.C:
 		}
-		// After an error, the next attempt may succeed. Until then, another replica that takes over does no harm.
+		// After an error, the next attempt may succeed. If another replica takes over in the meantime, it does no harm.
 		at, token, err := c.read(ctx)
 		if err == nil && token != mine.Token {
 			lose(errClaimLost)
@@ -87,7 +87,7 @@ func (c *claim) keep(ctx context.Context, mine fact, lose context.CancelCauseFun
 
 var errClaimLost = errors.New("another replica has taken over the task")
 
-// read returns the state of the document and its token. at is nil if there is none.
+// read returns the state of the document and its token. at is nil if the document does not exist.
 func (c *claim) read(ctx context.Context) (at *version, token string, err error) {
 	var found struct {
 		version
@@ -103,7 +103,8 @@ func (c *claim) read(ctx context.Context) (at *version, token string, err error)
 	return &found.version, found.Source.Token, nil
 }
 
-// store replaces a state of the document; at is nil if there is none. It returns false if the document is in another state.
+// store replaces the state at of the document with doc. at is nil if the document must not exist, and doc is nil to delete it. store
+// returns false if the document is in another state.
 func (c *claim) store(ctx context.Context, at *version, doc any) (bool, error) {
 	op := operation{index: c.library.names.facts(), id: c.id, doc: doc, at: at}
 	is := c.library.cluster.bulk(ctx, []operation{op}, refreshNone)[0]

@@ -20,7 +20,7 @@ type cluster struct {
 	client *opensearchgo.Client
 	// nodes is the number of configured addresses.
 	nodes int
-	// timeout limits a request with all of its attempts, and attempt each of them.
+	// timeout limits a request with all of its attempts. attempt limits each attempt.
 	timeout, attempt time.Duration
 	// failing reports whether the cluster is known not to respond.
 	failing func() bool
@@ -109,7 +109,7 @@ func (c *cluster) do(ctx context.Context, method, path string, body, out any) er
 	}
 }
 
-// patience returns how long an attempt may take.
+// patience returns how long an attempt may take. elsewhere is true if another node can be tried after it.
 func (c *cluster) patience(within context.Context, elsewhere bool) time.Duration {
 	deadline, _ := within.Deadline()
 	if !elsewhere {
@@ -137,7 +137,7 @@ func limited(ctx context.Context, d time.Duration) (context.Context, context.Can
 	return context.WithTimeoutCause(ctx, d, &unreachableError{fmt.Errorf("no response within %s", d)})
 }
 
-// once sends a request once.
+// once makes one attempt of a request.
 func (c *cluster) once(ctx context.Context, method, path string, body []byte, out any) error {
 	req, err := http.NewRequestWithContext(ctx, method, path, bytes.NewReader(body))
 	if err != nil {

@@ -17,15 +17,16 @@ import (
 
 // copier replaces one generation of an index of items by a copy with the latest schema.
 //
-// Operations of the source are copied in the order of their sequence numbers, first without and finally with a block of writes. The
+// The copier copies the operations of the source in the order of their sequence numbers, and blocks writes only for the last ones. The
 // copy's documents have the sequence numbers as external versions, so an operation can be copied again, and a newer state of an item
-// is never overwritten. Deleted items have no document, so they are found by comparison. The copy is filled through an alias that
-// contains a random token, and the switch requires this alias. A copier that takes over changes the alias. Therefore a suspended
-// copier cannot change the copy or switch to it.
+// is never overwritten. Deleted items have no document, so the copier finds them by comparing both indices.
+//
+// The copier fills the copy through an alias that contains a random token, and the switch to the copy requires this alias. A copier
+// that takes over changes the alias. Therefore a suspended copier cannot change the copy or switch to it.
 type copier struct {
 	library  *Library
 	from, to *itemIndex
-	// copied is how many operations of the source are copied: all those with a lower sequence number.
+	// copied is the lowest sequence number of the source whose operation is not copied yet.
 	copied int64
 	// saved is when copied was last stored.
 	saved time.Time
@@ -36,9 +37,10 @@ const (
 	copyAtOnce = 1000
 	// copySaved is the time between two updates of the stored progress.
 	copySaved = 5 * time.Second
-	// closeBehind is the number of copied operations in one pass at which a copier stops writes and finishes.
+	// closeBehind is the maximum number of items that the last pass before the block of writes copies. A longer pass is followed by
+	// another one.
 	closeBehind = 2000
-	// passesAtMost limits the passes before that, in case writes are faster than the copier.
+	// passesAtMost limits the number of passes before the block of writes, in case writes are faster than the copier.
 	passesAtMost = 20
 	// switchTimeout limits the time for which a copier blocks writes. It is shorter than the default timeout of requests.
 	switchTimeout = 15 * time.Second
@@ -69,7 +71,7 @@ func (l *Library) rebuild(ctx context.Context, g *generations) error {
 	if err := c.prepare(ctx); err != nil {
 		return err
 	}
-	// The copy contains hidden documents of items that were deleted while it was made.
+	// The copy contains hidden documents of items that were deleted during the rebuild.
 	if err := l.eraser.note(ctx, c.from.Property); err != nil {
 		return err
 	}
@@ -136,7 +138,7 @@ func (c *copier) refresh(ctx context.Context, x *itemIndex) error {
 	return c.library.cluster.do(ctx, http.MethodPost, "/"+x.name+"/_refresh", nil, nil)
 }
 
-// pass copies the operations that all copies of the source's shard have now, and returns their number.
+// pass copies the operations that all copies of the source's shard have now, and returns how many items it copied.
 func (c *copier) pass(ctx context.Context) (int64, error) {
 	stats, err := c.library.statisticsOf(ctx, c.from.name)
 	if err != nil {
@@ -210,13 +212,13 @@ func (c *copier) save(ctx context.Context, now bool) error {
 	return nil
 }
 
-// prepare makes the copy ready to be searched.
+// prepare makes the copy ready for searches.
 func (c *copier) prepare(ctx context.Context) error {
 	settings := object{"index.refresh_interval": c.library.options.RefreshInterval.String()}
 	if err := c.library.cluster.do(ctx, http.MethodPut, "/"+c.to.copying+"/_settings", settings, nil); err != nil {
 		return err
 	}
-	// A node can leave while the copy is made. The copy must be stored on as many nodes as the source.
+	// A node can leave the cluster during the rebuild. The copy must be stored on as many nodes as the source.
 	return c.library.cluster.do(ctx, http.MethodGet, "/_cluster/health/"+c.to.name+"?wait_for_no_initializing_shards=true&timeout=10s", nil, nil)
 }
 
@@ -295,7 +297,8 @@ func (c *copier) finish(ctx context.Context) (took time.Duration, err error) {
 	if err != nil {
 		return 0, err
 	}
-	// The response means that all nodes read the copy. Only now, it accepts writes: readers would miss them on other nodes.
+	// The response means that all nodes read the copy. The copy may accept writes only from now on: earlier writes would be invisible to
+	// reads on a node that still uses the source.
 	return time.Since(start), l.alias(within, c.to.activate())
 }
 
@@ -306,14 +309,15 @@ const (
 	listedAtOnce = 10_000
 )
 
-// idRange is a range of ids, and the number of items in it, in the index that has more.
+// idRange is a range of ids. count is the number of items in the range, in the index that has more of them.
 type idRange struct {
 	lo, hi item.ID
 	count  int64
 }
 
-// compare deletes the items from the copy that the source does not contain. It narrows the ranges of ids down whose counts differ.
-// Therefore it finds all of them only while nothing changes and the copy contains every item of the source.
+// compare deletes the items from the copy that the source does not contain. It splits the ranges of ids that differ in the number or
+// the sum of their ids, until the items in them can be listed. It finds all items only if nothing changes meanwhile and the copy
+// contains every item of the source. Otherwise, differences can cancel each other out.
 func (c *copier) compare(ctx context.Context) error {
 	for _, x := range []*itemIndex{c.from, c.to} {
 		if err := c.refresh(ctx, x); err != nil {
@@ -331,7 +335,7 @@ func (c *copier) compare(ctx context.Context) error {
 	if err := c.library.cluster.do(ctx, http.MethodPost, "/"+c.to.name+searchPath, body, &answer); err != nil {
 		return err
 	}
-	ranges := []idRange{{lo: 1, hi: item.ID(answer.Aggregations.Highest.Value)}} // no item of the copy is outside of it
+	ranges := []idRange{{lo: 1, hi: item.ID(answer.Aggregations.Highest.Value)}} // contains all items of the copy
 	for len(ranges) > 0 && ranges[0].hi > 0 {
 		var err error
 		if ranges, err = c.differing(ctx, split(ranges)); err != nil {
@@ -360,7 +364,7 @@ func split(ranges []idRange) []idRange {
 	return parts
 }
 
-// digest describes the items of a range of ids.
+// digest is the number of items in a range of ids, and the sum of their ids.
 type digest struct {
 	Count int64 `json:"doc_count"`
 	Sum   struct {
@@ -368,7 +372,7 @@ type digest struct {
 	} `json:"sum"`
 }
 
-// differing returns the ranges in which the source and the copy differ.
+// differing returns the ranges in which the digests of the source and the copy differ.
 func (c *copier) differing(ctx context.Context, ranges []idRange) ([]idRange, error) {
 	limits := make([]object, len(ranges))
 	for i, r := range ranges {
@@ -402,7 +406,7 @@ func (c *copier) differing(ctx context.Context, ranges []idRange) ([]idRange, er
 	return out, nil
 }
 
-// deleteExtra deletes the items with an id in one of the ranges that only the copy contains.
+// deleteExtra deletes the items from the copy whose ids are in one of the ranges and that the source does not contain.
 func (c *copier) deleteExtra(ctx context.Context, ranges []idRange) error {
 	for len(ranges) > 0 {
 		n, items := 1, ranges[0].count
@@ -432,7 +436,7 @@ func (c *copier) deleteExtra(ctx context.Context, ranges []idRange) error {
 	return nil
 }
 
-// ids returns the ids of the items of an index in some ranges.
+// ids returns the ids of an index's items in the given ranges.
 func (c *copier) ids(ctx context.Context, x *itemIndex, ranges []idRange) (map[item.ID]bool, error) {
 	within := make([]object, len(ranges))
 	for i, r := range ranges {

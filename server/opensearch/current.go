@@ -11,14 +11,14 @@ import (
 )
 
 // trusted is how long a replica relies on the definitions that it has read. A token that another replica revokes is refused after that
-// time, even by a replica that cannot read the definitions any longer. It is less than the documented second, because a change takes a
-// moment from the library to the callers.
+// time, even by a replica that can no longer read the definitions. The documented limit is one second. trusted is shorter, because a
+// change takes some time from the library to its callers.
 const trusted = 900 * time.Millisecond
 
-// currency is the time up to which the definitions of this replica are known to be complete.
+// currency describes how current the definitions of this replica are: it contains the time up to which they are known to be complete.
 type currency struct {
 	mu sync.Mutex
-	// at is the time at which the last successful look for changes began.
+	// at is the time at which the last successful check for changes began.
 	at time.Time
 	// changed is closed when at changes.
 	changed chan struct{}
@@ -26,7 +26,7 @@ type currency struct {
 
 func newCurrency() *currency { return &currency{changed: make(chan struct{})} }
 
-// advance sets the time.
+// advance sets the time, unless it is already later.
 func (c *currency) advance(at time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -43,8 +43,9 @@ func (c *currency) get() (at time.Time, changed <-chan struct{}) {
 	return c.at, c.changed
 }
 
-// watch keeps the definitions current while the caller stores a change, for which the follower waits. The caller holds changing and
-// changes nothing else of r until it has called stop.
+// watch advances currency in the background while the caller stores a change. The follower cannot do so, because the caller holds
+// changing. watch stops advancing it while an unread document may revoke a token. The caller must not change r until it has called
+// stop.
 func (r *records) watch(ctx context.Context) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var watching sync.WaitGroup
@@ -101,7 +102,7 @@ func (l *Library) Current(ctx context.Context) error {
 			defer l.calls.waits.Release(1)
 			patience := reconnect
 			if l.records.fails() {
-				// The requests of a long failure do not accumulate.
+				// The longer a failure lasts, the shorter the requests wait. This way, they do not accumulate.
 				patience = max(0, reconnect-asked.Sub(at.Add(trusted)))
 			}
 			timer := time.NewTimer(patience)

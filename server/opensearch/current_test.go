@@ -15,8 +15,8 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// TestPartitionedReplica checks that a replica that cannot reach the cluster relies on no token, because another replica may have
-// revoked it, and that it knows of the revocation when it reaches the cluster again.
+// TestPartitionedReplica checks that a replica that cannot reach the cluster accepts no token, because another replica may have revoked
+// it. Once the replica reaches the cluster again, it has learned of the revocation before it accepts tokens.
 func TestPartitionedReplica(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -50,7 +50,7 @@ func (l *Library) apply(ctx context.Context, term string, defs []library.Definit
 // namedMissing is the maximum number of missing ids that a Result names.
 const namedMissing = 10
 
-// countMissing counts the items that definitions name but that do not exist.
+// countMissing counts the items that definitions name and that do not exist.
 func (l *Library) countMissing(ctx context.Context, defs []library.Definition, results []library.Result) error {
 	named := map[library.PropertyID][]item.ID{}
 	idsOf := func(d library.Definition) []item.ID {
@@ -177,7 +177,7 @@ func (l *Library) Tokens(ctx context.Context) iter.Seq2[library.TokenEvent, erro
 	return l.records.feed.Listen(ctx)
 }
 
-// SetMark stores a small fact of the operator, see library.Library.
+// SetMark stores a small value for the operator under a key, see library.Library.
 func (l *Library) SetMark(ctx context.Context, key, value string) error {
 	return l.setMark(ctx, anyone, key, value)
 }
@@ -189,7 +189,7 @@ func (l *Library) setMark(ctx context.Context, term, key, value string) error {
 	return l.records.setMark(ctx, term, key, value)
 }
 
-// Mark returns a small fact of the operator, see library.Library.
+// Mark returns the value of a mark, see library.Library.
 func (l *Library) Mark(key string) (string, error) {
 	if l.closed.Load() {
 		return "", library.ErrClosed
@@ -210,7 +210,7 @@ func (l *Library) Purge(ctx context.Context, p library.PropertyID) error {
 	}
 	erased := false
 	for {
-		// A copy that is created meanwhile is found by the next lookup, or deleted by the rebuilder.
+		// A rebuild may create a copy meanwhile. The next lookup finds the copy, or the rebuilder deletes it.
 		g, err := l.generationsOf(ctx, p)
 		if err != nil {
 			return fmt.Errorf("purge property %s: %w", p, err)

@@ -4,11 +4,11 @@
 // # Invariants
 //
 //   - The cluster is the source of truth. A write is acknowledged once the cluster has stored it and every search finds it.
-//   - Nothing is locked across replicas. Every change of a document names the sequence number that it read. A replica that loses
-//     a race reads again and decides again.
+//   - Replicas share no locks. Every change of a document names the sequence number of the state that it replaces. A replica that
+//     loses a race reads the document again and repeats its decision.
 //   - Every request can be repeated: a create has a fixed id and the token of its write, a change has a sequence number.
 //   - Package query/plan defines what a query means, for every library. This package translates plans and adds no meaning.
-//   - Tags and units by rule are part of the query and are never written into items.
+//   - Tags and units that rules assign are part of the query and are never written into items.
 //
 // # Indices
 //
@@ -34,7 +34,7 @@
 //	current.go                       how old the definitions of this replica may be
 //	definitions.go                   the methods of library.Library about definitions
 //	view.go, translate.go, leaf.go   a plan as a search request; tagrules.go and unitrules.go add the rules of manifests
-//	order.go, random.go, defaultorder.go   orders, and how cursors continue in them
+//	order.go, random.go, defaultorder.go   sort orders, and how a cursor continues in them
 //	read.go, display.go, boundary.go pages: search, output and expiry; cbor.go decodes hits, encoded.go caches items
 //	calls.go                         how many reads and writes a replica processes at the same time
 //	fresh.go                         which pages have not changed since they were read

@@ -40,11 +40,11 @@ func kindOf(field string) kind {
 	return ofItem
 }
 
-// longestTerm is the length in bytes to which keywords are cut. Lucene rejects terms longer than 32,766 bytes.
+// longestTerm is the maximum length of a keyword in bytes. Longer ones are cut. Lucene rejects terms longer than 32,766 bytes.
 const longestTerm = 32_000
 
-// document appends the document of an item in JSON. line is the item as item.Marshal writes it, and token identifies the write. Package
-// json would take most of the time of an import.
+// document appends the document of an item in JSON. line is the item as item.Marshal writes it, and token identifies the write. The
+// function does not use package json, which would take most of the time of an import.
 func document(dst []byte, it *item.Item, line []byte, token string) []byte {
 	d := documentWriter{append(dst, '{')}
 	d.text(fieldItem, string(line))
@@ -66,7 +66,7 @@ func document(dst []byte, it *item.Item, line []byte, token string) []byte {
 		switch {
 		case query.Dynamic(f.Name):
 			dynamic = append(dynamic, dynamicTerm(f.Name, v.Str))
-			// The tags of a namespace follow one another.
+			// The tags of one namespace are adjacent, so comparing with the last name finds all duplicates.
 			if len(present) > 0 && present[len(present)-1] == f.Name {
 				continue
 			}

@@ -16,8 +16,8 @@ type shownItem struct {
 	encoded item.Encoded
 }
 
-// shownItems caches items by their stored text, so that an item on several pages is decoded once. The text identifies everything that
-// the cached form depends on, so that an entry never becomes outdated.
+// shownItems caches items by their stored text, so that an item on several pages is decoded once. An entry never becomes outdated,
+// because the cached form depends on nothing but the text.
 type shownItems struct {
 	byText   *otter.Cache[string, *shownItem]
 	pressure func() library.Pressure

@@ -17,26 +17,29 @@ import (
 // Options.EraseWithin. OpenSearch only hides a deleted document: its bytes stay in the segment until that is merged, and copies of a
 // shard keep the history of operations for one another.
 //
-// A write that erases first stores a note for its property, so a pending erasure survives every replica. The eraser makes OpenSearch
-// write its segments and discard the translog. One step later, no copy of the shard still needs the history: the eraser makes
-// OpenSearch merge the segments with deleted documents. Then it deletes the note, unless another write has stored it again.
+// Before a write erases data, it stores a note for its property, so a pending erasure is not lost if all replicas stop. The eraser
+// makes OpenSearch write its segments and discard the translog. One step later, no copy of the shard still needs the history, and the
+// eraser makes OpenSearch merge the segments with deleted documents. Then it deletes the note, unless another write has stored it
+// again.
 //
-// Every replica runs one, and a claim decides which of them works.
+// Every replica runs an eraser, and a claim decides which of them works.
 type eraser struct {
 	library *Library
 	claim   *claim
-	// noted contains when this replica last stored the note of a property.
+	// noted contains, by property, the time at which this replica last stored the note.
 	noted sync.Map
 }
 
 const (
 	// eraserClaim is the id of the claim in the facts index.
 	eraserClaim = "erasing"
-	// eraseSteps is how many steps of the eraser fit into Options.EraseWithin. A note that is stored when the eraser has just begun
-	// is done after four of them. If that eraser crashes at the end, another one needs two more. The last one is for the merges.
+	// eraseSteps is how many steps of the eraser fit into Options.EraseWithin. A note that is stored just after the eraser has read the
+	// notes is processed after four steps. If that eraser crashes at the end, another one needs two more. The last step is for the
+	// merges.
 	eraseSteps = 7
-	// noteSteps is how many notes of one replica fit into a step. The eraser waits for a step after it has read the notes. In this
-	// time, the writes end that rely on them: a note is 6 seconds old at most, and a write takes 30 seconds (Options.Timeout).
+	// noteSteps limits how often one replica stores the note of a property: noteSteps times in a step. A write may rely on a note that
+	// is step/noteSteps old (about 4 seconds by default), and takes up to Options.Timeout (30 seconds by default). Both fit into the
+	// step for which the eraser waits after it has read the notes.
 	noteSteps = 20
 )
 
@@ -44,13 +47,13 @@ func newEraser(l *Library) *eraser {
 	return &eraser{library: l, claim: l.newClaim(eraserClaim)}
 }
 
-// step is the time between two steps.
+// step is the duration of one step.
 func (e *eraser) step() time.Duration { return e.library.options.EraseWithin / eraseSteps }
 
 // noteID returns the id of a property's note in the facts index.
 func noteID(p library.PropertyID) string { return "erase-" + encodeProperty(p) }
 
-// note records that a write is about to erase data of a property.
+// note stores the note that a write is about to erase data of a property, unless the last note is recent.
 func (e *eraser) note(ctx context.Context, p library.PropertyID) error {
 	if at, ok := e.noted.Load(p); ok && time.Since(at.(time.Time)) < e.step()/noteSteps {
 		return nil
@@ -58,13 +61,13 @@ func (e *eraser) note(ctx context.Context, p library.PropertyID) error {
 	now := time.Now()
 	op := operation{index: e.library.names.facts(), id: noteID(p), doc: fact{Token: rand.Text()}, over: true}
 	if err := failure(e.library.cluster.bulk(ctx, []operation{op}, refreshNone)); err != nil {
-		return fmt.Errorf("note what is to be erased: %w", err)
+		return fmt.Errorf("store the note of an erasure: %w", err)
 	}
 	e.noted.Store(p, now)
 	return nil
 }
 
-// run erases until ctx ends.
+// run erases noted data until ctx ends.
 func (e *eraser) run(ctx context.Context) {
 	for pause := e.step(); sleep(ctx, pause); {
 		held, err := e.erase(ctx)
@@ -77,8 +80,8 @@ func (e *eraser) run(ctx context.Context) {
 	}
 }
 
-// erase erases what is noted, unless another replica holds the claim. A frozen library accepts no merge: what is noted is erased when
-// the library accepts writes again.
+// erase erases the data of the noted properties. If another replica holds the claim, erase does nothing and returns true. A frozen
+// library accepts no merge, so its notes stay until it accepts writes again.
 func (e *eraser) erase(ctx context.Context) (held bool, err error) {
 	notes, err := e.notes(ctx)
 	if err != nil || len(notes) == 0 {
@@ -92,7 +95,7 @@ func (e *eraser) erase(ctx context.Context) (held bool, err error) {
 	return false, e.eraseNoted(ctx, notes)
 }
 
-// eraseNoted erases what is noted until nothing is.
+// eraseNoted erases the data of the noted properties until no note is left.
 func (e *eraser) eraseNoted(ctx context.Context, notes map[library.PropertyID]version) (err error) {
 	for len(notes) > 0 {
 		if !sleep(ctx, e.step()) || e.library.frozen() != "" {
@@ -124,8 +127,8 @@ func (e *eraser) eraseNoted(ctx context.Context, notes map[library.PropertyID]ve
 	return nil
 }
 
-// ask sends a request about the index of a property. A merge can take longer than Options.Timeout. It fails unless all copies of the
-// shard have done it. A property without an index has nothing to erase.
+// ask sends a request to the index of a property. It waits longer than Options.Timeout, because a merge can take longer. It fails unless
+// all copies of the shard have processed the request. It ignores a property without an index, which has nothing to erase.
 func (e *eraser) ask(ctx context.Context, p library.PropertyID, path string) error {
 	patient := e.library.cluster.patient(e.library.options.EraseWithin)
 	var answer struct {
@@ -147,7 +150,7 @@ func (e *eraser) ask(ctx context.Context, p library.PropertyID, path string) err
 	return nil
 }
 
-// notes returns the states of the notes of the properties that have an index. A note without an index stays until there is one.
+// notes returns the notes of the properties that have an index. The note of another property stays until there is an index.
 func (e *eraser) notes(ctx context.Context) (map[library.PropertyID]version, error) {
 	if e.library.frozen() != "" {
 		return nil, nil
@@ -168,7 +171,7 @@ func (e *eraser) notes(ctx context.Context) (map[library.PropertyID]version, err
 		} `json:"docs"`
 	}
 	if err := e.library.cluster.do(ctx, http.MethodPost, "/"+e.library.names.facts()+"/_mget?_source=false", object{"ids": ids}, &answer); err != nil {
-		return nil, fmt.Errorf("read what is to be erased: %w", err)
+		return nil, fmt.Errorf("read the notes of erasures: %w", err)
 	}
 	notes := map[library.PropertyID]version{}
 	for _, d := range answer.Docs {

@@ -19,7 +19,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// marker returns a text that is found in a compressed file, because no other content has a part of it.
+// marker returns a random text. Compressed files contain it unchanged, because no part of it occurs elsewhere.
 func marker() string {
 	r := make([]rune, 12)
 	for i := range r {
@@ -56,8 +56,8 @@ func filesWith(t *testing.T, dir string, texts map[string]string) map[string][]s
 	return out
 }
 
-// TestErasing checks that the bytes of a deleted item, and of a submission that was removed, leave the files of all nodes, also if the
-// replica that changed them stops at once, and the replica that was erasing has crashed. Other items stay.
+// TestErasing checks that the bytes of a deleted item and of a removed submission disappear from the files of all nodes, even if the
+// replica that changed them stops at once and the replica that was erasing has crashed. Other items stay.
 func TestErasing(t *testing.T) {
 	t.Parallel()
 	c := nodetest.NewCluster(t, 2)
@@ -69,7 +69,7 @@ func TestErasing(t *testing.T) {
 	texts := map[string]string{"deleted": marker(), "submission": marker(), "kept": marker(), "neighbour": marker()}
 	withSubmission := image(2, texts["kept"])
 	withSubmission.Submission = json.RawMessage(`{"message":"` + texts["submission"] + `"}`)
-	// Lucene compresses blocks of up to 8 KiB, and the end of one could divide a text. With this content, such ends are rare.
+	// Lucene compresses blocks of up to 8 KiB, and a text could be split between two blocks. With more content, this is unlikely.
 	var muts []library.Mutation
 	for id := item.ID(4); id < 300; id++ {
 		text := make([]byte, 300)
@@ -102,7 +102,7 @@ func TestErasing(t *testing.T) {
 		notes, err := next[0].eraser.notes(t.Context())
 		return err == nil && len(notes) == 0
 	})
-	// Searches that are in progress keep merged segments for a moment.
+	// Searches that are in progress keep the files of merged segments for a short time.
 	var found map[string][]string
 	for range 100 {
 		found = filesWith(t, c.Dir(), texts)
@@ -120,7 +120,7 @@ func TestErasing(t *testing.T) {
 	}
 }
 
-// TestErasingNeedsAllCopies checks that nothing counts as erased if a copy of the shard has not responded.
+// TestErasingNeedsAllCopies checks that a request of the eraser fails if a copy of the shard has not responded.
 func TestErasingNeedsAllCopies(t *testing.T) {
 	t.Parallel()
 	l := replicas(t, 1)[0]

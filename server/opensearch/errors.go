@@ -27,7 +27,7 @@ func (e *responseError) Error() string {
 	return text
 }
 
-// Is reports a response as library.ErrUnavailable if it means that the cluster cannot process requests now.
+// Is reports whether target is library.ErrUnavailable and the response means that the cluster cannot process requests now.
 func (e *responseError) Is(target error) bool {
 	return target == library.ErrUnavailable &&
 		(e.passing() || e.blocked() || e.indexMissing() || e.Status == http.StatusUnauthorized || e.Status == http.StatusForbidden)
@@ -50,8 +50,9 @@ func (e *responseError) blocked() bool { return e.Type == "cluster_block_excepti
 // indexMissing reports whether an index does not exist: it was deleted by hand, or is not created yet.
 func (e *responseError) indexMissing() bool { return e.Type == "index_not_found_exception" }
 
-// isWriteBlock reports whether err is a response that an index has the setting index.blocks.write. A full disk blocks differently. It
-// is false for an index of a frozen library, which has the setting index.blocks.read_only, even if a rebuild blocked it before.
+// isWriteBlock reports whether err is a response that an index has the setting index.blocks.write. It returns false for the block that
+// OpenSearch sets when the disk is full. It also returns false for an index of a frozen library, which has the setting
+// index.blocks.read_only, even if a rebuild has blocked the index before.
 func isWriteBlock(err error) bool {
 	var answer *responseError
 	return errors.As(err, &answer) && answer.blocked() && strings.Contains(answer.Reason, "/8/") && !strings.Contains(answer.Reason, "/5/")
@@ -64,7 +65,7 @@ type cause struct {
 	CausedBy *cause `json:"caused_by"`
 }
 
-// quoted are the beginnings of the part of a reason that quotes the request, and with it a document.
+// quoted contains the texts with which a reason begins to quote the request. The quotation can contain a document.
 var quoted = []string{"\n", " Timeout: [", ", request: ["}
 
 // failure returns the error of a response. It has the last cause of the chain, and its reason up to the part that quotes the request.

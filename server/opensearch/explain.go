@@ -72,7 +72,7 @@ type statistics struct{ *view }
 
 var _ rank.Statistics = statistics{}
 
-// Field returns the totals of a field, and for each term the number of items that contain it, as one shard counts them.
+// Field returns the totals of a field and, for each term, the number of items that contain it, as one shard counts them.
 func (s statistics) Field(ctx context.Context, field string, terms []string) (rank.Field, []int64, error) {
 	freqs := make([]int64, len(terms))
 	f, ok := query.Lookup(field)
@@ -91,8 +91,8 @@ func (s statistics) Field(ctx context.Context, field string, terms []string) (ra
 			} `json:"terms"`
 		} `json:"term_vectors"`
 	}
-	// This is an artificial document: the cluster returns the statistics of its words. "a" is there because a document without a
-	// word gets none.
+	// The cluster returns the statistics of the words in this artificial document. It returns none for a document without words, so "a"
+	// is always there.
 	body := object{
 		"doc": object{name: append([]string{"a"}, terms...)}, "term_statistics": true, "field_statistics": true,
 		"positions": false, "offsets": false,

@@ -53,15 +53,15 @@ func (l *Library) Facets(ctx context.Context, r library.Read, f library.Facet) (
 
 // counting counts the values of one field.
 //
-//   - The values that items have themselves are counted by a terms aggregation. Its counts are exact, because an index has one shard,
-//     unless the node searches the shard in concurrent slices. The response says whether a slice left out terms.
-//   - No document contains the values that manifests add. Each of them is counted by the query for it.
+//   - A terms aggregation counts the values that items have themselves. Its counts are exact, because an index has one shard, unless
+//     the node searches the shard in concurrent slices. The response says whether a slice left out terms.
+//   - No document contains the values that manifests add. Each of these values has a query that counts its items.
 type counting struct {
 	*view
 	field    query.Field
 	counter  *library.FacetCounter
 	matching object
-	// queries are the values that are counted by query, and byQuery the same values.
+	// byQuery contains all values that are counted by query, and queries the wanted ones of them with their queries.
 	queries []valueQuery
 	byQuery map[string]bool
 }
@@ -119,11 +119,11 @@ func (c *counting) prepare(ctx context.Context) error {
 const (
 	// queriesAtOnce is the maximum number of values that one search counts by query.
 	queriesAtOnce = 500
-	// leastTerms is the minimum number of terms that one search requests, so that the slices of a shard leave out none of a field
-	// with few values. mostTerms is the maximum; OpenSearch allows 65,535 buckets by default.
+	// leastTerms is the minimum number of terms that one search requests. With it, the slices of a shard leave out no term of a field
+	// that has few values. mostTerms is the maximum. OpenSearch allows 65,535 buckets by default.
 	leastTerms = 100
 	mostTerms  = 50_000
-	// termsPerPage is the number of terms in a page, if the terms of a field are read in pages.
+	// termsPerPage is the number of terms in a page when the terms of a field are read page by page.
 	termsPerPage = 10_000
 	// longestRegexp is the maximum length in bytes of a regular expression in an aggregation. OpenSearch allows 1,000 characters by
 	// default.
@@ -166,7 +166,7 @@ type aggregations struct {
 		Buckets []bucket `json:"buckets"`
 	} `json:"queries"`
 	ownValues
-	// Within contains the values that items have themselves if a filter narrows the items.
+	// Within contains the values that items have themselves if the request filters the items.
 	Within *ownValues `json:"within"`
 }
 
@@ -200,7 +200,8 @@ type bucket struct {
 	Count int64 `json:"doc_count"`
 }
 
-// request adds the counts of some values that are counted by query, and the total, to found, and runs other aggregations.
+// request counts the items of the given queries and runs the aggregations aggs. It adds the counts of the queries and the total to
+// found.
 func (c *counting) request(ctx context.Context, found *counted, queries []valueQuery, aggs object) (*aggregations, error) {
 	if len(queries) > 0 {
 		filters := make([]object, len(queries))
@@ -230,8 +231,8 @@ func (c *counting) hasOwnValues() bool {
 	return k != ofUnits && k != ofDefault
 }
 
-// ownAggregation returns an aggregation of the values that items have themselves. A filter around it takes the node up to three times as
-// long, so it is there only if it narrows the items.
+// ownAggregation returns an aggregation of the values that items have themselves. It adds a filter only if one is needed, because with a
+// filter the node needs up to three times as long.
 func (c *counting) ownAggregation(name string, of object) object {
 	within := c.within()
 	if within == nil {
@@ -240,8 +241,8 @@ func (c *counting) ownAggregation(name string, of object) object {
 	return object{"within": object{"filter": within, "aggs": object{name: of}}}
 }
 
-// once counts the values in a single search, with the terms aggregation that terms begins. It reports whether the result is complete:
-// no other value can be among the most frequent ones.
+// once counts the values in a single search. terms contains the size of the terms aggregation, and once adds the other members. It
+// reports whether the result is complete, which means that no other value can be among the most frequent ones.
 func (c *counting) once(ctx context.Context, terms object) (*counted, bool, error) {
 	found := &counted{counts: map[string]int64{}}
 	aggs := object{}
@@ -280,7 +281,7 @@ func (c *counting) once(ctx context.Context, terms object) (*counted, bool, erro
 	case len(usable) < limit:
 		return nil, false, nil
 	}
-	// The order of terms is the order of values, except between namespaces.
+	// Terms with equal counts have the order of their values, except those of different namespaces.
 	return found, c.field.Name != query.AllTags || buckets[size-1].Count < usable[limit-1], nil
 }
 
@@ -288,7 +289,7 @@ func (c *counting) once(ctx context.Context, terms object) (*counted, bool, erro
 func (c *counting) pages(ctx context.Context, found *counted) error {
 	page := object{"size": termsPerPage, "sources": []any{object{"term": object{"terms": object{"field": c.inIndex()}}}}}
 	if name := c.dynamic(); name != "" {
-		page["after"] = object{"term": name} // no term is equal to it
+		page["after"] = object{"term": name} // a text before all terms of the field
 	}
 	for {
 		response, err := c.request(ctx, found, nil, c.ownAggregation("page", object{"composite": page}))
@@ -317,7 +318,7 @@ func (c *counting) inIndex() string {
 	return indexed(c.field)
 }
 
-// dynamic returns what the terms of the field in fieldDynamic begin with, "" for a field of the catalogue.
+// dynamic returns the prefix of the field's terms in fieldDynamic, or "" for a field of the catalogue.
 func (c *counting) dynamic() string {
 	if c.field.Name == query.AllTags {
 		return query.AllTags + "."
@@ -325,7 +326,7 @@ func (c *counting) dynamic() string {
 	return prefixOf(c.field)
 }
 
-// include returns the terms that a terms aggregation counts: a list, a regular expression, or neither for all.
+// include returns the terms that a terms aggregation counts, as a list or as a regular expression. It returns neither for all terms.
 func (c *counting) include() (list []any, pattern string) {
 	only := c.counter.Only()
 	if only != nil && c.field.Type != query.Boolean {
@@ -356,7 +357,7 @@ func (c *counting) include() (list []any, pattern string) {
 	return nil, ""
 }
 
-// termOf returns the term of a value in the index, nil if no term has the value.
+// termOf returns the term of a value in the index, or nil if no term can have the value.
 func (c *counting) termOf(value string) any {
 	switch {
 	case c.field.Name == query.AllTags:
@@ -373,7 +374,8 @@ func (c *counting) termOf(value string) any {
 	return prefixOf(c.field) + value
 }
 
-// within returns the query for the items that can have a wanted number, nil for all items. A regular expression cannot select numbers.
+// within returns a query for the items that have a number with the requested prefix, or nil if all items count. Other fields do not need
+// it, because a regular expression selects their terms.
 func (c *counting) within() object {
 	if c.field.Type != query.Long || c.counter.Prefix() == "" {
 		return nil

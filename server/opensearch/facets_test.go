@@ -126,7 +126,7 @@ func TestFacetsOfNumbersWithAPrefix(t *testing.T) {
 	}
 }
 
-// TestFacetsOfManyRules has more rules than one search counts, so that the terms are read in pages.
+// TestFacetsOfManyRules compares facets of a property with more rules than one search counts, so that the terms are read in pages.
 func TestFacetsOfManyRules(t *testing.T) {
 	a := newAgreed(t, openReference)
 	var defs []library.Definition
@@ -147,7 +147,8 @@ func TestFacetsOfManyRules(t *testing.T) {
 	a.facets("beach", library.Facet{Field: "tags", Prefix: "vibe:", Limit: 100})
 }
 
-// TestFacetsOfSlices searches many segments in concurrent slices, in which a terms aggregation is only approximate.
+// TestFacetsOfSlices compares facets of many segments that are searched in concurrent slices, where a terms aggregation is only
+// approximate.
 func TestFacetsOfSlices(t *testing.T) {
 	a := newAgreed(t, openReference)
 	l := a.cluster.(*Library)

@@ -29,8 +29,8 @@ func drop(t *testing.T, l *Library, index string) {
 	}
 }
 
-// TestDeletedItems checks that a property whose items index was deleted is unavailable with the name of the index, and that no
-// write recreates the index.
+// TestDeletedItems checks that requests for a property whose items index was deleted fail with the name of the index, and that no write
+// recreates the index.
 func TestDeletedItems(t *testing.T) {
 	t.Parallel()
 	l := replicas(t, 1)[0]
@@ -55,10 +55,10 @@ func TestDeletedItems(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := l.Purge(t.Context(), shop); err != nil {
-		t.Errorf("a purge of what is left: %v", err)
+		t.Errorf("a purge of a property without an index: %v", err)
 	}
 	if err := l.Purge(t.Context(), shop); !errors.Is(err, library.ErrNotFound) {
-		t.Errorf("a purge of nothing: %v, want ErrNotFound", err)
+		t.Errorf("a second purge: %v, want ErrNotFound", err)
 	}
 	apply(t, l, agreedDefinitions()[0])
 	if o := mustWrite(t, l, library.Mutation{Put: image(0, "")}); o[0].ID != 1 {
@@ -66,8 +66,8 @@ func TestDeletedItems(t *testing.T) {
 	}
 }
 
-// TestDeletedDefinitions checks that a library whose definitions were deleted is not ready, and does not open as a new library
-// while it has items.
+// TestDeletedDefinitions checks that a library whose definitions were deleted is not ready, and that Open does not create a new library
+// while items exist.
 func TestDeletedDefinitions(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -87,7 +87,8 @@ func TestDeletedDefinitions(t *testing.T) {
 	}
 }
 
-// TestDeletedFacts checks that a library whose ledgers were deleted assigns no ids and is not ready, and does not open as a new library.
+// TestDeletedFacts checks that a library whose ledgers were deleted assigns no ids and is not ready, and that Open does not create a new
+// library.
 func TestDeletedFacts(t *testing.T) {
 	t.Parallel()
 	l := open(t, t.TempDir(), time.Now)
@@ -151,8 +152,8 @@ func TestLongNames(t *testing.T) {
 	}
 }
 
-// TestDeepPages checks that a page number beyond the result window is rejected unless no items are there, and that a cursor reaches
-// all items.
+// TestDeepPages checks that an offset beyond the result window is rejected, except after the last item, and that cursors reach all
+// items.
 func TestDeepPages(t *testing.T) {
 	t.Parallel()
 	l := openOptions(t, t.TempDir(), func(o *Options) { o.window = 10 })
@@ -231,7 +232,7 @@ func TestPartialFailure(t *testing.T) {
 		}
 	}
 	if _, err := l.Write(t.Context(), shop, []library.Mutation{{Put: image(2, "")}}); !errors.Is(err, library.ErrUnavailable) {
-		t.Errorf("a write of nothing: %v, want ErrUnavailable", err)
+		t.Errorf("a write that stores no item: %v, want ErrUnavailable", err)
 	}
 	transport.id.Store("")
 	if s := l.State(t.Context()); s.Items != 2 {
@@ -239,8 +240,8 @@ func TestPartialFailure(t *testing.T) {
 	}
 }
 
-// TestErrorsHoldNoData checks that no error contains what the cluster quotes of a rejected request.
-func TestErrorsHoldNoData(t *testing.T) {
+// TestErrorsContainNoData checks that no error contains the part of a rejected request that the cluster quotes.
+func TestErrorsContainNoData(t *testing.T) {
 	t.Parallel()
 	l := replicas(t, 1)[0]
 	ops := []operation{{index: l.names.items(shop), id: "1", doc: object{"id": "someone@mail.example"}}}
@@ -284,7 +285,7 @@ func readCalls(l *Library, read library.Read) map[string]func(context.Context) e
 	}
 }
 
-// TestSlowCluster checks that every call ends with its context, even if it waits for another call, and that calls succeed again
+// TestSlowCluster checks that every call ends when its context ends, even if it waits for another call, and that calls succeed again
 // once the cluster responds.
 func TestSlowCluster(t *testing.T) {
 	t.Parallel()
@@ -374,8 +375,9 @@ func TestReadTimeout(t *testing.T) {
 	group.Wait()
 }
 
-// TestBudgetOfSilentCluster checks that a call that ends with its context is unavailable if the cluster is known not to respond.
-func TestBudgetOfSilentCluster(t *testing.T) {
+// TestDeadlineOfSilentCluster checks that the error of a call whose context ends is ErrUnavailable if the cluster is known not to
+// respond.
+func TestDeadlineOfSilentCluster(t *testing.T) {
 	t.Parallel()
 	transport := &hanging{RoundTripper: http.DefaultTransport}
 	l := openWith(t, t.TempDir(), time.Now, transport)
@@ -392,8 +394,8 @@ func TestBudgetOfSilentCluster(t *testing.T) {
 	}
 }
 
-// TestManyListedItems checks that a definition can list more items than the result window, that the report counts each missing item
-// once, and that an item counts as soon as its write is acknowledged.
+// TestManyListedItems checks that a definition can list more items than the result window, that the result counts each missing item
+// once, and that an item is not missing as soon as its write is acknowledged.
 func TestManyListedItems(t *testing.T) {
 	t.Parallel()
 	l := openOptions(t, t.TempDir(), func(o *Options) { o.window = 10 })
@@ -416,7 +418,7 @@ func TestManyListedItems(t *testing.T) {
 	}
 }
 
-// TestMemoryPressure checks that only deletions are accepted while the process is short of memory, and that reads succeed.
+// TestMemoryPressure checks that while the process is short of memory, reads and deletions succeed and other mutations are rejected.
 func TestMemoryPressure(t *testing.T) {
 	t.Parallel()
 	var pressure atomic.Int32
@@ -436,7 +438,7 @@ func TestMemoryPressure(t *testing.T) {
 	mustWrite(t, l, library.Mutation{Put: image(3, "")})
 }
 
-// TestLongTerms checks that a query for more units than one clause of OpenSearch may have is split.
+// TestLongTerms checks that a query for more units than a terms query of OpenSearch may contain is split.
 func TestLongTerms(t *testing.T) {
 	words := make([]string, 2*termsAtOnce+1)
 	clauses := owning(words)["bool"].(object)["should"].([]object)
@@ -445,8 +447,8 @@ func TestLongTerms(t *testing.T) {
 	}
 }
 
-// TestManyUnits checks an order by, and a query for, a field of the default unit in a property with more units than a query may have
-// clauses.
+// TestManyUnits sorts by and queries a field of the default unit, in a property that has more units than the maximum number of clauses in
+// a query.
 func TestManyUnits(t *testing.T) {
 	t.Parallel()
 	l := replicas(t, 1)[0]

@@ -30,8 +30,8 @@ const recordsAtOnce = 1000
 // that its document was changed again. Operations become visible within milliseconds of one another.
 const gapPatience = 10 * time.Second
 
-// Limits of one poll of the follower. The first one is so short that a node that does not respond delays the revocation of a token
-// only until the next poll, which another node receives. Each failure doubles the limit, because a slow cluster may need more time.
+// Limits of one poll of the follower. The first limit is short: if a node does not respond, the revocation of a token waits only until
+// the next poll, which another node receives. Each failure doubles the limit, because a slow cluster may need more time.
 const (
 	shortestPoll = 300 * time.Millisecond
 	longestPoll  = 10 * time.Second
@@ -59,7 +59,7 @@ func (r *records) follow(ctx context.Context) {
 	}
 }
 
-// poll reads changes once.
+// poll reads changes once, within limit.
 func (r *records) poll(ctx context.Context, limit time.Duration) error {
 	unlock, err := r.changing.lock(ctx)
 	if err != nil {
@@ -122,7 +122,7 @@ func (r *records) fails() bool {
 	return r.failure != nil
 }
 
-// setUnreadable notes which documents cannot be read. all is true if d contains all documents.
+// setUnreadable records which documents of d cannot be read. all is true if d contains all documents.
 func (r *records) setUnreadable(d *decoded, all bool) {
 	r.problemMu.Lock()
 	defer r.problemMu.Unlock()

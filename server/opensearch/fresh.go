@@ -18,9 +18,9 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// lease is how long a replica relies on the state of an index that it has looked up. A write is acknowledged only after a lease has
-// passed since searches find it. By then, every replica has either seen the new state, or no longer relies on an older one. The
-// rule needs no common clock: each replica measures only durations.
+// lease is how long a replica relies on the state of an index that it has looked up. When searches find a write, the write waits for
+// another lease before it is acknowledged. By then, every replica has either seen the new state, or no longer relies on an older one.
+// The rule needs no common clock, because each replica measures only durations.
 const lease = 40 * time.Millisecond
 
 // indexState identifies the operations of an index: its UUID, its primary term and its highest sequence number. It is "" if unknown.
@@ -31,7 +31,7 @@ type lookedUp struct {
 	state indexState
 	began time.Time
 	// complete is true if every copy of the shard has all operations of the state. A write that is in progress can have a sequence
-	// number before a copy, or even the primary, can show it.
+	// number before a copy of the shard, or even the primary, has the operation.
 	complete bool
 }
 
@@ -55,23 +55,23 @@ type seenPage struct {
 	state     indexState
 }
 
-// freshness remembers versions of pages that are read repeatedly, and whether their index has changed since. A page that has not
-// changed then costs no search.
+// freshness remembers the versions of pages that are read repeatedly, and the states of their indices. If neither has changed, a read
+// needs no search.
 type freshness struct {
 	library *Library
 	pages   *otter.Cache[pageKey, seenPage]
 
 	mu sync.Mutex
-	// looked contains the last successful look at each index, by alias, and looking the one in progress.
+	// looked contains the result of the last successful lookup of each index, by alias. looking contains the lookups in progress.
 	looked  map[string]lookedUp
 	looking map[string]*flight
 	// shown contains the last state of each index whose operations are all visible to searches, and when they became visible.
 	shown map[string]lookedUp
-	// closed is true once no look may begin.
+	// closed is true once no further lookup may begin.
 	closed bool
 }
 
-// flight is a look in progress, which several reads wait for.
+// flight is a lookup in progress, which several reads may wait for.
 type flight struct {
 	cancel context.CancelFunc
 	done   chan struct{}
@@ -89,7 +89,7 @@ func newFreshness(l *Library) (*freshness, error) {
 	return &freshness{library: l, pages: pages, looked: map[string]lookedUp{}, looking: map[string]*flight{}, shown: map[string]lookedUp{}}, nil
 }
 
-// close ends the looks in progress.
+// close ends the lookups in progress.
 func (f *freshness) close() {
 	f.mu.Lock()
 	f.closed = true
@@ -133,7 +133,7 @@ func (f *freshness) state(ctx context.Context, index string) (indexState, error)
 	return last.state, err
 }
 
-// lookUp returns the result of a look at an index that contains every operation that was acknowledged before the call.
+// lookUp looks up the state of an index. The state contains every operation that was acknowledged before the call.
 func (f *freshness) lookUp(ctx context.Context, index string) (lookedUp, error) {
 	asked := time.Now()
 	for {
@@ -144,7 +144,7 @@ func (f *freshness) lookUp(ctx context.Context, index string) (lookedUp, error) 
 		}
 		last, look := f.looked[index], f.looking[index]
 		age := asked.Sub(last.began)
-		// Looking ahead keeps reads from waiting.
+		// A lookup that begins before the lease ends keeps later reads from waiting.
 		if look == nil && age > lease/2 {
 			look = f.start(index)
 		}
@@ -163,7 +163,7 @@ func (f *freshness) lookUp(ctx context.Context, index string) (lookedUp, error) 
 	}
 }
 
-// start begins a look. It does not end with the read that needs it. The caller holds mu.
+// start begins a lookup, which continues if the read that needs it ends. The caller holds mu.
 func (f *freshness) start(index string) *flight {
 	ctx, cancel := limited(context.Background(), lookTimeout)
 	look := &flight{cancel: cancel, done: make(chan struct{})}
@@ -183,7 +183,7 @@ func (f *freshness) start(index string) *flight {
 	return look
 }
 
-// look asks for the state of an index, see lookedUp.
+// look requests the state of an index from the cluster, see lookedUp.
 func (f *freshness) look(ctx context.Context, index string) (state indexState, complete bool, err error) {
 	var stats struct {
 		Indices indexStats `json:"indices"`
@@ -202,8 +202,8 @@ func (f *freshness) look(ctx context.Context, index string) (state indexState, c
 	return "", false, errors.New("the index has no primary shard")
 }
 
-// settle makes the operations of an index visible to searches and returns its state, or "" if it cannot know that all of them are
-// visible. It refreshes an index at most as often as the index refreshes itself.
+// settle makes the operations of an index visible to searches and returns the index's state, or "" if some of them may not be visible.
+// It refreshes an index at most as often as the index refreshes itself.
 func (f *freshness) settle(ctx context.Context, index string) indexState {
 	last, err := f.lookUp(ctx, index)
 	if err != nil || !last.complete {
@@ -234,7 +234,7 @@ func (f *freshness) settle(ctx context.Context, index string) indexState {
 	return state
 }
 
-// settle waits for a lease, so that no replica relies on a state before this write.
+// settle waits for the duration of a lease if the write stored an item, so that no replica relies on a state before this write.
 func (w *write) settle(ctx context.Context) {
 	if w.stored {
 		sleep(ctx, lease)

@@ -14,8 +14,8 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// TestUnchangedPage checks that a page that a caller has and that has not changed costs no search, and that a change of an item or of
-// a definition ends that.
+// TestUnchangedPage checks that a repeated read of an unchanged page needs no search, and that the page is searched again after a change of
+// an item or a definition.
 func TestUnchangedPage(t *testing.T) {
 	t.Parallel()
 	transport := &intercepted{RoundTripper: http.DefaultTransport}
@@ -33,7 +33,7 @@ func TestUnchangedPage(t *testing.T) {
 	mustWrite(t, l, library.Mutation{Put: image(1, "a")})
 	read := library.Read{Property: shop, Query: query.All{}, Limit: 10}
 	version := ""
-	// search reads until the page costs no search.
+	// search reads the page until a read needs no search.
 	search := func(what string) {
 		t.Helper()
 		for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); {
@@ -72,9 +72,9 @@ func TestUnchangedPage(t *testing.T) {
 	search("after a definition")
 }
 
-// TestChangesAreSeenAtOnce checks that a page that one replica remembers shows every write of another replica as soon as the write is
-// acknowledged.
-func TestChangesAreSeenAtOnce(t *testing.T) {
+// TestRememberedPageOfOtherReplica checks that a page that one replica remembers shows every write of another replica as soon as the write
+// is acknowledged.
+func TestRememberedPageOfOtherReplica(t *testing.T) {
 	t.Parallel()
 	r := replicas(t, 2)
 	waitServed(t, r[1])
@@ -97,8 +97,8 @@ func TestChangesAreSeenAtOnce(t *testing.T) {
 	}
 }
 
-// TestCloseEndsLooks checks that no look at an index is in progress when Close has returned.
-func TestCloseEndsLooks(t *testing.T) {
+// TestCloseEndsLookups checks that no lookup of the state of an index is in progress when Close has returned.
+func TestCloseEndsLookups(t *testing.T) {
 	t.Parallel()
 	transport := &intercepted{RoundTripper: http.DefaultTransport}
 	l := openWith(t, t.TempDir(), time.Now, transport)
@@ -128,14 +128,14 @@ func TestCloseEndsLooks(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n := looks.Load(); n != 0 {
-		t.Errorf("%d looks are in progress", n)
+		t.Errorf("%d lookups are in progress", n)
 	}
 	if _, err := l.fresh.state(t.Context(), l.names.items(shop)); !errors.Is(err, library.ErrClosed) {
-		t.Errorf("a look after Close: %v, want ErrClosed", err)
+		t.Errorf("a lookup after Close: %v, want ErrClosed", err)
 	}
 }
 
-// TestSortValues checks that sort values are read from JSON and from CBOR alike.
+// TestSortValues checks that decoding sort values from CBOR returns the same values as from JSON.
 func TestSortValues(t *testing.T) {
 	header := http.Header{"Content-Type": {"application/cbor"}}
 	for data, want := range map[string]string{

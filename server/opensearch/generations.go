@@ -25,8 +25,8 @@ type itemIndex struct {
 	blocked bool
 }
 
-// writes returns the alias through which a generation is written. It exists only while the generation is the current one: when another
-// one replaces it, writes fail, because sequence numbers of this one mean nothing there.
+// writes returns the alias through which a generation is written. It exists only while the generation is the current one. A write to a
+// replaced generation must fail, because its sequence numbers have no meaning in another generation.
 func (x *itemIndex) writes() string { return x.name + writeMark }
 
 // activate returns the action that makes a generation accept writes.
@@ -46,9 +46,9 @@ const (
 type generations struct {
 	// current is nil if it is missing.
 	current *itemIndex
-	// copies are unfinished copies of the current generation. retired are earlier generations that the current one replaced.
+	// copies are unfinished copies. retired are earlier generations that the current one replaced.
 	copies, retired []*itemIndex
-	// unknown are others, such as one that was restored from a snapshot without its aliases.
+	// unknown are other indices, such as one that was restored from a snapshot without its aliases.
 	unknown []*itemIndex
 }
 
@@ -142,8 +142,8 @@ func (l *Library) generationsOf(ctx context.Context, p library.PropertyID) (*gen
 	return &generations{}, nil
 }
 
-// writable returns the generation that accepts writes, as this replica last saw it. An outdated result is harmless: its alias is
-// missing then, and the caller calls awaitSuccessor.
+// writable returns the generation that accepts writes, as this replica last saw it. An outdated result is harmless: the write fails,
+// because the alias is missing, and the caller calls awaitSuccessor.
 func (l *Library) writable(ctx context.Context, p library.PropertyID) (*itemIndex, error) {
 	if known, ok := l.current.Load(p); ok {
 		return known.(*itemIndex), nil
@@ -178,26 +178,26 @@ func (l *Library) currentOf(ctx context.Context, p library.PropertyID) (*generat
 // switchPause is the maximum time between two checks whether another generation is the current one.
 const switchPause = 250 * time.Millisecond
 
-// awaitSuccessor returns when a write can be decided again that was rejected because the generation was is or was being replaced. It
-// waits while a copy is about to replace was, for at most Options.Timeout.
-func (l *Library) awaitSuccessor(ctx context.Context, was *itemIndex) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, l.options.Timeout, fmt.Errorf("%w: index %s is being replaced", library.ErrUnavailable, was.name))
+// awaitSuccessor waits until a write to generation x can be tried again. The caller calls it if x rejected the write because a copy is
+// replacing x, or has replaced it. awaitSuccessor waits for at most Options.Timeout.
+func (l *Library) awaitSuccessor(ctx context.Context, x *itemIndex) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, l.options.Timeout, fmt.Errorf("%w: index %s is being replaced", library.ErrUnavailable, x.name))
 	defer cancel()
 	for pause := shortestPause; ; pause = min(2*pause, switchPause) {
-		g, err := l.currentOf(ctx, was.Property)
+		g, err := l.currentOf(ctx, x.Property)
 		frozen := l.frozen().Err()
 		switch {
 		case err != nil:
 			return err
 		case frozen != nil:
 			return frozen
-		case g.current.uuid != was.uuid && g.current.active:
+		case g.current.uuid != x.uuid && g.current.active:
 			return nil
-		case g.current.uuid == was.uuid && g.current.blocked && g.replacing() == nil:
-			return fmt.Errorf("%w: index %s rejects writes: remove its setting index.blocks.write", library.ErrUnavailable, was.name)
+		case g.current.uuid == x.uuid && g.current.blocked && g.replacing() == nil:
+			return fmt.Errorf("%w: index %s rejects writes: remove its setting index.blocks.write", library.ErrUnavailable, x.name)
 		case !wait(ctx, pause):
 			return context.Cause(ctx)
-		case g.current.uuid == was.uuid && !g.current.blocked:
+		case g.current.uuid == x.uuid && !g.current.blocked:
 			return nil
 		}
 	}
@@ -223,7 +223,7 @@ func (l *Library) checkSchemas(ctx context.Context) error {
 	return nil
 }
 
-// drop deletes indices that exist.
+// drop deletes indices, and ignores those that do not exist.
 func (l *Library) drop(ctx context.Context, indices ...string) error {
 	err := l.cluster.do(ctx, http.MethodDelete, "/"+strings.Join(indices, ",")+"?ignore_unavailable=true", nil, nil)
 	if err != nil && !isIndexMissing(err) {

@@ -46,8 +46,8 @@ func (c *cluster) checkVersion(ctx context.Context) error {
 	return nil
 }
 
-// checkWhole refuses to open a library that has items but whose shared indices were deleted. With new shared indices, item ids
-// would be assigned again, and definitions created over HTTP would be lost silently. exists is whether the shared indices exist.
+// checkWhole fails for a library that has items but whose shared indices were deleted. With new shared indices, item ids would be
+// assigned again, and definitions created over HTTP would be lost silently. exists is true if the shared indices exist.
 func (l *Library) checkWhole(ctx context.Context) (exists bool, err error) {
 	var there map[string]struct{}
 	path := fmt.Sprintf("/%s,%s/_alias?ignore_unavailable=true", strings.Join(l.shared(), ","), l.names.everyItems())
@@ -214,8 +214,8 @@ func (s indexStats) operations(index string) int64 {
 	return 0
 }
 
-// checkpoint returns a sequence number up to which every copy of the shard has all operations. It is known with some delay. It fails
-// if the statistics contain no copy, because its node restarts.
+// checkpoint returns a sequence number up to which every copy of the shard has all operations. It can be lower than the actual one,
+// because OpenSearch updates it with a delay. checkpoint fails if the statistics contain no copy, for example while a node restarts.
 func (s indexStats) checkpoint(index string) (int64, error) {
 	copies := s[index].Shards["0"]
 	if len(copies) == 0 {
@@ -228,7 +228,7 @@ func (s indexStats) checkpoint(index string) (int64, error) {
 	return checkpoint, nil
 }
 
-// progress returns about how many percent of an index its copy contains.
+// progress returns approximately what percentage of an index its copy contains.
 func (s indexStats) progress(index, copied *itemIndex) int64 {
 	return min(99, s.operations(copied.name)*100/max(1, s[index.name].Primaries.Docs.Count))
 }

@@ -11,10 +11,10 @@ import (
 // markLeader is the mark that names the term of the current leader.
 const markLeader = "leader"
 
-// anyone is the term of callers that need not lead, such as those that create definitions over HTTP.
+// anyone replaces the term for callers that need not be the leader, such as those that create definitions over HTTP.
 const anyone = ""
 
-// leader is the library as its leader uses it.
+// leader is the Library that Lead returns. Its changes fail with library.ErrDeposed once another term has begun.
 type leader struct {
 	*Library
 	term string

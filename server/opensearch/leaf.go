@@ -9,8 +9,8 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/plan"
 )
 
-// leaf translates a leaf over the values that items have themselves. OpenSearch scores texts and boolean values as every library
-// does; every other match has the score 1.
+// leaf translates a leaf for the values that items have themselves. OpenSearch scores texts and boolean values like the other
+// libraries. Every other match has the score 1.
 func leaf(n plan.Leaf) (object, error) {
 	switch n := n.(type) {
 	case plan.Term:

@@ -6,11 +6,11 @@ import "github.com/vitrine-dev/vitrine/server/query"
 const (
 	// fieldAll holds the values of query.AllField.
 	fieldAll = "all"
-	// fieldPresent lists the names of the fields that have a value. It serves _exists_, even for a text without a word, and shows
-	// which dynamic fields exist.
+	// fieldPresent lists the names of the fields that have a value. Queries with _exists_ use it, because it also covers texts without
+	// a word. It also shows which dynamic fields exist.
 	fieldPresent = "present"
-	// fieldDynamic contains the values of all dynamic fields as name, NUL, value. The index has a single field for any number of
-	// names.
+	// fieldDynamic contains the values of all dynamic fields as name, NUL, value. This way, the mapping does not grow with the number
+	// of names.
 	fieldDynamic = "dynamic"
 	// fieldUnits contains the ids of the item's own units. fieldUnitOrder contains the same ids in their order, separated by spaces.
 	fieldUnits     = "units"
@@ -21,7 +21,7 @@ const (
 	// stored and not indexed.
 	fieldItem  = "item"
 	fieldWrite = "write"
-	// fieldNone in a request stands for no stored field.
+	// fieldNone is the name with which a request selects no stored field.
 	fieldNone = "_none_"
 )
 
@@ -34,8 +34,8 @@ func (l *Library) itemSettings() object {
 }
 
 // itemMapping returns the catalogue as a mapping. Keywords are folded before they are indexed (see document.go), so that results do
-// not depend on the Unicode version of the cluster's JDK. It has no fields of units, because a query decides which units an item
-// shows.
+// not depend on the Unicode version of the cluster's JDK. The mapping has no fields of units, because rules can attach units without
+// changing items.
 func itemMapping() object {
 	stored := object{"type": "keyword", "index": false, "doc_values": false, "store": true}
 	properties := object{

@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// mutex is a lock that can be waited for with a context, because its holder sends requests to the cluster.
+// mutex is a lock that callers wait for with a context, because its holder sends requests to the cluster.
 type mutex struct {
 	held  chan struct{}
 	limit time.Duration
 }
 
-// newMutex returns a lock that callers wait for at most for the time of limit.
+// newMutex returns a lock for which callers wait for at most limit.
 func newMutex(limit time.Duration) mutex { return mutex{make(chan struct{}, 1), limit} }
 
 var errBusy = &unreachableError{errors.New("other changes of this replica wait for it")}

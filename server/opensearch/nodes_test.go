@@ -70,9 +70,9 @@ func awaitCopies(t *testing.T, l *Library) {
 	}
 }
 
-// storm writes items from first to last over all replicas, in batches and with retries, while readers list items. disturb is called
-// when a third of them is stored. An item counts as acknowledged if Write returned no error for it. A call may fail only with
-// library.ErrUnavailable.
+// storm writes the items from first to last through all replicas, in batches and with retries, while readers list items. It calls disturb
+// when a third of the items is stored. An item is acknowledged if Write returned no error for it, and no acknowledged item may be lost. A
+// call may fail only with library.ErrUnavailable.
 func storm(t *testing.T, replicas []*Library, first, last item.ID, disturb func()) {
 	t.Helper()
 	const batch, writers = 10, 4
@@ -161,8 +161,8 @@ func storm(t *testing.T, replicas []*Library, first, last item.ID, disturb func(
 	}
 }
 
-// TestNodes runs a library on three nodes. Nothing that was acknowledged is lost, and no restart is necessary, when the node with the
-// primary shard is killed, and when it is suspended and continues later.
+// TestNodes runs a library on three nodes. It checks that no acknowledged write is lost and that no restart is necessary when the node
+// with the primary shard is killed, and when it is suspended and continues later.
 func TestNodes(t *testing.T) {
 	c := nodetest.NewCluster(t, 3)
 	r := onCluster(t, c, 2, Options{})
@@ -193,8 +193,8 @@ func TestNodes(t *testing.T) {
 	t.Run("a full disk", func(t *testing.T) { fillDisk(t, r) })
 }
 
-// loseShard kills the node with the only copy of the items' shard. Requests fail with ErrUnavailable until the node is back, and then
-// everything that was acknowledged is there.
+// loseShard kills the node with the only copy of the items' shard. Requests must fail with ErrUnavailable until the node is back. Then, all
+// acknowledged items must exist.
 func loseShard(t *testing.T, c *nodetest.Cluster, r []*Library) {
 	single := object{"index.auto_expand_replicas": false, "index.number_of_replicas": 0}
 	if err := r[0].cluster.do(t.Context(), http.MethodPut, "/"+r[0].names.items(shop)+"/_settings", single, nil); err != nil {
@@ -232,10 +232,10 @@ func loseShard(t *testing.T, c *nodetest.Cluster, r []*Library) {
 	}
 }
 
-// fillDisk sets the flood stage of the cluster above the free space of the disk. Writes fail with ErrUnavailable and reads succeed,
-// until the cluster has space again.
+// fillDisk sets the flood stage of the cluster above the free space of the disk. Until it resets the flood stage, writes must fail with
+// ErrUnavailable, and reads must succeed.
 func fillDisk(t *testing.T, r []*Library) {
-	// watermarks sets all watermarks to a free space.
+	// watermarks sets all watermarks to an amount of free space.
 	watermarks := func(free any) {
 		t.Helper()
 		const prefix = "cluster.routing.allocation.disk."
@@ -269,8 +269,8 @@ func fillDisk(t *testing.T, r []*Library) {
 	}
 }
 
-// TestIsolatedNode checks that a replica relies on no token while the only node that it reaches has lost the cluster. Such a node still
-// answers searches.
+// TestIsolatedNode checks that a replica accepts no token while the only node that it reaches is separated from the rest of the cluster.
+// Such a node still answers searches.
 func TestIsolatedNode(t *testing.T) {
 	t.Parallel()
 	c := nodetest.NewCluster(t, 3)

@@ -126,7 +126,7 @@ func (o Options) checkURL(address string) error {
 		return &OptionsError{"a URL of OpenSearch is not an http or https URL: use https://host:port"}
 	}
 	if u.User != nil {
-		return &OptionsError{fmt.Sprintf("%s holds credentials: give them as files", u.Redacted())}
+		return &OptionsError{fmt.Sprintf("%s contains credentials: pass them as files", u.Redacted())}
 	}
 	if u.Path != "" && u.Path != "/" || u.RawQuery != "" || u.Fragment != "" {
 		return &OptionsError{fmt.Sprintf("%s: must be https://host:port, without a path", address)}

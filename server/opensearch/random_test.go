@@ -56,7 +56,7 @@ type randomly struct {
 	step, codes int
 }
 
-// agree runs do with both libraries and compares the results.
+// agree calls do with each library and compares the results.
 func (r *randomly) agree(what string, do func(library.Library) []any) {
 	r.t.Helper()
 	both := r.both()

@@ -77,9 +77,9 @@ func (l *Library) begin(r library.Read) (*view, library.Listing, error) {
 	return l.view(c, r.Now), listing, err
 }
 
-// versionOf returns the version of a page. It covers the definition of the listing, the states of the page's items, and their
-// bytes, which begin at from. The cluster has no number that changes only with the page. The version is a keyed hash, because
-// callers could otherwise use it to confirm a guess of a stored query or of a private member.
+// versionOf returns the version of a page: a hash of the definition of the listing, the states of the page's items, and their bytes,
+// which begin at from. The cluster has no number that changes exactly when the page changes. The hash is keyed, because callers could
+// otherwise use it to confirm a guess of a stored query or of a private field.
 func (l *Library) versionOf(p *library.Page, from int, listing library.Listing, hits []hit) string {
 	var text []byte
 	for _, part := range listing.Parts {
@@ -170,8 +170,8 @@ func (s *listed) page(ctx context.Context, r library.Read) (*result, error) {
 		return nil, err
 	}
 	if s.listing.Order.Scored() {
-		// A write may have changed the score of any item, so the page starts after the item's current place. That place is valid
-		// only in the same state of the index.
+		// A write may have changed the score of any item, so the page starts after the current place of the cursor's item. That place
+		// is valid only in the same state of the index.
 		release, err := s.freeze(ctx)
 		if err != nil {
 			return nil, err

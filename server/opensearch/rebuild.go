@@ -12,8 +12,9 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// rebuilder replaces indices of items that have an older schema, one after the other, while they are served. It also deletes what
-// replaced indices and interrupted rebuilds leave. Every replica runs one, and a claim decides which of them works.
+// rebuilder replaces indices of items that have an older schema, one after the other, while they are served. It also deletes replaced
+// indices, and copies of interrupted rebuilds that cannot be used. Every replica runs a rebuilder, and a claim decides which of them
+// works.
 type rebuilder struct {
 	library *Library
 	times   rebuildTimes
@@ -27,13 +28,14 @@ type rebuildTimes struct {
 	// settle is the time from Open until the rebuilder starts. It is long enough for a rolling update, because replicas of the
 	// previous version cannot write to a rebuilt index.
 	settle time.Duration
-	// check is the time between two searches for work, and retry the time while work is left.
+	// check is the time between two searches for work. retry is the shorter time while work is left.
 	check, retry time.Duration
-	// renew is the time between two renewals of the claim. A claim that is not renewed for the time expire is void. It is shorter
-	// than the default timeout of requests, so that writes can outlast the crash of a replica that blocks them.
+	// renew is the time between two renewals of the claim. A claim that is not renewed for the duration expire is void.
+	// expire is shorter than the default timeout of requests: if a replica crashes while it blocks writes, the writes wait until another
+	// replica takes over, and succeed.
 	renew, expire time.Duration
-	// keep is how long a replaced index is kept for searches that began before. It is longer than snapshotTime and than the default
-	// timeout of requests.
+	// keep is how long a replaced index is kept for searches that began before the replacement. It is longer than snapshotTime and the
+	// default timeout of requests.
 	keep time.Duration
 }
 
@@ -51,8 +53,8 @@ func newRebuilder(l *Library) *rebuilder {
 	return &rebuilder{library: l, times: l.options.rebuild, replacedAt: map[string]time.Time{}, claim: l.newClaim(rebuildClaim)}
 }
 
-// run works until ctx ends. After a failure, it waits longer before each attempt, until nothing is left to do. Another replica that
-// holds the claim does not end that, because it may fail for the same reason.
+// run works until ctx ends. After a failure, it waits longer before each attempt, until no work is left. It does not reset the pause if
+// another replica takes the claim, because that replica may fail for the same reason.
 func (r *rebuilder) run(ctx context.Context) {
 	start := time.Now()
 	for backoff := r.times.retry; ; {
@@ -78,7 +80,7 @@ func (r *rebuilder) run(ctx context.Context) {
 	}
 }
 
-// job is something to do for the indices of a property.
+// job is the work to do on the indices of a property.
 type job struct {
 	// rebuild is the generation to rebuild, or nil.
 	rebuild *generations
@@ -90,8 +92,8 @@ type job struct {
 	drop []string
 }
 
-// work does what there is to do, if this replica gets the claim. left is true if there is more to do soon. Until it is settled, it
-// only completes rebuilds that were interrupted while they blocked writes.
+// work does the current jobs if this replica gets the claim. left is true if there will be more work soon. If settled is false, work only
+// completes rebuilds that were interrupted while they blocked writes.
 func (r *rebuilder) work(ctx context.Context, settled bool) (left bool, err error) {
 	if r.library.frozen() != "" {
 		return false, nil // Library.Freeze also blocks the requests of a rebuild that is in progress
@@ -142,7 +144,7 @@ func (r *rebuilder) do(ctx context.Context, j job) error {
 	return nil
 }
 
-// jobs returns what there is to do now. left is true if there will be something to do soon.
+// jobs returns the current jobs by property. left is true if there will be more work soon.
 func (r *rebuilder) jobs(ctx context.Context, settled bool) (jobs map[library.PropertyID]job, left bool, err error) {
 	all, err := r.library.generations(ctx, r.library.names.everyItems())
 	if err != nil {
@@ -179,7 +181,8 @@ func (r *rebuilder) jobs(ctx context.Context, settled bool) (jobs map[library.Pr
 			}
 			j.drop = append(j.drop, x.name)
 		}
-		// The next generation would not name the retired ones as its source.
+		// A rebuild waits until the retired generations are deleted. They are recognized by the source of the current generation, which
+		// the next generation does not name.
 		if old && len(g.retired) == 0 {
 			j.rebuild = g
 		}

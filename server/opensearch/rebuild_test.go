@@ -38,13 +38,13 @@ func nextSchemas() []schema {
 	})
 }
 
-// searchTime is longer than a search of these tests.
+// searchTime is longer than any search in these tests takes.
 const searchTime = time.Second
 
-// never keeps a replica from rebuilding.
+// never is a settle time that keeps a replica from rebuilding.
 const never = 24 * time.Hour
 
-// upgraded opens the library as a later version. It rebuilds indices if settle is short.
+// upgraded opens the library as a later version, which rebuilds indices after the time settle.
 func upgraded(t *testing.T, dir string, settle time.Duration, transport http.RoundTripper) *Library {
 	t.Helper()
 	return openOptions(t, dir, func(o *Options) {
@@ -126,7 +126,7 @@ func checkRebuilt(t *testing.T, l *Library, want map[item.ID]string) {
 	}
 }
 
-// fill creates items and deletes some of them. It returns the texts of those that are left.
+// fill creates items and deletes some of them. It returns the texts of the remaining items.
 func fill(t *testing.T, l *Library, n int) map[item.ID]string {
 	t.Helper()
 	want := map[item.ID]string{}
@@ -149,8 +149,8 @@ func fill(t *testing.T, l *Library, n int) map[item.ID]string {
 	return want
 }
 
-// TestRebuild checks that a later version with another schema rebuilds the index of a property, and that it then contains the same
-// items, with the same cursors, versions of items and short links.
+// TestRebuild checks that a later version with another schema rebuilds the index of a property. The rebuilt index must contain the same
+// items with the same versions, and earlier cursors and short links must still work.
 func TestRebuild(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -303,8 +303,8 @@ func freezing(t *testing.T, by *Library, suffix string, after bool) (transport *
 	return transport, frozen
 }
 
-// TestFreezeDuringRebuild checks that a freeze stops a rebuild at any point, that nothing lifts its block, and that the rebuild
-// continues when the library accepts writes again.
+// TestFreezeDuringRebuild checks that a freeze stops a rebuild at any point, that the rebuild does not remove the block of the freeze, and
+// that it continues when the library accepts writes again.
 func TestFreezeDuringRebuild(t *testing.T) {
 	t.Parallel()
 	for _, suffix := range []string{"==2", "==2/_count", "/_block/write", "/_aliases"} {
@@ -357,8 +357,8 @@ func TestFreezeDuringRebuild(t *testing.T) {
 	}
 }
 
-// TestRebuildOfOtherNames checks that the indices of properties are rebuilt whose names are too long for the name of an index, or end
-// like the name of an index.
+// TestRebuildOfOtherNames checks the rebuild of properties whose names are too long for the name of an index, or end like the name of an
+// index.
 func TestRebuildOfOtherNames(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -389,8 +389,8 @@ func TestRebuildOfOtherNames(t *testing.T) {
 	}
 }
 
-// TestPreviousVersion checks that a replica of the previous version reads and writes during a rebuild. After it, the replica still
-// reads, but rejects writes, is not ready, and cannot be opened again.
+// TestPreviousVersion checks that a replica of the previous version reads and writes during a rebuild. After the rebuild, the replica
+// still reads, but rejects writes and is not ready. The previous version can no longer open the library.
 func TestPreviousVersion(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -438,8 +438,8 @@ func TestPreviousVersion(t *testing.T) {
 	checkRebuilt(t, after, want)
 }
 
-// TestInterruptedRebuild cuts a replica off from the cluster before and after each kind of request of a rebuild. Another replica
-// must complete the rebuild, while writes are in progress.
+// TestInterruptedRebuild cuts a replica off from the cluster before and after each kind of request of a rebuild. Another replica must
+// complete the rebuild while writes are in progress.
 func TestInterruptedRebuild(t *testing.T) {
 	t.Parallel()
 	for step, is := range map[string]func(method, path, body string) bool{
@@ -535,8 +535,8 @@ func TestInterruptedRebuild(t *testing.T) {
 	}
 }
 
-// TestSuspendedRebuild checks that a replica that was suspended before it switched to its copy changes nothing after another replica
-// has completed the rebuild.
+// TestSuspendedRebuild suspends a replica before it switches to its copy. When the replica continues after another one has completed the
+// rebuild, it must not change anything.
 func TestSuspendedRebuild(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -645,7 +645,7 @@ func TestRebuildUnderLoad(t *testing.T) {
 	if err := before.Close(); err != nil {
 		t.Fatal(err)
 	}
-	// One replica rebuilds; two others serve.
+	// One replica rebuilds, and two others serve requests.
 	serving := []*Library{upgraded(t, dir, never, nil), upgraded(t, dir, never, nil)}
 	rebuilding := upgraded(t, dir, 1, nil)
 	for _, l := range append(serving, rebuilding) {
@@ -674,7 +674,7 @@ func TestRebuildUnderLoad(t *testing.T) {
 					return
 				default:
 				}
-				// Each writer changes items of its own, so the order of writes to an item is known.
+				// Each writer changes its own items, so the order of writes to an item is known.
 				id := item.ID(random.IntN(items/writers)*writers + w + 1)
 				mu.Lock()
 				_, stored := want[id]

@@ -96,10 +96,10 @@ type records struct {
 	seen map[string]seenRecord
 	// next is the lowest sequence number that may be new. term is the highest primary term seen.
 	next, term int64
-	// gapped is the time since which the operation with number next is missing, or zero.
+	// gapped is when the operation with the sequence number next was first missing, or zero.
 	gapped time.Time
 
-	// currency is advanced by the follower.
+	// currency is advanced by the follower, and by watch.
 	currency  *currency
 	problemMu sync.Mutex
 	failure   error
@@ -128,7 +128,7 @@ func (r *records) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// An existing library keeps its keys: the operation conflicts. An index that accepts no writes has keys.
+	// An existing library keeps its keys, because the operation conflicts. An index that rejects writes already has keys.
 	op := operation{index: r.library.names.definitions(), id: recordMeta, doc: meta}
 	if err := failure(r.library.cluster.bulk(ctx, []operation{op}, refreshNow)); err != nil && !isBlocked(err) {
 		return err
@@ -212,7 +212,7 @@ func (r *records) change(ctx context.Context, term string, stage func(*definitio
 	return fmt.Errorf("%w: other writes keep changing the same definitions", library.ErrUnavailable)
 }
 
-// holds reports whether this replica sees the entries as given. A nil entry means that the definition does not exist.
+// holds reports whether the definitions of this replica equal the given entries. A nil entry means that the definition does not exist.
 func (r *records) holds(changed map[definitions.Source]*definitions.Entry) bool {
 	set := r.state.Load().set
 	for s, e := range changed {
@@ -224,7 +224,7 @@ func (r *records) holds(changed map[definitions.Source]*definitions.Entry) bool 
 	return true
 }
 
-// prepare creates what a change needs before it becomes visible: the indices of new properties, and the tags of rules.
+// prepare creates the indices of new properties and the tags of rules, which must exist before the change becomes visible.
 func (r *records) prepare(ctx context.Context, c *definitions.Change) error {
 	defer r.watch(ctx)()
 	before := r.state.Load().set
@@ -249,8 +249,8 @@ func (r *records) prepare(ctx context.Context, c *definitions.Change) error {
 	return nil
 }
 
-// store writes entries over the states that this replica has seen. A nil entry removes the definition. store returns false if
-// another replica has changed one of them.
+// store replaces the last states that this replica has seen with the given entries. A nil entry removes the definition. store returns
+// false if another replica has changed one of the documents.
 func (r *records) store(ctx context.Context, changed map[definitions.Source]*definitions.Entry) (bool, error) {
 	ops := make([]operation, 0, len(changed))
 	sources := make([]definitions.Source, 0, len(changed))
@@ -414,7 +414,7 @@ func (r *records) reload(ctx context.Context) error {
 	}
 	meta := read.meta
 	if meta == nil {
-		return fmt.Errorf("read the definitions: index %s holds no key of a library: restore it from a snapshot", index)
+		return fmt.Errorf("read the definitions: index %s contains no key of a library: restore it from a snapshot", index)
 	}
 	if meta.Format > recordFormat {
 		return fmt.Errorf("read the definitions: format %d was written by a newer Vitrine, and this one reads up to %d", meta.Format, recordFormat)

@@ -17,7 +17,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// intercepted is a transport that calls on instead of sending a request, if on is set.
+// intercepted is a transport that calls its function on instead of sending a request, if on is set.
 type intercepted struct {
 	http.RoundTripper
 	on atomic.Pointer[func(*http.Request) (*http.Response, error)]
@@ -40,9 +40,9 @@ func respond(r *http.Request, status int, body string) *http.Response {
 	}
 }
 
-// TestUnreadableRecord checks that the follower reports a record that it cannot read until the record is readable again, and that it
-// applies the other changes of the same poll, here the removal of a token. It relies on no token whose record it cannot read. The
-// library does not open while a record is unreadable.
+// TestUnreadableRecord checks that the follower reports a record that it cannot read until the record is readable again. It applies the
+// other changes of the same poll, here the removal of a token. It accepts no token whose record it cannot read. Open fails while a
+// record is unreadable.
 func TestUnreadableRecord(t *testing.T) {
 	t.Parallel()
 	r := replicas(t, 2)
@@ -50,7 +50,7 @@ func TestUnreadableRecord(t *testing.T) {
 	other.Owner.Name = "other"
 	apply(t, r[0], accessToken(1), other)
 	follower := r[1].records
-	unlock, err := follower.changing.lock(t.Context()) // so that the test decides when it polls
+	unlock, err := follower.changing.lock(t.Context()) // so that only the test reads changes
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,7 +131,7 @@ func TestLostBeforeRefresh(t *testing.T) {
 	l := openOptions(t, t.TempDir(), func(o *Options) { o.RefreshInterval, o.Transport = 10*time.Second, transport })
 	defer l.Close()
 	apply(t, l, agreedDefinitions()[0])
-	// An index that is not searched for a while is not refreshed in intervals, and a request waits for no refresh.
+	// OpenSearch stops the periodic refresh of an index that is not searched for some time. This read prevents that.
 	read := library.Read{Property: shop, Query: query.All{}, Limit: 10}
 	if _, err := l.Read(t.Context(), read); err != nil {
 		t.Fatal(err)
@@ -161,7 +161,7 @@ func TestLostBeforeRefresh(t *testing.T) {
 	}
 }
 
-// requests returns a cluster of a library that is not opened.
+// requests returns a cluster for sending requests without opening a library.
 func requests(t *testing.T, o Options) *cluster {
 	t.Helper()
 	o, err := o.withDefaults()
@@ -180,8 +180,8 @@ func requests(t *testing.T, o Options) *cluster {
 	return c
 }
 
-// TestSilentNode checks that a request to a node that accepts it and does not respond is sent to another node, and fails after a
-// limited time if there is none.
+// TestSilentNode checks that a request to a node that accepts it but does not respond is sent to another node. If there is no other node,
+// the request must fail after a limited time.
 func TestSilentNode(t *testing.T) {
 	t.Parallel()
 	reading := func(ctx context.Context, c *cluster) error {
@@ -262,8 +262,8 @@ func TestBulkTimeout(t *testing.T) {
 	})
 }
 
-// TestReconnectTimeout checks that a request to an unreachable cluster begins no attempt after the time of reconnect, that it gives up
-// only if the next pause could pass that time, and that it fails with the reason.
+// TestReconnectTimeout checks that a request to an unreachable cluster fails with the reason. It must begin no attempt later than
+// reconnect after the first one, and must not give up earlier than one pause before that.
 func TestReconnectTimeout(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -278,8 +278,8 @@ func TestReconnectTimeout(t *testing.T) {
 	})
 }
 
-// TestRedIndex checks that an index without a working shard affects only what depends on its items: short links of other properties
-// lead to their items, and new items get short codes. Only an imported code that an item in the index may have is refused.
+// TestRedIndex checks that an index without a working shard affects no other property: their short links lead to their items, and new
+// items get short codes. Only imported codes are rejected, because an item in the index may have them.
 func TestRedIndex(t *testing.T) {
 	t.Parallel()
 	l := replicas(t, 1)[0]
@@ -326,7 +326,7 @@ func TestRedIndex(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(it.ShortCode) != drawnCode || it.ShortCode == drawn {
+	if len(it.ShortCode) != randomCodeLength || it.ShortCode == drawn {
 		t.Errorf("the new item has the code %q, want another one than %q", it.ShortCode, drawn)
 	}
 }

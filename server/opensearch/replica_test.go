@@ -113,8 +113,8 @@ func TestDefinitionsReachEveryReplica(t *testing.T) {
 	t.Fatalf("the other replica did not see token %d in time", want[0])
 }
 
-// TestReplicasDrawDifferentIDs checks that replicas never give the same id to two items.
-func TestReplicasDrawDifferentIDs(t *testing.T) {
+// TestReplicasAssignDifferentIDs checks that replicas never assign the same id to two items.
+func TestReplicasAssignDifferentIDs(t *testing.T) {
 	t.Parallel()
 	r := replicas(t, 3)
 	var mu sync.Mutex
@@ -143,8 +143,8 @@ func TestReplicasDrawDifferentIDs(t *testing.T) {
 	}
 }
 
-// TestMissedPurge checks that a replica that sees only the last of the changes when another one purges a property and creates it again
-// uses nothing that it remembers from before.
+// TestMissedPurge purges a property and creates it again. A replica that sees only the last of these changes must not use anything that it
+// remembers from before the purge.
 func TestMissedPurge(t *testing.T) {
 	t.Parallel()
 	for _, reload := range []bool{false, true} {
@@ -157,7 +157,7 @@ func TestMissedPurge(t *testing.T) {
 				return []library.Mutation{{Put: image(id, "")}, {Tag: &tag, IDs: []item.ID{id}}}
 			}
 			mustWrite(t, r[1], tagged(7)...)
-			unlock, err := r[1].records.changing.lock(t.Context()) // so that the test decides when it follows
+			unlock, err := r[1].records.changing.lock(t.Context()) // so that only the test reads changes
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -207,8 +207,8 @@ func waitServed(t *testing.T, l *Library) {
 	}
 }
 
-// TestNoUpdateIsLost checks that no change is lost if replicas change the same items at the same time.
-func TestNoUpdateIsLost(t *testing.T) {
+// TestConcurrentUpdates checks that no change is lost if replicas change the same items at the same time.
+func TestConcurrentUpdates(t *testing.T) {
 	t.Parallel()
 	r := replicas(t, 3)
 	mustWrite(t, r[0], library.Mutation{Put: image(1, "")}, library.Mutation{Put: image(2, "")})
@@ -259,8 +259,8 @@ func (l *lossy) RoundTrip(r *http.Request) (*http.Response, error) {
 	return res, err
 }
 
-// TestLostAnswers checks that a write whose response is lost is retried and takes effect once.
-func TestLostAnswers(t *testing.T) {
+// TestLostResponses checks that a write whose response is lost is retried and takes effect once.
+func TestLostResponses(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	l := openWith(t, dir, time.Now, &lossy{RoundTripper: http.DefaultTransport})
@@ -354,8 +354,8 @@ func TestUnreachable(t *testing.T) {
 	}
 }
 
-// TestDeposedLeader checks that a leader stores nothing after another replica has become the leader, and that callers that need not
-// lead, such as those of the HTTP API, do.
+// TestDeposedLeader checks that a leader stores nothing after another replica has become the leader. Callers that need not be the leader,
+// such as the HTTP API, can still store definitions.
 func TestDeposedLeader(t *testing.T) {
 	t.Parallel()
 	r := replicas(t, 2)
@@ -402,8 +402,8 @@ func TestDeposedLeader(t *testing.T) {
 	}
 }
 
-// TestFreezeOfReplicas checks that a freeze also stops a replica that does not follow the definitions, and that a replica can lead a
-// frozen library, without changing it.
+// TestFreezeOfReplicas checks that a freeze also stops the writes of a replica that does not follow the definitions, and that a replica
+// can become the leader of a frozen library without changing it.
 func TestFreezeOfReplicas(t *testing.T) {
 	t.Parallel()
 	r := replicas(t, 2)

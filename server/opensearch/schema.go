@@ -18,7 +18,7 @@ type schema struct {
 // itemSchemas returns the schemas of indices of items. The number of a schema is its position, starting at 1. New indices get the
 // last one, and indices with another one are rebuilt (see rebuild.go). To change mappings or documents, append a schema and keep the
 // functions of the others: until its index is rebuilt, a property is read and written with its schema. A new schema keeps the
-// fields that queries of the previous version use, because replicas of that version read it during a rolling update.
+// fields that queries of the previous version use, because replicas of that version read new indices during a rolling update.
 func itemSchemas() []schema { return []schema{{itemMapping, document}} }
 
 // latest returns the number of the schema of new indices.
@@ -36,7 +36,7 @@ type itemMeta struct {
 	Schema int `json:"schema,omitempty"`
 	// Source is the UUID of the index that this one is a copy of, or "".
 	Source string `json:"source,omitempty"`
-	// Copied is how many operations of the source are copied: all those with a lower sequence number.
+	// Copied is the lowest sequence number of the source whose operation is not copied yet.
 	Copied int64 `json:"copied,omitempty"`
 }
 

@@ -35,8 +35,8 @@ func documentedPermissions(t *testing.T) (cluster, indices []string) {
 	return cluster, indices
 }
 
-// TestPermissions checks that the documented permissions of the user are enough for everything that the library does, over TLS, and
-// that the user cannot use the indices of another library.
+// TestPermissions checks that the documented permissions of the user are enough for all methods of the library over TLS, and that the user
+// cannot use the indices of another library.
 func TestPermissions(t *testing.T) {
 	t.Parallel()
 	node := nodetest.NewSecure(t)

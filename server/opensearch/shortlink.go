@@ -16,16 +16,16 @@ import (
 // codesAtOnce is the maximum number of short codes that one search looks up.
 const codesAtOnce = 5000
 
-// codeHolders are the items of all properties that have one of some short codes.
+// codeHolders contains the items of all properties that have one of the requested short codes.
 type codeHolders struct {
 	// of contains the items by code, sorted by property and id.
 	of map[string][]holder
-	// incomplete is not nil if a part of the items could not be searched. Then, other items may have the codes, too.
+	// incomplete is an error if some items could not be searched. Other items may then have the codes, too.
 	incomplete error
 }
 
-// codeHolders looks up short codes. An index without a working shard makes the result incomplete, so that it affects only what
-// depends on its items.
+// codeHolders looks up short codes. An index without a working shard does not make the lookup fail: the result is incomplete, and the
+// caller decides whether it needs the missing items.
 func (l *Library) codeHolders(ctx context.Context, codes []string) (codeHolders, error) {
 	out := codeHolders{of: map[string][]holder{}}
 	for chunk := range slices.Chunk(codes, codesAtOnce) {

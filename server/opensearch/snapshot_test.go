@@ -46,7 +46,7 @@ func TestSnapshot(t *testing.T) {
 		if got := exported(t, l); !maps.Equal(got, want) {
 			t.Errorf("%d items, want %d", len(got), len(want))
 		}
-		// On a busy machine, a request to the cluster can take too long once.
+		// On a busy machine, a request of State can exceed its time limit.
 		eventually(t, "the library is ready with all items", func() bool {
 			s := l.State(t.Context())
 			return s.Ready && s.Problem == "" && s.Items == int64(len(want))

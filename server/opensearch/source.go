@@ -19,8 +19,8 @@ var _ transfer.Source = (*Library)(nil)
 // Source returns the library as the source of a transfer.
 func (l *Library) Source() transfer.Source { return l }
 
-// Freeze makes every later write fail, see transfer.Source. A mark names the reason to all replicas. A block of the indices rejects
-// the writes of replicas that have not seen the mark yet: when OpenSearch has set it, no earlier write is in progress. The block also
+// Freeze makes every later write fail, see transfer.Source. A mark tells all replicas the reason. A block of the indices rejects the
+// writes of replicas that have not seen the mark yet. Once OpenSearch has set the block, no earlier write is in progress. The block also
 // rejects changes of settings, aliases and mappings, and deletions. Therefore a rebuild (see rebuild.go) stops, and can neither replace
 // an index nor remove a block.
 func (l *Library) Freeze(ctx context.Context) (transfer.Freeze, error) {
@@ -65,7 +65,7 @@ func (l *Library) everyIndex() string {
 	return strings.Join(append(l.shared(), l.names.everyItems()), ",")
 }
 
-// frozen returns the freeze that the records of this replica name, "" for none.
+// frozen returns the freeze that this replica has seen, or "" for none.
 func (l *Library) frozen() transfer.Freeze { return l.records.state.Load().frozen() }
 
 // Frozen returns the current freeze, "" for none.
@@ -84,7 +84,7 @@ func (l *Library) Frozen(ctx context.Context) (transfer.Freeze, error) {
 	return l.frozen(), nil
 }
 
-// Facts returns everything except items, see transfer.Reader. No other request may change them meanwhile.
+// Facts returns all data except items, see transfer.Reader. Nothing may change the library meanwhile.
 func (l *Library) Facts(ctx context.Context) (*transfer.Facts, error) {
 	unlock, err := l.records.changing.lock(ctx)
 	if err != nil {
@@ -114,7 +114,8 @@ func (l *Library) Facts(ctx context.Context) (*transfer.Facts, error) {
 		return nil, err
 	}
 	l.count(&state, stats, all)
-	// The statistics lack indices without a working shard. Facts without an index are those of an interrupted purge.
+	// The statistics do not contain indices without a working shard. Facts of a property without an index are left from an interrupted
+	// purge, so they are ignored.
 	for p, g := range all {
 		if g.current != nil {
 			f.Properties[p] = transfer.Property{Items: state.PropertyItems[p], Tags: map[item.Tag]bool{}}

@@ -15,7 +15,7 @@ import (
 // termsAtOnce is the maximum number of values in a terms query. The default limit of OpenSearch is 65,536.
 const termsAtOnce = 60_000
 
-// tagged translates a leaf on a field of tags: the items' own tags, or the rules of the tags that match the leaf.
+// tagged translates a leaf on a field of tags. The query matches items by their own tags, and by the rules of tags that match the leaf.
 func (t translator) tagged(ctx context.Context, n plan.Leaf) (object, error) {
 	own, err := leaf(n)
 	if err != nil {
@@ -45,7 +45,7 @@ func (t translator) tagged(ctx context.Context, n plan.Leaf) (object, error) {
 	return constant(anyOf(queries), 1), nil
 }
 
-// matchesOne reports whether the item with the given tags matches a leaf.
+// matchesOne reports whether an item with the given tags matches a leaf.
 func matchesOne(ctx context.Context, n plan.Node, it *item.Item, tags []item.Tag) (bool, error) {
 	corpus := eval.NewCorpus()
 	corpus.Put(eval.NewDoc(1, 0, it.Values(nil, nil, tags)))

@@ -12,7 +12,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// madeTags stores the tags that ever existed, one document each. This replica remembers some of the tags that are stored.
+// madeTags stores the tags that ever existed, one document each. This replica remembers some of the stored tags.
 type madeTags struct {
 	library *Library
 	mu      sync.Mutex

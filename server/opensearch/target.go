@@ -15,7 +15,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/transfer"
 )
 
-// Target is a library in creation, the target of a transfer. Until Finish, its indices cannot be opened as a library.
+// Target is the library that a transfer creates. Its indices cannot be opened as a library until Finish has succeeded.
 type Target struct{ library *Library }
 
 var _ transfer.Target = (*Target)(nil)
@@ -73,7 +73,8 @@ func (t *Target) Begin(ctx context.Context, from transfer.Freeze, f *transfer.Fa
 	return nil
 }
 
-// factsAtOnce is the maximum number of definitions and facts that Begin stores within the timeout of one request.
+// factsAtOnce is the maximum number of definitions and facts that Begin stores at a time, so that storing them does not exceed the
+// timeout.
 const factsAtOnce = 5000
 
 func refused(format string, args ...any) error {
@@ -99,8 +100,8 @@ func (t *Target) meta(ctx context.Context) (*metaRecord, error) {
 	return meta, nil
 }
 
-// claim makes an empty cluster an unfinished copy, and returns the keys of the library that the cluster then contains: another
-// process may create one at the same time.
+// claim creates an unfinished copy in a cluster without a library, and then reads the keys from the cluster. They are those of another
+// library if another process created one at the same time.
 func (t *Target) claim(ctx context.Context, from transfer.Freeze, authorKey []byte) (*metaRecord, error) {
 	l := t.library
 	if _, err := l.checkWhole(ctx); err != nil {

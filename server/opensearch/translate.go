@@ -12,7 +12,8 @@ import (
 // translator translates plans to OpenSearch queries, for one read of one property.
 type translator struct {
 	*view
-	// reach is the highest kind of field that rules add to: a tag's selector sees only items, a unit's selector also sees tags.
+	// reach is the highest kind of field for which rules apply. The selector of a tag sees only the items themselves (ofItem), and the
+	// selector of a unit also sees the tags of rules (ofTags).
 	reach kind
 }
 

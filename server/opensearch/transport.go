@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// transport sends requests with the credentials and the authority from files. It reads the files again while it is in use, because
-// a mounted Secret can change while the process runs.
+// transport sends requests with the credentials from files, and trusts the certificate authorities from a file. It reads the files again
+// while it is in use, because a mounted Secret can change while the process runs.
 type transport struct {
 	options Options
 
@@ -31,7 +31,7 @@ type secrets struct{ username, password, ca []byte }
 // rereadAfter is the maximum age of the contents of the files.
 const rereadAfter = 5 * time.Second
 
-// Limits of one connection: a failed node must not hold up a request that another node can process.
+// Limits of connections, so that a failed node does not hold up a request that another node can process.
 const (
 	dialTimeout      = time.Second
 	handshakeTimeout = 5 * time.Second
@@ -78,7 +78,7 @@ func (t *transport) current() (http.RoundTripper, secrets) {
 	return t.over, t.secrets
 }
 
-// reread reads the files, and creates a new connection pool if the authority changed. The caller holds mu, or is the only user.
+// reread reads the files, and creates a new connection pool if the authorities changed. The caller holds mu, or is the only user.
 func (t *transport) reread(now time.Time) error {
 	t.read = now
 	var s secrets
@@ -117,7 +117,7 @@ func (t *transport) connections(ca []byte) (http.RoundTripper, error) {
 	over.DialContext = (&net.Dialer{Timeout: dialTimeout}).DialContext
 	over.TLSHandshakeTimeout = handshakeTimeout
 	over.MaxIdleConnsPerHost = idleConnections
-	// OpenSearch would compress every page, which takes longer than to send it within a cluster.
+	// OpenSearch would compress every page. Within a cluster, this takes longer than sending the page uncompressed.
 	over.DisableCompression = true
 	over.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12}
 	if ca != nil {

@@ -101,9 +101,9 @@ func TestAuthority(t *testing.T) {
 	}
 }
 
-// TestWhatAnswers checks that Open describes a service that is not a supported OpenSearch, and reports one that may still start as
-// unavailable.
-func TestWhatAnswers(t *testing.T) {
+// TestUnsupportedService checks that Open describes a service that is not a supported version of OpenSearch, and returns ErrUnavailable for
+// one that may still be starting.
+func TestUnsupportedService(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		status      int

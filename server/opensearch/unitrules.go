@@ -104,7 +104,8 @@ func (t translator) byDefault(ctx context.Context, n plan.Node) (object, error) 
 	return constant(scored, 1), nil
 }
 
-// firstUnit is a script that returns the score of the first own unit of an item that has one in the parameter scores.
+// firstUnit is a script. Its parameter scores contains scores by unit id. For an item, it returns the score of the first own unit that
+// has one.
 //
 //go:embed firstunit.painless
 var firstUnit string

@@ -17,7 +17,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/plan"
 )
 
-// view is what one read sees: one state of a property's definitions at one time. Only one goroutine uses it.
+// view is the data that one read uses: one state of a property's definitions, and one time. Only one goroutine uses it.
 type view struct {
 	library   *Library
 	catalogue *definitions.Catalogue
@@ -27,7 +27,7 @@ type view struct {
 	snapshot string
 
 	unitDocs  *eval.Corpus
-	fields    []string // see dynamicFields; nil until asked for
+	fields    []string // see dynamicFields; nil until the first call
 	selectors map[*definitions.Rule]plan.Node
 }
 
@@ -108,7 +108,7 @@ func (v *view) plan(ctx context.Context, part library.Part, at time.Time) (plan.
 	return p.Root, nil
 }
 
-// namesFields reports whether the meaning of a tree may depend on which dynamic fields exist.
+// namesFields reports whether the plan of a query may depend on which dynamic fields exist.
 func namesFields(n query.Node) bool {
 	return slices.ContainsFunc(query.Names(n), func(name query.FieldName) bool {
 		_, object := query.Object(name.Name)
@@ -147,11 +147,12 @@ func (v *view) dynamicFields(ctx context.Context) ([]string, error) {
 	return v.fields, nil
 }
 
-// fieldsAtMost exceeds the number of dynamic fields that a property can have; there are few platforms.
+// fieldsAtMost is more than the number of dynamic fields of a property. item.MaxFieldNames does not limit the fields for references to
+// platforms, but there are few platforms.
 const fieldsAtMost = item.MaxFieldNames + 10_000
 
-// selector returns the plan of a rule's selector, or nil. A selector that was valid when it was applied can exceed a limit later,
-// when a field pattern in it expands to more fields. It then matches nothing.
+// selector returns the plan of a rule's selector, or nil if the rule has none. A selector that was valid when it was applied can exceed
+// a limit later, when a field pattern in it expands to more fields. It then matches no item, and selector returns nil.
 func (v *view) selector(ctx context.Context, r *definitions.Rule) (plan.Node, error) {
 	if r.Selector == nil {
 		return nil, nil
@@ -170,7 +171,7 @@ func (v *view) selector(ctx context.Context, r *definitions.Rule) (plan.Node, er
 	return n, nil
 }
 
-// root returns the plan of a listing, which requires all of its parts.
+// root returns the plan of a listing. It matches the items that match all parts of the listing.
 func (v *view) root(ctx context.Context, listing library.Listing) (plan.Node, error) {
 	roots := make([]plan.Node, len(listing.Parts))
 	for i, part := range listing.Parts {

@@ -68,7 +68,7 @@ func (w *write) deletions(muts []pendingMutation) (deletions []pendingMutation) 
 	return deletions
 }
 
-// fail ends the write with an error: that of the call if no item is stored, otherwise that of the given mutations.
+// fail ends the write with an error. If no item is stored, the call fails with it. Otherwise, it is the error of the given mutations.
 func (w *write) fail(muts []pendingMutation, err error) ([]library.Outcome, error) {
 	if !w.stored {
 		return nil, err
@@ -96,12 +96,12 @@ type pendingMutation struct {
 	library.Mutation
 }
 
-// ids returns the items that a mutation changes. drawn is the id in its outcome.
-func (m pendingMutation) ids(drawn item.ID) []item.ID {
+// ids returns the items that a mutation changes. outcome is the id in its outcome.
+func (m pendingMutation) ids(outcome item.ID) []item.ID {
 	if m.Tag != nil || m.Untag != nil {
 		return m.IDs
 	}
-	return []item.ID{drawn}
+	return []item.ID{outcome}
 }
 
 // attempt decides mutations and stores the resulting items. It returns the mutations of items that another write has changed in the
@@ -181,7 +181,7 @@ func (w *write) stage(ctx context.Context, b *base, pending []pendingMutation) (
 }
 
 // store writes items and waits until searches find them. It returns the ids of the items that another write has changed, and the
-// errors of the items that could not be stored or may not be stored. It fails if no item is known to be stored.
+// errors of the items that were not stored, or may not have been stored. It fails if no item is known to be stored.
 func (w *write) store(ctx context.Context, b *base, items []mutations.Item) (lost map[item.ID]bool, failed map[item.ID]error, err error) {
 	ops, ids := w.operations(b, items)
 	if len(ops) == 0 {
@@ -238,8 +238,8 @@ func (w *write) store(ctx context.Context, b *base, items []mutations.Item) (los
 	return lost, failed, nil
 }
 
-// send sends operations. If a copy is replacing the index, send waits until it has done so. The operations that the cluster rejected
-// for that reason end as conflicts, because sequence numbers of the index mean nothing in the copy.
+// send sends operations. If a copy is replacing the index, send waits until the replacement is complete. It reports the operations that
+// the cluster rejected for that reason as conflicts, because sequence numbers of the index have no meaning in the copy.
 func (w *write) send(ctx context.Context, b *base, ops []operation) []outcome {
 	outcomes := w.library.cluster.bulk(ctx, ops, refreshWait)
 	wait := sync.OnceValue(func() error { return w.library.awaitSuccessor(ctx, b.target) })
@@ -252,8 +252,8 @@ func (w *write) send(ctx context.Context, b *base, ops []operation) []outcome {
 	return outcomes
 }
 
-// refresh makes searches find items that this write has stored without waiting for a refresh. If the request fails, the write still
-// succeeds, because a caller that sends it again could create the items twice. The index refreshes itself within
+// refresh makes visible to searches the items that this write stored with a request whose response was lost. If the refresh fails, the
+// write still succeeds, because a caller that repeats the write could create the items twice. The index refreshes itself within
 // Options.RefreshInterval.
 func (w *write) refresh(ctx context.Context) {
 	if err := w.library.cluster.do(ctx, http.MethodPost, "/"+w.library.names.items(w.property)+"/_refresh", nil, nil); err != nil {
