@@ -18,7 +18,7 @@ import (
 //go:embed assets
 var embedded embed.FS
 
-// types are the content types of the files by extension. The types of the mime package depend on the system.
+// types contains the content types of files by extension. Those of package mime depend on the system.
 var types = map[string]string{
 	".css":   "text/css; charset=utf-8",
 	".html":  "text/html; charset=utf-8",
@@ -30,7 +30,7 @@ var types = map[string]string{
 	".woff2": "font/woff2",
 }
 
-// indexFile is the page of the application.
+// indexFile is the HTML page of the application.
 const indexFile = "index.html"
 
 // asset is a file of the application in memory.
@@ -104,14 +104,14 @@ func zip(content []byte) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// servePage serves index.html. Browsers ask each time whether it has changed.
+// servePage serves index.html. Browsers may cache it, but check each time whether it has changed.
 func (a *assets) servePage(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Cache-Control", "no-cache")
 	a.files[indexFile].serve(w, r, a.hash)
 }
 
-// serveFile serves a file of this version. During a rollout, a browser can ask this server for a file of another version, which this
-// server does not have.
+// serveFile serves a file of this version. During a rollout, a browser can request a file of another version from this server. Such a
+// request fails.
 func (a *assets) serveFile(w http.ResponseWriter, r *http.Request) {
 	f, ok := a.files[r.PathValue("file")]
 	if !ok || r.PathValue("hash") != a.hash {

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// TestEndedSessions checks that the memory for ended sessions is limited, and that no ended session is accepted because of it.
+// TestEndedSessions checks that the memory for ended sessions is limited, and that ended sessions are rejected even beyond the limit.
 func TestEndedSessions(t *testing.T) {
 	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	var e endedSessions
@@ -34,7 +34,7 @@ func TestEndedSessions(t *testing.T) {
 	}
 }
 
-// TestClients checks which clients share their attempts, and that their number is limited.
+// TestClients checks which clients share a counter of failed logins, and that the number of counters is limited.
 func TestClients(t *testing.T) {
 	for address, want := range map[string]string{
 		"192.0.2.7:1": "192.0.2.7/32", "[::ffff:192.0.2.7]:1": "192.0.2.7/32", "[2001:db8::1:2:3:4]:1": "2001:db8::/64", "[fe80::1%eth0]:1": "fe80::/64", "unix": "invalid Prefix",
@@ -84,7 +84,7 @@ func TestAssets(t *testing.T) {
 	}
 }
 
-// TestDir checks that the files of a folder are served as they are now, and the first version while they cannot be read.
+// TestDir checks that the current files of a folder are served, and the first version while the files cannot be read.
 func TestDir(t *testing.T) {
 	dir := t.TempDir()
 	write := func(content string) {
@@ -115,7 +115,7 @@ func TestDir(t *testing.T) {
 	page("first")
 }
 
-// TestKey checks that a short key is refused.
+// TestKey checks that a key that is too short is rejected.
 func TestKey(t *testing.T) {
 	if _, err := New(Options{Key: []byte("short")}); err == nil {
 		t.Error("a key of 5 bytes is accepted")

@@ -17,15 +17,15 @@ const (
 	maxCodes = 8
 )
 
-// codes are one-time codes, with which a program that has a token logs a browser in without showing it the token. Only the server that
-// made a code accepts it. The zero value is empty.
+// codes contains the valid one-time codes. With a code, a program that has a token logs a browser in without passing the token to the
+// browser. Only the server that issued a code accepts it. The zero value is empty.
 type codes struct {
 	mu sync.Mutex
-	// issued are the valid codes in the order of their expiry. Few programs log in at the same time, so a search is fast.
+	// issued contains the valid codes in the order of their expiry. A linear search is fast enough, because there are few codes at a time.
 	issued []code
 }
 
-// code is a one-time code. Its text is found by its digest: how long a search takes then tells nothing about a similar text.
+// code is a one-time code. It is looked up by its digest, so that the time of a lookup reveals nothing about the texts of valid codes.
 type code struct {
 	digest  [sha256.Size]byte
 	token   string
@@ -89,7 +89,7 @@ func (c *codes) expire(now time.Time) {
 	}
 }
 
-// remove removes a code. No slice keeps its token.
+// remove removes a code. It clears the last element, so that no token stays in memory.
 func (c *codes) remove(i int) {
 	copy(c.issued[i:], c.issued[i+1:])
 	c.issued[len(c.issued)-1] = code{}
@@ -108,7 +108,8 @@ func bearer(r *http.Request) string {
 	return strings.TrimSpace(token)
 }
 
-// makeCode answers POST with the header Authorization: a code for that token, and which session the code begins.
+// makeCode handles POST with a token in the header Authorization. It returns a code for that token and describes the session that the code
+// begins.
 func (c *console) makeCode(w http.ResponseWriter, r *http.Request) error {
 	token := bearer(r)
 	a, err := c.attempt(r, "send a valid access token: Authorization: Bearer", func() string { return token })
@@ -124,8 +125,8 @@ func (c *console) makeCode(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// lookUpCode answers POST with a code: which session the code would begin. The page asks the user about it before it logs in, because
-// anyone who has a token of another property can make a link with a code.
+// lookUpCode handles POST with a code. It describes the session that the code would begin. The page shows this description and asks the
+// user to confirm the login, because any user with a token of another property can create a link with a code.
 func (c *console) lookUpCode(w http.ResponseWriter, r *http.Request) error {
 	var sent struct{ Code string }
 	if err := readBody(w, r, &sent); err != nil {

@@ -20,9 +20,9 @@ const Path = "/console/"
 
 // Access is what a token grants.
 type Access struct {
-	// Property is the property of the token, as namespace/name, and Token the name of the token for the log.
+	// Property is the property of the token, as namespace/name. Token is the name of the token, for the log.
 	Property, Token string
-	// ReadWrite is the class of the token: READ-WRITE, or READ-ONLY.
+	// ReadWrite is true if the class of the token is READ-WRITE, and false if it is READ-ONLY.
 	ReadWrite bool
 	// FiltersOnly is true for a token that may only list certain filters. It cannot be used in the console.
 	FiltersOnly bool
@@ -34,17 +34,17 @@ type Access struct {
 type Options struct {
 	// API is the handler of the public HTTP API. It also receives all requests outside Path. Required.
 	API http.Handler
-	// Access returns what a token grants. It returns false for a token that is unknown, expired or revoked, and an error if that
-	// cannot be found out now. It is called for each request of a session. Required.
+	// Access returns what a token grants. It returns false for a token that is unknown, expired or revoked, and an error if it cannot
+	// check the token now. It is called for each request of a session. Required.
 	Access func(ctx context.Context, token string) (Access, bool, error)
 	// Key is a secret of the library, from which the key of the sessions is derived. Sessions are valid on all servers with the same
-	// key. At least 16 bytes; required.
+	// key. It must have at least 16 bytes. Required.
 	Key []byte
-	// Hosts are host names without a port under which clients reach the server besides those of this machine, such as that of the
-	// external URL. Only requests over plain HTTP to a loopback address need one of them, as protection from DNS rebinding.
+	// Hosts are additional host names (without a port) of the server, such as that of the external URL. A request over plain HTTP to a
+	// loopback address must name localhost, a loopback address or one of Hosts, as protection from DNS rebinding.
 	Hosts []string
-	// Dir, if set, is a folder with the files of the application. They are read for each request, for development. Default: the
-	// embedded files.
+	// Dir is a folder with the files of the application, for development. The files are read for each request. Default: the embedded
+	// files.
 	Dir string
 	// Clock returns the current time. Default: time.Now.
 	Clock func() time.Time
@@ -108,8 +108,8 @@ func (c *console) load() (*assets, error) {
 	return loadAssets(files)
 }
 
-// current returns the files of the application. Those of a folder can have changed; while they cannot be read, the
-// first version is served.
+// current returns the files of the application. It reads them again if Options.Dir is set. If it cannot read them, it returns those that
+// New has read.
 func (c *console) current() *assets {
 	if c.o.Dir != "" {
 		a, err := c.load()
@@ -121,7 +121,7 @@ func (c *console) current() *assets {
 	return c.assets
 }
 
-// showPage serves the page for every path that is not an endpoint. The application decides from the path what to show.
+// showPage serves the HTML page for every path that is not an endpoint. The application selects its view by the path.
 func (c *console) showPage(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		(&problem{methodNotAllowed, "this path does not support the method " + r.Method}).write(w)
@@ -130,8 +130,8 @@ func (c *console) showPage(w http.ResponseWriter, r *http.Request) {
 	c.current().servePage(w, r)
 }
 
-// policy allows the files of the application, and pictures and videos from everywhere, because items show those of other sites.
-// No script may turn text into markup or code, not even through a policy of Trusted Types.
+// policy is the Content-Security-Policy. It allows the files of the application, and pictures and videos from all sites, because items show
+// those of other sites. No script may turn text into markup or code, not even through a policy of Trusted Types.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' https: http:; media-src https: http:; " +
 	"connect-src 'self'; font-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 
@@ -164,9 +164,9 @@ func protect(h http.Header) {
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
 }
 
-// knowsHost reports whether the server may have the name in the Host header. A web page of another site can have its own name resolved to
-// a loopback address, and then reach a server on the machine of its visitor (DNS rebinding). TLS prevents this, because the certificate
-// does not have that name; and for another address, the attacker would have to know it.
+// knowsHost reports whether the Host header may name this server. A site can make its own name resolve to a loopback address. Its pages can
+// then reach a server on the machine of their visitor (DNS rebinding). knowsHost accepts every name for requests over TLS, because the
+// certificate does not contain the name of the site. It also does so for other addresses, which the attacker does not know.
 func (c *console) knowsHost(r *http.Request) bool {
 	local, _ := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr)
 	if r.TLS != nil || local == nil || !local.IP.IsLoopback() {
@@ -187,15 +187,15 @@ func hostname(host string) string {
 	return strings.ToLower(strings.Trim(host, "[]"))
 }
 
-// header is the header that scripts send with each request. A form cannot set it, and a page of another origin only with a preflight,
-// which the console never answers.
+// header is the header that the scripts of the console send with each request. A form cannot set it. A page of another origin can set it
+// only after a preflight request, which the console never allows.
 //
-// With a request to the API, its value is the public ID of the session that the page shows. All tabs of a browser share one cookie, so a
-// login in another tab replaces the session, and a request must not change another property than the user sees. Other requests
-// may have any value.
+// In a request to the API, the value is the public ID of the session that the page shows. All tabs of a browser share one cookie, so a
+// login in another tab replaces the session. The ID ensures that a request never changes a property other than the one that the user
+// sees. Other requests may have any value.
 const header = "X-Vitrine-Console"
 
-// guarded returns a handler that refuses requests from other sites, and writes the problem that handle returns.
+// guarded returns a handler that rejects requests from other sites, calls handle, and sends the error that handle returns as a problem.
 func (c *console) guarded(handle func(http.ResponseWriter, *http.Request) error) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Cache-Control", "no-store")
@@ -215,18 +215,18 @@ func (c *console) guarded(handle func(http.ResponseWriter, *http.Request) error)
 	}
 }
 
-// checkOrigin refuses a request that another site caused. Pages on other ports of the host and on its sibling subdomains are of the same
-// site, so that the browser sends the cookie with their requests.
+// checkOrigin rejects requests that other origins caused. The attribute SameSite of the cookie is not enough: pages on other ports of the
+// host and on sibling subdomains belong to the same site, so the browser sends the cookie with their requests.
 func (c *console) checkOrigin(r *http.Request) error {
 	refused := &problem{requestRefused, "only the console itself may send this request"}
 	if site := r.Header.Get("Sec-Fetch-Site"); site != "" && site != "same-origin" && site != "none" {
 		return refused
 	}
-	// A page may show a picture with any URL, so even a read of the API needs the header.
+	// A page of any site can use a URL of the API as a picture, so even reads of the API need the header.
 	if read := r.Method == http.MethodGet || r.Method == http.MethodHead; read && !strings.HasPrefix(r.URL.Path, apiPath+"/") {
 		return nil
 	}
-	// A program asks for a code with its token. Such a request needs no cookie, and no site can make a browser send it.
+	// A program requests a code with its token. Such a request uses no cookie, and no site can make a browser send it.
 	program := r.URL.Path == codesPath && r.Method == http.MethodPost && bearer(r) != ""
 	if c.foreign.Check(r) != nil || r.Header.Get(header) == "" && !program {
 		return refused

@@ -25,14 +25,14 @@ import (
 
 const (
 	property = library.PropertyID("shop/default")
-	// cookieName is the name of the cookie. Users see it in the tools of their browsers.
+	// cookieName is the expected name of the cookie.
 	cookieName = "__Secure-vitrine-console"
 )
 
 // began is the time at which every test begins.
 var began = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
-// token returns the value of the token with a name.
+// token returns the value of the token with the given name.
 func token(name string) string {
 	return fmt.Sprintf("tok-%s-%x", name, sha256.Sum256([]byte(name)))[:40]
 }
@@ -40,7 +40,7 @@ func token(name string) string {
 // long is a token that does not fit into a cookie.
 var long = "tok-" + strings.Repeat("l", 4000)
 
-// world is a library with its API, to which consoles are added.
+// world is a library and its API. Tests add consoles to it.
 type world struct {
 	*testing.T
 	clock *librarytest.Clock
@@ -106,7 +106,7 @@ func newWorld(t *testing.T) *world {
 			t.Error(err)
 		}
 		if strings.Contains(w.log.String(), "tok-") {
-			t.Error("the log holds a token")
+			t.Error("the log contains a token")
 		}
 	})
 	w.eventually("the tokens are known", w.api.Ready)
@@ -122,12 +122,12 @@ func (w *world) eventually(what string, holds func() bool) {
 		select {
 		case <-tick.C:
 		case <-deadline:
-			w.Fatalf("waited in vain until %s", what)
+			w.Fatalf("timeout while waiting until %s", what)
 		}
 	}
 }
 
-// handler returns a console over the API, as one process of several serves it.
+// handler returns a new console for the API, like that of one replica.
 func (w *world) handler() http.Handler {
 	w.Helper()
 	made, err := console.New(console.Options{
@@ -160,17 +160,17 @@ func (w *world) serve() *site {
 	return s
 }
 
-// call is a request of a browser, and the answer that it gets.
+// call is a request of a browser, and the expected response.
 type call struct {
 	method, path string // GET by default
 	cookie       string
 	body         string
-	// header replaces the headers that the console sends; "" removes one.
+	// header replaces headers that the scripts of the console send. "" removes a header.
 	header map[string]string
 	host   string
 
 	status int
-	// contains is part of the body.
+	// contains is an expected part of the body.
 	contains string
 }
 
@@ -190,7 +190,7 @@ func (a answer) cookie() string {
 	return ""
 }
 
-// do sends a request as a script of the console does, and checks the answer.
+// do sends a request like a script of the console, and checks the response.
 func (s *site) do(c call) answer {
 	s.Helper()
 	if c.method == "" {
@@ -233,7 +233,7 @@ func (s *site) do(c call) answer {
 		s.Errorf("%s %s: %d %s; want %d and %q", c.method, c.path, res.StatusCode, body, c.status, c.contains)
 	}
 	if strings.Contains(string(body), "tok-") {
-		s.Errorf("%s %s: the body holds a token: %s", c.method, c.path, body)
+		s.Errorf("%s %s: the body contains a token: %s", c.method, c.path, body)
 	}
 	got := answer{res, string(body)}
 	if set := got.cookie(); set != "" {
@@ -334,8 +334,8 @@ func TestReadOnly(t *testing.T) {
 	s.do(call{method: "PATCH", path: "/console/api/v2/content/1", cookie: cookie, body: `{"featured":true}`, status: 403, contains: "class-refused"})
 }
 
-// TestThreats checks that each kind of attack on a session fails.
-func TestThreats(t *testing.T) {
+// TestAttacks checks that each kind of attack on a session fails.
+func TestAttacks(t *testing.T) {
 	s := newWorld(t).serve()
 	cookie, stranger := s.logIn(token("writer")), s.logIn(token("reader"))
 	patch := func(header map[string]string) call {
@@ -425,7 +425,7 @@ func checkHeaders(t *testing.T, a answer) {
 	}
 }
 
-// TestHosts checks that a name that was made to resolve to this machine does not reach a console on a loopback address.
+// TestHosts checks that a console on a loopback address rejects requests with a foreign host name, as protection from DNS rebinding.
 func TestHosts(t *testing.T) {
 	w := newWorld(t)
 	plain := httptest.NewServer(w.handler())
@@ -438,7 +438,7 @@ func TestHosts(t *testing.T) {
 		(&site{w, plain}).do(call{path: "/console/", host: host, status: status})
 		(&site{w, plain}).do(call{path: "/console/session", host: host, status: max(status, 204)})
 	}
-	// The API needs a token that such a page does not have, and over TLS the certificate has another name.
+	// Requests to the API and requests over TLS may have any host name: a foreign page has no token, and the certificate does not match.
 	(&site{w, plain}).do(call{path: "/openapi.json", host: "evil.example", status: 200})
 	w.serve().do(call{path: "/console/", host: "vitrine.vitrine-system.svc", status: 200})
 	absent := httptest.NewRequestWithContext(
@@ -451,7 +451,7 @@ func TestHosts(t *testing.T) {
 	}
 }
 
-// TestFixation checks that a login never continues the session that the browser had.
+// TestFixation checks that a login always begins a new session (session fixation).
 func TestFixation(t *testing.T) {
 	s := newWorld(t).serve()
 	first := s.logIn(token("writer"))
@@ -465,7 +465,7 @@ func TestFixation(t *testing.T) {
 	s.do(call{path: items, cookie: second, status: 200})
 }
 
-// TestOtherTab checks that a page which shows one session does not work in another one after a login in another tab.
+// TestOtherTab checks that after a login in another tab, the requests of a page fail instead of using the new session.
 func TestOtherTab(t *testing.T) {
 	s := newWorld(t).serve()
 	first, second := s.logIn(token("writer")), s.logIn(token("hour"))
@@ -494,7 +494,7 @@ func TestOtherTab(t *testing.T) {
 	}
 }
 
-// TestExpiry checks how long a session lasts.
+// TestExpiry checks that a session ends after two hours without a request, and after twelve hours in any case.
 func TestExpiry(t *testing.T) {
 	s := newWorld(t).serve()
 	idle := s.logIn(token("writer"))
@@ -535,8 +535,8 @@ func TestSeveralCookies(t *testing.T) {
 	}
 }
 
-// TestLoggedOutStaysOut checks that a renewed cookie does not survive the logout of its session.
-func TestLoggedOutStaysOut(t *testing.T) {
+// TestLogoutEndsRenewedCookies checks that a logout also ends cookies that were renewed from the cookie of the logout.
+func TestLogoutEndsRenewedCookies(t *testing.T) {
 	s := newWorld(t).serve()
 	before := s.logIn(token("writer"))
 	s.clock.Advance(time.Hour)
@@ -562,7 +562,7 @@ func TestTokenExpires(t *testing.T) {
 	}
 }
 
-// TestRevokedToken checks that a revoked token ends its sessions on every server, and its codes.
+// TestRevokedToken checks that the revocation of a token ends its sessions on every server, and invalidates its codes.
 func TestRevokedToken(t *testing.T) {
 	w := newWorld(t)
 	a, b := w.serve(), w.serve()
@@ -580,7 +580,7 @@ func TestRevokedToken(t *testing.T) {
 	a.do(call{method: "POST", path: "/console/session", body: `{"code":"` + code + `"}`, status: 401})
 }
 
-// TestReplicas checks that every server of a library accepts a session, and no server of another library.
+// TestReplicas checks that every server of the same library accepts a session, and that a server of another library rejects it.
 func TestReplicas(t *testing.T) {
 	w := newWorld(t)
 	cookie := w.serve().logIn(token("writer"))
@@ -588,7 +588,7 @@ func TestReplicas(t *testing.T) {
 	newWorld(t).serve().do(call{path: items, cookie: cookie, status: 401})
 }
 
-// TestCodes checks that a code works once, for a minute, on the server that made it.
+// TestCodes checks that a code works only once, only for a minute, and only on the server that issued it.
 func TestCodes(t *testing.T) {
 	w := newWorld(t)
 	s := w.serve()
@@ -623,7 +623,7 @@ func TestCodes(t *testing.T) {
 	}
 }
 
-// TestLookup checks that the page can show to which property a code belongs before it logs in, and that this does not use the code.
+// TestLookup checks that the page can look up the property of a code before it logs in, and that the lookup does not use up the code.
 func TestLookup(t *testing.T) {
 	s := newWorld(t).serve()
 	lookup := func(body string, status int, contains string) answer {
@@ -650,7 +650,8 @@ func TestLookup(t *testing.T) {
 	lookup(late, 429, "rate-limited")
 }
 
-// TestAttempts checks that failed logins are limited, and that this neither ends a session nor prevents a login with a valid token.
+// TestAttempts checks that the number of failed logins is limited, and that the limit neither ends a session nor prevents a login with a
+// valid token.
 func TestAttempts(t *testing.T) {
 	s := newWorld(t).serve()
 	cookie := s.logIn(token("writer"))
@@ -677,7 +678,7 @@ func TestAttempts(t *testing.T) {
 	s.logIn(token("writer"))
 }
 
-// TestConcurrentUsers checks that many users log in and out at the same time, each in a session of its own.
+// TestConcurrentUsers checks that many users can log in and out at the same time, each with their own session.
 func TestConcurrentUsers(t *testing.T) {
 	s := newWorld(t).serve()
 	var users sync.WaitGroup
@@ -701,7 +702,7 @@ func TestConcurrentUsers(t *testing.T) {
 	users.Wait()
 }
 
-// TestUnavailable checks that a server that does not know the tokens ends no session.
+// TestUnavailable checks that a server that has not read the tokens yet responds with 503 and ends no session.
 func TestUnavailable(t *testing.T) {
 	w := newWorld(t)
 	cookie := w.serve().logIn(token("writer"))
@@ -725,7 +726,7 @@ func TestUnavailable(t *testing.T) {
 	s.do(call{path: "/console/session", cookie: cookie, status: 200})
 }
 
-// TestPages checks the files of the application.
+// TestPages checks the responses for the HTML page and for the files of the application.
 func TestPages(t *testing.T) {
 	s := newWorld(t).serve()
 	page := s.do(call{path: "/console/", status: 200, contains: "<!doctype html>"})

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// maxBody limits the body of a login in bytes.
+// maxBody is the maximum size of the body of a login in bytes.
 const maxBody = 8 << 10
 
 // Classes of tokens in the description of a session.
@@ -28,12 +28,12 @@ type description struct {
 	ID       string `json:"id,omitempty"`
 	Class    string `json:"class"`
 	Property string `json:"property"`
-	// Expires is when the session or the code expires at the latest.
+	// Expires is the latest time at which the session or the code expires.
 	Expires time.Time `json:"expires"`
 }
 
-// describe returns the representation of a session with this public ID, or of a code if the ID is "". It has the rights of a token, and
-// expires at the given time, unless the token expires before.
+// describe returns the representation of a session with a public ID, or of a code if id is "". a is what its token grants. The session or
+// code expires at the given time, or with its token if that is earlier.
 func describe(id string, expires time.Time, a Access) description {
 	d := description{ID: id, Class: classReadOnly, Property: a.Property, Expires: expires.UTC()}
 	if a.ReadWrite {
@@ -45,8 +45,8 @@ func describe(id string, expires time.Time, a Access) description {
 	return d
 }
 
-// showSession answers GET: who is logged in. Without a session, the answer has no content and is not an error, because browsers report
-// errors to their users.
+// showSession handles GET. It describes the current session. Without a session, the response has no content and is not an error, because
+// browsers show failed requests in their consoles.
 func (c *console) showSession(w http.ResponseWriter, r *http.Request) error {
 	s, a, err := c.admit(w, r, "")
 	if p := (*problem)(nil); errors.As(err, &p) && p.kind == loginRequired {
@@ -61,7 +61,7 @@ func (c *console) showSession(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// logIn answers POST: it begins a session with a token or a one-time code, and ends all that the browser had.
+// logIn handles POST. It begins a session with a token or a one-time code, and ends the previous sessions of the browser.
 func (c *console) logIn(w http.ResponseWriter, r *http.Request) error {
 	var credentials struct{ Token, Code string }
 	if err := readBody(w, r, &credentials); err != nil {
@@ -113,10 +113,10 @@ func readBody(w http.ResponseWriter, r *http.Request, into any) error {
 	return nil
 }
 
-// attempt calls find and returns what the token that it finds grants. If the token cannot be used, attempt counts that and returns a problem, with the
-// given detail if the token is not valid. For a client that has failed too often, the problem does not say whether the token is valid but
-// useless, and is not logged. A usable token is always accepted: clients behind one proxy share their attempts, and one client must
-// not lock the others out.
+// attempt calls find and returns what the token that find returns grants. If the console cannot use the token, attempt counts a failed
+// login and returns a problem. refusal is the detail of the problem for a token that is not valid. A client that has failed too often
+// always gets the same problem, which is not logged. A usable token is always accepted: clients behind one proxy share a counter, and one
+// client must not lock out the others.
 func (c *console) attempt(r *http.Request, refusal string, find func() string) (Access, error) {
 	token := find()
 	a, ok, err := c.o.Access(r.Context(), token)
@@ -143,7 +143,7 @@ func (c *console) attempt(r *http.Request, refusal string, find func() string) (
 	return Access{}, refused
 }
 
-// logOut answers DELETE: it ends all sessions that the browser has.
+// logOut handles DELETE. It ends all sessions of the browser.
 func (c *console) logOut(w http.ResponseWriter, r *http.Request) error {
 	for _, s := range c.sessions(r) {
 		c.ended.add(s, c.o.Clock())
@@ -158,7 +158,7 @@ const (
 	// maxAttempts is how many logins of one client may fail within attemptWindow.
 	maxAttempts   = 20
 	attemptWindow = time.Minute
-	// maxClients is how many clients attempts distinguishes. All others share one number of attempts.
+	// maxClients is the maximum number of clients with their own counter. All other clients share one.
 	maxClients = 10_000
 )
 
@@ -169,8 +169,8 @@ type attempts struct {
 	counts map[netip.Prefix]int
 }
 
-// clientOf returns the client of a request: an IPv4 address, or the network of an IPv6 address, because one client can have a whole
-// network. Clients behind a proxy count as one: a header with their addresses could be invented.
+// clientOf returns the client of a request: an IPv4 address, or the /64 network of an IPv6 address, because one client can use a whole
+// network. Clients behind a proxy count as one client, because clients could forge a header with their addresses.
 func clientOf(r *http.Request) netip.Prefix {
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil {
@@ -202,7 +202,7 @@ func (a *attempts) failed(client netip.Prefix, now time.Time) {
 	a.counts[a.key(client, now)]++
 }
 
-// key returns the key of a client in counts, after it has begun a new window if the last one is over.
+// key returns the key of a client in counts. It first begins a new window if the last one is over.
 func (a *attempts) key(client netip.Prefix, now time.Time) netip.Prefix {
 	if a.counts == nil || now.Sub(a.since) >= attemptWindow {
 		a.since, a.counts = now, map[netip.Prefix]int{}

@@ -6,7 +6,7 @@ import (
 	"strconv"
 )
 
-// problemType is the last segment of a problem's type URI; docs/console-setup.md lists those of the console.
+// problemType is the last segment of a problem's type URI. docs/console-setup.md lists the types of the console.
 type problemType string
 
 const (
@@ -48,7 +48,7 @@ func (t problemType) about() (status int, title string) {
 	return http.StatusServiceUnavailable, "Unavailable"
 }
 
-// problem is an error that callers receive as a problem document (RFC 9457), as from the API.
+// problem is an error that callers receive as a problem document (RFC 9457), like the errors of the API.
 type problem struct {
 	kind   problemType
 	detail string
@@ -77,7 +77,7 @@ func (p *problem) write(w http.ResponseWriter) {
 	}{"https://vitrine.dev/problems/" + string(p.kind), title, status, p.detail})
 }
 
-// answer writes a body that JSON can encode.
+// answer writes a response with a JSON body.
 func answer(w http.ResponseWriter, status int, body any) {
 	w.WriteHeader(status)
 	_ = json.NewEncoder(w).Encode(body) // fails only if the caller disconnected

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// apiPath is the path below which a session calls the API.
+// apiPath is the path below which the pages of the console call the API.
 const apiPath = Path + "api"
 
 // callAPI passes a request to the API with the token of the session. The API authenticates the token again.
@@ -22,7 +22,7 @@ func (c *console) callAPI(w http.ResponseWriter, r *http.Request) error {
 	call.URL.Path = path
 	call.URL.RawPath = strings.TrimPrefix(r.URL.RawPath, apiPath)
 	call.RequestURI = call.URL.RequestURI()
-	// The API judges the token alone. The origin is that of the console, which the property need not list.
+	// The API must see only the token. In particular, a property need not allow the origin of the console.
 	for _, name := range []string{"Cookie", "Origin", "Referer", header} {
 		call.Header.Del(name)
 	}
@@ -31,13 +31,13 @@ func (c *console) callAPI(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// passed is the response of the API, which no cache may keep, because it belongs to a session.
+// passed passes on a response of the API. No cache may keep the response, because it belongs to a session.
 type passed struct {
 	http.ResponseWriter
 	begun bool
 }
 
-// WriteHeader replaces the headers about caches, and the policy of the API's other responses.
+// WriteHeader replaces the headers that control caching.
 func (p *passed) WriteHeader(status int) {
 	if !p.begun {
 		p.begun = true

@@ -17,12 +17,12 @@ import (
 )
 
 const (
-	// sessionFor is how long a session lasts at most, and idleFor how long without a request.
+	// sessionFor is the maximum duration of a session. idleFor is the duration without a request after which a session ends.
 	sessionFor = 12 * time.Hour
 	idleFor    = 2 * time.Hour
-	// renewAfter is the age of a cookie from which the next response replaces it, so that idleFor begins again.
+	// renewAfter is the age at which the next response replaces a cookie, so that idleFor begins again.
 	renewAfter = 5 * time.Minute
-	// maxToken is the length of the longest token that fits into a cookie: browsers accept 4096 bytes.
+	// maxToken is the maximum length of a token. A longer one would not fit into a cookie, for which browsers accept 4096 bytes.
 	maxToken = 2800
 	// minKey is the minimum length of Options.Key.
 	minKey = 16
@@ -33,10 +33,10 @@ const cookieName = "__Secure-vitrine-console"
 
 // session is the content of a cookie.
 type session struct {
-	// ID is random, new for each login.
+	// ID is a random value. Each login has a new one.
 	ID    string `json:"id"`
 	Token string `json:"token"`
-	// Begun is the time of the login, and Seen that of a recent request, in Unix seconds.
+	// Begun is the time of the login in Unix seconds. Seen is the time of the request for which the cookie was last renewed.
 	Begun int64 `json:"begun"`
 	Seen  int64 `json:"seen"`
 }
@@ -45,14 +45,14 @@ func newSession(token string, now time.Time) session {
 	return session{ID: rand.Text(), Token: token, Begun: now.Unix(), Seen: now.Unix()}
 }
 
-// publicID returns the ID of the session that the page sees. It is the same after a renewal of the cookie, and tells nothing about the
-// content of the cookie.
+// publicID returns the ID of the session for the page. A renewal of the cookie does not change it, and it reveals nothing about the content
+// of the cookie.
 func (s session) publicID() string {
 	sum := sha256.Sum256([]byte("vitrine console session " + s.ID))
 	return hex.EncodeToString(sum[:16])
 }
 
-// ends returns when the session ends at the latest.
+// ends returns the latest time at which the session ends.
 func (s session) ends() time.Time { return time.Unix(s.Begun, 0).Add(sessionFor) }
 
 func (s session) over(now time.Time) bool {
@@ -62,7 +62,7 @@ func (s session) over(now time.Time) bool {
 // sealer encrypts and authenticates the content of cookies.
 type sealer struct{ aead cipher.AEAD }
 
-// newSealer derives the key of cookies.
+// newSealer derives the key of cookies from key.
 func newSealer(key []byte) (*sealer, error) {
 	if len(key) < minKey {
 		return nil, fmt.Errorf("the key of the console has %d bytes: at least %d are needed", len(key), minKey)
@@ -105,7 +105,7 @@ func (s *sealer) open(value string) (session, bool) {
 	return content, json.Unmarshal(text, &content) == nil
 }
 
-// cookie returns the cookie of the console with a value. Without a lifetime, browsers delete it when they are closed.
+// cookie returns the cookie of the console with a value. It has no lifetime, so browsers delete it when they are closed.
 func cookie(value string) *http.Cookie {
 	return &http.Cookie{
 		Name: cookieName, Value: value, Path: Path, HttpOnly: true, Secure: true, SameSite: http.SameSiteStrictMode,
@@ -129,8 +129,8 @@ func dropSession(w http.ResponseWriter) {
 	http.SetCookie(w, gone)
 }
 
-// presented returns the session of a request, whose token may be invalid. It returns false if there is none, if it has ended, or if there
-// are two: a sibling subdomain can add a cookie, and a user must not work in the session of another user.
+// presented returns the session of a request, whose token may be invalid. It returns false if the request has no session that is still
+// valid, or cookies of different sessions: a sibling subdomain can add a cookie, and a user must not work in the session of another user.
 func (c *console) presented(r *http.Request) (session, bool) {
 	all := c.sessions(r)
 	if len(all) == 0 {
@@ -152,8 +152,8 @@ func (c *console) sessions(r *http.Request) []session {
 	return all
 }
 
-// admit returns the session of a request and what its token grants. It refuses a session with another public ID than the given one,
-// unless that is "". It keeps a session alive that is used.
+// admit returns the session of a request and what its token grants. If id is not "", it rejects a session with another public ID. It renews
+// the cookie if necessary, so that a session in use does not end.
 func (c *console) admit(w http.ResponseWriter, r *http.Request, id string) (session, Access, error) {
 	required := &problem{loginRequired, "log in with an access token"}
 	s, ok := c.presented(r)
@@ -185,17 +185,17 @@ func (c *console) admit(w http.ResponseWriter, r *http.Request, id string) (sess
 // maxEnded is how many ended sessions of one token a server remembers.
 const maxEnded = 1000
 
-// endedSessions holds the sessions that their users have ended before their time. The zero value is empty.
+// endedSessions contains the sessions that users have ended by a logout or another login. The zero value is empty.
 type endedSessions struct {
 	mu     sync.Mutex
 	tokens map[[sha256.Size]byte]*endedOf
 }
 
-// endedOf holds the ended sessions of one token.
+// endedOf contains the ended sessions of one token.
 type endedOf struct {
-	// ids contains the ends of sessions by their id.
+	// ids contains, by the ID of an ended session, the latest time at which the session would have ended anyway.
 	ids map[string]time.Time
-	// before is the time of a login, in Unix seconds: all sessions up to then have ended.
+	// before is a time in Unix seconds. All sessions that began until then have ended.
 	before int64
 }
 
@@ -210,11 +210,11 @@ func (e *endedSessions) has(s session) bool {
 	return ended || s.Begun <= of.before
 }
 
-// add ends a session. If it cannot remember another one of the token, it ends all sessions of the token.
+// add ends a session. If it already remembers maxEnded sessions of the token, it ends all sessions of the token instead.
 func (e *endedSessions) add(s session, now time.Time) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	// Sessions whose time is over need not be remembered.
+	// Sessions that would have ended by now need not be remembered.
 	for token, of := range e.tokens {
 		for id, ends := range of.ids {
 			if !now.Before(ends) {

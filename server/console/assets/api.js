@@ -1,8 +1,8 @@
-// Calls the public HTTP API through the console's server, which adds the token of the session.
+// Calls the public HTTP API through the server of the console, which adds the token of the session.
 
 import { base } from './router.js';
 
-/** A response that is not successful, or no response. */
+/** An error response, or a missing response. */
 export class Problem extends Error {
   /**
    * @param {number} status 0 if there was no response
@@ -20,13 +20,16 @@ export class Problem extends Error {
 
 /** @typedef {{id?: string, class: 'READ-WRITE' | 'READ-ONLY', property: string, expires?: string | null}} Session a code has no id */
 
-/** The public ID of the session that the page shows. All tabs share one cookie: the server refuses calls of the API if it has another session. */
+/**
+ * The public ID of the session that the page shows. All tabs share one cookie, so the server rejects calls of the API if the cookie contains
+ * another session.
+ */
 let shown = '1';
 
 /** Dispatches `signedout` when the server no longer accepts the session. */
 export const sessionEvents = new EventTarget();
 
-/** Tells the other tabs which session has ended. */
+/** Notifies the other tabs when a session has ended. */
 const tabs = new BroadcastChannel('vitrine-console');
 tabs.addEventListener('message', (event) => {
   if (event.data === shown) sessionEvents.dispatchEvent(new Event('signedout'));
@@ -35,7 +38,7 @@ tabs.addEventListener('message', (event) => {
 /**
  * @typedef {object} Answer
  * @property {any} data the decoded body; null if there is none
- * @property {string[]} warnings what the server said about a suspicious query
+ * @property {string[]} warnings warnings of the server about a suspicious query
  * @property {number} ms the time until the response was complete
  */
 
@@ -86,7 +89,7 @@ export async function send(method, path, { query, body, signal } = {}, retries =
 const maxRetries = 3;
 
 /**
- * Waits for the seconds of Retry-After: at most 10, and 1 if they are not a number. It throws an AbortError if the signal is aborted.
+ * Waits for the seconds in Retry-After: at most 10, or 1 if the value is not a number. It throws an AbortError if the signal is aborted.
  * @param {number} seconds
  * @param {AbortSignal} [signal]
  */
@@ -102,7 +105,7 @@ function pause(seconds, signal) {
 }
 
 /**
- * Encodes the parameters that have a value.
+ * Encodes the parameters that have a value as a query string.
  * @param {Record<string, string | number | null | undefined>} [query]
  */
 export function search(query = {}) {
@@ -136,7 +139,7 @@ export function follow(href, signal) {
 }
 
 /**
- * Changes something through the public API.
+ * Sends a change to the public API.
  * @param {'POST' | 'PUT' | 'PATCH' | 'DELETE'} method
  * @param {string} path
  * @param {unknown} [body]
@@ -146,8 +149,8 @@ export function change(method, path, body) {
 }
 
 /**
- * Runs a task for each value, a few at a time, and returns the values whose task failed with the reasons. After the end of the session,
- * it starts no further tasks, and their values have failed too.
+ * Runs a task for each value, a few at a time, and returns the values whose tasks failed, with the reasons. After the end of the session, it
+ * starts no further tasks, and reports their values as failed.
  * @template T
  * @param {T[]} values
  * @param {(value: T) => Promise<unknown>} task
@@ -172,7 +175,7 @@ export async function eachOf(values, task) {
 }
 
 /**
- * Returns a request of the public API as a command. The token is a variable and never its value.
+ * Returns a curl command for a request to the public API. The command contains a variable instead of the token.
  * @param {string} path
  * @param {Record<string, string | number | null | undefined>} [query]
  */

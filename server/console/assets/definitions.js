@@ -1,4 +1,4 @@
-// Tags and units: what applies to which items, by selector and by ID, and from which manifest.
+// The page of tags and units: the items that each applies to, by selector and by ID, and its manifest.
 
 import { follow, get } from './api.js';
 import { debounced, fill, h, outsideLink } from './dom.js';

@@ -1,12 +1,12 @@
-// Creates DOM nodes. All of the console is built with these functions: a text is always a text node and never markup, and a URL that is
+// Creates DOM nodes. All parts of the console use these functions, so a text always becomes a text node and never markup, and a URL that is
 // neither http nor https never becomes a link or a source.
 
 /** @typedef {Node | string | number | null | undefined | false} Child */
 /** @typedef {Child | Child[]} Children */
 
 /**
- * Creates an element. Attributes with a function are event listeners (`onclick`); true sets an empty attribute; false, null and
- * undefined set none. `value` and `checked` are properties.
+ * Creates an element. An attribute whose value is a function is an event listener (`onclick`). true sets an empty attribute, and false, null
+ * and undefined set none. `value`, `checked` and `indeterminate` are set as properties.
  * @template {keyof HTMLElementTagNameMap} K
  * @param {K} tag
  * @param {Record<string, any> | null} [attributes]
@@ -52,7 +52,7 @@ export function fill(element, ...children) {
 }
 
 /**
- * Returns the URL if it is http or https, otherwise ''. Relative URLs are those of the console.
+ * Returns the URL if it is http or https, otherwise ''. Relative URLs refer to the console.
  * @param {unknown} url
  */
 export function webURL(url) {
@@ -66,8 +66,8 @@ export function webURL(url) {
 }
 
 /**
- * Returns an absolute http or https URL of an item, otherwise ''. URLs of the console itself do not count: an item must not make the browser
- * send a request with the session.
+ * Returns the URL if it is an absolute http or https URL outside of the console, otherwise ''. The URLs in items need this check: an item must
+ * not make the browser send a request with the session.
  * @param {unknown} url
  */
 export function foreignURL(url) {
@@ -75,7 +75,7 @@ export function foreignURL(url) {
   const { origin, pathname } = new URL(url);
   if (origin !== location.origin) return url;
   try {
-    // A server can take an encoded path or a path with empty segments for that of the console.
+    // A server may treat an encoded path, or a path with empty segments, as the path of the console.
     return `${decodeURIComponent(pathname)}/`.replace(/\/{2,}/g, '/').includes('/console/') ? '' : url;
   } catch {
     return '';
@@ -83,7 +83,7 @@ export function foreignURL(url) {
 }
 
 /**
- * A link to a page outside of the console, or only the text if the URL cannot be a link.
+ * A link to a page outside of the console, or only the text if foreignURL rejects the URL.
  * @param {unknown} url
  * @param {string} [text]
  * @returns {Node}
@@ -140,7 +140,7 @@ export function icon(name) {
 }
 
 /**
- * A button with an icon and a text. With `only`, the text is the accessible name and the tooltip.
+ * A button with an icon and a text. With `only`, the button shows only the icon, and the text is its accessible name and tooltip.
  * @param {{icon?: keyof typeof icons, text: string, only?: boolean, kind?: 'primary' | 'quiet' | 'danger', key?: string} & Record<string, any>} options
  */
 export function button({ icon: symbol, text, only, kind, key, ...attributes }) {
@@ -183,7 +183,7 @@ export function select(options, value, changed) {
 }
 
 /**
- * Runs the function when calls have stopped for some milliseconds.
+ * Returns a function that calls `run` once it has not been called for `ms` milliseconds.
  * @template {any[]} A
  * @param {number} ms
  * @param {(...args: A) => void} run

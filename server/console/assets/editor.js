@@ -1,5 +1,5 @@
-// The editor of a filter: a draft of a change or a new filter, compared with what is served, and exported as a manifest. It saves nothing:
-// Git stays the source of truth.
+// The editor of a filter. It compares a draft with the served filter, and exports the draft as a manifest. It saves nothing, because Git
+// stays the source of truth.
 
 import { change, get, Problem } from './api.js';
 import { button, fill, h, labelled, select } from './dom.js';
@@ -46,7 +46,7 @@ export function editorPage({ session }) {
     { id: 'manifest', text: 'Manifest', render: manifestView },
   ], params.get('tab') ?? 'compare', (tab) => setParameters({ tab: tab === 'compare' ? '' : tab }, true));
 
-  /** The object that the manifest changes: that of the filter, or a new one. */
+  /** The name of the object in the manifest: the object that declares the filter, or a new one. */
   function object() {
     const [kind, path] = String(served?.managed_by ?? '').split(' ');
     const replaced = kind === 'ContentFilter' ? path?.split('/')[1] : '';
@@ -56,7 +56,7 @@ export function editorPage({ session }) {
     return name === replaced ? `${name.slice(0, 58)}-copy` : name;
   }
 
-  /** Shows the draft as a manifest, and what the user can do with it. */
+  /** Shows the draft as a manifest, and the actions for it. */
   function refresh() {
     fill(yaml, h('code', null, manifest(spec(), session.property)));
     fill(advice, asNewChoice.hidden || asNew.checked
@@ -94,7 +94,7 @@ export function editorPage({ session }) {
 
   /**
    * @param {Partial<typeof draft>} values
-   * @param {boolean} [same] whether the items stay the same
+   * @param {boolean} [same] whether the edit does not change which items match
    */
   function edit(values, same) {
     Object.assign(draft, values);

@@ -1,4 +1,4 @@
-// An explanation of the server as a tree.
+// Shows an explanation from the server as a tree.
 
 import { h } from './dom.js';
 

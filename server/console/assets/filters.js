@@ -50,7 +50,7 @@ export function filtersPage(_context) {
       return;
     }
     show();
-    // Each count is a request: the first 300 filters have one, and the others show a dash.
+    // Each count needs a request, so only the first 300 filters get one. The others show a dash.
     await eachOf(filters.slice(0, 300), async (f) => {
       if (!body.isConnected) return;
       const { data } = await get(`v2/content/filters/${f.filter_uuid}`, { info: 1 });

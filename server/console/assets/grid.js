@@ -1,21 +1,22 @@
-// A grid of tiles of one size that stays fast with any number of items: only the tiles in and near the window are in the document.
+// A grid of tiles of the same size. It stays fast with any number of items, because the document contains only the tiles in and near the
+// window.
 
 import { h } from './dom.js';
 
 /**
  * @typedef {object} GridOptions
  * @property {HTMLElement} scroller the element that scrolls
- * @property {number} minWidth the least width of a tile in pixels
+ * @property {number} minWidth the minimum width of a tile in pixels
  * @property {number} caption the height below the square picture in pixels
  * @property {number} [gap]
  * @property {string} role feed or listbox
  * @property {string} label
  * @property {(index: number, focusable: boolean) => HTMLElement} render returns a tile; `data-focus` marks the element that gets the focus
  * @property {(index: number) => void} [moved] is called when the focus has moved to an item
- * @property {() => void} [nearEnd] is called when the last items are near
+ * @property {() => void} [nearEnd] is called when the window is near the last items
  */
 
-/** How many pixels above and below the window have tiles. */
+/** The grid also creates the tiles within this number of pixels above and below the window. */
 const margin = 600;
 
 export class Grid {
@@ -27,7 +28,7 @@ export class Grid {
     this.columns = 1;
     /** The width of a tile, 0 before the first layout. */
     this.width = 0;
-    /** The index of the item with the focus, or that gets it with Tab. */
+    /** The index of the item that has the focus, or that gets the focus with Tab. */
     this.active = 0;
     /** @type {Map<number, HTMLElement>} */
     this.tiles = new Map();
@@ -51,7 +52,7 @@ export class Grid {
   frame = 0;
   #scrolled = () => {};
 
-  /** Ends the work of the grid. */
+  /** Removes the listeners and observers of the grid. */
   destroy() {
     this.observer.disconnect();
     cancelAnimationFrame(this.frame);
@@ -72,7 +73,7 @@ export class Grid {
     this.#layout();
   }
 
-  /** Creates all tiles again, for other items. */
+  /** Creates all tiles again after the items were replaced. */
   reset() {
     for (const tile of this.tiles.values()) tile.remove();
     this.tiles.clear();
@@ -154,7 +155,7 @@ export class Grid {
     if (width === 0) return;
     const columns = Math.max(1, Math.floor((width + this.gap) / (this.o.minWidth + this.gap)));
     const tile = Math.floor((width - (columns - 1) * this.gap) / columns);
-    // More items alone do not move the tiles.
+    // If only the number of items changed, the existing tiles keep their places.
     if (columns !== this.columns || tile !== this.width) {
       this.columns = columns;
       this.width = tile;
@@ -203,7 +204,7 @@ export class Grid {
       if (!this.tiles.has(index)) created.push(this.#create(index));
     }
     if (this.active < this.count && !this.tiles.has(this.active)) created.push(this.#create(this.active));
-    // In the order of the items, for screen readers.
+    // The order in the document is the order of the items, for screen readers.
     const head = this.element.firstElementChild;
     if (head && created.length > 0 && Number(created[0].dataset.index) < Number(head.getAttribute('data-index'))) this.element.prepend(...created);
     else this.element.append(...created);

@@ -1,4 +1,4 @@
-// What an item of the API looks like: its tile, its picture and its parts.
+// Presents an item of the API: its tile, its picture and its parts.
 
 import { fill, foreignURL, h, icon } from './dom.js';
 import { setting, states } from './ui.js';
@@ -40,7 +40,8 @@ export function pictureURL(item, size) {
 }
 
 /**
- * What a picture does not say to people who do not see it: the type of the item, and its state if it is approved, as there is no mark.
+ * Describes the picture of an item for users who do not see it: the type of the item, and its state if it is approved. The marks show the
+ * other states.
  * @param {Item} item
  */
 export function describe(item) {
@@ -48,7 +49,7 @@ export function describe(item) {
 }
 
 /**
- * The picture of an item. Without one, its place has a colour of its own and, for a text, the words.
+ * The picture of an item. An item without a picture shows a colour that depends on the item and, if it is a text, its words.
  * @param {Item} item
  * @param {'small_image' | 'medium_image' | 'large_image'} size
  */
@@ -74,7 +75,7 @@ export function picture(item, size) {
 }
 
 /**
- * The marks over a picture, if there are any: its state, unless it is approved, and whether it is featured.
+ * The marks over a picture, if there are any: the state of the item unless it is approved, and whether the item is featured.
  * @param {Item} item
  */
 export function marks(item) {
@@ -85,7 +86,7 @@ export function marks(item) {
 }
 
 /**
- * The inside of a tile: picture, marks, author and text. Together they are the name of the tile.
+ * The content of a tile: picture, marks, author and text. Together they are the accessible name of the tile.
  * @param {Item} item
  */
 export function tileContent(item) {
@@ -97,7 +98,7 @@ export function tileContent(item) {
 }
 
 /**
- * Splits a tag in a text: a key of the namespace marketer_tags, or namespace:key. A namespace can contain a colon; a key cannot.
+ * Parses a tag: a key of the namespace marketer_tags, or namespace:key. A namespace can contain a colon, but a key cannot.
  * @param {string} text
  * @returns {{namespace: string, key: string}}
  */

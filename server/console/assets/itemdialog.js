@@ -1,4 +1,4 @@
-// One item with all its members: a dialog over the wall.
+// A dialog over the wall that shows one item with all its fields.
 
 import { curl, get } from './api.js';
 import { button, fill, foreignURL, h, outsideLink } from './dom.js';
@@ -11,7 +11,7 @@ import { badge, copy, date, empty, failure, needsReadWrite, number, openDialog, 
 
 /**
  * @typedef {object} ItemDialogOptions
- * @property {() => {path: string, query: Record<string, any>}} listed the request of the list that the item is compared with
+ * @property {() => {path: string, query: Record<string, any>}} listed the request of the list for which the dialog explains the item
  * @property {boolean} writes whether the session has a READ-WRITE token
  * @property {string} tab
  * @property {(tab: string) => void} tabChanged
@@ -44,7 +44,7 @@ export function openItem(options) {
   }
 
   /**
-   * Shows an item. If only the ID is known, it is loaded.
+   * Shows an item. If only its ID is given, the function loads the item.
    * @param {number} wanted
    * @param {Item} [item]
    */
@@ -100,7 +100,7 @@ async function load(id) {
 }
 
 /**
- * The picture or the video of an item, as large as the place allows.
+ * The picture or the video of an item, in the largest size that fits.
  * @param {Item} item
  */
 export function media(item) {
@@ -120,7 +120,7 @@ export function media(item) {
 }
 
 /**
- * A list of names and values; entries without a value are omitted.
+ * A list of names and values. Entries without a value are omitted.
  * @param {[name: string, value: import('./dom.js').Child][]} entries
  */
 function facts(entries) {

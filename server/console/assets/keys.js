@@ -3,7 +3,7 @@
 import { h } from './dom.js';
 import { openDialog, saveSetting, setting } from './ui.js';
 
-/** @typedef {{keys: string, text: string, run?: (event: KeyboardEvent) => void}} Shortcut keys is one key or two after each other, such as "g w" */
+/** @typedef {{keys: string, text: string, run?: (event: KeyboardEvent) => void}} Shortcut keys is one key, or two keys that are pressed one after the other, such as "g w" */
 
 /** @type {{title: string, shortcuts: Shortcut[]}[]} */
 const groups = [];
@@ -29,7 +29,7 @@ export function startKeys() {
     if (!enabled || event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
     const target = event.target instanceof Element ? event.target : null;
     if (target?.closest('input:not([type=checkbox]), textarea, select, [contenteditable]') || document.querySelector('dialog[open]')) return;
-    // Space presses these, and a shortcut must not take it away.
+    // Space activates these elements. A shortcut must not prevent that.
     if (event.key === ' ' && target?.closest('button, a, summary, input, select, [role=tab]')) return;
     const pressed = event.key.length === 1 && event.key !== ' ' ? event.key : event.key === ' ' ? 'Space' : event.key;
     const sequence = first ? `${first} ${pressed}` : pressed;

@@ -1,4 +1,4 @@
-// Lists of items that are loaded page by page with the cursor of the server.
+// Lists of items that are loaded page by page with the cursors of the server.
 
 import { follow, get } from './api.js';
 import { toastError } from './ui.js';
@@ -6,9 +6,9 @@ import { toastError } from './ui.js';
 /** @typedef {import('./item.js').Item} Item */
 
 /**
- * @typedef {object} Source what a list shows
+ * @typedef {object} Source the filter or query of a list, and its order
  * @property {string} [filter] the UUID of a filter
- * @property {string} q the query, or the additional query of the filter
+ * @property {string} q the query. With a filter, it narrows the items of the filter.
  * @property {string} [sort_by]
  * @property {string} [favorite_tag]
  * @property {string} [seed]
@@ -49,7 +49,7 @@ export class Listing {
     this.#take(await get(path, query, this.#abort.signal));
   }
 
-  /** Whether the list has more items than are loaded. */
+  /** Whether the list has more items than it has loaded. */
   get more() {
     return this.#next !== null;
   }
@@ -89,8 +89,8 @@ export class Listings {
   #requested = null;
 
   /**
-   * Loads the first page of another list, and shows that list. It returns false if the page has requested yet another list or stopped
-   * meanwhile, and otherwise throws what Listing.start throws.
+   * Loads the first page of another list, and shows that list. It returns false if the page has requested yet another list or has stopped
+   * meanwhile. Otherwise, it throws the errors of Listing.start.
    * @param {() => Source | Promise<Source>} source
    */
   async load(source) {

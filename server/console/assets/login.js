@@ -1,11 +1,11 @@
-// The login with an access token.
+// The login page, which asks for an access token.
 
 import { logIn } from './api.js';
 import { button, fill, h, icon } from './dom.js';
 import { explainError } from './ui.js';
 
 /**
- * @param {string} reason why the user has to log in; '' for none
+ * @param {string} reason why the user has to log in again, or ''
  * @param {() => void} done
  */
 export function loginPage(reason, done) {
@@ -34,10 +34,10 @@ export function loginPage(reason, done) {
 }
 
 /**
- * Asks whether to log in with a one-time code of a link.
+ * Asks the user whether to log in with the one-time code of a link.
  * @param {string} code
  * @param {import('./api.js').Session} offered the session that the code begins
- * @param {() => void} done is called after the login, or if the user does not want it
+ * @param {() => void} done is called after the login, or after the user has declined it
  */
 export function codePage(code, offered, done) {
   const submit = button({ text: 'Log in', kind: 'primary', type: 'submit' });
@@ -60,7 +60,7 @@ export function codePage(code, offered, done) {
   return { element: h('main', { class: 'login' }, form), focus: () => submit.focus() };
 }
 
-/** The sign of the product. */
+/** The logo of the product. */
 export function logo() {
   return h('span', { class: 'logo', 'aria-hidden': 'true' });
 }

@@ -1,4 +1,4 @@
-// The entry of the console: logs in and starts the frame.
+// The entry point of the console: logs in and starts the frame.
 
 import { lookUp, Problem, session, sessionEvents } from './api.js';
 import { h } from './dom.js';
@@ -15,13 +15,13 @@ let end = () => {};
 /** Whether the frame with the pages is shown. */
 let running = false;
 let reason = '';
-// Each request that fails dispatches the event: only the first one ends the frame.
+// Each failed request dispatches the event, but only the first event ends the frame.
 sessionEvents.addEventListener('signedout', () => {
   if (!running) return;
   reason = 'Your session has ended, or someone logged in with another token in another tab. Log in again, or reload the page to use the session of that tab.';
   showLogin();
 });
-// The browser can keep a page in memory: the button Back must not show private data after the logout.
+// The browser can keep a page in memory. After the logout, the Back button must not show private data from there.
 addEventListener('pageshow', (event) => {
   if (event.persisted) location.reload();
 });
@@ -29,8 +29,8 @@ await askAboutCode();
 await start();
 
 /**
- * Exchanges the one-time code in the fragment of the URL, if there is one, for a session, after the user has agreed: a link from another
- * user must not log this user in to the property of that user.
+ * Exchanges the one-time code in the fragment of the URL, if there is one, for a session after the user has confirmed the login. Without the
+ * confirmation, a link from another user could log this user in to a property of the other user.
  */
 async function askAboutCode() {
   const code = new URLSearchParams(location.hash.slice(1)).get('code');
@@ -70,7 +70,7 @@ async function start() {
   }
 }
 
-/** Removes what is shown. */
+/** Removes the current page from the document. */
 function leave() {
   running = false;
   end();

@@ -1,4 +1,4 @@
-// Writes a ContentFilter as a manifest.
+// Creates the manifest of a ContentFilter.
 
 import { splitTag } from './item.js';
 
@@ -13,7 +13,7 @@ import { splitTag } from './item.js';
  */
 
 /**
- * Returns a name for a Kubernetes object.
+ * Returns a valid name of a Kubernetes object for the name of a filter.
  * @param {string} name
  */
 export function objectName(name) {
@@ -26,9 +26,9 @@ export function objectName(name) {
  * @param {string} text
  */
 export function scalar(text) {
-  text = text.toWellFormed(); // half of a surrogate pair cannot be in a file
+  text = text.toWellFormed(); // UTF-8 cannot encode half of a surrogate pair
   if (/^[A-Za-z][\w./-]*( [\w./-]+)*$/.test(text) && !/^(true|false|yes|no|on|off|null|y|n)$/i.test(text)) return text;
-  // Printable characters can be in single quotes. JSON's escapes are those of a scalar in double quotes.
+  // A scalar in single quotes can contain all printable characters. A scalar in double quotes has the same escapes as JSON.
   if (/^[^\p{Cc}\p{Cf}\u2028\u2029\ufffe\uffff]*$/u.test(text)) return `'${text.replaceAll("'", "''")}'`;
   return JSON.stringify(text).replace(/[\p{Cc}\p{Cf}\u2028\u2029\ufffe\uffff]/gu, (c) => [...c].map((point) => {
     const code = /** @type {number} */ (point.codePointAt(0));
@@ -62,7 +62,7 @@ export function manifest(spec, property) {
 }
 
 /**
- * Offers a text as a file.
+ * Offers a text as a file for download.
  * @param {string} name
  * @param {string} text
  */

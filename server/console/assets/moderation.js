@@ -1,4 +1,5 @@
-// Moderation: a queue of items with large pictures. Decisions take one key, apply to one item or to a selection, and can be undone.
+// The moderation page: a queue of items with large pictures. A decision needs one key, applies to one item or to a selection, and can be
+// undone.
 
 import { change, eachOf, get, Problem } from './api.js';
 import { button, fill, h, icon, select } from './dom.js';
@@ -14,13 +15,13 @@ import { announce, badge, count, empty, failure, number, openDialog, toast, toas
 /** @typedef {import('./item.js').Item} Item */
 
 /**
- * @typedef {object} Action a decision that was applied, and what undoes it
+ * @typedef {object} Action a decision that was applied, and how to undo it
  * @property {string} text
- * @property {Item[]} items as they were before
- * @property {(item: Item) => Promise<Item>} revert returns the item as it was
+ * @property {Item[]} items the items before the decision
+ * @property {(item: Item) => Promise<Item>} revert undoes the decision for an item, and returns the current item
  */
 
-/** The type of the problem of an undo that would overwrite the decision of another user. */
+/** The problem type for an undo that would overwrite the decision of another user. */
 const changedByOthers = 'changed-by-others';
 
 /** @returns {import('./shell.js').Page} */
@@ -85,7 +86,7 @@ export function moderationPage() {
     nearEnd: () => void more(),
   });
   grid.element.setAttribute('aria-multiselectable', 'true');
-  // Ranges with Shift, before the grid moves the focus.
+  // An arrow key with Shift selects the range up to the item to which the grid has moved the focus.
   grid.element.addEventListener('keydown', (event) => {
     if (event.shiftKey && event.key.startsWith('Arrow')) queueMicrotask(() => selectRange(anchor, grid.active));
     else if (event.key.startsWith('Arrow')) queueMicrotask(() => { anchor = grid.active; });
@@ -139,10 +140,10 @@ export function moderationPage() {
   }
 
   /**
-   * Applies a decision to items, and moves to the next item. Of a selection, the items that failed stay selected.
+   * Applies a decision to items, and moves to the next item. If a decision on a selection fails for some items, these items stay selected.
    * @param {string} text in the past tense, such as Approved
    * @param {(item: Item) => Promise<Item>} apply returns the changed item
-   * @param {(item: Item, applied: Item) => Promise<Item>} revert returns the item as it was
+   * @param {(item: Item, applied: Item) => Promise<Item>} revert undoes the decision for an item, and returns the current item
    * @param {Item[]} [items]
    */
   async function decide(text, apply, revert, items = targets()) {
@@ -194,7 +195,7 @@ export function moderationPage() {
   }
 
   /**
-   * Shows an item that cannot be undone, and returns the reason.
+   * Shows the current state of an item whose decision cannot be undone, and returns the reason.
    * @param {Item} now
    */
   function changedSince(now) {
@@ -306,7 +307,7 @@ export function moderationPage() {
     if (document.activeElement === document.body || document.activeElement?.tagName === 'H1') grid.focus(0);
   }
 
-  /** Says why the queue shows nothing. */
+  /** Explains why the queue is empty. */
   function nothing() {
     if (q) return empty('No item in this queue matches', 'Clear the query to see the whole queue.');
     if (queue) return empty('The filter has no items', 'Select another queue.');

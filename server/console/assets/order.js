@@ -2,7 +2,7 @@
 
 import { fill, h, labelled } from './dom.js';
 
-/** The name of the order by score, which is also that of a list of a query without an order. */
+/** The name of the order by score, which is the default order of a query. */
 export const bestMatch = 'Best match';
 
 /** @type {[value: string, text: string][]} */
@@ -12,7 +12,7 @@ const common = [
 
 /**
  * A select with the common orders, and a text field for any other.
- * @param {{value: string, standard: string, changed: (order: string) => void}} options standard is the text for no order, which set can change
+ * @param {{value: string, standard: string, changed: (order: string) => void}} options standard is the text of the default order; `set` can change it
  */
 export function orderControl({ value, standard, changed }) {
   const custom = h('input', { type: 'text', class: 'mono', 'aria-label': 'Order as fields', placeholder: 'field:asc,field:desc', spellcheck: 'false',

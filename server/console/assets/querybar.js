@@ -1,4 +1,5 @@
-// The query bar: validation while typing, with a caret at the position of a problem, and completion (the ARIA combobox pattern).
+// The query bar validates the query while the user types, marks the position of a problem with a caret, and offers completions (the ARIA
+// combobox pattern).
 
 import { get, Problem } from './api.js';
 import { button, debounced, fill, h, icon, uniqueID } from './dom.js';
@@ -20,8 +21,8 @@ import { number } from './ui.js';
  * @property {string} label
  * @property {string} [placeholder]
  * @property {() => string} [order] the sort order, which is validated with the query
- * @property {(value: string, submitted: boolean) => void} changed is called with a new query: soon after the user stopped typing if it
- *   has no error, or when the user submits it
+ * @property {(value: string, submitted: boolean) => void} changed is called with a new query when the user submits it, and soon after the
+ *   user has stopped typing if the query has no error
  */
 
 export class QueryBar {
@@ -106,7 +107,7 @@ export class QueryBar {
     if (!(err instanceof Problem) || err.status !== 400 || !['q', 'additional_query', 'from_q', 'sort_by', 'order'].includes(err.parameter ?? '')) return false;
     if (this.invalid) return true;
     const about = err.parameter === 'sort_by' || err.parameter === 'order' ? 'Order: ' : '';
-    // The problem counts characters.
+    // The position in a problem counts characters, not UTF-16 code units.
     const at = about || err.position === undefined ? undefined : [...this.input.value].slice(0, err.position).join('').length;
     this.show([{ severity: 'error', message: about + err.message, start: at, end: at === undefined ? undefined : at + 1 }]);
     return true;
@@ -132,7 +133,7 @@ export class QueryBar {
     this.#align();
   }
 
-  /** Puts the underline and the caret below the text, which scrolls if it is longer than the bar. */
+  /** Aligns the underline and the caret with the text, which scrolls if it is longer than the bar. */
   #align() {
     this.mirror.scrollLeft = this.input.scrollLeft;
     const mark = this.mirror.querySelector('mark');
@@ -148,8 +149,8 @@ export class QueryBar {
   }
 
   /**
-   * Asks the server for problems and completions.
-   * @param {boolean} [quiet] no list of completions, and no report
+   * Requests the problems and completions of the query from the server.
+   * @param {boolean} [quiet] whether to show no completions and not to report the query
    */
   async #suggest(quiet) {
     this.#request?.abort();

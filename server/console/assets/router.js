@@ -1,6 +1,6 @@
-// The state of a page is in its URL, so that a wall can be shared and the buttons of the browser work.
+// Keeps the state of a page in its URL, so that users can share a wall and use the Back and Forward buttons of the browser.
 
-/** The path of the console. The server serves it at no other path, and sends the cookie only for this one. */
+/** The path of the console. The server uses no other path, and the browser sends the cookie only below this one. */
 export const base = '/console/';
 
 /** The name of the current page: the path below the console. */
@@ -27,11 +27,11 @@ export function href(page, values = {}) {
   return base + page + (text && `?${text}`);
 }
 
-/** Dispatches `navigate` after the URL has changed to another place. */
+/** Dispatches `navigate` after a navigation to another URL. */
 export const navigation = new EventTarget();
 
 /**
- * Goes to a URL of the console.
+ * Navigates to a URL of the console.
  * @param {string} url
  */
 export function go(url) {
@@ -52,7 +52,7 @@ export function setParameters(values, replace = false) {
   else history.pushState(null, '', url);
 }
 
-/** Starts to follow clicks on links and the buttons of the browser. */
+/** Starts to handle clicks on links, and the Back and Forward buttons of the browser. */
 export function startRouter() {
   addEventListener('popstate', () => navigation.dispatchEvent(new Event('navigate')));
   document.addEventListener('click', (event) => {

@@ -40,7 +40,7 @@ const entries = [
 ];
 
 /**
- * Builds the frame and shows the page of the URL. It returns a function that ends it.
+ * Builds the frame and shows the page of the URL. It returns a function that removes the frame.
  * @param {import('./api.js').Session} session
  */
 export function startShell(session) {
@@ -102,7 +102,7 @@ export function startShell(session) {
     try {
       const load = pages[wanted];
       const entry = entries.find((e) => e.page === wanted.split('/')[0]);
-      // The API refuses everything that the other pages show.
+      // The API rejects the requests of all other pages.
       const page = entry && entry.page !== 'wall' && session.class === 'READ-ONLY' ? refused(entry.text)
         : load ? (await load())({ session, scroller }) : { element: h('div', { class: 'page' }, h('h1', { class: 'hidden', tabindex: '-1' }, 'Not found'), empty('There is no such page', 'The address is incomplete or from another version.', h('a', { class: 'button', href: href('wall') }, 'Go to the wall'))), title: 'Not found' };
       if (mine !== turn) return;

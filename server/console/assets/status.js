@@ -18,7 +18,7 @@ export function statusPage({ session }) {
 
   /** @param {any} data */
   function show(data) {
-    /** @type {any[] | undefined} absent if the server does not know the objects */
+    /** @type {any[] | undefined} undefined if the server does not know the objects of the cluster */
     const rejected = data.rejected;
     const tokens = data.tokens ?? [];
     const { filters, tags, units } = data.definitions ?? {};

@@ -1,4 +1,4 @@
-// Parts that all pages share: states of a page, short messages, dialogs and formats.
+// Elements that all pages share: empty and error states, short messages, dialogs and formats.
 
 import { Problem } from './api.js';
 import { button, fill, h, icon } from './dom.js';
@@ -35,9 +35,9 @@ export function duration(ms) {
 }
 
 /**
- * A timestamp of the API for people; other texts stay as they are.
+ * Formats a timestamp of the API in the language of the browser. Other texts stay unchanged.
  * @param {unknown} text
- * @param {boolean} [short] only the day
+ * @param {boolean} [short] whether to omit the time of day
  */
 export function date(text, short) {
   const value = String(text ?? '');
@@ -64,7 +64,7 @@ export function stateBadge(status) {
 }
 
 /**
- * The state of a page without content.
+ * The content of a page or a part of it that has nothing to show.
  * @param {string} title
  * @param {import('./dom.js').Children} [text]
  * @param {...import('./dom.js').Child} actions
@@ -75,7 +75,7 @@ export function empty(title, text, ...actions) {
 }
 
 /**
- * The state of a page that a READ-ONLY session cannot use.
+ * The content of a page that a READ-ONLY session cannot use.
  * @param {string} what
  */
 export function needsReadWrite(what) {
@@ -83,7 +83,7 @@ export function needsReadWrite(what) {
 }
 
 /**
- * The state of a page whose request failed.
+ * The content of a page whose request failed.
  * @param {unknown} err
  * @param {() => void} [again]
  */
@@ -94,7 +94,7 @@ export function failure(err, again) {
 }
 
 /**
- * Returns a title and a text about an error.
+ * Returns a title and a text that describe an error.
  * @param {unknown} err
  */
 export function explainError(err) {
@@ -111,7 +111,7 @@ function sentence(text) {
   return /[.!?]$/.test(upper) ? upper : `${upper}.`;
 }
 
-/** Bars in place of rows that are being loaded. @param {number} rows */
+/** A placeholder for rows that are being loaded. @param {number} rows */
 export function skeleton(rows) {
   return h('div', { class: 'skeleton', 'aria-hidden': 'true' }, Array.from({ length: rows }, () => h('div', null)));
 }
@@ -119,23 +119,24 @@ export function skeleton(rows) {
 const live = h('div', { class: 'hidden', role: 'status', 'aria-live': 'polite' });
 const toasts = h('div', { class: 'toasts', role: 'region', 'aria-label': 'Messages' });
 
-/** Adds the places of short messages to the page. */
+/** Adds the containers of short messages to the page. */
 export function mountMessages() {
   document.body.append(toasts, live);
 }
 
 /**
- * Reads a text to users of screen readers.
+ * Makes screen readers read a text.
  * @param {string} text
  */
 export function announce(text) {
-  // A text that does not change would not be read again.
+  // Screen readers do not read an unchanged text again.
   live.textContent = '';
   requestAnimationFrame(() => { live.textContent = text; });
 }
 
 /**
- * Shows a message for some seconds. An error stays until it is closed, and so does a message with the focus or under the pointer.
+ * Shows a message for some seconds. An error stays until the user closes it. A message also stays while it has the focus or is under the
+ * pointer.
  * @param {string} text
  * @param {{bad?: boolean, action?: {text: string, key?: string, run: () => void}}} [options]
  */
@@ -144,7 +145,7 @@ export function toast(text, { bad, action } = {}) {
   const element = h('div', { class: bad ? 'toast bad' : 'toast' }, h('span', null, text),
     action && button({ text: action.text, key: action.key, onclick: () => { close(); action.run(); } }),
     button({ icon: 'close', text: 'Close the message', only: true, kind: 'quiet', onclick: close }));
-  // A modal dialog covers everything else, so its messages are inside.
+  // A modal dialog covers the rest of the page, so messages are shown inside of it.
   const modal = [...document.querySelectorAll('dialog[open]')].at(-1);
   if (modal) modal.append(element);
   else toasts.replaceChildren(element);
@@ -167,7 +168,7 @@ export function toastError(err) {
 }
 
 /**
- * Puts a text on the clipboard.
+ * Copies a text to the clipboard.
  * @param {string} text
  * @param {string} what
  */
@@ -181,7 +182,7 @@ export async function copy(text, what) {
 }
 
 /**
- * Opens a modal dialog with a title. It closes with Escape, with its button, and with a click outside.
+ * Opens a modal dialog with a title. The user closes it with Escape, its button, or a click outside.
  * @param {string} title
  * @param {{class?: string, closed?: () => void}} options
  * @param {...import('./dom.js').Children} content
@@ -243,7 +244,7 @@ export function tabs(label, list, first, changed) {
 }
 
 /**
- * A setting of this browser.
+ * Returns a setting that is stored in this browser.
  * @param {string} name
  */
 export function setting(name) {
@@ -262,6 +263,6 @@ export function saveSetting(name, value) {
   try {
     localStorage.setItem(`vitrine.${name}`, value);
   } catch {
-    // The browser allows no storage: the setting lasts as long as the page.
+    // The browser allows no storage, so the setting is lost when the page is closed.
   }
 }

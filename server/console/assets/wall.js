@@ -11,7 +11,7 @@ import { QueryBar } from './querybar.js';
 import { go, href, parameters, setParameters } from './router.js';
 import { announce, count, duration, empty, failure, saveSetting, setting, toastError } from './ui.js';
 
-/** The least widths of tiles. @type {Record<string, number>} */
+/** The minimum widths of tiles in pixels. @type {Record<string, number>} */
 const sizes = { small: 128, medium: 200, large: 300 };
 
 /** @param {import('./shell.js').Context} context @returns {import('./shell.js').Page} */
@@ -83,7 +83,7 @@ export function wallPage({ session, scroller }) {
     };
   }
 
-  /** The order of the list without sort_by. */
+  /** The name of the order that applies without sort_by. */
   function standardOrder() {
     return state.filter ? 'Order of the filter' : bestMatch;
   }
@@ -131,7 +131,7 @@ export function wallPage({ session, scroller }) {
   /** @type {{id: string, data: Promise<Record<string, any>>} | null} */
   let filterRequest = null;
 
-  /** Returns the filter of the list, which is requested once unless that fails. */
+  /** Returns the filter of the list. It requests the filter only once, unless the request fails. */
   function filterInfo() {
     if (filterRequest?.id !== state.filter) {
       const request = { id: state.filter, data: get(`v2/content/filters/${encodeURIComponent(state.filter)}`, { info: 1 }).then(({ data }) => data) };
@@ -143,7 +143,7 @@ export function wallPage({ session, scroller }) {
     return filterRequest.data;
   }
 
-  /** The filter in the chip. */
+  /** The ID of the filter that the chip shows. */
   let shownFilter = '';
   async function showFilter() {
     const wanted = state.filter;
@@ -155,28 +155,28 @@ export function wallPage({ session, scroller }) {
       const info = await filterInfo();
       if (shownFilter === wanted) show(info);
     } catch (err) {
-      if (shownFilter === wanted) shownFilter = ''; // the next change of the page tries again
+      if (shownFilter === wanted) shownFilter = ''; // the next change of the page requests it again
       toastError(err);
     }
   }
 
-  /** The query of the list: that of the filter, narrowed by the query bar. */
+  /** Returns the query of the list: the query of the filter, narrowed by the query in the query bar. */
   async function wholeQuery() {
     const { filter, q } = state;
     const parts = [filter && String((await filterInfo()).query), q].filter(Boolean);
     return parts.length > 1 ? parts.map((part) => `(${part})`).join(' AND ') : parts[0] ?? '';
   }
 
-  /** Opens the editor with a filter that shows what the page lists. */
+  /** Opens the editor with a new filter that lists the same items as the page. */
   async function newFilter() {
     const { filter, q, sort_by, favorite_tag } = state;
     const info = filter ? await filterInfo() : {};
-    // Without an order, a query lists the best match first, and a filter the newest item.
+    // Without an order, a query lists the best match first, but a filter lists the newest item first.
     const shownOrder = sort_by || info.sort_by || (q && '_score:desc');
     go(href('filters/edit', { q: await wholeQuery(), sort_by: shownOrder, favorite_tag: favorite_tag || info.favorite_tag }));
   }
 
-  /** The items that the page lists. */
+  /** Returns the source of the list. */
   async function source() {
     const { q, filter, sort_by, favorite_tag, seed: number } = state;
     const common = { sort_by, favorite_tag, seed: number };
