@@ -33,7 +33,7 @@ import (
 // root is the root of the repository, relative to this package.
 const root = "../.."
 
-// patience is the maximum time that a test waits for a page to show something.
+// patience is the maximum time that a test waits for a page.
 const patience = time.Minute
 
 var shots = flag.String("shots", "", "directory for the pictures of the documentation")
@@ -66,7 +66,7 @@ func run(m *testing.M) int {
 	return m.Run()
 }
 
-// absent skips a test that cannot run, or fails it if all tools are required.
+// absent skips a test that cannot run, or fails it if VITRINE_REQUIRE_TOOLS is set.
 func absent(t *testing.T, format string, args ...any) {
 	t.Helper()
 	reason := fmt.Sprintf("DID NOT RUN: "+format, args...)
@@ -76,7 +76,7 @@ func absent(t *testing.T, format string, args ...any) {
 	t.Skip(reason)
 }
 
-// gate skips a test unless make browser runs it.
+// gate skips a test unless VITRINE_BROWSER is set.
 func gate(t *testing.T) {
 	t.Helper()
 	if os.Getenv("VITRINE_BROWSER") == "" {
@@ -96,7 +96,7 @@ var (
 	readOnlyLine = regexp.MustCompile(`^AccessToken shop/storefront: (\S+)`)
 )
 
-// startServer starts vitrine dev with the sample manifests and further arguments. The server ends with the test.
+// startServer starts vitrine dev with the sample manifests and further arguments. The server stops at the end of the test.
 func startServer(t *testing.T, args ...string) *server {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), program, append([]string{"dev", filepath.Join(root, "config/samples"), "--http-bind-address", "127.0.0.1:0"}, args...)...)
@@ -145,7 +145,7 @@ func (s *server) send(t *testing.T, method, path, body string) *http.Response {
 	return res
 }
 
-// get decodes a response of the API.
+// get sends a GET request to the API and decodes the response.
 func (s *server) get(t *testing.T, path string, into any) {
 	t.Helper()
 	res := s.send(t, http.MethodGet, path, "")
@@ -187,7 +187,7 @@ type chromium struct {
 	server *server
 }
 
-// startBrowser starts Chromium. It ends with the test.
+// startBrowser starts Chromium, which stops at the end of the test.
 func startBrowser(t *testing.T, s *server) *chromium {
 	t.Helper()
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(browserPath(t)), chromedp.Flag("lang", "en"), chromedp.Flag("hide-scrollbars", true))
@@ -204,10 +204,10 @@ func startBrowser(t *testing.T, s *server) *chromium {
 	return &chromium{ctx, s}
 }
 
-// logIn gets a session with the READ-WRITE token for all tabs of the browser.
+// logIn begins a session with the READ-WRITE token for all tabs of the browser.
 func (b *chromium) logIn(t *testing.T) *chromium { return b.logInWith(t, b.server.token) }
 
-// logInWith gets a session with a token for all tabs of the browser.
+// logInWith begins a session with a token for all tabs of the browser.
 func (b *chromium) logInWith(t *testing.T, token string) *chromium {
 	t.Helper()
 	tab := b.tab(t, 800, 600, "light")
@@ -228,7 +228,7 @@ type tab struct {
 	allowed []string // parts of messages that the test causes on purpose
 }
 
-// tab opens an empty tab. When the test ends, it fails if the tab had an unexpected message or request.
+// tab opens an empty tab. The test fails at its end if the tab logged an unexpected message or sent an unexpected request.
 func (b *chromium) tab(t *testing.T, width, height int, theme string) *tab {
 	t.Helper()
 	ctx, stop := chromedp.NewContext(b.ctx)
@@ -254,7 +254,7 @@ func (b *chromium) tab(t *testing.T, width, height int, theme string) *tab {
 	return tab
 }
 
-// event records an event of the tab, and answers requests for pictures of other sites, which do not exist.
+// event records an event of the tab. It also answers requests for pictures of other sites, because the sites in the samples do not exist.
 func (tab *tab) event(event any) {
 	note := func(format string, args ...any) {
 		tab.mutex.Lock()
@@ -289,13 +289,13 @@ func (tab *tab) event(event any) {
 	}
 }
 
-// answer sends a picture to the browser.
+// answer responds to a request with a picture.
 func (tab *tab) answer(e *fetch.EventRequestPaused) {
 	params := fetch.FulfillRequestParams{
 		RequestID: e.RequestID, ResponseCode: http.StatusOK, ResponseHeaders: []*fetch.HeaderEntry{{Name: "Content-Type", Value: "image/svg+xml"}},
 		Body: []byte(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1 1"><path d="M0 0h1v1z"/></svg>`),
 	}
-	_, _ = chromedp.Call(tab.ctx, fetch.FulfillRequest, params) // fails if the page no longer wants it
+	_, _ = chromedp.Call(tab.ctx, fetch.FulfillRequest, params) // fails if the page has cancelled the request
 }
 
 func (tab *tab) do(actions ...chromedp.Action[chromedp.Void]) {
@@ -307,7 +307,7 @@ func (tab *tab) do(actions ...chromedp.Action[chromedp.Void]) {
 	}
 }
 
-// fail ends the test with the visible text of the page.
+// fail fails the test and logs the visible text of the page.
 func (tab *tab) fail(err error) {
 	tab.t.Helper()
 	ctx, stop := context.WithTimeout(tab.ctx, 5*time.Second)
@@ -381,7 +381,7 @@ func (tab *tab) button(text string) string {
 	})()`, text, text, text, text))
 }
 
-// keys presses keys as a keyboard does: a key whose default action the page prevents enters no character.
+// keys presses keys like a keyboard: if the page prevents the default action of a key, the key enters no character.
 func (tab *tab) keys(keys string) {
 	tab.t.Helper()
 	ctx, stop := context.WithTimeout(tab.ctx, patience)
@@ -425,7 +425,7 @@ func eval[T any](tab *tab, expression string) T {
 	return value
 }
 
-// shot writes a picture for the documentation.
+// shot writes a screenshot for the documentation.
 func (tab *tab) shot(name string) {
 	tab.t.Helper()
 	tab.wait(`[...document.images].every((i) => i.complete)`)

@@ -20,25 +20,25 @@ type traceEvent struct {
 	Thread   int64   `json:"tid"`
 	Start    float64 `json:"ts"`
 	Duration float64 `json:"dur"`
-	// CPU is the part of Duration in which the thread ran.
+	// CPU is the processor time of the thread within Duration.
 	CPU float64 `json:"tdur"`
 }
 
 // end returns when the event ended.
 func (e *traceEvent) end() float64 { return e.Start + e.Duration }
 
-// frameBegins is the name of the event at the beginning of each frame, in the thread that runs the scripts of the page.
+// frameBegins is the name of the event that begins each frame, in the thread that runs the scripts of the page.
 const frameBegins = "BeginMainThreadFrame"
 
-// workOf are the kinds of work of a page, by the names of trace events. What scripts call is a part of the script, except for these.
+// workOf maps names of trace events to kinds of work of a page. Other events within a script count as a part of the script.
 var workOf = map[string]string{
 	"UpdateLayoutTree": "style", "Layout": "layout", "PrePaint": "paint", "Paint": "paint", "Layerize": "paint", "Commit": "paint",
 }
 
-// frame is what the page did from the beginning of one frame to that of the next.
+// frame describes the time from the beginning of one frame to the beginning of the next.
 type frame struct {
-	// milliseconds is how long the frame took, and own the processor time of the page in it, by kind of work. The rest is the renderer and
-	// waiting for it.
+	// milliseconds is the duration of the frame. own contains the processor time of the page in it, in milliseconds by kind of work. In the
+	// rest of the frame, the renderer works or the page waits for it.
 	milliseconds float64
 	own          map[string]float64
 }
@@ -60,7 +60,7 @@ func (f frame) String() string {
 	return text
 }
 
-// trace records the frames of the tab while act runs.
+// trace calls act and returns the frames of the tab during the call.
 func (tab *tab) trace(act func()) []frame {
 	tab.t.Helper()
 	var events []traceEvent
@@ -100,7 +100,7 @@ func (tab *tab) trace(act func()) []frame {
 	return framesOf(events)
 }
 
-// framesOf returns the complete frames of the page that has most of them.
+// framesOf returns the complete frames of the page that has the most frames.
 func framesOf(events []traceEvent) []frame {
 	type thread struct{ process, thread int64 }
 	of := func(e traceEvent) thread { return thread{e.Process, e.Thread} }
@@ -121,7 +121,7 @@ func framesOf(events []traceEvent) []frame {
 		frames[i] = frame{(at[i+1] - at[i]) / 1000, map[string]float64{}}
 	}
 	events = slices.DeleteFunc(events, func(e traceEvent) bool { return e.Phase != "X" || of(e) != page })
-	// Events contain others: the outer one precedes.
+	// Events can be nested. An outer event comes before the events in it.
 	slices.SortFunc(events, func(a, b traceEvent) int {
 		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(b.Duration, a.Duration))
 	})

@@ -17,7 +17,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// TestJobs does the main task of each page on the sample content, by mouse alone and by keyboard alone.
+// TestJobs performs the main task of each page on the sample content, once by mouse alone and once by keyboard alone.
 func TestJobs(t *testing.T) {
 	browserPath(t)
 	s := startServer(t, "--samples")
@@ -61,7 +61,7 @@ func testLogin(t *testing.T, b *chromium) {
 	tab.wait(`document.querySelector('#token')`)
 }
 
-// escape returns a text as a value in the query of a URL.
+// escape escapes a text for the query of a URL.
 func escape(text string) string { return url.QueryEscape(text) }
 
 // waitTotal waits until the page shows the number of items that the API counts for a query.
@@ -101,7 +101,7 @@ func findByKeyboard(tab *tab) {
 	tab.wait(fmt.Sprintf(`document.querySelector('dialog h2 .mono').innerText !== %q`, shown))
 	tab.keys(kb.Escape)
 	tab.wait(`!document.querySelector('dialog') && document.activeElement.matches('.tile a')`)
-	// A wall can be shared: its URL shows the same items.
+	// The URL of a wall shows the same items, so that users can share a wall.
 	tab.do(chromedp.Reload())
 	tab.waitTotal("approval_status:app AND sunset")
 }
@@ -162,7 +162,7 @@ func explainByKeyboard(tab *tab) {
 	tab.wait(`document.querySelector('.verdict')`)
 }
 
-// served is the filter that the tests compare a copy with.
+// served is the query of the filter with which the tests compare a draft.
 const served = "approval_status:app AND tags.marketer_tags.key:summer"
 
 func compareByMouse(tab *tab) {
@@ -175,7 +175,7 @@ func compareByMouse(tab *tab) {
 	tab.compared()
 }
 
-// compared waits for the comparison of the served filter with a copy that also requires beach.
+// compared waits for the comparison of the served filter with a draft that also requires beach.
 func (tab *tab) compared() {
 	tab.t.Helper()
 	before, after := tab.server.total(tab.t, escape(served)), tab.server.total(tab.t, escape(served+" AND beach"))
@@ -195,7 +195,7 @@ func compareByKeyboard(tab *tab) {
 	tab.compared()
 }
 
-// exported checks the manifest that the page shows with vitrine validate.
+// exported checks with vitrine validate the manifest that the page shows. The manifest must contain the query.
 func (tab *tab) exported(query string) {
 	tab.t.Helper()
 	tab.wait(`document.querySelector('.tabpanel pre code')`)
@@ -256,8 +256,8 @@ func exportByKeyboard(tab *tab) {
 	tab.exported("content_type:video AND run*")
 }
 
-// TestNarrowedFilter creates a filter from the wall of another filter. It checks that the new query joins the query of that filter and the
-// query in the query bar, and what the wall of a filter says if there are no results.
+// TestNarrowedFilter creates a filter from the wall of another filter. It checks that the new query combines the query of that filter with
+// the query in the query bar. It also checks the message on the wall of a filter without results.
 func TestNarrowedFilter(t *testing.T) {
 	browserPath(t)
 	s := startServer(t, "--samples")
@@ -289,7 +289,7 @@ func TestNarrowedFilter(t *testing.T) {
 	tab.exported("sortBy: '" + list.Filters[i].SortBy + "'\n")
 	tab.open("wall?explain=1&out=1&q=*:*")
 	tab.waitText(".wallbody", "Every item is in the result")
-	// A query without an order lists the best match first, and so does the new filter.
+	// A query without an order lists the best match first. The new filter must do so, too.
 	tab.open("wall?q=beach")
 	tab.waitTotal("beach")
 	tab.click(tab.button("New filter from this query…"))
@@ -298,7 +298,7 @@ func TestNarrowedFilter(t *testing.T) {
 	tab.waitText(".tabpanel pre", "sortBy: '_score:desc'\n")
 }
 
-// TestCreateOverHTTP creates a filter without a manifest, in the order that the editor begins with.
+// TestCreateOverHTTP creates a filter without a manifest, with the default order of the editor.
 func TestCreateOverHTTP(t *testing.T) {
 	browserPath(t)
 	tab := startBrowser(t, startServer(t, "--samples")).logIn(t).tab(t, 1280, 800, "light")
@@ -309,7 +309,7 @@ func TestCreateOverHTTP(t *testing.T) {
 	tab.waitTotal("beach")
 }
 
-// TestFilterNameAgain checks that the wall requests the name of its filter again after a failure.
+// TestFilterNameAgain checks that the wall requests the name of its filter again after a failed request.
 func TestFilterNameAgain(t *testing.T) {
 	browserPath(t)
 	tab := startBrowser(t, startServer(t, "--samples")).logIn(t).tab(t, 1280, 800, "light")
@@ -322,7 +322,7 @@ func TestFilterNameAgain(t *testing.T) {
 	tab.waitText(".filterchip", "Summer wall")
 }
 
-// TestOtherOrder checks that the field for another order stays open while the user changes the query.
+// TestOtherOrder checks that the text field for an order stays open while the user changes the query.
 func TestOtherOrder(t *testing.T) {
 	browserPath(t)
 	tab := startBrowser(t, startServer(t, "--samples")).logIn(t).tab(t, 1280, 800, "light")
@@ -367,7 +367,7 @@ func TestTagWithColon(t *testing.T) {
 	tab.waitText(".tabpanel pre", "favoriteTag: {namespace: 'team:north', key: checked}")
 }
 
-// TestFindInURL checks that the URL of a table contains the text that narrows it.
+// TestFindInURL checks that the URL of a page with a table contains the text that the user searches for in the table.
 func TestFindInURL(t *testing.T) {
 	browserPath(t)
 	b := startBrowser(t, startServer(t, "--samples")).logIn(t)
@@ -382,7 +382,7 @@ func TestFindInURL(t *testing.T) {
 	}
 }
 
-// TestPicturesOff checks that the console loads nothing from other sites while the switch is off.
+// TestPicturesOff checks that the console loads nothing from other sites while the user has turned off pictures.
 func TestPicturesOff(t *testing.T) {
 	browserPath(t)
 	s := startServer(t, "--samples")
@@ -401,7 +401,7 @@ func TestPicturesOff(t *testing.T) {
 	}
 }
 
-// TestManyIDs checks that the page says that it lists only the first IDs of a tag.
+// TestManyIDs checks that the page lists only the first IDs of a tag, and says so.
 func TestManyIDs(t *testing.T) {
 	browserPath(t)
 	ids := make([]string, 150)
@@ -418,7 +418,7 @@ func TestManyIDs(t *testing.T) {
 	tab.waitText("tbody", "First 100 of 150 IDs")
 }
 
-// TestNarrowKeys checks that the list of keys opens by mouse on a narrow screen.
+// TestNarrowKeys checks that the mouse can open the list of keyboard shortcuts on a narrow screen.
 func TestNarrowKeys(t *testing.T) {
 	browserPath(t)
 	tab := startBrowser(t, startServer(t)).logIn(t).tab(t, 360, 740, "light")
@@ -436,7 +436,7 @@ func (tab *tab) states() [3]int {
 	}
 }
 
-// waitStates waits for the message of a decision, and checks by how much the number of items of each state has changed since before.
+// waitStates waits for the message of a decision. It then checks by how much the number of items in each state differs from before.
 func (tab *tab) waitStates(message string, before [3]int, pending, approved, rejected int) {
 	tab.t.Helper()
 	tab.waitText(".toast", message)

@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// pages are the pages of the console, and an expression that is true when the page is complete.
+// pages contains the pages of the console. The expression complete is true when the page has loaded.
 var pages = []struct{ name, path, complete string }{
 	{"wall", "wall?q=approval_status:app+AND+beach", `document.querySelector('.tile')`},
 	{"item", "wall?q=approval_status:app+AND+beach&item=101058", `document.querySelector('dialog .facts')`},
@@ -29,8 +29,8 @@ var pages = []struct{ name, path, complete string }{
 	{"status", "status", `document.querySelector('.figures')`},
 }
 
-// TestAccessibility checks every page with axe-core in light and dark, on a wide and a narrow screen, and that nothing needs horizontal
-// scrolling.
+// TestAccessibility checks every page with axe-core, with the light and the dark theme, on a wide and a narrow screen. It also checks that
+// no page needs horizontal scrolling.
 func TestAccessibility(t *testing.T) {
 	browserPath(t)
 	axe, err := os.ReadFile(filepath.Join(axePackage.provide(t), "axe.min.js"))
@@ -107,7 +107,7 @@ func (s *server) bulk(t *testing.T, lines string) {
 	}
 }
 
-// hostile are texts and URLs that attack a page that shows them.
+// hostile contains texts and URLs that attack a page that shows them.
 var hostile = []string{
 	`<script>window.hacked = 1</script>`,
 	`<img src=x onerror="window.hacked = 1">`,
@@ -121,7 +121,7 @@ var hostile = []string{
 	"a\u0000b\u001b[31m\u2028c",
 }
 
-// TestHostileItems shows items whose texts and URLs attack the page, in every place where the data of an item appears.
+// TestHostileItems shows items whose texts and URLs attack the page. It visits all places that show data of items.
 func TestHostileItems(t *testing.T) {
 	browserPath(t)
 	s := startServer(t)
@@ -219,8 +219,8 @@ func (s *server) createFilter(t *testing.T, name, query string) {
 	}
 }
 
-// TestScroll scrolls through ten thousand items. It checks the processor time of the page in each frame, and reports the frames and the
-// time of the first wall.
+// TestScroll scrolls through ten thousand items. It checks the median processor time of the page in a frame, and logs the durations of
+// frames and of the first wall.
 func TestScroll(t *testing.T) {
 	browserPath(t)
 	s := startServer(t)
@@ -270,8 +270,9 @@ func TestScroll(t *testing.T) {
 	slices.SortFunc(frames, func(a, b frame) int { return cmp.Compare(b.total(), a.total()) })
 	p99 := frames[len(frames)/100]
 	t.Logf("most work of the page: %s; 99th percentile: %s; median: %s", frames[0], p99, frames[len(frames)/2])
-	// Sixty frames a second. How long the renderer takes depends on the machine, and without a graphics card, most of it is its time. The
-	// 99th percentile depends on what else the machine does, so only the median has a limit.
+	// The limit allows sixty frames a second. It applies only to the work of the page, because the time of the renderer depends on the
+	// machine, and dominates without a graphics card. It applies to the median, because the 99th percentile depends on other programs on
+	// the machine.
 	if median := frames[len(frames)/2].total(); median > 1000.0/60 {
 		t.Errorf("the work of the page in a frame takes %.1f ms in the median, want at most 16.7 ms", median)
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// holdAnswers delays the responses to requests whose URL contains part, until window.release() is called. The page gets a delayed response
-// even if it has aborted the request, as if the response had arrived before.
+// holdAnswers delays the responses to requests whose URL contains part, until releaseAnswers. The page gets a delayed response even if it
+// has aborted the request, as if the response had arrived just before.
 func (tab *tab) holdAnswers(part string) {
 	tab.t.Helper()
 	eval[any](tab, `(() => {
@@ -29,14 +29,14 @@ func (tab *tab) holdAnswers(part string) {
 	})(); true`)
 }
 
-// releaseAnswers gives the page the responses that holdAnswers delayed.
+// releaseAnswers passes the delayed responses to the page.
 func (tab *tab) releaseAnswers() {
 	tab.t.Helper()
 	eval[any](tab, `window.release(); true`)
 	tab.frames()
 }
 
-// failOnce makes the next request fail for which condition, a JavaScript expression of url and options, is true.
+// failOnce makes one request fail: the next one for which condition is true, a JavaScript expression that can use url and options.
 func (tab *tab) failOnce(condition string) {
 	tab.t.Helper()
 	eval[any](tab, `(() => {
@@ -60,7 +60,7 @@ func (tab *tab) frames() {
 	})()`)
 }
 
-// TestLateAnswer checks that a late answer to an older query does not replace the answer to a newer query.
+// TestLateAnswer checks that a late response to an older query does not replace the response to a newer query.
 func TestLateAnswer(t *testing.T) {
 	browserPath(t)
 	b := startBrowser(t, startServer(t, "--samples")).logIn(t)
@@ -84,7 +84,7 @@ func TestLateAnswer(t *testing.T) {
 	}
 }
 
-// TestLateEnd checks that the page shows one login when a session ends while several requests are under way.
+// TestLateEnd checks that the page shows only one login form if a session ends while several requests are in progress.
 func TestLateEnd(t *testing.T) {
 	browserPath(t)
 	s := startServer(t, "--samples")
@@ -127,7 +127,7 @@ func (s *server) code(t *testing.T) string {
 	return answer.Code
 }
 
-// TestLoginLink checks that a link with a code logs in only on the page of the login, and only after the user has agreed.
+// TestLoginLink checks that a link with a code works only for the login page, and logs in only after the user has confirmed.
 func TestLoginLink(t *testing.T) {
 	browserPath(t)
 	s := startServer(t, "--samples")
@@ -149,7 +149,7 @@ func TestLoginLink(t *testing.T) {
 	tab.waitText(".querybar .result", "item")
 }
 
-// TestOtherSession checks that a page does not continue with a session that another tab has started.
+// TestOtherSession checks that a page does not use a session that another tab has begun.
 func TestOtherSession(t *testing.T) {
 	browserPath(t)
 	s := startServer(t, "--samples")
@@ -159,7 +159,7 @@ func TestOtherSession(t *testing.T) {
 	tab.open("moderation")
 	tab.wait(`document.querySelector('.tile')`)
 	pending := s.total(t, "approval_status:pen")
-	// Another login in the same browser.
+	// Log in again in the same browser.
 	status := eval[int](tab, fmt.Sprintf(`fetch('/console/session', { method: 'POST', headers: { 'X-Vitrine-Console': '1', 'Content-Type': 'application/json' }, body: JSON.stringify({ code: %q }) }).then((r) => r.status)`, s.code(t)))
 	if status != http.StatusCreated {
 		t.Fatalf("POST /console/session: status %d, want 201", status)
@@ -171,7 +171,7 @@ func TestOtherSession(t *testing.T) {
 	}
 }
 
-// TestUndoOfOthers checks that Undo does not overwrite what another user has decided meanwhile.
+// TestUndoOfOthers checks that Undo does not overwrite a later decision of another user.
 func TestUndoOfOthers(t *testing.T) {
 	browserPath(t)
 	s := startServer(t, "--samples")
@@ -216,7 +216,8 @@ func TestUndoOfOthers(t *testing.T) {
 	}
 }
 
-// TestFailedDecision checks that an item stays selected if a decision fails for it, and that the decision applies to the other one.
+// TestFailedDecision checks that if a decision on two items fails for one of them, that item stays selected, and the decision applies to
+// the other item.
 func TestFailedDecision(t *testing.T) {
 	browserPath(t)
 	s := startServer(t, "--samples")
@@ -235,7 +236,7 @@ func TestFailedDecision(t *testing.T) {
 	}
 }
 
-// TestSpace checks that Space activates the focused control of the moderation page, and not a shortcut.
+// TestSpace checks that Space activates the focused control of the moderation page instead of a shortcut.
 func TestSpace(t *testing.T) {
 	browserPath(t)
 	b := startBrowser(t, startServer(t, "--samples")).logIn(t)
@@ -250,8 +251,8 @@ func TestSpace(t *testing.T) {
 	tab.wait(`!document.querySelector('.settings input').checked`)
 }
 
-// TestReadOnly checks that the console offers a READ-ONLY session nothing that the API rejects: the browser would report a rejected
-// request.
+// TestReadOnly checks that the console sends no request that the API rejects for a READ-ONLY session. A rejected request makes the test
+// fail, because the browser logs it.
 func TestReadOnly(t *testing.T) {
 	browserPath(t)
 	s := startServer(t, "--samples")
@@ -278,7 +279,7 @@ func TestReadOnly(t *testing.T) {
 	}
 }
 
-// TestOldLink checks the message of the page for a link that was already used.
+// TestOldLink checks the message for a login link whose code is no longer valid.
 func TestOldLink(t *testing.T) {
 	browserPath(t)
 	b := startBrowser(t, startServer(t))

@@ -6,7 +6,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// TestShots writes the pictures of the documentation.
+// TestShots writes the screenshots of the documentation.
 func TestShots(t *testing.T) {
 	if *shots == "" {
 		t.Skip("no -shots: make browser SHOTS=1 writes the pictures of the documentation")

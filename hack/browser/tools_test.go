@@ -22,7 +22,7 @@ import (
 // Packages and their SHA-256.
 var (
 	axePackage = archive{"axe-core@4.14.1", "e6b0ce02b84d892e2e33e403485e7f3d6c29e2be6df65daf44d89ba564139745"}
-	// compilers are builds of TypeScript for systems and architectures.
+	// compilers contains the builds of the TypeScript compiler by system and architecture.
 	compilers = map[string]archive{
 		"linux/amd64":  {"@typescript/typescript-linux-x64@7.0.2", "7ecad6f67377e831856367ab062ef394f21506a611405bf8ac0ff039348637d3"},
 		"linux/arm64":  {"@typescript/typescript-linux-arm64@7.0.2", "c83d931ac9dd7549cde6e71246aa9d6a9812843023df3e277fe3b5dcf41dd0ea"},
@@ -30,10 +30,10 @@ var (
 	}
 )
 
-// archive is a version of an npm package, and the SHA-256 of its archive.
+// archive names a version of an npm package, with the SHA-256 of its archive.
 type archive struct{ name, sum string }
 
-// provide returns a directory with the files of the package. It downloads them once into the cache of the user.
+// provide returns a directory with the files of the package. It downloads the package once into the user's cache directory.
 func (a archive) provide(t *testing.T) string {
 	t.Helper()
 	cache, err := os.UserCacheDir()
@@ -124,7 +124,7 @@ func unpack(content []byte, dir string) error {
 	}
 }
 
-// TestTypes checks the types in the comments of the console's modules with the compiler of TypeScript.
+// TestTypes checks the types in the comments of the console's modules with the TypeScript compiler.
 func TestTypes(t *testing.T) {
 	gate(t)
 	compiler, ok := compilers[runtime.GOOS+"/"+runtime.GOARCH]
@@ -140,7 +140,7 @@ func TestTypes(t *testing.T) {
 	}
 }
 
-// TestSize checks that the console's scripts and styles have less than 150 kB in total, with each file compressed by gzip.
+// TestSize checks that the scripts and styles of the console have less than 150 kB in total, if each file is compressed with gzip.
 func TestSize(t *testing.T) {
 	const limit = 150_000
 	total, files := 0, 0
