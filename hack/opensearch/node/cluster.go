@@ -12,7 +12,7 @@ import (
 )
 
 // StartCluster starts n nodes that form a cluster, and returns when all of them are ready. Node i uses port o.Port+i for HTTP and a port
-// 100 higher for transport between nodes, and has the directory n<i+1> in o.Dir. If a node does not start, StartCluster stops the others.
+// 100 higher for transport between nodes. Its directory is n<i+1> in o.Dir. If a node does not start, StartCluster stops the others.
 func StartCluster(ctx context.Context, o Options, n int) ([]*Node, error) {
 	nodes := make([]*Node, n)
 	var g errgroup.Group

@@ -45,8 +45,8 @@ type Options struct {
 	Port int
 	// Settings are passed to the node, each as name=value.
 	Settings []string
-	// Security starts Version2 with the security plugin: it uses TLS, with a certificate that the authority in Node.CAFile has issued, and
-	// has the user Administrator.
+	// Security starts the node with the security plugin, which requires Version2. The node uses TLS with a certificate that the authority
+	// in Node.CAFile has issued, and has the user Administrator.
 	Security bool
 	// Log receives the node's output; nil discards it.
 	Log io.Writer
@@ -64,7 +64,7 @@ type Node struct {
 	done    chan error
 }
 
-// startTimeout is how long a node may take to become ready on a busy machine.
+// startTimeout limits the time until a node is ready. It allows for a busy machine.
 const startTimeout = 5 * time.Minute
 
 // Start starts a node and returns when it is ready. It fails with *AbsentError if there is no JDK or the jars are not available.
@@ -140,7 +140,7 @@ func Start(ctx context.Context, o Options) (*Node, error) {
 		}
 		return n, nil
 	case err := <-n.done:
-		return nil, fmt.Errorf("start OpenSearch: it ended: %w", errors.Join(err, errors.New("see its log")))
+		return nil, fmt.Errorf("start OpenSearch: the process ended: %w", errors.Join(err, errors.New("see its log")))
 	case <-ctx.Done():
 		return nil, fmt.Errorf("start OpenSearch: %w", errors.Join(ctx.Err(), n.process.Process.Kill()))
 	}
@@ -149,7 +149,7 @@ func Start(ctx context.Context, o Options) (*Node, error) {
 // PID returns the process ID of the node.
 func (n *Node) PID() int { return n.process.Process.Pid }
 
-// Kill ends the node immediately, as a power failure would.
+// Kill ends the node immediately, like a power failure.
 func (n *Node) Kill() error {
 	if err := n.process.Process.Kill(); err != nil {
 		return fmt.Errorf("kill OpenSearch: %w", err)

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestStopAfterACrash checks that Stop reports how a node has ended if it crashed.
-func TestStopAfterACrash(t *testing.T) {
+// TestStopAfterCrash checks that the error of Stop contains the reason if the node has crashed.
+func TestStopAfterCrash(t *testing.T) {
 	n := &Node{process: exec.CommandContext(t.Context(), "cat"), done: make(chan error, 1)}
 	var err error
 	if n.input, err = n.process.StdinPipe(); err != nil {

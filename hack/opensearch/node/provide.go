@@ -23,7 +23,7 @@ import (
 // mavenCentral is the base URL of the jars.
 const mavenCentral = "https://repo1.maven.org/maven2/"
 
-// files are the jars of each version, with their SHA-256, and the launcher.
+// files contains the list of jars of each version, with their SHA-256, and the source of the launcher.
 //
 //go:embed jars-*.txt java
 var files embed.FS
@@ -35,13 +35,13 @@ type launcher struct {
 	// classPath begins with the compiled launcher.
 	classPath []string
 	logging   string
-	// archive is the file in which Java caches loaded classes, which halves the time of later starts.
+	// archive is the file in which Java caches loaded classes. It halves the time of later starts.
 	archive string
 	// maven is the directory of downloads.
 	maven string
 }
 
-// Provide downloads and compiles what Start needs for a version, so that Start works without a network. It fails with *AbsentError if
+// Provide downloads the jars of a version and compiles the launcher, so that Start works without a network. It fails with *AbsentError if
 // there is no JDK or the jars are not available.
 func Provide(ctx context.Context, version string) error {
 	_, err := provide(ctx, version)
@@ -101,7 +101,7 @@ func (l *launcher) arguments(heap, temp string) []string {
 
 var javaVersion = regexp.MustCompile(`(?m)^javac (\d+)`)
 
-// newestJDK returns the directory and the version of the JDK in OPENSEARCH_JAVA, otherwise of the newest JDK in JAVA_HOME,
+// newestJDK returns the directory and the version of the JDK in OPENSEARCH_JAVA. If that is not set, it uses the newest JDK in JAVA_HOME,
 // /usr/lib/jvm and the PATH.
 func newestJDK(ctx context.Context) (home string, major int) {
 	candidates := []string{os.Getenv("OPENSEARCH_JAVA")}
@@ -144,7 +144,7 @@ func provideJars(ctx context.Context, version, dir string) ([]string, error) {
 	for lines := bufio.NewScanner(list); lines.Scan(); {
 		sum, path, ok := strings.Cut(lines.Text(), "  ")
 		if !ok {
-			return nil, fmt.Errorf("provide OpenSearch %s: bad line %q", version, lines.Text())
+			return nil, fmt.Errorf("provide OpenSearch %s: the list of jars has an invalid line: %q", version, lines.Text())
 		}
 		file := filepath.Join(dir, filepath.FromSlash(path))
 		jars = append(jars, file)
@@ -195,7 +195,7 @@ func provideJar(ctx context.Context, file, path, sum string) error {
 // launcherJar is the file name of the compiled launcher.
 const launcherJar = "launcher.jar"
 
-// compile compiles the launcher for a version, if that has not been done. It returns the class path and the logging configuration.
+// compile compiles the launcher for a version unless it has been compiled before. It returns the class path and the logging configuration.
 func compile(ctx context.Context, home string, release int, version, dir string, jars []string) ([]string, string, error) {
 	sources := []string{"java/Main.java", "java/v" + version[:1] + "/ClassPathNode.java", "java/log4j2.properties"}
 	h := sha256.New()
@@ -209,7 +209,7 @@ func compile(ctx context.Context, home string, release int, version, dir string,
 	}
 	launcher := filepath.Join(dir, "launcher-"+hex.EncodeToString(h.Sum(nil)[:8]))
 	logging := filepath.Join(launcher, "log4j2.properties")
-	// The launcher is a jar, because Java fails to write the archive of classes if the class path contains a directory.
+	// The launcher is a jar, because Java cannot write the archive of classes if the class path contains a directory.
 	classPath := append([]string{filepath.Join(launcher, launcherJar)}, jars...)
 	if _, err := os.Stat(launcher); err == nil {
 		return classPath, logging, nil
@@ -244,7 +244,7 @@ func compile(ctx context.Context, home string, release int, version, dir string,
 		return nil, "", fmt.Errorf("compile the launcher: %w\n%s", err, output)
 	}
 	if err := os.Rename(temp, launcher); err != nil {
-		// Another process may have compiled it first.
+		// Another process may have compiled the launcher first.
 		if _, there := os.Stat(launcher); there != nil {
 			return nil, "", fmt.Errorf("compile the launcher: %w", err)
 		}

@@ -28,7 +28,7 @@ const (
 	securitySum  = "1f673622c462c4171a8c53f9b1ad20e5b839834cb79b0d3b388da180a0e514e8"
 )
 
-// modulePath is in the path of every jar in which the launcher looks for a module.
+// modulePath is part of the path of every jar in which the launcher looks for a module.
 const modulePath = "org/opensearch/plugin/"
 
 // Administrator is the name and the password of the user with all permissions on a node with security.
@@ -111,7 +111,7 @@ func provideSecurity(ctx context.Context, maven string) (string, error) {
 	return dir, nil
 }
 
-// unpack extracts the jar of the plugin into modulePath, its libraries, and its default configuration.
+// unpack extracts the plugin, its libraries and its default configuration into dir. The jar of the plugin itself goes into modulePath.
 func unpack(archive, dir string) error {
 	r, err := zip.OpenReader(archive)
 	if err != nil {

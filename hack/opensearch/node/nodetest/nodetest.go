@@ -1,6 +1,6 @@
-// Package nodetest provides an OpenSearch cluster for tests, and a proxy that injects faults. If OPENSEARCH_URL is set, it contains the
-// comma-separated URLs of the cluster. Otherwise, if VITRINE_OPENSEARCH is set, as by make opensearch, the first test starts a node of the
-// version OPENSEARCH_VERSION. Without a cluster, tests are skipped with a message.
+// Package nodetest provides an OpenSearch cluster for tests, and a proxy that injects faults. The environment variable OPENSEARCH_URL can
+// contain the comma-separated URLs of a running cluster. Otherwise, if VITRINE_OPENSEARCH is set (as in make opensearch), the first test
+// starts a node of the version OPENSEARCH_VERSION. Without a cluster, tests are skipped with a message.
 //
 // It may import hack/opensearch/node.
 package nodetest
@@ -32,7 +32,7 @@ var shared struct {
 	err  error
 }
 
-// Run runs the tests of a package, stops the node that they started, and returns the exit code.
+// Run runs the tests of a package, stops the node that they have started, and returns the exit code.
 func Run(m *testing.M) int {
 	code := m.Run()
 	if shared.node != nil {
@@ -92,7 +92,8 @@ type Cluster struct {
 	nodes   []*node.Node
 }
 
-// started starts nodes, which end with the test unless the caller sets them to nil. It skips the test unless VITRINE_OPENSEARCH is set.
+// started starts nodes, and stops them at the end of the test unless the caller sets them to nil. It skips the test unless
+// VITRINE_OPENSEARCH is set.
 func started(t testing.TB, start func() ([]*node.Node, error)) []*node.Node {
 	t.Helper()
 	if os.Getenv("VITRINE_OPENSEARCH") == "" {
@@ -120,7 +121,7 @@ func started(t testing.TB, start func() ([]*node.Node, error)) []*node.Node {
 	return nodes
 }
 
-// NewCluster starts a cluster of n nodes, which ends with the test. It skips the test unless VITRINE_OPENSEARCH is set.
+// NewCluster starts a cluster of n nodes, and stops it at the end of the test. It skips the test unless VITRINE_OPENSEARCH is set.
 func NewCluster(t testing.TB, n int) *Cluster {
 	t.Helper()
 	// The cluster uses the ports from Port to Port+n-1 and from Port+100 to Port+99+n.
@@ -131,7 +132,7 @@ func NewCluster(t testing.TB, n int) *Cluster {
 	dir := t.TempDir()
 	c := &Cluster{t: t, options: node.Options{
 		Dir: dir, Version: os.Getenv("OPENSEARCH_VERSION"), Heap: "512m", Port: 21000 + int(port.Int64()),
-		// Without the settings for fault detection, the cluster excludes a node that does not respond after 30 seconds.
+		// With the default fault detection, the cluster excludes a node only after it has not responded for 30 seconds.
 		Settings: []string{
 			"path.repo=" + filepath.Join(dir, "snapshots"),
 			"cluster.fault_detection.follower_check.timeout=2s", "cluster.fault_detection.follower_check.retry_count=2",
@@ -169,7 +170,7 @@ func (c *Cluster) Kill(i int) {
 	c.nodes[i] = nil
 }
 
-// Suspend suspends node i until resume is called, as a pause of its virtual machine would.
+// Suspend suspends node i until resume is called, like a pause of its virtual machine.
 func (c *Cluster) Suspend(i int) (resume func()) {
 	c.t.Helper()
 	pid := c.nodes[i].PID()

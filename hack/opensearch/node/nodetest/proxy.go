@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// Fault is what a Proxy does with responses.
+// Fault is a way in which a Proxy disturbs connections.
 type Fault int
 
 // The faults. A fault also affects connections that are open when it begins or ends.
@@ -23,7 +23,7 @@ const (
 	Closed
 	// Silent accepts connections and requests, and never responds.
 	Silent
-	// Trickling sends the responses of a connection byte by byte, one every tenth of a second.
+	// Trickling sends one byte of a response every tenth of a second.
 	Trickling
 	// Slow delays each part of a response by a tenth of a second.
 	Slow
@@ -32,7 +32,7 @@ const (
 // step is the pause of Trickling and Slow.
 const step = 100 * time.Millisecond
 
-// Proxy forwards connections to a node of OpenSearch and injects faults. It is closed at the end of its test.
+// Proxy forwards connections to a node of OpenSearch and injects faults. It closes at the end of its test.
 type Proxy struct {
 	// URL is the address of the proxy.
 	URL string
@@ -49,7 +49,7 @@ type Proxy struct {
 	running sync.WaitGroup
 }
 
-// NewProxy starts a proxy without a fault for the node with a URL.
+// NewProxy starts a proxy for the node at a URL. It has no fault at first.
 func NewProxy(t testing.TB, node string) *Proxy {
 	t.Helper()
 	target, err := url.Parse(node)
@@ -66,7 +66,7 @@ func NewProxy(t testing.TB, node string) *Proxy {
 	return p
 }
 
-// listen accepts connections at an address until the listener is closed.
+// listen starts to accept connections at an address, until the listener is closed.
 func (p *Proxy) listen(address string) {
 	p.t.Helper()
 	l, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", address)

@@ -15,7 +15,7 @@ import (
 	"github.com/vitrine-dev/vitrine/hack/opensearch/node"
 )
 
-// Secure is a node of one test that has the security plugin.
+// Secure is a node with the security plugin that belongs to one test.
 type Secure struct {
 	// URL is the address of the node. CAFile contains the CA certificate.
 	URL, CAFile string
@@ -24,7 +24,8 @@ type Secure struct {
 	client *http.Client
 }
 
-// NewSecure starts a node with security, which is stopped at the end of the test. It skips the test unless VITRINE_OPENSEARCH is set.
+// NewSecure starts a node with the security plugin, and stops it at the end of the test. It skips the test unless
+// VITRINE_OPENSEARCH is set.
 func NewSecure(t testing.TB) *Secure {
 	t.Helper()
 	n := started(t, func() ([]*node.Node, error) {
