@@ -51,7 +51,7 @@ func TestFlags(t *testing.T) {
 	}
 }
 
-func TestPagesArePlannedWithinFilters(t *testing.T) {
+func TestPlanPages(t *testing.T) {
 	b := &suite{settings: settings{scale: scaleOf(false, minItems)}, filters: sample.NewLibrary().Filters(100)}
 	totals := make([]int64, 100)
 	for f := range totals {
@@ -74,7 +74,7 @@ func TestPagesArePlannedWithinFilters(t *testing.T) {
 			}
 		}
 	}
-	// The first and the last pages are full, and no page occurs in two rounds.
+	// The pages of the logs first and last must be full, and no page may occur twice.
 	seen := map[filterPage]bool{}
 	for _, v := range append(slices.Concat(p.first...), slices.Concat(p.last...)...) {
 		if seen[v] || int64(v.page)*50 > totals[v.filter] {
@@ -94,7 +94,7 @@ func TestPagesArePlannedWithinFilters(t *testing.T) {
 	}
 }
 
-func TestContendersTakeTurns(t *testing.T) {
+func TestContenderOrder(t *testing.T) {
 	var order []string
 	of := func(name string) contender {
 		return contender{name, func(int) (load.Result, error) {
@@ -115,7 +115,7 @@ func TestContendersTakeTurns(t *testing.T) {
 	}
 }
 
-func TestSettleWaitsUntilNothingIsDone(t *testing.T) {
+func TestSettle(t *testing.T) {
 	spent := []time.Duration{0, time.Second, 2 * time.Second, 2 * time.Second}
 	cpu := func() (time.Duration, error) {
 		now := spent[0]

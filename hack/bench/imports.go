@@ -20,7 +20,8 @@ const bulkLines = 1000
 // mainIndex is the OpenSearch index of the items.
 const mainIndex = "items"
 
-// importItems imports the items into all subjects, alternating by chunk. After a fifth of the items, it measures the early stage.
+// importItems imports the items into all subjects chunk by chunk, in alternating order. After a fifth of the items, it measures the early
+// stage.
 func (b *suite) importItems(ctx context.Context) error {
 	b.filters = b.corpus.Filters(filters)
 	var err error
@@ -76,8 +77,9 @@ func (b *suite) importChunk(ctx context.Context, w *report.Workload, first int) 
 	return turn(w, first/b.scale.chunk, takers...)
 }
 
-// importer returns a contender that imports items. It waits for the background work of its server, such as merging, and counts this work
-// separately, so that the work does not affect the next contender. It omits latencies, because its requests have many lines.
+// importer returns a contender that imports items. After each import, it waits until the server has finished its background work, such as
+// merging, so that this work does not affect the next contender. It counts the processor time of this work separately. It omits
+// latencies, because its requests have many lines.
 func importer(ctx context.Context, name string, cpu func() (time.Duration, error), take func(round int) (load.Result, error)) contender {
 	return contender{name, func(round int) (load.Result, error) {
 		r, err := take(round)
@@ -90,7 +92,8 @@ func importer(ctx context.Context, name string, cpu func() (time.Duration, error
 	}}
 }
 
-// bodies returns the request bodies of an import, prepared before the measurement. line writes what precedes an item.
+// bodies returns the request bodies of an import, so that the measurement does not include building them. line appends the line that
+// precedes an item; nil means none.
 func (b *suite) bodies(first, count int, line func(out []byte, id int64) []byte) [][]byte {
 	list := make([][]byte, 0, (count+bulkLines-1)/bulkLines)
 	for from := first; from < first+count; from += bulkLines {
@@ -106,8 +109,8 @@ func (b *suite) bodies(first, count int, line func(out []byte, id int64) []byte)
 	return list
 }
 
-// importVitrine imports items over HTTP. cpu returns the processor time of the processes that serve Vitrine's library. When a request is
-// answered, each of its lines is durable and visible.
+// importVitrine imports items over HTTP. cpu returns the processor time of the processes that serve Vitrine's library. A response means
+// that all lines of the request are durable and visible.
 func (b *suite) importVitrine(ctx context.Context, v *subject.Vitrine, cpu func() (time.Duration, error), first, count int) (load.Result, error) {
 	bodies := b.bodies(first, count, nil)
 	requests := make([]load.Request, len(bodies))
@@ -124,12 +127,13 @@ func (b *suite) importVitrine(ctx context.Context, v *subject.Vitrine, cpu func(
 	return r, err
 }
 
-// importOpenSearch imports items into OpenSearch, as they are.
+// importOpenSearch imports the unchanged items into OpenSearch.
 func (b *suite) importOpenSearch(ctx context.Context, first, count int) (load.Result, error) {
 	return b.importRaw(ctx, mainIndex, b.bodies(first, count, subject.BulkLine), count)
 }
 
-// importRaw sends bulk requests with count documents to an index. The time includes the refresh that makes all of them searchable.
+// importRaw sends bulk requests with count documents in total to an index. The time includes the refresh that makes the documents
+// searchable.
 func (b *suite) importRaw(ctx context.Context, index string, bodies [][]byte, count int) (load.Result, error) {
 	requests := make([]load.Request, len(bodies))
 	for i, body := range bodies {

@@ -16,7 +16,7 @@ import (
 	"github.com/vitrine-dev/vitrine/internal/sample"
 )
 
-// lucene compares the engine with Lucene, both in process.
+// lucene compares the engine with Lucene. Both run as libraries, without HTTP.
 func (b *suite) lucene(ctx context.Context) error {
 	dir := filepath.Join(b.dir, "anchor")
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -51,7 +51,7 @@ func (b *suite) lucene(ctx context.Context) error {
 	return errors.Join(ours.Close(), theirs.Close())
 }
 
-// pair is the engine and Lucene.
+// pair is the comparison of the engine (ours) with Lucene (theirs).
 type pair struct {
 	*suite
 	ours, theirs *anchor.Library
@@ -79,7 +79,7 @@ func (p *pair) importItems(ctx context.Context, path string) error {
 	return os.Remove(path)
 }
 
-// writeItems writes items to a file, one on a line.
+// writeItems writes items to a file, one item per line.
 func (p *pair) writeItems(path string, first, count int) error {
 	file, err := os.Create(path)
 	if err != nil {
@@ -110,7 +110,7 @@ func (p *pair) sizes() error {
 	return nil
 }
 
-// course contains the queries of one kind, in blocks: one to warm up both libraries, and then one for each round.
+// course contains the queries of one kind in blocks. The first block warms up both libraries, and each round uses another block.
 type course struct {
 	kind        string
 	limit       int
@@ -118,7 +118,7 @@ type course struct {
 	families    []sample.Family
 }
 
-// courses returns the queries: listings with the first half of the queries of each family, and counts with the second half.
+// courses returns all queries. Listings use the first half of the queries of each family, and counts use the second half.
 func (p *pair) courses() []course {
 	half := (1 + p.scale.rounds) * p.scale.family
 	ranked, byDate := course{kind: report.RankedFamily, limit: 20}, course{kind: report.ByDateFamily, limit: 50, newestFirst: true}
@@ -134,7 +134,7 @@ func (p *pair) courses() []course {
 	return []course{ranked, byDate, counted}
 }
 
-// block returns the queries of a round, family by family. -1 is the block that warms up.
+// block returns the queries of a round, family by family. Round -1 is the warm-up.
 func (c course) block(round, size int) ([]anchor.Query, error) {
 	var list []anchor.Query
 	for _, f := range c.families {
@@ -149,11 +149,11 @@ func (c course) block(round, size int) ([]anchor.Query, error) {
 	return list, nil
 }
 
-// warmUps is how often the queries of the first block run, because the Java virtual machine compiles only code that runs often.
+// warmUps is the number of times that the queries of the first block run. The Java virtual machine compiles only code that runs often.
 const warmUps = 20
 
-// queries asks all queries first with the engine's caches, and then again with the caches emptied before each query, so that the emptying
-// does not affect the first series.
+// queries runs all queries with the engine's caches. After that, it runs all queries again and clears the caches before each query. It does
+// not mix the two series, so that clearing the caches does not affect the first one.
 func (p *pair) queries(ctx context.Context) error {
 	courses := p.courses()
 	for _, forget := range []bool{false, true} {
@@ -172,14 +172,14 @@ func (p *pair) queries(ctx context.Context) error {
 	return nil
 }
 
-// asked is one way to run the queries of a block.
+// asked is a combination of a library and the options with which it runs the queries of a block.
 type asked struct {
 	name    string
 	library *anchor.Library
 	way     anchor.Way
 }
 
-// block asks the queries of one round in every way. All ways must agree.
+// block runs the queries of one round in all combinations, which must return the same results.
 func (p *pair) block(ctx context.Context, c course, round int, forget bool) error {
 	queries, err := c.block(round, p.scale.family)
 	if err != nil {

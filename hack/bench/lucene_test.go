@@ -15,7 +15,7 @@ import (
 	"github.com/vitrine-dev/vitrine/internal/sample"
 )
 
-// TestMain makes the test binary usable as the child processes of subjects.
+// TestMain makes the test binary run as a child process of a subject if its arguments say so.
 func TestMain(m *testing.M) {
 	if ran, err := subject.Main(os.Args[1:], os.Stdin, os.Stdout); ran {
 		if err != nil {

@@ -32,11 +32,11 @@ func surroundings(ctx context.Context, binary string) (report.Machine, map[strin
 		m.Kernel, _, _ = strings.Cut(strings.TrimSpace(string(text)), "-")
 	}
 	versions := map[string]string{"Go": strings.TrimPrefix(runtime.Version(), "go")}
-	// A binary that was built without a version reports less than git describe.
+	// Prefer git describe, because a binary that was built without a version cannot report one.
 	out, err := exec.CommandContext(ctx, "git", "-C", "../..", "describe", "--tags", "--always", "--dirty").Output()
 	if err != nil {
 		if out, err = exec.CommandContext(ctx, binary, "version").Output(); err != nil {
-			return m, nil, fmt.Errorf("ask vitrine for its version: %w", err)
+			return m, nil, fmt.Errorf("read the version of vitrine: %w", err)
 		}
 	}
 	first, _, _ := strings.Cut(string(out), "\n")

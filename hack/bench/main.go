@@ -1,16 +1,16 @@
-// Command bench compares Vitrine with other servers in one run: a bare net/http server that sends the same bytes, OpenSearch, its
-// percolator, and Bleve. It compares Vitrine on OpenSearch with the requests that it sends to OpenSearch, and Vitrine's engine in process
-// with Lucene in process. The results are ratios between processes that ran on the same machine in alternating rounds, so that they are
-// meaningful on a busy or slow machine.
+// Command bench compares Vitrine with other programs in one run: a bare net/http server that sends the same bytes, OpenSearch, its
+// percolator, and Bleve. It compares Vitrine on OpenSearch with OpenSearch alone, which gets the same requests as from Vitrine. It compares
+// Vitrine's engine with Lucene, both as libraries. The results are ratios between processes that ran on the same machine in alternating
+// rounds, so that they are meaningful on a busy or slow machine.
 //
 //	make bench                       200,000 items, about ten minutes
 //	make bench FULL=1                1,000,000 items
-//	make bench CHECK=1               the quick run, and fail if a number is out of its range
-//	cd hack/bench && go run . -items 20000               while developing
+//	make bench CHECK=1               the quick run, which fails if a number is out of its range
+//	cd hack/bench && go run . -items 20000               a small run during development
 //
-// It needs Linux. OpenSearch is the node at OPENSEARCH_URL, or a node that this command starts, which needs a JDK. Without either, the page
-// says that OpenSearch is absent. Lucene runs from the jars of OpenSearch, and needs a JDK too. The results are written to
-// docs/benchmarks.md, with plots and JSON in docs/benchmarks.
+// The command needs Linux. It uses the OpenSearch node at OPENSEARCH_URL, or starts a node, which needs a JDK. Without either, the page
+// says that OpenSearch is absent. Lucene runs from the jars of OpenSearch, and also needs a JDK. The command writes the results to
+// docs/benchmarks.md, and plots and JSON files to docs/benchmarks.
 package main
 
 import (
@@ -111,13 +111,13 @@ func parseFlags(args []string, output io.Writer) (settings, error) {
 	named := false
 	set.Visit(func(f *flag.Flag) { named = named || f.Name == "docs" })
 	if !named && (*items > 0 || s.only != "") {
-		s.docs = "" // results of some parts, or of another size, are not kept
+		s.docs = "" // do not save the results of some parts or of another size
 	}
 	s.scale = scaleOf(*full, *items)
 	return s, nil
 }
 
-// run measures and writes the results. With -check, it reports whether every number is in its range; otherwise it returns true.
+// run measures and writes the results. With -check, it reports whether every number is in its range. Without -check, it returns true.
 func run(ctx context.Context, s settings, out io.Writer) (inside bool, err error) {
 	var measured *report.Run
 	if !s.render {

@@ -26,8 +26,8 @@ const pagesSeed = 5
 // filterPage is a page of a filter: the rank of the filter and the number of the page.
 type filterPage struct{ filter, page int }
 
-// pageLog contains the pages of each round. Rounds have different pages, so that no round benefits from what the previous one left
-// in a cache, except where the log repeats a page on purpose.
+// pageLog contains the pages of each round. Rounds have different pages, so that no round benefits from the caches that the previous round
+// has filled, except where the log repeats a page on purpose.
 type pageLog [][]filterPage
 
 // pagePlan contains the pages of all workloads.
@@ -50,8 +50,8 @@ func (b *suite) planPages(totals []int64) (pagePlan, error) {
 	popularity := sample.NewZipf(len(totals))
 	for range s.rounds {
 		var zipf, uniform []filterPage
-		// These rounds are the first ones with pages of all filters, and a server that has just started touches much of its memory for the
-		// first time in them. They are long enough that most requests come after this warm-up.
+		// These rounds are the first ones with pages of all filters. In them, a server that has just started accesses much of its memory
+		// for the first time. The rounds are long enough that most requests come after this warm-up.
 		for range 3 * s.requests {
 			f := popularity.Rank(dice.Float64())
 			// Page numbers follow the same distribution: page k is requested about 1/k times as often as the first page.
@@ -64,7 +64,7 @@ func (b *suite) planPages(totals []int64) (pagePlan, error) {
 		}
 		p.zipf, p.uniform = append(p.zipf, zipf), append(p.uniform, uniform)
 	}
-	// Take the first and last pages from filters that are long enough to have different full pages for every round at both ends.
+	// Take the first and last pages from filters that have enough pages: every round needs other full pages at both ends.
 	var long []int
 	for f, total := range totals {
 		if b.filters[f].Order == newestFirst && int(total)/subject.PageSize >= 3*s.rounds {
@@ -133,7 +133,7 @@ func (b *suite) record(ctx context.Context, name string, hot filterPage, logs ..
 	return book, nil
 }
 
-// zipped returns the request as a client that accepts gzip would send it.
+// zipped returns the request with the header of a client that accepts gzip.
 func zipped(r load.Request) load.Request {
 	r.Header = http.Header{"Accept-Encoding": {"gzip"}}
 	return r
@@ -196,7 +196,7 @@ func (b *suite) requests(l pageLog) [][]load.Request {
 	return list
 }
 
-// earlyStage measures an early size of the library, so that growth is visible.
+// earlyStage measures the library while it is small, for the comparison with its final size.
 func (b *suite) earlyStage(ctx context.Context) error {
 	bare, plan, err := b.openPages(ctx, "book-early", true)
 	if err != nil {
@@ -214,7 +214,7 @@ func (b *suite) earlyStage(ctx context.Context) error {
 	return bare.Stop(syscall.SIGTERM)
 }
 
-// openPages records the pages, and restarts Vitrine to empty its caches. It then starts a bare server and reads the first page of every
+// openPages records the pages, and restarts Vitrine to clear its caches. It then starts a bare server and reads the first page of every
 // filter once.
 func (b *suite) openPages(ctx context.Context, name string, early bool) (*subject.Bare, pagePlan, error) {
 	totals, err := b.totals(ctx, b.vitrine)
@@ -252,7 +252,7 @@ func (b *suite) present() int {
 	return b.scale.items
 }
 
-// pages measures everything about pages of filters.
+// pages runs all measurements of pages of filters.
 func (b *suite) pages(ctx context.Context) error {
 	bare, plan, err := b.openPages(ctx, "book", false)
 	if err != nil {

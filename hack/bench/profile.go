@@ -9,14 +9,14 @@ import (
 	"github.com/vitrine-dev/vitrine/hack/bench/load"
 )
 
-// Durations of profiles in seconds: for a load that can be repeated, and for an import, which cannot be repeated.
+// Durations of profiles in seconds. An import cannot be repeated, so its profile is shorter than that of other loads.
 const (
 	profileSeconds       = 5
 	importProfileSeconds = 2
 )
 
-// profile writes a processor profile of Vitrine under a load, if profiles were requested. It does not run during the rounds,
-// because a profile would disturb them.
+// profile writes a processor profile of Vitrine under a load, if the user requested profiles. It does not run during the rounds, because
+// profiling would affect their results.
 func (b *suite) profile(ctx context.Context, name string, list []load.Request) error {
 	if !b.serve.Debug {
 		return nil
@@ -27,7 +27,7 @@ func (b *suite) profile(ctx context.Context, name string, list []load.Request) e
 	})
 }
 
-// profileLoad repeats do while a profile of the given duration is taken. For a shorter profile, it runs do once.
+// profileLoad takes a profile of the given duration while it repeats do. For a profile shorter than profileSeconds, it runs do once.
 func (b *suite) profileLoad(ctx context.Context, name string, seconds int, do func() error) error {
 	path, taken := filepath.Join(b.profiles, name+".pprof"), make(chan error, 1)
 	go func() {

@@ -9,7 +9,7 @@ import (
 	"github.com/vitrine-dev/vitrine/hack/bench/report"
 )
 
-// restart measures the time from the start of the process until it is ready, after SIGTERM and after SIGKILL.
+// restart stops Vitrine with SIGTERM and with SIGKILL, and measures the time from the start of the next process until it is ready.
 func (b *suite) restart(ctx context.Context) error {
 	w := b.workload(report.Restarts, "From the start of the process until /readyz says so", "starts", 1, b.scale.items)
 	after := func(name string, sig syscall.Signal) contender {

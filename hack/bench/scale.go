@@ -21,11 +21,11 @@ type scale struct {
 	rounds int
 	// requests is the number of requests in one round of pages.
 	requests int
-	// booleans is the number of boolean queries in a round. Each query is new.
+	// booleans is the number of boolean queries in a round. No query occurs in two rounds.
 	booleans int
-	// family is the number of queries of each family in a round of the comparison with Lucene. Each query is new.
+	// family is the number of queries of each family in a round of the comparison with Lucene. No query occurs in two rounds.
 	family int
-	// posts is the number of posts in one round, and postsOpenSearch the number for OpenSearch.
+	// posts is the number of posts in one round. postsOpenSearch is the number for OpenSearch.
 	posts, postsOpenSearch int
 	// standing is the number of items that are imported while there are standingFilters filters.
 	standing, standingFilters int
@@ -33,15 +33,15 @@ type scale struct {
 	percolated int
 	// restarts is the number of restarts of each kind.
 	restarts int
-	// scaled is the number of items in the library on OpenSearch, scaledRounds the number of rounds in which they are imported, and
-	// scaledPosts the number of posts in one round.
+	// scaled is the number of items in the library on OpenSearch. scaledRounds is the number of rounds of their import. scaledPosts is the
+	// number of posts in one round.
 	scaled, scaledRounds, scaledPosts int
 }
 
 // filters is the number of filters in the store.
 const filters = 1000
 
-// minItems is the smallest number of items with which every part works.
+// minItems is the minimum number of items that every part needs.
 const minItems = 2000
 
 // scaleOf returns the quick or the full scale, or a scale with the given number of items for development.
@@ -66,8 +66,8 @@ func scaleOf(full bool, items int) scale {
 // early returns the number of items of the early stage.
 func (s scale) early() int { return s.items / 5 }
 
-// Parts of a run, in order. The import is not one of them: it runs before all parts that need the items, which are all except the
-// comparison with Lucene.
+// Parts of a run, in order. The import of the items is not a part that can be selected: it runs before all parts that need the items. Only
+// the comparison with Lucene does not need them.
 const (
 	partPages    = "pages"
 	partSearch   = "search"

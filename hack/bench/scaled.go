@@ -24,8 +24,8 @@ const (
 	rawIndex      = "raw"
 )
 
-// scaled measures Vitrine with the library on OpenSearch. It compares imports, queries and posts with the requests that Vitrine sends
-// to OpenSearch, sent without Vitrine, and a hot page with that of the built-in engine.
+// scaled measures Vitrine with the library on OpenSearch. For imports, queries and posts, it records the requests that Vitrine sends to
+// OpenSearch, and measures the same requests without Vitrine. It compares a hot page with that of the built-in engine.
 func (b *suite) scaled(ctx context.Context) error {
 	if b.opensearch == nil {
 		b.say("the requirements of Vitrine on OpenSearch were not measured: OpenSearch is absent")
@@ -78,7 +78,7 @@ func (b *suite) serveOther(ctx context.Context, store *subject.Store, o subject.
 	return v, err
 }
 
-// serveScaled starts Vitrine on OpenSearch, and through a recorder if through is not nil.
+// serveScaled starts Vitrine on OpenSearch. If through is not nil, Vitrine connects to OpenSearch through this recorder.
 func (b *suite) serveScaled(ctx context.Context, store *subject.Store, through *subject.Recorder) (*subject.Vitrine, error) {
 	o := b.serve
 	o.Library = "opensearch"
@@ -86,7 +86,8 @@ func (b *suite) serveScaled(ctx context.Context, store *subject.Store, through *
 	return b.serveOther(ctx, store, o)
 }
 
-// recordImport imports the items into a library of its own, and returns the documents that Vitrine stored for them, in their order.
+// recordImport imports the items into a separate library, and returns the documents that Vitrine stored for them, in the order of the
+// items.
 func (b *suite) recordImport(ctx context.Context, through *subject.Recorder) ([][]byte, error) {
 	prefix := b.opensearch.Prefix(recordLibrary)
 	store, err := subject.NewStoreOn(ctx, b.opensearch, prefix, filepath.Join(b.dir, "store-recorded"), nil)
@@ -127,7 +128,7 @@ func (b *suite) both(v *subject.Vitrine) func() (time.Duration, error) {
 	}
 }
 
-// scaledImport compares imports of the items through Vitrine, into OpenSearch and into the built-in engine, with an import of their
+// scaledImport compares three imports of the items: through Vitrine on OpenSearch, through Vitrine with the built-in engine, and of their
 // documents directly into OpenSearch.
 func (b *suite) scaledImport(ctx context.Context, on, engine *subject.Vitrine, documents [][]byte) error {
 	w := b.workload(report.ScaledImport, "Bulk import, the library on OpenSearch", "items", importers, b.scale.scaled)
@@ -154,7 +155,7 @@ func (b *suite) scaledImport(ctx context.Context, on, engine *subject.Vitrine, d
 	return err
 }
 
-// rawBodies returns the bodies of bulk requests with documents, the first of which belongs to item first.
+// rawBodies returns the bodies of bulk requests with documents. The first document belongs to the item with the number first.
 func (b *suite) rawBodies(documents [][]byte, first int) [][]byte {
 	var bodies [][]byte
 	for lines := range slices.Chunk(documents, bulkLines) {
@@ -168,8 +169,8 @@ func (b *suite) rawBodies(documents [][]byte, first int) [][]byte {
 	return bodies
 }
 
-// scaledQueries compares queries that are sent to Vitrine, one after the other, with the searches that Vitrine needs for them, sent
-// directly to OpenSearch. It restarts Vitrine and returns the new process.
+// scaledQueries sends queries to Vitrine one after the other. It compares them with the searches that Vitrine sends to OpenSearch for them,
+// which it sends directly to OpenSearch. It restarts Vitrine and returns the new process.
 func (b *suite) scaledQueries(ctx context.Context, on *subject.Vitrine, through *subject.Recorder) (*subject.Vitrine, error) {
 	again := func(through *subject.Recorder) (err error) {
 		if err := on.Stop(syscall.SIGTERM); err != nil {
@@ -198,7 +199,7 @@ func (b *suite) scaledQueries(ctx context.Context, on *subject.Vitrine, through 
 		return nil, err
 	}
 	w := b.workload(report.ScaledQueries, "Items query sorted by date, the library on OpenSearch, and the search that Vitrine sends for it", "queries", 1, b.scale.scaled)
-	// The first block belongs to no round: it warms up both servers.
+	// The first block is the warm-up of both servers and belongs to no round.
 	block := func(list []load.Request) func(int) []load.Request {
 		return func(round int) []load.Request {
 			return list[(1+round)*b.scale.booleans : (2+round)*b.scale.booleans]
@@ -238,7 +239,8 @@ func (b *suite) scaledHot(ctx context.Context, on, engine *subject.Vitrine) erro
 	return b.alternate(w, b.scale.rounds, ours, theirs)
 }
 
-// scaledPosts compares single items that a few clients post to Vitrine concurrently with their documents, sent directly to OpenSearch.
+// scaledPosts posts single items to Vitrine with a few concurrent clients. It compares these requests with requests that send the documents
+// of the items directly to OpenSearch.
 func (b *suite) scaledPosts(ctx context.Context, on *subject.Vitrine, documents [][]byte) error {
 	w := b.workload(report.ScaledPosts, "Single POSTs, the library on OpenSearch", "requests", clients, b.scale.scaled)
 	next := 0

@@ -13,11 +13,10 @@ import (
 	"github.com/vitrine-dev/vitrine/internal/sample"
 )
 
-// search measures the latency of free queries, one after the other, as one person would send them.
+// search measures the latency of free queries that a single client sends one after the other.
 func (b *suite) search(ctx context.Context) error {
 	s := b.scale
-	// Before the first round, every subject answers a block of queries that no round uses, because a virtual machine needs to warm
-	// up.
+	// Before the first round, every subject runs a block of queries that no round uses, because a Java virtual machine needs a warm-up.
 	booleans := b.corpus.Booleans((1 + s.rounds) * s.booleans)
 	block := func(round int) []string { return booleans[(1+round)*s.booleans : (2+round)*s.booleans] }
 	w := b.workload(report.Booleans, "Boolean query sorted by date, first page, exact total, each asked for the first time", "queries", 1, s.items)
@@ -49,18 +48,18 @@ func (b *suite) search(ctx context.Context) error {
 	return nil
 }
 
-// writeOne adds an item that no query of the log finds, which invalidates the results that Vitrine caches.
+// writeOne adds an item that no query of the log matches. The write invalidates the results that Vitrine caches.
 func (b *suite) writeOne(ctx context.Context) error {
 	r := b.vitrine.Post([]byte(`{"content_type":"text","caption":"qqxqq","approval_status":"pen"}`))
 	_, _, err := b.client.Do(ctx, r, http.StatusCreated)
 	return err
 }
 
-// asking is a series of queries.
+// asking contains the queries of a workload and their order.
 type asking struct {
 	sorted  bool
 	queries func(round int) []string
-	// before, if set, runs before each round of Vitrine.
+	// before runs before each round of Vitrine, unless it is nil.
 	before func(context.Context) error
 }
 
@@ -75,7 +74,7 @@ func (b *suite) items(queries []string, order string) []load.Request {
 	return list
 }
 
-// answers contains the results of one subject for each query: the number of items, and the latency in each round.
+// answers contains the results of one subject by query: the number of items, and the latency in each round.
 type answers struct {
 	totals    map[string]int64
 	latencies map[string][]time.Duration
@@ -93,8 +92,8 @@ func (a *answers) note(queries []string, totals []int64, latencies []time.Durati
 	}
 }
 
-// ask sends the queries of each round to every subject. It fails if subjects report different totals, because they then did not do the same
-// work.
+// ask sends the queries of each round to every subject. It fails if the totals of subjects differ, because the subjects then have not done
+// the same work.
 func (b *suite) ask(ctx context.Context, w *report.Workload, rounds int, a asking) error {
 	order := ""
 	if a.sorted {
@@ -154,8 +153,8 @@ func (b *suite) ask(ctx context.Context, w *report.Workload, rounds int, a askin
 	return b.agree(w, said)
 }
 
-// agree compares the totals of subjects that have the same items, and finds the query for which Vitrine has the smallest advantage over
-// OpenSearch.
+// agree checks that subjects with the same items have the same totals. It also finds the query for which Vitrine has the smallest advantage
+// over OpenSearch.
 func (b *suite) agree(w *report.Workload, said map[string]*answers) error {
 	ours := said[report.Vitrine]
 	slowest, which := math.Inf(1), ""

@@ -13,8 +13,8 @@ import (
 	"github.com/vitrine-dev/vitrine/internal/sample"
 )
 
-// standing measures how much stored filters slow down a write, and how much work remains for the first read of each filter. It compares
-// this with a percolator, which finds the queries that match an item when the item arrives.
+// standing measures how much stored filters slow down an import, and how much work the first read of each filter then has to do. It
+// compares this work with that of a percolator, which finds the queries that match an item when the item arrives.
 func (b *suite) standing(ctx context.Context) error {
 	filters := b.corpus.Filters(b.scale.standingFilters)
 	serve := func(name string, filters []sample.Filter) (*subject.Vitrine, error) {
@@ -64,8 +64,8 @@ func (b *suite) standing(ctx context.Context) error {
 	return err
 }
 
-// firstReads reads every filter for the first time, one after the other. Together, the reads do the work of a percolator: they
-// compare every item with every filter.
+// firstReads reads every filter for the first time, one after the other. Together, these reads do the same work as a percolator: they match
+// every item against every filter.
 func (b *suite) firstReads(ctx context.Context, v *subject.Vitrine, filters []sample.Filter) (report.Round, error) {
 	list := make([]load.Request, len(filters))
 	for f := range list {
@@ -83,7 +83,7 @@ func (b *suite) firstReads(ctx context.Context, v *subject.Vitrine, filters []sa
 	return report.Round{Requests: b.scale.standing, Seconds: r.Elapsed.Seconds(), CPUSeconds: r.CPU.Seconds()}, nil
 }
 
-// percolateBatch is the number of items that one request compares with the registered queries.
+// percolateBatch is the number of items that one request matches against the registered queries.
 const percolateBatch = 20
 
 // percolate registers the same queries in OpenSearch's percolator and sends items to it on two connections.

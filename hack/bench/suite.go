@@ -39,7 +39,7 @@ type suite struct {
 	stopping []*child.Child
 }
 
-// Numbers of concurrent requests: for pages, imports and posts.
+// Numbers of concurrent requests for pages, imports and posts.
 const (
 	clients     = 8
 	importers   = 4
@@ -75,8 +75,8 @@ func newSuite(ctx context.Context, s settings, out io.Writer) (*suite, error) {
 	return b, err
 }
 
-// run runs the parts. In between, it stops subjects that the next parts do not need, because even an idle process uses memory and processor
-// time.
+// run runs the parts. Between parts, it stops subjects that the next parts do not need, because even an idle process uses memory and
+// processor time.
 func (b *suite) run(ctx context.Context) error {
 	steps := []struct {
 		part string
@@ -99,7 +99,7 @@ func (b *suite) run(ctx context.Context) error {
 	return nil
 }
 
-// startPeers starts OpenSearch, if there is one.
+// startPeers connects to OpenSearch, or starts it if possible.
 func (b *suite) startPeers(ctx context.Context) error {
 	if b.settings.opensearch == "none" {
 		b.result.Absent[report.OpenSearch] = "left out with -url none"
@@ -148,7 +148,7 @@ func (b *suite) stopMain(context.Context) error {
 	return err
 }
 
-// close stops everything that is still running.
+// close stops all processes that are still running.
 func (b *suite) close(ctx context.Context) error {
 	err := b.stopMain(ctx)
 	for _, c := range b.stopping {
@@ -197,8 +197,8 @@ func (b *suite) alternate(w *report.Workload, rounds int, contenders ...contende
 	return nil
 }
 
-// turn runs one round. Every other round has the opposite order, so that the after-effects of one contender, or a slow minute of the
-// machine, do not always affect the same contender.
+// turn runs one round. Every other round has the opposite order, so that after-effects of a contender, or a slow minute of the machine, do
+// not always affect the same contender.
 func turn(w *report.Workload, round int, contenders ...contender) error {
 	for i := range contenders {
 		if round%2 == 1 {
@@ -230,7 +230,7 @@ func roundOf(r load.Result) report.Round {
 	}
 }
 
-// settle waits until a server is idle, and returns the processor time that it used until then.
+// settle waits until a server is idle, for at most two minutes, and returns the processor time that the server used until then.
 func settle(ctx context.Context, cpu func() (time.Duration, error)) (time.Duration, error) {
 	const (
 		look = 250 * time.Millisecond

@@ -57,9 +57,9 @@ import org.apache.lucene.store.FSDirectory;
 import org.apache.lucene.util.QueryBuilder;
 
 /**
- * Serves a Lucene index over standard input and output: Anchor DIR. Each line of the input is a JSON-RPC call, each line of the output an
- * answer. The index has only the fields that the queries need, and stores the whole items. Its order is newest first, so that the first
- * page of a query sorted by date consists of the first documents that match.
+ * Serves a Lucene index over standard input and output. Usage: Anchor DIR. Each line of the input is a JSON-RPC call, and each line of the
+ * output is a response. The index has only the fields that the queries need, and stores the whole items. It is sorted by date, newest
+ * first, so that the first page of a query sorted by date consists of the first documents that match.
  */
 public final class Anchor {
     private static final JsonFactory JSON = new JsonFactory();
@@ -67,13 +67,13 @@ public final class Anchor {
     private static final Set<String> KEYWORDS = Set.of(
         "approval_status", "content.social_platform", "content.content_type", "content.author.username",
         "content.platform_data.location.country_code", "hashtag.hashtag_text", "tags.marketer_tags.key", "tags.hashtags.key");
-    /** The objects that contain the fields. Others are skipped. */
+    /** The objects that contain the fields. Other objects are skipped. */
     private static final Set<String> OBJECTS = Set.of(
         "content", "content.author", "content.platform_data", "content.platform_data.location", "hashtag", "tags", "tags.marketer_tags",
         "tags.hashtags");
     private static final Sort NEWEST_FIRST =
         new Sort(new SortField(CREATED, SortField.Type.LONG, true), new SortField(ID, SortField.Type.LONG, true));
-    /** The number of threads of an import, as anchor.Writers. */
+    /** The number of threads of an import. It equals anchor.Writers. */
     private static final int THREADS = 2;
 
     private final Analyzer analyzer = new StandardAnalyzer();
@@ -102,7 +102,7 @@ public final class Anchor {
         anchor.writer.close();
     }
 
-    /** Indexes the lines of a file. They are durable and searchable at the end of the measured time. */
+    /** Indexes the lines of a file. The measured time ends when the items are durable and searchable. */
     private String importItems(Map<?, ?> command) throws Exception {
         List<byte[]> lines = lines(Files.readAllBytes(Path.of((String) command.get("File"))));
         long began = System.nanoTime();
@@ -186,8 +186,8 @@ public final class Anchor {
     }
 
     /**
-     * Runs queries one after the other. The measured time of a query begins with its Lucene tree. It ends when the sources of the page are
-     * in a buffer, or when the total is known.
+     * Runs queries one after the other. The measured time of a query begins when its Lucene query has been built. It ends when the items of
+     * the page are in a buffer, or when the total is known.
      */
     private String search(Map<?, ?> command) throws IOException {
         if (searcher == null) {
@@ -240,7 +240,7 @@ public final class Anchor {
         list.append(list.isEmpty() ? "" : ",").append(value);
     }
 
-    /** Returns the first hits. After the given number of hits, Lucene may stop counting, and skip hits that cannot be among the first. */
+    /** Returns the first hits. After exactUpTo hits, Lucene may stop counting, and may skip hits that cannot be among the first. */
     private TopDocs top(Query query, int limit, boolean newestFirst, int exactUpTo) throws IOException {
         return newestFirst
             ? searcher.search(query, new TopFieldCollectorManager(NEWEST_FIRST, limit, null, exactUpTo))

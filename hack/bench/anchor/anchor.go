@@ -1,9 +1,11 @@
-// Package anchor runs Vitrine's engine and Lucene as libraries, with the same items and the same queries. Each runs in its own process,
-// which is called over its standard input and output. Only the work of the library is measured: no HTTP, and no transport of results.
+// Package anchor runs Vitrine's engine and Lucene as libraries, with the same items and the same queries. Each library runs in its own
+// process, which is called over its standard input and output. The measured time is that of the library alone, without HTTP and without
+// the transport of results.
 //
-// Lucene indexes only the fields that the queries need, has its index sorted by date and merged into one segment, and commits once for each
-// import. The engine indexes every field, and each batch of items is durable before the next one begins.
-// It may import child, load, hack/opensearch/node, the sample content, and Vitrine's domain and engine.
+// Lucene indexes only the fields that the queries need. Its index is sorted by date and merged into one segment, and it commits once for
+// each import. The engine indexes every field, and each batch of items is durable before the next one begins.
+//
+// The package may import child, load, hack/opensearch/node, the sample content, and Vitrine's domain and engine.
 package anchor
 
 import (
@@ -36,7 +38,7 @@ type Query struct {
 	Tree *Tree
 	// Limit is the number of items on the page; 0 requests only the total.
 	Limit int
-	// NewestFirst sorts by date, otherwise by relevance.
+	// NewestFirst is true for the order by date, and false for the order by relevance.
 	NewestFirst bool
 }
 
@@ -59,9 +61,9 @@ type Command struct {
 	Way
 }
 
-// Way is how queries are run.
+// Way contains the options for running queries.
 type Way struct {
-	// Forget makes the engine empty its caches before each query.
+	// Forget makes the engine clear its caches before each query.
 	Forget bool `json:",omitempty"`
 	// OnePass makes Lucene find the page and the total together. Otherwise, Lucene first finds the page, for which it may skip hits that
 	// cannot be on the page, and then counts the hits.
@@ -108,7 +110,7 @@ func (l *Library) Size() (int64, error) { return child.DiskUsage(l.dir) }
 //go:embed Anchor.java
 var program []byte
 
-// heap is the size of the Java heap, which is the same as for the OpenSearch node.
+// heap is the size of the Java heap. The OpenSearch node has the same size.
 const heap = "2g"
 
 // StartLucene starts Lucene with an empty index, from the jars of OpenSearch. It fails with *node.AbsentError if there is no JDK or the

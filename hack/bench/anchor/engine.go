@@ -21,18 +21,18 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// EngineMode is the first argument with which a binary runs as the process of the engine; see RunEngine.
+// EngineMode is the first argument that makes a binary run as the process of the engine, see RunEngine.
 const EngineMode = "run-engine"
 
 const property = library.PropertyID("bench/default")
 
-// batchItems is how many items of an import become durable together in the engine.
+// batchItems is the number of items in a batch of an import. The items of a batch become durable together.
 const batchItems = 1000
 
 // Writers is the number of threads of an import.
 const Writers = 2
 
-// Engine owns the library in the separate process.
+// Engine handles the calls in the separate process.
 type Engine struct {
 	lib    *engine.Library
 	newest query.Order
@@ -42,7 +42,7 @@ type Engine struct {
 // RunEngine is the main function of the process with the engine. It serves until stdin ends.
 func RunEngine(args []string, stdin io.Reader, stdout io.Writer) error {
 	set := flag.NewFlagSet(EngineMode, flag.ContinueOnError)
-	dir := set.String("dir", "", "where the store goes")
+	dir := set.String("dir", "", "directory of the store")
 	if err := set.Parse(args); err != nil {
 		return err
 	}

@@ -24,7 +24,7 @@ type Tree struct {
 	Must, Should, Not []*Tree `json:",omitempty"`
 }
 
-// newTree translates the queries of sample.Families.
+// newTree translates a query. It supports the kinds of nodes in the queries of sample.Families.
 func newTree(n query.Node) (*Tree, error) {
 	switch n := n.(type) {
 	case query.Bool:

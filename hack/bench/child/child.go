@@ -1,7 +1,7 @@
-// Package child starts the programs that are measured. It reads their processor time, memory by kind, and files from the kernel. It
-// needs Linux.
+// Package child starts the programs that the benchmarks measure. It reads their processor time, memory use and mapped files from the
+// kernel. It needs Linux.
 //
-// A child does not outlive its parent. The package may import the standard library, golang.org/x/sys and procfs.
+// The kernel kills a child when its parent ends. The package may import the standard library, golang.org/x/sys and procfs.
 package child
 
 import (
@@ -31,12 +31,12 @@ type Spec struct {
 	Args []string
 	// Output is the file to which standard output and standard error are appended.
 	Output string
-	// Stdin replaces an empty input, and Stdout replaces Output for the standard output.
+	// Stdin is the standard input; nil means an empty one. If Stdout is set, it receives the standard output instead of Output.
 	Stdin  io.Reader
 	Stdout io.Writer
 }
 
-// Process is a running program, whether or not this package started it.
+// Process is a running program. It need not be started by this package.
 type Process struct {
 	// Name identifies the program in messages.
 	Name string
@@ -58,12 +58,12 @@ func Start(s Spec) (*Child, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the output of %s: %w", s.Name, err)
 	}
-	cmd := exec.Command(s.Path, s.Args...) //nolint:noctx // the caller stops children in a certain order, not with a context
+	cmd := exec.Command(s.Path, s.Args...) //nolint:noctx // the caller stops children in a certain order, which a context cannot do
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = s.Stdin, out, out
 	if s.Stdout != nil {
 		cmd.Stdout = s.Stdout
 	}
-	// The child has its own process group, so that Ctrl-C reaches only this process, which stops its children in order.
+	// The child has its own process group, so that Ctrl-C reaches only this process, which then stops its children in order.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	c := &Child{Process: Process{Name: s.Name}, Output: s.Output, exited: make(chan struct{})}
 	started := make(chan error)
@@ -90,7 +90,7 @@ func Start(s Spec) (*Child, error) {
 // Exited returns a channel that is closed when the program has ended.
 func (c *Child) Exited() <-chan struct{} { return c.exited }
 
-// patience is how long a program may take to end after a signal.
+// patience is the maximum time that a program may take to end after a signal.
 const patience = time.Minute
 
 // Stop sends a signal and waits until the program ends. It kills a program that does not end within patience. A program that has already
@@ -140,7 +140,7 @@ func (c *Child) tail() string {
 
 // CPU returns the user and system time that all threads of the program have used since its start.
 func (p Process) CPU() (time.Duration, error) {
-	// This is the clock that clock_getcpuclockid(3) returns. It is exact, whereas /proc counts in hundredths of a second.
+	// This is the clock that clock_getcpuclockid(3) returns. It is more precise than /proc, which counts in hundredths of a second.
 	const schedulerClock = 2
 	clock := int32(^p.PID<<3 | schedulerClock)
 	var t unix.Timespec
@@ -154,8 +154,8 @@ func (p Process) CPU() (time.Duration, error) {
 type Memory struct {
 	// Resident is the sum of Anonymous (heap, stacks) and File (mapped files in memory).
 	Resident, Anonymous, File int64
-	// Mapped is the total length of the mappings of files below a directory, whether or not their pages are in memory. Files lists each of
-	// these files once, without deleted files.
+	// Mapped is the total length of the mappings of files below a directory, whether or not their pages are in memory. Files contains the
+	// paths of these files without duplicates and deleted files.
 	Mapped int64
 	Files  []string
 }
@@ -180,7 +180,7 @@ func (p Process) Memory(dir string) (Memory, error) {
 	return m, nil
 }
 
-// count counts the maps of files below dir. The path of a deleted file ends with "(deleted)".
+// count adds the mappings of files below dir to m. The path of a deleted file ends with "(deleted)".
 func (m *Memory) count(maps []*procfs.ProcMap, dir string) {
 	for _, at := range maps {
 		if !strings.HasPrefix(at.Pathname, dir+"/") {
@@ -193,7 +193,7 @@ func (m *Memory) count(maps []*procfs.ProcMap, dir string) {
 	}
 }
 
-// DiskUsage returns how many bytes the files below a directory occupy on disk. It ignores files that are deleted in the meantime.
+// DiskUsage returns the number of bytes that the files below a directory occupy on disk. It ignores files that are deleted meanwhile.
 func DiskUsage(dir string) (int64, error) {
 	total := int64(0)
 	err := filepath.WalkDir(dir, func(_ string, entry fs.DirEntry, err error) error {

@@ -44,7 +44,7 @@ func TestCPUAndMemory(t *testing.T) {
 	}
 }
 
-func TestAwaitShowsTheOutputOfWhatEnded(t *testing.T) {
+func TestAwaitErrorContainsOutput(t *testing.T) {
 	c := start(t, "echo no room; exit 4")
 	err := c.Await(t.Context(), 30*time.Second, "ready", func() bool { return false })
 	if err == nil || !strings.Contains(err.Error(), "no room") || !strings.Contains(err.Error(), "exit status 4") {
@@ -52,7 +52,7 @@ func TestAwaitShowsTheOutputOfWhatEnded(t *testing.T) {
 	}
 }
 
-func TestMappedCountsFilesBelowTheDirectory(t *testing.T) {
+func TestMappedFiles(t *testing.T) {
 	for path, want := range map[string]Memory{
 		"/data/x/seg-1":           {Mapped: 0x3000, Files: []string{"/data/x/seg-1"}},
 		"/data/x/seg-1 (deleted)": {Mapped: 0x3000},

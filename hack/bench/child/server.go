@@ -10,7 +10,7 @@ import (
 	"syscall"
 )
 
-// Server is a started program that answers JSON-RPC calls over its standard input and output.
+// Server is a started program that processes JSON-RPC calls over its standard input and output.
 type Server struct {
 	*Child
 	client *rpc.Client
@@ -29,7 +29,7 @@ type pipe struct {
 // Close ends the connection.
 func (p pipe) Close() error { return p.close() }
 
-// Serve starts a program that answers calls. Serve sets Stdin and Stdout of the Spec.
+// Serve starts a program that calls Offer. Serve sets Stdin and Stdout of the Spec.
 func Serve(s Spec) (*Server, error) {
 	commands, to := io.Pipe()
 	from, answers := io.Pipe()
@@ -52,7 +52,7 @@ func (s *Server) Call(ctx context.Context, method string, command, answer any) e
 	case called := <-s.client.Go(service+"."+method, command, answer, nil).Done:
 		err = called.Error
 	case <-s.Exited():
-		err = fmt.Errorf("it ended: %w\n%s", s.err, s.tail())
+		err = fmt.Errorf("the process ended: %w\n%s", s.err, s.tail())
 	case <-ctx.Done():
 		err = ctx.Err()
 	}
@@ -65,7 +65,7 @@ func (s *Server) Call(ctx context.Context, method string, command, answer any) e
 // Close stops the program.
 func (s *Server) Close() error { return errors.Join(s.client.Close(), s.Stop(syscall.SIGTERM)) }
 
-// Offer serves the methods of a receiver until stdin ends. It is for the main function of a program that Serve starts.
+// Offer serves the methods of a receiver until stdin ends. The main function of a program that Serve starts calls it.
 func Offer(receiver any, stdin io.Reader, stdout io.Writer) error {
 	server := rpc.NewServer()
 	if err := server.RegisterName(service, receiver); err != nil {

@@ -1,5 +1,5 @@
-// Package load sends requests over persistent connections as fast as they are answered. It measures latencies at the client and
-// processor time at the server.
+// Package load sends requests over persistent connections: each client sends the next request as soon as it has received a response. The
+// package measures latencies at the client and processor time at the server.
 //
 // It may import only the standard library.
 package load
@@ -25,7 +25,7 @@ type Request struct {
 	Body   []byte
 }
 
-// Client keeps its connections to all servers. It does not request compression by itself.
+// Client sends requests over persistent connections. It requests compression only if a Request has the header for it.
 type Client struct{ transport *http.Transport }
 
 // NewClient returns a client that keeps the given number of idle connections to each server.
@@ -64,7 +64,7 @@ func (c *Client) Do(ctx context.Context, r Request, want int) (http.Header, []by
 func (c *Client) exchange(ctx context.Context, r Request, want int, body *bytes.Buffer) (http.Header, error) {
 	resp, err := c.transport.RoundTrip(request(ctx, r))
 	if err != nil {
-		return nil, fmt.Errorf("ask %s: %w", r.URL.Host, err)
+		return nil, fmt.Errorf("send a request to %s: %w", r.URL.Host, err)
 	}
 	defer resp.Body.Close()
 	body.Reset()
@@ -104,8 +104,8 @@ type Plan struct {
 	Want int
 	// CPU returns the total processor time of the server. If it is nil, processor time is not measured.
 	CPU func() (time.Duration, error)
-	// If Check is set, it is called with every body, concurrently. It must not retain the body. An error ends the round. Check slows down
-	// the client, so use it only in rounds that are slow anyway.
+	// Check is called concurrently with the index of a request and the body of its response. nil checks nothing. Check must not retain the
+	// body. An error ends the round. Check slows down the client, so use it only if the server needs much longer.
 	Check func(i int, body []byte) error
 }
 
@@ -116,7 +116,8 @@ type Result struct {
 	Bytes int64
 	// Elapsed is the time from the first request to the end of the last response.
 	Elapsed time.Duration
-	// CPU is the processor time of the server during the round. After is its processor time after the round, if that was measured.
+	// CPU is the processor time of the server during the round. After is its processor time for background work after the round, or 0 if
+	// that was not measured.
 	CPU, After time.Duration
 	// Latencies contains for each request the time until the last byte of the response.
 	Latencies []time.Duration

@@ -29,7 +29,7 @@ func get(t *testing.T, address string) Request {
 	return Request{Method: http.MethodGet, URL: u, Header: http.Header{}}
 }
 
-func TestRunCountsWhatIsAnswered(t *testing.T) {
+func TestRun(t *testing.T) {
 	address := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
 		if err != nil || string(body) != "hello" || r.Header.Get("X-Kind") != "post" {
@@ -65,7 +65,7 @@ func TestRunCountsWhatIsAnswered(t *testing.T) {
 	}
 }
 
-func TestRunEndsAtTheFirstRefusal(t *testing.T) {
+func TestRunEndsAtUnexpectedStatus(t *testing.T) {
 	address := serve(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusForbidden)
 		_, _ = io.WriteString(w, "no")

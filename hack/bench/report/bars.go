@@ -46,7 +46,7 @@ const (
 	Killed      = "after kill -9"
 )
 
-// Bar is one requirement.
+// Bar is a requirement for one measured number.
 type Bar struct {
 	ID   string
 	What string
@@ -58,8 +58,8 @@ type Bar struct {
 	Least, Most float64
 	// Show formats the number.
 	Show func(float64) string
-	// Low and High are the range of the quick run on two cores. All past results are in the range, but it is narrow enough that a number
-	// outside of it indicates a real change.
+	// Low and High are the range of the number in the quick run on two cores. The range contains all past results, but is narrow enough
+	// that a number outside of it indicates a real change.
 	Low, High float64
 }
 
@@ -68,8 +68,8 @@ func (b Bar) Met(m Measure) bool {
 	return m.Known && !(m.Value < b.Least) && !(m.Value > b.Most)
 }
 
-// OutOfRange returns a line for each number of a run that is outside its range. It leaves out numbers that were not measured.
-// Only the quick run has ranges.
+// OutOfRange returns a line for each number of a run that is outside its range. It omits numbers that were not measured. Only the quick
+// run has ranges.
 func OutOfRange(r *Run) []string {
 	if r.Scale != Quick {
 		return []string{fmt.Sprintf("there are no ranges for a run of %d items", r.Items)}
@@ -100,7 +100,7 @@ func secs(v float64) string   { return fmt.Sprintf("%.2f s", v) }
 func mib(v float64) string    { return fmt.Sprintf("%.0f MiB", v) }
 func octets(v float64) string { return fmt.Sprintf("%.0f bytes", v) }
 
-// ratio returns the usual measure: the ratio of two series of one workload.
+// ratio returns a function that measures the ratio of two series of one workload.
 func ratio(id, a, b string, of Metric) func(*Run) Measure {
 	return func(r *Run) Measure { return r.Workload(id).Ratio(a, b, of) }
 }
@@ -193,7 +193,7 @@ var Bars = []Bar{
 		func(r *Run) Measure { return exactly(float64(r.Peers[Engine].Disk) / float64(r.Peers[Engine].Items)) }, none, 1100, octets, 500, 3500}, // 2,651 bytes with 100,000 items, 24 % below
 }
 
-// beyond compares the median latency of Vitrine on OpenSearch, minus an allowance in milliseconds, with that of OpenSearch.
+// beyond returns the ratio of the median latency of Vitrine on OpenSearch, minus an allowance in milliseconds, to that of OpenSearch.
 func beyond(w *Workload, allowance float64) Measure {
 	return w.Ratio(Scaled, OpenSearch, P50).less(allowance / w.Find(OpenSearch).Median(P50).Value)
 }
@@ -207,7 +207,7 @@ func extra(w *Workload, of Metric) Measure {
 	return ours.less(raw.Value)
 }
 
-// growth compares the cost of a page, relative to the bare server, at two sizes.
+// growth returns a function that compares the cost of a page at two sizes of the library. The cost is relative to the bare server.
 func growth(early, late string, of Metric) func(*Run) Measure {
 	return func(r *Run) Measure {
 		before, after := r.Workload(early).Ratio(Vitrine, Bare, of), r.Workload(late).Ratio(Vitrine, Bare, of)
@@ -218,7 +218,7 @@ func growth(early, late string, of Metric) func(*Run) Measure {
 	}
 }
 
-// importGrowth compares the rounds of the last fifth with those of the first.
+// importGrowth compares the import rate of the last fifth of the rounds with that of the first fifth.
 func importGrowth(r *Run) Measure {
 	s := r.Workload(Imports).Find(Vitrine)
 	if s == nil || len(s.Rounds) < 5 {

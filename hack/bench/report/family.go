@@ -17,23 +17,24 @@ const EveryFamily = "all of them"
 
 // Series of a Family.
 const (
-	// FirstTime asks each query for the first time. Parts of it, such as a frequent value, may be in a cache because of other queries.
+	// FirstTime runs each query for the first time. Parts of the query, such as a frequent value, may be in a cache because of other
+	// queries.
 	FirstTime = "Vitrine, first time"
 	// Again repeats each query.
 	Again = "Vitrine, again"
-	// NothingKept begins each query with empty caches.
+	// NothingKept runs each query with empty caches.
 	NothingKept = "Vitrine, nothing kept"
-	// OnePass finds the page and the total together. TwoPasses finds the page, with pruning, and then the total.
+	// OnePass finds the page and the total together. TwoPasses first finds the page, with pruning, and then the total.
 	OnePass   = "Lucene, one pass"
 	TwoPasses = "Lucene, two passes"
 )
 
-// Family compares Vitrine's engine with Lucene, both in process, for queries of one family.
+// Family compares Vitrine's engine with Lucene, both as libraries, for the queries of one family.
 type Family struct {
 	// Kind is one of the constants above. Name is unique within it.
 	Kind, Name string
-	// Kept contains FirstTime, Again, and Lucene in the same rounds. Forgotten contains NothingKept, and Lucene in the same rounds. For
-	// counts, Lucene has only TwoPasses.
+	// Kept contains FirstTime, Again, and the series of Lucene in the same rounds. Forgotten contains NothingKept, and the series of Lucene
+	// in the same rounds. For counts, Lucene has only TwoPasses.
 	Kept, Forgotten Workload
 }
 
@@ -49,7 +50,7 @@ func (r *Run) Family(kind, name string) *Family {
 	return f
 }
 
-// lucene returns Lucene's series with the lower median: one pass or two passes.
+// lucene returns the series of Lucene with the lower median: OnePass or TwoPasses.
 func lucene(w *Workload) *Series {
 	one, two := w.Find(OnePass), w.Find(TwoPasses)
 	if a, b := one.Median(P50), two.Median(P50); a.Known && a.Value < b.Value {
@@ -61,7 +62,7 @@ func lucene(w *Workload) *Series {
 // toLucene returns the ratio of Vitrine's median latency to Lucene's.
 func toLucene(w *Workload, name string) Measure { return Ratio(w.Find(name), lucene(w), P50) }
 
-// firstTime and nothingKept are the two comparisons of a family.
+// firstTime and nothingKept are the two comparisons of a family with Lucene.
 func firstTime(f *Family) Measure   { return toLucene(&f.Kept, FirstTime) }
 func nothingKept(f *Family) Measure { return toLucene(&f.Forgotten, NothingKept) }
 

@@ -18,7 +18,7 @@ import (
 //go:embed *.md.tmpl
 var templates embed.FS
 
-// pages are the templates of the pages: benchmarks.md.tmpl takes a list of *Run, scale.md.tmpl a *Scale.
+// pages contains the templates of the pages. benchmarks.md.tmpl takes a list of *Run, and scale.md.tmpl takes a *Scale.
 var pages = template.Must(template.New("").Option("missingkey=zero").Funcs(template.FuncMap{
 	"bars": barTable, "workloads": workloadTable, "families": familyTable, "sizes": sizeTable, "plots": plotsOf, "thousands": thousands,
 	"length": func(r *Run) time.Duration { return time.Duration(r.Took) * time.Second },
@@ -51,7 +51,7 @@ func writePage(docs, name string, figures any) error {
 	return os.WriteFile(filepath.Join(docs, name), []byte(text), 0o644)
 }
 
-// table is a Markdown table; the first row is the header.
+// table is a Markdown table. The first row is the header.
 type table [][]string
 
 // String returns the lines of the table.
@@ -149,7 +149,7 @@ func workloadTable(r *Run) table {
 	for _, w := range r.Workloads {
 		title := fmt.Sprintf("%s; %s", w.Title, plural(w.Clients, "client"))
 		for _, s := range w.Series {
-			// spread formats how much the rounds differ.
+			// spread formats the spread of the rounds.
 			spread := func(m Measure) string {
 				if len(s.Rounds) < 2 {
 					return ""
@@ -197,7 +197,7 @@ func sizeTable(r *Run) table {
 	return t
 }
 
-// duration formats milliseconds; 0 is empty.
+// duration formats milliseconds. It returns "" for 0.
 func duration(ms float64) string {
 	switch {
 	case ms == 0:

@@ -94,7 +94,7 @@ func TestBars(t *testing.T) {
 	}
 }
 
-func TestRatioIsOfMediansAndItsNoiseOfRounds(t *testing.T) {
+func TestRatio(t *testing.T) {
 	a := &Series{Rounds: rounds(1, 10, 20, 30)}
 	b := &Series{Rounds: rounds(1, 10, 10, 10)}
 	m := Ratio(a, b, PerSecond)
@@ -180,7 +180,7 @@ func TestPageAndPlots(t *testing.T) {
 		}
 		again, err := g.draw(r)
 		if err != nil || string(again) != string(svg) {
-			t.Errorf("two drawings of %s differ: %v", g.name, err)
+			t.Errorf("drawing %s twice gives different results: %v", g.name, err)
 		}
 	}
 	r.Absent, r.Workloads, r.Families = map[string]string{OpenSearch: "nothing is there", Lucene: "no JDK is there"}, nil, nil

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Run contains everything that one run measured. It is the content of the JSON files.
+// Run contains all results of one run. The JSON files contain it.
 type Run struct {
 	// Scale is one of the constants below.
 	Scale string
@@ -26,9 +26,9 @@ type Run struct {
 	Absent map[string]string `json:",omitempty"`
 	// Workloads are in the order in which they ran.
 	Workloads []*Workload
-	// Stages are states of Vitrine's store as it grows.
+	// Stages contains the sizes of Vitrine's store as it grows.
 	Stages []Stage
-	// Peers are the states of the other subjects after the import, by subject.
+	// Peers contains the sizes of the other subjects after the import, by name.
 	Peers map[string]Stage `json:",omitempty"`
 	// Families compare the engine with Lucene.
 	Families []*Family `json:",omitempty"`
@@ -74,7 +74,7 @@ type Workload struct {
 	// Items is the number of items in the library.
 	Items  int
 	Series []*Series
-	// SlowestRatio is the smallest advantage of any query over OpenSearch, if the queries of the log were compared one by one.
+	// SlowestRatio is the lowest ratio of OpenSearch's latency to Vitrine's among the queries, or 0 if they were not compared one by one.
 	SlowestRatio float64 `json:",omitempty"`
 }
 
@@ -86,14 +86,14 @@ type Series struct {
 
 // Round is one round of load.
 type Round struct {
-	// Requests were answered within Seconds. The server used CPUSeconds of processor time for them.
+	// Requests is the number of requests, which took Seconds in total. The server used CPUSeconds of processor time for them.
 	Requests   int
 	Seconds    float64
 	CPUSeconds float64
 	Bytes      int64 `json:",omitempty"`
 	// P50, P95 and P99 are latencies in milliseconds, or 0 if single requests were not timed.
 	P50, P95, P99 float64 `json:",omitempty"`
-	// AfterSeconds is the processor time that the server used after it had answered everything.
+	// AfterSeconds is the processor time that the server used for background work after the last response.
 	AfterSeconds float64 `json:",omitempty"`
 }
 
@@ -102,7 +102,7 @@ type Stage struct {
 	Items int
 	// Sizes in bytes: the heap in use, resident memory by kind, mappings of the store's files, the store on disk.
 	HeapInUse, Resident, Anonymous, File, Mapped, Disk int64
-	// IndexBytes is the size of the segments without their items' own bytes. SegmentItems is the number of their items.
+	// IndexBytes is the size of the segments without the stored bytes of their items. SegmentItems is the number of these items.
 	IndexBytes, SegmentItems int64 `json:",omitempty"`
 }
 
@@ -155,10 +155,10 @@ type Metric func(Round) float64
 // PerSecond returns the rate of answered requests.
 func PerSecond(r Round) float64 { return float64(r.Requests) / r.Seconds }
 
-// CPUPerRequest returns the server's processor time for each request, in milliseconds.
+// CPUPerRequest returns the server's processor time divided by the number of requests, in milliseconds.
 func CPUPerRequest(r Round) float64 { return r.CPUSeconds * 1000 / float64(r.Requests) }
 
-// CPUAfterwards returns the server's processor time after all requests were answered, for each request, in milliseconds.
+// CPUAfterwards returns the server's processor time after the last response, divided by the number of requests, in milliseconds.
 func CPUAfterwards(r Round) float64 { return r.AfterSeconds * 1000 / float64(r.Requests) }
 
 // P50 returns the median latency in milliseconds.
@@ -178,7 +178,7 @@ type Measure struct {
 	Value float64
 	// Low and High are the quartiles of the rounds.
 	Low, High float64
-	// Known is false if nothing was measured.
+	// Known is false if the number was not measured.
 	Known bool
 }
 
@@ -210,8 +210,8 @@ func (s *Series) Median(of Metric) Measure {
 	return summary(Quantile(values, 0.5), values)
 }
 
-// Ratio returns the ratio of the medians of two series. Its quartiles are the quartiles of the ratios in single rounds, in which the two
-// ran directly after one another.
+// Ratio returns the ratio of the medians of two series. Its quartiles are the quartiles of the ratios in single rounds. In a round, the two
+// series ran directly one after the other.
 func Ratio(a, b *Series, of Metric) Measure {
 	ma, mb := a.Median(of), b.Median(of)
 	if !ma.Known || !mb.Known || mb.Value == 0 {

@@ -27,7 +27,7 @@ type Scale struct {
 	Tags            int       `json:"tags"`
 	TagsReady       float64   `json:"tagsReady"`
 	TagStatusWrites int64     `json:"tagStatusWrites"`
-	// RestCPU is a share of one core.
+	// RestCPU is the fraction of one core that the idle operator uses.
 	RestCPU      float64 `json:"restCPU"`
 	RestWrites   int64   `json:"restWrites"`
 	HeapEmpty    float64 `json:"heapEmptyBytes"`
@@ -37,7 +37,7 @@ type Scale struct {
 	ResyncWrites int64   `json:"resyncWrites"`
 }
 
-// RestTime is how long the idle operator is observed.
+// RestTime is the time for which the measurement observes the idle operator.
 const RestTime = 30 * time.Second
 
 // rows returns the table of the figures, and a line for each that is outside its range.

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// sound returns a report with every figure in its range.
+// sound returns results with every figure in its range.
 func sound() *Scale {
 	served := make([]float64, 200)
 	for i := range served {
@@ -23,7 +23,7 @@ func sound() *Scale {
 // TestScaleOutOfRange checks that each figure is reported when it leaves its range.
 func TestScaleOutOfRange(t *testing.T) {
 	if out := sound().OutOfRange(); len(out) > 0 {
-		t.Errorf("all is within: %q", out)
+		t.Errorf("no figure is out of range, but OutOfRange returns %q", out)
 	}
 	for name, tc := range map[string]struct {
 		leave func(r *Scale)

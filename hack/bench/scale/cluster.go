@@ -43,7 +43,7 @@ func startCluster(ctx context.Context, crds, work string) (*cluster, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start the API server: %w", err)
 	}
-	// Disable client-side throttling, because the measurement is about the server and the operator.
+	// Disable client-side throttling, so that only the API server and the operator limit the speed.
 	config.QPS = -1
 	if err := v1alpha1.AddToScheme(scheme.Scheme); err != nil {
 		return nil, err
@@ -65,7 +65,7 @@ func startCluster(ctx context.Context, crds, work string) (*cluster, error) {
 
 func (c *cluster) stop() { _ = c.env.Stop() }
 
-// writes returns the API server's own counts of requests that change our kinds, or Events.
+// writes returns the API server's counts of requests that change objects of Vitrine's kinds, or Events.
 func (c *cluster) writes(ctx context.Context) (plane.Writes, error) {
 	text, err := c.typed.Discovery().RESTClient().Get().AbsPath("/metrics").DoRaw(ctx)
 	if err != nil {
@@ -74,7 +74,7 @@ func (c *cluster) writes(ctx context.Context) (plane.Writes, error) {
 	return plane.CountWrites(string(text), v1alpha1.GroupVersion.Group, eventsv1.GroupName)
 }
 
-// during returns the writes to the API server while do runs.
+// during calls do and returns the writes to the API server during the call.
 func (c *cluster) during(ctx context.Context, do func() error) (plane.Writes, error) {
 	before, err := c.writes(ctx)
 	if err != nil {

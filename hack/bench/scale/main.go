@@ -3,10 +3,10 @@
 //
 //	go -C hack/bench run ./scale [-objects 10000] [-check] [-docs DIR]
 //
-// It starts kube-apiserver and etcd (KUBEBUILDER_ASSETS names their directory), and the operator, built from this tree, as a
-// separate process. The speed of the operator is a ratio to that of a bare client in the same run, because the speed of machines
-// varies. Numbers of writes are exact, because they come from the API server's counters. With -check, the command fails if a figure
-// is out of its range.
+// It starts kube-apiserver and etcd (KUBEBUILDER_ASSETS names their directory). It builds the operator from this tree and starts it as a
+// separate process. The speed of the operator is measured relative to that of a bare client in the same run, because the speed of
+// machines varies. Numbers of writes are exact, because they come from the API server's counters. With -check, the command fails if a
+// figure is out of its range.
 package main
 
 import (

@@ -35,10 +35,10 @@ const (
 	unwatched = "bare"
 )
 
-// words are words for queries that differ; no item needs to match the queries.
+// words contains words for different queries. No item needs to match them.
 var words = strings.Fields("beach sunset summer city mountain coffee dog running vintage garden travel music")
 
-// measurement is one run.
+// measurement is the state of one run.
 type measurement struct {
 	settings
 	log     *slog.Logger
@@ -111,7 +111,7 @@ func (m *measurement) setUp(ctx context.Context, r *report.Scale) error {
 	return err
 }
 
-// patience is the maximum time that the measurement waits for anything.
+// patience is the maximum time that the measurement waits for a condition.
 const patience = 5 * time.Minute
 
 // poll calls done at the given interval until it returns true or patience has passed.
@@ -131,7 +131,7 @@ func (m *measurement) start(ctx context.Context) (err error) {
 	return err
 }
 
-// heap returns the live bytes of the heap after two collections, because objects in a sync.Pool survive the first one.
+// heap returns the live bytes of the heap after two garbage collections. Objects in a sync.Pool survive the first one.
 func (m *measurement) heap(ctx context.Context) (float64, error) {
 	for range 2 {
 		if err := m.server.Collect(ctx); err != nil {
@@ -153,8 +153,8 @@ func query(i int) string {
 	return fmt.Sprintf("approval_status:app AND (text:%s OR text:%s) AND created_on:[%d TO *]", words[i%len(words)], words[(i/len(words))%len(words)], 2000+i%26)
 }
 
-// create compares the operator with a bare client that creates the same objects and writes one status for each. The same watch follows the
-// objects in both cases, so its cost is in both times.
+// create measures the time until new filters are Ready, and compares it with a bare client that creates the same objects and writes one
+// status for each of them. Both times include the cost of the same watch.
 func (m *measurement) create(ctx context.Context, r *report.Scale) error {
 	for round := range m.rounds {
 		prefix := fmt.Sprintf("round%d-", round)
@@ -194,7 +194,7 @@ func filters(namespace, prefix string, n int) []*v1alpha1.ContentFilter {
 	return list
 }
 
-// createOne creates a filter for the operator.
+// createOne creates a filter, whose status the operator writes.
 func (m *measurement) createOne(ctx context.Context, f *v1alpha1.ContentFilter) error {
 	return m.cluster.kube.Create(ctx, f)
 }
@@ -212,7 +212,7 @@ func (m *measurement) createWithStatus(ctx context.Context, f *v1alpha1.ContentF
 	return m.cluster.kube.Status().Patch(ctx, f, client.MergeFrom(before))
 }
 
-// untilReady creates filters in one namespace. It returns the time until a watch has seen all of them Ready, except for broken
+// untilReady creates filters in one namespace. It returns the time until a watch has reported all of them as Ready, except for broken
 // filters.
 func (m *measurement) untilReady(ctx context.Context, filters []*v1alpha1.ContentFilter, create func(context.Context, *v1alpha1.ContentFilter) error) (time.Duration, error) {
 	waits := map[string]bool{}
@@ -291,10 +291,11 @@ func filterUUID(f *v1alpha1.ContentFilter) string {
 	return uuid
 }
 
-// samples is the number of filters that are created to measure when they are served.
+// samples is the number of filters that served creates.
 const samples = 200
 
-// served measures the time from the response of the API server to the first correct page.
+// served creates filters one after the other. For each of them, it measures the time from the API server's response until the server
+// returns the first correct page.
 func (m *measurement) served(ctx context.Context, r *report.Scale) error {
 	for i := range samples {
 		f := filter(watched, fmt.Sprintf("served-%05d", i), "*:*")
@@ -322,7 +323,7 @@ func (m *measurement) served(ctx context.Context, r *report.Scale) error {
 	return m.remove(ctx, watched, "served-")
 }
 
-// many creates the remaining filters, and tags by rule.
+// many creates the remaining filters, and tags with rules.
 func (m *measurement) many(ctx context.Context, r *report.Scale) error {
 	tags := max(1, m.objects/10)
 	rest := m.objects - r.Small - tags
@@ -360,7 +361,7 @@ func (m *measurement) createTags(ctx context.Context, n int) error {
 	})
 }
 
-// tagKey returns a key of letters for each number.
+// tagKey returns a key that consists of letters and is different for each number.
 func tagKey(i int) string {
 	key := []byte("scale")
 	for ; i > 0; i /= 26 {
@@ -369,7 +370,7 @@ func tagKey(i int) string {
 	return string(key)
 }
 
-// rest measures what the operator does when nothing changes.
+// rest measures the work of the operator while nothing changes.
 func (m *measurement) rest(ctx context.Context, r *report.Scale) error {
 	if err := m.settle(ctx); err != nil {
 		return err
@@ -396,7 +397,7 @@ func (m *measurement) rest(ctx context.Context, r *report.Scale) error {
 	return err
 }
 
-// settle waits until nothing has been written for a few seconds.
+// settle waits until the API server has counted no writes for some seconds.
 func (m *measurement) settle(ctx context.Context) error {
 	const quiet = 5 * time.Second
 	last, err := m.cluster.writes(ctx)
@@ -413,7 +414,7 @@ func (m *measurement) settle(ctx context.Context) error {
 	})
 }
 
-// restart restarts the operator with all objects, which is also a full resync.
+// restart restarts the operator with all objects, which causes a full resync.
 func (m *measurement) restart(ctx context.Context, r *report.Scale) error {
 	written, err := m.cluster.during(ctx, func() error {
 		if err := m.server.Stop(syscall.SIGTERM); err != nil {

@@ -21,7 +21,7 @@ import (
 	"github.com/vitrine-dev/vitrine/hack/loopback"
 )
 
-// Book contains the responses of the bare server: a file of bodies, and a table of contents in another file.
+// Book contains the responses of the bare server. One file contains the bodies, and another file contains a table of contents.
 type Book struct {
 	path     string
 	file     *os.File
@@ -30,7 +30,7 @@ type Book struct {
 	length   int64
 }
 
-// leaf is one line of the table of contents.
+// leaf is one line of the table of contents. It describes a response.
 type leaf struct {
 	Key    string
 	Header http.Header
@@ -62,7 +62,7 @@ func leafKey(method, uri string, header http.Header) string {
 // Add adds the response to a request to the book, with every header that Vitrine sent.
 func (b *Book) Add(r load.Request, header http.Header, body []byte) error {
 	header = header.Clone()
-	header.Del("Date") // every net/http server sends its own
+	header.Del("Date") // net/http adds this header
 	if err := b.encoder.Encode(leaf{leafKey(r.Method, r.URL.RequestURI(), r.Header), header, b.length, int64(len(body))}); err != nil {
 		return fmt.Errorf("write the table of contents: %w", err)
 	}
@@ -88,11 +88,11 @@ type Bare struct {
 // self is the path of this binary.
 const self = "/proc/self/exe"
 
-// bareMode is the first argument with which this binary runs as the bare server.
+// bareMode is the first argument that makes this binary run as the bare server.
 const bareMode = "serve-bare"
 
-// StartBare starts the bare server. It responds with the contents of the book. It responds to a POST after it has appended the body
-// to a file in dir and synced the file.
+// StartBare starts the bare server, which sends the responses in the book. It responds to a POST after it has appended the body to a file
+// in dir and synced the file.
 func StartBare(ctx context.Context, dir string, book *Book) (*Bare, error) {
 	free, err := loopback.Free(1)
 	if err != nil {
@@ -125,7 +125,7 @@ type bareServer struct {
 	posts    chan *barePost
 }
 
-// barePost is a body that is being written to disk.
+// barePost is the body of a POST that is being written to disk.
 type barePost struct {
 	body []byte
 	done chan error
@@ -134,8 +134,8 @@ type barePost struct {
 // RunBare is the main function of the bare server. It serves until the process is killed.
 func RunBare(args []string) error {
 	set := flag.NewFlagSet(bareMode, flag.ContinueOnError)
-	address := set.String("listen", "", "the address to listen on")
-	book := set.String("book", "", "the book to answer from")
+	address := set.String("listen", "", "address to listen on")
+	book := set.String("book", "", "path of the book with the responses")
 	appendTo := set.String("append", "", "the file to append posts to")
 	if err := set.Parse(args); err != nil {
 		return err
@@ -183,7 +183,7 @@ func (s *bareServer) open(path string) error {
 	}
 }
 
-// ServeHTTP sends the stored response without other work.
+// ServeHTTP sends the stored response, and does no other work for a GET.
 func (s *bareServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodPost {
 		s.post(w, r)
@@ -216,7 +216,7 @@ func (s *bareServer) send(w http.ResponseWriter, status int, l leaf) {
 	_, _ = w.Write(s.book[l.Offset:][:l.Length])
 }
 
-// posted is the part of a post that the bare server decodes: all members that the bodies of the benchmark have.
+// posted is the part of a POST body that the bare server decodes. It has all members of the bodies in the benchmark.
 type posted struct {
 	ContentType    string `json:"content_type"`
 	ApprovalStatus string `json:"approval_status"`
@@ -235,7 +235,7 @@ func (s *bareServer) post(w http.ResponseWriter, r *http.Request) {
 		err = json.Unmarshal(body, &p)
 	}
 	if err != nil || p.ContentType == "" {
-		http.Error(w, "no post", http.StatusBadRequest)
+		http.Error(w, "invalid body", http.StatusBadRequest)
 		return
 	}
 	post := &barePost{append(body, '\n'), make(chan error, 1)}
@@ -247,7 +247,7 @@ func (s *bareServer) post(w http.ResponseWriter, r *http.Request) {
 	s.send(w, http.StatusCreated, s.contents[http.MethodPost])
 }
 
-// write appends the posts that have arrived, with one fdatasync for each group, until posts is closed.
+// write appends posts to the file until s.posts is closed. It calls fdatasync once for all posts that have arrived meanwhile.
 func (s *bareServer) write(file *os.File) {
 	var group []*barePost
 	var buffer []byte

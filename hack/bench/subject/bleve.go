@@ -25,8 +25,8 @@ import (
 	ours "github.com/vitrine-dev/vitrine/server/query"
 )
 
-// Bleve is a Bleve index in a separate process, which is called over its standard input and output. No HTTP is involved: a call is
-// measured until it returns.
+// Bleve is a Bleve index in a separate process, which is called over its standard input and output. The measured time of a call does not
+// include HTTP.
 type Bleve struct {
 	*child.Server
 	dir string
@@ -89,7 +89,7 @@ func (b *Bleve) Search(ctx context.Context, queries []string, newestFirst bool) 
 	return b.call(ctx, "Search", BleveCommand{Queries: queries, NewestFirst: newestFirst})
 }
 
-// BleveServer owns the index in the separate process.
+// BleveServer handles the calls in the separate process.
 type BleveServer struct {
 	index bleve.Index
 	items *sample.Library
@@ -98,7 +98,7 @@ type BleveServer struct {
 // RunBleve is the main function of the process with the index. It serves until stdin ends.
 func RunBleve(args []string, stdin io.Reader, stdout io.Writer) error {
 	set := flag.NewFlagSet(bleveMode, flag.ContinueOnError)
-	dir := set.String("dir", "", "where the index goes")
+	dir := set.String("dir", "", "directory of the index")
 	if err := set.Parse(args); err != nil {
 		return err
 	}
@@ -119,8 +119,8 @@ const (
 	sourceField     = "source"
 )
 
-// bleveMapping returns the catalogue as a mapping, in lower case: texts are split by UAX #29, keywords are not split. The document
-// itself is stored and not indexed. Only sort fields have doc values.
+// bleveMapping returns the mapping of the catalogue. All values are indexed in lower case. Texts are split into words by UAX #29, and
+// keywords are not split. The document itself is stored and not indexed. Only sort fields have doc values.
 func bleveMapping() (mapping.IndexMapping, error) {
 	m := bleve.NewIndexMapping()
 	err := errors.Join(
@@ -168,7 +168,7 @@ func bleveMapping() (mapping.IndexMapping, error) {
 // allField contains the texts that a word without a field name searches.
 const allField = "all"
 
-// Import indexes items in batches of 1,000, each durable before the next.
+// Import indexes items in batches of 1,000. Each batch is durable before the next one begins.
 func (s *BleveServer) Import(c BleveCommand, a *BleveAnswer) error {
 	const batch = 1000
 	lines := make([][]byte, c.Count)
@@ -195,7 +195,7 @@ func (s *BleveServer) Import(c BleveCommand, a *BleveAnswer) error {
 	return nil
 }
 
-// bleveDocument returns the values of an item, as Vitrine indexes them.
+// bleveDocument returns the values of an item that Vitrine indexes.
 func bleveDocument(text []byte) (id string, doc map[string]any, err error) {
 	line, err := item.ParseLine(text, item.ParseOptions{AuthorKey: []byte("bench")})
 	if err != nil {

@@ -1,9 +1,12 @@
-// Package subject runs the subjects that are compared: Vitrine's own binary with each of its libraries, a bare net/http server that
-// sends the same bytes, OpenSearch, and Bleve. Each is a separate process, so that its processor time and memory can be measured
-// separately.
+// Package subject runs the programs that the benchmarks compare (subjects): Vitrine's binary with each of its libraries, a bare net/http
+// server that sends the same bytes, OpenSearch, and Bleve. Each subject is a separate process, so that its processor time and memory can
+// be measured.
+//
 // The other subjects must do the same work as Vitrine. For example, the bare server sends the same bytes and headers, and all subjects
-// acknowledge a write after an fsync. It may import anchor, child, load, loopback and opensearch/node, and Vitrine's domain, sample
-// content, engine segments, and the libraries that seed its stores.
+// acknowledge a write after an fsync.
+//
+// The package may import anchor, child, load, loopback and opensearch/node, and Vitrine's domain, sample content, engine segments, and the
+// libraries that seed its stores.
 package subject
 
 import (
@@ -14,7 +17,7 @@ import (
 	"github.com/vitrine-dev/vitrine/hack/bench/load"
 )
 
-// request returns a request to a path below base. If params is not nil, it replaces the query of the path.
+// request returns a request to a path below base. If params is not nil, they replace the query of the path.
 func request(method string, base *url.URL, path string, params url.Values, body []byte) load.Request {
 	u := *base
 	path, u.RawQuery, _ = strings.Cut(path, "?")

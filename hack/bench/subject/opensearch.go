@@ -33,8 +33,8 @@ type OpenSearch struct {
 	stamp  string // part of the names of all indices of this run
 }
 
-// OpenOpenSearch connects to the running node at address, which has no security, or starts a node with its data and log in dir if
-// address is "". It returns a *node.AbsentError if this machine cannot run a node.
+// OpenOpenSearch connects to the running node at address, which must not require TLS or credentials. If address is "", it starts a node
+// with its data and log in dir. It returns a *node.AbsentError if this machine cannot run a node.
 func OpenOpenSearch(ctx context.Context, client *load.Client, address, dir string) (*OpenSearch, error) {
 	s := &OpenSearch{client: client, stamp: strconv.FormatInt(time.Now().UnixNano(), 36)}
 	if address == "" {
@@ -86,7 +86,7 @@ func (s *OpenSearch) do(ctx context.Context, method, path string, body, out any)
 	}
 	_, answer, err := s.client.Do(ctx, request(method, s.base, path, nil, encoded), 0)
 	if err != nil {
-		return fmt.Errorf("ask OpenSearch: %w", err)
+		return fmt.Errorf("send a request to OpenSearch: %w", err)
 	}
 	if out == nil {
 		return nil
@@ -109,8 +109,8 @@ func encode(body any) []byte {
 // index returns the path of an index of this run.
 func (s *OpenSearch) index(name string) string { return "/bench-" + s.stamp + "-" + name }
 
-// Create creates an index with a mapping. With nil, OpenSearch creates fields from documents. Refreshes happen only on request,
-// which is the fastest way to import. The translog is synced before each response, as by default.
+// Create creates an index with a mapping. If the mapping is nil, OpenSearch creates fields from documents. The index is refreshed only on
+// request, because that makes imports as fast as possible. OpenSearch syncs the translog before each response, which is the default.
 func (s *OpenSearch) Create(ctx context.Context, name string, mapping map[string]any) error {
 	body := map[string]any{"settings": map[string]any{
 		"number_of_shards": 1, "number_of_replicas": 0, "refresh_interval": "-1", "translog.durability": "request",
@@ -122,7 +122,7 @@ func (s *OpenSearch) Create(ctx context.Context, name string, mapping map[string
 	return s.do(ctx, http.MethodPut, s.index(name), body, nil)
 }
 
-// ItemMapping returns the mapping of an index of items: every field of the catalogue, and a field for words without a field name.
+// ItemMapping returns the mapping of an index of items. It has every field of the catalogue, and a field for words without a field name.
 func ItemMapping() map[string]any {
 	mapping := querystring.Mapping()
 	properties := mapping["properties"].(map[string]any)
@@ -137,7 +137,7 @@ func PercolatorMapping() map[string]any {
 	mapping := ItemMapping()
 	properties := mapping["properties"].(map[string]any)
 	properties[percolatorField] = map[string]any{"type": "percolator"}
-	// The percolator parses a query when it is registered. At that time, no item has created these fields yet.
+	// The percolator parses a query when the query is registered. At that time, no item has created these fields yet.
 	for _, name := range dynamicFields {
 		properties[name] = querystring.FieldMapping(query.Keyword)
 	}
@@ -155,7 +155,7 @@ var dynamicFields = []string{
 	"tags.marketer_tags.key", "tags.hashtags.key", "tags.vibe.key", "submission.consent", "submission.email", "submission.username",
 }
 
-// Bulk returns a request that imports documents, each preceded by its bulk line.
+// Bulk returns a request that imports documents. Each document follows its BulkLine.
 func (s *OpenSearch) Bulk(name string, lines []byte) load.Request {
 	return request(http.MethodPost, s.base, s.index(name)+"/_bulk", nil, lines)
 }
@@ -168,7 +168,7 @@ func BulkLine(out []byte, id int64) []byte {
 // CheckSearchBulk returns an error if a document was not stored.
 func CheckSearchBulk(answer []byte) error {
 	if !bytes.Contains(answer[:min(len(answer), 200)], []byte(`"errors":false`)) {
-		return fmt.Errorf("OpenSearch refuses documents: %s", answer[:min(len(answer), 600)])
+		return fmt.Errorf("OpenSearch rejects documents: %s", answer[:min(len(answer), 600)])
 	}
 	return nil
 }
@@ -178,12 +178,12 @@ func (s *OpenSearch) Refresh(ctx context.Context, name string) error {
 	return s.do(ctx, http.MethodPost, s.index(name)+"/_refresh", nil, nil)
 }
 
-// Put returns a request that adds one document, which is durable when the request is answered.
+// Put returns a request that adds one document. The response means that the document is durable.
 func (s *OpenSearch) Put(name string, body []byte) load.Request {
 	return request(http.MethodPost, s.base, s.index(name)+"/_doc", nil, body)
 }
 
-// Rewrite translates a query so that OpenSearch interprets it the same way.
+// Rewrite translates a query of Vitrine to a query string with the same meaning in OpenSearch.
 func Rewrite(q string, now time.Time) (string, error) {
 	parsed, err := query.Parse(q)
 	if err != nil {
@@ -200,8 +200,9 @@ func queryString(q string) map[string]any {
 	return map[string]any{"query_string": map[string]any{"query": q, "fields": []string{querystring.DefaultAllField}}}
 }
 
-// Search returns a request for the first page of a query with its exact total and whole documents. The order is newest first, or relevance.
-// Vitrine also guarantees the order of ties; this request does not ask for it, which gives OpenSearch less work.
+// Search returns a request for the first page of a query with its exact total and whole documents. The order is newest first, or by
+// relevance. With relevance, Vitrine also guarantees the order of items with the same score. This request does not, which gives
+// OpenSearch less work.
 func (s *OpenSearch) Search(name, q string, newestFirst bool) load.Request {
 	body := map[string]any{"query": queryString(q), "size": PageSize, "track_total_hits": true}
 	if newestFirst {

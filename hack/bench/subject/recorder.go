@@ -50,7 +50,7 @@ func (r *Recorder) URL() string { return r.server.URL }
 // Close stops the recorder.
 func (r *Recorder) Close() { r.server.Close() }
 
-// take returns the bodies of a kind that arrived since the last call, in order.
+// take returns the bodies of a kind that have arrived since the last call, in order.
 func (r *Recorder) take(kind string) [][]byte {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -88,7 +88,8 @@ func (r *Recorder) Sources() (map[string][]byte, error) {
 // Searches returns the bodies of the searches since the last call.
 func (r *Recorder) Searches() [][]byte { return r.take("_search") }
 
-// IsFollowing reports whether a search looks for changed definitions, as every process on OpenSearch does several times a second.
+// IsFollowing reports whether a search checks for changed definitions. Every process with a library on OpenSearch sends such searches
+// several times a second.
 func IsFollowing(search []byte) bool { return bytes.Contains(search, []byte(`{"_seq_no":{"gte":`)) }
 
 // itemsOfProperty is the end of the alias of the items in Vitrine's library. The aliases for writes have a suffix after it.
@@ -97,8 +98,8 @@ const itemsOfProperty = "-items-bench_default"
 // Prefix returns an index prefix for a library of Vitrine in this cluster.
 func (s *OpenSearch) Prefix(name string) string { return "bench-" + s.stamp + "-" + name }
 
-// LibraryFlags returns the flags that make Vitrine use the library with that prefix: through the recorder, or directly on the node if
-// through is nil.
+// LibraryFlags returns the flags that make Vitrine use the library with a prefix. Vitrine connects through the recorder, or directly to the
+// node if through is nil.
 func (s *OpenSearch) LibraryFlags(prefix string, through *Recorder) []string {
 	address := s.base.String()
 	if through != nil {

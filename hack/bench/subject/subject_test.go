@@ -26,7 +26,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/reference"
 )
 
-// TestMain makes the test binary usable as the child processes of subjects.
+// TestMain makes the test binary run as a child process of a subject if its arguments say so.
 func TestMain(m *testing.M) {
 	if ran, err := Main(os.Args[1:], os.Stdin, os.Stdout); ran {
 		if err != nil {
@@ -38,7 +38,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-func TestStoreIsSeeded(t *testing.T) {
+func TestNewStore(t *testing.T) {
 	filters := sample.NewLibrary().Filters(20)
 	s, err := NewStore(t.Context(), filepath.Join(t.TempDir(), "data"), filters)
 	if err != nil {
@@ -57,7 +57,7 @@ func TestStoreIsSeeded(t *testing.T) {
 	}
 }
 
-func TestBareServerSendsTheBookAndKeepsPosts(t *testing.T) {
+func TestBareServer(t *testing.T) {
 	dir := t.TempDir()
 	book, err := NewBook(filepath.Join(dir, "book"))
 	if err != nil {
@@ -126,9 +126,9 @@ func TestBareServerSendsTheBookAndKeepsPosts(t *testing.T) {
 	}
 }
 
-// TestBleveAnswersLikeVitrine checks that Bleve and Vitrine run the same queries: it compares exact totals of queries whose matches
-// do not depend on word boundaries.
-func TestBleveAnswersLikeVitrine(t *testing.T) {
+// TestBleveAgreesWithVitrine checks that queries have the same totals in Bleve and in Vitrine. The matches of these queries do not depend
+// on word boundaries.
+func TestBleveAgreesWithVitrine(t *testing.T) {
 	const items = 1000
 	b, err := StartBleve(t.TempDir())
 	if err != nil {
@@ -186,7 +186,7 @@ func TestBleveAnswersLikeVitrine(t *testing.T) {
 	}
 }
 
-func TestFoundFieldsAreThoseOfItems(t *testing.T) {
+func TestFieldsOfBareWords(t *testing.T) {
 	line, err := item.ParseLine(sample.NewLibrary().Item(0), item.ParseOptions{AuthorKey: []byte("key")})
 	if err != nil {
 		t.Fatal(err)
@@ -204,7 +204,7 @@ func TestFoundFieldsAreThoseOfItems(t *testing.T) {
 	}
 }
 
-func TestRewriteNamesWhatOpenSearchKnows(t *testing.T) {
+func TestRewrite(t *testing.T) {
 	got, err := Rewrite("approval_status:app AND created_on:[2026-03 TO 2026-04]", time.Unix(0, 0))
 	if want := "+approval_status:app +created_on:[2026-03-01T00:00:00.000Z TO 2026-04-30T23:59:59.999Z]"; err != nil || got != want {
 		t.Errorf("%s, %v; want %s", got, err, want)
@@ -219,7 +219,7 @@ func TestParseMetrics(t *testing.T) {
 	}
 }
 
-func TestIndexSizeIsOfSegmentsAlone(t *testing.T) {
+func TestIndexSize(t *testing.T) {
 	var docs []segment.Doc
 	c := sample.NewLibrary()
 	size := 0
@@ -251,7 +251,7 @@ func TestIndexSizeIsOfSegmentsAlone(t *testing.T) {
 	}
 }
 
-func TestRecorderKeepsDocumentsAndSearches(t *testing.T) {
+func TestRecorder(t *testing.T) {
 	node := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.Copy(w, r.Body) }))
 	defer node.Close()
 	base, err := url.Parse(node.URL)

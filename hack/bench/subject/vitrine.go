@@ -27,7 +27,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/reference"
 )
 
-// Store is a data directory of Vitrine with a property, two tokens and filters, as the operator would create them.
+// Store is a data directory of Vitrine with a property, two tokens and filters, like those that the operator creates.
 type Store struct {
 	Dir                 string
 	readOnly, readWrite string
@@ -39,8 +39,8 @@ const (
 	namespace = "bench"
 )
 
-// NewStore creates a store without items in a directory that does not exist yet. It uses the library to store definitions, because
-// there is no cluster. READ-ONLY tokens may list every filter.
+// NewStore creates a store without items in a directory that does not exist yet. It stores the definitions through the library, because
+// there is no Kubernetes cluster. READ-ONLY tokens may list every filter.
 func NewStore(ctx context.Context, dir string, filters []sample.Filter) (*Store, error) {
 	lib, err := reference.Open(reference.Options{Dir: dir})
 	if err != nil {
@@ -49,8 +49,7 @@ func NewStore(ctx context.Context, dir string, filters []sample.Filter) (*Store,
 	return seed(ctx, lib, dir, filters)
 }
 
-// NewStoreOn creates a library without items in an OpenSearch cluster, with an index prefix. Otherwise, it does the same as NewStore. dir
-// is the data directory of the server.
+// NewStoreOn is like NewStore for a library in an OpenSearch cluster, with an index prefix. dir is the data directory of the server.
 func NewStoreOn(ctx context.Context, cluster *OpenSearch, prefix, dir string, filters []sample.Filter) (*Store, error) {
 	lib, err := opensearch.Open(ctx, opensearch.Options{URLs: []string{cluster.base.String()}, Prefix: prefix, AllowHTTP: true})
 	if err != nil {
@@ -128,7 +127,7 @@ type ServeOptions struct {
 	Debug bool
 }
 
-// serveFor is the maximum time of a start, including a rebuild of all indexes.
+// serveFor limits the time until Vitrine is ready, which may include a rebuild of all indexes.
 const serveFor = 10 * time.Minute
 
 // Serve starts vitrine with a store and waits until it is ready.
@@ -173,8 +172,8 @@ func (v *Vitrine) base() *url.URL { return &url.URL{Scheme: "http", Host: v.http
 // PageSize is the number of items on every page.
 const PageSize = 50
 
-// Page returns a request for a page of 50 items of a filter, as a display would send it. filter is the rank of the filter, and page counts
-// from 1.
+// Page returns a request for a page of PageSize items of a filter, like the requests of a web page that shows a wall. filter is the rank of
+// the filter, and page counts from 1.
 func (v *Vitrine) Page(filter, page int) load.Request {
 	return request(http.MethodGet, v.base(), "/v2/content/filters/"+strconv.FormatInt(v.Store.filters[filter], 10), url.Values{
 		"access_token": {v.Store.readOnly}, "page": {strconv.Itoa(page)}, "page_size": {strconv.Itoa(PageSize)},
@@ -195,7 +194,7 @@ func (v *Vitrine) Post(body []byte) load.Request {
 	return request(http.MethodPost, v.base(), "/v2/content/", url.Values{"access_token": {v.Store.readWrite}}, body)
 }
 
-// Bulk returns a request that imports lines. When it is answered, every line is durable and visible to later reads.
+// Bulk returns a request that imports lines. The response means that every line is durable and visible to later reads.
 func (v *Vitrine) Bulk(lines []byte) load.Request {
 	return request(http.MethodPost, v.base(), "/v2/content/bulk", url.Values{"access_token": {v.Store.readWrite}}, lines)
 }
@@ -275,13 +274,13 @@ func (v *Vitrine) Profile(ctx context.Context, seconds int, path string) error {
 		return fmt.Errorf("fetch a profile: %w", err)
 	}
 	if err := os.WriteFile(path, profile, 0o600); err != nil {
-		return fmt.Errorf("keep a profile: %w", err)
+		return fmt.Errorf("write a profile: %w", err)
 	}
 	return nil
 }
 
-// IndexSize returns the size of the segments among files, without their items' own bytes, and the number of their items. It ignores
-// other files, and segments that a merge has removed in the meantime.
+// IndexSize returns the size of the segments among files without the stored bytes of their items, and the number of these items. It ignores
+// other files, and segments that a merge has removed meanwhile.
 func IndexSize(files []string) (bytes, items int64) {
 	for _, path := range files {
 		s, err := segment.Open(path)
