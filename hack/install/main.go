@@ -5,7 +5,7 @@
 //	go -C hack/install run . values >config/chart/README.md                       the page about the values of the chart
 //	go -C hack/install run . chart -version V -to dist [-repository REPOSITORY]   config/chart as a Helm package
 //
-// It uses neither a cluster nor the network.
+// The command needs neither a cluster nor the network.
 package main
 
 import (

@@ -68,7 +68,7 @@ func TestChart(t *testing.T) {
 	}
 }
 
-func TestRefuses(t *testing.T) {
+func TestInvalidArguments(t *testing.T) {
 	if err := run(nil, nil); !errors.Is(err, errUsage) {
 		t.Errorf("without a command: %v", err)
 	}

@@ -39,8 +39,8 @@ func writeValues(dir string, out io.Writer) error {
 	return writeRows(out, "", document.Content[0])
 }
 
-// writeRows writes a row for each member of a mapping. If the members of a member have comments, they have their own rows, and the row of
-// the member contains only its comment.
+// writeRows writes a row for each member of a mapping. If the value of a member is a mapping with comments, the row contains only the
+// comment of the member, and the members of that mapping have their own rows.
 func writeRows(out io.Writer, prefix string, mapping *yaml.Node) error {
 	for i := 0; i < len(mapping.Content); i += 2 {
 		key, value := mapping.Content[i], mapping.Content[i+1]
@@ -75,7 +75,7 @@ func writeRows(out io.Writer, prefix string, mapping *yaml.Node) error {
 	return nil
 }
 
-// documented reports whether a member of a mapping has a comment.
+// documented reports whether value is a mapping that has a member with a comment.
 func documented(value *yaml.Node) bool {
 	if value.Kind != yaml.MappingNode {
 		return false

@@ -36,8 +36,8 @@ func secret(ctx context.Context, name, member string) (string, error) {
 	return string(s.Data[member]), nil
 }
 
-// call sends a request to a pod over a forwarded port, as a caller outside of the cluster, with the token of an AccessToken ("" for
-// none). It verifies the certificate with the authority in the token's Secret and the name of the Service.
+// call sends a request to a pod over a forwarded port, like a caller outside of the cluster. token is the name of the AccessToken whose
+// token it sends, or "" for none. call verifies the certificate with the authority in the token's Secret and the name of the Service.
 func call(ctx context.Context, pod *corev1.Pod, method, path, token, body string) (status int, answer []byte, err error) {
 	value := ""
 	if token != "" {
@@ -60,7 +60,7 @@ func page(ctx context.Context, pod *corev1.Pod, port int, path string) (status i
 	return over(ctx, pod, nil, port, http.MethodGet, path, "", "")
 }
 
-// over sends one request through a port that is forwarded for it.
+// over forwards a port and sends one request through it.
 func over(ctx context.Context, pod *corev1.Pod, verify *tls.Config, port int, method, path, token, body string) (status int, answer []byte, err error) {
 	local, stop, err := forward(ctx, pod, port)
 	if err != nil {
@@ -114,7 +114,7 @@ func forward(ctx context.Context, pod *corev1.Pod, port int) (local uint16, stop
 	}
 	stop = func() {
 		close(ended)
-		<-failed //nolint:errcheck // it ended because stop was called
+		<-failed //nolint:errcheck // the forwarding ended because stop was called
 	}
 	ports, err := f.GetPorts()
 	if err != nil {
@@ -124,7 +124,7 @@ func forward(ctx context.Context, pod *corev1.Pod, port int) (local uint16, stop
 	return ports[0].Local, stop, nil
 }
 
-// inPod runs a command in the server's container and returns what it printed.
+// inPod runs a command in the server's container and returns its output.
 func inPod(ctx context.Context, command ...string) (string, error) {
 	pod, err := readyPod(ctx)
 	if err != nil {
@@ -141,7 +141,7 @@ func inPod(ctx context.Context, command ...string) (string, error) {
 	return out.String() + said.String(), err
 }
 
-// total returns the total of a list from a pod.
+// total requests a list from a pod and returns its total.
 func total(ctx context.Context, pod *corev1.Pod, path, token string) (int, error) {
 	status, answer, err := call(ctx, pod, http.MethodGet, path, token, "")
 	if err != nil {
@@ -156,8 +156,8 @@ func total(ctx context.Context, pod *corev1.Pod, path, token string) (int, error
 	return *list.Total, nil
 }
 
-// job runs the server's own image as a client in the cluster, in a restricted pod in the namespace of the samples, with the Secret
-// of an AccessToken. args are those of a vitrine command. job returns the output of the command.
+// job runs a vitrine command as a client in the cluster and returns its output. It uses the image of the server, in a restricted pod in the
+// namespace of the samples, with the Secret of an AccessToken. args are the arguments of the command.
 func job(ctx context.Context, name string, args ...string) string {
 	GinkgoHelper()
 	args = append(args, "--token-file=/token/token", "--ca-file=/token/ca.crt")

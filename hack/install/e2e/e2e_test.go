@@ -1,10 +1,11 @@
 // Package e2e installs Vitrine into the cluster of KUBECONFIG and tests it there: `make e2e`. Its specs have the labels install,
-// after, helm and replicas, so that the node can be killed between the first two. Those with the label replicas need an OpenSearch
-// node without security at OPENSEARCH_URL, which the pods of the cluster can reach; without it, they are skipped.
+// after, helm and replicas, so that the node can be killed between install and after. The specs with the label replicas need an
+// OpenSearch node at OPENSEARCH_URL that requires neither TLS nor credentials, and that the pods of the cluster can reach. Without it,
+// they are skipped.
 //
 // The specs use the namespaces vitrine-system, shop and elsewhere, which must not exist before. At the end, they remove these
-// namespaces and everything else that they created. The first failing spec ends the run, with the pods, logs and warnings of the
-// cluster.
+// namespaces and all other objects that they have created. The first failing spec ends the run, and prints the pods, logs and warnings
+// of the cluster.
 package e2e
 
 import (
@@ -45,8 +46,8 @@ const (
 	group  = "vitrine.dev/v1alpha1"
 	owner  = client.FieldOwner("vitrine-e2e")
 
-	// patience is the maximum time for anything that a cluster does by itself. prompt is the maximum time for a deletion that nothing
-	// may block.
+	// patience is the maximum time for a change that a cluster makes by itself. prompt is the maximum time for a deletion that nothing may
+	// block.
 	patience = 2 * time.Minute
 	prompt   = time.Minute
 	// sampleItems is the number of imported items.
@@ -93,7 +94,7 @@ var _ = BeforeSuite(func() {
 	lines := bytes.SplitAfterN(text, []byte("\n"), sampleItems+1)
 	Expect(len(lines)).To(BeNumerically(">", sampleItems), "items of %s", *itemsFlag)
 	items = string(bytes.Join(lines[:sampleItems], nil))
-	// Use only KUBECONFIG, so that the specs never run in the cluster that the user happened to use last.
+	// Use only KUBECONFIG, so that the specs never run in the current cluster of the user by accident.
 	path := os.Getenv("KUBECONFIG")
 	Expect(path).NotTo(BeEmpty(), "KUBECONFIG names the cluster to install into")
 	rules := &clientcmd.ClientConfigLoadingRules{Precedence: filepath.SplitList(path)}
@@ -106,7 +107,7 @@ var _ = BeforeSuite(func() {
 	Expect(err).NotTo(HaveOccurred())
 })
 
-// The parts run in this order on one cluster.
+// The contexts run in this order on one cluster.
 var _ = Describe("Vitrine", Ordered, func() {
 	AfterEach(func(ctx context.Context) {
 		if CurrentSpecReport().Failed() {
@@ -138,7 +139,7 @@ func object(version, kind, namespace, name string) *unstructured.Unstructured {
 	return o
 }
 
-// get returns the object of the cluster with the kind and the name of named.
+// get returns the object in the cluster that has the kind and the name of named.
 func get(ctx context.Context, named *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	o := object(named.GetAPIVersion(), named.GetKind(), "", "")
 	return o, kube.Get(ctx, client.ObjectKeyFromObject(named), o)
@@ -174,7 +175,7 @@ func remove(ctx context.Context, objects ...*unstructured.Unstructured) {
 				return true, nil
 			}
 			if err == nil {
-				err = fmt.Errorf("it has the finalizers %v", is.GetFinalizers())
+				err = fmt.Errorf("the object has the finalizers %v", is.GetFinalizers())
 			}
 			return false, err
 		}).WithTimeout(prompt).Should(BeTrue(), "%s %s goes", o.GetKind(), o.GetName())
@@ -196,8 +197,8 @@ func crds() (all []*unstructured.Unstructured) {
 	return all
 }
 
-// rolledOut waits until the Deployment has rolled out its newest version, and returns a pod. If before is not nil, it waits until
-// another pod has replaced that one.
+// rolledOut waits until the Deployment has rolled out its newest version, and returns a pod. If before is not nil, it waits until another
+// pod has replaced the pod before.
 func rolledOut(ctx context.Context, before *corev1.Pod) (pod *corev1.Pod) {
 	GinkgoHelper()
 	Eventually(ctx, func(g Gomega) {
@@ -246,7 +247,7 @@ func readyPods(ctx context.Context) (ready []*corev1.Pod, err error) {
 	return ready, nil
 }
 
-// describe adds information about a failed spec: pods, warnings, and the server's log.
+// describe prints information about a failed spec: pods, warnings, and the server's log.
 func describe(ctx context.Context) {
 	tail := int64(20)
 	for _, ns := range []string{system, shop} {

@@ -35,7 +35,7 @@ func helmSpecs() {
 	It("opens a NodePort with an upgrade, and keeps posted items", func(ctx context.Context) {
 		expectReplaced(ctx, func(*corev1.Pod) { helmUpgrade(ctx, exposed(ctx)) })
 	})
-	var copied string // the name of the backup
+	var copied string // the file name of the backup
 	It("makes a scheduled backup, which the upgrade has enabled, beside the server", func(ctx context.Context) {
 		Eventually(ctx, func(g Gomega) {
 			pods, err := typed.CoreV1().Pods(system).List(ctx, metav1.ListOptions{LabelSelector: "app.kubernetes.io/name=vitrine"})
@@ -46,7 +46,7 @@ func helmSpecs() {
 			_, after, found := strings.Cut(string(text), "copied to /backup/")
 			g.Expect(found).To(BeTrue(), string(text))
 			copied = strings.TrimSpace(after)
-		}).WithTimeout(3 * time.Minute).Should(Succeed()) // the first attempt may be earlier than the server, and the next one is a minute later
+		}).WithTimeout(3 * time.Minute).Should(Succeed()) // the first attempt may run before the server is ready, and the next one runs a minute later
 	})
 	It("exports the items to a client pod over the NodePort", func(ctx context.Context) {
 		exportItems(ctx, "export-node-port", fmt.Sprintf("https://%s:%d", nodeAddress(ctx), nodePort))
@@ -105,7 +105,7 @@ func helmSpecs() {
 	})
 }
 
-// helm connects Helm to the cluster and loads the chart, with the values of all releases in the specs.
+// helm connects Helm to the cluster and loads the chart. It returns the values that all releases in the specs have, and those in more.
 func helm(more map[string]any) (*action.Configuration, *chart.Chart, map[string]any) {
 	GinkgoHelper()
 	settings := cli.New()
@@ -156,7 +156,7 @@ func exposed(ctx context.Context) map[string]any {
 	GinkgoHelper()
 	return map[string]any{
 		"service": map[string]any{"type": "NodePort", "nodePort": nodePort},
-		// The address in statuses and Secrets is still that of the Service.
+		// Statuses and Secrets must still contain the address of the Service.
 		"server":  map[string]any{"tlsHosts": []any{nodeAddress(ctx)}, "logLevel": "debug"},
 		"webhook": map[string]any{"enabled": true},
 		"backup":  map[string]any{"enabled": true, "size": "1Gi"},
@@ -167,7 +167,7 @@ func exposed(ctx context.Context) map[string]any {
 // loginLink is the link that the plugin prints: the URL of the console, and a one-time code.
 var loginLink = regexp.MustCompile(`(http://127\.0\.0\.1:\d+/console/)login#code=(\w+)`)
 
-// visitConsole opens the console with the plugin of kubectl, and logs in with its link as the page does.
+// visitConsole opens the console with the kubectl plugin, and logs in with the plugin's link like the login page.
 func visitConsole(ctx context.Context) {
 	ctx, stop := context.WithTimeout(ctx, prompt)
 	plugin := exec.CommandContext(ctx, *pluginFlag, "console", "--namespace", shop, "--no-browser")
@@ -228,7 +228,7 @@ func confined(ctx context.Context) {
 		return o
 	}
 	apply(ctx, declared(other), declared(shop))
-	// When the Property that was declared later is Ready, the operator has either seen the first one or ignores it.
+	// The other Property was created first. When this one is Ready, the operator would also have processed the other one.
 	expectReady(ctx, declared(shop))
 	o, err := get(ctx, declared(other))
 	Expect(err).NotTo(HaveOccurred())

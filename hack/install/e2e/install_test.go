@@ -35,7 +35,7 @@ func installSpecs() {
 			apply(ctx, o)
 			after, err := get(ctx, o)
 			Expect(err).NotTo(HaveOccurred())
-			// A status may change in the meantime. Kinds without a generation have only a resourceVersion.
+			// A status may change meanwhile, so compare generations. Kinds without a generation have only a resourceVersion.
 			Expect(after.GetGeneration()).To(Equal(before.GetGeneration()), "%s %s", o.GetKind(), o.GetName())
 			if before.GetGeneration() == 0 {
 				Expect(after.GetResourceVersion()).To(Equal(before.GetResourceVersion()), "%s %s", o.GetKind(), o.GetName())
@@ -165,7 +165,7 @@ func applySamples(ctx context.Context) {
 	apply(ctx, namespace(shop))
 	var declared []*unstructured.Unstructured
 	for _, o := range kustomization("samples") {
-		if o.GetKind() != "Namespace" { // it exists, with more labels
+		if o.GetKind() != "Namespace" { // the namespace already exists, with more labels
 			declared = append(declared, o)
 		}
 	}
@@ -205,8 +205,8 @@ func exportItems(ctx context.Context, name, from string) {
 	Expect(strings.Count(out, `"approval_status"`)).To(Equal(sampleItems), "items read")
 }
 
-// readFilter checks in every replica that a READ-ONLY token gets the same items from a filter as the READ-WRITE token gets from the query
-// of the filter.
+// readFilter checks in every replica that a filter read with a READ-ONLY token has as many items as its query read with the READ-WRITE
+// token.
 func readFilter(ctx context.Context) {
 	Eventually(ctx, func(g Gomega) {
 		path, err := filterPath(ctx)
@@ -245,8 +245,8 @@ const account = "system:serviceaccount:" + system + ":vitrine"
 
 var accountGroups = []string{"system:serviceaccounts", "system:serviceaccounts:" + system, "system:authenticated"}
 
-// expectGrants checks with the API server what a user may do. A line of grants looks like "yes patch GROUP/RESOURCE/status in
-// NAMESPACE named NAME".
+// expectGrants asks the API server for the permissions of a user. Each line of grants is an expected answer, such as "yes patch
+// GROUP/RESOURCE/status in NAMESPACE named NAME".
 func expectGrants(ctx context.Context, g Gomega, user string, groups []string, grants string) {
 	GinkgoHelper()
 	for line := range strings.Lines(strings.TrimSpace(grants)) {
@@ -268,7 +268,7 @@ func expectGrants(ctx context.Context, g Gomega, user string, groups []string, g
 	}
 }
 
-// people checks the roles that extend the cluster's own roles.
+// people checks what the roles view, edit and admin of the cluster allow users to do with Vitrine's kinds.
 func people(ctx context.Context) {
 	for role, grants := range map[string]string{
 		"view": `

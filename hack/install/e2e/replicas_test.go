@@ -75,8 +75,8 @@ func replicaSpecs() {
 	})
 }
 
-// onOpenSearch returns the values of a release with replicas. Its indices have a prefix of their own, because those of an earlier run
-// may be left in the cluster.
+// onOpenSearch returns the values of a release with replicas. Each run has its own index prefix, because the indices of an earlier run may
+// still be in the cluster.
 func onOpenSearch() map[string]any {
 	GinkgoHelper()
 	address, err := url.Parse(os.Getenv("OPENSEARCH_URL"))
@@ -92,8 +92,7 @@ func onOpenSearch() map[string]any {
 	}
 }
 
-// expectLeader waits until exactly one replica runs the controllers, in a different pod than before unless before is nil, and returns
-// its pod.
+// expectLeader waits until exactly one replica runs the controllers, and returns its pod. If before is not nil, it must be a different pod.
 func expectLeader(ctx context.Context, before *corev1.Pod) (leader *corev1.Pod) {
 	GinkgoHelper()
 	Eventually(ctx, func(g Gomega) {

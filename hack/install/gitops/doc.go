@@ -1,5 +1,5 @@
-// Package gitops tests docs/gitops.md: its manifests with the types of Flux and a real API server, its patches with config/default,
-// and its health check for Argo CD against kstatus, on the objects that the server writes.
+// Package gitops tests docs/gitops.md. It checks the page's manifests with the Go types of Flux and with a real API server, and applies its
+// patches to config/default. It also compares the page's health check for Argo CD with kstatus, for objects of a running server.
 //
 // It contains only tests.
 package gitops

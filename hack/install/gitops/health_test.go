@@ -84,7 +84,7 @@ func serve(t *testing.T, kubeconfig string) {
 	})
 }
 
-// put applies a manifest with strict validation, as Flux and Argo CD do.
+// put applies a manifest with strict validation, like Flux and Argo CD.
 func put(t *testing.T, kube client.Client, text string, options ...client.ApplyOption) *unstructured.Unstructured {
 	t.Helper()
 	objects, err := render.Objects([]byte(text))
@@ -105,8 +105,8 @@ func manifest(kind, name, spec string) string {
 	return fmt.Sprintf("{apiVersion: vitrine.dev/v1alpha1, kind: %s, metadata: {name: %s, namespace: shop}, spec: {%s}}", kind, name, spec)
 }
 
-// TestHealth runs the page's script for Argo CD on every state of an object, as a running server writes it, and compares the result
-// with kstatus.
+// TestHealth creates objects in every state with a running server. For each of them, it compares the result of the page's script for Argo
+// CD with that of kstatus.
 func TestHealth(t *testing.T) {
 	script := healthScript(t)
 	kube, kubeconfig := newCluster(t)
@@ -138,7 +138,7 @@ func TestHealth(t *testing.T) {
 	become(t, is, unseen, "Current Healthy")
 
 	states := map[string]struct {
-		manifests []string // each is applied when the operator has observed the previous one
+		manifests []string // the test applies each manifest after the operator has observed the previous one
 		want      string
 	}{
 		"a property":                    {[]string{manifest("Property", "outlet", "displayName: Outlet")}, "Current Healthy"},
@@ -168,7 +168,7 @@ func TestHealth(t *testing.T) {
 	}
 }
 
-// observed returns a function that reports whether the newest generation of an object was observed.
+// observed returns a function that reports whether the operator has observed the newest generation of an object.
 func observed(t *testing.T, kube client.Client) func(o *unstructured.Unstructured) (string, error) {
 	return func(o *unstructured.Unstructured) (string, error) {
 		u := &unstructured.Unstructured{}
@@ -203,8 +203,8 @@ func become(t *testing.T, is func(*unstructured.Unstructured) (string, error), o
 	}
 }
 
-// TestOurManifests validates every manifest of the page with a real API server, except for kinds of other products.
-func TestOurManifests(t *testing.T) {
+// TestManifests validates the manifests of the page with a real API server, except for kinds of other products.
+func TestManifests(t *testing.T) {
 	kube, _ := newCluster(t)
 	for _, name := range []string{"flux-system", "argocd"} {
 		if err := kube.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}); err != nil {
@@ -245,7 +245,7 @@ func healthScript(t *testing.T) string {
 	return script
 }
 
-// judge runs the script on an object with the libraries that Argo CD opens: base and tables.
+// judge runs the script on an object. Like Argo CD, it provides only the Lua libraries base and table.
 func judge(script string, u *unstructured.Unstructured) (status, message string, err error) {
 	l := lua.NewState(lua.Options{SkipOpenLibs: true})
 	defer l.Close()

@@ -23,7 +23,7 @@ import (
 	"github.com/vitrine-dev/vitrine/hack/install/render"
 )
 
-// TestFlux checks that every member of the manifests for Flux exists in Flux's Go types, and that referenced files and objects exist.
+// TestFlux checks that every field of the manifests for Flux exists in Flux's Go types, and that referenced files and objects exist.
 func TestFlux(t *testing.T) {
 	sources := map[string]bool{}
 	seen := 0
@@ -93,7 +93,7 @@ type application struct {
 	} `json:"spec"`
 }
 
-// TestRetries checks that no Application retries an old commit endlessly: such a retry must use the newest commit.
+// TestRetries checks that an Application with unlimited retries uses the newest commit for each retry.
 func TestRetries(t *testing.T) {
 	seen := 0
 	for _, d := range documents(t) {
@@ -118,7 +118,7 @@ func TestRetries(t *testing.T) {
 	}
 }
 
-// TestNamespaces checks that the page contains the manifest of each namespace that its content is rolled out to.
+// TestNamespaces checks that the page contains the manifest of each namespace to which it rolls out content.
 func TestNamespaces(t *testing.T) {
 	targets := map[string]bool{}
 	for _, d := range documents(t) {
@@ -134,13 +134,14 @@ func TestNamespaces(t *testing.T) {
 	}
 }
 
-// overlay contains what both tools add to config/default.
+// overlay contains the parts of a kustomization that both tools add to config/default.
 type overlay struct {
 	Images  []types.Image `json:"images"`
 	Patches []types.Patch `json:"patches"`
 }
 
-// TestKept checks that the patches of both tools match the objects that must be kept and no others, and that the image is replaced.
+// TestKept checks that the patches of both tools apply exactly to the objects that the tools must not prune, and that the image is
+// replaced.
 func TestKept(t *testing.T) {
 	var flux kustomize.Kustomization
 	find(t, "Kustomization", "vitrine", &flux)

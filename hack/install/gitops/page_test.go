@@ -28,7 +28,7 @@ func documents(t *testing.T) []string {
 	return all
 }
 
-// header contains the members that every manifest has.
+// header contains the fields that every manifest has.
 type header struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`

@@ -21,10 +21,10 @@ import (
 
 const config = "../../../config"
 
-// digest pins the image, as an installation should. With it, the checks of the image tag pass.
+// digest is the digest of the image. An installation should use one, and the checks of the image tag require it.
 const digest = "sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
 
-// Exceptions from the checks, with their reasons. A test fails if no check needs an exception any more.
+// Exceptions from the checks, with their reasons. A test fails if an exception is no longer needed.
 var (
 	kubeScore = map[string]string{
 		"container-resources":                           "a CPU limit would slow down responses while the node is idle",
@@ -43,7 +43,7 @@ var (
 	}
 )
 
-// enabled skips the test without VITRINE_JUDGES.
+// enabled skips the test unless VITRINE_JUDGES is set.
 func enabled(t *testing.T) {
 	t.Helper()
 	if os.Getenv("VITRINE_JUDGES") == "" {
@@ -51,7 +51,7 @@ func enabled(t *testing.T) {
 	}
 }
 
-// cannot ends a test whose tool is missing.
+// cannot skips a test whose tool is missing, or fails it if VITRINE_REQUIRE_TOOLS is set.
 func cannot(t *testing.T, why string) {
 	t.Helper()
 	if os.Getenv("VITRINE_REQUIRE_TOOLS") != "" {
@@ -119,8 +119,8 @@ func parse(t *testing.T, cmd *exec.Cmd, into any) {
 	}
 }
 
-// compare reports failed checks without an exception, and exceptions without a failed check. failed maps each check to the objects that
-// fail it.
+// compare reports failed checks without an exception, and exceptions without a failed check. failed contains, by check, the objects that
+// fail the check.
 func compare(t *testing.T, failed map[string][]string, exceptions map[string]string) {
 	t.Helper()
 	for _, check := range slices.Sorted(maps.Keys(failed)) {

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestKubeconform validates all objects with the schemas of Kubernetes. There are no such schemas for kinds of other projects; package
-// render checks these with their Go types.
+// TestKubeconform validates all objects of Kubernetes kinds with their schemas. Package render checks the objects of other projects with
+// their Go types.
 func TestKubeconform(t *testing.T) {
 	enabled(t)
 	args := append([]string{
@@ -31,7 +31,7 @@ func TestKubeconform(t *testing.T) {
 }
 
 // schemas returns a directory with a JSON schema for each kind of Kubernetes, named as kubeconform expects. The schemas come from the
-// OpenAPI document in the Go module of Kubernetes. Unknown members are errors.
+// OpenAPI document in the Go module of Kubernetes. They reject unknown fields.
 func schemas(t *testing.T) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "go", "mod", "download", "-json", "k8s.io/kubernetes")

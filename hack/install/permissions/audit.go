@@ -33,7 +33,7 @@ type Call struct {
 // Forbidden reports whether the API server rejected the request as forbidden.
 func (c Call) Forbidden() bool { return c.Status == http.StatusForbidden }
 
-// Calls returns the resource requests in an audit log, in order. It omits requests that every account may send, such as discovery.
+// Calls returns the requests for resources in an audit log, in order. It omits requests that every account may send, such as discovery.
 func Calls(log io.Reader) ([]Call, error) {
 	var out []Call
 	lines := bufio.NewScanner(log)

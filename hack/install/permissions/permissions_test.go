@@ -70,8 +70,8 @@ func newPlane(t *testing.T) *plane {
 		t.Fatal(err)
 	}
 	p.env = &envtest.Environment{CRDDirectoryPaths: []string{filepath.Join(root, "config/crd/bases")}, ErrorIfCRDPathMissing: true}
-	// OpenShift enables this plugin. With it, an account needs permission to update the owner's finalizers if it sets an owner reference
-	// that blocks the owner's deletion.
+	// OpenShift enables this plugin. It allows an account to set an owner reference that blocks the owner's deletion only if the account
+	// may update the owner's finalizers.
 	p.env.ControlPlane.GetAPIServer().Configure().
 		Append("audit-policy-file", policy).Append("audit-log-path", p.audit).Append("audit-log-mode", "blocking").
 		Append("enable-admission-plugins", "OwnerReferencesPermissionEnforcement")
@@ -146,7 +146,7 @@ func object(t *testing.T, text string) *unstructured.Unstructured {
 	return objects[0]
 }
 
-// serve runs the binary with its account, as its pod would, until the test ends or stop is called.
+// serve runs the binary with its account, like the pod, until the test ends or stop is called.
 func (p *plane) serve(t *testing.T, more ...string) (stop func()) {
 	t.Helper()
 	ctx := t.Context()
@@ -193,7 +193,7 @@ func (p *plane) serve(t *testing.T, more ...string) (stop func()) {
 	return stop
 }
 
-// until calls complaint again and again until it returns "".
+// until calls complaint repeatedly until it returns "". It fails the test with the last complaint after a minute.
 func until(t *testing.T, what string, complaint func() string) {
 	t.Helper()
 	deadline := time.NewTimer(time.Minute)
@@ -254,7 +254,7 @@ func (p *plane) calls(t *testing.T) []permissions.Call {
 	return calls
 }
 
-// granted returns what the Roles and ClusterRoles in objects allow.
+// granted returns the grants of the Roles and ClusterRoles in objects.
 func granted(t *testing.T, objects []*unstructured.Unstructured, names ...string) []permissions.Grant {
 	t.Helper()
 	var rules []rbacv1.PolicyRule
@@ -275,7 +275,7 @@ func granted(t *testing.T, objects []*unstructured.Unstructured, names ...string
 	return grants
 }
 
-// byTiming lists the grants that not every run needs, because it depends on the timing of requests, each with its reason.
+// byTiming contains the grants that not every run needs, with their reasons. Whether a run needs them depends on the timing of requests.
 var byTiming = func() map[permissions.Grant]string {
 	out := map[permissions.Grant]string{
 		"patch events.events.k8s.io": "an event that is repeated for the same version of an object becomes a series",
@@ -286,7 +286,7 @@ var byTiming = func() map[permissions.Grant]string {
 	return out
 }()
 
-// compare checks that the calls and byTiming together need every grant, and no permission beyond the grants.
+// compare checks that the grants are exactly the permissions that the calls and byTiming need.
 func compare(t *testing.T, grants []permissions.Grant, calls []permissions.Call, byTiming map[permissions.Grant]string) {
 	t.Helper()
 	used := map[permissions.Grant]bool{}
@@ -308,18 +308,19 @@ func compare(t *testing.T, grants []permissions.Grant, calls []permissions.Call,
 		used[g] = true
 	}
 	if diff := cmp.Diff(grants, slices.Sorted(maps.Keys(used))); diff != "" {
-		t.Errorf("the role and what the server did (-granted +done):\n%s", diff)
+		t.Errorf("the grants differ from the permissions that the server used (-granted +used):\n%s", diff)
 	}
 }
 
-// TestPermissions runs the server with the role of config/rbac through everything that it does in a cluster.
+// TestPermissions makes the server do all of its work in a cluster with the role of config/rbac, and compares its requests with the role.
 func TestPermissions(t *testing.T) {
 	p := newPlane(t)
 	ctx := t.Context()
 	objects := p.apply(t, "default")
-	// The component of the webhook contains the webhook's permissions.
+	// The webhook component contains the permissions for the webhook.
 	objects = append(objects, p.applyFile(t, "webhook/rbac.yaml")...)
-	// Also record the requests that the client sends to API servers without streaming lists: it lists objects before it watches them.
+	// Disable streaming lists, so that the audit log also contains the requests for older API servers: the client then lists objects before
+	// it watches them.
 	t.Setenv("KUBE_FEATURE_WatchListClient", "false")
 	stop := p.serve(t)
 	property := object(t, "{apiVersion: vitrine.dev/v1alpha1, kind: Property, metadata: {name: listed, namespace: default}, spec: {displayName: Listed}}")
@@ -351,7 +352,7 @@ spec: {class: ReadWrite, existingSecret: {name: sealed, key: key}}
 	p.put(t, sealed)
 	p.ready(t, sealed)
 
-	// The server restores its own Secret if it was changed.
+	// The server restores its own Secret after a change by another client.
 	spoilt, err := secrets.Get(ctx, "storefront", metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -452,8 +453,8 @@ func TestNamespacedPermissions(t *testing.T) {
 	}
 }
 
-// TestReplicaPermissions checks that the role of config/opensearch grants exactly what a replica needs in its own namespace, if it
-// watches only other ones.
+// TestReplicaPermissions checks that the role of config/opensearch grants exactly the permissions that a replica needs in its own namespace
+// while it watches only other namespaces.
 func TestReplicaPermissions(t *testing.T) {
 	flags := []string{
 		"--library=opensearch", "--opensearch-url=" + strings.Join(nodetest.URLs(t), ","), "--opensearch-index-prefix=" + nodetest.Prefix(t),

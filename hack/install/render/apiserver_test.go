@@ -65,8 +65,8 @@ func (w *warnings) take() []string {
 	return out
 }
 
-// TestAPIServer validates every rendering with a real API server: a server-side dry run with strict validation, in namespaces that
-// admit only pods of the Pod Security level "restricted". Warnings are failures, too.
+// TestAPIServer validates every rendering with a real API server. It uses a server-side dry run with strict validation, in namespaces that
+// admit only pods of the Pod Security level "restricted". The test also fails on warnings.
 func TestAPIServer(t *testing.T) {
 	if os.Getenv("KUBEBUILDER_ASSETS") == "" {
 		t.Fatal(`KUBEBUILDER_ASSETS is not set: run make test, or KUBEBUILDER_ASSETS="$(make -s assets)" go -C hack/install test ./...`)
@@ -164,19 +164,19 @@ func TestAPIServer(t *testing.T) {
 					}
 				}
 				for _, text := range said.take() {
-					t.Errorf("%s: warned of: %s", about, text)
+					t.Errorf("%s: warning: %s", about, text)
 				}
 			}
 		})
 	}
 
-	// The test must detect a mistake.
+	// Check that the dry run detects mistakes.
 	broken := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "Service", "metadata": map[string]any{"name": "broken", "namespace": "shop"},
 		"spec": map[string]any{"prots": []any{}},
 	}}
 	if err := apply(broken); err == nil || !strings.Contains(err.Error(), "prots") {
-		t.Errorf("a misspelt member is accepted: %v", err)
+		t.Errorf("a misspelled field is accepted: %v", err)
 	}
 	loose := podOf(t, byName(rendered(t, map[string]any{"containerSecurityContext": map[string]any{"allowPrivilegeEscalation": true}}))["Deployment vitrine"])
 	if err := kube.Create(ctx, loose, client.DryRunAll); err == nil || !strings.Contains(err.Error(), "restricted") {
@@ -184,7 +184,7 @@ func TestAPIServer(t *testing.T) {
 	}
 }
 
-// declared checks an object of the Prometheus operator or of cert-manager with its Go types. An unknown member is an error.
+// declared checks an object of the Prometheus operator or of cert-manager with its Go type. An unknown field is an error.
 func declared(o *unstructured.Unstructured) error {
 	text, err := o.MarshalJSON()
 	if err != nil {
@@ -213,7 +213,7 @@ func gatewayCRDs(ctx context.Context, t *testing.T) string {
 	return filepath.Join(strings.TrimSpace(string(dir)), "config/crd/standard", gateway.GroupName+"_httproutes.yaml")
 }
 
-// podOf returns a pod as a Deployment would create it.
+// podOf returns the pod that a Deployment creates.
 func podOf(t *testing.T, deployment *unstructured.Unstructured) *corev1.Pod {
 	t.Helper()
 	template, _, err := unstructured.NestedMap(deployment.Object, "spec", "template")

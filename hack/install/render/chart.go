@@ -19,7 +19,7 @@ type Release struct {
 	Namespace string
 }
 
-// Chart renders a chart for a release. It returns the notes that Helm shows, and the YAML documents; the documents of each template follow
+// Chart renders a chart for a release. It returns the YAML documents, and the notes that Helm shows. The documents of each template follow
 // a comment with the template's name. Values that do not match the schema of the chart are an error.
 func Chart(c *chart.Chart, as Release, values map[string]any) (objects []byte, notes string, err error) {
 	all, err := chartutil.ToRenderValues(c, values, chartutil.ReleaseOptions{

@@ -24,7 +24,7 @@ import (
 	"github.com/vitrine-dev/vitrine/hack/install/render"
 )
 
-// config is the folder of the sources, relative to this package.
+// config is the folder config of the repository, relative to this package.
 const config = "../../../config"
 
 var update = flag.Bool("update", false, "update the golden files")
@@ -47,7 +47,7 @@ type testCase struct {
 	values  map[string]any
 }
 
-// firstLine matches the first line of a case with another release than release: "# release NAME in NAMESPACE".
+// firstLine matches the first line of a case that uses another release: "# release NAME in NAMESPACE".
 var firstLine = regexp.MustCompile(`^# release (\S+) in (\S+)\n`)
 
 // cases returns the cases of testdata by name.
@@ -90,9 +90,9 @@ func rendered(t *testing.T, values map[string]any) []*unstructured.Unstructured 
 	return objects
 }
 
-// TestChart compares the objects and the notes of every rendering with a golden file. Of CRDs, alerts and the dashboard, which the chart
-// copies from config, a golden file contains only the metadata, and the alerts that name the release. TestChartEqualsKustomize compares the
-// rest.
+// TestChart compares the objects and the notes of every rendering with a golden file. The chart copies CRDs, alerts and the dashboard from
+// config. For these, the golden file contains only the metadata and the alerts that name the release, and TestChartEqualsKustomize
+// compares the rest.
 func TestChart(t *testing.T) {
 	for name, c := range cases(t) {
 		t.Run(name, func(t *testing.T) {
@@ -155,8 +155,8 @@ func alertsOfVolumes(o *unstructured.Unstructured) map[string]any {
 	return out
 }
 
-// TestChartEqualsKustomize checks that the chart renders the objects of config/default and, with the values that enable a
-// component, those of the component, except for labels and annotations of Helm.
+// TestChartEqualsKustomize checks that the chart renders the same objects as config/default, except for the labels and annotations of Helm.
+// With the values that enable a component, it must also render the objects of the component.
 func TestChartEqualsKustomize(t *testing.T) {
 	for name, c := range map[string]struct {
 		values, overlay string
@@ -218,7 +218,7 @@ func byName(objects []*unstructured.Unstructured) map[string]*unstructured.Unstr
 	return out
 }
 
-// dropHelm removes the labels and annotations that only Helm needs, at every depth, because selectors contain them too.
+// dropHelm removes the labels and annotations that only Helm needs. It does so at every depth, because selectors also contain them.
 func dropHelm(in any) {
 	switch in := in.(type) {
 	case map[string]any:
@@ -272,7 +272,7 @@ func TestChartFiles(t *testing.T) {
 	}
 }
 
-// TestChartOwnLabels checks that labels in the values never duplicate or replace the chart's own labels, which selectors depend on.
+// TestChartOwnLabels checks that labels in the values never duplicate or replace the chart's own labels, which the selectors use.
 func TestChartOwnLabels(t *testing.T) {
 	values, err := render.Values([]byte(`
 commonLabels: {app.kubernetes.io/version: mine, app.kubernetes.io/name: mine, team: web}
@@ -310,7 +310,7 @@ monitoring:
 	}
 }
 
-// TestChartCRDs checks when the chart contains CRDs, and when they stay after an uninstall.
+// TestChartCRDs checks which values make the chart contain CRDs, and which values keep them after an uninstall.
 func TestChartCRDs(t *testing.T) {
 	count := func(values map[string]any) (all, kept int) {
 		for _, o := range rendered(t, values) {
@@ -378,8 +378,8 @@ func TestChartNames(t *testing.T) {
 	}
 }
 
-// TestChartRefuses checks that invalid values are rejected with a message that names the mistake.
-func TestChartRefuses(t *testing.T) {
+// TestChartInvalidValues checks that invalid values are rejected with a message that names the mistake.
+func TestChartInvalidValues(t *testing.T) {
 	for name, c := range map[string]struct{ values, says string }{
 		"an unknown value":                {"volumes: 2", "volumes"},
 		"an unknown value further in":     {"server: {externalUrl: https://a.example}", "externalUrl"},
@@ -436,14 +436,15 @@ func TestChartRefuses(t *testing.T) {
 	}
 }
 
-// owned contains the values whose members are fields of Kubernetes objects. Such a member can be null: Kubernetes then uses its default.
+// owned contains the values whose members are fields of Kubernetes objects. Such a member can be null, which means the default
+// of Kubernetes.
 var owned = map[string]bool{
 	"resources": true, "readinessProbe": true, "livenessProbe": true, "startupProbe": true, "podSecurityContext": true,
 	"containerSecurityContext": true, "nodeSelector": true, "labels": true,
 }
 
-// TestChartNull sets each value to null, which makes Helm remove the default. The chart must reject null for a value whose default is not
-// empty, with an error that names the value. For other values, null must mean the default.
+// TestChartNull sets each value to null, which makes Helm remove the default. If the default is not empty, the chart must reject null with
+// an error that names the value. Otherwise, null must mean the default.
 func TestChartNull(t *testing.T) {
 	c := loadChart(t)
 	all := cases(t)

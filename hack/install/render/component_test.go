@@ -20,7 +20,7 @@ func withComponents(t *testing.T, names ...string) []*unstructured.Unstructured 
 	return overlaid(t, "", names...)
 }
 
-// overlaid renders config/default with components of config, and with more lines of the kustomization, such as patches.
+// overlaid renders config/default with components of config. more contains further lines of the kustomization, such as patches.
 func overlaid(t *testing.T, more string, names ...string) []*unstructured.Unstructured {
 	t.Helper()
 	overlay, err := filepath.EvalSymlinks(t.TempDir())
@@ -65,7 +65,7 @@ func objectOf(t *testing.T, objects []*unstructured.Unstructured, kind, name str
 	return objects[i]
 }
 
-// member returns the value at a path; numbers are indexes of a list.
+// member returns the value at a path. Numbers in the path are indexes of lists.
 func member(t *testing.T, o *unstructured.Unstructured, path ...any) any {
 	t.Helper()
 	var at any = o.Object
@@ -83,7 +83,8 @@ func member(t *testing.T, o *unstructured.Unstructured, path ...any) any {
 	return at
 }
 
-// TestWebhookComponent checks that the API server finds the webhook where the Deployment serves it.
+// TestWebhookComponent checks that the webhook's configuration, the Service and the NetworkPolicy lead the API server to the port on which
+// the Deployment serves the webhook.
 func TestWebhookComponent(t *testing.T) {
 	objects := withComponents(t, "webhook")
 	called := objectOf(t, objects, "ValidatingWebhookConfiguration", "vitrine")
@@ -161,8 +162,8 @@ func TestMonitoringComponent(t *testing.T) {
 	objectOf(t, objects, "PrometheusRule", "vitrine")
 }
 
-// TestOpenSearchComponent checks the example in the first comment of the component: the replicas need no volume, and have the permissions
-// for the Lease and the Secret that they share by default.
+// TestOpenSearchComponent checks the example in the first comment of the component. The replicas must need no volume, and must have the
+// permissions for the Lease and the Secret that they share by default.
 func TestOpenSearchComponent(t *testing.T) {
 	objects := overlaid(t, patchesIn(t, "opensearch"), "opensearch")
 	deployment := objectOf(t, objects, "Deployment", "vitrine")

@@ -10,8 +10,8 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 )
 
-// Image parses the image that replaces the server's image, such as "registry.example:5000/vitrine:v1" or "vitrine@sha256:…". It rejects a
-// reference without a tag or digest, because it would mean a different image after each push.
+// Image parses the reference of an image for the server, such as "registry.example:5000/vitrine:v1" or "vitrine@sha256:…". It rejects a
+// reference without a tag or digest, because that would mean a different image after each push.
 func Image(text string) (types.Image, error) {
 	ref, err := reference.Parse(text)
 	image := types.Image{Name: "vitrine"}

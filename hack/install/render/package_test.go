@@ -45,7 +45,7 @@ func TestPackage(t *testing.T) {
 	}
 }
 
-// TestPackageVersions checks the result of each way to write a version.
+// TestPackageVersions checks the name, the image and the labels for each form of a version.
 func TestPackageVersions(t *testing.T) {
 	for version, want := range map[string]struct{ file, image string }{
 		"v1.2.3":         {"vitrine-1.2.3.tgz", "vitrine:v1.2.3"},
