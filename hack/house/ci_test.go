@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// ci copies .ci into a temporary repository whose make and apt-get are shell scripts. It returns a function that runs a command in the
-// repository. If shared is true, there is an empty folder ../shared.
+// ci copies .ci into a temporary repository and returns a function that runs a command in it. In the repository, make runs the script
+// makeScript, and apt-get always fails. If shared is true, the empty folder ../shared exists.
 func ci(t *testing.T, shared bool, makeScript string) func(command string) (output string, status int) {
 	t.Helper()
 	bash, err := exec.LookPath("bash")
@@ -55,7 +55,7 @@ func rootOnDebian() bool {
 	return err == nil && os.Getuid() == 0
 }
 
-// took matches the duration of a check in the output of .ci/run.
+// took matches the duration of a check in the output of .ci/run, which differs between runs.
 var took = regexp.MustCompile(`, \d+ s\b`)
 
 const passingMake = `case $1 in
@@ -63,7 +63,7 @@ test) echo 'race detector: on'; echo 'DONE 8 tests, 1 skipped in 3.1s' ;;
 gitops) echo 'GITOPS DID NOT RUN: no Flux' ;;
 esac`
 
-// TestCI checks the output of .ci/run for checks that succeeded, failed or did not run.
+// TestCI checks the output and the status of .ci/run for checks that succeed, fail or do not run.
 func TestCI(t *testing.T) {
 	tests := map[string]struct {
 		make   string
@@ -107,7 +107,8 @@ func TestCI(t *testing.T) {
 	}
 }
 
-// TestCIRunsEveryCheck checks that no check is skipped on a machine that must run all of them: with ../shared, as root on Debian.
+// TestCIRunsEveryCheck checks that on a machine that must run all checks, a check that cannot run fails instead of being skipped. Such a
+// machine has ../shared, and runs the checks as root on Debian.
 func TestCIRunsEveryCheck(t *testing.T) {
 	want, begins := 3, "DID NOT RUN: "
 	if rootOnDebian() {
@@ -121,7 +122,7 @@ func TestCIRunsEveryCheck(t *testing.T) {
 			t.Errorf("%s without ../shared: status %d, want 3 and that it did not run, got:\n%s", check, status, output)
 		}
 	}
-	// One existing command must not hide a missing one.
+	// If one of two commands is missing, provide must fail or install its package, even if the other command exists.
 	output, status := ci(t, true, passingMake)("set -euo pipefail; . .ci/lib; provide sh=dash absent-command=absent-package; echo provided")
 	if status != want || !strings.Contains(output, "absent-package") || strings.Contains(output, "provided") {
 		t.Errorf("a missing command: status %d, want %d and the package that it is in, got:\n%s", status, want, output)

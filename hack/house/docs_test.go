@@ -11,7 +11,7 @@ import (
 var (
 	// link matches a Markdown link to a file of the repository, up to its anchor.
 	link = regexp.MustCompile(`\]\(([^)#:]+)(?:#[^)]*)?\)`)
-	// place matches a path below a top-level folder, as documents write it.
+	// place matches a path below a top-level folder, in the notation of the documents.
 	place = regexp.MustCompile("`((?:api|cmd|config|controllers|docs|hack|server)/[A-Za-z0-9_./-]+)`")
 )
 
@@ -48,8 +48,8 @@ func TestDocuments(t *testing.T) {
 // pinned matches a version of Vitrine in a document or a manifest: the tag of the image, of the repository, or of the chart.
 var pinned = regexp.MustCompile(`(?:vitrine:|[?]ref=|[tT]ag: |targetRevision: |vitrine-)v?\d+\.\d+\.\d+`)
 
-// TestVersions checks that documents and manifests name no version of Vitrine: the only source of the version is the tag in Git. Pages
-// that explain how to make a release use v0.1.0 as an example.
+// TestVersions checks that documents and manifests name no version of Vitrine, because only the Git tag defines the version. Pages that
+// explain releases use v0.1.0 as an example.
 func TestVersions(t *testing.T) {
 	for _, pattern := range []string{"README.md", "docs/*.md", "config/*/*.yaml", "config/chart/templates/*"} {
 		found, err := filepath.Glob(filepath.Join(root, pattern))

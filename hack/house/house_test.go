@@ -1,5 +1,5 @@
-// Package house tests the rules of the repository: which folder (room) may import which, and what is at the top level.
-// docs/architecture.md explains the rooms.
+// Package house tests the rules of the repository. They define the imports that each folder (room) may have, and the files and folders at
+// the top level. docs/architecture.md explains the rooms.
 package house
 
 import (
@@ -19,17 +19,17 @@ const module = "github.com/vitrine-dev/vitrine/"
 // root is the root of the repository, relative to this package.
 const root = "../.."
 
-// room describes a folder: what its packages may import in addition to the standard library.
+// room lists the packages that the packages of a folder may import in addition to the standard library.
 type room struct {
-	// own lists the folders of this module that it may import. A room may always import itself.
+	// own lists the folders of this module that the room may import. A room may always import itself.
 	own []string
 	// ownInTests lists the folders that only its tests may import.
 	ownInTests []string
-	// others lists prefixes of modules that it may import; nil allows all modules.
+	// others lists prefixes of other modules that the room may import. nil allows all modules.
 	others []string
 }
 
-// domain contains the packages of the common types of all implementations and users of the library.
+// domain lists the packages with the types that all implementations and users of the library share.
 var domain = []string{"server/library", "server/item", "server/query"}
 
 var rooms = map[string]room{
@@ -124,7 +124,7 @@ var rooms = map[string]room{
 	"hack":                 {own: []string{"api", "config", "controllers", "internal", "server", "cmd"}},
 }
 
-// TestImports checks every package of the main module with the rules of its room.
+// TestImports checks the imports of every package of the main module with the rules of its room.
 func TestImports(t *testing.T) {
 	seen := map[string]bool{}
 	eachGoFile(t, func(path string) {
@@ -226,7 +226,7 @@ func eachGoFile(t *testing.T, visit func(path string)) {
 			if rel != "." && (strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata") {
 				return fs.SkipDir
 			}
-			// A folder with its own go.mod is a separate module, because its imports are large.
+			// A folder with its own go.mod is a separate module, to which the rules do not apply.
 			if _, err := os.Stat(filepath.Join(path, "go.mod")); err == nil && rel != "." {
 				return fs.SkipDir
 			}

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// runTests writes two modules, runs their tests with hack/test.sh, and returns the output.
+// runTests creates two modules with the additional files in more, runs their tests with hack/test.sh, and returns the output.
 func runTests(t *testing.T, race string, more map[string]string) (output string, passed bool) {
 	t.Helper()
 	script, err := filepath.Abs(filepath.Join(root, "hack/test.sh"))
@@ -42,8 +42,8 @@ func runTests(t *testing.T, race string, more map[string]string) (output string,
 	return string(out), err == nil
 }
 
-// TestTests checks the counts, and that a failing test, build or process fails the run and shows its output.
-func TestTests(t *testing.T) {
+// TestTestScript checks the counts of hack/test.sh. A failing test, build or process must fail the run, and the run must show its output.
+func TestTestScript(t *testing.T) {
 	done := regexp.MustCompile(`(?m)^DONE .* in `)
 	for name, c := range map[string]struct {
 		files  map[string]string
@@ -71,14 +71,14 @@ func TestTests(t *testing.T) {
 				t.Errorf("passed %t, %q; want %t, %q and %q in:\n%s", passed, got, c.passes, c.done, c.shows, output)
 			}
 			if strings.Contains(output, "chatter") {
-				t.Errorf("shows the output of a test that passes:\n%s", output)
+				t.Errorf("the run shows the output of a test that passes:\n%s", output)
 			}
 		})
 	}
 }
 
-// TestTestsRace checks that a data race fails a test of the packages in RACE, and that every package is tested once.
-func TestTestsRace(t *testing.T) {
+// TestTestScriptRace checks that a data race fails a test of the packages in RACE, and that the script tests every package once.
+func TestTestScriptRace(t *testing.T) {
 	cmd := exec.CommandContext(t.Context(), "go", "build", "-race", "runtime/cgo")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=1")
 	if text, err := cmd.CombinedOutput(); err != nil {
@@ -94,8 +94,8 @@ func TestTestsRace(t *testing.T) {
 	}
 }
 
-// TestTestsWithoutCompiler checks that all tests run without a C compiler, and that the last line names the missing compiler.
-func TestTestsWithoutCompiler(t *testing.T) {
+// TestTestScriptWithoutCompiler checks that all tests run without a C compiler, and that the last line names the missing compiler.
+func TestTestScriptWithoutCompiler(t *testing.T) {
 	t.Setenv("CC", "absent-compiler")
 	t.Setenv("CGO_ENABLED", "0")
 	output, passed := runTests(t, "./racing/...", nil)
