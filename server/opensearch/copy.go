@@ -37,7 +37,7 @@ const (
 	copyAtOnce = 1000
 	// copySaved is the time between two updates of the stored progress.
 	copySaved = 5 * time.Second
-	// closeBehind is the maximum number of items that the last pass before the block of writes copies. A longer pass is followed by
+	// closeBehind is the number of items in a pass up to which the copier blocks writes and finishes. After a longer pass, it starts
 	// another one.
 	closeBehind = 2000
 	// passesAtMost limits the number of passes before the block of writes, in case writes are faster than the copier.

@@ -50,7 +50,7 @@ func (e *responseError) blocked() bool { return e.Type == "cluster_block_excepti
 // indexMissing reports whether an index does not exist: it was deleted by hand, or is not created yet.
 func (e *responseError) indexMissing() bool { return e.Type == "index_not_found_exception" }
 
-// isWriteBlock reports whether err is a response that an index has the setting index.blocks.write. It returns false for the block that
+// isWriteBlock reports whether err means that an index has the setting index.blocks.write. It returns false for the block that
 // OpenSearch sets when the disk is full. It also returns false for an index of a frozen library, which has the setting
 // index.blocks.read_only, even if a rebuild has blocked the index before.
 func isWriteBlock(err error) bool {
@@ -120,31 +120,31 @@ func passes(err error) bool {
 	return errors.As(err, &lost)
 }
 
-// hasStatus reports whether err is a response with a status.
+// hasStatus reports whether err is a response with the given status.
 func hasStatus(err error, status int) bool {
 	var answer *responseError
 	return errors.As(err, &answer) && answer.Status == status
 }
 
-// hasType reports whether err is a response with a type of error.
+// hasType reports whether err is a response with the given type of error.
 func hasType(err error, name string) bool {
 	var answer *responseError
 	return errors.As(err, &answer) && answer.Type == name
 }
 
-// isBlocked reports whether err is a response that an index accepts no writes.
+// isBlocked reports whether err means that an index accepts no writes.
 func isBlocked(err error) bool {
 	var answer *responseError
 	return errors.As(err, &answer) && answer.blocked()
 }
 
-// isAbsent reports whether err is a response that a document does not exist.
+// isAbsent reports whether err means that a document does not exist.
 func isAbsent(err error) bool {
 	var answer *responseError
 	return errors.As(err, &answer) && answer.Status == http.StatusNotFound && !answer.indexMissing()
 }
 
-// isIndexMissing reports whether err is a response that an index does not exist.
+// isIndexMissing reports whether err means that an index does not exist.
 func isIndexMissing(err error) bool {
 	var answer *responseError
 	return errors.As(err, &answer) && answer.indexMissing()

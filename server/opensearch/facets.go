@@ -72,7 +72,7 @@ type valueQuery struct {
 	query object
 }
 
-// counted is the result of a count. counts has at least the most frequent values.
+// counted is the result of a count. counts contains at least the most frequent values.
 type counted struct {
 	total  int64
 	counts map[string]int64
@@ -160,7 +160,7 @@ func (c *counting) run(ctx context.Context) (*counted, error) {
 	return found, nil
 }
 
-// aggregations are the results of the aggregations of a search.
+// aggregations contains the results of the aggregations of a search.
 type aggregations struct {
 	Queries struct {
 		Buckets []bucket `json:"buckets"`
@@ -374,8 +374,8 @@ func (c *counting) termOf(value string) any {
 	return prefixOf(c.field) + value
 }
 
-// within returns a query for the items that have a number with the requested prefix, or nil if all items count. Other fields do not need
-// it, because a regular expression selects their terms.
+// within returns a query for the items that have a number with the requested prefix. It returns nil if the request has no prefix, or if the
+// values are not numbers: a regular expression then selects the terms.
 func (c *counting) within() object {
 	if c.field.Type != query.Long || c.counter.Prefix() == "" {
 		return nil

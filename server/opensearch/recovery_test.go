@@ -131,7 +131,8 @@ func TestLostBeforeRefresh(t *testing.T) {
 	l := openOptions(t, t.TempDir(), func(o *Options) { o.RefreshInterval, o.Transport = 10*time.Second, transport })
 	defer l.Close()
 	apply(t, l, agreedDefinitions()[0])
-	// OpenSearch stops the periodic refresh of an index that is not searched for some time. This read prevents that.
+	// OpenSearch does not refresh an index periodically, or make requests wait for a refresh, if the index has not been searched for some
+	// time. This read prevents that.
 	read := library.Read{Property: shop, Query: query.All{}, Limit: 10}
 	if _, err := l.Read(t.Context(), read); err != nil {
 		t.Fatal(err)

@@ -7,7 +7,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// schema is one version of everything that depends on how the documents of items are built.
+// schema is one version of the documents of items and of the mapping for them.
 type schema struct {
 	// mapping returns the mapping of the index of a property's items.
 	mapping func() object

@@ -252,9 +252,9 @@ func (w *write) send(ctx context.Context, b *base, ops []operation) []outcome {
 	return outcomes
 }
 
-// refresh makes visible to searches the items that this write stored with a request whose response was lost. If the refresh fails, the
-// write still succeeds, because a caller that repeats the write could create the items twice. The index refreshes itself within
-// Options.RefreshInterval.
+// refresh refreshes the index after the response to a request was lost, because this write then has not waited until searches find the
+// items that the request stored. If the refresh fails, the write still succeeds, because a caller that repeats the write could create the
+// items twice. The index refreshes itself within Options.RefreshInterval.
 func (w *write) refresh(ctx context.Context) {
 	if err := w.library.cluster.do(ctx, http.MethodPost, "/"+w.library.names.items(w.property)+"/_refresh", nil, nil); err != nil {
 		w.library.options.Logger.Warn("searches may not find a stored item yet", slog.String("property", string(w.property)), slog.Any("error", err))
