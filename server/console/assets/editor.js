@@ -94,7 +94,7 @@ export function editorPage({ session }) {
 
   /**
    * @param {Partial<typeof draft>} values
-   * @param {boolean} [same] whether the edit does not change which items match
+   * @param {boolean} [same] whether the edit affects neither the items nor their order
    */
   function edit(values, same) {
     Object.assign(draft, values);

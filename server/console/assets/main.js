@@ -70,7 +70,7 @@ async function start() {
   }
 }
 
-/** Removes the current page from the document. */
+/** Ends the frame, the login page or the error page. */
 function leave() {
   running = false;
   end();

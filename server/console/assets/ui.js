@@ -35,7 +35,7 @@ export function duration(ms) {
 }
 
 /**
- * Formats a timestamp of the API in the language of the browser. Other texts stay unchanged.
+ * Formats a timestamp of the API in the time zone of the browser. Other texts stay unchanged.
  * @param {unknown} text
  * @param {boolean} [short] whether to omit the time of day
  */
