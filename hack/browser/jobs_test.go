@@ -195,7 +195,7 @@ func compareByKeyboard(tab *tab) {
 	tab.compared()
 }
 
-// exported checks with vitrine validate the manifest that the page shows. The manifest must contain the query.
+// exported checks the manifest that the page shows: it can be copied, contains the query, and is valid for vitrine validate.
 func (tab *tab) exported(query string) {
 	tab.t.Helper()
 	tab.wait(`document.querySelector('.tabpanel pre code')`)

@@ -9,7 +9,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/analysis"
 )
 
-// Tree is a query as Anchor.java reads it.
+// Tree is a query in the form that Anchor.java reads.
 type Tree struct {
 	// Kind is bool, keyword, words, phrase, prefix, fuzzy or range.
 	Kind  string
