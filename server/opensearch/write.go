@@ -96,12 +96,12 @@ type pendingMutation struct {
 	library.Mutation
 }
 
-// ids returns the items that a mutation changes. outcome is the id in its outcome.
-func (m pendingMutation) ids(outcome item.ID) []item.ID {
+// ids returns the items that a mutation changes. own is the id in its outcome.
+func (m pendingMutation) ids(own item.ID) []item.ID {
 	if m.Tag != nil || m.Untag != nil {
 		return m.IDs
 	}
-	return []item.ID{outcome}
+	return []item.ID{own}
 }
 
 // attempt decides mutations and stores the resulting items. It returns the mutations of items that another write has changed in the
