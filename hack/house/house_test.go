@@ -54,7 +54,7 @@ var rooms = map[string]room{
 	"controllers/counts":    {own: append([]string{"api"}, domain...), others: []string{"github.com/go-logr/logr", "golang.org/x/time/"}},
 	"controllers/tokens":    {own: append([]string{"api", "controllers/translate", "controllers/verdict"}, domain...), others: []string{"k8s.io/api/", "k8s.io/apimachinery/"}},
 	"server/query":          {others: []string{}},
-	"server/item":           {own: []string{"server/query"}, others: []string{}},
+	"server/item":           {own: []string{"server/query"}, others: []string{"github.com/klauspost/compress/s2"}},
 	"server/library":        {own: []string{"server/item", "server/query"}, others: []string{"github.com/google/uuid", "github.com/cespare/xxhash/v2"}},
 	"server/eval":           {own: []string{"server/item", "server/library", "server/query"}, others: []string{}},
 	"server/store":          {own: append([]string{"server/definitions", "server/mutations", "server/parallel", "server/transfer"}, domain...), others: []string{"github.com/cockroachdb/pebble/v2"}},

@@ -1,21 +1,22 @@
 // Package item defines the content item: its types, how it is parsed from request bodies and import lines, how it is encoded for responses,
 // exports and the store, and which of its values are indexed.
 //
-// An item has three forms:
+// An item has four forms:
 //
 //   - Item holds what was given and nothing else. A zero member means that the item has no value for it.
 //   - The line (Marshal, ParseLine, Unmarshal) is the item shape of the specification without fillers, plus the members
-//     tags, claimed and short_code. Exports, imports and stores use it; ParseLine(Marshal(x)) is x.
-//   - The response (Encode) is the item shape with every member that the specification requires. It has slots, into which
-//     Append inserts data of other objects, and its private part is a separate span.
+//     tags, claimed and short_code. Exports and imports use it; ParseLine(Marshal(x)) is x.
+//   - Encoded (Encode) is the compact form that libraries store; Decode(Encode(x)) is x. Packed is the same, compressed.
+//   - The response (Encoded.Append) is the item shape with every member that the specification requires. Append makes it from the
+//     compact form, and inserts data of other objects.
 //
 // Invariants. The public form never contains the member submission, and Append does not allocate. The results of ParseAdd,
 // ParseLine and Patch.Apply are in normal form: strings are valid UTF-8, timestamps are in UTC, tags are sorted and unique,
 // units are unique, objects without any value are nil, and raw JSON is compact with sorted members. Fillers occur only in
-// the output of Encode; Values never yields them.
+// responses; Values never yields them.
 //
 // JSON strings escape `<`, `>`, U+2028 and U+2029, so that a page can embed a response in a script element. They do not
 // escape `&`, which cannot end a script element and occurs in most URLs. Invalid UTF-8 becomes U+FFFD.
 //
-// This package may import query.
+// This package may import query and klauspost/compress/s2.
 package item

@@ -1,36 +1,85 @@
 package item
 
 import (
-	"cmp"
 	"encoding/binary"
+	"encoding/json"
+	"slices"
 	"strconv"
 
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// Encoded is an item in response form, with fillers and slots. It is plain bytes that can be stored and mapped: five
-// little-endian uint32 (the positions of the slots for the short link, the units and the default unit, and the beginning
-// and end of the private part, all relative to the end of these five), then the JSON text without the content of the slots,
-// in this order:
+// Encoded is an item as libraries store it: everything that Item holds, in a form from which Append makes the response without building
+// an Item. Decode is the inverse of Encode. It is
 //
-//	{"id":…,"shortened_permalink":‹short link›,"activate_units":‹units›,"default_activate_unit":‹default›‹,"submission":…›}
-//
-// The text of an item with an imported permalink contains that permalink, and its first slot is slotless.
+//	byte     encodedFormat, which no JSON text begins with
+//	byte     flags
+//	varint   id, campaign, and the ids of the hashtag, the author and the media, zigzag; 0 for none
+//	texts    in the order of the constants, each as uvarint length and bytes, escaped for JSON; empty for none
+//	tags     uvarint number; for each, namespace and key as texts
+//	units    uvarint number; for each, its id as varint, zigzag
 type Encoded []byte
 
+// encodedFormat is the first byte of an Encoded. A change of the form needs another one.
+const encodedFormat = 1
+
+// Flags of an Encoded.
 const (
-	slotLink = iota
-	slotUnits
-	slotDefault
-	privateBegin
-	privateEnd
-	slots
+	flagConfirmed = 1 << iota
+	flagFeatured
+	flagClaimed
+	flagCampaign
+	flagAuthorID
+	flagMediaID
 )
 
+// The texts of an Encoded. A new one needs another encodedFormat.
 const (
-	frame = slots * 4
-	// slotless is the position of a slot that the item does not have.
-	slotless = 1<<32 - 1
+	textStatus = iota
+	textCreated
+	textPermalink
+	textShortCode
+	textSubmission    // JSON
+	textConfiguration // JSON
+	textHashtagPlatform
+	textHashtag
+	textType
+	textText
+	textPlatform
+	textRef
+	textState
+	textContentCreated
+	textPlatformCreated
+	textOriginalURL
+	textGeoType
+	textLatitude // a number in JSON, and "" without geo_data
+	textLongitude
+	textCountryCode
+	textLocationURL
+	textCountry
+	textPlaceType
+	textLocationType
+	textFullName
+	textName
+	textBox
+	textCoordinates
+	textUsername
+	textProfileUser
+	textProfileName
+	textProfileLink
+	textAvatar
+	textPlatformID
+	textAuthorPlatform
+	textAuthorCreated
+	textMediaURL
+	textMediaOriginal
+	textMediaBase
+	textMediaType
+	textMediaPlatform
+	textSmall
+	textMedium
+	textLarge
+	texts
 )
 
 // Slots are the data of other objects that Append inserts into an encoded item.
@@ -46,259 +95,343 @@ type Slots struct {
 // nullUnit is the encoded null unit. It must not be modified.
 var nullUnit = EncodeUnit(NullUnit())
 
-// Append appends the item as JSON. For query.Private, it includes the member submission, which is null if the item has none; for
-// query.Public, it omits that member. It allocates only if dst must grow.
-func (e Encoded) Append(dst []byte, a query.Audience, s Slots) []byte {
-	text := e[frame:]
-	from := 0
-	if at := e.slot(slotLink); at != slotless {
-		dst = append(dst, text[:at]...)
-		dst = appendEscaped(dst, s.BaseURL)
-		from = at
+// Encode returns the encoded item.
+func Encode(it *Item) Encoded { return AppendEncoded(make([]byte, 0, 1024), it) }
+
+// AppendEncoded appends what Encode returns.
+func AppendEncoded(dst []byte, it *Item) []byte {
+	var (
+		c        = &it.Content
+		hashtag  = valueOf(it.Hashtag)
+		location = valueOf(c.Location)
+		author   = valueOf(c.Author)
+		media    = valueOf(c.Media)
+	)
+	dst = append(dst, encodedFormat, flagsOf(it))
+	for _, n := range [numbers]int64{it.ID, zero(it.Campaign), hashtag.ID, zero(author.ID), zero(media.ID)} {
+		dst = binary.AppendVarint(dst, n)
 	}
-	at := e.slot(slotUnits)
-	dst = append(dst, text[from:at]...)
-	dst = append(dst, '[')
+	dst = appendTexts(dst, it.ApprovalStatus, it.CreatedOn, it.ShortenedPermalink, it.ShortCode)
+	for _, raw := range [...]json.RawMessage{it.Submission, it.Configuration} {
+		dst = appendSized(dst, func(dst []byte) []byte {
+			if raw == nil {
+				return dst
+			}
+			return appendRaw(dst, raw)
+		})
+	}
+	dst = appendTexts(dst, hashtag.SocialPlatform, hashtag.Text,
+		c.ContentType, c.Text, c.SocialPlatform, c.PlatformRef, c.ContentState, c.CreatedOn, c.SocialPlatformCreatedOn, c.OriginalURL)
+	if g := c.Geo; g == nil {
+		dst = appendTexts(dst, "", "", "")
+	} else {
+		dst = appendTexts(dst, g.Type)
+		for _, degrees := range [...]float64{g.Latitude, g.Longitude} {
+			dst = appendSized(dst, func(dst []byte) []byte { return appendFloat(dst, degrees) })
+		}
+	}
+	dst = appendTexts(dst,
+		location.CountryCode, location.URL, location.Country, location.PlaceType, location.Type, location.FullName, location.Name,
+		location.BoundingBox, location.Coordinates,
+		author.Username, author.ProfileUser, author.ProfileName, author.ProfileLink, author.Avatar, author.PlatformID, author.SocialPlatform,
+		author.CreatedOn,
+		media.PlatformURL, media.OriginalURL, media.BaseURL, media.MediaType, media.SocialPlatform, media.SmallImage, media.MediumImage,
+		media.LargeImage)
+	dst = binary.AppendUvarint(dst, uint64(len(it.Tags)))
+	for _, t := range it.Tags {
+		dst = appendTexts(dst, t.Namespace, t.Key)
+	}
+	dst = binary.AppendUvarint(dst, uint64(len(it.Units)))
+	for _, id := range it.Units {
+		dst = binary.AppendVarint(dst, id)
+	}
+	return dst
+}
+
+// valueOf returns the value of a pointer, the zero value for nil.
+func valueOf[T any](p *T) (v T) {
+	if p != nil {
+		v = *p
+	}
+	return v
+}
+
+// flagsOf returns the flags of an item.
+func flagsOf(it *Item) (flags byte) {
+	author, media := it.Content.Author, it.Content.Media
+	for i, set := range [...]bool{
+		it.EntryConfirmationSent, it.Featured, it.Claimed, it.Campaign != nil, author != nil && author.ID != nil, media != nil && media.ID != nil,
+	} {
+		if set {
+			flags |= 1 << i
+		}
+	}
+	return flags
+}
+
+// appendTexts appends texts with their lengths.
+func appendTexts(dst []byte, list ...string) []byte {
+	for _, s := range list {
+		dst = appendSized(dst, func(dst []byte) []byte { return appendEscaped(dst, s) })
+	}
+	return dst
+}
+
+// appendSized appends the length of what add appends, and then that.
+func appendSized(dst []byte, add func([]byte) []byte) []byte {
+	// Most texts are shorter than 128 bytes, so that their length takes one byte.
+	at := len(dst)
+	dst = add(append(dst, 0))
+	n := len(dst) - at - 1
+	if n < 1<<7 {
+		dst[at] = byte(n)
+		return dst
+	}
+	var length [binary.MaxVarintLen64]byte
+	return slices.Replace(dst, at, at+1, length[:binary.PutUvarint(length[:], uint64(n))]...)
+}
+
+// Append appends the item in response form as JSON. Every member that the specification requires is present and not null. Missing values
+// are filled in (docs/http-api.md, "The item"): place "Unknown", geo_data Point 0/0, campaign and ids 0, about:blank for links, the
+// item's social platform (or else "direct") for the platform of the hashtag, the author and the media, and the author's known name or
+// else "unknown". For query.Private, the response includes the member submission, which is null if the item has none; for query.Public,
+// it omits that member. Append allocates only if dst must grow. It appends nothing for bytes that are not the result of Encode.
+func (e Encoded) Append(dst []byte, a query.Audience, s Slots) []byte {
+	var r record
+	if !r.parse(e) {
+		return dst
+	}
+	return r.append(dst, a, s)
+}
+
+// record is a parsed Encoded, whose memory it shares.
+type record struct {
+	flags   byte
+	numbers [numbers]int64
+	texts   [texts][]byte
+	// tags and units are the rest of the Encoded, from the number of tags on.
+	rest []byte
+	// hashtag is the key of the first tag in HashtagNamespace.
+	hashtag []byte
+}
+
+// The numbers of an Encoded.
+const (
+	numberID = iota
+	numberCampaign
+	numberHashtag
+	numberAuthor
+	numberMedia
+	numbers
+)
+
+// parse reads an Encoded. It returns false for bytes that are not one.
+func (r *record) parse(e Encoded) bool {
+	if len(e) < 2 || e[0] != encodedFormat {
+		return false
+	}
+	r.flags = e[1]
+	in := parser{rest: e[2:]}
+	for i := range r.numbers {
+		r.numbers[i] = in.number()
+	}
+	for i := range r.texts {
+		r.texts[i] = in.text()
+	}
+	r.rest, r.hashtag = in.rest, nil
+	for range in.count() {
+		namespace, key := in.text(), in.text()
+		if r.hashtag == nil && string(namespace) == HashtagNamespace {
+			r.hashtag = key
+		}
+	}
+	for range in.count() {
+		in.number()
+	}
+	return !in.failed && len(in.rest) == 0
+}
+
+// parser reads the parts of an Encoded. After the first one that does not fit, it returns zero values.
+type parser struct {
+	rest   []byte
+	failed bool
+}
+
+func (p *parser) fail() {
+	p.rest, p.failed = nil, true
+}
+
+func (p *parser) number() int64 {
+	n, size := binary.Varint(p.rest)
+	if size <= 0 {
+		p.fail()
+		return 0
+	}
+	p.rest = p.rest[size:]
+	return n
+}
+
+// count reads a number of things that take at least one byte each.
+func (p *parser) count() int {
+	n, size := binary.Uvarint(p.rest)
+	if size <= 0 || n > uint64(len(p.rest)-size) {
+		p.fail()
+		return 0
+	}
+	p.rest = p.rest[size:]
+	return int(n)
+}
+
+func (p *parser) text() []byte {
+	if len(p.rest) > 0 && p.rest[0] < 1<<7 { // mostly
+		if n := int(p.rest[0]) + 1; n <= len(p.rest) {
+			text := p.rest[1:n:n]
+			p.rest = p.rest[n:]
+			return text
+		}
+	}
+	n := p.count()
+	text := p.rest[:n:n]
+	p.rest = p.rest[n:]
+	return text
+}
+
+// or returns the first text that is not empty, and the last one if all are.
+func or(list ...[]byte) []byte {
+	for _, t := range list {
+		if len(t) > 0 {
+			return t
+		}
+	}
+	return list[len(list)-1]
+}
+
+// Fillers. They must not be modified.
+var (
+	fillBlank    = []byte(blank)
+	fillEpoch    = []byte(epoch)
+	fillDirect   = []byte(Direct)
+	fillPending  = []byte(Pending)
+	fillActive   = []byte(Active)
+	fillKind     = []byte(Text)
+	fillPoint    = []byte("Point")
+	fillZero     = []byte("0")
+	fillCountry  = []byte("ZZ")
+	fillPlace    = []byte("Unknown")
+	fillUnknown  = []byte("unknown")
+	fillNull     = []byte("null")
+	fillNothing  = []byte{}
+	flagLiterals = [2]string{"false", "true"}
+)
+
+// append is Encoded.Append.
+func (r *record) append(dst []byte, a query.Audience, s Slots) []byte {
+	t := &r.texts
+	created := or(t[textCreated], fillEpoch)
+	platform := or(t[textPlatform], fillDirect)
+	kind := or(t[textType], fillKind)
+
+	dst = put(dst, `{"id":`, nil)
+	dst = strconv.AppendInt(dst, r.numbers[numberID], 10)
+	dst = put(dst, `,"approval_status":"`, or(t[textStatus], fillPending))
+	dst = put(dst, `","created_on":"`, created)
+	dst = put(dst, `","featured":`, nil)
+	dst = append(dst, flagLiterals[r.flags>>1&1]...)
+	dst = put(dst, `,"campaign":`, nil)
+	dst = strconv.AppendInt(dst, r.numbers[numberCampaign], 10)
+	dst = put(dst, `,"claimed":`, nil)
+	dst = append(dst, flagLiterals[r.flags>>2&1]...)
+	dst = put(dst, `,"entry_confirmation_sent":`, nil)
+	dst = append(dst, flagLiterals[r.flags&1]...)
+
+	dst = put(dst, `,"hashtag":{"social_platform":"`, or(t[textHashtagPlatform], platform))
+	dst = put(dst, `","id":`, nil)
+	dst = strconv.AppendInt(dst, r.numbers[numberHashtag], 10)
+	dst = put(dst, `,"hashtag_text":"`, or(t[textHashtag], r.hashtag))
+	dst = put(dst, `"},"configuration":`, or(t[textConfiguration], fillNull))
+
+	dst = put(dst, `,"content":{"content_type":"`, kind)
+	dst = put(dst, `","text":"`, t[textText])
+	dst = put(dst, `","social_platform":"`, platform)
+	dst = put(dst, `","`+platformRef, platform)
+	dst = put(dst, `":"`, t[textRef])
+	dst = put(dst, `","content_state":"`, or(t[textState], fillActive))
+	dst = put(dst, `","created_on":"`, or(t[textContentCreated], created))
+	dst = put(dst, `","social_platform_created_on":"`, or(t[textPlatformCreated], created))
+
+	dst = put(dst, `","platform_data":{"social_platform_original_url":"`, or(t[textOriginalURL], t[textMediaOriginal], fillBlank))
+	dst = put(dst, `","geo_data":{"type":"`, or(t[textGeoType], fillPoint))
+	dst = put(dst, `","coordinates":{"latitude":`, or(t[textLatitude], fillZero))
+	dst = put(dst, `,"longitude":`, or(t[textLongitude], fillZero))
+	dst = put(dst, `}},"location":{"country_code":"`, or(t[textCountryCode], fillCountry))
+	dst = put(dst, `","url":"`, or(t[textLocationURL], fillBlank))
+	dst = put(dst, `","country":"`, or(t[textCountry], fillPlace))
+	dst = put(dst, `","place_type":"`, or(t[textPlaceType], fillUnknown))
+	dst = put(dst, `","type":"`, or(t[textLocationType], fillUnknown))
+	dst = put(dst, `","full_name":"`, or(t[textFullName], fillPlace))
+	dst = put(dst, `","name":"`, or(t[textName], fillPlace))
+	dst = put(dst, `","bounding_box":"`, t[textBox])
+	dst = put(dst, `","coordinates":"`, t[textCoordinates])
+
+	username := or(t[textUsername], t[textProfileUser], fillUnknown)
+	dst = put(dst, `"}},"author":{"username":"`, username)
+	dst = put(dst, `","platform_id":"`, t[textPlatformID])
+	dst = put(dst, `","id":`, nil)
+	dst = strconv.AppendInt(dst, r.numbers[numberAuthor], 10)
+	dst = put(dst, `,"social_platform":"`, or(t[textAuthorPlatform], platform))
+	dst = put(dst, `","created_on":"`, or(t[textAuthorCreated], created))
+	dst = put(dst, `","profile":{"username":"`, or(t[textProfileUser], username))
+	dst = put(dst, `","name":"`, or(t[textProfileName], username))
+	dst = put(dst, `","profile_link":"`, or(t[textProfileLink], fillBlank))
+	dst = put(dst, `","avatar":"`, or(t[textAvatar], fillBlank))
+
+	original := or(t[textMediaOriginal], fillBlank)
+	image := original
+	if string(kind) == Text {
+		image = fillBlank
+	}
+	dst = put(dst, `"}},"media":{"mediatype":"`, or(t[textMediaType], kind))
+	dst = put(dst, `","id":`, nil)
+	dst = strconv.AppendInt(dst, r.numbers[numberMedia], 10)
+	dst = put(dst, `,"social_platform":"`, or(t[textMediaPlatform], platform))
+	dst = put(dst, `","original_url":"`, original)
+	dst = put(dst, `","base_url":"`, or(t[textMediaBase], original))
+	dst = put(dst, `","platform_data":{"url":"`, or(t[textMediaURL], original))
+	dst = put(dst, `"},"media_urls":{"small_image":"`, or(t[textSmall], image))
+	dst = put(dst, `","medium_image":"`, or(t[textMedium], image))
+	dst = put(dst, `","large_image":"`, or(t[textLarge], image))
+
+	dst = r.permalink(dst, s.BaseURL)
+	dst = put(dst, `","activate_units":[`, nil)
 	for i, u := range s.Units {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
 		dst = append(dst, u...)
 	}
-	dst = append(dst, ']')
-	from, at = at, e.slot(slotDefault)
-	dst = append(dst, text[from:at]...)
-	if s.Default == nil {
-		dst = append(dst, nullUnit...)
-	} else {
-		dst = append(dst, s.Default...)
-	}
-	from, at = at, e.slot(privateBegin)
+	dst = put(dst, `],"default_activate_unit":`, or(s.Default, nullUnit))
 	if a == query.Private {
-		at = e.slot(privateEnd)
+		dst = put(dst, `,"submission":`, or(t[textSubmission], fillNull))
 	}
-	dst = append(dst, text[from:at]...)
-	return append(dst, text[e.slot(privateEnd):]...)
+	return append(dst, '}')
 }
 
-// Sound reports whether the slots lie within the text and in order, so that Append can be called. This always holds for the
-// result of Encode; bytes from a file may be damaged.
-func (e Encoded) Sound() bool {
-	if len(e) < frame {
-		return false
+// permalink appends the short link without its closing quote: the imported one, or else the server's own.
+func (r *record) permalink(dst []byte, base string) []byte {
+	const lead = `"}}},"shortened_permalink":"`
+	imported, code := r.texts[textPermalink], r.texts[textShortCode]
+	if len(imported) > 0 || len(code) == 0 {
+		return put(dst, lead, or(imported, fillBlank))
 	}
-	from := 0
-	for i := range slots {
-		at := e.slot(i)
-		if i == slotLink && at == slotless {
-			continue
-		}
-		if at < from || at > len(e)-frame {
-			return false
-		}
-		from = at
-	}
-	return true
-}
-
-func (e Encoded) slot(i int) int { return int(binary.LittleEndian.Uint32(e[i*4:])) }
-
-// Encode returns the item in response form, see Encoded. Every member that the specification requires is present and not null. Missing
-// values are filled in (docs/http-api.md, "The item"): place "Unknown", geo_data Point 0/0, campaign and ids 0, about:blank for links, the
-// item's social platform (or else "direct") for the platform of the hashtag, the author and the media, and the author's known name or else
-// "unknown".
-func Encode(it *Item) Encoded { return AppendEncoded(make([]byte, 0, frame+2048), it) }
-
-// AppendEncoded appends what Encode returns.
-func AppendEncoded(dst []byte, it *Item) []byte {
-	e := encoder{it: it, from: len(dst), dst: append(dst, make([]byte, frame)...)}
-	e.item()
-	return e.dst
-}
-
-// encoder appends the members of one item.
-type encoder struct {
-	it *Item
-	// from is the position of the item in dst.
-	from int
-	dst  []byte
-}
-
-// mark sets the position of a slot, or of an end of the private part, to the current position.
-func (e *encoder) mark(slot int) { e.put(slot, uint32(len(e.dst)-e.from-frame)) }
-
-func (e *encoder) put(slot int, at uint32) { binary.LittleEndian.PutUint32(e.dst[e.from+slot*4:], at) }
-
-// literal appends text without escaping it.
-func (e *encoder) literal(s string) { e.dst = append(e.dst, s...) }
-
-// text appends lead and the first of values that is not empty.
-func (e *encoder) text(lead string, values ...string) {
-	e.literal(lead)
-	e.dst = AppendString(e.dst, cmp.Or(values...))
-}
-
-func (e *encoder) integer(lead string, n int64) {
-	e.literal(lead)
-	e.dst = strconv.AppendInt(e.dst, n, 10)
-}
-
-func (e *encoder) boolean(lead string, b bool) {
-	e.literal(lead)
-	e.dst = strconv.AppendBool(e.dst, b)
-}
-
-func (e *encoder) item() {
-	it := e.it
-	created := cmp.Or(it.CreatedOn, epoch)
-	platform := cmp.Or(it.Content.SocialPlatform, Direct)
-
-	e.integer(`{"id":`, it.ID)
-	e.text(`,"approval_status":`, it.ApprovalStatus, Pending)
-	e.text(`,"created_on":`, created)
-	e.boolean(`,"featured":`, it.Featured)
-	e.integer(`,"campaign":`, zero(it.Campaign))
-	e.boolean(`,"claimed":`, it.Claimed)
-	e.boolean(`,"entry_confirmation_sent":`, it.EntryConfirmationSent)
-	e.hashtag(platform)
-	e.literal(`,"configuration":`)
-	e.dst = appendRaw(e.dst, it.Configuration)
-	e.content(created, platform)
-	e.permalink()
-	e.literal(`,"activate_units":`)
-	e.mark(slotUnits)
-	e.literal(`,"default_activate_unit":`)
-	e.mark(slotDefault)
-	e.mark(privateBegin)
-	e.literal(`,"submission":`)
-	e.dst = appendRaw(e.dst, it.Submission)
-	e.mark(privateEnd)
-	e.literal(`}`)
-}
-
-// permalink appends the short link: the imported one, or else the server's own, whose base URL is a slot.
-func (e *encoder) permalink() {
-	e.literal(`,"shortened_permalink":`)
-	if own := e.it.ShortenedPermalink; own != "" || e.it.ShortCode == "" {
-		e.text("", own, blank)
-		e.put(slotLink, slotless)
-		return
-	}
-	e.literal(`"`)
-	e.mark(slotLink)
-	e.literal(ShortLinkPath)
-	e.dst = appendEscaped(e.dst, e.it.ShortCode)
-	e.literal(`"`)
+	dst = appendEscaped(append(dst, lead...), base)
+	return put(dst, ShortLinkPath, code)
 }
 
 // ShortLinkPath is the path between the base URL and the short code in a short link.
 const ShortLinkPath = "/i/"
 
-func (e *encoder) hashtag(platform string) {
-	var h Hashtag
-	if e.it.Hashtag != nil {
-		h = *e.it.Hashtag
-	}
-	if h.Text == "" {
-		for _, t := range e.it.Tags {
-			if t.Namespace == HashtagNamespace {
-				h.Text = t.Key
-				break
-			}
-		}
-	}
-	e.text(`,"hashtag":{"social_platform":`, h.SocialPlatform, platform)
-	e.integer(`,"id":`, h.ID)
-	e.text(`,"hashtag_text":`, h.Text)
-	e.literal(`}`)
-}
-
-func (e *encoder) content(created, platform string) {
-	c := &e.it.Content
-	kind := cmp.Or(c.ContentType, Text)
-	var media Media
-	if c.Media != nil {
-		media = *c.Media
-	}
-
-	e.text(`,"content":{"content_type":`, kind)
-	e.text(`,"text":`, c.Text)
-	e.text(`,"social_platform":`, platform)
-	e.literal(`,`)
-	e.dst = append(AppendString(e.dst, platformRef+platform), ':')
-	e.text(``, c.PlatformRef)
-	e.text(`,"content_state":`, c.ContentState, Active)
-	e.text(`,"created_on":`, c.CreatedOn, created)
-	e.text(`,"social_platform_created_on":`, c.SocialPlatformCreatedOn, created)
-	e.platformData(media)
-	e.author(created, platform)
-	e.media(media, kind, platform)
-	e.literal(`}`)
-}
-
-func (e *encoder) platformData(media Media) {
-	c := &e.it.Content
-	geo := Geo{}
-	if c.Geo != nil {
-		geo = *c.Geo
-	}
-	var l Location
-	if c.Location != nil {
-		l = *c.Location
-	}
-	e.text(`,"platform_data":{"social_platform_original_url":`, c.OriginalURL, media.OriginalURL, blank)
-	e.text(`,"geo_data":{"type":`, geo.Type, "Point")
-	e.literal(`,"coordinates":{"latitude":`)
-	e.dst = appendFloat(e.dst, geo.Latitude)
-	e.literal(`,"longitude":`)
-	e.dst = appendFloat(e.dst, geo.Longitude)
-	e.text(`}},"location":{"country_code":`, l.CountryCode, "ZZ")
-	e.text(`,"url":`, l.URL, blank)
-	e.text(`,"country":`, l.Country, "Unknown")
-	e.text(`,"place_type":`, l.PlaceType, "unknown")
-	e.text(`,"type":`, l.Type, "unknown")
-	e.text(`,"full_name":`, l.FullName, "Unknown")
-	e.text(`,"name":`, l.Name, "Unknown")
-	e.text(`,"bounding_box":`, l.BoundingBox)
-	e.text(`,"coordinates":`, l.Coordinates)
-	e.literal(`}}`)
-}
-
-func (e *encoder) author(created, platform string) {
-	var a Author
-	if e.it.Content.Author != nil {
-		a = *e.it.Content.Author
-	}
-	username := cmp.Or(a.Username, a.ProfileUser, "unknown")
-	e.text(`,"author":{"username":`, username)
-	e.text(`,"platform_id":`, a.PlatformID)
-	e.integer(`,"id":`, zero(a.ID))
-	e.text(`,"social_platform":`, a.SocialPlatform, platform)
-	e.text(`,"created_on":`, a.CreatedOn, created)
-	e.text(`,"profile":{"username":`, a.ProfileUser, username)
-	e.text(`,"name":`, a.ProfileName, username)
-	e.text(`,"profile_link":`, a.ProfileLink, blank)
-	e.text(`,"avatar":`, a.Avatar, blank)
-	e.literal(`}}`)
-}
-
-func (e *encoder) media(m Media, kind, platform string) {
-	original := cmp.Or(m.OriginalURL, blank)
-	image := original
-	if kind == Text {
-		image = blank
-	}
-	e.text(`,"media":{"mediatype":`, m.MediaType, kind)
-	e.integer(`,"id":`, zero(m.ID))
-	e.text(`,"social_platform":`, m.SocialPlatform, platform)
-	e.text(`,"original_url":`, original)
-	e.text(`,"base_url":`, m.BaseURL, original)
-	e.text(`,"platform_data":{"url":`, m.PlatformURL, original)
-	e.text(`},"media_urls":{"small_image":`, m.SmallImage, image)
-	e.text(`,"medium_image":`, m.MediumImage, image)
-	e.text(`,"large_image":`, m.LargeImage, image)
-	e.literal(`}}`)
-}
+// put appends JSON text and then a value.
+func put(dst []byte, lead string, value []byte) []byte { return append(append(dst, lead...), value...) }
 
 // appendMember appends a member of an object after a comma.
 func appendMember(dst []byte, name, value string) []byte {

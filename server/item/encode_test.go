@@ -422,6 +422,38 @@ func BenchmarkAppend(b *testing.B) {
 	b.SetBytes(int64(len(dst)))
 }
 
+func BenchmarkPack(b *testing.B) {
+	it := everything()
+	var p Packer
+	var dst []byte
+	b.ReportAllocs()
+	for b.Loop() {
+		dst = p.Append(dst[:0], it)
+	}
+}
+
+func BenchmarkUnpack(b *testing.B) {
+	packed := new(Packer).Append(nil, everything())
+	s := Slots{Units: [][]byte{EncodeUnit(Unit{ID: 5})}, BaseURL: "https://content.example"}
+	var u Unpacker
+	dst := make([]byte, 0, 64<<10)
+	b.ReportAllocs()
+	for b.Loop() {
+		dst, _ = u.Append(dst[:0], packed, query.Public, s)
+	}
+	b.SetBytes(int64(len(dst)))
+}
+
+func BenchmarkDecode(b *testing.B) {
+	e := Encode(everything())
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := Decode(e); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
 func BenchmarkUnmarshal(b *testing.B) {
 	line := Marshal(everything(), nil)
 	b.SetBytes(int64(len(line)))
@@ -433,21 +465,91 @@ func BenchmarkUnmarshal(b *testing.B) {
 	}
 }
 
-func TestDamagedBytesAreNotSound(t *testing.T) {
-	whole := Encode(&Item{ID: 7, ShortCode: "abc", Content: Content{ContentType: Image}})
-	if !whole.Sound() {
-		t.Fatal("what was encoded is not sound")
-	}
-	for i := range 20 {
-		damaged := append(Encoded(nil), whole...)
-		damaged[i] ^= 0x80
-		if damaged.Sound() && i%4 != 0 { // changing the lowest byte of a slot can give another position within the text
-			t.Errorf("sound, though byte %d is damaged", i)
+// TestDecode checks that Decode is the inverse of Encode, and that a stored item has the same line as before.
+func TestDecode(t *testing.T) {
+	for name, it := range corpus(t) {
+		again, err := Decode(Encode(it))
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if diff := cmp.Diff(it, again); diff != "" {
+			t.Errorf("%s (-item +again):\n%s", name, diff)
+		}
+		if line := Marshal(it, nil); string(line) != string(Marshal(again, nil)) {
+			t.Errorf("%s: the line is %s, was %s", name, Marshal(again, nil), line)
 		}
 	}
-	for _, n := range []int{0, 19, 20, len(whole) / 2} {
-		if whole[:n].Sound() {
-			t.Errorf("sound, though only %d bytes are left", n)
+}
+
+// TestPacked checks that a packed item gives the same responses as the item itself, and the length of the longest one.
+func TestPacked(t *testing.T) {
+	var p Packer
+	var u Unpacker
+	s := Slots{Units: [][]byte{EncodeUnit(Unit{ID: 5})}, BaseURL: `https://content.example/"`}
+	for name, it := range corpus(t) {
+		packed := Packed(p.Append([]byte("before"), it)[len("before"):])
+		if want := len(Encode(it).Append(nil, query.Private, Slots{})); packed.ResponseLen() != want {
+			t.Errorf("%s: response of %d bytes, want %d", name, packed.ResponseLen(), want)
+		}
+		for _, a := range []query.Audience{query.Public, query.Private} {
+			got, ok := u.Append([]byte("["), packed, a, s)
+			if want := string(Encode(it).Append([]byte("["), a, s)); !ok || string(got) != want {
+				t.Errorf("%s: %t\n%s\nwant\n%s", name, ok, got, want)
+			}
+		}
+	}
+}
+
+// TestLongTexts checks the lengths at which the length of a text takes another byte.
+func TestLongTexts(t *testing.T) {
+	for _, n := range []int{0, 1, 127, 128, 129, 16383, 16384, MaxText} {
+		it := &Item{ID: 1, Content: Content{ContentType: Text, Text: strings.Repeat("é", n/2) + strings.Repeat("x", n%2), OriginalURL: "https://x.example"}}
+		again, err := Decode(Encode(it))
+		if diff := cmp.Diff(it, again); err != nil || diff != "" {
+			t.Errorf("%d bytes: %v\n%s", n, err, diff)
+		}
+	}
+}
+
+// FuzzDamaged checks that damaged bytes are refused or read without a panic, and that what is read can be encoded again.
+func FuzzDamaged(f *testing.F) {
+	var p Packer
+	for seed := range uint64(20) {
+		it := newMaker(seed).item()
+		f.Add([]byte(Encode(it)), p.Append(nil, it))
+	}
+	f.Fuzz(func(t *testing.T, encoded, packed []byte) {
+		if it, err := Decode(encoded); err == nil {
+			if _, err := Decode(Encode(it)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		Encoded(encoded).Append(nil, query.Private, Slots{})
+		var u Unpacker
+		if text, ok := u.Append([]byte("["), packed, query.Private, Slots{}); !ok && len(text) != 1 {
+			t.Fatalf("%q appended, but refused", text)
+		}
+		Packed(packed).ResponseLen()
+	})
+}
+
+func TestDamagedBytesAreRefused(t *testing.T) {
+	it := &Item{ID: 7, ShortCode: "abc", Content: Content{ContentType: Image}, Tags: []Tag{{"a", "b"}}, Units: []int64{3}}
+	whole := Encode(it)
+	for n := range whole {
+		if _, err := Decode(whole[:n]); err == nil {
+			t.Errorf("Decode accepts %d of %d bytes", n, len(whole))
+		}
+	}
+	if _, err := Decode(append(whole[:len(whole):len(whole)], 0)); err == nil {
+		t.Error("Decode accepts a byte too many")
+	}
+	var p Packer
+	var u Unpacker
+	packed := p.Append(nil, it)
+	for n := range packed {
+		if text, ok := u.Append(nil, packed[:n], query.Public, Slots{}); ok {
+			t.Errorf("%d of %d bytes give %s", n, len(packed), text)
 		}
 	}
 }

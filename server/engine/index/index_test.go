@@ -20,6 +20,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/engine/segment"
 	"github.com/vitrine-dev/vitrine/server/item"
 	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/query"
 	"github.com/vitrine-dev/vitrine/server/store"
 )
 
@@ -186,8 +187,9 @@ func (w *world) check() {
 	}
 }
 
-func textOf(b []byte) string {
-	_, rest, _ := bytes.Cut(b, []byte(`"text":"`))
+func textOf(p item.Packed) string {
+	response, _ := new(item.Unpacker).Append(nil, p, query.Public, item.Slots{})
+	_, rest, _ := bytes.Cut(response, []byte(`"text":"`))
 	text, _, _ := bytes.Cut(rest, []byte(`"`))
 	return string(text)
 }

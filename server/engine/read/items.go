@@ -69,21 +69,27 @@ func (s *Snapshot) appendItems(ctx context.Context, r library.Read, hits []searc
 	if len(hits) == 0 {
 		return dst, nil
 	}
-	items, err := s.encoded(hits)
-	if err != nil {
-		return dst, err
+	// First find all items, then read the length of each. Each step waits for memory that is not in the processor's caches, and in a
+	// short loop the processor overlaps several of these waits.
+	items := make([]item.Packed, len(hits))
+	for i, h := range hits {
+		items[i] = s.corpus.Parts[h.Part].Segment.Item(h.Doc)
+	}
+	room := 0
+	for _, it := range items {
+		room += it.ResponseLen() + 2*len(r.BaseURL) + 1
 	}
 	tables := make([]*slotTable, len(s.corpus.Parts))
-	room := 0
-	for i, h := range hits {
+	for _, h := range hits {
 		t := tables[h.Part]
 		if t == nil {
+			var err error
 			if t, err = s.slotsOf(ctx, h.Part); err != nil {
 				return dst, err
 			}
 			tables[h.Part] = t
 		}
-		room += len(items[i]) + t.bytes[t.lists.List(h.Doc)] + 2*len(r.BaseURL) + 1
+		room += t.bytes[t.lists.List(h.Doc)]
 	}
 	if r.Room != nil {
 		if err := r.Room(room); err != nil {
@@ -91,6 +97,7 @@ func (s *Snapshot) appendItems(ctx context.Context, r library.Read, hits []searc
 		}
 	}
 	dst = slices.Grow(dst, room)
+	var unpacker item.Unpacker
 	for i, h := range hits {
 		if i > 0 {
 			dst = append(dst, ',')
@@ -98,20 +105,8 @@ func (s *Snapshot) appendItems(ctx context.Context, r library.Read, hits []searc
 		t := tables[h.Part]
 		slots := t.slots[t.lists.List(h.Doc)]
 		slots.BaseURL = r.BaseURL
-		dst = items[i].Append(dst, r.Audience, slots)
-	}
-	return dst, nil
-}
-
-// encoded returns the encoded items of hits. It finds all items in one loop and checks all in a second loop. Each step waits for memory
-// that is not in the processor's caches, and in a short loop the processor overlaps several of these waits.
-func (s *Snapshot) encoded(hits []search.Hit) ([]item.Encoded, error) {
-	items := make([]item.Encoded, len(hits))
-	for i, h := range hits {
-		items[i] = s.corpus.Parts[h.Part].Segment.Item(h.Doc)
-	}
-	for i, h := range hits {
-		if items[i].Sound() {
+		var sound bool
+		if dst, sound = unpacker.Append(dst, items[i], r.Audience, slots); sound {
 			continue
 		}
 		// The index finds the damage too when it verifies its files, and rebuilds the file.
@@ -119,9 +114,9 @@ func (s *Snapshot) encoded(hits []search.Hit) ([]item.Encoded, error) {
 		s.property.Logger.Error("the bytes of an item are damaged: reading it from the store", slog.Int64("item", id))
 		it, err := s.property.Store.Item(s.property.ID, id)
 		if err != nil {
-			return nil, err
+			return dst, err
 		}
-		items[i] = item.Encode(it)
+		dst = item.Encode(it).Append(dst, r.Audience, slots)
 	}
-	return items, nil
+	return dst, nil
 }

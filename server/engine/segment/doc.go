@@ -11,7 +11,7 @@
 // of the format. Vitrine reads only files of its current format.
 //
 //	magic       8 bytes
-//	items       the encoded bytes of the items, one after the other
+//	items       the items, one after the other, each packed (item.Packed)
 //	index       sections, each found by the directory:
 //	  offsets     uint64 per document and one more: where its item begins
 //	  ids         int64 per document
@@ -42,6 +42,9 @@
 //
 // Format 4 added skips over the frequencies and positions of words that occur in many documents. With them, a phrase of a rare and a
 // frequent word does not read all positions of the frequent word.
+//
+// Format 5 compresses each item (decision 16). In format 4, an item was its response, which is four times as large: the names of members
+// and the fillers were in every item.
 //
 // # Invariants
 //

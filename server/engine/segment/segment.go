@@ -24,8 +24,8 @@ type Doc struct {
 	Created int64
 	// Units are the item's own conversion units in their order.
 	Units []int64
-	// Bytes is the encoded item, which the segment stores unchanged.
-	Bytes item.Encoded
+	// Bytes is the packed item, which the segment stores unchanged.
+	Bytes item.Packed
 	// Values holds all values by which queries can find the item, without tags and units from manifests, in any order. A number field has
 	// at most one distinct value.
 	Values []Value
@@ -42,6 +42,7 @@ func NewDoc(it *item.Item) Doc { return new(Scratch).NewDoc(it) }
 
 // Scratch holds reusable memory for documents.
 type Scratch struct {
+	packer item.Packer
 	bytes  []byte
 	values []Value
 }
@@ -50,7 +51,7 @@ type Scratch struct {
 func (s *Scratch) NewDoc(it *item.Item) Doc {
 	d := Doc{ID: it.ID, Created: it.CreatedMillis(), Units: it.Units}
 	bytes, values := len(s.bytes), len(s.values)
-	s.bytes = item.AppendEncoded(slices.Grow(s.bytes, usualBytes), it)
+	s.bytes = s.packer.Append(s.bytes, it)
 	s.values = slices.Grow(s.values, usualValues)
 	for f, v := range it.Values(nil, nil, it.Tags) {
 		s.values = append(s.values, Value{f, v})
@@ -59,11 +60,8 @@ func (s *Scratch) NewDoc(it *item.Item) Doc {
 	return d
 }
 
-// usualBytes and usualValues are the capacities for one item. They are enough for most items.
-const (
-	usualBytes  = 2048
-	usualValues = 64
-)
+// usualValues is the capacity for the values of one item. It is enough for most items.
+const usualValues = 64
 
 // Reset makes the memory available for reuse. Documents that NewDoc returned must not be used afterwards.
 func (s *Scratch) Reset() {
@@ -86,7 +84,7 @@ func (e *CorruptError) Error() string {
 
 const (
 	// magic is at the beginning and at the end of a file. Its last byte is the number of the format.
-	magic      = magicAny + "4"
+	magic      = magicAny + "5"
 	magicAny   = "VTRNSEG"
 	footerSize = 8 + 8 + 4 + 4 + 4 + 4 + len(magic)
 )
@@ -231,7 +229,7 @@ func (s *Segment) Place(created int64, id item.ID) uint32 {
 }
 
 // Item returns the encoded item of a document, or nil if a damaged offset is out of bounds. The bytes alias the segment's memory.
-func (s *Segment) Item(doc uint32) item.Encoded {
+func (s *Segment) Item(doc uint32) item.Packed {
 	from := binary.LittleEndian.Uint64(s.offsets[8*doc:])
 	to := binary.LittleEndian.Uint64(s.offsets[8*doc+8:])
 	b, ok := s.bytes(span{s.dir.Items.Off + from, to - from})

@@ -423,7 +423,7 @@ func drawDocs(rng *rand.Rand, ids []item.ID) []Doc {
 	}
 	docs := make([]Doc, 0, len(ids))
 	for _, id := range ids {
-		d := Doc{ID: id, Created: int64(rng.IntN(50)) * 1000, Bytes: item.Encoded(fmt.Sprintf("item %d %s", id, words(rng.IntN(5))))}
+		d := Doc{ID: id, Created: int64(rng.IntN(50)) * 1000, Bytes: item.Packed(fmt.Sprintf("item %d %s", id, words(rng.IntN(5))))}
 		if rng.IntN(10) == 0 {
 			d.Created = math.MinInt64
 		}

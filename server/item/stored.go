@@ -1,0 +1,124 @@
+package item
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+)
+
+// errEncoded means that bytes are not the result of Encode.
+var errEncoded = errors.New("the bytes are not an encoded item")
+
+// Decode returns the item of an Encoded. It is the inverse of Encode for items in normal form. An error means
+// that the bytes are damaged.
+func Decode(e Encoded) (*Item, error) {
+	var r record
+	if !r.parse(e) {
+		return nil, errEncoded
+	}
+	var d unescaper
+	t := func(i int) string { return d.text(r.texts[i]) }
+	it := &Item{
+		ID:                    r.numbers[numberID],
+		EntryConfirmationSent: r.flags&flagConfirmed != 0,
+		ApprovalStatus:        t(textStatus),
+		Campaign:              r.pointer(flagCampaign, numberCampaign),
+		Submission:            d.raw(r.texts[textSubmission]),
+		ShortenedPermalink:    t(textPermalink),
+		ShortCode:             t(textShortCode),
+		CreatedOn:             t(textCreated),
+		Hashtag:               orNil(Hashtag{SocialPlatform: t(textHashtagPlatform), ID: r.numbers[numberHashtag], Text: t(textHashtag)}),
+		Featured:              r.flags&flagFeatured != 0,
+		Configuration:         d.raw(r.texts[textConfiguration]),
+		Claimed:               r.flags&flagClaimed != 0,
+		Content: Content{
+			Location: orNil(Location{
+				CountryCode: t(textCountryCode), URL: t(textLocationURL), Country: t(textCountry), PlaceType: t(textPlaceType),
+				Type: t(textLocationType), FullName: t(textFullName), Name: t(textName), BoundingBox: t(textBox), Coordinates: t(textCoordinates),
+			}),
+			OriginalURL: t(textOriginalURL),
+			Author: orNil(Author{
+				Username: t(textUsername), ProfileName: t(textProfileName), ProfileUser: t(textProfileUser), ProfileLink: t(textProfileLink),
+				Avatar: t(textAvatar), PlatformID: t(textPlatformID), SocialPlatform: t(textAuthorPlatform), CreatedOn: t(textAuthorCreated),
+				ID: r.pointer(flagAuthorID, numberAuthor),
+			}),
+			Text:                    t(textText),
+			SocialPlatformCreatedOn: t(textPlatformCreated),
+			PlatformRef:             t(textRef),
+			ContentState:            t(textState),
+			SocialPlatform:          t(textPlatform),
+			CreatedOn:               t(textContentCreated),
+			ContentType:             t(textType),
+			Media: orNil(Media{
+				PlatformURL: t(textMediaURL), OriginalURL: t(textMediaOriginal), BaseURL: t(textMediaBase), MediaType: t(textMediaType),
+				SocialPlatform: t(textMediaPlatform), SmallImage: t(textSmall), MediumImage: t(textMedium), LargeImage: t(textLarge),
+				ID: r.pointer(flagMediaID, numberMedia),
+			}),
+		},
+	}
+	if len(r.texts[textLatitude]) > 0 {
+		it.Content.Geo = &Geo{Type: t(textGeoType), Latitude: d.float(r.texts[textLatitude]), Longitude: d.float(r.texts[textLongitude])}
+	}
+	rest := parser{rest: r.rest}
+	if n := rest.count(); n > 0 {
+		it.Tags = make([]Tag, n)
+		for i := range it.Tags {
+			it.Tags[i] = Tag{Namespace: d.text(rest.text()), Key: d.text(rest.text())}
+		}
+	}
+	if n := rest.count(); n > 0 {
+		it.Units = make([]int64, n)
+		for i := range it.Units {
+			it.Units[i] = rest.number()
+		}
+	}
+	if d.err != nil {
+		return nil, fmt.Errorf("%w: %w", errEncoded, d.err)
+	}
+	return it, nil
+}
+
+// pointer returns a number that may be absent.
+func (r *record) pointer(flag byte, number int) *int64 {
+	if r.flags&flag == 0 {
+		return nil
+	}
+	n := r.numbers[number]
+	return &n
+}
+
+// unescaper decodes the texts of an Encoded. It keeps the first error.
+type unescaper struct{ err error }
+
+func (d *unescaper) text(escaped []byte) string {
+	if bytes.IndexByte(escaped, '\\') < 0 {
+		return string(escaped)
+	}
+	r := reader{text: string(escaped) + `"`}
+	s, ok := r.escaped(0)
+	if !ok || r.at != len(r.text) {
+		d.fail(fmt.Errorf("the text %q", escaped))
+	}
+	return s
+}
+
+func (d *unescaper) raw(text []byte) json.RawMessage {
+	if len(text) == 0 || string(text) == "null" {
+		return nil
+	}
+	return bytes.Clone(text)
+}
+
+func (d *unescaper) float(text []byte) float64 {
+	f, err := strconv.ParseFloat(string(text), 64)
+	d.fail(err)
+	return f
+}
+
+func (d *unescaper) fail(err error) {
+	if d.err == nil {
+		d.err = err
+	}
+}
