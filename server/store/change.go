@@ -245,10 +245,10 @@ func (c *change) putProperty(b *pebble.Batch, pc PropertyChange, version uint64)
 			return err
 		}
 	}
-	lines := make([][]byte, len(pc.Items))
+	values := make([][]byte, len(pc.Items))
 	parallel.Each(len(pc.Items), func(i int) {
 		if it := pc.Items[i].Item; it != nil {
-			lines[i] = item.Marshal(it, nil)
+			values[i] = item.Encode(it)
 		}
 	})
 	for i, it := range pc.Items {
@@ -256,7 +256,7 @@ func (c *change) putProperty(b *pebble.Batch, pc PropertyChange, version uint64)
 		if it.Item == nil {
 			err = b.Delete(itemKey(p, it.ID), nil)
 		} else {
-			err = b.Set(itemKey(p, it.ID), lines[i], nil)
+			err = b.Set(itemKey(p, it.ID), values[i], nil)
 		}
 		if err != nil {
 			return err

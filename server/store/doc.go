@@ -35,7 +35,7 @@
 //	p <property> NUL c <code>                     uint64: the item with that short code
 //	p <property> NUL d <uint64>                   empty: an item has had a dynamic field whose name has that keyed hash
 //	p <property> NUL f <uuid>                     JSON: a filter created over HTTP (definitions.Entry)
-//	p <property> NUL i <uint64>                   JSON: an item as item.Marshal writes it
+//	p <property> NUL i <uint64>                   an item as item.Encode writes it, or as item.Marshal did up to format 3
 //	p <property> NUL n                            uint64: the number of items
 //	p <property> NUL s                            uint64: the highest item id ever drawn or imported
 //	p <property> NUL t <namespace> NUL <key>      empty: the tag was ever created
@@ -51,7 +51,8 @@
 //
 //	1  without c, d, n, e and x
 //	2  without d
-//	3  as above
+//	3  with items as JSON
+//	4  as above
 //
 // It may import definitions, mutations, parallel, transfer, library, query and item.
 package store

@@ -11,7 +11,7 @@ import (
 // formatVersion is the version of the key table in doc.go that this code reads and writes. formatNeeds is the oldest Vitrine that
 // does.
 const (
-	formatVersion = 3
+	formatVersion = 4
 	formatNeeds   = "0.1.0"
 )
 
@@ -73,7 +73,11 @@ func checkFormat(db *pebble.DB, dir string, current format, upgrades []upgrade) 
 }
 
 // upgrades are the steps to formatVersion. There is no step to version 1.
-func upgrades() []upgrade { return []upgrade{1: toFormat2, 2: toFormat3} }
+func upgrades() []upgrade { return []upgrade{1: toFormat2, 2: toFormat3, 3: toFormat4} }
+
+// toFormat4 changes nothing: decodeValue reads items in JSON, and every write of an item replaces it. The stamp keeps
+// older versions of Vitrine from opening the store.
+func toFormat4(*pebble.DB, *pebble.Batch) error { return nil }
 
 func stampFormat(b *pebble.Batch, f format) error {
 	if err := setFormat(b, f); err != nil {

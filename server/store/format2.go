@@ -3,7 +3,6 @@ package store
 import (
 	"github.com/cockroachdb/pebble/v2"
 
-	"github.com/vitrine-dev/vitrine/server/item"
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
@@ -38,7 +37,7 @@ func (u *upgrade2) key(key, value []byte) (skip []byte, err error) {
 	if err != nil || under != underItem {
 		return nil, err
 	}
-	stored, err := item.Unmarshal(value)
+	stored, err := decodeValue(value)
 	if err != nil {
 		return nil, err
 	}

@@ -7,7 +7,6 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 
-	"github.com/vitrine-dev/vitrine/server/item"
 	"github.com/vitrine-dev/vitrine/server/library"
 	"github.com/vitrine-dev/vitrine/server/mutations"
 	"github.com/vitrine-dev/vitrine/server/parallel"
@@ -20,7 +19,7 @@ func toFormat3(db *pebble.DB, b *pebble.Batch) error {
 	if err != nil {
 		return err
 	}
-	u := upgrade3{batch: b, namer: mutations.NewNamer(authorKey), lines: make([][]byte, 0, readChunk)}
+	u := upgrade3{batch: b, namer: mutations.NewNamer(authorKey), values: make([][]byte, 0, readChunk)}
 	err = scan(db, []byte{spaceProperty}, []byte{spaceProperty + 1}, u.key)
 	return errors.Join(err, u.flush())
 }
@@ -31,7 +30,7 @@ type upgrade3 struct {
 	namer    *mutations.Namer
 	property library.PropertyID
 	known    map[mutations.NameSum]bool // of property
-	lines    [][]byte
+	values   [][]byte
 }
 
 // key handles a key, and returns the key to continue with if that is not the next one.
@@ -47,7 +46,7 @@ func (u *upgrade3) key(key, value []byte) (skip []byte, err error) {
 		_, upper := propertyBounds(p)
 		return upper, nil
 	}
-	if p != u.property || len(u.lines) == cap(u.lines) {
+	if p != u.property || len(u.values) == cap(u.values) {
 		if err := u.flush(); err != nil {
 			return nil, err
 		}
@@ -55,20 +54,20 @@ func (u *upgrade3) key(key, value []byte) (skip []byte, err error) {
 	if p != u.property {
 		u.property, u.known = p, map[mutations.NameSum]bool{}
 	}
-	u.lines = append(u.lines, bytes.Clone(value))
+	u.values = append(u.values, bytes.Clone(value))
 	return nil, nil
 }
 
 // flush records the names of the collected items.
 func (u *upgrade3) flush() error {
-	names := make([][]string, len(u.lines))
-	parallel.Each(len(u.lines), func(i int) {
+	names := make([][]string, len(u.values))
+	parallel.Each(len(u.values), func(i int) {
 		// An item that cannot be decoded has no fields that a query finds, and must not keep the store from opening.
-		if stored, err := item.Unmarshal(u.lines[i]); err == nil {
+		if stored, err := decodeValue(u.values[i]); err == nil {
 			names[i] = slices.Collect(stored.FieldNames())
 		}
 	})
-	u.lines = u.lines[:0]
+	u.values = u.values[:0]
 	for _, of := range names {
 		for _, name := range of {
 			sum := u.namer.Sum(name)

@@ -204,3 +204,47 @@ func TestAStoreOfVersion2IsUpgraded(t *testing.T) {
 		})
 	}
 }
+
+// TestAStoreOfVersion3IsUpgraded checks that items in JSON are read, and that a write replaces the JSON.
+func TestAStoreOfVersion3IsUpgraded(t *testing.T) {
+	dir := t.TempDir()
+	l := mustOpen(t, Options{Dir: dir})
+	id := write(t, l, post("beach"))[0].ID
+	before, err := l.Item(shop, id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	stored := func() (value []byte) {
+		edit(t, dir, func(db *pebble.DB) (err error) {
+			value, err = get(db, itemKey(shop, id))
+			return err
+		})
+		return value
+	}
+	if _, err := item.Decode(stored()); err != nil {
+		t.Errorf("a new item: %v", err)
+	}
+	edit(t, dir, func(db *pebble.DB) error {
+		b := db.NewBatch()
+		return errors.Join(b.Set(itemKey(shop, id), item.Marshal(before, nil), nil), stampFormat(b, format{Version: 3, Needs: formatNeeds}))
+	})
+	l = mustOpen(t, Options{Dir: dir})
+	after, err := l.Item(shop, id)
+	if diff := cmp.Diff(before, after); err != nil || diff != "" {
+		t.Errorf("the item in JSON: %v\n%s", err, diff)
+	}
+	patch, err := item.ParsePatch([]byte(`{"featured":true}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, l, library.Mutation{Patch: patch, ID: id})
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if again, err := item.Decode(stored()); err != nil || !again.Featured {
+		t.Errorf("the item that was written again: %+v, %v", again, err)
+	}
+}

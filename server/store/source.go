@@ -11,6 +11,7 @@ import (
 
 	"github.com/vitrine-dev/vitrine/server/item"
 	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/parallel"
 	"github.com/vitrine-dev/vitrine/server/transfer"
 )
 
@@ -118,9 +119,12 @@ func lines(ctx context.Context, p library.PropertyID, read func(from item.ID) ([
 }
 
 // linesFrom reads a chunk of stored items.
-func linesFrom(db *pebble.DB, p library.PropertyID, from item.ID) (chunk []transfer.Line, err error) {
-	err = eachItem(db, p, from, readChunk, func(id item.ID, value []byte) {
-		chunk = append(chunk, transfer.Line{ID: id, Text: bytes.Clone(value)})
-	})
-	return chunk, err
+func linesFrom(db *pebble.DB, p library.PropertyID, from item.ID) ([]transfer.Line, error) {
+	items, err := itemsFrom(db, p, from)
+	if err != nil {
+		return nil, err
+	}
+	chunk := make([]transfer.Line, len(items))
+	parallel.Each(len(items), func(i int) { chunk[i] = transfer.Line{ID: items[i].ID, Text: item.Marshal(items[i], nil)} })
+	return chunk, nil
 }

@@ -3,7 +3,6 @@ package store
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -758,25 +757,6 @@ func awaitFlush(t *testing.T, l *opened, n int64) {
 		case <-tick.C:
 		}
 	}
-}
-
-func TestItemsAreStoredAsLines(t *testing.T) {
-	dir := t.TempDir()
-	l := mustOpen(t, Options{Dir: dir})
-	id := write(t, l, post("beach"))[0].ID
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
-	edit(t, dir, func(db *pebble.DB) error {
-		value, closer, err := db.Get(itemKey(shop, id))
-		if err != nil {
-			return err
-		}
-		if !json.Valid(value) {
-			t.Errorf("stored item %q is not JSON", value)
-		}
-		return closer.Close()
-	})
 }
 
 func TestUsedUpIDs(t *testing.T) {

@@ -138,12 +138,12 @@ func (t *Target) commit(add func(*pebble.Batch) error) error {
 
 // Put stores items, see transfer.Target. If several items have the same short code, the one with the lowest id keeps it.
 func (t *Target) Put(_ context.Context, p library.PropertyID, lines []transfer.Line) error {
-	codes := make([]string, len(lines))
+	codes, values := make([]string, len(lines)), make([][]byte, len(lines))
 	errs := make([]error, len(lines))
 	parallel.Each(len(lines), func(i int) {
 		it, err := decodeItem(lines[i].ID, lines[i].Text)
 		if errs[i] = err; err == nil {
-			codes[i] = it.ShortCode
+			codes[i], values[i] = it.ShortCode, item.Encode(it)
 		}
 	})
 	if err := errors.Join(errs...); err != nil {
@@ -152,7 +152,7 @@ func (t *Target) Put(_ context.Context, p library.PropertyID, lines []transfer.L
 	return t.commit(func(b *pebble.Batch) error {
 		given := map[string]bool{}
 		for i, l := range lines {
-			if err := b.Set(itemKey(p, l.ID), l.Text, nil); err != nil {
+			if err := b.Set(itemKey(p, l.ID), values[i], nil); err != nil {
 				return err
 			}
 			if codes[i] == "" || given[codes[i]] {
