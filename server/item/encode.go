@@ -320,7 +320,6 @@ var (
 	fillPlace    = []byte("Unknown")
 	fillUnknown  = []byte("unknown")
 	fillNull     = []byte("null")
-	fillNothing  = []byte{}
 	flagLiterals = [2]string{"false", "true"}
 )
 
