@@ -173,7 +173,13 @@ func (l *Library) Lines(ctx context.Context, p library.PropertyID) iter.Seq2[tra
 					err = &library.UnreadableItemError{ID: h.ID, Err: errNoItem}
 					break
 				}
-				if !yield(transfer.Line{ID: h.ID, Text: []byte(h.Fields.Item[0])}, nil) {
+				it, unreadable := item.Unmarshal([]byte(h.Fields.Item[0]))
+				if unreadable != nil {
+					err = &library.UnreadableItemError{ID: h.ID, Err: unreadable}
+					break
+				}
+				// The text may be that of an older version, which wrote the same item in another way.
+				if !yield(transfer.Line{ID: h.ID, Text: item.Marshal(it, nil)}, nil) {
 					return
 				}
 				last = h.ID

@@ -40,7 +40,7 @@ type Property struct {
 	Tags  map[item.Tag]bool
 }
 
-// Line is one item as item.Marshal writes it without units, which is what all libraries store.
+// Line is one item as item.Marshal writes it without units.
 type Line struct {
 	ID   item.ID
 	Text []byte
@@ -50,7 +50,7 @@ type Line struct {
 type Reader interface {
 	// Facts returns everything except items.
 	Facts(ctx context.Context) (*Facts, error)
-	// Lines yields all items of a property by id, exactly as they are stored. It ends with the first error.
+	// Lines yields all stored items of a property by id. It ends with the first error.
 	Lines(ctx context.Context, p library.PropertyID) iter.Seq2[Line, error]
 }
 
