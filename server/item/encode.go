@@ -2,7 +2,6 @@ package item
 
 import (
 	"encoding/binary"
-	"encoding/json"
 	"slices"
 	"strconv"
 
@@ -13,14 +12,14 @@ import (
 // an Item. Decode is the inverse of Encode. It is
 //
 //	byte     encodedFormat, which no JSON text begins with
-//	byte     flags
-//	varint   id, campaign, and the ids of the hashtag, the author and the media, zigzag; 0 for none
-//	texts    in the order of the constants, each as uvarint length and bytes, escaped for JSON; empty for none
+//	byte     flags, which also say which numbers are present
+//	varint   the numbers in the order of their constants, zigzag
+//	texts    in the order of their constants, each as uvarint length and bytes: JSON, or the inside of a string in JSON; empty for none
 //	tags     uvarint number; for each, namespace and key as texts
 //	units    uvarint number; for each, its id as varint, zigzag
 type Encoded []byte
 
-// encodedFormat is the first byte of an Encoded. A change of the form needs another one.
+// encodedFormat is the first byte of an Encoded. Change it, and the formats of the store and of segments, whenever the form changes.
 const encodedFormat = 1
 
 // Flags of an Encoded.
@@ -33,7 +32,7 @@ const (
 	flagMediaID
 )
 
-// The texts of an Encoded. A new one needs another encodedFormat.
+// The texts of an Encoded. To add one, change encodedFormat.
 const (
 	textStatus = iota
 	textCreated
@@ -96,50 +95,57 @@ type Slots struct {
 var nullUnit = EncodeUnit(NullUnit())
 
 // Encode returns the encoded item.
-func Encode(it *Item) Encoded { return AppendEncoded(make([]byte, 0, 1024), it) }
+func Encode(it *Item) Encoded { return appendEncoded(make([]byte, 0, 1024), it) }
 
-// AppendEncoded appends what Encode returns.
-func AppendEncoded(dst []byte, it *Item) []byte {
+// appendEncoded appends what Encode returns.
+func appendEncoded(dst []byte, it *Item) []byte {
 	var (
 		c        = &it.Content
 		hashtag  = valueOf(it.Hashtag)
 		location = valueOf(c.Location)
 		author   = valueOf(c.Author)
 		media    = valueOf(c.Media)
+		geo      = valueOf(c.Geo)
 	)
 	dst = append(dst, encodedFormat, flagsOf(it))
-	for _, n := range [numbers]int64{it.ID, zero(it.Campaign), hashtag.ID, zero(author.ID), zero(media.ID)} {
+	for _, n := range [numbers]int64{
+		numberID: it.ID, numberCampaign: zero(it.Campaign), numberHashtag: hashtag.ID, numberAuthor: zero(author.ID), numberMedia: zero(media.ID),
+	} {
 		dst = binary.AppendVarint(dst, n)
 	}
-	dst = appendTexts(dst, it.ApprovalStatus, it.CreatedOn, it.ShortenedPermalink, it.ShortCode)
-	for _, raw := range [...]json.RawMessage{it.Submission, it.Configuration} {
+	for i, text := range [texts]string{
+		textStatus: it.ApprovalStatus, textCreated: it.CreatedOn, textPermalink: it.ShortenedPermalink, textShortCode: it.ShortCode,
+		textHashtagPlatform: hashtag.SocialPlatform, textHashtag: hashtag.Text,
+		textType: c.ContentType, textText: c.Text, textPlatform: c.SocialPlatform, textRef: c.PlatformRef, textState: c.ContentState,
+		textContentCreated: c.CreatedOn, textPlatformCreated: c.SocialPlatformCreatedOn, textOriginalURL: c.OriginalURL, textGeoType: geo.Type,
+		textCountryCode: location.CountryCode, textLocationURL: location.URL, textCountry: location.Country, textPlaceType: location.PlaceType,
+		textLocationType: location.Type, textFullName: location.FullName, textName: location.Name, textBox: location.BoundingBox,
+		textCoordinates: location.Coordinates,
+		textUsername:    author.Username, textProfileUser: author.ProfileUser, textProfileName: author.ProfileName,
+		textProfileLink: author.ProfileLink, textAvatar: author.Avatar, textPlatformID: author.PlatformID,
+		textAuthorPlatform: author.SocialPlatform, textAuthorCreated: author.CreatedOn,
+		textMediaURL: media.PlatformURL, textMediaOriginal: media.OriginalURL, textMediaBase: media.BaseURL, textMediaType: media.MediaType,
+		textMediaPlatform: media.SocialPlatform, textSmall: media.SmallImage, textMedium: media.MediumImage, textLarge: media.LargeImage,
+	} {
 		dst = appendSized(dst, func(dst []byte) []byte {
-			if raw == nil {
-				return dst
+			switch {
+			case i == textSubmission && it.Submission != nil:
+				return appendRaw(dst, it.Submission)
+			case i == textConfiguration && it.Configuration != nil:
+				return appendRaw(dst, it.Configuration)
+			case i == textLatitude && c.Geo != nil:
+				return appendFloat(dst, geo.Latitude)
+			case i == textLongitude && c.Geo != nil:
+				return appendFloat(dst, geo.Longitude)
 			}
-			return appendRaw(dst, raw)
+			return appendEscaped(dst, text)
 		})
 	}
-	dst = appendTexts(dst, hashtag.SocialPlatform, hashtag.Text,
-		c.ContentType, c.Text, c.SocialPlatform, c.PlatformRef, c.ContentState, c.CreatedOn, c.SocialPlatformCreatedOn, c.OriginalURL)
-	if g := c.Geo; g == nil {
-		dst = appendTexts(dst, "", "", "")
-	} else {
-		dst = appendTexts(dst, g.Type)
-		for _, degrees := range [...]float64{g.Latitude, g.Longitude} {
-			dst = appendSized(dst, func(dst []byte) []byte { return appendFloat(dst, degrees) })
-		}
-	}
-	dst = appendTexts(dst,
-		location.CountryCode, location.URL, location.Country, location.PlaceType, location.Type, location.FullName, location.Name,
-		location.BoundingBox, location.Coordinates,
-		author.Username, author.ProfileUser, author.ProfileName, author.ProfileLink, author.Avatar, author.PlatformID, author.SocialPlatform,
-		author.CreatedOn,
-		media.PlatformURL, media.OriginalURL, media.BaseURL, media.MediaType, media.SocialPlatform, media.SmallImage, media.MediumImage,
-		media.LargeImage)
 	dst = binary.AppendUvarint(dst, uint64(len(it.Tags)))
 	for _, t := range it.Tags {
-		dst = appendTexts(dst, t.Namespace, t.Key)
+		for _, text := range []string{t.Namespace, t.Key} {
+			dst = appendSized(dst, func(dst []byte) []byte { return appendEscaped(dst, text) })
+		}
 	}
 	dst = binary.AppendUvarint(dst, uint64(len(it.Units)))
 	for _, id := range it.Units {
@@ -148,7 +154,7 @@ func AppendEncoded(dst []byte, it *Item) []byte {
 	return dst
 }
 
-// valueOf returns the value of a pointer, the zero value for nil.
+// valueOf returns the value of a pointer, or the zero value for nil.
 func valueOf[T any](p *T) (v T) {
 	if p != nil {
 		v = *p
@@ -159,22 +165,18 @@ func valueOf[T any](p *T) (v T) {
 // flagsOf returns the flags of an item.
 func flagsOf(it *Item) (flags byte) {
 	author, media := it.Content.Author, it.Content.Media
-	for i, set := range [...]bool{
-		it.EntryConfirmationSent, it.Featured, it.Claimed, it.Campaign != nil, author != nil && author.ID != nil, media != nil && media.ID != nil,
+	for _, f := range [...]struct {
+		flag byte
+		set  bool
+	}{
+		{flagConfirmed, it.EntryConfirmationSent}, {flagFeatured, it.Featured}, {flagClaimed, it.Claimed}, {flagCampaign, it.Campaign != nil},
+		{flagAuthorID, author != nil && author.ID != nil}, {flagMediaID, media != nil && media.ID != nil},
 	} {
-		if set {
-			flags |= 1 << i
+		if f.set {
+			flags |= f.flag
 		}
 	}
 	return flags
-}
-
-// appendTexts appends texts with their lengths.
-func appendTexts(dst []byte, list ...string) []byte {
-	for _, s := range list {
-		dst = appendSized(dst, func(dst []byte) []byte { return appendEscaped(dst, s) })
-	}
-	return dst
 }
 
 // appendSized appends the length of what add appends, and then that.
@@ -209,7 +211,7 @@ type record struct {
 	flags   byte
 	numbers [numbers]int64
 	texts   [texts][]byte
-	// tags and units are the rest of the Encoded, from the number of tags on.
+	// rest is the end of the Encoded, from the number of tags on.
 	rest []byte
 	// hashtag is the key of the first tag in HashtagNamespace.
 	hashtag []byte
@@ -308,19 +310,18 @@ func or(list ...[]byte) []byte {
 
 // Fillers. They must not be modified.
 var (
-	fillBlank    = []byte(blank)
-	fillEpoch    = []byte(epoch)
-	fillDirect   = []byte(Direct)
-	fillPending  = []byte(Pending)
-	fillActive   = []byte(Active)
-	fillKind     = []byte(Text)
-	fillPoint    = []byte("Point")
-	fillZero     = []byte("0")
-	fillCountry  = []byte("ZZ")
-	fillPlace    = []byte("Unknown")
-	fillUnknown  = []byte("unknown")
-	fillNull     = []byte("null")
-	flagLiterals = [2]string{"false", "true"}
+	fillBlank   = []byte(blank)
+	fillEpoch   = []byte(epoch)
+	fillDirect  = []byte(Direct)
+	fillPending = []byte(Pending)
+	fillActive  = []byte(Active)
+	fillKind    = []byte(Text)
+	fillPoint   = []byte("Point")
+	fillZero    = []byte("0")
+	fillCountry = []byte("ZZ")
+	fillPlace   = []byte("Unknown")
+	fillUnknown = []byte("unknown")
+	fillNull    = []byte("null")
 )
 
 // append is Encoded.Append.
@@ -330,21 +331,21 @@ func (r *record) append(dst []byte, a query.Audience, s Slots) []byte {
 	platform := or(t[textPlatform], fillDirect)
 	kind := or(t[textType], fillKind)
 
-	dst = put(dst, `{"id":`, nil)
+	dst = append(dst, `{"id":`...)
 	dst = strconv.AppendInt(dst, r.numbers[numberID], 10)
 	dst = put(dst, `,"approval_status":"`, or(t[textStatus], fillPending))
 	dst = put(dst, `","created_on":"`, created)
-	dst = put(dst, `","featured":`, nil)
-	dst = append(dst, flagLiterals[r.flags>>1&1]...)
-	dst = put(dst, `,"campaign":`, nil)
+	dst = append(dst, `","featured":`...)
+	dst = strconv.AppendBool(dst, r.flags&flagFeatured != 0)
+	dst = append(dst, `,"campaign":`...)
 	dst = strconv.AppendInt(dst, r.numbers[numberCampaign], 10)
-	dst = put(dst, `,"claimed":`, nil)
-	dst = append(dst, flagLiterals[r.flags>>2&1]...)
-	dst = put(dst, `,"entry_confirmation_sent":`, nil)
-	dst = append(dst, flagLiterals[r.flags&1]...)
+	dst = append(dst, `,"claimed":`...)
+	dst = strconv.AppendBool(dst, r.flags&flagClaimed != 0)
+	dst = append(dst, `,"entry_confirmation_sent":`...)
+	dst = strconv.AppendBool(dst, r.flags&flagConfirmed != 0)
 
 	dst = put(dst, `,"hashtag":{"social_platform":"`, or(t[textHashtagPlatform], platform))
-	dst = put(dst, `","id":`, nil)
+	dst = append(dst, `","id":`...)
 	dst = strconv.AppendInt(dst, r.numbers[numberHashtag], 10)
 	dst = put(dst, `,"hashtag_text":"`, or(t[textHashtag], r.hashtag))
 	dst = put(dst, `"},"configuration":`, or(t[textConfiguration], fillNull))
@@ -375,7 +376,7 @@ func (r *record) append(dst []byte, a query.Audience, s Slots) []byte {
 	username := or(t[textUsername], t[textProfileUser], fillUnknown)
 	dst = put(dst, `"}},"author":{"username":"`, username)
 	dst = put(dst, `","platform_id":"`, t[textPlatformID])
-	dst = put(dst, `","id":`, nil)
+	dst = append(dst, `","id":`...)
 	dst = strconv.AppendInt(dst, r.numbers[numberAuthor], 10)
 	dst = put(dst, `,"social_platform":"`, or(t[textAuthorPlatform], platform))
 	dst = put(dst, `","created_on":"`, or(t[textAuthorCreated], created))
@@ -390,7 +391,7 @@ func (r *record) append(dst []byte, a query.Audience, s Slots) []byte {
 		image = fillBlank
 	}
 	dst = put(dst, `"}},"media":{"mediatype":"`, or(t[textMediaType], kind))
-	dst = put(dst, `","id":`, nil)
+	dst = append(dst, `","id":`...)
 	dst = strconv.AppendInt(dst, r.numbers[numberMedia], 10)
 	dst = put(dst, `,"social_platform":"`, or(t[textMediaPlatform], platform))
 	dst = put(dst, `","original_url":"`, original)
@@ -401,7 +402,7 @@ func (r *record) append(dst []byte, a query.Audience, s Slots) []byte {
 	dst = put(dst, `","large_image":"`, or(t[textLarge], image))
 
 	dst = r.permalink(dst, s.BaseURL)
-	dst = put(dst, `","activate_units":[`, nil)
+	dst = append(dst, `","activate_units":[`...)
 	for i, u := range s.Units {
 		if i > 0 {
 			dst = append(dst, ',')

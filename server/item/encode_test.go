@@ -1,9 +1,13 @@
 package item
 
 import (
+	"bytes"
+	"encoding/binary"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"math"
+	"os"
 	"strconv"
 	"strings"
 	"testing"
@@ -481,6 +485,25 @@ func TestDecode(t *testing.T) {
 	}
 }
 
+// TestEncodedForm detects a change of the form in which stores and files of segments hold items. encoded.hex contains everything().
+func TestEncodedForm(t *testing.T) {
+	text, err := os.ReadFile("testdata/encoded.hex")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := hex.DecodeString(strings.ReplaceAll(string(text), "\n", ""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := Encode(everything()); !bytes.Equal(got, want) {
+		t.Errorf("the form has changed: change encodedFormat, and read the previous form too. It is\n%x", []byte(got))
+	}
+	stored, err := Decode(want)
+	if diff := cmp.Diff(everything(), stored); err != nil || diff != "" {
+		t.Errorf("stored items have another meaning (-want +got): %v\n%s", err, diff)
+	}
+}
+
 // TestPacked checks that a packed item gives the same responses as the item itself, and the length of the longest one.
 func TestPacked(t *testing.T) {
 	var p Packer
@@ -533,6 +556,23 @@ func FuzzDamaged(f *testing.F) {
 	})
 }
 
+func TestDamagedTextsAreRefused(t *testing.T) {
+	it := &Item{ID: 7, Submission: json.RawMessage(`{"k":"v"}`), Content: Content{Text: "abcdef", Geo: &Geo{Latitude: 12345}}}
+	for _, damage := range []string{"abcdef:ab\"def", "abcdef:ab\\xef", "abcdef:ab\ndef", "abcdef:ab\xffdef", `{"k":"v"}:{"k":"v"]`, "12345:1e999", "12345:0x123"} {
+		old, replaced, _ := strings.Cut(damage, ":")
+		if strings.HasPrefix(damage, "{") {
+			old, replaced = damage[:9], damage[10:]
+		}
+		whole := Encode(it)
+		if !bytes.Contains(whole, []byte(old)) {
+			t.Fatalf("%q is not in %q", old, whole)
+		}
+		if _, err := Decode(bytes.Replace(whole, []byte(old), []byte(replaced), 1)); err == nil || strings.Contains(err.Error(), replaced) {
+			t.Errorf("%s: %v", damage, err)
+		}
+	}
+}
+
 func TestDamagedBytesAreRefused(t *testing.T) {
 	it := &Item{ID: 7, ShortCode: "abc", Content: Content{ContentType: Image}, Tags: []Tag{{"a", "b"}}, Units: []int64{3}}
 	whole := Encode(it)
@@ -547,6 +587,13 @@ func TestDamagedBytesAreRefused(t *testing.T) {
 	var p Packer
 	var u Unpacker
 	packed := p.Append(nil, it)
+	for length := range uint64(1 << 20) {
+		_, size := binary.Uvarint(packed)
+		wrong := append(binary.AppendUvarint(nil, length<<8), packed[size:]...)
+		if n := Packed(wrong).ResponseLen(); n > 4096+8*len(whole) {
+			t.Fatalf("a response of %d bytes for an item of %d", n, len(whole))
+		}
+	}
 	for n := range packed {
 		if text, ok := u.Append(nil, packed[:n], query.Public, Slots{}); ok {
 			t.Errorf("%d of %d bytes give %s", n, len(packed), text)

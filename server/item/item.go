@@ -15,7 +15,7 @@ const MaxID = 1<<53 - 1
 func ValidID(id int64) bool { return id >= 1 && id <= MaxID }
 
 // Item is one content item as it is stored: only what was given. Zero values and nil pointers mean that the item has no
-// value, which `_missing_` matches; Encode fills in the members that the specification requires. Timestamps are RFC 3339 in
+// value, which `_missing_` matches; Encoded.Append fills in the members that the specification requires. Timestamps are RFC 3339 in
 // UTC, or a year, a month or a day as imported.
 //
 // The JSON form (Marshal, ParseLine, Unmarshal) is the item shape of the specification without fillers, plus tags, claimed

@@ -9,19 +9,19 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// Packed is a compressed Encoded, for files from which single items are read: the length of the private response without slots as
+// Packed is a compressed Encoded, for files from which single items are read: the length of the private response with empty Slots as
 // uvarint, and then the Encoded as a block of S2.
 type Packed []byte
 
-// maxEncoded is more than the length of any Encoded that the limits of items allow.
-const maxEncoded = 16 << 20
+// maxEncoded bounds the memory that damaged bytes can take. It is far more than the length of any item.
+const maxEncoded = 64 << 20
 
 // Packer packs items, and reuses its memory. It is not safe for concurrent use.
 type Packer struct{ encoded, response []byte }
 
 // Append appends the item as a Packed.
 func (p *Packer) Append(dst []byte, it *Item) []byte {
-	p.encoded = AppendEncoded(p.encoded[:0], it)
+	p.encoded = appendEncoded(p.encoded[:0], it)
 	p.response = Encoded(p.encoded).Append(p.response[:0], query.Private, Slots{})
 	dst = binary.AppendUvarint(dst, uint64(len(p.response)))
 	n := len(dst)
@@ -29,17 +29,32 @@ func (p *Packer) Append(dst []byte, it *Item) []byte {
 	return dst[:n+len(s2.EncodeBetter(dst[n:cap(dst)], p.encoded))]
 }
 
-// ResponseLen returns the length of the private response without slots, 0 for damaged bytes.
+// ResponseLen returns the length of the private response with empty Slots, or 0 for bytes that cannot be right.
 func (p Packed) ResponseLen() int {
-	n, size := binary.Uvarint(p)
-	if size <= 0 || n > maxResponse {
+	length, _, encoded, ok := p.split()
+	if !ok || length > mostFilled+mostRepeated*encoded {
 		return 0
 	}
-	return int(n)
+	return length
 }
 
-// maxResponse is more than the length of any response, because no filler occurs more than eight times.
-const maxResponse = 8 * maxEncoded
+// A response is at most mostFilled bytes longer than mostRepeated times its Encoded: names of members and fillers have a fixed length, and
+// no value occurs more often.
+const (
+	mostFilled   = 4096
+	mostRepeated = 8
+)
+
+// split returns the length of the response, the compressed block, and the length of the Encoded in it.
+func (p Packed) split() (length int, block []byte, encoded int, ok bool) {
+	n, size := binary.Uvarint(p)
+	if size <= 0 || n > mostFilled+mostRepeated*maxEncoded {
+		return 0, nil, 0, false
+	}
+	block = p[size:]
+	encoded, err := s2.DecodedLen(block)
+	return int(n), block, encoded, err == nil && encoded <= maxEncoded
+}
 
 // Unpacker makes responses of packed items, and reuses its memory. It is not safe for concurrent use.
 type Unpacker struct {
@@ -49,12 +64,8 @@ type Unpacker struct {
 
 // Append appends the response of a packed item, see Encoded.Append. It returns false, and appends nothing, for damaged bytes.
 func (u *Unpacker) Append(dst []byte, p Packed, a query.Audience, s Slots) ([]byte, bool) {
-	_, size := binary.Uvarint(p)
-	if size <= 0 {
-		return dst, false
-	}
-	block := p[size:]
-	if n, err := s2.DecodedLen(block); err != nil || n > maxEncoded {
+	_, block, _, ok := p.split()
+	if !ok {
 		return dst, false
 	}
 	encoded, err := s2.Decode(u.encoded[:cap(u.encoded)], block)

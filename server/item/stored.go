@@ -4,15 +4,15 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"strconv"
+	"unicode/utf8"
 )
 
 // errEncoded means that bytes are not the result of Encode.
 var errEncoded = errors.New("the bytes are not an encoded item")
 
 // Decode returns the item of an Encoded. It is the inverse of Encode for items in normal form. An error means
-// that the bytes are damaged.
+// that the bytes are damaged; it contains none of them.
 func Decode(e Encoded) (*Item, error) {
 	var r record
 	if !r.parse(e) {
@@ -74,8 +74,8 @@ func Decode(e Encoded) (*Item, error) {
 			it.Units[i] = rest.number()
 		}
 	}
-	if d.err != nil {
-		return nil, fmt.Errorf("%w: %w", errEncoded, d.err)
+	if d.failed {
+		return nil, errEncoded
 	}
 	return it, nil
 }
@@ -89,18 +89,20 @@ func (r *record) pointer(flag byte, number int) *int64 {
 	return &n
 }
 
-// unescaper decodes the texts of an Encoded. It keeps the first error.
-type unescaper struct{ err error }
+// unescaper decodes the texts of an Encoded.
+type unescaper struct {
+	failed bool
+	quoted []byte
+}
 
 func (d *unescaper) text(escaped []byte) string {
-	if bytes.IndexByte(escaped, '\\') < 0 {
-		return string(escaped)
+	if len(escaped) == 0 {
+		return ""
 	}
-	r := reader{text: string(escaped) + `"`}
-	s, ok := r.escaped(0)
-	if !ok || r.at != len(r.text) {
-		d.fail(fmt.Errorf("the text %q", escaped))
-	}
+	d.quoted = append(append(append(d.quoted[:0], '"'), escaped...), '"')
+	r := reader{text: string(d.quoted)}
+	s, ok := r.string()
+	d.failed = d.failed || !ok || r.at != len(r.text) || !utf8.ValidString(s)
 	return s
 }
 
@@ -108,17 +110,12 @@ func (d *unescaper) raw(text []byte) json.RawMessage {
 	if len(text) == 0 || string(text) == "null" {
 		return nil
 	}
+	d.failed = d.failed || !json.Valid(text)
 	return bytes.Clone(text)
 }
 
 func (d *unescaper) float(text []byte) float64 {
 	f, err := strconv.ParseFloat(string(text), 64)
-	d.fail(err)
+	d.failed = d.failed || err != nil || !json.Valid(text)
 	return f
-}
-
-func (d *unescaper) fail(err error) {
-	if d.err == nil {
-		d.err = err
-	}
 }

@@ -51,7 +51,7 @@
 //
 //	1  without c, d, n, e and x
 //	2  without d
-//	3  with items as JSON
+//	3  without item.Encode: items are lines of JSON, as in 1 and 2
 //	4  as above
 //
 // It may import definitions, mutations, parallel, transfer, library, query and item.

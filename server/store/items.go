@@ -89,16 +89,16 @@ func itemsFrom(db *pebble.DB, p library.PropertyID, from item.ID) ([]*item.Item,
 		id    item.ID
 		value []byte
 	}
-	var lines []stored
+	var values []stored
 	err := eachItem(db, p, from, readChunk, func(id item.ID, value []byte) {
-		lines = append(lines, stored{id, append([]byte(nil), value...)})
+		values = append(values, stored{id, append([]byte(nil), value...)})
 	})
 	if err != nil {
 		return nil, err
 	}
-	items := make([]*item.Item, len(lines))
-	errs := make([]error, len(lines))
-	parallel.Each(len(lines), func(i int) { items[i], errs[i] = decodeItem(lines[i].id, lines[i].value) })
+	items := make([]*item.Item, len(values))
+	errs := make([]error, len(values))
+	parallel.Each(len(values), func(i int) { items[i], errs[i] = decodeItem(values[i].id, values[i].value) })
 	return items, errors.Join(errs...)
 }
 

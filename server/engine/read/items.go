@@ -43,7 +43,7 @@ func newSlotTable(lists search.UnitLists, c *definitions.Catalogue) *slotTable {
 	null := len(item.EncodeUnit(item.NullUnit()))
 	for i := range t.slots {
 		t.slots[i] = c.Slots(lists.Units(i), "")
-		t.bytes[i] = slotRoom + max(len(t.slots[i].Default), null)
+		t.bytes[i] = slotRoom + max(len(t.slots[i].Default)-null, 0)
 		for _, u := range t.slots[i].Units {
 			t.bytes[i] += len(u) + 1
 		}
@@ -63,7 +63,8 @@ func (s *Snapshot) Item(ctx context.Context, r library.ItemRead) ([]byte, error)
 	return s.appendItems(ctx, library.Read{Audience: r.Audience, BaseURL: r.BaseURL}, []search.Hit{h})
 }
 
-// appendItems appends the items of hits to r.Into as r.Audience sees them, separated by commas. It grows r.Into at most once.
+// appendItems appends the items of hits to r.Into as r.Audience sees them, separated by commas. It grows r.Into at most once, unless
+// items are damaged.
 func (s *Snapshot) appendItems(ctx context.Context, r library.Read, hits []search.Hit) ([]byte, error) {
 	dst := r.Into
 	if len(hits) == 0 {
@@ -116,7 +117,13 @@ func (s *Snapshot) appendItems(ctx context.Context, r library.Read, hits []searc
 		if err != nil {
 			return dst, err
 		}
+		before := len(dst)
 		dst = item.Encode(it).Append(dst, r.Audience, slots)
+		if r.Room != nil && items[i].ResponseLen() == 0 {
+			if err := r.Room(len(dst) - before); err != nil {
+				return dst, err
+			}
+		}
 	}
 	return dst, nil
 }

@@ -228,7 +228,7 @@ func (s *Segment) Place(created int64, id item.ID) uint32 {
 	}))
 }
 
-// Item returns the encoded item of a document, or nil if a damaged offset is out of bounds. The bytes alias the segment's memory.
+// Item returns the packed item of a document, or nil if a damaged offset is out of bounds. The bytes alias the segment's memory.
 func (s *Segment) Item(doc uint32) item.Packed {
 	from := binary.LittleEndian.Uint64(s.offsets[8*doc:])
 	to := binary.LittleEndian.Uint64(s.offsets[8*doc+8:])
