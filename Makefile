@@ -41,7 +41,7 @@ test: ## run all tests, with a real API server and a real S3-compatible store; p
 	@assets=$$($(GO) -C hack/controlplane run . assets) && s3=$$($(S3SERVER)) && \
 	KUBEBUILDER_ASSETS="$$assets" VITRINE_S3_SERVER="$$s3" RACE='$(RACE)' exec hack/test.sh $(MODULES)
 
-e2e: bin/e2e ## install IMAGE into the cluster of KUBECONFIG, test the product there and remove it; the nodes must have IMAGE or be able to pull it (PART=install, after, helm or replicas: only that part; the last one needs OPENSEARCH_URL, which pods can reach)
+e2e: bin/e2e ## install IMAGE into the cluster of KUBECONFIG, test the product there and remove it; the nodes must have IMAGE or be able to pull it (PART=pages, install, after, helm or replicas: only that part; replicas needs OPENSEARCH_URL, which pods can reach)
 	@[ -n "$$KUBECONFIG" ] || { echo 'make e2e starts no cluster: set KUBECONFIG, and give its nodes the image (kind load image-archive dist/image.tar)'; exit 1; }
 	@exec bin/e2e -image '$(IMAGE)' -items bin/e2e-items.ndjson -ginkgo.fail-on-empty $(if $(PART),-ginkgo.label-filter '$(PART)')
 
@@ -176,6 +176,7 @@ clean: ## remove what the other targets build; the state of make run stays in ST
 bin/e2e:
 	@$(GO) -C hack/install test -c -o ../../bin/e2e ./e2e
 	@$(GO) build -o bin/kubectl-vitrine ./cmd/vitrine
+	@$(GO) -C hack/install build -o ../../bin/helm helm.sh/helm/v3/cmd/helm
 	@$(GO) run ./hack/samplegen >bin/e2e-items.ndjson
 
 # The flags are the same as in localrun's own builds, so that the standard library is compiled only once.

@@ -1,13 +1,28 @@
 // Package docblocks extracts the YAML and the commands of a documentation page, for tests that apply, run or check them. It imports
 // only the standard library.
 //
-// A block with the language sh contains commands, and a block with the language text directly after it contains their output. The
-// commands of a page run one after the other in one shell. `sh fails` marks a block whose last command fails.
+// A block whose language begins with sh contains commands, and a block with the language text directly after it contains their output.
+// The rest of the language says what runs the block:
+//
+//	sh                  make smoke; all blocks of a page run in one shell
+//	sh cluster          make e2e, in a cluster; all blocks of a section run in one shell
+//	sh not run: REASON  no test
+//
+// After one of the first two, `fails` marks a block whose last command fails.
 package docblocks
 
 import (
+	"fmt"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
+)
+
+// Languages of blocks with commands that a test runs.
+const (
+	Smoke   = "sh"
+	Cluster = "sh cluster"
 )
 
 // YAML returns the YAML documents of a Markdown page in order: the contents of its ```yaml blocks, without the indentation of the
@@ -36,6 +51,8 @@ func YAML(page string) []string {
 type Command struct {
 	// Line is the number of its first line in the page, from 1.
 	Line int
+	// Section is the heading above it.
+	Section string
 	// Script contains the commands.
 	Script string
 	// Fails means that the last command fails.
@@ -44,35 +61,73 @@ type Command struct {
 	Output string
 }
 
-// Commands returns the blocks of shell commands of a Markdown page in order.
-func Commands(page string) []Command {
+// Commands returns the blocks of a Markdown page with a language, which is Smoke or Cluster, in order.
+func Commands(page, language string) []Command {
 	var all []Command
-	language, adjacent := "", false
+	block, section, adjacent := "", "", false
 	number := 0
 	for line := range strings.Lines(page) {
 		number++
 		opened, fence := strings.CutPrefix(strings.TrimSpace(line), "```")
+		base := strings.TrimSuffix(block, " fails")
 		switch {
-		case fence && language != "":
-			adjacent = language == "sh" || language == "sh fails"
-			language = ""
+		case fence && block != "":
+			adjacent = base == language
+			block = ""
 		case fence:
-			language = opened
-			if language == "" {
-				language = "none"
+			block = opened
+			if block == "" {
+				block = "none"
 			}
-			if language == "sh" || language == "sh fails" {
-				all = append(all, Command{Line: number + 1, Fails: language == "sh fails"})
+			if base, fails := strings.CutSuffix(block, " fails"); base == language {
+				all = append(all, Command{Line: number + 1, Section: section, Fails: fails})
 			}
-		case language == "sh" || language == "sh fails":
+		case base == language:
 			all[len(all)-1].Script += line
-		case language == "text" && adjacent:
+		case block == "text" && adjacent:
 			all[len(all)-1].Output += line
-		case language == "" && strings.TrimSpace(line) != "":
+		case block == "" && strings.TrimSpace(line) != "":
 			adjacent = false
+			if strings.HasPrefix(line, "#") {
+				section = strings.TrimSpace(strings.TrimLeft(line, "#"))
+			}
 		}
 	}
 	return all
+}
+
+// Script returns a script for sh that runs commands one after the other, until one does not end as its page says. The script writes their
+// output to files in dir, which Judge reads.
+func Script(dir string, commands []Command) string {
+	script := "set -eu\n"
+	for i, c := range commands {
+		output := "'" + strings.ReplaceAll(filepath.Join(dir, fmt.Sprint(i)), "'", `'\''`)
+		// Use braces instead of parentheses, so that later blocks see the variables of this one.
+		block := "{\n" + c.Script + "} >" + output + "' 2>&1"
+		if c.Fails {
+			block = "if " + block + "; then echo 'the last command did not fail' >>" + output + "'; exit 1; fi"
+		}
+		script += block + "\n: >" + output + ".done'\n"
+	}
+	return script
+}
+
+// Judge returns an error if a command of a script of Script did not end as its page says, or if its output is not the one on the page.
+func Judge(page, dir string, commands []Command) error {
+	for i, c := range commands {
+		output := filepath.Join(dir, fmt.Sprint(i))
+		got, err := os.ReadFile(output)
+		if err != nil {
+			return fmt.Errorf("%s:%d: did not run: %w", page, c.Line, err)
+		}
+		if _, err := os.Stat(output + ".done"); err != nil {
+			return fmt.Errorf("%s:%d: ended unexpectedly:\n%s", page, c.Line, got)
+		}
+		if c.Output != "" && !Matches(c.Output, string(got)) {
+			return fmt.Errorf("%s:%d: the page shows\n%s\nand the commands print\n%s", page, c.Line, c.Output, got)
+		}
+	}
+	return nil
 }
 
 var (

@@ -1,6 +1,10 @@
 package docblocks
 
 import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -15,14 +19,50 @@ func TestYAML(t *testing.T) {
 }
 
 func TestCommands(t *testing.T) {
-	const page = "# Page\n\n```sh\na\nb\n```\n\n```text\n1\n```\n\n```text\nmore\n```\n\n```sh fails\nc\n```\n\nText.\n\n```text\nno output\n```\n\n    ```sh\n    d\n    ```\n\n```\nplain\n```\n"
-	want := []Command{
-		{Line: 4, Script: "a\nb\n", Output: "1\n"},
-		{Line: 17, Script: "c\n", Fails: true},
-		{Line: 27, Script: "    d\n"},
+	const page = "# Page\n\n```sh\na\nb\n```\n\n```text\n1\n```\n\n```text\nmore\n```\n\n```sh fails\nc\n```\n\nText.\n\n```text\nno output\n```\n\n    ```sh\n    d\n    ```\n\n```\nplain\n```\n" +
+		"\n## Part\n\n```sh cluster\n# e\n```\n\n```text\n2\n```\n\n```sh not run: f\nf\n```\n\n```sh cluster fails\ng\n```\n"
+	for language, want := range map[string][]Command{
+		Smoke: {
+			{Line: 4, Section: "Page", Script: "a\nb\n", Output: "1\n"},
+			{Line: 17, Section: "Page", Script: "c\n", Fails: true},
+			{Line: 27, Section: "Page", Script: "    d\n"},
+		},
+		Cluster: {
+			{Line: 37, Section: "Part", Script: "# e\n", Output: "2\n"},
+			{Line: 49, Section: "Part", Script: "g\n", Fails: true},
+		},
+	} {
+		if diff := cmp.Diff(want, Commands(page, language)); diff != "" {
+			t.Errorf("commands of %s (-want +got):\n%s", language, diff)
+		}
 	}
-	if diff := cmp.Diff(want, Commands(page)); diff != "" {
-		t.Errorf("commands (-want +got):\n%s", diff)
+}
+
+// TestJudge runs scripts and checks which of them are as their pages say.
+func TestJudge(t *testing.T) {
+	for _, c := range []struct{ name, page, want string }{
+		{"a later block sees variables", "```sh\na=1\n```\n```sh\necho $a\n```\n```text\n1\n```\n", ""},
+		{"fails as marked", "```sh fails\nfalse\n```\n", ""},
+		{"another output", "```sh\necho 1\n```\n```text\n2\n```\n", "x.md:2: the page shows\n2\n\nand the commands print\n1\n"},
+		{"a command fails", "```sh\necho 1\nfalse\n```\n", "x.md:2: ended unexpectedly:\n1\n"},
+		{"does not fail", "```sh fails\ntrue\n```\n", "x.md:2: ended unexpectedly:\nthe last command did not fail\n"},
+		{"an undefined variable", "```sh\ntrue $b\n```\n", "x.md:2: ended unexpectedly:\n"}, // and the shell's own message
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "it's")
+			if err := os.Mkdir(dir, 0o700); err != nil {
+				t.Fatal(err)
+			}
+			commands := Commands(c.page, Smoke)
+			_ = exec.Command("sh", "-c", Script(dir, commands)).Run() // Judge reports how it ended
+			got := ""
+			if err := Judge("x.md", dir, commands); err != nil {
+				got = err.Error()
+			}
+			if !strings.HasPrefix(got, c.want) || (got == "") != (c.want == "") {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+		})
 	}
 }
 

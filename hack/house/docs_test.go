@@ -45,6 +45,37 @@ func TestDocuments(t *testing.T) {
 	}
 }
 
+// blocks matches the languages of blocks on a page whose commands are tested. hack/docblocks explains those that begin with sh.
+var blocks = regexp.MustCompile(`^(sh( cluster)?( fails)?|sh not run: \S.*|text|yaml)$`)
+
+// TestCommands checks that the pages about clusters have only blocks whose language says whether a test runs them. An indented block has
+// no language.
+func TestCommands(t *testing.T) {
+	for _, name := range []string{"install"} {
+		text, err := os.ReadFile(filepath.Join(root, "docs", name+".md"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		within, empty := false, true
+		number := 0
+		for line := range strings.Lines(string(text)) {
+			number++
+			language, fence := strings.CutPrefix(strings.TrimSpace(line), "```")
+			switch {
+			case fence && !within && !blocks.MatchString(language):
+				t.Errorf("docs/%s.md:%d: the language %q: write sh, sh cluster, sh not run: REASON, yaml or text", name, number, language)
+			case !fence && !within && empty && strings.HasPrefix(line, "    "):
+				t.Errorf("docs/%s.md:%d: an indented block: write a block with a language", name, number)
+			}
+			within = within != fence // a fence begins a block or ends it
+			empty = strings.TrimSpace(line) == ""
+		}
+		if within {
+			t.Errorf("docs/%s.md: a block does not end", name)
+		}
+	}
+}
+
 // pinned matches a version of Vitrine in a document or a manifest: the tag of the image, of the repository, or of the chart.
 var pinned = regexp.MustCompile(`(?:vitrine:|[?]ref=|[tT]ag: |targetRevision: |vitrine-)v?\d+\.\d+\.\d+`)
 

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -32,7 +31,7 @@ func pages() []string {
 	}
 	return slices.DeleteFunc(names, func(name string) bool {
 		text, err := os.ReadFile(filepath.Join(root, name))
-		return err == nil && len(docblocks.Commands(string(text))) == 0
+		return err == nil && len(docblocks.Commands(string(text), docblocks.Smoke)) == 0
 	})
 }
 
@@ -44,29 +43,9 @@ func runPage(ctx context.Context, s *stack, page string) {
 	dir := filepath.Join(s.state, "pages", filepath.Base(page))
 	Expect(os.RemoveAll(dir)).To(Succeed())
 	Expect(os.MkdirAll(filepath.Join(dir, "work"), 0o700)).To(Succeed())
-	commands := docblocks.Commands(string(text))
-	output := func(i int) string { return filepath.Join(dir, fmt.Sprint(i)) }
-	script := "set -eu\n. " + process.Quote(s.environmentFile()) + "\ncd " + process.Quote(filepath.Join(dir, "work")) + "\n"
-	for i, c := range commands {
-		// Use braces instead of parentheses, so that later blocks see the variables of this one.
-		block := "{\n" + c.Script + "} >" + process.Quote(output(i)) + " 2>&1"
-		if c.Fails {
-			block = "if " + block + "; then echo 'the last command did not fail' >>" + process.Quote(output(i)) + "; exit 1; fi"
-		}
-		script += block + "\n: >" + process.Quote(output(i)+".done") + "\n"
-	}
-	_, failure := s.shell(ctx, script)
-	for i, c := range commands {
-		got, err := os.ReadFile(output(i))
-		Expect(err).NotTo(HaveOccurred())
-		place := fmt.Sprintf("%s:%d", page, c.Line)
-		if _, err := os.Stat(output(i) + ".done"); err != nil {
-			Fail(fmt.Sprintf("%s: %v\n%s", place, failure, got))
-		}
-		if c.Output != "" && !docblocks.Matches(c.Output, string(got)) {
-			Fail(fmt.Sprintf("%s: the page shows\n%s\nand the commands print\n%s", place, c.Output, got))
-		}
-	}
+	commands := docblocks.Commands(string(text), docblocks.Smoke)
+	_, failure := s.shell(ctx, ". "+process.Quote(s.environmentFile())+"\ncd "+process.Quote(filepath.Join(dir, "work"))+"\n"+docblocks.Script(dir, commands))
+	Expect(docblocks.Judge(page, dir, commands)).To(Succeed())
 	Expect(failure).NotTo(HaveOccurred())
 }
 

@@ -1,7 +1,10 @@
-// Package e2e installs Vitrine into the cluster of KUBECONFIG and tests it there: `make e2e`. Its specs have the labels install,
-// after, helm and replicas, so that the node can be killed between install and after. The specs with the label replicas need an
-// OpenSearch node at OPENSEARCH_URL that requires neither TLS nor credentials, and that the pods of the cluster can reach. Without it,
-// they are skipped.
+// Package e2e installs Vitrine into the cluster of KUBECONFIG and tests it there: `make e2e`. Its specs have the labels pages, install,
+// after, helm and replicas, so that the node can be killed between install and after. Those with the label replicas need an OpenSearch
+// node without security at OPENSEARCH_URL, which the pods of the cluster can reach; without it, they are skipped. Those with the label
+// pages need a node whose containerd this machine can use, and run only if they are selected.
+//
+// Some specs run the commands of pages (pages_test.go), with kubectl, curl, git and tar. They need the working directory to be the root
+// of the repository.
 //
 // The specs use the namespaces vitrine-system, shop and elsewhere, which must not exist before. At the end, they remove these
 // namespaces and all other objects that they have created. The first failing spec ends the run, and prints the pods, logs and warnings
@@ -100,6 +103,7 @@ var _ = BeforeSuite(func() {
 	rules := &clientcmd.ClientConfigLoadingRules{Precedence: filepath.SplitList(path)}
 	access, err = clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, nil).ClientConfig()
 	Expect(err).NotTo(HaveOccurred())
+	prepareDesk()
 	access.QPS, access.Burst = 100, 200
 	kube, err = client.New(access, client.Options{})
 	Expect(err).NotTo(HaveOccurred())
@@ -114,6 +118,7 @@ var _ = Describe("Vitrine", Ordered, func() {
 			describe(ctx)
 		}
 	})
+	Context("installed by the commands of pages", Label("pages"), pageSpecs)
 	Context("installed from config/default", Label("install"), installSpecs)
 	Context("installed earlier, even if its node was killed since", Label("after"), afterSpecs)
 	Context("installed with the chart", Label("helm"), helmSpecs)

@@ -1,0 +1,131 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/vitrine-dev/vitrine/hack/docblocks"
+)
+
+// desk is a copy of the sources, in which the commands of pages run.
+var desk string
+
+// pageSpecs runs pages from the beginning to the end, as a reader would on a node of the cluster.
+func pageSpecs() {
+	BeforeAll(func() {
+		if GinkgoLabelFilter() != "pages" {
+			Skip("DID NOT RUN: needs a node whose containerd this machine can use, with the image vitrine:latest: PART=pages")
+		}
+	})
+	It("starts in a cluster without remains of an earlier run", expectVacant)
+	itRuns("README.md", "Install")
+	itRuns("docs/install.md", "The image")
+	itRuns("docs/install.md", "kustomize")
+	itRuns("docs/install.md", "One file")
+	itRuns("docs/install.md", "Is it up?")
+	It("removes everything with config/samples and config/default", func(ctx context.Context) {
+		Expect(shell(ctx, "kubectl delete -k config/samples && kubectl delete -k config/default")).To(Succeed())
+	})
+	itRuns("docs/install.md", "Helm")
+	It("uninstalls the release, and removes what it keeps", func(ctx context.Context) {
+		rolledOut(ctx, nil)
+		helmUninstall()
+		remove(ctx, append(crds(), namespace(system))...)
+	})
+}
+
+// itRuns adds a spec that runs the commands of a section of a page with the language `sh cluster`, and compares their output with the page.
+func itRuns(page, section string) {
+	It(runs(page, section), func(ctx context.Context) { runSection(ctx, page, section) })
+}
+
+// runs returns the name of the spec that runs the commands of a section of a page.
+func runs(page, section string) string {
+	return fmt.Sprintf("%s%s, section %q", runsPrefix, page, section)
+}
+
+const runsPrefix = "runs the commands of "
+
+func runSection(ctx context.Context, page, section string) {
+	GinkgoHelper()
+	commands := sections(page)[section]
+	Expect(commands).NotTo(BeEmpty())
+	dir := GinkgoT().TempDir()
+	failure := shell(ctx, docblocks.Script(dir, commands))
+	Expect(docblocks.Judge(page, dir, commands)).To(Succeed())
+	Expect(failure).NotTo(HaveOccurred())
+}
+
+// shell runs a script in desk. Programs that it leaves in the background end with it.
+func shell(ctx context.Context, script string) error {
+	ctx, stop := context.WithTimeout(ctx, 2*patience)
+	defer stop()
+	cmd := exec.CommandContext(ctx, "sh", "-c", script)
+	cmd.Dir, cmd.Stdout, cmd.Stderr = desk, GinkgoWriter, GinkgoWriter
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	defer func() { _ = cmd.Cancel() }()
+	return cmd.Run()
+}
+
+// sections returns the commands of a page with the language `sh cluster`, by section.
+func sections(page string) map[string][]docblocks.Command {
+	GinkgoHelper()
+	text, err := os.ReadFile(page)
+	Expect(err).NotTo(HaveOccurred())
+	all := map[string][]docblocks.Command{}
+	for _, c := range docblocks.Commands(string(text), docblocks.Cluster) {
+		all[c.Section] = append(all[c.Section], c)
+	}
+	return all
+}
+
+// prepareDesk copies the sources to desk, and lets commands of pages find kubectl-vitrine and helm.
+func prepareDesk() {
+	GinkgoHelper()
+	desk = GinkgoT().TempDir()
+	out, err := exec.Command("sh", "-c", `git ls-files -z | tar -c --null -T - | tar -x -C "$0"`, desk).CombinedOutput()
+	Expect(err).NotTo(HaveOccurred(), "copy the sources: %s", out)
+	bin, err := filepath.Abs(filepath.Dir(*pluginFlag))
+	Expect(err).NotTo(HaveOccurred())
+	GinkgoT().Setenv("PATH", bin+string(filepath.ListSeparator)+os.Getenv("PATH"))
+}
+
+// TestPages checks that a spec runs every block with the language `sh cluster`, and that every spec that runs a section finds such blocks.
+func TestPages(t *testing.T) {
+	if *imageFlag != "" {
+		t.Skip("make test checks it") // the specs run once in a process
+	}
+	RegisterTestingT(t)
+	t.Chdir("../../..")
+	unused := map[string]bool{}
+	for _, spec := range PreviewSpecs("Vitrine in a cluster").SpecReports {
+		if strings.HasPrefix(spec.LeafNodeText, runsPrefix) {
+			unused[spec.LeafNodeText] = true
+		}
+	}
+	pages, err := filepath.Glob("docs/*.md")
+	Expect(err).NotTo(HaveOccurred())
+	for _, page := range append(pages, "README.md") {
+		page = filepath.ToSlash(page)
+		for section, commands := range sections(page) {
+			name := runs(page, section)
+			if _, found := unused[name]; !found {
+				t.Errorf("%s:%d: no spec runs this block: add itRuns(%q, %q)", page, commands[0].Line, page, section)
+			}
+			delete(unused, name)
+		}
+	}
+	for name := range unused {
+		t.Errorf("the page has no commands for the spec %q", name)
+	}
+}
