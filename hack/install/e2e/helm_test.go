@@ -48,6 +48,7 @@ func helmSpecs() {
 			copied = strings.TrimSpace(after)
 		}).WithTimeout(3 * time.Minute).Should(Succeed()) // the first attempt may run before the server is ready, and the next one runs a minute later
 	})
+	itRuns("docs/operations.md", "Scheduled backups")
 	It("exports the items to a client pod over the NodePort", func(ctx context.Context) {
 		exportItems(ctx, "export-node-port", fmt.Sprintf("https://%s:%d", nodeAddress(ctx), nodePort))
 	})

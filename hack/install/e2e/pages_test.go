@@ -32,6 +32,17 @@ func pageSpecs() {
 	itRuns("docs/install.md", "kustomize")
 	itRuns("docs/install.md", "One file")
 	itRuns("docs/install.md", "Is it up?")
+	It("makes the samples Ready", applySamples)
+	It("imports items from a client pod", importItems)
+	itRuns("docs/operations.md", "What to watch")
+	itRuns("docs/operations.md", "Backup and restore")
+	itRuns("docs/operations.md", "Restore")
+	It("serves the restored items", readFilter)
+	itRuns("docs/operations.md", "Upgrade and rollback")
+	It("loses its manifests while the operator does not run", loseManifests)
+	itRuns("docs/operations.md", "A sweep is held")
+	itRuns("docs/operations.md", "Two operators on one namespace")
+	It("still serves the items", readFilter)
 	It("removes everything with config/samples and config/default", func(ctx context.Context) {
 		Expect(shell(ctx, "kubectl delete -k config/samples && kubectl delete -k config/default")).To(Succeed())
 	})
@@ -41,6 +52,21 @@ func pageSpecs() {
 		helmUninstall()
 		remove(ctx, append(crds(), namespace(system))...)
 	})
+}
+
+// loseManifests deletes 30 filters while the operator does not run, which are too many for a sweep without confirmation.
+func loseManifests(ctx context.Context) {
+	Expect(shell(ctx, `
+		set -eu
+		manifest='apiVersion: vitrine.dev/v1alpha1\nkind: ContentFilter\nmetadata: {name: lost-%d, namespace: shop}\nspec: {query: lost}\n---\n'
+		printf "$manifest" $(seq 30) >lost.yaml
+		kubectl apply -f lost.yaml
+		kubectl wait --for=condition=Ready -f lost.yaml
+		kubectl -n vitrine-system scale deployment/vitrine --replicas=0
+		kubectl -n vitrine-system wait --for=delete pod -l app.kubernetes.io/name=vitrine --timeout=2m
+		kubectl delete -f lost.yaml
+		kubectl -n vitrine-system scale deployment/vitrine --replicas=1`)).To(Succeed())
+	rolledOut(ctx, nil)
 }
 
 // itRuns adds a spec that runs the commands of a section of a page with the language `sh cluster`, and compares their output with the page.
