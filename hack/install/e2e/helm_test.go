@@ -64,6 +64,7 @@ func helmSpecs() {
 			Should(MatchError(And(ContainSubstring("validate.vitrine.dev"), ContainSubstring("position"))))
 		Expect(try("approval_status:app AND (beach OR sunset)")).To(Succeed())
 	})
+	itRuns("docs/admission.md", "The validating webhook")
 	It("restores the backup into an empty volume before the server starts", func(ctx context.Context) {
 		claim := object("v1", "PersistentVolumeClaim", system, "restored")
 		claim.Object["spec"] = map[string]any{
