@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -52,7 +53,7 @@ func helmSpecs() {
 	It("exports the items to a client pod over the NodePort", func(ctx context.Context) {
 		exportItems(ctx, "export-node-port", fmt.Sprintf("https://%s:%d", nodeAddress(ctx), nodePort))
 	})
-	It("serves the console, which the upgrade has enabled, and the plugin of kubectl logs in to it", visitConsole)
+	It(runs(consolePage, consoleSection), visitConsole)
 	It("rejects an invalid query with its position, through the webhook that the upgrade has enabled", func(ctx context.Context) {
 		try := func(query string) error {
 			o := object(group, "ContentFilter", shop, "judged")
@@ -169,10 +170,21 @@ func exposed(ctx context.Context) map[string]any {
 // loginLink is the link that the plugin prints: the URL of the console, and a one-time code.
 var loginLink = regexp.MustCompile(`(http://127\.0\.0\.1:\d+/console/)login#code=(\w+)`)
 
-// visitConsole opens the console with the kubectl plugin, and logs in with the plugin's link like the login page.
+// The section with the command that opens the console.
+const consolePage, consoleSection = "docs/console-setup.md", "Open it without an Ingress"
+
+// visitConsole opens the console, which an upgrade has enabled, with the command of the page and a browser that does nothing. It logs in
+// with the printed link as the page of the console does, and stops the command.
 func visitConsole(ctx context.Context) {
+	commands := sections(consolePage)[consoleSection]
+	Expect(commands).To(HaveLen(1))
+	browsers := GinkgoT().TempDir()
+	for _, name := range []string{"xdg-open", "open"} {
+		Expect(os.WriteFile(filepath.Join(browsers, name), []byte("#!/bin/sh\n"), 0o700)).To(Succeed())
+	}
+	GinkgoT().Setenv("PATH", browsers+string(filepath.ListSeparator)+os.Getenv("PATH"))
 	ctx, stop := context.WithTimeout(ctx, prompt)
-	plugin := exec.CommandContext(ctx, *pluginFlag, "console", "--namespace", shop, "--no-browser")
+	plugin := exec.CommandContext(ctx, "sh", "-c", "exec "+commands[0].Script)
 	plugin.Stderr = GinkgoWriter
 	out, err := plugin.StdoutPipe()
 	Expect(err).NotTo(HaveOccurred())
