@@ -51,7 +51,7 @@ var blocks = regexp.MustCompile(`^(sh( cluster)?( fails)?|sh not run: \S.*|text|
 // TestCommands checks that the pages about clusters have only blocks whose language says whether a test runs them. An indented block has
 // no language.
 func TestCommands(t *testing.T) {
-	for _, name := range []string{"admission", "console-setup", "gitops", "install", "monitoring", "operations"} {
+	for _, name := range []string{"admission", "console-setup", "gitops", "install", "monitoring", "opensearch", "operations", "security"} {
 		text, err := os.ReadFile(filepath.Join(root, "docs", name+".md"))
 		if err != nil {
 			t.Fatal(err)

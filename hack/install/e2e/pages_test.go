@@ -42,6 +42,7 @@ func pageSpecs() {
 	It("loses its manifests while the operator does not run", loseManifests)
 	itRuns("docs/operations.md", "A sweep is held")
 	itRuns("docs/operations.md", "Two operators on one namespace")
+	itRuns("docs/opensearch.md", "Migrating")
 	It("still serves the items", readFilter)
 	It("removes everything with config/samples and config/default", func(ctx context.Context) {
 		Expect(shell(ctx, "kubectl delete -k config/samples && kubectl delete -k config/default")).To(Succeed())

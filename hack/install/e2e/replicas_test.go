@@ -26,6 +26,13 @@ func replicaSpecs() {
 		}
 	})
 	It("starts in a cluster without remains of an earlier run", expectVacant)
+	It("prepares the credentials and the certificate authority of the cluster, which one without security does not check", func(ctx context.Context) {
+		Expect(shell(ctx, `
+			set -eu
+			echo secret >password.txt
+			kubectl -n default get configmap kube-root-ca.crt -o jsonpath='{.data.ca\.crt}' >opensearch-ca.crt`)).To(Succeed())
+	})
+	itRuns("docs/opensearch.md", "Install")
 	It("installs the chart with replicas and without a volume", func(ctx context.Context) {
 		helmInstall(ctx, onOpenSearch())
 		pods, err := readyPods(ctx)
@@ -37,6 +44,7 @@ func replicaSpecs() {
 	})
 	It("runs the controllers in one replica", func(ctx context.Context) { expectLeader(ctx, nil) })
 	It("makes the samples Ready", applySamples)
+	itRuns("docs/opensearch.md", "Replicas")
 	It("imports items from a client pod over the Service, whose replicas have one certificate authority", importItems)
 	It("lists a filter from every replica", readFilter)
 	It("exports the items to a client pod during a roll-out, and keeps them", func(ctx context.Context) {
@@ -87,6 +95,7 @@ func onOpenSearch() map[string]any {
 		"library": "opensearch", "replicas": replicas,
 		"opensearch": map[string]any{
 			"urls": []any{address.String()}, "allowPlaintext": address.Scheme == "http", "indexPrefix": "e2e-" + strings.ToLower(rand.Text()),
+			"credentialsSecret": map[string]any{"name": "vitrine-opensearch"}, "caSecret": map[string]any{"name": "vitrine-opensearch"},
 		},
 		"networkPolicy": map[string]any{"opensearchPorts": []any{port}},
 	}
