@@ -44,8 +44,9 @@ func pageSpecs() {
 	itRuns("docs/operations.md", "Two operators on one namespace")
 	itRuns("docs/opensearch.md", "Migrating")
 	It("still serves the items", readFilter)
+	It(runs(erasingPage, erasingSection), purge)
 	It("removes everything with config/samples and config/default", func(ctx context.Context) {
-		Expect(shell(ctx, "kubectl delete -k config/samples && kubectl delete -k config/default")).To(Succeed())
+		Expect(shell(ctx, "kubectl delete --ignore-not-found -k config/samples && kubectl delete --ignore-not-found -k config/default")).To(Succeed())
 	})
 	itRuns("docs/install.md", "Helm")
 	It("uninstalls the release, and removes what it keeps", func(ctx context.Context) {
@@ -68,6 +69,20 @@ func loseManifests(ctx context.Context) {
 		kubectl delete -f lost.yaml
 		kubectl -n vitrine-system scale deployment/vitrine --replicas=1`)).To(Succeed())
 	rolledOut(ctx, nil)
+}
+
+// The section with the command that purges a property.
+const erasingPage, erasingSection = "docs/operations.md", "Erasing"
+
+// purge deletes the Property, and runs the command of the page on a terminal, where it asks for the name of the property.
+func purge(ctx context.Context) {
+	commands := sections(erasingPage)[erasingSection]
+	Expect(commands).To(HaveLen(1))
+	Expect(shell(ctx, "kubectl -n shop delete vprop default")).To(Succeed())
+	// The server refuses until the operator has seen the deletion.
+	Eventually(ctx, func() error {
+		return shell(ctx, "echo shop/default | script --quiet --return --command '"+commands[0].Script+"' /dev/null")
+	}).WithTimeout(prompt).Should(Succeed())
 }
 
 // itRuns adds a spec that runs the commands of a section of a page with the language `sh cluster`, and compares their output with the page.
