@@ -37,8 +37,8 @@ type credential struct {
 	value   tokens.Value
 }
 
-// translateToken reads the value of a token, or draws a new one. The pass stores the digest of the value before it writes the Secret, so
-// that the server accepts every value that a client can read. The value that a rotation has replaced expires without another pass.
+// translateToken reads the value of a token, or generates a new one. The pass stores the digest of the value before it writes the Secret,
+// so that the server accepts every value that a client can read. The value that a rotation has replaced expires without another pass.
 func translateToken(ctx context.Context, p *pass) error {
 	o := p.object.(*v1alpha1.AccessToken)
 	s, current, err := p.readToken(ctx, o)
@@ -114,8 +114,7 @@ func reportExpiry(ctx context.Context, p *pass) error {
 	return tokens.Expired(expires, now, "Set spec.suspend to false, and then delete the Secret for a new value or raise spec.expiresAfter")
 }
 
-// loadToken translates a token with the value in its Secret. It returns false for a token without a value: the reconciler draws
-// one.
+// loadToken translates a token with the value in its Secret. It returns false for a token without a value: the reconciler generates one.
 func loadToken(ctx context.Context, s *Set, o v1alpha1.Object, now time.Time) (library.Definition, bool) {
 	t := o.(*v1alpha1.AccessToken)
 	subject, current, err := s.readToken(ctx, t)

@@ -174,7 +174,7 @@ func createAll(ctx context.Context, objects []client.Object) {
 var _ = Describe("Manifests from Git", func() {
 	// dice is the random source of these specs. It depends on Ginkgo's seed alone.
 	var dice *rand.Rand
-	BeforeEach(func() { dice = rand.New(rand.NewPCG(uint64(GinkgoRandomSeed()), 0)) }) //nolint:gosec // no secret is drawn
+	BeforeEach(func() { dice = rand.New(rand.NewPCG(uint64(GinkgoRandomSeed()), 0)) }) //nolint:gosec // no secret is generated from it
 
 	shuffled := func(objects []client.Object) []client.Object {
 		list := fresh(objects)

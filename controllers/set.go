@@ -22,7 +22,7 @@ import (
 
 // Config configures the reconcilers of one manager. All fields are required unless their comment says otherwise.
 type Config struct {
-	// Library is the library that the reconcilers keep in agreement with the manifests.
+	// Library is the library that the reconcilers keep in sync with the manifests.
 	Library library.Library
 	// Install is the identity of the cluster, and Store is the name of the library's store. If two operators with different stores watch
 	// the same objects, only one of them writes a Secret.

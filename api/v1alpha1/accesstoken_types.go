@@ -133,8 +133,8 @@ type AccessTokenStatus struct {
 // +kubebuilder:storageversion
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:shortName=vtoken,categories=vitrine
-// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`,description="Whether the server serves the newest spec; while suspended, the last applied spec"
-// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`,description="Reason of the Ready condition; Suspended while spec.suspend keeps an earlier generation"
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`,description="Whether the server serves the newest spec, or while suspended, the last applied one"
+// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`,description="Reason of the Ready condition; Suspended while spec.suspend is true and an earlier generation is served"
 // +kubebuilder:printcolumn:name="Class",type=string,JSONPath=`.spec.class`,description="What the token may do"
 // +kubebuilder:printcolumn:name="Secret",type=string,JSONPath=`.status.secretName`,description="Secret that holds the value"
 // +kubebuilder:printcolumn:name="Expires",type=string,JSONPath=`.status.expiresAt`,description="When the current value expires"
@@ -169,8 +169,8 @@ func (o *AccessToken) PropertyName() string { return o.Spec.PropertyRef.NameOf()
 // Suspended returns spec.suspend.
 func (o *AccessToken) Suspended() bool { return o.Spec.Suspend }
 
-// StatusConditions returns status.conditions.
+// StatusConditions returns a pointer to status.conditions.
 func (o *AccessToken) StatusConditions() *[]metav1.Condition { return &o.Status.Conditions }
 
-// StatusObservedGeneration returns status.observedGeneration.
+// StatusObservedGeneration returns a pointer to status.observedGeneration.
 func (o *AccessToken) StatusObservedGeneration() *int64 { return &o.Status.ObservedGeneration }

@@ -122,8 +122,8 @@ type ActivateUnitStatus struct {
 // +kubebuilder:storageversion
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:shortName=vunit,categories=vitrine
-// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`,description="Whether the server serves the newest spec; while suspended, the last applied spec"
-// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`,description="Reason of the Ready condition; Suspended while spec.suspend keeps an earlier generation"
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`,description="Whether the server serves the newest spec, or while suspended, the last applied one"
+// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`,description="Reason of the Ready condition; Suspended while spec.suspend is true and an earlier generation is served"
 // +kubebuilder:printcolumn:name="Name",type=string,JSONPath=`.spec.name`,description="Name of the unit"
 // +kubebuilder:printcolumn:name="Attached",type=integer,JSONPath=`.status.attached`,description="Approximate number of items that this object attaches the unit to"
 // +kubebuilder:printcolumn:name="URL",type=string,priority=1,JSONPath=`.status.url`,description="URL of the unit"
@@ -158,8 +158,8 @@ func (o *ActivateUnit) PropertyName() string { return o.Spec.PropertyRef.NameOf(
 // Suspended returns spec.suspend.
 func (o *ActivateUnit) Suspended() bool { return o.Spec.Suspend }
 
-// StatusConditions returns status.conditions.
+// StatusConditions returns a pointer to status.conditions.
 func (o *ActivateUnit) StatusConditions() *[]metav1.Condition { return &o.Status.Conditions }
 
-// StatusObservedGeneration returns status.observedGeneration.
+// StatusObservedGeneration returns a pointer to status.observedGeneration.
 func (o *ActivateUnit) StatusObservedGeneration() *int64 { return &o.Status.ObservedGeneration }

@@ -26,7 +26,7 @@ const (
 	ReasonPropertyNotFound = "PropertyNotFound"
 	// ReasonInvalidQuery: the query or the selector does not parse, or uses a field that is not allowed in it.
 	ReasonInvalidQuery = "InvalidQuery"
-	// ReasonInvalidSort: the sort string does not parse, or names a field that cannot be sorted on.
+	// ReasonInvalidSort: the sort string does not parse, or names a field that cannot be sorted by.
 	ReasonInvalidSort = "InvalidSort"
 	// ReasonInvalidSpec: a value passed the schema but cannot be used.
 	ReasonInvalidSpec = "InvalidSpec"

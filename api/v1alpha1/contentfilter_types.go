@@ -111,12 +111,12 @@ type ContentFilterStatus struct {
 // +kubebuilder:storageversion
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:shortName=vfilter,categories=vitrine
-// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`,description="Whether the server serves the newest spec; while suspended, the last applied spec"
-// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`,description="Reason of the Ready condition; Suspended while spec.suspend keeps an earlier generation"
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`,description="Whether the server serves the newest spec, or while suspended, the last applied one"
+// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`,description="Reason of the Ready condition; Suspended while spec.suspend is true and an earlier generation is served"
 // +kubebuilder:printcolumn:name="Read Access",type=string,JSONPath=`.status.readAccess`,description="Token class that can list the items; ReadOnly means both classes"
 // +kubebuilder:printcolumn:name="Items",type=integer,JSONPath=`.status.matchedItems`,description="Approximate number of matching items"
 // +kubebuilder:printcolumn:name="Query",type=string,priority=1,JSONPath=`.spec.query`,description="Query of the newest spec"
-// +kubebuilder:printcolumn:name="Sort",type=string,priority=1,JSONPath=`.spec.sortBy`,description="Order of the newest spec"
+// +kubebuilder:printcolumn:name="Sort",type=string,priority=1,JSONPath=`.spec.sortBy`,description="Sort order in the newest spec"
 // +kubebuilder:printcolumn:name="URL",type=string,priority=1,JSONPath=`.status.url`,description="URL that lists the items"
 // +kubebuilder:printcolumn:name="Suspended",type=boolean,priority=1,JSONPath=`.spec.suspend`,description="Whether reconciliation is suspended"
 // +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].message`,description="Message of the Ready condition: what the server serves, or what to do"
@@ -149,8 +149,8 @@ func (o *ContentFilter) PropertyName() string { return o.Spec.PropertyRef.NameOf
 // Suspended returns spec.suspend.
 func (o *ContentFilter) Suspended() bool { return o.Spec.Suspend }
 
-// StatusConditions returns status.conditions.
+// StatusConditions returns a pointer to status.conditions.
 func (o *ContentFilter) StatusConditions() *[]metav1.Condition { return &o.Status.Conditions }
 
-// StatusObservedGeneration returns status.observedGeneration.
+// StatusObservedGeneration returns a pointer to status.observedGeneration.
 func (o *ContentFilter) StatusObservedGeneration() *int64 { return &o.Status.ObservedGeneration }

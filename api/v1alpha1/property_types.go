@@ -116,8 +116,8 @@ type PropertyStatus struct {
 // +kubebuilder:storageversion
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:shortName=vprop,categories=vitrine
-// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`,description="Whether the server serves the newest spec; while suspended, the last applied spec"
-// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`,description="Reason of the Ready condition; Suspended while spec.suspend keeps an earlier generation"
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`,description="Whether the server serves the newest spec, or while suspended, the last applied one"
+// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`,description="Reason of the Ready condition; Suspended while spec.suspend is true and an earlier generation is served"
 // +kubebuilder:printcolumn:name="Name",type=string,JSONPath=`.spec.displayName`,description="Display name of the property"
 // +kubebuilder:printcolumn:name="Items",type=integer,JSONPath=`.status.items`,description="Approximate number of items"
 // +kubebuilder:printcolumn:name="Suspended",type=boolean,priority=1,JSONPath=`.spec.suspend`,description="Whether reconciliation is suspended"
@@ -151,8 +151,8 @@ func (p *Property) PropertyName() string { return p.Name }
 // Suspended returns spec.suspend.
 func (p *Property) Suspended() bool { return p.Spec.Suspend }
 
-// StatusConditions returns status.conditions.
+// StatusConditions returns a pointer to status.conditions.
 func (p *Property) StatusConditions() *[]metav1.Condition { return &p.Status.Conditions }
 
-// StatusObservedGeneration returns status.observedGeneration.
+// StatusObservedGeneration returns a pointer to status.observedGeneration.
 func (p *Property) StatusObservedGeneration() *int64 { return &p.Status.ObservedGeneration }

@@ -70,8 +70,8 @@ type TagStatus struct {
 // +kubebuilder:storageversion
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:shortName=vtag,categories=vitrine
-// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`,description="Whether the server serves the newest spec; while suspended, the last applied spec"
-// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`,description="Reason of the Ready condition; Suspended while spec.suspend keeps an earlier generation"
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`,description="Whether the server serves the newest spec, or while suspended, the last applied one"
+// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`,description="Reason of the Ready condition; Suspended while spec.suspend is true and an earlier generation is served"
 // +kubebuilder:printcolumn:name="Namespace",type=string,JSONPath=`.spec.namespace`,description="Namespace of the tag"
 // +kubebuilder:printcolumn:name="Key",type=string,JSONPath=`.spec.key`,description="Key of the tag"
 // +kubebuilder:printcolumn:name="Applied",type=integer,JSONPath=`.status.applied`,description="Approximate number of items that this object tags"
@@ -106,8 +106,8 @@ func (o *Tag) PropertyName() string { return o.Spec.PropertyRef.NameOf() }
 // Suspended returns spec.suspend.
 func (o *Tag) Suspended() bool { return o.Spec.Suspend }
 
-// StatusConditions returns status.conditions.
+// StatusConditions returns a pointer to status.conditions.
 func (o *Tag) StatusConditions() *[]metav1.Condition { return &o.Status.Conditions }
 
-// StatusObservedGeneration returns status.observedGeneration.
+// StatusObservedGeneration returns a pointer to status.observedGeneration.
 func (o *Tag) StatusObservedGeneration() *int64 { return &o.Status.ObservedGeneration }

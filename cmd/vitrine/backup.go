@@ -74,7 +74,7 @@ vitrine backup --data-dir ./data --every 24h --keep 30 --s3-endpoint https://s3.
 		},
 	}
 	bindDataDir(cmd.Flags(), &dataDir)
-	cmd.Flags().DurationVar(&s.every, "every", 0, "make a backup in the directory TARGET, or in the folder s3://BUCKET/FOLDER, this often, such as 24h, until the command is stopped; creates the directory if it is missing")
+	cmd.Flags().DurationVar(&s.every, "every", 0, "interval between backups, such as 24h: make backups until the command is stopped, in the directory TARGET, which is created if it is missing, or in the folder s3://BUCKET/FOLDER")
 	cmd.Flags().IntVar(&s.keep, "keep", 7, "with --every, number of backups to keep; the command removes older ones")
 	flags.bind(cmd.Flags())
 	cmd.Flags().BoolVar(&evenDamaged, "even-damaged", false, "copy the store as it is, even if it has items that cannot be read or indexed; the exit code is then 8. Not with --every")
@@ -168,7 +168,7 @@ func newRestore() *cobra.Command {
 	var flags s3Flags
 	cmd := &cobra.Command{
 		Use:   "restore SOURCE",
-		Short: "Restore a store from a backup, for a server that is not running",
+		Short: "Restore a store from a backup into a data directory that contains no store",
 		Long: `Create a store from a backup: a directory, a file, a file in a bucket (s3://BUCKET/NAME.tar), the newest scheduled backup in a
 folder of a bucket (s3://BUCKET/FOLDER/), or - for standard input. The command puts the store in place only after it has verified
 the checksum of every byte. It rejects a data directory that contains a store.

@@ -72,7 +72,7 @@ func TestImportAndExportAreInverse(t *testing.T) {
 
 	vitrine(t.Context(), "", "facets", "approval_status", "-q", "id:[5 TO 7]").want(t, 0, "VALUE   ITEMS\napp     3\n\n3 matching items\n")
 	vitrine(t.Context(), "", "facets", "id", "--prefix", "1", "--limit", "2", "-o", "json").want(t, 0, `"field": "id"`, `"value": "10"`)
-	vitrine(t.Context(), "", "facets", "text").want(t, exitFailed, "it has the type text")
+	vitrine(t.Context(), "", "facets", "text").want(t, exitFailed, "its type is text")
 	vitrine(t.Context(), "", "facets", "id", "--limit", "101").want(t, exitUsage, "must be from 1 to 100")
 	vitrine(t.Context(), "", "facets", "submission.email").want(t, exitUsage, "never shows submissions")
 }
@@ -245,11 +245,11 @@ func TestCommandErrors(t *testing.T) {
 		code int
 		says string
 	}{
-		"no server":           {[]string{"export"}, exitUsage, "give --server or set VITRINE_SERVER"},
-		"no token":            {[]string{"export", "--server", "https://127.0.0.1:1"}, exitUsage, "give --token-file or set VITRINE_TOKEN"},
+		"no server":           {[]string{"export"}, exitUsage, "pass --server or set VITRINE_SERVER"},
+		"no token":            {[]string{"export", "--server", "https://127.0.0.1:1"}, exitUsage, "pass --token-file or set VITRINE_TOKEN"},
 		"no token file":       {[]string{"export", "--server", "https://127.0.0.1:1", "--token-file", file + "x"}, exitFailed, "read the access token"},
 		"plain HTTP":          {[]string{"export", "--server", "http://shop.example", "--token-file", token}, exitFailed, "use https"},
-		"no authority":        {append([]string{"export", "--ca-file", file}, server...), exitCertificate, "has no certificate"},
+		"no authority":        {append([]string{"export", "--ca-file", file}, server...), exitCertificate, "contains no PEM certificate"},
 		"no input":            {append([]string{"import", file + "x"}, server...), exitFailed, "no such file"},
 		"a directory":         {append([]string{"import", filepath.Dir(file)}, server...), exitFailed, "is a directory"},
 		"no file named":       {append([]string{"import"}, server...), exitUsage, "accepts 1 arg(s)"},
@@ -271,7 +271,7 @@ func TestWrongAuthorityAndWrongToken(t *testing.T) {
 	s := start(t, newStore(t))
 	s.environment(t)
 	t.Setenv("VITRINE_CA_FILE", "")
-	vitrine(t.Context(), "", "export").want(t, exitCertificate, "give the server's ca.crt with --ca-file")
+	vitrine(t.Context(), "", "export").want(t, exitCertificate, "pass the server's ca.crt with --ca-file")
 	s.environment(t)
 	t.Setenv("VITRINE_TOKEN", "another-token-that-nobody-has-issued")
 	got := vitrine(t.Context(), itemLines(1, 1), "import", "-")

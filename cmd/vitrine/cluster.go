@@ -28,7 +28,7 @@ func (c *clusterFlags) bind(cmd *cobra.Command) {
 	fs := cmd.Flags()
 	fs.StringVar(&c.kubeconfig, "kubeconfig", "", "kubeconfig to use (default: the files in KUBECONFIG, else ~/.kube/config)")
 	fs.StringVar(&c.context, "context", "", "context of the kubeconfig (default: the current context)")
-	fs.StringVarP(&c.namespace, "namespace", "n", "", "namespace (default: that of the context)")
+	fs.StringVarP(&c.namespace, "namespace", "n", "", "namespace (default: the context's namespace)")
 	_ = cmd.RegisterFlagCompletionFunc("namespace", c.suggest(&corev1.NamespaceList{})) // fails only for an unknown flag
 }
 
@@ -46,7 +46,7 @@ func (c *clusterFlags) load() (*rest.Config, string, error) {
 	loaded := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, overrides)
 	config, err := loaded.ClientConfig()
 	if clientcmd.IsEmptyConfig(err) {
-		return nil, "", usagef("no cluster: give --kubeconfig or set KUBECONFIG")
+		return nil, "", usagef("no cluster: pass --kubeconfig or set KUBECONFIG")
 	}
 	if err != nil {
 		return nil, "", fmt.Errorf("use the kubeconfig: %w", err)

@@ -30,14 +30,14 @@ func (c *connection) bind(fs *pflag.FlagSet) {
 func (c *connection) open() (*client.Client, error) {
 	server := cmp.Or(c.server, os.Getenv("VITRINE_SERVER"))
 	if server == "" {
-		return nil, usagef("no server: give --server or set VITRINE_SERVER")
+		return nil, usagef("no server: pass --server or set VITRINE_SERVER")
 	}
 	token, err := c.token()
 	if err != nil {
 		return nil, err
 	}
 	if token == "" {
-		return nil, usagef("no access token: give --token-file or set VITRINE_TOKEN")
+		return nil, usagef("no access token: pass --token-file or set VITRINE_TOKEN")
 	}
 	o := client.Options{Server: server, Token: token, UserAgent: "vitrine/" + buildVersion().version}
 	if o.RootCAs, err = c.authority(); err != nil {
@@ -46,7 +46,7 @@ func (c *connection) open() (*client.Client, error) {
 	return client.New(o)
 }
 
-// token returns the access token that the user gives, or "".
+// token returns the access token that the user passes, or "" if there is none.
 func (c *connection) token() (string, error) {
 	if c.tokenFile == "" {
 		return os.Getenv("VITRINE_TOKEN"), nil
@@ -70,7 +70,7 @@ func (c *connection) authority() (*x509.CertPool, error) {
 	}
 	pool := x509.NewCertPool()
 	if !pool.AppendCertsFromPEM(content) {
-		return nil, &codedError{exitCertificate, fmt.Errorf("%s has no certificate in PEM format", file)}
+		return nil, &codedError{exitCertificate, fmt.Errorf("%s contains no PEM certificate", file)}
 	}
 	return pool, nil
 }
@@ -81,13 +81,13 @@ func advise(err error) error {
 	problem := (*client.Problem)(nil)
 	switch {
 	case errors.As(err, &unknown):
-		return &codedError{exitCertificate, fmt.Errorf("%w: give the server's ca.crt with --ca-file", err)}
+		return &codedError{exitCertificate, fmt.Errorf("%w: pass the server's ca.crt with --ca-file", err)}
 	case errors.As(err, &host):
 		return &codedError{exitCertificate, fmt.Errorf("%w: use a name from the certificate, or add this name with serve --tls-hosts", err)}
 	case errors.As(err, &problem) && problem.Status == http.StatusForbidden:
 		return fmt.Errorf("%w: a READ-WRITE token of the property is needed", err)
 	case errors.As(err, &problem) && problem.Documented && strings.Contains(problem.Detail, "no endpoint has this path"):
-		return fmt.Errorf("%w: give the base URL of the server, such as https://content.shop.example, without an API path such as /v2", err)
+		return fmt.Errorf("%w: specify the base URL of the server, such as https://content.shop.example, without an API path such as /v2", err)
 	}
 	return err
 }

@@ -73,7 +73,7 @@ kubectl vitrine console -n shop --server https://content.shop.example`),
 	}
 	o.reach.bind(cmd)
 	fs := cmd.Flags()
-	fs.StringVar(&o.property, "property", "", "name of the Property (default: that of the token)")
+	fs.StringVar(&o.property, "property", "", "name of the Property (default: the token's Property)")
 	fs.StringVar(&o.service, "service", "", "NAMESPACE/NAME of the server's Service (default: that in the token's Secret, else "+defaultService+")")
 	fs.Uint16Var(&o.port, "port", 0, "port of the console on this machine (default: any)")
 	fs.BoolVar(&o.noBrowser, "no-browser", false, "only print the URL")
@@ -94,7 +94,7 @@ func (o *consoleOptions) run(ctx context.Context) error {
 		return advise(err)
 	}
 	if _, name, _ := strings.Cut(property, "/"); o.property != "" && name != o.property {
-		return usagef("--property %s: the token belongs to property %s: give another token, or omit --property", o.property, property)
+		return usagef("--property %s: the token belongs to property %s: use another token, or omit --property", o.property, property)
 	}
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", fmt.Sprintf("127.0.0.1:%d", o.port))
 	if err != nil {
@@ -224,7 +224,7 @@ func (o *consoleOptions) fromSecret(ctx context.Context, k kube.Client, namespac
 		if o.property != "" {
 			of = "property " + namespace + "/" + o.property
 		}
-		return client.Options{}, fmt.Errorf("%s has no AccessToken that the console can use: apply one without spec.filters, or give another namespace (-n), another --property, or --token-file", of)
+		return client.Options{}, fmt.Errorf("%s has no AccessToken that the console can use: apply one without spec.filters, or specify another namespace (-n), another --property, or --token-file", of)
 	}
 	return o.reach.options(secret, token)
 }

@@ -61,7 +61,7 @@ func newDev() *cobra.Command {
 			"manifest, and reports problems with the messages that its conditions would have in a cluster. When a file changes, the server\n" +
 			"follows within half a second. If a manifest becomes invalid, the server keeps serving its last valid version. Each Property\n" +
 			"gets a READ-WRITE token, and each AccessToken a value. The command prints them; it reads no Secrets. Without --data-dir,\n" +
-			"everything is deleted at the end.",
+			"the store is deleted when the command ends.",
 		Example: example(`
 # Serve the sample manifests with sample content
 vitrine dev config/samples --samples
@@ -83,7 +83,7 @@ vitrine dev deploy/ --import posts.ndjson --data-dir .vitrine-dev`),
 		},
 	}
 	fs := cmd.Flags()
-	fs.StringVarP(&o.namespace, "namespace", "n", "default", "namespace of manifests without one")
+	fs.StringVarP(&o.namespace, "namespace", "n", "default", "namespace for manifests that do not specify one")
 	fs.StringVar(&o.address, "http-bind-address", "127.0.0.1:8080", "address of the HTTP API")
 	fs.StringVar(&o.dataDir, "data-dir", "", "directory of the store, kept when the command ends (default: a temporary directory)")
 	fs.BoolVar(&o.open, "open", false, "open the console of the first Property in a browser")
@@ -103,7 +103,7 @@ func (o *devOptions) run(ctx context.Context, log *slog.Logger) error {
 		return err
 	}
 	if o.address == "" {
-		return usagef("--http-bind-address is empty: give [host]:port, such as 127.0.0.1:8080")
+		return usagef("--http-bind-address is empty: set it to [host]:port, such as 127.0.0.1:8080")
 	}
 	for _, path := range append(o.paths, o.imports...) {
 		if _, err := os.Stat(path); err != nil {

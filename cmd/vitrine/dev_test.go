@@ -139,7 +139,7 @@ func TestDev(t *testing.T) {
 	}
 	const query = "query: 'approval_status:app AND tags.marketer_tags.key:summer'\n"
 	if !strings.Contains(string(text), query) {
-		t.Fatalf("the sample filter summer-wall has another query than %q", query)
+		t.Fatalf("the sample filter summer-wall has a query other than %q", query)
 	}
 	write(strings.Replace(string(text), query, "query: 'approval_status:app AND ('\n", 1))
 	c.await(`contentfilter\.yaml:\d+:\d+: error: ContentFilter shop/summer-wall: spec\.query: `)

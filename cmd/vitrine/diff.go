@@ -106,7 +106,7 @@ func (o *diffOptions) run(cmd *cobra.Command) error {
 	return nil
 }
 
-// checkProperty returns an error if the token belongs to another property than the filters, or is not READ-WRITE.
+// checkProperty returns an error if the token is not READ-WRITE, or belongs to a property other than that of the filters.
 func checkProperty(ctx context.Context, c *client.Client, filters []validate.Judged) error {
 	if len(filters) == 0 {
 		return nil

@@ -124,7 +124,7 @@ func TestDiff(t *testing.T) {
 	wide := filterManifest("query", "query: '"+strings.Repeat("x ", 1024)+"'")
 	vitrine(t.Context(), wide, "diff", "-f", "-").want(t, 0, "None enters", "**10 leave**")
 	t.Setenv("VITRINE_SERVER", os.Getenv("VITRINE_SERVER")+"/v2")
-	vitrine(t.Context(), manifests, "diff", "-f", "-").want(t, exitFailed, "give the base URL of the server")
+	vitrine(t.Context(), manifests, "diff", "-f", "-").want(t, exitFailed, "specify the base URL of the server")
 	t.Setenv("VITRINE_SERVER", strings.TrimSuffix(os.Getenv("VITRINE_SERVER"), "/v2"))
 	t.Setenv("VITRINE_TOKEN", readOnly)
 	vitrine(t.Context(), manifests, "diff", "-f", "-").want(t, exitFailed, "a READ-WRITE token of the property is needed")

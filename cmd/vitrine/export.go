@@ -23,7 +23,7 @@ func newExport() *cobra.Command {
 	o := &exportOptions{}
 	cmd := &cobra.Command{
 		Use:   "export",
-		Short: "Export every item as a line of NDJSON, the format of import",
+		Short: "Export all items as NDJSON, one per line, for import",
 		Long: `Export every item of the property of the token as one line of NDJSON, sorted by ID, with its tags, units and submission.
 The command import accepts this format.`,
 		Example: example(`
@@ -36,7 +36,7 @@ vitrine export --query 'approval_status:app' | jq .content.text`),
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}
 	o.connection.bind(cmd.Flags())
-	cmd.Flags().StringVarP(&o.file, "file", "f", "", "file to write, compressed if its name ends in .gz; a regular file appears only when it is complete (default standard output)")
+	cmd.Flags().StringVarP(&o.file, "file", "f", "", "file to write, compressed if its name ends in .gz; a regular file appears only when it is complete (default: standard output)")
 	cmd.Flags().StringVarP(&o.query, "query", "q", "", "export only items that match this query")
 	return cmd
 }

@@ -24,13 +24,13 @@ func serverPod(ctx context.Context, k kube.Client, name types.NamespacedName) (t
 	none := types.NamespacedName{}
 	service := &corev1.Service{}
 	if err := k.Get(ctx, name, service); apierrors.IsNotFound(err) {
-		return none, 0, fmt.Errorf("there is no Service %s: give the server's Service with --service, or the server's URL with --server", name)
+		return none, 0, fmt.Errorf("there is no Service %s: specify the server's Service with --service, or the server's URL with --server", name)
 	} else if err != nil {
 		return none, 0, fmt.Errorf("read Service %s: %w", name, err)
 	}
 	i := slices.IndexFunc(service.Spec.Ports, func(p corev1.ServicePort) bool { return p.Name == "https" })
 	if i < 0 || len(service.Spec.Selector) == 0 {
-		return none, 0, fmt.Errorf("the Service %s has no port named https, or no selector: give the server's Service with --service", name)
+		return none, 0, fmt.Errorf("the Service %s has no port named https, or no selector: specify the server's Service with --service", name)
 	}
 	pods := &corev1.PodList{}
 	if err := k.List(ctx, pods, kube.InNamespace(name.Namespace), kube.MatchingLabels(service.Spec.Selector)); err != nil {

@@ -254,7 +254,7 @@ func (in *input) checkFormat() error {
 	switch {
 	case len(first) == 0:
 	case bytes.HasPrefix(first, []byte("\x1f\x8b")):
-		return fmt.Errorf("%s is not UTF-8 text: it is compressed with gzip: give it a name that ends in .gz, or decompress it", in.name)
+		return fmt.Errorf("%s is not UTF-8 text: it is compressed with gzip: rename it so that its name ends in .gz, or decompress it", in.name)
 	case bytes.HasPrefix(first, []byte("\xff\xfe")), bytes.HasPrefix(first, []byte("\xfe\xff")), bytes.IndexByte(first, 0) >= 0:
 		return fmt.Errorf("%s is not UTF-8 text: convert it, as in iconv -f UTF-16 -t UTF-8", in.name)
 	case first[0] == '[':

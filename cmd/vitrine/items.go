@@ -39,7 +39,7 @@ kubectl vitrine items summer-wall -n shop --query 'text:beach' --limit 0 -o json
 	cmd.ValidArgsFunction = first(o.reach.cluster.suggest(&v1alpha1.ContentFilterList{}))
 	cmd.Flags().IntVar(&o.limit, "limit", 20, "maximum number of items to list; 0 means all")
 	cmd.Flags().StringVarP(&o.query, "query", "q", "", "list only items that also match this query")
-	cmd.Flags().StringVar(&o.sort, "sort-by", "", "order to use instead of that of the filter")
+	cmd.Flags().StringVar(&o.sort, "sort-by", "", "order to use instead of the filter's own order")
 	return cmd
 }
 

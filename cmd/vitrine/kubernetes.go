@@ -19,7 +19,7 @@ func restConfig(flag string) (func() (*rest.Config, error), error) {
 		rules.Precedence = filepath.SplitList(env)
 	} else if flag == "" {
 		if _, err := rest.InClusterConfig(); errors.Is(err, rest.ErrNotInCluster) {
-			return nil, usagef("no cluster: give --kubeconfig or set KUBECONFIG, or serve the stored state with --without-kubernetes")
+			return nil, usagef("no cluster: pass --kubeconfig or set KUBECONFIG, or serve the stored state with --without-kubernetes")
 		} else if err != nil {
 			return nil, fmt.Errorf("use the pod's service account: %w", err)
 		}

@@ -38,7 +38,7 @@ func TestWhichClusterIsWatched(t *testing.T) {
 		"flag takes precedence over KUBECONFIG": {flag: flag, env: first, host: "https://flag.example"},
 		"KUBECONFIG":                            {env: first, host: "https://first.example"},
 		"KUBECONFIG with two files":             {env: second + string(os.PathListSeparator) + first, host: "https://second.example"},
-		"not ~/.kube/config":                    {fails: "no cluster: give --kubeconfig"},
+		"not ~/.kube/config":                    {fails: "no cluster: pass --kubeconfig"},
 		"a missing KUBECONFIG file":             {env: first + ".absent", fails: "is missing or names no cluster"},
 	}
 	for name, tc := range cases {

@@ -66,7 +66,7 @@ vitrine migrate --cancel --data-dir ./data`),
 		},
 	}
 	cmd.Flags().StringVar(&m.to, "to", "", "where to copy the library: opensearch, or engine for a new data directory")
-	cmd.Flags().BoolVar(&m.cancel, "cancel", false, "make the library accept writes again: with --opensearch-url, the library on OpenSearch, otherwise that of the data directory")
+	cmd.Flags().BoolVar(&m.cancel, "cancel", false, "make the library accept writes again: with --opensearch-url, the library on OpenSearch; otherwise, the one in the data directory")
 	bindDataDir(cmd.Flags(), &m.dataDir)
 	m.cluster.bind(cmd.Flags())
 	return cmd
@@ -75,7 +75,7 @@ vitrine migrate --cancel --data-dir ./data`),
 func (m *migration) validate() error {
 	switch {
 	case m.cancel == (m.to != ""):
-		return usagef("give either --to=%s, --to=%s or --cancel", libraryOpenSearch, libraryEngine)
+		return usagef("pass either --to=%s, --to=%s or --cancel", libraryOpenSearch, libraryEngine)
 	case m.to != "" && m.to != libraryOpenSearch && m.to != libraryEngine:
 		return usagef("--to %q: must be %s or %s", m.to, libraryOpenSearch, libraryEngine)
 	case len(m.cluster.urls) == 0 && m.to != "":

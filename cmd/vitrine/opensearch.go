@@ -29,7 +29,7 @@ func (f *opensearchFlags) bind(fs *pflag.FlagSet) {
 	fs.StringSliceVar(&f.urls, "opensearch-url", nil, "https URLs of nodes of the OpenSearch cluster")
 	fs.StringVar(&f.usernameFile, "opensearch-username-file", "", "file with the username for OpenSearch, read again when it changes")
 	fs.StringVar(&f.passwordFile, "opensearch-password-file", "", "file with the password for OpenSearch, read again when it changes")
-	fs.StringVar(&f.caFile, "opensearch-ca-file", "", "certificates in PEM to verify OpenSearch with, read again when they change (default those of the system)")
+	fs.StringVar(&f.caFile, "opensearch-ca-file", "", "PEM file of CA certificates that verify OpenSearch, read again when it changes (default: the system's CA certificates)")
 	fs.BoolVar(&f.allowPlaintext, "opensearch-allow-plaintext", false, "accept http URLs of OpenSearch that are not on loopback: items and credentials are sent unencrypted")
 	fs.StringVar(&f.prefix, "opensearch-index-prefix", opensearch.DefaultPrefix, "prefix of every index name: installations with different prefixes can share a cluster")
 	fs.DurationVar(&f.readTimeout, "opensearch-read-timeout", opensearch.DefaultReadTimeout, "how long one read of items may take, with all of its requests to OpenSearch, before the caller gets 503; at most 1m")
@@ -40,7 +40,7 @@ func (f *opensearchFlags) validate(used bool) error {
 	if !used {
 		if len(f.urls) > 0 || f.usernameFile != "" || f.passwordFile != "" || f.caFile != "" || f.allowPlaintext ||
 			f.prefix != opensearch.DefaultPrefix || f.readTimeout != opensearch.DefaultReadTimeout {
-			return usagef("the flags of OpenSearch need --library=%s", libraryOpenSearch)
+			return usagef("the --opensearch flags need --library=%s", libraryOpenSearch)
 		}
 		return nil
 	}
@@ -59,7 +59,7 @@ func (f *opensearchFlags) check() error {
 		return usagef("--opensearch-read-timeout=0: must be longer than 0")
 	}
 	if err := f.options(nil).Check(); err != nil {
-		return usagef("the flags of OpenSearch: %w", err)
+		return usagef("check the --opensearch flags: %w", err)
 	}
 	return nil
 }

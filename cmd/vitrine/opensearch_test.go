@@ -217,19 +217,19 @@ func TestOpenSearchFlags(t *testing.T) {
 		code  int
 		want  string
 	}{
-		"no URL":               {used, exitUsage, "--opensearch-url"},
-		"another library":      {[]string{"--opensearch-url=https://search.example"}, exitUsage, "--library=opensearch"},
-		"a prefix alone":       {[]string{"--opensearch-index-prefix=x"}, exitUsage, "--library=opensearch"},
-		"a timeout alone":      {[]string{"--opensearch-read-timeout=9s"}, exitUsage, "--library=opensearch"},
-		"no time to read":      {append(used, "--opensearch-url=https://search.example", "--opensearch-read-timeout=0"), exitUsage, "longer than 0"},
-		"too long a timeout":   {append(used, "--opensearch-url=https://search.example", "--opensearch-read-timeout=2m"), exitUsage, "at most 1m"},
-		"plain text alone":     {[]string{"--opensearch-allow-plaintext"}, exitUsage, "--library=opensearch"},
-		"an unknown library":   {[]string{"--library=solr"}, exitUsage, "engine or opensearch"},
-		"plain text":           {append(used, "--opensearch-url=http://search.example"), exitUsage, "not encrypted"},
-		"half of the secret":   {append(used, "--opensearch-url=https://search.example", "--opensearch-username-file=u"), exitUsage, "--opensearch-password-file"},
-		"a file that is not":   {append(used, "--opensearch-url=https://search.example", "--opensearch-ca-file=/none/ca.crt"), exitStore, "/none/ca.crt"},
-		"another server":       {append(used, "--opensearch-url="+other.URL), exitStore, "not OpenSearch"},
-		"a password too wrong": {append(used, "--opensearch-url="+locked.URL), exitStore, "credentials"},
+		"no URL":             {used, exitUsage, "--opensearch-url"},
+		"another library":    {[]string{"--opensearch-url=https://search.example"}, exitUsage, "--library=opensearch"},
+		"a prefix alone":     {[]string{"--opensearch-index-prefix=x"}, exitUsage, "--library=opensearch"},
+		"a timeout alone":    {[]string{"--opensearch-read-timeout=9s"}, exitUsage, "--library=opensearch"},
+		"no time to read":    {append(used, "--opensearch-url=https://search.example", "--opensearch-read-timeout=0"), exitUsage, "longer than 0"},
+		"too long a timeout": {append(used, "--opensearch-url=https://search.example", "--opensearch-read-timeout=2m"), exitUsage, "at most 1m"},
+		"plain text alone":   {[]string{"--opensearch-allow-plaintext"}, exitUsage, "--library=opensearch"},
+		"an unknown library": {[]string{"--library=solr"}, exitUsage, "engine or opensearch"},
+		"plain text":         {append(used, "--opensearch-url=http://search.example"), exitUsage, "not encrypted"},
+		"half of the secret": {append(used, "--opensearch-url=https://search.example", "--opensearch-username-file=u"), exitUsage, "--opensearch-password-file"},
+		"a missing CA file":  {append(used, "--opensearch-url=https://search.example", "--opensearch-ca-file=/none/ca.crt"), exitStore, "/none/ca.crt"},
+		"another server":     {append(used, "--opensearch-url="+other.URL), exitStore, "not OpenSearch"},
+		"a refused password": {append(used, "--opensearch-url="+locked.URL), exitStore, "credentials"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			args := append([]string{"serve", "--without-kubernetes", "--data-dir", filepath.Join(t.TempDir(), "data")}, test.flags...)

@@ -210,7 +210,7 @@ func TestPlugin(t *testing.T) {
 		}
 		plugin(append([]string{"items", "none"}, server...)...).want(t, exitFailed, "namespace shop has no ContentFilter none")
 		plugin(append([]string{"items", "latest", "-o", "wide"}, server...)...).want(t, exitUsage, "must be table, json or yaml")
-		plugin("items", "latest", "-n", "shop").want(t, exitUsage, "has no server URL: give --server")
+		plugin("items", "latest", "-n", "shop").want(t, exitUsage, "has no server URL: pass --server")
 	})
 	t.Run("explain", func(t *testing.T) {
 		plugin(append([]string{"explain", "summer-wall", "1"}, server...)...).want(t, 0, "Item 1 is in ContentFilter shop/summer-wall.\n\n✓ ", "├─ ✓ must approval_status:app", "└─ ✓ must ")

@@ -290,7 +290,7 @@ func (p *process) run(ctx context.Context) error {
 	}
 	select {
 	case <-ctx.Done():
-		p.log.Info("stopping: no new requests are accepted; a second signal exits immediately", "drain", p.o.drainFor)
+		p.log.Info("stopping: no new requests are accepted; send a second signal to exit immediately", "drain", p.o.drainFor)
 	case <-failed.Done():
 		p.log.Error("stopping because a component failed", "error", context.Cause(failed))
 	}

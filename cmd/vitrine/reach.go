@@ -43,7 +43,7 @@ func (r *reach) filter(ctx context.Context, name string, writer bool) (*v1alpha1
 	}
 	f := &v1alpha1.ContentFilter{}
 	if err := k.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, f); apierrors.IsNotFound(err) {
-		return nil, nil, fmt.Errorf("namespace %[2]s has no ContentFilter %[1]s: see kubectl get contentfilters, or give -n", name, namespace)
+		return nil, nil, fmt.Errorf("namespace %[2]s has no ContentFilter %[1]s: run kubectl get contentfilters -n %[2]s, or select another namespace with -n", name, namespace)
 	} else if err != nil {
 		return nil, nil, fmt.Errorf("read ContentFilter %s/%s: %w", namespace, name, err)
 	}
@@ -79,7 +79,7 @@ func (r *reach) fromSecret(ctx context.Context, k kube.Client, f *v1alpha1.Conte
 			return nil, err
 		}
 		if o.Server == "" {
-			return nil, usagef("Secret %s/%s has no server URL: give --server", secret.Namespace, secret.Name)
+			return nil, usagef("Secret %s/%s has no server URL: pass --server", secret.Namespace, secret.Name)
 		}
 		c, err := client.New(o)
 		if err != nil {
@@ -91,7 +91,7 @@ func (r *reach) fromSecret(ctx context.Context, k kube.Client, f *v1alpha1.Conte
 	if !writer && f.Spec.ReadAccess == v1alpha1.ReadAccessReadOnly {
 		class = "ReadWrite or ReadOnly"
 	}
-	return nil, fmt.Errorf("property %s/%s has no AccessToken of class %s: apply one, or give --server and --token-file", f.Namespace, f.PropertyName(), class)
+	return nil, fmt.Errorf("property %s/%s has no AccessToken of class %s: apply one, or pass --server and --token-file", f.Namespace, f.PropertyName(), class)
 }
 
 // usableToken returns the first usable token value, and its Secret. It returns nil if there are no AccessTokens, and an error if none of
@@ -120,7 +120,7 @@ func usableToken(ctx context.Context, k kube.Client, all []*v1alpha1.AccessToken
 		return secret, token, nil
 	}
 	if len(unusable) > 0 {
-		return nil, "", fmt.Errorf("no token can be used: %w: fix one of them, ask for permission to read Secrets, or give --server and --token-file", errors.Join(unusable...))
+		return nil, "", fmt.Errorf("no token can be used: %w: fix one of them, ask for permission to read Secrets, or pass --server and --token-file", errors.Join(unusable...))
 	}
 	return nil, "", nil
 }

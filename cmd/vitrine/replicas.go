@@ -35,7 +35,7 @@ const defaultLease = "vitrine"
 const authoritySuffix = "-authority"
 
 func (f *leaseFlags) bind(fs *pflag.FlagSet) {
-	fs.StringVar(&f.namespace, "lease-namespace", "", "namespace of the Lease and of the Secret LEASE-NAME"+authoritySuffix+", which the replicas share (default the namespace of the pod)")
+	fs.StringVar(&f.namespace, "lease-namespace", "", "namespace of the Lease and of the Secret LEASE-NAME"+authoritySuffix+", which the replicas share (default: the namespace of the pod)")
 	fs.StringVar(&f.name, "lease-name", defaultLease, "name of the Lease that decides which replica runs the controllers")
 }
 

@@ -22,9 +22,9 @@ type s3Flags struct{ options s3.Options }
 func (f *s3Flags) bind(fs *pflag.FlagSet) {
 	o := &f.options
 	fs.StringVar(&o.Endpoint, "s3-endpoint", s3.AWS, "https URL of the S3-compatible store")
-	fs.StringVar(&o.Region, "s3-region", "", "region of the bucket (default $AWS_REGION, or us-east-1)")
+	fs.StringVar(&o.Region, "s3-region", "", "region of the bucket (default: $AWS_REGION, or us-east-1)")
 	fs.StringVar(&o.Addressing, "s3-addressing", s3.Auto, "where requests name the bucket: path, virtual (in the host), or auto (virtual for large clouds, otherwise path)")
-	fs.StringVar(&o.CAFile, "s3-ca-file", "", "certificates in PEM to verify the store with (default those of the system)")
+	fs.StringVar(&o.CAFile, "s3-ca-file", "", "PEM file of CA certificates that verify the S3 store (default: the system's CA certificates)")
 	fs.BoolVar(&o.AllowHTTP, "s3-allow-plaintext", false, "accept an http URL that is not on loopback: backups are sent unencrypted")
 }
 

@@ -87,10 +87,10 @@ func testSchedule(t *testing.T, to place, write func(name string) error) *schedu
 		files(step.about, step.copies...)
 	}
 	if want := time.Date(2026, 12, 3, 3, 1, 0, 0, time.UTC); !s.state.Newest.Equal(want) {
-		t.Errorf("the newest backup is of %s, want %s", s.state.Newest, want)
+		t.Errorf("the newest backup is from %s, want %s", s.state.Newest, want)
 	}
 	if want := time.Date(2026, 12, 2, 3, 1, 0, 0, time.UTC); !reported.Newest.Equal(want) {
-		t.Errorf("before a backup, the newest one is of %s, want %s", reported.Newest, want)
+		t.Errorf("before a backup, the newest one is from %s, want %s", reported.Newest, want)
 	}
 	// Other files stay. Space is made before the next backup.
 	if err := write("notes.txt"); err != nil {

@@ -94,23 +94,23 @@ vitrine serve --data-dir ./try --without-kubernetes`),
 	fs := cmd.Flags()
 	fs.StringVar(&o.kubeconfig, "kubeconfig", "", "kubeconfig of the cluster to watch (default: the files in KUBECONFIG, else the cluster of the pod; never ~/.kube/config)")
 	fs.BoolVar(&o.withoutKubernetes, "without-kubernetes", false, "watch no cluster and serve the stored state")
-	fs.StringSliceVar(&o.watchNamespaces, "watch-namespaces", nil, "namespaces to watch (default all)")
+	fs.StringSliceVar(&o.watchNamespaces, "watch-namespaces", nil, "namespaces to watch (default: all)")
 	bindDataDir(fs, &o.dataDir)
 	fs.StringVar(&o.library, "library", libraryEngine, "where to store and search items: engine (the data directory) or opensearch (an OpenSearch cluster)")
 	o.opensearch.bind(fs)
 	o.lease.bind(fs)
-	fs.StringVar(&o.memoryLimit, "memory-limit", "", "memory limit of the process, such as 512Mi: above 75 %, caches shrink; above 90 %, the server rejects writes of items other than deletions (default GOMEMLIMIT, else 80 % of the limit of the container)")
+	fs.StringVar(&o.memoryLimit, "memory-limit", "", "memory limit of the process, such as 512Mi: above 75 %, caches shrink; above 90 %, the server rejects writes of items other than deletions (default: GOMEMLIMIT, else 80 % of the limit of the container)")
 	fs.DurationVar(&o.expectBackups, "expect-backups", 0, "expected time between two backups by vitrine backup --every, such as 24h; an alert reports overdue backups (default: none are expected)")
 	fs.StringVar(&o.https, "https-bind-address", ":8443", "address of the HTTPS API; empty means off")
 	fs.StringVar(&o.certFile, "tls-cert-file", "", "certificate chain in PEM format, reloaded when it changes (default: a certificate from an authority in the data directory)")
 	fs.StringVar(&o.keyFile, "tls-private-key-file", "", "private key of the certificate in PEM format")
 	fs.StringSliceVar(&o.tlsHosts, "tls-hosts", nil, "additional names and IP addresses for the certificate that the server creates, such as those of its Service")
-	fs.StringVar(&o.http, "http-bind-address", "", "address of the plain HTTP API, for loopback or behind a proxy that terminates TLS (default off)")
+	fs.StringVar(&o.http, "http-bind-address", "", "address of the plain HTTP API, for loopback or behind a proxy that terminates TLS (default: off)")
 	fs.BoolVar(&o.console, "console", false, "serve the console, a web page to find, compare and moderate content, below /console/ on the HTTPS and HTTP addresses")
 	fs.StringVar(&o.probes, "health-probe-bind-address", ":8081", "address of /readyz and /healthz")
 	fs.StringVar(&o.metrics, "metrics-bind-address", ":9090", "address of /metrics; empty means off")
 	o.webhook.bind(fs)
-	fs.StringVar(&o.debug, "debug-bind-address", "", "address of /debug/pprof/, for loopback only: profiles show memory contents (default off)")
+	fs.StringVar(&o.debug, "debug-bind-address", "", "address of /debug/pprof/; use a loopback address, because profiles show memory contents (default: off)")
 	fs.StringVar(&o.externalURL, "external-url", "", "base URL at which callers reach the server; externalURL of a Property overrides it")
 	fs.DurationVar(&o.drainFor, "drain-timeout", 20*time.Second, "how long requests and backups in progress may continue after SIGTERM, in total; the grace period of the pod must be longer")
 	fs.StringVar(&o.logFormat, "log-format", "text", "text or json")
@@ -138,7 +138,7 @@ func (o *serveOptions) validate() error {
 		return usagef("--without-kubernetes cannot be used with --kubeconfig or --watch-namespaces")
 	}
 	if o.withoutKubernetes && o.https == "" && o.http == "" {
-		return usagef("no address to serve content on: give --https-bind-address or --http-bind-address")
+		return usagef("no address to serve content on: pass --https-bind-address or --http-bind-address")
 	}
 	for _, a := range []struct{ flag, address string }{
 		{"https-bind-address", o.https}, {"http-bind-address", o.http}, {"health-probe-bind-address", o.probes},

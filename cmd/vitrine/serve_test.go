@@ -337,7 +337,7 @@ func TestServeRefusesInvalidFlags(t *testing.T) {
 		code int
 		says string
 	}{
-		"no cluster":                  {nil, exitUsage, "give --kubeconfig or set KUBECONFIG, or serve the stored state with --without-kubernetes"},
+		"no cluster":                  {nil, exitUsage, "pass --kubeconfig or set KUBECONFIG, or serve the stored state with --without-kubernetes"},
 		"no such kubeconfig":          {[]string{"--kubeconfig", filepath.Join(dir, "absent")}, exitUsage, "absent"},
 		"broken kubeconfig":           {[]string{"--kubeconfig", broken}, exitUsage, "read the kubeconfig"},
 		"unknown library":             {[]string{"--library", "sql"}, exitUsage, `--library "sql": must be engine or opensearch`},
@@ -350,7 +350,7 @@ func TestServeRefusesInvalidFlags(t *testing.T) {
 		"an invalid namespace":        {[]string{"--kubeconfig", "none", "--watch-namespaces", "UPPER/x"}, exitUsage, "is not a namespace"},
 		"negative backup interval":    {[]string{"--without-kubernetes", "--expect-backups", "-5s"}, exitUsage, "must be 0s or more"},
 		"negative drain":              {[]string{"--without-kubernetes", "--drain-timeout", "-5s"}, exitUsage, "must be 0s or more"},
-		"no address":                  {[]string{"--without-kubernetes", "--https-bind-address", ""}, exitUsage, "give --https-bind-address or --http-bind-address"},
+		"no address":                  {[]string{"--without-kubernetes", "--https-bind-address", ""}, exitUsage, "pass --https-bind-address or --http-bind-address"},
 		"only a port":                 {[]string{"--without-kubernetes", "--https-bind-address", "8443"}, exitUsage, "such as :8443"},
 		"only a host":                 {[]string{"--without-kubernetes", "--metrics-bind-address", "localhost"}, exitUsage, "--metrics-bind-address: must be [host]:port"},
 		"contradiction":               {[]string{"--without-kubernetes", "--watch-namespaces", "a"}, exitUsage, "cannot be used with"},

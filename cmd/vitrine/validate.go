@@ -22,7 +22,7 @@ type manifests struct {
 
 func (m *manifests) bind(fs *pflag.FlagSet) {
 	fs.StringSliceVarP(&m.paths, "filename", "f", nil, "file, directory (all *.yaml, *.yml and *.json files below it) or - for standard input; repeatable")
-	fs.StringVarP(&m.namespace, "namespace", "n", "default", "namespace of manifests without one")
+	fs.StringVarP(&m.namespace, "namespace", "n", "default", "namespace for manifests that do not specify one")
 }
 
 // judge reads and validates the manifests.

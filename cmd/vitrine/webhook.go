@@ -23,7 +23,7 @@ type webhookOptions struct {
 }
 
 func (o *webhookOptions) bind(fs *pflag.FlagSet) {
-	fs.StringVar(&o.address, "webhook-bind-address", "", "address of the validating webhook (default off)")
+	fs.StringVar(&o.address, "webhook-bind-address", "", "address of the validating webhook (default: off)")
 	fs.StringVar(&o.url, "webhook-url", "", "base URL at which the API server reaches the webhook; the server then writes the whole webhook configuration (default: the API server uses the Service in the configuration that a manifest declares)")
 	fs.StringSliceVar(&o.hosts, "webhook-hosts", nil, "names and IP addresses for the webhook certificate, such as those of its Service; it always includes loopback and the host of --webhook-url")
 	fs.StringVar(&o.configuration, "webhook-configuration", "vitrine", "ValidatingWebhookConfiguration in which the server sets the certificate authority")

@@ -46,8 +46,8 @@ type Keeper struct {
 	Logger logr.Logger
 }
 
-// Run checks the configuration every Interval until ctx ends. It retries after a failure. It logs a failure only if its message
-// differs from that of the last failure.
+// Run checks the configuration every Interval until ctx ends. It retries after a failure. It logs a failure only if its message differs
+// from the message of the last failure.
 func (k *Keeper) Run(ctx context.Context) error {
 	if k.RESTConfig == nil || k.Name == "" || len(k.CABundle) == 0 {
 		return errors.New("admission: RESTConfig, Name and CABundle are required")
@@ -108,7 +108,7 @@ func (k *Keeper) Once(ctx context.Context) (bool, error) {
 		return false, nil
 	}
 	if k.URL == "" && find(present) == nil {
-		return false, fmt.Errorf("add a webhook named %[2]s to ValidatingWebhookConfiguration %[1]s (config/webhook)", k.Name, WebhookName)
+		return false, fmt.Errorf("ValidatingWebhookConfiguration %[1]s has no webhook named %[2]s: apply config/webhook, or add the webhook to it", k.Name, WebhookName)
 	}
 	// Server-side apply keeps the fields of other field managers. A manifest without the CA bundle does not remove it.
 	err = c.Apply(ctx, client.ApplyConfigurationFromUnstructured(k.wanted()), client.FieldOwner(fieldManager), client.ForceOwnership)

@@ -47,7 +47,7 @@ func newObjectCollector(s *Supervisor) *objectCollector {
 			"Time since an object was suspended, for the 100 objects suspended longest.", []string{"kind", "namespace", "name"}, nil),
 		synced: prometheus.NewDesc("vitrine_cluster_synced", "1 if this process has loaded the manifests and watches them.", nil, nil),
 		up:     prometheus.NewDesc("vitrine_cluster_reachable", "1 if the API server responded to the last request.", nil, nil),
-		leader: prometheus.NewDesc("vitrine_leader", "1 if this replica holds the Lease, has loaded the manifests and runs the controllers; only with a shared library.", nil, nil),
+		leader: prometheus.NewDesc("vitrine_leader", "1 if this replica holds the Lease, has loaded the manifests and runs the controllers. Absent unless replicas share a library on OpenSearch.", nil, nil),
 	}
 }
 

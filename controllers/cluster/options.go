@@ -17,7 +17,7 @@ import (
 type Options struct {
 	// RESTConfig returns the client configuration for the API server. The Supervisor calls it before every attempt. Required.
 	RESTConfig func() (*rest.Config, error)
-	// Library is the library that the controllers keep in agreement with the manifests. Required.
+	// Library is the library that the controllers keep in sync with the manifests. Required.
 	Library library.Library
 	// Lease decides which of several replicas runs the controllers. With a Lease, Library must be a library.Shared. nil means that this
 	// process is the only replica.

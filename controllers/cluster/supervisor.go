@@ -290,7 +290,7 @@ func (s *Supervisor) admitLease() error {
 		return nil
 	}
 	s.rival = recorded
-	return fmt.Errorf("give this installation another --opensearch-index-prefix, or run vitrine sweep --confirm if it replaces the other one: "+
+	return fmt.Errorf("set another --opensearch-index-prefix for this installation, or run vitrine sweep --confirm if it replaces the other one: "+
 		"the library belongs to the installation with the Lease %s, and this one has %s", recorded, s.options.Lease)
 }
 

@@ -24,7 +24,7 @@ const (
 	markStore = "store"
 )
 
-// nameStore returns the name of the store. If the store has none, nameStore draws and records one.
+// nameStore returns the name of the store. If the store has none, nameStore generates and records one.
 func nameStore(ctx context.Context, lib library.Library) (string, error) {
 	name, err := lib.Mark(markStore)
 	if err != nil || name != "" {

@@ -50,7 +50,7 @@ func SecretKey(o *v1alpha1.AccessToken) string {
 	return ValueKey
 }
 
-// Read returns the value in the Secret, or the zero Value if the caller has to draw a new one. The error is a *verdict.Refusal.
+// Read returns the value in the Secret, or the zero Value if the caller has to generate a new one. The error is a *verdict.Refusal.
 func Read(s Subject) (Value, error) {
 	chain := own
 	if s.Token.Spec.ExistingSecret != nil {
@@ -70,8 +70,9 @@ func Read(s Subject) (Value, error) {
 	return Value{}, nil // the value in a Secret that the operator writes was damaged
 }
 
-// issued returns when the value in the Secret was issued. For a Secret that the operator writes, that is the annotation; for
-// another one, it is the time at which the library first accepted the value.
+// issued returns the time at which the value in the Secret was issued. For a Secret that the operator writes, it is the time in the
+// annotation or, if that is invalid, the creation time of the Secret. For any other Secret, it is the time at which the library first
+// accepted the value, if that is known.
 func (s Subject) issued(text string) time.Time {
 	if s.Token.Spec.ExistingSecret == nil {
 		if t, err := time.Parse(time.RFC3339, s.Secret.Annotations[issuedAnnotation]); err == nil {

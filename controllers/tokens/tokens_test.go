@@ -124,7 +124,7 @@ func TestNext(t *testing.T) {
 				t.Fatalf("Next = %v, %v", next, replaced)
 			}
 			if tc.drawn && (len(next.Text) != 43 || !next.Issue.At.Equal(now)) {
-				t.Errorf("drawn: %d characters, issued at %s", len(next.Text), next.Issue.At)
+				t.Errorf("generated: %d characters, issued at %s", len(next.Text), next.Issue.At)
 			}
 		})
 	}

@@ -241,7 +241,7 @@ func freeJSON(member string, j *v1alpha1.JSON) ([]byte, error) {
 		return nil, &SpecError{v1alpha1.ReasonInvalidSpec, member, fmt.Errorf("%d bytes of JSON exceed the limit of %d", len(j.Raw), item.MaxRaw)}
 	}
 	if n := item.Nesting(j.Raw); n > maxNesting {
-		return nil, &SpecError{v1alpha1.ReasonInvalidSpec, member, fmt.Errorf("%d levels of JSON exceed the limit of %d", n, maxNesting)}
+		return nil, &SpecError{v1alpha1.ReasonInvalidSpec, member, fmt.Errorf("%d levels of JSON nesting exceed the limit of %d", n, maxNesting)}
 	}
 	return j.Raw, nil
 }

@@ -8,9 +8,9 @@
 //	make bench CHECK=1               the quick run, which fails if a number is out of its range
 //	cd hack/bench && go run . -items 20000               a small run during development
 //
-// The command needs Linux. It uses the OpenSearch node at OPENSEARCH_URL, or starts a node, which needs a JDK. Without either, the page
-// says that OpenSearch is absent. Lucene runs from the jars of OpenSearch, and also needs a JDK. The command writes the results to
-// docs/benchmarks.md, and plots and JSON files to docs/benchmarks.
+// The command needs Linux. It uses the OpenSearch node at OPENSEARCH_URL, or starts a node, which needs a JDK. With neither a node nor a
+// JDK, docs/benchmarks.md says that OpenSearch is absent. Lucene runs from the jars of OpenSearch, and also needs a JDK. The command writes
+// the results to docs/benchmarks.md, and plots and JSON files to docs/benchmarks.
 package main
 
 import (

@@ -196,7 +196,7 @@ func (b *suite) requests(l pageLog) [][]load.Request {
 	return list
 }
 
-// earlyStage measures the library while it is small, for the comparison with its final size.
+// earlyStage measures the library with a fifth of the items, for comparison with the complete library.
 func (b *suite) earlyStage(ctx context.Context) error {
 	bare, plan, err := b.openPages(ctx, "book-early", true)
 	if err != nil {

@@ -117,7 +117,7 @@ func pack(files []file, at time.Time) ([]byte, error) {
 }
 
 // writeArchive writes the images as an OCI image layout in a tar file. The file also contains the list that `docker load` reads.
-// writeArchive returns the digest of the index over the architectures, which is also the digest in a registry.
+// It returns the digest of the multi-platform index, which is also the digest of the image in a registry.
 func writeArchive(to string, name reference.NamedTagged, created time.Time, images []platformImage) (v1.Hash, error) {
 	var all v1.ImageIndex = empty.Index
 	for _, image := range images {

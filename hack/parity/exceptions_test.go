@@ -53,7 +53,7 @@ func clusterExceptions() []exception {
 			return v.kind == differs && v.scored && sameItems(v.ours, v.theirs) && strings.Contains(text, "activate_unit")
 		},
 	}, exception{
-		name:    "phrases over several units",
+		name:    "phrases that span units",
 		reason:  "a phrase matches within one unit, also with a slop of 100 or more",
 		applies: func(text string, v verdict) bool { return v.kind == differs && wideUnitPhrase.MatchString(text) },
 	})

@@ -68,7 +68,7 @@ spec:
 func TestHTTP(t *testing.T) {
 	got, err := HTTP([]byte(`{"info": {"description": "About."}, "tags": [{"name": "items", "description": "Items."}],
 		"paths": {"/x/{id}": {"get": {"tags": ["items"], "summary": "Get x", "x-vitrine-extension": true,
-			"parameters": [{"$ref": "#/components/parameters/id"}],
+			"parameters": [{"$ref": "#/components/parameters/id"}, {"name": "q", "in": "query", "schema": {"type": "string", "default": ""}}],
 			"responses": {"200": {"description": "X.", "content": {"application/json": {"schema": {"$ref": "#/components/schemas/X"}}}}, "404": {"$ref": "#/components/responses/None"}}}}},
 		"components": {"parameters": {"id": {"name": "id", "in": "path", "required": true, "schema": {"type": "integer", "minimum": 1}}},
 			"responses": {"None": {"description": "There is none."}}, "schemas": {"X": {"type": "object", "properties": {"id": {"type": "integer"}}}}}}`))
@@ -76,7 +76,8 @@ func TestHTTP(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"### `GET /x/{id}`\n\nGet x. *Extension.* \n", "| `id` | path | integer | **Required.** At least 1. |", "| `200` | X. | [X](#x) as `application/json` |",
+		"### `GET /x/{id}`\n\nGet x. *Extension.* \n", "| `id` | path | integer | **Required.** At least 1. |",
+		"| `q` | query | string | Default: the empty string. |", "| `200` | X. | [X](#x) as `application/json` |",
 		"Other responses: [404](#common-responses).", "| `404` | There is none. |  |", "### X\n", "| `id` | integer |  |",
 	} {
 		if !strings.Contains(got, want) {

@@ -84,7 +84,11 @@ func (s *schema) limits() string {
 	if s.Pattern != "" {
 		add("Pattern: %s", code(s.Pattern))
 	}
-	if s.Default != nil {
+	switch s.Default {
+	case nil:
+	case "":
+		add("Default: the empty string")
+	default:
 		add("Default: %s", code(fmt.Sprint(s.Default)))
 	}
 	if s.Nullable {

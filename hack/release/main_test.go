@@ -24,8 +24,8 @@ import (
 
 const version = "v0.0.0-test.1"
 
-// TestRelease makes a release of one platform from two clones in different directories, with different times of files and another
-// time zone. It compares the releases byte by byte, and checks the files.
+// TestRelease builds a release for one platform from each of two clones of the same commit, with different directories, file times, time
+// zones and locales. It compares the releases byte by byte, and checks the files.
 func TestRelease(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("runs the binary for linux")

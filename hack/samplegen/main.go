@@ -24,7 +24,7 @@ func main() {
 
 func run(items int, output string) error {
 	if items < 1 || items > 1_000_000 {
-		return fmt.Errorf("-items %d: give a number from 1 to 1000000", items)
+		return fmt.Errorf("-items %d: use a number from 1 to 1000000", items)
 	}
 	if output == "-" {
 		return sample.Write(os.Stdout, items)

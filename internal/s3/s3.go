@@ -30,7 +30,7 @@ type Options struct {
 	Region string
 	// Addressing says where requests name the bucket: Path, Virtual, or Auto.
 	Addressing string
-	// CAFile contains the certificates to verify the store with, in PEM; "" means those of the system.
+	// CAFile contains the CA certificates that verify the store, in PEM; "" means the CA certificates of the system.
 	CAFile string
 	// AllowHTTP permits http:// for addresses other than loopback addresses.
 	AllowHTTP bool
@@ -87,7 +87,7 @@ func Open(name string, o Options) (*Bucket, error) {
 		Creds: credentials.New(provider), Secure: u.Scheme == "https", Transport: transport, Region: o.Region, BucketLookup: lookup,
 	})
 	if err != nil {
-		return nil, fmt.Errorf("the endpoint %s of S3: %w", o.Endpoint, err)
+		return nil, fmt.Errorf("the S3 endpoint %s: %w", o.Endpoint, err)
 	}
 	return &Bucket{core, name, u.Scheme + "://" + u.Host}, nil
 }
@@ -97,11 +97,11 @@ func endpoint(o Options) (*url.URL, error) {
 	u, err := url.Parse(o.Endpoint)
 	// The error of Parse repeats the URL, which may contain a password by mistake.
 	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.User != nil || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" {
-		return nil, errors.New("the endpoint of S3 must be a URL such as https://s3.example:9000, without a path and without credentials")
+		return nil, errors.New("the S3 endpoint must be a URL such as https://s3.example:9000, without a path and without credentials")
 	}
 	ip := net.ParseIP(u.Hostname())
 	if u.Scheme == "http" && u.Hostname() != "localhost" && !ip.IsLoopback() && !o.AllowHTTP {
-		return nil, fmt.Errorf("the endpoint %s of S3 must begin with https://: http:// sends backups, which contain personal data, unencrypted", o.Endpoint)
+		return nil, fmt.Errorf("the S3 endpoint %s must begin with https://: http:// sends backups, which contain personal data, unencrypted", o.Endpoint)
 	}
 	return u, nil
 }
@@ -120,11 +120,11 @@ func (o Options) transport(secure bool) (*http.Transport, error) {
 	}
 	text, err := os.ReadFile(o.CAFile)
 	if err != nil {
-		return nil, fmt.Errorf("read the certificates of S3: %w", err)
+		return nil, fmt.Errorf("read the CA certificates for S3: %w", err)
 	}
 	t.TLSClientConfig.RootCAs = x509.NewCertPool()
 	if !t.TLSClientConfig.RootCAs.AppendCertsFromPEM(text) {
-		return nil, fmt.Errorf("read the certificates of S3: %s contains no certificate in PEM", o.CAFile)
+		return nil, fmt.Errorf("read the CA certificates for S3: %s contains no PEM certificate", o.CAFile)
 	}
 	return t, nil
 }

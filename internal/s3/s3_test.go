@@ -41,7 +41,7 @@ func TestOpen(t *testing.T) {
 		"broken credentials":  {Options{Endpoint: "https://reader:a-secret@s3.example:x", Addressing: Auto}, "without credentials"},
 		"unknown addressing":  {Options{Addressing: "dns"}, "use auto, path or virtual"},
 		"a missing CA file":   {Options{Addressing: Auto, CAFile: noCertificate + "x"}, "no such file"},
-		"a CA file with none": {Options{Addressing: Auto, CAFile: noCertificate}, "contains no certificate"},
+		"a CA file with text": {Options{Addressing: Auto, CAFile: noCertificate}, "contains no PEM certificate"},
 	} {
 		switch _, err := Open("backups", c.options); {
 		case c.says == "" && err != nil:

@@ -19,7 +19,7 @@ func TestLibraryIsTheSame(t *testing.T) {
 		sum.Write(l.Item(i))
 	}
 	if got := hex.EncodeToString(sum.Sum(nil)[:8]); got != want {
-		t.Errorf("the items are other ones: %s; want %s. Earlier results can no longer be compared", got, want)
+		t.Errorf("the items have changed: %s; want %s. Earlier results can no longer be compared", got, want)
 	}
 }
 

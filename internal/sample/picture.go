@@ -28,7 +28,7 @@ func Picture(path string) []byte {
 	return c.svg()
 }
 
-// avatar returns the picture of the author whom the name of a file identifies.
+// avatar returns an author's picture, which is generated from the file name.
 func avatar(file string) []byte {
 	sum := 0
 	for _, b := range []byte(file) {

@@ -282,8 +282,8 @@ func fateOf(err error) fate {
 	return final
 }
 
-// pause returns how long to wait after the attempt that failed with err: as long as the server asked, or else half a
-// second, doubled with each attempt up to 30 s. It varies the latter by ±20 %, so that clients do not all retry at once.
+// pause returns how long to wait after the attempt that failed with err. If the server asked for a delay, it returns that delay. Otherwise,
+// it returns half a second, doubled with each attempt up to 30 s, and varied by ±20 %, so that clients do not all retry at once.
 func pause(attempt int, err error) time.Duration {
 	if p, ok := errors.AsType[*Problem](err); ok && p.RetryAfter > 0 {
 		return p.RetryAfter

@@ -59,8 +59,8 @@ func (c *Client) CreateFilter(ctx context.Context, name, query, sortBy string) (
 	return f, err
 }
 
-// UpdateFilter replaces the query and the order of a filter, given by its UUID or numeric id. It needs a READ-WRITE token.
-// A filter from a manifest is a *Problem with status 403.
+// UpdateFilter replaces the query and the order of the filter with the given UUID or numeric id. It needs a READ-WRITE token.
+// For a filter from a manifest, it returns a *Problem with status 403.
 func (c *Client) UpdateFilter(ctx context.Context, filter, query, sortBy string) error {
 	return c.do(ctx, call{
 		method: http.MethodPut, path: "/v2/content/filters", query: url.Values{"filter_id": {filter}},

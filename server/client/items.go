@@ -138,8 +138,7 @@ type Media struct {
 type Listing struct {
 	// SortBy is `<field>:<asc|desc>`, a comma-separated list of them, `_score:desc` or `random`.
 	SortBy string
-	// Seed is a number that keeps a random order the same across listings; if it is empty, the server draws one for each
-	// listing.
+	// Seed is a number that keeps a random order the same across listings; if it is empty, the server generates one for each listing.
 	Seed string
 	// FavoriteTag is a key of the namespace marketer_tags or `namespace:key`. Items that carry the tag come first.
 	FavoriteTag string
@@ -174,7 +173,7 @@ func (c *Client) ListItems(ctx context.Context, query string, l Listing) iter.Se
 	return c.listItems(ctx, "/v2/content/items", v)
 }
 
-// FilterItems yields every item of a filter, given by its UUID or numeric id. It needs a READ-WRITE token unless READ-ONLY
+// FilterItems yields every item of the filter with the given UUID or numeric id. It needs a READ-WRITE token unless READ-ONLY
 // tokens may list the filter.
 func (c *Client) FilterItems(ctx context.Context, filter string, l Listing) iter.Seq2[Item, error] {
 	return c.listItems(ctx, path("v2", "content", "filters", filter), l.values())

@@ -190,7 +190,7 @@ func (a answer) cookie() string {
 	return ""
 }
 
-// do sends a request like a script of the console, and checks the response.
+// do sends a request as the console's scripts do, and checks the response.
 func (s *site) do(c call) answer {
 	s.Helper()
 	if c.method == "" {
@@ -535,7 +535,7 @@ func TestSeveralCookies(t *testing.T) {
 	}
 }
 
-// TestLogoutEndsRenewedCookies checks that a logout also ends cookies that were renewed from the cookie of the logout.
+// TestLogoutEndsRenewedCookies checks that a logout with an older cookie also invalidates the cookie that replaced it.
 func TestLogoutEndsRenewedCookies(t *testing.T) {
 	s := newWorld(t).serve()
 	before := s.logIn(token("writer"))

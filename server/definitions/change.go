@@ -116,8 +116,8 @@ func keepReplaced(d library.Definition, present held) library.Definition {
 	return d
 }
 
-// checkHTTP refuses a definition created over HTTP if a manifest or another filter has its name. A refused definition over HTTP is not
-// stored, unlike a refused one from a manifest.
+// checkHTTP refuses a definition created over HTTP if its property is not served, a manifest owns its UUID, its ID is taken, or its ID
+// would change. Unlike a refused definition of a manifest, it is not stored.
 func (c *Change) checkHTTP(d library.Definition) error {
 	served := c.catalogues[d.Property]
 	if served == nil {

@@ -203,7 +203,7 @@ func TestChangesAreJudgedAsTheWhole(t *testing.T) {
 			for range 120 {
 				switch n := r.IntN(20); {
 				case n == 0:
-					// Removing and adding the other property judges all definitions.
+					// Removing or adding a Property causes all definitions to be judged again.
 					remove(newProperty(wall).Owner)
 				case n == 1:
 					apply(newProperty(wall))

@@ -13,7 +13,7 @@ type Set struct {
 	catalogues map[library.PropertyID]*Catalogue
 }
 
-// NewSet decides which entries, given by source, are served. It fails if a rule can no longer be parsed.
+// NewSet decides which of the entries in bySource are served. It fails if a rule can no longer be parsed.
 func NewSet(bySource map[Source]*Entry) (Set, error) {
 	all := arbitrate(bySource)
 	catalogues, err := newCatalogues(all, nil)

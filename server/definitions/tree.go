@@ -6,8 +6,8 @@ import (
 	"github.com/tidwall/btree"
 )
 
-// tree is an immutable sorted map: with and without return a new tree that shares everything except the path to the change.
-// One more definition among ten thousand therefore costs a few small nodes, and readers of the previous tree need no lock.
+// tree is an immutable sorted map. Its methods with and without return a new tree, which shares with the old one everything except the path
+// to the change. One more definition among ten thousand therefore costs a few small nodes, and readers of the previous tree need no lock.
 // The zero value is not usable, see newTree.
 type tree[K, V any] struct {
 	pairs *btree.BTreeG[pair[K, V]]

@@ -42,7 +42,7 @@ func (f *follower) measures() []library.Measure {
 func (l *Library) viewMeasures() []library.Measure {
 	s := l.follower.cache.Stats()
 	return []library.Measure{
-		{Name: "views", Help: "Cached views: the documents of a segment that match a query, and sort orders.", Value: float64(s.Views)},
+		{Name: "views", Help: "Number of cached views. A view is either the set of documents in a segment that match a query, or a sort order of a segment.", Value: float64(s.Views)},
 		{Name: "view_bytes", Help: "Size of the cached views, in bytes.", Value: float64(s.Bytes)},
 		{Name: "view_hits_total", Help: "View cache hits.", Counter: true, Value: float64(s.Hits)},
 		{Name: "view_misses_total", Help: "View cache misses.", Counter: true, Value: float64(s.Misses)},

@@ -15,7 +15,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/plan"
 )
 
-// randomDoc draws a document from a small vocabulary.
+// randomDoc generates a document from a small vocabulary.
 func randomDoc(rng *rand.Rand, id int64) *eval.Doc {
 	vocabulary := strings.Fields("summer sumer beach beech sunset city red rad the of")
 	var words []string

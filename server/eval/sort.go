@@ -100,7 +100,7 @@ func NewSorter(order query.Order, random func(id int64) int64) (*Sorter, error) 
 		case query.ScoreKey:
 		case query.RandomKey:
 			if random == nil {
-				return nil, fmt.Errorf("sort: no places for the random order are given")
+				return nil, fmt.Errorf("sort: the random order needs the function random")
 			}
 		default:
 			f, ok := query.Lookup(key.Field)

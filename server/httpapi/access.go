@@ -51,7 +51,8 @@ func (x *exchange) authenticate() error {
 		x.token = token
 	}
 	if x.token == "" {
-		return &problem{Type: tokenRefused, Detail: "send an access token: Authorization: Bearer, or the parameter access_token"}
+		return &problem{Type: tokenRefused,
+			Detail: "send an access token in the header `Authorization: Bearer TOKEN` or in the parameter access_token"}
 	}
 	g, settings, ok, err := x.server.granted(x.r.Context(), x.token)
 	if err != nil {

@@ -78,7 +78,7 @@ func (x *exchange) showUntil(body []byte, f freshness) error {
 	return x.showTagged(body, base64.RawURLEncoding.EncodeToString(sum[:16]), f)
 }
 
-// showTagged answers a GET with a known ETag, given without quotes and encoding. It sends 304 if the caller has that
+// showTagged answers a GET with a known ETag: tag, without quotes and content coding. It sends 304 if the caller has that
 // version.
 func (x *exchange) showTagged(body []byte, tag string, f freshness) error {
 	zip := acceptsGzip(x.r.Header)

@@ -163,7 +163,7 @@ func (a *app) write(p library.PropertyID, lines ...string) {
 type call struct {
 	method string // default GET
 	url    string
-	// token is sent as access_token, bearer in the header. Both are short names, see token.
+	// token is sent in the parameter access_token, and bearer in the Authorization header. Both are short names, see the function token.
 	token, bearer string
 	header        map[string]string
 	body          string

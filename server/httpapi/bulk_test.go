@@ -104,7 +104,7 @@ func TestExportImport(t *testing.T) {
 	}
 	a.do(call{method: "DELETE", url: "/v2/content/7001", token: "other-rw", status: 204})
 	again := a.do(call{url: "/v2/content/bulk", token: "other-rw", header: map[string]string{"Accept-Encoding": "gzip"}, want: map[string]string{"Content-Encoding": "gzip"}})
-	// Short codes are unique across all properties: the second import draws its own.
+	// Short codes are unique across all properties: the second import generates its own.
 	plain := func(b []byte) string {
 		var out strings.Builder
 		for line := range strings.Lines(string(b)) {

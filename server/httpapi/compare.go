@@ -179,8 +179,8 @@ func (c *comparison) read(ctx context.Context, v *version, where query.Node, r l
 	return c.x.server.lib.Read(ctx, r)
 }
 
-// versions counts the items of the versions, and returns the beginning of the response. With nothing to compare with, it counts none: the
-// total of after is then that of the entering items, which the result gets.
+// versions counts the items of the versions, and returns the beginning of the response. With nothing to compare with, it counts none: all
+// items then enter, so the result takes the total of after from the list of entering items.
 func (c *comparison) versions(ctx context.Context) (func(entering int64) []byte, error) {
 	if c.before == nil {
 		return func(entering int64) []byte { return fmt.Appendf(nil, `{"after":%s`, marshal(c.after.record(entering))) }, nil
@@ -209,8 +209,9 @@ func (c *comparison) count(ctx context.Context, v *version) (int64, error) {
 	return page.Total, nil
 }
 
-// appendMissing appends head with the number of the items of v that other does not have, the first of them in the order of v, and the end
-// of the list. Both versions can be nil. Each response would list others in a random order, so the default order of filters replaces it.
+// appendMissing appends the items of v that other does not have: head with their number, the first of them in the order of v, and the end
+// of the list. Both versions can be nil. With a random order, each response would list different items, so the default order of filters
+// replaces it.
 func (c *comparison) appendMissing(ctx context.Context, body []byte, v, other *version, head func(total int64) []byte) ([]byte, error) {
 	if v == nil || other != nil && query.Equal(v.query, other.query) {
 		return append(append(body, head(0)...), "]}"...), nil
@@ -256,7 +257,7 @@ func (c *comparison) movedItems(ctx context.Context) ([]movedItem, error) {
 	return movedBetween(was, is), nil
 }
 
-// firstIDs returns the ids of the first items in the order of v that other has, too. The query of other does not affect their scores.
+// firstIDs returns the ids of the first items that both versions have, in the order of v. The query of other does not affect their scores.
 func (c *comparison) firstIDs(ctx context.Context, v, other *version) ([]item.ID, error) {
 	page, err := c.read(ctx, v, query.Not(query.Not(other.query)), library.Read{Limit: comparedPositions, OnlyIDs: true})
 	if err != nil {
@@ -265,11 +266,12 @@ func (c *comparison) firstIDs(ctx context.Context, v, other *version) ([]item.ID
 	return page.IDs, nil
 }
 
-// movedBetween compares the beginnings of two orders of the same items. It returns the fewest items that must move to turn
-// one order into the other, in the second order: those outside of a longest sequence that both orders have in common.
+// movedBetween compares the beginnings of two orders of the same items. It returns a smallest set of items that must move to turn one order
+// into the other: those outside a longest common subsequence. They are in the second order, followed by items that only the first order
+// begins with.
 func movedBetween(was, is []item.ID) []movedItem {
-	// The positions in the first order. An item that only the second one begins with follows, so that an item that another one
-	// displaces from the beginning of an order has not moved.
+	// The positions in the first order. Items that only the second order begins with follow them, so that an item does not count as moved if
+	// another one merely displaces it from the beginning of an order.
 	from := make(map[item.ID]int, len(was)+len(is))
 	for i, id := range was {
 		from[id] = i

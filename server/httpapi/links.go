@@ -30,7 +30,7 @@ func (l links) append(dst []byte) []byte {
 // MarshalJSON implements json.Marshaler.
 func (l links) MarshalJSON() ([]byte, error) { return l.append(nil), nil }
 
-// baseURL returns the prefix of short links: the external URL of the property, or else that of the server, or else "".
+// baseURL returns the prefix of short links: the external URL of the property, otherwise the external URL of the server, otherwise "".
 func (x *exchange) baseURL() string {
 	if own := strings.TrimRight(x.settings.ExternalURL, "/"); own != "" {
 		return own

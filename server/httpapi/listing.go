@@ -148,11 +148,11 @@ func heldVersion(tags []string, identity string, zip bool) string {
 	return ""
 }
 
-// drawSeed draws a seed. It is a number, because the specification types it as one.
+// drawSeed generates a random seed. It is a number, because the specification types it as one.
 func (s *Server) drawSeed() (string, error) {
 	var b [4]byte
 	if _, err := io.ReadFull(s.options.Rand, b[:]); err != nil {
-		return "", fmt.Errorf("draw a seed: %w", err)
+		return "", fmt.Errorf("generate a seed: %w", err)
 	}
 	return strconv.FormatUint(uint64(binary.BigEndian.Uint32(b[:])), 10), nil
 }

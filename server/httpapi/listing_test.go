@@ -262,7 +262,7 @@ func TestRandom(t *testing.T) {
 		t.Errorf("a new item moved others:\n%s", diff)
 	}
 
-	// Without a seed, each request has a new order that is not cacheable, and the links contain the drawn seed.
+	// Without a seed, each request has a new order that is not cacheable, and the links contain the generated seed.
 	unseeded := a.do(call{url: q("*:*", "sort_by=random", "page_size=61"), token: "ro", want: map[string]string{"Cache-Control": "private, no-store"}})
 	second := a.do(call{url: q("*:*", "sort_by=random", "page_size=61"), token: "ro"})
 	if cmp.Equal(unseeded.ids(t), second.ids(t)) {

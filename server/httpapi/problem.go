@@ -249,7 +249,7 @@ func inMember(err error, name string) error {
 	return located(err, func(p *problem) { p.Member = cmp.Or(p.Member, name) })
 }
 
-// located returns the problem of err after in has added a location. Internal errors are returned unchanged.
+// located returns the problem of err, with the location that the function in adds. Internal errors are returned unchanged.
 func located(err error, in func(*problem)) error {
 	p := *problemOf(err)
 	if p.Type == internal {

@@ -116,7 +116,7 @@ func (s *Server) newMux() (*http.ServeMux, error) {
 	return mux, nil
 }
 
-// serving returns the exchange that wraps the connection.
+// serving returns w as the exchange that it is.
 func serving(w http.ResponseWriter) *exchange { return w.(*exchange) }
 
 // plainPath removes the trailing slash of a request's path. It reports false for a path that the mux would redirect to a

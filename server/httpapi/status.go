@@ -25,7 +25,7 @@ type tokenRecord struct {
 	Class     string `json:"class"`
 	// FiltersOnly is true for a token that may only list certain filters.
 	FiltersOnly bool `json:"filters_only"`
-	// Expires is when the last value of the token expires, nil for never.
+	// Expires is the latest expiry among the values of the token; nil if one of them never expires.
 	Expires *time.Time `json:"expires"`
 }
 

@@ -16,7 +16,7 @@ const (
 	// maxCompletions is the maximum number of completions, and maxTagCompletions that of tags for a word without a field.
 	maxCompletions    = 20
 	maxTagCompletions = 5
-	// valuesBudget is the maximum duration of the count of values for completions. Later values help nobody who is typing.
+	// valuesBudget is the maximum duration of the count of values for completions. Values that arrive later do not help a user who is typing.
 	valuesBudget = 250 * time.Millisecond
 )
 
@@ -170,7 +170,7 @@ func (c *completer) add(kind, text, detail string, count int64) {
 	c.completions = append(c.completions, n)
 }
 
-// begins reports whether a text begins with what is typed, in any case.
+// begins reports whether a text begins with what is typed, regardless of case.
 func (c *completer) begins(text string) bool {
 	return strings.HasPrefix(query.Fold(text), query.Fold(c.spot.Typed))
 }
@@ -243,7 +243,7 @@ func (c *completer) tagFields(ctx context.Context, colon string) error {
 	return nil
 }
 
-// fields adds the fields whose names begin with what is typed, then those with such a part.
+// fields adds the fields whose names begin with what is typed, then those with a part that does.
 func (c *completer) fields(colon string) {
 	var further []completion
 	for _, r := range query.Rows() {
@@ -264,8 +264,8 @@ func (c *completer) fields(colon string) {
 	c.completions = append(c.completions, further...)
 }
 
-// nameOf returns the shortest name of a field that begins with what is typed, or else, with direct false, that has a part which
-// does; "" for none. A dynamic field has no name of its own.
+// nameOf returns the shortest name of a field that begins with what is typed, and true for direct. If there is none, but a part of the
+// field's name begins with what is typed, it returns the shortest name and false; otherwise, "". A dynamic field has no name of its own.
 func (c *completer) nameOf(r query.Row) (name string, direct bool) {
 	if strings.Contains(r.Name, "<") {
 		return "", false

@@ -124,7 +124,7 @@ func (o object) added(opts ParseOptions) (*Item, error) {
 	return it, nil
 }
 
-// complete derives and draws the values that the body of an added item omits.
+// complete derives or generates the values that the body of an added item omits.
 func (it *Item) complete(submission object, author Author, o ParseOptions) error {
 	username, email := identity(submission.given("username")), identity(submission.given("email"))
 	if author == (Author{}) && username != "" && email != "" {
@@ -170,14 +170,14 @@ func authorHash(key []byte, identity string) string {
 // identity returns the form in which emails and usernames are compared: trimmed and in lower case.
 func identity(name string) string { return strings.ToLower(strings.TrimSpace(name)) }
 
-// base62 is the alphabet of drawn codes.
+// base62 is the alphabet of random codes.
 const base62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
-// NewShortCode draws the code of a short link, 10 letters and digits, from r, or from crypto/rand if r is nil. If the code
-// is taken (a chance of 1 in 8e17 for each existing item), the library draws another.
+// NewShortCode generates the code of a short link, 10 letters and digits, from r, or from crypto/rand if r is nil. If the code
+// is taken (a chance of 1 in 8e17 for each existing item), the library generates another.
 func NewShortCode(r io.Reader) (string, error) { return draw(r, 10) }
 
-// draw draws n characters with uniform probability.
+// draw returns n random characters with uniform probability.
 func draw(r io.Reader, n int) (string, error) {
 	if r == nil {
 		r = rand.Reader
@@ -186,7 +186,7 @@ func draw(r io.Reader, n int) (string, error) {
 	var buf [32]byte
 	for {
 		if _, err := io.ReadFull(r, buf[:]); err != nil {
-			return "", fmt.Errorf("draw a random code: %w", err)
+			return "", fmt.Errorf("generate a random code: %w", err)
 		}
 		for _, b := range buf {
 			// 248 is the largest multiple of 62 in a byte. Larger bytes would favour the first characters.

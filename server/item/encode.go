@@ -9,7 +9,7 @@ import (
 )
 
 // Encoded is an item as libraries store it: everything that Item holds, in a form from which Append makes the response without building
-// an Item. Decode is the inverse of Encode. It is
+// an Item. Decode is the inverse of Encode. The format is
 //
 //	byte     encodedFormat, which no JSON text begins with
 //	byte     flags, which also say which numbers are present
@@ -19,7 +19,7 @@ import (
 //	units    uvarint number; for each, its id as varint, zigzag
 type Encoded []byte
 
-// encodedFormat is the first byte of an Encoded. Change it, and the formats of the store and of segments, whenever the form changes.
+// encodedFormat is the first byte of an Encoded. Change it, and the formats of the store and of segments, whenever the format changes.
 const encodedFormat = 1
 
 // Flags of an Encoded.
@@ -179,7 +179,7 @@ func flagsOf(it *Item) (flags byte) {
 	return flags
 }
 
-// appendSized appends the length of what add appends, and then that.
+// appendSized appends what the function add appends, preceded by its length.
 func appendSized(dst []byte, add func([]byte) []byte) []byte {
 	// Most texts are shorter than 128 bytes, so that their length takes one byte.
 	at := len(dst)
@@ -211,7 +211,7 @@ type record struct {
 	flags   byte
 	numbers [numbers]int64
 	texts   [texts][]byte
-	// rest is the end of the Encoded, from the number of tags on.
+	// rest is the end of the Encoded: the number of tags, the tags, the number of units, and the unit IDs.
 	rest []byte
 	// hashtag is the key of the first tag in HashtagNamespace.
 	hashtag []byte

@@ -27,7 +27,7 @@ type Item struct {
 	Campaign              *int64
 	Submission            json.RawMessage // private: PII; a JSON object, or nil
 	ShortenedPermalink    string          // as imported; "" means that the server's own short link is shown
-	ShortCode             string          // the code of the server's short link; random, drawn once
+	ShortCode             string          // the code of the server's short link; random, generated once
 	CreatedOn             string
 	Hashtag               *Hashtag
 	Featured              bool

@@ -364,8 +364,8 @@ func (o object) content() Content {
 		ContentType:             o.oneOf("content_type", Image, Video, Text),
 		Media:                   o.child("media").media(),
 	}
-	// The reference for the content's own platform takes precedence, then the first reference by name. If no platform is
-	// given, the name of that reference provides it.
+	// The reference for the content's own platform takes precedence; otherwise, the first reference in order of name is used. If the content
+	// has no platform, it gets the platform in the name of that reference.
 	name := platformRef + c.SocialPlatform
 	if !o.has(name) {
 		name = ""

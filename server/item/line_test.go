@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// testOptions returns options that make parsing deterministic except for drawn codes.
+// testOptions returns options that make parsing deterministic except for generated codes.
 func testOptions() ParseOptions {
 	return ParseOptions{Now: time.Date(2026, 11, 20, 9, 0, 0, 5e8, time.FixedZone("", 3600)), AuthorKey: []byte("key")}
 }
@@ -191,7 +191,7 @@ func TestParseLineReadsWholeItems(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			got := *mustLine(t, tc.line).Item
 			if len(got.ShortCode) != 10 {
-				t.Errorf("short code %q: want 10 characters drawn", got.ShortCode)
+				t.Errorf("short code %q: want 10 random characters", got.ShortCode)
 			}
 			drawn(&got)
 			if diff := cmp.Diff(tc.want, got); diff != "" {

@@ -66,7 +66,7 @@ func (e *emitter) word(f query.Field, s string) {
 	}
 }
 
-// found yields a text, and yields it again for bare words.
+// found yields a text, and yields it a second time under query.AllField, which bare words search.
 func (e *emitter) found(f query.Field, s string) {
 	e.word(f, s)
 	e.word(allField, s)

@@ -135,8 +135,8 @@ type ParsedFilter struct {
 	Favourite *item.Tag
 }
 
-// ParseFilter parses the query and the order of a filter. Both may name private fields, as the author of the filter may. An empty Order
-// means newest first. The error is *query.SyntaxError.
+// ParseFilter parses the query and the order of a filter. Both may name private fields, because the author of a filter is allowed to query
+// them. An empty Order means newest first. The error is *query.SyntaxError.
 func ParseFilter(f Filter) (ParsedFilter, error) {
 	q, err := query.ParseFor(f.Query, query.Private)
 	if err != nil {

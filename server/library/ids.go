@@ -20,12 +20,12 @@ func FilterIDs(p PropertyID, kind Kind, namespace, name string) (uuid string, id
 	return uuid, IDFromUUID(uuid)
 }
 
-// NewFilterIDs draws the UUID and the numeric id of a filter created over HTTP: a random UUID, read from rand, and the number derived from
-// that UUID. It fails only if rand fails.
+// NewFilterIDs generates the UUID and the numeric id of a filter created over HTTP: a random UUID, read from rand, and the number derived
+// from that UUID. It fails only if rand fails.
 func NewFilterIDs(rand io.Reader) (filterUUID string, id int64, err error) {
 	u, err := uuid.NewRandomFromReader(rand)
 	if err != nil {
-		return "", 0, fmt.Errorf("draw a filter's UUID: %w", err)
+		return "", 0, fmt.Errorf("generate a filter's UUID: %w", err)
 	}
 	return u.String(), IDFromUUID(u.String()), nil
 }

@@ -195,9 +195,8 @@ type FilterPlace struct {
 
 // Mutation is one change of items. Exactly one member is set.
 type Mutation struct {
-	// Put stores an item. If its ID is 0, Write draws one. An id that exists is refused with ErrExists unless Replace is
-	// set. Put, Patch and Tag are refused (*item.InvalidError) if the property would have more than item.MaxFieldNames
-	// names.
+	// Put stores an item. If its ID is 0, Write assigns one. An id that exists is refused with ErrExists unless Replace is
+	// set. Put, Patch and Tag are refused (*item.InvalidError) if the property would have more than item.MaxFieldNames field names.
 	Put *item.Item
 	// Units are the conversion units of an import line. Write creates those that the property does not have, like units that are created
 	// over HTTP, and leaves existing ones unchanged. For a unit with Managed true, the manifest that derives its id takes precedence. A

@@ -24,11 +24,11 @@ type Sealer struct {
 func NewSealer(authorKey []byte) (*Sealer, error) {
 	block, err := aes.NewCipher(derive(authorKey, "cursor encryption"))
 	if err != nil {
-		return nil, fmt.Errorf("create the key of cursors: %w", err)
+		return nil, fmt.Errorf("create the cipher for cursors: %w", err)
 	}
 	aead, err := cipher.NewGCM(block)
 	if err != nil {
-		return nil, fmt.Errorf("create the key of cursors: %w", err)
+		return nil, fmt.Errorf("create the cipher for cursors: %w", err)
 	}
 	return &Sealer{aead: aead, mac: derive(authorKey, "cursor nonce")}, nil
 }
@@ -83,7 +83,7 @@ func (s *Sealer) Open(c Cursor, identity string, place any) error {
 	if err != nil {
 		return foreign
 	}
-	// A cursor of an earlier version can have other members. To ignore them would give a different place.
+	// A cursor of an earlier version can have other members. If Open ignored them, it would return a different place.
 	from := json.NewDecoder(bytes.NewReader(text))
 	from.DisallowUnknownFields()
 	if from.Decode(place) != nil {

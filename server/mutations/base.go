@@ -38,7 +38,7 @@ type Stage struct {
 	// Random is the source of short codes; Now is the timestamp of new units.
 	Random io.Reader
 	Now    time.Time
-	// Sequence is the highest id ever drawn or imported. Items without an id get the ids that follow.
+	// Sequence is the highest id ever assigned or imported. Items without an id get the ids that follow.
 	Sequence item.ID
 
 	// Items are the changed items, in the order of their first change.

@@ -90,7 +90,7 @@ func (s *Stage) putItem(m library.Mutation) library.Outcome {
 	return library.Outcome{ID: it.ID, Created: before == nil}
 }
 
-// noIDLeft refuses an item without an id. Ids are drawn above the highest id that the property ever had, which an import
+// noIDLeft refuses an item without an id. Ids are assigned above the highest id that the property ever had, which an import
 // can raise to item.MaxID.
 func noIDLeft() error {
 	return &item.InvalidError{Member: "id", Reason: fmt.Sprintf(
@@ -98,7 +98,7 @@ func noIDLeft() error {
 }
 
 // replaced returns the item that a put replaces, or nil if the put creates one. It fails with ErrExists if the put must not
-// replace. An id of 0 needs no check, because the drawn id is above all others.
+// replace. An id of 0 needs no check, because the assigned id is above all others.
 func (s *Stage) replaced(id item.ID, replace bool) (*item.Item, error) {
 	if id == 0 {
 		return nil, nil
@@ -113,7 +113,7 @@ func (s *Stage) replaced(id item.ID, replace bool) (*item.Item, error) {
 	return nil, err
 }
 
-// drawCode draws short codes for an item until it finds one that no other item has.
+// drawCode generates short codes for an item until it finds one that no other item has.
 func (s *Stage) drawCode(it, before *item.Item) error {
 	for it.ShortCode != "" && (before == nil || before.ShortCode != it.ShortCode) {
 		held := s.Codes[it.ShortCode]
@@ -127,7 +127,7 @@ func (s *Stage) drawCode(it, before *item.Item) error {
 			return nil
 		}
 		if it.ShortCode, err = item.NewShortCode(s.Random); err != nil {
-			return fmt.Errorf("draw a short link: %w", err)
+			return fmt.Errorf("generate a short link: %w", err)
 		}
 	}
 	return nil

@@ -165,7 +165,7 @@ func (c *cluster) bulkOnce(ctx context.Context, body []byte, ops []operation, se
 		return nil, err
 	}
 	if len(answer.Items) != len(sent) {
-		return nil, fmt.Errorf("read the response of OpenSearch to a bulk request: %d items for %d operations", len(answer.Items), len(sent))
+		return nil, fmt.Errorf("read the OpenSearch response to a bulk request: %d items for %d operations", len(answer.Items), len(sent))
 	}
 	for k, of := range answer.Items {
 		i := sent[k]

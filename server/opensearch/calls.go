@@ -35,7 +35,7 @@ func (l *Library) reading(ctx context.Context) (within context.Context, end func
 		return nil, nil, err
 	}
 	if !l.calls.reads.TryAcquire(1) {
-		return nil, nil, fmt.Errorf("%w: this replica already processes %d reads, the maximum", library.ErrUnavailable, readsAtOnce)
+		return nil, nil, fmt.Errorf("%w: this replica already has %d reads in progress, the limit", library.ErrUnavailable, readsAtOnce)
 	}
 	within, cancel := limited(ctx, l.options.ReadTimeout)
 	return within, func() {
@@ -51,7 +51,8 @@ func (l *Library) writing(ctx context.Context, n int) (end func(), err error) {
 	}
 	weight := int64(min(max(n, leastWritten), writtenAtOnce))
 	if !l.calls.written.TryAcquire(weight) {
-		return nil, fmt.Errorf("%w: this replica already processes writes of %d items, the maximum", library.ErrUnavailable, writtenAtOnce)
+		return nil, fmt.Errorf("%w: with this write, the writes in progress on this replica would exceed the limit of %d items",
+			library.ErrUnavailable, writtenAtOnce)
 	}
 	return func() { l.calls.written.Release(weight) }, nil
 }

@@ -80,7 +80,7 @@ func TestOverload(t *testing.T) {
 			switch {
 			case !errors.Is(err, library.ErrUnavailable):
 				t.Errorf("%s: %v, want ErrUnavailable", what, err)
-			case !strings.Contains(err.Error(), "the maximum"):
+			case !strings.Contains(err.Error(), "the limit"):
 				ended.Add(1)
 			case ended.Load() == 0:
 				refused.Add(1)

@@ -14,7 +14,7 @@ import (
 // because the strings are not escaped.
 const inCBOR = "format=cbor"
 
-// decode decodes a response in the format of its header Content-Type, JSON or CBOR.
+// decode decodes a response as JSON or CBOR, according to its Content-Type header.
 func decode(header http.Header, data []byte, out any) error {
 	if header.Get("Content-Type") == "application/cbor" {
 		return cbor.Unmarshal(data, out)

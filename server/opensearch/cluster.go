@@ -163,7 +163,7 @@ func (c *cluster) once(ctx context.Context, method, path string, body []byte, ou
 		return nil
 	}
 	if err := decode(res.Header, data.Bytes(), out); err != nil {
-		return fmt.Errorf("read the response of OpenSearch to %s %s: %w", method, path, err)
+		return fmt.Errorf("read the OpenSearch response to %s %s: %w", method, path, err)
 	}
 	return nil
 }

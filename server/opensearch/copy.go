@@ -128,7 +128,7 @@ func (l *Library) beginCopy(ctx context.Context, g *generations) (*copier, error
 // unblock lets an index accept writes again.
 func (l *Library) unblock(ctx context.Context, index string) error {
 	if err := l.cluster.do(ctx, http.MethodPut, "/"+index+"/_settings", object{"index.blocks.write": nil}, nil); err != nil {
-		return fmt.Errorf("remove the block of index %s: %w", index, err)
+		return fmt.Errorf("remove the write block from index %s: %w", index, err)
 	}
 	return nil
 }

@@ -97,7 +97,7 @@ func (l *Library) Current(ctx context.Context) error {
 		}
 		if late == nil {
 			if !l.calls.waits.TryAcquire(1) {
-				return fmt.Errorf("%w: %d requests already wait for the definitions, the maximum", library.ErrUnavailable, waitsAtOnce)
+				return fmt.Errorf("%w: %d requests already wait for the definitions, the limit", library.ErrUnavailable, waitsAtOnce)
 			}
 			defer l.calls.waits.Release(1)
 			patience := reconnect
@@ -114,8 +114,8 @@ func (l *Library) Current(ctx context.Context) error {
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-late:
-			return fmt.Errorf("%w: the definitions could not be read for %s, so a token could have been revoked: %s",
-				library.ErrUnavailable, time.Since(at).Round(time.Second), l.records.problem())
+			return fmt.Errorf("%w: this replica has not been able to read the definitions for %s, "+
+				"so it may have missed that a token was revoked: %s", library.ErrUnavailable, time.Since(at).Round(time.Second), l.records.problem())
 		}
 	}
 }

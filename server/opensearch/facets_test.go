@@ -147,8 +147,8 @@ func TestFacetsOfManyRules(t *testing.T) {
 	a.facets("beach", library.Facet{Field: "tags", Prefix: "vibe:", Limit: 100})
 }
 
-// TestFacetsOfSlices compares facets of many segments that are searched in concurrent slices, where a terms aggregation is only
-// approximate.
+// TestFacetsOfSlices checks that facets equal those of the reference library even if many segments are searched in concurrent slices, where
+// a terms aggregation is only approximate.
 func TestFacetsOfSlices(t *testing.T) {
 	a := newAgreed(t, openReference)
 	l := a.cluster.(*Library)

@@ -44,7 +44,7 @@ func TestDeletedItems(t *testing.T) {
 			t.Errorf("%s: %v, want ErrUnavailable with the name of the index", what, err)
 		}
 	}
-	if s := l.State(t.Context()); !s.Ready || !strings.Contains(s.Problem, "no index of "+string(shop)) {
+	if s := l.State(t.Context()); !s.Ready || !strings.Contains(s.Problem, "the index is missing for "+string(shop)) {
 		t.Errorf("ready %v: %q, want the property without an index", s.Ready, s.Problem)
 	}
 	if _, err := l.Facts(t.Context()); err == nil || !strings.Contains(err.Error(), "the alias "+l.names.items(shop)) {

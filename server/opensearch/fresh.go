@@ -18,9 +18,9 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// lease is how long a replica relies on the state of an index that it has looked up. When searches find a write, the write waits for
-// another lease before it is acknowledged. By then, every replica has either seen the new state, or no longer relies on an older one.
-// The rule needs no common clock, because each replica measures only durations.
+// lease is how long a replica relies on the state of an index that it has looked up. Once searches find a write, the server waits for one
+// more lease period before it acknowledges the write. By then, every replica has either seen the new state, or no longer relies on an older
+// one. The rule needs no common clock, because each replica measures only durations.
 const lease = 40 * time.Millisecond
 
 // indexState identifies the operations of an index: its UUID, its primary term and its highest sequence number. It is "" if unknown.
@@ -101,8 +101,8 @@ func (f *freshness) close() {
 	}
 }
 
-// key returns the key of a page. ok is false for a read that is not worth remembering: the caller has no version of the page, or
-// asks for another time than the current one.
+// key returns the key of a page. ok is false for a read that is not worth remembering: the caller sent no version of the page, or asks for
+// a time other than now.
 func (f *freshness) key(r library.Read, listing library.Listing) (key pageKey, ok bool) {
 	return pageKey{
 		property: r.Property, identity: listing.Identity, audience: r.Audience, base: r.BaseURL, after: r.After, offset: r.Offset,

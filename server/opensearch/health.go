@@ -157,7 +157,7 @@ func (l *Library) State(ctx context.Context) library.State {
 	}
 	if len(missing) > 0 {
 		slices.Sort(missing)
-		problems = append(problems, "no index of "+strings.Join(missing, ", ")+": restore it from a snapshot")
+		problems = append(problems, "the index is missing for "+strings.Join(missing, ", ")+": restore from a snapshot")
 	}
 	if frozen != nil {
 		problems, blocked = append(problems, frozen.Error()), nil

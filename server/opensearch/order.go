@@ -75,21 +75,21 @@ func (o order) place(values []sortValue, rest bool) (eval.Place, error) {
 	for i, k := range o {
 		n := len(k.sorts)
 		if len(values) < n+2 {
-			return p, fmt.Errorf("read a hit of OpenSearch: %d sort values are missing", n+2-len(values))
+			return p, fmt.Errorf("parse the sort values of an OpenSearch hit: %d sort values are missing", n+2-len(values))
 		}
 		if p.Values[i], err = k.read(values[:n]); err != nil {
-			return p, fmt.Errorf("read a hit of OpenSearch: %w", err)
+			return p, fmt.Errorf("parse the sort values of an OpenSearch hit: %w", err)
 		}
 		values = values[n:]
 	}
 	if len(values) != 2 {
-		return p, fmt.Errorf("read a hit of OpenSearch: %d sort values are left, want 2", len(values))
+		return p, fmt.Errorf("parse the sort values of an OpenSearch hit: %d sort values are left, want 2", len(values))
 	}
 	if err = json.Unmarshal(values[0].RawMessage, &p.Created); err == nil {
 		err = json.Unmarshal(values[1].RawMessage, &p.ID)
 	}
 	if err != nil {
-		return p, fmt.Errorf("read a hit of OpenSearch: %w", err)
+		return p, fmt.Errorf("parse the sort values of an OpenSearch hit: %w", err)
 	}
 	return p, nil
 }
@@ -97,7 +97,7 @@ func (o order) place(values []sortValue, rest bool) (eval.Place, error) {
 // after returns the search_after values for the listing after a place.
 func (o order) after(p eval.Place) ([]any, error) {
 	if len(p.Values) != len(o) {
-		return nil, &library.CursorError{Reason: "it has other sort keys than the listing: start again from the first page"}
+		return nil, &library.CursorError{Reason: "it does not have as many sort keys as the listing: start again from the first page"}
 	}
 	var values []any
 	for i, k := range o {

@@ -328,7 +328,7 @@ func TestRedIndex(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(it.ShortCode) != randomCodeLength || it.ShortCode == drawn {
-		t.Errorf("the new item has the code %q, want another one than %q", it.ShortCode, drawn)
+		t.Errorf("the new item has the code %q, want one other than %q", it.ShortCode, drawn)
 	}
 }
 

@@ -91,7 +91,7 @@ func (t *transport) reread(now time.Time) error {
 		}
 		var err error
 		if *f.into, err = os.ReadFile(f.name); err != nil {
-			return fmt.Errorf("read the credentials of OpenSearch: %w", err)
+			return fmt.Errorf("read the credentials for OpenSearch: %w", err)
 		}
 	}
 	if t.over == nil || !bytes.Equal(s.ca, t.ca) {
@@ -108,7 +108,7 @@ func (t *transport) reread(now time.Time) error {
 	return nil
 }
 
-// connections creates a connection pool that trusts the authorities in ca, or those of the system if ca is nil.
+// connections creates a connection pool that trusts the CA certificates in ca, or those of the system if ca is nil.
 func (t *transport) connections(ca []byte) (http.RoundTripper, error) {
 	if t.options.Transport != nil {
 		return t.options.Transport, nil
@@ -123,7 +123,7 @@ func (t *transport) connections(ca []byte) (http.RoundTripper, error) {
 	if ca != nil {
 		roots := x509.NewCertPool()
 		if !roots.AppendCertsFromPEM(ca) {
-			return nil, fmt.Errorf("read the credentials of OpenSearch: %s holds no certificate in PEM", t.options.CAFile)
+			return nil, fmt.Errorf("read the CA certificates for OpenSearch: %s contains no PEM certificate", t.options.CAFile)
 		}
 		over.TLSClientConfig.RootCAs = roots
 	}

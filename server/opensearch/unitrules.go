@@ -76,7 +76,7 @@ func (t translator) own(which func(*definitions.Unit) bool) object {
 	return owning(words)
 }
 
-// owning returns a query for the items that have any of the units, given by their ids in fieldUnits.
+// owning returns a query for the items that have any of the units. words are the ids of the units, as fieldUnits contains them.
 func owning(words []string) object {
 	var queries []object
 	for chunk := range slices.Chunk(words, termsAtOnce) {

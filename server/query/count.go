@@ -48,7 +48,7 @@ func Countable(name string, a Audience) (Field, error) {
 	switch f.Type {
 	case Keyword, Boolean, Long:
 	case Text, Double, Date:
-		return refused("it has the type %s; name a field of the type keyword, boolean or long, or %q", f.Type, AllTags)
+		return refused("its type is %s; use %q, or a field of type keyword, boolean or long", f.Type, AllTags)
 	}
 	return f, nil
 }

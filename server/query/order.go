@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// Order is a parsed sort_by, most significant key first. nil means "not given". The tie rule completes every order: newest
+// Order is a parsed sort_by, most significant key first. nil means that no order was specified. The tie rule completes every order: newest
 // created_on, then highest id. Items without a value come last in both directions.
 type Order []Key
 
@@ -111,7 +111,7 @@ func parseKey(s string, at int) (Key, *SyntaxError) {
 	}
 	field, ok := Lookup(name)
 	if !ok || !field.Sortable {
-		return Key{}, orderError(fmt.Sprintf("the field %q cannot be sorted on", excerpt(name, longestName)), at,
+		return Key{}, orderError(fmt.Sprintf("cannot sort by the field %q", excerpt(name, longestName)), at,
 			"one of "+strings.Join(SortableFields(), ", "))
 	}
 	key.Field = field.Name

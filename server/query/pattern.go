@@ -19,7 +19,7 @@ func (p *parser) wildcard(tok token, in scope) (Node, error) {
 	}
 	if tok.kind != tokStar && (pattern[0] == '*' || pattern[0] == '?') {
 		p.warn(WarnLeadingWildcard, fmt.Sprintf("the pattern %s starts with a wildcard, so the search tests every word: "+
-			"start it with a letter if the query runs often", shorten(pattern)), stretch{tok.start, tok.end})
+			"if the query runs often, use a pattern that starts with a letter", shorten(pattern)), stretch{tok.start, tok.end})
 	}
 	return Wildcard{Field: in.field, Pattern: pattern, at: p.at(tok.start)}, nil
 }

@@ -45,7 +45,7 @@ type spotter struct {
 	// field is the field whose colon was read last and which has no value yet; last is the field of the previous value. Both can be zero.
 	field, last FieldName
 	follows     bool
-	// unclosed is true if the token that next returned is not closed.
+	// unclosed is true if the last token that the method next returned is not closed.
 	unclosed bool
 }
 
@@ -125,7 +125,7 @@ func (s *spotter) typed(start int) (string, bool) {
 	return text, err == nil
 }
 
-// pass moves behind a token that starts before the position. It returns false if nothing can be completed at the position.
+// pass moves past a token that starts before the position. It returns false if nothing can be completed at the position.
 func (s *spotter) pass(tok token) bool {
 	s.pos = tok.end
 	switch tok.kind {
@@ -171,7 +171,7 @@ func (s *spotter) pass(tok token) bool {
 // take ends a value.
 func (s *spotter) take() { s.last, s.field, s.follows = s.value(), FieldName{}, true }
 
-// passTo moves behind the next of the characters in ends. It returns false if there is none before the position.
+// passTo moves past the next character that is in ends. It returns false if there is none before the position.
 func (s *spotter) passTo(ends string) bool {
 	for s.pos < s.at {
 		s.pos++
@@ -183,7 +183,7 @@ func (s *spotter) passTo(ends string) bool {
 	return false
 }
 
-// passNumber moves behind a number. It returns false if the number extends to the position or beyond.
+// passNumber moves past a number. It returns false if the number extends to the position or beyond.
 func (s *spotter) passNumber() bool {
 	for s.pos < len(s.src) && strings.ContainsRune("0123456789.", s.src[s.pos]) {
 		s.pos++

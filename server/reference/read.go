@@ -150,7 +150,7 @@ func (v *view) search(ctx context.Context, parts ...library.Part) ([]eval.Hit, e
 	return m.Search(ctx)
 }
 
-// root returns the plan of the trees of a listing.
+// root returns a plan that matches the documents that match all parts of a listing.
 func (v *view) root(parts []library.Part) (plan.Node, error) {
 	roots := make([]plan.Node, len(parts))
 	for i, part := range parts {

@@ -166,7 +166,7 @@ func (v *view) plan(part library.Part, now time.Time) (plan.Node, error) {
 	return pl.Root, nil
 }
 
-// boundary returns the first instant after now at which one of the trees may match other items than at now, see plan.Boundary; zero
+// boundary returns the first instant after now at which one of the trees may match different items, see plan.Boundary; zero
 // means never.
 func (v *view) boundary(parts ...library.Part) (time.Time, error) {
 	parts = slices.DeleteFunc(slices.Clone(parts), func(p library.Part) bool { return !query.UsesNow(p.Query) })
@@ -185,7 +185,7 @@ func (v *view) boundary(parts ...library.Part) (time.Time, error) {
 	return plan.Boundary(v.now, roots, v.endsAhead)
 }
 
-// endsAhead returns the dates of the items that next leave and enter a range.
+// endsAhead returns the date that next leaves the range and the date that next enters it, as the range moves forward.
 func (v *view) endsAhead(r plan.IntRange) (plan.Ends, error) {
 	var e plan.Ends
 	for _, rec := range v.records {

@@ -54,7 +54,7 @@ func benchItem(r *rand.Rand, n int) *item.Item {
 	}
 }
 
-// BenchmarkImport writes items as a bulk import does, with four callers: new items with drawn ids, new items with their own ids, and
+// BenchmarkImport writes items as a bulk import does, with four callers: new items with assigned ids, new items with their own ids, and
 // replacements of existing items.
 func BenchmarkImport(b *testing.B) {
 	const batch = 500

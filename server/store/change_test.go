@@ -44,8 +44,8 @@ func put(id item.ID, text, code string) library.Mutation {
 	return m
 }
 
-// TestWhatAnIndexIsTold checks the Change of each batch: every item once, in its final state.
-func TestWhatAnIndexIsTold(t *testing.T) {
+// TestChangesPassedToTheIndex checks the Change of each batch: every item once, in its final state.
+func TestChangesPassedToTheIndex(t *testing.T) {
 	type told struct {
 		ID      item.ID
 		Text    string

@@ -37,7 +37,7 @@
 //	p <property> NUL f <uuid>                     JSON: a filter created over HTTP (definitions.Entry)
 //	p <property> NUL i <uint64>                   an item as item.Encode writes it, or as item.Marshal did up to format 3
 //	p <property> NUL n                            uint64: the number of items
-//	p <property> NUL s                            uint64: the highest item id ever drawn or imported
+//	p <property> NUL s                            uint64: the highest item id ever assigned or imported
 //	p <property> NUL t <namespace> NUL <key>      empty: the tag was ever created
 //	p <property> NUL u <uint64>                   JSON: a unit created over HTTP (definitions.Entry)
 //	p <property> NUL v                            uint64: the batch that last changed the property

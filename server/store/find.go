@@ -39,8 +39,8 @@ func scan(db *pebble.DB, lower, upper []byte, take func(key, value []byte) (skip
 // errStop ends a scan.
 var errStop = errors.New("the scan has ended")
 
-// finder looks up single keys. Unlike DB.Get it also uses the filters of the lowest level, which has most of the data, because most
-// keys that are looked up before a write do not exist. Keys in ascending order are found fastest.
+// finder looks up single keys. Unlike DB.Get, it also uses the filters of the lowest level, which has most of the data: most keys that are
+// looked up before a write do not exist. Keys in ascending order are found fastest.
 type finder struct{ it *pebble.Iterator }
 
 // find returns the value of a key, valid until the next call, and whether the key exists.

@@ -93,8 +93,8 @@ func propertyBounds(p library.PropertyID) (lower, upper []byte) {
 }
 
 // stretchEnd returns the end of the key range that contains a key, or nil if there is none. No table holds keys of two ranges. The items of
-// a property are a range of their own: an import adds them in the order of their ids and does not touch older ones, while short codes,
-// which sort before items, are added anywhere.
+// a property are a separate range: an import adds them in the order of their ids and does not touch older ones, while short codes, which
+// sort before items, are added anywhere.
 func stretchEnd(key []byte) []byte {
 	if len(key) == 0 || key[0] < spaceProperty {
 		return []byte{spaceProperty}

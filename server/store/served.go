@@ -88,7 +88,7 @@ type loader struct {
 	bySource map[definitions.Source]*definitions.Entry
 }
 
-// identity reads the id and the author key of the store, and draws them if the store is new.
+// identity reads the id and the author key of the store, and generates them if the store is new.
 func (s *served) identity(db *pebble.DB, random io.Reader) error {
 	b := db.NewBatch()
 	id, err := readOrDraw(db, b, keyStore, storeID, random)
@@ -115,7 +115,7 @@ func readOrDraw(db *pebble.DB, b *pebble.Batch, key string, size int, random io.
 	}
 	drawn := make([]byte, size)
 	if _, err := io.ReadFull(random, drawn); err != nil {
-		return nil, fmt.Errorf("draw the keys of a new store: %w", err)
+		return nil, fmt.Errorf("generate the keys of a new store: %w", err)
 	}
 	return drawn, b.Set([]byte(key), drawn, nil)
 }

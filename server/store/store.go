@@ -27,13 +27,13 @@ type Store struct {
 	eraser  *eraser
 
 	requests chan request
-	// Close closes closing. The writer closes written when it ends.
+	// The method Close closes the channel closing. The writer closes written when it ends.
 	closing, written chan struct{}
 	closeOnce        sync.Once
 	closeErr         error
 
-	// holding is held while a batch is prepared, committed and installed. mu is held while the batch is made visible; readers hold it for
-	// reading. holding is locked before mu.
+	// The writer locks holding while it prepares, commits and installs a batch, and mu while it makes the batch visible. Readers lock mu for
+	// reading. holding is always locked before mu.
 	holding sync.Mutex
 	mu      sync.RWMutex
 	served  *served

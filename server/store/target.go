@@ -174,7 +174,7 @@ func (t *Target) Put(_ context.Context, p library.PropertyID, lines []transfer.L
 	})
 }
 
-// Finish stamps the store, see transfer.Target. The store gets an id of its own, because ids identify versions of responses.
+// Finish stamps the store, see transfer.Target. The store gets its own id, because ids identify versions of responses.
 func (t *Target) Finish(_ context.Context, items map[library.PropertyID]int64) error {
 	return t.commit(func(b *pebble.Batch) error {
 		for id, n := range items {
@@ -184,7 +184,7 @@ func (t *Target) Finish(_ context.Context, items map[library.PropertyID]int64) e
 		}
 		id := make([]byte, storeID)
 		if _, err := io.ReadFull(t.options.Random, id); err != nil {
-			return fmt.Errorf("draw the id of a store: %w", err)
+			return fmt.Errorf("generate the id of a store: %w", err)
 		}
 		err := errors.Join(b.Set([]byte(keyStore), id, nil), setNumber(b, []byte(keyVersion), firstVersion), b.Delete([]byte(keyTransfer), nil))
 		return errors.Join(err, setFormat(b, format{Version: formatVersion, Needs: formatNeeds}))

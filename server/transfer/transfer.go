@@ -33,7 +33,7 @@ type Facts struct {
 type Property struct {
 	// Items is the number of items. It is the total that Progress shows; Copy counts the items itself.
 	Items int64
-	// Sequence is the highest item id that was ever drawn or imported.
+	// Sequence is the highest item id that was ever assigned or imported.
 	Sequence item.ID
 	// Names are the sums of all field names that items ever had. Tags are all tags that ever existed.
 	Names map[mutations.NameSum]bool

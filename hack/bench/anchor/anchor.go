@@ -23,7 +23,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// Library is one of the two libraries in its own process.
+// Library is Vitrine's engine or Lucene, running in its own process.
 type Library struct {
 	*child.Server
 	// Version is the version of Lucene, "" for the engine.

@@ -1,5 +1,5 @@
 // Package report contains the results of measurements, checks them against requirements (Bar) and ranges, and renders the tables and plots
-// of the pages. Run contains the results of the benchmarks, and Scale the results of the operator.
+// of docs/benchmarks.md and docs/scale.md. Run contains the results of the benchmarks, and Scale the results of the operator.
 //
 // It may import the standard library and the plotting libraries.
 package report

@@ -16,8 +16,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// The control plane counts as ended if the API server has refused connections for the duration refusal, or has not responded for the
-// duration silence, which is longer because a busy machine can be slow.
+// refusal and silence limit how long the API server may be unavailable before the control plane is considered stopped: refusal while it
+// refuses connections, silence after any other error. silence is longer, because a busy machine can be slow.
 const (
 	refusal = 5 * time.Second
 	silence = 2 * time.Minute

@@ -43,7 +43,7 @@ const (
 	account = "system:serviceaccount:vitrine-system:vitrine"
 )
 
-// plane is an API server that records the requests of the server's account.
+// plane is an API server whose audit log records the requests of Vitrine's ServiceAccount.
 type plane struct {
 	env   *envtest.Environment
 	kube  client.Client
@@ -254,7 +254,7 @@ func (p *plane) calls(t *testing.T) []permissions.Call {
 	return calls
 }
 
-// granted returns the grants of the Roles and ClusterRoles in objects.
+// granted returns the grants of the named Roles and ClusterRoles in objects.
 func granted(t *testing.T, objects []*unstructured.Unstructured, names ...string) []permissions.Grant {
 	t.Helper()
 	var rules []rbacv1.PolicyRule

@@ -62,7 +62,7 @@ func TestCharacter(t *testing.T) {
 	}
 }
 
-// TestCharacterInJSON checks that a JSON object is parsed as JSON wherever it is in a file, and that places in it are found.
+// TestCharacterInJSON checks that a JSON object is parsed as JSON wherever it is in a file, and that positions in it are found.
 func TestCharacterInJSON(t *testing.T) {
 	const object = `{"apiVersion": "vitrine.dev/v1alpha1", "kind": "ContentFilter", "metadata": {"name": "a"},
 	"spec": {"x": "東京", "y": [1, {"z": null}], "query": "\ud83d\ude0d a\u00e9\/\ud83d\ude0d (b"}}`

@@ -216,7 +216,7 @@ export async function lookUp(code) {
   return (await send('POST', 'codes/lookup', { body: { code } })).data;
 }
 
-/** Ends the session, also for the other tabs. */
+/** Ends the session in this tab and all other tabs. */
 export async function logOut() {
   await send('DELETE', 'session');
   tabs.postMessage(shown);

@@ -55,8 +55,8 @@ export function definitionsPage() {
     const found = all.filter((d) => [`${d.namespace}: ${d.key}`, d.name, d.managed_by, d.selector].some((part) => String(part ?? '').toLowerCase().includes(text)));
     if (found.length === 0) {
       fill(body, all.length > 0 ? empty(kind === 'tag' ? 'No tag matches' : 'No conversion unit matches', 'The text is in no name, owner or selector.')
-        : kind === 'tag' ? empty('There are no tags yet', 'Declare a Tag manifest, or tag items on the page Moderation.')
-          : empty('There are no conversion units yet', 'Declare an ActivateUnit manifest.'));
+        : kind === 'tag' ? empty('There are no tags yet', 'Apply a Tag manifest, or tag items on the Moderation page.')
+          : empty('There are no conversion units yet', 'Apply an ActivateUnit manifest.'));
       return;
     }
     fill(body, h('div', { class: 'tablewrap', tabindex: '0', role: 'region', 'aria-label': kind === 'tag' ? 'Tags' : 'Conversion units' }, h('table', { class: 'filters' },

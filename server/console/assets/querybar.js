@@ -44,7 +44,7 @@ export class QueryBar {
     });
     this.mirror = h('div', { class: 'mirror', 'aria-hidden': 'true' });
     this.list = h('ul', { class: 'completions', id: this.listID, role: 'listbox', 'aria-label': 'Completions', hidden: true });
-    /** Where the page shows its result while the query has no problem. */
+    /** The page shows its result here if the query is valid. */
     this.status = h('span', { class: 'result' });
     this.message = h('span', { class: 'message' });
     this.caret = h('span', { class: 'caret', 'aria-hidden': 'true', hidden: true });

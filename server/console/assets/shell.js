@@ -122,7 +122,7 @@ export function startShell(session) {
   const removeGlobal = addShortcuts('Everywhere', [
     ...entries.map((e) => ({ keys: `g ${e.key}`, text: e.text, run: () => go(href(e.page)) })),
     { keys: '?', text: 'Show these keys', run: showKeys },
-    { keys: 'Escape', text: 'Close what is open' },
+    { keys: 'Escape', text: 'Close the dialog or the suggestions' },
   ]);
   void show();
 

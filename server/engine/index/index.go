@@ -393,8 +393,8 @@ func (x *Index) end() {
 	x.publish(newSnapshot(0))
 }
 
-// Abandon ends the index without writing anything, for use after an error of the store that leaves the state unknown. It does not wait for
-// the background tasks, because they may be waiting for the store, which the caller holds. When a task gets the store, it checks ended.
+// Abandon ends the index without writing anything. Use it after a store error that leaves it unknown what was committed. It does not wait
+// for the background tasks, because they may be waiting for the store, which the caller holds. When a task gets the store, it checks ended.
 func (x *Index) Abandon() {
 	x.quit()
 	x.discard()

@@ -11,7 +11,7 @@
 //	ranked.go    the cached part of a listing by relevance
 //	facets.go    the most frequent values of a field
 //	versions.go  which listings a batch may have changed
-//	items.go     the bytes of items, with the values of other objects inserted
+//	items.go     the bytes of items, with their conversion units and the base URL inserted
 //
 // # Invariants
 //

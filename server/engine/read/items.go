@@ -54,7 +54,7 @@ func newSlotTable(lists search.UnitLists, c *definitions.Catalogue) *slotTable {
 // slotRoom is the number of bytes for the JSON syntax around the slots.
 const slotRoom = 8
 
-// Item returns one item as its audience sees it. See library.Library.ReadItem.
+// Item returns the item r.ID as r.Audience sees it. See library.Library.ReadItem.
 func (s *Snapshot) Item(ctx context.Context, r library.ItemRead) ([]byte, error) {
 	h, ok := s.find(r.ID)
 	if !ok {

@@ -224,7 +224,8 @@ func (b *binder) leaf(ctx context.Context, f query.Field, t test) (*leaf, error)
 	return l, nil
 }
 
-// kindOf returns the source of a field's values, as far as the plan can see it and the overlay contains it.
+// kindOf returns where the values of a field come from. It returns ofItem if the plan cannot see that kind (b.reach), or if the overlay
+// contains nothing of that kind.
 func (b *binder) kindOf(field string) kind {
 	k := kindOf(field)
 	if o := b.corpus.Overlay; k > b.reach || o == nil || k == ofTags && len(o.Tags) == 0 || k == ofUnits && len(o.Units) == 0 && o.Default == nil {

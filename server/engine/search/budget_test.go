@@ -79,7 +79,7 @@ func TestManyClausesCheckContext(t *testing.T) {
 		}
 		for until := 1; until < ctx.n; until += 1 + ctx.n/12 {
 			ended := &countedContext{Context: context.Background(), until: until}
-			// After the check that finds the end, context.Cause checks the context once more.
+			// One more call of Err notices that the context has ended, and context.Cause calls Err once more: until+2.
 			if err := steps(ended, func(string) {}); !errors.Is(err, context.Canceled) || ended.n > until+2 {
 				t.Fatalf("%s: the context ended after %d checks: error %v after %d checks", name, until, err, ended.n)
 			}

@@ -7,7 +7,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/engine/segment"
 )
 
-// openShown scores each list of units with a clause. A document gets the score of the list that it shows.
+// openShown evaluates a clause against each list of units. A document gets the score of the list of units that it shows.
 func (s *scoring) openShown(ctx context.Context, o *unitOverlay, c clause) (runner, error) {
 	lists, err := o.lists(ctx, s.corpus, s.part)
 	if err != nil {

@@ -215,7 +215,8 @@ func countWords(f *segment.Field, docs *roaring.Bitmap, times func(doc uint32) i
 	return n
 }
 
-// weigh returns the number of live documents that show one of the lists. live holds the number of live documents of each list.
+// weigh returns the number of live documents that show one of the given lists of units. live[i] is the number of live documents that show
+// list i.
 func weigh(lists *roaring.Bitmap, live []int64) int64 {
 	var n int64
 	for it := lists.Iterator(); it.HasNext(); {

@@ -19,7 +19,7 @@ type View struct {
 
 	died atomic.Pointer[died]
 
-	// The Cache sets these fields: the derived data of the segment, the key, the size, and the neighbours in the list of views by last use.
+	// The Cache sets these fields: the derived data of the segment, the key, the size, and the neighbours in the cache's LRU list of views.
 	of         *derived
 	key        string
 	bytes      int64

@@ -234,5 +234,5 @@ func fill(words []uint64, count int) {
 // isNumber reports whether values of a type are stored in a column. Booleans are stored as terms.
 func isNumber(t query.Type) bool { return t == query.Long || t == query.Date || t == query.Double }
 
-// hasColumn reports whether fields of a type have a column. The column of a text holds its numbers of words.
+// hasColumn reports whether fields of a type have a column. The column of a text field holds the number of words in each document.
 func hasColumn(t query.Type) bool { return isNumber(t) || t == query.Text }

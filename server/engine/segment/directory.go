@@ -27,7 +27,7 @@ type fieldEntry struct {
 	// Docs is the number of documents with a value. See Field.Terms for Terms.
 	Docs  int
 	Terms int64
-	// Worded is the number of documents in which the text has at least one word. It is 0 for other types.
+	// Worded is, for a text field, the number of documents whose text has at least one word. For other types, it is 0.
 	Worded int
 	// The terms of the field have the numbers [First, End) in the dictionary.
 	First, End uint32
@@ -154,7 +154,7 @@ func parseDirectory(b []byte) (directory, error) {
 		e := &d.Fields[i]
 		shared := r.count()
 		if shared > len(name) {
-			return d, errors.New("a field name shares more bytes with the previous name than that name has")
+			return d, errors.New("the prefix that a field name shares with the previous name is longer than the previous name")
 		}
 		name = append(name[:shared], r.bytes(r.count())...)
 		e.Name = string(name)

@@ -105,7 +105,7 @@ var definitionTests = map[string]func(*world){
 		w.serve()
 		w.accept(filter("wall", "*:*"), token("front", []byte{1}))
 		if _, err := w.lib.Filter(shop, *ref(filter("wall", ""))); err != nil {
-			w.Errorf("the filter once its property is there: %v", err)
+			w.Errorf("the filter is not served after its property was created: %v", err)
 		}
 	},
 	"the older of two Tags holds the tag, the younger gets it when the older is removed": func(w *world) {

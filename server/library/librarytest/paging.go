@@ -201,7 +201,7 @@ var pagingTests = map[string]func(*world){
 		r.After = p.Next
 		w.expect("the second page", r, 2, 1)
 	},
-	"a cursor belongs to its listing": func(w *world) {
+	"a cursor is valid only for the listing that returned it": func(w *world) {
 		w.accept(property(shop), property(wall))
 		w.put(newItems(1, 6, text("beach"))...)
 		w.accept(filter("wall", "beach"))

@@ -144,7 +144,7 @@ var readTests = map[string]func(*world){
 		other := r
 		other.Seed = "b"
 		if slices.Equal(w.ids(w.page(other)), first) {
-			w.Error("two seeds give one order")
+			w.Error("two seeds result in the same order")
 		}
 		w.put(newItems(41, 50)...)
 		grown := slices.DeleteFunc(w.ids(w.page(r)), func(id item.ID) bool { return id > 40 })
@@ -216,7 +216,7 @@ var readTests = map[string]func(*world){
 		r := w.search("created_on:[now-1d TO *]")
 		r.Now = start
 		w.expect("as of before", r, 1, 2)
-		w.expect("a stored query binds now at each read", func() library.Read {
+		w.expect("a stored query evaluates `now` anew at each read", func() library.Read {
 			w.accept(filter("new", "created_on:[now-2h TO *]"))
 			return library.Read{Property: shop, Filter: ref(filter("new", "")), Limit: 10}
 		}(), 1)

@@ -79,7 +79,7 @@ func (l *listener) expect(want ...string) {
 }
 
 var tokenTests = map[string]func(*world){
-	"all, then a marker, then changes": func(w *world) {
+	"a listener receives all tokens, then synced, then changes": func(w *world) {
 		w.serve()
 		w.accept(token("a", []byte{1}), token("b", []byte{2, 3}))
 		l := w.listen()

@@ -13,7 +13,7 @@ import (
 )
 
 var writeTests = map[string]func(*world){
-	"ids are drawn above every imported one": func(w *world) {
+	"ids are assigned above every imported one": func(w *world) {
 		w.serve()
 		draw := func() item.ID {
 			o := w.change(library.Mutation{Put: &item.Item{Content: item.Content{ContentType: item.Image}}})[0]
@@ -131,7 +131,7 @@ var writeTests = map[string]func(*world){
 		w.finds("tags.marketer_tags.key:summer")
 		had, err := w.lib.HasTag(shop, item.Tag{Namespace: "marketer_tags", Key: "summer"})
 		if err != nil || had {
-			w.Errorf("the tag was made: %t (%v)", had, err)
+			w.Errorf("HasTag = %t, %v; want false, because the write failed", had, err)
 		}
 		w.tag("marketer_tags", "summer", 1)
 		o = w.write(library.Mutation{Untag: &item.Tag{Namespace: "marketer_tags", Key: "summer"}, IDs: []item.ID{1, 2}})[0]

@@ -50,7 +50,7 @@ func (s source) glued(group query.Bool) bool {
 	return false
 }
 
-// joined reports whether an operator is right before the word at position to, which follows the word at position from.
+// joined reports whether an operator directly precedes a word. from and to are the positions of the previous word and of the word.
 func (s source) joined(from, to int) bool {
 	if from >= to || to > len(s) {
 		return false
