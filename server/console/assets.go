@@ -18,7 +18,7 @@ import (
 //go:embed assets
 var embedded embed.FS
 
-// types contains the content types of files by extension. Those of package mime depend on the system.
+// types contains the content types of files by extension. The server does not use package mime, because its types depend on the system.
 var types = map[string]string{
 	".css":   "text/css; charset=utf-8",
 	".html":  "text/html; charset=utf-8",
@@ -39,9 +39,9 @@ type asset struct {
 	plain, zipped []byte // zipped is nil if gzip does not make the file smaller
 }
 
-// assets are the files of one version of the application.
+// assets contains the files of one version of the application.
 type assets struct {
-	// hash identifies the version. It is part of the URLs of all files except the page.
+	// hash identifies the version. It is part of the URLs of all files except index.html.
 	hash  string
 	files map[string]asset
 }
@@ -85,7 +85,7 @@ func loadAssets(files fs.FS) (*assets, error) {
 	return a, nil
 }
 
-// zip returns the content in gzip format, or nil if that is not smaller.
+// zip returns the content in gzip format. It returns nil if that is not smaller than the content.
 func zip(content []byte) ([]byte, error) {
 	var b bytes.Buffer
 	w, err := gzip.NewWriterLevel(&b, gzip.BestCompression)
@@ -104,7 +104,7 @@ func zip(content []byte) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// servePage serves index.html. Browsers may cache it, but check each time whether it has changed.
+// servePage serves index.html. Browsers may cache the page, but must check each time whether it has changed.
 func (a *assets) servePage(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Cache-Control", "no-cache")
 	a.files[indexFile].serve(w, r, a.hash)
@@ -135,7 +135,7 @@ func (f asset) serve(w http.ResponseWriter, r *http.Request, hash string) {
 	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(content))
 }
 
-// acceptsGzip reports whether the values of Accept-Encoding allow gzip.
+// acceptsGzip reports whether the values of the Accept-Encoding header allow gzip.
 func acceptsGzip(values []string) bool {
 	for coding := range strings.SplitSeq(strings.Join(values, ","), ",") {
 		name, parameter, _ := strings.Cut(coding, ";")

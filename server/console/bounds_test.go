@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// TestEndedSessions checks that the memory for ended sessions is limited, and that ended sessions are rejected even beyond the limit.
+// TestEndedSessions checks that the memory for ended sessions is limited. Ended sessions must be rejected even beyond the limit.
 func TestEndedSessions(t *testing.T) {
 	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	var e endedSessions
@@ -34,7 +34,7 @@ func TestEndedSessions(t *testing.T) {
 	}
 }
 
-// TestClients checks which clients share a counter of failed logins, and that the number of counters is limited.
+// TestClients checks which clients share a counter of failed logins and that the number of counters is limited.
 func TestClients(t *testing.T) {
 	for address, want := range map[string]string{
 		"192.0.2.7:1": "192.0.2.7/32", "[::ffff:192.0.2.7]:1": "192.0.2.7/32", "[2001:db8::1:2:3:4]:1": "2001:db8::/64", "[fe80::1%eth0]:1": "fe80::/64", "unix": "invalid Prefix",
@@ -59,7 +59,7 @@ func TestClients(t *testing.T) {
 	}
 }
 
-// TestAssets checks the errors of files that cannot be served, and that every version has its own hash.
+// TestAssets checks the errors for files that cannot be served, and that every version has its own hash.
 func TestAssets(t *testing.T) {
 	page := &fstest.MapFile{Data: []byte(`<script src="assets/main.js">`)}
 	hashes := map[string]bool{}
@@ -84,7 +84,7 @@ func TestAssets(t *testing.T) {
 	}
 }
 
-// TestDir checks that the current files of a folder are served, and the first version while the files cannot be read.
+// TestDir checks that the console serves the current files of a folder. While it cannot read the files, it must serve the first version.
 func TestDir(t *testing.T) {
 	dir := t.TempDir()
 	write := func(content string) {

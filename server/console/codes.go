@@ -11,21 +11,22 @@ import (
 )
 
 const (
-	// codeFor is how long a code is valid.
+	// codeFor is the time for which a code is valid.
 	codeFor = time.Minute
-	// maxCodes is how many valid codes a token can have. A new one replaces the oldest.
+	// maxCodes is the maximum number of valid codes for one token. A further code replaces the oldest one.
 	maxCodes = 8
 )
 
-// codes contains the valid one-time codes. With a code, a program that has a token logs a browser in without passing the token to the
-// browser. Only the server that issued a code accepts it. The zero value is empty.
+// codes contains the valid one-time codes. With a code, a program that has a token logs a browser in, and the browser does not need the
+// token. Only the server that issued a code accepts it. The zero value is empty.
 type codes struct {
 	mu sync.Mutex
-	// issued contains the valid codes in the order of their expiry. A linear search is fast enough, because there are few codes at a time.
+	// issued contains the valid codes in the order of their expiry. A linear search is fast enough, because there are never many codes.
 	issued []code
 }
 
-// code is a one-time code. It is looked up by its digest, so that the time of a lookup reveals nothing about the texts of valid codes.
+// code is a one-time code. The server finds a code by its digest, so that the time of a lookup reveals nothing about the texts of valid
+// codes.
 type code struct {
 	digest  [sha256.Size]byte
 	token   string
@@ -52,7 +53,7 @@ func (c *codes) issue(token string, now time.Time) (string, time.Time) {
 	return text, expires
 }
 
-// redeem returns the token of a code, and makes the code invalid. It returns "" for a code that is not valid.
+// redeem returns the token of a code and makes the code invalid. If the code is not valid, it returns an empty string.
 func (c *codes) redeem(text string, now time.Time) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -65,7 +66,8 @@ func (c *codes) redeem(text string, now time.Time) string {
 	return token
 }
 
-// lookup returns the token of a code and when the code expires. The code stays valid. The token is "" for a code that is not valid.
+// lookup returns the token of a code and the time at which the code expires. The code stays valid. If the code is not valid, the token is
+// empty.
 func (c *codes) lookup(text string, now time.Time) (token string, expires time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -76,7 +78,7 @@ func (c *codes) lookup(text string, now time.Time) (token string, expires time.T
 	return c.issued[i].token, c.issued[i].expires
 }
 
-// find returns the index of a code, or -1 if it is not valid. It removes the codes that have expired.
+// find returns the index of a code, or -1 if the code is not valid. It removes all codes that have expired.
 func (c *codes) find(text string, now time.Time) int {
 	c.expire(now)
 	digest := sha256.Sum256([]byte(text))
@@ -89,7 +91,7 @@ func (c *codes) expire(now time.Time) {
 	}
 }
 
-// remove removes a code. It clears the last element, so that no token stays in memory.
+// remove removes a code. It clears the last element of the slice, so that no token stays in memory.
 func (c *codes) remove(i int) {
 	copy(c.issued[i:], c.issued[i+1:])
 	c.issued[len(c.issued)-1] = code{}
@@ -99,7 +101,7 @@ func (c *codes) remove(i int) {
 // codesPath is the path of makeCode.
 const codesPath = Path + "codes"
 
-// bearer returns the token in the header Authorization, or "".
+// bearer returns the token in the Authorization header, or an empty string if there is none.
 func bearer(r *http.Request) string {
 	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	if !strings.EqualFold(scheme, "Bearer") {
@@ -108,8 +110,8 @@ func bearer(r *http.Request) string {
 	return strings.TrimSpace(token)
 }
 
-// makeCode handles POST with a token in the header Authorization. It returns a code for that token and describes the session that the code
-// begins.
+// makeCode handles POST requests with a token in the Authorization header. It returns a code for the token and describes the session that
+// the code can begin.
 func (c *console) makeCode(w http.ResponseWriter, r *http.Request) error {
 	token := bearer(r)
 	a, err := c.attempt(r, "send a valid access token: Authorization: Bearer", func() string { return token })
@@ -125,8 +127,8 @@ func (c *console) makeCode(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// lookUpCode handles POST with a code. It describes the session that the code would begin. The page shows this description and asks the
-// user to confirm the login, because any user with a token of another property can create a link with a code.
+// lookUpCode handles POST requests with a code. It describes the session that the code can begin. The page shows this description and
+// asks the user to confirm the login, because any user with a token of another property can create a link with a code.
 func (c *console) lookUpCode(w http.ResponseWriter, r *http.Request) error {
 	var sent struct{ Code string }
 	if err := readBody(w, r, &sent); err != nil {

@@ -15,35 +15,35 @@ import (
 	"time"
 )
 
-// Path is the path of the console. Its cookie is valid below it.
+// Path is the path of the console. The console's cookie is valid only for this path and the paths below it.
 const Path = "/console/"
 
-// Access is what a token grants.
+// Access describes the rights of a token.
 type Access struct {
-	// Property is the property of the token, as namespace/name. Token is the name of the token, for the log.
+	// Property is the property of the token in the form namespace/name. Token is the name of the token, for the log.
 	Property, Token string
 	// ReadWrite is true if the class of the token is READ-WRITE, and false if it is READ-ONLY.
 	ReadWrite bool
-	// FiltersOnly is true for a token that may only list certain filters. It cannot be used in the console.
+	// FiltersOnly is true if the token may only list certain filters. Such a token cannot be used in the console.
 	FiltersOnly bool
-	// Expires is when the value expires; zero means never.
+	// Expires is the time at which the value of the token expires; zero means never.
 	Expires time.Time
 }
 
-// Options configure a console.
+// Options configures a console.
 type Options struct {
 	// API is the handler of the public HTTP API. It also receives all requests outside Path. Required.
 	API http.Handler
-	// Access returns what a token grants. It returns false for a token that is unknown, expired or revoked, and an error if it cannot
-	// check the token now. It is called for each request of a session. Required.
+	// Access returns the rights of a token. It returns false if the token is unknown, expired or revoked, and an error if it cannot check
+	// the token now. The console calls Access for each request of a session. Required.
 	Access func(ctx context.Context, token string) (Access, bool, error)
-	// Key is a secret of the library, from which the key of the sessions is derived. Sessions are valid on all servers with the same
-	// key. It must have at least 16 bytes. Required.
+	// Key is a secret of the library. The console derives the key of the sessions from it, so sessions are valid on all servers with the
+	// same Key. Key must have at least 16 bytes. Required.
 	Key []byte
-	// Hosts are additional host names (without a port) of the server, such as that of the external URL. A request over plain HTTP to a
-	// loopback address must name localhost, a loopback address or one of Hosts, as protection from DNS rebinding.
+	// Hosts contains additional host names of the server (without a port), such as that of the external URL. As protection from DNS
+	// rebinding, a request over plain HTTP to a loopback address must name localhost, a loopback address or one of Hosts.
 	Hosts []string
-	// Dir is a folder with the files of the application, for development. The files are read for each request. Default: the embedded
+	// Dir is a folder with the files of the application, for development. The console reads the files on each request. Default: the embedded
 	// files.
 	Dir string
 	// Clock returns the current time. Default: time.Now.
@@ -64,8 +64,8 @@ type console struct {
 	mux      *http.ServeMux
 }
 
-// New returns a handler that serves the console below Path, and passes all other requests to o.API. It fails if the files of the
-// application cannot be used, or if the key is too short.
+// New returns a handler that serves the console below Path and passes all other requests to o.API. It fails if the files of the
+// application cannot be used or if the key is too short.
 func New(o Options) (http.Handler, error) {
 	if o.Clock == nil {
 		o.Clock = time.Now
@@ -108,8 +108,8 @@ func (c *console) load() (*assets, error) {
 	return loadAssets(files)
 }
 
-// current returns the files of the application. It reads them again if Options.Dir is set. If it cannot read them, it returns those that
-// New has read.
+// current returns the files of the application. If Options.Dir is set, it reads the files again. If it cannot read them, it returns the
+// files that New has read.
 func (c *console) current() *assets {
 	if c.o.Dir != "" {
 		a, err := c.load()
@@ -121,7 +121,7 @@ func (c *console) current() *assets {
 	return c.assets
 }
 
-// showPage serves the HTML page for every path that is not an endpoint. The application selects its view by the path.
+// showPage serves index.html for every path that is not an endpoint. The application selects its page by the path.
 func (c *console) showPage(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		(&problem{methodNotAllowed, "this path does not support the method " + r.Method}).write(w)
@@ -130,12 +130,12 @@ func (c *console) showPage(w http.ResponseWriter, r *http.Request) {
 	c.current().servePage(w, r)
 }
 
-// policy is the Content-Security-Policy. It allows the files of the application, and pictures and videos from all sites, because items show
-// those of other sites. No script may turn text into markup or code, not even through a policy of Trusted Types.
+// policy is the Content-Security-Policy. It allows the files of the application. It also allows pictures and videos from all sites,
+// because items show those of other sites. No script may turn text into markup or code, not even with a policy of Trusted Types.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' https: http:; media-src https: http:; " +
 	"connect-src 'self'; font-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 
-// ServeHTTP serves one request.
+// ServeHTTP implements http.Handler.
 func (c *console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Path == strings.TrimSuffix(Path, "/") {
 		http.Redirect(w, r, Path, http.StatusPermanentRedirect)
@@ -153,20 +153,21 @@ func (c *console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c.mux.ServeHTTP(w, r)
 }
 
-// protect sets the headers that protect every response of the console in a browser.
+// protect sets the headers that protect the responses of the console in a browser.
 func protect(h http.Header) {
 	h.Set("Content-Security-Policy", policy)
 	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("X-Frame-Options", "DENY") // for browsers without frame-ancestors
+	h.Set("X-Frame-Options", "DENY") // needed by browsers that do not support frame-ancestors
 	h.Set("Referrer-Policy", "no-referrer")
 	h.Set("Permissions-Policy", "camera=(), display-capture=(), geolocation=(), microphone=(), payment=(), usb=()")
 	h.Set("Cross-Origin-Opener-Policy", "same-origin")
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
 }
 
-// knowsHost reports whether the Host header may name this server. A site can make its own name resolve to a loopback address. Its pages can
-// then reach a server on the machine of their visitor (DNS rebinding). knowsHost accepts every name for requests over TLS, because the
-// certificate does not contain the name of the site. It also does so for other addresses, which the attacker does not know.
+// knowsHost reports whether the Host header may name this server. A site can make its own name resolve to a loopback address. The pages
+// of the site can then reach a server on the machine of their visitor (DNS rebinding). For requests over TLS, knowsHost accepts every
+// name, because the certificate does not contain the name of the site. For addresses other than loopback addresses, it also accepts every
+// name, because the attacker does not know these addresses.
 func (c *console) knowsHost(r *http.Request) bool {
 	local, _ := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr)
 	if r.TLS != nil || local == nil || !local.IP.IsLoopback() {
@@ -179,7 +180,7 @@ func (c *console) knowsHost(r *http.Request) bool {
 	return name == "localhost" || strings.HasSuffix(name, ".localhost") || slices.Contains(c.o.Hosts, name)
 }
 
-// hostname returns the name or the address in a Host header, in lower case.
+// hostname returns the name or the address from a Host header, in lower case.
 func hostname(host string) string {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name
@@ -187,15 +188,16 @@ func hostname(host string) string {
 	return strings.ToLower(strings.Trim(host, "[]"))
 }
 
-// header is the header that the scripts of the console send with each request. A form cannot set it. A page of another origin can set it
+// header is a header that the scripts of the console send with each request. A form cannot set it. A page of another origin can set it
 // only after a preflight request, which the console never allows.
 //
 // In a request to the API, the value is the public ID of the session that the page shows. All tabs of a browser share one cookie, so a
-// login in another tab replaces the session. The ID ensures that a request never changes a property other than the one that the user
-// sees. Other requests may have any value.
+// login in another tab replaces the session. The ID prevents a request from changing a property other than the one that the user sees. In
+// other requests, the header may have any value.
 const header = "X-Vitrine-Console"
 
-// guarded returns a handler that rejects requests from other sites, calls handle, and sends the error that handle returns as a problem.
+// guarded returns a handler that rejects requests from other sites and otherwise calls handle. If handle returns an error, the handler
+// sends it as a problem.
 func (c *console) guarded(handle func(http.ResponseWriter, *http.Request) error) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Cache-Control", "no-store")
@@ -215,18 +217,18 @@ func (c *console) guarded(handle func(http.ResponseWriter, *http.Request) error)
 	}
 }
 
-// checkOrigin rejects requests that other origins caused. The attribute SameSite of the cookie is not enough: pages on other ports of the
+// checkOrigin rejects requests that other origins caused. The SameSite attribute of the cookie is not enough: pages on other ports of the
 // host and on sibling subdomains belong to the same site, so the browser sends the cookie with their requests.
 func (c *console) checkOrigin(r *http.Request) error {
 	refused := &problem{requestRefused, "only the console itself may send this request"}
 	if site := r.Header.Get("Sec-Fetch-Site"); site != "" && site != "same-origin" && site != "none" {
 		return refused
 	}
-	// A page of any site can use a URL of the API as a picture, so even reads of the API need the header.
+	// A page of any site can use a URL of the API as the source of a picture, so even reads of the API need the header.
 	if read := r.Method == http.MethodGet || r.Method == http.MethodHead; read && !strings.HasPrefix(r.URL.Path, apiPath+"/") {
 		return nil
 	}
-	// A program requests a code with its token. Such a request uses no cookie, and no site can make a browser send it.
+	// A program requests a code with its token. Such a request needs no cookie, and no site can make a browser send it.
 	program := r.URL.Path == codesPath && r.Method == http.MethodPost && bearer(r) != ""
 	if c.foreign.Check(r) != nil || r.Header.Get(header) == "" && !program {
 		return refused

@@ -47,7 +47,7 @@ type world struct {
 	lib   library.Library
 	api   *httpapi.Server
 	log   *librarytest.Output
-	ids   *sync.Map // the public IDs of sessions by their cookies
+	ids   *sync.Map // the public ID of each session, by cookie
 }
 
 func owner(kind library.Kind, name string) library.Owner {
@@ -165,7 +165,7 @@ type call struct {
 	method, path string // GET by default
 	cookie       string
 	body         string
-	// header replaces headers that the scripts of the console send. "" removes a header.
+	// header replaces headers that the scripts of the console send. An empty value removes the header.
 	header map[string]string
 	host   string
 
@@ -180,7 +180,7 @@ type answer struct {
 	body string
 }
 
-// cookie returns the value of the cookie that the response sets, or "".
+// cookie returns the value of the cookie that the response sets, or an empty string.
 func (a answer) cookie() string {
 	for _, c := range a.Cookies() {
 		if c.Name == cookieName {
@@ -190,7 +190,7 @@ func (a answer) cookie() string {
 	return ""
 }
 
-// do sends a request as the console's scripts do, and checks the response.
+// do sends a request in the same way as the console's scripts, and checks the response.
 func (s *site) do(c call) answer {
 	s.Helper()
 	if c.method == "" {
@@ -220,7 +220,7 @@ func (s *site) do(c call) answer {
 	if c.host != "" {
 		req.Host = c.host
 	}
-	res, err := s.server.Client().Transport.RoundTrip(req) // follows no redirects
+	res, err := s.server.Client().Transport.RoundTrip(req) // unlike Client.Do, this follows no redirects
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -403,7 +403,7 @@ func TestAttacks(t *testing.T) {
 	s.do(call{path: items + "+AND+featured:true", cookie: cookie, status: 200, contains: `"total_results":0`})
 }
 
-// checkHeaders checks the headers that protect a response in a browser.
+// checkHeaders checks the headers that protect the response in a browser.
 func checkHeaders(t *testing.T, a answer) {
 	t.Helper()
 	for name, want := range map[string]string{
@@ -425,7 +425,7 @@ func checkHeaders(t *testing.T, a answer) {
 	}
 }
 
-// TestHosts checks that a console on a loopback address rejects requests with a foreign host name, as protection from DNS rebinding.
+// TestHosts checks that a console on a loopback address rejects requests with another host name, as protection from DNS rebinding.
 func TestHosts(t *testing.T) {
 	w := newWorld(t)
 	plain := httptest.NewServer(w.handler())
@@ -438,7 +438,8 @@ func TestHosts(t *testing.T) {
 		(&site{w, plain}).do(call{path: "/console/", host: host, status: status})
 		(&site{w, plain}).do(call{path: "/console/session", host: host, status: max(status, 204)})
 	}
-	// Requests to the API and requests over TLS may have any host name: a foreign page has no token, and the certificate does not match.
+	// Requests to the API and requests over TLS may have any host name, because a foreign page has no token and the certificate does not
+	// match.
 	(&site{w, plain}).do(call{path: "/openapi.json", host: "evil.example", status: 200})
 	w.serve().do(call{path: "/console/", host: "vitrine.vitrine-system.svc", status: 200})
 	absent := httptest.NewRequestWithContext(
@@ -465,7 +466,7 @@ func TestFixation(t *testing.T) {
 	s.do(call{path: items, cookie: second, status: 200})
 }
 
-// TestOtherTab checks that after a login in another tab, the requests of a page fail instead of using the new session.
+// TestOtherTab checks the requests of a page after a login in another tab. The requests must fail and must not use the new session.
 func TestOtherTab(t *testing.T) {
 	s := newWorld(t).serve()
 	first, second := s.logIn(token("writer")), s.logIn(token("hour"))
@@ -494,7 +495,7 @@ func TestOtherTab(t *testing.T) {
 	}
 }
 
-// TestExpiry checks that a session ends after two hours without a request, and after twelve hours in any case.
+// TestExpiry checks that a session ends after two hours without a request, and in any case after twelve hours.
 func TestExpiry(t *testing.T) {
 	s := newWorld(t).serve()
 	idle := s.logIn(token("writer"))
@@ -545,7 +546,7 @@ func TestLogoutEndsRenewedCookies(t *testing.T) {
 	s.do(call{path: items, cookie: after, status: 401})
 }
 
-// TestTokenExpires checks that a session ends with its token.
+// TestTokenExpires checks that a session ends when its token expires.
 func TestTokenExpires(t *testing.T) {
 	s := newWorld(t).serve()
 	cookie := s.do(call{
@@ -623,7 +624,7 @@ func TestCodes(t *testing.T) {
 	}
 }
 
-// TestLookup checks that the page can look up the property of a code before it logs in, and that the lookup does not use up the code.
+// TestLookup checks that the page can look up the property of a code before the login. The lookup must not use up the code.
 func TestLookup(t *testing.T) {
 	s := newWorld(t).serve()
 	lookup := func(body string, status int, contains string) answer {
@@ -650,8 +651,8 @@ func TestLookup(t *testing.T) {
 	lookup(late, 429, "rate-limited")
 }
 
-// TestAttempts checks that the number of failed logins is limited, and that the limit neither ends a session nor prevents a login with a
-// valid token.
+// TestAttempts checks that the number of failed logins is limited. The limit must not end a session or prevent a login with a valid
+// token.
 func TestAttempts(t *testing.T) {
 	s := newWorld(t).serve()
 	cookie := s.logIn(token("writer"))
@@ -702,7 +703,7 @@ func TestConcurrentUsers(t *testing.T) {
 	users.Wait()
 }
 
-// TestUnavailable checks that a server that has not read the tokens yet responds with 503 and ends no session.
+// TestUnavailable checks that a server that has not read the tokens yet responds with 503 and does not end any session.
 func TestUnavailable(t *testing.T) {
 	w := newWorld(t)
 	cookie := w.serve().logIn(token("writer"))

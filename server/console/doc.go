@@ -1,33 +1,34 @@
-// Package console serves the console: the web application below /console/. In it, users view and moderate the content of a property.
+// Package console serves the console: the web application below /console/. With the console, users view and moderate the content of a
+// property.
 //
-// The console is a client of the public HTTP API. This package serves the files of the application, keeps its sessions, and passes
+// The console is a client of the public HTTP API. This package serves the files of the application and manages its sessions. It passes
 // the requests of a session to the handler of the API with the token of the session. It knows nothing about items or filters.
 //
 // Invariants:
 //
-//   - The token is never in a URL or a log. Browsers store it only in encrypted form. After the login, no script can read it.
-//   - The server stores no sessions. A session is an encrypted cookie, which every replica of the library accepts, even after a
-//     restart. The cookie contains the token itself. A digest would not be enough: a backup contains the digests and the key, so an
-//     attacker who has a backup could forge such a cookie.
-//   - Each request checks the token again, so a session ends when its token becomes invalid.
-//   - Only the console itself can send requests that change data or call the API. Such a request has a header that no form and no
-//     picture can set, and no foreign origin. A page calls the API only in the session that it shows.
+//   - The token is never in a URL or a log. Browsers store it only in encrypted form. After the login, scripts cannot read it.
+//   - The server stores no sessions. A session is an encrypted cookie, which every replica of the library accepts, even after a restart.
+//     The cookie contains the token itself, because a digest would not be enough: a backup contains the digests and the key, so an attacker
+//     with a backup could forge such a cookie.
+//   - The console checks the token again on each request, so a session ends when its token becomes invalid.
+//   - Only the console itself can send requests that change data or call the API. Such a request must have a header that no form and no
+//     picture can set, and must not have a foreign origin. A page can call the API only in the session that it shows.
 //   - No other page can show a response in a frame. Only scripts and styles that are files of the application run.
 //
-// Layout: console.go contains the options, the routes and the headers of all responses, assets.go serves the files, session.go encrypts
-// sessions, login.go begins and ends them, codes.go manages the one-time codes, proxy.go passes requests to the API, and problem.go
+// Layout: console.go contains the options, the routes and the headers of all responses. assets.go serves the files. session.go encrypts
+// sessions, and login.go begins and ends them. codes.go manages the one-time codes. proxy.go passes requests to the API. problem.go
 // contains the errors.
 //
 // # Files of the application
 //
-// The folder assets contains the application as native ES modules, and nothing else. To add a file, put it there. Its extension must be
-// in the list in assets.go. The server sends index.html for every path below /console/ that is not an endpoint. index.html refers to
-// files as "assets/NAME" in double quotes, which New replaces with the URL /console/assets/HASH/NAME. HASH covers the content of all
-// files, so browsers may cache them permanently. Modules and style sheets refer to other files with relative URLs, such as "./wall.js".
-// Files in subfolders work in the same way.
+// The folder assets contains the application as native ES modules, and nothing else. To add a file, put it into this folder. The list in
+// assets.go must contain the extension of the file. The server sends index.html for every path below /console/ that is not an endpoint.
+// In index.html, files have references of the form "assets/NAME" in double quotes. New replaces each reference with the URL
+// /console/assets/HASH/NAME. HASH covers the content of all files, so browsers may cache them permanently. Modules and style sheets refer
+// to other files with relative URLs, such as "./wall.js". Files in subfolders work in the same way.
 //
-// During development, vitrine dev --console-assets server/console/assets serves the files from the folder: reload the page to see a
+// During development, vitrine dev --console-assets server/console/assets serves the files from the folder. Reload the page to see a
 // change.
 //
-// This package imports the standard library only.
+// The package may import only the standard library.
 package console

@@ -13,27 +13,27 @@ import (
 	"time"
 )
 
-// maxBody is the maximum size of the body of a login in bytes.
+// maxBody is the maximum size in bytes of the body of a login.
 const maxBody = 8 << 10
 
-// Classes of tokens in the description of a session.
+// These are the token classes in the description of a session.
 const (
 	classReadWrite = "READ-WRITE"
 	classReadOnly  = "READ-ONLY"
 )
 
-// description is the representation of a session, or of a code that can begin one.
+// description describes a session or a code that can begin a session.
 type description struct {
-	// ID is the public ID of the session, "" for a code.
+	// ID is the public ID of the session. It is empty for a code.
 	ID       string `json:"id,omitempty"`
 	Class    string `json:"class"`
 	Property string `json:"property"`
-	// Expires is the latest time at which the session or the code expires.
+	// Expires is the time at which the code expires, or the latest time at which the session expires.
 	Expires time.Time `json:"expires"`
 }
 
-// describe returns the representation of a session with a public ID, or of a code if id is "". a is what its token grants. The session or
-// code expires at the given time, or with its token if that is earlier.
+// describe returns the description of a session with a public ID, or of a code if id is empty. The parameter a contains the rights of the
+// token. The session or code expires at the given time, or earlier if its token expires earlier.
 func describe(id string, expires time.Time, a Access) description {
 	d := description{ID: id, Class: classReadOnly, Property: a.Property, Expires: expires.UTC()}
 	if a.ReadWrite {
@@ -45,8 +45,8 @@ func describe(id string, expires time.Time, a Access) description {
 	return d
 }
 
-// showSession handles GET. It describes the current session. Without a session, the response has no content and is not an error, because
-// browsers show failed requests in their consoles.
+// showSession handles GET requests. It describes the current session. If there is no session, the response has no content. It is not an
+// error response, because browsers log failed requests in their consoles.
 func (c *console) showSession(w http.ResponseWriter, r *http.Request) error {
 	s, a, err := c.admit(w, r, "")
 	if p := (*problem)(nil); errors.As(err, &p) && p.kind == loginRequired {
@@ -61,7 +61,7 @@ func (c *console) showSession(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// logIn handles POST. It begins a session with a token or a one-time code, and ends the previous sessions of the browser.
+// logIn handles POST requests. It begins a session with a token or a one-time code, and ends the previous sessions of the browser.
 func (c *console) logIn(w http.ResponseWriter, r *http.Request) error {
 	var credentials struct{ Token, Code string }
 	if err := readBody(w, r, &credentials); err != nil {
@@ -113,10 +113,10 @@ func readBody(w http.ResponseWriter, r *http.Request, into any) error {
 	return nil
 }
 
-// attempt calls find and returns what the token that find returns grants. If the console cannot use the token, attempt counts a failed
-// login and returns a problem. refusal is the detail of the problem for a token that is not valid. A client that has failed too often
-// always gets the same problem, which is not logged. A usable token is always accepted: clients behind one proxy share a counter, and one
-// client must not lock out the others.
+// attempt calls find, which returns a token, and returns the rights of this token. If the console cannot use the token, attempt counts a
+// failed login and returns a problem. refusal is the detail of the problem for a token that is not valid. A client that has failed too
+// often always gets the same problem, which is not logged. A usable token is always accepted, because clients behind one proxy share a
+// counter and one client must not lock out the others.
 func (c *console) attempt(r *http.Request, refusal string, find func() string) (Access, error) {
 	token := find()
 	a, ok, err := c.o.Access(r.Context(), token)
@@ -143,7 +143,7 @@ func (c *console) attempt(r *http.Request, refusal string, find func() string) (
 	return Access{}, refused
 }
 
-// logOut handles DELETE. It ends all sessions of the browser.
+// logOut handles DELETE requests. It ends all sessions of the browser.
 func (c *console) logOut(w http.ResponseWriter, r *http.Request) error {
 	for _, s := range c.sessions(r) {
 		c.ended.add(s, c.o.Clock())
@@ -155,10 +155,10 @@ func (c *console) logOut(w http.ResponseWriter, r *http.Request) error {
 }
 
 const (
-	// maxAttempts is how many logins of one client may fail within attemptWindow.
+	// maxAttempts is the maximum number of failed logins of one client within attemptWindow.
 	maxAttempts   = 20
 	attemptWindow = time.Minute
-	// maxClients is the maximum number of clients with their own counter. All other clients share one.
+	// maxClients is the maximum number of clients that have their own counter. All other clients share one counter.
 	maxClients = 10_000
 )
 
@@ -169,8 +169,8 @@ type attempts struct {
 	counts map[netip.Prefix]int
 }
 
-// clientOf returns the client of a request: an IPv4 address, or the /64 network of an IPv6 address, because one client can use a whole
-// network. Clients behind a proxy count as one client, because clients could forge a header with their addresses.
+// clientOf returns the client of a request. The client is an IPv4 address, or the /64 network of an IPv6 address, because one client can
+// use a whole network. All clients behind a proxy count as one client, because a client could forge a header with its address.
 func clientOf(r *http.Request) netip.Prefix {
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil {
@@ -188,7 +188,7 @@ func clientOf(r *http.Request) netip.Prefix {
 	return netip.PrefixFrom(ip, bits).Masked()
 }
 
-// exceeded reports whether the client has to wait.
+// exceeded reports whether a client has exceeded the limit and has to wait.
 func (a *attempts) exceeded(client netip.Prefix, now time.Time) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -202,7 +202,7 @@ func (a *attempts) failed(client netip.Prefix, now time.Time) {
 	a.counts[a.key(client, now)]++
 }
 
-// key returns the key of a client in counts. It first begins a new window if the last one is over.
+// key returns the key of a client in counts. If the last window has ended, it first begins a new window.
 func (a *attempts) key(client netip.Prefix, now time.Time) netip.Prefix {
 	if a.counts == nil || now.Sub(a.since) >= attemptWindow {
 		a.since, a.counts = now, map[netip.Prefix]int{}

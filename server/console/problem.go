@@ -6,7 +6,7 @@ import (
 	"strconv"
 )
 
-// problemType is the last segment of a problem's type URI. docs/console-setup.md lists the types of the console.
+// problemType is the last segment of the type URI of a problem. docs/console-setup.md lists the types that the console uses.
 type problemType string
 
 const (
@@ -48,7 +48,7 @@ func (t problemType) about() (status int, title string) {
 	return http.StatusServiceUnavailable, "Unavailable"
 }
 
-// problem is an error that callers receive as a problem document (RFC 9457), like the errors of the API.
+// problem is an error that callers receive as a problem document (RFC 9457), in the same form as the errors of the API.
 type problem struct {
 	kind   problemType
 	detail string
@@ -80,5 +80,5 @@ func (p *problem) write(w http.ResponseWriter) {
 // answer writes a response with a JSON body.
 func answer(w http.ResponseWriter, status int, body any) {
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(body) // fails only if the caller disconnected
+	_ = json.NewEncoder(w).Encode(body) // fails only if the caller has disconnected
 }

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// apiPath is the path below which the pages of the console call the API.
+// apiPath is the path below which the pages of the console access the API.
 const apiPath = Path + "api"
 
 // callAPI passes a request to the API with the token of the session. The API authenticates the token again.
@@ -22,7 +22,7 @@ func (c *console) callAPI(w http.ResponseWriter, r *http.Request) error {
 	call.URL.Path = path
 	call.URL.RawPath = strings.TrimPrefix(r.URL.RawPath, apiPath)
 	call.RequestURI = call.URL.RequestURI()
-	// The API must see only the token. In particular, a property need not allow the origin of the console.
+	// The API must see only the token. For example, a property does not have to allow the origin of the console.
 	for _, name := range []string{"Cookie", "Origin", "Referer", header} {
 		call.Header.Del(name)
 	}
@@ -31,7 +31,7 @@ func (c *console) callAPI(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// passed passes on a response of the API. No cache may keep the response, because it belongs to a session.
+// passed passes on a response of the API. Caches must not store the response, because it belongs to a session.
 type passed struct {
 	http.ResponseWriter
 	begun bool
@@ -55,5 +55,5 @@ func (p *passed) Write(b []byte) (int, error) {
 	return p.ResponseWriter.Write(b)
 }
 
-// Unwrap lets http.ResponseController find the connection.
+// Unwrap returns the wrapped writer, so that http.ResponseController can find the connection.
 func (p *passed) Unwrap() http.ResponseWriter { return p.ResponseWriter }

@@ -17,26 +17,26 @@ import (
 )
 
 const (
-	// sessionFor is the maximum duration of a session. idleFor is the duration without a request after which a session ends.
+	// sessionFor is the maximum duration of a session. idleFor is the time without a request after which a session ends.
 	sessionFor = 12 * time.Hour
 	idleFor    = 2 * time.Hour
-	// renewAfter is the age at which the next response replaces a cookie, so that idleFor begins again.
+	// renewAfter is the age at which the next response replaces a cookie. The replacement restarts idleFor.
 	renewAfter = 5 * time.Minute
-	// maxToken is the maximum length of a token. A longer one would not fit into a cookie, for which browsers accept 4096 bytes.
+	// maxToken is the maximum length of a token. A longer token would not fit into a cookie, because browsers accept only 4096 bytes.
 	maxToken = 2800
 	// minKey is the minimum length of Options.Key.
 	minKey = 16
 )
 
-// cookieName is the name of the cookie. The prefix makes browsers reject a cookie without the attribute Secure.
+// cookieName is the name of the cookie. The prefix makes browsers reject the cookie if it lacks the Secure attribute.
 const cookieName = "__Secure-vitrine-console"
 
 // session is the content of a cookie.
 type session struct {
-	// ID is a random value. Each login has a new one.
+	// ID is a random value. Each login creates a new ID.
 	ID    string `json:"id"`
 	Token string `json:"token"`
-	// Begun is the time of the login in Unix seconds. Seen is the time of the request for which the cookie was last renewed.
+	// Begun is the time of the login in Unix seconds. Seen is the time of the request that last renewed the cookie.
 	Begun int64 `json:"begun"`
 	Seen  int64 `json:"seen"`
 }
@@ -45,8 +45,8 @@ func newSession(token string, now time.Time) session {
 	return session{ID: rand.Text(), Token: token, Begun: now.Unix(), Seen: now.Unix()}
 }
 
-// publicID returns the ID of the session for the page. A renewal of the cookie does not change it, and it reveals nothing about the content
-// of the cookie.
+// publicID returns an ID by which the page knows the session. A renewal of the cookie does not change the ID. The ID reveals nothing
+// about the content of the cookie.
 func (s session) publicID() string {
 	sum := sha256.Sum256([]byte("vitrine console session " + s.ID))
 	return hex.EncodeToString(sum[:16])
@@ -62,7 +62,7 @@ func (s session) over(now time.Time) bool {
 // sealer encrypts and authenticates the content of cookies.
 type sealer struct{ aead cipher.AEAD }
 
-// newSealer derives the key of cookies from key.
+// newSealer returns a sealer. It derives the key for cookies from key.
 func newSealer(key []byte) (*sealer, error) {
 	if len(key) < minKey {
 		return nil, fmt.Errorf("the key of the console has %d bytes: at least %d are needed", len(key), minKey)
@@ -82,7 +82,7 @@ func newSealer(key []byte) (*sealer, error) {
 	return &sealer{aead}, nil
 }
 
-// seal returns a session as the value of a cookie.
+// seal encrypts a session and returns it as the value of a cookie.
 func (s *sealer) seal(content session) (string, error) {
 	text, err := json.Marshal(content)
 	if err != nil {
@@ -105,7 +105,7 @@ func (s *sealer) open(value string) (session, bool) {
 	return content, json.Unmarshal(text, &content) == nil
 }
 
-// cookie returns the cookie of the console with a value. It has no lifetime, so browsers delete it when they are closed.
+// cookie returns the cookie of the console with a value. The cookie has no lifetime, so browsers delete it when the user closes them.
 func cookie(value string) *http.Cookie {
 	return &http.Cookie{
 		Name: cookieName, Value: value, Path: Path, HttpOnly: true, Secure: true, SameSite: http.SameSiteStrictMode,
@@ -129,8 +129,9 @@ func dropSession(w http.ResponseWriter) {
 	http.SetCookie(w, gone)
 }
 
-// presented returns the session of a request, whose token may be invalid. It returns false if the request has no session that is still
-// valid, or cookies of different sessions: a sibling subdomain can add a cookie, and a user must not work in the session of another user.
+// presented returns the session of a request. The token of the session may be invalid. presented returns false if the request has no
+// session that is still valid. It also returns false if the request has cookies of different sessions: a sibling subdomain can add a
+// cookie, and a user must not work in the session of another user.
 func (c *console) presented(r *http.Request) (session, bool) {
 	all := c.sessions(r)
 	if len(all) == 0 {
@@ -141,7 +142,7 @@ func (c *console) presented(r *http.Request) (session, bool) {
 	return last, !slices.ContainsFunc(all, differs)
 }
 
-// sessions returns all sessions in the cookies of a request that have not ended. Their tokens may be invalid.
+// sessions returns all sessions in the cookies of a request that have not ended. The tokens of these sessions may be invalid.
 func (c *console) sessions(r *http.Request) []session {
 	var all []session
 	for _, sent := range r.CookiesNamed(cookieName) {
@@ -152,8 +153,8 @@ func (c *console) sessions(r *http.Request) []session {
 	return all
 }
 
-// admit returns the session of a request and what its token grants. If id is not "", it rejects a session with another public ID. It renews
-// the cookie if necessary, so that a session in use does not end.
+// admit returns the session of a request and the rights of its token. If id is not empty, admit rejects a session with another public ID.
+// It renews the cookie if necessary, so that a session in use does not end.
 func (c *console) admit(w http.ResponseWriter, r *http.Request, id string) (session, Access, error) {
 	required := &problem{loginRequired, "log in with an access token"}
 	s, ok := c.presented(r)
@@ -182,10 +183,10 @@ func (c *console) admit(w http.ResponseWriter, r *http.Request, id string) (sess
 	return s, a, nil
 }
 
-// maxEnded is how many ended sessions of one token a server remembers.
+// maxEnded is the maximum number of ended sessions of one token that a server remembers.
 const maxEnded = 1000
 
-// endedSessions contains the sessions that users have ended by a logout or another login. The zero value is empty.
+// endedSessions contains the sessions that users have ended with a logout or with another login. The zero value is empty.
 type endedSessions struct {
 	mu     sync.Mutex
 	tokens map[[sha256.Size]byte]*endedOf
@@ -193,9 +194,9 @@ type endedSessions struct {
 
 // endedOf contains the ended sessions of one token.
 type endedOf struct {
-	// ids contains, by the ID of an ended session, the latest time at which the session would have ended anyway.
+	// ids contains the latest time at which each ended session would have ended without the user, by the ID of the session.
 	ids map[string]time.Time
-	// before is a time in Unix seconds. All sessions that began until then have ended.
+	// before is a time in Unix seconds. All sessions that began at this time or earlier have ended.
 	before int64
 }
 
@@ -210,11 +211,11 @@ func (e *endedSessions) has(s session) bool {
 	return ended || s.Begun <= of.before
 }
 
-// add ends a session. If it already remembers maxEnded sessions of the token, it ends all sessions of the token instead.
+// add ends a session. If endedSessions already contains maxEnded sessions of the token, add ends all sessions of the token instead.
 func (e *endedSessions) add(s session, now time.Time) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	// Sessions that would have ended by now need not be remembered.
+	// Forget sessions that would have ended by now.
 	for token, of := range e.tokens {
 		for id, ends := range of.ids {
 			if !now.Before(ends) {

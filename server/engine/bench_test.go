@@ -42,7 +42,7 @@ func benchItem(r *rand.Rand, n int) *item.Item {
 	}
 }
 
-// benchLibrary returns a library with items that newItem creates. It writes them in groups of 500, like an import.
+// benchLibrary returns a library with items that newItem creates. It writes the items in groups of 500, as an import does.
 func benchLibrary(b *testing.B, items int, newItem func(r *rand.Rand, n int) *item.Item) *Library {
 	b.Helper()
 	l, err := Open(Options{Dir: b.TempDir()})
@@ -88,8 +88,8 @@ func write(b *testing.B, l *Library, muts ...library.Mutation) {
 	}
 }
 
-// BenchmarkLibrary measures reads: "First" with empty caches, "Again" with the caches filled by the same read, and "After a write" after
-// changes of items.
+// BenchmarkLibrary measures reads. "First" begins with empty caches. "Again" begins after the same read has filled the caches. "After a
+// write" begins after items were changed.
 func BenchmarkLibrary(b *testing.B) {
 	l := benchLibrary(b, benchItems, benchItem)
 	parse := func(q string) query.Node {
@@ -157,7 +157,7 @@ func BenchmarkLibrary(b *testing.B) {
 			}
 		})
 	}
-	// Read a hundred pages by relevance, following the cursors.
+	// Read a hundred pages by relevance and follow the cursors.
 	for name, between := range map[string]func(n int){
 		"Cursors": func(int) {},
 		"Cursors under writes": func(n int) {
@@ -213,7 +213,7 @@ func benchPatch(b *testing.B) *item.Patch {
 	return p
 }
 
-// BenchmarkRanked measures the first page by relevance for each kind of query, with empty caches.
+// BenchmarkRanked measures a read of the first page by relevance, with empty caches, for each kind of query.
 func BenchmarkRanked(b *testing.B) {
 	corpus := sample.NewLibrary()
 	l := benchLibrary(b, benchItems, func(_ *rand.Rand, n int) *item.Item {
@@ -258,8 +258,8 @@ func BenchmarkRanked(b *testing.B) {
 	}
 }
 
-// BenchmarkFamilies measures the median first read, with empty caches, for each family of queries of the sample library: the total, and for
-// queries of text also the first page by relevance.
+// BenchmarkFamilies measures the median first read, with empty caches, for each family of queries of the sample library. It measures the
+// total, and for queries of text also the first page by relevance.
 func BenchmarkFamilies(b *testing.B) {
 	corpus := sample.NewLibrary()
 	l := benchLibrary(b, 100_000, func(_ *rand.Rand, n int) *item.Item {

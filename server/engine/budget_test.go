@@ -10,7 +10,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// TestBudget checks that a read returns the cause of its context if the deadline has passed, and that the same read then succeeds without a
+// TestBudget checks that a read returns the cause of its context if the deadline has passed. The same read must then succeed without a
 // deadline.
 func TestBudget(t *testing.T) {
 	l := openShop(t, Options{})

@@ -9,14 +9,14 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// Checkpoint makes a copy of the store in dir. See store.Store.Checkpoint.
+// Checkpoint copies the store to dir. See store.Store.Checkpoint.
 func (l *Library) Checkpoint(ctx context.Context, dir string) (version uint64, err error) {
 	return l.store.Checkpoint(ctx, dir)
 }
 
-// VerifyCopy verifies the copy that Checkpoint made in dir: it opens the copy, indexes all items as a start with an empty index does, and
-// discards the segments. It takes about as long as such a start with one processor, and the memory of a segment of some thousand items. The
-// error names the property that cannot be read or indexed.
+// VerifyCopy verifies the copy that Checkpoint made in dir. It opens the copy, indexes all items as if the index were empty, and discards
+// the segments. This takes about as long as a start without an index on one processor, and the memory of a segment with some thousand
+// items. The error names the property that cannot be read or indexed.
 func (l *Library) VerifyCopy(ctx context.Context, dir string) error {
 	builder, scratch := segment.NewBuilder(), new(segment.Scratch)
 	return l.store.VerifyCopy(ctx, dir, func(_ library.PropertyID, items []*item.Item) error {

@@ -23,7 +23,8 @@ import (
 // kills is the number of processes that TestKilled kills.
 var kills = flag.Int("kills", 25, "number of writing processes that TestKilled kills")
 
-// Environment variables of the child process of TestKilled: the directory of the store, and the number of the first group to write.
+// These environment variables are for the child process of TestKilled: the directory of the store, and the number of the first group to
+// write.
 const (
 	killDir   = "VITRINE_KILL_DIR"
 	killFirst = "VITRINE_KILL_FIRST"
@@ -55,8 +56,8 @@ func openToKill(dir string) (*Library, error) {
 	return l, err
 }
 
-// killItems is the number of items in a group. One write creates a group, and replaces one item and deletes another item of the previous
-// group.
+// killItems is the number of items in a group. Each write creates a group. In the previous group, it replaces one item and deletes
+// another.
 const killItems = 3
 
 func killMutations(n int) []library.Mutation {
@@ -73,7 +74,7 @@ func killMutations(n int) []library.Mutation {
 	return append(muts, put(n-1, 0, fmt.Sprintf("again%d", n)), library.Mutation{Delete: true, ID: item.ID((n-1)*killItems + 2)})
 }
 
-// writeUntilKilled writes one group after the other, and prints the number of each acknowledged group.
+// writeUntilKilled writes one group after the other. After each acknowledged group, it prints the number of the group.
 func writeUntilKilled(dir string) error {
 	first, err := strconv.Atoi(os.Getenv(killFirst))
 	if err != nil {
@@ -93,15 +94,15 @@ func writeUntilKilled(dir string) error {
 				return o.Err
 			}
 		}
-		// Use one system call for each line, so that a kill does not leave a partial line.
+		// Print each line with one system call, so that a kill does not leave a partial line.
 		if _, err := os.Stdout.WriteString(strconv.Itoa(n) + "\n"); err != nil {
 			return err
 		}
 	}
 }
 
-// TestKilled repeatedly kills a process that writes, seals and merges, always with the same store. After each kill, the index and the store
-// must agree and contain all acknowledged writes. The write in progress must be complete or absent.
+// TestKilled repeatedly kills a process that writes, seals and merges. All processes use the same store. After each kill, the index and
+// the store must agree and contain all acknowledged writes. The write in progress must be complete or absent.
 func TestKilled(t *testing.T) {
 	dir := t.TempDir()
 	last := 0 // the last acknowledged group
@@ -117,8 +118,8 @@ func TestKilled(t *testing.T) {
 	}
 }
 
-// killOnce runs the child process, kills it at the given time after the first acknowledged group, and returns the number of the last
-// acknowledged group.
+// killOnce runs the child process and kills it when the duration `after` has passed since the first acknowledged group. It returns the
+// number of the last acknowledged group.
 func killOnce(t *testing.T, dir string, first int, after time.Duration) int {
 	t.Helper()
 	child := exec.CommandContext(t.Context(), os.Args[0])
@@ -142,7 +143,7 @@ func killOnce(t *testing.T, dir string, first int, after time.Duration) int {
 		once.Do(func() {
 			killing.Go(func() {
 				<-time.After(after)
-				_ = child.Process.Signal(syscall.SIGKILL) // the child does not end by itself
+				_ = child.Process.Signal(syscall.SIGKILL) // the child does not end on its own
 			})
 		})
 	}
@@ -153,8 +154,8 @@ func killOnce(t *testing.T, dir string, first int, after time.Duration) int {
 	return last
 }
 
-// checkKilled opens the store after a kill and compares the index and the store with the acknowledged groups. It returns the last existing
-// group, which may have been in progress during the kill.
+// checkKilled opens the store after a kill, and compares the index and the store with the acknowledged groups. It returns the last group
+// that exists. This group may have been in progress during the kill.
 func checkKilled(t *testing.T, dir string, round, acknowledged int) int {
 	t.Helper()
 	l, err := openToKill(dir)

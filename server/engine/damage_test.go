@@ -74,7 +74,7 @@ func TestDamagedItemsAreReadFromTheStore(t *testing.T) {
 	}
 }
 
-// TestIndexesWithoutAStore checks that Open fails if there are indexes but no store, and that it leaves the indexes unchanged.
+// TestIndexesWithoutAStore checks that Open fails if there are indexes but no store. Open must leave the indexes unchanged.
 func TestIndexesWithoutAStore(t *testing.T) {
 	dir := t.TempDir()
 	l, err := Open(Options{Dir: dir})
@@ -99,8 +99,8 @@ func TestIndexesWithoutAStore(t *testing.T) {
 	}
 }
 
-// TestExportOfADamagedDatabase changes a byte of a block in a table of the database. The export must then contain every item or report it
-// as unreadable, including the items after the block.
+// TestExportOfADamagedDatabase changes a byte of a block in a table of the database. The export must contain every item or report the
+// item as unreadable. This includes the items after the block.
 func TestExportOfADamagedDatabase(t *testing.T) {
 	const items, lost = 1500, 1200
 	dir := t.TempDir()
@@ -113,13 +113,13 @@ func TestExportOfADamagedDatabase(t *testing.T) {
 	mustApply(t, l, definedProperty(trialShop))
 	var muts []library.Mutation
 	for id := item.ID(1); id <= items; id++ {
-		var noise [1500]byte // incompressible
+		var noise [1500]byte // random, so that it cannot be compressed
 		_, _ = random.Read(noise[:])
 		texts[id] = "beach " + base64.RawURLEncoding.EncodeToString(noise[:])
 		muts = append(muts, library.Mutation{Put: &item.Item{ID: id, Content: item.Content{ContentType: item.Image, Text: texts[id]}}})
 	}
 	mustWrite(t, l, trialShop, muts...)
-	for range 2 { // the second opening makes Pebble write its log to a table
+	for range 2 { // opening the library a second time makes Pebble write its log to a table
 		if err := l.Close(); err != nil {
 			t.Fatal(err)
 		}
@@ -171,8 +171,7 @@ func TestExportOfADamagedDatabase(t *testing.T) {
 	}
 }
 
-// damage changes the last byte of each occurrence of a text in the files that match a pattern, and returns the number of
-// occurrences.
+// damage changes the last byte of each occurrence of a text in the files that match a pattern. It returns the number of occurrences.
 func damage(t *testing.T, pattern, text string) int {
 	t.Helper()
 	files, err := filepath.Glob(pattern)

@@ -1,21 +1,20 @@
 // Package engine implements the fast content library: a store, and segments that are searched in place.
 //
-//	library.go   Library: the operations that the store does not answer (and export.go, state.go, measures.go, copy.go)
-//	follow.go    follower: loads the segments of the store, prepares them for a batch and installs it
-//	loading.go   opens the indexes and retries those that failed
-//	property.go  one property: its index and the state that readers see
-//	relief.go    shrinks the cache while memory is short
+//	library.go   Library: the operations that the store does not implement (also in export.go, state.go, measures.go, copy.go)
+//	follow.go    follower: loads the segments of the store, and prepares and installs their changes for each batch
+//	loading.go   opens the indexes and retries the failed ones
+//	property.go  one property with its index and the state that readers see
+//	relief.go    shrinks the cache while the process is short of memory
 //
-// Package read answers the reads of a property from its snapshots. Package index maintains its segments. Package search
-// evaluates queries over them. Package segment implements one segment.
+// Package read answers the reads of a property from the property's snapshots. Package index maintains the segments of a property. Package
+// search evaluates queries on segments. Package segment implements one segment.
 //
 // # Invariants
 //
-//   - The store is the source of truth (see server/store). Segments and everything derived from them can be rebuilt at any
-//     time.
-//   - Data of a segment is accessed only with a reference to a snapshot that has the segment. A Read returns copies.
-//   - A property whose index cannot be opened returns ErrUnavailable, or keeps serving its last snapshot. Until the index is
+//   - The store is the source of truth (see server/store). Segments and everything derived from them can be rebuilt at any time.
+//   - Data of a segment is accessed only with a reference to a snapshot that contains the segment. A Read returns copies.
+//   - A property whose index cannot be opened keeps serving its last snapshot, or returns ErrUnavailable if it has none. Until the index is
 //     open, its items cannot change, but its definitions can. Other properties are not affected.
 //
-// It may import index, read, search, segment, server/store, server/transfer, server/definitions, library, item and query.
+// The package may import index, read, search, segment, server/store, server/transfer, server/definitions, library, item and query.
 package engine

@@ -34,7 +34,7 @@ func (l *Library) Export(ctx context.Context, p library.PropertyID, q query.Node
 	}
 }
 
-// ownUnits returns the units that the item itself has, without those that manifests add.
+// ownUnits returns the item's own units, without those that manifests add.
 func ownUnits(c *definitions.Catalogue, it *item.Item) []item.Unit {
 	var own []item.Unit
 	for _, u := range it.Units {
@@ -46,8 +46,8 @@ func ownUnits(c *definitions.Catalogue, it *item.Item) []item.Unit {
 }
 
 // exported yields the matching items in ascending order of IDs, and a *library.UnreadableItemError for each item that cannot be read. For
-// query.All, it reads the store in one pass. The keys after a damaged block of the store are unknown, so from there on exported takes the
-// IDs from the index.
+// query.All, it reads the store in one pass. If a block of the store is damaged, the keys after it are unknown. From there on, exported
+// takes the IDs from the index.
 func (l *Library) exported(ctx context.Context, p library.PropertyID, q query.Node) iter.Seq2[*item.Item, error] {
 	return func(yield func(*item.Item, error) bool) {
 		if _, err := l.store.Served(p); err != nil {

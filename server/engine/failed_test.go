@@ -21,14 +21,14 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// wallProperty is another property besides trialShop.
+// wallProperty is a second property besides trialShop.
 const wallProperty library.PropertyID = "wall/default"
 
-// brokenDisk is a disk on which all operations on one property's index fail while broken is set.
+// brokenDisk is a disk on which operations on one property's index fail while broken is true.
 type brokenDisk struct {
 	vfs.FS
 	broken atomic.Bool
-	ops    atomic.Pointer[[]errorfs.OpKind] // the operations that fail; nil for all
+	ops    atomic.Pointer[[]errorfs.OpKind] // the operations that fail; nil if all fail
 }
 
 func newBrokenDisk(t *testing.T, broken library.PropertyID) *brokenDisk {
@@ -109,7 +109,7 @@ func mustWrite(t *testing.T, l *Library, p library.PropertyID, muts ...library.M
 	}
 }
 
-// beaches counts the items with the word beach.
+// beaches returns the number of items with the word beach.
 func beaches(t *testing.T, l *Library, p library.PropertyID) (int64, error) {
 	t.Helper()
 	page, err := l.Read(t.Context(), library.Read{Property: p, Query: query.Term{Text: "beach"}, Limit: 10})
@@ -119,7 +119,7 @@ func beaches(t *testing.T, l *Library, p library.PropertyID) (int64, error) {
 	return page.Total, nil
 }
 
-// awaitBeaches waits until a property is served again, and counts the items with the word beach.
+// awaitBeaches waits until a property is served again, and returns the number of items with the word beach.
 func awaitBeaches(t *testing.T, l *Library, p library.PropertyID) int64 {
 	t.Helper()
 	for began := time.Now(); ; runtime.Gosched() {
@@ -133,7 +133,7 @@ func awaitBeaches(t *testing.T, l *Library, p library.PropertyID) int64 {
 	}
 }
 
-// stalledDisk is a disk on which creating a file of one property's index blocks until the gate is closed.
+// stalledDisk is a disk on which the creation of a file of one property's index blocks until the gate is closed.
 type stalledDisk struct {
 	vfs.FS
 	property library.PropertyID
@@ -147,8 +147,8 @@ func (d stalledDisk) Create(name string, category vfs.DiskWriteCategory) (vfs.Fi
 	return d.FS.Create(name, category)
 }
 
-// rewriteFormat changes the format number in the segment files of a property, as if an older or newer version of Vitrine had written them.
-// It returns the number of files.
+// rewriteFormat changes the format number in the segment files of a property, as if another version of Vitrine had written the files. It
+// returns the number of files.
 func rewriteFormat(t *testing.T, disk vfs.FS, p library.PropertyID, format byte) int {
 	t.Helper()
 	dir := disk.PathJoin("/store", directory, dirName(p))
@@ -170,7 +170,7 @@ func rewriteFormat(t *testing.T, disk vfs.FS, p library.PropertyID, format byte)
 		if err = errors.Join(err, f.Close()); err != nil {
 			t.Fatal(err)
 		}
-		whole[7], whole[len(whole)-1] = format, format // the last byte of the magic at each end
+		whole[7], whole[len(whole)-1] = format, format // each end of the file has a magic whose last byte is the format number
 		if f, err = disk.Create(disk.PathJoin(dir, name), vfs.WriteCategoryUnspecified); err == nil {
 			_, err = f.Write(whole)
 			err = errors.Join(err, f.Sync(), f.Close())
@@ -182,8 +182,8 @@ func rewriteFormat(t *testing.T, disk vfs.FS, p library.PropertyID, format byte)
 	return n
 }
 
-// TestAnIndexOfAnotherFormatIsRebuiltWhileOthersAreServed blocks the rebuild of one property. The other property, whose ID is greater, must
-// be readable and writable during the rebuild.
+// TestAnIndexOfAnotherFormatIsRebuiltWhileOthersAreServed blocks the rebuild of one property. During the rebuild, the other property must
+// be readable and writable, although its ID is greater.
 func TestAnIndexOfAnotherFormatIsRebuiltWhileOthersAreServed(t *testing.T) {
 	disk := madeDisk(t)
 	o := Options{Dir: "/store", fs: disk, sealDocs: 2}
@@ -239,8 +239,8 @@ func TestAnIndexOfAnotherFormatIsRebuiltWhileOthersAreServed(t *testing.T) {
 	}
 }
 
-// TestAPropertyThatCannotBeIndexed checks that a property whose index cannot be opened is not served while other properties are, and that
-// it is served again, without a rebuild, when its index can be opened.
+// TestAPropertyThatCannotBeIndexed checks that a property whose index cannot be opened is not served, while other properties are. When
+// the index can be opened again, the property must be served without a rebuild.
 func TestAPropertyThatCannotBeIndexed(t *testing.T) {
 	disk := newBrokenDisk(t, trialShop)
 	var log safeLog
@@ -331,8 +331,8 @@ func TestAPropertyThatCannotBeIndexed(t *testing.T) {
 	}
 }
 
-// TestAPropertyIsReadWhileItsIndexCannotBeOpened makes the store reopen after a failed write while the index of one property cannot be
-// opened. Reads must use the earlier snapshot of the property, and writes of its items must fail.
+// TestAPropertyIsReadWhileItsIndexCannotBeOpened makes the store reopen after a failed write, while the index of one property cannot be
+// opened. Reads must use the earlier snapshot of the property, and writes of the property's items must fail.
 func TestAPropertyIsReadWhileItsIndexCannotBeOpened(t *testing.T) {
 	broken := newBrokenDisk(t, trialShop)
 	var full atomic.Bool
@@ -384,7 +384,7 @@ func TestAPropertyIsReadWhileItsIndexCannotBeOpened(t *testing.T) {
 	}
 }
 
-// safeLog is a log for concurrent writers.
+// safeLog is a log that is safe for concurrent writers.
 type safeLog struct {
 	out atomic.Pointer[string]
 }
@@ -409,8 +409,8 @@ func (l *safeLog) String() string {
 	return ""
 }
 
-// TestANewPropertyThatCannotBeIndexed checks that the definition of a new property is accepted, together with definitions of other
-// properties, although its index cannot be created.
+// TestANewPropertyThatCannotBeIndexed checks that the library accepts the definition of a new property although the property's index
+// cannot be created. It must also accept definitions of other properties in the same call.
 func TestANewPropertyThatCannotBeIndexed(t *testing.T) {
 	disk := newBrokenDisk(t, trialShop)
 	disk.broken.Store(true)
@@ -436,7 +436,7 @@ func TestANewPropertyThatCannotBeIndexed(t *testing.T) {
 	}
 }
 
-// TestPurgeOfAPropertyThatCannotBeIndexed purges a property whose index cannot be opened, and creates a property with the same name.
+// TestPurgeOfAPropertyThatCannotBeIndexed purges a property whose index cannot be opened, and then creates a property with the same name.
 func TestPurgeOfAPropertyThatCannotBeIndexed(t *testing.T) {
 	disk := newBrokenDisk(t, trialShop)
 	o := Options{Dir: "/store", fs: disk, retryAfter: time.Millisecond}
@@ -486,7 +486,7 @@ func TestPurgeOfAPropertyThatCannotBeIndexed(t *testing.T) {
 	}
 }
 
-// filesWith lists the files below a directory that contain a text.
+// filesWith lists the files below a directory that contain the given text.
 func filesWith(t *testing.T, disk vfs.FS, dir, text string) []string {
 	t.Helper()
 	names, err := disk.List(dir)
@@ -519,8 +519,8 @@ func filesWith(t *testing.T, disk vfs.FS, dir, text string) []string {
 	return found
 }
 
-// TestAnInterruptedPurge purges a property while a reader holds its files, and simulates a crash before the reader releases them. After the
-// store is opened again, no file of the index may contain bytes of the items.
+// TestAnInterruptedPurge purges a property while a reader holds the property's files. Then it simulates a crash before the reader
+// releases the files. After the store is opened again, no file of the index may contain bytes of the items.
 func TestAnInterruptedPurge(t *testing.T) {
 	disk := madeDisk(t)
 	l, err := Open(Options{Dir: "/store", fs: disk})
@@ -555,7 +555,7 @@ func TestAnInterruptedPurge(t *testing.T) {
 	if with := filesWith(t, disk, "/store/"+directory, "beach"); len(with) > 0 {
 		t.Errorf("after the purge, while a reader holds them: %v", with)
 	}
-	// The removal of the files is not yet durable.
+	// At this time, the removal of the files is not durable.
 	after := disk.CrashClone(vfs.CrashCloneCfg{})
 	release()
 	if err := l.Close(); err != nil {
@@ -578,7 +578,7 @@ func TestAnInterruptedPurge(t *testing.T) {
 	}
 }
 
-// TestEraseAfterAFailedPurge checks that an erasure removes files that a purge could not remove, and keeps the files of a new property with
+// TestEraseAfterAFailedPurge checks that an erasure removes files that a purge could not remove, but not the files of a new property with
 // the same name.
 func TestEraseAfterAFailedPurge(t *testing.T) {
 	disk := newBrokenDisk(t, trialShop)

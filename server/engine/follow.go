@@ -28,15 +28,15 @@ type follower struct {
 	cache   *search.Cache
 
 	store *store.Store
-	// fresh lists the properties that the prepared batch creates. It is nil if no batch is prepared.
+	// fresh lists the properties that the prepared batch creates. It is nil if there is no prepared batch.
 	fresh []*property
 
 	mu sync.RWMutex
 	// loading opens the indexes.
 	loading    *loading
 	properties map[library.PropertyID]*property
-	// failed maps each stored property whose index is not open to the reason: an opening before the first failure, later the error. attempt
-	// is the current attempt to open one of these indexes; nil if there is none.
+	// failed maps each stored property whose index is not open to the reason: an opening before the first failure, and the error after it.
+	// attempt is the current attempt to open one of these indexes, or nil if there is none.
 	failed  map[library.PropertyID]error
 	attempt *attempt
 	closed  bool
@@ -44,13 +44,14 @@ type follower struct {
 
 var _ store.Index = (*follower)(nil)
 
-// directory is the name of the directory of the indexes, within the directory of a store.
+// directory is the name of the directory with the indexes. It is in the directory of a store.
 const directory = "index"
 
-// Load opens the indexes of all stored properties. If the store was reopened, Load first abandons the previous indexes; reads use their
-// last snapshots until the new indexes are open. While the index of a property is not open, writes of its items return ErrUnavailable, and
-// so do reads if there is no such snapshot. Load retries failed indexes in the background until they are open, which does not delay other
-// properties. It returns when each index is open or has failed once, or after Options.patience.
+// Load opens the indexes of all stored properties. If the store was reopened, Load first abandons the previous indexes. Reads then use
+// the last snapshots of these indexes until the new indexes are open. While the index of a property is not open, writes of its items
+// return ErrUnavailable. Reads also return ErrUnavailable if there is no such snapshot. Load retries failed indexes in the background
+// until they are open. These retries do not delay other properties. Load returns when each index is open or has failed once, or after
+// Options.patience.
 func (f *follower) Load(s *store.Store) error {
 	f.store = s
 	f.stopLoading()
@@ -58,7 +59,7 @@ func (f *follower) Load(s *store.Store) error {
 		p.abandon()
 	}
 	for _, p := range f.fresh {
-		p.end().Abandon() // the batch that creates them was not committed
+		p.end().Abandon() // the batch that creates this property was not committed
 	}
 	f.fresh = nil
 	l := newLoading()
@@ -68,7 +69,7 @@ func (f *follower) Load(s *store.Store) error {
 	for _, id := range s.Stored() {
 		f.failed[id] = opening{l}
 		if p := gone[id]; p != nil {
-			f.properties[id] = p // its previous snapshot can still be read
+			f.properties[id] = p // readers can still use its previous snapshot
 			delete(gone, id)
 		}
 	}
@@ -107,7 +108,7 @@ func (f *follower) disk() vfs.FS {
 	return vfs.Default
 }
 
-// requireStore returns an error for a directory that holds indexes but no store. Without this check, Open would create an empty store and
+// requireStore returns an error if the directory holds indexes but no store. Without this check, Open would create an empty store and
 // remove the indexes.
 func (f *follower) requireStore() error {
 	disk, dir := f.disk(), f.options.Dir
@@ -129,8 +130,8 @@ func (f *follower) dir(id library.PropertyID) string {
 	return f.disk().PathJoin(f.options.Dir, directory, dirName(id))
 }
 
-// dirName returns the name of the index directory of a property. It is the ID in hex, because an ID can contain characters that are not
-// allowed in file names.
+// dirName returns the name of the index directory of a property. The name is the ID in hex, because an ID can contain characters that
+// file names do not allow.
 func dirName(id library.PropertyID) string { return hex.EncodeToString([]byte(id)) }
 
 // removeGone removes the index directories of properties that are not in the store. Such a directory remains if the process ends or the
@@ -146,7 +147,7 @@ func (f *follower) removeGone(l *loading) error {
 		for _, id := range f.store.Stored() {
 			kept[dirName(id)] = true
 		}
-		for _, p := range f.fresh { // not in the store before the batch is committed
+		for _, p := range f.fresh { // these are not in the store before the batch is committed
 			kept[dirName(p.id)] = true
 		}
 		var err error
@@ -159,7 +160,7 @@ func (f *follower) removeGone(l *loading) error {
 	}))
 }
 
-// Prepare prepares the indexes for a batch. It returns ErrUnavailable for a batch that changes items of a property whose index is not open.
+// Prepare prepares the indexes for a batch. It returns ErrUnavailable if the batch changes items of a property whose index is not open.
 // It accepts a batch that changes only definitions of such a property.
 func (f *follower) Prepare(c *store.Change, keys *store.IndexBatch) (install func(), err error) {
 	b := &batch{f: f, version: c.Version, failed: map[library.PropertyID]error{}}
@@ -196,20 +197,20 @@ type batch struct {
 	f       *follower
 	version uint64
 	steps   []step
-	// fresh lists the new properties whose index was opened. failed maps new properties whose index cannot be opened to the error.
+	// fresh lists the new properties whose index was opened. failed maps each new property whose index cannot be opened to the error.
 	fresh  []*property
 	failed map[library.PropertyID]error
 	purged []*property
 }
 
-// step is the prepared change of one property in a batch.
+// step is the prepared change of one property in a batch of the store.
 type step struct {
 	property *property
 	prepared *index.Prepared
 	after    *definitions.Catalogue
 }
 
-// prepare prepares the index of one property for its change.
+// prepare prepares the index of one property for the property's part of the batch.
 func (b *batch) prepare(pc store.PropertyChange, keys *store.IndexBatch) error {
 	f := b.f
 	p, cause := f.property(pc.Property), f.failure(pc.Property)
@@ -236,7 +237,7 @@ func (b *batch) prepare(pc store.PropertyChange, keys *store.IndexBatch) error {
 	return nil
 }
 
-// install makes the batch visible. It is called after the commit of the batch.
+// install makes the batch visible. The store calls it after it has committed the batch.
 func (b *batch) install() {
 	f := b.f
 	f.fresh = nil
@@ -269,7 +270,7 @@ func (f *follower) property(id library.PropertyID) *property {
 	return f.properties[id]
 }
 
-// served returns a property if it can be read, and otherwise ErrClosed, ErrNotFound or ErrUnavailable.
+// served returns a property if it can be read. Otherwise it returns ErrClosed, ErrNotFound or ErrUnavailable.
 func (f *follower) served(id library.PropertyID) (*property, error) {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
@@ -298,8 +299,8 @@ func (f *follower) TagOwner(id library.PropertyID, t item.Tag, of item.ID) (libr
 	return s.TagOwner(context.Background(), t, of)
 }
 
-// Erase removes the bytes of deleted items from the segments, and the leftover directories of purged properties. It fails while the index
-// of any property is not open, because the files of that index may contain bytes of deleted items.
+// Erase removes the bytes of deleted items from the segments, and removes the leftover directories of purged properties. It fails while
+// the index of any property is not open, because the files of such an index may contain bytes of deleted items.
 func (f *follower) Erase(ctx context.Context) error {
 	var err error
 	pending := f.failures(true)

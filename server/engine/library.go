@@ -20,15 +20,15 @@ type Library struct {
 	store        *store.Store
 	options      Options
 	follower     *follower
-	// watchMemory returns when closing is closed, and then closes watchEnded.
+	// When closing is closed, watchMemory closes watchEnded and returns.
 	closing, watchEnded chan struct{}
 	closed              sync.Once
 }
 
 var _ library.Library = (*Library)(nil)
 
-// Open opens the store in o.Dir and its segments, and rebuilds segments that are missing or damaged. It creates the store if there is none.
-// It returns the errors of store.Open, and an error for a directory that holds indexes but no store. The caller must call Close.
+// Open opens the store in o.Dir and its segments, and rebuilds missing or damaged segments. If there is no store, Open creates one. It
+// returns the errors of store.Open, and an error if the directory holds indexes but no store. The caller must call Close.
 func Open(o Options) (*Library, error) {
 	o = o.withDefaults()
 	l := &Library{options: o, closing: make(chan struct{}), watchEnded: make(chan struct{})}
@@ -57,7 +57,7 @@ func (l *Library) Write(ctx context.Context, p library.PropertyID, muts []librar
 	if err := l.follower.failure(p); err != nil {
 		return nil, err
 	}
-	// If writes are faster than sealing, the caller waits here, before it can block other callers.
+	// If writes are faster than sealing, the caller waits here. In this place, the caller cannot block other callers.
 	if known := l.follower.property(p); known != nil {
 		if x := known.segments(); x != nil {
 			if err := x.Wait(ctx); err != nil {
@@ -68,11 +68,11 @@ func (l *Library) Write(ctx context.Context, p library.PropertyID, muts []librar
 	return l.store.Write(ctx, p, muts)
 }
 
-// Source returns the library as the source of a transfer.
+// Source returns the library as the source for a transfer.
 func (l *Library) Source() transfer.Source { return l.store }
 
-// withSnapshot calls read with the snapshot of a property at the time now. In addition to errors of read, it returns ErrClosed, ErrNotFound
-// and ErrUnavailable.
+// withSnapshot calls read with the snapshot of a property at the time `now`. In addition to the errors of read, it returns ErrClosed,
+// ErrNotFound and ErrUnavailable.
 func withSnapshot[T any](ctx context.Context, l *Library, id library.PropertyID, now time.Time, read func(s *read.Snapshot) (T, error)) (T, error) {
 	var none T
 	p, err := l.follower.served(id)
@@ -94,9 +94,10 @@ func (l *Library) Read(ctx context.Context, r library.Read) (*library.Page, erro
 	return withSnapshot(ctx, l, r.Property, r.Now, func(s *read.Snapshot) (*library.Page, error) { return s.Page(ctx, r) })
 }
 
-// Forget drops cached results of queries: views, orders, ranked listings, bound queries, and bound rules that depend on other items or on
-// the time. The next reads compute them again. Forget keeps other bound rules, and the data that each segment keeps until it is merged:
-// statistics, length norms, sketches of terms and lists of units. Benchmarks call Forget to measure first reads.
+// Forget drops cached results of queries: views, orders, ranked listings and bound queries. It also drops bound rules that depend on
+// other items or on the time. The next reads compute these results again. Forget keeps other bound rules. It also keeps the data that
+// each segment keeps until it is merged: statistics, length norms, sketches of terms and lists of units. Benchmarks call Forget to
+// measure first reads.
 func (l *Library) Forget() {
 	l.follower.cache.Shrink(0)
 	for _, p := range l.follower.all() {
@@ -104,7 +105,7 @@ func (l *Library) Forget() {
 	}
 }
 
-// instant returns the time of a request, truncated to milliseconds, which is the precision of times in queries.
+// instant returns the time of a request, truncated to milliseconds. Times in queries have this precision.
 func (l *Library) instant(r library.Read) time.Time {
 	if r.Now.IsZero() {
 		r.Now = l.store.Now()
@@ -122,20 +123,20 @@ func (l *Library) ItemTags(ctx context.Context, id library.PropertyID, of item.I
 	return withSnapshot(ctx, l, id, l.store.Now(), func(s *read.Snapshot) ([]item.Tag, error) { return s.Tags(ctx, of) })
 }
 
-// Explain explains why a listing contains an item or not. See library.Library.
+// Explain explains why a listing contains an item, or why not. See library.Library.
 func (l *Library) Explain(ctx context.Context, r library.Read, id item.ID) (*library.Explanation, error) {
 	r.Now = l.instant(r)
 	return withSnapshot(ctx, l, r.Property, r.Now, func(s *read.Snapshot) (*library.Explanation, error) { return s.Explain(ctx, r, id) })
 }
 
-// Facets counts the values of a field among the items that r matches. See library.Library.
+// Facets counts the values of a field among the items that match r. See library.Library.
 func (l *Library) Facets(ctx context.Context, r library.Read, f library.Facet) (*library.Facets, error) {
 	r.Now = l.instant(r)
 	l.relieve()
 	return withSnapshot(ctx, l, r.Property, r.Now, func(s *read.Snapshot) (*library.Facets, error) { return s.Facets(ctx, r, f) })
 }
 
-// matching lists the IDs of the items that match a query at the current time, in ascending order.
+// matching lists the IDs of the items that match a query now, in ascending order.
 func (l *Library) matching(ctx context.Context, p library.PropertyID, q query.Node) ([]item.ID, error) {
 	r := library.Read{Property: p, Audience: query.Private, Query: q, Now: l.store.Now()}
 	return withSnapshot(ctx, l, p, r.Now, func(s *read.Snapshot) ([]item.ID, error) { return s.Matching(ctx, r) })

@@ -12,7 +12,7 @@ import (
 func TestLibrary(t *testing.T) {
 	for name, o := range map[string]Options{
 		"defaults": {},
-		// Nearly every batch causes a seal or a merge, so that a few items exercise all code paths.
+		// Nearly every batch causes a seal or a merge, so that even a few items exercise all code paths.
 		"tiny segments": {sealDocs: 3, memoryParts: 2, fanIn: 2, maxDocs: 64},
 		"no cache":      {sealDocs: 8, memoryParts: 1, fanIn: 2, maxDocs: 64, CacheBytes: 1},
 	} {

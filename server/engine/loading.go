@@ -21,8 +21,8 @@ type loading struct {
 	cancel context.CancelFunc
 	// done is closed when each index is open or has failed once. ended is closed when load returns.
 	done, ended chan struct{}
-	// holding carries functions that must run while the store is held. The caller of Load holds the store, so wait runs these functions
-	// until it returns and closes returned.
+	// holding carries functions that must run while the store is held. The caller of Load holds the store. So wait, which Load calls, runs
+	// these functions until it returns and closes returned.
 	holding  chan func()
 	returned chan struct{}
 	// failed holds a signal if the index of a property could not be opened.
@@ -41,7 +41,7 @@ func newLoading() *loading {
 	return l
 }
 
-// replayed records the progress of a rebuild: the number of items that were indexed, and the total.
+// replayed records the progress of a rebuild: the number of items indexed so far, and the total.
 func (l *loading) replayed(items, of int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -56,7 +56,7 @@ func (l *loading) retry() {
 	}
 }
 
-// hold calls do while the store is held, so that no batch is prepared, committed or installed meanwhile.
+// hold calls `do` while the store is held, so that no batch is prepared, committed or installed during the call.
 func (l *loading) hold(s *store.Store, do func() error) (err error) {
 	held := make(chan struct{})
 	select {
@@ -68,8 +68,8 @@ func (l *loading) hold(s *store.Store, do func() error) (err error) {
 	}
 }
 
-// wait runs the functions from holding until done is closed, or until the duration patience has passed. It reports whether done was closed.
-// The caller holds the store.
+// wait runs the functions from holding until done is closed or the duration `patience` has passed. It reports whether done was closed. The
+// caller holds the store.
 func (l *loading) wait(patience time.Duration) (loaded bool) {
 	defer close(l.returned)
 	timer := time.NewTimer(patience)
@@ -86,10 +86,10 @@ func (l *loading) wait(patience time.Duration) (loaded bool) {
 	}
 }
 
-// opening is the reason for a property whose index is not yet open and has not failed.
+// opening is the error for a property whose index is not open yet and has not failed.
 type opening struct{ *loading }
 
-// Error reports the progress.
+// Error describes the progress of opening the index.
 func (o opening) Error() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -103,13 +103,13 @@ func (o opening) Error() string {
 type attempt struct {
 	ctx    context.Context
 	cancel context.CancelFunc
-	// ended is closed when the index is open or has failed. opened is then the property, or nil if the index failed.
+	// ended is closed when the index is open or has failed. After that, opened is the property, or nil if the index failed.
 	ended  chan struct{}
 	opened *property
 }
 
-// load opens all indexes, and then retries failed ones until l is canceled. It first opens the indexes that need no rebuild, so that a
-// rebuild does not delay other properties.
+// load opens all indexes, and then retries the failed ones until l is canceled. It opens the indexes that need no rebuild first, so that
+// a rebuild does not delay other properties.
 func (f *follower) load(l *loading) {
 	defer close(l.ended)
 	if err := f.removeGone(l); err != nil {
@@ -149,8 +149,9 @@ func (f *follower) logFailure(id library.PropertyID, err error) {
 		slog.String("property", string(id)), slog.Any("error", err), slog.Duration("after", f.options.retryAfter))
 }
 
-// openOne opens the index of a property whose index is not open. If sound is set, it does so only if no rebuild is needed. During openOne,
-// the store can commit batches, except those that change items of the property. openOne holds the store only to publish the property.
+// openOne opens the index of a property whose index is not open. If sound is true, it does so only if the index needs no rebuild.
+// During openOne, the store can commit batches, except those that change items of the property. openOne holds the store only while it
+// publishes the property.
 func (f *follower) openOne(l *loading, id library.PropertyID, sound bool) {
 	a := &attempt{ended: make(chan struct{})}
 	a.ctx, a.cancel = context.WithCancel(l.ctx)
@@ -199,8 +200,8 @@ func (f *follower) serve(p *property) {
 	delete(f.failed, p.id)
 }
 
-// giveUp cancels the current attempt to open an index, if there is one, and abandons the index if the attempt has opened it. The caller
-// must hold the store, or there must be no further writes.
+// giveUp cancels the current attempt to open an index, if there is one. If the attempt has already opened the index, giveUp abandons the
+// index. The caller must hold the store, unless there are no further writes.
 func (f *follower) giveUp() {
 	f.mu.Lock()
 	a := f.attempt
@@ -224,8 +225,8 @@ func (f *follower) stopLoading() {
 	}
 }
 
-// failures returns the properties whose index failed to open, with the errors. If pending is set, it instead returns the properties whose
-// index is not yet open and has not failed.
+// failures returns the properties whose index failed to open, with the errors. If pending is true, it returns the properties whose index
+// is not open yet and has not failed.
 func (f *follower) failures(pending bool) map[library.PropertyID]error {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
@@ -234,16 +235,16 @@ func (f *follower) failures(pending bool) map[library.PropertyID]error {
 	return failed
 }
 
-// failure returns an ErrUnavailable for a property whose index is not open: its items cannot be written, and cannot be read unless there is
-// an earlier snapshot. It returns nil if the index is open or the property does not exist.
+// failure returns an ErrUnavailable for a property whose index is not open. Items of such a property cannot be written, and they can be
+// read only from an earlier snapshot. failure returns nil if the index is open or if the property does not exist.
 func (f *follower) failure(id library.PropertyID) error {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
 	return unindexed(id, f.failed[id])
 }
 
-// forgetFailed stops attempts to open the indexes of purged properties, because an attempt in progress would write the keys of the index
-// again. The caller holds the store.
+// forgetFailed stops attempts to open the indexes of purged properties. An attempt in progress would otherwise write the keys of the
+// index again. The caller holds the store.
 func (f *follower) forgetFailed(purged []library.PropertyID) {
 	f.mu.Lock()
 	for _, id := range purged {
@@ -253,7 +254,7 @@ func (f *follower) forgetFailed(purged []library.PropertyID) {
 	f.giveUp()
 }
 
-// unindexed returns an ErrUnavailable for a property whose index is not open, with the cause. It returns nil if cause is nil.
+// unindexed returns an ErrUnavailable with the cause, for a property whose index is not open. It returns nil if cause is nil.
 func unindexed(id library.PropertyID, cause error) error {
 	switch {
 	case cause == nil:

@@ -14,7 +14,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// gated is a disk on which listing a directory of the index blocks until the gate is closed.
+// gated is a disk on which listing a directory of an index blocks until the gate is closed.
 type gated struct {
 	vfs.FS
 	gate chan struct{}
@@ -27,8 +27,8 @@ func (g gated) List(dir string) ([]string, error) {
 	return g.FS.List(dir)
 }
 
-// TestOpenDoesNotWaitForALongLoad checks that Open returns before the index is loaded, and that State reports this. Until the index is
-// loaded, operations that need it must fail.
+// TestOpenDoesNotWaitForALongLoad checks that Open returns before the index is loaded, and that State reports the load. Until the end of
+// the load, operations that need the index must fail.
 func TestOpenDoesNotWaitForALongLoad(t *testing.T) {
 	disk := madeDisk(t)
 	l, err := Open(Options{Dir: "/store", fs: disk})

@@ -27,7 +27,7 @@ var (
 	metamorphicSeed = flag.Uint64("metamorphic.seed", 0, "the seed of a single run (0: as many runs as fit, with seeds from the current time on)")
 )
 
-// TestMetamorphic performs the same random operations on the reference and on two engines. It sometimes closes and reopens an engine, or
+// TestMetamorphic performs the same random operations on the reference and on two engines. Sometimes it closes and reopens an engine, or
 // simulates a crash of the engine that has a simulated disk. All libraries must always return the same results.
 func TestMetamorphic(t *testing.T) {
 	if *metamorphicSeed != 0 {
@@ -41,21 +41,21 @@ func TestMetamorphic(t *testing.T) {
 	}
 }
 
-// trial is one run with one seed.
+// trial is one run of the test with one seed.
 type trial struct {
 	*testing.T
 	*rand.Rand
 	clock *librarytest.Clock
-	// reference is the library that the engines are compared with.
+	// reference is the library with which the engines are compared.
 	reference library.Library
 	engines   []*subject
-	// codes is the number of short codes so far. ids lists the IDs of all items that were ever created.
+	// codes is the number of short codes created so far. ids lists the IDs of all items that were ever created.
 	codes int
 	ids   []item.ID
 	// filters lists all filters that were ever created.
 	filters []library.FilterRef
 	step    int
-	// shown holds the items of each page that an engine returned, by request and version.
+	// shown holds the items of each page that an engine returned. The key contains the request and the version.
 	shown map[string]string
 }
 
@@ -151,7 +151,7 @@ func (r *trial) name(i int) string {
 	return r.engines[i-1].name
 }
 
-// agree calls ask with each library, and fails if the result of an engine differs from that of the reference.
+// agree calls ask with each library. It fails if the result of an engine differs from the result of the reference.
 func (r *trial) agree(what string, ask func(library.Library) any) {
 	r.Helper()
 	var want any
@@ -174,7 +174,7 @@ func said(err error) string {
 	return err.Error()
 }
 
-// run performs a number of steps.
+// run performs the given number of steps.
 func (r *trial) run(steps int) {
 	r.Helper()
 	r.apply(r.property())
@@ -223,7 +223,7 @@ func (r *trial) reopen() {
 	r.open(s)
 }
 
-// purge removes the property, mostly purges it, and creates it again.
+// purge removes the property, then purges it in most cases, and then creates it again.
 func (r *trial) purge() {
 	r.Helper()
 	p := r.property()
@@ -340,7 +340,7 @@ func (r *trial) date() string {
 	return r.clock.Now().Add(time.Duration(r.Int64N(int64(8*24*time.Hour))) - 6*24*time.Hour).Truncate(r.pick(time.Second, time.Hour, 24*time.Hour)).Format(time.RFC3339)
 }
 
-// some returns at most n random IDs, most of them of items.
+// some returns at most n random IDs. Most of them are IDs of items.
 func (r *trial) some(n int) []item.ID {
 	var ids []item.ID
 	for range r.IntN(n + 1) {
@@ -514,7 +514,7 @@ func (r *trial) query(depth int) string {
 	return b.String()
 }
 
-// order returns a random order. "" means the order of the listed object.
+// order returns a random order. The empty string stands for the order of the listed object.
 func (r *trial) order(free bool) string {
 	orders := []string{
 		"", "created_on:desc", "created_on:asc", "campaign:asc", "campaign:desc,id:asc", "id:desc", "social_platform:desc,created_on:asc", "featured:desc",
@@ -588,7 +588,7 @@ func (r *trial) read(l library.Library, what string, read library.Read) (shownPa
 	if l == r.reference {
 		return out, p.Next
 	}
-	// The content of a version must not change.
+	// The content of a page must not change while the version is the same.
 	name := fmt.Sprintf("%s %s %d %d %s", what, p.Version, read.Offset, read.Limit, read.After)
 	if before, known := r.shown[name]; known && before != out.Items {
 		r.Fatalf("step %d: %s: version %s showed\n%s\nand now\n%s", r.step, what, p.Version, before, out.Items)
@@ -606,7 +606,7 @@ func (r *trial) read(l library.Library, what string, read library.Read) (shownPa
 	return out, p.Next
 }
 
-// compareReads compares the results of random reads of all libraries.
+// compareReads compares the results of random reads among all libraries.
 func (r *trial) compareReads() {
 	r.Helper()
 	for range 3 {
@@ -669,7 +669,7 @@ func (r *trial) compareReads() {
 	}
 }
 
-// facets compares the counts of the values of a field.
+// facets compares the counts of a field's values among all libraries.
 func (r *trial) facets() {
 	r.Helper()
 	read, what := r.listing()
@@ -689,9 +689,9 @@ func (r *trial) facets() {
 	})
 }
 
-// follow reads a listing by its cursors, and in some runs changes something between pages. Every page must be a contiguous part of the
-// current listing. Without changes, it must begin directly after the previous page. By relevance, it must begin directly after the current
-// place of the previous page's last item.
+// follow reads a listing by its cursors. In some runs, it changes something between pages. Every page must be a contiguous part of the
+// current listing. Without changes, each page must begin directly after the previous page. In a listing by relevance, it must begin
+// directly after the current place of the previous page's last item.
 func (r *trial) follow() {
 	r.Helper()
 	read, what := r.listing()
@@ -708,7 +708,7 @@ func (r *trial) follow() {
 		r.agree(about, func(l library.Library) any {
 			read := read
 			if read.After = after[i]; read.After != "" {
-				read.Offset = int64(page * read.Limit) // must be ignored
+				read.Offset = int64(page * read.Limit) // the library must ignore the offset
 			}
 			shown, after[i] = r.read(l, what, read)
 			i++
@@ -721,7 +721,7 @@ func (r *trial) follow() {
 			return whole
 		})
 		if shown.Err != "" {
-			// A cursor belongs to one listing. A changed filter is another listing.
+			// A cursor belongs to one listing, and a changed filter is a different listing.
 			if page > 0 && read.Filter == nil && whole.Err == "" {
 				r.Fatalf("step %d: %s fails: %s", r.step, about, shown.Err)
 			}

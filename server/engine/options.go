@@ -15,31 +15,31 @@ import (
 type Options struct {
 	// Dir is the directory of the store. Open creates it with mode 0700 if it does not exist. Required.
 	Dir string
-	// Clock returns the current time; nil means time.Now. It determines `now` in reads without a time, and the dates of units. Stored data
-	// does not depend on a monotonic clock.
+	// Clock returns the current time; nil means time.Now. The time determines `now` in reads without a time, and the dates of units. Stored
+	// data does not depend on a monotonic clock.
 	Clock func() time.Time
 	// Logger receives messages for the operator; nil disables logging. Items, tokens and other personal data are never logged.
 	Logger *slog.Logger
-	// EraseWithin is the maximum time that the bytes of a deleted item may stay in files; 0 means 10 minutes. With a shorter time, files
-	// are rewritten more often.
+	// EraseWithin is the maximum time for which the bytes of a deleted item may stay in files; 0 means 10 minutes. If the time is shorter,
+	// files are rewritten more often.
 	EraseWithin time.Duration
 	// MemoryLimit is the memory limit of the process in bytes; 0 means no limit. It determines the default of CacheBytes. A small limit
 	// also reduces the amount of data that is buffered in memory before it is written to files.
 	MemoryLimit int64
-	// CacheBytes limits the memory for cached views of segments (the documents that match a query, and orders); 0 means a fifth of
-	// MemoryLimit, or 128 MiB without a limit.
+	// CacheBytes limits the memory for cached views of segments (the documents that match a query, and orders); 0 means one fifth of
+	// MemoryLimit, or 128 MiB if there is no MemoryLimit.
 	CacheBytes int64
-	// Pressure returns the memory pressure of the process; nil means library.Relaxed. At library.Tight or above, the library shrinks the
-	// cache to CacheBytes/tightShare and drops structures derived from segments. For library.Full, see store.Options.
+	// Pressure returns the memory pressure of the process; nil means library.Relaxed. At library.Tight and above, the library shrinks the
+	// cache to CacheBytes/tightShare, and drops data derived from segments. For library.Full, see store.Options.
 	Pressure func() library.Pressure
 
-	// Only tests set these. fs is the file system; the others make segments small.
+	// Only tests set the fields below. fs is the file system. The next fields make segments small.
 	fs                                    vfs.FS
 	sealDocs, memoryParts, fanIn, maxDocs int
-	// rankedHits is read.Options.RankedHits.
+	// rankedHits is the value of read.Options.RankedHits.
 	rankedHits int
-	// patience is the maximum time that Open waits for indexes to be opened or rebuilt. retryAfter is the delay before a failed index is
-	// opened again.
+	// patience is the maximum time for which Open waits until indexes are opened or rebuilt. retryAfter is the delay before the next attempt
+	// to open an index that failed.
 	patience, retryAfter time.Duration
 }
 
@@ -58,7 +58,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// share returns MemoryLimit/of, but at least least and at most most. Without a limit, it returns most.
+// share returns MemoryLimit/of, limited to the range from least to most. If there is no MemoryLimit, it returns most.
 func (o Options) share(of, least, most int64) int64 {
 	if o.MemoryLimit == 0 {
 		return most
@@ -66,8 +66,8 @@ func (o Options) share(of, least, most int64) int64 {
 	return min(max(o.MemoryLimit/of, least), most)
 }
 
-// sealBytes returns the size at which segments in memory are sealed into a file. Writers can buffer up to twice as much before they have to
-// wait, and sealing takes as much memory again.
+// sealBytes returns the size at which segments in memory are sealed into a file. Writers can buffer up to twice this size before they
+// have to wait. Sealing takes this much memory again.
 func (o Options) sealBytes() int64 { return o.share(16, 2<<20, 64<<20) }
 
 // store returns the options of the store.

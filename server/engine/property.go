@@ -11,25 +11,25 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// property is one property, whether it is served or not: its index, its catalogue, and the cached data of its reads.
+// property holds the index, the catalogue and the cached data of reads of one property. The property may or may not be served.
 type property struct {
 	id library.PropertyID
 	// reads creates and caches the snapshots that readers use.
 	reads *read.Property
 
-	// publishing guards the fields below. A batch changes both the segments and the catalogue, so it is locked for writing while a batch is
-	// made visible.
+	// publishing guards the fields below. A batch changes both the segments and the catalogue, so publishing is locked for writing while a
+	// batch becomes visible.
 	publishing sync.RWMutex
 	index      *index.Index // nil after abandon
-	// last is the snapshot that readers use after the index was abandoned and until it is open again.
+	// last is the snapshot that readers use from the time when the index is abandoned until it is open again.
 	last      *index.Snapshot
 	catalogue *definitions.Catalogue // nil while the property is not served
 	version   uint64
 	closed    bool
 }
 
-// state returns the current state. The caller must release its segments. It returns ErrClosed, or ErrNotFound if the property is not
-// served.
+// state returns the current state. It returns ErrClosed, or ErrNotFound if the property is not served. The caller must release the
+// segments of the state.
 func (p *property) state() (read.State, error) {
 	p.publishing.RLock()
 	defer p.publishing.RUnlock()
@@ -48,7 +48,7 @@ func (p *property) state() (read.State, error) {
 	return out, nil
 }
 
-// snapshot returns the snapshot of the current state at the time now, and a function that releases it.
+// snapshot returns the snapshot of the current state at the time `now`, and a function that releases it.
 func (p *property) snapshot(ctx context.Context, now time.Time) (s *read.Snapshot, release func(), err error) {
 	state, err := p.state()
 	if err != nil {
@@ -70,14 +70,14 @@ func (p *property) publish(prepared *index.Prepared, c *definitions.Catalogue, v
 	p.reads.Forget()
 }
 
-// segments returns the index, or nil if it was abandoned.
+// segments returns the index, or nil if the index was abandoned.
 func (p *property) segments() *index.Index {
 	p.publishing.RLock()
 	defer p.publishing.RUnlock()
 	return p.index
 }
 
-// abandon abandons the index. Its last snapshot can still be read.
+// abandon abandons the index. Reads can still use its last snapshot.
 func (p *property) abandon() {
 	x := p.segments()
 	if x == nil {
@@ -89,7 +89,7 @@ func (p *property) abandon() {
 	x.Abandon()
 }
 
-// end stops all reads and returns the index, which the caller must close. It returns nil if the index was abandoned.
+// end stops all reads and returns the index. The caller must close the index. If the index was abandoned, end returns nil.
 func (p *property) end() *index.Index {
 	p.publishing.Lock()
 	x := p.index

@@ -9,8 +9,8 @@ import (
 // watchEvery is the interval at which watchMemory checks the memory pressure.
 const watchEvery = 10 * time.Second
 
-// watchMemory shrinks the cache and drops derived data while the process is short of memory, even if there are no reads. It runs until the
-// library is closed.
+// watchMemory shrinks the cache and drops derived data while the process is short of memory, even if there are no reads. It returns when
+// the library is closed.
 func (l *Library) watchMemory() {
 	defer close(l.watchEnded)
 	ticker := time.NewTicker(watchEvery)
@@ -26,19 +26,19 @@ func (l *Library) watchMemory() {
 	}
 }
 
-// tightShare is the divisor of CacheBytes while memory is short.
+// tightShare divides CacheBytes while the process is short of memory.
 const tightShare = 4
 
-// relieve shrinks the cache if memory is short.
+// relieve shrinks the cache if the process is short of memory.
 func (l *Library) relieve() {
 	if l.options.Pressure() >= library.Tight {
 		l.follower.cache.Shrink(l.options.CacheBytes / tightShare)
 	}
 }
 
-// dropDerived drops structures that reads derived from segments, if memory is short. They take 4 bytes per document for each keyword field
-// that a request sorted by or counted, and more for numbers. It is not called for each read, because concurrent reads would build the
-// structures again and again.
+// dropDerived drops data that reads derived from segments, if the process is short of memory. This data takes 4 bytes per document for
+// each keyword field that a request sorted by or counted, and more for number fields. dropDerived does not run on each read, because
+// concurrent reads would derive the data again and again.
 func (l *Library) dropDerived() {
 	if l.options.Pressure() < library.Tight {
 		return

@@ -7,7 +7,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// TestDropDerived checks that dropDerived drops structures that a read derived from segments, and only while memory is short.
+// TestDropDerived checks that dropDerived drops data that a read derived from segments, but only while the process is short of memory.
 func TestDropDerived(t *testing.T) {
 	pressure := library.Relaxed
 	l := openShop(t, Options{Pressure: func() library.Pressure { return pressure }})

@@ -21,12 +21,12 @@ import (
 // slowDisk is a disk on which the test can block writes.
 type slowDisk struct {
 	vfs.FS
-	// only is a part of the paths of the files to block.
+	// only is a part of the paths of the files for which writes are blocked.
 	only string
 	mu   sync.Mutex
-	// gate is closed to release all blocked writes; nil while the disk does not block writes.
+	// gate is closed to release all blocked writes. It is nil while the disk does not block writes.
 	gate chan struct{}
-	// arrived holds a signal if a write is blocked.
+	// arrived receives a signal when a write is blocked.
 	arrived chan struct{}
 }
 
@@ -80,7 +80,7 @@ func (d *slowDisk) quick() {
 	}
 }
 
-// slowLibrary returns a library with one property and some items, on a slowDisk that does not block writes yet.
+// slowLibrary returns a library with one property and some items on a slowDisk. The disk does not block writes yet.
 func slowLibrary(t *testing.T, disk *slowDisk, sealDocs, items int) *Library {
 	t.Helper()
 	l, err := Open(Options{Dir: "/store", fs: disk, sealDocs: sealDocs})
@@ -106,7 +106,7 @@ func slowLibrary(t *testing.T, disk *slowDisk, sealDocs, items int) *Library {
 	return l
 }
 
-// putSlow writes n new items in one call, with IDs from first on.
+// putSlow writes n new items in one call. Their IDs begin with `first`.
 func putSlow(ctx context.Context, l *Library, first, n int) error {
 	muts := make([]library.Mutation, n)
 	for i := range muts {
@@ -122,7 +122,7 @@ func putSlow(ctx context.Context, l *Library, first, n int) error {
 	return err
 }
 
-// checkSlow checks that a read finds want items and that the library is ready.
+// checkSlow checks that a read finds `want` items and that the library is ready.
 func checkSlow(t *testing.T, l *Library, when string, want int) {
 	t.Helper()
 	page, err := l.Read(t.Context(), library.Read{Property: trialShop, Query: query.FieldTerm("text", "beach"), Limit: 5})
@@ -140,8 +140,8 @@ func checkSlow(t *testing.T, l *Library, when string, want int) {
 	}
 }
 
-// TestSlowDiskDelaysOnlyWriters blocks all writes to the log. No write may be acknowledged or visible before it is on disk. If a caller
-// cancels a write that is still in the queue, nothing may be changed. Readers must not be delayed.
+// TestSlowDiskDelaysOnlyWriters blocks all writes to the log. No write may be acknowledged or visible before it is on disk. A write that
+// its caller cancels while it is in the queue must not change anything. Readers must not be delayed.
 func TestSlowDiskDelaysOnlyWriters(t *testing.T) {
 	const before, writers = 10, 64
 	under := madeDisk(t)
@@ -161,7 +161,7 @@ func TestSlowDiskDelaysOnlyWriters(t *testing.T) {
 		}()
 	}
 	select {
-	case <-disk.arrived: // the first write is blocked, and the writer goroutine takes no other
+	case <-disk.arrived: // the first write is blocked, and the writer goroutine takes no other write
 	case id := <-answers:
 		t.Fatalf("item %d was acknowledged before it was written to disk", id)
 	}
@@ -202,7 +202,7 @@ func TestSlowDiskDelaysOnlyWriters(t *testing.T) {
 	checkSlow(t, l, "afterwards", before+writers)
 }
 
-// slowStored lists the items that exist after a crash of the machine that loses all unsynced data.
+// slowStored lists the items that exist after a crash of the machine in which all unsynced data is lost.
 func slowStored(t *testing.T, disk *vfs.MemFS) map[item.ID]bool {
 	t.Helper()
 	l, err := Open(Options{Dir: "/store", fs: disk.CrashClone(vfs.CrashCloneCfg{})})
@@ -222,8 +222,8 @@ func slowStored(t *testing.T, disk *vfs.MemFS) map[item.ID]bool {
 	return stored
 }
 
-// TestSlowSealingDelaysWriters blocks only writes to segment files. When memory holds twice the documents of a file, writers must wait
-// until their context ends or the disk continues. Readers must not be delayed.
+// TestSlowSealingDelaysWriters blocks only writes to segment files. When memory holds twice as many documents as a file, writers must
+// wait until their context ends or the disk continues. Readers must not be delayed.
 func TestSlowSealingDelaysWriters(t *testing.T) {
 	const sealDocs, batch, before = 40, 10, 10
 	disk := newSlowDisk(madeDisk(t), ".seg")

@@ -10,8 +10,8 @@ import (
 	"github.com/vitrine-dev/vitrine/server/reference"
 )
 
-// TestEngineAndReferenceOpenOneStore opens a store with the engine and with the reference, one after the other. Each library adds items
-// that the other must find.
+// TestEngineAndReferenceOpenOneStore opens a store alternately with the engine and with the reference. Each library adds items that the
+// other library must find.
 func TestEngineAndReferenceOpenOneStore(t *testing.T) {
 	dir := t.TempDir()
 	open := map[string]func() (library.Library, error){
@@ -52,7 +52,7 @@ func TestEngineAndReferenceOpenOneStore(t *testing.T) {
 				t.Fatal(o.Err)
 			}
 		}
-		want := int64(items - turn) // each turn except the first deletes an item
+		want := int64(items - turn) // each turn deletes an item, except for the first turn
 		page, err := l.Read(t.Context(), library.Read{Property: trialShop, Query: query.Term{Text: "beach"}, Limit: 100})
 		if err != nil || page.Total != want || int64(page.Count) != want {
 			t.Fatalf("turn %d, %s: %v, error %v, want %d items", turn, name, page, err, want)

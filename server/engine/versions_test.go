@@ -9,8 +9,8 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// TestVersionChangesWithTheListing checks that the version of a listing changes if and only if a write affects the listing. Segments are
-// merged only when the test seals them, because a merge of a segment before the first read of the listing counts as a change.
+// TestVersionChangesWithTheListing checks that the version of a listing changes if and only if a write affects the listing. In this test,
+// segments are merged only when the test seals them, because a merge before the first read of the listing counts as a change.
 func TestVersionChangesWithTheListing(t *testing.T) {
 	l, err := Open(Options{Dir: t.TempDir(), memoryParts: 500})
 	if err != nil {

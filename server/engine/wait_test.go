@@ -13,7 +13,8 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// pausing is a context that blocks the n-th call of Err until the test closes goOn. If end is set, the context has ended from that call on.
+// pausing is a context that blocks the n-th call of Err until the test closes goOn. If end is true, the context has ended from that call
+// on.
 type pausing struct {
 	context.Context
 	left    atomic.Int64
@@ -40,7 +41,7 @@ func (p *pausing) Err() error {
 	return nil
 }
 
-// waitLibrary returns a library with items in several segments, and with a tag and a unit whose rules select items.
+// waitLibrary returns a library with items in several segments. It has a tag and a unit with rules that select items.
 func waitLibrary(t *testing.T) *Library {
 	t.Helper()
 	l, err := Open(Options{Dir: t.TempDir(), sealDocs: 20})
@@ -78,9 +79,9 @@ func waitLibrary(t *testing.T) *Library {
 	return l
 }
 
-// TestReaderStopsWaitingAtItsDeadline blocks a first reader at the n-th check of its context, for each n. While the first reader is
-// blocked, a second reader of the same listing must get the result or the error of its own deadline. A third reader must get the result
-// even if the first reader is then canceled.
+// TestReaderStopsWaitingAtItsDeadline blocks a first reader at the n-th check of its context, for each n. Meanwhile, a second reader of
+// the same listing must get either the result or the error of its own deadline. A third reader must get the result even if the first
+// reader is then canceled.
 func TestReaderStopsWaitingAtItsDeadline(t *testing.T) {
 	l := waitLibrary(t)
 	parsed, err := query.Parse("beech~ tags.vibe.key:summer activate_units.name:sandals")

@@ -20,7 +20,7 @@ const shop library.PropertyID = "shop/default"
 
 var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
-// agreed compares the library of this package with another library, the judge. Both have the same content.
+// agreed compares the library of this package with a second library, the judge. Both libraries have the same content.
 type agreed struct {
 	t              *testing.T
 	clock          *librarytest.Clock
@@ -173,7 +173,8 @@ var agreedQueries = []string{
 	`beach OR (city AND winter)`, `+beach -city`, `beach beach`, `text:(beach AND (city OR coffee))`, `content_type:image AND social_platform:twitter`, `co\*.text:beach`, `_all:beach`, ` `,
 }
 
-// unitQueries search the names of units. They are compared without relevance, because every matching word has the score 1 here.
+// unitQueries search the names of units. Their results are compared without relevance, because every matching word of a unit has the score
+// 1 in this library.
 var unitQueries = []string{
 	`activate_units.name:sandals`, `activate_units.name:shop`, `activate_units.name:own`, `activate_units.name:"shop the boots"`, `activate_units.name:sho*`,
 	`default_activate_unit.name:house`, `default_activate_unit.name:sandals`, `default_activate_unit.name:boots`, `default_activate_unit.name:second`,

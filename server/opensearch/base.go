@@ -12,18 +12,18 @@ import (
 	"github.com/vitrine-dev/vitrine/server/mutations"
 )
 
-// base is the state of a property before a write, as far as the mutations need it.
+// base is the part of a property's state before a write that the mutations need.
 type base struct {
 	*view
-	// target is the generation of the items' index that the write changes.
+	// target is the generation of the items' index to which the write applies.
 	target *itemIndex
 	ctx    context.Context //nolint:containedctx // of one write: the methods of mutations.Base have no context
 	ledger *ledger
-	// items are the requested items; nil for an item that does not exist.
+	// items holds the requested items. The value is nil for an item that does not exist.
 	items map[item.ID]*stored
-	// codes contains the short codes in the mutations. The value is true for a random code of a new item.
+	// codes contains the short codes of the mutations. The value is true if the code is a random code of a new item.
 	codes map[string]bool
-	// holders are the items that have these codes.
+	// holders contains the items that have these codes.
 	holders codeHolders
 }
 
@@ -92,9 +92,9 @@ func (b *base) Unit(id int64) bool { return b.catalogue.Unit(id) != nil }
 // randomCodeLength is the length of a code that item.NewShortCode returns.
 const randomCodeLength = 10
 
-// CodeHeld reports whether an item other than id has the short code. Two concurrent writes can give the same code to two items. The
-// link then leads to the first of them by property and id. While some items cannot be searched, CodeHeld reports the random code of
-// a new item as held, so that the item gets another one, and it fails for other codes. It does not look up the codes that the write
+// CodeHeld reports whether an item other than id has the short code. Two concurrent writes can give the same code to two items. The link
+// then leads to the item that comes first by property and id. While some items cannot be searched, CodeHeld reports a random code of a
+// new item as held, so that the item gets another code. For other codes, it then fails. It does not look up the codes that the write
 // itself generates, because they are random.
 func (b *base) CodeHeld(code string, id item.ID) (bool, error) {
 	for _, h := range b.holders.of[code] {
@@ -115,10 +115,10 @@ func (b *base) CodeHeld(code string, id item.ID) (bool, error) {
 // TagMade reports whether this replica knows that a tag exists.
 func (b *base) TagMade(t item.Tag) bool { return b.library.made.knows(b.catalogue.Property, t) }
 
-// NameKnown reports whether an item has ever had a field whose name has the sum n.
+// NameKnown reports whether an item has ever had a field whose name has the hash n.
 func (b *base) NameKnown(n mutations.NameSum) bool { return b.ledger.names[n] }
 
-// Names returns how many field names items have ever had.
+// Names returns the number of different field names that items have ever had.
 func (b *base) Names() int { return len(b.ledger.names) }
 
 // TagOwner returns the owner of a rule that assigns the tag to an item.

@@ -11,8 +11,8 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/plan"
 )
 
-// expires returns the first instant at which a listing can change without a write, because a query of the listing or of a rule
-// depends on the time. Zero means never.
+// expires returns the first time at which a listing can change without a write, because a query of the listing or of a rule depends on
+// the time. The zero time means never.
 func (v *view) expires(ctx context.Context, listing library.Listing) (time.Time, error) {
 	parts := slices.Clone(listing.Parts)
 	for _, r := range slices.Concat(v.catalogue.TagRules, v.catalogue.UnitRules) {
@@ -31,7 +31,7 @@ func (v *view) expires(ctx context.Context, listing library.Listing) (time.Time,
 			if err != nil && !isAboutQuery(err) {
 				return nil, err
 			}
-			if err == nil { // a part with an error matches nothing at any time
+			if err == nil { // a part with an error does not match anything at any time
 				roots = append(roots, root)
 			}
 		}
@@ -40,7 +40,8 @@ func (v *view) expires(ctx context.Context, listing library.Listing) (time.Time,
 	return plan.Boundary(v.now, roots, func(r plan.IntRange) (plan.Ends, error) { return v.ends(ctx, r) })
 }
 
-// ends finds the next date values that leave and enter a range whose bounds move with the current time.
+// ends finds two dates of items: the next date that leaves a range, and the next date that enters it. The bounds of the range move with
+// the current time.
 func (v *view) ends(ctx context.Context, r plan.IntRange) (plan.Ends, error) {
 	if k := kindOf(r.Field.Name); k == ofUnits || k == ofDefault {
 		return v.unitEnds(r), nil
@@ -75,7 +76,7 @@ func (v *view) ends(ctx context.Context, r plan.IntRange) (plan.Ends, error) {
 	return e, err
 }
 
-// unitEnds is ends for the dates of units, which are in memory.
+// unitEnds is like ends, for the dates of units, which are in memory.
 func (v *view) unitEnds(r plan.IntRange) plan.Ends {
 	var e plan.Ends
 	for _, u := range v.catalogue.Units {

@@ -20,28 +20,29 @@ type version struct {
 // operation is one operation of a bulk request.
 type operation struct {
 	index, id string
-	// doc is the document to store, either encoded or a value for package json; nil deletes.
+	// doc is the document to store, either as encoded or as a value for package json. If it is nil, the operation deletes the document.
 	doc any
-	// at is the state that the operation replaces. If it is nil, a document is stored only if it does not exist yet, and is deleted in
-	// any state.
+	// at is the state that the operation replaces. If it is nil, the operation stores a document only if none exists, and deletes a document
+	// in any state.
 	at *version
-	// over makes the operation store the document whether or not it exists.
+	// over is true if the operation stores the document whether or not one exists.
 	over bool
-	// external is the version number of a document that is copied from another index, or 0. The document replaces one with a lower
-	// version number.
+	// external is the version number of a document that is copied from another index. The operation replaces a document only if that
+	// document has a lower version number. external is 0 for all other operations.
 	external int64
 }
 
-// encoded appends a document in JSON. It is called when a request is built, so that only the documents of one request are in memory.
+// encoded is a function that appends a document in JSON. It is called when a request is built, so that memory holds only the documents of
+// one request.
 type encoded func(dst []byte) []byte
 
 // outcome is the result of an operation.
 type outcome struct {
 	version
-	// conflict is true if the document was not in the state that the operation replaces. The operation changed nothing.
+	// conflict is true if the document was not in the state that the operation replaces. The operation then changed nothing.
 	conflict bool
-	// err says why the operation failed. If there was no response, the cluster may have run the operation. The caller can send it
-	// again: if it had succeeded, the second attempt is a conflict.
+	// err is the reason for a failed operation. If there was no response, the cluster may have executed the operation. The caller can send
+	// the operation again: if the first attempt succeeded, the second attempt is a conflict.
 	err error
 }
 
@@ -55,24 +56,25 @@ func failure(outcomes []outcome) error {
 	return nil
 }
 
-// Values of the refresh parameter.
+// These are values of the refresh parameter.
 const (
 	refreshNow  = "true"
 	refreshWait = "wait_for"
 	refreshNone = "false"
 )
 
-// shardTimeout is how long the cluster waits for a shard that accepts no writes. It is shorter than the timeout of a request, so that
-// the response contains the reason.
+// shardTimeout is the time for which the cluster waits for a shard that accepts no writes. It is shorter than the timeout of a request,
+// so that the response contains the reason.
 const shardTimeout = "5s"
 
-// writeAttempt limits one attempt of a bulk request, and each lookup that a write needs before it. It is longer than shardTimeout.
+// writeAttempt limits each attempt of a bulk request, and each lookup that a write needs before the request. It is longer than
+// shardTimeout.
 const writeAttempt = 10 * time.Second
 
 // bulkBytes is the approximate maximum size of a bulk request.
 const bulkBytes = 8 << 20
 
-// bulk runs operations. It retries those that the cluster rejects for lack of capacity until ctx ends or the timeout passes.
+// bulk runs operations. It retries operations that the cluster rejects for lack of capacity, until ctx ends or the timeout passes.
 func (c *cluster) bulk(ctx context.Context, ops []operation, refresh string) []outcome {
 	within, cancel := c.bounded(ctx)
 	defer cancel()
@@ -93,7 +95,7 @@ func (c *cluster) bulk(ctx context.Context, ops []operation, refresh string) []o
 				refused = append(refused, again...)
 			}
 			if err != nil {
-				// The remaining requests would fail the same way.
+				// The remaining requests would fail in the same way.
 				for _, i := range slices.Concat(pending, refused) {
 					outcomes[i] = outcome{err: err}
 				}
@@ -107,7 +109,7 @@ func (c *cluster) bulk(ctx context.Context, ops []operation, refresh string) []o
 	}
 }
 
-// encodeBulk encodes pending operations, up to bulkBytes, and returns how many it encoded.
+// encodeBulk encodes pending operations until the body has about bulkBytes. It returns the number of encoded operations.
 func encodeBulk(ops []operation, pending []int) (body []byte, n int, err error) {
 	for _, i := range pending {
 		op := &ops[i]
@@ -142,15 +144,15 @@ func encodeBulk(ops []operation, pending []int) (body []byte, n int, err error) 
 		if n++; len(body) > bulkBytes {
 			break
 		}
-		if n == 1 { // most of the other documents have about the same size
+		if n == 1 { // most of the other documents have a similar size
 			body = slices.Grow(body, min(len(body)*len(pending), bulkBytes)*5/4)
 		}
 	}
 	return body, n, nil
 }
 
-// bulkOnce sends one bulk request. It returns the operations that the cluster rejected for lack of capacity. An error applies to
-// the whole request.
+// bulkOnce sends one bulk request. It returns the operations that the cluster rejected for lack of capacity. An error applies to the
+// whole request.
 func (c *cluster) bulkOnce(ctx context.Context, body []byte, ops []operation, sent []int, refresh string, outcomes []outcome) (refused []int, err error) {
 	var answer struct {
 		Items []map[string]struct {
@@ -159,7 +161,7 @@ func (c *cluster) bulkOnce(ctx context.Context, body []byte, ops []operation, se
 			Error  *cause `json:"error"`
 		} `json:"items"`
 	}
-	// require_alias keeps a write from creating a missing index with a mapping that this package did not choose.
+	// require_alias prevents a write from creating a missing index with a mapping that this package did not choose.
 	path := fmt.Sprintf("/_bulk?require_alias=true&timeout=%s&refresh=%s", shardTimeout, refresh)
 	if err := c.do(ctx, http.MethodPost, path, body, &answer); err != nil {
 		return nil, err
@@ -171,7 +173,7 @@ func (c *cluster) bulkOnce(ctx context.Context, body []byte, ops []operation, se
 		i := sent[k]
 		for _, r := range of {
 			switch {
-			case r.Error == nil && r.Status == http.StatusNotFound: // a deletion
+			case r.Error == nil && r.Status == http.StatusNotFound: // the document of a deletion does not exist
 				outcomes[i] = outcome{conflict: true}
 			case r.Error == nil:
 				outcomes[i] = outcome{version: r.version}

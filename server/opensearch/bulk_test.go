@@ -17,7 +17,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/analysis"
 )
 
-// BenchmarkEncodeBulk builds the bulk request of an import of 1,000 items.
+// BenchmarkEncodeBulk builds the bulk requests of an import of 1,000 items.
 func BenchmarkEncodeBulk(b *testing.B) {
 	corpus := sample.NewLibrary()
 	items := make([]*item.Item, 1000)
@@ -41,7 +41,7 @@ func BenchmarkEncodeBulk(b *testing.B) {
 	}
 }
 
-// TestDocument checks that documents are valid JSON without a repeated member, and have all values of their items.
+// TestDocument checks that documents are valid JSON without duplicate members, and that they contain all values of their items.
 func TestDocument(t *testing.T) {
 	t.Parallel()
 	corpus := sample.NewLibrary()

@@ -9,20 +9,20 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// Limits of concurrent calls of one replica. Further calls fail at once, so that memory stays bounded while the cluster does not
-// respond.
+// These constants limit the concurrent calls of one replica. Further calls fail immediately, so that the memory of the replica stays
+// limited while the cluster does not respond.
 const (
-	// readsAtOnce is the maximum number of reads.
+	// readsAtOnce is the maximum number of concurrent reads.
 	readsAtOnce = 1000
-	// writtenAtOnce is the maximum number of mutations in all writes together.
+	// writtenAtOnce is the maximum number of mutations in all concurrent writes together.
 	writtenAtOnce = 50_000
-	// waitsAtOnce is the maximum number of calls of Current that wait.
+	// waitsAtOnce is the maximum number of waiting calls of Current.
 	waitsAtOnce = 1000
-	// leastWritten is the minimum weight of a write. A smaller write counts as this number of mutations.
+	// leastWritten is the minimum weight of a write. A write with fewer mutations counts as leastWritten mutations.
 	leastWritten = 50
 )
 
-// calls counts the calls in progress.
+// calls limits the calls in progress.
 type calls struct{ reads, written, waits *semaphore.Weighted }
 
 func newCalls() calls {

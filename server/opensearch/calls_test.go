@@ -17,7 +17,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// TestWaitsAtOnce checks that at most waitsAtOnce calls wait for the definitions, and that further calls fail at once.
+// TestWaitsAtOnce checks that at most waitsAtOnce calls wait for the definitions. Further calls must fail immediately.
 func TestWaitsAtOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -51,8 +51,8 @@ func TestWaitsAtOnce(t *testing.T) {
 	})
 }
 
-// TestOverload checks that the memory of a replica stays bounded while OpenSearch does not respond. Calls beyond the limits fail before
-// any other call ends. The other calls fail after a limited time, and leave no goroutine and no memory behind.
+// TestOverload checks that the memory of a replica stays limited while OpenSearch does not respond. Calls beyond the limits must fail
+// before any other call ends. The other calls must fail after a limited time, and must leave no goroutine and no memory behind.
 func TestOverload(t *testing.T) {
 	proxy := nodetest.NewProxy(t, nodetest.URLs(t)[0])
 	transport := http.DefaultTransport.(*http.Transport).Clone()

@@ -10,8 +10,8 @@ import (
 	"github.com/fxamacker/cbor/v2"
 )
 
-// inCBOR is the URL parameter that requests a response in CBOR. A page of items is much cheaper to decode from CBOR than from JSON,
-// because the strings are not escaped.
+// inCBOR is the URL parameter that requests a response in CBOR. Decoding a page of items from CBOR is much cheaper than decoding it from
+// JSON, because CBOR does not escape strings.
 const inCBOR = "format=cbor"
 
 // decode decodes a response as JSON or CBOR, according to its Content-Type header.
@@ -41,7 +41,7 @@ func (n *number) UnmarshalCBOR(data []byte) error {
 	return n.UnmarshalText([]byte(text))
 }
 
-// sortValue is a sort value of a hit, as OpenSearch writes it in JSON.
+// sortValue is a sort value of a hit in the form in which OpenSearch writes it in JSON.
 type sortValue struct{ json.RawMessage }
 
 // cborFloat32 is the first byte of a 32-bit floating-point number, such as a score.

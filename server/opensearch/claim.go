@@ -9,15 +9,15 @@ import (
 	"time"
 )
 
-// claim is a document in the facts index that decides which replica does a task. Its holder renews it. Another replica takes over once
-// it has seen the same state of the document for the duration expire. The replicas never compare their clocks.
+// claim is a document in the facts index that decides which replica does a task. The holder of the claim renews it. Another replica takes
+// over the claim after it has seen the same state of the document for the duration `expire`. Replicas never compare their clocks.
 type claim struct {
 	library *Library
 	// id is the id of the document.
 	id string
-	// renew is the time between two renewals. A claim that is not renewed for the duration expire is void.
+	// renew is the time between two renewals. A claim that is not renewed for the duration `expire` is void.
 	renew, expire time.Duration
-	// seen is the last seen state of the document, and since is when this replica first saw it.
+	// seen is the last state of the document that this replica has seen. since is the time at which it first saw that state.
 	seen  version
 	since time.Time
 }
@@ -26,8 +26,8 @@ func (l *Library) newClaim(id string) *claim {
 	return &claim{library: l, id: id, renew: l.options.rebuild.renew, expire: l.options.rebuild.expire}
 }
 
-// take takes the claim, and renews it until the caller calls release. The returned context ends when the claim is lost. release is nil
-// if another replica holds the claim.
+// take takes the claim and renews it until the caller calls release. The returned context ends when the claim is lost. If another replica
+// holds the claim, release is nil.
 func (c *claim) take(ctx context.Context) (held context.Context, release func(), err error) {
 	at, _, err := c.read(ctx)
 	if err != nil {
@@ -54,7 +54,7 @@ func (c *claim) take(ctx context.Context) (held context.Context, release func(),
 	return held, func() {
 		lose(nil)
 		<-ended
-		// A claim that cannot be released expires.
+		// If the claim cannot be released, it expires.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
 		defer cancel()
 		if at, token, err := c.read(ctx); err == nil && token == mine.Token {
@@ -73,7 +73,7 @@ func (c *claim) keep(ctx context.Context, mine fact, lose context.CancelCauseFun
 			return
 		case <-ticks.C:
 		}
-		// After an error, the next attempt may succeed. If another replica takes over in the meantime, it does no harm.
+		// After an error, the next attempt may succeed. If another replica takes over before that, this does no harm.
 		at, token, err := c.read(ctx)
 		if err == nil && token != mine.Token {
 			lose(errClaimLost)
@@ -103,8 +103,8 @@ func (c *claim) read(ctx context.Context) (at *version, token string, err error)
 	return &found.version, found.Source.Token, nil
 }
 
-// store replaces the state at of the document with doc. at is nil if the document must not exist, and doc is nil to delete it. store
-// returns false if the document is in another state.
+// store replaces the state `at` of the document with doc. If at is nil, the document must not exist. If doc is nil, store deletes the
+// document. store returns false if the document is in another state.
 func (c *claim) store(ctx context.Context, at *version, doc any) (bool, error) {
 	op := operation{index: c.library.names.facts(), id: c.id, doc: doc, at: at}
 	is := c.library.cluster.bulk(ctx, []operation{op}, refreshNone)[0]

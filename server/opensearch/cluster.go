@@ -15,12 +15,12 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// cluster sends requests to OpenSearch. It retries requests that may succeed soon, within limits.
+// cluster sends requests to OpenSearch. Within limits, it retries requests that may succeed soon.
 type cluster struct {
 	client *opensearchgo.Client
 	// nodes is the number of configured addresses.
 	nodes int
-	// timeout limits a request with all of its attempts. attempt limits each attempt.
+	// timeout limits a request including all of its attempts. attempt limits each attempt.
 	timeout, attempt time.Duration
 	// failing reports whether the cluster is known not to respond.
 	failing func() bool
@@ -36,7 +36,7 @@ func newCluster(o Options) (*cluster, error) {
 	}
 	client, err := opensearchgo.NewClient(opensearchgo.Config{
 		Addresses: o.URLs, Transport: over,
-		// This package retries by itself: it knows which responses allow another attempt.
+		// This package retries requests itself, because it knows which responses allow another attempt.
 		DisableRetry: true,
 	})
 	if err != nil {
@@ -45,31 +45,32 @@ func newCluster(o Options) (*cluster, error) {
 	return &cluster{client: client, nodes: len(o.URLs), timeout: o.Timeout, attempt: o.Timeout, failing: func() bool { return false }}, nil
 }
 
-// patient returns a cluster for requests that take up to d. They are sent to one node only.
+// patient returns a cluster for requests that take up to d. It sends each request to only one node.
 func (c *cluster) patient(d time.Duration) *cluster {
 	p := *c
 	p.nodes, p.timeout, p.attempt = 1, d, d
 	return &p
 }
 
-// Minimum and maximum pause between two attempts.
+// These are the minimum and the maximum pause between two attempts.
 const (
 	shortestPause = 20 * time.Millisecond
 	longestPause  = 2 * time.Second
 )
 
-// reconnect is how long a request is retried while the cluster is unreachable or has no node for it. It is long enough to elect
-// another node, and short enough that the callers of a stopped cluster do not accumulate.
+// reconnect is the time for which a request is retried while the cluster is unreachable or has no node for the request. It is long enough
+// for the cluster to elect another node. It is short enough that the callers of a stopped cluster do not accumulate.
 const reconnect = 3 * time.Second
 
-// leastAttempt is the minimum time that a node has to respond before another one is tried.
+// leastAttempt is the minimum time that a node has to respond before the request is sent to another node.
 const leastAttempt = 3 * time.Second
 
-// do sends a request and decodes the response into out, which may be nil. body is nil, []byte, or a value to encode as JSON. While
-// the cluster rejects the request for lack of capacity, do retries until ctx ends or the timeout passes. While the cluster is
-// unreachable, it begins no attempt later than reconnect after the first one. If a node accepts the request and does not respond, do
-// tries one more node, if there is one, after half of the time. Sending the request twice must be safe. If ctx ends before any attempt
-// has failed, the error is the cause of ctx, and also library.ErrUnavailable if the cluster is known not to respond.
+// do sends a request and decodes the response into out, which may be nil. body is nil, []byte, or a value to encode as JSON. While the
+// cluster rejects the request for lack of capacity, do retries until ctx ends or the timeout passes. While the cluster is unreachable, do
+// begins no attempt later than reconnect after the first attempt. If a node accepts the request but does not respond, do sends the
+// request to one more node after half of the time, if there is another node. The request must therefore be safe to send twice. If ctx
+// ends before any attempt has failed, the error is the cause of ctx, and also library.ErrUnavailable if the cluster is known not to
+// respond.
 func (c *cluster) do(ctx context.Context, method, path string, body, out any) error {
 	encoded, isBytes := body.([]byte)
 	if body != nil && !isBytes {
@@ -91,7 +92,7 @@ func (c *cluster) do(ctx context.Context, method, path string, body, out any) er
 		switch {
 		case err == nil || !passes(err):
 			return err
-		case within.Err() != nil && before != nil: // This attempt was cut off: the previous error says more.
+		case within.Err() != nil && before != nil: // The context cut off this attempt, so the previous error is more informative.
 			return before
 		case ctx.Err() != nil:
 			return c.ended(ctx)
@@ -109,7 +110,7 @@ func (c *cluster) do(ctx context.Context, method, path string, body, out any) er
 	}
 }
 
-// patience returns how long an attempt may take. elsewhere is true if another node can be tried after it.
+// patience returns the time that an attempt may take. `elsewhere` is true if another node can be tried after the attempt.
 func (c *cluster) patience(within context.Context, elsewhere bool) time.Duration {
 	deadline, _ := within.Deadline()
 	if !elsewhere {
@@ -118,7 +119,7 @@ func (c *cluster) patience(within context.Context, elsewhere bool) time.Duration
 	return min(c.attempt, max(time.Until(deadline)/2, leastAttempt))
 }
 
-// ended returns the error of a request that had no response before ctx ended.
+// ended returns the error of a request that got no response before ctx ended.
 func (c *cluster) ended(ctx context.Context) error {
 	err := context.Cause(ctx)
 	if c.failing() && !errors.Is(err, library.ErrUnavailable) {
@@ -127,12 +128,12 @@ func (c *cluster) ended(ctx context.Context) error {
 	return err
 }
 
-// bounded returns a context that ends with ctx or when the timeout of a request has passed.
+// bounded returns a context that ends when ctx ends or when the timeout of a request has passed.
 func (c *cluster) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
 	return limited(ctx, c.timeout)
 }
 
-// limited returns a context that ends with ctx or after d, and then has the cause that OpenSearch has not responded.
+// limited returns a context that ends when ctx ends or after d. After d, the cause of the context is that OpenSearch has not responded.
 func limited(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
 	return context.WithTimeoutCause(ctx, d, &unreachableError{fmt.Errorf("no response within %s", d)})
 }
@@ -144,7 +145,7 @@ func (c *cluster) once(ctx context.Context, method, path string, body []byte, ou
 		return fmt.Errorf("create a request for OpenSearch: %w", err)
 	}
 	if len(body) > 0 {
-		// The bulk API accepts this type for its lines, too.
+		// The bulk API also accepts this type for its lines.
 		req.Header.Set("Content-Type", "application/json")
 	}
 	res, err := c.client.Stream(req)
@@ -168,7 +169,7 @@ func (c *cluster) once(ctx context.Context, method, path string, body []byte, ou
 	return nil
 }
 
-// wait pauses for d/2 to d. It returns false if ctx ends first.
+// wait pauses for a random time from d/2 to d. It returns false if ctx ends first.
 func wait(ctx context.Context, d time.Duration) bool { return sleep(ctx, d/2+rand.N(d/2)) }
 
 // sleep pauses for d. It returns false if ctx ends first.

@@ -15,20 +15,20 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// copier replaces one generation of an index of items by a copy with the latest schema.
+// copier replaces one generation of an index of items with a copy that has the latest schema.
 //
-// The copier copies the operations of the source in the order of their sequence numbers, and blocks writes only for the last ones. The
-// copy's documents have the sequence numbers as external versions, so an operation can be copied again, and a newer state of an item
-// is never overwritten. Deleted items have no document, so the copier finds them by comparing both indices.
+// The copier copies the operations of the source in the order of their sequence numbers. It blocks writes only while it copies the last
+// operations. The documents of the copy have the sequence numbers as external versions. The copier can therefore copy an operation again,
+// and never overwrites a newer state of an item. Deleted items have no document, so the copier finds them by comparing the two indices.
 //
-// The copier fills the copy through an alias that contains a random token, and the switch to the copy requires this alias. A copier
-// that takes over changes the alias. Therefore a suspended copier cannot change the copy or switch to it.
+// The copier fills the copy through an alias that contains a random token, and the switch to the copy requires this alias. A copier that
+// takes over changes the alias. A suspended copier therefore cannot change the copy or switch to it.
 type copier struct {
 	library  *Library
 	from, to *itemIndex
-	// copied is the lowest sequence number of the source whose operation is not copied yet.
+	// copied is the lowest sequence number of the source whose operation is not yet copied.
 	copied int64
-	// saved is when copied was last stored.
+	// saved is the time at which copied was last stored.
 	saved time.Time
 }
 
@@ -37,16 +37,16 @@ const (
 	copyAtOnce = 1000
 	// copySaved is the time between two updates of the stored progress.
 	copySaved = 5 * time.Second
-	// closeBehind is the number of items in a pass up to which the copier blocks writes and finishes. After a longer pass, it starts
-	// another one.
+	// closeBehind is the maximum number of items in a pass after which the copier blocks writes and finishes. After a longer pass, the
+	// copier starts another pass.
 	closeBehind = 2000
-	// passesAtMost limits the number of passes before the block of writes, in case writes are faster than the copier.
+	// passesAtMost limits the number of passes before the copier blocks writes, in case writes are faster than the copier.
 	passesAtMost = 20
 	// switchTimeout limits the time for which a copier blocks writes. It is shorter than the default timeout of requests.
 	switchTimeout = 15 * time.Second
 )
 
-// rebuild replaces the current generation by one with the latest schema.
+// rebuild replaces the current generation with one that has the latest schema.
 func (l *Library) rebuild(ctx context.Context, g *generations) error {
 	start := time.Now()
 	c, err := l.beginCopy(ctx, g)
@@ -64,7 +64,7 @@ func (l *Library) rebuild(ctx context.Context, g *generations) error {
 			break
 		}
 	}
-	// Most deletions are found before writes are blocked, so that the block is short.
+	// Find most deletions before writes are blocked, so that the block is short.
 	if err := c.compare(ctx); err != nil {
 		return err
 	}
@@ -85,7 +85,7 @@ func (l *Library) rebuild(ctx context.Context, g *generations) error {
 	return nil
 }
 
-// beginCopy creates the copy, or takes over the one that an interrupted rebuild left.
+// beginCopy creates the copy, or takes over a copy that an interrupted rebuild left behind.
 func (l *Library) beginCopy(ctx context.Context, g *generations) (*copier, error) {
 	c := &copier{library: l, from: g.current}
 	for _, x := range g.copies {
@@ -112,7 +112,7 @@ func (l *Library) beginCopy(ctx context.Context, g *generations) (*copier, error
 	number := 1
 	alias := l.names.items(c.from.Property)
 	for _, name := range g.all() {
-		n, _ := strconv.Atoi(strings.TrimPrefix(name, alias+generationMark)) // 0 for another name
+		n, _ := strconv.Atoi(strings.TrimPrefix(name, alias+generationMark)) // 0 if the name is not that of a generation
 		number = max(number, n)
 	}
 	name := itemGeneration(alias, number+1)
@@ -138,7 +138,7 @@ func (c *copier) refresh(ctx context.Context, x *itemIndex) error {
 	return c.library.cluster.do(ctx, http.MethodPost, "/"+x.name+"/_refresh", nil, nil)
 }
 
-// pass copies the operations that all copies of the source's shard have now, and returns how many items it copied.
+// pass copies the operations that all copies of the source's shard have now. It returns the number of copied items.
 func (c *copier) pass(ctx context.Context) (int64, error) {
 	stats, err := c.library.statisticsOf(ctx, c.from.name)
 	if err != nil {
@@ -151,7 +151,7 @@ func (c *copier) pass(ctx context.Context) (int64, error) {
 	return c.copyTo(ctx, checkpoint)
 }
 
-// copyTo copies the operations up to a sequence number, and returns how many items it copied.
+// copyTo copies the operations up to a sequence number. It returns the number of copied items.
 func (c *copier) copyTo(ctx context.Context, last int64) (n int64, err error) {
 	if err := c.refresh(ctx, c.from); err != nil {
 		return 0, err
@@ -184,7 +184,7 @@ func (c *copier) copyTo(ctx context.Context, last int64) (n int64, err error) {
 	return n, c.save(ctx, true)
 }
 
-// store stores items in the copy, unless the copy has newer states of them.
+// store stores items in the copy, except those of which the copy has a newer state.
 func (c *copier) store(ctx context.Context, hits []stored) error {
 	ops := make([]operation, len(hits))
 	for i, h := range hits {
@@ -200,7 +200,7 @@ func (c *copier) store(ctx context.Context, hits []stored) error {
 	return failure(c.library.cluster.bulk(ctx, ops, refreshNone))
 }
 
-// save stores the progress in the copy, at most once in copySaved unless now is true.
+// save stores the progress in the copy. Unless now is true, it does so at most once in copySaved.
 func (c *copier) save(ctx context.Context, now bool) error {
 	if c.to.Copied == c.copied || !now && time.Since(c.saved) < copySaved {
 		return nil
@@ -212,18 +212,18 @@ func (c *copier) save(ctx context.Context, now bool) error {
 	return nil
 }
 
-// prepare makes the copy ready for searches.
+// prepare prepares the copy for searches.
 func (c *copier) prepare(ctx context.Context) error {
 	settings := object{"index.refresh_interval": c.library.options.RefreshInterval.String()}
 	if err := c.library.cluster.do(ctx, http.MethodPut, "/"+c.to.copying+"/_settings", settings, nil); err != nil {
 		return err
 	}
-	// A node can leave the cluster during the rebuild. The copy must be stored on as many nodes as the source.
+	// A node may leave the cluster during the rebuild. The copy must be stored on as many nodes as the source.
 	return c.library.cluster.do(ctx, http.MethodGet, "/_cluster/health/"+c.to.name+"?wait_for_no_initializing_shards=true&timeout=10s", nil, nil)
 }
 
-// finish blocks writes to the source, copies the rest, and makes the copy the current generation. It returns for how long it blocked
-// writes. If it fails, it removes the block.
+// finish blocks writes to the source, copies the remaining operations, and makes the copy the current generation. It returns the duration
+// of the block. If it fails, it removes the block.
 func (c *copier) finish(ctx context.Context) (took time.Duration, err error) {
 	l := c.library
 	within, cancel := context.WithTimeoutCause(ctx, switchTimeout, fmt.Errorf("not finished within %s", switchTimeout))
@@ -237,19 +237,19 @@ func (c *copier) finish(ctx context.Context) (took time.Duration, err error) {
 		defer cancel()
 		failed := l.cluster.do(ctx, http.MethodGet, "/"+c.to.name+"/_alias/"+c.to.copying, nil, nil)
 		if hasStatus(failed, http.StatusNotFound) {
-			return // another replica has taken over: it needs the block, or removes it
+			return // another replica has taken over, and either needs the block or removes it
 		}
 		if failed == nil {
 			failed = l.unblock(ctx, c.from.name)
 		}
 		if isBlocked(failed) {
-			return // the library is frozen: a rebuild continues when it accepts writes again
+			return // the library is frozen, and a rebuild continues when the library accepts writes again
 		}
 		if failed != nil {
 			l.options.Logger.Warn("cannot remove a block of writes: it is removed later", slog.Any("error", failed))
 		}
 	}()
-	// The response means that no write is still in progress.
+	// The response shows that all earlier writes have ended.
 	var answer struct {
 		All bool `json:"shards_acknowledged"`
 	}
@@ -297,8 +297,8 @@ func (c *copier) finish(ctx context.Context) (took time.Duration, err error) {
 	if err != nil {
 		return 0, err
 	}
-	// The response means that all nodes read the copy. The copy may accept writes only from now on: earlier writes would be invisible to
-	// reads on a node that still uses the source.
+	// The response shows that all nodes read from the copy. Only now may the copy accept writes. On a node that still uses the source, reads
+	// would not see earlier writes.
 	return time.Since(start), l.alias(within, c.to.activate())
 }
 
@@ -309,15 +309,15 @@ const (
 	listedAtOnce = 10_000
 )
 
-// idRange is a range of ids. count is the number of items in the range, in the index that has more of them.
+// idRange is a range of ids. count is the number of items in the range, in the index that has more of these items.
 type idRange struct {
 	lo, hi item.ID
 	count  int64
 }
 
-// compare deletes the items from the copy that the source does not contain. It splits the ranges of ids that differ in the number or
-// the sum of their ids, until the items in them can be listed. It finds all items only if nothing changes meanwhile and the copy
-// contains every item of the source. Otherwise, differences can cancel each other out.
+// compare deletes from the copy the items that the source does not contain. It splits the ranges in which the number or the sum of the
+// ids differs, until it can list the items of these ranges. It finds all such items only if nothing changes during the comparison and the
+// copy contains every item of the source. Otherwise, differences can cancel each other out.
 func (c *copier) compare(ctx context.Context) error {
 	for _, x := range []*itemIndex{c.from, c.to} {
 		if err := c.refresh(ctx, x); err != nil {
@@ -335,7 +335,7 @@ func (c *copier) compare(ctx context.Context) error {
 	if err := c.library.cluster.do(ctx, http.MethodPost, "/"+c.to.name+searchPath, body, &answer); err != nil {
 		return err
 	}
-	ranges := []idRange{{lo: 1, hi: item.ID(answer.Aggregations.Highest.Value)}} // contains all items of the copy
+	ranges := []idRange{{lo: 1, hi: item.ID(answer.Aggregations.Highest.Value)}} // this range contains all items of the copy
 	for len(ranges) > 0 && ranges[0].hi > 0 {
 		var err error
 		if ranges, err = c.differing(ctx, split(ranges)); err != nil {
@@ -352,7 +352,7 @@ func (c *copier) compare(ctx context.Context) error {
 	return nil
 }
 
-// split divides ranges into at most rangesAtOnce smaller ones.
+// split divides ranges into at most rangesAtOnce smaller ranges.
 func split(ranges []idRange) []idRange {
 	var parts []idRange
 	for _, r := range ranges {
@@ -364,7 +364,7 @@ func split(ranges []idRange) []idRange {
 	return parts
 }
 
-// digest is the number of items in a range of ids, and the sum of their ids.
+// digest is the number of items in a range of ids and the sum of the ids of these items.
 type digest struct {
 	Count int64 `json:"doc_count"`
 	Sum   struct {
@@ -372,7 +372,7 @@ type digest struct {
 	} `json:"sum"`
 }
 
-// differing returns the ranges in which the digests of the source and the copy differ.
+// differing returns the ranges whose digests differ between the source and the copy.
 func (c *copier) differing(ctx context.Context, ranges []idRange) ([]idRange, error) {
 	limits := make([]object, len(ranges))
 	for i, r := range ranges {
@@ -406,7 +406,7 @@ func (c *copier) differing(ctx context.Context, ranges []idRange) ([]idRange, er
 	return out, nil
 }
 
-// deleteExtra deletes the items from the copy whose ids are in one of the ranges and that the source does not contain.
+// deleteExtra deletes from the copy the items in the ranges that the source does not contain.
 func (c *copier) deleteExtra(ctx context.Context, ranges []idRange) error {
 	for len(ranges) > 0 {
 		n, items := 1, ranges[0].count

@@ -10,12 +10,13 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// trusted is how long a replica relies on the definitions that it has read. A token that another replica revokes is refused after that
-// time, even by a replica that can no longer read the definitions. The documented limit is one second. trusted is shorter, because a
-// change takes some time from the library to its callers.
+// trusted is the time for which a replica relies on the definitions that it has read. If another replica revokes a token, every replica
+// refuses the token after this time, even a replica that can no longer read the definitions. The documented limit is one second. trusted
+// is shorter, because a change needs some time to get from the library to the library's callers.
 const trusted = 900 * time.Millisecond
 
-// currency describes how current the definitions of this replica are: it contains the time up to which they are known to be complete.
+// currency describes how current the definitions of this replica are. It holds the time up to which the definitions are known to be
+// complete.
 type currency struct {
 	mu sync.Mutex
 	// at is the time at which the last successful check for changes began.
@@ -43,8 +44,8 @@ func (c *currency) get() (at time.Time, changed <-chan struct{}) {
 	return c.at, c.changed
 }
 
-// watch advances currency in the background while the caller stores a change. The follower cannot do so, because the caller holds
-// changing. watch stops advancing it while an unread document may revoke a token. The caller must not change r until it has called
+// watch advances currency in the background while the caller stores a change. The follower cannot advance it, because the caller holds
+// changing. While an unread document may revoke a token, watch does not advance it. The caller must not change r until it has called
 // stop.
 func (r *records) watch(ctx context.Context) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
@@ -83,7 +84,7 @@ func (r *records) revoke(hits []recordHit) bool {
 	})
 }
 
-// Current waits until the definitions are known to be recent, see library.Follower.
+// Current waits until the definitions are known to be recent. See library.Follower.
 func (l *Library) Current(ctx context.Context) error {
 	asked := time.Now()
 	var late <-chan time.Time
@@ -102,7 +103,7 @@ func (l *Library) Current(ctx context.Context) error {
 			defer l.calls.waits.Release(1)
 			patience := reconnect
 			if l.records.fails() {
-				// The longer a failure lasts, the shorter the requests wait. This way, they do not accumulate.
+				// The longer a failure lasts, the shorter a request waits, so that requests do not accumulate.
 				patience = max(0, reconnect-asked.Sub(at.Add(trusted)))
 			}
 			timer := time.NewTimer(patience)

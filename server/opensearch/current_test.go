@@ -16,7 +16,7 @@ import (
 )
 
 // TestPartitionedReplica checks that a replica that cannot reach the cluster accepts no token, because another replica may have revoked
-// it. Once the replica reaches the cluster again, it has learned of the revocation before it accepts tokens.
+// the token. When the replica reaches the cluster again, it must learn of the revocation before it accepts tokens.
 func TestPartitionedReplica(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -51,8 +51,8 @@ func TestPartitionedReplica(t *testing.T) {
 	}
 }
 
-// TestFaults checks that calls fail with ErrUnavailable while the only node is unreachable, silent or too slow, that State gives the
-// reason, that no goroutine remains, that nothing acknowledged is lost, and that the library recovers by itself.
+// TestFaults checks calls while the only node is unreachable, silent or too slow. Calls must fail with ErrUnavailable, and State must
+// give the reason. No goroutine may remain, no acknowledged write may be lost, and the library must recover by itself.
 func TestFaults(t *testing.T) {
 	proxy := nodetest.NewProxy(t, nodetest.URLs(t)[0])
 	transport := http.DefaultTransport.(*http.Transport).Clone()
@@ -106,7 +106,7 @@ func TestFaults(t *testing.T) {
 		if total, err := read(t.Context()); err != nil || total < acknowledged {
 			t.Errorf("%s: %d items, %v, want at least %d", name, total, err, acknowledged)
 		} else {
-			acknowledged = total // a rejected write may have been stored nevertheless
+			acknowledged = total // the cluster may still have stored a rejected write
 		}
 		eventually(t, "the goroutines of the calls end", func() bool {
 			transport.CloseIdleConnections()

@@ -11,7 +11,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// defaultKey sorts by a field of the default unit, which is not part of any document. It returns a clause that gives each item a
+// defaultKey sorts by a field of the default unit. No document contains this field. defaultKey returns a clause that gives each item a
 // score: the rank of its unit's value among the values of all units.
 func (v *view) defaultKey(ctx context.Context, key query.Key) (orderKey, object, error) {
 	f, _ := query.Lookup(key.Field)
@@ -64,7 +64,7 @@ func (v *view) defaultKey(ctx context.Context, key query.Key) (orderKey, object,
 			}
 			at, found := rank(value)
 			if !found {
-				return []any{float64(at) - 0.5} // no unit has this value any longer
+				return []any{float64(at) - 0.5} // no unit has this value now
 			}
 			return []any{at}
 		},

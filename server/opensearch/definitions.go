@@ -12,7 +12,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// Apply stores definitions, see library.Library. The batch is not atomic for other replicas: its definitions become visible to them
+// Apply stores definitions. See library.Library. The batch is not atomic for other replicas: its definitions become visible to them
 // within milliseconds of one another.
 func (l *Library) Apply(ctx context.Context, defs []library.Definition) ([]library.Result, error) {
 	return l.apply(ctx, anyone, defs)
@@ -35,7 +35,7 @@ func (l *Library) apply(ctx context.Context, term string, defs []library.Definit
 		}
 		err := c.Apply(defs, l.now(), results)
 		for i := range results {
-			// A later attempt reports a definition as unchanged if an earlier one stored it, so the flag is kept.
+			// If an earlier attempt stored a definition, a later attempt reports it as unchanged, so the flag is kept.
 			changed[i] = changed[i] || results[i].Changed
 			results[i].Changed = changed[i]
 		}
@@ -50,7 +50,7 @@ func (l *Library) apply(ctx context.Context, term string, defs []library.Definit
 // namedMissing is the maximum number of missing ids that a Result names.
 const namedMissing = 10
 
-// countMissing counts the items that definitions name and that do not exist.
+// countMissing counts the items that definitions name but that do not exist.
 func (l *Library) countMissing(ctx context.Context, defs []library.Definition, results []library.Result) error {
 	named := map[library.PropertyID][]item.ID{}
 	idsOf := func(d library.Definition) []item.ID {
@@ -70,7 +70,7 @@ func (l *Library) countMissing(ctx context.Context, defs []library.Definition, r
 	for p, ids := range named {
 		slices.Sort(ids)
 		there, err := l.load(ctx, l.names.items(p), slices.Compact(ids), fieldNone)
-		if err != nil && !isIndexMissing(err) { // without an index, the property is new
+		if err != nil && !isIndexMissing(err) { // if there is no index, the property is new
 			return err
 		}
 		for i, d := range defs {
@@ -93,7 +93,7 @@ func (l *Library) countMissing(ctx context.Context, defs []library.Definition, r
 	return nil
 }
 
-// Remove removes the definitions of the owners, see library.Library.
+// Remove removes the definitions of the owners. See library.Library.
 func (l *Library) Remove(ctx context.Context, owners []library.Owner) (int, error) {
 	return l.remove(ctx, anyone, owners)
 }
@@ -109,7 +109,7 @@ func (l *Library) remove(ctx context.Context, term string, owners []library.Owne
 	return n, err
 }
 
-// Sweep removes the definitions in scope whose owner is not in keep, see library.Library.
+// Sweep removes the definitions in scope whose owner is not in keep. See library.Library.
 func (l *Library) Sweep(ctx context.Context, scope library.Scope, keep []library.Owner) (int, error) {
 	return l.sweep(ctx, anyone, scope, keep)
 }
@@ -125,7 +125,7 @@ func (l *Library) sweep(ctx context.Context, term string, scope library.Scope, k
 	return n, err
 }
 
-// RemoveFilter deletes a filter that was created over HTTP, see library.Library.
+// RemoveFilter deletes a filter that was created over HTTP. See library.Library.
 func (l *Library) RemoveFilter(ctx context.Context, p library.PropertyID, ref library.FilterRef) error {
 	end, err := l.writing(ctx, 1)
 	if err != nil {
@@ -135,7 +135,7 @@ func (l *Library) RemoveFilter(ctx context.Context, p library.PropertyID, ref li
 	return l.records.change(ctx, anyone, func(c *definitions.Change) error { return c.RemoveFilter(p, ref) })
 }
 
-// Owners lists the owners within scope, see library.Library.
+// Owners lists the owners in a scope. See library.Library.
 func (l *Library) Owners(ctx context.Context, scope library.Scope) ([]library.Owner, error) {
 	if err := l.alive(ctx); err != nil {
 		return nil, err
@@ -143,7 +143,7 @@ func (l *Library) Owners(ctx context.Context, scope library.Scope) ([]library.Ow
 	return l.records.state.Load().set.Scoped(scope), nil
 }
 
-// Definition returns the definition of an owner, see library.Library.
+// Definition returns the definition of an owner. See library.Library.
 func (l *Library) Definition(ctx context.Context, owner library.Owner) (library.Definition, error) {
 	if err := l.alive(ctx); err != nil {
 		return library.Definition{}, err
@@ -167,17 +167,17 @@ func (l *Library) served() (definitions.Set, error) {
 	return l.records.state.Load().set, nil
 }
 
-// Properties lists all served properties, see library.Library.
+// Properties lists all served properties. See library.Library.
 func (l *Library) Properties() []library.PropertyID {
 	return slices.Sorted(maps.Keys(l.records.state.Load().set.Catalogues()))
 }
 
-// Tokens yields all tokens and then their changes, see library.Library.
+// Tokens yields all tokens, and after that their changes. See library.Library.
 func (l *Library) Tokens(ctx context.Context) iter.Seq2[library.TokenEvent, error] {
 	return l.records.feed.Listen(ctx)
 }
 
-// SetMark stores a small value for the operator under a key, see library.Library.
+// SetMark stores a small value for the operator under a key. See library.Library.
 func (l *Library) SetMark(ctx context.Context, key, value string) error {
 	return l.setMark(ctx, anyone, key, value)
 }
@@ -189,7 +189,7 @@ func (l *Library) setMark(ctx context.Context, term, key, value string) error {
 	return l.records.setMark(ctx, term, key, value)
 }
 
-// Mark returns the value of a mark, see library.Library.
+// Mark returns the value that SetMark stored under a key. See library.Library.
 func (l *Library) Mark(key string) (string, error) {
 	if l.closed.Load() {
 		return "", library.ErrClosed
@@ -197,7 +197,7 @@ func (l *Library) Mark(key string) (string, error) {
 	return l.records.state.Load().marks[key], nil
 }
 
-// Purge erases a property, see library.Library.
+// Purge erases a property. See library.Library.
 func (l *Library) Purge(ctx context.Context, p library.PropertyID) error {
 	if err := l.alive(ctx); err != nil {
 		return err
@@ -210,7 +210,7 @@ func (l *Library) Purge(ctx context.Context, p library.PropertyID) error {
 	}
 	erased := false
 	for {
-		// A rebuild may create a copy meanwhile. The next lookup finds the copy, or the rebuilder deletes it.
+		// A rebuild may create a copy at the same time. The next lookup finds this copy, or the rebuilder deletes it.
 		g, err := l.generationsOf(ctx, p)
 		if err != nil {
 			return fmt.Errorf("purge property %s: %w", p, err)
@@ -224,7 +224,7 @@ func (l *Library) Purge(ctx context.Context, p library.PropertyID) error {
 		erased = true
 	}
 	l.current.Delete(p)
-	// An interrupted purge can leave facts without an index.
+	// An interrupted purge can leave facts of a property that has no index.
 	forgotten, err := l.forgetFacts(ctx, p)
 	if err != nil {
 		return err

@@ -41,8 +41,8 @@ func (v *view) appendItems(ctx context.Context, r library.Read, hits []hit) ([]b
 	return dst, nil
 }
 
-// shownUnits returns the ids of the units that each item shows: its own units, then the units of rules by id. It may return ids of
-// units that the property does not have.
+// shownUnits returns the ids of the units that each item shows: first its own units, then the units of rules, by id. The result may
+// contain ids of units that the property does not have.
 func (v *view) shownUnits(ctx context.Context, items []*item.Item) ([][]int64, error) {
 	shown := make([][]int64, len(items))
 	for i, it := range items {
@@ -75,7 +75,7 @@ func namesTags(r *definitions.Rule) bool {
 	return r.Selector != nil && slices.ContainsFunc(query.Names(r.Selector), func(n query.FieldName) bool { return n.Reaches("tags") })
 }
 
-// shownTags returns the tags of each item, sorted. If rules is true, it includes the tags of manifests.
+// shownTags returns the sorted tags of each item. If rules is true, it includes the tags that manifests add.
 func (v *view) shownTags(ctx context.Context, items []*item.Item, rules bool) ([][]item.Tag, error) {
 	tags := make([][]item.Tag, len(items))
 	for i, it := range items {
@@ -103,7 +103,7 @@ func (v *view) shownTags(ctx context.Context, items []*item.Item, rules bool) ([
 	return tags, nil
 }
 
-// corpusOf returns documents of the items with the given tags, without units.
+// corpusOf returns documents for the items, with the given tags and without units.
 func corpusOf(items []*item.Item, tags [][]item.Tag) *eval.Corpus {
 	corpus := eval.NewCorpus()
 	for i, it := range items {
@@ -112,7 +112,7 @@ func corpusOf(items []*item.Item, tags [][]item.Tag) *eval.Corpus {
 	return corpus
 }
 
-// members returns which items of a corpus match the selector of a rule.
+// members returns the items of a corpus that match the selector of a rule.
 func (v *view) members(ctx context.Context, r *definitions.Rule, corpus *eval.Corpus) (map[item.ID]bool, error) {
 	selector, err := v.selector(ctx, r)
 	if err != nil || selector == nil {
@@ -129,7 +129,7 @@ func (v *view) members(ctx context.Context, r *definitions.Rule, corpus *eval.Co
 	return members, nil
 }
 
-// item returns an item as of the last acknowledged write, or ErrNotFound.
+// item returns an item as of the last acknowledged write, or ErrNotFound if the item does not exist.
 func (v *view) item(ctx context.Context, id item.ID) (*item.Item, error) {
 	found, err := v.library.load(ctx, v.index(), []item.ID{id}, fieldItem)
 	if err != nil {
@@ -141,7 +141,7 @@ func (v *view) item(ctx context.Context, id item.ID) (*item.Item, error) {
 	return found[id].item()
 }
 
-// ReadItem returns one item, see library.Library.
+// ReadItem returns one item. See library.Library.
 func (l *Library) ReadItem(ctx context.Context, r library.ItemRead) ([]byte, error) {
 	ctx, end, err := l.reading(ctx)
 	if err != nil {
@@ -164,7 +164,7 @@ func (l *Library) ReadItem(ctx context.Context, r library.ItemRead) ([]byte, err
 	return item.Encode(it).Append(nil, r.Audience, c.Slots(shown[0], r.BaseURL)), nil
 }
 
-// ItemTags lists the tags of one item, see library.Library.
+// ItemTags lists the tags of one item. See library.Library.
 func (l *Library) ItemTags(ctx context.Context, p library.PropertyID, id item.ID) ([]item.Tag, error) {
 	ctx, end, err := l.reading(ctx)
 	if err != nil {

@@ -15,14 +15,15 @@ type kind uint8
 
 const (
 	ofItem kind = iota
-	// ofTags means fields of tags: an item has its own values, and manifests add more.
+	// ofTags stands for fields of tags. An item has its own values, and manifests add more values.
 	ofTags
-	// ofUnits and ofDefault mean fields of the units that an item shows, and of its default unit. No document contains them.
+	// ofUnits stands for fields of the units that an item shows. ofDefault stands for fields of the item's default unit. No document
+	// contains either.
 	ofUnits
 	ofDefault
 )
 
-// Prefixes of the fields of units.
+// These prefixes begin the names of fields of units.
 const (
 	unitPrefix    = "activate_units."
 	defaultPrefix = "default_activate_unit."
@@ -40,11 +41,12 @@ func kindOf(field string) kind {
 	return ofItem
 }
 
-// longestTerm is the maximum length of a keyword in bytes. Longer ones are cut. Lucene rejects terms longer than 32,766 bytes.
+// longestTerm is the maximum length of a keyword in bytes. Longer keywords are cut, because Lucene rejects terms longer than 32,766
+// bytes.
 const longestTerm = 32_000
 
-// document appends the document of an item in JSON. line is the item as item.Marshal writes it, and token identifies the write. The
-// function does not use package json, which would take most of the time of an import.
+// document appends the document of an item in JSON. line is the item as item.Marshal writes it. token identifies the write. The function
+// does not use package json, because that would take most of the time of an import.
 func document(dst []byte, it *item.Item, line []byte, token string) []byte {
 	d := documentWriter{append(dst, '{')}
 	d.text(fieldItem, string(line))
@@ -66,7 +68,7 @@ func document(dst []byte, it *item.Item, line []byte, token string) []byte {
 		switch {
 		case query.Dynamic(f.Name):
 			dynamic = append(dynamic, dynamicTerm(f.Name, v.Str))
-			// The tags of one namespace are adjacent, so comparing with the last name finds all duplicates.
+			// The tags of one namespace are adjacent, so comparing a name with the previous one finds all duplicates.
 			if len(present) > 0 && present[len(present)-1] == f.Name {
 				continue
 			}
@@ -90,10 +92,10 @@ func document(dst []byte, it *item.Item, line []byte, token string) []byte {
 	return d.dst
 }
 
-// dynamicTerm returns the term in fieldDynamic for a value of a dynamic field.
+// dynamicTerm returns the term that fieldDynamic contains for a value of a dynamic field.
 func dynamicTerm(name, value string) string { return cut(name + "\x00" + analysis.Keyword(value)) }
 
-// documentWriter appends the members of a document. A comma follows each of them.
+// documentWriter appends the members of a document, each followed by a comma.
 type documentWriter struct{ dst []byte }
 
 func (d *documentWriter) name(name string) {

@@ -10,14 +10,14 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// shownItem is a stored item in the form that pages need. It is immutable.
+// shownItem is a stored item in the form in which pages need it. It is immutable.
 type shownItem struct {
 	*item.Item
 	encoded item.Encoded
 }
 
-// shownItems caches items by their stored text, so that an item on several pages is decoded once. An entry never becomes outdated,
-// because the cached form depends on nothing but the text.
+// shownItems caches items by their stored text, so that an item on several pages is decoded only once. An entry never becomes outdated,
+// because it depends only on the text.
 type shownItems struct {
 	byText   *otter.Cache[string, *shownItem]
 	pressure func() library.Pressure

@@ -13,33 +13,32 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// eraser removes the bytes of deleted items, and of submissions that were changed or removed, from the files of the cluster within
-// Options.EraseWithin. OpenSearch only hides a deleted document: its bytes stay in the segment until that is merged, and copies of a
-// shard keep the history of operations for one another.
+// eraser removes the bytes of deleted items, and of changed or removed submissions, from the files of the cluster within
+// Options.EraseWithin. OpenSearch only hides a deleted document: the bytes stay in a segment until OpenSearch merges the segment.
+// Besides, the copies of a shard keep the history of operations for one another.
 //
-// Before a write erases data, it stores a note for its property, so a pending erasure is not lost if all replicas stop. The eraser
-// makes OpenSearch write its segments and discard the translog. One step later, no copy of the shard still needs the history, and the
-// eraser makes OpenSearch merge the segments with deleted documents. Then it deletes the note, unless another write has stored it
-// again.
+// Before a write erases data, it stores a note for its property, so that a pending erasure is not lost if all replicas stop. The eraser
+// makes OpenSearch write its segments and discard the translog. One step later, no copy of the shard needs the history any more, and the
+// eraser makes OpenSearch merge the segments that have deleted documents. Then the eraser deletes the note, unless another write has
+// stored it again.
 //
-// Every replica runs an eraser, and a claim decides which of them works.
+// Every replica runs an eraser. A claim decides which eraser works.
 type eraser struct {
 	library *Library
 	claim   *claim
-	// noted contains, by property, the time at which this replica last stored the note.
+	// noted contains, for each property, the time at which this replica last stored the note.
 	noted sync.Map
 }
 
 const (
 	// eraserClaim is the id of the claim in the facts index.
 	eraserClaim = "erasing"
-	// eraseSteps is how many steps of the eraser fit into Options.EraseWithin. A note that is stored just after the eraser has read the
-	// notes is processed after four steps. If that eraser crashes at the end, another one needs two more. The last step is for the
-	// merges.
+	// eraseSteps is the number of eraser steps in Options.EraseWithin. If a note is stored just after the eraser has read the notes, it is
+	// processed after four steps. If that eraser crashes at the end, another eraser needs two more steps. The last step is for the merges.
 	eraseSteps = 7
-	// noteSteps limits how often one replica stores the note of a property: noteSteps times in a step. A write may rely on a note that
-	// is step/noteSteps old (about 4 seconds by default), and takes up to Options.Timeout (30 seconds by default). Both fit into the
-	// step for which the eraser waits after it has read the notes.
+	// noteSteps limits how often one replica stores the note of a property: noteSteps times in a step. A write may rely on a note with an
+	// age of up to step/noteSteps (about 4 seconds by default), and takes up to Options.Timeout (30 seconds by default). Together, these
+	// times are shorter than the step for which the eraser waits after it has read the notes.
 	noteSteps = 20
 )
 
@@ -53,7 +52,7 @@ func (e *eraser) step() time.Duration { return e.library.options.EraseWithin / e
 // noteID returns the id of a property's note in the facts index.
 func noteID(p library.PropertyID) string { return "erase-" + encodeProperty(p) }
 
-// note stores the note that a write is about to erase data of a property, unless the last note is recent.
+// note stores a note that a write will erase data of a property. It does nothing if the last note is recent.
 func (e *eraser) note(ctx context.Context, p library.PropertyID) error {
 	if at, ok := e.noted.Load(p); ok && time.Since(at.(time.Time)) < e.step()/noteSteps {
 		return nil
@@ -67,7 +66,7 @@ func (e *eraser) note(ctx context.Context, p library.PropertyID) error {
 	return nil
 }
 
-// run erases noted data until ctx ends.
+// run erases the data of noted properties until ctx ends.
 func (e *eraser) run(ctx context.Context) {
 	for pause := e.step(); sleep(ctx, pause); {
 		held, err := e.erase(ctx)
@@ -75,7 +74,7 @@ func (e *eraser) run(ctx context.Context) {
 			e.library.options.Logger.Warn("cannot erase deleted items from the files of OpenSearch: will try again", slog.Any("error", err))
 		}
 		if pause = e.step(); held {
-			pause = min(pause, e.claim.expire) // the holder may have crashed
+			pause = min(pause, e.claim.expire) // another replica that holds the claim may have crashed
 		}
 	}
 }
@@ -104,7 +103,7 @@ func (e *eraser) eraseNoted(ctx context.Context, notes map[library.PropertyID]ve
 		for p := range notes {
 			if failed := e.ask(ctx, p, "/_flush"); failed != nil {
 				err = errors.Join(err, failed)
-				delete(notes, p) // without the flush, a merge keeps the deleted documents
+				delete(notes, p) // without the flush, a merge would keep the deleted documents
 			}
 		}
 		if !sleep(ctx, e.step()) || e.library.frozen() != "" {
@@ -128,7 +127,7 @@ func (e *eraser) eraseNoted(ctx context.Context, notes map[library.PropertyID]ve
 }
 
 // ask sends a request to the index of a property. It waits longer than Options.Timeout, because a merge can take longer. It fails unless
-// all copies of the shard have processed the request. It ignores a property without an index, which has nothing to erase.
+// all copies of the shard have processed the request. If the property has no index, there is nothing to erase, and ask does nothing.
 func (e *eraser) ask(ctx context.Context, p library.PropertyID, path string) error {
 	patient := e.library.cluster.patient(e.library.options.EraseWithin)
 	var answer struct {
@@ -150,7 +149,7 @@ func (e *eraser) ask(ctx context.Context, p library.PropertyID, path string) err
 	return nil
 }
 
-// notes returns the notes of the properties that have an index. The note of another property stays until there is an index.
+// notes returns the notes of the properties that have an index. The note of any other property stays until the property has an index.
 func (e *eraser) notes(ctx context.Context) (map[library.PropertyID]version, error) {
 	if e.library.frozen() != "" {
 		return nil, nil

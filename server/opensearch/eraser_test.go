@@ -19,7 +19,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// marker returns a random text. Compressed files contain it unchanged, because no part of it occurs elsewhere.
+// marker returns a random text. A compressed file contains the text unchanged, because no part of the text occurs elsewhere.
 func marker() string {
 	r := make([]rune, 12)
 	for i := range r {
@@ -41,7 +41,7 @@ func filesWith(t *testing.T, dir string, texts map[string]string) map[string][]s
 		}
 		data, err := os.ReadFile(path)
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil // deleted meanwhile
+			return nil // another process has deleted the file
 		}
 		for what, text := range texts {
 			if bytes.Contains(data, []byte(text)) {
@@ -56,8 +56,8 @@ func filesWith(t *testing.T, dir string, texts map[string]string) map[string][]s
 	return out
 }
 
-// TestErasing checks that the bytes of a deleted item and of a removed submission disappear from the files of all nodes, even if the
-// replica that changed them stops at once and the replica that was erasing has crashed. Other items stay.
+// TestErasing checks that the bytes of a deleted item and of a removed submission disappear from the files of all nodes. This must happen
+// even if the replica that made the change stops immediately and the replica that was erasing has crashed. Other items must stay.
 func TestErasing(t *testing.T) {
 	t.Parallel()
 	c := nodetest.NewCluster(t, 2)
@@ -69,7 +69,7 @@ func TestErasing(t *testing.T) {
 	texts := map[string]string{"deleted": marker(), "submission": marker(), "kept": marker(), "neighbour": marker()}
 	withSubmission := image(2, texts["kept"])
 	withSubmission.Submission = json.RawMessage(`{"message":"` + texts["submission"] + `"}`)
-	// Lucene compresses blocks of up to 8 KiB, and a text could be split between two blocks. With more content, this is unlikely.
+	// Lucene compresses blocks of up to 8 KiB, and a block boundary could split a text. With more content, this is unlikely.
 	var muts []library.Mutation
 	for id := item.ID(4); id < 300; id++ {
 		text := make([]byte, 300)
@@ -127,7 +127,7 @@ func TestErasingNeedsAllCopies(t *testing.T) {
 	if err := l.eraser.ask(t.Context(), shop, "/_flush"); err != nil {
 		t.Fatal(err)
 	}
-	// More copies than a cluster has nodes.
+	// This is more copies than a cluster has nodes.
 	settings := object{"index.auto_expand_replicas": false, "index.number_of_replicas": 9}
 	if err := l.cluster.do(t.Context(), http.MethodPut, "/"+l.names.items(shop)+"/_settings", settings, nil); err != nil {
 		t.Fatal(err)

@@ -10,11 +10,11 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// responseError is an error response of the cluster, with the innermost cause that the response names.
+// responseError is an error response of the cluster, with the innermost cause in the response.
 type responseError struct {
 	Status int
 	Type   string
-	// Reason is "" if the error is about the request: such a reason may quote items or queries, which contain personal data.
+	// Reason is empty if the error is about the request, because such a reason may quote items or queries, which contain personal data.
 	Reason string
 }
 
@@ -44,31 +44,32 @@ func (e *responseError) passing() bool {
 	return false
 }
 
-// blocked reports whether an index accepts no writes, for example because the disk is full (flood stage).
+// blocked reports whether an index rejects writes, for example because the disk is full (flood stage).
 func (e *responseError) blocked() bool { return e.Type == "cluster_block_exception" }
 
-// indexMissing reports whether an index does not exist: it was deleted by hand, or is not created yet.
+// indexMissing reports whether an index does not exist, because it was deleted by hand or has not been created yet.
 func (e *responseError) indexMissing() bool { return e.Type == "index_not_found_exception" }
 
-// isWriteBlock reports whether err means that an index has the setting index.blocks.write. It returns false for the block that
-// OpenSearch sets when the disk is full. It also returns false for an index of a frozen library, which has the setting
-// index.blocks.read_only, even if a rebuild has blocked the index before.
+// isWriteBlock reports whether err means that an index has the setting index.blocks.write. It returns false for the block that OpenSearch
+// sets when the disk is full. It also returns false for an index of a frozen library, even if a rebuild blocked the index before the
+// freeze. Such an index has the setting index.blocks.read_only.
 func isWriteBlock(err error) bool {
 	var answer *responseError
 	return errors.As(err, &answer) && answer.blocked() && strings.Contains(answer.Reason, "/8/") && !strings.Contains(answer.Reason, "/5/")
 }
 
-// cause is an error as the cluster reports it.
+// cause is an error in the form in which the cluster reports it.
 type cause struct {
 	Type     string `json:"type"`
 	Reason   string `json:"reason"`
 	CausedBy *cause `json:"caused_by"`
 }
 
-// quoted contains the texts with which a reason begins to quote the request. The quotation can contain a document.
+// quoted lists the texts that begin a quotation of the request in a reason. The quotation can contain a document.
 var quoted = []string{"\n", " Timeout: [", ", request: ["}
 
-// failure returns the error of a response. It has the last cause of the chain, and its reason up to the part that quotes the request.
+// failure returns the error of a response. It contains the last cause of the chain, and the reason without the part that quotes the
+// request.
 func (c *cause) failure(status int) *responseError {
 	for c.CausedBy != nil {
 		c = c.CausedBy
@@ -93,7 +94,7 @@ func newResponseError(status int, header http.Header, body []byte) *responseErro
 		} `json:"error"`
 	}
 	if decode(header, body, &answer) != nil {
-		return &responseError{Status: status, Type: http.StatusText(status)} // from a proxy, or plain text
+		return &responseError{Status: status, Type: http.StatusText(status)} // a proxy sent the response, or the response is plain text
 	}
 	if shards := answer.Error.FailedShards; len(shards) > 0 {
 		return shards[0].Reason.failure(status)
@@ -110,7 +111,7 @@ func (e *unreachableError) Error() string { return "OpenSearch cannot be reached
 // Unwrap returns library.ErrUnavailable and the cause.
 func (e *unreachableError) Unwrap() []error { return []error{library.ErrUnavailable, e.cause} }
 
-// passes reports whether a failed request may succeed if it is sent again.
+// passes reports whether a failed request may succeed if the caller sends it again.
 func passes(err error) bool {
 	var answer *responseError
 	if errors.As(err, &answer) {
@@ -120,19 +121,19 @@ func passes(err error) bool {
 	return errors.As(err, &lost)
 }
 
-// hasStatus reports whether err is a response with the given status.
+// hasStatus reports whether err is a response with the given HTTP status.
 func hasStatus(err error, status int) bool {
 	var answer *responseError
 	return errors.As(err, &answer) && answer.Status == status
 }
 
-// hasType reports whether err is a response with the given type of error.
+// hasType reports whether err is a response with the given error type.
 func hasType(err error, name string) bool {
 	var answer *responseError
 	return errors.As(err, &answer) && answer.Type == name
 }
 
-// isBlocked reports whether err means that an index accepts no writes.
+// isBlocked reports whether err means that an index rejects writes.
 func isBlocked(err error) bool {
 	var answer *responseError
 	return errors.As(err, &answer) && answer.blocked()
@@ -150,15 +151,15 @@ func isIndexMissing(err error) bool {
 	return errors.As(err, &answer) && answer.indexMissing()
 }
 
-// isAboutQuery reports whether err is about a query and not about the cluster.
+// isAboutQuery reports whether err is about the query and not about the cluster.
 func isAboutQuery(err error) bool {
 	var syntax *query.SyntaxError
 	var forbidden *query.ForbiddenFieldError
 	return errors.As(err, &syntax) || errors.As(err, &forbidden)
 }
 
-// tooLarge returns the error for a query that, with the rules of tags and units, has more clauses than the cluster accepts. It
-// returns nil for other errors.
+// tooLarge returns the error for a query that has more clauses than the cluster accepts, including the clauses for rules of tags and
+// units. For other errors, it returns nil.
 func tooLarge(err error) error {
 	var answer *responseError
 	if errors.As(err, &answer) && strings.HasPrefix(answer.Type, "too_many_") {

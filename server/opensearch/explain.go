@@ -13,7 +13,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/rank"
 )
 
-// Explain reports why an item is or is not part of a listing, see library.Library.
+// Explain explains why a listing contains an item, or why not. See library.Library.
 func (l *Library) Explain(ctx context.Context, r library.Read, id item.ID) (*library.Explanation, error) {
 	ctx, end, err := l.reading(ctx)
 	if err != nil {
@@ -67,12 +67,12 @@ func (v *view) document(ctx context.Context, it *item.Item) (*eval.Doc, error) {
 	return eval.NewItemDoc(it, units, byDefault, tags[0]), nil
 }
 
-// statistics are the term statistics of the cluster.
+// statistics provides the term statistics of the cluster.
 type statistics struct{ *view }
 
 var _ rank.Statistics = statistics{}
 
-// Field returns the totals of a field and, for each term, the number of items that contain it, as one shard counts them.
+// Field returns the totals of a field, and the number of items that contain each term. The single shard of the index counts them.
 func (s statistics) Field(ctx context.Context, field string, terms []string) (rank.Field, []int64, error) {
 	freqs := make([]int64, len(terms))
 	f, ok := query.Lookup(field)
@@ -91,8 +91,8 @@ func (s statistics) Field(ctx context.Context, field string, terms []string) (ra
 			} `json:"terms"`
 		} `json:"term_vectors"`
 	}
-	// The cluster returns the statistics of the words in this artificial document. It returns none for a document without words, so "a"
-	// is always there.
+	// The cluster returns the statistics of the words in this artificial document. For a document without words, it returns none, so the
+	// document always contains the word "a".
 	body := object{
 		"doc": object{name: append([]string{"a"}, terms...)}, "term_statistics": true, "field_statistics": true,
 		"positions": false, "offsets": false,
@@ -107,7 +107,7 @@ func (s statistics) Field(ctx context.Context, field string, terms []string) (ra
 	return rank.Field{Docs: max(0, found.Statistics.Docs), Terms: max(0, found.Statistics.Terms)}, freqs, nil
 }
 
-// Similar offers the terms of the field within the edit distance of a fuzzy word.
+// Similar offers the terms of the field that are within the edit distance of a fuzzy word.
 func (s statistics) Similar(ctx context.Context, n plan.Fuzzy, offer func(term string, docFreq int64)) error {
 	if n.Field.Type != query.Text || kindOf(n.Field.Name) != ofItem {
 		return nil

@@ -10,10 +10,10 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// exportChunk is the number of items that one search of an export or of Lines returns.
+// exportChunk is the number of items that each search of an export or of Lines returns.
 const exportChunk = 500
 
-// Export yields items as lines, see library.Library.
+// Export yields items as lines. See library.Library.
 func (l *Library) Export(ctx context.Context, p library.PropertyID, q query.Node) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		if q == nil {
@@ -68,7 +68,7 @@ func (l *Library) export(ctx context.Context, p library.PropertyID, q query.Node
 	}
 }
 
-// ownUnits returns the current definitions of the item's own units. Units of rules are not exported, because manifests define them.
+// ownUnits returns the current definitions of the item's own units. An export contains no units of rules, because manifests define them.
 func (l *Library) ownUnits(p library.PropertyID, it *item.Item) []item.Unit {
 	var own []item.Unit
 	c := l.records.state.Load().set.Catalogue(p)

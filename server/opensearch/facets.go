@@ -12,7 +12,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// Facets counts the values of a field among the items that r matches, see library.Library.
+// Facets counts the values of a field among the items that match r. See library.Library.
 func (l *Library) Facets(ctx context.Context, r library.Read, f library.Facet) (*library.Facets, error) {
 	counter, field, err := library.NewFacetCounter(f, r.Audience)
 	if err != nil {
@@ -53,26 +53,26 @@ func (l *Library) Facets(ctx context.Context, r library.Read, f library.Facet) (
 
 // counting counts the values of one field.
 //
-//   - A terms aggregation counts the values that items have themselves. Its counts are exact, because an index has one shard, unless
-//     the node searches the shard in concurrent slices. The response says whether a slice left out terms.
-//   - No document contains the values that manifests add. Each of these values has a query that counts its items.
+//   - A terms aggregation counts the values that items have themselves. The counts are exact, because an index has one shard. However,
+//     if the node searches the shard in concurrent slices, a slice can leave out terms. The response shows whether this happened.
+//   - No document contains the values that manifests add. For each of these values, a query counts its items.
 type counting struct {
 	*view
 	field    query.Field
 	counter  *library.FacetCounter
 	matching object
-	// byQuery contains all values that are counted by query, and queries the wanted ones of them with their queries.
+	// byQuery contains all values that are counted by query. queries contains the wanted values among them, with their queries.
 	queries []valueQuery
 	byQuery map[string]bool
 }
 
-// valueQuery is a value and the query for the items that have it.
+// valueQuery is a value and the query that finds the items with this value.
 type valueQuery struct {
 	value string
 	query object
 }
 
-// counted is the result of a count. counts contains at least the most frequent values.
+// counted is the result of counting. counts contains at least the most frequent values.
 type counted struct {
 	total  int64
 	counts map[string]int64
@@ -119,18 +119,18 @@ func (c *counting) prepare(ctx context.Context) error {
 const (
 	// queriesAtOnce is the maximum number of values that one search counts by query.
 	queriesAtOnce = 500
-	// leastTerms is the minimum number of terms that one search requests. With it, the slices of a shard leave out no term of a field
-	// that has few values. mostTerms is the maximum. OpenSearch allows 65,535 buckets by default.
+	// leastTerms is the minimum number of terms that one search requests. If a field has few values, this minimum ensures that the slices of
+	// a shard leave out no term. mostTerms is the maximum. OpenSearch allows 65,535 buckets by default.
 	leastTerms = 100
 	mostTerms  = 50_000
-	// termsPerPage is the number of terms in a page when the terms of a field are read page by page.
+	// termsPerPage is the number of terms in each page when the terms of a field are read page by page.
 	termsPerPage = 10_000
 	// longestRegexp is the maximum length in bytes of a regular expression in an aggregation. OpenSearch allows 1,000 characters by
 	// default.
 	longestRegexp = 900
 )
 
-// run counts the values in a single search if possible.
+// run counts the values, in a single search if possible.
 func (c *counting) run(ctx context.Context) (*counted, error) {
 	if len(c.queries) <= queriesAtOnce {
 		size := max(leastTerms, c.counter.Limit()+len(c.queries)+1)
@@ -141,7 +141,7 @@ func (c *counting) run(ctx context.Context) (*counted, error) {
 			}
 		}
 	}
-	release, err := c.freeze(ctx) // several searches must read one state
+	release, err := c.freeze(ctx) // all searches must read the same state
 	if err != nil {
 		return nil, err
 	}
@@ -160,20 +160,20 @@ func (c *counting) run(ctx context.Context) (*counted, error) {
 	return found, nil
 }
 
-// aggregations contains the results of the aggregations of a search.
+// aggregations contains the results of the aggregations in a search.
 type aggregations struct {
 	Queries struct {
 		Buckets []bucket `json:"buckets"`
 	} `json:"queries"`
 	ownValues
-	// Within contains the values that items have themselves if the request filters the items.
+	// Within contains the values that items have themselves, if the request filters the items.
 	Within *ownValues `json:"within"`
 }
 
-// ownValues are the results of the aggregations of the values that items have themselves.
+// ownValues contains the results of the aggregations for the values that items have themselves.
 type ownValues struct {
 	Terms struct {
-		// Error is 0 if the counts are exact, even if the node searched the shard in concurrent slices.
+		// Error is 0 if the counts are exact. It can be 0 even if the node searched the shard in concurrent slices.
 		Error   int64    `json:"doc_count_error_upper_bound"`
 		Buckets []bucket `json:"buckets"`
 	} `json:"terms"`
@@ -194,14 +194,14 @@ func (a *aggregations) own() *ownValues {
 	return &a.ownValues
 }
 
-// bucket is a term, a text or a number, and the number of items that have it.
+// bucket is a term (a text or a number) and the number of items that have the term.
 type bucket struct {
 	Key   any   `json:"key"`
 	Count int64 `json:"doc_count"`
 }
 
-// request counts the items of the given queries and runs the aggregations aggs. It adds the counts of the queries and the total to
-// found.
+// request counts the items that the given queries match, and runs the aggregations aggs. It adds the counts of the queries and the total
+// to found.
 func (c *counting) request(ctx context.Context, found *counted, queries []valueQuery, aggs object) (*aggregations, error) {
 	if len(queries) > 0 {
 		filters := make([]object, len(queries))
@@ -231,8 +231,8 @@ func (c *counting) hasOwnValues() bool {
 	return k != ofUnits && k != ofDefault
 }
 
-// ownAggregation returns an aggregation of the values that items have themselves. It adds a filter only if one is needed, because with a
-// filter the node needs up to three times as long.
+// ownAggregation returns an aggregation for the values that items have themselves. It adds a filter only if necessary, because the node
+// needs up to three times as long with a filter.
 func (c *counting) ownAggregation(name string, of object) object {
 	within := c.within()
 	if within == nil {
@@ -241,8 +241,8 @@ func (c *counting) ownAggregation(name string, of object) object {
 	return object{"within": object{"filter": within, "aggs": object{name: of}}}
 }
 
-// once counts the values in a single search. terms contains the size of the terms aggregation, and once adds the other members. It
-// reports whether the result is complete, which means that no other value can be among the most frequent ones.
+// once counts the values in a single search. The parameter terms contains the size of the terms aggregation, and once adds the other
+// members. It reports whether the result is complete: no other value can then be among the most frequent values.
 func (c *counting) once(ctx context.Context, terms object) (*counted, bool, error) {
 	found := &counted{counts: map[string]int64{}}
 	aggs := object{}
@@ -281,15 +281,15 @@ func (c *counting) once(ctx context.Context, terms object) (*counted, bool, erro
 	case len(usable) < limit:
 		return nil, false, nil
 	}
-	// Terms with equal counts have the order of their values, except those of different namespaces.
+	// Terms with equal counts are in the order of their values, unless they belong to different namespaces.
 	return found, c.field.Name != query.AllTags || buckets[size-1].Count < usable[limit-1], nil
 }
 
-// pages counts all own values of the field, page by page in the order of their terms.
+// pages counts all values that items have themselves, page by page in the order of the terms.
 func (c *counting) pages(ctx context.Context, found *counted) error {
 	page := object{"size": termsPerPage, "sources": []any{object{"term": object{"terms": object{"field": c.inIndex()}}}}}
 	if name := c.dynamic(); name != "" {
-		page["after"] = object{"term": name} // a text before all terms of the field
+		page["after"] = object{"term": name} // this text comes before all terms of the field
 	}
 	for {
 		response, err := c.request(ctx, found, nil, c.ownAggregation("page", object{"composite": page}))
@@ -318,7 +318,7 @@ func (c *counting) inIndex() string {
 	return indexed(c.field)
 }
 
-// dynamic returns the prefix of the field's terms in fieldDynamic, or "" for a field of the catalogue.
+// dynamic returns the prefix of the field's terms in fieldDynamic. It returns an empty string for a field of the catalogue.
 func (c *counting) dynamic() string {
 	if c.field.Name == query.AllTags {
 		return query.AllTags + "."
@@ -326,7 +326,7 @@ func (c *counting) dynamic() string {
 	return prefixOf(c.field)
 }
 
-// include returns the terms that a terms aggregation counts, as a list or as a regular expression. It returns neither for all terms.
+// include returns the terms that a terms aggregation counts, as a list or as a regular expression. For all terms, it returns neither.
 func (c *counting) include() (list []any, pattern string) {
 	only := c.counter.Only()
 	if only != nil && c.field.Type != query.Boolean {
@@ -357,7 +357,7 @@ func (c *counting) include() (list []any, pattern string) {
 	return nil, ""
 }
 
-// termOf returns the term of a value in the index, or nil if no term can have the value.
+// termOf returns the term of a value in the index. It returns nil if no term can have this value.
 func (c *counting) termOf(value string) any {
 	switch {
 	case c.field.Name == query.AllTags:
@@ -374,8 +374,8 @@ func (c *counting) termOf(value string) any {
 	return prefixOf(c.field) + value
 }
 
-// within returns a query for the items that have a number with the requested prefix. It returns nil if the request has no prefix, or if the
-// values are not numbers: a regular expression then selects the terms.
+// within returns a query for the items that have a number with the requested prefix. It returns nil if the request has no prefix. It also
+// returns nil if the values are not numbers, because a regular expression then selects the terms.
 func (c *counting) within() object {
 	if c.field.Type != query.Long || c.counter.Prefix() == "" {
 		return nil
@@ -403,10 +403,10 @@ func rangesOf(prefix string) [][2]int64 {
 	}
 	near, err := strconv.ParseInt(prefix, 10, 64)
 	if err != nil {
-		return nil // no number has as many digits
+		return nil // no number has this many digits
 	}
 	var ranges [][2]int64
-	for far := near; ; near *= 10 { // near is the end that is nearer to 0
+	for far := near; ; near *= 10 { // near is the end of the range that is nearer to 0
 		ranges = append(ranges, [2]int64{min(near, far), max(near, far)})
 		switch {
 		case near > math.MaxInt64/10 || near < math.MinInt64/10:
@@ -423,7 +423,7 @@ func rangesOf(prefix string) [][2]int64 {
 	}
 }
 
-// add adds the count of a term, unless its value is counted by query. It reports whether the value is wanted.
+// add adds the count of a term, unless the value of the term is counted by query. It reports whether the value is wanted.
 func (c *counting) add(found *counted, key any, n int64) bool {
 	value := ""
 	switch key := key.(type) {

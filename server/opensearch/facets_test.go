@@ -98,7 +98,7 @@ func TestRangesOf(t *testing.T) {
 	}
 }
 
-// TestFacetsOfNumbersWithAPrefix checks that one search counts the numbers with a prefix, however many others there are.
+// TestFacetsOfNumbersWithAPrefix checks that one search counts the numbers with a prefix, regardless of how many other numbers exist.
 func TestFacetsOfNumbersWithAPrefix(t *testing.T) {
 	transport := &intercepted{RoundTripper: http.DefaultTransport}
 	l := openWith(t, t.TempDir(), time.Now, transport)
@@ -126,7 +126,7 @@ func TestFacetsOfNumbersWithAPrefix(t *testing.T) {
 	}
 }
 
-// TestFacetsOfManyRules compares facets of a property with more rules than one search counts, so that the terms are read in pages.
+// TestFacetsOfManyRules compares facets of a property that has more rules than one search can count. The terms are then read in pages.
 func TestFacetsOfManyRules(t *testing.T) {
 	a := newAgreed(t, openReference)
 	var defs []library.Definition
@@ -147,8 +147,8 @@ func TestFacetsOfManyRules(t *testing.T) {
 	a.facets("beach", library.Facet{Field: "tags", Prefix: "vibe:", Limit: 100})
 }
 
-// TestFacetsOfSlices checks that facets equal those of the reference library even if many segments are searched in concurrent slices, where
-// a terms aggregation is only approximate.
+// TestFacetsOfSlices checks that facets equal those of the reference library even if many segments are searched in concurrent slices. A
+// terms aggregation is then only approximate.
 func TestFacetsOfSlices(t *testing.T) {
 	a := newAgreed(t, openReference)
 	l := a.cluster.(*Library)

@@ -29,8 +29,8 @@ func drop(t *testing.T, l *Library, index string) {
 	}
 }
 
-// TestDeletedItems checks that requests for a property whose items index was deleted fail with the name of the index, and that no write
-// recreates the index.
+// TestDeletedItems checks requests for a property whose items index was deleted. The requests must fail with the name of the index, and
+// no write may recreate the index.
 func TestDeletedItems(t *testing.T) {
 	t.Parallel()
 	l := replicas(t, 1)[0]
@@ -50,7 +50,7 @@ func TestDeletedItems(t *testing.T) {
 	if _, err := l.Facts(t.Context()); err == nil || !strings.Contains(err.Error(), "the alias "+l.names.items(shop)) {
 		t.Errorf("a migration: %v, want an error with the name of the index", err)
 	}
-	// Without its manifest, the property can be purged and created again.
+	// After its manifest is removed, the property can be purged and created again.
 	if _, err := l.Remove(t.Context(), []library.Owner{agreedDefinitions()[0].Owner}); err != nil {
 		t.Fatal(err)
 	}
@@ -66,8 +66,8 @@ func TestDeletedItems(t *testing.T) {
 	}
 }
 
-// TestDeletedDefinitions checks that a library whose definitions were deleted is not ready, and that Open does not create a new library
-// while items exist.
+// TestDeletedDefinitions checks that a library whose definitions were deleted is not ready. While items exist, Open must not create a new
+// library.
 func TestDeletedDefinitions(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -87,8 +87,7 @@ func TestDeletedDefinitions(t *testing.T) {
 	}
 }
 
-// TestDeletedFacts checks that a library whose ledgers were deleted assigns no ids and is not ready, and that Open does not create a new
-// library.
+// TestDeletedFacts checks that a library whose ledgers were deleted assigns no ids and is not ready. Open must not create a new library.
 func TestDeletedFacts(t *testing.T) {
 	t.Parallel()
 	l := open(t, t.TempDir(), time.Now)
@@ -152,7 +151,7 @@ func TestLongNames(t *testing.T) {
 	}
 }
 
-// TestDeepPages checks that an offset beyond the result window is rejected, except after the last item, and that cursors reach all
+// TestDeepPages checks that an offset beyond the result window is rejected, unless it is after the last item. Cursors must reach all
 // items.
 func TestDeepPages(t *testing.T) {
 	t.Parallel()
@@ -196,7 +195,7 @@ func TestDeepPages(t *testing.T) {
 // failing is a transport that makes the cluster fail to write one document.
 type failing struct {
 	http.RoundTripper
-	// id is the id of the document, or "".
+	// id is the id of the document, or the empty string.
 	id atomic.Value
 }
 
@@ -206,7 +205,7 @@ func (f *failing) RoundTrip(r *http.Request) (*http.Response, error) {
 		if err != nil {
 			return nil, err
 		}
-		// An index that does not exist.
+		// Replace the name of the index with one that does not exist.
 		body = bytes.ReplaceAll(body, fmt.Appendf(nil, `"_id":"%s","_index":"`, id), fmt.Appendf(nil, `"_id":"%s","_index":"absent-`, id))
 		r = r.Clone(r.Context())
 		r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
@@ -214,7 +213,7 @@ func (f *failing) RoundTrip(r *http.Request) (*http.Response, error) {
 	return f.RoundTripper.RoundTrip(r)
 }
 
-// TestPartialFailure checks that if one item cannot be stored, only its mutation fails.
+// TestPartialFailure checks that if one item cannot be stored, only the mutation of this item fails.
 func TestPartialFailure(t *testing.T) {
 	t.Parallel()
 	transport := &failing{RoundTripper: http.DefaultTransport}
@@ -247,7 +246,7 @@ func TestErrorsContainNoData(t *testing.T) {
 	ops := []operation{{index: l.names.items(shop), id: "1", doc: object{"id": "someone@mail.example"}}}
 	stored := failure(l.cluster.bulk(t.Context(), ops, refreshNone))
 	searched := l.cluster.do(t.Context(), http.MethodPost, "/"+l.names.items(shop)+searchPath, object{"query": object{"someone@mail.example": object{}}}, nil)
-	// A shard without a working copy.
+	// This cause describes a shard without a working copy.
 	unavailable := &cause{Type: "unavailable_shards_exception", Reason: "[test][0] primary shard is not active Timeout: [1m], request: " +
 		"[BulkShardRequest [[test][0]] containing [index {[test][1], source[{\"text\":\"someone@mail.example\"}]}]]"}
 	for what, err := range map[string]error{"a document": stored, "a query": searched, "a lost shard": unavailable.failure(http.StatusServiceUnavailable)} {
@@ -257,7 +256,7 @@ func TestErrorsContainNoData(t *testing.T) {
 	}
 }
 
-// hanging is a transport to a cluster that stops responding.
+// hanging is a transport for a cluster that stops responding.
 type hanging struct {
 	http.RoundTripper
 	now atomic.Bool
@@ -271,7 +270,7 @@ func (h *hanging) RoundTrip(r *http.Request) (*http.Response, error) {
 	return h.RoundTripper.RoundTrip(r)
 }
 
-// readCalls returns one call for each way to read items from the cluster. read finds items of shop, which has the item 1.
+// readCalls returns one call for each way to read items from the cluster. The parameter read finds items of shop, which has the item 1.
 func readCalls(l *Library, read library.Read) map[string]func(context.Context) error {
 	return map[string]func(context.Context) error{
 		"read": func(ctx context.Context) error { _, err := l.Read(ctx, read); return err },
@@ -285,8 +284,8 @@ func readCalls(l *Library, read library.Read) map[string]func(context.Context) e
 	}
 }
 
-// TestSlowCluster checks that every call ends when its context ends, even if it waits for another call, and that calls succeed again
-// once the cluster responds.
+// TestSlowCluster checks that every call ends when its context ends, even if the call waits for another call. Calls must succeed again
+// when the cluster responds.
 func TestSlowCluster(t *testing.T) {
 	t.Parallel()
 	transport := &hanging{RoundTripper: http.DefaultTransport}
@@ -336,7 +335,8 @@ func TestSlowCluster(t *testing.T) {
 	}
 }
 
-// TestReadTimeout checks that every read ends after Options.ReadTimeout while the cluster does not respond, and a write after writeAttempt.
+// TestReadTimeout checks calls while the cluster does not respond. Every read must end after Options.ReadTimeout, and a write after
+// writeAttempt.
 func TestReadTimeout(t *testing.T) {
 	t.Parallel()
 	transport := &hanging{RoundTripper: http.DefaultTransport}
@@ -375,8 +375,7 @@ func TestReadTimeout(t *testing.T) {
 	group.Wait()
 }
 
-// TestDeadlineOfSilentCluster checks that the error of a call whose context ends is ErrUnavailable if the cluster is known not to
-// respond.
+// TestDeadlineOfSilentCluster checks that a call whose context ends returns ErrUnavailable if the cluster is known not to respond.
 func TestDeadlineOfSilentCluster(t *testing.T) {
 	t.Parallel()
 	transport := &hanging{RoundTripper: http.DefaultTransport}
@@ -394,8 +393,8 @@ func TestDeadlineOfSilentCluster(t *testing.T) {
 	}
 }
 
-// TestManyListedItems checks that a definition can list more items than the result window, that the result counts each missing item
-// once, and that an item is not missing as soon as its write is acknowledged.
+// TestManyListedItems checks that a definition can list more items than the result window. The result must count each missing item once,
+// and must not count an item as missing after its write was acknowledged.
 func TestManyListedItems(t *testing.T) {
 	t.Parallel()
 	l := openOptions(t, t.TempDir(), func(o *Options) { o.window = 10 })
@@ -418,7 +417,8 @@ func TestManyListedItems(t *testing.T) {
 	}
 }
 
-// TestMemoryPressure checks that while the process is short of memory, reads and deletions succeed and other mutations are rejected.
+// TestMemoryPressure checks reads and deletions while the process is short of memory. They must succeed, and other mutations must be
+// rejected.
 func TestMemoryPressure(t *testing.T) {
 	t.Parallel()
 	var pressure atomic.Int32
@@ -438,7 +438,7 @@ func TestMemoryPressure(t *testing.T) {
 	mustWrite(t, l, library.Mutation{Put: image(3, "")})
 }
 
-// TestLongTerms checks that a query for more units than a terms query of OpenSearch may contain is split.
+// TestLongTerms checks that a query is split if it names more units than a terms query of OpenSearch may contain.
 func TestLongTerms(t *testing.T) {
 	words := make([]string, 2*termsAtOnce+1)
 	clauses := owning(words)["bool"].(object)["should"].([]object)
@@ -447,8 +447,8 @@ func TestLongTerms(t *testing.T) {
 	}
 }
 
-// TestManyUnits sorts by and queries a field of the default unit, in a property that has more units than the maximum number of clauses in
-// a query.
+// TestManyUnits queries and sorts by a field of the default unit. The property has more units than the maximum number of clauses in a
+// query.
 func TestManyUnits(t *testing.T) {
 	t.Parallel()
 	l := replicas(t, 1)[0]

@@ -13,7 +13,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/definitions"
 )
 
-// numbered is a document in a response to a search by sequence number.
+// numbered is a document in the response to a search by sequence number.
 type numbered[S any] struct {
 	version
 	ID     string `json:"_id"`
@@ -26,12 +26,12 @@ type recordHit = numbered[record]
 // recordsAtOnce is the maximum number of documents that one search by sequence number returns.
 const recordsAtOnce = 1000
 
-// gapPatience is how long the follower waits for a missing operation. After that, it assumes that the operation stored nothing, or
-// that its document was changed again. Operations become visible within milliseconds of one another.
+// gapPatience is the time for which the follower waits for a missing operation. After that, the follower assumes that the operation
+// stored nothing, or that its document has changed again. Operations become visible within milliseconds of one another.
 const gapPatience = 10 * time.Second
 
-// Limits of one poll of the follower. The first limit is short: if a node does not respond, the revocation of a token waits only until
-// the next poll, which another node receives. Each failure doubles the limit, because a slow cluster may need more time.
+// These constants limit one poll of the follower. The first limit is short. If a node does not respond, the revocation of a token then
+// waits only until the next poll, which goes to another node. Each failure doubles the limit, because a slow cluster may need more time.
 const (
 	shortestPoll = 300 * time.Millisecond
 	longestPoll  = 10 * time.Second
@@ -59,7 +59,7 @@ func (r *records) follow(ctx context.Context) {
 	}
 }
 
-// poll reads changes once, within limit.
+// poll reads changes once. It takes at most `limit`.
 func (r *records) poll(ctx context.Context, limit time.Duration) error {
 	unlock, err := r.changing.lock(ctx)
 	if err != nil {
@@ -79,8 +79,8 @@ func (r *records) poll(ctx context.Context, limit time.Duration) error {
 	return nil
 }
 
-// attached fails unless the elected manager of the cluster responds. A node that lost its cluster still answers searches, but does
-// not see what is written to the other nodes.
+// attached fails unless the elected manager of the cluster responds. A node that has lost contact with its cluster still answers
+// searches, but does not see writes to the other nodes.
 func (r *records) attached(ctx context.Context) error {
 	if err := r.look(ctx, http.MethodGet, "/_cluster/health?filter_path=status", nil, nil); err != nil {
 		return fmt.Errorf("ask the cluster manager: %w", err)
@@ -88,7 +88,7 @@ func (r *records) attached(ctx context.Context) error {
 	return nil
 }
 
-// note keeps the error of the follower for probes, and logs when following starts to fail and when it recovers.
+// note keeps the error of the follower for probes. It logs when the follower begins to fail and when it recovers.
 func (r *records) note(err error) {
 	r.problemMu.Lock()
 	defer r.problemMu.Unlock()
@@ -101,7 +101,7 @@ func (r *records) note(err error) {
 	r.failure = err
 }
 
-// problem returns the reason why the definitions may be out of date, or "".
+// problem returns the reason why the definitions may be out of date, or an empty string.
 func (r *records) problem() string {
 	r.problemMu.Lock()
 	defer r.problemMu.Unlock()
@@ -122,7 +122,7 @@ func (r *records) fails() bool {
 	return r.failure != nil
 }
 
-// setUnreadable records which documents of d cannot be read. all is true if d contains all documents.
+// setUnreadable records which documents of d cannot be read. The parameter `all` is true if d contains all documents.
 func (r *records) setUnreadable(d *decoded, all bool) {
 	r.problemMu.Lock()
 	defer r.problemMu.Unlock()
@@ -138,8 +138,8 @@ func (r *records) setUnreadable(d *decoded, all bool) {
 	}
 }
 
-// keepReadable keeps the previous definition of a document that became unreadable. It removes a token, because the document may
-// revoke it.
+// keepReadable keeps the previous definition of a document that has become unreadable. However, it removes a token, because the document
+// may revoke the token.
 func (r *records) keepReadable(d *decoded, source definitions.Source) {
 	e := r.state.Load().set.Entry(source)
 	if e != nil && e.Latest.Token != nil {
@@ -150,7 +150,7 @@ func (r *records) keepReadable(d *decoded, source definitions.Source) {
 	}
 }
 
-// lookTimeout limits one request for changes. Otherwise, a connection that is silently lost would delay the revocation of tokens
+// lookTimeout limits one request for changes. Without this limit, a connection that is silently lost would delay the revocation of tokens
 // and other changes.
 const lookTimeout = 3 * time.Second
 
@@ -161,7 +161,7 @@ func (r *records) look(ctx context.Context, method, path string, body, out any) 
 	return r.library.cluster.do(ctx, method, path, body, out)
 }
 
-// since returns the records whose last operation has the sequence number from or a higher one, ordered by that number.
+// since returns the records whose last operation has at least the sequence number `from`, ordered by that number.
 func (r *records) since(ctx context.Context, from int64) ([]recordHit, error) {
 	hits, err := bySequence[record](ctx, r.look, r.library.names.definitions(), from)
 	if err != nil {
@@ -170,8 +170,8 @@ func (r *records) since(ctx context.Context, from int64) ([]recordHit, error) {
 	return hits, nil
 }
 
-// bySequence returns the documents of an index whose last operation has the sequence number from or a higher one, ordered by that
-// number. send sends a request, like cluster.do.
+// bySequence returns the documents of an index whose last operation has at least the sequence number `from`, ordered by that number. The
+// function send sends a request, as cluster.do does.
 func bySequence[S any](ctx context.Context, send func(ctx context.Context, method, path string, body, out any) error, index string, from int64) ([]numbered[S], error) {
 	var all []numbered[S]
 	for {
@@ -192,8 +192,8 @@ func bySequence[S any](ctx context.Context, send func(ctx context.Context, metho
 	}
 }
 
-// catchUp updates the state to what searches of the index find. If it fails, nothing changes, and the next call reads the same
-// records again. The caller holds changing.
+// catchUp reads the records that have changed and updates the state with them. If it fails, nothing changes, and the next call reads the
+// same records again. The caller holds changing.
 func (r *records) catchUp(ctx context.Context) error {
 	hits, err := r.since(ctx, r.next)
 	if err != nil {
@@ -202,7 +202,7 @@ func (r *records) catchUp(ctx context.Context) error {
 	var news []recordHit
 	for _, h := range hits {
 		if h.Term > r.term {
-			// Another copy of the shard became the primary. Operations that it does not have were never acknowledged.
+			// Another copy of the shard became the primary. Operations that this copy does not have were never acknowledged.
 			return r.reload(ctx)
 		}
 		if r.seen[h.ID].version != h.version {
@@ -228,7 +228,7 @@ func (r *records) catchUp(ctx context.Context) error {
 }
 
 // advance raises next past the operations that were seen. Operations can become visible out of order, so next stays at a missing
-// one until gapPatience has passed.
+// operation until gapPatience has passed.
 func (r *records) advance(hits []recordHit) {
 	for _, h := range hits {
 		if h.Seq > r.next {

@@ -18,24 +18,24 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// lease is how long a replica relies on the state of an index that it has looked up. Once searches find a write, the server waits for one
-// more lease period before it acknowledges the write. By then, every replica has either seen the new state, or no longer relies on an older
-// one. The rule needs no common clock, because each replica measures only durations.
+// lease is the time for which a replica relies on the state of an index that it has looked up. When searches find a write, the replica
+// that writes waits for one more lease before it acknowledges the write. After that, every other replica has either seen the new state or
+// no longer relies on an older one. This needs no common clock, because each replica measures only durations.
 const lease = 40 * time.Millisecond
 
-// indexState identifies the operations of an index: its UUID, its primary term and its highest sequence number. It is "" if unknown.
+// indexState identifies the operations of an index by its UUID, its primary term and its highest sequence number. It is empty if unknown.
 type indexState string
 
 // lookedUp is a state of an index and the time at which the request for it began.
 type lookedUp struct {
 	state indexState
 	began time.Time
-	// complete is true if every copy of the shard has all operations of the state. A write that is in progress can have a sequence
-	// number before a copy of the shard, or even the primary, has the operation.
+	// complete is true if every copy of the shard has all operations of the state. While a write is in progress, its operation can already
+	// have a sequence number that no copy of the shard contains, not even the primary.
 	complete bool
 }
 
-// pageKey identifies a read, except for the state of the library.
+// pageKey identifies a read. It does not include the state of the library.
 type pageKey struct {
 	property library.PropertyID
 	identity string // of the listing
@@ -47,7 +47,7 @@ type pageKey struct {
 	onlyIDs  bool
 }
 
-// seenPage is the version of a page that was built with the definitions in a catalogue and shows all operations of a state.
+// seenPage is the version of a page. The page was built with the definitions in catalogue and shows all operations of state.
 type seenPage struct {
 	version   string
 	expires   time.Time
@@ -55,30 +55,30 @@ type seenPage struct {
 	state     indexState
 }
 
-// freshness remembers the versions of pages that are read repeatedly, and the states of their indices. If neither has changed, a read
-// needs no search.
+// freshness remembers the versions of pages that are read repeatedly, and the states of the indices of these pages. A read needs no search
+// if neither its definitions nor the state of its index has changed.
 type freshness struct {
 	library *Library
 	pages   *otter.Cache[pageKey, seenPage]
 
 	mu sync.Mutex
-	// looked contains the result of the last successful lookup of each index, by alias. looking contains the lookups in progress.
+	// looked contains the result of the last successful lookup for each index, by alias. looking contains the lookups in progress.
 	looked  map[string]lookedUp
 	looking map[string]*flight
-	// shown contains the last state of each index whose operations are all visible to searches, and when they became visible.
+	// shown contains, for each index, the last state whose operations are all visible to searches, and the time when they became visible.
 	shown map[string]lookedUp
-	// closed is true once no further lookup may begin.
+	// closed is true when no further lookup may begin.
 	closed bool
 }
 
-// flight is a lookup in progress, which several reads may wait for.
+// flight is a lookup in progress. Several reads may wait for it.
 type flight struct {
 	cancel context.CancelFunc
 	done   chan struct{}
 	err    error
 }
 
-// rememberedPages is the maximum number of remembered versions, of about half a KB each.
+// rememberedPages is the maximum number of remembered versions. Each takes about half a KB.
 const rememberedPages = 10_000
 
 func newFreshness(l *Library) (*freshness, error) {
@@ -101,8 +101,8 @@ func (f *freshness) close() {
 	}
 }
 
-// key returns the key of a page. ok is false for a read that is not worth remembering: the caller sent no version of the page, or asks for
-// a time other than now.
+// key returns the key of a page. ok is false if the read is not worth remembering, because the caller sent no version of the page or
+// requests a time other than now.
 func (f *freshness) key(r library.Read, listing library.Listing) (key pageKey, ok bool) {
 	return pageKey{
 		property: r.Property, identity: listing.Identity, audience: r.Audience, base: r.BaseURL, after: r.After, offset: r.Offset,
@@ -110,7 +110,7 @@ func (f *freshness) key(r library.Read, listing library.Listing) (key pageKey, o
 	}, r.IfVersion != "" && r.Now.IsZero()
 }
 
-// unchanged returns the remembered page if it has the version that the caller has and nothing has changed since.
+// unchanged returns the remembered page if it has the version that the caller sent and nothing has changed since.
 func (f *freshness) unchanged(ctx context.Context, v *view, key pageKey, version string) (seenPage, bool) {
 	p, ok := f.pages.GetIfPresent(key)
 	if !ok || p.version != version || p.catalogue.Value() != v.catalogue || !p.expires.IsZero() && !v.now.Before(p.expires) {
@@ -120,7 +120,7 @@ func (f *freshness) unchanged(ctx context.Context, v *view, key pageKey, version
 	return p, err == nil && state == p.state
 }
 
-// keep remembers the version of a page that was searched after settle returned state.
+// keep remembers the version of a page. The page was searched after settle returned state.
 func (f *freshness) keep(key pageKey, v *view, page *library.Page, state indexState) {
 	if state != "" {
 		f.pages.Set(key, seenPage{page.Version, page.Expires, weak.Make(v.catalogue), state})
@@ -144,7 +144,7 @@ func (f *freshness) lookUp(ctx context.Context, index string) (lookedUp, error) 
 		}
 		last, look := f.looked[index], f.looking[index]
 		age := asked.Sub(last.began)
-		// A lookup that begins before the lease ends keeps later reads from waiting.
+		// Begin the next lookup before the lease ends, so that later reads do not have to wait.
 		if look == nil && age > lease/2 {
 			look = f.start(index)
 		}
@@ -163,7 +163,7 @@ func (f *freshness) lookUp(ctx context.Context, index string) (lookedUp, error) 
 	}
 }
 
-// start begins a lookup, which continues if the read that needs it ends. The caller holds mu.
+// start begins a lookup. The lookup continues even if the read that needs it ends. The caller holds mu.
 func (f *freshness) start(index string) *flight {
 	ctx, cancel := limited(context.Background(), lookTimeout)
 	look := &flight{cancel: cancel, done: make(chan struct{})}
@@ -183,7 +183,7 @@ func (f *freshness) start(index string) *flight {
 	return look
 }
 
-// look requests the state of an index from the cluster, see lookedUp.
+// look requests the state of an index from the cluster. See lookedUp.
 func (f *freshness) look(ctx context.Context, index string) (state indexState, complete bool, err error) {
 	var stats struct {
 		Indices indexStats `json:"indices"`
@@ -193,7 +193,7 @@ func (f *freshness) look(ctx context.Context, index string) (state indexState, c
 	if err := f.library.cluster.do(ctx, http.MethodGet, path, nil, &stats); err != nil {
 		return "", false, err
 	}
-	for name, i := range stats.Indices { // only the index behind the alias
+	for name, i := range stats.Indices { // contains only the index behind the alias
 		if shard := stats.Indices.primary(name); shard != nil {
 			state = indexState(fmt.Sprintf("%s %d %d", i.UUID, shard.Leases.Term, shard.SeqNo.Max))
 			return state, shard.SeqNo.Checkpoint == shard.SeqNo.Max, nil
@@ -202,8 +202,8 @@ func (f *freshness) look(ctx context.Context, index string) (state indexState, c
 	return "", false, errors.New("the index has no primary shard")
 }
 
-// settle makes the operations of an index visible to searches and returns the index's state, or "" if some of them may not be visible.
-// It refreshes an index at most as often as the index refreshes itself.
+// settle makes the operations of an index visible to searches. It returns the state of the index, or an empty string if some operations
+// may not be visible. It refreshes an index no more often than the index refreshes itself.
 func (f *freshness) settle(ctx context.Context, index string) indexState {
 	last, err := f.lookUp(ctx, index)
 	if err != nil || !last.complete {
@@ -214,7 +214,7 @@ func (f *freshness) settle(ctx context.Context, index string) indexState {
 	shown := f.shown[index]
 	soon := time.Since(shown.began) < f.library.options.RefreshInterval
 	if shown.state != state && !soon {
-		f.shown[index] = lookedUp{began: time.Now()} // only one caller refreshes
+		f.shown[index] = lookedUp{began: time.Now()} // prevents other callers from refreshing too
 	}
 	f.mu.Unlock()
 	if shown.state == state {
@@ -234,7 +234,7 @@ func (f *freshness) settle(ctx context.Context, index string) indexState {
 	return state
 }
 
-// settle waits for the duration of a lease if the write stored an item, so that no replica relies on a state before this write.
+// settle waits for the duration of a lease if the write stored an item. After that, no replica relies on a state before this write.
 func (w *write) settle(ctx context.Context) {
 	if w.stored {
 		sleep(ctx, lease)

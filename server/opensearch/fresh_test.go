@@ -14,8 +14,8 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// TestUnchangedPage checks that a repeated read of an unchanged page needs no search, and that the page is searched again after a change of
-// an item or a definition.
+// TestUnchangedPage checks that a repeated read of an unchanged page needs no search. After a change of an item or a definition, the page
+// must be searched again.
 func TestUnchangedPage(t *testing.T) {
 	t.Parallel()
 	transport := &intercepted{RoundTripper: http.DefaultTransport}
@@ -33,7 +33,7 @@ func TestUnchangedPage(t *testing.T) {
 	mustWrite(t, l, library.Mutation{Put: image(1, "a")})
 	read := library.Read{Property: shop, Query: query.All{}, Limit: 10}
 	version := ""
-	// search reads the page until a read needs no search.
+	// search repeats the read until it needs no search.
 	search := func(what string) {
 		t.Helper()
 		for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); {
@@ -72,8 +72,8 @@ func TestUnchangedPage(t *testing.T) {
 	search("after a definition")
 }
 
-// TestRememberedPageOfOtherReplica checks that a page that one replica remembers shows every write of another replica as soon as the write
-// is acknowledged.
+// TestRememberedPageOfOtherReplica checks a page that one replica remembers. It must show every write of another replica as soon as that
+// write is acknowledged.
 func TestRememberedPageOfOtherReplica(t *testing.T) {
 	t.Parallel()
 	r := replicas(t, 2)
@@ -81,7 +81,7 @@ func TestRememberedPageOfOtherReplica(t *testing.T) {
 	read := library.Read{Property: shop, Query: query.All{}, Limit: 5}
 	total := int64(0)
 	for id := range item.ID(20) {
-		for range 5 { // so that the page is remembered
+		for range 5 { // repeated, so that the replica remembers the page
 			p, err := r[1].Read(t.Context(), read)
 			if err != nil && !errors.Is(err, library.ErrNotModified) {
 				t.Fatal(err)
@@ -97,7 +97,7 @@ func TestRememberedPageOfOtherReplica(t *testing.T) {
 	}
 }
 
-// TestCloseEndsLookups checks that no lookup of the state of an index is in progress when Close has returned.
+// TestCloseEndsLookups checks that no lookup of an index state is in progress after Close has returned.
 func TestCloseEndsLookups(t *testing.T) {
 	t.Parallel()
 	transport := &intercepted{RoundTripper: http.DefaultTransport}
@@ -135,7 +135,7 @@ func TestCloseEndsLookups(t *testing.T) {
 	}
 }
 
-// TestSortValues checks that decoding sort values from CBOR returns the same values as from JSON.
+// TestSortValues checks that sort values decoded from CBOR equal those decoded from JSON.
 func TestSortValues(t *testing.T) {
 	header := http.Header{"Content-Type": {"application/cbor"}}
 	for data, want := range map[string]string{
@@ -162,7 +162,7 @@ func TestSortValues(t *testing.T) {
 	}
 }
 
-// TestSettleNeedsAllCopies checks that a page is not remembered for a state that a copy of the shard may not show yet.
+// TestSettleNeedsAllCopies checks that a page is not remembered for a state that one copy of the shard may not show yet.
 func TestSettleNeedsAllCopies(t *testing.T) {
 	t.Parallel()
 	l := replicas(t, 1)[0]
@@ -181,7 +181,7 @@ func TestSettleNeedsAllCopies(t *testing.T) {
 	}
 }
 
-// TestCheckpoint checks that statistics without a working copy have no checkpoint.
+// TestCheckpoint checks that checkpoint fails if the statistics contain no working copy.
 func TestCheckpoint(t *testing.T) {
 	if n, err := (indexStats{}).checkpoint("gone"); !errors.Is(err, library.ErrUnavailable) {
 		t.Errorf("%d, %v, want ErrUnavailable", n, err)

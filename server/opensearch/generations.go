@@ -11,22 +11,22 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// itemIndex is one generation of the index of a property's items, as of the time it was read.
+// itemIndex is one generation of the index of a property's items, in the state in which this replica read it.
 type itemIndex struct {
 	itemMeta
 	name string
-	// uuid differs between indices that have the same name at different times.
+	// uuid distinguishes indices that have the same name at different times.
 	uuid string
-	// copying is the alias through which a copy is filled, or "" (see copier).
+	// copying is the alias through which a copier fills a copy. It is empty for an index that is not an unfinished copy (see copier).
 	copying string
-	// active is true if the index has the alias that writes returns.
+	// active is true if the index has the alias that the method writes returns.
 	active bool
 	// blocked is true if a setting of the index rejects writes.
 	blocked bool
 }
 
-// writes returns the alias through which a generation is written. It exists only while the generation is the current one. A write to a
-// replaced generation must fail, because its sequence numbers have no meaning in another generation.
+// writes returns the alias through which a generation is written. The alias exists only while the generation is the current one. A write
+// to a replaced generation must fail, because its sequence numbers have no meaning in another generation.
 func (x *itemIndex) writes() string { return x.name + writeMark }
 
 // activate returns the action that makes a generation accept writes.
@@ -34,7 +34,7 @@ func (x *itemIndex) activate() object {
 	return object{"add": object{"index": x.name, "alias": x.writes()}}
 }
 
-// Aliases of one generation are its name followed by a mark. currentMark is for searches of the current generations of all properties.
+// The aliases of a generation are its name followed by a mark. currentMark is for searches of the current generations of all properties.
 // copyMark is followed by a token (see copier).
 const (
 	currentMark = "==current"
@@ -42,13 +42,13 @@ const (
 	copyMark    = "==copy-"
 )
 
-// generations are the indices of a property's items. Only the current one is read and written.
+// generations holds the indices of a property's items. Only the current index is read and written.
 type generations struct {
-	// current is nil if it is missing.
+	// current is nil if there is no current index.
 	current *itemIndex
-	// copies are unfinished copies. retired are earlier generations that the current one replaced.
+	// copies holds the unfinished copies. retired holds the earlier generations that current has replaced.
 	copies, retired []*itemIndex
-	// unknown are other indices, such as one that was restored from a snapshot without its aliases.
+	// unknown holds all other indices, such as one that was restored from a snapshot without its aliases.
 	unknown []*itemIndex
 }
 
@@ -64,7 +64,7 @@ func (g *generations) all() []string {
 	return names
 }
 
-// replacing returns the copy of the current generation with a newer schema that is being made, or nil.
+// replacing returns the unfinished copy of the current generation that has a newer schema, or nil if there is none.
 func (g *generations) replacing() *itemIndex {
 	for _, x := range g.copies {
 		if g.current != nil && x.Source == g.current.uuid && x.Schema > g.current.Schema {
@@ -74,7 +74,7 @@ func (g *generations) replacing() *itemIndex {
 	return nil
 }
 
-// generations returns the generations of the properties that have an index with a name that matches a pattern.
+// generations returns the generations of all properties that have an index whose name matches a pattern.
 func (l *Library) generations(ctx context.Context, pattern string) (map[library.PropertyID]*generations, error) {
 	var found map[string]struct {
 		Aliases  map[string]struct{} `json:"aliases"`
@@ -142,7 +142,7 @@ func (l *Library) generationsOf(ctx context.Context, p library.PropertyID) (*gen
 	return &generations{}, nil
 }
 
-// writable returns the generation that accepts writes, as this replica last saw it. An outdated result is harmless: the write fails,
+// writable returns the generation that accepts writes, as last seen by this replica. An outdated result does no harm: the write fails
 // because the alias is missing, and the caller calls awaitSuccessor.
 func (l *Library) writable(ctx context.Context, p library.PropertyID) (*itemIndex, error) {
 	if known, ok := l.current.Load(p); ok {
@@ -155,8 +155,8 @@ func (l *Library) writable(ctx context.Context, p library.PropertyID) (*itemInde
 	return g.current, nil
 }
 
-// currentOf returns the generations of a property, and remembers the current one for writable. It fails if there is none, or if this
-// version cannot write to it.
+// currentOf returns the generations of a property, and remembers the current one for writable. It fails if there is no current
+// generation, or if this version of Vitrine cannot write to it.
 func (l *Library) currentOf(ctx context.Context, p library.PropertyID) (*generations, error) {
 	l.current.Delete(p)
 	g, err := l.generationsOf(ctx, p)
@@ -175,11 +175,11 @@ func (l *Library) currentOf(ctx context.Context, p library.PropertyID) (*generat
 	return g, nil
 }
 
-// switchPause is the maximum time between two checks whether another generation is the current one.
+// switchPause is the maximum time between two checks whether another generation has become the current one.
 const switchPause = 250 * time.Millisecond
 
-// awaitSuccessor waits until a write to generation x can be tried again. The caller calls it if x rejected the write because a copy is
-// replacing x, or has replaced it. awaitSuccessor waits for at most Options.Timeout.
+// awaitSuccessor waits until the caller can retry a write to generation x. The caller calls it if x rejected the write because a copy is
+// replacing x or has replaced it. awaitSuccessor waits for at most Options.Timeout.
 func (l *Library) awaitSuccessor(ctx context.Context, x *itemIndex) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, l.options.Timeout, fmt.Errorf("%w: index %s is being replaced", library.ErrUnavailable, x.name))
 	defer cancel()
@@ -203,10 +203,10 @@ func (l *Library) awaitSuccessor(ctx context.Context, x *itemIndex) error {
 	}
 }
 
-// replaced reports whether err may mean that the generation that a write was sent to is being replaced.
+// replaced reports whether err may mean that the generation to which a write was sent is being replaced or has been replaced.
 func replaced(err error) bool { return isIndexMissing(err) || isWriteBlock(err) }
 
-// checkSchemas fails if this version does not know the schema of a current index of items.
+// checkSchemas fails if this version of Vitrine does not know the schema of a current index of items.
 func (l *Library) checkSchemas(ctx context.Context) error {
 	all, err := l.generations(ctx, l.names.everyItems())
 	if err != nil {
@@ -232,7 +232,7 @@ func (l *Library) drop(ctx context.Context, indices ...string) error {
 	return nil
 }
 
-// alias changes aliases in one step: all of the actions take effect, or none.
+// alias changes aliases in one step. Either all of the actions take effect, or none.
 func (l *Library) alias(ctx context.Context, actions ...object) error {
 	if err := l.cluster.do(ctx, http.MethodPost, "/_aliases", object{"actions": actions}, nil); err != nil {
 		return fmt.Errorf("change aliases: %w", err)

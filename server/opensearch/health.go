@@ -15,11 +15,11 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// oldestVersion is the oldest version of OpenSearch that this package is tested with.
+// oldestVersion is the oldest version of OpenSearch with which this package is tested.
 var oldestVersion = [2]int{2, 19}
 
-// checkVersion checks the service at the URLs. It fails with library.ErrUnavailable while there is no response. It fails with
-// another error if the service is not a supported OpenSearch or rejects the credentials.
+// checkVersion checks the service at the URLs. While there is no response, it fails with library.ErrUnavailable. It fails with another
+// error if the service is not a supported version of OpenSearch or rejects the credentials.
 func (c *cluster) checkVersion(ctx context.Context) error {
 	var about struct {
 		Version struct {
@@ -46,8 +46,8 @@ func (c *cluster) checkVersion(ctx context.Context) error {
 	return nil
 }
 
-// checkWhole fails for a library that has items but whose shared indices were deleted. With new shared indices, item ids would be
-// assigned again, and definitions created over HTTP would be lost silently. exists is true if the shared indices exist.
+// checkWhole fails if the library has items but its shared indices were deleted. With new shared indices, the library would assign item
+// ids again and silently lose definitions that were created over HTTP. exists is true if the shared indices exist.
 func (l *Library) checkWhole(ctx context.Context) (exists bool, err error) {
 	var there map[string]struct{}
 	path := fmt.Sprintf("/%s,%s/_alias?ignore_unavailable=true", strings.Join(l.shared(), ","), l.names.everyItems())
@@ -68,7 +68,7 @@ func (l *Library) checkWhole(ctx context.Context) (exists bool, err error) {
 	return len(missing) == 0, nil
 }
 
-// shared returns the indices that a library always needs.
+// shared returns the indices that every library needs.
 func (l *Library) shared() []string {
 	return []string{sharedIndex(l.names.definitions()), sharedIndex(l.names.facts())}
 }
@@ -76,8 +76,8 @@ func (l *Library) shared() []string {
 // stateTimeout limits the requests of State. It is shorter than the default timeout of a Kubernetes probe, which is 1 s.
 const stateTimeout = 600 * time.Millisecond
 
-// State describes the library, see library.Library. The library is Ready while the cluster responds and the shared indices have
-// working shards. An index without a working shard, or that accepts no writes, is a Problem.
+// State describes the library. See library.Library. The library is Ready while the cluster responds and the shared indices have working
+// shards. If an index has no working shard or rejects writes, State reports a Problem.
 func (l *Library) State(ctx context.Context) library.State {
 	known := l.records.state.Load()
 	state := library.State{PropertyItems: map[library.PropertyID]int64{}, Definitions: int64(known.set.Len())}
@@ -129,14 +129,14 @@ func (l *Library) State(ctx context.Context) library.State {
 		if g.current == nil {
 			continue
 		}
-		// Requests that change items should go to replicas of a version that knows the schema.
+		// Requests that change items should go to replicas whose version knows the schema.
 		if err := l.options.check(g.current); err != nil {
 			state.Ready, problems = false, append(problems, err.Error())
 		}
 		if next := g.replacing(); next != nil && frozen == nil {
 			problems = append(problems, fmt.Sprintf("rebuilding the index of %s: %d %%", p, stats.progress(g.current, next)))
 			if g.current.blocked {
-				delete(blocked, g.current.name) // the copy is about to replace it
+				delete(blocked, g.current.name) // the copy will replace it soon
 			}
 		}
 		if failed, ok := l.unbuilt.Load(p); ok && frozen == nil {
@@ -169,7 +169,7 @@ func (l *Library) State(ctx context.Context) library.State {
 	return state
 }
 
-// indexStats are the statistics of the indices of the library, by name.
+// indexStats holds the statistics of the library's indices, by name.
 type indexStats map[string]struct {
 	Primaries struct {
 		Docs struct {
@@ -183,7 +183,7 @@ type indexStats map[string]struct {
 	Shards map[string][]shardStats `json:"shards"`
 }
 
-// shardStats are the statistics of one copy of a shard.
+// shardStats holds the statistics of one copy of a shard.
 type shardStats struct {
 	Routing struct {
 		Primary bool `json:"primary"`
@@ -206,7 +206,7 @@ func (s indexStats) primary(index string) *shardStats {
 	return nil
 }
 
-// operations returns how many operations an index has had.
+// operations returns the number of operations that an index has had.
 func (s indexStats) operations(index string) int64 {
 	if shard := s.primary(index); shard != nil {
 		return shard.SeqNo.Max + 1
@@ -214,8 +214,8 @@ func (s indexStats) operations(index string) int64 {
 	return 0
 }
 
-// checkpoint returns a sequence number up to which every copy of the shard has all operations. It can be lower than the actual one,
-// because OpenSearch updates it with a delay. checkpoint fails if the statistics contain no copy, for example while a node restarts.
+// checkpoint returns a sequence number up to which every copy of the shard has all operations. The actual number can be higher, because
+// OpenSearch updates the checkpoint with a delay. checkpoint fails if the statistics contain no copy, for example while a node restarts.
 func (s indexStats) checkpoint(index string) (int64, error) {
 	copies := s[index].Shards["0"]
 	if len(copies) == 0 {
@@ -228,7 +228,7 @@ func (s indexStats) checkpoint(index string) (int64, error) {
 	return checkpoint, nil
 }
 
-// progress returns approximately what percentage of an index its copy contains.
+// progress returns the approximate percentage of an index that its copy contains.
 func (s indexStats) progress(index, copied *itemIndex) int64 {
 	return min(99, s.operations(copied.name)*100/max(1, s[index.name].Primaries.Docs.Count))
 }
@@ -246,7 +246,7 @@ func (l *Library) statisticsOf(ctx context.Context, indices string) (indexStats,
 	return found.Indices, err
 }
 
-// count sets the numbers of items and bytes, and the version of the library. The bytes include indices that are not the current ones.
+// count sets the numbers of items and bytes, and the version of the library. The number of bytes includes indices that are not current.
 func (l *Library) count(state *library.State, stats indexStats, all map[library.PropertyID]*generations) {
 	for _, index := range stats {
 		state.DiskBytes += index.Primaries.Store.Bytes
@@ -265,7 +265,7 @@ func (l *Library) count(state *library.State, stats indexStats, all map[library.
 	}
 }
 
-// redIndices returns the library's indices that have a shard without a working copy, sorted by name.
+// redIndices returns the sorted names of the library's indices that have a shard without a working copy.
 func (l *Library) redIndices(ctx context.Context) ([]string, error) {
 	var health struct {
 		Indices map[string]struct {
@@ -286,7 +286,7 @@ func (l *Library) redIndices(ctx context.Context) ([]string, error) {
 	return red, nil
 }
 
-// blockedIndices returns which of the library's indices accept no writes, and why. If the disk is full, OpenSearch makes them
+// blockedIndices returns the library's indices that reject writes, with the reasons. If the disk is full, OpenSearch makes indices
 // read-only.
 func (l *Library) blockedIndices(ctx context.Context) (map[string]string, error) {
 	type block struct {
@@ -312,8 +312,8 @@ func (l *Library) blockedIndices(ctx context.Context) (map[string]string, error)
 	return blocked, nil
 }
 
-// owns reports whether an index belongs to this library. A prefix match is not enough, because the prefix of another library may
-// begin with this one.
+// owns reports whether an index belongs to this library. A comparison of prefixes is not enough, because the prefix of another library
+// may begin with the prefix of this library.
 func (l *Library) owns(index string) bool {
 	return slices.Contains(l.shared(), index) || strings.HasPrefix(index, l.names.items(""))
 }

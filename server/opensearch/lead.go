@@ -11,10 +11,10 @@ import (
 // markLeader is the mark that names the term of the current leader.
 const markLeader = "leader"
 
-// anyone replaces the term for callers that need not be the leader, such as those that create definitions over HTTP.
+// anyone stands for the term in calls of callers that need not be the leader, such as those that create definitions over HTTP.
 const anyone = ""
 
-// leader is the Library that Lead returns. Its changes fail with library.ErrDeposed once another term has begun.
+// leader is the Library that Lead returns. Its changes fail with library.ErrDeposed after another term has begun.
 type leader struct {
 	*Library
 	term string
@@ -22,8 +22,8 @@ type leader struct {
 
 var _ library.Shared = (*Library)(nil)
 
-// Lead makes the caller the leader, see library.Shared. Each call begins a new term. A frozen library does not store the term: while
-// it is frozen, it rejects all changes, and the first change afterwards fails with ErrDeposed.
+// Lead makes the caller the leader. See library.Shared. Each call begins a new term. A frozen library does not store the term. While it
+// is frozen, the library rejects all changes. The first change after that fails with ErrDeposed.
 func (l *Library) Lead(ctx context.Context, name string) (library.Library, error) {
 	term := name + "/" + rand.Text()
 	var frozen *library.FrozenError

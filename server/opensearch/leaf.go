@@ -9,8 +9,8 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/plan"
 )
 
-// leaf translates a leaf for the values that items have themselves. OpenSearch scores texts and boolean values like the other
-// libraries. Every other match has the score 1.
+// leaf translates a leaf for the values that items have themselves. OpenSearch scores texts and boolean values in the same way as the
+// other libraries. Every other match has the score 1.
 func leaf(n plan.Leaf) (object, error) {
 	switch n := n.(type) {
 	case plan.Term:
@@ -97,7 +97,7 @@ func termRange(n plan.TermRange) object {
 	case !n.LoOpen:
 		bounds["gt"] = prefix + n.Lo
 	default:
-		bounds["gte"] = prefix // a range without bounds would match texts that contain no word
+		bounds["gte"] = prefix // a range without bounds would also match texts that contain no word
 	}
 	switch {
 	case !n.HiOpen && n.HiIncl:

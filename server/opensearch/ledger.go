@@ -16,16 +16,16 @@ import (
 	"github.com/vitrine-dev/vitrine/server/mutations"
 )
 
-// fact is a document of the facts index: the ledger of a property, or a tag that ever existed.
+// fact is a document of the facts index: either the ledger of a property, or a tag that exists or existed.
 type fact struct {
 	Property library.PropertyID `json:"property"`
-	// Namespace and Key are those of a tag. A ledger has none.
+	// Namespace and Key identify a tag. They are empty in a ledger.
 	Namespace string `json:"namespace,omitempty"`
 	Key       string `json:"key,omitempty"`
-	// Sequence is the highest item id that was ever assigned or imported. It increases before an item with that id is stored, so
-	// that no id is assigned twice.
+	// Sequence is the highest item id that was ever assigned or imported. It increases before an item with that id is stored, so that no id
+	// is assigned twice.
 	Sequence item.ID `json:"sequence,omitempty"`
-	// Names contains the sums of all field names that items ever had, eight bytes each.
+	// Names contains the hashes of all field names that items have ever had, eight bytes each.
 	Names string `json:"names,omitempty"`
 	// Token identifies the write that stored the document.
 	Token string `json:"token,omitempty"`
@@ -48,7 +48,7 @@ func ledgerFact(p library.PropertyID, sequence item.ID, names map[mutations.Name
 	return fact{Property: p, Sequence: sequence, Names: base64.StdEncoding.EncodeToString(sums), Token: token}
 }
 
-// sums decodes Names.
+// sums returns the hashes in Names.
 func (f fact) sums() (map[mutations.NameSum]bool, error) {
 	encoded, err := base64.StdEncoding.DecodeString(f.Names)
 	names := map[mutations.NameSum]bool{}
@@ -67,17 +67,17 @@ type ledger struct {
 	token    string
 }
 
-// ledgers caches the ledgers of all properties as this replica last saw them. An outdated state is harmless: a change based on it
+// ledgers caches the ledgers of all properties as last seen by this replica. An outdated state does no harm, because a change based on it
 // conflicts.
 type ledgers struct {
 	library *Library
 	mu      sync.Mutex
 	known   map[library.PropertyID]*ledger
-	// changing contains a mutex for each property, which is held while its ledger is changed.
+	// changing contains a mutex for each property. The mutex is held while the property's ledger is changed.
 	changing sync.Map
 }
 
-// lock keeps other writes of this replica from changing a ledger until the caller calls unlock.
+// lock prevents other writes of this replica from changing a ledger until the caller calls unlock.
 func (ls *ledgers) lock(ctx context.Context, p library.PropertyID) (unlock func(), err error) {
 	m, _ := ls.changing.LoadOrStore(p, newMutex(ls.library.options.Timeout))
 	return m.(mutex).lock(ctx)
@@ -89,7 +89,7 @@ func (ls *ledgers) path(p library.PropertyID) string {
 	return "/" + ls.library.names.facts() + "/_doc/" + url.PathEscape(ledgerID(p))
 }
 
-// get returns the last known state of a ledger, or reads it.
+// get returns the last known state of a ledger. If no state is known, get reads it.
 func (ls *ledgers) get(ctx context.Context, p library.PropertyID) (*ledger, error) {
 	ls.mu.Lock()
 	known := ls.known[p]
@@ -133,7 +133,8 @@ func (ls *ledgers) keep(p library.PropertyID, l *ledger) {
 	}
 }
 
-// change replaces the state from of a ledger. It returns false if the ledger was in another state. The next get returns that state.
+// change replaces the state `from` of a ledger. It returns false if the ledger was in another state, and then the next get returns that
+// state.
 func (ls *ledgers) change(ctx context.Context, p library.PropertyID, from *ledger, sequence item.ID, names map[mutations.NameSum]bool) (bool, error) {
 	next := &ledger{sequence: max(sequence, from.sequence), names: from.names, token: rand.Text()}
 	if len(names) > 0 {
@@ -150,7 +151,7 @@ func (ls *ledgers) change(ctx context.Context, p library.PropertyID, from *ledge
 		return false, is.err
 	}
 	if is.conflict {
-		// The conflict may be with this change itself if the response to its first attempt was lost.
+		// If the response to the first attempt was lost, the conflict may be with this change itself.
 		now, err := ls.read(ctx, p)
 		return err == nil && now.token == next.token, err
 	}
@@ -159,14 +160,14 @@ func (ls *ledgers) change(ctx context.Context, p library.PropertyID, from *ledge
 	return true, nil
 }
 
-// forgetFacts deletes the facts of a property: its ledger and its tags. It reports whether there were any.
+// forgetFacts deletes the facts of a property: its ledger and its tags. It reports whether there were any facts.
 func (l *Library) forgetFacts(ctx context.Context, p library.PropertyID) (bool, error) {
 	var answer struct {
 		Deleted int `json:"deleted"`
 	}
 	l.ledgers.keep(p, nil)
 	l.made.forget()
-	// The query must find documents that were stored just now.
+	// The query must also find documents that were stored immediately before.
 	err := l.cluster.do(ctx, http.MethodPost, "/"+l.names.facts()+"/_refresh", nil, nil)
 	if err == nil {
 		body := object{"query": object{"term": object{"property": string(p)}}}

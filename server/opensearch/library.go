@@ -13,8 +13,8 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// Library is a content library on an OpenSearch cluster, created by Open. All methods are safe for concurrent use, and any number
-// of processes can have the same library open.
+// Library is a content library on an OpenSearch cluster. Open creates it. All methods are safe for concurrent use, and any number of
+// processes can have the same library open.
 type Library struct {
 	definitions.Reads
 	options Options
@@ -28,27 +28,27 @@ type Library struct {
 	eraser  *eraser
 	sealer  *library.Sealer
 	calls   calls
-	// versionKey is the key of page versions, see versionOf.
+	// versionKey is the key of page versions. See versionOf.
 	versionKey []byte
 
-	// current contains the last seen current generation of properties, see writable.
+	// current contains the last seen current generation of each property. See writable.
 	current sync.Map
-	// unbuilt contains the error of the last rebuild of a property by this replica, if it failed.
+	// unbuilt contains, for each property, the error of the last rebuild by this replica, if it failed.
 	unbuilt sync.Map
 
 	closed    atomic.Bool
 	closeOnce sync.Once
 	closeErr  error
-	// end stops the follower, the rebuilder and the eraser; ended is closed when they have returned.
+	// end stops the follower, the rebuilder and the eraser. ended is closed when all three have returned.
 	end   context.CancelFunc
 	ended chan struct{}
 }
 
 var _ library.Library = (*Library)(nil)
 
-// Open opens the library in the cluster and creates missing indices. It fails with library.ErrUnavailable if the cluster is
-// unreachable until the timeout, with *OptionsError for invalid options, and with other errors that describe what is wrong with a
-// file, the credentials, the version of the cluster or the indices. The caller must close the Library.
+// Open opens the library in the cluster and creates missing indices. If the cluster is unreachable until the timeout, Open fails with
+// library.ErrUnavailable. It fails with *OptionsError for invalid options, and with other errors that describe a problem with a file, the
+// credentials, the version of the cluster or the indices. The caller must close the Library.
 func Open(ctx context.Context, o Options) (*Library, error) {
 	l, err := newLibrary(o)
 	if err != nil {
@@ -71,7 +71,7 @@ func Open(ctx context.Context, o Options) (*Library, error) {
 	return l, nil
 }
 
-// newLibrary returns a Library that is not connected.
+// newLibrary returns a Library that is not connected to the cluster.
 func newLibrary(o Options) (*Library, error) {
 	o, err := o.withDefaults()
 	if err != nil {
@@ -126,7 +126,7 @@ func (l *Library) open(ctx context.Context) error {
 	return err
 }
 
-// createShared creates the shared indices unless they exist.
+// createShared creates the shared indices, unless they exist.
 func (l *Library) createShared(ctx context.Context) error {
 	for alias, mapping := range map[string]object{l.names.definitions(): recordMapping(), l.names.facts(): factMapping()} {
 		if err := l.cluster.create(ctx, sharedIndex(alias), l.options.settings(), mapping, alias); err != nil {
@@ -136,7 +136,7 @@ func (l *Library) createShared(ctx context.Context) error {
 	return nil
 }
 
-// Close closes the library in this process: later calls fail with ErrClosed. It can be called more than once.
+// Close closes the library in this process. Later calls of other methods fail with ErrClosed. Close can be called more than once.
 func (l *Library) Close() error {
 	l.closeOnce.Do(func() {
 		l.closed.Store(true)
@@ -148,15 +148,15 @@ func (l *Library) Close() error {
 	return l.closeErr
 }
 
-// disconnect ends what newLibrary started.
+// disconnect ends everything that newLibrary started.
 func (l *Library) disconnect() error {
 	l.fresh.close()
 	l.shown.close()
 	return l.cluster.close()
 }
 
-// now returns the time of the library's clock.
+// now returns the current time according to the library's clock.
 func (l *Library) now() time.Time { return l.options.Clock() }
 
-// AuthorKey returns the key of author references, see library.Library.
+// AuthorKey returns the key of author references. See library.Library.
 func (l *Library) AuthorKey() []byte { return append([]byte(nil), l.records.state.Load().authorKey...) }

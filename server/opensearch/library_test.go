@@ -14,19 +14,19 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library/librarytest"
 )
 
-// open opens the library whose index prefix is derived from dir. The test deletes the indices when it ends.
+// open opens the library whose index prefix is derived from dir. At the end of the test, it deletes the indices.
 func open(t *testing.T, dir string, clock func() time.Time) *Library {
 	t.Helper()
 	return openWith(t, dir, clock, nil)
 }
 
-// openWith is open with a transport.
+// openWith is like open, with an HTTP transport.
 func openWith(t *testing.T, dir string, clock func() time.Time, transport http.RoundTripper) *Library {
 	t.Helper()
 	return openOptions(t, dir, func(o *Options) { o.Clock, o.Transport = clock, transport })
 }
 
-// openOptions is open with adjusted options.
+// openOptions is like open. It calls adjust, which can change the options.
 func openOptions(t *testing.T, dir string, adjust func(*Options)) *Library {
 	t.Helper()
 	sum := sha256.Sum256([]byte(dir))

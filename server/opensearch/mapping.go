@@ -2,26 +2,26 @@ package opensearch
 
 import "github.com/vitrine-dev/vitrine/server/query"
 
-// Fields of an item's document in addition to those of the catalogue, which keep their names.
+// The document of an item has the fields of the catalogue under their own names, and the fields below.
 const (
 	// fieldAll holds the values of query.AllField.
 	fieldAll = "all"
 	// fieldPresent lists the names of the fields that have a value. Queries with _exists_ use it, because it also covers texts without
-	// a word. It also shows which dynamic fields exist.
+	// words. It also shows which dynamic fields exist.
 	fieldPresent = "present"
-	// fieldDynamic contains the values of all dynamic fields as name, NUL, value. This way, the mapping does not grow with the number
-	// of names.
+	// fieldDynamic contains the values of all dynamic fields in the form name, NUL, value. This way, the size of the mapping does not depend
+	// on the number of names.
 	fieldDynamic = "dynamic"
-	// fieldUnits contains the ids of the item's own units. fieldUnitOrder contains the same ids in their order, separated by spaces.
+	// fieldUnits contains the ids of the item's own units. fieldUnitOrder contains these ids in their order, separated by spaces.
 	fieldUnits     = "units"
 	fieldUnitOrder = "unit_order"
 	// fieldCode contains the code of the short link.
 	fieldCode = "code"
-	// fieldItem contains the item as item.Marshal writes it. fieldWrite contains the token of the write that stored it. Both are
-	// stored and not indexed.
+	// fieldItem contains the item as item.Marshal writes it. fieldWrite contains the token of the write that stored the item. Both fields
+	// are stored and not indexed.
 	fieldItem  = "item"
 	fieldWrite = "write"
-	// fieldNone is the name with which a request selects no stored field.
+	// fieldNone is the name that selects no stored field in a request.
 	fieldNone = "_none_"
 )
 
@@ -33,9 +33,9 @@ func (l *Library) itemSettings() object {
 	return s
 }
 
-// itemMapping returns the catalogue as a mapping. Keywords are folded before they are indexed (see document.go), so that results do
-// not depend on the Unicode version of the cluster's JDK. The mapping has no fields of units, because rules can attach units without
-// changing items.
+// itemMapping returns the mapping for the fields of the catalogue. Keywords are folded before they are indexed (see document.go), so that
+// results do not depend on the Unicode version of the cluster's JDK. The mapping has no fields of units, because rules can attach units
+// without changing items.
 func itemMapping() object {
 	stored := object{"type": "keyword", "index": false, "doc_values": false, "store": true}
 	properties := object{
@@ -56,7 +56,7 @@ func itemMapping() object {
 	return object{"_source": object{"enabled": false}, "dynamic": "strict", "properties": properties}
 }
 
-// mappingOf returns the mapping of a type. Dates are milliseconds.
+// mappingOf returns the mapping of a type. Dates are stored in milliseconds.
 func mappingOf(t query.Type) object {
 	switch t {
 	case query.Text:

@@ -6,18 +6,18 @@ import (
 	"time"
 )
 
-// mutex is a lock that callers wait for with a context, because its holder sends requests to the cluster.
+// mutex is a lock. Callers wait for it with a context, because its holder sends requests to the cluster.
 type mutex struct {
 	held  chan struct{}
 	limit time.Duration
 }
 
-// newMutex returns a lock for which callers wait for at most limit.
+// newMutex returns a mutex for which callers wait for at most `limit`.
 func newMutex(limit time.Duration) mutex { return mutex{make(chan struct{}, 1), limit} }
 
 var errBusy = &unreachableError{errors.New("other changes of this replica wait for it")}
 
-// lock takes the lock. If ctx ends first, the error is its cause.
+// lock takes the lock. If ctx ends first, lock returns the cause of ctx.
 func (m mutex) lock(ctx context.Context) (unlock func(), err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, m.limit, errBusy)
 	defer cancel()

@@ -19,7 +19,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// onCluster opens a library n times on a cluster.
+// onCluster opens a library on a cluster in n replicas.
 func onCluster(t *testing.T, c *nodetest.Cluster, n int, o Options) []*Library {
 	t.Helper()
 	out := make([]*Library, n)
@@ -71,7 +71,7 @@ func awaitCopies(t *testing.T, l *Library) {
 }
 
 // storm writes the items from first to last through all replicas, in batches and with retries, while readers list items. It calls disturb
-// when a third of the items is stored. An item is acknowledged if Write returned no error for it, and no acknowledged item may be lost. A
+// when a third of the items is stored. An item is acknowledged if Write returned no error for it. No acknowledged item may be lost, and a
 // call may fail only with library.ErrUnavailable.
 func storm(t *testing.T, replicas []*Library, first, last item.ID, disturb func()) {
 	t.Helper()
@@ -112,7 +112,7 @@ func storm(t *testing.T, replicas []*Library, first, last item.ID, disturb func(
 					}
 					for i, o := range outcomes {
 						switch {
-						// A rejected write may have been stored nevertheless.
+						// the cluster may still have stored a rejected write
 						case o.Err == nil, errors.Is(o.Err, library.ErrExists):
 							delete(pending, muts[i].Put.ID)
 							stored.Add(1)
@@ -161,8 +161,8 @@ func storm(t *testing.T, replicas []*Library, first, last item.ID, disturb func(
 	}
 }
 
-// TestNodes runs a library on three nodes. It checks that no acknowledged write is lost and that no restart is necessary when the node
-// with the primary shard is killed, and when it is suspended and continues later.
+// TestNodes runs a library on three nodes. It kills the node with the primary shard, and it suspends that node for some time. In both
+// cases, no acknowledged write may be lost, and no restart may be necessary.
 func TestNodes(t *testing.T) {
 	c := nodetest.NewCluster(t, 3)
 	r := onCluster(t, c, 2, Options{})
@@ -193,8 +193,8 @@ func TestNodes(t *testing.T) {
 	t.Run("a full disk", func(t *testing.T) { fillDisk(t, r) })
 }
 
-// loseShard kills the node with the only copy of the items' shard. Requests must fail with ErrUnavailable until the node is back. Then, all
-// acknowledged items must exist.
+// loseShard kills the node that has the only copy of the items' shard. Until the node is back, requests must fail with ErrUnavailable.
+// After that, all acknowledged items must exist.
 func loseShard(t *testing.T, c *nodetest.Cluster, r []*Library) {
 	single := object{"index.auto_expand_replicas": false, "index.number_of_replicas": 0}
 	if err := r[0].cluster.do(t.Context(), http.MethodPut, "/"+r[0].names.items(shop)+"/_settings", single, nil); err != nil {
@@ -209,7 +209,7 @@ func loseShard(t *testing.T, c *nodetest.Cluster, r []*Library) {
 			s := l.State(t.Context())
 			return s.Ready && strings.Contains(s.Problem, "no working copy of a shard of "+index)
 		})
-		// The definitions have a copy on another node.
+		// Another node has a copy of the definitions.
 		if err := l.Current(t.Context()); err != nil {
 			t.Errorf("Current: %v", err)
 		}
@@ -232,10 +232,10 @@ func loseShard(t *testing.T, c *nodetest.Cluster, r []*Library) {
 	}
 }
 
-// fillDisk sets the flood stage of the cluster above the free space of the disk. Until it resets the flood stage, writes must fail with
-// ErrUnavailable, and reads must succeed.
+// fillDisk sets the flood stage of the cluster above the free space of the disk. Until fillDisk resets the flood stage, writes must fail
+// with ErrUnavailable, and reads must succeed.
 func fillDisk(t *testing.T, r []*Library) {
-	// watermarks sets all watermarks to an amount of free space.
+	// watermarks sets all watermarks to the given amount of free space.
 	watermarks := func(free any) {
 		t.Helper()
 		const prefix = "cluster.routing.allocation.disk."
@@ -269,8 +269,8 @@ func fillDisk(t *testing.T, r []*Library) {
 	}
 }
 
-// TestIsolatedNode checks that a replica accepts no token while the only node that it reaches is separated from the rest of the cluster.
-// Such a node still answers searches.
+// TestIsolatedNode checks a replica whose only reachable node is separated from the rest of the cluster. Such a node still answers
+// searches, but the replica must not accept any token.
 func TestIsolatedNode(t *testing.T) {
 	t.Parallel()
 	c := nodetest.NewCluster(t, 3)

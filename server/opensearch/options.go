@@ -13,50 +13,50 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// Options configure a Library.
+// Options configures a Library.
 type Options struct {
-	// URLs are the HTTP addresses of nodes of the cluster. Required.
+	// URLs contains the HTTP addresses of nodes of the cluster. Required.
 	URLs []string
-	// UsernameFile and PasswordFile contain the credentials that are sent with every request. A trailing line break is ignored. Set
-	// both or neither. The files are read again when they change.
+	// UsernameFile and PasswordFile contain the credentials, which are sent with every request. A trailing line break is ignored. Set both
+	// or neither. The files are read again when they change.
 	UsernameFile, PasswordFile string
-	// CAFile contains the PEM certificates of the authorities that may sign the cluster's certificate. The file is read again when
-	// it changes. "" means the authorities of the system.
+	// CAFile contains the PEM certificates of the authorities that may sign the cluster's certificate. The file is read again when it
+	// changes. An empty string means the authorities of the system.
 	CAFile string
 	// AllowHTTP permits http:// for addresses other than loopback addresses.
 	AllowHTTP bool
-	// Prefix is the prefix of every index name: lower-case letters, digits and hyphens, at most 40 characters. "" means
-	// DefaultPrefix. Libraries with different prefixes can share a cluster.
+	// Prefix is the prefix of every index name. It consists of lower-case letters, digits and hyphens, and has at most 40 characters. An
+	// empty string means DefaultPrefix. Libraries with different prefixes can share a cluster.
 	Prefix string
-	// MustExist makes Open fail if the cluster has no library with the prefix, instead of creating one.
+	// MustExist makes Open fail if the cluster has no library with the prefix. Otherwise, Open creates one.
 	MustExist bool
-	// RefreshInterval is the maximum time until searches find a write. 0 means 200 ms.
+	// RefreshInterval is the maximum time until searches find a write; 0 means 200 ms.
 	RefreshInterval time.Duration
-	// FollowInterval is the time between two checks for changed definitions. 0 means 200 ms.
+	// FollowInterval is the time between two checks for changed definitions; 0 means 200 ms.
 	FollowInterval time.Duration
-	// Timeout limits a request if the caller sets no earlier deadline. 0 means 30 s.
+	// Timeout limits a request if the caller sets no earlier deadline; 0 means 30 s.
 	Timeout time.Duration
-	// ReadTimeout limits a read of items, with all of its requests. Exports are not limited. At most one minute; 0 means
+	// ReadTimeout limits a read of items, including all of its requests. It does not limit exports. The maximum is one minute; 0 means
 	// DefaultReadTimeout.
 	ReadTimeout time.Duration
-	// Clock returns the current time. nil means time.Now.
+	// Clock returns the current time; nil means time.Now.
 	Clock func() time.Time
-	// Pressure returns the memory pressure of the process; nil means library.Relaxed. Above that, no items are cached. At library.Full,
-	// mutations other than deletions are refused with library.ErrUnavailable.
+	// Pressure returns the memory pressure of the process; nil means library.Relaxed. Above library.Relaxed, the library caches no items. At
+	// library.Full, it rejects mutations other than deletions with library.ErrUnavailable.
 	Pressure func() library.Pressure
-	// Logger receives messages for operators. nil disables logging. No item, token or other personal data is ever logged.
+	// Logger receives messages for the operator; nil disables logging. Items, tokens and other personal data are never logged.
 	Logger *slog.Logger
-	// Transport replaces the HTTP transport in tests. nil means a copy of http.DefaultTransport.
+	// Transport replaces the HTTP transport in tests; nil means a copy of http.DefaultTransport.
 	Transport http.RoundTripper
-	// EraseWithin is how long the bytes of a deleted item may stay in the cluster's files. 0 means 10 minutes. It must be longer than
-	// six times Timeout, and longer than three minutes, because the copies of a shard report only every 30 seconds which deleted
-	// documents they need. A shorter time rewrites files more often.
+	// EraseWithin is the maximum time that the bytes of a deleted item may stay in the cluster's files; 0 means 10 minutes. It must be
+	// longer than six times Timeout. It must also be longer than three minutes, because the copies of a shard report only every 30 seconds
+	// which deleted documents they need. If the time is shorter, files are rewritten more often.
 	EraseWithin time.Duration
-	// window is the maximum sum of skipped and returned hits of a search. 0 means 50,000.
+	// window is the maximum sum of skipped and returned hits of a search; 0 means 50,000.
 	window int
-	// schemas are the schemas of indices of items. nil means itemSchemas().
+	// schemas contains the schemas of indices of items; nil means itemSchemas().
 	schemas []schema
-	// rebuild are the times of rebuilds.
+	// rebuild contains the times of rebuilds.
 	rebuild rebuildTimes
 }
 
@@ -118,8 +118,8 @@ func setDefault[T comparable](v *T, byDefault T) {
 	}
 }
 
-// checkURL rejects addresses that would send items and credentials unencrypted. It also rejects addresses that contain credentials,
-// because those come from files.
+// checkURL rejects addresses to which items and credentials would be sent unencrypted. It also rejects addresses that contain
+// credentials, because credentials must come from files.
 func (o Options) checkURL(address string) error {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
@@ -144,7 +144,7 @@ type OptionsError struct{ Reason string }
 // Error returns the reason.
 func (e *OptionsError) Error() string { return e.Reason }
 
-// Check returns an *OptionsError for invalid Options, without reading a file or connecting to the cluster.
+// Check returns an *OptionsError if the Options are invalid. It does not read files or connect to the cluster.
 func (o Options) Check() error {
 	_, err := o.withDefaults()
 	return err

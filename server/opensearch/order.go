@@ -15,7 +15,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// orderKey is one key of an order: how OpenSearch sorts by it, how its values are read from hits, and how they are sent in
+// orderKey is one key of an order. It describes how OpenSearch sorts by the key, and how the key's values are read from hits and sent in
 // search_after. A key has one sort value, except for the random key, which has two.
 type orderKey struct {
 	sorts []any
@@ -26,8 +26,8 @@ type orderKey struct {
 // order is the order of a listing.
 type order []orderKey
 
-// order translates an order. seed is the seed of a random order. ranks is a clause for a key that sorts by score in a listing without
-// relevance: it gives each item its score.
+// order translates an order. seed is the seed of a random order. If a key sorts by score in a listing without relevance, ranks is the
+// clause that gives each item its score.
 func (v *view) order(ctx context.Context, o query.Order, seed string) (out order, ranks object, err error) {
 	out = make(order, len(o))
 	for i, key := range o {
@@ -59,7 +59,7 @@ func (v *view) order(ctx context.Context, o query.Order, seed string) (out order
 	return out, ranks, nil
 }
 
-// sorts returns the sort of a search: the keys, followed by the tie-breaking fields.
+// sorts returns the sort parameter of a search: the keys, followed by fields that break ties.
 func (o order) sorts() []any {
 	var list []any
 	for _, k := range o {
@@ -94,7 +94,7 @@ func (o order) place(values []sortValue, rest bool) (eval.Place, error) {
 	return p, nil
 }
 
-// after returns the search_after values for the listing after a place.
+// after returns the search_after values for the part of the listing that comes after a place.
 func (o order) after(p eval.Place) ([]any, error) {
 	if len(p.Values) != len(o) {
 		return nil, &library.CursorError{Reason: "it does not have as many sort keys as the listing: start again from the first page"}
@@ -129,8 +129,8 @@ func scoreKey() orderKey {
 	}
 }
 
-// fieldKey sorts by a field of the catalogue. OpenSearch returns a missing integer as the largest or smallest int64, whichever
-// comes last, and a missing keyword as null.
+// fieldKey sorts by a field of the catalogue. For a missing integer, OpenSearch returns the largest or the smallest int64, whichever
+// comes last. For a missing keyword, it returns null.
 func fieldKey(f query.Field, desc bool) orderKey {
 	switch {
 	case query.Dynamic(f.Name):
@@ -175,7 +175,7 @@ func fieldKey(f query.Field, desc bool) orderKey {
 	}
 }
 
-// doubleKey sorts by a floating-point number. OpenSearch returns a missing number as an infinity.
+// doubleKey sorts by a floating-point number. For a missing number, OpenSearch returns an infinity.
 func doubleKey(f query.Field, desc bool) orderKey {
 	missing := math.Inf(1)
 	if desc {
@@ -203,7 +203,7 @@ func doubleKey(f query.Field, desc bool) orderKey {
 	}
 }
 
-// dynamicSource is a script that sorts by a dynamic field. It finds the field's value among those of fieldDynamic. The first
+// dynamicSource is a script that sorts by a dynamic field. It finds the value of the field among the values of fieldDynamic. The first
 // character of its result puts items without a value last.
 //
 //go:embed dynamic.painless

@@ -11,12 +11,12 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// randomSource is a script that computes library.RandomPlace in the cluster, so that a seed has the same order in every library.
+// randomSource is a script that computes library.RandomPlace in the cluster, so that a seed results in the same order in every library.
 //
 //go:embed random.painless
 var randomSource string
 
-// The first two constants of XXH64.
+// These are the first two constants of XXH64.
 const (
 	prime1 uint64 = 0x9E3779B185EBCA87
 	prime2 uint64 = 0xC2B2AE3D27D4EB4F
@@ -26,7 +26,7 @@ const (
 const stripe = 32
 
 // randomKey sorts by the places of items in the random order of a seed. A place has 63 bits, which a sort value of a script cannot hold.
-// Therefore the key has two sort values: the upper 32 bits and the lower 31.
+// For this reason, the key has two sort values: the upper 32 bits and the lower 31 bits.
 func randomKey(seed string) orderKey {
 	lanes := [4]uint64{prime1, prime2, 0, 0}
 	lanes[0] += prime2
@@ -37,7 +37,7 @@ func randomKey(seed string) orderKey {
 			lanes[i] = bits.RotateLeft64(lanes[i]+binary.LittleEndian.Uint64(rest[8*i:])*prime2, 31) * prime1
 		}
 	}
-	remaining := make([]int, len(rest)) // not bytes, which JSON encodes as a string
+	remaining := make([]int, len(rest)) // not bytes, because JSON encodes bytes as a string
 	for i, b := range rest {
 		remaining[i] = int(b)
 	}

@@ -21,8 +21,8 @@ var (
 	randomSteps = flag.Int("random.steps", 60, "how many random operations are done")
 )
 
-// TestRandomOperations applies the same random operations to the engine and to the library on OpenSearch, and compares the outcomes
-// and the results.
+// TestRandomOperations applies the same random operations to the engine and to the library on OpenSearch. It compares the outcomes and
+// the results.
 func TestRandomOperations(t *testing.T) {
 	t.Parallel()
 	seed := *randomSeed
@@ -56,7 +56,7 @@ type randomly struct {
 	step, codes int
 }
 
-// agree calls do with each library and compares the results.
+// agree calls `do` with each library and compares the results.
 func (r *randomly) agree(what string, do func(library.Library) []any) {
 	r.t.Helper()
 	both := r.both()
@@ -66,14 +66,14 @@ func (r *randomly) agree(what string, do func(library.Library) []any) {
 	}
 }
 
-// id returns a random item id, which in most cases exists.
+// id returns a random item id. In most cases, the item exists.
 func (r *randomly) id() item.ID { return 1 + r.Int64N(60) }
 
 func (r *randomly) tag() *item.Tag {
 	return &item.Tag{Namespace: []string{"marketer_tags", "vibe"}[r.IntN(2)], Key: []string{"summer", "hero", "bold"}[r.IntN(3)]}
 }
 
-// put returns a mutation that stores a random agreed item, either as a new item or under a random id.
+// put returns a mutation that stores a random item of agreedItems, either as a new item or with a random id.
 func (r *randomly) put() library.Mutation {
 	lines := agreedItems()
 	parsed, err := item.ParseLine([]byte(lines[r.IntN(len(lines))]), item.ParseOptions{Now: noon})
@@ -125,7 +125,7 @@ func (r *randomly) write() {
 	})
 }
 
-// define applies or removes a random rule, unchanged or for other items.
+// define applies or removes a random rule. It applies the rule either unchanged or for other items.
 func (r *randomly) define() {
 	rules := slices.DeleteFunc(agreedDefinitions(), func(d library.Definition) bool { return d.PropertySpec != nil })
 	d := rules[r.IntN(len(rules))]
@@ -150,8 +150,8 @@ func (r *randomly) define() {
 	})
 }
 
-// look compares listings, an item with its tags, and an export. It ignores scores, because the cluster includes deleted items in
-// them.
+// look compares listings, an item with its tags, and an export. It ignores scores, because the cluster includes deleted items in its
+// statistics.
 func (r *randomly) look() {
 	orders := []string{"created_on:desc", "id:asc", "campaign:desc,approval_status:asc", "submission.email:asc", "random", "default_activate_unit.id:asc", "featured:desc"}
 	for range 3 {

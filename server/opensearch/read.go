@@ -13,7 +13,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// Read finds a page of items, see library.Library.
+// Read finds a page of items. See library.Library.
 func (l *Library) Read(ctx context.Context, r library.Read) (*library.Page, error) {
 	ctx, end, err := l.reading(ctx)
 	if err != nil {
@@ -64,7 +64,7 @@ func (l *Library) Read(ctx context.Context, r library.Read) (*library.Page, erro
 	return page, nil
 }
 
-// begin returns the listing that r asks for, and the view of its property at r.Now, or at the current time if r.Now is zero.
+// begin returns the listing that r requests, and the view of its property at r.Now, or at the current time if r.Now is zero.
 func (l *Library) begin(r library.Read) (*view, library.Listing, error) {
 	c, err := l.Served(r.Property)
 	if err != nil {
@@ -77,9 +77,9 @@ func (l *Library) begin(r library.Read) (*view, library.Listing, error) {
 	return l.view(c, r.Now), listing, err
 }
 
-// versionOf returns the version of a page: a hash of the definition of the listing, the states of the page's items, and their bytes,
-// which begin at from. The cluster has no number that changes exactly when the page changes. The hash is keyed, because callers could
-// otherwise use it to confirm a guess of a stored query or of a private field.
+// versionOf returns the version of a page. The version is a hash of the definition of the listing, the states of the page's items, and
+// the bytes of the items, which begin at `from`. The cluster has no number that changes exactly when the page changes. The hash is keyed,
+// because callers could otherwise use it to confirm a guess of a stored query or of a private field.
 func (l *Library) versionOf(p *library.Page, from int, listing library.Listing, hits []hit) string {
 	var text []byte
 	for _, part := range listing.Parts {
@@ -95,7 +95,8 @@ func (l *Library) versionOf(p *library.Page, from int, listing library.Listing, 
 	return hex.EncodeToString(mac.Sum(nil)[:12])
 }
 
-// listed is a listing that is ready to be searched. Its sections follow one another; there are two if favourites come first.
+// listed is a listing that is ready to be searched. It has one section, or two consecutive sections if items with the favorite tag come
+// first.
 type listed struct {
 	*view
 	listing  library.Listing
@@ -156,7 +157,7 @@ type hit struct {
 type result struct {
 	hits  []hit
 	total int64
-	// more is true if an item follows the last hit.
+	// more is true if another item follows the last hit.
 	more bool
 }
 
@@ -170,8 +171,8 @@ func (s *listed) page(ctx context.Context, r library.Read) (*result, error) {
 		return nil, err
 	}
 	if s.listing.Order.Scored() {
-		// A write may have changed the score of any item, so the page starts after the current place of the cursor's item. That place
-		// is valid only in the same state of the index.
+		// A write may have changed the score of any item, so the page starts after the current place of the item in the cursor. That place is
+		// valid only in the same state of the index.
 		release, err := s.freeze(ctx)
 		if err != nil {
 			return nil, err
@@ -196,7 +197,7 @@ func (s *listed) page(ctx context.Context, r library.Read) (*result, error) {
 	return s.collect(ctx, first, values, 0, r.Limit)
 }
 
-// collect finds limit items, starting at an offset or after a place in section first, and counts all items of the listing.
+// collect finds limit items and counts all items of the listing. It starts at an offset, or after a place in the section `first`.
 func (s *listed) collect(ctx context.Context, first int, after []any, offset int64, limit int) (*result, error) {
 	found := &result{}
 	for i := range s.sections {
@@ -230,7 +231,7 @@ func (s *listed) section(ctx context.Context, i int, after []any, offset int64, 
 	case end <= window:
 		return s.search(ctx, i, after, int(offset), size)
 	case end == window+1 && size > 1:
-		// Only the item that shows whether another page follows is beyond the window. The total shows the same.
+		// Beyond the window is only the item that shows whether another page follows. The total shows the same.
 		part, err := s.search(ctx, i, after, int(offset), size-1)
 		if err == nil {
 			part.more = part.total >= end

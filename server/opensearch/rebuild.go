@@ -12,30 +12,30 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// rebuilder replaces indices of items that have an older schema, one after the other, while they are served. It also deletes replaced
-// indices, and copies of interrupted rebuilds that cannot be used. Every replica runs a rebuilder, and a claim decides which of them
-// works.
+// rebuilder replaces indices of items that have an older schema, one after the other. The library serves the items during the rebuild.
+// The rebuilder also deletes replaced indices, and unusable copies that interrupted rebuilds left behind. Every replica runs a rebuilder.
+// A claim decides which rebuilder works.
 type rebuilder struct {
 	library *Library
 	times   rebuildTimes
 	claim   *claim
-	// replacedAt is when this replica first saw that an index had been replaced, by UUID.
+	// replacedAt contains, by UUID, the time at which this replica first saw that an index had been replaced.
 	replacedAt map[string]time.Time
 }
 
-// rebuildTimes are the times of a rebuilder. Zero values mean the defaults.
+// rebuildTimes contains the times of a rebuilder. A zero value means the default.
 type rebuildTimes struct {
-	// settle is the time from Open until the rebuilder starts. It is long enough for a rolling update, because replicas of the
+	// settle is the time between Open and the start of the rebuilder. It is long enough for a rolling update, because replicas of the
 	// previous version cannot write to a rebuilt index.
 	settle time.Duration
-	// check is the time between two searches for work. retry is the shorter time while work is left.
+	// check is the time between two searches for work. retry replaces check while work is left. It is shorter.
 	check, retry time.Duration
-	// renew is the time between two renewals of the claim. A claim that is not renewed for the duration expire is void.
-	// expire is shorter than the default timeout of requests: if a replica crashes while it blocks writes, the writes wait until another
-	// replica takes over, and succeed.
+	// renew is the time between two renewals of the claim. A claim that is not renewed for the duration `expire` is void. `expire` is
+	// shorter than the default timeout of requests. If a replica crashes while it blocks writes, the writes therefore wait until another
+	// replica takes over, and then succeed.
 	renew, expire time.Duration
-	// keep is how long a replaced index is kept for searches that began before the replacement. It is longer than snapshotTime and the
-	// default timeout of requests.
+	// keep is the time for which a replaced index is kept for searches that began before the replacement. It is longer than snapshotTime and
+	// the default timeout of requests.
 	keep time.Duration
 }
 
@@ -53,8 +53,8 @@ func newRebuilder(l *Library) *rebuilder {
 	return &rebuilder{library: l, times: l.options.rebuild, replacedAt: map[string]time.Time{}, claim: l.newClaim(rebuildClaim)}
 }
 
-// run works until ctx ends. After a failure, it waits longer before each attempt, until no work is left. It does not reset the pause if
-// another replica takes the claim, because that replica may fail for the same reason.
+// run works until ctx ends. After each failure, it waits longer before the next attempt, until no work is left. It does not reset the
+// pause if another replica takes the claim, because that replica may fail for the same reason.
 func (r *rebuilder) run(ctx context.Context) {
 	start := time.Now()
 	for backoff := r.times.retry; ; {
@@ -80,19 +80,19 @@ func (r *rebuilder) run(ctx context.Context) {
 	}
 }
 
-// job is the work to do on the indices of a property.
+// job is the work on the indices of a property.
 type job struct {
 	// rebuild is the generation to rebuild, or nil.
 	rebuild *generations
 	// activate is a current generation that an interrupted rebuild left without the alias for writes, or nil.
 	activate *itemIndex
-	// unblock is an index that an interrupted rebuild blocked and that this version cannot rebuild, or nil.
+	// unblock is an index that an interrupted rebuild left blocked and that this version cannot rebuild, or nil.
 	unblock *itemIndex
-	// drop are indices to delete.
+	// drop lists the indices to delete.
 	drop []string
 }
 
-// work does the current jobs if this replica gets the claim. left is true if there will be more work soon. If settled is false, work only
+// work does the current jobs if this replica gets the claim. left is true if there will soon be more work. If settled is false, work only
 // completes rebuilds that were interrupted while they blocked writes.
 func (r *rebuilder) work(ctx context.Context, settled bool) (left bool, err error) {
 	if r.library.frozen() != "" {
@@ -107,7 +107,7 @@ func (r *rebuilder) work(ctx context.Context, settled bool) (left bool, err erro
 		return true, err
 	}
 	defer release()
-	// Another replica may have worked until now.
+	// Another replica may have worked until now, so find the jobs again.
 	if jobs, _, err = r.jobs(ctx, settled); err != nil {
 		return true, err
 	}
@@ -144,7 +144,7 @@ func (r *rebuilder) do(ctx context.Context, j job) error {
 	return nil
 }
 
-// jobs returns the current jobs by property. left is true if there will be more work soon.
+// jobs returns the current jobs by property. left is true if there will soon be more work.
 func (r *rebuilder) jobs(ctx context.Context, settled bool) (jobs map[library.PropertyID]job, left bool, err error) {
 	all, err := r.library.generations(ctx, r.library.names.everyItems())
 	if err != nil {
@@ -163,7 +163,7 @@ func (r *rebuilder) jobs(ctx context.Context, settled bool) (jobs map[library.Pr
 		old := g.current != nil && g.current.Schema < latest
 		for _, x := range g.copies {
 			switch {
-			case x.Schema > latest && g.current != nil: // a newer version resumes it
+			case x.Schema > latest && g.current != nil: // a newer version will resume it
 				if g.current.blocked && !old {
 					j.unblock = g.current
 				}
@@ -181,8 +181,8 @@ func (r *rebuilder) jobs(ctx context.Context, settled bool) (jobs map[library.Pr
 			}
 			j.drop = append(j.drop, x.name)
 		}
-		// A rebuild waits until the retired generations are deleted. They are recognized by the source of the current generation, which
-		// the next generation does not name.
+		// A rebuild waits until the retired generations are deleted. A retired generation is recognized because the current generation names it
+		// as its source. The next generation does not name it.
 		if old && len(g.retired) == 0 {
 			j.rebuild = g
 		}
@@ -192,7 +192,7 @@ func (r *rebuilder) jobs(ctx context.Context, settled bool) (jobs map[library.Pr
 	}
 	r.library.unbuilt.Range(func(p, _ any) bool {
 		if _, ok := jobs[p.(library.PropertyID)]; !ok {
-			r.library.unbuilt.Delete(p) // another replica has done it
+			r.library.unbuilt.Delete(p) // another replica has completed the rebuild
 		}
 		return true
 	})

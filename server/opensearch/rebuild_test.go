@@ -23,7 +23,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// nextSchemas returns the schemas of a later version: the last one has one more field.
+// nextSchemas returns the schemas of a later version. Its last schema has one more field.
 func nextSchemas() []schema {
 	const field = "colour"
 	return append(itemSchemas(), schema{
@@ -38,18 +38,18 @@ func nextSchemas() []schema {
 	})
 }
 
-// searchTime is longer than any search in these tests takes.
+// searchTime is longer than any search in these tests.
 const searchTime = time.Second
 
-// never is a settle time that keeps a replica from rebuilding.
+// never is a settle time that prevents a replica from rebuilding.
 const never = 24 * time.Hour
 
-// upgraded opens the library as a later version, which rebuilds indices after the time settle.
+// upgraded opens the library as a later version. This version rebuilds indices after the time `settle`.
 func upgraded(t *testing.T, dir string, settle time.Duration, transport http.RoundTripper) *Library {
 	t.Helper()
 	return openOptions(t, dir, func(o *Options) {
 		o.schemas, o.Transport = nextSchemas(), transport
-		o.ReadTimeout = time.Minute // a rebuild on a busy machine slows reads down
+		o.ReadTimeout = time.Minute // reads are slow during a rebuild on a busy machine
 		o.rebuild = rebuildTimes{
 			settle: settle, check: 20 * time.Millisecond, retry: 20 * time.Millisecond, renew: 50 * time.Millisecond, expire: 500 * time.Millisecond,
 			keep: searchTime,
@@ -79,7 +79,7 @@ func indicesOf(t *testing.T, l *Library) *generations {
 	return g
 }
 
-// waitRebuilt waits until the property has only an index with the schema of the later version.
+// waitRebuilt waits until the only index of the property is one with the schema of the later version.
 func waitRebuilt(t *testing.T, l *Library) {
 	t.Helper()
 	eventually(t, "the rebuild", func() bool {
@@ -150,7 +150,7 @@ func fill(t *testing.T, l *Library, n int) map[item.ID]string {
 }
 
 // TestRebuild checks that a later version with another schema rebuilds the index of a property. The rebuilt index must contain the same
-// items with the same versions, and earlier cursors and short links must still work.
+// items with the same versions. Earlier cursors and short links must still work.
 func TestRebuild(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -182,8 +182,8 @@ func TestRebuild(t *testing.T) {
 	}
 }
 
-// TestRebuildBackoff checks that a replica waits longer after each failed rebuild, even if another replica fails in between. State names
-// the reason until a rebuild succeeds.
+// TestRebuildBackoff checks that a replica waits longer after each failed rebuild, even if another replica fails in between. State must
+// give the reason until a rebuild succeeds.
 func TestRebuildBackoff(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -193,7 +193,7 @@ func TestRebuildBackoff(t *testing.T) {
 		transport.intercept(func(r *http.Request) (*http.Response, error) {
 			switch path := r.URL.Path; {
 			case strings.HasSuffix(path, "/_doc/"+rebuildClaim):
-				// Another replica holds the claim every other time.
+				// Every other time, another replica holds the claim.
 				if n := claims.Add(1); n%4 < 2 {
 					return respond(r, http.StatusOK, fmt.Sprintf(`{"_seq_no":%d,"_primary_term":1}`, n)), nil
 				}
@@ -245,7 +245,7 @@ func TestRebuildBackoff(t *testing.T) {
 	})
 }
 
-// TestUnknownSchema checks that a library is not opened if an index of items records no schema.
+// TestUnknownSchema checks that Open fails if an index of items records no schema.
 func TestUnknownSchema(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -264,7 +264,7 @@ func TestUnknownSchema(t *testing.T) {
 	}
 }
 
-// beforeRequest returns a transport that calls do, once, before it sends a request whose path ends with suffix.
+// beforeRequest returns a transport that calls `do` once, before it sends a request whose path ends with suffix.
 func beforeRequest(suffix string, do func()) *intercepted {
 	transport := &intercepted{RoundTripper: http.DefaultTransport}
 	var once sync.Once
@@ -277,7 +277,7 @@ func beforeRequest(suffix string, do func()) *intercepted {
 	return transport
 }
 
-// freezing is a transport that freezes a library before or after a request of a rebuild.
+// freezing returns a transport that freezes a library before or after a request of a rebuild.
 func freezing(t *testing.T, by *Library, suffix string, after bool) (transport *intercepted, done <-chan struct{}) {
 	transport = &intercepted{RoundTripper: http.DefaultTransport}
 	frozen := make(chan struct{})
@@ -303,8 +303,8 @@ func freezing(t *testing.T, by *Library, suffix string, after bool) (transport *
 	return transport, frozen
 }
 
-// TestFreezeDuringRebuild checks that a freeze stops a rebuild at any point, that the rebuild does not remove the block of the freeze, and
-// that it continues when the library accepts writes again.
+// TestFreezeDuringRebuild checks that a freeze stops a rebuild at any point and that the rebuild does not remove the block of the freeze.
+// When the library accepts writes again, the rebuild must continue.
 func TestFreezeDuringRebuild(t *testing.T) {
 	t.Parallel()
 	for _, suffix := range []string{"==2", "==2/_count", "/_block/write", "/_aliases"} {
@@ -357,7 +357,7 @@ func TestFreezeDuringRebuild(t *testing.T) {
 	}
 }
 
-// TestRebuildOfOtherNames checks the rebuild of properties whose names are too long for the name of an index, or end like the name of an
+// TestRebuildOfOtherNames checks the rebuild of properties whose names are too long for the name of an index or end like the name of an
 // index.
 func TestRebuildOfOtherNames(t *testing.T) {
 	t.Parallel()
@@ -389,8 +389,8 @@ func TestRebuildOfOtherNames(t *testing.T) {
 	}
 }
 
-// TestPreviousVersion checks that a replica of the previous version reads and writes during a rebuild. After the rebuild, the replica
-// still reads, but rejects writes and is not ready. The previous version can no longer open the library.
+// TestPreviousVersion checks that a replica of the previous version reads and writes during a rebuild. After the rebuild, this replica
+// must still read, but must reject writes and must not be ready. The previous version must no longer be able to open the library.
 func TestPreviousVersion(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -535,8 +535,8 @@ func TestInterruptedRebuild(t *testing.T) {
 	}
 }
 
-// TestSuspendedRebuild suspends a replica before it switches to its copy. When the replica continues after another one has completed the
-// rebuild, it must not change anything.
+// TestSuspendedRebuild suspends a replica before it switches to its copy. Meanwhile, another replica completes the rebuild. When the
+// first replica continues, it must not change anything.
 func TestSuspendedRebuild(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -579,7 +579,7 @@ func TestSuspendedRebuild(t *testing.T) {
 	checkRebuilt(t, next, want)
 }
 
-// TestPurgeDuringRebuild checks that a purge also erases the copy, and that the property can be created again.
+// TestPurgeDuringRebuild checks that a purge also erases the copy, and that the property can be created again after the purge.
 func TestPurgeDuringRebuild(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -607,7 +607,7 @@ func TestPurgeDuringRebuild(t *testing.T) {
 	checkRebuilt(t, after, map[item.ID]string{1: "new"})
 }
 
-// TestBlockedByHand checks that a write to an index that an operator has blocked fails immediately with the reason.
+// TestBlockedByHand checks a write to an index that an operator has blocked. The write must fail immediately with the reason.
 func TestBlockedByHand(t *testing.T) {
 	t.Parallel()
 	l := replicas(t, 1)[0]
@@ -622,8 +622,7 @@ func TestBlockedByHand(t *testing.T) {
 	}
 }
 
-// TestRebuildUnderLoad checks that during a rebuild no read fails and no write is lost. VITRINE_REBUILD_ITEMS sets the number of
-// items.
+// TestRebuildUnderLoad checks that no read fails and no write is lost during a rebuild. VITRINE_REBUILD_ITEMS sets the number of items.
 func TestRebuildUnderLoad(t *testing.T) {
 	t.Parallel()
 	items := 2000
@@ -638,14 +637,14 @@ func TestRebuildUnderLoad(t *testing.T) {
 	apply(t, before, agreedDefinitions()[0])
 	start := time.Now()
 	want := fill(t, before, items)
-	steady := image(0, "beach") // the writers do not change it
+	steady := image(0, "beach") // the writers do not change this item
 	steady.ShortCode, steady.Content.OriginalURL = "steady", "https://posts.example/1"
 	want[mustWrite(t, before, library.Mutation{Put: steady})[0].ID] = "beach"
 	t.Logf("%d items created in %s", items, time.Since(start).Round(time.Second))
 	if err := before.Close(); err != nil {
 		t.Fatal(err)
 	}
-	// One replica rebuilds, and two others serve requests.
+	// One replica rebuilds, and the other two serve requests.
 	serving := []*Library{upgraded(t, dir, never, nil), upgraded(t, dir, never, nil)}
 	rebuilding := upgraded(t, dir, 1, nil)
 	for _, l := range append(serving, rebuilding) {
@@ -674,7 +673,7 @@ func TestRebuildUnderLoad(t *testing.T) {
 					return
 				default:
 				}
-				// Each writer changes its own items, so the order of writes to an item is known.
+				// Each writer changes only its own items, so the order of writes to an item is known.
 				id := item.ID(random.IntN(items/writers)*writers + w + 1)
 				mu.Lock()
 				_, stored := want[id]
@@ -739,7 +738,7 @@ func TestRebuildUnderLoad(t *testing.T) {
 				if _, _, err := l.ShortLink(t.Context(), "steady"); err != nil {
 					t.Errorf("short link: %v", err)
 				}
-				// A busy machine can delay the requests of State and of the follower. Other problems are faults of the rebuild.
+				// On a busy machine, requests of State and of the follower can be late. Any other problem is a fault of the rebuild.
 				s := l.State(t.Context())
 				late := strings.Contains(s.Problem, "no response within") || strings.Contains(s.Problem, "the definitions were last read")
 				if !s.Ready && !late {

@@ -28,7 +28,7 @@ type record struct {
 	Name string `json:"name,omitempty"`
 	// Value is a metaRecord, the value of a mark, or a definitions.Entry.
 	Value string `json:"value"`
-	// Gone is true for a removed definition. The record stays, so that followers see the removal.
+	// Gone is true if the definition was removed. The record stays, so that followers see the removal.
 	Gone bool `json:"gone,omitempty"`
 }
 
@@ -45,7 +45,7 @@ const recordFormat = 1
 type metaRecord struct {
 	Format    int    `json:"format"`
 	AuthorKey string `json:"author_key"`
-	// Transfer is the freeze of the source while the library is an unfinished copy. It is "" for a library that can be opened.
+	// Transfer is the freeze of the source while the library is an unfinished copy. It is empty if the library can be opened.
 	Transfer transfer.Freeze `json:"transfer,omitempty"`
 }
 
@@ -72,16 +72,16 @@ func recordID(s definitions.Source) string {
 	return recordDefinition + "-" + hex.EncodeToString(sum[:])
 }
 
-// known is the in-memory state of the definitions index. It is immutable.
+// known is the state of the definitions index in memory. It is immutable.
 type known struct {
 	set       definitions.Set
 	marks     map[string]string
 	authorKey []byte
-	// unfinished is true for an unfinished copy of another library, which cannot be opened.
+	// unfinished is true if the library is an unfinished copy of another library. Such a library cannot be opened.
 	unfinished bool
 }
 
-// frozen returns the current freeze, "" for none.
+// frozen returns the current freeze, or an empty string if there is none.
 func (k *known) frozen() transfer.Freeze { return transfer.Freeze(k.marks[transfer.MarkFrozen]) }
 
 // records is the definitions index as this replica sees it.
@@ -90,24 +90,24 @@ type records struct {
 	feed    *definitions.TokenFeed
 	state   atomic.Pointer[known]
 
-	// changing is held while changes are read from the index or the index is changed.
+	// changing is held while changes are read from the index, and while the index is changed.
 	changing mutex
 	// seen contains the last seen state of every document.
 	seen map[string]seenRecord
-	// next is the lowest sequence number that may be new. term is the highest primary term seen.
+	// next is the lowest sequence number that may be new. term is the highest primary term that this replica has seen.
 	next, term int64
-	// gapped is when the operation with the sequence number next was first missing, or zero.
+	// gapped is the time at which the operation with the sequence number `next` was first missing, or zero.
 	gapped time.Time
 
-	// currency is advanced by the follower, and by watch.
+	// currency is advanced by the follower and by watch.
 	currency  *currency
 	problemMu sync.Mutex
 	failure   error
-	// unreadable contains the errors of the documents that this version cannot read, by id.
+	// unreadable contains, by id, the errors of the documents that this version cannot read.
 	unreadable map[string]error
 }
 
-// seenRecord is one state of a document and the source of its definition.
+// seenRecord is one state of a document and the source of the document's definition.
 type seenRecord struct {
 	version
 	source definitions.Source
@@ -120,7 +120,7 @@ func newRecords(l *Library) *records {
 	return r
 }
 
-// open creates the keys of a new library, and reads all records.
+// open creates the keys of a new library and reads all records.
 func (r *records) open(ctx context.Context) error {
 	key := make([]byte, 32)
 	_, _ = rand.Read(key) // never fails
@@ -128,7 +128,7 @@ func (r *records) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// An existing library keeps its keys, because the operation conflicts. An index that rejects writes already has keys.
+	// An existing library keeps its keys, because this operation then conflicts. An index that rejects writes already has keys.
 	op := operation{index: r.library.names.definitions(), id: recordMeta, doc: meta}
 	if err := failure(r.library.cluster.bulk(ctx, []operation{op}, refreshNow)); err != nil && !isBlocked(err) {
 		return err
@@ -153,8 +153,8 @@ func (r *records) open(ctx context.Context) error {
 	return nil
 }
 
-// permit returns library.ErrDeposed unless term is anyone or the current term. While the library is frozen, permit accepts every
-// term, because a new leader cannot store its own.
+// permit returns library.ErrDeposed unless term is anyone or the current term. While the library is frozen, permit accepts every term,
+// because a new leader cannot store its own.
 func (r *records) permit(term string) error {
 	now := r.state.Load()
 	if term == anyone || now.frozen() != "" || term == now.marks[markLeader] {
@@ -163,8 +163,8 @@ func (r *records) permit(term string) error {
 	return library.ErrDeposed
 }
 
-// change stages changes of the definitions, stores them, and makes them visible in this replica. It calls stage again with a newer
-// state if another replica stored a change first. It fails with library.ErrDeposed if the term has ended.
+// change stages changes of the definitions, stores them, and makes them visible in this replica. If another replica stored a change
+// first, change calls stage again with the newer state. It fails with library.ErrDeposed if the term has ended.
 func (r *records) change(ctx context.Context, term string, stage func(*definitions.Change) error) error {
 	unlock, err := r.changing.lock(ctx)
 	if err != nil {
@@ -204,9 +204,9 @@ func (r *records) change(ctx context.Context, term string, stage func(*definitio
 			return err
 		}
 		if r.holds(c.Changed) {
-			return nil // the conflict was with this change itself: the response to its first attempt was lost
+			return nil // the response to the first attempt was lost, and the conflict was with this change itself
 		}
-		// catchUp cannot see documents that were deleted by hand.
+		// catchUp does not see documents that were deleted by hand.
 		look = r.reload
 	}
 	return fmt.Errorf("%w: other writes keep changing the same definitions", library.ErrUnavailable)
@@ -224,7 +224,7 @@ func (r *records) holds(changed map[definitions.Source]*definitions.Entry) bool 
 	return true
 }
 
-// prepare creates the indices of new properties and the tags of rules, which must exist before the change becomes visible.
+// prepare creates the indices of new properties and the tags of rules. Both must exist before the change becomes visible.
 func (r *records) prepare(ctx context.Context, c *definitions.Change) error {
 	defer r.watch(ctx)()
 	before := r.state.Load().set
@@ -249,8 +249,8 @@ func (r *records) prepare(ctx context.Context, c *definitions.Change) error {
 	return nil
 }
 
-// store replaces the last states that this replica has seen with the given entries. A nil entry removes the definition. store returns
-// false if another replica has changed one of the documents.
+// store replaces the states of definitions that this replica has last seen with the given entries. A nil entry removes the definition.
+// store returns false if another replica has changed one of the documents.
 func (r *records) store(ctx context.Context, changed map[definitions.Source]*definitions.Entry) (bool, error) {
 	ops := make([]operation, 0, len(changed))
 	sources := make([]definitions.Source, 0, len(changed))
@@ -280,7 +280,7 @@ func (r *records) store(ctx context.Context, changed map[definitions.Source]*def
 		stored = stored && !o.conflict
 	}
 	if !stored {
-		return false, nil // the next catchUp reads what was stored
+		return false, nil // the next catchUp reads the stored entries
 	}
 	for i, o := range outcomes {
 		r.seen[ops[i].id] = seenRecord{o.version, sources[i]}
@@ -297,8 +297,8 @@ func (r *records) publish(c *definitions.Change, marks map[string]string) {
 	}
 }
 
-// forgetProperties discards what this replica remembers about the properties that changed entries declare. Another replica may have
-// purged such a property and created it again, even if this replica saw only the last of these changes.
+// forgetProperties forgets what this replica remembers about the properties that changed entries declare. Another replica may have purged
+// such a property and created it again, even if this replica saw only the creation.
 func (l *Library) forgetProperties(changed map[definitions.Source]*definitions.Entry) {
 	for _, e := range changed {
 		if e != nil && e.Latest.PropertySpec != nil {
@@ -341,14 +341,14 @@ func markID(key string) string {
 	return recordMark + "-" + hex.EncodeToString(sum[:])
 }
 
-// decoded is the content of documents of the definitions index.
+// decoded is the decoded content of documents of the definitions index.
 type decoded struct {
 	marks   map[string]string
 	entries map[definitions.Source]*definitions.Entry
 	seen    map[string]seenRecord
-	// meta is nil if the documents do not contain it.
+	// meta is nil if the documents do not contain a metaRecord.
 	meta *metaRecord
-	// unreadable contains the errors of definitions that cannot be decoded, by id.
+	// unreadable contains, by id, the errors of definitions that cannot be decoded.
 	unreadable map[string]error
 }
 

@@ -17,7 +17,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// intercepted is a transport that calls its function on instead of sending a request, if on is set.
+// intercepted is a transport that calls the function `on`, if it is set, instead of sending a request.
 type intercepted struct {
 	http.RoundTripper
 	on atomic.Pointer[func(*http.Request) (*http.Response, error)]
@@ -40,9 +40,9 @@ func respond(r *http.Request, status int, body string) *http.Response {
 	}
 }
 
-// TestUnreadableRecord checks that the follower reports a record that it cannot read until the record is readable again. It applies the
-// other changes of the same poll, here the removal of a token. It accepts no token whose record it cannot read. Open fails while a
-// record is unreadable.
+// TestUnreadableRecord checks a record that the follower cannot read. The follower must report it until the record is readable again, and
+// must apply the other changes of the same poll, here the removal of a token. It must accept no token whose record it cannot read. Open
+// must fail while a record is unreadable.
 func TestUnreadableRecord(t *testing.T) {
 	t.Parallel()
 	r := replicas(t, 2)
@@ -50,7 +50,7 @@ func TestUnreadableRecord(t *testing.T) {
 	other.Owner.Name = "other"
 	apply(t, r[0], accessToken(1), other)
 	follower := r[1].records
-	unlock, err := follower.changing.lock(t.Context()) // so that only the test reads changes
+	unlock, err := follower.changing.lock(t.Context()) // prevents the follower from reading changes
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,8 +90,8 @@ func TestUnreadableRecord(t *testing.T) {
 	}
 }
 
-// TestUnknownConflicts checks that if one item is stored and another one conflicts, but the conflict cannot be looked up, only the
-// mutation of the conflicting item fails.
+// TestUnknownConflicts checks a write in which one item is stored and another item conflicts, but the conflict cannot be looked up. Only
+// the mutation of the conflicting item must fail.
 func TestUnknownConflicts(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -123,16 +123,16 @@ func TestUnknownConflicts(t *testing.T) {
 	}
 }
 
-// TestLostBeforeRefresh checks that searches find an acknowledged item even if the response to its first bulk request was lost before
-// the index was refreshed.
+// TestLostBeforeRefresh checks that searches find an acknowledged item even if the response to the first bulk request was lost before the
+// index was refreshed.
 func TestLostBeforeRefresh(t *testing.T) {
 	t.Parallel()
 	transport := &intercepted{RoundTripper: http.DefaultTransport}
 	l := openOptions(t, t.TempDir(), func(o *Options) { o.RefreshInterval, o.Transport = 10*time.Second, transport })
 	defer l.Close()
 	apply(t, l, agreedDefinitions()[0])
-	// OpenSearch does not refresh an index periodically, or make requests wait for a refresh, if the index has not been searched for some
-	// time. This read prevents that.
+	// If an index has not been searched for some time, OpenSearch does not refresh it periodically, and does not make requests wait for a
+	// refresh. This read prevents that.
 	read := library.Read{Property: shop, Query: query.All{}, Limit: 10}
 	if _, err := l.Read(t.Context(), read); err != nil {
 		t.Fatal(err)
@@ -162,7 +162,7 @@ func TestLostBeforeRefresh(t *testing.T) {
 	}
 }
 
-// requests returns a cluster for sending requests without opening a library.
+// requests returns a cluster that can send requests without opening a library.
 func requests(t *testing.T, o Options) *cluster {
 	t.Helper()
 	o, err := o.withDefaults()
@@ -181,8 +181,8 @@ func requests(t *testing.T, o Options) *cluster {
 	return c
 }
 
-// TestSilentNode checks that a request to a node that accepts it but does not respond is sent to another node. If there is no other node,
-// the request must fail after a limited time.
+// TestSilentNode checks a request to a node that accepts the request but does not respond. The request must be sent to another node. If
+// there is no other node, the request must fail after a limited time.
 func TestSilentNode(t *testing.T) {
 	t.Parallel()
 	reading := func(ctx context.Context, c *cluster) error {
@@ -214,7 +214,7 @@ func TestSilentNode(t *testing.T) {
 				asked := map[string]bool{}
 				transport.intercept(func(r *http.Request) (*http.Response, error) {
 					if r.Method != http.MethodPost {
-						return respond(r, http.StatusOK, `{}`), nil // a check of the client
+						return respond(r, http.StatusOK, `{}`), nil // this request is a check of the client
 					}
 					if asked[r.URL.Host] = true; len(asked) > test.silent {
 						return respond(r, http.StatusOK, `{"items":[{"create":{"status":201}}]}`), nil
@@ -236,7 +236,7 @@ func TestSilentNode(t *testing.T) {
 	}
 }
 
-// TestBulkTimeout checks that the timeout limits all attempts of a bulk request together.
+// TestBulkTimeout checks that the timeout limits the total time of all attempts of a bulk request.
 func TestBulkTimeout(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -244,7 +244,7 @@ func TestBulkTimeout(t *testing.T) {
 		sent := 0
 		transport.intercept(func(r *http.Request) (*http.Response, error) {
 			if !strings.HasSuffix(r.URL.Path, "/_bulk") {
-				return respond(r, http.StatusOK, `{}`), nil // a check of the client
+				return respond(r, http.StatusOK, `{}`), nil // this request is a check of the client
 			}
 			if sent++; sent == 1 {
 				<-time.After(9 * time.Second)
@@ -263,8 +263,8 @@ func TestBulkTimeout(t *testing.T) {
 	})
 }
 
-// TestReconnectTimeout checks that a request to an unreachable cluster fails with the reason. It must begin no attempt later than
-// reconnect after the first one, and must not give up earlier than one pause before that.
+// TestReconnectTimeout checks that a request to an unreachable cluster fails with the reason. The request must begin no attempt later
+// than reconnect after the first attempt. It must not give up earlier than one pause before that time.
 func TestReconnectTimeout(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -279,8 +279,8 @@ func TestReconnectTimeout(t *testing.T) {
 	})
 }
 
-// TestRedIndex checks that an index without a working shard affects no other property: their short links lead to their items, and new
-// items get short codes. Only imported codes are rejected, because an item in the index may have them.
+// TestRedIndex checks that an index without a working shard does not affect other properties. Their short links must lead to their items,
+// and their new items must get short codes. Only imported codes must be rejected, because an item in the index may have the same code.
 func TestRedIndex(t *testing.T) {
 	t.Parallel()
 	l := replicas(t, 1)[0]

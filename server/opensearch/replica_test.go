@@ -17,7 +17,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// replicas opens a library n times.
+// replicas opens a library in n replicas.
 func replicas(t *testing.T, n int) []*Library {
 	t.Helper()
 	dir := t.TempDir()
@@ -73,7 +73,7 @@ func accessToken(values ...byte) library.Definition {
 	return d
 }
 
-// TestDefinitionsReachEveryReplica checks that a token that one replica stores or revokes takes effect in the others.
+// TestDefinitionsReachEveryReplica checks that each change of a token in one replica reaches the other replica.
 func TestDefinitionsReachEveryReplica(t *testing.T) {
 	t.Parallel()
 	r := replicas(t, 2)
@@ -143,8 +143,8 @@ func TestReplicasAssignDifferentIDs(t *testing.T) {
 	}
 }
 
-// TestMissedPurge purges a property and creates it again. A replica that sees only the last of these changes must not use anything that it
-// remembers from before the purge.
+// TestMissedPurge purges a property and creates it again. A replica that sees only the creation must not use anything that it remembers
+// from before the purge.
 func TestMissedPurge(t *testing.T) {
 	t.Parallel()
 	for _, reload := range []bool{false, true} {
@@ -157,7 +157,7 @@ func TestMissedPurge(t *testing.T) {
 				return []library.Mutation{{Put: image(id, "")}, {Tag: &tag, IDs: []item.ID{id}}}
 			}
 			mustWrite(t, r[1], tagged(7)...)
-			unlock, err := r[1].records.changing.lock(t.Context()) // so that only the test reads changes
+			unlock, err := r[1].records.changing.lock(t.Context()) // prevents the follower from reading changes
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -241,7 +241,7 @@ func TestConcurrentUpdates(t *testing.T) {
 	}
 }
 
-// lossy is a transport that loses the responses to every second bulk request after the cluster has executed it.
+// lossy is a transport. For every second bulk request, it loses the response after the cluster has executed the request.
 type lossy struct {
 	http.RoundTripper
 	bulks atomic.Int64
@@ -259,7 +259,7 @@ func (l *lossy) RoundTrip(r *http.Request) (*http.Response, error) {
 	return res, err
 }
 
-// TestLostResponses checks that a write whose response is lost is retried and takes effect once.
+// TestLostResponses checks that a write whose response is lost is retried and takes effect only once.
 func TestLostResponses(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -288,7 +288,7 @@ func TestLostResponses(t *testing.T) {
 	}
 }
 
-// full is a transport that rejects one bulk request for lack of capacity whenever refused is false.
+// full is a transport that rejects one bulk request for lack of capacity each time refused is set to false.
 type full struct {
 	http.RoundTripper
 	refused atomic.Bool
@@ -320,8 +320,8 @@ func TestBackPressure(t *testing.T) {
 	}
 }
 
-// TestReadOnlyIndex checks that while an index is read-only, as on a full disk, writes fail and reads succeed, and that writes
-// succeed afterwards.
+// TestReadOnlyIndex checks that writes fail and reads succeed while an index is read-only, as on a full disk. After that, writes must
+// succeed again.
 func TestReadOnlyIndex(t *testing.T) {
 	t.Parallel()
 	l := replicas(t, 1)[0]
@@ -354,8 +354,8 @@ func TestUnreachable(t *testing.T) {
 	}
 }
 
-// TestDeposedLeader checks that a leader stores nothing after another replica has become the leader. Callers that need not be the leader,
-// such as the HTTP API, can still store definitions.
+// TestDeposedLeader checks that a leader cannot store anything after another replica has become the leader. Callers that need not be the
+// leader, such as the HTTP API, must still be able to store definitions.
 func TestDeposedLeader(t *testing.T) {
 	t.Parallel()
 	r := replicas(t, 2)
@@ -402,8 +402,8 @@ func TestDeposedLeader(t *testing.T) {
 	}
 }
 
-// TestFreezeOfReplicas checks that a freeze also stops the writes of a replica that does not follow the definitions, and that a replica
-// can become the leader of a frozen library without changing it.
+// TestFreezeOfReplicas checks that a freeze also stops the writes of a replica that does not follow the definitions. A replica must be
+// able to become the leader of a frozen library without changing the library.
 func TestFreezeOfReplicas(t *testing.T) {
 	t.Parallel()
 	r := replicas(t, 2)
@@ -411,8 +411,8 @@ func TestFreezeOfReplicas(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	apply(t, r[1], agreedDefinitions()[0])                 // knows the property
-	apply(t, r[1], agreedDefinitions()[0])                 // has read the definitions
+	apply(t, r[1], agreedDefinitions()[0])                 // the replica learns of the property
+	apply(t, r[1], agreedDefinitions()[0])                 // the replica reads the definitions
 	unlock, err := r[1].records.changing.lock(t.Context()) // stops the follower
 	if err != nil {
 		t.Fatal(err)

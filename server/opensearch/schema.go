@@ -7,18 +7,19 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// schema is one version of the documents of items and of the mapping for them.
+// schema is one version of the documents of items and of the mapping for these documents.
 type schema struct {
 	// mapping returns the mapping of the index of a property's items.
 	mapping func() object
-	// document appends the document of an item in JSON. line is the item as item.Marshal writes it, and token identifies the write.
+	// document appends the document of an item in JSON. line is the item as item.Marshal writes it. token identifies the write.
 	document func(dst []byte, it *item.Item, line []byte, token string) []byte
 }
 
-// itemSchemas returns the schemas of indices of items. The number of a schema is its position, starting at 1. New indices get the
-// last one, and indices with another one are rebuilt (see rebuild.go). To change mappings or documents, append a schema and keep the
-// functions of the others: until its index is rebuilt, a property is read and written with its schema. A new schema keeps the
-// fields that queries of the previous version use, because replicas of that version read new indices during a rolling update.
+// itemSchemas returns the schemas of indices of items. The number of a schema is its position, starting at 1. New indices get the last
+// schema, and indices with any other schema are rebuilt (see rebuild.go). To change mappings or documents, append a schema and keep the
+// functions of all other schemas: until the index of a property is rebuilt, the library reads and writes the index with its old schema. A
+// new schema must keep the fields that queries of the previous version use, because replicas of that version read new indices during a
+// rolling update.
 func itemSchemas() []schema { return []schema{{itemMapping, document}} }
 
 // latest returns the number of the schema of new indices.
@@ -34,9 +35,9 @@ type itemMeta struct {
 	Property library.PropertyID `json:"property"`
 	// Schema is the number of the index's schema.
 	Schema int `json:"schema,omitempty"`
-	// Source is the UUID of the index that this one is a copy of, or "".
+	// Source is the UUID of the index of which this index is a copy. It is empty if this index is not a copy.
 	Source string `json:"source,omitempty"`
-	// Copied is the lowest sequence number of the source whose operation is not copied yet.
+	// Copied is the lowest sequence number of the source whose operation is not yet copied.
 	Copied int64 `json:"copied,omitempty"`
 }
 
@@ -59,7 +60,7 @@ func (e *schemaError) Error() string {
 		e.index, e.has, e.knows)
 }
 
-// check returns a *schemaError unless the options have the schema of an index.
+// check returns a *schemaError if the options do not contain the schema of an index.
 func (o Options) check(x *itemIndex) error {
 	if x.Schema < 1 || x.Schema > o.latest() {
 		return &schemaError{x.name, x.Schema, o.latest()}

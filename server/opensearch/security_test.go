@@ -14,7 +14,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// documentedPermissions returns the permissions that the documentation names, on the cluster and on the indices.
+// documentedPermissions returns the permissions on the cluster and on the indices that the documentation lists.
 func documentedPermissions(t *testing.T) (cluster, indices []string) {
 	t.Helper()
 	page, err := os.ReadFile("../../docs/opensearch.md")
@@ -35,8 +35,8 @@ func documentedPermissions(t *testing.T) (cluster, indices []string) {
 	return cluster, indices
 }
 
-// TestPermissions checks that the documented permissions of the user are enough for all methods of the library over TLS, and that the user
-// cannot use the indices of another library.
+// TestPermissions checks that the documented permissions of the user are enough for all methods of the library over TLS. The user must
+// not be able to use the indices of another library.
 func TestPermissions(t *testing.T) {
 	t.Parallel()
 	node := nodetest.NewSecure(t)

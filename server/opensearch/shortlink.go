@@ -18,14 +18,14 @@ const codesAtOnce = 5000
 
 // codeHolders contains the items of all properties that have one of the requested short codes.
 type codeHolders struct {
-	// of contains the items by code, sorted by property and id.
+	// of contains the items by code. The items of each code are sorted by property and id.
 	of map[string][]holder
-	// incomplete is an error if some items could not be searched. Other items may then have the codes, too.
+	// incomplete is an error if some items could not be searched. These items may also have the codes.
 	incomplete error
 }
 
-// codeHolders looks up short codes. An index without a working shard does not make the lookup fail: the result is incomplete, and the
-// caller decides whether it needs the missing items.
+// codeHolders looks up short codes. An index without a working shard does not make the lookup fail. Instead, the result is incomplete,
+// and the caller decides whether it needs the missing items.
 func (l *Library) codeHolders(ctx context.Context, codes []string) (codeHolders, error) {
 	out := codeHolders{of: map[string][]holder{}}
 	for chunk := range slices.Chunk(codes, codesAtOnce) {
@@ -37,7 +37,7 @@ func (l *Library) codeHolders(ctx context.Context, codes []string) (codeHolders,
 					Code []string `json:"code"`
 				} `json:"fields"`
 			}]
-			// A shard without a working copy is neither successful nor failed.
+			// A shard without a working copy counts neither as successful nor as failed.
 			Shards struct {
 				Total      int `json:"total"`
 				Successful int `json:"successful"`
@@ -71,7 +71,7 @@ func (l *Library) codeHolders(ctx context.Context, codes []string) (codeHolders,
 	return out, nil
 }
 
-// ShortLink returns the target of a short link, see library.Library.
+// ShortLink returns the target of a short link. See library.Library.
 func (l *Library) ShortLink(ctx context.Context, code string) (library.PropertyID, string, error) {
 	ctx, end, err := l.reading(ctx)
 	if err != nil {
@@ -103,7 +103,7 @@ func (l *Library) ShortLink(ctx context.Context, code string) (library.PropertyI
 	return "", "", cmp.Or(holders.incomplete, notFound)
 }
 
-// originalURL returns the URL that the short link of an item leads to. Only approved items have one.
+// originalURL returns the URL to which the short link of an item leads. Only approved items have such a URL.
 func originalURL(it *item.Item) (string, bool) {
 	original := it.Content.OriginalURL
 	if original == "" && it.Content.Media != nil {

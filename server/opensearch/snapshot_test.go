@@ -11,7 +11,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// TestSnapshot checks that an index of items that was deleted can be restored from a snapshot while the library is open, and that a
+// TestSnapshot checks that a deleted index of items can be restored from a snapshot while the library is open. It also checks that a
 // whole library can be restored while no replica runs.
 func TestSnapshot(t *testing.T) {
 	t.Parallel()
@@ -56,7 +56,7 @@ func TestSnapshot(t *testing.T) {
 	outcome := mustWrite(t, first, library.Mutation{Put: image(0, "added")})[0]
 	want[outcome.ID] = "added"
 	check(first)
-	delete(want, outcome.ID) // the snapshot is older
+	delete(want, outcome.ID) // the snapshot was taken before this item was created
 
 	if err := first.Close(); err != nil {
 		t.Fatal(err)

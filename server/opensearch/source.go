@@ -19,10 +19,10 @@ var _ transfer.Source = (*Library)(nil)
 // Source returns the library as the source of a transfer.
 func (l *Library) Source() transfer.Source { return l }
 
-// Freeze makes every later write fail, see transfer.Source. A mark tells all replicas the reason. A block of the indices rejects the
-// writes of replicas that have not seen the mark yet. Once OpenSearch has set the block, no earlier write is in progress. The block also
-// rejects changes of settings, aliases and mappings, and deletions. Therefore a rebuild (see rebuild.go) stops, and can neither replace
-// an index nor remove a block.
+// Freeze makes every later write fail. See transfer.Source. A mark tells all replicas the reason. A block of the indices rejects the
+// writes of replicas that have not seen the mark yet. After OpenSearch has set the block, no earlier write is in progress. The block also
+// rejects deletions, and changes of settings, aliases and mappings. A rebuild (see rebuild.go) therefore stops. It can neither replace an
+// index nor remove a block.
 func (l *Library) Freeze(ctx context.Context) (transfer.Freeze, error) {
 	freeze, err := l.Frozen(ctx)
 	if err != nil {
@@ -35,7 +35,7 @@ func (l *Library) Freeze(ctx context.Context) (transfer.Freeze, error) {
 		}
 	}
 	var answer struct {
-		// All is true if every shard has confirmed that no write is in progress. Indices lists the indices that were not blocked yet.
+		// All is true if every shard has confirmed that no write is in progress. Indices lists the indices that were not blocked before.
 		All     bool     `json:"shards_acknowledged"`
 		Indices []object `json:"indices"`
 	}
@@ -60,15 +60,15 @@ func (l *Library) Thaw(ctx context.Context) error {
 	return l.SetMark(ctx, transfer.MarkFrozen, "")
 }
 
-// everyIndex returns all indices of the library, for requests about indices.
+// everyIndex returns the names of all indices of the library, for requests about indices.
 func (l *Library) everyIndex() string {
 	return strings.Join(append(l.shared(), l.names.everyItems()), ",")
 }
 
-// frozen returns the freeze that this replica has seen, or "" for none.
+// frozen returns the freeze that this replica has seen, or an empty string if there is none.
 func (l *Library) frozen() transfer.Freeze { return l.records.state.Load().frozen() }
 
-// Frozen returns the current freeze, "" for none.
+// Frozen returns the current freeze, or an empty string if there is none.
 func (l *Library) Frozen(ctx context.Context) (transfer.Freeze, error) {
 	if err := l.alive(ctx); err != nil {
 		return "", err
@@ -84,7 +84,7 @@ func (l *Library) Frozen(ctx context.Context) (transfer.Freeze, error) {
 	return l.frozen(), nil
 }
 
-// Facts returns all data except items, see transfer.Reader. Nothing may change the library meanwhile.
+// Facts returns all data except items. See transfer.Reader. The library must not change during the call.
 func (l *Library) Facts(ctx context.Context) (*transfer.Facts, error) {
 	unlock, err := l.records.changing.lock(ctx)
 	if err != nil {
@@ -114,7 +114,7 @@ func (l *Library) Facts(ctx context.Context) (*transfer.Facts, error) {
 		return nil, err
 	}
 	l.count(&state, stats, all)
-	// The statistics do not contain indices without a working shard. Facts of a property without an index are left from an interrupted
+	// The statistics do not contain indices without a working shard. Facts of a property without an index are left over from an interrupted
 	// purge, so they are ignored.
 	for p, g := range all {
 		if g.current != nil {
@@ -155,7 +155,7 @@ func (l *Library) addFacts(ctx context.Context, properties map[library.PropertyI
 	return nil
 }
 
-// Lines yields the stored items of a property, see transfer.Reader.
+// Lines yields the stored items of a property. See transfer.Reader.
 func (l *Library) Lines(ctx context.Context, p library.PropertyID) iter.Seq2[transfer.Line, error] {
 	return func(yield func(transfer.Line, error) bool) {
 		err := l.cluster.do(ctx, http.MethodPost, "/"+l.names.items(p)+"/_refresh", nil, nil)
@@ -178,7 +178,7 @@ func (l *Library) Lines(ctx context.Context, p library.PropertyID) iter.Seq2[tra
 					err = &library.UnreadableItemError{ID: h.ID, Err: unreadable}
 					break
 				}
-				// The text may be that of an older version, which wrote the same item in another way.
+				// An older version may have written the text, and may have written the same item differently.
 				if !yield(transfer.Line{ID: h.ID, Text: item.Marshal(it, nil)}, nil) {
 					return
 				}

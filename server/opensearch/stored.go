@@ -10,7 +10,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/item"
 )
 
-// hitsOf is the response to a search whose hits have type T.
+// hitsOf is the response to a search. Its hits have the type T.
 type hitsOf[T any] struct {
 	Hits struct {
 		Total struct {
@@ -27,13 +27,13 @@ type stored struct {
 	Fields storedFields `json:"fields"`
 }
 
-// storedFields are the stored fields of the document of an item.
+// storedFields contains the stored fields in the document of an item.
 type storedFields struct {
 	Item  []string `json:"item"`
 	Write []string `json:"write"`
 }
 
-// errNoItem means that a document of an item lacks its bytes.
+// errNoItem means that the document of an item does not contain the item.
 var errNoItem = errors.New("its document has no item")
 
 // text returns the stored text of the item.
@@ -68,8 +68,8 @@ func (s *stored) token() string {
 // loadAtOnce is the maximum number of items that one request looks up.
 const loadAtOnce = 10_000
 
-// load reads the documents of items as of the last acknowledged write, with one stored field, or none for fieldNone. Items that do
-// not exist are not in the result.
+// load reads the documents of items as of the last acknowledged write, with one stored field, or with none for fieldNone. The result does
+// not contain items that do not exist.
 func (l *Library) load(ctx context.Context, alias string, ids []item.ID, field string) (map[item.ID]*stored, error) {
 	out := make(map[item.ID]*stored, len(ids))
 	path := fmt.Sprintf("/%s/_mget?stored_fields=%s", alias, field)

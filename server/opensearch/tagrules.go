@@ -15,7 +15,7 @@ import (
 // termsAtOnce is the maximum number of values in a terms query. The default limit of OpenSearch is 65,536.
 const termsAtOnce = 60_000
 
-// tagged translates a leaf on a field of tags. The query matches items by their own tags, and by the rules of tags that match the leaf.
+// tagged translates a leaf on a field of tags. The query matches items by their own tags and by the rules whose tags match the leaf.
 func (t translator) tagged(ctx context.Context, n plan.Leaf) (object, error) {
 	own, err := leaf(n)
 	if err != nil {
@@ -45,7 +45,7 @@ func (t translator) tagged(ctx context.Context, n plan.Leaf) (object, error) {
 	return constant(anyOf(queries), 1), nil
 }
 
-// matchesOne reports whether an item with the given tags matches a leaf.
+// matchesOne reports whether an item that has the given tags matches a leaf.
 func matchesOne(ctx context.Context, n plan.Node, it *item.Item, tags []item.Tag) (bool, error) {
 	corpus := eval.NewCorpus()
 	corpus.Put(eval.NewDoc(1, 0, it.Values(nil, nil, tags)))
@@ -53,7 +53,7 @@ func matchesOne(ctx context.Context, n plan.Node, it *item.Item, tags []item.Tag
 	return len(hits) > 0, err
 }
 
-// search evaluates a plan over a corpus in memory, without scores.
+// search evaluates a plan on a corpus in memory, without scores.
 func search(ctx context.Context, corpus *eval.Corpus, n plan.Node) ([]eval.Hit, error) {
 	m, err := corpus.Compile(ctx, n)
 	if err != nil {
@@ -66,7 +66,7 @@ func search(ctx context.Context, corpus *eval.Corpus, n plan.Node) ([]eval.Hit, 
 	return hits, nil
 }
 
-// rule returns a query for the items that carry the tag or the unit of a rule, without a score.
+// rule returns a query, without a score, for the items that carry the tag or the unit of a rule.
 func (t translator) rule(ctx context.Context, r *definitions.Rule) (object, error) {
 	var queries []object
 	for chunk := range slices.Chunk(r.IDs, termsAtOnce) {

@@ -12,7 +12,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// madeTags stores the tags that ever existed, one document each. This replica remembers some of the stored tags.
+// madeTags stores the tags that exist or existed, one document for each. This replica remembers some of the stored tags.
 type madeTags struct {
 	library *Library
 	mu      sync.Mutex
@@ -33,14 +33,14 @@ func tagFact(p library.PropertyID, t item.Tag) fact {
 	return fact{Property: p, Namespace: t.Namespace, Key: t.Key}
 }
 
-// knows reports whether a tag is known to be stored.
+// knows reports whether this replica remembers that a tag is stored.
 func (m *madeTags) knows(p library.PropertyID, t item.Tag) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.stored[tagID(p, t)]
 }
 
-// add stores the tags that are not known to be stored.
+// add stores those of the given tags that this replica does not remember.
 func (m *madeTags) add(ctx context.Context, p library.PropertyID, tags ...item.Tag) error {
 	var ops []operation
 	for _, t := range tags {
@@ -66,14 +66,14 @@ func (m *madeTags) add(ctx context.Context, p library.PropertyID, tags ...item.T
 	return nil
 }
 
-// forget discards the remembered tags.
+// forget forgets all remembered tags.
 func (m *madeTags) forget() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.stored = nil
 }
 
-// HasTag reports whether a tag ever existed, see library.Library.
+// HasTag reports whether a tag exists or existed. See library.Library.
 func (l *Library) HasTag(p library.PropertyID, t item.Tag) (bool, error) {
 	ctx, end, err := l.reading(context.Background())
 	if err != nil {

@@ -20,7 +20,8 @@ type Target struct{ library *Library }
 
 var _ transfer.Target = (*Target)(nil)
 
-// OpenTarget connects to a cluster. Options.Prefix names the new library. Its errors are those of Open. The caller must call Close.
+// OpenTarget connects to a cluster. Options.Prefix names the new library. OpenTarget returns the same errors as Open. The caller must
+// call Close.
 func OpenTarget(ctx context.Context, o Options) (*Target, error) {
 	l, err := newLibrary(o)
 	if err != nil {
@@ -35,7 +36,7 @@ func OpenTarget(ctx context.Context, o Options) (*Target, error) {
 // Close ends the connections to the cluster.
 func (t *Target) Close() error { return t.library.disconnect() }
 
-// Begin creates the indices and stores the facts, see transfer.Target.
+// Begin creates the indices and stores the facts. See transfer.Target.
 func (t *Target) Begin(ctx context.Context, from transfer.Freeze, f *transfer.Facts) error {
 	l := t.library
 	is, err := t.meta(ctx)
@@ -73,15 +74,14 @@ func (t *Target) Begin(ctx context.Context, from transfer.Freeze, f *transfer.Fa
 	return nil
 }
 
-// factsAtOnce is the maximum number of definitions and facts that Begin stores at a time, so that storing them does not exceed the
-// timeout.
+// factsAtOnce is the maximum number of definitions and facts that Begin stores in one step, so that no step exceeds the timeout.
 const factsAtOnce = 5000
 
 func refused(format string, args ...any) error {
 	return &transfer.RefusedError{Reason: fmt.Sprintf(format, args...)}
 }
 
-// meta reads the keys of the library in the cluster. It returns nil if there is none.
+// meta reads the keys of the library in the cluster. It returns nil if there is no library.
 func (t *Target) meta(ctx context.Context) (*metaRecord, error) {
 	var found struct {
 		Source record `json:"_source"`
@@ -100,8 +100,8 @@ func (t *Target) meta(ctx context.Context) (*metaRecord, error) {
 	return meta, nil
 }
 
-// claim creates an unfinished copy in a cluster without a library, and then reads the keys from the cluster. They are those of another
-// library if another process created one at the same time.
+// claim creates an unfinished copy in a cluster without a library, and then reads the keys from the cluster. If another process created a
+// library at the same time, these keys are those of the other library.
 func (t *Target) claim(ctx context.Context, from transfer.Freeze, authorKey []byte) (*metaRecord, error) {
 	l := t.library
 	if _, err := l.checkWhole(ctx); err != nil {
@@ -151,7 +151,7 @@ func (t *Target) operations(f *transfer.Facts) ([]operation, error) {
 	return ops, nil
 }
 
-// Put stores items, see transfer.Target.
+// Put stores items. See transfer.Target.
 func (t *Target) Put(ctx context.Context, p library.PropertyID, lines []transfer.Line) error {
 	l := t.library
 	index, err := l.writable(ctx, p)
@@ -174,7 +174,7 @@ func (t *Target) Put(ctx context.Context, p library.PropertyID, lines []transfer
 	return failure(l.cluster.bulk(ctx, ops, refreshNone))
 }
 
-// Finish makes the indices a library, see transfer.Target.
+// Finish makes the indices a library. See transfer.Target.
 func (t *Target) Finish(ctx context.Context, _ map[library.PropertyID]int64) error {
 	l := t.library
 	doc, err := newMetaRecord(l.records.state.Load().authorKey, "")
@@ -185,10 +185,10 @@ func (t *Target) Finish(ctx context.Context, _ map[library.PropertyID]int64) err
 	return failure(l.cluster.bulk(ctx, []operation{op}, refreshNow))
 }
 
-// Facts reads the facts back from the cluster, see transfer.Reader.
+// Facts reads the facts back from the cluster. See transfer.Reader.
 func (t *Target) Facts(ctx context.Context) (*transfer.Facts, error) { return t.library.Facts(ctx) }
 
-// Lines yields the items in the cluster, see transfer.Reader.
+// Lines yields the items in the cluster. See transfer.Reader.
 func (t *Target) Lines(ctx context.Context, p library.PropertyID) iter.Seq2[transfer.Line, error] {
 	return t.library.Lines(ctx, p)
 }

@@ -9,11 +9,11 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/plan"
 )
 
-// translator translates plans to OpenSearch queries, for one read of one property.
+// translator translates plans to OpenSearch queries for one read of one property.
 type translator struct {
 	*view
-	// reach is the highest kind of field for which rules apply. The selector of a tag sees only the items themselves (ofItem), and the
-	// selector of a unit also sees the tags of rules (ofTags).
+	// reach is the highest kind of field to which rules apply. The selector of a tag sees only the items themselves (ofItem). The selector
+	// of a unit also sees the tags of rules (ofTags).
 	reach kind
 }
 
@@ -41,7 +41,7 @@ func (t translator) node(ctx context.Context, n plan.Node) (object, error) {
 	return nil, fmt.Errorf("translate a query: unknown node %T", n)
 }
 
-// leaf translates a leaf, including what manifests add to it.
+// leaf translates a leaf. The query includes the values that manifests add.
 func (t translator) leaf(ctx context.Context, n plan.Leaf) (object, error) {
 	switch k := kindOf(n.LooksAt().Name); {
 	case k == ofTags && t.reach >= ofTags:
@@ -88,7 +88,7 @@ func constant(q object, score float32) object {
 	return object{"constant_score": object{"filter": q, "boost": score}}
 }
 
-// anyOf matches what any of the queries matches. Callers ignore its score.
+// anyOf matches the items that at least one of the queries matches. Callers ignore the score.
 func anyOf(queries []object) object {
 	switch len(queries) {
 	case 0:
@@ -99,10 +99,10 @@ func anyOf(queries []object) object {
 	return object{"bool": object{"should": queries, "minimum_should_match": 1}}
 }
 
-// allOf matches what all of the queries match, without a score.
+// allOf matches the items that all of the queries match. It has no score.
 func allOf(queries ...object) object { return object{"bool": object{"filter": queries}} }
 
-// between returns a range query without a score. It omits open bounds.
+// between returns a range query without a score. It leaves out bounds that are open.
 func between(field string, lo, hi any, loOpen, hiOpen bool) object {
 	bounds := object{}
 	if !loOpen {

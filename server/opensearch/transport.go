@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// transport sends requests with the credentials from files, and trusts the certificate authorities from a file. It reads the files again
-// while it is in use, because a mounted Secret can change while the process runs.
+// transport sends requests with the credentials from files, and trusts the certificate authorities in a file. It reads the files
+// repeatedly, because a mounted Secret can change while the process runs.
 type transport struct {
 	options Options
 
@@ -25,13 +25,13 @@ type transport struct {
 	over http.RoundTripper
 }
 
-// secrets are the contents of the files; nil for a file that is not configured.
+// secrets holds the contents of the files. Each is nil if the file is not configured.
 type secrets struct{ username, password, ca []byte }
 
-// rereadAfter is the maximum age of the contents of the files.
+// rereadAfter is the maximum age of the file contents that are in use.
 const rereadAfter = 5 * time.Second
 
-// Limits of connections, so that a failed node does not hold up a request that another node can process.
+// These constants limit connections, so that a failed node does not delay a request that another node can process.
 const (
 	dialTimeout      = time.Second
 	handshakeTimeout = 5 * time.Second
@@ -66,7 +66,8 @@ func (t *transport) CloseIdleConnections() {
 // text returns the content of a file without the trailing line break that editors add.
 func text(content []byte) string { return strings.TrimRight(string(content), "\r\n") }
 
-// current returns the transport and the credentials for a request. If the files cannot be read, it returns those read before.
+// current returns the transport and the credentials for a request. If the files cannot be read, it returns the contents that were read
+// before.
 func (t *transport) current() (http.RoundTripper, secrets) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -78,7 +79,7 @@ func (t *transport) current() (http.RoundTripper, secrets) {
 	return t.over, t.secrets
 }
 
-// reread reads the files, and creates a new connection pool if the authorities changed. The caller holds mu, or is the only user.
+// reread reads the files. If the authorities changed, it creates a new connection pool. The caller holds mu or is the only user.
 func (t *transport) reread(now time.Time) error {
 	t.read = now
 	var s secrets
@@ -108,7 +109,7 @@ func (t *transport) reread(now time.Time) error {
 	return nil
 }
 
-// connections creates a connection pool that trusts the CA certificates in ca, or those of the system if ca is nil.
+// connections creates a connection pool that trusts the CA certificates in ca, or the authorities of the system if ca is nil.
 func (t *transport) connections(ca []byte) (http.RoundTripper, error) {
 	if t.options.Transport != nil {
 		return t.options.Transport, nil
@@ -117,7 +118,7 @@ func (t *transport) connections(ca []byte) (http.RoundTripper, error) {
 	over.DialContext = (&net.Dialer{Timeout: dialTimeout}).DialContext
 	over.TLSHandshakeTimeout = handshakeTimeout
 	over.MaxIdleConnsPerHost = idleConnections
-	// OpenSearch would compress every page. Within a cluster, this takes longer than sending the page uncompressed.
+	// OpenSearch would compress every page. Within a cluster, compressing takes longer than sending the page uncompressed.
 	over.DisableCompression = true
 	over.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12}
 	if ca != nil {

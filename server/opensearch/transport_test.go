@@ -32,7 +32,7 @@ func certificateOf(s *httptest.Server) string {
 	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw}))
 }
 
-// TestCredentials checks that the username and the password come from files, and that changes of the files take effect.
+// TestCredentials checks that the username and the password come from files and that changes of these files take effect.
 func TestCredentials(t *testing.T) {
 	t.Parallel()
 	var wanted atomic.Value
@@ -65,7 +65,7 @@ func TestCredentials(t *testing.T) {
 	check(true)
 	clock.Advance(rereadAfter + time.Second)
 	check(false)
-	// While a Secret is being replaced, the credentials read before stay in use.
+	// While a Secret is being replaced, the transport keeps using the credentials that it read before.
 	if err := os.Remove(o.PasswordFile); err != nil {
 		t.Fatal(err)
 	}
@@ -73,14 +73,14 @@ func TestCredentials(t *testing.T) {
 	check(false)
 }
 
-// TestAuthority checks that the certificate of an untrusted authority is rejected, and accepted if the CA file contains the
+// TestAuthority checks that the certificate of an untrusted authority is rejected, and that it is accepted if the CA file contains the
 // authority.
 func TestAuthority(t *testing.T) {
 	t.Parallel()
 	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprint(w, `{"version":{"distribution":"opensearch","number":"3.8.0"}}`)
 	}))
-	s.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError) // for handshakes that the client aborts
+	s.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError) // discards the errors of handshakes that the client aborts
 	s.StartTLS()
 	defer s.Close()
 	clock := librarytest.NewClock(noon)
@@ -101,8 +101,8 @@ func TestAuthority(t *testing.T) {
 	}
 }
 
-// TestUnsupportedService checks that Open describes a service that is not a supported version of OpenSearch, and returns ErrUnavailable for
-// one that may still be starting.
+// TestUnsupportedService checks that Open describes a service that is not a supported version of OpenSearch. For a service that may still
+// be starting, Open must return ErrUnavailable.
 func TestUnsupportedService(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -133,7 +133,7 @@ func TestUnsupportedService(t *testing.T) {
 	}
 }
 
-// TestOptions checks that invalid options are rejected without a request, and that no error repeats the password of a URL.
+// TestOptions checks that invalid options are rejected before any request is sent. No error may repeat the password in a URL.
 func TestOptions(t *testing.T) {
 	t.Parallel()
 	for _, o := range []Options{

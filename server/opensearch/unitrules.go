@@ -12,8 +12,8 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/plan"
 )
 
-// unitCorpus returns a document for each conversion unit, as an item that shows only this unit. Leaves on the fields of units are
-// evaluated over these documents.
+// unitCorpus returns a document for each conversion unit. The document is that of an item that shows only this unit. Leaves on the fields
+// of units are evaluated on these documents.
 func unitCorpus(c *definitions.Catalogue) *eval.Corpus {
 	corpus := eval.NewCorpus()
 	for _, u := range c.Units {
@@ -42,7 +42,7 @@ func (t translator) attached(ctx context.Context, n plan.Node) (object, error) {
 	return constant(shown, 1), err
 }
 
-// showing returns a query for the items that show any of the selected units, as their own or by a rule.
+// showing returns a query for the items that show any of the selected units, either as their own unit or because of a rule.
 func (t translator) showing(ctx context.Context, which func(*definitions.Unit) bool) (object, error) {
 	var queries []object
 	if own := t.own(which); own != nil {
@@ -62,7 +62,7 @@ func (t translator) showing(ctx context.Context, which func(*definitions.Unit) b
 	return anyOf(queries), nil
 }
 
-// own returns a query for the items that have any of the selected units as their own, or nil if no unit is selected.
+// own returns a query for the items that have any of the selected units as their own unit, or nil if no unit is selected.
 func (t translator) own(which func(*definitions.Unit) bool) object {
 	words := []string{}
 	for _, u := range t.catalogue.Units {
@@ -76,7 +76,8 @@ func (t translator) own(which func(*definitions.Unit) bool) object {
 	return owning(words)
 }
 
-// owning returns a query for the items that have any of the units. words are the ids of the units, as fieldUnits contains them.
+// owning returns a query for the items that have any of the given units as their own unit. words contains the ids of the units in the
+// form of fieldUnits.
 func owning(words []string) object {
 	var queries []object
 	for chunk := range slices.Chunk(words, termsAtOnce) {
@@ -104,14 +105,15 @@ func (t translator) byDefault(ctx context.Context, n plan.Node) (object, error) 
 	return constant(scored, 1), nil
 }
 
-// firstUnit is a script. Its parameter scores contains scores by unit id. For an item, it returns the score of the first own unit that
-// has one.
+// firstUnit is a script. Its parameter scores contains scores by unit id. For an item, the script returns the score of the first own unit
+// that has a score.
 //
 //go:embed firstunit.painless
 var firstUnit string
 
-// scoredByDefault returns a query that matches all items and gives each one the score of its default unit: the first shown unit that
-// is not archived, otherwise the property's. score is called with nil for items without a default unit. Scores begin at 1.
+// scoredByDefault returns a query that matches all items and gives each item the score of its default unit. This is the first shown unit
+// that is not archived, or otherwise the default unit of the property. For items without a default unit, score is called with nil. Scores
+// begin at 1.
 func (v *view) scoredByDefault(ctx context.Context, score func(*definitions.Unit) int) (object, error) {
 	scores := map[string]int{}
 	var live []string
@@ -121,8 +123,8 @@ func (v *view) scoredByDefault(ctx context.Context, score func(*definitions.Unit
 			scores[id], live = score(u), append(live, id)
 		}
 	}
-	// The first function whose filter matches an item gives it its score. An item's own units precede those by rule, which are ordered
-	// by id.
+	// The first function whose filter matches an item determines the item's score. An item's own units come before the units of rules, which
+	// are ordered by id.
 	var functions []object
 	if live != nil {
 		functions = append(functions, object{

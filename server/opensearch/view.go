@@ -17,17 +17,17 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/plan"
 )
 
-// view is the data that one read uses: one state of a property's definitions, and one time. Only one goroutine uses it.
+// view holds the data that one read uses: one state of a property's definitions, and one time. Only one goroutine uses a view.
 type view struct {
 	library   *Library
 	catalogue *definitions.Catalogue
 	now       time.Time
 
-	// snapshot is the id of the point in time that searches read; "" means the live index.
+	// snapshot is the id of the point in time that searches read. It is empty for searches of the live index.
 	snapshot string
 
 	unitDocs  *eval.Corpus
-	fields    []string // see dynamicFields; nil until the first call
+	fields    []string // the result of dynamicFields; nil until the first call
 	selectors map[*definitions.Rule]plan.Node
 }
 
@@ -46,10 +46,10 @@ func (v *view) units() *eval.Corpus {
 // index returns the alias of the property's items.
 func (v *view) index() string { return v.library.names.items(v.catalogue.Property) }
 
-// searchPath disables partial results: a response without some shards would be wrong.
+// searchPath disables partial results, because a response that lacks some shards would be wrong.
 const searchPath = "/_search?allow_partial_search_results=false"
 
-// itemsPath is searchPath for searches that return items.
+// itemsPath is like searchPath, for searches that return items.
 const itemsPath = searchPath + "&" + inCBOR
 
 // search runs a search of the property's items.
@@ -67,13 +67,13 @@ func (v *view) search(ctx context.Context, body object, out any) error {
 	return nil
 }
 
-// snapshotTime is how long the cluster keeps a snapshot that is not released.
+// snapshotTime is the time for which the cluster keeps a snapshot that is not released.
 const snapshotTime = "30s"
 
-// releaseTimeout limits the release of a snapshot, because the response waits for it.
+// releaseTimeout limits the request that releases a snapshot, because the response to the caller waits for it.
 const releaseTimeout = time.Second
 
-// freeze makes later searches of the view read one state of the index until the caller calls release.
+// freeze makes later searches of the view read the same state of the index until the caller calls release.
 func (v *view) freeze(ctx context.Context) (release func(), err error) {
 	var made struct {
 		ID string `json:"pit_id"`
@@ -85,14 +85,14 @@ func (v *view) freeze(ctx context.Context) (release func(), err error) {
 	v.snapshot = made.ID
 	return func() {
 		v.snapshot = ""
-		// A snapshot that cannot be released expires.
+		// If the snapshot cannot be released, it expires.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
 		defer cancel()
 		_ = v.library.cluster.do(ctx, http.MethodDelete, "/_search/point_in_time", object{"pit_id": []string{made.ID}}, nil)
 	}, nil
 }
 
-// plan builds the plan of a part of a listing at a time.
+// plan returns the plan of a part of a listing at a time.
 func (v *view) plan(ctx context.Context, part library.Part, at time.Time) (plan.Node, error) {
 	o := plan.Options{Audience: part.Audience, Now: at}
 	if namesFields(part.Query) {
@@ -116,7 +116,7 @@ func namesFields(n query.Node) bool {
 	})
 }
 
-// dynamicFields returns the sorted names of the dynamic fields in which an item has a value of its own or from a manifest.
+// dynamicFields returns the sorted names of the dynamic fields in which an item has a value, either its own or from a manifest.
 func (v *view) dynamicFields(ctx context.Context) ([]string, error) {
 	if v.fields != nil {
 		return v.fields, nil
@@ -147,12 +147,12 @@ func (v *view) dynamicFields(ctx context.Context) ([]string, error) {
 	return v.fields, nil
 }
 
-// fieldsAtMost is more than the number of dynamic fields of a property. item.MaxFieldNames does not limit the fields for references to
-// platforms, but there are few platforms.
+// fieldsAtMost is greater than the number of dynamic fields of any property. item.MaxFieldNames does not limit the fields for references
+// to platforms, but there are only a few platforms.
 const fieldsAtMost = item.MaxFieldNames + 10_000
 
-// selector returns the plan of a rule's selector, or nil if the rule has none. A selector that was valid when it was applied can exceed
-// a limit later, when a field pattern in it expands to more fields. It then matches no item, and selector returns nil.
+// selector returns the plan of a rule's selector, or nil if the rule has no selector. A selector that was valid when it was applied can
+// later exceed a limit, because a field pattern in it expands to more fields. It then matches no item, and selector returns nil.
 func (v *view) selector(ctx context.Context, r *definitions.Rule) (plan.Node, error) {
 	if r.Selector == nil {
 		return nil, nil
@@ -171,7 +171,7 @@ func (v *view) selector(ctx context.Context, r *definitions.Rule) (plan.Node, er
 	return n, nil
 }
 
-// root returns the plan of a listing. It matches the items that match all parts of the listing.
+// root returns the plan of a listing. The plan matches the items that match all parts of the listing.
 func (v *view) root(ctx context.Context, listing library.Listing) (plan.Node, error) {
 	roots := make([]plan.Node, len(listing.Parts))
 	for i, part := range listing.Parts {

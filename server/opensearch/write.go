@@ -18,11 +18,11 @@ import (
 	"github.com/vitrine-dev/vitrine/server/mutations"
 )
 
-// maxAttempts is the maximum number of attempts of a write if other writes change the same items.
+// maxAttempts is the maximum number of attempts of a write whose items other writes keep changing.
 const maxAttempts = 50
 
-// Write changes items, see library.Library. The cluster stores items one by one. If another replica changes an item at the same
-// time, only the mutations of that item are decided again.
+// Write changes items. See library.Library. The cluster stores items one by one. If another replica changes an item at the same time,
+// Write decides only the mutations of that item again.
 func (l *Library) Write(ctx context.Context, p library.PropertyID, muts []library.Mutation) ([]library.Outcome, error) {
 	end, err := l.writing(ctx, len(muts))
 	if err != nil {
@@ -32,7 +32,7 @@ func (l *Library) Write(ctx context.Context, p library.PropertyID, muts []librar
 	if err := l.frozen().Err(); err != nil {
 		return nil, err
 	}
-	// The timeout also covers waiting for other writes, which all wait while the cluster does not respond.
+	// The timeout also limits the wait for other writes, because all writes wait while the cluster does not respond.
 	ctx, cancel := l.cluster.bounded(ctx)
 	defer cancel()
 	w := &write{library: l, property: p, outcomes: make([]library.Outcome, len(muts)), token: rand.Text()}
@@ -56,7 +56,7 @@ func (l *Library) Write(ctx context.Context, p library.PropertyID, muts []librar
 	return w.fail(pending, fmt.Errorf("%w: other writes keep changing the same items", library.ErrUnavailable))
 }
 
-// deletions returns the deletions among mutations, and refuses the others.
+// deletions returns the deletions among mutations and rejects all other mutations.
 func (w *write) deletions(muts []pendingMutation) (deletions []pendingMutation) {
 	for _, m := range muts {
 		if m.Delete {
@@ -68,7 +68,7 @@ func (w *write) deletions(muts []pendingMutation) (deletions []pendingMutation) 
 	return deletions
 }
 
-// fail ends the write with an error. If no item is stored, the call fails with it. Otherwise, it is the error of the given mutations.
+// fail ends the write with an error. If no item is stored, the whole call returns the error. Otherwise, only the given mutations get it.
 func (w *write) fail(muts []pendingMutation, err error) ([]library.Outcome, error) {
 	if !w.stored {
 		return nil, err
@@ -84,19 +84,19 @@ type write struct {
 	library  *Library
 	property library.PropertyID
 	outcomes []library.Outcome
-	// token is stored with every item that this write stores, so that the write recognises its own items if a response was lost.
+	// token is stored with every item that this write stores. If a response is lost, the write recognizes its own items by the token.
 	token string
-	// stored is true once an item was stored. From then on, an error belongs to single mutations.
+	// stored is true after an item has been stored. From then on, an error applies only to single mutations.
 	stored bool
 }
 
-// pendingMutation is a mutation that is not decided yet, and the index of its outcome.
+// pendingMutation is a mutation that is not decided yet, and the index of the mutation's outcome.
 type pendingMutation struct {
 	at int
 	library.Mutation
 }
 
-// ids returns the items that a mutation changes. own is the id in its outcome.
+// ids returns the ids of the items that a mutation changes. own is the id in the mutation's outcome.
 func (m pendingMutation) ids(own item.ID) []item.ID {
 	if m.Tag != nil || m.Untag != nil {
 		return m.IDs
@@ -104,8 +104,8 @@ func (m pendingMutation) ids(own item.ID) []item.ID {
 	return []item.ID{own}
 }
 
-// attempt decides mutations and stores the resulting items. It returns the mutations of items that another write has changed in the
-// meantime.
+// attempt decides mutations and stores the resulting items. It returns the mutations of items that another write has changed at the same
+// time.
 func (w *write) attempt(ctx context.Context, pending []pendingMutation) ([]pendingMutation, error) {
 	l := w.library
 	served := l.records.state.Load().set.Catalogue(w.property)
@@ -142,14 +142,14 @@ func (w *write) attempt(ctx context.Context, pending []pendingMutation) ([]pendi
 	return w.again(pending, lost, failed), nil
 }
 
-// stageUnits stages the units that came with items, except for those that already exist.
+// stageUnits stages the units that were sent with items, except for units that already exist.
 func stageUnits(c *definitions.Change, units map[definitions.Source]*definitions.Entry) error {
 	fresh := maps.Clone(units)
 	maps.DeleteFunc(fresh, func(s definitions.Source, _ *definitions.Entry) bool { return c.Entry(s) != nil })
 	return c.Stage(fresh)
 }
 
-// stage decides mutations. When it returns, the ledger contains the ids and field names that they use.
+// stage decides mutations. When it returns, the ledger contains the ids and field names that these mutations use.
 func (w *write) stage(ctx context.Context, b *base, pending []pendingMutation) (*mutations.Stage, error) {
 	l := w.library
 	unlock, err := l.ledgers.lock(ctx, w.property)
@@ -180,8 +180,8 @@ func (w *write) stage(ctx context.Context, b *base, pending []pendingMutation) (
 	return nil, fmt.Errorf("%w: other writes keep reserving ids at the same time", library.ErrUnavailable)
 }
 
-// store writes items and waits until searches find them. It returns the ids of the items that another write has changed, and the
-// errors of the items that were not stored, or may not have been stored. It fails if no item is known to be stored.
+// store writes items and waits until searches find them. It returns the ids of the items that another write has changed. It also returns
+// the errors of the items that were not, or may not have been, stored. It fails if no item is known to be stored.
 func (w *write) store(ctx context.Context, b *base, items []mutations.Item) (lost map[item.ID]bool, failed map[item.ID]error, err error) {
 	ops, ids := w.operations(b, items)
 	if len(ops) == 0 {
@@ -212,7 +212,7 @@ func (w *write) store(ctx context.Context, b *base, items []mutations.Item) (los
 	if len(conflicts) == 0 {
 		return nil, failed, nil
 	}
-	// A conflict may be with this write itself if the response to its first attempt was lost.
+	// If the response to the first attempt was lost, a conflict may be with this write itself.
 	found, err := w.library.load(ctx, b.index(), conflicts, fieldWrite)
 	if err != nil {
 		if !w.stored {
@@ -238,8 +238,8 @@ func (w *write) store(ctx context.Context, b *base, items []mutations.Item) (los
 	return lost, failed, nil
 }
 
-// send sends operations. If a copy is replacing the index, send waits until the replacement is complete. It reports the operations that
-// the cluster rejected for that reason as conflicts, because sequence numbers of the index have no meaning in the copy.
+// send sends operations. If a copy is replacing the index, send waits until the replacement is complete. It reports operations that the
+// cluster rejected for this reason as conflicts, because sequence numbers of the index have no meaning in the copy.
 func (w *write) send(ctx context.Context, b *base, ops []operation) []outcome {
 	outcomes := w.library.cluster.bulk(ctx, ops, refreshWait)
 	wait := sync.OnceValue(func() error { return w.library.awaitSuccessor(ctx, b.target) })
@@ -252,7 +252,7 @@ func (w *write) send(ctx context.Context, b *base, ops []operation) []outcome {
 	return outcomes
 }
 
-// refresh refreshes the index after the response to a request was lost, because this write then has not waited until searches find the
+// refresh refreshes the index after the response to a request was lost. In this case, the write has not waited until searches find the
 // items that the request stored. If the refresh fails, the write still succeeds, because a caller that repeats the write could create the
 // items twice. The index refreshes itself within Options.RefreshInterval.
 func (w *write) refresh(ctx context.Context) {
@@ -265,7 +265,7 @@ func (w *write) refresh(ctx context.Context) {
 func (w *write) operations(b *base, items []mutations.Item) (ops []operation, ids []item.ID) {
 	for _, it := range items {
 		if it.Item == nil && !it.Existed {
-			continue // created and deleted within the write
+			continue // the item was created and deleted within the write
 		}
 		op := operation{index: b.target.writes(), id: strconv.FormatInt(it.ID, 10)}
 		if it.Item != nil {
@@ -279,8 +279,8 @@ func (w *write) operations(b *base, items []mutations.Item) (ops []operation, id
 	return ops, ids
 }
 
-// again returns the mutations of items that were lost to another write, and sets the errors of items that could not be stored. A
-// tag mapping is decided again only for the lost items, because it is stored on the others.
+// again returns the mutations of items that were lost to another write, and sets the errors of items that could not be stored. If a
+// mutation changes the tags of several items, it is decided again only for the lost items, because the other items are already stored.
 func (w *write) again(pending []pendingMutation, lost map[item.ID]bool, failed map[item.ID]error) []pendingMutation {
 	var out []pendingMutation
 	for _, m := range pending {

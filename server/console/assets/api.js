@@ -1,8 +1,8 @@
-// Calls the public HTTP API through the server of the console, which adds the token of the session.
+// Calls the public HTTP API through the console's server, which adds the token of the session.
 
 import { base } from './router.js';
 
-/** An error response, or a missing response. */
+/** An error response, or the error for a missing response. */
 export class Problem extends Error {
   /**
    * @param {number} status 0 if there was no response
@@ -18,11 +18,14 @@ export class Problem extends Error {
   }
 }
 
-/** @typedef {{id?: string, class: 'READ-WRITE' | 'READ-ONLY', property: string, expires?: string | null}} Session a code has no id */
+/**
+ * A session, or the session that a one-time code can begin. Only a session that has begun has an id.
+ * @typedef {{id?: string, class: 'READ-WRITE' | 'READ-ONLY', property: string, expires?: string | null}} Session
+ */
 
 /**
- * The public ID of the session that the page shows. All tabs share one cookie, so the server rejects calls of the API if the cookie contains
- * another session.
+ * The public ID of the session that the page shows. All tabs share one cookie, so the server rejects a call of the API if the cookie
+ * contains another session.
  */
 let shown = '1';
 
@@ -43,11 +46,11 @@ tabs.addEventListener('message', (event) => {
  */
 
 /**
- * Sends one request, and repeats a change that exceeds the rate limit. It throws a Problem, or an AbortError if the signal is aborted.
+ * Sends one request. It repeats a change that exceeds the rate limit. It throws a Problem, or an AbortError if the signal is aborted.
  * @param {string} method
  * @param {string} path below /console/
  * @param {{query?: Record<string, string | number | null | undefined>, body?: unknown, signal?: AbortSignal}} [options]
- * @param {number} [retries] how often the request was repeated
+ * @param {number} [retries] the number of times that the request was repeated
  * @returns {Promise<Answer>}
  */
 export async function send(method, path, { query, body, signal } = {}, retries = 0) {
@@ -89,7 +92,8 @@ export async function send(method, path, { query, body, signal } = {}, retries =
 const maxRetries = 3;
 
 /**
- * Waits for the seconds in Retry-After: at most 10, or 1 if the value is not a number. It throws an AbortError if the signal is aborted.
+ * Waits for the time in Retry-After: at most 10 seconds, or 1 second if the value is not a number. It throws an AbortError if the signal
+ * is aborted.
  * @param {number} seconds
  * @param {AbortSignal} [signal]
  */
@@ -128,7 +132,7 @@ export function get(path, query, signal) {
 }
 
 /**
- * Follows a link of a response, such as `_links.next`. Links can begin with the path of the server's external URL.
+ * Follows a link of a response, such as `_links.next`. A link can begin with the path of the server's external URL.
  * @param {string} href
  * @param {AbortSignal} [signal]
  */
@@ -149,8 +153,8 @@ export function change(method, path, body) {
 }
 
 /**
- * Runs a task for each value, a few at a time, and returns the values whose tasks failed, with the reasons. After the end of the session, it
- * starts no further tasks, and reports their values as failed.
+ * Runs a task for each value, a few at a time. It returns the values whose tasks failed, with the reasons. When the session has ended, it
+ * starts no further tasks, and reports the values of these tasks as failed.
  * @template T
  * @param {T[]} values
  * @param {(value: T) => Promise<unknown>} task
@@ -175,7 +179,7 @@ export async function eachOf(values, task) {
 }
 
 /**
- * Returns a curl command for a request to the public API. The command contains a variable instead of the token.
+ * Returns a curl command for a request to the public API. Instead of the token, the command contains a variable.
  * @param {string} path
  * @param {Record<string, string | number | null | undefined>} [query]
  */
@@ -208,7 +212,7 @@ function show(session) {
 }
 
 /**
- * Returns the session that a one-time code would begin. The code stays valid.
+ * Returns the session that a one-time code can begin. The code stays valid.
  * @param {string} code
  * @returns {Promise<Session>}
  */

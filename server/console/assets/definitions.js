@@ -1,4 +1,4 @@
-// The page of tags and units: the items that each applies to, by selector and by ID, and its manifest.
+// The page of tags and units. It shows the items of each tag or unit, by selector and by ID, and its manifest.
 
 import { follow, get } from './api.js';
 import { debounced, fill, h, outsideLink } from './dom.js';

@@ -1,12 +1,12 @@
-// Creates DOM nodes. All parts of the console use these functions, so a text always becomes a text node and never markup, and a URL that is
-// neither http nor https never becomes a link or a source.
+// Creates DOM nodes. All parts of the console use these functions. A text therefore always becomes a text node and never markup, and a
+// URL that is neither http nor https never becomes a link or a source.
 
 /** @typedef {Node | string | number | null | undefined | false} Child */
 /** @typedef {Child | Child[]} Children */
 
 /**
- * Creates an element. An attribute whose value is a function is an event listener (`onclick`). true sets an empty attribute, and false, null
- * and undefined set none. `value`, `checked` and `indeterminate` are set as properties.
+ * Creates an element. An attribute whose value is a function becomes an event listener (`onclick`). The value true sets an empty
+ * attribute. The values false, null and undefined set no attribute. `value`, `checked` and `indeterminate` are set as properties.
  * @template {keyof HTMLElementTagNameMap} K
  * @param {K} tag
  * @param {Record<string, any> | null} [attributes]
@@ -52,7 +52,7 @@ export function fill(element, ...children) {
 }
 
 /**
- * Returns the URL if it is http or https, otherwise ''. Relative URLs refer to the console.
+ * Returns the URL if it is an http or https URL, and otherwise ''. Relative URLs refer to the console.
  * @param {unknown} url
  */
 export function webURL(url) {
@@ -66,8 +66,8 @@ export function webURL(url) {
 }
 
 /**
- * Returns the URL if it is an absolute http or https URL outside of the console, otherwise ''. The URLs in items need this check: an item must
- * not make the browser send a request with the session.
+ * Returns the URL if it is an absolute http or https URL outside of the console, and otherwise ''. URLs in items need this check, because
+ * an item must not make the browser send a request with the session.
  * @param {unknown} url
  */
 export function foreignURL(url) {
@@ -83,7 +83,7 @@ export function foreignURL(url) {
 }
 
 /**
- * A link to a page outside of the console, or only the text if foreignURL rejects the URL.
+ * Returns a link to a page outside of the console. If foreignURL rejects the URL, it returns only the text.
  * @param {unknown} url
  * @param {string} [text]
  * @returns {Node}
@@ -95,7 +95,7 @@ export function outsideLink(url, text) {
   return h('a', { href, rel: 'noopener noreferrer', target: '_blank', referrerpolicy: 'no-referrer' }, h('bdi', null, shown));
 }
 
-/** The paths of the icons on a grid of 16 by 16, drawn with strokes. */
+/** The paths of the icons, drawn with strokes on a grid of 16 by 16. */
 const icons = {
   wall: 'M2.5 2.5h4.5v4.5H2.5zM9 2.5h4.5v4.5H9zM2.5 9h4.5v4.5H2.5zM9 9h4.5v4.5H9z',
   filters: 'M2 3.5h12L9.5 9v4.5l-3-1.5V9z',
@@ -125,7 +125,7 @@ const icons = {
 };
 
 /**
- * An icon, hidden from assistive technology: the control around it has a name.
+ * Returns an icon. Assistive technology ignores the icon, because the control around it has a name.
  * @param {keyof typeof icons} name
  */
 export function icon(name) {
@@ -140,7 +140,8 @@ export function icon(name) {
 }
 
 /**
- * A button with an icon and a text. With `only`, the button shows only the icon, and the text is its accessible name and tooltip.
+ * Returns a button with an icon and a text. With `only`, the button shows only the icon, and the text becomes its accessible name and
+ * tooltip.
  * @param {{icon?: keyof typeof icons, text: string, only?: boolean, kind?: 'primary' | 'quiet' | 'danger', key?: string} & Record<string, any>} options
  */
 export function button({ icon: symbol, text, only, kind, key, ...attributes }) {
@@ -160,7 +161,7 @@ export function uniqueID() {
 }
 
 /**
- * A control with a visible label before it.
+ * Returns a control with a visible label before it.
  * @param {string} text
  * @param {HTMLElement} control
  * @param {string} [className]
@@ -171,7 +172,7 @@ export function labelled(text, control, className) {
 }
 
 /**
- * A select element.
+ * Returns a select element.
  * @param {[value: string, text: string][]} options
  * @param {string} value
  * @param {(value: string) => void} changed
@@ -183,7 +184,7 @@ export function select(options, value, changed) {
 }
 
 /**
- * Returns a function that calls `run` once it has not been called for `ms` milliseconds.
+ * Returns a function that calls `run` when `ms` milliseconds have passed since the last call of the function.
  * @template {any[]} A
  * @param {number} ms
  * @param {(...args: A) => void} run

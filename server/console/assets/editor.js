@@ -11,7 +11,7 @@ import { QueryBar } from './querybar.js';
 import { go, href, parameters, setParameters } from './router.js';
 import { copy, count, empty, failure, number, skeleton, tabs, toast, toastError } from './ui.js';
 
-/** How many items of each kind the comparison shows. */
+/** The number of items of each kind that the comparison shows. */
 const shown = 24;
 
 /** @param {import('./shell.js').Context} context @returns {import('./shell.js').Page} */
@@ -46,7 +46,7 @@ export function editorPage({ session }) {
     { id: 'manifest', text: 'Manifest', render: manifestView },
   ], params.get('tab') ?? 'compare', (tab) => setParameters({ tab: tab === 'compare' ? '' : tab }, true));
 
-  /** The name of the object in the manifest: the object that declares the filter, or a new one. */
+  /** Returns the name of the object in the manifest: the object that declares the filter, or a new object. */
   function object() {
     const [kind, path] = String(served?.managed_by ?? '').split(' ');
     const replaced = kind === 'ContentFilter' ? path?.split('/')[1] : '';
@@ -94,7 +94,7 @@ export function editorPage({ session }) {
 
   /**
    * @param {Partial<typeof draft>} values
-   * @param {boolean} [same] whether the edit affects neither the items nor their order
+   * @param {boolean} [same] whether the edit changes neither the items nor their order
    */
   function edit(values, same) {
     Object.assign(draft, values);

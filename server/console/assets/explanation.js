@@ -15,7 +15,7 @@ export function explanationTree({ matched, explanation }) {
 
 /** @param {Explanation} e @returns {HTMLElement} */
 function clause(e) {
-  // A clause that must not match excludes the item when it matches.
+  // A "must not" clause excludes the items that it matches.
   const good = e.occur === 'must not' ? !e.matched : e.matched;
   const optional = e.occur === 'should' && !e.matched;
   const kind = optional ? 'optional' : good ? 'good' : 'bad';

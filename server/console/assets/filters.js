@@ -1,4 +1,4 @@
-// The filters of the property as a table.
+// The page with a table of the property's filters.
 
 import { eachOf, follow, get } from './api.js';
 import { button, debounced, fill, h } from './dom.js';
@@ -19,7 +19,7 @@ export async function allFilters() {
 }
 
 /**
- * The owner of a filter: its manifest, or HTTP.
+ * Returns the owner of a filter: its manifest, or HTTP.
  * @param {unknown} managedBy
  */
 export function ownerOf(managedBy) {
@@ -50,7 +50,7 @@ export function filtersPage(_context) {
       return;
     }
     show();
-    // Each count needs a request, so only the first 300 filters get one. The others show a dash.
+    // Each count needs a request, so only the first 300 filters get a count. All other filters show a dash.
     await eachOf(filters.slice(0, 300), async (f) => {
       if (!body.isConnected) return;
       const { data } = await get(`v2/content/filters/${f.filter_uuid}`, { info: 1 });

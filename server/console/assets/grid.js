@@ -1,5 +1,5 @@
-// A grid of tiles of the same size. It stays fast with any number of items, because the document contains only the tiles in and near the
-// window.
+// A grid of tiles of the same size. It stays fast with any number of items, because the document contains only the tiles that are in or
+// near the window.
 
 import { h } from './dom.js';
 
@@ -11,12 +11,13 @@ import { h } from './dom.js';
  * @property {number} [gap]
  * @property {string} role feed or listbox
  * @property {string} label
- * @property {(index: number, focusable: boolean) => HTMLElement} render returns a tile; `data-focus` marks the element that gets the focus
+ * @property {(index: number, focusable: boolean) => HTMLElement} render returns a tile. `data-focus` marks the element in it that gets
+ *   the focus
  * @property {(index: number) => void} [moved] is called when the focus has moved to an item
  * @property {() => void} [nearEnd] is called when the window is near the last items
  */
 
-/** The grid also creates the tiles within this number of pixels above and below the window. */
+/** The grid also creates the tiles that are up to this number of pixels above or below the window. */
 const margin = 600;
 
 export class Grid {
@@ -26,9 +27,9 @@ export class Grid {
     this.gap = options.gap ?? 12;
     this.count = 0;
     this.columns = 1;
-    /** The width of a tile, 0 before the first layout. */
+    /** The width of a tile, or 0 before the first layout. */
     this.width = 0;
-    /** The index of the item that has the focus, or that gets the focus with Tab. */
+    /** The index of the item that has the focus or that gets the focus when the user presses Tab. */
     this.active = 0;
     /** @type {Map<number, HTMLElement>} */
     this.tiles = new Map();
@@ -64,7 +65,7 @@ export class Grid {
   }
 
   /**
-   * Sets the number of items. Items that the grid already had keep their tiles.
+   * Sets the number of items. Items that are already in the grid keep their tiles.
    * @param {number} count
    */
   setCount(count) {
@@ -88,7 +89,7 @@ export class Grid {
   }
 
   /**
-   * Creates the tile of an item again after the item has changed.
+   * Creates the tile of an item again, because the item has changed.
    * @param {number} index
    */
   refresh(index) {
@@ -145,7 +146,7 @@ export class Grid {
     if (before !== index) this.o.moved?.(index);
   }
 
-  /** The distance of the grid from the top of the scrolled content. */
+  /** Returns the distance of the grid from the top of the scrolled content. */
   #top() {
     return this.element.getBoundingClientRect().top - this.o.scroller.getBoundingClientRect().top + this.o.scroller.scrollTop;
   }
@@ -155,7 +156,7 @@ export class Grid {
     if (width === 0) return;
     const columns = Math.max(1, Math.floor((width + this.gap) / (this.o.minWidth + this.gap)));
     const tile = Math.floor((width - (columns - 1) * this.gap) / columns);
-    // If only the number of items changed, the existing tiles keep their places.
+    // If only the number of items has changed, the existing tiles stay in their places.
     if (columns !== this.columns || tile !== this.width) {
       this.columns = columns;
       this.width = tile;
@@ -183,7 +184,7 @@ export class Grid {
     return tile;
   }
 
-  /** Creates the tiles that the window shows and removes the others, except the one with the focus. */
+  /** Creates the tiles in and near the window, and removes all other tiles except the one with the focus. */
   #paint() {
     if (!this.element.isConnected || this.element.clientWidth === 0) return;
     const { scroller } = this.o;
@@ -204,7 +205,7 @@ export class Grid {
       if (!this.tiles.has(index)) created.push(this.#create(index));
     }
     if (this.active < this.count && !this.tiles.has(this.active)) created.push(this.#create(this.active));
-    // The order in the document is the order of the items, for screen readers.
+    // For screen readers, the tiles have the same order in the document as the items.
     const head = this.element.firstElementChild;
     if (head && created.length > 0 && Number(created[0].dataset.index) < Number(head.getAttribute('data-index'))) this.element.prepend(...created);
     else this.element.append(...created);

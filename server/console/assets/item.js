@@ -1,11 +1,11 @@
-// Presents an item of the API: its tile, its picture and its parts.
+// Shows parts of an item of the API, such as its tile and its picture.
 
 import { fill, foreignURL, h, icon } from './dom.js';
 import { setting, states } from './ui.js';
 
 /** @typedef {Record<string, any>} Item an item as the API returns it */
 
-/** Whether pictures and videos are loaded from their sites. */
+/** Returns whether the browser loads pictures and videos from their sites. */
 export function picturesOn() {
   return setting('pictures') !== 'off';
 }
@@ -27,7 +27,7 @@ export function authorOf(item) {
 }
 
 /**
- * The URL of the picture of an item, or ''.
+ * Returns the URL of the picture of an item, or ''.
  * @param {Item} item
  * @param {'small_image' | 'medium_image' | 'large_image'} size
  */
@@ -40,8 +40,8 @@ export function pictureURL(item, size) {
 }
 
 /**
- * Describes the picture of an item for users who do not see it: the type of the item, and its state if it is approved. The marks show the
- * other states.
+ * Describes the picture of an item for users who do not see the picture. The description contains the type of the item, and its approval
+ * status if it is approved. For items with another status, the marks show the status.
  * @param {Item} item
  */
 export function describe(item) {
@@ -49,7 +49,7 @@ export function describe(item) {
 }
 
 /**
- * The picture of an item. An item without a picture shows a colour that depends on the item and, if it is a text, its words.
+ * Returns the picture of an item. Without a picture, it returns a color that depends on the item and, for a text item, the text.
  * @param {Item} item
  * @param {'small_image' | 'medium_image' | 'large_image'} size
  */
@@ -75,7 +75,8 @@ export function picture(item, size) {
 }
 
 /**
- * The marks over a picture, if there are any: the state of the item unless it is approved, and whether the item is featured.
+ * Returns the marks over a picture, if there are any: the approval status of an item that is not approved, and whether the item is
+ * featured.
  * @param {Item} item
  */
 export function marks(item) {
@@ -86,7 +87,7 @@ export function marks(item) {
 }
 
 /**
- * The content of a tile: picture, marks, author and text. Together they are the accessible name of the tile.
+ * Returns the content of a tile: picture, marks, author and text. Together, they are the accessible name of the tile.
  * @param {Item} item
  */
 export function tileContent(item) {
@@ -98,7 +99,7 @@ export function tileContent(item) {
 }
 
 /**
- * Parses a tag: a key of the namespace marketer_tags, or namespace:key. A namespace can contain a colon, but a key cannot.
+ * Parses a tag in the form key (in the namespace marketer_tags) or namespace:key. A namespace can contain a colon, but a key cannot.
  * @param {string} text
  * @returns {{namespace: string, key: string}}
  */
@@ -108,7 +109,7 @@ export function splitTag(text) {
 }
 
 /**
- * The tags of an item as pairs.
+ * Returns the tags of an item as pairs of namespace and key.
  * @param {Item} item
  * @returns {{namespace: string, key: string}[]}
  */

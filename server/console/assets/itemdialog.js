@@ -11,7 +11,8 @@ import { badge, copy, date, empty, failure, needsReadWrite, number, openDialog, 
 
 /**
  * @typedef {object} ItemDialogOptions
- * @property {() => {path: string, query: Record<string, any>}} listed the request of the list for which the dialog explains the item
+ * @property {() => {path: string, query: Record<string, any>}} listed returns the request of the list for which the dialog explains the
+ *   item
  * @property {boolean} writes whether the session has a READ-WRITE token
  * @property {string} tab
  * @property {(tab: string) => void} tabChanged
@@ -44,7 +45,7 @@ export function openItem(options) {
   }
 
   /**
-   * Shows an item. If only its ID is given, the function loads the item.
+   * Shows an item. If the caller passes only the ID, the function loads the item.
    * @param {number} wanted
    * @param {Item} [item]
    */
@@ -100,7 +101,7 @@ async function load(id) {
 }
 
 /**
- * The picture or the video of an item, in the largest size that fits.
+ * Returns the picture or the video of an item, in the largest size that fits.
  * @param {Item} item
  */
 export function media(item) {
@@ -120,7 +121,7 @@ export function media(item) {
 }
 
 /**
- * A list of names and values. Entries without a value are omitted.
+ * Returns a list of names and values. It omits entries without a value.
  * @param {[name: string, value: import('./dom.js').Child][]} entries
  */
 function facts(entries) {
@@ -163,7 +164,7 @@ export function tagLink({ namespace, key }) {
 }
 
 /**
- * Escapes a text for a place in a query that expects one term.
+ * Escapes a text so that a query reads it as one term.
  * @param {string} text
  */
 export function escapeTerm(text) {

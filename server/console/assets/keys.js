@@ -1,15 +1,18 @@
-// Keyboard shortcuts, and the overlay that lists them.
+// Keyboard shortcuts, and an overlay that lists them.
 
 import { h } from './dom.js';
 import { openDialog, saveSetting, setting } from './ui.js';
 
-/** @typedef {{keys: string, text: string, run?: (event: KeyboardEvent) => void}} Shortcut keys is one key, or two keys that are pressed one after the other, such as "g w" */
+/**
+ * A shortcut. `keys` is one key, or two keys that the user presses one after the other, such as "g w".
+ * @typedef {{keys: string, text: string, run?: (event: KeyboardEvent) => void}} Shortcut
+ */
 
 /** @type {{title: string, shortcuts: Shortcut[]}[]} */
 const groups = [];
 let first = '';
 
-/** WCAG 2.1.4: users of speech input must be able to turn off shortcuts of one character. */
+/** WCAG 2.1.4 requires that users of speech input can turn off shortcuts of one character. */
 let enabled = setting('shortcuts') !== 'off';
 
 /**
@@ -29,7 +32,7 @@ export function startKeys() {
     if (!enabled || event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
     const target = event.target instanceof Element ? event.target : null;
     if (target?.closest('input:not([type=checkbox]), textarea, select, [contenteditable]') || document.querySelector('dialog[open]')) return;
-    // Space activates these elements. A shortcut must not prevent that.
+    // Space activates these elements, and a shortcut must not prevent this.
     if (event.key === ' ' && target?.closest('button, a, summary, input, select, [role=tab]')) return;
     const pressed = event.key.length === 1 && event.key !== ' ' ? event.key : event.key === ' ' ? 'Space' : event.key;
     const sequence = first ? `${first} ${pressed}` : pressed;

@@ -1,4 +1,4 @@
-// Lists of items that are loaded page by page with the cursors of the server.
+// Lists of items. The cursors of the server are used to load the lists page by page.
 
 import { follow, get } from './api.js';
 import { toastError } from './ui.js';
@@ -17,7 +17,7 @@ import { toastError } from './ui.js';
 const pageSize = 100;
 
 /**
- * The request of the first page.
+ * Returns the request for the first page.
  * @param {Source} source
  * @returns {{path: string, query: Record<string, string | number | undefined>}}
  */
@@ -82,15 +82,15 @@ export class Listing {
   }
 }
 
-/** The list that a page shows, and the one that it requested last. */
+/** The list that a page shows, and the list that it requested last. */
 export class Listings {
   shown = new Listing();
   /** @type {Listing | null} null after stop */
   #requested = null;
 
   /**
-   * Loads the first page of another list, and shows that list. It returns false if the page has requested yet another list or has stopped
-   * meanwhile. Otherwise, it throws the errors of Listing.start.
+   * Loads the first page of another list and shows that list. It returns false if the page has requested a different list or has stopped
+   * in the meantime. Otherwise, it throws the errors of Listing.start.
    * @param {() => Source | Promise<Source>} source
    */
   async load(source) {
@@ -107,7 +107,7 @@ export class Listings {
     return true;
   }
 
-  /** Loads the next page of the list, and returns whether the list has new items and is still shown. */
+  /** Loads the next page of the list. It returns whether the list has new items and is still shown. */
   async more() {
     const current = this.shown;
     try {

@@ -37,7 +37,7 @@ export function loginPage(reason, done) {
  * Asks the user whether to log in with the one-time code of a link.
  * @param {string} code
  * @param {import('./api.js').Session} offered the session that the code begins
- * @param {() => void} done is called after the login, or after the user has declined it
+ * @param {() => void} done is called after the user has logged in or has declined the login
  */
 export function codePage(code, offered, done) {
   const submit = button({ text: 'Log in', kind: 'primary', type: 'submit' });

@@ -1,4 +1,4 @@
-// The entry point of the console: logs in and starts the frame.
+// The entry point of the console. It logs the user in and starts the frame.
 
 import { lookUp, Problem, session, sessionEvents } from './api.js';
 import { h } from './dom.js';
@@ -12,16 +12,16 @@ startRouter();
 startKeys();
 mountMessages();
 let end = () => {};
-/** Whether the frame with the pages is shown. */
+/** Whether the page shows the frame. */
 let running = false;
 let reason = '';
-// Each failed request dispatches the event, but only the first event ends the frame.
+// Each failed request dispatches this event, but only the first event ends the frame.
 sessionEvents.addEventListener('signedout', () => {
   if (!running) return;
   reason = 'Your session has ended, or someone logged in with another token in another tab. Log in again, or reload the page to use the session of that tab.';
   showLogin();
 });
-// The browser can keep a page in memory. After the logout, the Back button must not show private data from there.
+// The browser can keep a page in memory. After the logout, the Back button must not show private data from such a page.
 addEventListener('pageshow', (event) => {
   if (event.persisted) location.reload();
 });
@@ -29,8 +29,8 @@ await askAboutCode();
 await start();
 
 /**
- * Exchanges the one-time code in the fragment of the URL, if there is one, for a session after the user has confirmed the login. Without the
- * confirmation, a link from another user could log this user in to a property of the other user.
+ * Reads the one-time code in the fragment of the URL, if there is one. After the user has confirmed the login, it exchanges the code for
+ * a session. Without the confirmation, a link from another user could log this user in to a property of the other user.
  */
 async function askAboutCode() {
   const code = new URLSearchParams(location.hash.slice(1)).get('code');
@@ -54,7 +54,7 @@ async function askAboutCode() {
   }
 }
 
-/** Shows the console, or the login if there is no session. */
+/** Shows the console, or the login page if there is no session. */
 async function start() {
   leave();
   try {
@@ -77,7 +77,7 @@ function leave() {
   end = () => {};
 }
 
-/** Shows the login in place of the console. */
+/** Shows the login page in place of the console. */
 function showLogin() {
   leave();
   const login = loginPage(reason, () => {

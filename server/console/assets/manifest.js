@@ -13,7 +13,7 @@ import { splitTag } from './item.js';
  */
 
 /**
- * Returns a valid name of a Kubernetes object for the name of a filter.
+ * Returns a valid Kubernetes object name for the name of a filter.
  * @param {string} name
  */
 export function objectName(name) {

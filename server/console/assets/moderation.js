@@ -1,5 +1,5 @@
-// The moderation page: a queue of items with large pictures. A decision needs one key, applies to one item or to a selection, and can be
-// undone.
+// The moderation page: a queue of items with large pictures. A decision needs only one key press. It applies to one item or to a
+// selection, and the user can undo it.
 
 import { change, eachOf, get, Problem } from './api.js';
 import { button, fill, h, icon, select } from './dom.js';
@@ -15,7 +15,7 @@ import { announce, badge, count, empty, failure, number, openDialog, toast, toas
 /** @typedef {import('./item.js').Item} Item */
 
 /**
- * @typedef {object} Action a decision that was applied, and how to undo it
+ * @typedef {object} Action a decision that was applied, with the data for undoing it
  * @property {string} text
  * @property {Item[]} items the items before the decision
  * @property {(item: Item) => Promise<Item>} revert undoes the decision for an item, and returns the current item
@@ -31,7 +31,7 @@ export function moderationPage() {
   let q = parameters().get('q') ?? '';
   /** @type {Set<number>} */
   const selected = new Set();
-  /** The index where a range of the selection starts. */
+  /** The index at which a range of the selection starts. */
   let anchor = 0;
   /** @type {Action[]} */
   const history = [];
@@ -86,7 +86,7 @@ export function moderationPage() {
     nearEnd: () => void more(),
   });
   grid.element.setAttribute('aria-multiselectable', 'true');
-  // An arrow key with Shift selects the range up to the item to which the grid has moved the focus.
+  // Shift and an arrow key select the range up to the item to which the grid has moved the focus.
   grid.element.addEventListener('keydown', (event) => {
     if (event.shiftKey && event.key.startsWith('Arrow')) queueMicrotask(() => selectRange(anchor, grid.active));
     else if (event.key.startsWith('Arrow')) queueMicrotask(() => { anchor = grid.active; });
@@ -119,7 +119,7 @@ export function moderationPage() {
     changed(before);
   }
 
-  /** The items that a decision applies to. */
+  /** Returns the items to which a decision applies. */
   function targets() {
     const indexes = selected.size > 0 ? [...selected].sort((a, b) => a - b) : lists.shown.items.length > 0 ? [grid.active] : [];
     return indexes.map((index) => lists.shown.items[index]);
@@ -140,8 +140,8 @@ export function moderationPage() {
   }
 
   /**
-   * Applies a decision to items, and moves to the next item. If a decision on a selection fails for some items, these items stay selected.
-   * @param {string} text in the past tense, such as Approved
+   * Applies a decision to items and moves to the next item. If a decision on a selection fails for some items, these items stay selected.
+   * @param {string} text the decision in the past tense, such as Approved
    * @param {(item: Item) => Promise<Item>} apply returns the changed item
    * @param {(item: Item, applied: Item) => Promise<Item>} revert undoes the decision for an item, and returns the current item
    * @param {Item[]} [items]
@@ -234,7 +234,7 @@ export function moderationPage() {
     const again = async (/** @type {Item} */ item) => (await get(`v2/content/${item.id}`)).data;
     return decide(`Tagged ${key}`, async (item) => {
       await change('POST', 'v1/tags/', { ugc_ids: [item.id], namespace, key });
-      return again(item).catch(() => item); // the item has the tag, even if it cannot be read now
+      return again(item).catch(() => item); // the item has the tag, even if this request for the item fails
     }, async (item) => {
       if (has(item)) return again(item);
       await change('DELETE', path + item.id);
@@ -273,7 +273,7 @@ export function moderationPage() {
     showProgress();
   }
 
-  /** The request of the queue. */
+  /** Returns the source of the queue. */
   function source() {
     if (queue) return { filter: queue, q };
     return { q: q ? `approval_status:pen AND (${q})` : 'approval_status:pen', sort_by: 'created_on:asc' };
@@ -307,7 +307,7 @@ export function moderationPage() {
     if (document.activeElement === document.body || document.activeElement?.tagName === 'H1') grid.focus(0);
   }
 
-  /** Explains why the queue is empty. */
+  /** Returns an explanation why the queue is empty. */
   function nothing() {
     if (q) return empty('No item in this queue matches', 'Clear the query to see the whole queue.');
     if (queue) return empty('The filter has no items', 'Select another queue.');

@@ -2,7 +2,7 @@
 
 import { fill, h, labelled } from './dom.js';
 
-/** The name of the order by score, which is the default order of a query. */
+/** The name of the order by score. This is the default order of a query. */
 export const bestMatch = 'Best match';
 
 /** @type {[value: string, text: string][]} */
@@ -11,8 +11,9 @@ const common = [
 ];
 
 /**
- * A select with the common orders, and a text field for any other.
- * @param {{value: string, standard: string, changed: (order: string) => void}} options standard is the text of the default order; `set` can change it
+ * Returns a select with the common orders, and a text field for any other order.
+ * @param {{value: string, standard: string, changed: (order: string) => void}} options `standard` is the
+ *   text of the default order, which `set` can change
  */
 export function orderControl({ value, standard, changed }) {
   const custom = h('input', { type: 'text', class: 'mono', 'aria-label': 'Order as fields', placeholder: 'field:asc,field:desc', spellcheck: 'false',
@@ -24,7 +25,7 @@ export function orderControl({ value, standard, changed }) {
   } });
   let shown = value;
   const set = (/** @type {string} */ order, text = standard) => {
-    const other = choice.value === '?' && order === shown; // the user is about to type an order
+    const other = choice.value === '?' && order === shown; // the user wants to type an order
     shown = order;
     const listed = common.filter(([, name]) => name !== text);
     fill(choice, [['', text], ...listed, ['?', 'Other…']].map(([v, name]) => h('option', { value: v }, name)));

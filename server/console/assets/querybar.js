@@ -1,5 +1,5 @@
-// The query bar validates the query while the user types, marks the position of a problem with a caret, and offers completions (the ARIA
-// combobox pattern).
+// The query bar validates the query while the user types. It marks the position of a problem with a caret, and offers completions (the
+// ARIA combobox pattern).
 
 import { get, Problem } from './api.js';
 import { button, debounced, fill, h, icon, uniqueID } from './dom.js';
@@ -9,7 +9,7 @@ import { number } from './ui.js';
  * @typedef {object} Hint a problem of the query
  * @property {'error' | 'warning'} severity
  * @property {string} message
- * @property {number} [start] in UTF-16 code units, like all positions here
+ * @property {number} [start] in UTF-16 code units, like all positions in this file
  * @property {number} [end]
  */
 
@@ -21,8 +21,8 @@ import { number } from './ui.js';
  * @property {string} label
  * @property {string} [placeholder]
  * @property {() => string} [order] the sort order, which is validated with the query
- * @property {(value: string, submitted: boolean) => void} changed is called with a new query when the user submits it, and soon after the
- *   user has stopped typing if the query has no error
+ * @property {(value: string, submitted: boolean) => void} changed is called with a new query when the user submits it. If the query has
+ *   no error, it is also called shortly after the user stops typing.
  */
 
 export class QueryBar {
@@ -44,7 +44,7 @@ export class QueryBar {
     });
     this.mirror = h('div', { class: 'mirror', 'aria-hidden': 'true' });
     this.list = h('ul', { class: 'completions', id: this.listID, role: 'listbox', 'aria-label': 'Completions', hidden: true });
-    /** The page shows its result here if the query is valid. */
+    /** If the query is valid, the page shows its result here. */
     this.status = h('span', { class: 'result' });
     this.message = h('span', { class: 'message' });
     this.caret = h('span', { class: 'caret', 'aria-hidden': 'true', hidden: true });
@@ -94,7 +94,7 @@ export class QueryBar {
     if (value) void this.#suggest(true);
   }
 
-  /** Validates again, after the order has changed. */
+  /** Validates the query again after the order has changed. */
   validate() {
     void this.#suggest(true);
   }
@@ -107,7 +107,7 @@ export class QueryBar {
     if (!(err instanceof Problem) || err.status !== 400 || !['q', 'additional_query', 'from_q', 'sort_by', 'order'].includes(err.parameter ?? '')) return false;
     if (this.invalid) return true;
     const about = err.parameter === 'sort_by' || err.parameter === 'order' ? 'Order: ' : '';
-    // The position in a problem counts characters, not UTF-16 code units.
+    // The position in a problem counts characters and not UTF-16 code units.
     const at = about || err.position === undefined ? undefined : [...this.input.value].slice(0, err.position).join('').length;
     this.show([{ severity: 'error', message: about + err.message, start: at, end: at === undefined ? undefined : at + 1 }]);
     return true;
@@ -133,7 +133,7 @@ export class QueryBar {
     this.#align();
   }
 
-  /** Aligns the underline and the caret with the text, which scrolls if it is longer than the bar. */
+  /** Aligns the underline and the caret with the text. The text scrolls if it is longer than the bar. */
   #align() {
     this.mirror.scrollLeft = this.input.scrollLeft;
     const mark = this.mirror.querySelector('mark');
@@ -164,7 +164,7 @@ export class QueryBar {
       if (!quiet) this.#open(data.completions ?? []);
     } catch (err) {
       if (request.signal.aborted) return;
-      // The search itself reports an invalid query as well.
+      // The search itself also reports an invalid query.
       if (!(err instanceof Problem)) throw err;
     }
     if (!quiet && !this.invalid) this.#report(false);

@@ -1,14 +1,14 @@
-// Keeps the state of a page in its URL, so that users can share a wall and use the Back and Forward buttons of the browser.
+// Keeps the state of a page in its URL, so that users can share a wall and can use the Back and Forward buttons of the browser.
 
-/** The path of the console. The server uses no other path, and the browser sends the cookie only below this one. */
+/** The path of the console. The server uses no other path for the console, and the browser sends the cookie only below this path. */
 export const base = '/console/';
 
-/** The name of the current page: the path below the console. */
+/** Returns the name of the current page, which is the path below the console. */
 export function pageName() {
   return location.pathname.slice(base.length).replace(/\/$/, '') || 'wall';
 }
 
-/** The parameters of the current page. */
+/** Returns the parameters of the current page. */
 export function parameters() {
   return new URLSearchParams(location.search);
 }
@@ -40,9 +40,9 @@ export function go(url) {
 }
 
 /**
- * Changes parameters of the current page without navigation. A value of '' removes the parameter.
+ * Changes parameters of the current page without navigation. The value '' removes a parameter.
  * @param {Record<string, string | number | boolean | null | undefined>} values
- * @param {boolean} [replace] whether the current entry of the history is replaced
+ * @param {boolean} [replace] whether to replace the current entry of the browser history
  */
 export function setParameters(values, replace = false) {
   const all = { ...Object.fromEntries(parameters()), ...values };
@@ -52,7 +52,7 @@ export function setParameters(values, replace = false) {
   else history.pushState(null, '', url);
 }
 
-/** Starts to handle clicks on links, and the Back and Forward buttons of the browser. */
+/** Starts to handle clicks on links and the Back and Forward buttons of the browser. */
 export function startRouter() {
   addEventListener('popstate', () => navigation.dispatchEvent(new Event('navigate')));
   document.addEventListener('click', (event) => {

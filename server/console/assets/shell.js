@@ -1,4 +1,4 @@
-// The frame of all pages: navigation, settings and the session.
+// The frame around all pages, with the navigation, the settings and the session.
 
 import { logOut } from './api.js';
 import { button, fill, h, icon } from './dom.js';
@@ -40,7 +40,7 @@ const entries = [
 ];
 
 /**
- * Builds the frame and shows the page of the URL. It returns a function that removes the frame.
+ * Builds the frame and shows the page for the URL. It returns a function that removes the frame.
  * @param {import('./api.js').Session} session
  */
 export function startShell(session) {
@@ -81,7 +81,7 @@ export function startShell(session) {
     /** @type {HTMLElement | null} */ (scroller.querySelector('h1'))?.focus();
   }
 
-  /** @param {boolean} [again] creates the page again */
+  /** @param {boolean} [again] whether to create the page again */
   async function show(again) {
     const wanted = pageName();
     if (wanted === name && current && !again) {
@@ -137,7 +137,7 @@ export function startShell(session) {
 }
 
 /**
- * The page for a READ-ONLY session.
+ * Returns the page for a READ-ONLY session that may not use a page.
  * @param {string} title
  * @returns {Page}
  */

@@ -1,4 +1,4 @@
-// The status of the property and of the server.
+// The page with the status of the property and of the server.
 
 import { get } from './api.js';
 import { button, fill, h } from './dom.js';

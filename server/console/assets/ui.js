@@ -1,4 +1,4 @@
-// Elements that all pages share: empty and error states, short messages, dialogs and formats.
+// Elements that all pages share: empty and error states, short messages, dialogs, and functions that format values.
 
 import { Problem } from './api.js';
 import { button, fill, h, icon } from './dom.js';
@@ -13,7 +13,7 @@ export function number(n) {
 }
 
 /**
- * A count with its noun, such as "1 item" and "2,000 items".
+ * Returns a count with its noun, such as "1 item" or "2,000 items".
  * @param {number} n
  * @param {string} noun
  */
@@ -35,7 +35,7 @@ export function duration(ms) {
 }
 
 /**
- * Formats a timestamp of the API in the time zone of the browser. Other texts stay unchanged.
+ * Formats a timestamp of the API in the time zone of the browser. It does not change other texts.
  * @param {unknown} text
  * @param {boolean} [short] whether to omit the time of day
  */
@@ -50,7 +50,7 @@ export function date(text, short) {
 export const states = { app: 'Approved', pen: 'Pending', rej: 'Rejected' };
 
 /**
- * A small label with a colour and a text.
+ * Returns a small label with a color and a text.
  * @param {string} kind a class of badges: app, pen, rej, good, bad, plain
  * @param {string} text
  */
@@ -64,7 +64,7 @@ export function stateBadge(status) {
 }
 
 /**
- * The content of a page or a part of it that has nothing to show.
+ * Returns the content for a page, or for a part of a page, that has nothing to show.
  * @param {string} title
  * @param {import('./dom.js').Children} [text]
  * @param {...import('./dom.js').Child} actions
@@ -75,7 +75,7 @@ export function empty(title, text, ...actions) {
 }
 
 /**
- * The content of a page that a READ-ONLY session cannot use.
+ * Returns the content of a page that needs a READ-WRITE token, for a READ-ONLY session.
  * @param {string} what
  */
 export function needsReadWrite(what) {
@@ -83,7 +83,7 @@ export function needsReadWrite(what) {
 }
 
 /**
- * The content of a page whose request failed.
+ * Returns the content of a page whose request failed.
  * @param {unknown} err
  * @param {() => void} [again]
  */
@@ -111,7 +111,7 @@ function sentence(text) {
   return /[.!?]$/.test(upper) ? upper : `${upper}.`;
 }
 
-/** A placeholder for rows that are being loaded. @param {number} rows */
+/** Returns a placeholder for rows that are not loaded yet. @param {number} rows */
 export function skeleton(rows) {
   return h('div', { class: 'skeleton', 'aria-hidden': 'true' }, Array.from({ length: rows }, () => h('div', null)));
 }
@@ -129,14 +129,14 @@ export function mountMessages() {
  * @param {string} text
  */
 export function announce(text) {
-  // Screen readers do not read an unchanged text again.
+  // Screen readers do not read a text again if it has not changed.
   live.textContent = '';
   requestAnimationFrame(() => { live.textContent = text; });
 }
 
 /**
- * Shows a message for some seconds. An error stays until the user closes it. A message also stays while it has the focus or is under the
- * pointer.
+ * Shows a message for some seconds. A message stays longer while it has the focus or is under the pointer. An error stays until the user
+ * closes it.
  * @param {string} text
  * @param {{bad?: boolean, action?: {text: string, key?: string, run: () => void}}} [options]
  */
@@ -145,7 +145,7 @@ export function toast(text, { bad, action } = {}) {
   const element = h('div', { class: bad ? 'toast bad' : 'toast' }, h('span', null, text),
     action && button({ text: action.text, key: action.key, onclick: () => { close(); action.run(); } }),
     button({ icon: 'close', text: 'Close the message', only: true, kind: 'quiet', onclick: close }));
-  // A modal dialog covers the rest of the page, so messages are shown inside of it.
+  // A modal dialog covers the rest of the page, so the message must be inside the dialog.
   const modal = [...document.querySelectorAll('dialog[open]')].at(-1);
   if (modal) modal.append(element);
   else toasts.replaceChildren(element);
@@ -182,7 +182,7 @@ export async function copy(text, what) {
 }
 
 /**
- * Opens a modal dialog with a title. The user closes it with Escape, its button, or a click outside.
+ * Opens a modal dialog with a title. The user can close it with Escape, with its button, or with a click outside.
  * @param {string} title
  * @param {{class?: string, closed?: () => void}} options
  * @param {...import('./dom.js').Children} content
@@ -207,7 +207,7 @@ export function openDialog(title, { class: className, closed }, ...content) {
 }
 
 /**
- * Tabs with panels that are created when they are first shown (the ARIA tabs pattern).
+ * Returns tabs with panels (the ARIA tabs pattern). A panel is created when the user first opens it.
  * @param {string} label
  * @param {{id: string, text: string, render: () => HTMLElement}[]} list
  * @param {string} first
@@ -263,6 +263,6 @@ export function saveSetting(name, value) {
   try {
     localStorage.setItem(`vitrine.${name}`, value);
   } catch {
-    // The browser allows no storage, so the setting is lost when the page is closed.
+    // The browser does not allow storage, so the setting is lost when the user closes the page.
   }
 }

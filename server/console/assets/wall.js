@@ -1,4 +1,4 @@
-// The wall: the items of a query or a filter as a grid.
+// The wall, which shows the items of a query or a filter as a grid.
 
 import { button, fill, h, labelled, select } from './dom.js';
 import { get } from './api.js';
@@ -73,7 +73,7 @@ export function wallPage({ session, scroller }) {
       filterChip, explainBar),
     body);
 
-  /** Reads the state from the URL. */
+  /** Reads the state of the page from the URL. */
   function read() {
     const p = parameters();
     const text = (/** @type {string} */ name) => p.get(name) ?? '';
@@ -83,13 +83,13 @@ export function wallPage({ session, scroller }) {
     };
   }
 
-  /** The name of the order that applies without sort_by. */
+  /** Returns the name of the order that applies if there is no sort_by. */
   function standardOrder() {
     return state.filter ? 'Order of the filter' : bestMatch;
   }
 
   /**
-   * Changes the state, its URL and the list.
+   * Changes the state, and with it the URL and the list.
    * @param {Partial<typeof state>} values
    * @param {boolean} [replace]
    */
@@ -100,7 +100,7 @@ export function wallPage({ session, scroller }) {
     void load();
   }
 
-  /** Shows the state in the controls. */
+  /** Shows the state of the page in the controls. */
   function controls() {
     bar.set(state.q);
     order.set(state.sort_by, standardOrder());
@@ -131,7 +131,7 @@ export function wallPage({ session, scroller }) {
   /** @type {{id: string, data: Promise<Record<string, any>>} | null} */
   let filterRequest = null;
 
-  /** Returns the filter of the list. It requests the filter only once, unless the request fails. */
+  /** Returns the filter of the list. It requests the filter only once, unless a request fails. */
   function filterInfo() {
     if (filterRequest?.id !== state.filter) {
       const request = { id: state.filter, data: get(`v2/content/filters/${encodeURIComponent(state.filter)}`, { info: 1 }).then(({ data }) => data) };
@@ -143,7 +143,7 @@ export function wallPage({ session, scroller }) {
     return filterRequest.data;
   }
 
-  /** The ID of the filter that the chip shows. */
+  /** The ID of the filter in the chip. */
   let shownFilter = '';
   async function showFilter() {
     const wanted = state.filter;
@@ -155,23 +155,23 @@ export function wallPage({ session, scroller }) {
       const info = await filterInfo();
       if (shownFilter === wanted) show(info);
     } catch (err) {
-      if (shownFilter === wanted) shownFilter = ''; // the next change of the page requests it again
+      if (shownFilter === wanted) shownFilter = ''; // the next change of the page then requests the filter again
       toastError(err);
     }
   }
 
-  /** Returns the query of the list: the query of the filter, narrowed by the query in the query bar. */
+  /** Returns the query of the list. This is the query of the filter, narrowed by the query in the query bar. */
   async function wholeQuery() {
     const { filter, q } = state;
     const parts = [filter && String((await filterInfo()).query), q].filter(Boolean);
     return parts.length > 1 ? parts.map((part) => `(${part})`).join(' AND ') : parts[0] ?? '';
   }
 
-  /** Opens the editor with a new filter that lists the same items as the page. */
+  /** Opens the editor with a new filter that lists the same items as this page. */
   async function newFilter() {
     const { filter, q, sort_by, favorite_tag } = state;
     const info = filter ? await filterInfo() : {};
-    // Without an order, a query lists the best match first, but a filter lists the newest item first.
+    // If there is no order, a query lists the best match first, but a filter lists the newest item first.
     const shownOrder = sort_by || info.sort_by || (q && '_score:desc');
     go(href('filters/edit', { q: await wholeQuery(), sort_by: shownOrder, favorite_tag: favorite_tag || info.favorite_tag }));
   }

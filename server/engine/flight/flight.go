@@ -1,10 +1,10 @@
-// Package flight shares the result of work among concurrent callers. One caller does the work, and each of the others waits for it until
-// its own context ends.
+// Package flight shares the result of work among concurrent callers. One caller does the work. Each of the other callers waits for the
+// result until its own context ends.
 //
-// If the caller that does the work fails, for example because its context ends, the other callers do not get its error. The next waiting
-// caller does the work itself.
+// If the caller that does the work fails, for example because its context ends, the other callers do not get the error. The next waiting
+// caller then does the work itself.
 //
-// It may import nothing.
+// The package may import nothing.
 package flight
 
 import (
@@ -13,8 +13,8 @@ import (
 	"sync/atomic"
 )
 
-// Mutex is a mutual exclusion lock. A caller that waits for it stops waiting when its context ends. The zero Mutex is unlocked. A Mutex
-// must not be copied after first use.
+// Mutex is a mutual exclusion lock. A caller that waits for the lock stops waiting when its context ends. The zero Mutex is unlocked. A
+// Mutex must not be copied after first use.
 type Mutex struct {
 	once sync.Once
 	held chan struct{}
@@ -47,8 +47,9 @@ type Value[T any] struct {
 	made atomic.Pointer[T]
 }
 
-// Get returns the value. The first caller computes it with build, and the others wait until their own context ends. If build fails, only
-// the caller that ran it gets the error, and the next caller computes the value. If ctx ends while Get waits, Get returns the cause of ctx.
+// Get returns the value. The first caller computes it with build, and the other callers wait until their own context ends. If build
+// fails, only the caller that ran build gets the error, and the next caller computes the value. If ctx ends while Get waits, Get returns
+// the cause of ctx.
 func (v *Value[T]) Get(ctx context.Context, build func() (T, error)) (T, error) {
 	if made := v.made.Load(); made != nil {
 		return *made, nil

@@ -5,20 +5,20 @@ import (
 	"time"
 )
 
-// burst detects write bursts, during which merges are postponed. A postponed merge takes more segments at once, so documents are merged
-// less often, and the processors are free for the writes. In return, a burst has more segments, within limits.
+// burst detects write bursts. During a write burst, merges are postponed. A postponed merge takes more segments at once, so each document
+// is merged fewer times, and the processors are free for the writes. In return, there are more segments during a burst, within limits.
 type burst struct {
 	began time.Time
-	// until is the time at which the burst ends if no further write comes, as a duration since began.
+	// until is the time at which the burst ends if no further write comes. It is a duration since began.
 	until atomic.Int64
-	// over calls the function over of newBurst at the time until.
+	// over is a timer. At the time `until`, it calls the function that newBurst got.
 	over *time.Timer
 }
 
 const (
-	// burstShare defines a burst: writes of at least sealDocs/burstShare documents per second.
+	// burstShare defines a write burst: at least sealDocs/burstShare documents are written per second.
 	burstShare = 16
-	// burstLasts is the maximum time from the last write to the end of a burst.
+	// burstLasts is the maximum time between the last write and the end of the burst.
 	burstLasts = 200 * time.Millisecond
 )
 
@@ -26,7 +26,7 @@ func newBurst(over func()) *burst {
 	return &burst{began: time.Now(), over: time.AfterFunc(burstLasts, over)}
 }
 
-// came records a write of docs documents. sealDocs is Options.SealDocs. Calls must not be concurrent.
+// came records a write of docs documents. sealDocs is Options.SealDocs. Callers must not call came concurrently.
 func (b *burst) came(docs, sealDocs int) {
 	now := time.Since(b.began)
 	until := max(now, time.Duration(b.until.Load())) + time.Duration(docs)*burstShare*time.Second/time.Duration(sealDocs)

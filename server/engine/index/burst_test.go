@@ -16,7 +16,7 @@ func TestBurst(t *testing.T) {
 	<-over
 	began := time.Now()
 	for range 10 {
-		b.came(1000, 1000) // SealDocs documents each: without the limit, the burst would last 160 seconds
+		b.came(1000, 1000) // each call records SealDocs documents; without the limit, the burst would last 160 seconds
 	}
 	if !b.on() && time.Since(began) < burstLasts {
 		t.Error("no burst is in progress after large writes")

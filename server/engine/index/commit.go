@@ -7,20 +7,19 @@ import (
 	"github.com/vitrine-dev/vitrine/server/store"
 )
 
-// coverage describes the data that is in files after a swap from memory to files.
+// coverage describes the data in files after data in memory was replaced with files.
 type coverage struct {
-	// through is the batch up to which files hold all data, unless older data remains in memory.
+	// through is the last batch up to which files hold all data, unless memory still holds older data.
 	through uint64
 	// journaled is the approximate number of journal keys that the swap makes unnecessary.
 	journaled int64
 }
 
-// errUncertain is returned if it is unknown whether a manifest was written. The files that the manifest names must not be removed. The
-// store and the index are then opened again.
+// errUncertain means that the manifest may or may not have been written. In this case, the files that the manifest names must not be
+// removed, and the store and the index are opened again.
 var errUncertain = errors.New("it is not known whether the manifest was written")
 
-// commit makes the snapshot that swap returns visible. If the swap changes files, commit also writes a manifest. through is the store to
-// write to.
+// commit makes the snapshot that swap returns visible. If swap changes files, commit also writes a manifest to the store `through`.
 func (x *Index) commit(through *store.Store, to target, covered coverage, swap func() *Snapshot) error {
 	if to == inMemory {
 		return through.Hold(func() error {
@@ -45,7 +44,7 @@ func (x *Index) commit(through *store.Store, to target, covered coverage, swap f
 		}
 		whole := !any || oldest > x.loaded
 		if x.unsaved.Load() && !whole {
-			upTo = 0 // lost data is not yet in files, so the next opening must look for it again
+			upTo = 0 // lost data is not yet in files, so the next opening must search for it again
 		}
 		if err := x.writeManifest(keys, next, upTo); err != nil {
 			return nil, err

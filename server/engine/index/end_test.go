@@ -17,8 +17,8 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// TestEndWhileMerging calls Abandon (as after an I/O error) or Drop (as for a purge) while a background task waits for the store. The call
-// must not wait for the task, and the task must not change what the next index has written.
+// TestEndWhileMerging calls Abandon (as after an I/O error) or Drop (as for a purge) while a background task waits for the store. The
+// call must not wait for the task, and the task must not change anything that the next index has written.
 func TestEndWhileMerging(t *testing.T) {
 	for name, giveUp := range map[string]func(*index.Index){"abandon": (*index.Index).Abandon, "drop": (*index.Index).Drop} {
 		t.Run(name, func(t *testing.T) {
@@ -81,7 +81,7 @@ func TestClosed(t *testing.T) {
 	}
 }
 
-// TestEraseReplaced checks that older versions of a deleted item are also erased, in all segments.
+// TestEraseReplaced checks that Erase also erases older versions of a deleted item, in all segments.
 func TestEraseReplaced(t *testing.T) {
 	w := newWorld(t, func(o *index.Options) { o.FanIn, o.SealDocs = 100, 1000 })
 	defer func() { w.close() }()
@@ -111,8 +111,8 @@ func TestEraseReplaced(t *testing.T) {
 	w.check()
 }
 
-// TestEraseHeld checks that Erase removes a file with a deleted item while a reader has it open, and that Erase fails until all such files
-// are removed.
+// TestEraseHeld checks that Erase removes a file that contains a deleted item, even if a reader has the file open. Erase must fail until
+// all such files are removed.
 func TestEraseHeld(t *testing.T) {
 	w := newWorld(t, func(o *index.Options) { o.SealDocs = 1000 })
 	defer func() { w.close() }()

@@ -16,8 +16,8 @@ import (
 	"github.com/vitrine-dev/vitrine/server/store"
 )
 
-// TestDiskFull makes every write to a segment file fail for a while. Reads and writes must continue, no data may be lost, and the index
-// must recover when there is space again.
+// TestDiskFull makes every write to a segment file fail for a while. Reads and writes must continue, and no data may be lost. When there
+// is space again, the index must recover.
 func TestDiskFull(t *testing.T) {
 	w := newWorld(t, nil)
 	w.close()
@@ -49,7 +49,7 @@ func TestDiskFull(t *testing.T) {
 	w.close()
 }
 
-// TestFaults makes one write fail, a different one in each run, and then simulates a crash.
+// TestFaults makes one write fail, a different one in each run. After that, it simulates a crash.
 func TestFaults(t *testing.T) {
 	for n := int64(0); n < 60; n += 3 {
 		w := newWorld(t, nil)

@@ -14,7 +14,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/engine/segment"
 )
 
-// extension is the suffix of segment files. temporary is added to it while a file is being written.
+// extension is the suffix of segment files. While a file is being written, its name also has the suffix `temporary`.
 const (
 	extension = ".seg"
 	temporary = ".tmp"
@@ -22,7 +22,7 @@ const (
 
 func (x *Index) path(file string) string { return x.o.FS.PathJoin(x.o.Dir, file) }
 
-// openFile opens a segment file. It maps the file if the file system is that of the operating system.
+// openFile opens a segment file. It maps the file if x uses the file system of the operating system.
 func (x *Index) openFile(file string) (*segment.Segment, error) {
 	if x.o.FS == vfs.Default {
 		return segment.Open(x.path(file))
@@ -45,19 +45,19 @@ func (x *Index) openFile(file string) (*segment.Segment, error) {
 // syncEvery is the number of bytes that are written to a file between two syncs.
 const syncEvery = 1 << 20
 
-// newFile returns a file name that has never been used.
+// newFile returns a file name that no file has ever had.
 func (x *Index) newFile() string {
 	return fmt.Sprintf("%016x-%08x%s", x.nextFile.Add(1), x.opening, extension)
 }
 
-// write writes a merged file. The file gets its name only when it is complete and durable.
+// write merges the inputs into a file. The file gets its name only when it is complete and durable.
 func (x *Index) write(ctx context.Context, file string, inputs []segment.Part) (maps [][]uint32, err error) {
 	fs, path := x.o.FS, x.path(file)
 	f, err := fs.Create(path+temporary, vfs.WriteCategoryUnspecified)
 	if err != nil {
 		return nil, err
 	}
-	// Sync in small steps: one large fsync would delay the store's log.
+	// Sync in small steps, because one large fsync would delay the log of the store.
 	f = vfs.NewSyncingFile(f, vfs.SyncingFileOptions{NoSyncOnClose: true, BytesPerSync: syncEvery})
 	maps, err = segment.Merge(inputs, &cancelled{ctx, f})
 	if err == nil {
@@ -75,7 +75,7 @@ func (x *Index) write(ctx context.Context, file string, inputs []segment.Part) (
 	return maps, nil
 }
 
-// syncDir makes the names in a directory durable.
+// syncDir makes the file names in a directory durable.
 func syncDir(fs vfs.FS, name string) error {
 	dir, err := fs.OpenDir(name)
 	if err != nil {
@@ -98,13 +98,14 @@ func (c *cancelled) Write(b []byte) (int, error) {
 	return c.file.Write(b)
 }
 
-// hasFiles reports whether the directory contains a segment file or cannot be listed. It does not read the manifest.
+// hasFiles reports whether the directory contains a segment file. It also returns true if it cannot list the directory. It does not read
+// the manifest.
 func (x *Index) hasFiles() bool {
 	names, err := x.o.FS.List(x.o.Dir)
 	return err != nil || slices.ContainsFunc(names, func(name string) bool { return strings.HasSuffix(name, extension) })
 }
 
-// removeOrphans removes files that are not in the snapshot.
+// removeOrphans removes the files that are not in the snapshot.
 func (x *Index) removeOrphans(s *Snapshot) {
 	names, err := x.o.FS.List(x.o.Dir)
 	if err != nil {

@@ -24,35 +24,36 @@ import (
 
 // Options holds the settings of Open.
 type Options struct {
-	// Store is the source of truth. Property is the property in the store that is indexed. Both are required.
+	// Store is the source of truth. Property is the property in the store that Open indexes. Both are required.
 	Store    *store.Store
 	Property library.PropertyID
 	// Dir is the directory of the files. Open creates it if it does not exist. Required.
 	Dir string
-	// FS is the file system; nil means that of the operating system. Files of the operating system are mapped, and files of another FS are
-	// read into memory.
+	// FS is the file system; nil means the file system of the operating system. Open maps files of the operating system, and reads files of
+	// any other FS into memory.
 	FS vfs.FS
 	// Logger receives messages for the operator; nil disables logging.
 	Logger *slog.Logger
 	// SealDocs and SealBytes are the numbers of documents and bytes in memory at which segments are sealed into a file; 0 means 32,768
-	// documents and 64 MiB. They limit how many items a restart reads again from the store.
+	// documents and 64 MiB. They limit the number of items that a restart must read from the store again.
 	SealDocs  int
 	SealBytes int64
-	// MemoryParts is the maximum number of small segments in memory before some are merged; 0 means 8. A segment of at least
-	// 1/(2·MemoryParts) of SealDocs or SealBytes is large and is not merged in memory, so there are at most 3·MemoryParts segments. In a
-	// write burst, the share is 1/(8·MemoryParts) and the maximum 9·MemoryParts.
+	// MemoryParts is the maximum number of small segments in memory; 0 means 8. If there are more, some of them are merged. A segment of at
+	// least 1/(2·MemoryParts) of SealDocs or SealBytes is large and is not merged in memory, so there are at most 3·MemoryParts segments. In
+	// a write burst, a segment of 1/(8·MemoryParts) is already large, and the maximum is 9·MemoryParts segments.
 	MemoryParts int
 	// FanIn is the number of files of similar size that are merged into one; 0 means 4. In a write burst, merging waits for 4·FanIn files.
 	FanIn int
-	// MaxDocs limits the size of merged files: a file with more than MaxDocs/2 live documents is not merged with others; 0 means 524,288.
+	// MaxDocs limits the size of merged files; 0 means 524,288. A file with more than MaxDocs/2 live documents is not merged with other
+	// files.
 	MaxDocs int
-	// OnMerge is called before a merged segment replaces its inputs, so that the caller can carry over cached results. maps[i] maps
-	// each document of inputs[i] to its new number, see segment.Merge. It may be nil.
+	// OnMerge is called before a merged segment replaces its inputs, so that the caller can carry over cached results. maps[i] maps each
+	// document of inputs[i] to its new number (see segment.Merge). OnMerge may be nil.
 	OnMerge func(inputs []segment.Part, merged *segment.Segment, maps [][]uint32)
-	// Sound makes Open return ErrRebuild instead of rebuilding, if a file is lost, damaged or of another format, or if the store was
-	// written without its index. Open then changes nothing.
+	// Sound determines what Open does if a file is lost, damaged or of another format, or if the store was written without its index. If
+	// Sound is true, Open changes nothing and returns ErrRebuild. Otherwise, Open rebuilds the index or the file.
 	Sound bool
-	// OnReplay is called while Open indexes items again, with the number of items that have been indexed and the total. It may be nil.
+	// OnReplay is called while Open indexes items again, with the number of items indexed so far and the total. It may be nil.
 	OnReplay func(done, of int)
 }
 
@@ -80,52 +81,52 @@ func (o Options) withDefaults() Options {
 type Index struct {
 	o       Options
 	current atomic.Pointer[Snapshot]
-	// memory merges segments in memory, seals seals them into files, and files merges files. The tasks run concurrently, so that a long
-	// task does not delay the others. A goroutine that holds seals may also take memory; a goroutine that holds memory or files must not
-	// take another task. quit ends the tasks, and running waits for their end.
+	// The task `memory` merges segments in memory, the task `seals` seals them into files, and the task `files` merges files. The tasks run
+	// concurrently, so that a long task does not delay the others. A goroutine that holds `seals` may also take `memory`. A goroutine that
+	// holds `memory` or `files` must not take another task. quit ends the tasks, and running waits until they have ended.
 	memory, seals, files *task
 	burst                *burst
 	ctx                  context.Context
 	quit                 context.CancelFunc
 	running              sync.WaitGroup
-	// room is closed and replaced when segments in memory have been sealed. See Wait.
+	// room is closed and replaced each time segments in memory have been sealed. See Wait.
 	roomMu sync.Mutex
 	room   chan struct{}
 
-	// pending is the latest prepared batch; nil after it is installed.
+	// pending is the latest prepared batch. It is nil after the batch is installed.
 	pending *Prepared
-	// ended is set when the index ends. An ended index must write nothing to the store, because another index may have replaced it.
+	// ended is true after the index has ended. The index must then write nothing to the store, because another index may have replaced it.
 	ended atomic.Bool
 
 	nextFile atomic.Uint64
-	// opening is a random number in the names of files. It distinguishes the files of this Index from those of an earlier one, which may
-	// still be in use.
+	// opening is a random number in the names of files. It distinguishes the files of this Index from the files of an earlier Index, which
+	// may still be in use.
 	opening uint32
-	// unsaved is set when load finds that data was lost, or seals data without writing a manifest. It is reset when all data is in files
-	// that the manifest names.
+	// unsaved becomes true when load finds that data was lost, or when load seals data without writing a manifest. It becomes false when all
+	// data is in files that the manifest names.
 	unsaved atomic.Bool
-	// loaded is the last batch of the store at the time when the index was loaded.
+	// loaded is the last batch of the store when the index was loaded.
 	loaded uint64
 	// journaled is the approximate number of journal keys.
 	journaled atomic.Int64
 	leftovers leftovers
 	counters  counters
-	// builders and scratches pool *segment.Builder and *segment.Scratch.
+	// builders and scratches are pools of *segment.Builder and *segment.Scratch.
 	builders, scratches sync.Pool
 }
 
-// counters are the values of Stats that are not derived from the snapshot.
+// counters holds the values of Stats that are not derived from the snapshot.
 type counters struct {
 	seals, merges, memoryMerges, rebuilt atomic.Int64
 	docsIn, docsWritten                  atomic.Int64
 	rebuildLeft                          atomic.Int64
 }
 
-// ErrRebuild is returned by Open with Options.Sound if the index, or a part of it, must be rebuilt from the store.
+// ErrRebuild means that the index, or a part of it, must be rebuilt from the store. Open returns it if Options.Sound is true.
 var ErrRebuild = errors.New("the index must be rebuilt from the store")
 
-// Open opens the index of a property. It maps the files, rebuilds damaged and lost ones, and indexes the items that changed after the files
-// were written. During Open, the store must not commit changes of the property's items.
+// Open opens the index of a property. It maps the files, rebuilds damaged and lost files, and indexes the items that changed after the
+// files were written. During Open, the store must not commit changes of the property's items.
 func Open(ctx context.Context, o Options) (*Index, error) {
 	o = o.withDefaults()
 	if o.Store == nil || o.Dir == "" || o.Property == "" {
@@ -164,8 +165,8 @@ type Prepared struct {
 	journaled int
 }
 
-// Prepare builds the segments of one batch of the store, and adds the batch's journal keys to keys. The segments are visible after Install.
-// If a Prepared is not installed, the next Prepare releases it.
+// Prepare builds the segments of one batch of the store, and adds the batch's journal keys to keys. Readers see the segments only after
+// Install. If the caller does not install a Prepared, the next Prepare releases it.
 func (x *Index) Prepare(version uint64, items []store.ItemChange, keys *store.IndexBatch) (*Prepared, error) {
 	x.discard()
 	changes := make([]change, len(items))
@@ -205,17 +206,17 @@ func (p *Prepared) Install() {
 	p.x.seals.wake()
 }
 
-// change is a created, changed or deleted item. For a deleted item, the field item is nil.
+// change is a created, changed or deleted item. The field item is nil for a deleted item.
 type change struct {
 	id      item.ID
 	item    *item.Item
 	existed bool
-	// erase is store.ItemChange.Erase.
+	// erase has the value of store.ItemChange.Erase.
 	erase bool
 }
 
-// apply returns the snapshot that results from changes to from. version is the batch of the new snapshot, and since is the oldest batch
-// that a change can belong to.
+// apply returns the snapshot that results from applying changes to the snapshot `from`. version is the batch of the new snapshot. since
+// is the oldest batch to which a change can belong.
 func (x *Index) apply(from *Snapshot, version, since uint64, changes []change) (*Snapshot, error) {
 	died := make([]*roaring.Bitmap, len(from.entries))
 	erased := make([]bool, len(from.entries))
@@ -249,8 +250,8 @@ func (x *Index) apply(from *Snapshot, version, since uint64, changes []change) (
 	return next, nil
 }
 
-// findVersions finds the documents that a change replaces, and adds them to died[i] for entry i. If the bytes of the item must be erased,
-// it sets erased[i] for each entry i that contains any version of the item.
+// findVersions finds the documents that a change replaces, and adds those in entry i to died[i]. If the bytes of the item must be erased,
+// it also sets erased[i] for each entry i that contains any version of the item.
 func (s *Snapshot) findVersions(c change, died []*roaring.Bitmap, erased []bool) {
 	// The latest version is likely to be in a recent segment.
 	for i, e := range slices.Backward(s.entries) {
@@ -259,7 +260,7 @@ func (s *Snapshot) findVersions(c change, died []*roaring.Bitmap, erased []bool)
 			continue
 		}
 		if c.erase {
-			// Versions that were replaced earlier must be erased as well.
+			// Versions that were replaced earlier must also be erased.
 			erased[i] = true
 		}
 		if !e.input().Lives(doc) {
@@ -271,11 +272,11 @@ func (s *Snapshot) findVersions(c change, died []*roaring.Bitmap, erased []bool)
 	}
 }
 
-// splitFrom is the minimum number of items for which several processors build a segment each. Building is most of the work, and the
-// resulting segments are large enough that they are not merged in memory.
+// splitFrom is the minimum number of items for which several processors build one segment each. Building takes most of the time, and the
+// segments are large enough not to be merged in memory.
 const splitFrom = 2048
 
-// buildItems builds segments of items: one, or up to maxPieces if there are at least splitFrom items.
+// buildItems builds one segment of the items. If there are at least splitFrom items, it builds up to maxPieces segments.
 func (x *Index) buildItems(items []*item.Item) ([]*segment.Segment, error) {
 	workers := parallel.Workers(len(items))
 	docs := make([]segment.Doc, len(items))
@@ -317,7 +318,8 @@ func (x *Index) buildItems(items []*item.Item) ([]*segment.Segment, error) {
 	return built, nil
 }
 
-// maxPieces is the maximum number of segments of one batch. It limits the number of segments in memory on a machine with many processors.
+// maxPieces is the maximum number of segments of one batch. It limits the number of segments in memory if the machine has many
+// processors.
 const maxPieces = 4
 
 // publish replaces the current snapshot.
@@ -337,7 +339,7 @@ func (x *Index) Acquire() *Snapshot {
 	}
 }
 
-// Wait waits until there is room in memory for more changes. It waits only if writes are faster than sealing.
+// Wait waits until memory has room for more changes. It waits only if writes are faster than sealing.
 func (x *Index) Wait(ctx context.Context) error {
 	for {
 		x.roomMu.Lock()
@@ -360,7 +362,7 @@ func (x *Index) Wait(ctx context.Context) error {
 	}
 }
 
-// crowded is the multiple of SealDocs and SealBytes at which writers have to wait.
+// crowded is the multiple of SealDocs and SealBytes from which writers have to wait.
 const crowded = 2
 
 func (x *Index) madeRoom() {
@@ -371,20 +373,20 @@ func (x *Index) madeRoom() {
 }
 
 // Close ends the background tasks and seals the segments in memory, so that the next start is fast. Each file is closed when the last
-// snapshot that contains it is released.
+// snapshot that contains the file is released.
 func (x *Index) Close() error {
 	x.quit()
 	x.running.Wait()
 	err := x.Seal(context.Background())
 	if err != nil {
-		// The journal covers everything in memory.
+		// The journal covers all data in memory.
 		x.o.Logger.Warn("the segments in memory could not be sealed; the next start rebuilds them from the store", slog.Any("error", err))
 	}
 	x.end()
 	return nil
 }
 
-// errEnded is returned for an attempt to write to the store after the index has ended.
+// errEnded is the error of an attempt to write to the store after the index has ended.
 var errEnded = errors.New("the index has ended")
 
 // end marks the index as ended and releases its snapshot. Later readers get an empty snapshot.
@@ -393,17 +395,19 @@ func (x *Index) end() {
 	x.publish(newSnapshot(0))
 }
 
-// Abandon ends the index without writing anything. Use it after a store error that leaves it unknown what was committed. It does not wait
-// for the background tasks, because they may be waiting for the store, which the caller holds. When a task gets the store, it checks ended.
+// Abandon ends the index without writing anything. Use it after a store error that leaves unknown which data was committed. Abandon does
+// not wait for the background tasks, because they may be waiting for the store, which the caller holds. When a task gets the store, it
+// checks ended.
 func (x *Index) Abandon() {
 	x.quit()
 	x.discard()
 	x.end()
 }
 
-// Drop ends the index of a property that is purged, and unlinks its files immediately. Readers that hold a snapshot have the files open and
-// can continue. DropKeys deletes the keys of the index in the same batch. Like Abandon, Drop does not wait for the background tasks. A task
-// that is writing a file removes it. Files that cannot be removed stay in Options.Dir, which the caller removes.
+// Drop ends the index of a property that is purged, and unlinks the index's files immediately. Readers that hold a snapshot have the
+// files open and can continue. The caller deletes the keys of the index with DropKeys in the same batch. Like Abandon, Drop does not wait
+// for the background tasks. If a task is writing a file, the task removes it. Files that cannot be removed stay in Options.Dir, which the
+// caller removes.
 func (x *Index) Drop() {
 	x.quit()
 	for _, e := range x.current.Load().entries {
@@ -419,21 +423,22 @@ type Stats struct {
 	Files, MemoryParts int
 	// Docs counts all documents, and Dead counts those with a tombstone.
 	Docs, Dead int64
-	// MemoryBytes is the size of the segments in the heap. DerivedBytes is the size of structures that fields derive from segments on first
-	// use. MappedIndex and MappedItems are the sizes of the indexes and items in mapped files.
+	// MemoryBytes is the size of the segments in the heap. DerivedBytes is the size of the data that fields of segments derived on first
+	// use. MappedIndex and MappedItems are the sizes of the indexes and of the items in mapped files.
 	MemoryBytes, DerivedBytes, MappedIndex, MappedItems int64
-	// Seals, Merges and MemoryMerges count these operations since the index was opened. Rebuilt counts rebuilds from the store.
+	// Seals, Merges and MemoryMerges count these operations since the index was opened. Rebuilt counts the rebuilds from the store.
 	Seals, Merges, MemoryMerges, Rebuilt int64
-	// DocsIn counts indexed documents. DocsWritten counts documents that seals and merges wrote to files or memory. DocsWritten/DocsIn is
-	// the write amplification.
+	// DocsIn counts the indexed documents. DocsWritten counts the documents that seals and merges wrote to files or to memory.
+	// DocsWritten/DocsIn is the write amplification.
 	DocsIn, DocsWritten int64
-	// RebuildLeft is the number of items still to be read from the store to rebuild a damaged file.
+	// RebuildLeft is the number of items that must still be read from the store to rebuild a damaged file.
 	RebuildLeft int64
-	// Problem joins the errors of the last runs of sealing and merging; nil if all succeeded. The background tasks retry.
+	// Problem joins the errors of the last runs of sealing and merging. It is nil if all succeeded. The background tasks retry after an
+	// error.
 	Problem error
 }
 
-// DropDerived drops the structures that Stats.DerivedBytes counts. The next use builds them again.
+// DropDerived drops the data that Stats.DerivedBytes counts. The next use builds it again.
 func (x *Index) DropDerived() {
 	s := x.Acquire()
 	defer s.Release()

@@ -32,7 +32,7 @@ type follower struct {
 	options index.Options
 	x       *index.Index
 	fs      vfs.FS
-	passing bool // batches bypass the index
+	passing bool // whether batches bypass the index
 }
 
 var _ store.Index = (*follower)(nil)
@@ -70,7 +70,7 @@ func (f *follower) Erase(ctx context.Context) error { return f.x.Erase(ctx) }
 
 func (f *follower) Close() error { return f.x.Close() }
 
-// world holds a store with an index, and the content that the index should have.
+// world holds a store with an index, and the expected content of the index.
 type world struct {
 	t     testing.TB
 	fs    *vfs.MemFS
@@ -81,7 +81,7 @@ type world struct {
 
 func newWorld(t testing.TB, adjust func(*index.Options)) *world {
 	w := &world{t: t, fs: vfs.NewCrashableMem(), items: map[item.ID]string{}}
-	// The directory exists beforehand, as a volume does.
+	// The directory exists before the store is opened, as on a volume.
 	if err := w.fs.MkdirAll("data", 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -194,7 +194,7 @@ func textOf(p item.Packed) string {
 	return string(text)
 }
 
-// eventually waits until holds is true for the Stats of the index. what describes the condition.
+// eventually waits until the Stats of the index fulfill the condition `holds`. `what` describes the condition.
 func (w *world) eventually(what string, holds func(index.Stats) bool) {
 	w.t.Helper()
 	deadline := time.After(20 * time.Second)
@@ -207,7 +207,7 @@ func (w *world) eventually(what string, holds func(index.Stats) bool) {
 	}
 }
 
-// crash simulates a loss of power: it clones the disk with a random part of the unsynced data, and opens the store and the index from the
+// crash simulates a loss of power. It clones the disk with a random part of the unsynced data, and opens the store and the index from the
 // clone.
 func (w *world) crash(rng *rand.Rand) {
 	w.t.Helper()
@@ -225,7 +225,8 @@ func sequence(from, to item.ID) []item.ID {
 	return ids
 }
 
-// TestModel performs random operations (put, replace, delete, seal, erase, reopen, crash) and compares the index with the expected content.
+// TestModel performs random operations (put, replace, delete, seal, erase, reopen, crash). It compares the index with the expected
+// content.
 func TestModel(t *testing.T) {
 	for seed := range uint64(12) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -268,7 +269,7 @@ func TestModel(t *testing.T) {
 	}
 }
 
-// TestLargeInMemory checks that only small segments are merged in memory, and that large segments stay as they are until they are sealed.
+// TestLargeInMemory checks that only small segments are merged in memory, and that large segments do not change until they are sealed.
 func TestLargeInMemory(t *testing.T) {
 	w := newWorld(t, func(o *index.Options) { o.SealDocs = 1000 })
 	defer w.close()
@@ -285,7 +286,7 @@ func TestLargeInMemory(t *testing.T) {
 	w.check()
 }
 
-// TestTiers checks that the number of segments and the write amplification stay bounded.
+// TestTiers checks that the number of segments and the write amplification stay below their limits.
 func TestTiers(t *testing.T) {
 	w := newWorld(t, nil)
 	defer w.close()
@@ -295,7 +296,7 @@ func TestTiers(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// During the write burst, nothing was merged in memory, and few files were merged.
+	// During the write burst, no segments were merged in memory, and few files were merged.
 	w.eventually("the segments are merged", func(s index.Stats) bool { return s.MemoryParts <= 9 && s.Files <= 9 })
 	w.check()
 	s := w.f.x.Stats()
@@ -344,7 +345,7 @@ func (w *world) change(name string, f func([]byte) []byte) {
 	}
 }
 
-// TestDamagedFile checks that a torn, changed or missing file is rebuilt, once.
+// TestDamagedFile checks that a torn, changed or missing file is rebuilt exactly once.
 func TestDamagedFile(t *testing.T) {
 	damages := map[string]func(w *world, name string){
 		"torn":    func(w *world, name string) { w.change(name, func(b []byte) []byte { return b[:len(b)/2] }) },
@@ -392,8 +393,8 @@ func TestDamagedFile(t *testing.T) {
 	}
 }
 
-// TestDamageWhileServing changes the items of a file under a running index. Verify, or the copying of the items, must detect the damage,
-// and the file must be rebuilt.
+// TestDamageWhileServing changes the items of a file while the index is in use. Verify, or a merge that copies the items, must detect the
+// damage, and the index must rebuild the file.
 func TestDamageWhileServing(t *testing.T) {
 	for name, notice := range map[string]func(x *index.Index) error{
 		"verified": func(x *index.Index) error { return x.Verify(context.Background(), nil) },
@@ -407,7 +408,7 @@ func TestDamageWhileServing(t *testing.T) {
 				t.Fatal(err)
 			}
 			w.remove(10)
-			// On this file system the file is read into memory, so its bytes can be changed in place.
+			// On this file system, the file is read into memory, so the test can change its bytes in place.
 			s := w.f.x.Acquire()
 			b := s.Parts()[0].Segment.Item(5)
 			b[len(b)/2] ^= 1
@@ -425,7 +426,7 @@ func TestDamageWhileServing(t *testing.T) {
 	}
 }
 
-// TestWrittenWithoutIndex checks that the index is rebuilt after the store was written without it.
+// TestWrittenWithoutIndex checks that the index is rebuilt after the store was written without the index.
 func TestWrittenWithoutIndex(t *testing.T) {
 	w := newWorld(t, nil)
 	w.put(sequence(1, 100)...)
@@ -457,7 +458,7 @@ func (nothing) TagOwner(library.PropertyID, item.Tag, item.ID) (library.Owner, b
 func (nothing) Erase(context.Context) error { return nil }
 func (nothing) Close() error                { return nil }
 
-// TestErase checks that after Erase no file contains bytes of a deleted item.
+// TestErase checks that no file contains bytes of a deleted item after Erase.
 func TestErase(t *testing.T) {
 	w := newWorld(t, nil)
 	defer func() { w.close() }()
@@ -494,7 +495,7 @@ func TestErase(t *testing.T) {
 	w.check()
 }
 
-// TestEraseSubmission checks that after Erase no file contains a removed submission, including in earlier versions of the item.
+// TestEraseSubmission checks that no file contains a removed submission after Erase, not even in an earlier version of the item.
 func TestEraseSubmission(t *testing.T) {
 	w := newWorld(t, func(o *index.Options) { o.FanIn, o.SealDocs = 100, 1000 })
 	defer func() { w.close() }()
@@ -538,7 +539,7 @@ func TestEraseSubmission(t *testing.T) {
 	w.check()
 }
 
-// TestReaders reads snapshots during writes, merges and erasures. A snapshot that a reader holds must not change.
+// TestReaders reads snapshots during writes, merges and erasures. A snapshot must not change while a reader holds it.
 func TestReaders(t *testing.T) {
 	w := newWorld(t, nil)
 	w.put(sequence(1, 200)...)

@@ -8,13 +8,13 @@ import (
 	"sync"
 )
 
-// leftovers are obsolete files that could not be removed. They may hold bytes of deleted items.
+// leftovers holds obsolete files that could not be removed. They may contain bytes of deleted items.
 type leftovers struct {
 	mu    sync.Mutex
 	names map[string]bool
 }
 
-// remove removes an obsolete file. If that fails, the next Erase or the next opening of the index retries it.
+// remove removes an obsolete file. If the removal fails, the next Erase or the next opening of the index retries it.
 func (x *Index) remove(file string) {
 	err := x.o.FS.Remove(x.path(file))
 	if err == nil || errors.Is(err, fs.ErrNotExist) {
@@ -30,7 +30,7 @@ func (x *Index) remove(file string) {
 	l.names[file] = true
 }
 
-// remove retries the removal of the leftovers.
+// remove tries again to remove the leftovers.
 func (l *leftovers) remove(x *Index) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

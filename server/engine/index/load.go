@@ -25,7 +25,7 @@ func (x *Index) load(ctx context.Context) error {
 	x.loaded = x.o.Store.Version()
 	s := newSnapshot(x.loaded)
 	lost := m.Version == 0
-	// A backup does not contain the index.
+	// A restored backup has no files of the index.
 	restored := len(m.Files) > 0 && !x.hasFiles()
 	if restored && !x.o.Sound {
 		x.o.Logger.Info("there are no segment files, as after a restore: rebuilding all of them from the store")
@@ -43,7 +43,7 @@ func (x *Index) load(ctx context.Context) error {
 			}
 		}
 		if err != nil && !isLost(err) {
-			// The file may be undamaged, so a temporary failure to open it must not discard it.
+			// The error may be temporary and the file undamaged, so the file must not be discarded.
 			s.Release()
 			return fmt.Errorf("open segment %s: %w", f.Name, err)
 		}
@@ -53,7 +53,7 @@ func (x *Index) load(ctx context.Context) error {
 			}
 			continue
 		}
-		// It is unknown whether the dead documents were deleted or replaced, so they must be erased.
+		// For each dead document, the item may have been deleted or only replaced, so the document's bytes must be erased.
 		s.add(newPart(x, opened, f.Name, 0), dead, dead != nil)
 	}
 	if lost && x.o.Sound {
@@ -73,13 +73,13 @@ func (x *Index) load(ctx context.Context) error {
 	return x.replay(ctx, changed, min(m.Version+1, x.loaded), "read again what changed last")
 }
 
-// isLost reports whether an error of opening a file means that the file is gone or damaged.
+// isLost reports whether an error of opening a file means that the file is missing or damaged.
 func isLost(err error) bool {
 	var corrupt *segment.CorruptError
 	return errors.As(err, &corrupt) || errors.Is(err, fs.ErrNotExist)
 }
 
-// rebuildLost indexes every item that has no live document in a segment, and every item that changed after the manifest was written.
+// rebuildLost indexes each item that has no live document in a segment, and each item that changed after the manifest was written.
 func (x *Index) rebuildLost(ctx context.Context, m manifest) error {
 	s := x.current.Load()
 	changed, err := x.readJournal(m.Version)
@@ -105,14 +105,14 @@ func (x *Index) rebuildLost(ctx context.Context, m manifest) error {
 }
 
 const (
-	// replayChunk is the number of items that are read and built at a time.
+	// replayChunk is the number of items that replay reads and indexes at a time.
 	replayChunk = 2048
 	// sayEvery is the interval between two progress messages of a long replay.
 	sayEvery = 5 * time.Second
 )
 
-// replay indexes the current state of items in the store. It seals segments when memory is full. since is the first batch that the manifest
-// does not cover. what is the message for the log.
+// replay indexes the current state of items in the store. It seals segments when memory is full. since is the first batch that the
+// manifest does not cover. `what` is the text of the log message.
 func (x *Index) replay(ctx context.Context, ids []item.ID, since uint64, what string) error {
 	began := time.Now()
 	said := began
@@ -127,7 +127,7 @@ func (x *Index) replay(ctx context.Context, ids []item.ID, since uint64, what st
 		}
 		changes := make([]change, len(chunk))
 		for i, id := range chunk {
-			// It is unknown which earlier versions of the item exist, so all of them are erased.
+			// Earlier versions of the item may exist, so all of them are erased.
 			changes[i] = change{id: id, item: items[i], existed: true, erase: true}
 		}
 		next, err := x.apply(x.current.Load(), x.o.Store.Version(), since, changes)
@@ -148,8 +148,8 @@ func (x *Index) replay(ctx context.Context, ids []item.ID, since uint64, what st
 	return nil
 }
 
-// sealLoaded limits memory while replay reads the store. No background task runs yet. It does not write the manifest, so a restart before
-// the end of the load starts the load again.
+// sealLoaded limits memory while replay reads the store. At that time, no background task runs. sealLoaded does not write the manifest,
+// so a restart before the end of the load begins the load again.
 func (x *Index) sealLoaded(ctx context.Context) error {
 	s := x.current.Load()
 	if docs, bytes := s.inMemory(); docs < x.o.SealDocs && bytes < x.o.SealBytes {

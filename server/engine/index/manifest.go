@@ -16,7 +16,7 @@ import (
 
 // manifest lists the files of a property.
 type manifest struct {
-	// Version is the batch up to which the files hold all data.
+	// Version is the last batch up to which the files hold all data.
 	Version uint64 `json:"version"`
 	// Next is the highest file number so far.
 	Next  uint64         `json:"next"`
@@ -47,14 +47,14 @@ func (x *Index) journalKey(version uint64, id item.ID) []byte {
 
 func (x *Index) deadKey(file string) []byte { return append(keyOf(x.o.Property, underDead), file...) }
 
-// DropKeys deletes all keys of a property's index, in the batch that purges the property. The index may be open or closed.
+// DropKeys deletes all keys of a property's index in the batch that purges the property. The index may be open or closed.
 func DropKeys(p library.PropertyID, keys *store.IndexBatch) error {
 	from := append(append([]byte{spaceProperty}, p...), 0)
 	to := append(append([]byte{spaceProperty}, p...), 1)
 	return keys.DeleteRange(from, to)
 }
 
-// Pass records a batch that changes no items of a property whose index is not open. Without that record, opening the index would rebuild
+// Pass records a batch that changes no items of a property whose index is not open. Without this record, opening the index would rebuild
 // it.
 func Pass(s *store.Store, p library.PropertyID, version uint64, keys *store.IndexBatch) error {
 	known, err := readKnown(s, p)
@@ -69,7 +69,7 @@ func setKnown(keys *store.IndexBatch, p library.PropertyID, version uint64) erro
 	return keys.Set(keyOf(p, underKnown), binary.BigEndian.AppendUint64(nil, version))
 }
 
-// readKnown returns the last batch that the index of a property has seen, or 0 if there is none.
+// readKnown returns the last batch that the index of a property has seen. It returns 0 if the index has seen none.
 func readKnown(s *store.Store, p library.PropertyID) (uint64, error) {
 	value, err := s.IndexValue(keyOf(p, underKnown))
 	if err != nil || len(value) != 8 {
@@ -78,7 +78,7 @@ func readKnown(s *store.Store, p library.PropertyID) (uint64, error) {
 	return binary.BigEndian.Uint64(value), nil
 }
 
-// readManifest reads the manifest. It returns an empty manifest if there is none, or if the property was written without its index since.
+// readManifest reads the manifest. The result is empty if there is none, or if the property has since been written without its index.
 func (x *Index) readManifest() (manifest, error) {
 	var m manifest
 	known, err := readKnown(x.o.Store, x.o.Property)
@@ -101,7 +101,7 @@ func (x *Index) readManifest() (manifest, error) {
 	return m, nil
 }
 
-// readDead reads the dead documents of a file, or nil if there are none.
+// readDead reads the bitmap of the deleted documents of a file. It returns nil if there is none.
 func (x *Index) readDead(file string, docs int) (*roaring.Bitmap, error) {
 	value, err := x.o.Store.IndexValue(x.deadKey(file))
 	if err != nil || value == nil {
@@ -120,7 +120,7 @@ func (x *Index) readDead(file string, docs int) (*roaring.Bitmap, error) {
 	return dead, nil
 }
 
-// readJournal lists the items that changed after a batch, without duplicates, and sets x.journaled.
+// readJournal lists the items that changed after the given batch, without duplicates. It sets x.journaled.
 func (x *Index) readJournal(after uint64) ([]item.ID, error) {
 	from := binary.BigEndian.AppendUint64(keyOf(x.o.Property, underJournal), after+1)
 	to := keyOf(x.o.Property, underJournal+1)
@@ -143,8 +143,8 @@ func (x *Index) readJournal(after uint64) ([]item.ID, error) {
 	return ids, nil
 }
 
-// writeManifest adds the manifest of a snapshot to a batch of the store. covered is the batch up to which the files hold all data;
-// writeManifest deletes the journal up to it.
+// writeManifest adds the manifest of a snapshot to a batch of the store. `covered` is the last batch up to which the files hold all data.
+// writeManifest deletes the journal up to that batch.
 func (x *Index) writeManifest(keys *store.IndexBatch, s *Snapshot, covered uint64) error {
 	m := manifest{Version: covered, Next: x.nextFile.Load()}
 	if err := keys.DeleteRange(keyOf(x.o.Property, underDead), keyOf(x.o.Property, underDead+1)); err != nil {
@@ -168,7 +168,7 @@ func (x *Index) writeManifest(keys *store.IndexBatch, s *Snapshot, covered uint6
 	}
 	end := binary.BigEndian.AppendUint64(keyOf(x.o.Property, underJournal), covered+1)
 	return errors.Join(
-		// Pass may have recorded a later batch while this index was being opened.
+		// Pass may have recorded a later batch while this index was being opened
 		setKnown(keys, x.o.Property, max(s.version, x.o.Store.PropertyVersion(x.o.Property))),
 		keys.DeleteRange(keyOf(x.o.Property, underJournal), end),
 		keys.Set(keyOf(x.o.Property, underManifest), value),

@@ -31,7 +31,7 @@ func (x *Index) policy() policy {
 	}
 }
 
-// chosen returns the parts of the entries that choose selects by their sizes.
+// chosen returns the parts of the entries whose sizes the function choose selects.
 func chosen(entries []entry, choose func([]size) []int) []*part {
 	sizes := make([]size, len(entries))
 	for i, e := range entries {
@@ -44,7 +44,7 @@ func chosen(entries []entry, choose func([]size) []int) []*part {
 	return parts
 }
 
-// mergeMemory merges segments in memory if the policy requires it, except those that are being sealed.
+// mergeMemory merges segments in memory if the policy requires a merge. It leaves out segments that are being sealed.
 func (x *Index) mergeMemory(ctx context.Context) (more bool, err error) {
 	s := x.Acquire()
 	parts := chosen(slices.DeleteFunc(s.in(inMemory), func(e entry) bool { return e.sealing.Load() }), x.policy().memory)
@@ -55,7 +55,7 @@ func (x *Index) mergeMemory(ctx context.Context) (more bool, err error) {
 	return true, x.mergeParts(ctx, parts, inMemory, x.o.Store)
 }
 
-// mergeFiles merges files if the policy requires it, and rebuilds damaged files.
+// mergeFiles merges files if the policy requires a merge, and rebuilds damaged files.
 func (x *Index) mergeFiles(ctx context.Context) (more bool, err error) {
 	s := x.Acquire()
 	parts := chosen(s.in(toFile), x.policy().files)
@@ -66,7 +66,8 @@ func (x *Index) mergeFiles(ctx context.Context) (more bool, err error) {
 	return true, x.mergeOrRestore(ctx, parts)
 }
 
-// mergeOrRestore merges files into one. If a file is damaged, it rebuilds that file instead. The caller holds the files task.
+// mergeOrRestore merges files into one file. If one of the files is damaged, it rebuilds that file instead. The caller holds the task
+// `files`.
 func (x *Index) mergeOrRestore(ctx context.Context, parts []*part) error {
 	err := x.mergeParts(ctx, parts, toFile, x.o.Store)
 	if damaged := (*damagedError)(nil); errors.As(err, &damaged) {
@@ -75,9 +76,9 @@ func (x *Index) mergeOrRestore(ctx context.Context, parts []*part) error {
 	return err
 }
 
-// mergeParts replaces parts by one merged segment. Readers and the writer continue during the merge, because mergeParts holds the store
-// only for the swap. through is the store. It is nil while the index is being loaded: there is no other writer, and mergeParts writes
-// nothing to the store. The caller holds the task of the parts, so that no other merge takes them.
+// mergeParts replaces parts with one merged segment. Readers and the writer can continue during the merge, because mergeParts holds the
+// store only for the swap. through is the store. While the index is being loaded, through is nil: mergeParts then writes nothing to the
+// store, and there is no other writer. The caller holds the task of the parts, so that no other merge takes them.
 func (x *Index) mergeParts(ctx context.Context, parts []*part, to target, through *store.Store) error {
 	covered := coverage{}
 	if to == toFile && !slices.ContainsFunc(parts, func(p *part) bool { return p.file != "" }) {
@@ -135,11 +136,11 @@ type replacement struct {
 	// inputs are the parts with the tombstones that they had when the merge began. maps is the result of segment.Merge.
 	inputs []segment.Part
 	maps   [][]uint32
-	merged *part // nil if no document was live
+	merged *part // nil if the inputs have no live document
 }
 
-// in returns a copy of a snapshot in which the merged part replaces the parts. Documents that died during the merge are also dead in the
-// merged part.
+// in returns a copy of a snapshot in which the merged part replaces its inputs. Documents that were deleted during the merge are also
+// dead in the merged part.
 func (m *replacement) in(s *Snapshot) *Snapshot {
 	next := s.edit(s.version)
 	var dead *roaring.Bitmap
@@ -158,7 +159,7 @@ func (m *replacement) in(s *Snapshot) *Snapshot {
 	return next
 }
 
-// carryOver adds the documents of an input that died after the merge began to dead, with their numbers in the merged segment.
+// carryOver adds to dead the documents of an input that were deleted after the merge began. It adds their numbers in the merged segment.
 func carryOver(dead **roaring.Bitmap, now *roaring.Bitmap, input segment.Part, to []uint32) {
 	for it := now.Iterator(); it.HasNext(); {
 		if doc := it.Next(); input.Lives(doc) && to[doc] != segment.Gone {
@@ -167,7 +168,7 @@ func carryOver(dead **roaring.Bitmap, now *roaring.Bitmap, input segment.Part, t
 	}
 }
 
-// with adds a document to a set that may be nil.
+// with adds a document to a set. The set may be nil.
 func with(set *roaring.Bitmap, doc uint32) *roaring.Bitmap {
 	if set == nil {
 		set = roaring.New()
@@ -176,7 +177,7 @@ func with(set *roaring.Bitmap, doc uint32) *roaring.Bitmap {
 	return set
 }
 
-// oldest returns the oldest batch that any of the parts contains data of.
+// oldest returns the oldest batch from which any of the parts contains data.
 func oldest(parts []*part) uint64 {
 	if len(parts) == 0 {
 		return 0
@@ -184,7 +185,7 @@ func oldest(parts []*part) uint64 {
 	return slices.MinFunc(parts, func(a, b *part) int { return cmp.Compare(a.since, b.since) }).since
 }
 
-// merge creates one segment with the live documents of all inputs. It returns a nil part if there are none.
+// merge creates one segment with the live documents of all inputs. It returns a nil part if there are no live documents.
 func (x *Index) merge(ctx context.Context, inputs []segment.Part, to target) (*part, [][]uint32, error) {
 	live := 0
 	for _, in := range inputs {

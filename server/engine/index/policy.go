@@ -5,28 +5,29 @@ import (
 	"slices"
 )
 
-// policy decides which segments to merge and when to seal memory. It depends only on sizes and on burst.
+// policy decides which segments to merge and when to seal segments in memory. It depends only on sizes and on whether there is a write
+// burst.
 type policy struct {
 	sealDocs  int
 	sealBytes int64
-	// memoryParts, fanIn and maxDocs are those of Options.
+	// memoryParts, fanIn and maxDocs have the values of the Options with these names.
 	memoryParts, fanIn, maxDocs int
-	// burst is true during a write burst, when merges are postponed to take more segments at once.
+	// burst is true during a write burst. Merges are then postponed, so that each merge takes more segments.
 	burst bool
 }
 
-// size is the size of a segment in documents, live documents and bytes.
+// size is the size of a segment: the numbers of documents, live documents and bytes.
 type size struct {
 	docs, live int
 	bytes      int64
 }
 
-// burstFactor multiplies, during a burst, the number of files that a merge waits for. It divides the size from which a segment in memory is
-// large.
+// burstFactor applies during a write burst. It multiplies the number of files for which a merge waits. It divides the size at which a
+// segment in memory becomes large.
 const burstFactor = 4
 
-// journalFactor·sealDocs is the length of the journal at which memory is sealed. Deletions, and repeated changes of the same items, make
-// the journal long although memory holds few documents.
+// journalFactor·sealDocs is the length of the journal at which memory is sealed. If items are deleted, or if the same items change
+// repeatedly, the journal is long although memory holds few documents.
 const journalFactor = 4
 
 // seal reports whether memory must be sealed, because a restart would otherwise take too long.
@@ -34,7 +35,7 @@ func (p policy) seal(docs int, bytes, journaled int64) bool {
 	return docs >= p.sealDocs || bytes >= p.sealBytes || journaled >= journalFactor*int64(p.sealDocs)
 }
 
-// large reports whether a segment in memory is sealed without being merged first, which would write its documents twice.
+// large reports whether to seal a segment in memory without merging it first. A merge would write the segment's documents once more.
 func (p policy) large(s size) bool {
 	share := 2 * p.memoryParts
 	if p.burst {
@@ -44,8 +45,8 @@ func (p policy) large(s size) bool {
 }
 
 // memory returns the indexes of the segments in memory to merge. It returns none unless more than memoryParts segments are not large. It
-// chooses the max(2, memoryParts/2) smallest segments, and further ones in ascending order while each is no larger than the sum of the
-// chosen ones.
+// chooses the max(2, memoryParts/2) smallest segments. Then it chooses further segments in ascending order of size, as long as each is no
+// larger than the sum of the segments chosen before it.
 func (p policy) memory(sizes []size) []int {
 	var small []int
 	for i, s := range sizes {
@@ -65,8 +66,8 @@ func (p policy) memory(sizes []size) []int {
 	return small[:n]
 }
 
-// files returns the indexes of the files to merge, or none if no merge is due. A file with more dead than live documents is rewritten
-// alone.
+// files returns the indexes of the files to merge, or none if no merge is due. If a file has more dead than live documents, files returns
+// only that file, and the merge rewrites it.
 func (p policy) files(sizes []size) []int {
 	for i, s := range sizes {
 		if (s.docs-s.live)*2 > s.docs {
@@ -78,8 +79,8 @@ func (p policy) files(sizes []size) []int {
 
 // tier chooses files of one tier. Tier n has the files with at most 2·sealDocs·fanInⁿ live documents that are not in a lower tier. Files
 // with more than maxDocs/2 live documents are in no tier. tier chooses from the lowest tier that has at least fanIn files, or
-// fanIn·burstFactor in a burst. It takes fanIn files, and more while the result has at most maxDocs documents, so that documents are
-// written fewer times after a backlog.
+// fanIn·burstFactor files during a write burst. It takes fanIn files. It takes more as long as the result has at most maxDocs documents,
+// so that each document is written fewer times after a backlog.
 func (p policy) tier(sizes []size) []int {
 	var tiers [][]int
 	for i, s := range sizes {

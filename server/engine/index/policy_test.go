@@ -6,10 +6,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// testPolicy has tiers of at most 200, 600 and 1,800 live documents, and files of at most 2,000.
+// testPolicy has tiers of at most 200, 600 and 1,800 live documents, and merged files of at most 2,000 documents.
 var testPolicy = policy{sealDocs: 100, sealBytes: 1000, memoryParts: 3, fanIn: 3, maxDocs: 2000}
 
-// docs returns the sizes of segments with these numbers of documents, without tombstones.
+// docs returns sizes of segments that have the given numbers of documents and no tombstones.
 func docs(counts ...int) []size {
 	sizes := make([]size, len(counts))
 	for i, n := range counts {

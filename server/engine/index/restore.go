@@ -36,10 +36,10 @@ func (p *part) verify(ctx context.Context, paused func(bytes int)) error {
 }
 
 const (
-	// scrubAfter is the delay before the first verification of files. scrubEvery is the delay between later verifications.
+	// scrubAfter is the delay before files are verified for the first time. scrubEvery is the delay between later verifications.
 	scrubAfter = 5 * time.Minute
 	scrubEvery = 24 * time.Hour
-	// scrubRate is the maximum number of bytes that scrub reads per second, so that other reads stay fast.
+	// scrubRate is the maximum number of bytes that scrub reads per second, so that it does not slow down other reads.
 	scrubRate = 32 << 20
 )
 
@@ -57,9 +57,9 @@ func (x *Index) scrub() {
 }
 
 // Verify reads all files, compares their items with their checksums, and rebuilds damaged files from the store. Reads and writes can
-// continue during Verify. paused is called after each piece (see segment.Segment.Verify) and may be nil.
+// continue during Verify. Verify calls paused after each chunk (see segment.Segment.Verify). paused may be nil.
 func (x *Index) Verify(ctx context.Context, paused func(bytes int)) error {
-	// Hold each file separately until it is verified or obsolete. Holding the snapshot would keep all files open, including erased ones.
+	// Hold only one file at a time, until it is verified or obsolete. A held snapshot would keep all files open, including erased ones.
 	s := x.Acquire()
 	files := partsOf(s.in(toFile))
 	for _, p := range files {
@@ -94,8 +94,8 @@ func (x *Index) verifyPart(ctx context.Context, p *part, paused func(bytes int))
 	return err
 }
 
-// restore replaces a damaged file by new files with the items that have live documents in it, which it reads from the store. Reads and
-// writes can continue during restore. The caller holds the files task.
+// restore replaces a damaged file with new files. These contain the items that have live documents in the damaged file, as read from the
+// store. Reads and writes can continue during restore. The caller holds the task `files`.
 func (x *Index) restore(ctx context.Context, p *part, cause error) error {
 	before := x.Acquire()
 	defer before.Release()
@@ -146,7 +146,7 @@ func (x *Index) restore(ctx context.Context, p *part, cause error) error {
 	return nil
 }
 
-// read writes a file with the current state of items in the store. It returns nil if none of the items exist.
+// read writes a file with the current state of items in the store. It returns nil if none of the items exists.
 func (x *Index) read(ctx context.Context, ids []item.ID) (*part, error) {
 	var inputs []segment.Part
 	for chunk := range slices.Chunk(ids, replayChunk) {
@@ -173,8 +173,8 @@ func (x *Index) read(ctx context.Context, ids []item.ID) (*part, error) {
 	return made, err
 }
 
-// deadOf returns the documents of a rebuilt part whose item is dead in the damaged part, because the item was deleted or has a newer
-// version in another segment.
+// deadOf returns the documents of a rebuilt part whose items have no live document in the damaged part, because the item was deleted or
+// has a newer version in another segment.
 func deadOf(rebuilt *part, damaged entry) *roaring.Bitmap {
 	if damaged.dead == nil {
 		return nil

@@ -22,8 +22,8 @@ import (
 	"github.com/vitrine-dev/vitrine/server/store"
 )
 
-// reopen closes the store and the index and opens them again. fault injects errors into operations on the files of the index, and on those
-// of the store if everywhere is set.
+// reopen closes the store and the index and opens them again. fault injects errors into operations on the files of the index. If
+// everywhere is true, it also injects errors into operations on the files of the store.
 func (w *world) reopen(everywhere bool, fault errorfs.InjectorFunc) error {
 	w.t.Helper()
 	w.close()
@@ -43,8 +43,8 @@ func (w *world) reopen(everywhere bool, fault errorfs.InjectorFunc) error {
 	return err
 }
 
-// TestLostAndErased calls Erase while rebuilt data is only in memory, because no new files can be created. The manifest that Erase writes
-// must not claim that the files hold all data.
+// TestLostAndErased calls Erase while rebuilt data is only in memory because no new files can be created. The manifest that Erase writes
+// must not state that the files hold all data.
 func TestLostAndErased(t *testing.T) {
 	w := newWorld(t, func(o *index.Options) { o.FanIn = 100 })
 	for n := range item.ID(3) {
@@ -77,8 +77,8 @@ func TestLostAndErased(t *testing.T) {
 	w.close()
 }
 
-// TestRestored checks that the log has an error if one file of the index is missing, and no error if all files are missing, as after a
-// restore.
+// TestRestored checks that the log contains an error if one file of the index is missing. It must contain no error if all files are
+// missing, as after a restore.
 func TestRestored(t *testing.T) {
 	var log strings.Builder
 	w := newWorld(t, func(o *index.Options) {
@@ -115,7 +115,7 @@ func TestRestored(t *testing.T) {
 	w.close()
 }
 
-// TestPassed checks that a batch of definitions that bypasses the index, while it is closed or being opened, does not cause a rebuild.
+// TestPassed checks batches of definitions that bypass the index while the index is closed or being opened. They must not cause a rebuild.
 func TestPassed(t *testing.T) {
 	var log strings.Builder
 	w := newWorld(t, func(o *index.Options) { o.Logger = slog.New(slog.NewTextHandler(&log, nil)) })
@@ -152,14 +152,14 @@ func TestPassed(t *testing.T) {
 	w.close()
 }
 
-// TestBacklog checks that files that accumulate during a long merge are then merged all at once.
+// TestBacklog checks that files that accumulate during a long merge are afterwards merged in a single merge.
 func TestBacklog(t *testing.T) {
 	merging, finish := make(chan struct{}), make(chan struct{})
 	var caught atomic.Bool
 	var most atomic.Int64
 	w := newWorld(t, func(o *index.Options) {
 		o.OnMerge = func(inputs []segment.Part, merged *segment.Segment, _ [][]uint32) {
-			if merged.Len() < 100 { // a merge in memory; merges of files have more documents
+			if merged.Len() < 100 { // merges in memory have fewer documents than merges of files
 				return
 			}
 			most.Store(max(most.Load(), int64(len(inputs))))
@@ -197,7 +197,7 @@ func TestLongMerge(t *testing.T) {
 	var caught atomic.Bool
 	w := newWorld(t, func(o *index.Options) {
 		o.OnMerge = func(_ []segment.Part, merged *segment.Segment, _ [][]uint32) {
-			if merged.Len() >= 100 && caught.CompareAndSwap(false, true) { // a merge of files; merges in memory have fewer documents
+			if merged.Len() >= 100 && caught.CompareAndSwap(false, true) { // merges of files have more documents than merges in memory
 				close(merging)
 				<-finish
 			}
@@ -240,7 +240,7 @@ func TestJournal(t *testing.T) {
 	w.check()
 }
 
-// TestUnreadable checks that files are not discarded because of a temporary read error.
+// TestUnreadable checks that a temporary read error does not cause files to be discarded.
 func TestUnreadable(t *testing.T) {
 	w := newWorld(t, nil)
 	w.put(sequence(1, 50)...)
@@ -265,8 +265,8 @@ func TestUnreadable(t *testing.T) {
 	}
 }
 
-// TestStoreFails makes single writes of the store or the index fail, a few in each run. After a failure, the index is abandoned and opened
-// again. All acknowledged writes must exist.
+// TestStoreFails makes single writes of the store or the index fail, a few in each run. After a failure, it abandons the index and opens
+// it again. All acknowledged writes must exist.
 func TestStoreFails(t *testing.T) {
 	for seed := range uint64(30) {
 		w := newWorld(t, nil)

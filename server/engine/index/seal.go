@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// sealMemory seals the segments in memory if the policy requires it, or if lost data is not yet in files.
+// sealMemory seals the segments in memory if the policy requires it or if lost data is not yet in files.
 func (x *Index) sealMemory(ctx context.Context) (more bool, err error) {
 	s := x.Acquire()
 	docs, bytes := s.inMemory()
@@ -21,7 +21,7 @@ func (x *Index) Seal(ctx context.Context) error {
 	return x.seals.with(ctx, func() error { return x.sealAll(ctx) })
 }
 
-// sealAll implements Seal. The caller holds the seals task. New segments can be merged in memory while sealAll runs.
+// sealAll implements Seal. The caller holds the task `seals`. New segments can be merged in memory while sealAll runs.
 func (x *Index) sealAll(ctx context.Context) error {
 	var memory []*part
 	changed := false

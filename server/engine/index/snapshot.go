@@ -15,16 +15,17 @@ import (
 type part struct {
 	x       *Index
 	segment *segment.Segment
-	// file is the name of the file; empty for a segment in memory.
+	// file is the name of the file. It is empty for a segment in memory.
 	file string
-	// since is the oldest batch whose changes the part can contain. It is used only for parts in memory.
+	// since is the oldest batch whose changes the part can contain. The index uses it only for parts in memory.
 	since uint64
 	refs  atomic.Int64
-	// sealing is true while a part in memory is being sealed, so that no merge in memory takes it. It is reset only if sealing fails.
+	// sealing is true while a part in memory is being sealed, so that no merge in memory takes the part. It becomes false only if sealing
+	// fails.
 	sealing atomic.Bool
-	// obsolete is set if the file must be removed when the last snapshot releases it.
+	// obsolete is true if the file must be removed when the last snapshot releases the part.
 	obsolete atomic.Bool
-	// unlinked is set when the name of the file is removed.
+	// unlinked is true after the name of the file has been removed.
 	unlinked atomic.Bool
 }
 
@@ -47,7 +48,7 @@ func (p *part) release() {
 	}
 }
 
-// unlink removes the name of a file. Only the first call has an effect. Readers that have the file open or mapped can continue to read it.
+// unlink removes the name of a file. Only the first call has an effect. Readers that have the file open or mapped can still read it.
 func (p *part) unlink() {
 	if p.file != "" && p.unlinked.CompareAndSwap(false, true) {
 		p.x.remove(p.file)
@@ -59,7 +60,7 @@ type entry struct {
 	*part
 	// dead holds the part's tombstones. See segment.Part.
 	dead *roaring.Bitmap
-	// erase is true if the part may contain bytes of deleted items or submissions, which Erase must remove.
+	// erase is true if the part may contain bytes of deleted items or submissions. Erase must remove these bytes.
 	erase bool
 }
 
@@ -68,7 +69,7 @@ func (e entry) input() segment.Part { return segment.Part{Segment: e.segment, De
 // Snapshot holds the segments at one point in time, with their tombstones. It is immutable.
 type Snapshot struct {
 	version uint64
-	entries []entry // files first, then segments in memory
+	entries []entry // files come first, then segments in memory
 	refs    atomic.Int64
 }
 
@@ -78,7 +79,7 @@ func newSnapshot(version uint64) *Snapshot {
 	return s
 }
 
-// Parts lists the segments: files first, then segments in memory.
+// Parts lists the segments. Files come first, then segments in memory.
 func (s *Snapshot) Parts() []segment.Part {
 	parts := make([]segment.Part, len(s.entries))
 	for i, e := range s.entries {
@@ -87,10 +88,10 @@ func (s *Snapshot) Parts() []segment.Part {
 	return parts
 }
 
-// Hold takes another reference. The caller must already have a reference, and must release both.
+// Hold takes another reference. The caller must already have a reference, and must release both references.
 func (s *Snapshot) Hold() { s.refs.Add(1) }
 
-// hold takes a reference. It returns false if the last reference has been released.
+// hold takes a reference. It returns false if the last reference has already been released.
 func (s *Snapshot) hold() bool {
 	for {
 		n := s.refs.Load()
@@ -103,7 +104,7 @@ func (s *Snapshot) hold() bool {
 	}
 }
 
-// Release releases a reference. The caller must not use the snapshot afterwards.
+// Release releases a reference. The caller must not use the snapshot after that.
 func (s *Snapshot) Release() {
 	if s.refs.Add(-1) > 0 {
 		return
@@ -126,8 +127,8 @@ func (s *Snapshot) edit(version uint64) *Snapshot {
 // kill adds tombstones to an entry of a mutable snapshot. It takes ownership of died.
 func (e *entry) kill(died *roaring.Bitmap) {
 	if e.dead != nil {
-		// Readers use e.dead, so it must not change. Or copies its containers instead of sharing them, because bitmaps of tombstones are
-		// never cloned.
+		// Readers use e.dead, so it must not change. Bitmaps of tombstones are never cloned, so Or copies the containers of e.dead and does not
+		// share them.
 		died.Or(e.dead)
 	}
 	e.dead = died
@@ -158,10 +159,10 @@ func (s *Snapshot) entry(p *part) *entry {
 // remove removes a part from a mutable snapshot.
 func (s *Snapshot) remove(p *part) {
 	s.entries = slices.DeleteFunc(s.entries, func(e entry) bool { return e.part == p })
-	p.refs.Add(-1) // never the last reference: s is a copy of a snapshot that contains the part
+	p.refs.Add(-1) // not the last reference, because s is a copy of a snapshot that contains the part
 }
 
-// in lists the entries in memory, or the entries with files.
+// in lists the entries of a target: those in memory, or those with files.
 func (s *Snapshot) in(where target) []entry {
 	var list []entry
 	for _, e := range s.entries {

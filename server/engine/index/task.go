@@ -10,9 +10,9 @@ import (
 // retryAfter is the delay before a failed task is retried.
 const retryAfter = 2 * time.Second
 
-// task is background work that runs when it is woken. Its runs are never concurrent.
+// task is background work that runs when it is woken. At most one run is in progress.
 type task struct {
-	// wanted holds a signal if the task was woken. free is empty while the task runs.
+	// wanted holds a signal if the task was woken. free holds a signal unless the task runs.
 	wanted, free chan struct{}
 
 	mu      sync.Mutex
@@ -25,7 +25,7 @@ func newTask() *task {
 	return t
 }
 
-// wake signals that there may be work.
+// wake wakes the task, because there may be work.
 func (t *task) wake() {
 	select {
 	case t.wanted <- struct{}{}:
@@ -33,7 +33,7 @@ func (t *task) wake() {
 	}
 }
 
-// with waits until the task is not running, and calls do. The task does not run meanwhile.
+// with waits until the task is not running, and then calls `do`. The task does not run during the call.
 func (t *task) with(ctx context.Context, do func() error) error {
 	select {
 	case <-ctx.Done():
@@ -44,7 +44,7 @@ func (t *task) with(ctx context.Context, do func() error) error {
 	return do()
 }
 
-// failing returns the error of the last run; nil if it succeeded.
+// failing returns the error of the last run, or nil if the run succeeded.
 func (t *task) failing() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -57,8 +57,8 @@ func (t *task) setProblem(err error) {
 	t.problem = err
 }
 
-// run calls step whenever the task is woken, until step reports that no work is left. It returns when the index ends. It retries
-// after an error.
+// run calls step whenever the task is woken, until step reports that no work is left. After an error, it waits and tries again. It
+// returns when the index ends.
 func (x *Index) run(t *task, step func(context.Context) (more bool, err error)) {
 	all := func() error {
 		for {

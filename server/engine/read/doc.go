@@ -1,24 +1,25 @@
 // Package read serves the reads of one property: pages of listings, single items, and the IDs of the items that match a query.
 //
 // A read uses a Snapshot of the Property: the segments, the catalogue, and the rules of manifests at the time of the read. The Snapshot
-// caches listings, which consist of bound queries and an order. A page is a range of a listing. Its bytes are copied from the segments.
+// caches listings. A listing consists of bound queries and an order. A page is a range of a listing and contains bytes copied from the
+// segments.
 //
 //	property.go  what a property keeps from one snapshot to the next
-//	snapshot.go  one state of a property, as readers see it
+//	snapshot.go  one state of a property as readers see it
 //	overlay.go   converts the rules of manifests to the overlay of package search
-//	listing.go   queries bound to a snapshot
+//	listing.go   listings: queries and orders that are bound to a snapshot
 //	page.go      a page of a listing
-//	ranked.go    the cached part of a listing by relevance
+//	ranked.go    cached parts of listings by relevance
 //	facets.go    the most frequent values of a field
-//	versions.go  which listings a batch may have changed
+//	versions.go  detects which listings a batch may have changed
 //	items.go     the bytes of items, with their conversion units and the base URL inserted
 //
 // # Invariants
 //
-//   - A page comes from one Snapshot. The results of a Snapshot never change; it only caches them.
+//   - A page comes from one Snapshot. The results of a Snapshot never change. A Snapshot only caches them.
 //   - The caller holds the segments of a Snapshot (index.Snapshot) for as long as it uses the Snapshot. Reads return copies of the data.
-//   - A caller that waits for the computation of another caller stops waiting when its own context ends (package flight).
+//   - A caller that waits for a computation of another caller stops waiting when its own context ends (package flight).
 //
-// It may import index, search, segment, flight, server/store, server/definitions, server/eval, library, item and query with its
+// The package may import index, search, segment, flight, server/store, server/definitions, server/eval, library, item, and query with its
 // subpackages.
 package read

@@ -16,7 +16,7 @@ func (s *Snapshot) Tags(ctx context.Context, id item.ID) ([]item.Tag, error) {
 	return tags, err
 }
 
-// tagged reads an item from the store, and returns it with all of its tags and its document.
+// tagged reads an item from the store. It returns the item with all of its tags, and the item's document.
 func (s *Snapshot) tagged(ctx context.Context, id item.ID) (*item.Item, []item.Tag, search.Hit, error) {
 	h, ok := s.find(id)
 	if !ok {
@@ -35,7 +35,7 @@ func (s *Snapshot) tagged(ctx context.Context, id item.ID) (*item.Item, []item.T
 	return it, slices.Compact(tags), h, nil
 }
 
-// Explain explains why a listing contains an item or not. See library.Library. r.Now is the time of the Snapshot, truncated to
+// Explain explains why a listing contains an item, or why not. See library.Library. r.Now is the time of the Snapshot, truncated to
 // milliseconds.
 func (s *Snapshot) Explain(ctx context.Context, r library.Read, id item.ID) (*library.Explanation, error) {
 	listing, err := s.Catalogue.Listing(r)
@@ -57,7 +57,7 @@ func (s *Snapshot) Explain(ctx context.Context, r library.Read, id item.ID) (*li
 	return &e, nil
 }
 
-// document returns the document of an item, with the tags and units that readers see.
+// document returns the document of an item for package eval, with the tags and units that readers see.
 func (s *Snapshot) document(ctx context.Context, id item.ID) (*eval.Doc, error) {
 	it, tags, h, err := s.tagged(ctx, id)
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// Facets counts the values of a field among the items that r matches, see library.Library. r.Now is the time of the Snapshot, truncated to
+// Facets counts the values of a field among the items that match r. See library.Library. r.Now is the time of the Snapshot, truncated to
 // milliseconds.
 func (s *Snapshot) Facets(ctx context.Context, r library.Read, f library.Facet) (*library.Facets, error) {
 	counter, field, err := library.NewFacetCounter(f, r.Audience)

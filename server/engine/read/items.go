@@ -11,11 +11,11 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// slotTable holds the item.Slots of the items of one part, one for each list of units (see search.UnitLists).
+// slotTable holds the item.Slots of the items of one part. It has one element for each list of units (see search.UnitLists).
 type slotTable struct {
 	lists search.UnitLists
 	slots []item.Slots
-	// bytes[i] is the maximum number of bytes that slots[i] add to an item, without the base URL.
+	// bytes[i] is the maximum number of bytes that slots[i] adds to an item, without the base URL.
 	bytes []int
 }
 
@@ -63,15 +63,15 @@ func (s *Snapshot) Item(ctx context.Context, r library.ItemRead) ([]byte, error)
 	return s.appendItems(ctx, library.Read{Audience: r.Audience, BaseURL: r.BaseURL}, []search.Hit{h})
 }
 
-// appendItems appends the items of hits to r.Into as r.Audience sees them, separated by commas. It grows r.Into at most once, unless
-// items are damaged.
+// appendItems appends the items of hits to r.Into as r.Audience sees them, separated by commas. Unless items are damaged, it grows r.Into
+// at most once.
 func (s *Snapshot) appendItems(ctx context.Context, r library.Read, hits []search.Hit) ([]byte, error) {
 	dst := r.Into
 	if len(hits) == 0 {
 		return dst, nil
 	}
-	// First find all items, then read the length of each. Each step waits for memory that is not in the processor's caches, and in a
-	// short loop the processor overlaps several of these waits.
+	// First find all items, and then read the length of each. Each step waits for memory that is not in the processor's caches. In a short
+	// loop, the processor overlaps several of these waits.
 	items := make([]item.Packed, len(hits))
 	for i, h := range hits {
 		items[i] = s.corpus.Parts[h.Part].Segment.Item(h.Doc)
@@ -110,7 +110,7 @@ func (s *Snapshot) appendItems(ctx context.Context, r library.Read, hits []searc
 		if dst, sound = unpacker.Append(dst, items[i], r.Audience, slots); sound {
 			continue
 		}
-		// The index finds the damage too when it verifies its files, and rebuilds the file.
+		// The index also finds the damage when it verifies its files, and then rebuilds the file.
 		id := s.corpus.Parts[h.Part].Segment.ID(h.Doc)
 		s.property.Logger.Error("the bytes of an item are damaged: reading it from the store", slog.Int64("item", id))
 		it, err := s.property.Store.Item(s.property.ID, id)

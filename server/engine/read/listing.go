@@ -14,7 +14,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/plan"
 )
 
-// listing is the result of a library.Read on a snapshot. The snapshot caches it, so that the next page needs no parsing, planning or
+// listing is the result of a library.Read on a snapshot. The snapshot caches it, so that the next page needs no parsing, planning and
 // binding.
 type listing struct {
 	library.Listing
@@ -22,28 +22,27 @@ type listing struct {
 	// now is the value of `now` in the queries.
 	now      time.Time
 	audience query.Audience
-	// valid is the interval in which the matches of the queries do not depend on the time. until is the next time at which the passing of
-	// time can change the matches of the queries or rules; zero means never.
+	// valid is the interval in which the matches of the queries do not depend on the time. until is the next time at which the matches of
+	// the queries or rules can change only because time passes; zero means never.
 	valid interval
 	until time.Time
 	name  listingName
-	// bind computes bound. The fields queries, order and ranked must not be read before that.
+	// bind computes bound. Read the fields queries, order and ranked only after bind has returned.
 	bound flight.Value[struct{}]
-	// queries holds one query for items with the favorite tag and one for the other items, or a single query for all items.
+	// queries holds either a single query for all items, or one query for items with the favorite tag and one for the other items.
 	queries []*search.Query
 	order   *search.Order
-	// ranked caches, for a listing by relevance, some of the ordered hits of each query.
+	// ranked caches some of the hits of each query in their order. It is used for listings by relevance.
 	ranked []ranked
-	// counted is the result of counts. For a listing by relevance, best may compute it.
+	// counted is the result of counts. For a listing by relevance, best may compute the result.
 	counted flight.Value[[][]int64]
-	// versioned is Page.Version.
+	// versioned is the value of Page.Version.
 	versioned flight.Value[string]
 }
 
-// listingName identifies a listing within a snapshot without comparing queries.
+// listingName identifies a listing within a snapshot. With it, listings can be compared without comparing their queries.
 type listingName struct {
-	// filter is set if the listing is a stored filter without a further query. Otherwise it is nil, and identity describes the listing
-	// completely.
+	// filter is set if the listing is a stored filter without a further query. If it is nil, identity describes the listing completely.
 	filter   *definitions.Filter
 	identity string
 	order    string
@@ -56,7 +55,7 @@ type listingName struct {
 // maxListings is the number of listings that a snapshot caches.
 const maxListings = 4096
 
-// listing returns the listing of a read, from the cache if possible. It returns the errors of library.Library.Read.
+// listing returns the listing of a read, from the cache if possible. It returns the same errors as library.Library.Read.
 func (s *Snapshot) listing(ctx context.Context, r library.Read) (*listing, error) {
 	name, of, err := s.name(r)
 	if err != nil {
@@ -84,7 +83,7 @@ func (s *Snapshot) listing(ctx context.Context, r library.Read) (*listing, error
 	return fresh, nil
 }
 
-// name returns the name of the listing of a read. It returns the library.Listing too, unless the read lists a stored filter without a
+// name returns the name of the listing of a read. It also returns the library.Listing, unless the read lists a stored filter without a
 // further query.
 func (s *Snapshot) name(r library.Read) (name listingName, of library.Listing, err error) {
 	name.audience = r.Audience
@@ -115,8 +114,8 @@ func (s *Snapshot) name(r library.Read) (name listingName, of library.Listing, e
 	return name, of, nil
 }
 
-// newListing returns a listing that is not yet bound, and determines how long it is valid. It uses the time of the last binding if that is
-// still valid, so that cached results are found again.
+// newListing returns a listing that is not yet bound, and determines how long it is valid. If the time of the last binding is still
+// valid, newListing uses that time, so that cached results can be reused.
 func (s *Snapshot) newListing(ctx context.Context, of library.Listing, name listingName, r library.Read) (*listing, error) {
 	l := &listing{Listing: of, snapshot: s, audience: r.Audience, name: name, now: r.Now}
 	moves := false
@@ -138,12 +137,12 @@ func (s *Snapshot) newListing(ctx context.Context, of library.Listing, name list
 			s.property.versions.setBound(name, r.Now)
 		}
 	}
-	// The results of rules can change with time too: the tags and the units of items.
+	// The results of rules, which are the tags and units of items, can change with time too.
 	l.until = earlier(l.valid.to, s.rules.to)
 	return l, nil
 }
 
-// standsFor returns the interval from now on in which the matches of a listing's parts do not depend on the time.
+// standsFor returns the interval from now in which the matches of a listing's queries do not depend on the time.
 func (s *Snapshot) standsFor(ctx context.Context, of library.Listing, now time.Time) (interval, error) {
 	valid := interval{from: now}
 	for _, part := range of.Parts {
@@ -177,7 +176,7 @@ func (l *listing) bindQueries(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		// Const without a score: the tag must not affect the relevance.
+		// Use Const without a score, because the tag must not affect the relevance.
 		roots = []plan.Node{
 			plan.Bool{Must: []plan.Node{root, plan.Const{Node: favourite}}},
 			plan.Bool{Must: []plan.Node{root}, MustNot: []plan.Node{favourite}},
@@ -209,7 +208,7 @@ func (s *Snapshot) root(ctx context.Context, of library.Listing, now time.Time) 
 	return plan.Bool{Must: roots}, nil
 }
 
-// counts returns, by query and part, the number of live documents that match. The slices are read-only.
+// counts returns the number of live documents that match, for each query and part. The slices are read-only.
 func (l *listing) counts(ctx context.Context) ([][]int64, error) {
 	return l.counted.Get(ctx, func() ([][]int64, error) {
 		counts := make([][]int64, len(l.queries))
@@ -229,7 +228,7 @@ func (l *listing) total(ctx context.Context) (int64, error) {
 	return sum(totals), err
 }
 
-// totals returns the number of items for each query.
+// totals returns the number of items that match each query.
 func (l *listing) totals(ctx context.Context) ([]int64, error) {
 	counts, err := l.counts(ctx)
 	if err != nil {
@@ -249,7 +248,8 @@ func sum(counts []int64) (total int64) {
 	return total
 }
 
-// take appends at most limit hits of query i to hits. They start after the place after, or, if that is nil, after the first skip hits.
+// take appends at most `limit` hits of query i to hits. They start after the place `after`, or after the first `skip` hits if `after` is
+// nil.
 func (l *listing) take(ctx context.Context, hits []search.Hit, i int, after *eval.Place, skip int64, limit int) ([]search.Hit, error) {
 	if l.Order.Scored() {
 		more, err := l.rank(ctx, i, after, skip, limit)

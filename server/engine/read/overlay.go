@@ -9,7 +9,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// interval is the half-open time interval [from, to). A zero from or to means no bound.
+// interval is the half-open time interval [from, to). If from or to is zero, the interval has no limit on that side.
 type interval struct{ from, to time.Time }
 
 func (i interval) contains(t time.Time) bool {
@@ -24,7 +24,7 @@ func earlier(a, b time.Time) time.Time {
 	return a
 }
 
-// dependsOnFields reports whether the plan of a tree depends on the dynamic fields that items have. This is the case for field patterns and
+// dependsOnFields reports whether the plan of a tree depends on which dynamic fields items have. This is the case for field patterns, and
 // for tests for the presence of an object such as tags.
 func dependsOnFields(n query.Node) bool {
 	return !query.Walk(n, func(n query.Node) bool {
@@ -61,7 +61,7 @@ func fixedRules(c *definitions.Catalogue) bool {
 	return true
 }
 
-// overlay binds the rules of the catalogue to a time, and determines how long the binding is valid.
+// overlay binds the rules of the catalogue to a time and determines how long the binding is valid.
 func (s *Snapshot) overlay(ctx context.Context, now time.Time) error {
 	c, parts := s.Catalogue, s.Segments.Parts()
 	s.property.mu.Lock()
@@ -88,7 +88,7 @@ func (s *Snapshot) overlay(ctx context.Context, now time.Time) error {
 	at := 0
 	for i, u := range c.Units {
 		o.Units[i].Unit = u.Unit
-		// Units and UnitRules are sorted by the ID of the unit.
+		// c.Units and c.UnitRules are sorted by the ID of the unit.
 		for at < len(c.UnitRules) && c.UnitRules[at].Unit < u.ID {
 			at++
 		}
@@ -116,7 +116,7 @@ func (s *Snapshot) overlay(ctx context.Context, now time.Time) error {
 }
 
 // rule binds one rule to a time. A selector that was valid when it was stored can later exceed a limit of the query language, because a
-// field pattern in it expands to more fields. The selector then matches nothing, so that reads of the property still succeed.
+// field pattern in the selector expands to more fields. Such a selector matches nothing, so that reads of the property still succeed.
 func (s *Snapshot) rule(ctx context.Context, known *search.Corpus, r *definitions.Rule, now time.Time) (search.Rule, error) {
 	out := search.Rule{IDs: r.IDs, Name: r.Name}
 	if r.Selector == nil {
@@ -132,7 +132,7 @@ func (s *Snapshot) rule(ctx context.Context, known *search.Corpus, r *definition
 	return out, nil
 }
 
-// settle determines the interval in which the items that rules select do not depend on the time.
+// settle determines the interval in which the rules select the same items regardless of the time.
 func (s *Snapshot) settle(ctx context.Context, now time.Time) error {
 	c := s.Catalogue
 	for _, rules := range [][]*definitions.Rule{c.TagRules, c.UnitRules} {
@@ -146,7 +146,7 @@ func (s *Snapshot) settle(ctx context.Context, now time.Time) error {
 				if ctx.Err() != nil {
 					return err
 				}
-				continue // the selector can no longer be evaluated, and matches nothing at any time
+				continue // the selector can no longer be evaluated, so it matches nothing at any time
 			}
 			s.rules.to = earlier(s.rules.to, until)
 		}
@@ -154,7 +154,7 @@ func (s *Snapshot) settle(ctx context.Context, now time.Time) error {
 	return nil
 }
 
-// boundary returns the first time after now at which the matches of a tree that uses `now` may change; zero means never.
+// boundary returns the first time after now at which the matches of a tree that uses `now` may change. Zero means never.
 func (s *Snapshot) boundary(ctx context.Context, n query.Node, a query.Audience, now time.Time) (time.Time, error) {
 	build, err := planner(ctx, n, a, s.dynamicFields)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// Page returns a page of items, see library.Library.Read. r.Now is the time of the Snapshot, truncated to milliseconds.
+// Page returns a page of items. See library.Library.Read. r.Now is the time of the Snapshot, truncated to milliseconds.
 func (s *Snapshot) Page(ctx context.Context, r library.Read) (*library.Page, error) {
 	l, err := s.listing(ctx, r)
 	if err != nil {
@@ -59,13 +59,13 @@ func (s *Snapshot) Page(ctx context.Context, r library.Read) (*library.Page, err
 	return page, err
 }
 
-// page returns the hits of a page and the place after which the next page begins, which is nil for the last page. after is the place of a
-// cursor, or nil for a page that begins at r.Offset.
+// page returns the hits of a page, and the place after which the next page begins. The place is nil for the last page. The parameter
+// after is the place of a cursor, or nil for a page that begins at r.Offset.
 func (l *listing) page(ctx context.Context, r library.Read, after *eval.Place) ([]search.Hit, *eval.Place, error) {
 	if r.Limit == 0 {
 		return nil, nil, nil
 	}
-	// One extra hit shows whether there is a next page.
+	// Request one extra hit, which shows whether there is a next page.
 	ranked := int64(l.snapshot.property.RankedHits)
 	if ends := min(r.Offset, ranked) + int64(r.Limit) + 1; l.Order.Scored() && len(l.Order) == 1 && after == nil && ends <= ranked {
 		if err := l.best(ctx, int(ends)); err != nil {
@@ -113,8 +113,8 @@ func (l *listing) page(ctx context.Context, r library.Read, after *eval.Place) (
 	return hits, &next, nil
 }
 
-// present returns the current place of the item in a cursor, because its score may have changed since. If the item is no longer listed,
-// present returns the place in the cursor.
+// present returns the current place of the item in a cursor, because the item's score may have changed since the cursor was created. If
+// the item is no longer listed, present returns the place in the cursor.
 func (l *listing) present(ctx context.Context, at *eval.Place) (*eval.Place, error) {
 	for i := range l.ranked {
 		known, err := l.ranked[i].has(ctx, l.order, *at)

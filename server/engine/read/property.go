@@ -15,7 +15,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/store"
 )
 
-// Options holds the settings of a Property. All are required.
+// Options holds the settings of a Property. All settings are required.
 type Options struct {
 	ID library.PropertyID
 	// Store contains the property, and encrypts and authenticates its cursors.
@@ -23,7 +23,7 @@ type Options struct {
 	// Cache holds the views of segments. All properties share it.
 	Cache  *search.Cache
 	Logger *slog.Logger
-	// RankedHits is the maximum number of hits in a cached run of a listing by relevance. A hit takes 16 bytes.
+	// RankedHits is the maximum number of hits in a cached run of a listing by relevance. Each hit takes 16 bytes.
 	RankedHits int
 }
 
@@ -33,11 +33,11 @@ type Property struct {
 	versions *versions
 
 	mu sync.Mutex
-	// snapshots holds the most recent snapshots, the newest last.
+	// snapshots holds the most recent snapshots. The newest is last.
 	snapshots []*Snapshot
 	// ruled is the latest time to which rules that use `now` were bound.
 	ruled time.Time
-	// fixed is the overlay of the latest catalogue whose rules are all fixed (see search.Overlay.Fixed); nil if there is none.
+	// fixed is the overlay of the latest catalogue in which all rules were fixed (see search.Overlay.Fixed); nil if there was none
 	fixed  *fixedOverlay
 	warned map[*definitions.Rule]bool
 }
@@ -55,13 +55,13 @@ type State struct {
 	Version uint64
 }
 
-// maxSnapshots is the maximum number of cached snapshots of a property. Concurrent readers need different ones if they read at different
-// times, or if a batch is committed in between.
+// maxSnapshots is the maximum number of cached snapshots of a property. Concurrent readers need different snapshots if they read at
+// different times, or if a batch is committed between their reads.
 const maxSnapshots = 4
 
 // Snapshot returns the snapshot of a state at a time, truncated to milliseconds. It is valid as long as the caller holds state.Segments.
 func (p *Property) Snapshot(ctx context.Context, state State, now time.Time) (*Snapshot, error) {
-	now = now.Truncate(time.Millisecond) // the precision that queries see
+	now = now.Truncate(time.Millisecond) // queries see times with this precision
 	if s := p.known(state, now); s != nil {
 		return s, nil
 	}
@@ -72,8 +72,8 @@ func (p *Property) Snapshot(ctx context.Context, state State, now time.Time) (*S
 	return s, err
 }
 
-// bind creates the snapshot of a state. If the rules select the same items now as at the time of the previous binding, bind uses that time,
-// so that the cached results of the rules are found again.
+// bind creates the snapshot of a state. If the rules select the same items now as at the time of the previous binding, bind uses that
+// time, so that cached results of the rules can be reused.
 func (p *Property) bind(ctx context.Context, state State, now time.Time) (*Snapshot, error) {
 	p.mu.Lock()
 	before := p.ruled
@@ -117,14 +117,14 @@ func (p *Property) keep(s *Snapshot) {
 	p.snapshots = append(p.snapshots, s)
 }
 
-// Forget drops all cached snapshots, because the state of the property has changed. Snapshots in use stay valid.
+// Forget drops all cached snapshots, because the state of the property has changed. Snapshots that are in use stay valid.
 func (p *Property) Forget() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.snapshots = nil
 }
 
-// Merged carries cached results of the inputs of a merge over to the merged segment. See index.Options.OnMerge.
+// Merged carries over cached results from the inputs of a merge to the merged segment. See index.Options.OnMerge.
 func (p *Property) Merged(inputs []segment.Part, merged *segment.Segment, maps [][]uint32) {
 	p.Cache.Carry(inputs, merged, maps)
 	olds := make([]uint64, len(inputs))

@@ -10,28 +10,28 @@ import (
 	"github.com/vitrine-dev/vitrine/server/eval"
 )
 
-// ranked caches ordered hits of one query of a listing by relevance. Clients usually request the first pages, or one page after the other,
-// so it keeps two runs of at most Options.RankedHits hits. A hit takes 16 bytes. If a query has at most Options.RankedHits hits, the first
-// request beyond the cached hits ranks all of them.
+// ranked caches ordered hits of one query of a listing by relevance. Clients usually request the first pages, or one page after the
+// other. For this reason, ranked keeps two runs of at most Options.RankedHits hits. A hit takes 16 bytes. If a query has at most
+// Options.RankedHits hits, the first request beyond the cached hits ranks all hits.
 type ranked struct {
 	mu flight.Mutex
-	// first begins with the best hit. later holds hits after the place of a recent cursor.
+	// first begins with the best hit. later holds hits that come after the place of a recent cursor.
 	first, later rankedRun
 }
 
 // rankedRun holds consecutive hits of a query in the order of the listing.
 type rankedRun struct {
-	// after is the place after which the run begins; nil if the run begins with the best hit.
+	// after is the place after which the run begins. It is nil if the run begins with the best hit.
 	after *eval.Place
 	hits  []search.Hit
 	// whole is true if no hit comes after the run.
 	whole bool
 }
 
-// aheadPages is the number of pages that are ranked at once for a cursor, if the listing was read before and has not changed since.
+// aheadPages is the number of pages that are ranked at once for a cursor if the listing was read before and has not changed since.
 const aheadPages = 16
 
-// best finds and caches the n best hits of each query, unless the hits have been counted already. The same pass counts all hits.
+// best finds and caches the n best hits of each query, unless the hits have already been counted. The same pass counts all hits.
 func (l *listing) best(ctx context.Context, n int) error {
 	_, err := l.counted.Get(ctx, func() ([][]int64, error) {
 		counts := make([][]int64, len(l.queries))
@@ -60,8 +60,8 @@ func (r *ranked) keep(ctx context.Context, best rankedRun) error {
 	return nil
 }
 
-// rank returns at most limit hits of query i. They start after the place after, or, if that is nil, after the first skip hits. The slice is
-// read-only.
+// rank returns at most `limit` hits of query i. They start after the place `after`, or after the first `skip` hits if `after` is nil. The
+// slice is read-only.
 func (l *listing) rank(ctx context.Context, i int, after *eval.Place, skip int64, limit int) ([]search.Hit, error) {
 	totals, err := l.totals(ctx)
 	if err != nil {
@@ -88,11 +88,11 @@ func (l *listing) rank(ctx context.Context, i int, after *eval.Place, skip int64
 	return hits[:min(limit, len(hits))], nil
 }
 
-// rankAnew ranks hits without the cached runs, and caches those that fit in a run. It returns at least n hits after the place, or all if
-// there are fewer.
+// rankAnew ranks hits without using the cached runs, and caches the hits that fit into a run. It returns at least n hits after the place,
+// or all such hits if there are fewer.
 func (l *listing) rankAnew(ctx context.Context, i int, total int64, after *eval.Place, n int) ([]search.Hit, error) {
 	q, r, maxRanked := l.queries[i], &l.ranked[i], l.snapshot.property.RankedHits
-	// Top cannot rank by further keys. Ranking a large share of the hits costs as much as ranking all.
+	// Top cannot rank by further keys. Ranking a large share of the hits costs as much as ranking all of them.
 	if len(l.Order) > 1 || total <= int64(maxRanked) || after == nil && int64(n) > total/4 {
 		all, err := q.Ordered(ctx, l.order)
 		if err != nil {
@@ -129,13 +129,13 @@ func (l *listing) rankAnew(ctx context.Context, i int, total int64, after *eval.
 	return rest, err
 }
 
-// follows returns the index of the first hit after a place.
+// follows returns the index of the first hit that comes after a place.
 func follows(o *search.Order, hits []search.Hit, at eval.Place) int {
 	return sort.Search(len(hits), func(i int) bool { return o.ComparePlace(hits[i], at) > 0 })
 }
 
-// from returns the hits of the run after a place. It returns false if the run begins after the place, or if it has fewer than n such hits
-// and the query may have more.
+// from returns the hits of the run that come after a place. It returns false if the run begins after the place. It also returns false if
+// the run has fewer than n such hits and the query may have more.
 func (r *rankedRun) from(o *search.Order, after *eval.Place, n int) ([]search.Hit, bool) {
 	hits := r.hits
 	if after != nil {

@@ -15,8 +15,8 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/plan"
 )
 
-// Snapshot is one state of a property as readers see it: the segments, the catalogue, and the rules, bound to a time. All readers of the
-// same state share it while the rules are valid.
+// Snapshot is one state of a property as readers see it: the segments, the catalogue, and the rules as bound to a time. All readers of
+// the same state share the Snapshot while the rules are valid.
 type Snapshot struct {
 	State
 	property *Property
@@ -43,7 +43,8 @@ func (s *Snapshot) dynamicFields(ctx context.Context) ([]string, error) {
 	return s.fields.Get(ctx, func() ([]string, error) { return s.corpus.DynamicFields(ctx) })
 }
 
-// planner returns a function that builds the plan of a tree at a time. It calls dynamicFields only if the plan depends on them.
+// planner returns a function that builds the plan of a tree for a given time. It calls dynamicFields only if the plan depends on these
+// fields.
 func planner(
 	ctx context.Context, n query.Node, a query.Audience, dynamicFields func(context.Context) ([]string, error),
 ) (func(now time.Time) (plan.Node, error), error) {
@@ -64,7 +65,7 @@ func planner(
 	}, nil
 }
 
-// plan returns the plan of a tree at a time.
+// plan returns the plan of a tree for a given time.
 func (s *Snapshot) plan(ctx context.Context, n query.Node, a query.Audience, now time.Time) (plan.Node, error) {
 	build, err := planner(ctx, n, a, s.dynamicFields)
 	if err != nil {
@@ -73,7 +74,7 @@ func (s *Snapshot) plan(ctx context.Context, n query.Node, a query.Audience, now
 	return build(now)
 }
 
-// find returns the live document of an item, and false if the item does not exist.
+// find returns the live document of an item, or false if the item does not exist.
 func (s *Snapshot) find(id item.ID) (search.Hit, bool) {
 	for i, p := range s.corpus.Parts {
 		if doc, ok := p.Find(id); ok {
@@ -98,7 +99,7 @@ func (s *Snapshot) ruleTags(ctx context.Context, h search.Hit) ([]item.Tag, erro
 	return tags, nil
 }
 
-// TagOwner returns the owner of the rule for a tag, and whether the rule adds the tag to an item. See store.Index.
+// TagOwner returns the owner of the rule for a tag. It also reports whether the rule adds the tag to an item. See store.Index.
 func (s *Snapshot) TagOwner(ctx context.Context, t item.Tag, id item.ID) (library.Owner, bool) {
 	h, ok := s.find(id)
 	if !ok {

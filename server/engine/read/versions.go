@@ -11,35 +11,36 @@ import (
 // versions detects that a batch did not change a listing. A client that polls a filter then receives "not modified" even if other items
 // were written.
 //
-// The version of a listing is the batch after which its current content was first seen. The content depends on the queries, the order, the
-// units, and the documents that match. A changed item is a new document. The documents of a segment never change except that they die, and
-// a merged segment holds only documents that were live in its inputs. Therefore, equal numbers of live matching documents in all segments
-// prove that the content is equal. If the matches in an input of a merge were never counted for the listing, the listing is treated as
-// changed.
+// The version of a listing is the batch after which a read first saw the current content of the listing. The content depends on the
+// queries, the order, the units, and the matching documents. A changed item is a new document. Documents of a segment do not change,
+// except that they can be deleted. A merged segment holds only documents that were live in its inputs. Therefore, if two reads find equal
+// numbers of live matching documents in all segments, the content is equal. If the matches in an input of a merge were never counted for
+// the listing, the listing is treated as changed.
 type versions struct {
 	mu sync.Mutex
-	// merged maps a segment to the inputs of its merge, by serial number (search.Cache.Serial). recent holds its keys, the oldest
+	// merged maps a segment to the inputs of its merge, by serial number (search.Cache.Serial). recent holds the keys of merged, the oldest
 	// first.
 	merged map[uint64][]uint64
 	recent []uint64
 	// known holds the latest state of each listing.
 	known map[listingName]*seenListing
 	// bound holds the value of `now` to which each listing was last bound. While that binding is valid, the listing is bound to the same
-	// time again, so that cached views are found again.
+	// time again, so that cached views can be reused.
 	bound map[listingName]time.Time
 }
 
 // seenListing is the state of a listing at a read. It is immutable.
 type seenListing struct {
 	meaning [sha256.Size]byte
-	// version is the batch after which this state was first seen. at is the batch of the snapshot in which it was last seen.
+	// version is the batch after which this state was first seen. `at` is the batch of the snapshot in which it was last seen.
 	version, at uint64
-	// live counts the live matching documents, by the serial number of the segment.
+	// live holds the number of live matching documents for each segment, by serial number.
 	live  map[uint64]int64
 	total int64
 }
 
-// maxSeen is the maximum number of listings in known and in bound. maxMerged is the maximum number of segments in merged.
+// maxSeen is the maximum number of listings in known and the maximum number in bound. maxMerged is the maximum number of segments in
+// merged.
 const (
 	maxSeen   = 4096
 	maxMerged = 4096
@@ -49,7 +50,7 @@ func newVersions() *versions {
 	return &versions{merged: map[uint64][]uint64{}, known: map[listingName]*seenListing{}, bound: map[listingName]time.Time{}}
 }
 
-// merge records the inputs of a merged segment. All segments are given by serial number.
+// merge records the inputs of a merged segment. The parameters are serial numbers of segments.
 func (v *versions) merge(olds []uint64, merged uint64) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -60,8 +61,8 @@ func (v *versions) merge(olds []uint64, merged uint64) {
 	}
 }
 
-// settle returns the version of a listing, and records the current state of the listing. counts are the live matching documents of each
-// part.
+// settle returns the version of a listing and records the current state of the listing. counts holds the number of live matching
+// documents for each part.
 func (v *versions) settle(l *listing, meaning [sha256.Size]byte, counts []int64) uint64 {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -84,8 +85,8 @@ func (v *versions) settle(l *listing, meaning [sha256.Size]byte, counts []int64)
 	return now.version
 }
 
-// lasting returns a name that stays valid when definitions change. Such a change replaces all *definitions.Filter of the property, so the
-// name identifies the filter by its UUID instead.
+// lasting returns a name that stays valid when definitions change. Such a change replaces every *definitions.Filter of the property, so
+// the name identifies the filter by its UUID instead.
 func (n listingName) lasting() listingName {
 	if n.filter != nil {
 		n.identity, n.filter = n.filter.Record.UUID, nil
@@ -93,7 +94,7 @@ func (n listingName) lasting() listingName {
 	return n
 }
 
-// makeRoom deletes arbitrary entries until there are fewer than most. Names in frequent use are added again soon.
+// makeRoom deletes arbitrary entries until there are fewer than `most`. If a deleted name is in frequent use, it is soon added again.
 func makeRoom[V any](m map[listingName]V, most int) {
 	for name := range m {
 		if len(m) < most {
@@ -151,8 +152,8 @@ func (v *versions) count(before *seenListing, segment uint64) (int64, bool) {
 	return sum, true
 }
 
-// version returns library.Page.Version. A listing by relevance has the version of the property, because a change of any item may affect all
-// scores.
+// version returns library.Page.Version. The version of a listing by relevance is that of the property, because a change of any item may
+// affect all scores.
 func (l *listing) version(ctx context.Context) (string, error) {
 	return l.versioned.Get(ctx, func() (string, error) {
 		if l.Order.Scored() {
@@ -184,7 +185,7 @@ func (l *listing) versionAt(batch uint64) string {
 	return version
 }
 
-// meaning returns a hash of the units, the queries and the order: everything besides the documents that determines the content of the
+// meaning returns a hash of the units, the queries and the order. Together with the documents, these determine the content of the
 // listing.
 func (l *listing) meaning(ctx context.Context) ([sha256.Size]byte, error) {
 	units, err := l.snapshot.corpus.UnitsKey(ctx)

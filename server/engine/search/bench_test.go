@@ -18,8 +18,8 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/plan"
 )
 
-// The corpus of the benchmarks has benchDocs documents of 8 to 30 words in benchParts segments. About 1/50 of the documents are dead.
-// Nearly every text contains the word w0. The word w<n> is about n times rarer.
+// The corpus of the benchmarks has benchDocs documents of 8 to 30 words in benchParts segments. About 1/50 of the documents are deleted.
+// Nearly every text contains the word w0. The word w<n> is about n times rarer than w0.
 const (
 	benchDocs  = 200_000
 	benchParts = 4
@@ -121,7 +121,7 @@ func BenchmarkTop(b *testing.B) {
 	})
 }
 
-// BenchmarkMatch measures binding a query and reading its views for all parts from the cache.
+// BenchmarkMatch measures binding a query and reading its cached views for all parts.
 func BenchmarkMatch(b *testing.B) {
 	benchmark(b, map[string]string{
 		"keyword and truth":      "content_type:image AND featured:true",
@@ -147,7 +147,7 @@ func BenchmarkMatch(b *testing.B) {
 	})
 }
 
-// BenchmarkRanking measures sorting all hits by relevance, which a page deep in a listing needs.
+// BenchmarkRanking measures sorting all hits by relevance. Pages deep in a listing need this.
 func BenchmarkRanking(b *testing.B) {
 	benchmark(b, map[string]string{"any of two": "w3 w20"}, func(b *testing.B, c *search.Corpus, n plan.Node) {
 		q, err := search.Bind(b.Context(), n, c)

@@ -10,14 +10,14 @@ import (
 	"github.com/vitrine-dev/vitrine/server/eval"
 )
 
-// weakestFirst is a heap of the best hits, with the weakest hit on top. It holds at most as many hits as its field most says.
+// weakestFirst is a heap of the best hits, with the weakest hit on top. The field `most` is the maximum number of hits.
 type weakestFirst struct {
 	corpus *Corpus
 	most   int
 	hits   []Hit
-	after  *ceiling // only hits after this place are wanted; nil for all hits
-	// refused lists the parts of refused hits that have the same score as the weakest hit in the heap. All later hits of these parts with
-	// this score would be refused too.
+	after  *ceiling // only hits that come after this place are wanted; nil if all hits are wanted
+	// refused lists the parts with a refused hit whose score equals that of the weakest hit in the heap. The heap would also refuse all
+	// later hits of these parts that have this score.
 	refused []int
 }
 
@@ -30,7 +30,7 @@ func (h *weakestFirst) offerBlock(part int, b *block, scores *sums) {
 			continue
 		}
 		if bar.up {
-			// Nearly all documents are weaker than the hits in the heap. atLeast rejects them quickly.
+			// Nearly all documents are weaker than the hits in the heap. atLeast removes them quickly.
 			word = atLeast(scores, w, word, cut)
 		}
 		for ; word != 0; word &= word - 1 {
@@ -46,7 +46,7 @@ func (h *weakestFirst) offerBlock(part int, b *block, scores *sums) {
 	}
 }
 
-// offer adds a hit, unless the heap is full of better ones. If the heap is full, the hit replaces the weakest one.
+// offer adds a hit. If the heap is full, the hit replaces the weakest one, or is refused if it is weaker itself.
 func (h *weakestFirst) offer(hit Hit) {
 	switch {
 	case h.most <= 0:
@@ -70,21 +70,21 @@ func (h *weakestFirst) Pop() any {
 	return last
 }
 
-// ceiling is a place in the order by relevance. The wanted hits come after it.
+// ceiling is a place in the order by relevance. Only hits that come after the place are wanted.
 type ceiling struct {
 	score float32
-	// docs has, for each part, the first document that comes after the place if it has the same score.
+	// docs holds one document for each part: the first document that comes after the place if its score equals that of the place.
 	docs []uint32
 }
 
-// ceiling returns the ceiling at a place; nil if the place is nil.
+// ceiling returns the ceiling at a place, or nil if the place is nil.
 func (c *Corpus) ceiling(at *eval.Place) *ceiling {
 	if at == nil {
 		return nil
 	}
 	limit := &ceiling{score: float32(at.Values[0].Float), docs: make([]uint32, len(c.Parts))}
 	for i, p := range c.Parts {
-		limit.docs[i] = p.Segment.Place(at.Created, at.ID-1) // the first document of a lower ID, or of an earlier time
+		limit.docs[i] = p.Segment.Place(at.Created, at.ID-1) // the first document with a lower ID or an earlier time
 	}
 	return limit
 }
@@ -104,26 +104,26 @@ func (c *ceiling) above(part int, doc uint32, score float32) bool {
 type bar struct {
 	up    bool // false while every hit is among the best
 	score float32
-	// passed is true if a hit with exactly this score is among the best, and false if it needs a higher score.
+	// passed reports whether a hit with exactly this score is among the best. If it is false, a hit needs a higher score.
 	passed bool
 }
 
-// reached reports whether a score reaches the bar. NaN always does.
+// reached reports whether a score reaches the bar. NaN always reaches it.
 func (b bar) reached(score float32) bool {
 	return !(score < b.score) && (b.passed || score != b.score)
 }
 
-// cut returns a lower bound of the sums whose score reaches the bar.
+// cut returns a lower bound of the sums that give a score at or above the bar.
 func (b bar) cut(of *block) float64 {
 	cut := float64(b.score)
 	if of.base != nil {
 		cut -= float64(*of.base)
 	}
-	// The conversion of a sum to a score rounds twice. Its error is smaller than the amount subtracted here.
+	// The conversion of a sum to a score rounds twice. The rounding error is smaller than the amount subtracted here.
 	return cut - math.Abs(float64(b.score))/(1<<20)
 }
 
-// atLeast returns the bits of word whose documents have a sum that is not less than cut. w is the index of the word in the block.
+// atLeast returns the bits of word whose documents have a sum of at least cut. The parameter w is the index of the word in the block.
 func atLeast(scores *sums, w int, word uint64, cut float64) uint64 {
 	of := scores[w*64 : w*64+64]
 	var found uint64
@@ -143,8 +143,8 @@ func atLeast(scores *sums, w int, word uint64, cut float64) uint64 {
 	return found & word
 }
 
-// bar returns the bar for a part. Documents of a part are offered in order, so a document comes after earlier ones of the part that have
-// the same score.
+// bar returns the bar for a part. The documents of a part are offered in order. If two of them have the same score, the document that was
+// offered later ranks after the other.
 func (h *weakestFirst) bar(part int) bar {
 	switch {
 	case h.most <= 0:

@@ -21,14 +21,14 @@ type Query struct {
 	match  node
 	key    string
 
-	// binder is kept for ranked, which is bound on first use, because statistics are expensive.
+	// binder is kept so that ranked can be bound on first use. Binding it needs statistics, which are expensive.
 	binder *binder
 	ranked flight.Value[clause]
 }
 
-// Bind binds a plan to a corpus. It expands fuzzy words to terms of the live documents, and resolves the tags and units that manifests add
-// to fields of the plan. Statistics are gathered only when scores are requested. Bind fails if the context ends or if the plan contains a
-// node of an unknown type.
+// Bind binds a plan to a corpus. It expands fuzzy words to terms of the live documents. If manifests add tags or units to fields of the
+// plan, it resolves these too. It gathers no statistics: that happens only when scores are requested. Bind fails if the context ends or
+// if the plan contains a node of an unknown type.
 func Bind(ctx context.Context, root plan.Node, c *Corpus) (*Query, error) {
 	b := newBinder(c, ofUnits)
 	match, err := b.match(ctx, root)
@@ -42,7 +42,7 @@ func Bind(ctx context.Context, root plan.Node, c *Corpus) (*Query, error) {
 // they are bound to different corpora of the property. The key contains the versions of the rules and units that the query depends on.
 func (q *Query) Key() string { return q.key }
 
-// Match returns all documents of a part that match, including deleted ones. Corpus.Cache keeps the View.
+// Match returns all matching documents of a part, including deleted ones. Corpus.Cache keeps the View.
 func (q *Query) Match(ctx context.Context, p segment.Part) (*View, error) {
 	return q.matchWith(ctx, &evaluation{corpus: q.corpus, part: p})
 }
@@ -63,13 +63,13 @@ func (q *Query) matchWith(ctx context.Context, e *evaluation) (*View, error) {
 // binder binds one plan.
 type binder struct {
 	corpus *Corpus
-	// reach is the highest kind of values that the plan can see: the selector of a tag sees only the items themselves, and the selector of
-	// a unit also sees the tags from rules.
+	// reach is the highest kind of values that the plan can see. The selector of a tag sees only the items themselves. The selector of a
+	// unit also sees the tags from rules.
 	reach kind
 	// weigher computes scores from the statistics that the binder gathers.
 	weigher *rank.Weigher
 	fields  map[string]*fieldStats
-	// similar caches the terms that are similar to the latest fuzzy word. own holds the postings of the terms to which fuzzy words were
+	// similar caches the terms that are similar to the latest fuzzy word. own holds the postings of all terms to which fuzzy words were
 	// expanded.
 	similar struct {
 		to    plan.Fuzzy
@@ -170,7 +170,7 @@ func (b *binder) term(ctx context.Context, n plan.Term) (node, error) {
 	return b.leaf(ctx, n.Field, &words{terms: []string{n.Text}})
 }
 
-// fuzzy binds a fuzzy word to its expansions, and keeps their postings.
+// fuzzy binds a fuzzy word to its expansions and keeps the postings of the expansions.
 func (b *binder) fuzzy(ctx context.Context, n plan.Fuzzy) (node, error) {
 	expansions, err := b.weigher.Expansions(ctx, n)
 	if err != nil || len(expansions) == 0 {
@@ -224,8 +224,8 @@ func (b *binder) leaf(ctx context.Context, f query.Field, t test) (*leaf, error)
 	return l, nil
 }
 
-// kindOf returns where the values of a field come from. It returns ofItem if the plan cannot see that kind (b.reach), or if the overlay
-// contains nothing of that kind.
+// kindOf returns the source of the values of a field. It returns ofItem if the plan cannot see the actual kind (b.reach), or if the
+// overlay contains nothing of that kind.
 func (b *binder) kindOf(field string) kind {
 	k := kindOf(field)
 	if o := b.corpus.Overlay; k > b.reach || o == nil || k == ofTags && len(o.Tags) == 0 || k == ofUnits && len(o.Units) == 0 && o.Default == nil {

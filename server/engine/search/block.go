@@ -7,8 +7,8 @@ import (
 	"github.com/RoaringBitmap/roaring/v2"
 )
 
-// Scores are computed term by term within blocks of documents. Every clause adds its scores to an array of sums that stays in the
-// processor's nearest cache. No document needs an allocation or a function call of its own.
+// Scores are computed term by term within blocks of documents. Every clause adds its scores to an array of sums that fits into the
+// processor's nearest cache. Scoring a document needs no allocation and no function call.
 
 // blockDocs is the number of documents in a block, a power of two and a multiple of 64. Every block begins at a multiple of blockDocs.
 const blockDocs = 4096
@@ -22,14 +22,14 @@ const blockBits = blockDocs / 64
 // block is a range of documents that are scored together.
 type block struct {
 	from uint32 // the first document
-	to   uint32 // the end of the range, exclusive
-	// live are the documents whose scores are wanted, one bit each.
+	to   uint32 // the end of the range (exclusive)
+	// live has one bit for each document. The bit is set if the score of the document is wanted.
 	live []uint64
-	// touched includes all documents to which a runner has added a score.
+	// touched includes every document to which a runner has added a score.
 	touched [blockBits]uint64
-	// total is the number of documents wanted in the whole part.
+	// total is the number of wanted documents in the whole part.
 	total int64
-	// base is added to the score of every document; nil if there is nothing to add.
+	// base is added to the score of every document; nil if there is nothing to add
 	base *float32
 }
 
@@ -37,19 +37,19 @@ type block struct {
 type blocks struct {
 	block
 	n int
-	// words has a bit for each wanted document. If few documents are wanted, words is nil, docs lists the documents of the blocks to come,
-	// and few has the bits of the current block.
+	// words has a bit for each wanted document. If only a few documents are wanted, words is nil. Then docs lists the wanted documents of
+	// the blocks to come, and few has the bits of the current block.
 	words *[]uint64
 	docs  []uint32
 	few   [blockBits]uint64
-	// after is where the next block begins.
+	// after is the first document of the next block.
 	after uint32
 }
 
-// fewShare defines how many documents are few: fewer than 1/fewShare of all.
+// fewShare defines when only a few documents are wanted: fewer than 1/fewShare of all documents.
 const fewShare = 64
 
-// newBlocks returns an iterator over the blocks of n documents. The documents of set that are not dead are wanted.
+// newBlocks returns an iterator over the blocks of n documents. It wants the documents in set that are not in dead.
 func newBlocks(set *roaring.Bitmap, dead []uint64, n int, c *Cache) *blocks {
 	s := &blocks{n: n}
 	if found := set.GetCardinality(); found < uint64(n/fewShare) {
@@ -107,7 +107,7 @@ func (s *blocks) next() bool {
 	return false
 }
 
-// move moves to the block that begins at from.
+// move moves to the block that begins at `from`.
 func (s *blocks) move(from uint32) {
 	s.after = from + blockDocs
 	s.from, s.to = from, min(s.after, uint32(s.n))
@@ -149,14 +149,14 @@ func (b *block) clear(scores *sums) {
 	}
 }
 
-// dense returns a set as one bit for each of n documents.
+// dense converts a set to words with one bit for each of n documents.
 func dense(b *roaring.Bitmap, n int) []uint64 {
 	words := make([]uint64, denseWords(n))
 	b.WriteDenseTo(words)
 	return words
 }
 
-// denseWords returns the number of words with one bit for each of n documents, up to the end of their last block.
+// denseWords returns the number of words that dense needs for n documents. The last block is always complete.
 func denseWords(n int) int { return (n + blockDocs - 1) / blockDocs * blockBits }
 
 // each yields the live documents of a block with their scores. The caller sets Hit.Part.

@@ -10,8 +10,9 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/plan"
 )
 
-// Boundary returns the first instant after now at which the matches of a query that uses `now` may change, because the date of a document
-// enters or leaves a moving range. The zero time means never. build returns the plan of the query at a given time. See plan.Boundary.
+// Boundary returns the first time after now at which the matches of a query that uses `now` may change, because the date of a document
+// enters or leaves a moving range. The zero time means never. The function `build` returns the plan of the query at a given time. See
+// plan.Boundary.
 func (c *Corpus) Boundary(ctx context.Context, now time.Time, build func(time.Time) (plan.Node, error)) (time.Time, error) {
 	roots := func(t time.Time) ([]plan.Node, error) {
 		root, err := build(t)
@@ -24,7 +25,7 @@ func (c *Corpus) Boundary(ctx context.Context, now time.Time, build func(time.Ti
 	return at, nil
 }
 
-// endsAhead returns the next date of a live document that will leave the range, and the next that will enter it.
+// endsAhead returns two dates of live documents: the next date that will leave the range, and the next date that will enter it.
 func (c *Corpus) endsAhead(ctx context.Context, r plan.IntRange) (plan.Ends, error) {
 	var e plan.Ends
 	var err error
@@ -35,7 +36,7 @@ func (c *Corpus) endsAhead(ctx context.Context, r plan.IntRange) (plan.Ends, err
 	return e, err
 }
 
-// nextDate returns the earliest date of a live document that is not before from.
+// nextDate returns the earliest date of a live document that is not before `from`.
 func (c *Corpus) nextDate(ctx context.Context, field string, from int64) (next int64, ok bool, err error) {
 	shown := newBinder(c, ofUnits).kindOf(field) == ofUnits
 	for _, p := range c.Parts {
@@ -58,11 +59,11 @@ func (c *Corpus) nextDate(ctx context.Context, field string, from int64) (next i
 	return next, ok, nil
 }
 
-// maxDeadDates is the maximum number of dates of dead documents that nextLive skips before it returns one. A boundary that is too early
-// does no harm.
+// maxDeadDates is the maximum number of dates of deleted documents that nextLive skips. After that, nextLive returns the date of a
+// deleted document. The boundary is then too early, which does no harm.
 const maxDeadDates = 64
 
-// nextLive returns the smallest value of a live document of a part that is not below from.
+// nextLive returns the smallest value of a live document of a part that is at least `from`.
 func nextLive(p segment.Part, f *segment.Field, from int64) (int64, bool) {
 	for looked := 0; ; looked++ {
 		v, ok := f.NextNumber(from)
@@ -73,7 +74,7 @@ func nextLive(p segment.Part, f *segment.Field, from int64) (int64, bool) {
 	}
 }
 
-// nextShown is nextLive for dates of the units that live documents show.
+// nextShown is like nextLive, for dates of the units that live documents show.
 func (c *Corpus) nextShown(ctx context.Context, p segment.Part, field string, from int64) (next int64, ok bool, err error) {
 	l, err := c.shown(ctx, p)
 	if err != nil {

@@ -60,7 +60,7 @@ func TestManyClausesCheckContext(t *testing.T) {
 			if _, err := q.Match(ctx, w.corpus.Parts[0]); err != nil {
 				return err
 			}
-			if name != "fuzzy words that do not match" { // without terms, there is nothing to find
+			if name != "fuzzy words that do not match" { // without terms, there is nothing to match
 				step("match")
 			}
 			_, _, err = q.Top(ctx, 5, nil)
@@ -79,7 +79,7 @@ func TestManyClausesCheckContext(t *testing.T) {
 		}
 		for until := 1; until < ctx.n; until += 1 + ctx.n/12 {
 			ended := &countedContext{Context: context.Background(), until: until}
-			// One more call of Err notices that the context has ended, and context.Cause calls Err once more: until+2.
+			// One more call of Err reports that the context has ended, and context.Cause calls Err once more. The maximum is therefore until+2.
 			if err := steps(ended, func(string) {}); !errors.Is(err, context.Canceled) || ended.n > until+2 {
 				t.Fatalf("%s: the context ended after %d checks: error %v after %d checks", name, until, err, ended.n)
 			}

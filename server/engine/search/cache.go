@@ -9,9 +9,10 @@ import (
 	"github.com/vitrine-dev/vitrine/server/engine/segment"
 )
 
-// Cache holds the views of all corpora: documents that match a query, and orders of documents. A view is valid for the life of its segment,
-// so the cost of a write does not depend on the number of filters. Above the size limit, the cache evicts the least recently used views.
-// When a segment is dropped, so are all of its views. A view also includes documents that were deleted after it was made; see View.gone.
+// Cache holds the views of all corpora: the documents that match a query, and orders of documents. A view is valid for the life of its
+// segment, so the cost of a write does not depend on the number of filters. When the views exceed the size limit, the cache evicts the
+// least recently used ones. When a segment is dropped, all of its views are dropped too. A view also includes documents that were deleted
+// after it was made; see View.gone.
 type Cache struct {
 	limit int64
 
@@ -19,10 +20,10 @@ type Cache struct {
 	count int
 	bytes int64
 	// ring links the views from the most recently used (ring.next) to the least recently used (ring.prev). bitsRing does the same for views
-	// of plain bits. They only speed up the making of other views, so they may take at most limit/bitsShare.
+	// of plain bits, which only speed up making other views. Plain bits may therefore take at most limit/bitsShare bytes.
 	ring, bitsRing View
 	bitsBytes      int64
-	// hits and misses count lookups. evicted counts views that were removed to limit the size.
+	// hits and misses count lookups. evicted counts the views that were removed to limit the size.
 	hits, misses, evicted int64
 	serial                uint64
 
@@ -30,13 +31,13 @@ type Cache struct {
 	bits sync.Pool // of *[]uint64
 }
 
-// bitsShare limits the size of views of plain bits to 1/bitsShare of the cache's limit.
+// bitsShare limits the size of all views of plain bits to 1/bitsShare of the cache's limit.
 const bitsShare = 4
 
-// viewOverhead is the approximate memory of a view, in addition to its documents and its key.
+// viewOverhead is the approximate memory of a view without its documents and its key.
 const viewOverhead = 256
 
-// NewCache returns a Cache that keeps views of at most limit bytes in total; 0 keeps none.
+// NewCache returns a Cache that keeps views of at most `limit` bytes in total. With a limit of 0, it keeps none.
 func NewCache(limit int64) *Cache {
 	c := &Cache{limit: limit}
 	c.ring.prev, c.ring.next = &c.ring, &c.ring
@@ -44,12 +45,12 @@ func NewCache(limit int64) *Cache {
 	return c
 }
 
-// derived is the data derived from one segment. It is kept with the segment and dropped with it.
+// derived is the data derived from one segment. It is kept with the segment and dropped with the segment.
 type derived struct {
 	cache *Cache // nil if no views are kept
 	// serial is unique among the segments of the cache.
 	serial uint64
-	// cache.mu guards views and making. making has the views that are being made.
+	// cache.mu guards views and making. making holds the views that are being made.
 	views  map[string]*View
 	making map[string]*making
 	memo
@@ -57,9 +58,9 @@ type derived struct {
 
 // making is a view that is being made.
 type making struct {
-	// done is closed when the view is finished; nil while no other caller waits for it.
+	// done is closed when the view is finished. It is nil while no other caller waits for the view.
 	done chan struct{}
-	// view is the result; nil if there was an error.
+	// view is the result; nil after an error
 	view *View
 }
 
@@ -78,10 +79,10 @@ func (c *Cache) of(s *segment.Segment) *derived {
 	}).(*derived)
 }
 
-// Serial returns the number of a segment, which is unique in the Cache.
+// Serial returns the number of a segment. The number is unique in the Cache.
 func (c *Cache) Serial(s *segment.Segment) uint64 { return c.of(s).serial }
 
-// MemoBytes returns the approximate memory of the statistics and lists of units of a segment. They do not count towards the limit.
+// MemoBytes returns the approximate size of a segment's statistics and lists of units. They do not count towards the limit.
 func (c *Cache) MemoBytes(s *segment.Segment) int64 { return c.of(s).memo.bytes() }
 
 // Drop implements segment.Derived: it evicts all views of the segment.
@@ -96,8 +97,8 @@ func (d *derived) Drop() {
 	}
 }
 
-// get returns the view of a key. If there is none, it builds and keeps the view. Concurrent callers share one build. If the build fails,
-// for example because the context of its caller ends, the next waiting caller builds.
+// get returns the view of a key. If there is none, get calls build and keeps the view. Concurrent callers share one build. If the build
+// fails, for example because the context of its caller ends, the next waiting caller builds the view.
 func (d *derived) get(ctx context.Context, key string, build func() (*View, error)) (*View, error) {
 	c := d.cache
 	if c == nil {
@@ -131,7 +132,7 @@ func (d *derived) get(ctx context.Context, key string, build func() (*View, erro
 	}
 }
 
-// build builds and keeps a view, and wakes the callers that wait for it.
+// build makes and keeps a view, and wakes the callers that wait for it.
 func (d *derived) build(key string, m *making, build func() (*View, error)) (fresh *View, err error) {
 	defer func() { // also after a panic
 		if fresh != nil && err == nil {
@@ -152,7 +153,7 @@ func (d *derived) build(key string, m *making, build func() (*View, error)) (fre
 	return build()
 }
 
-// use returns the view of a key and marks it as the most recently used. It returns nil if there is none. The caller holds cache.mu.
+// use returns the view of a key and marks it as the most recently used. It returns nil if the key has no view. The caller holds cache.mu.
 func (d *derived) use(key string) *View {
 	known := d.views[key]
 	if known != nil {
@@ -171,7 +172,7 @@ func (d *derived) keep(key string, fresh *View) {
 	d.add(fresh)
 }
 
-// measure sets the fields that the cache needs: the owner, the key and the size.
+// measure sets the fields that the cache needs: the derived data, the key and the size.
 func (v *View) measure(of *derived, key string) {
 	v.of, v.key = of, key
 	v.bytes = int64(len(key)+4*len(v.sorted)+8*len(v.bits)) + viewOverhead
@@ -241,7 +242,7 @@ func (v *View) unlink() {
 
 // CacheStats describes a Cache.
 type CacheStats struct {
-	// Views is the number of views in the cache, and Bytes their size.
+	// Views is the number of views in the cache. Bytes is their total size.
 	Views int
 	Bytes int64
 	// Hits and Misses count lookups since the start. Evicted counts views that were removed to limit the size.
@@ -255,9 +256,9 @@ func (c *Cache) Stats() CacheStats {
 	return CacheStats{Views: c.count, Bytes: c.bytes, Hits: c.hits, Misses: c.misses, Evicted: c.evicted}
 }
 
-// Carry creates views of a merged segment from the views of the merge's inputs. If all inputs have a view under a key, the new view is
-// their union, with the document numbers of the merged segment. maps is the result of segment.Merge. Orders and plain bits are not carried
-// over.
+// Carry creates views of a merged segment from the views of the merge's inputs. If all inputs have a view with the same key, the new view
+// is the union of these views, with the document numbers of the merged segment. maps is the result of segment.Merge. Carry ignores orders
+// and plain bits.
 func (c *Cache) Carry(inputs []segment.Part, merged *segment.Segment, maps [][]uint32) {
 	if len(inputs) == 0 {
 		return
@@ -271,8 +272,8 @@ func (c *Cache) Carry(inputs []segment.Part, merged *segment.Segment, maps [][]u
 	}
 }
 
-// everywhere returns the views that Carry carries over: for each key under which all segments have a view of matches, the documents of
-// these views.
+// everywhere returns the views that Carry carries over. For each key with which all segments have a view of matches, it returns the
+// documents of these views.
 func (c *Cache) everywhere(segments []*derived) map[string][]*roaring.Bitmap {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -298,14 +299,14 @@ next:
 	return found
 }
 
-// mapped returns the union of documents of several segments, with the numbers that maps assigns.
+// mapped returns the union of the documents of several segments, with the numbers that maps assigns to them.
 func mapped(docs []*roaring.Bitmap, maps [][]uint32) *roaring.Bitmap {
 	out := roaring.New()
 	var buffer [1024]uint32
 	var numbers []uint32
 	for i, of := range docs {
 		one := roaring.New()
-		// Both numberings follow the default order, so the new numbers of one segment are ascending.
+		// The old and the new numbers both follow the default order, so the new numbers of one segment are ascending.
 		for it := of.ManyIterator(); ; {
 			n := it.NextMany(buffer[:])
 			if n == 0 {
@@ -329,7 +330,7 @@ func mapped(docs []*roaring.Bitmap, maps [][]uint32) *roaring.Bitmap {
 	return out
 }
 
-// newSums returns an array of zeros. It reuses an array if it can.
+// newSums returns an array of zeros. It reuses an array if possible.
 func (c *Cache) newSums() *sums {
 	if c == nil {
 		return new(sums)
@@ -348,7 +349,7 @@ func (c *Cache) putSums(a *sums) {
 	}
 }
 
-// newBits returns n words of arbitrary content.
+// newBits returns n words with arbitrary content.
 func (c *Cache) newBits(n int) *[]uint64 {
 	if c != nil {
 		if b, used := c.bits.Get().(*[]uint64); used && cap(*b) >= n {

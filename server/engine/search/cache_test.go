@@ -30,7 +30,7 @@ func makeDocs(calls *atomic.Int64, docs ...uint32) func() (*roaring.Bitmap, erro
 	}
 }
 
-// docsOf returns the documents of a segment that are cached under a key, or makes them.
+// docsOf returns the documents of a segment that are cached under a key. If there are none, it makes them.
 func docsOf(t *testing.T, c *Cache, s *segment.Segment, key string, make func() (*roaring.Bitmap, error)) (*roaring.Bitmap, error) {
 	v, err := (&Corpus{Cache: c}).view(t.Context(), segment.Part{Segment: s}, key, make)
 	if err != nil {

@@ -9,12 +9,12 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/rank"
 )
 
-// clause is a bound plan node that gives scores. The scores include the boosts of all enclosing nodes. Clauses correspond one to one to
-// those of package eval and keep the order of the plan, because the order in which scores are added affects rounding. They are safe for
-// concurrent use.
+// clause is a bound plan node that gives scores. The scores include the boosts of all enclosing nodes. Each clause corresponds to one
+// clause of package eval. Clauses keep the order of the plan, because the order in which scores are added affects rounding. A clause is
+// safe for concurrent use.
 type clause interface {
-	// open returns the runner for the part that s scores; nil if it would give no scores. If required is set, the caller ignores the scores
-	// of documents that the clause does not match.
+	// open returns the runner for the part that s scores, or nil if the runner would give no scores. If required is true, the caller ignores
+	// the scores of documents that the clause does not match.
 	open(ctx context.Context, s *scoring, required bool) (runner, error)
 }
 
@@ -58,7 +58,7 @@ func (b *binder) ranked(ctx context.Context, n plan.Node, boost float32) (clause
 	return nil, fmt.Errorf("unknown plan node %T", n)
 }
 
-// rankedTerm binds a term. Its score is boost times BM25 on text and boolean fields, and boost on keywords.
+// rankedTerm binds a term. The score is boost times BM25 for text and boolean fields, and boost for keywords.
 func (b *binder) rankedTerm(ctx context.Context, n plan.Term, boost float32) (clause, error) {
 	if n.Field.Type != query.Text && n.Field.Type != query.Boolean {
 		inner, err := b.match(ctx, n)
@@ -75,7 +75,7 @@ func (b *binder) rankedTerm(ctx context.Context, n plan.Term, boost float32) (cl
 	return b.scoredTerm(ctx, n.Field, n.Text, scorer)
 }
 
-// merged merges the required or the optional nodes of a group with rank.Merge, and binds the result.
+// merged merges the required or the optional nodes of a group with rank.Merge. It binds the result.
 func (b *binder) merged(ctx context.Context, nodes []plan.Node, boost float32, o rank.Occur) ([]clause, error) {
 	list, err := rank.Merge(ctx, nodes, o, b.weigher)
 	if err != nil {

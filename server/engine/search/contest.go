@@ -7,19 +7,19 @@ import (
 	"slices"
 )
 
-// contest adds the scores of a part, block by block. If only the best hits are wanted and there are enough of them, it skips documents that
-// cannot be among the best. The sum of the clauses' maximum scores in a block is an upper bound for its documents, so many blocks are
-// skipped before any document is read. In the remaining blocks, some clauses (mostly those of frequent words) cannot lift a document among
-// the best, even together. These clauses are evaluated only for documents that have a high enough sum from the other clauses. This is
-// MaxScore (Turtle and Flood, "Query evaluation: strategies and optimizations", 1995), applied to each block.
+// contest adds the scores of a part, block by block. If only the best hits are wanted and enough of them are known, it skips documents
+// that cannot be among the best. The sum of the clauses' maximum scores in a block is an upper bound for its documents, so many blocks
+// are skipped before any document is read. In the remaining blocks, some clauses (mostly those of frequent words) cannot lift a document
+// among the best, even together. These clauses are evaluated only for documents whose sum from the other clauses is high enough. This
+// algorithm is MaxScore (Turtle and Flood, "Query evaluation: strategies and optimizations", 1995), applied to each block.
 type contest struct {
 	runners []runner
 	best    *weakestFirst
 	part    int
-	// least is the lowest score that any of the runners gives; 0 if unknown.
+	// least is the lowest score that any of the runners gives; 0 if unknown
 	least float64
-	// The state of the current block: the maximum score of each runner, the indexes of the runners (optional ones first, see sort), and the
-	// documents that can still be among the best.
+	// These fields are the state of the current block: the maximum score of each runner, the indexes of the runners (optional ones first,
+	// see sort), and the documents that can still be among the best.
 	mosts []float64
 	order []int
 	left  [blockBits]uint64
@@ -32,7 +32,7 @@ type simpleRunner interface {
 	least() float64
 }
 
-// newContest returns the contest of a part; best is nil if all scores are wanted.
+// newContest returns the contest of a part. The parameter `best` is nil if all scores are wanted.
 func newContest(runners []runner, best *weakestFirst, part int) *contest {
 	c := &contest{runners: runners, best: best, part: part, least: math.Inf(1)}
 	for _, r := range runners {
@@ -47,7 +47,7 @@ func newContest(runners []runner, best *weakestFirst, part int) *contest {
 }
 
 // add adds the scores of a block's documents to the sums, which must all be zero. It returns false if none of the documents can be among
-// the best. Otherwise it may remove documents that cannot be among the best from b.live.
+// the best. Otherwise it may remove from b.live the documents that cannot be among the best.
 func (c *contest) add(b *block, to *sums) bool {
 	var bar bar
 	if c.best != nil {
@@ -94,7 +94,7 @@ func (c *contest) addAll(b *block, to *sums) {
 	}
 }
 
-// most sets mosts for a block, and returns their sum.
+// most sets c.mosts for a block and returns the sum of the maximum scores.
 func (c *contest) most(b *block) float64 {
 	total := 0.0
 	c.mosts = c.mosts[:0]
@@ -106,7 +106,7 @@ func (c *contest) most(b *block) float64 {
 	return total
 }
 
-// keep restricts b.live to the documents whose current sum plus rest reaches the bar. It returns false if there are none.
+// keep removes from b.live the documents whose sum so far plus `rest` is below the bar. It returns false if no documents remain.
 func (c *contest) keep(b *block, to *sums, bar bar, rest float64) bool {
 	some, cut := false, bar.cut(b)-rest
 	for w, word := range b.touched {
@@ -128,8 +128,8 @@ func (c *contest) keep(b *block, to *sums, bar bar, rest float64) bool {
 	return some
 }
 
-// sort moves the optional runners to the front of order: those that cannot lift a document over the bar, even together. It returns the sum
-// of their maximum scores and their number.
+// sort moves the optional runners to the front of c.order. Optional runners cannot lift a document over the bar, even together. sort
+// returns the sum of their maximum scores and their number.
 func (c *contest) sort(b *block, bar bar) (rest float64, optional int) {
 	c.order = c.order[:0]
 	for i := range c.runners {
@@ -149,9 +149,9 @@ func (c *contest) sort(b *block, bar bar) (rest float64, optional int) {
 	return rest, optional
 }
 
-// exact reports whether the sum of the runners' scores is the same in any order of addition. Scores have 24 significant bits, so every
-// score is a multiple of the last bit of the lowest score. A sum of at most 2^28 times the lowest score therefore has at most 52 bits, and
-// a float64 holds 53.
+// exact reports whether the sum of the runners' scores is the same in any order of addition. A score has 24 significant bits, so every
+// score is a multiple of the last bit of the lowest score. A sum of at most 2^28 times the lowest score therefore has at most 52
+// significant bits. A float64 has 53.
 func (c *contest) exact(total float64) bool {
 	return c.least > 0 && total <= c.least*(1<<28)
 }

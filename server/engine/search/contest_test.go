@@ -17,7 +17,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/plan"
 )
 
-// TestTop checks that documents that Top skips do not affect its result: the hits equal the first hits of the complete ranking, with
+// TestTop checks that skipping documents does not change the result of Top. The hits equal the first hits of the complete ranking, with
 // bit-identical scores, both with and without outlines of frequent terms.
 func TestTop(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
@@ -32,7 +32,7 @@ func TestTop(t *testing.T) {
 			words := make([]string, 1+r.IntN(20)*r.IntN(3))
 			for j := range words {
 				if words[j] = word(); r.IntN(8) == 0 {
-					words[j] = "w0" // often several times
+					words[j] = "w0" // a text often contains w0 several times
 				}
 			}
 			d := segment.Doc{ID: item.ID(id), Created: int64(r.IntN(5000))}
@@ -109,7 +109,7 @@ func TestTop(t *testing.T) {
 			at, k := r.IntN(len(want)), 1+r.IntN(60)
 			after := byScore.Place(want[at])
 			switch r.IntN(4) {
-			case 0: // may be the place of an item that does not exist
+			case 0: // the result may be the place of an item that does not exist
 				after.ID += int64(r.IntN(3) - 1)
 			case 1: // a score that probably no item has
 				after.Values[0].Float *= eval.Number(0.99 + r.Float64()/50)
@@ -157,7 +157,7 @@ func TestTop(t *testing.T) {
 	}
 }
 
-// TestOutline checks the outline of a term, and that terms that cannot have an outline get an empty one.
+// TestOutline checks the outline of a term. A term that cannot have an outline must get an empty one.
 func TestOutline(t *testing.T) {
 	docs := make([]uint64, 2*blockBits)
 	docs[1], docs[blockBits] = 0b101, 0b10
@@ -175,8 +175,8 @@ func TestOutline(t *testing.T) {
 	}
 }
 
-// TestUpperBoundIsRounded checks that the upper bound of a fuzzy word's scores is rounded like the scores. Otherwise Top would skip a part
-// whose hits have the same score as the weakest hit.
+// TestUpperBoundIsRounded checks that the upper bound of a fuzzy word's scores is rounded in the same way as the scores. Otherwise, Top
+// would skip a part whose hits have the same score as the weakest hit.
 func TestUpperBoundIsRounded(t *testing.T) {
 	text := query.Field{Name: "content.text", Type: query.Text}
 	part := func(n, first int, created int64) segment.Part {

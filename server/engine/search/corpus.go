@@ -14,15 +14,15 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/plan"
 )
 
-// Corpus is a snapshot of a property: the documents that are searched and ranked together. Its fields must not change after first use, and
-// it is safe for concurrent use. It caches data derived from the Overlay, so reuse one Corpus for each snapshot and Overlay.
+// Corpus is a snapshot of a property: the documents that are searched and ranked together. Its fields must not change after first use. A
+// Corpus is safe for concurrent use. It caches data derived from the Overlay, so use only one Corpus for each snapshot and Overlay.
 type Corpus struct {
-	// Parts are the segments, in any order.
+	// Parts holds the segments, in any order.
 	Parts []segment.Part
-	// Overlay holds what manifests add to the items; nil if they add nothing.
+	// Overlay holds the tags and units that manifests add to the items; nil if they add none
 	Overlay *Overlay
 	// Cache keeps views. If it is nil, no views are kept, and frequent terms have no plain bits. The statistics and lists of units of a
-	// segment are kept with the segment in any case.
+	// segment are always kept with the segment.
 	Cache *Cache
 
 	rules boundRules
@@ -31,18 +31,18 @@ type Corpus struct {
 // Overlay holds the tags and units that manifests add to the items. It is immutable.
 type Overlay struct {
 	Tags []TagRule
-	// Units are all units of the property.
+	// Units holds all units of the property.
 	Units []UnitRule
 	// Default is the property's default unit; nil if it has none.
 	Default *item.Unit
-	// Fixed is true if every selector depends only on the item, and not on the current time, on the fields or on the words (for fuzzy
-	// matching) of other items. Fixed rules are bound once for all corpora.
+	// Fixed is true if every selector depends only on the item itself. It is false if a selector depends on the current time, on the fields
+	// of other items, or on their words (for fuzzy matching). Fixed rules are bound once for all corpora.
 	Fixed bool
 
 	rules boundRules
 }
 
-// boundRules holds the rules of an overlay, bound to a corpus on first use.
+// boundRules holds the rules of an overlay. They are bound to a corpus on first use.
 type boundRules struct {
 	tags  boundTags
 	units flight.Value[*unitOverlay]
@@ -56,23 +56,23 @@ func (c *Corpus) bound() *boundRules {
 	return &c.rules
 }
 
-// TagRule adds a tag to items. Its selector must not use fields of tags or units.
+// TagRule adds a tag to items. Its selector must not use fields of tags or of units.
 type TagRule struct {
 	Tag item.Tag
 	Rule
 }
 
-// UnitRule is a unit and the items to which a manifest attaches it. The Rule is zero if no manifest attaches the unit. Its selector must
+// UnitRule is a unit and the items to which a manifest attaches the unit. The Rule is zero if no manifest attaches it. The selector must
 // not use fields of units.
 type UnitRule struct {
 	Unit item.Unit
 	Rule
 }
 
-// Rule selects the items to which a manifest applies: those in IDs, and those that Selector matches.
+// Rule selects the items to which a manifest applies: the items in IDs and the items that match Selector.
 type Rule struct {
 	IDs []item.ID
-	// Selector is the plan of a query at a certain time; nil if there is no query.
+	// Selector is the plan of a query at a certain time. It is nil if the rule has no query.
 	Selector plan.Node
 	// Name identifies the rule and its version in the property. It is never reused: rules with the same name have the same IDs.
 	Name string
@@ -81,8 +81,8 @@ type Rule struct {
 // of returns the data derived from a part's segment.
 func (c *Corpus) of(p segment.Part) *derived { return c.Cache.of(p.Segment) }
 
-// view returns the documents of a part that are cached under a key, or makes and caches them. ctx limits the wait for another caller that
-// makes the same view.
+// view returns the documents of a part that are cached under a key. If there are none, view calls make and caches the result. ctx limits
+// the wait for another caller that makes the same view.
 func (c *Corpus) view(ctx context.Context, p segment.Part, key string, make func() (*roaring.Bitmap, error)) (*View, error) {
 	return c.of(p).get(ctx, key, func() (*View, error) {
 		docs, err := make()
@@ -90,7 +90,7 @@ func (c *Corpus) view(ctx context.Context, p segment.Part, key string, make func
 	})
 }
 
-// bits is like view, for plain bits and outlines. Its keys must differ from those of view.
+// bits is like view, for plain bits and outlines. The keys must differ from the keys of view.
 func (c *Corpus) bits(ctx context.Context, p segment.Part, key string, make func() ([]uint64, error)) ([]uint64, error) {
 	v, err := c.of(p).get(ctx, key, func() (*View, error) {
 		bits, err := make()
@@ -102,8 +102,8 @@ func (c *Corpus) bits(ctx context.Context, p segment.Part, key string, make func
 	return v.bits, nil
 }
 
-// DynamicFields lists the canonical names of the dynamic fields (see query.Dynamic) in which a live document has a value, sorted. A field
-// pattern in a query expands to these fields (plan.Options.Fields).
+// DynamicFields returns the sorted canonical names of the dynamic fields (see query.Dynamic) in which a live document has a value. A
+// field pattern in a query expands to these fields (plan.Options.Fields).
 func (c *Corpus) DynamicFields(ctx context.Context) ([]string, error) {
 	names := map[string]bool{}
 	for _, p := range c.Parts {

@@ -19,7 +19,8 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/plan"
 )
 
-// TestStatisticsFollowTombstones checks that cached statistics count the live documents of each corpus, even if two corpora share segments.
+// TestStatisticsFollowTombstones checks that cached statistics count the live documents of each corpus, even if two corpora share
+// segments.
 func TestStatisticsFollowTombstones(t *testing.T) {
 	w := newWorld(t, 11, 200)
 	w.corpus.Cache = search.NewCache(1 << 30)
@@ -58,7 +59,7 @@ func TestStatisticsFollowTombstones(t *testing.T) {
 	}
 }
 
-// TestConcurrentReaders checks that any number of readers can use a new corpus concurrently.
+// TestConcurrentReaders checks that any number of readers can use a new corpus at the same time.
 func TestConcurrentReaders(t *testing.T) {
 	w := newWorld(t, 12, 300)
 	w.corpus.Cache = search.NewCache(1 << 30)
@@ -99,7 +100,7 @@ func TestConcurrentReaders(t *testing.T) {
 	}
 }
 
-// TestInterruption checks that slow operations return the cause when their context has ended.
+// TestInterruption checks that slow operations return the cause of their context after the context has ended.
 func TestInterruption(t *testing.T) {
 	w := newWorld(t, 13, 100)
 	n := build(t, "beach sun", nil)
@@ -153,7 +154,7 @@ func TestInterruption(t *testing.T) {
 // foreign is a node of an unknown type.
 type foreign struct{ plan.Node }
 
-// TestErrors checks that queries, rules and orders that cannot be evaluated are errors.
+// TestErrors checks that queries, rules and orders that cannot be evaluated result in errors.
 func TestErrors(t *testing.T) {
 	w := newWorld(t, 14, 20)
 	unknown := foreign{}
@@ -196,8 +197,8 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// TestOrderKey checks that different orders have different keys, that the key of an order by units depends on the units, and that the
-// default order has no key.
+// TestOrderKey checks that different orders have different keys and that the default order has no key. The key of an order by units
+// depends on the units.
 func TestOrderKey(t *testing.T) {
 	w := newWorld(t, 15, 50)
 	corpus := func(unit string) *search.Corpus {
@@ -231,7 +232,7 @@ func TestOrderKey(t *testing.T) {
 	}
 }
 
-// TestUnitListsAndCarries compares UnitLists with Units, and Carries with the reference.
+// TestUnitListsAndCarries compares the results of UnitLists with those of Units, and the results of Carries with the reference.
 func TestUnitListsAndCarries(t *testing.T) {
 	for seed := range uint64(20) {
 		w := newWorld(t, seed, 60)
@@ -309,7 +310,7 @@ func TestUnitsKey(t *testing.T) {
 	}
 }
 
-// TestManyLists compares queries by units with the reference in a segment with more than fewLists lists.
+// TestManyLists compares queries by units with the reference. The segment has more than fewLists lists.
 func TestManyLists(t *testing.T) {
 	w := newWorld(t, 16, 1)
 	var overlay search.Overlay

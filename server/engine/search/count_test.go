@@ -11,7 +11,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/plan"
 )
 
-// TestCountWithoutView checks that Counts counts simple queries without making a view, with and without tombstones.
+// TestCountWithoutView checks that Counts counts the hits of simple queries without making a view, with and without tombstones.
 func TestCountWithoutView(t *testing.T) {
 	text, state := query.Field{Name: "content.text", Type: query.Text}, query.Field{Name: "approval_status"}
 	docs := make([]segment.Doc, 300)

@@ -15,7 +15,7 @@ func (c *Cache) Kept() map[*View]*roaring.Bitmap {
 	return kept
 }
 
-// Sum adds the numbers that Top returns.
+// Sum returns the sum of the counts that Top returns.
 func Sum(counts []int64) (total int) {
 	for _, n := range counts {
 		total += int(n)

@@ -28,32 +28,32 @@ type Tally interface {
 	Only() []string
 	// Wants reports whether a value is wanted. Add ignores other values.
 	Wants(value string) bool
-	// Reaches reports whether a value with this count can be among the most frequent ones.
+	// Reaches reports whether a value with this count can be among the most frequent values.
 	Reaches(count int64) bool
-	// Add adds a value with its total count in all parts. beaten is true if the value is not kept because values that rank before it fill
-	// the limit.
+	// Add adds a value with its total count in all parts. It returns true (beaten) if it does not keep the value because values that rank
+	// before it fill the limit.
 	Add(value string, count int64) (beaten bool)
-	// AddNumber is Add for a whole number.
+	// AddNumber is like Add, for a whole number.
 	AddNumber(n, count int64)
 }
 
-// matched holds the live documents of one part whose values are counted.
+// matched holds the live documents of one part in which values are counted.
 type matched struct {
 	part segment.Part
 	docs segment.Docs
 	n    int64
 }
 
-// CountValues counts how often each value of a field occurs in the live documents that match at least one of the queries, and returns the
+// CountValues counts how often each value of a field occurs in the live documents that match at least one of the queries. It returns the
 // number of these documents. query.Countable must accept the field. CountValues does not read items:
 //
-//   - Terms of all parts are merged in byte order, and their postings are intersected with the matching documents. Postings are not read if
-//     the term has too few documents to be among the most frequent ones.
-//   - If a document has at most one term and most postings are short, terms are counted by their ordinals in the matching documents. If few
-//     documents match, only the terms of these documents are looked up.
-//   - Numbers are counted from their column, in several passes if there are many distinct ones.
-//   - A tag that a rule adds is counted if the item does not have the tag itself. Values of units are counted by the lists of units that
-//     documents show.
+//   - Terms of all parts are merged in byte order, and their postings are intersected with the matching documents. If a term has too few
+//     documents to be among the most frequent ones, its postings are not read.
+//   - If no document has more than one term and most postings are short, terms are counted by the ordinals of the matching documents. If
+//     few documents match, only the terms of these documents are looked up.
+//   - Numbers are counted from their column. If there are many distinct numbers, this takes several passes.
+//   - A tag that a rule adds is counted if the item does not have the tag itself. Values of units are counted once for each list of units
+//     that documents show.
 func (c *Corpus) CountValues(ctx context.Context, queries []*Query, f query.Field, t Tally) (total int64, err error) {
 	var parts []matched
 	for _, p := range c.Parts {
@@ -118,17 +118,17 @@ type valueCounter struct {
 	tally Tally
 }
 
-// source iterates over the terms of one part.
+// source iterates over the terms of one part in byte order.
 type source struct {
 	*matched
 	*segment.TermIterator
-	// head is the first 8 bytes of the current term, as a number for fast comparison.
+	// head is the first 8 bytes of the current term as a number, for fast comparison.
 	head uint64
 	// byOrdinal holds the counts of all terms by ordinal; nil if terms are counted by their postings.
 	byOrdinal []uint32
 }
 
-// ready prepares the current term. It returns false if the term does not have the prefix or there is none.
+// ready prepares the current term. It returns false if there is no term or if the term does not begin with the prefix.
 func (s *source) ready(prefix []byte) bool {
 	if !s.Valid() || !bytes.HasPrefix(s.Term(), prefix) {
 		return false
@@ -139,7 +139,7 @@ func (s *source) ready(prefix []byte) bool {
 	return true
 }
 
-// most returns an upper bound of count.
+// most returns an upper bound of the result of count.
 func (s *source) most() int64 {
 	if s.byOrdinal != nil {
 		if o := s.Ordinal(); o >= 0 && o < len(s.byOrdinal) { // a damaged file may have more terms
@@ -150,7 +150,7 @@ func (s *source) most() int64 {
 	return min(s.n, int64(s.Len()))
 }
 
-// count returns how many of the matched documents have the current term.
+// count returns the number of matched documents that have the current term.
 func (s *source) count() int64 {
 	if s.byOrdinal != nil || s.n == int64(s.part.Segment.Len()) {
 		return s.most()
@@ -158,8 +158,8 @@ func (s *source) count() int64 {
 	return int64(s.Postings().CountIn(s.docs))
 }
 
-// terms counts the terms of a field that begin with a prefix. The value of a term is named followed by the term. more has the additional
-// counts of terms that rules add.
+// terms counts the terms of a field that begin with a prefix. The value that it adds for a term is `named` followed by the term. `more`
+// holds additional counts of terms that rules add.
 func (c *valueCounter) terms(ctx context.Context, field query.Field, named, prefix string, more map[string]int64) error {
 	sources, err := c.sources(ctx, field, prefix)
 	if err != nil {
@@ -186,7 +186,7 @@ func (c *valueCounter) terms(ctx context.Context, field query.Field, named, pref
 			for _, i := range same {
 				n += sources[i].count()
 			}
-			// Terms ascend, so after a beaten term, all terms that are not more frequent are beaten too.
+			// Terms ascend. So after a beaten term, all later terms that are not more frequent are beaten too.
 			if c.tally.Reaches(n) && c.tally.Add(named+string(term), n) {
 				floor = max(floor, n)
 			}
@@ -207,14 +207,14 @@ func (c *valueCounter) terms(ctx context.Context, field query.Field, named, pref
 }
 
 const (
-	// shortLists is the average number of documents per term below which a field with at most one term in each document is counted by
-	// ordinals.
+	// shortLists is a limit for fields with at most one term in each document. Below this average number of documents per term, terms are
+	// counted by ordinals.
 	shortLists = 128
-	// maxOrdinals is the maximum number of terms that a request counts by ordinal. A count takes 4 bytes.
+	// maxOrdinals is the maximum number of terms that a request counts by ordinal. Each count takes 4 bytes.
 	maxOrdinals = 1 << 21
 )
 
-// sources returns a source for each part that has a term with the prefix. Each is positioned at the first such term.
+// sources returns a source for each part that has a term with the prefix. Each source is at the first such term.
 func (c *valueCounter) sources(ctx context.Context, field query.Field, prefix string) ([]source, error) {
 	var sources []source
 	spare := maxOrdinals
@@ -239,7 +239,7 @@ func (c *valueCounter) sources(ctx context.Context, field query.Field, prefix st
 	return sources, nil
 }
 
-// lowest appends to same the indexes of the sources whose current term is the lowest.
+// lowest appends to `same` the indexes of the sources that have the lowest current term.
 func lowest(sources []source, same []int) []int {
 	var low *source
 	for i := range sources {
@@ -264,13 +264,13 @@ func lowest(sources []source, same []int) []int {
 	return same
 }
 
-// byOrdinal is used if at most maxLookups documents match and the field has more than lookupShare terms for each of them.
+// byOrdinal is used if at most maxLookups documents match and the field has more than lookupShare terms per matching document.
 const (
 	maxLookups  = 1 << 16
 	lookupShare = 16
 )
 
-// few reports whether few documents match, in absolute numbers and compared with the number of terms of the field.
+// few reports whether few documents match, both in absolute numbers and compared with the number of terms of the field.
 func (c *valueCounter) few(field string) bool {
 	terms := int64(0)
 	for _, m := range c.parts {
@@ -281,7 +281,7 @@ func (c *valueCounter) few(field string) bool {
 	return c.total <= maxLookups && c.total*lookupShare < terms
 }
 
-// byOrdinal counts the terms of a field that has at most one term in each document, by looking up the ordinal of each matching document.
+// byOrdinal counts the terms of a field that has at most one term in each document. It looks up the ordinal of each matching document.
 func (c *valueCounter) byOrdinal(ctx context.Context, field string) error {
 	counts := map[string]int64{}
 	for _, m := range c.parts {
@@ -331,16 +331,16 @@ func (c *valueCounter) numbers(ctx context.Context, field query.Field) error {
 }
 
 const (
-	// maxNumbers is the maximum number of distinct numbers that one pass over a field counts. Their counts take about 8 MB.
+	// maxNumbers is the maximum number of distinct numbers that are counted in one pass over a field. Their counts take about 8 MB.
 	maxNumbers = 1 << 18
 	// sampledNumbers is the approximate size of the sample from which rangeEnds computes the ranges of further passes.
 	sampledNumbers = 1 << 14
 )
 
-// countNumbers counts numbers in several passes and calls add with each number and its total count. A pass counts one range, in ascending
-// order, with at most most distinct numbers; if the remaining numbers are dense, the last pass counts them in an array. Each call of each
-// is a pass: it calls use with all numbers and a count for each, in any order. A number may occur several times. All counts of a number add
-// up to at most total.
+// countNumbers counts numbers in several passes, and calls add with each number and its total count. Each pass calls `each` and counts the
+// numbers of one range. The ranges ascend, and each has at most `most` distinct numbers. If the remaining numbers are dense, the last pass
+// counts them in an array. `each` calls use with all numbers and a count for each number, in any order. A number may occur several times.
+// The sum of all counts of a number is at most total.
 func countNumbers(each func(use func(n, count int64)) error, total int64, most int, add func(n, count int64)) error {
 	var ends []int64 // the last number of each range after the first one
 	for from := int64(math.MinInt64); ; {
@@ -382,7 +382,7 @@ func countNumbers(each func(use func(n, count int64)) error, total int64, most i
 	}
 }
 
-// denseShare is the number of array elements that take as much memory as one entry of the map.
+// denseShare is the number of array elements that take as much memory as one entry of a map.
 const denseShare = 8
 
 // countDense counts the numbers from lo to hi in one pass.
@@ -404,7 +404,7 @@ func countDense(each func(use func(n, count int64)) error, lo, hi int64, add fun
 	return nil
 }
 
-// middle returns one of the numbers that is about the median and not the greatest.
+// middle returns one of the numbers. It is about the median, and never the greatest number.
 func middle(counts map[int64]int64) int64 {
 	const enough = 1000
 	some := make([]int64, 0, enough)
@@ -417,8 +417,8 @@ func middle(counts map[int64]int64) int64 {
 	return some[(len(some)-1)/2]
 }
 
-// rangeEnds returns the last numbers of ranges with about most*3/4 documents each, and the greatest number. It returns no ends if fewer
-// than half of a sample are distinct, because one range may then be enough.
+// rangeEnds returns the last numbers of ranges with about most*3/4 documents each, and the greatest number. If fewer than half of the
+// numbers in a sample are distinct, one range may be enough, and rangeEnds returns no ends.
 func rangeEnds(each func(use func(n, count int64)) error, total int64, most int) (ends []int64, greatest int64, err error) {
 	step, seen, next := max(1, total/sampledNumbers), int64(0), int64(0)
 	greatest = math.MinInt64
@@ -500,7 +500,7 @@ func (c *valueCounter) namespace(ctx context.Context, field query.Field, named, 
 	return c.terms(ctx, field, named, prefix, more)
 }
 
-// added returns the number of matched documents that have a tag only through rules.
+// added returns the number of matched documents that have a tag only because a rule adds it.
 func (c *valueCounter) added(ctx context.Context, m matched, field, keyword string, members []*member) (int64, error) {
 	if err := interrupted(ctx); err != nil {
 		return 0, err
@@ -526,7 +526,7 @@ func (c *valueCounter) added(ctx context.Context, m matched, field, keyword stri
 	return int64(n), nil
 }
 
-// units counts the values of a field of units. A document counts once for each distinct value in its list.
+// units counts the values of a field of units. A document counts once for each distinct value in its list of units.
 func (c *valueCounter) units(ctx context.Context, field query.Field) error {
 	units, err := c.corpus.unitOverlay(ctx)
 	if err != nil {
@@ -553,7 +553,7 @@ func (c *valueCounter) units(ctx context.Context, field query.Field) error {
 	return nil
 }
 
-// count returns the number of the given documents that show each list.
+// count returns, for each list, the number of the given documents that show the list.
 func (l *unitLists) count(docs *roaring.Bitmap) []int64 {
 	counts := make([]int64, len(l.docs))
 	if len(l.docs) <= fewLists {

@@ -12,7 +12,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/plan"
 )
 
-// sums is a search.Tally that counts the values and sums up their counts.
+// sums is a search.Tally that counts values and adds up their counts.
 type sums struct{ values, items int64 }
 
 func (s *sums) Prefix() string             { return "" }
@@ -23,8 +23,8 @@ func (s *sums) Reaches(int64) bool         { return true }
 func (s *sums) AddNumber(_, count int64)   { s.Add("", count) }
 func (s *sums) Add(_ string, n int64) bool { s.values++; s.items += n; return false }
 
-// TestCountValuesChecksContext checks that CountValues regularly checks the context, for values of many documents and for tags of many
-// namespaces.
+// TestCountValuesChecksContext checks that CountValues regularly checks the context, both for values of many documents and for tags of
+// many namespaces.
 func TestCountValuesChecksContext(t *testing.T) {
 	w := newWorld(t, 3, 10)
 	const docs, namespaces = 10_000, 60

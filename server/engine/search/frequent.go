@@ -13,28 +13,29 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// Frequent terms are kept as plain bits, one for each document, and combined word by word. A compressed bitmap would keep such a term as
-// lists of some thousand documents per block of 65,536. Processing one document of a list costs as much as processing a word with the bits
-// of 64 documents.
+// Frequent terms are kept as plain bits (one bit for each document) and combined word by word. A compressed bitmap would keep such a term
+// as lists of several thousand documents, one list per block of 65,536 documents. Processing one document of a list costs as much as
+// processing a word with the bits of 64 documents.
 //
-// A term is frequent if at least 1/frequentShare of a segment's documents have it: its plain bits take at most 8 times the memory of its
-// list. Segments of fewer than frequentDocs documents are excluded, because every write can replace them and their lists are fast to read.
+// A term is frequent if at least 1/frequentShare of a segment's documents have it. Its plain bits then take at most 8 times the memory of
+// its list. Terms in segments of fewer than frequentDocs documents do not count as frequent, because every write can replace these
+// segments and their lists are fast to read.
 const (
 	frequentShare = 128
 	frequentDocs  = 1 << 12
 )
 
-// frequent is a conjunction in one segment, split into the nodes that are evaluated on plain bits and the others.
+// frequent is a conjunction in one segment. It is split into the nodes that are evaluated on plain bits and the other nodes.
 type frequent struct {
-	// in holds the bits of required nodes: for each node, one or more sets whose union is the result of the node. out holds the same for
+	// in holds the bits of the required nodes. The result of each node is the union of one or more sets. out holds the same for the
 	// prohibited nodes.
 	in, out [][][]uint64
-	// must and not are the other nodes.
+	// `must` and `not` hold the other nodes.
 	must, not []node
 }
 
-// frequent splits the nodes. It returns nil if a split would not help: if a required node is a rare term, which is faster to evaluate
-// first, or if fewer than two nodes have bits.
+// frequent splits the nodes. It returns nil if a split would not help, because fewer than two nodes have bits, or because a required node
+// is a rare term, which is faster to evaluate first.
 func (c *conjunction) frequent(ctx context.Context, e *evaluation) (*frequent, error) {
 	if e.shown || e.corpus.Cache == nil || e.part.Segment.Len() < frequentDocs {
 		return nil, nil
@@ -78,8 +79,8 @@ func (c *conjunction) frequent(ctx context.Context, e *evaluation) (*frequent, e
 	return f, nil
 }
 
-// hasBits reports whether a node can be evaluated on plain bits: a frequent term, a range of numbers in a dense column, or a disjunction of
-// terms and ranges that contains at least one of these.
+// hasBits reports whether a node can be evaluated on plain bits. Such a node is a frequent term, a range of numbers in a dense column, or
+// a disjunction of terms and ranges with at least one such term or range.
 func (e *evaluation) hasBits(n node) bool {
 	if d, ok := n.(*disjunction); ok {
 		frequent := false
@@ -98,8 +99,8 @@ func (e *evaluation) hasBits(n node) bool {
 	return e.column(n) != nil
 }
 
-// column returns the field of a node that is a range of numbers and is found by a scan of a dense column, which has a number for each
-// document. It returns nil for any other node.
+// column returns the field of a node that is a range of numbers, if only a scan of a dense column can find its documents. A dense column
+// has a number for each document. For any other node, column returns nil.
 func (e *evaluation) column(n node) *segment.Field {
 	l, ok := n.(*leaf)
 	if !ok || len(l.members) > 0 || l.kind == ofUnits {
@@ -122,7 +123,7 @@ func (e *evaluation) column(n node) *segment.Field {
 	return nil
 }
 
-// bits returns the plain bits of a node for which hasBits is true: one or more sets whose union is the result of the node. They are
+// bits returns the plain bits of a node for which hasBits is true. The result of the node is the union of the returned sets, which are
 // read-only.
 func (e *evaluation) bits(ctx context.Context, n node) ([][]uint64, error) {
 	if d, ok := n.(*disjunction); ok {
@@ -162,7 +163,7 @@ func (e *evaluation) bits(ctx context.Context, n node) ([][]uint64, error) {
 	return [][]uint64{found}, err
 }
 
-// termBits returns the plain bits of a frequent term, which it keeps in the Cache. For a rare term it returns nil without a cache lookup.
+// termBits returns the plain bits of a frequent term and keeps them in the Cache. For a rare term, it returns nil without a cache lookup.
 func (e *evaluation) termBits(ctx context.Context, f *segment.Field, term string, p segment.Postings) ([]uint64, error) {
 	s := e.part.Segment
 	if p.Len() < s.Len()/frequentShare {
@@ -175,7 +176,7 @@ func (e *evaluation) termBits(ctx context.Context, f *segment.Field, term string
 	})
 }
 
-// find returns the documents that are in all of in and in none of out.
+// find returns the documents that are in all sets of f.in and in no set of f.out.
 func (f *frequent) find(c *Cache) (set, error) {
 	words := c.newBits(len(f.in[0][0]))
 	defer c.putBits(words)
@@ -204,7 +205,7 @@ func (f *frequent) find(c *Cache) (set, error) {
 	return compressed(*words)
 }
 
-// unite sets words to the union of some sets.
+// unite sets words to the union of the sets.
 func unite(words []uint64, sets [][]uint64) {
 	copy(words, sets[0])
 	for _, one := range sets[1:] {
@@ -216,16 +217,16 @@ func unite(words []uint64, sets [][]uint64) {
 }
 
 // A compressed bitmap consists of blocks of 65,536 documents. A block with at most listDocs documents is a list with two bytes per
-// document; any other block is plain bits.
+// document. Any other block consists of plain bits.
 const (
 	blockWords = 1 << 16 / 64
 	listDocs   = 1 << 12
 )
 
-// bitmapCookie begins the serialized form of a bitmap of such blocks (RoaringFormatSpec, "Cookie header").
+// bitmapCookie begins the serialized form of a bitmap of blocks as described above (RoaringFormatSpec, "Cookie header").
 const bitmapCookie = 12346
 
-// compressed returns the bitmap of plain bits. It writes the serialized form, because package roaring builds lists one document at a time,
+// compressed converts plain bits to a bitmap. It writes the serialized form, because package roaring builds lists one document at a time,
 // and most query results consist of lists.
 func compressed(words []uint64) (set, error) {
 	counts := make([]int, (len(words)+blockWords-1)/blockWords)
@@ -243,7 +244,7 @@ func compressed(words []uint64) (set, error) {
 		return set{}, nil
 	}
 	at := 8 + 8*blocks
-	out := make([]byte, at+size+8) // 8 spare bytes, because writeList writes four documents at a time
+	out := make([]byte, at+size+8) // the 8 extra bytes are needed because writeList writes four documents at a time
 	binary.LittleEndian.PutUint32(out, bitmapCookie)
 	binary.LittleEndian.PutUint32(out[4:], uint32(blocks))
 	keys, offsets := out[8:], out[8+4*blocks:]
@@ -279,8 +280,9 @@ func blockSize(count int) int {
 	return 2 * count
 }
 
-// writeList writes the positions of the set bits of a block. It writes four positions at a time, even if a word has fewer bits left; the
-// positions of the next word overwrite the excess. A loop over the exact number of bits would cause a branch misprediction for most words.
+// writeList writes the positions of the set bits of a block. It writes four positions at a time, even if a word has fewer bits left. The
+// positions of the next word overwrite the excess ones. A loop over the exact number of bits would cause a branch misprediction for most
+// words.
 func writeList(out []byte, block []uint64) {
 	at := 0
 	for i, w := range block {

@@ -41,7 +41,7 @@ func TestCompressed(t *testing.T) {
 	}
 }
 
-// TestFrequentTerms checks that conjunctions have the same result with plain bits and with bitmaps.
+// TestFrequentTerms checks that conjunctions evaluated on plain bits have the same results as conjunctions evaluated on bitmaps.
 func TestFrequentTerms(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	state, tag := query.Field{Name: "approval_status", Type: query.Keyword}, query.Field{Name: "tags.vibe.key", Type: query.Keyword}
@@ -121,7 +121,7 @@ func TestFrequentTerms(t *testing.T) {
 		t.Errorf("only %d evaluations of 400 queries use plain bits", frequent)
 	}
 
-	// Plain bits of rare terms are not cached, because every lookup would be a miss.
+	// The cache must not contain plain bits of rare terms.
 	if s, err = segment.Build(docs); err != nil {
 		t.Fatal(err)
 	}

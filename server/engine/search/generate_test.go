@@ -107,7 +107,7 @@ func field(name string) query.Field {
 	return f
 }
 
-// node returns a random plan. It can have any kind of node in any place, including combinations that no query text produces.
+// node returns a random plan. Any kind of node can be in any place, including combinations that no query text produces.
 func (w *world) node(depth int) plan.Node {
 	text := field(w.choice("content.text", "_all", "_all", "activate_units.name", "default_activate_unit.name"))
 	keyword := field(w.choice("content.author.username", "tags.vibe.key", "tags.hashtags.key", "activate_units.external_id", "content.content_type"))

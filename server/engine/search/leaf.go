@@ -11,10 +11,10 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// test is the condition of a leaf on one field. It is immutable.
+// test is the condition of a leaf. It applies to one field and is immutable.
 type test interface {
-	// find returns the documents of s that pass. f is the field in s and never nil. If within is not nil, documents outside it may be left
-	// out.
+	// find returns the documents of s that pass. f is the field in s and never nil. If within is not nil, find may leave out documents that
+	// are not in within.
 	find(ctx context.Context, s *segment.Segment, f *segment.Field, within *roaring.Bitmap) (set, error)
 	// holds reports whether a lower-cased keyword passes.
 	holds(keyword string) bool
@@ -27,10 +27,10 @@ type test interface {
 // hasTerms reports whether patterns, ranges of terms and fuzzy words can match in a field.
 func hasTerms(f query.Field) bool { return f.Type == query.Text || f.Type == query.Keyword }
 
-// checkTerms is the number of terms or documents that a loop reads between two checks of the context.
+// checkTerms is the number of terms or documents that a loop reads before it checks the context again.
 const checkTerms = 1024
 
-// interrupted returns the cause if the context has ended, otherwise nil.
+// interrupted returns the cause of the context if the context has ended, and nil otherwise.
 func interrupted(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -43,13 +43,13 @@ type leaf struct {
 	field query.Field
 	kind  kind
 	test  test
-	// members are the tag rules whose tag passes the test.
+	// members are the tag rules that add a tag that passes the test.
 	members []*member
-	// units is set if the field contains values of the units that an item shows.
+	// units is set if the values of the field come from the units that an item shows.
 	units *unitOverlay
 }
 
-// expensive is the lowest price at which the result of a leaf is kept in evaluation.sets.
+// expensive is the lowest price of a leaf whose result is kept in evaluation.sets.
 const expensive = 8
 
 func (l *leaf) find(ctx context.Context, e *evaluation, within *roaring.Bitmap) (set, error) {
@@ -68,7 +68,7 @@ func (l *leaf) find(ctx context.Context, e *evaluation, within *roaring.Bitmap) 
 	return borrowed(found.bitmap), nil
 }
 
-// count implements counter for exact terms that do not depend on the overlay.
+// count implements counter. It counts only exact terms that do not depend on the overlay.
 func (l *leaf) count(p segment.Part) (int64, bool) {
 	t, ok := l.test.(*words)
 	if !ok || l.kind == ofUnits || len(l.members) > 0 {
@@ -113,7 +113,7 @@ func (l *leaf) look(ctx context.Context, e *evaluation, within *roaring.Bitmap) 
 	return or(sets), nil
 }
 
-// findIn evaluates a test on the data of a segment, without the overlay.
+// findIn evaluates a test on the data of a segment and ignores the overlay.
 func findIn(ctx context.Context, s *segment.Segment, f query.Field, t test, within *roaring.Bitmap) (set, error) {
 	field := s.Field(f.Name)
 	if field == nil {
@@ -126,7 +126,7 @@ func findIn(ctx context.Context, s *segment.Segment, f query.Field, t test, with
 	return found, nil
 }
 
-// findByUnits returns the documents that show a matching list of units.
+// findByUnits returns the documents that show a list of units that passes the test.
 func (l *leaf) findByUnits(ctx context.Context, e *evaluation) (set, error) {
 	shown, err := l.units.lists(ctx, e.corpus, e.part)
 	if err != nil {
@@ -148,7 +148,7 @@ func (l *leaf) price() int {
 }
 
 func (l *leaf) appendKey(key []byte) []byte {
-	key = strconv.AppendQuote(key, l.field.Name) // a tag namespace can contain any character
+	key = strconv.AppendQuote(key, l.field.Name) // quoted, because a tag namespace can contain any character
 	key = l.test.appendKey(key)
 	switch l.kind {
 	case ofTags:

@@ -38,8 +38,8 @@ func (t *phrase) find(ctx context.Context, _ *segment.Segment, f *segment.Field,
 	return hits.set(), err
 }
 
-// walk yields each document that contains the phrase, in ascending order, with the frequency of the phrase. If within is not nil, walk
-// skips documents outside it.
+// walk yields each document that contains the phrase and the frequency of the phrase in the document. Documents are in ascending order.
+// If within is not nil, walk skips documents that are not in within.
 func (t *phrase) walk(ctx context.Context, f *segment.Field, within *roaring.Bitmap, yield func(doc uint32, freq float32)) error {
 	lists, all := t.candidates(f, within)
 	if all.isEmpty() {
@@ -77,7 +77,7 @@ func (t *phrase) walk(ctx context.Context, f *segment.Field, within *roaring.Bit
 	return nil
 }
 
-// candidates returns the postings of the words and the documents that have all of them.
+// candidates returns the postings of the words, and the documents that contain all words.
 func (t *phrase) candidates(f *segment.Field, within *roaring.Bitmap) (lists []segment.Postings, all set) {
 	lists = make([]segment.Postings, len(t.words))
 	order := make([]int, len(t.words))
@@ -114,7 +114,7 @@ func (t *phrase) appendKey(key []byte) []byte {
 }
 func (t *phrase) price() int { return 50 }
 
-// phraseHits holds the documents that contain a phrase, in ascending order, and the frequency of the phrase in each.
+// phraseHits holds the documents that contain a phrase, in ascending order, and the frequency of the phrase in each document.
 type phraseHits struct {
 	docs  []uint32
 	freqs []float32
@@ -132,7 +132,8 @@ func (h *phraseHits) set() set {
 	return owned(roaring.BitmapOf(h.docs...))
 }
 
-// phrase returns the hits of a phrase, from e.phrases if they are there. If within is not nil, documents outside it may be left out.
+// phrase returns the hits of a phrase and reuses those in e.phrases. If within is not nil, it may leave out documents that are not in
+// within.
 func (e *evaluation) phrase(ctx context.Context, f query.Field, p *phrase, within *roaring.Bitmap) (*phraseHits, error) {
 	key := string(p.appendKey([]byte(f.Name)))
 	if hits := e.phrases[key]; hits != nil {

@@ -69,7 +69,7 @@ func (t *termRange) price() int { return 30 }
 // intRange is a test for whole numbers, dates or booleans in a closed range.
 type intRange struct{ lo, hi int64 }
 
-// itemID is the field with the item's ID. Segments find the document of one ID without reading a column.
+// itemID is the field with the item's ID. Segments find the document of an ID without reading a column.
 const itemID = "id"
 
 func (t *intRange) find(_ context.Context, s *segment.Segment, f *segment.Field, _ *roaring.Bitmap) (set, error) {
@@ -85,13 +85,13 @@ func (t *intRange) find(_ context.Context, s *segment.Segment, f *segment.Field,
 		}
 		return or(found), nil
 	case f.Name() == query.CreatedOn:
-		lo := max(t.lo, math.MinInt64+1) // math.MinInt64 means no date
+		lo := max(t.lo, math.MinInt64+1) // math.MinInt64 stands for no date
 		if t.hi < lo {
 			return set{}, nil
 		}
 		return between(s.Place(t.hi, item.ID(math.MaxInt64)), s.Place(lo, item.ID(math.MinInt64))), nil
 	case f.Name() == itemID && t.lo == t.hi:
-		// Every reply to a POST looks up its item by ID. This lookup does not read a column.
+		// Every reply to a POST request looks up its item by ID, so avoid reading a column.
 		if doc, ok := s.Find(t.lo); ok {
 			return between(doc, doc+1), nil
 		}
@@ -100,7 +100,7 @@ func (t *intRange) find(_ context.Context, s *segment.Segment, f *segment.Field,
 	return owned(f.IntRange(t.lo, t.hi)), nil
 }
 
-// inColumn reports whether find scans a column because there is no faster way.
+// inColumn reports whether find has to scan a column because no faster way exists.
 func (t *intRange) inColumn(f *segment.Field) bool {
 	return (f.Type() == query.Long || f.Type() == query.Date) && f.Name() != query.CreatedOn && (f.Name() != itemID || t.lo != t.hi)
 }

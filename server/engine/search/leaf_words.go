@@ -13,7 +13,7 @@ import (
 // words is a test that passes if a document has any of the terms: a single exact term, or the expansions of a fuzzy word in byte order.
 type words struct {
 	terms []string
-	// own holds the postings of the terms; nil if they have not been looked up.
+	// own holds the postings of the terms; nil if they have not been looked up
 	own []ownPostings
 }
 
@@ -45,7 +45,7 @@ func (t *words) find(ctx context.Context, s *segment.Segment, f *segment.Field, 
 	return u.set(), nil
 }
 
-// count returns how many live documents of a part have one of the terms, and false if more than one term occurs there.
+// count returns the number of live documents of a part that have one of the terms. It returns false if more than one term occurs there.
 func (t *words) count(p segment.Part, f *segment.Field) (int64, bool) {
 	var only segment.Postings
 	for i := range t.terms {

@@ -11,20 +11,20 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/rank"
 )
 
-// memo caches data of one segment across corpora. Statistics are updated when the tombstones change; length norms and lists of units stay
-// valid for the life of the segment. It is safe for concurrent use.
+// memo caches data of one segment across corpora. Statistics are updated when the tombstones change. Length norms and lists of units stay
+// valid for the life of the segment. A memo is safe for concurrent use.
 type memo struct {
 	mu sync.Mutex
-	// dead are the tombstones for which gone, totals, docFreqs and dynamic were computed.
+	// dead holds the tombstones from which gone, totals, docFreqs and dynamic were computed.
 	dead     *roaring.Bitmap
-	gone     []uint64 // dead as one bit for each document; nil if no document is dead
+	gone     []uint64 // the bits of dead, one for each document; nil if no document is dead
 	totals   map[string]rank.Field
 	docFreqs map[fieldTerm]int64
-	dynamic  []string // nil before it is known
+	dynamic  []string // nil until it is known
 
 	norms map[string]norms
 	lists map[string]*unitLists
-	// recent holds the keys of lists, the most recently used last.
+	// recent holds the keys of lists. The most recently used key is last.
 	recent []string
 }
 
@@ -36,8 +36,8 @@ const (
 	maxLists    = 2
 )
 
-// counted locks the memo and updates its statistics to the tombstones of a part. The caller must unlock m.mu. Usually the part has only a
-// few tombstones that are not in m.dead.
+// counted locks the memo and updates its statistics to the tombstones of a part. The caller must unlock m.mu. Updates are cheap, because
+// a part usually has only a few tombstones that are not in m.dead.
 func (m *memo) counted(p segment.Part) {
 	m.mu.Lock()
 	if m.totals != nil && m.dead == p.Dead {
@@ -91,7 +91,7 @@ func (l *unitLists) bytes() int64 {
 	return n
 }
 
-// total returns the number of live documents with a value in a field, and the number of their terms.
+// total returns the number of live documents with a value in a field, and the number of terms of these documents.
 func (m *memo) total(p segment.Part, f *segment.Field) rank.Field {
 	m.counted(p)
 	defer m.mu.Unlock()
@@ -103,7 +103,7 @@ func (m *memo) total(p segment.Part, f *segment.Field) rank.Field {
 	return t
 }
 
-// countTotal computes total without the memo. It subtracts the counts of the dead documents from those of all documents.
+// countTotal computes the result of total without the memo. It subtracts the counts of the deleted documents from those of all documents.
 func countTotal(p segment.Part, f *segment.Field) rank.Field {
 	all := rank.Field{Docs: int64(f.Ranked()), Terms: f.Terms()}
 	if p.Dead == nil {
@@ -116,7 +116,7 @@ func minus(a, b rank.Field) rank.Field {
 	return rank.Field{Docs: a.Docs - b.Docs, Terms: a.Terms - b.Terms}
 }
 
-// countIn counts the given documents that have a value in a field, and their terms.
+// countIn returns the number of the given documents that have a value in a field, and the number of their terms.
 func countIn(f *segment.Field, docs *roaring.Bitmap) rank.Field {
 	docs = roaring.And(f.Present(), docs)
 	if f.Type() == query.Text {
@@ -145,10 +145,10 @@ func first(p segment.Postings) uint32 {
 	return doc
 }
 
-// fewLive is the maximum number of documents for which a check of each document is cheaper than an intersection of bitmaps.
+// fewLive is the maximum number of documents for which checking each document is cheaper than intersecting bitmaps.
 const fewLive = 1024
 
-// liveIn counts the live documents of a term. dead holds the tombstones as one bit for each document; nil if there are none. b is a buffer.
+// liveIn counts the live documents of a term. dead has one bit for each document; nil if there are no tombstones. b is a buffer.
 func liveIn(p segment.Part, dead []uint64, postings segment.Postings, b *batch) int64 {
 	n := int64(postings.Len())
 	switch {
@@ -166,7 +166,7 @@ func liveIn(p segment.Part, dead []uint64, postings segment.Postings, b *batch) 
 	return n
 }
 
-// deadWords returns the dead documents of a part as one bit for each document; nil if there are none.
+// deadWords returns the tombstones of a part with one bit for each document, or nil if there are none.
 func (m *memo) deadWords(p segment.Part) []uint64 {
 	if p.Dead == nil {
 		return nil
@@ -194,7 +194,7 @@ func (m *memo) docFreq(p segment.Part, f *segment.Field, term string) int64 {
 	return n
 }
 
-// dynamicFields lists the dynamic fields in which live documents of a part have values, without the overlay.
+// dynamicFields lists the dynamic fields in which live documents of a part have values. It ignores the overlay.
 func (m *memo) dynamicFields(p segment.Part) []string {
 	m.counted(p)
 	defer m.mu.Unlock()
@@ -209,7 +209,7 @@ func (m *memo) dynamicFields(p segment.Part) []string {
 	return m.dynamic
 }
 
-// norms are the length norms of a text field.
+// norms holds the length norms of a text field.
 type norms struct {
 	byDoc []byte
 	// longest is the highest norm, which belongs to the longest text.
@@ -239,13 +239,14 @@ func readNorms(s *segment.Segment, f *segment.Field) norms {
 	return n
 }
 
-// unitLists returns the lists of the segment for one state of the units. It makes and keeps them if they are not in the memo.
+// unitLists returns the segment's lists for one state of the units. If the memo does not have them, unitLists calls make and keeps the
+// result.
 func (m *memo) unitLists(key string, make func() (*unitLists, error)) (*unitLists, error) {
 	m.mu.Lock()
 	l := m.lists[key]
 	m.mu.Unlock()
 	if l == nil {
-		// Call make without the lock, because it evaluates rules. Two callers may make the same lists at once.
+		// make runs without the lock, because it evaluates rules. Two callers may therefore make the same lists at the same time.
 		var err error
 		if l, err = make(); err != nil {
 			return nil, err

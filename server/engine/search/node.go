@@ -12,27 +12,27 @@ import (
 
 // node is a bound plan node without its score. It is immutable.
 type node interface {
-	// find returns the documents of the segment that match, including deleted ones. If within is not nil, documents outside it may be
-	// left out.
+	// find returns the documents of the segment that match, including deleted ones. If within is not nil, find may leave out documents that
+	// are not in within.
 	find(ctx context.Context, e *evaluation, within *roaring.Bitmap) (set, error)
-	// appendKey appends a description of the node. Nodes with equal descriptions match equal documents in every segment.
+	// appendKey appends a description of the node. Nodes with equal descriptions match the same documents in every segment.
 	appendKey(key []byte) []byte
 	// price is the relative cost of find. Cheap nodes are evaluated first.
 	price() int
 }
 
-// counter is a node that can count its documents without finding them. Counting costs no more than reading a cached view.
+// counter is a node that can count its documents without finding them. The cost of count is at most that of reading a cached view.
 type counter interface {
 	node
-	// count returns the number of live documents of a part that match. It returns false if it would have to find them.
+	// count returns the number of live documents of a part that match. It returns false if it would have to find the documents.
 	count(p segment.Part) (int64, bool)
 }
 
-// evaluation is the state of evaluating nodes on one segment.
+// evaluation is the state while nodes are evaluated on one segment.
 type evaluation struct {
 	corpus *Corpus
 	part   segment.Part
-	// shown is true for the segment of unitLists, in which each document is a list of units instead of an item.
+	// shown is true for the segment of unitLists, in which each document stands for a list of units instead of an item.
 	shown bool
 	// phrases and sets keep the results of expensive leaves by key, so that scoring can reuse the results of matching. The results cover
 	// all documents of the segment. Both maps are nil if no scores are needed.
@@ -49,7 +49,7 @@ type lookedUp struct {
 	postings segment.Postings
 }
 
-// term returns the postings of a leaf that tests for a single term and does not depend on the overlay. It returns false for any other node.
+// term returns the postings of a leaf that tests for a single term and does not depend on the overlay. For other nodes, it returns false.
 func (e *evaluation) term(n node) (segment.Postings, bool) {
 	l, ok := n.(*leaf)
 	if !ok || e.shown || l.kind == ofUnits || len(l.members) > 0 {
@@ -93,10 +93,10 @@ func (none) count(segment.Part) (int64, bool)                                { r
 func (none) appendKey(key []byte) []byte                                     { return append(key, "none"...) }
 func (none) price() int                                                      { return 0 }
 
-// conjunction matches documents that match all of must and none of not. must is never empty.
+// conjunction matches the documents that match all nodes of `must` and no node of `not`. `must` is never empty.
 type conjunction struct{ must, not []node }
 
-// newConjunction flattens nested conjunctions, and puts cheap nodes first.
+// newConjunction flattens nested conjunctions and puts cheap nodes first.
 func newConjunction(must, not []node) node {
 	c := &conjunction{not: not}
 	for _, n := range must {
@@ -157,7 +157,7 @@ func (c *conjunction) find(ctx context.Context, e *evaluation, within *roaring.B
 	return found, nil
 }
 
-// begin evaluates the nodes that are best evaluated first. It returns the documents that they leave and the remaining nodes.
+// begin evaluates the nodes that should be evaluated first. It returns the documents that these nodes leave, and the remaining nodes.
 func (c *conjunction) begin(ctx context.Context, e *evaluation, within *roaring.Bitmap) (found set, must, not []node, err error) {
 	if within == nil {
 		f, err := c.frequent(ctx, e)
@@ -173,8 +173,8 @@ func (c *conjunction) begin(ctx context.Context, e *evaluation, within *roaring.
 	return found, must, c.not, err
 }
 
-// cheapest evaluates the nodes of must with a price of at most 1, or only the first node if there are none. It intersects their results,
-// smallest first, and returns the intersection and the remaining nodes of must.
+// cheapest evaluates the nodes of `must` whose price is at most 1, or only the first node if there are none. It intersects the results,
+// smallest first, and returns the intersection and the remaining nodes of `must`.
 func (c *conjunction) cheapest(ctx context.Context, e *evaluation, within *roaring.Bitmap) (set, []node, error) {
 	sets := make([]set, 0, 8)
 	for _, n := range c.must {
@@ -206,7 +206,7 @@ func (c *conjunction) appendKey(key []byte) []byte {
 }
 func (c *conjunction) price() int { return prices(c.must) + prices(c.not) }
 
-// disjunction matches documents that match any of several nodes.
+// disjunction matches the documents that match at least one of its nodes.
 type disjunction struct{ nodes []node }
 
 func newDisjunction(nodes []node) node {
@@ -260,7 +260,7 @@ func prices(nodes []node) int {
 	return sum
 }
 
-// appendKeys appends the keys of nodes whose order does not matter, sorted and without duplicates.
+// appendKeys appends the sorted keys of nodes without duplicates. The order of the nodes does not matter.
 func appendKeys(key []byte, nodes []node, between byte) []byte {
 	keys := make([]string, len(nodes))
 	for i, n := range nodes {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestCountNumbersInPasses counts many distinct numbers with room for few in each pass.
+// TestCountNumbersInPasses counts many distinct numbers in passes that each have room for only a few.
 func TestCountNumbersInPasses(t *testing.T) {
 	const room = 64
 	different := make([]int64, 5000)
@@ -23,7 +23,7 @@ func TestCountNumbersInPasses(t *testing.T) {
 	for i := range few {
 		few[i] = int64(i % room)
 	}
-	// Most documents have the same number, so a sample hides that the others have many distinct ones.
+	// Most documents have the same number. A sample therefore does not show that the other documents have many distinct numbers.
 	hidden := append(slices.Repeat([]int64{7}, 5000), different[:1000]...)
 	for name, c := range map[string]struct {
 		numbers            []int64

@@ -13,8 +13,8 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// Order sorts the documents of a Corpus by a query.Order, and then by the tie rule: the newest created_on, then the highest ID. It is
-// immutable and safe for concurrent use.
+// Order sorts the documents of a Corpus by a query.Order, and then by the tie rule: the newest created_on first, then the highest ID. It
+// is immutable and safe for concurrent use.
 type Order struct {
 	corpus *Corpus
 	order  query.Order
@@ -24,8 +24,8 @@ type Order struct {
 	columns [][]column
 }
 
-// Order binds an order to the corpus; a nil order means only the tie rule. random returns the place of an item in the random order, and may
-// be nil for other orders. A key that is not in the field catalogue is an error.
+// Order binds an order to the corpus. A nil order stands for the tie rule alone. random returns the position of an item in the random
+// order, and may be nil for other orders. A key that is not in the field catalogue causes an error.
 func (c *Corpus) Order(ctx context.Context, order query.Order, random func(item.ID) int64) (*Order, error) {
 	o := &Order{corpus: c, order: order, random: random, columns: make([][]column, len(c.Parts))}
 	for i, p := range c.Parts {
@@ -53,14 +53,14 @@ func (c *Corpus) Order(ctx context.Context, order query.Order, random func(item.
 	return o, nil
 }
 
-// isDefault reports whether the order is that of the document numbers.
+// isDefault reports whether the order is the order of the document numbers.
 func (o *Order) isDefault() bool {
 	return len(o.order) == 0 || len(o.order) == 1 && o.order[0] == query.Key{Field: query.CreatedOn, Desc: true}
 }
 
-// Key identifies the order within one segment: orders with equal keys sort the documents of a segment equally, in every Corpus of the
-// property. It is empty for the order of the document numbers. It does not contain the seed of a random order, so the caller must add the
-// seed.
+// Key identifies the order within one segment. Orders with equal keys sort the documents of a segment equally in every Corpus of the
+// property. The key is empty for the order of the document numbers. It does not contain the seed of a random order, so the caller must
+// add the seed.
 func (o *Order) Key() string { return o.key }
 
 // shown reports whether a field depends on the units that documents show.
@@ -72,7 +72,8 @@ func (o *Order) shown(field string) bool {
 type column struct {
 	segment *segment.Segment
 	field   *segment.Field // nil if no document has a value
-	// lists maps the documents of the part to the lists of units that are the documents of field; nil for fields of the items themselves.
+	// lists is nil for fields of the items themselves. Otherwise it maps the documents of the part to lists of units, and the documents of
+	// field are these lists.
 	lists *unitLists
 }
 
@@ -100,7 +101,7 @@ func (o *Order) column(ctx context.Context, p segment.Part, name string) (column
 	return column{segment: lists.segment, field: lists.segment.Field(f.Name), lists: lists}, nil
 }
 
-// keyValue is the value of one key of an order.
+// keyValue is the value of one key of an order in one document.
 type keyValue struct {
 	missing bool
 	text    []byte // the value of a keyword
@@ -146,7 +147,7 @@ func (c *column) value(doc uint32) keyValue {
 	return keyValue{missing: true}
 }
 
-// compare compares values as eval.SortValue.Compare does.
+// compare compares values in the same way as eval.SortValue.Compare.
 func (v keyValue) compare(o keyValue, desc bool) int {
 	switch {
 	case v.missing && o.missing:
@@ -163,8 +164,8 @@ func (v keyValue) compare(o keyValue, desc bool) int {
 	return c
 }
 
-// Compare compares two documents: it is negative if a comes first, and 0 only if they are the same. It uses the scores of hits only if the
-// order has the score as a key.
+// Compare compares two documents. The result is negative if a comes first, and 0 only if a and b are the same document. Compare uses the
+// scores of hits only if the score is a key of the order.
 func (o *Order) Compare(a, b Hit) int {
 	for i, key := range o.order {
 		if c := o.value(a, i).compare(o.value(b, i), key.Desc); c != 0 {
@@ -185,7 +186,7 @@ func (o *Order) Place(h Hit) eval.Place {
 	return p
 }
 
-// ComparePlace compares a document with a place. It ignores eval.Place.Rest.
+// ComparePlace compares a document with a place and ignores eval.Place.Rest.
 func (o *Order) ComparePlace(h Hit, p eval.Place) int {
 	for i, key := range o.order {
 		v := p.Values[i]
@@ -198,11 +199,11 @@ func (o *Order) ComparePlace(h Hit, p eval.Place) int {
 	return item.CompareNewest(s.Created(h.Doc), s.ID(h.Doc), p.Created, p.ID)
 }
 
-// ComparePlaces compares two places, first by eval.Place.Rest.
+// ComparePlaces compares two places. It compares eval.Place.Rest first.
 func (o *Order) ComparePlaces(a, b eval.Place) int { return a.Compare(b, o.order) }
 
-// Documents returns all documents of a part in the order, including deleted ones. It returns nil for the order of the document numbers (an
-// empty Key). Sorting takes some 50 ns per document, so keep the result. Orders by score are not supported.
+// Documents returns all documents of a part in the order, including deleted ones. For the order of the document numbers (an empty Key),
+// it returns nil. Sorting takes about 50 ns per document, so callers should keep the result. Orders by score are not supported.
 func (o *Order) Documents(ctx context.Context, part int) ([]uint32, error) {
 	if o.key == "" {
 		return nil, nil
@@ -214,8 +215,8 @@ func (o *Order) Documents(ctx context.Context, part int) ([]uint32, error) {
 	return o.sort(ctx, part, docs, nil)
 }
 
-// sort sorts documents of a part, which the caller passes in ascending order. It is a stable sort by one key after the other, starting with
-// the least significant. scores has the scores of all documents of the part, and is used only if the order has the score as a key.
+// sort sorts documents of a part, which the caller passes in ascending order. It sorts stably by one key after the other, beginning with
+// the least significant key. scores holds the scores of all documents of the part. It is used only if the score is a key.
 func (o *Order) sort(ctx context.Context, part int, docs []uint32, scores []float32) ([]uint32, error) {
 	for i := len(o.order) - 1; i >= 0; i-- {
 		if err := interrupted(ctx); err != nil {
@@ -226,8 +227,8 @@ func (o *Order) sort(ctx context.Context, part int, docs []uint32, scores []floa
 	return docs, nil
 }
 
-// digits returns a function that maps a document to a number, so that ascending numbers are in the order of the key. The function returns
-// false if the document has no value.
+// digits returns a function that maps a document to a number, such that ascending numbers are in the order of the key. The function
+// returns false if the document has no value.
 func (o *Order) digits(part, key int, scores []float32) func(doc uint32) (uint64, bool) {
 	rising := func(doc uint32) (uint64, bool) {
 		v := o.value(Hit{Part: part, Doc: doc}, key)
@@ -239,7 +240,7 @@ func (o *Order) digits(part, key int, scores []float32) func(doc uint32) (uint64
 	if c := o.columns[part][key]; c.field != nil {
 		switch c.field.Type() {
 		case query.Keyword, query.Text, query.Boolean:
-			// Ordinals are in the order of the terms.
+			// Ordinals have the same order as the terms.
 			ordinals := c.field.Ordinals()
 			rising = func(doc uint32) (uint64, bool) {
 				if c.lists != nil {
@@ -252,7 +253,7 @@ func (o *Order) digits(part, key int, scores []float32) func(doc uint32) (uint64
 				v := c.value(doc)
 				return risingFloat(v.float), !v.missing
 			}
-		case query.Long, query.Date: // rising already maps their values
+		case query.Long, query.Date: // rising already maps the values of these types
 		}
 	}
 	if !o.order[key].Desc {
@@ -271,7 +272,7 @@ func risingFloat(v float64) uint64 {
 	b := math.Float64bits(v)
 	switch {
 	case math.IsNaN(v):
-		return 0 // NaN comes before all others, as in cmp.Compare
+		return 0 // NaN comes before all other numbers, as in cmp.Compare
 	case v == 0:
 		return 1 << 63 // +0 or -0
 	case b>>63 == 1:
@@ -280,7 +281,7 @@ func risingFloat(v float64) uint64 {
 	return b | 1<<63
 }
 
-// sortBy is a stable radix sort of documents by a number. Documents without a number come last.
+// sortBy is a stable radix sort of documents by the number that a function returns. Documents without a number come last.
 func sortBy(docs []uint32, number func(doc uint32) (uint64, bool)) []uint32 {
 	type entry struct {
 		number uint64

@@ -6,7 +6,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/item"
 )
 
-// TestFixedRulesAreBoundOnce checks that corpora share the bound rules of an overlay if and only if it is fixed.
+// TestFixedRulesAreBoundOnce checks that corpora share the bound rules of an overlay if and only if the overlay is fixed.
 func TestFixedRulesAreBoundOnce(t *testing.T) {
 	for _, fixed := range []bool{false, true} {
 		o := &Overlay{Units: []UnitRule{{Unit: item.Unit{ID: 1}}}, Fixed: fixed}

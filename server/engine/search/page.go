@@ -6,7 +6,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/eval"
 )
 
-// Counts returns the number of live documents that match, for each part.
+// Counts returns the number of live matches for each part.
 func (q *Query) Counts(ctx context.Context) ([]int64, error) {
 	counts := make([]int64, len(q.corpus.Parts))
 	counted, _ := q.match.(counter)
@@ -26,8 +26,9 @@ func (q *Query) Counts(ctx context.Context) ([]int64, error) {
 	return counts, nil
 }
 
-// Page appends at most limit live matches to hits, in an order that does not use scores. The page starts after the place after, or, if that
-// is nil, after the first skip matches. All pages cost about the same. seed identifies the sequence of a random order.
+// Page appends at most `limit` live matches to hits, in an order that does not use scores. If the parameter `after` is not nil, the page
+// starts after that place. Otherwise it starts after the first `skip` matches. All pages cost about the same. seed identifies the sequence
+// of a random order.
 func (q *Query) Page(ctx context.Context, o *Order, seed string, hits []Hit, after *eval.Place, skip int64, limit int) ([]Hit, error) {
 	views := make([]*View, len(q.corpus.Parts))
 	for part := range views {
@@ -60,8 +61,8 @@ func (q *Query) ordered(ctx context.Context, o *Order, seed string, part int) (*
 	})
 }
 
-// sorted returns the documents of a view in the order. If there are many, it sorts the whole segment once, keeps the result in the Cache,
-// and picks the view's documents from it.
+// sorted returns the documents of a view in the order. If the view has many documents, sorted sorts the whole segment once, keeps the
+// result in the Cache, and picks the view's documents from it.
 func (o *Order) sorted(ctx context.Context, v *View, part int) ([]uint32, error) {
 	p := o.corpus.Parts[part]
 	n := v.docs.GetCardinality()

@@ -11,14 +11,15 @@ import (
 )
 
 // outline summarizes a frequent term of a text field in one segment, with two words for each block of documents. The first word is the
-// index of the block's first frequency, so that a block can be scored without reading the blocks before it. The second word has tableFreqs
-// norms of a byte each. Byte i is the norm of the shortest text in which the term has the frequency i+1; the last byte covers tableFreqs
-// and all higher frequencies. The norm is 255 (longer than any text) if the block has no such text. The norms bound the scores of a block
-// before any document is read, because a score rises with the frequency and falls with the length in every corpus. An empty outline means
-// that the term cannot have one: a frequency takes more than a byte, or the file is damaged.
+// index of the block's first frequency, so that a block can be scored without reading the blocks before it. The second word has
+// tableFreqs norms of one byte. Byte i is the norm of the shortest text in which the term has the frequency i+1. The last byte covers
+// tableFreqs and all higher frequencies. If the block has no such text, the norm is 255 (longer than any text). The norms limit the
+// scores of a block before any document is read, because in every corpus, a score rises with the frequency and falls with the length. The
+// outline is empty if the term cannot have one, because a frequency takes more than a byte or because the file is damaged.
 type outline []uint64
 
-// outline returns the outline of a term from the Cache, or creates it from the term's documents and frequencies and the field's norms.
+// outline returns the outline of a term from the Cache. If there is none, it creates the outline from the term's documents and
+// frequencies and the field's norms.
 func (s *scoring) outline(ctx context.Context, f *segment.Field, term string, docs []uint64, freqs, norms []byte) (outline, error) {
 	return s.corpus.bits(ctx, s.part, "outline "+strconv.Quote(f.Name())+term, func() ([]uint64, error) {
 		return newOutline(docs, freqs, norms), nil
@@ -66,7 +67,7 @@ func newOutline(docs []uint64, freqs, norms []byte) outline {
 
 // frequentRunner gives the scores of a frequent term of a text field.
 type frequentRunner struct {
-	// docs holds one bit for each document of the segment. freqs holds one byte for each document that has the term.
+	// docs has one bit for each document of the segment. freqs has one byte for each document that contains the term.
 	docs    []uint64
 	outline outline
 	freqs   []byte
@@ -75,7 +76,7 @@ type frequentRunner struct {
 	table   *scoreTable
 }
 
-// openFrequent returns a runner that uses the outline of the term; nil if the term is rare or has no outline.
+// openFrequent returns a runner that uses the outline of the term, or nil if the term is rare or has no outline.
 func (t *termClause) openFrequent(ctx context.Context, s *scoring, f *segment.Field, postings segment.Postings) (*frequentRunner, error) {
 	if s.shown || s.corpus.Cache == nil || postings.Len() < tableFrom {
 		return nil, nil
@@ -135,7 +136,8 @@ func (r *frequentRunner) add(b *block, to *sums) {
 	}
 }
 
-// score adds the score of a document to its sum. doc is an index in the block, and norms and to belong to the block.
+// score adds the score of a document to its sum. doc is an index in the block, and norms and to have one element for each document of the
+// block.
 func (r *frequentRunner) score(doc int, freq uint32, norms []byte, to *sums) {
 	to[doc&(blockDocs-1)] += r.table.score(r.scorer, freq, norms[doc])
 }

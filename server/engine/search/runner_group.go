@@ -11,9 +11,9 @@ import (
 // groupClause is a plan.Bool whose clauses were merged by rank.Merge.
 type groupClause struct {
 	must, should []clause
-	// match finds the documents that match the whole group.
+	// match finds the documents that the whole group matches.
 	match node
-	// not are the prohibited clauses.
+	// not holds the prohibited clauses.
 	not []node
 }
 
@@ -49,13 +49,13 @@ func (g *groupClause) open(ctx context.Context, s *scoring, need bool) (runner, 
 	return r, err
 }
 
-// groupRunner adds the scores of a group as rank.Sum does. It sums up the required scores and the optional scores separately in double
-// precision, and then adds the two sums in single precision.
+// groupRunner adds the scores of a group as rank.Sum does. It computes the sum of the required scores and the sum of the optional scores
+// separately in double precision. Then it adds the two sums in single precision.
 type groupRunner struct {
 	scoring      *scoring
 	must, should []runner
-	// words has a bit for each document that the group matches. It is nil if all documents with a score match, or if the caller ignores the
-	// others.
+	// words has a bit for each document that the group matches. It is nil if the group matches all documents that have a score, or if the
+	// caller ignores the other documents.
 	words []uint64
 }
 
@@ -88,7 +88,8 @@ func (r *groupRunner) add(b *block, to *sums) {
 	r.scoring.give(must)
 }
 
-// termSetClause matches documents that have any of several terms of one field. It adds the scores of a document's terms in byte order.
+// termSetClause matches documents that contain at least one of several terms of a field. It adds the scores of a document's terms in byte
+// order.
 type termSetClause struct{ terms []*termClause }
 
 func (b *binder) termSet(ctx context.Context, terms []rank.WeightedTerm, boost float32) (*termSetClause, error) {
@@ -130,7 +131,7 @@ func (s *termSetClause) open(ctx context.Context, sc *scoring, _ bool) (runner, 
 	return r, nil
 }
 
-// sumRunner adds the scores of several runners in double precision, and rounds the sum once to single precision.
+// sumRunner adds the scores of several runners in double precision and rounds the sum once to single precision.
 type sumRunner struct {
 	scoring *scoring
 	runners []runner
@@ -149,7 +150,7 @@ func (r *sumRunner) add(b *block, to *sums) {
 	r.scoring.give(own)
 }
 
-// bestClause is a plan.DisMax: its score is the highest score of its clauses.
+// bestClause is a plan.DisMax. Its score is the highest score of its clauses.
 type bestClause struct{ clauses []clause }
 
 func (c *bestClause) open(ctx context.Context, s *scoring, _ bool) (runner, error) {

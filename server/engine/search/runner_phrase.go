@@ -9,7 +9,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/rank"
 )
 
-// phraseClause is a phrase of two words or more.
+// phraseClause is a phrase of at least two words.
 type phraseClause struct {
 	field  query.Field
 	kind   kind
@@ -57,7 +57,7 @@ func (p *phraseClause) open(ctx context.Context, s *scoring, _ bool) (runner, er
 	return r, nil
 }
 
-// phraseRunner holds the scores of a phrase, which phraseClause.open computes.
+// phraseRunner gives the scores of a phrase. phraseClause.open computes them.
 type phraseRunner struct {
 	docs   []uint32
 	scores []float32

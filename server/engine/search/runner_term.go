@@ -15,11 +15,11 @@ type termClause struct {
 	kind   kind
 	term   string
 	scorer rank.Scorer
-	// members are the rules that add the term to items as a tag.
+	// members holds the rules that add the term to items as a tag.
 	members []*member
 	units   *unitOverlay
 	own     ownPostings
-	// table holds precomputed scores (see scoreTable); nil until it is needed.
+	// table holds precomputed scores (see scoreTable); nil until it is needed
 	table atomic.Pointer[scoreTable]
 }
 
@@ -75,7 +75,8 @@ func (t *termClause) open(ctx context.Context, s *scoring, _ bool) (runner, erro
 	return r, nil
 }
 
-// openKeyword opens a keyword, which has the same score in all documents. Some documents may have the keyword only through a tag rule.
+// openKeyword returns the runner of a keyword, which gives all documents the same score. Some documents may have the keyword only because
+// of a tag rule.
 func (t *termClause) openKeyword(ctx context.Context, s *scoring, own segment.Postings, there bool) (runner, error) {
 	var sets []set
 	if there {
@@ -95,7 +96,7 @@ func (t *termClause) openKeyword(ctx context.Context, s *scoring, own segment.Po
 	return &bitRunner{words: dense(docs.bitmap, s.part.Segment.Len()), score: float64(t.scorer.Score(1, rank.NoNorm))}, nil
 }
 
-// scores returns the score table and builds it on first use.
+// scores returns the score table, and builds it on first use.
 func (t *termClause) scores() *scoreTable {
 	if made := t.table.Load(); made != nil {
 		return made
@@ -108,8 +109,8 @@ func (t *termClause) scores() *scoreTable {
 	return made
 }
 
-// scoreTable holds the scores of a term for the frequencies below tableFreqs and all norms. Terms with fewer than tableFrom documents have
-// no table, because building one would cost more than it saves.
+// scoreTable holds the scores of a term for all norms and for all frequencies below tableFreqs. Terms with fewer than tableFrom documents
+// have no table, because building the table would cost more than it saves.
 type scoreTable [tableFreqs << 8]float32
 
 const (
@@ -117,7 +118,7 @@ const (
 	tableFrom  = 4096
 )
 
-// score returns the same score as s, from the table if it covers the frequency.
+// score returns the score that s computes. It reads the score from the table if the table covers the frequency.
 func (t *scoreTable) score(s rank.Scorer, freq uint32, norm byte) float64 {
 	if freq < tableFreqs {
 		return float64(t[freq<<8|uint32(norm)])
@@ -128,7 +129,7 @@ func (t *scoreTable) score(s rank.Scorer, freq uint32, norm byte) float64 {
 // termRunner gives the scores of a term of a text field.
 type termRunner struct {
 	postings segment.Iterator
-	// docs[at:n] and their freqs have been read and are not scored yet.
+	// docs[at:n] and their freqs have been read and not yet scored.
 	batch
 	at, n  int
 	norms  norms

@@ -7,7 +7,8 @@ import (
 	"github.com/vitrine-dev/vitrine/server/engine/segment"
 )
 
-// openShown evaluates a clause against each list of units. A document gets the score of the list of units that it shows.
+// openShown evaluates a clause on the lists of units. The runner gives each document the score of the list of units that the document
+// shows.
 func (s *scoring) openShown(ctx context.Context, o *unitOverlay, c clause) (runner, error) {
 	lists, err := o.lists(ctx, s.corpus, s.part)
 	if err != nil {
@@ -29,7 +30,7 @@ func (s *scoring) openShown(ctx context.Context, o *unitOverlay, c clause) (runn
 		r.scores = append(r.scores, scores[:all.to-all.from]...)
 		within.give(scores)
 	}
-	r.high = slices.Max(r.scores) // not empty: if there were no lists, inner would be nil
+	r.high = slices.Max(r.scores) // r.scores is not empty, because inner would be nil if there were no lists
 	return r, nil
 }
 

@@ -10,22 +10,22 @@ import (
 
 // runner computes the scores of a clause in one part, block by block in ascending order. The caller may skip blocks.
 type runner interface {
-	// add adds the score of each matching document to the document's sum, and touches the document. The score is a single float32 for each
-	// runner and document. Documents that are not in b.live may get any score.
+	// add adds the score of each matching document to the document's sum and touches the document. For each document, a runner adds a single
+	// float32. Documents that are not in b.live may get any score.
 	add(b *block, to *sums)
-	// most returns an upper bound of the runner's scores in the block, possibly infinite.
+	// most returns an upper bound of the runner's scores in the block. The bound may be infinite.
 	most(b *block) float64
 }
 
-// scoring is the state of scoring one part.
+// scoring is the state while one part is scored.
 type scoring struct {
 	evaluation
-	// wanted are the documents to be scored; nil for all.
+	// wanted holds the documents to be scored; nil for all documents
 	wanted *roaring.Bitmap
 	spare  []*sums
 }
 
-// take returns an array of zeros. give hands it back for reuse.
+// take returns an array of zeros. The caller returns the array with give, for reuse.
 func (s *scoring) take() *sums {
 	n := len(s.spare)
 	if n == 0 {
@@ -55,7 +55,7 @@ func (s *scoring) find(ctx context.Context, n node) ([]uint64, error) {
 	return dense(found.bitmap, s.part.Segment.Len()), nil
 }
 
-// lengthNorms returns the length norms of a text field by document. Norms of lists of units are few and not cached.
+// lengthNorms returns the length norms of the documents in a text field. Norms of lists of units are few and not cached.
 func (s *scoring) lengthNorms(f *segment.Field) norms {
 	if s.shown {
 		return readNorms(s.part.Segment, f)
@@ -77,7 +77,7 @@ func openAll(ctx context.Context, s *scoring, clauses []clause, required bool) (
 	return runners, nil
 }
 
-// mostOf returns an upper bound of the sum of several runners' scores.
+// mostOf returns the sum of the runners' upper bounds for a block.
 func mostOf(runners []runner, b *block) float64 {
 	most := 0.0
 	for _, r := range runners {

@@ -19,7 +19,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/rank"
 )
 
-// TestRandomQueries compares matches, scores and the ranking with the reference, for random queries and plans over random items.
+// TestRandomQueries runs random queries and plans on random items, and compares matches, scores and ranking with the reference.
 func TestRandomQueries(t *testing.T) {
 	for seed := range uint64(60) {
 		w := newWorld(t, seed, 10+int(seed)*3)
@@ -46,7 +46,8 @@ func TestRandomQueries(t *testing.T) {
 	}
 }
 
-// TestLargeSegments compares queries with the reference in a segment of several blocks, with frequent terms and patterns of many terms.
+// TestLargeSegments compares queries with the reference in a segment of several blocks. It uses frequent terms and patterns of many
+// terms.
 func TestLargeSegments(t *testing.T) {
 	w := newWorld(t, 2, 2000)
 	w.add(t, 10_000, func(it *item.Item) {
@@ -78,7 +79,7 @@ func TestLargeSegments(t *testing.T) {
 	}
 }
 
-// FuzzPlans searches for worlds and plans for which the reference has a different result.
+// FuzzPlans searches for plans and random items for which the reference has a different result.
 func FuzzPlans(f *testing.F) {
 	for seed := range uint64(8) {
 		f.Add(seed, int(seed)*16)
@@ -92,13 +93,13 @@ func FuzzPlans(f *testing.F) {
 	})
 }
 
-// found is an item with the bits of its score, so that only bit-identical scores are equal.
+// found is an item with the bits of its score, so that only bit-identical scores compare as equal.
 type found struct {
 	ID    item.ID
 	Score uint32
 }
 
-// compare compares matches, counts, ranking and best hits of a plan with the reference.
+// compare compares the matches, counts, ranking and best hits of a plan with the reference.
 func (w *world) compare(t *testing.T, about string, n plan.Node) {
 	t.Helper()
 	m, err := w.reference.Compile(t.Context(), n)
@@ -293,7 +294,7 @@ func (w *world) compareOrder(t *testing.T, about string, order query.Order, rand
 	}
 }
 
-// TestStatistics compares totals, document frequencies and similar terms with the reference.
+// TestStatistics compares total counts, document frequencies and similar terms with the reference.
 func TestStatistics(t *testing.T) {
 	fields := []string{
 		"_all", "content.text", "content.author.username", "featured", "tags.vibe.key", "tags.fresh.key", "activate_units.name",
@@ -360,8 +361,8 @@ func TestUnits(t *testing.T) {
 	}
 }
 
-// TestBoundary checks that the matches do not change before the boundary. For queries of a single range, it also checks that they change at
-// the boundary.
+// TestBoundary checks that the matches do not change before the boundary. For queries of a single range, it also checks that the matches
+// change at the boundary.
 func TestBoundary(t *testing.T) {
 	queries := []string{
 		"created_on:[now-3d TO now+3d]", "created_on:[* TO now}", "created_on:{now-1d/d TO *]", "activate_units.created_on:[now-10d TO now]",
@@ -469,7 +470,8 @@ func TestKey(t *testing.T) {
 	}
 }
 
-// TestKeyOfRules checks that the key depends on the versions of the rules that the query uses, and not on those of other rules.
+// TestKeyOfRules checks that the key depends on the versions of the rules that the query uses. It must not depend on those of other
+// rules.
 func TestKeyOfRules(t *testing.T) {
 	s := newWorld(t, 4, 40).corpus.Parts
 	overlay := func(tag, unit string) *search.Overlay {

@@ -11,7 +11,7 @@ import (
 // set is a set of documents of a segment. The zero set is empty.
 type set struct {
 	bitmap *roaring.Bitmap // nil when empty
-	// owned is true if the bitmap belongs to the holder of the set, which may change it. Other bitmaps are read-only.
+	// owned is true if the holder of the set owns the bitmap and may change it. Other bitmaps are read-only.
 	owned bool
 }
 
@@ -20,7 +20,7 @@ func borrowed(b *roaring.Bitmap) set { return set{bitmap: b} }
 
 func (s set) isEmpty() bool { return s.bitmap == nil || s.bitmap.IsEmpty() }
 
-// published returns the bitmap, or an empty one instead of nil, for callers that only read it.
+// published returns the bitmap for callers that only read it. It returns an empty bitmap instead of nil.
 func (s set) published() *roaring.Bitmap {
 	if s.bitmap == nil {
 		return roaring.New()
@@ -89,8 +89,8 @@ func or(sets []set) set {
 	return owned(roaring.FastOr(bitmaps...))
 }
 
-// union collects the documents of any number of terms. It keeps common terms as bitmaps, and the documents of all other terms in a list, or
-// as plain bits if there are many.
+// union collects the documents of any number of terms. It keeps common terms as bitmaps. It keeps the documents of all other terms in a
+// list, or as plain bits if there are many.
 type union struct {
 	docs  int // number of documents in the segment
 	few   []uint32
@@ -98,7 +98,7 @@ type union struct {
 	large []set
 }
 
-// fewDocs is the maximum number of documents in a union's list. A term with more than 1/largeShare of all documents is common.
+// fewDocs is the maximum number of documents in a union's list. A term is common if more than 1/largeShare of all documents contain it.
 const (
 	fewDocs    = 256
 	largeShare = 256

@@ -15,7 +15,7 @@ import (
 
 var _ rank.Statistics = (*binder)(nil)
 
-// Statistics returns the statistics of all live documents. The result reads each field once, and is not safe for concurrent use.
+// Statistics returns the statistics of all live documents. The result reads each field only once and is not safe for concurrent use.
 func (c *Corpus) Statistics() rank.Statistics { return newBinder(c, ofUnits) }
 
 // Field implements rank.Statistics.
@@ -33,8 +33,7 @@ func (b *binder) Field(ctx context.Context, field string, terms []string) (rank.
 	return s.total, docFreqs, nil
 }
 
-// Similar implements rank.Statistics. It offers the terms that are within the word's edit distance and occur in a live document, and no
-// others.
+// Similar implements rank.Statistics. It offers exactly the terms that are within the word's edit distance and occur in a live document.
 func (b *binder) Similar(ctx context.Context, n plan.Fuzzy, offer func(term string, docFreq int64)) error {
 	if !hasTerms(n.Field) {
 		return nil
@@ -52,10 +51,10 @@ func (b *binder) Similar(ctx context.Context, n plan.Fuzzy, offer func(term stri
 	return nil
 }
 
-// fieldStats are the statistics of one field in a corpus.
+// fieldStats holds the statistics of one field in a corpus.
 type fieldStats struct {
 	total rank.Field
-	// docFreq counts the live documents that have a term.
+	// docFreq returns the number of live documents that contain a term.
 	docFreq func(ctx context.Context, term string) (int64, error)
 }
 
@@ -109,7 +108,7 @@ func (b *binder) itemStats(field string) *fieldStats {
 	return s
 }
 
-// tagStats returns the statistics of a field of tags. A tag counts if the item has it itself or a rule adds it.
+// tagStats returns the statistics of a field of tags. A document counts for a tag if the item itself has the tag or a rule adds it.
 func (b *binder) tagStats(ctx context.Context, field string) (*fieldStats, error) {
 	c := b.corpus
 	members, err := c.tagMembers(ctx, field)
@@ -118,7 +117,7 @@ func (b *binder) tagStats(ctx context.Context, field string) (*fieldStats, error
 	}
 	s := b.itemStats(field)
 	own := s.docFreq
-	added := map[string]int64{} // live documents that have a keyword only through rules
+	added := map[string]int64{} // live documents that have a keyword only because of rules
 	for _, p := range c.Parts {
 		f := p.Segment.Field(field)
 		byKeyword := map[string][]set{}
@@ -155,8 +154,8 @@ func (b *binder) tagStats(ctx context.Context, field string) (*fieldStats, error
 	return s, nil
 }
 
-// unitStats returns the statistics of a field of units. It counts each list of units once and multiplies by the live documents that show
-// it.
+// unitStats returns the statistics of a field of units. It counts the values of each list of units once and multiplies the counts by the
+// number of live documents that show the list.
 func (b *binder) unitStats(ctx context.Context, field string) (*fieldStats, error) {
 	c := b.corpus
 	type shown struct {
@@ -201,8 +200,8 @@ func (b *binder) unitStats(ctx context.Context, field string) (*fieldStats, erro
 	return s, nil
 }
 
-// countWords counts the documents and words of a text field. It counts each document times(doc) times. A text without words does not count
-// as a document.
+// countWords counts the documents and words of a text field. It counts each document times(doc) times, and ignores documents whose text
+// has no words.
 func countWords(f *segment.Field, docs *roaring.Bitmap, times func(doc uint32) int64) rank.Field {
 	var n rank.Field
 	for it := docs.Iterator(); it.HasNext(); {
@@ -225,9 +224,9 @@ func weigh(lists *roaring.Bitmap, live []int64) int64 {
 	return n
 }
 
-// similarTo returns the terms within the edit distance of a fuzzy word. Some terms may have no live document.
+// similarTo returns the terms within the edit distance of a fuzzy word. Some of these terms may occur in no live document.
 func (b *binder) similarTo(ctx context.Context, n plan.Fuzzy) (similarTerms, error) {
-	if err := interrupted(ctx); err != nil { // checked for each word, because the first word in a field can take long
+	if err := interrupted(ctx); err != nil { // checked for each word, because the first word of a field can take a long time
 		return nil, err
 	}
 	found := similarTerms{}
@@ -245,17 +244,17 @@ func (b *binder) similarTo(ctx context.Context, n plan.Fuzzy) (similarTerms, err
 	return found, nil
 }
 
-// similarTerms maps the terms within the edit distance of a fuzzy word to their statistics.
+// similarTerms holds the terms within the edit distance of a fuzzy word, with their statistics.
 type similarTerms map[string]*similarTerm
 
 type similarTerm struct {
-	// docFreq is the number of live documents that have the term.
+	// docFreq is the number of live documents that contain the term.
 	docFreq int64
-	// own holds the postings of the term, without tags from rules.
+	// own holds the postings of the term. They do not include tags from rules.
 	own ownPostings
 }
 
-// term returns the entry of a term and adds it if it is new.
+// term returns the entry of a term. If the term is new, it adds an entry.
 func (s similarTerms) term(text []byte) *similarTerm {
 	t := s[string(text)]
 	if t == nil {
@@ -265,11 +264,11 @@ func (s similarTerms) term(text []byte) *similarTerm {
 	return t
 }
 
-// ownPostings holds the postings of a term, one for each segment of the corpus that contains it. It is nil if the postings have not been
+// ownPostings holds the postings of a term for each segment of the corpus that contains the term. It is nil if the postings have not been
 // looked up.
 type ownPostings []segment.Postings
 
-// in returns the postings of a term in a field of one segment, and false if the field does not contain the term.
+// in returns the postings of a term in a field of one segment. It returns false if the field does not contain the term.
 func (o ownPostings) in(f *segment.Field, term string) (segment.Postings, bool) {
 	if o == nil {
 		return f.Term(term)
@@ -303,7 +302,7 @@ func (b *binder) addOwn(ctx context.Context, n plan.Fuzzy, found similarTerms) e
 	return nil
 }
 
-// addTagged adds the similar keywords that rules add to items. Their frequencies include documents that have the tag themselves.
+// addTagged adds the similar keywords that rules add to items. Their frequencies also count documents that have the tag themselves.
 func (b *binder) addTagged(ctx context.Context, n plan.Fuzzy, found similarTerms) error {
 	field := n.Field.Name
 	stats, err := b.stats(ctx, field)

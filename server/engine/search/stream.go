@@ -12,9 +12,9 @@ import (
 
 // stream is a list of live documents of a corpus in one order. It merges a sorted run of each segment. It is safe for concurrent use.
 //
-// Finding the start of a page costs about the same for the first page and the last. Each run can count its documents before a given
-// document, by rank in its bitmap or by binary search. To find the n-th document of the stream, split chooses some documents as probes and
-// counts the documents of all runs that come before each probe.
+// Finding the start of a page costs about the same for all pages. Each run can count its documents before a given document, by rank in
+// its bitmap or by binary search. To find the n-th document of the stream, split chooses some documents as probes. For each probe, it
+// counts the documents of all runs that come before it.
 type stream struct {
 	corpus *Corpus
 	order  *Order
@@ -24,17 +24,18 @@ type stream struct {
 	total   int
 }
 
-// run is the documents of one segment in a stream.
+// run holds the documents of one segment in a stream.
 type run struct {
 	part int
 	view *View
-	// gone are the dead documents of the view, nil if there are none. For a sorted view, holes has their indexes in view.sorted instead.
+	// gone holds the deleted documents of the view; nil if there are none. For a sorted view, holes has their indexes in view.sorted
+	// instead.
 	gone  *roaring.Bitmap
 	holes []uint32
 	total int
 }
 
-// newStream merges views, one for each part of the corpus, in an order. A view may be nil if its part has no documents.
+// newStream merges views in an order. There is one view for each part of the corpus. A view may be nil if its part has no documents.
 func newStream(c *Corpus, order *Order, views []*View) *stream {
 	s := &stream{corpus: c, order: order, natural: order.Key() == ""}
 	for part, v := range views {
@@ -68,8 +69,8 @@ func (r *run) at(i int) uint32 {
 	if r.gone == nil {
 		return selected(r.view.docs, i)
 	}
-	// The wanted document comes after i live and k deleted documents of the view. The loop finds k by increasing it. It starts from a guess
-	// that is rarely too high; if the guess is too high, it starts again from 0.
+	// The wanted document comes after i live documents and k deleted documents of the view. The loop increases k until this holds. It starts
+	// with a guess that is rarely too high. If the guess is too high, the loop starts again with 0.
 	share := float64(r.gone.GetCardinality()) / float64(r.view.docs.GetCardinality())
 	guess := float64(i) / (1 - share) * share
 	k := int(max(0, guess-2*math.Sqrt(guess)))
@@ -95,12 +96,12 @@ func (r *run) place(i int) int {
 func selected(docs *roaring.Bitmap, i int) uint32 {
 	doc, err := docs.Select(uint32(i))
 	if err != nil {
-		return math.MaxUint32 // after the last document; no caller requests it
+		return math.MaxUint32 // the place after the last document, which no caller requests
 	}
 	return doc
 }
 
-// numbered returns the number of live documents of the run whose document number is less than below.
+// numbered returns the number of live documents of the run whose number is less than `below`.
 func (r *run) numbered(below uint32) int {
 	if below == 0 {
 		return 0
@@ -112,7 +113,7 @@ func (r *run) numbered(below uint32) int {
 	return n
 }
 
-// before returns the number of documents of run r that come before the document h, which can belong to any run.
+// before returns the number of documents of run r that come before the hit h, which can belong to any run.
 func (s *stream) before(r *run, h Hit) int {
 	if s.natural {
 		if r.part == h.Part {
@@ -128,18 +129,18 @@ func (s *stream) before(r *run, h Hit) int {
 
 // position is a place between documents of a stream.
 type position struct {
-	// The position comes after the first starts[i] documents of each run i and the next skip documents of the stream.
+	// The position comes after the first starts[i] documents of each run i, and after the next skip documents of the stream.
 	starts []int
 	skip   int
 }
 
-// after returns the position after all documents that are before a place or at it.
+// after returns the position after all documents that are at or before a place.
 func (s *stream) after(p eval.Place) position {
 	starts := make([]int, len(s.runs))
 	for i := range s.runs {
 		r := &s.runs[i]
 		if s.natural {
-			// Count the documents before the place of the next lower ID: they are before p or at it.
+			// Count the documents before the place of the next lower ID. All of them are at or before p.
 			starts[i] = r.numbered(s.corpus.Parts[r.part].Segment.Place(p.Created, p.ID-1))
 			continue
 		}
@@ -154,10 +155,10 @@ func (s *stream) after(p eval.Place) position {
 func (s *stream) split(n int) position {
 	low := make([]int, 3*len(s.runs))
 	low, high, counts := low[:len(s.runs):len(s.runs)], low[len(s.runs):2*len(s.runs)], low[2*len(s.runs):]
-	open := 0 // number of documents that are not yet known to be among the first n or not
+	open := 0 // number of documents that may or may not be among the first n
 	need := n // number of open documents that are among the first n
 	for i := range s.runs {
-		// A run has at most n of the first n documents, and at most s.total-n of the others.
+		// At most n documents of a run are among the first n, and at most s.total-n are not.
 		total := s.runs[i].total
 		low[i], high[i] = max(0, total-(s.total-n)), min(total, n)
 		open += high[i] - low[i]
@@ -190,9 +191,9 @@ func (s *stream) split(n int) position {
 		open, need = 0, n
 		for i := range s.runs {
 			if before >= n {
-				high[i] = counts[i] // all of the first n come before the pivot
+				high[i] = counts[i] // all of the first n documents come before the pivot
 			} else if low[i] = counts[i]; i == widest {
-				low[i]++ // the pivot itself is among the first n
+				low[i]++ // the pivot itself is among the first n documents
 			}
 			open += high[i] - low[i]
 			need -= low[i]
@@ -204,14 +205,14 @@ func (s *stream) split(n int) position {
 	return position{starts: low}
 }
 
-// fewOpen is the maximum number of documents that are skipped one by one instead of by further probes. A probe costs as much as skipping
-// some ten documents.
+// fewOpen is the number of open documents up to which split skips documents one by one instead of probing further. A probe costs about as
+// much as skipping ten documents.
 const fewOpen = 48
 
-// pivot chooses the next document to probe in a run that has width open documents. need of all open documents are among the first n. The
-// probe is near the boundary that the run would have if all runs were distributed equally, alternately a little before and after it, to
-// approach the boundary from both sides. Every fourth probe is in the middle, so that unequal runs take at most four times as many probes
-// as bisection.
+// pivot chooses the next document to probe in a run that has width open documents. need is the number of open documents in all runs that
+// are among the first n. If all runs were distributed equally, the boundary of the run would be at a predictable place. pivot probes
+// alternately a little before and a little after this place, to approach the boundary from both sides. Every fourth probe is in the
+// middle, so that runs with different distributions take at most four times as many probes as bisection.
 func pivot(width, need, open, probe int) int {
 	if probe%4 == 3 {
 		return width / 2
@@ -226,7 +227,7 @@ func pivot(width, need, open, probe int) int {
 	return min(max(at, 0), width-1)
 }
 
-// take appends at most limit documents after a position to hits.
+// take appends at most `limit` documents after a position to hits.
 func (s *stream) take(hits []Hit, from position, limit int) []Hit {
 	heads := s.heads(from.starts)
 	for ; from.skip > 0; from.skip-- {
@@ -239,7 +240,7 @@ func (s *stream) take(hits []Hit, from position, limit int) []Hit {
 	return hits
 }
 
-// heads returns a heap with the document at the start of each run. The first head is the next document of the stream.
+// heads returns a heap with the documents at which the runs start. The first head is the next document of the stream.
 func (s *stream) heads(starts []int) []streamHead {
 	heads := make([]streamHead, 0, len(s.runs))
 	for i := range s.runs {
@@ -266,10 +267,10 @@ func (s *stream) next(heads []streamHead) []streamHead {
 // streamHead is the next document of a run.
 type streamHead struct {
 	hit Hit
-	// created is the created_on of the document; set only in the natural order.
+	// created is the created_on of the document. It is set only in the natural order.
 	created int64
 	index   int // index of the run in stream.runs
-	left    int // number of documents of the run from this one on
+	left    int // number of remaining documents of the run, including this one
 	docs    roaring.IntPeekable
 	gone    roaring.IntPeekable
 	place   int // index in view.sorted
@@ -297,7 +298,7 @@ func (s *stream) look(h *streamHead) {
 	}
 }
 
-// id reads the ID of the document. It is called only to break ties: IDs are stored apart from the times, so each call waits for memory.
+// id reads the ID of the document. Use it only to break ties: IDs are stored apart from the times, so each call waits for memory.
 func (s *stream) id(h *streamHead) item.ID { return s.corpus.Parts[h.hit.Part].Segment.ID(h.hit.Doc) }
 
 // advance moves to the next document of the run, and reports whether there is one.

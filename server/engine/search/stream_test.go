@@ -15,7 +15,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// madeCorpus returns segments of random items, some of which are dead. If apart is set, each segment has its own range of times.
+// madeCorpus returns segments of random items, some of which are deleted. If apart is true, each segment has its own range of times.
 func madeCorpus(t testing.TB, r *rand.Rand, sizes []int, apart bool) *Corpus {
 	t.Helper()
 	c := &Corpus{Cache: NewCache(1 << 30)}
@@ -56,7 +56,7 @@ func madeCorpus(t testing.TB, r *rand.Rand, sizes []int, apart bool) *Corpus {
 	return c
 }
 
-// streamOf returns a stream of random documents, and the hits that it should yield, which are computed by sorting.
+// streamOf returns a stream of random documents, and the hits that the stream should yield. It computes the hits by sorting.
 func streamOf(t testing.TB, r *rand.Rand, c *Corpus, order query.Order) (*stream, []Hit) {
 	t.Helper()
 	o, err := c.Order(context.Background(), order, nil)

@@ -23,11 +23,11 @@ type member struct {
 	// unit is the ID of the unit.
 	unit     int64
 	rule     *Rule
-	selector node // nil if the rule has none
+	selector node // nil if the rule has no selector
 	key      string
 }
 
-// bindRule binds a rule. Its selector sees values up to the kind reach.
+// bindRule binds a rule. The selector sees only values up to the kind `reach`.
 func (c *Corpus) bindRule(ctx context.Context, r *Rule, reach kind) (*member, error) {
 	m := &member{rule: r, key: r.Name}
 	if r.Selector == nil {
@@ -76,13 +76,13 @@ func (m *member) docs(ctx context.Context, c *Corpus, p segment.Part) (*roaring.
 	return v.docs, nil
 }
 
-// boundTags holds the tag rules by field, bound on first use.
+// boundTags holds the tag rules by field. They are bound on first use.
 type boundTags struct {
 	mu      flight.Mutex
 	byField map[string][]*member
 }
 
-// tagMembers returns the rules that add tags to a field, sorted by key. The corpus must have an overlay.
+// tagMembers returns the rules that add tags to a field, sorted by the keys of the tags. The corpus must have an overlay.
 func (c *Corpus) tagMembers(ctx context.Context, field string) ([]*member, error) {
 	tags := &c.bound().tags
 	if err := tags.mu.Lock(ctx); err != nil {
@@ -113,7 +113,7 @@ func (c *Corpus) tagMembers(ctx context.Context, field string) ([]*member, error
 	return members, nil
 }
 
-// Carries reports whether the rule Overlay.Tags[rule] selects a document. The item itself may also have the tag.
+// Carries reports whether the rule Overlay.Tags[rule] selects a document. It ignores the tags of the item itself.
 func (c *Corpus) Carries(ctx context.Context, rule int, p segment.Part, doc uint32) (bool, error) {
 	r := &c.Overlay.Tags[rule]
 	members, err := c.tagMembers(ctx, query.TagFieldName(r.Tag.Namespace))

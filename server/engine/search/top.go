@@ -14,7 +14,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/item"
 )
 
-// Hit is a live document that was found.
+// Hit is a live document that a query found.
 type Hit struct {
 	// Part is the index of the part in Corpus.Parts.
 	Part  int
@@ -22,12 +22,12 @@ type Hit struct {
 	Score float32
 }
 
-// Top returns the k best hits by relevance (the highest score, then the newest created_on, then the highest ID), and the number of all hits
-// in each part. If after is not nil, Top returns the k best hits after that place, whose only sort value must be a score. The numbers still
-// count all hits.
+// Top returns the k best hits by relevance: the highest score first, then the newest created_on, then the highest ID. It also returns the
+// number of hits in each part. If the parameter `after` is not nil, Top returns the k best hits that come after that place. The place must
+// have a score as its only sort value. The counts include all hits in any case.
 func (q *Query) Top(ctx context.Context, k int, after *eval.Place) (hits []Hit, counts []int64, err error) {
 	best := &weakestFirst{corpus: q.corpus, most: k, after: q.corpus.ceiling(after)}
-	// Score the largest part first. Its hits set a high bar, so most documents of the other parts are skipped.
+	// Score the largest part first. Its hits set a high bar, so that most documents of the other parts are skipped.
 	parts := make([]int, len(q.corpus.Parts))
 	for i := range parts {
 		parts[i] = i
@@ -46,7 +46,7 @@ func (q *Query) Top(ctx context.Context, k int, after *eval.Place) (hits []Hit, 
 	return best.hits, counts, nil
 }
 
-// Score returns the score of one live document, and false if the query does not match it.
+// Score returns the score of one live document. It returns false if the query does not match the document.
 func (q *Query) Score(ctx context.Context, part int, doc uint32) (score float32, matches bool, err error) {
 	s := q.scoring(part)
 	matched, err := q.matchWith(ctx, &s.evaluation)
@@ -59,7 +59,7 @@ func (q *Query) Score(ctx context.Context, part int, doc uint32) (score float32,
 	return score, matches, err
 }
 
-// Scores calls yield with each live document of a part that matches and its score, in ascending order of documents.
+// Scores calls yield with each live match of a part and its score, in ascending order of documents.
 func (q *Query) Scores(ctx context.Context, part int, yield func(doc uint32, score float32)) error {
 	_, err := q.score(ctx, part, nil, func(b *block, scores *sums) {
 		b.each(scores, func(h Hit) { yield(h.Doc, h.Score) })
@@ -67,7 +67,7 @@ func (q *Query) Scores(ctx context.Context, part int, yield func(doc uint32, sco
 	return err
 }
 
-// Ranking returns all hits by relevance, as Top does. The hits take 16 bytes each, and twice as much during sorting.
+// Ranking returns all hits by relevance, in the order of Top. The hits take 16 bytes each, and twice as much during sorting.
 func (q *Query) Ranking(ctx context.Context) ([]Hit, error) {
 	runs, err := q.runs(ctx)
 	if err != nil {
@@ -96,8 +96,8 @@ func (q *Query) runs(ctx context.Context) ([][]Hit, error) {
 	return runs, nil
 }
 
-// score computes the scores of a part, and returns the number of live documents that match. It reuses the block and the scores that it
-// yields. If best is not nil, score may skip documents and blocks that cannot be among the best.
+// score computes the scores of a part and returns the number of live documents that match. It reuses the block and the scores that it
+// passes to yield. If best is not nil, score may skip documents and blocks that cannot be among the best.
 func (q *Query) score(ctx context.Context, part int, best *weakestFirst, yield func(b *block, scores *sums)) (int64, error) {
 	s := q.scoring(part)
 	matched, err := q.matchWith(ctx, &s.evaluation)
@@ -113,7 +113,7 @@ func (q *Query) scoring(part int) *scoring {
 	}}
 }
 
-// scoreDocs is like score, but considers only the given documents, which must match.
+// scoreDocs is like score, but it considers only the given documents. All of them must match.
 func (q *Query) scoreDocs(
 	ctx context.Context, s *scoring, part int, docs *roaring.Bitmap, best *weakestFirst, yield func(b *block, scores *sums),
 ) (int64, error) {
@@ -154,9 +154,9 @@ func (q *Query) scoreDocs(
 	return b.total, nil
 }
 
-// rootRunners returns runners whose sum is the score of the root runner (see block.score). Where rounding allows it, these are the runners
-// of the root's clauses, so that the root needs no sums of its own. If base is not nil, it is a score that the required clauses give to
-// every document.
+// rootRunners returns runners whose scores add up to the score of the root runner (see block.score). Where rounding allows it, these are
+// the runners of the root's clauses, so that the root needs no sums of its own. If the required clauses give every document the same
+// score, base is that score. Otherwise it is nil.
 func rootRunners(r runner) (runners []runner, base *float32) {
 	switch root := r.(type) {
 	case nil:
@@ -183,7 +183,7 @@ func rootRunners(r runner) (runners []runner, base *float32) {
 	return []runner{r}, nil
 }
 
-// constant returns the sum of the runners' scores if each runner gives every document the same score, and false otherwise.
+// constant returns the sum of the runners' scores if each runner gives all documents the same score. Otherwise it returns false.
 func constant(runners []runner) (float32, bool) {
 	sum := 0.0
 	for _, r := range runners {
@@ -208,7 +208,7 @@ func (q *Query) rankedRoot(ctx context.Context) (clause, error) {
 	})
 }
 
-// compareHits compares hits by score, the highest first, then by the tie rule.
+// compareHits compares hits by score (the highest first), then by the tie rule.
 func (c *Corpus) compareHits(a, b Hit) int {
 	if byScore := cmp.Compare(b.Score, a.Score); byScore != 0 {
 		return byScore
@@ -216,7 +216,7 @@ func (c *Corpus) compareHits(a, b Hit) int {
 	return c.compareDocs(a.Part, a.Doc, b.Part, b.Doc)
 }
 
-// compareDocs compares documents by the tie rule: the newest created_on, then the highest ID, first.
+// compareDocs compares documents by the tie rule: the newest created_on first, then the highest ID.
 func (c *Corpus) compareDocs(aPart int, a uint32, bPart int, b uint32) int {
 	if aPart == bPart {
 		return cmp.Compare(a, b)
@@ -225,8 +225,8 @@ func (c *Corpus) compareDocs(aPart int, a uint32, bPart int, b uint32) int {
 	return item.CompareNewest(s.Created(a), s.ID(a), t.Created(b), t.ID(b))
 }
 
-// byScore is a stable radix sort of hits by score, the highest first. If the hits are in the default order, those with equal scores stay in
-// it.
+// byScore is a stable radix sort of hits by score, with the highest score first. If the hits are in the default order, hits with equal
+// scores stay in that order.
 func byScore(hits []Hit) []Hit {
 	every, some := ^uint32(0), uint32(0)
 	for i := range hits {
@@ -262,7 +262,7 @@ func byScore(hits []Hit) []Hit {
 	return hits
 }
 
-// inOrder merges the hits of the parts, each in ascending order of documents, into the default order.
+// inOrder merges the hits of the parts into the default order. In each part, the hits are in ascending order of documents.
 func (c *Corpus) inOrder(runs [][]Hit) []Hit {
 	total := 0
 	var heads []head
@@ -278,7 +278,7 @@ func (c *Corpus) inOrder(runs [][]Hit) []Hit {
 	}
 	merged := make([]Hit, 0, total)
 	for len(heads) > 0 {
-		// Parts mostly cover different times, so copy from the first part as long as its hits come before those of the second.
+		// Parts mostly cover different times, so copy hits of the first head as long as they come before the second head.
 		first, second := 0, -1
 		for i := 1; i < len(heads); i++ {
 			switch {
@@ -303,7 +303,7 @@ func (c *Corpus) inOrder(runs [][]Hit) []Hit {
 	return merged
 }
 
-// head is the unmerged rest of a run, with the created_on of its first hit.
+// head is the part of a run that is not merged yet, with the created_on of its first hit.
 type head struct {
 	segment *segment.Segment
 	run     []Hit
@@ -319,7 +319,7 @@ func (h *head) before(o *head) bool {
 	return h.segment.ID(h.run[0].Doc) > o.segment.ID(o.run[0].Doc)
 }
 
-// falling maps scores to numbers that rise as scores fall. NaN comes last, as in cmp.Compare.
+// falling maps scores to numbers that rise as the scores fall. NaN comes last, because it is the lowest value in cmp.Compare.
 func falling(score float32) uint32 {
 	const sign = 1 << 31
 	b := math.Float32bits(score)

@@ -14,23 +14,23 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// unitLists records which units the documents of one segment show. There are few distinct lists, so queries evaluate each list once: a
-// small segment has the lists as its documents, and document i is list i.
+// unitLists records which units the documents of one segment show. There are few distinct lists, so queries evaluate each list only once,
+// in a small segment in which document i stands for list i.
 type unitLists struct {
-	// of holds the list of each document; nil if all documents show list 0.
+	// of holds the list of each document. It is nil if all documents show list 0.
 	of []uint32
-	// units holds the IDs of the units of each list, in the order shown. List 0 is empty.
+	// units holds the IDs of the units of each list in the order in which items show them. List 0 is empty.
 	units [][]int64
 	// docs holds the documents that show each list. The bitmaps are read-only.
 	docs    []*roaring.Bitmap
 	segment *segment.Segment
-	// numbers holds all whole numbers and dates of the lists by field. They are not in the segment, because a list has one number for each
-	// unit and a document of a segment has at most one in each field.
+	// numbers holds all whole numbers and dates of the lists by field. They are not in the segment, because a list can have a number for
+	// each of its units, but a document of a segment has at most one number in each field.
 	numbers map[string][]listNumber
 	kept    atomic.Pointer[keptFor]
 }
 
-// keptFor is the value that UnitLists.Keep keeps, and its owner.
+// keptFor is the value that UnitLists.Keep keeps, with its owner.
 type keptFor struct{ owner, made any }
 
 type listNumber struct {
@@ -46,7 +46,7 @@ func (l *unitLists) list(doc uint32) uint32 {
 	return l.of[doc]
 }
 
-// find returns the lists that pass a test of a field.
+// find returns the lists that pass a test on a field.
 func (l *unitLists) find(ctx context.Context, f query.Field, t test) (set, error) {
 	between, ok := t.(*intRange)
 	if !ok || f.Type == query.Boolean {
@@ -64,7 +64,7 @@ func (l *unitLists) find(ctx context.Context, f query.Field, t test) (set, error
 	return owned(roaring.BitmapOf(lists...)), nil
 }
 
-// documents returns the documents that show one of the lists.
+// documents returns the documents that show any of the lists.
 func (l *unitLists) documents(lists set) set {
 	if lists.isEmpty() {
 		return set{}
@@ -79,7 +79,7 @@ func (l *unitLists) documents(lists set) set {
 	return or(sets)
 }
 
-// fewLists is the maximum number of lists whose bitmaps are combined. For more lists, a scan of all documents is cheaper.
+// fewLists is the maximum number of lists whose bitmaps are combined. For more lists, scanning all documents is cheaper.
 const fewLists = 16
 
 func (l *unitLists) scan(lists *roaring.Bitmap) set {
@@ -134,7 +134,7 @@ func (l *unitLists) index(o *unitOverlay) error {
 		for j, id := range ids {
 			units[j] = *o.byID[id]
 		}
-		// Segments number documents by descending ID, so list i needs the i-th highest ID.
+		// Segments number documents by descending ID, so the document of list i gets the i-th highest ID.
 		docs[i] = segment.Doc{ID: item.ID(len(l.units) - i), Created: math.MinInt64}
 		for f, v := range (&item.Item{}).Values(units, o.byDefault, nil) {
 			if kindOf(f.Name) != ofUnits {
@@ -157,7 +157,7 @@ func (l *unitLists) index(o *unitOverlay) error {
 	return nil
 }
 
-// liveDocs counts the live documents that show each list.
+// liveDocs returns, for each list, the number of live documents that show it.
 func (l *unitLists) liveDocs(p segment.Part) []int64 {
 	n := make([]int64, len(l.docs))
 	for i, docs := range l.docs {
@@ -166,13 +166,13 @@ func (l *unitLists) liveDocs(p segment.Part) []int64 {
 	return n
 }
 
-// lists returns the lists of a part, which are kept with the segment.
+// lists returns the lists of a part. They are kept with the segment.
 func (o *unitOverlay) lists(ctx context.Context, c *Corpus, p segment.Part) (*unitLists, error) {
 	return c.of(p).unitLists(o.key, func() (*unitLists, error) { return o.gather(ctx, c, p) })
 }
 
-// gather computes the lists of a part. A list has the item's own units in their order, then those that rules attach, by ID. It leaves out
-// own units that the property does not have.
+// gather computes the lists of a part. A list has the item's own units in their order, followed by the units that rules attach, by ID. It
+// does not include own units that the property no longer has.
 func (o *unitOverlay) gather(ctx context.Context, c *Corpus, p segment.Part) (*unitLists, error) {
 	l := &unitLists{units: [][]int64{nil}}
 	type step struct {
@@ -180,7 +180,7 @@ func (o *unitOverlay) gather(ctx context.Context, c *Corpus, p segment.Part) (*u
 		unit int64
 	}
 	known := map[step]uint32{}
-	// with returns the list that results from appending a unit to a list.
+	// with returns the list that results from appending a unit to the given list.
 	with := func(list uint32, unit int64) uint32 {
 		s := step{list, unit}
 		next, ok := known[s]
@@ -226,12 +226,11 @@ func (o *unitOverlay) gather(ctx context.Context, c *Corpus, p segment.Part) (*u
 	return l, l.index(o)
 }
 
-// UnitLists are the lists of units that the documents of one part show. There are few distinct lists, numbered from 0. List 0
-// is empty.
+// UnitLists holds the lists of units that the documents of one part show. The few distinct lists are numbered from 0. List 0 is empty.
 type UnitLists struct{ lists *unitLists }
 
-// UnitLists returns the lists of a part. They contain the same units as Corpus.Units returns. If the overlay has no units, the empty list
-// is the only one.
+// UnitLists returns the lists of a part. They contain the same units as the result of Corpus.Units. If the overlay has no units, there is
+// only the empty list.
 func (c *Corpus) UnitLists(ctx context.Context, p segment.Part) (UnitLists, error) {
 	if c.Overlay == nil || len(c.Overlay.Units) == 0 {
 		return UnitLists{}, nil
@@ -243,8 +242,8 @@ func (c *Corpus) UnitLists(ctx context.Context, p segment.Part) (UnitLists, erro
 	return UnitLists{l}, nil
 }
 
-// Keep returns the result of make and keeps it with the lists, for the latest owner only. A call with the same owner, which must be a
-// pointer, returns the kept result.
+// Keep returns the result of make and keeps it with the lists. A later call with the same owner returns the kept result. The owner must
+// be a pointer. Keep remembers only the result for the latest owner.
 func (l UnitLists) Keep(owner any, make func() any) any {
 	if l.lists == nil {
 		return make()
@@ -273,7 +272,7 @@ func (l UnitLists) List(doc uint32) int {
 	return int(l.lists.list(doc))
 }
 
-// Units returns the IDs of a list's units in the order shown. The slice is read-only.
+// Units returns the IDs of a list's units in the order in which items show them. The slice is read-only.
 func (l UnitLists) Units(list int) []int64 {
 	if l.lists == nil {
 		return nil

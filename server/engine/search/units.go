@@ -11,7 +11,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/item"
 )
 
-// Prefixes of the names of fields with values of units.
+// These prefixes begin the names of fields with values of units.
 const (
 	attachedPrefix = "activate_units."
 	defaultPrefix  = "default_activate_unit."
@@ -20,14 +20,14 @@ const (
 // unitOverlay holds the units of a corpus and the rules that attach them.
 type unitOverlay struct {
 	byID map[int64]*item.Unit
-	// members are the rules, sorted by unit.
+	// members holds the rules, sorted by unit.
 	members   []*member
 	byDefault *item.Unit
 	// key identifies this state of the units and their rules.
 	key string
 }
 
-// unitOverlay returns the units of the overlay, bound on first use.
+// unitOverlay returns the units of the overlay. They are bound on first use.
 func (c *Corpus) unitOverlay(ctx context.Context) (*unitOverlay, error) {
 	return c.bound().units.Get(ctx, func() (*unitOverlay, error) { return c.bindUnits(ctx) })
 }
@@ -64,7 +64,7 @@ func (c *Corpus) shown(ctx context.Context, p segment.Part) (*unitLists, error) 
 	return o.lists(ctx, c, p)
 }
 
-// describe returns a hash of all units and rules, for key.
+// describe returns a hash of all units and rules for the field key.
 func (o *unitOverlay) describe() string {
 	ids := make([]int64, 0, len(o.byID))
 	for id := range o.byID {
@@ -84,7 +84,7 @@ func (o *unitOverlay) describe() string {
 	return digest(text)
 }
 
-// appendUnit appends all values of a unit.
+// appendUnit appends all values of a unit to text.
 func appendUnit(text []byte, u *item.Unit) []byte {
 	for _, n := range []int64{u.ID, u.ClickUnitLibrary, u.ActivateUnitLibrary} {
 		text = append(strconv.AppendInt(text, n, 10), ' ')
@@ -99,8 +99,8 @@ func appendUnit(text []byte, u *item.Unit) []byte {
 	return text
 }
 
-// Units returns the IDs of the units that a document shows, in order: first the item's own units, unless they no longer exist, then those
-// that rules attach, by ID. The slice is read-only.
+// Units returns the IDs of the units that a document shows, in order: first the item's own units that still exist, then the units that
+// rules attach, by ID. The slice is read-only.
 func (c *Corpus) Units(ctx context.Context, p segment.Part, doc uint32) ([]int64, error) {
 	l, err := c.UnitLists(ctx, p)
 	if err != nil {
@@ -109,8 +109,8 @@ func (c *Corpus) Units(ctx context.Context, p segment.Part, doc uint32) ([]int64
 	return l.Units(l.List(doc)), nil
 }
 
-// UnitsKey identifies the state of the property's units and their rules. It is empty if there are no units. While the key is the same, an
-// unchanged item shows the same units.
+// UnitsKey identifies the state of the property's units and their rules. It is empty if there are no units. An unchanged item shows the
+// same units as long as the key is the same.
 func (c *Corpus) UnitsKey(ctx context.Context) (string, error) {
 	if c.Overlay == nil || len(c.Overlay.Units) == 0 {
 		return "", nil

@@ -7,32 +7,32 @@ import (
 	"github.com/RoaringBitmap/roaring/v2"
 )
 
-// View is cached data about the documents of a segment: those that match a query (including deleted ones), or an order. It is immutable,
-// except that it caches its dead documents. It is valid as long as the segment is open.
+// View is cached data about the documents of a segment: either the documents that match a query (including deleted ones), or an order. It
+// is immutable, except that it caches which of its documents are deleted. It is valid as long as the segment is open.
 type View struct {
-	// docs are the documents. A sorted view shares them with the view from which it was made.
+	// docs holds the documents. A sorted view shares them with the view from which it was made.
 	docs *roaring.Bitmap
-	// sorted lists the documents in another order; nil for the order of their numbers.
+	// sorted lists the documents in another order; nil for the order of their numbers
 	sorted []uint32
-	// bits holds either one bit for each document of the segment, or an outline. If it is set, docs and sorted are nil.
+	// bits has one bit for each document of the segment, or contains an outline. If it is set, docs and sorted are nil.
 	bits []uint64
 
 	died atomic.Pointer[died]
 
-	// The Cache sets these fields: the derived data of the segment, the key, the size, and the neighbours in the cache's LRU list of views.
+	// The Cache sets these fields: the derived data of the segment, the key, the size, and the neighbors in the cache's LRU list of views.
 	of         *derived
 	key        string
 	bytes      int64
 	prev, next *View
 }
 
-// died caches the dead documents of a view.
+// died caches the deleted documents of a view.
 type died struct {
-	// dead are the tombstones of the segment from which the other fields were computed.
+	// dead holds the tombstones of the segment from which the other fields were computed.
 	dead *roaring.Bitmap
-	// gone are the documents of the view that are dead; nil if there are none.
+	// gone holds the deleted documents of the view; nil if there are none
 	gone *roaring.Bitmap
-	// holes are the indexes of these documents in View.sorted, ascending.
+	// holes holds the indexes of these documents in View.sorted, in ascending order.
 	holes []uint32
 }
 
@@ -48,7 +48,7 @@ func (v *View) live(dead *roaring.Bitmap) int64 {
 	return n
 }
 
-// gone returns the documents of the view that have a tombstone; nil if there are none.
+// gone returns the documents of the view that have a tombstone, or nil if there are none.
 func (v *View) gone(dead *roaring.Bitmap) *roaring.Bitmap {
 	if dead == nil {
 		return nil
@@ -68,10 +68,10 @@ func goneOf(docs, dead *roaring.Bitmap) *roaring.Bitmap {
 	return nil
 }
 
-// scanFrom is a share: findHoles scans all documents of a view if more than 1/scanFrom of them died since the last call.
+// scanFrom is a share: findHoles scans all documents of a view if more than 1/scanFrom of them were deleted since the last call.
 const scanFrom = 64
 
-// holes returns the indexes of dead documents in View.sorted, ascending. place returns the index of a document.
+// holes returns the indexes of deleted documents in View.sorted, in ascending order. place returns the index of a document.
 func (v *View) holes(dead *roaring.Bitmap, place func(doc uint32) int) []uint32 {
 	if dead == nil {
 		return nil
@@ -88,7 +88,7 @@ func (v *View) holes(dead *roaring.Bitmap, place func(doc uint32) int) []uint32 
 	return now.holes
 }
 
-// findHoles computes View.holes. If few documents died since known was computed, it looks up only these.
+// findHoles computes the result of holes. If few documents were deleted since known was computed, it looks up only those documents.
 func (v *View) findHoles(gone *roaring.Bitmap, known *died, place func(doc uint32) int) []uint32 {
 	fresh, before := gone, []uint32(nil)
 	if known != nil && known.gone != nil && gone.AndCardinality(known.gone) == known.gone.GetCardinality() {

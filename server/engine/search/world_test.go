@@ -37,7 +37,7 @@ type world struct {
 	units map[item.ID][]int64
 }
 
-// words is short, so that texts share words. Some words are one or two edits apart, and some are not Latin.
+// words is a short list, so that texts share words. Some words are one or two edits apart, and some are not in Latin script.
 var words = strings.Fields("beach beech beaches bench sun sunny son city citys a the summer sumer simmer café cafe пляж пляжи " +
 	"東京 京都 海 ปลา 😀 x1 2024 strand night light")
 
@@ -130,7 +130,7 @@ func options(fields []string) plan.Options {
 	return plan.Options{Audience: query.Private, Now: now, Fields: fields}
 }
 
-// build parses and plans a query.
+// build parses a query and returns its plan.
 func build(t testing.TB, text string, fields []string) plan.Node {
 	t.Helper()
 	q, err := query.ParseFor(text, query.Private)
@@ -190,7 +190,7 @@ func (w *world) overlay(t testing.TB) *search.Overlay {
 	return o
 }
 
-// newWorld returns a world with up to n items. It writes some of them several times.
+// newWorld returns a world with up to n items. It writes some of the items several times.
 func newWorld(t testing.TB, seed uint64, n int) *world {
 	t.Helper()
 	w := &world{
@@ -254,7 +254,7 @@ func (w *world) add(t testing.TB, n int, change func(*item.Item)) {
 	w.write(t, fresh)
 }
 
-// kill marks an item as deleted, with a new bitmap of tombstones.
+// kill marks an item as deleted. It replaces the bitmap of tombstones with a new one.
 func (w *world) kill(id item.ID) {
 	at, there := w.at[id]
 	if !there {
@@ -271,7 +271,8 @@ func (w *world) kill(id item.ID) {
 	delete(w.items, id)
 }
 
-// updateReference creates the documents of the reference in three stages: without tags from rules, with these tags, and with units.
+// updateReference creates the documents of the reference in three stages: without tags from rules, with these tags, and with these tags
+// and units.
 func (w *world) updateReference(t testing.TB) {
 	t.Helper()
 	w.units = map[item.ID][]int64{}

@@ -11,7 +11,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/automaton"
 )
 
-// benchItems returns items like those of social platforms, with a text, an author, media and several unique URLs.
+// benchItems returns items that resemble those of social platforms, with a text, an author, media and several unique URLs.
 func benchItems(n int) []*item.Item {
 	rng := rand.New(rand.NewPCG(1, 9))
 	zipf := rand.NewZipf(rng, 1.2, 4, 60_000)

@@ -7,10 +7,10 @@ import (
 )
 
 // bitSlices is a transposed column of small numbers. There is a slice for each bit position. A slice has one bit for each number, in words
-// of 64 bits. The bit is set if the number, relative to the base, does not have a 1 at that position. One operation per slice then compares
-// 64 numbers with a bound. The slices are built in memory on the first range query, and are no larger than the column.
+// of 64 bits. The bit is set if the number minus the base has a 0 at that position. One operation per slice then compares 64 numbers with a
+// bound. The slices are built in memory on the first range query. They take no more memory than the column.
 type bitSlices struct {
-	// blocks holds depth slices for each block of sliceBlock numbers. In each block, the slice of the lowest bit comes first.
+	// blocks holds depth slices for each block of sliceBlock numbers. Within a block, the slice of the lowest bit comes first.
 	blocks []sliceWords
 	depth  int
 }
@@ -19,8 +19,8 @@ type sliceWords [64]uint64
 
 const sliceBlock = 64 * len(sliceWords{})
 
-// Slices are built for columns with at most sliceWidth bytes per number and at least sliceFrom numbers. A scan of fewer numbers is fast,
-// and every write can replace small segments.
+// Slices are built for columns that have at most sliceWidth bytes per number and at least sliceFrom numbers. Scanning fewer numbers is
+// fast, and every write can replace small segments.
 const (
 	sliceWidth = 2
 	sliceFrom  = 1 << 12
@@ -28,7 +28,7 @@ const (
 
 // newSlices builds the slices of the first count numbers of a column.
 func newSlices(n *numbers, count int) *bitSlices {
-	some := uint64(0) // the bits that are set in any number
+	some := uint64(0) // the bits that are set in at least one number
 	for i := range count {
 		some |= uint64(n.at(i)) - uint64(n.Base)
 	}
@@ -53,10 +53,10 @@ func newSlices(n *numbers, count int) *bitSlices {
 	return s
 }
 
-// gathered returns the lowest bit of each of eight bytes, as one byte.
+// gathered collects the lowest bit of each of eight bytes in one byte.
 func gathered(b uint64) uint64 { return b & 0x0101010101010101 * 0x0102040810204080 >> 56 }
 
-// find returns the positions of the numbers from base+from to base+to, as a bitmap of 64-bit words. count is the length of the column.
+// find returns the positions of the numbers from base+from to base+to as a bitmap of 64-bit words. count is the length of the column.
 func (s *bitSlices) find(count int, from, to uint64) []uint64 {
 	words := make([]uint64, (count+63)/64)
 	to = min(to, 1<<s.depth-1)
@@ -75,7 +75,7 @@ func (s *bitSlices) find(count int, from, to uint64) []uint64 {
 	return words
 }
 
-// below sets w to the bitmap of the numbers that are less than a bound.
+// below sets w to the bitmap of the numbers that are less than `bound`.
 func (w *sliceWords) below(slices []sliceWords, bound uint64) {
 	clear(w[:])
 	if bound>>len(slices) > 0 {
@@ -84,8 +84,8 @@ func (w *sliceWords) below(slices []sliceWords, bound uint64) {
 		}
 		return
 	}
-	// Go from the lowest bit to the highest. If only the bound has the bit, the number is less. If only the number has it, the number is
-	// not less. Otherwise the lower bits decide.
+	// Go from the lowest bit to the highest. If only the bound has the bit, the number is less. If only the number has it, the number is not
+	// less. If both or neither have it, the lower bits decide.
 	for b := bits.TrailingZeros64(bound); b < len(slices); b++ {
 		lacks := &slices[b]
 		if bound>>b&1 == 1 {

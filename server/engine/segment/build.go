@@ -17,35 +17,35 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/analysis"
 )
 
-// Build creates a segment of items in memory. The order of docs does not matter. Build fails if two items have the same ID, or if an item
-// has two different values in a number field; both are errors of the caller. It also fails if the segment would exceed a count that a file
-// can store.
+// Build creates a segment of items in memory. The order of docs does not matter. Build fails if two items have the same ID or if an item
+// has two different values in a number field. Both are errors of the caller. Build also fails if the segment would exceed a count that a
+// file can store.
 func Build(docs []Doc) (*Segment, error) { return NewBuilder().Build(docs) }
 
-// Builder builds segments one after the other and reuses its memory, which can grow to a few times the size of the largest segment's index.
-// It is not safe for concurrent use.
+// Builder builds segments one after the other and reuses its memory. This memory can grow to a few times the size of the largest
+// segment's index. A Builder is not safe for concurrent use.
 type Builder struct {
 	docs []*Doc
-	// fields holds all known fields by name, and used holds those of the current segment.
+	// fields holds all known fields by name. used holds the fields of the current segment.
 	fields map[string]*buildField
 	used   []*buildField
-	// terms holds the distinct terms in the order of their first occurrence, and texts holds their bytes. table is a hash table with linear
-	// probing. An entry is 1 + the index of a term, or 0 if it is empty.
+	// terms holds the distinct terms in the order of their first occurrence, and texts holds the bytes of the terms. table is a hash table
+	// with linear probing. An entry is 1 + the index of a term, or 0 if the entry is empty.
 	terms []buildTerm
 	texts []byte
 	table []uint32
 	seed  maphash.Seed
-	// occurrences holds all occurrences of terms, ordered by document and, within a field of a document, by position. sorted holds them
-	// ordered by term.
+	// occurrences holds all occurrences of terms, ordered by document and, within a field of a document, by position. sorted holds the same
+	// occurrences ordered by term.
 	occurrences []occurrence
 	sorted      []occurrence
-	// analysed is the last analysed text, because another field often has the same text. words holds its words one after the other, ends
-	// the end of each word in words, and hashes the hash of each word.
+	// analysed is the last analyzed text. It is kept because another field often has the same text. words holds the words of this text one
+	// after the other. ends holds the offset at which each word ends in that slice. hashes holds the hash of each word.
 	analysed string
 	words    []byte
 	ends     []int
 	hashes   []uint64
-	// Buffers for writing a segment.
+	// These fields are buffers for writing a segment.
 	starts    []uint32
 	order     []sortedTerm
 	keyword   []byte
@@ -56,12 +56,12 @@ type Builder struct {
 	index     []byte
 }
 
-// NewBuilder returns a Builder without reusable memory.
+// NewBuilder returns a Builder that has no memory to reuse yet.
 func NewBuilder() *Builder {
 	return &Builder{fields: map[string]*buildField{}, seed: maphash.MakeSeed()}
 }
 
-// maxKnownFields is the maximum number of fields that a Builder keeps from one segment to the next.
+// maxKnownFields is the maximum number of fields that a Builder keeps for the next segment.
 const maxKnownFields = 4096
 
 type buildTerm struct {
@@ -69,7 +69,7 @@ type buildTerm struct {
 	from, to int // range in Builder.texts
 	field    *buildField
 	count    uint32
-	doc      uint32 // the last document that has the term
+	doc      uint32 // the last document that contains the term
 }
 
 type occurrence struct{ term, doc, position uint32 }
@@ -80,20 +80,21 @@ type buildField struct {
 	typ     query.Type
 	private bool
 	used    bool
-	salt    uint64 // XORed with the hashes of the field's terms, so that equal terms of other fields have other hashes
+	salt    uint64 // XORed with the hashes of the field's terms, so that equal terms of different fields have different hashes
 	number  int
 	terms   []uint32
 	total   int64
 	docs    []uint32 // documents with a value, ascending
-	numbers []int64  // for each of docs: the value, or the length of the text
-	// text is the document of the last text, or -1. last is the position of the last word of that text.
+	numbers []int64  // for each document in docs: the value, or the number of words of the text
+	// text is the document of the last text, or -1 if there is none. last is the position of the last word of that text.
 	text int
 	last int
-	// next is the field that came after this field most recently, because most documents have their fields in the same order.
+	// next is the field that followed this field most recently. It is a good guess, because most documents have their fields in the same
+	// order.
 	next *buildField
 }
 
-// Build creates a segment. See the function Build.
+// Build creates a segment. It is like the function Build.
 func (b *Builder) Build(docs []Doc) (*Segment, error) {
 	defer b.reset()
 	b.docs = slices.Grow(b.docs[:0], len(docs))
@@ -110,7 +111,7 @@ func (b *Builder) Build(docs []Doc) (*Segment, error) {
 	return b.finish()
 }
 
-// reset removes the data of the segment and keeps the memory.
+// reset removes the data of the segment and keeps the memory for reuse.
 func (b *Builder) reset() {
 	clear(b.docs)
 	b.analysed = ""
@@ -130,7 +131,7 @@ func (b *Builder) reset() {
 	b.terms, b.texts, b.occurrences = b.terms[:0], b.texts[:0], b.occurrences[:0]
 }
 
-// wideTable is the maximum ratio of table length to terms at which reset keeps the table.
+// wideTable is the maximum ratio of the table's length to the number of terms at which reset keeps the table.
 const wideTable = 64
 
 // field returns the buildField of f. It first tries before.next, which avoids a map lookup.
@@ -160,7 +161,7 @@ func (f *buildField) begin(doc uint32) bool {
 	return true
 }
 
-// add adds the values of a document. before is a sentinel that precedes its first field.
+// add adds the values of a document. before is a sentinel that comes before the first field of the document.
 func (b *Builder) add(doc uint32, d *Doc, before *buildField) error {
 	f := before
 	for i := range d.Values {
@@ -201,8 +202,8 @@ func booleanTerm(v int64) string {
 	return "false"
 }
 
-// text adds a text and its words. A position gap between two texts of the same field and document prevents phrases from matching across
-// both texts.
+// text adds a text and its words. There is a gap in the positions between two texts of the same field and document. The gap prevents a
+// phrase from matching across both texts.
 func (b *Builder) text(f *buildField, doc uint32, text string) {
 	if text == "" {
 		return
@@ -234,7 +235,7 @@ func (b *Builder) text(f *buildField, doc uint32, text string) {
 
 func (b *Builder) hash(text []byte) uint64 { return maphash.Bytes(b.seed, text) }
 
-// term adds an occurrence of a term. hash is the hash of its bytes alone.
+// term adds an occurrence of a term. hash is the hash of the term's bytes, without the salt of the field.
 func (b *Builder) term(f *buildField, text []byte, hash uint64, doc, position uint32) {
 	if 2*len(b.terms) >= len(b.table) {
 		b.growTable()
@@ -265,7 +266,7 @@ func (b *Builder) term(f *buildField, text []byte, hash uint64, doc, position ui
 	b.occurrences = append(b.occurrences, occurrence{n, doc, position})
 }
 
-// growTable doubles the size of the table and adds the terms again.
+// growTable doubles the size of the table and inserts all terms again.
 func (b *Builder) growTable() {
 	b.table = make([]uint32, max(256, 2*len(b.table)))
 	mask := uint64(len(b.table) - 1)
@@ -286,7 +287,7 @@ func (b *Builder) finish() (*Segment, error) {
 	for _, d := range b.docs {
 		size += len(d.Bytes)
 	}
-	// Build the index in a reused buffer and then copy it behind the items, so that the segment has no unused capacity.
+	// Build the index in a reused buffer, and then copy the index behind the items. This way, the segment has no unused capacity.
 	w := newSegmentWriter(&checksumWriter{buf: b.index[:0]})
 	defer func() { b.index = w.out.buf }()
 	for _, d := range b.docs {
@@ -316,8 +317,8 @@ func (b *Builder) finish() (*Segment, error) {
 
 // writeTerms writes the dictionary with all postings.
 func (b *Builder) writeTerms(w *segmentWriter, fields []*buildField) error {
-	// Sort the occurrences by term, and keep their order within a term. starts[t] is the index in sorted for the next occurrence of term t.
-	// After the loop, it is the end of the occurrences of term t.
+	// Sort the occurrences by term, and keep the order of a term's occurrences. starts[t] is the index in sorted at which the next
+	// occurrence of term t goes. After the loop, it is the end of the occurrences of term t.
 	b.starts = slices.Grow(b.starts[:0], len(b.terms))[:len(b.terms)]
 	next := uint32(0)
 	for t := range b.terms {
@@ -372,20 +373,20 @@ func (b *Builder) writeTerm(w *segmentWriter, f *buildField, text []byte, shared
 	w.term(text, shared, postingList{docs: docs, freqs: freqs, positions: positions})
 }
 
-// sortedTerm is a term with the first eight bytes after the common prefix of the field's terms. These bytes distinguish most terms.
+// sortedTerm is a term with the first eight bytes after the common prefix of the field's terms. Most terms differ in these bytes.
 type sortedTerm struct {
 	prefix uint64
 	term   uint32
 }
 
-// inOrder returns the terms of a field in the order of their bytes.
+// inOrder returns the terms of a field in byte order.
 func (b *Builder) inOrder(f *buildField) []sortedTerm {
 	text := func(n uint32) []byte { return b.texts[b.terms[n].from:b.terms[n].to] }
 	b.order = b.order[:0]
 	if len(f.terms) == 0 {
 		return nil
 	}
-	// The terms of a field often have a common prefix, as URLs do.
+	// The terms of a field, such as URLs, often have a common prefix.
 	same := text(f.terms[0])
 	for _, n := range f.terms[1:] {
 		same = same[:commonPrefix(same, text(n))]

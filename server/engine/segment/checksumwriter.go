@@ -6,8 +6,8 @@ import (
 	"io"
 )
 
-// checksumWriter buffers the bytes of a segment, writes them to w, and computes their checksum. If w is nil, all bytes stay in buf, and no
-// checksum is computed. After an error it writes nothing.
+// checksumWriter buffers the bytes of a segment, writes them to w, and computes their checksum. If w is nil, all bytes stay in buf, and
+// no checksum is computed. After an error, checksumWriter writes nothing.
 type checksumWriter struct {
 	w   io.Writer
 	buf []byte
@@ -16,7 +16,7 @@ type checksumWriter struct {
 	err error
 }
 
-// flushAt is the size of the buffer at which it is written.
+// flushAt is the size at which the buffer is flushed.
 const flushAt = 1 << 20
 
 func (o *checksumWriter) write(b []byte) {
@@ -43,7 +43,7 @@ func (o *checksumWriter) flush() {
 	o.buf = o.buf[:0]
 }
 
-// take returns the checksum of all bytes written since the last call of take.
+// take returns the checksum of all bytes written since the last call.
 func (o *checksumWriter) take() uint32 {
 	o.flush()
 	sum := o.sum
@@ -67,7 +67,7 @@ func (o *checksumWriter) uvarint(n uint64) {
 	o.wrote(len(o.buf) - before)
 }
 
-// section calls write, which writes one section, and returns the place of the section.
+// section calls write, which writes one section, and returns the span of the section.
 func (o *checksumWriter) section(write func()) span {
 	from := o.off
 	write()

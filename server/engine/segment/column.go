@@ -12,12 +12,12 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// sparseBelow decides which columns are sparse: those with values in fewer than 1/sparseBelow of all documents. A sparse column has numbers
-// only for the documents with a value.
+// sparseBelow defines which columns are sparse: those with values in fewer than 1/sparseBelow of all documents. A sparse column stores
+// numbers only for the documents with a value.
 const sparseBelow = 4
 
-// writeColumn writes the numbers of the documents in present, or of all documents if present is nil. all has a number for every document,
-// which is 0 if the document has no value.
+// writeColumn writes the numbers of the documents in present. If present is nil, it writes those of all documents. The slice `all` has a
+// number for every document. The number is 0 if the document has no value.
 func writeColumn(out *checksumWriter, present *roaring.Bitmap, all []int64) column {
 	var c column
 	lo, hi := int64(math.MaxInt64), int64(math.MinInt64)
@@ -43,7 +43,7 @@ func writeColumn(out *checksumWriter, present *roaring.Bitmap, all []int64) colu
 		return c
 	}
 	c.Width = widthOf(uint64(hi) - uint64(lo))
-	// For a document without a value, the low bytes of 0-lo are written. Readers ignore them.
+	// The entry of a document without a value holds the low bytes of 0-lo. Readers ignore it.
 	c.span = out.section(func() {
 		for chunk := range slices.Chunk(all, columnChunk) {
 			b := out.buf
@@ -72,7 +72,7 @@ func writeColumn(out *checksumWriter, present *roaring.Bitmap, all []int64) colu
 	return c
 }
 
-// widthOf returns the number of bytes that a column needs for numbers up to most.
+// widthOf returns the number of bytes per number that a column needs for numbers up to most.
 func widthOf(most uint64) int {
 	switch {
 	case most < 1<<8:
@@ -85,7 +85,7 @@ func widthOf(most uint64) int {
 	return 8
 }
 
-// columnChunk is the number of column entries that are appended to the buffer between two checks whether to flush it.
+// columnChunk is the number of column entries that are appended to the buffer before the next check whether to flush it.
 const columnChunk = 8 << 10
 
 // numbers is a column that is read in place.
@@ -96,7 +96,7 @@ type numbers struct {
 	sliced atomic.Pointer[bitSlices]
 }
 
-// slices returns the bit slices of the column; nil if a scan of the column is better.
+// slices returns the bit slices of the column, or nil if scanning the column is better.
 func (n *numbers) slices(count int) *bitSlices {
 	if n.Width > sliceWidth || count < sliceFrom {
 		return nil
@@ -124,14 +124,14 @@ func (n *numbers) at(i int) int64 {
 	return int64(uint64(n.Base) + binary.LittleEndian.Uint64(n.b[8*i:]))
 }
 
-// scanRange returns the positions in the column whose number is from lo to hi, as a bitmap of 64-bit words. count is the length of the
+// scanRange returns the positions of the numbers from lo to hi in the column, as a bitmap of 64-bit words. count is the length of the
 // column.
 func (n *numbers) scanRange(count int, lo, hi int64) []uint64 {
 	words := make([]uint64, (count+63)/64)
 	if lo > hi || hi < n.Base {
 		return words
 	}
-	// From here on, all numbers are relative to the base and therefore unsigned.
+	// From here on, all numbers are relative to the base, and therefore unsigned.
 	from, to := uint64(0), uint64(hi)-uint64(n.Base)
 	if lo > n.Base {
 		from = uint64(lo) - uint64(n.Base)
@@ -151,8 +151,8 @@ func (n *numbers) scanRange(count int, lo, hi int64) []uint64 {
 	return words
 }
 
-// scanWords sets the bits of the positions whose number is from base+from to base+from+length. One unsigned comparison checks both bounds.
-// The loops have no branches, because they would be mispredicted.
+// scanWords sets the bits of the positions of the numbers from base+from to base+from+length. One unsigned comparison checks both bounds.
+// The loops have no branches on numbers, because the processor would often mispredict them.
 func (n *numbers) scanWords(words []uint64, count int, from, length uint64) {
 	whole := count / 64
 	switch n.Width {
@@ -200,9 +200,9 @@ func (n *numbers) scanWords(words []uint64, count int, from, length uint64) {
 	}
 }
 
-// scanFloats is like scanRange, for a column of floating-point numbers. It compares their bits as integers. The integers of positive
-// numbers are positive and have the same order as the numbers. The integers of negative numbers are negative and have the reverse order. 0
-// and -0 have different bits, so scanFloats scans each sign separately.
+// scanFloats is like scanRange, for a column of floating-point numbers. It compares the bits of the numbers as integers. The integers of
+// positive numbers are positive and have the same order as the numbers. The integers of negative numbers are negative and have the
+// reverse order. 0 and -0 have different bits. For these reasons, scanFloats scans each sign separately.
 func (n *numbers) scanFloats(count int, lo, hi float64) []uint64 {
 	var words []uint64
 	if lo <= hi && hi >= 0 {
@@ -216,7 +216,7 @@ func (n *numbers) scanFloats(count int, lo, hi float64) []uint64 {
 		}
 		words = below
 	}
-	if words == nil { // lo > hi, or lo or hi is NaN
+	if words == nil { // lo > hi, lo is NaN, or hi is NaN
 		words = make([]uint64, (count+63)/64)
 	}
 	return words

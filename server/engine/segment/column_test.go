@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestScans compares scanRange with a check of each number, for columns of every width and of several lengths and bases.
+// TestScans compares the result of scanRange with a check of each number, for columns of every width and of several lengths and bases.
 func TestScans(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	near := func(v int64) int64 { return v + int64(r.IntN(5)) - 2 }

@@ -2,12 +2,12 @@ package segment
 
 // Derived is data that was computed from a segment. The segment keeps it until Close.
 type Derived interface {
-	// Drop is called once, by Segment.Close.
+	// Segment.Close calls Drop once.
 	Drop()
 }
 
-// Derived returns the Derived of the segment, which the first call creates with build. A segment has at most one. Concurrent first calls
-// may call build several times; one result is kept.
+// Derived returns the Derived of the segment. A segment has at most one, which the first call creates with build. If first calls are
+// concurrent, several of them may call build, and one result is kept.
 func (s *Segment) Derived(build func() Derived) Derived {
 	if d := s.derived.Load(); d != nil {
 		return *d

@@ -8,22 +8,24 @@ import (
 	"sort"
 )
 
-// The terms of all fields are in one sorted dictionary. A key begins with the number of the field in four bytes, big-endian, so that the
-// keys of a field are consecutive. A shorter encoding of the number would save little, because bytes that a key shares with the previous
-// key are not stored: only the first key of a block stores the whole number. A block has termsPerBlock keys. Only the first key of a block
-// can be looked up directly.
+// The terms of all fields are in one sorted dictionary. A key begins with the number of the field as four big-endian bytes, so that the
+// keys of a field are consecutive. A shorter encoding of this number would save little: only the first key of a block stores the whole
+// number, because a key does not store the bytes that it shares with the previous key. A block has termsPerBlock keys. Only the first key
+// of a block can be looked up directly.
 //
-//	block   varint: how far before the block its postings begin
+//	block   varint          distance from the beginning of the block's postings to the block
 //	        for each term:
-//	          varint shared   bytes that the key shares with the previous one (0 for the first)
-//	          varint rest     length of what follows
-//	          bytes
-//	          varint docs     number of documents
-//	          varint doc      the document, if there is only one
-//	          varint at       offset of its postings from the beginning of the block's; absent for a single document
-//	                          of a field that is not text
-//	blocks  uint32 number of blocks; then for each a uint64 offset of the block (from the end of the magic); then for
-//	        each a uint32 end of its first key; then the first keys
+//	          varint shared number of bytes that the key shares with the previous key (0 for the first key)
+//	          varint rest   number of bytes in the rest of the key
+//	          bytes         the rest of the key
+//	          varint docs   number of documents
+//	          varint doc    the document; only if there is exactly one
+//	          varint at     offset of the term's postings from the beginning of the block's postings; absent if a term of a
+//	                        field other than a text field has only one document
+//	blocks  uint32          number of blocks
+//	        uint64s         offset of each block (from the end of the first magic)
+//	        uint32s         end of the first key of each block
+//	        bytes           the first keys
 //
 // The format of the postings is in postings.go.
 const termsPerBlock = 32
@@ -70,7 +72,7 @@ func (d *dictionary) first(block int) []byte {
 	return d.keys[from:binary.LittleEndian.Uint32(d.ends[4*block:])]
 }
 
-// blockOf returns the block that contains a key if the dictionary has the key.
+// blockOf returns the only block that can contain a key.
 func (d *dictionary) blockOf(key []byte) int {
 	return max(0, sort.Search(d.n, func(i int) bool { return bytes.Compare(d.first(i), key) > 0 })-1)
 }
@@ -80,7 +82,7 @@ type walker struct {
 	d     *dictionary
 	block int    // the current block
 	left  int    // number of terms after the current one in the block
-	rest  []byte // the bytes of these terms
+	rest  []byte // the bytes of the remaining terms
 	begin uint64 // where the postings of the block begin
 	// key is the current key. shared is the length of the prefix that it shares with the previous key.
 	key    []byte
@@ -90,7 +92,7 @@ type walker struct {
 	at     uint64
 }
 
-// open moves the walker before the first term of a block.
+// open moves the walker to the place before the first term of a block.
 func (w *walker) open(block int) bool {
 	w.block, w.left, w.rest = block, 0, nil
 	if block >= w.d.n {
@@ -151,8 +153,8 @@ func (w *walker) next() bool {
 	return true
 }
 
-// move moves to the n-th term of the dictionary, counted from 0. If that term is in the current block, it must not come before the current
-// term. move returns false if there is no such term.
+// move moves to the n-th term of the dictionary, counted from 0. If that term is in the current block, it must not come before the
+// current term. If there is no such term, move returns false.
 func (w *walker) move(n int) bool {
 	if n/termsPerBlock != w.block && !w.open(n/termsPerBlock) {
 		return false
@@ -165,14 +167,14 @@ func (w *walker) move(n int) bool {
 	return true
 }
 
-// number returns the number of the current term in the dictionary. After open, it is one less than the number of the first term of the
-// block.
+// number returns the number of the current term in the dictionary. After open, the result is one less than the number of the first term
+// of the block.
 func (w *walker) number() int {
 	inBlock := min(termsPerBlock, int(w.d.s.dir.Terms)-w.block*termsPerBlock)
 	return w.block*termsPerBlock + inBlock - w.left - 1
 }
 
-// broken ends the iteration at invalid bytes, which a file with correct checksums can still contain.
+// broken ends the iteration at invalid bytes. Such bytes can occur even if the checksums of the file are correct.
 func (w *walker) broken() bool {
 	w.left, w.block = 0, w.d.n
 	return false
@@ -181,7 +183,7 @@ func (w *walker) broken() bool {
 // field returns the field number of the current term.
 func (w *walker) field() int { return int(binary.BigEndian.Uint32(w.key)) }
 
-// seek moves to the first term whose key is not less than key. It returns false if there is none.
+// seek moves to the first term whose key is at least key. It returns false if there is none.
 func (w *walker) seek(key []byte) bool {
 	if !w.open(w.d.blockOf(key)) {
 		return false
@@ -214,7 +216,7 @@ type dictionaryWriter struct {
 }
 
 // add adds a term of the current field. shared is the length of the prefix that the term shares with the previous term of the field. If
-// written is set, the term's postings were written at the offset at.
+// written is true, the term's postings were written at the offset at.
 func (w *dictionaryWriter) add(text []byte, shared int, list postingList, written bool, at uint64) {
 	var field [fieldKey]byte
 	binary.BigEndian.PutUint32(field[:], uint32(w.field))
@@ -231,8 +233,8 @@ func (w *dictionaryWriter) add(text []byte, shared int, list postingList, writte
 		b = binary.AppendUvarint(b, uint64(len(text)-shared))
 		b = append(b, text[shared:]...)
 	default:
-		// The term is the first of its field. Its key shares only leading bytes of the field number with the previous key: those that are
-		// zero in the XOR of both numbers.
+		// The term is the first term of its field. Its key shares only leading bytes of the field number with the previous key. These are the
+		// leading bytes that are zero in the XOR of the two numbers.
 		same := bits.LeadingZeros32(uint32(w.last^w.field)) / 8
 		b = binary.AppendUvarint(b, uint64(same))
 		b = binary.AppendUvarint(b, uint64(fieldKey+len(text)-same))
@@ -271,7 +273,7 @@ func (w *dictionaryWriter) flush() {
 	w.block, w.n = w.block[:0], 0
 }
 
-// finish writes the last block and the section blocks.
+// finish writes the last block and the section `blocks`.
 func (w *dictionaryWriter) finish() (span, error) {
 	w.flush()
 	if err := fits("terms", w.terms); err != nil {
@@ -319,8 +321,8 @@ func uvarint(b []byte) (n uint64, rest []byte, ok bool) {
 	return n, b[size:], true
 }
 
-// uvarints reads two varints and returns the bytes after them. It has a fast path for two varints of one byte each, the most frequent case,
-// because uvarint is not inlined.
+// uvarints reads two varints and returns the bytes after them. It has a fast path for the most frequent case, two varints of one byte
+// each, because the compiler does not inline uvarint.
 func uvarints(b []byte) (m, n uint64, rest []byte, ok bool) {
 	if len(b) > 1 && b[0]|b[1] < 0x80 {
 		return uint64(b[0]), uint64(b[1]), b[2:], true

@@ -7,11 +7,11 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// span is the place of a section: offset and length.
+// span is the place of a section: its offset and its length.
 type span struct{ Off, Len uint64 }
 
-// column describes where and how a column is stored. It has a number of Width bytes, relative to Base, for each document, or, if Sparse is
-// set, for each document with a value.
+// column describes where and how a column is stored. The column has one number of Width bytes, relative to Base, for each document. If
+// Sparse is true, it has numbers only for the documents with a value.
 type column struct {
 	span
 	Width  int
@@ -24,34 +24,37 @@ type fieldEntry struct {
 	Name    string
 	Type    query.Type
 	Private bool
-	// Docs is the number of documents with a value. See Field.Terms for Terms.
+	// Docs is the number of documents with a value. Terms is described at Field.Terms.
 	Docs  int
 	Terms int64
-	// Worded is, for a text field, the number of documents whose text has at least one word. For other types, it is 0.
+	// Worded is the number of documents whose text has at least one word. It is 0 if the field is not a text field.
 	Worded int
-	// The terms of the field have the numbers [First, End) in the dictionary.
+	// First and End are the range [First, End) of the numbers that the terms of the field have in the dictionary.
 	First, End uint32
 	// Present is the place of the bitmap of documents with a value. It is empty if every document has a value.
 	Present span
 	Column  column
 }
 
-// directory describes the places of all sections. Its format in a file is:
+// directory describes the places of all sections. It has the following format in a file:
 //
-//	varint docs, terms of the dictionary
+//	varint docs, varint number of terms in the dictionary
 //	spans of items, offsets, ids, created, by id, unit docs, unit ends, units, blocks
-//	varint number of fields; then for each, by name,
-//	  varint shared   bytes that its name shares with the one before it
-//	  varint rest     length of what follows
-//	  bytes
-//	  byte   type
-//	  byte   flags
-//	  varint documents, sum of terms, terms in the dictionary (they follow those of the previous field)
-//	  span of its presence
-//	  of a number or text: span of its column, byte width, varint base, zigzag
-//	  of a text: varint documents with at least one word
+//	varint number of fields
+//	for each field, sorted by name:
+//	  varint shared   number of bytes that the name shares with the previous name
+//	  varint rest     number of bytes in the rest of the name
+//	  bytes           the rest of the name
+//	  byte            type
+//	  byte            flags
+//	  varint          number of documents with a value
+//	  varint          sum of terms
+//	  varint          number of terms in the dictionary (they follow the terms of the previous field)
+//	  span            the field's presence
+//	  for a number or text field: span of its column, byte width of its numbers, zigzag varint base
+//	  for a text field: varint number of documents whose text has at least one word
 //
-// A span is a zigzag varint for its distance from the end of the previous span (0 for an empty span), and a varint for its length.
+// A span consists of two varints: the distance from the end of the previous span (zigzag, 0 for an empty span), and the length.
 type directory struct {
 	Docs     int
 	Items    span
@@ -126,7 +129,7 @@ func (d *directory) append(b []byte) []byte {
 	return b
 }
 
-// errDirectory is the error of a directory that ends early or has bytes after its end.
+// errDirectory is the error for a directory that ends early or has bytes after its end.
 var errDirectory = errors.New("its length is wrong")
 
 // parseDirectory decodes a directory. It does not validate the values.
@@ -181,7 +184,7 @@ func parseDirectory(b []byte) (directory, error) {
 	return d, nil
 }
 
-// reader decodes a directory. If the bytes end too early, it sets short, and its methods return 0 or nil.
+// reader decodes a directory. If the bytes end too early, it sets the field `short`, and its methods return 0 or nil.
 type reader struct {
 	rest  []byte
 	short bool
@@ -221,7 +224,7 @@ func (r *reader) count() int {
 	return int(n)
 }
 
-// maxCount bounds numbers that are later multiplied by the width of a column or offset, so that the product does not overflow.
+// maxCount limits numbers that are later multiplied by the width of a column or an offset, so that the product does not overflow.
 const maxCount = 1 << 32
 
 func (r *reader) bytes(n int) []byte {

@@ -21,7 +21,7 @@ type Field struct {
 	number int
 	entry  *fieldEntry
 	column numbers
-	// The following are derived on first use. init sets present if the file contains it.
+	// The fields below are derived on first use. However, init sets present if the file contains it.
 	present  atomic.Pointer[roaring.Bitmap]
 	ordinals atomic.Pointer[[]uint32]
 	sorted   atomic.Pointer[[]int64]
@@ -68,7 +68,7 @@ func (f *Field) init(s *Segment, number int) error {
 	return nil
 }
 
-// isText reports whether the field with a number is a text.
+// isText reports whether the field with the given number is a text field.
 func (s *Segment) isText(number int) bool {
 	return number < len(s.dir.Fields) && s.dir.Fields[number].Type == query.Text
 }
@@ -82,8 +82,8 @@ func (f *Field) Type() query.Type { return f.entry.Type }
 // Docs returns the number of documents with a value, including deleted ones. A text without words counts as a value.
 func (f *Field) Docs() int { return f.entry.Docs }
 
-// Ranked returns the number of documents for rank.Field.Docs, including deleted ones: for a text, the documents with at least one word; for
-// any other field, the documents with a value.
+// Ranked returns the number of documents for rank.Field.Docs, including deleted ones. For a text field, it counts the documents with at
+// least one word. For any other field, it counts the documents with a value.
 func (f *Field) Ranked() int {
 	if f.entry.Type == query.Text {
 		return f.entry.Worded
@@ -91,8 +91,8 @@ func (f *Field) Ranked() int {
 	return f.entry.Docs
 }
 
-// Terms returns the number of terms for rank.Field.Terms, including those of deleted documents: for a text, the sum of the documents'
-// numbers of words; for a keyword or boolean, the sum of their numbers of distinct values.
+// Terms returns the number of terms for rank.Field.Terms, including those of deleted documents. It adds up a number for each document:
+// the number of words for a text field, or the number of distinct values for a keyword or boolean field.
 func (f *Field) Terms() int64 { return f.entry.Terms }
 
 // Distinct returns the number of terms in the dictionary.
@@ -103,7 +103,7 @@ func (f *Field) Present() *roaring.Bitmap {
 	if b := f.present.Load(); b != nil {
 		return b
 	}
-	b := roaring.New() // every document has a value
+	b := roaring.New() // without a stored bitmap, every document has a value
 	b.AddRange(0, uint64(f.s.dir.Docs))
 	f.present.CompareAndSwap(nil, b)
 	return f.present.Load()
@@ -114,7 +114,7 @@ func (f *Field) key(term string) []byte {
 	return append(binary.BigEndian.AppendUint32(key, uint32(f.number)), term...)
 }
 
-// Term returns the postings of a term, and false if no document has the term.
+// Term returns the postings of a term. It returns false if no document contains the term.
 func (f *Field) Term(term string) (Postings, bool) {
 	if f.entry.First == f.entry.End {
 		return Postings{}, false
@@ -127,7 +127,7 @@ func (f *Field) Term(term string) (Postings, bool) {
 	return w.postings(), true
 }
 
-// Ascend yields the terms that are not less than from, in byte order. The slice is valid only until the next iteration.
+// Ascend yields the terms that are not less than `from`, in byte order. The byte slice is valid only until the next iteration.
 func (f *Field) Ascend(from string) iter.Seq2[[]byte, Postings] {
 	return func(yield func([]byte, Postings) bool) {
 		if f.entry.First == f.entry.End {
@@ -142,15 +142,15 @@ func (f *Field) Ascend(from string) iter.Seq2[[]byte, Postings] {
 	}
 }
 
-// Match yields the terms that an automaton accepts, in byte order. The slice is valid only until the next iteration. Terms and whole
-// blocks that cannot match are skipped.
+// Match yields the terms that an automaton accepts, in byte order. The byte slice is valid only until the next iteration. Match skips
+// terms and whole blocks that cannot match.
 func (f *Field) Match(a automaton.Automaton) iter.Seq2[[]byte, Postings] {
 	return func(yield func([]byte, Postings) bool) {
 		if f.entry.First == f.entry.End {
 			return
 		}
 		w := walker{d: &f.s.dict}
-		// states[i] is the state of the automaton after i bytes of the current term. It ends at the last state that can lead to a match.
+		// states[i] is the state of the automaton after i bytes of the current term. The slice ends at the last state that can lead to a match.
 		states := []int{a.Start()}
 		if !a.CanMatch(states[0]) {
 			return
@@ -183,9 +183,9 @@ func (f *Field) Match(a automaton.Automaton) iter.Seq2[[]byte, Postings] {
 	}
 }
 
-// skip moves past the terms that share more than len(states)-1 bytes with the current term, because the automaton rejects the byte after
-// these. It may skip further terms that cannot match. It returns the number of bytes that the new current term shares with the term whose
-// states are known.
+// skip moves past terms that the automaton rejects. states ends with the state after the first len(states)-1 bytes of the current term, and
+// the automaton rejects the next byte. skip moves past all terms that begin with these bytes, including the rejected byte. It may also move
+// past further terms that cannot match. It returns the number of bytes that the new current term shares with the old one.
 func (f *Field) skip(w *walker, a automaton.Automaton, states []int) (ok bool, shared int) {
 	depth := len(states) - 1
 	term := slices.Clone(w.key[fieldKey:])
@@ -197,7 +197,7 @@ func (f *Field) skip(w *walker, a automaton.Automaton, states []int) (ok bool, s
 			return true, max(w.shared-fieldKey, 0)
 		}
 	}
-	// At the end of the block, look up the next term that can match, because it may be many blocks ahead.
+	// At the end of the block, look up the next term that can match. This term may be many blocks ahead.
 	target := nextViable(a, term, states)
 	if target == nil {
 		return false, 0
@@ -214,7 +214,7 @@ func (f *Field) skip(w *walker, a automaton.Automaton, states []int) (ok bool, s
 	return true, commonPrefix(w.key[min(fieldKey, len(w.key)):], term)
 }
 
-// nextViable returns the smallest prefix that is greater than term and that a matching term can begin with, or nil if there is none.
+// nextViable returns the smallest text that is greater than term and with which a matching term can begin, or nil if there is none.
 func nextViable(a automaton.Automaton, term []byte, states []int) []byte {
 	for depth := len(states) - 1; depth >= 0; depth-- {
 		for b := int(term[depth]) + 1; b < 256; b++ {
@@ -226,13 +226,13 @@ func nextViable(a automaton.Automaton, term []byte, states []int) []byte {
 	return nil
 }
 
-// Length returns the number of words of the text of a document; 0 if the text has no words or there is no text.
+// Length returns the number of words in the text of a document. It returns 0 if there is no text or if the text has no words.
 func (f *Field) Length(doc uint32) int {
 	n, _ := f.numberAt(doc)
 	return int(n)
 }
 
-// Number returns the number or date of a document, or false if it has none. It returns a Double as its bits.
+// Number returns the number or date of a document, or false if the document has none. It returns a Double as its bits.
 func (f *Field) Number(doc uint32) (int64, bool) { return f.numberAt(doc) }
 
 func (f *Field) numberAt(doc uint32) (int64, bool) {
@@ -255,8 +255,8 @@ func (f *Field) FloatRange(lo, hi float64) *roaring.Bitmap {
 	return f.scan(func(count int) []uint64 { return f.column.scanFloats(count, lo, hi) })
 }
 
-// IntBits returns the result of IntRange as plain bits, one for each document. It returns nil if the column is sparse or the field is not a
-// number.
+// IntBits returns the result of IntRange as plain bits, one for each document. It returns nil if the column is sparse or if the field is
+// not a number field.
 func (f *Field) IntBits(lo, hi int64) []uint64 {
 	return f.bits(func(count int) []uint64 { return f.column.scanRange(count, lo, hi) })
 }
@@ -269,8 +269,8 @@ func (f *Field) FloatBits(lo, hi float64) []uint64 {
 // Sparse reports whether the column of the field has numbers only for the documents with a value. IntBits and FloatBits then return nil.
 func (f *Field) Sparse() bool { return f.column.Sparse }
 
-// bits returns the documents at the column positions that words returns, as plain bits. It returns nil if the column is sparse, because
-// positions are then not documents.
+// bits returns the documents at the column positions that the function `words` returns, as plain bits. It returns nil if the column is
+// sparse, because positions in a sparse column are not document numbers.
 func (f *Field) bits(words func(count int) []uint64) []uint64 {
 	if !isNumber(f.entry.Type) || f.column.Sparse {
 		return nil
@@ -286,7 +286,7 @@ func (f *Field) bits(words func(count int) []uint64) []uint64 {
 	return found
 }
 
-// scan returns the documents at the column positions that words returns, as a bitmap.
+// scan returns the documents at the column positions that the function `words` returns, as a bitmap.
 func (f *Field) scan(words func(count int) []uint64) *roaring.Bitmap {
 	if !isNumber(f.entry.Type) {
 		return roaring.New()
@@ -305,8 +305,8 @@ func (f *Field) scan(words func(count int) []uint64) *roaring.Bitmap {
 	return out
 }
 
-// Ordinals returns, for each document, 1 + the ordinal of its lowest term, or 0 if there is none. Ordinals are in the order of the terms.
-// The slice is built on first use and is read-only.
+// Ordinals returns, for each document, 1 + the ordinal of its lowest term, or 0 if the document has no term. Ordinals have the same order
+// as the terms. The slice is built on first use and is read-only.
 func (f *Field) Ordinals() []uint32 {
 	if o := f.ordinals.Load(); o != nil {
 		return *o
@@ -329,7 +329,7 @@ func (f *Field) Ordinals() []uint32 {
 	return made
 }
 
-// TermAt returns the term with an ordinal, which counts from 0 within the field. It returns nil if there is none.
+// TermAt returns the term with an ordinal, or nil if there is none. Ordinals count from 0 within the field.
 func (f *Field) TermAt(ordinal uint32) []byte {
 	at := f.entry.First + ordinal
 	if at >= f.entry.End {
@@ -342,8 +342,7 @@ func (f *Field) TermAt(ordinal uint32) []byte {
 	return w.key[fieldKey:]
 }
 
-// NextNumber returns the smallest number in the field that is not less than from, or false if there is none. The first call sorts all
-// numbers.
+// NextNumber returns the smallest number in the field that is at least `from`, or false if there is none. The first call sorts all numbers.
 func (f *Field) NextNumber(from int64) (int64, bool) {
 	sorted := f.numbersInOrder()
 	i := sort.Search(len(sorted), func(i int) bool { return sorted[i] >= from })
@@ -371,7 +370,7 @@ func (f *Field) numbersInOrder() []int64 {
 	return made
 }
 
-// Derived returns the number of heap bytes of the data that the field derived on first use.
+// Derived returns the size in bytes of the heap data that the field derived on first use.
 func (f *Field) Derived() int64 {
 	var n int64
 	if o := f.ordinals.Load(); o != nil {
@@ -389,7 +388,7 @@ func (f *Field) Derived() int64 {
 	return n
 }
 
-// DropDerived drops the data that Derived counts. The next use derives it again.
+// DropDerived drops the data whose size Derived returns. The next use derives the data again.
 func (f *Field) DropDerived() {
 	f.ordinals.Store(nil)
 	f.sorted.Store(nil)

@@ -12,8 +12,9 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/automaton"
 )
 
-// FuzzParse changes bytes of a segment's index, corrects the checksums, and reads the segment. Parse must reject the segment as damaged, or
-// reading it must not panic; the values that are read may be wrong. Each edit has four bytes for the place and one for the value.
+// FuzzParse changes bytes of a segment's index, corrects the checksums, and reads the segment. Either Parse must reject the segment as
+// damaged, or reading the segment must not panic. The values that are read may be wrong. Each edit has four bytes for the place and one
+// byte for the value.
 func FuzzParse(f *testing.F) {
 	rng := rand.New(rand.NewPCG(7, 7))
 	whole := file(f, build(f, drawDocs(rng, drawIDs(rng, 300))))
@@ -24,7 +25,7 @@ func FuzzParse(f *testing.F) {
 		for range 1 + n%3 {
 			at := rng.Uint32N(uint32(length))
 			if n%3 == 0 {
-				// Change the end, which contains the directory with the places of all sections.
+				// Change the end, which contains the directory with the spans of all sections.
 				at = uint32(length) - 1 - rng.Uint32N(uint32(length/8))
 			}
 			edits = append(binary.BigEndian.AppendUint32(edits, at), byte(rng.Uint32()))
@@ -58,7 +59,7 @@ func reseal(whole []byte) {
 	binary.LittleEndian.PutUint32(footer[28:], crc32.Checksum(footer[:28], castagnoli))
 }
 
-// readAll calls the reading methods of a segment and its fields, and checks that they return no document out of range.
+// readAll calls all reading methods of a segment and its fields. It checks that they return no document out of range.
 func readAll(t *testing.T, s *Segment) {
 	docs := uint32(s.Len())
 	within := func(doc uint32) {
@@ -109,7 +110,7 @@ func readAll(t *testing.T, s *Segment) {
 			f.Length(doc)
 		}
 	}
-	// The merge may fail or have a wrong result, but must not panic.
+	// The merge may fail or have a wrong result, but it must not panic.
 	_, _, _ = MergeInMemory([]Part{{Segment: s}, {Segment: build(t, nil)}})
 }
 

@@ -11,7 +11,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// formatItems has items with a value in every field, and with words that analysis must split and fold.
+// formatItems has items with a value in every field, and with words that text analysis must split and fold.
 var formatItems = []string{
 	`{"id":1,"approval_status":"app","campaign":5,"submission":{"email":"ann@posts.example","age":"7"},"short_code":"AbCdEf1234","created_on":"2025-11-20T08:00:00Z",
 	"hashtag":{"social_platform":"instagram","id":9,"hashtag_text":"Summer"},"featured":true,"configuration":{"a":[1,2.5,null]},"claimed":true,
@@ -24,10 +24,11 @@ var formatItems = []string{
 	`{"id":3,"content":{"content_type":"image"}}`,
 }
 
-// formatDigest is a digest of the format's number and of the content of a segment of formatItems.
+// formatDigest is a digest of the number of the format and of the content of a segment of formatItems.
 const formatDigest = "35206649ad14d1d5fe514498da44f8b197a09e6e543ca25cf2edf59273b1915ee43e"
 
-// TestFormat fails if the content of segments changes without a new format. Existing files would then be served with the old content.
+// TestFormat fails if the content of segments changes without a new format. Otherwise, the server would serve existing files with old
+// content.
 func TestFormat(t *testing.T) {
 	docs := make([]Doc, len(formatItems))
 	for i, line := range formatItems {
@@ -48,7 +49,8 @@ func TestFormat(t *testing.T) {
 	}
 }
 
-// describe writes the content of a segment in a form that does not depend on its bytes, because compression may differ between machines.
+// describe writes the content of a segment in a form that does not depend on the segment's bytes, because compression may differ between
+// machines.
 func describe(w io.Writer, s *Segment) {
 	n := uint32(s.Len())
 	var u item.Unpacker

@@ -14,7 +14,7 @@ func mapFile(path string) ([]byte, func() error, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	defer f.Close() // the mapping stays valid after Close
+	defer f.Close() // the mapping stays valid after this
 	info, err := f.Stat()
 	if err != nil {
 		return nil, nil, err

@@ -15,12 +15,12 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// Gone is the number, in the maps of a merge, of a document that the merge left out.
+// Gone replaces the new number of a document in the maps of a merge if the merge left out the document.
 const Gone = math.MaxUint32
 
-// Merge writes the file of a segment with the live documents of all inputs. maps[i][d] is the new number of document d of input i, or Gone.
-// Merge reads and writes sequentially, and keeps only a few numbers for each document in memory. An item must not have live documents in
-// two inputs. Merge fails if the segment would exceed a count that a file can store.
+// Merge writes the file of a segment with the live documents of all inputs. maps[i][d] is the new number of document d of input i, or
+// Gone. Merge reads and writes sequentially and keeps only a few numbers per document in memory. No item may have live documents in two
+// inputs. Merge fails if the segment would exceed a count that a file can store.
 func Merge(inputs []Part, w io.Writer) (maps [][]uint32, err error) {
 	if _, err := io.WriteString(w, magic); err != nil {
 		return nil, err
@@ -44,7 +44,7 @@ func Merge(inputs []Part, w io.Writer) (maps [][]uint32, err error) {
 	return m.maps, nil
 }
 
-// MergeInMemory is like Merge, but creates a segment in memory.
+// MergeInMemory is like Merge, but it creates a segment in memory.
 func MergeInMemory(inputs []Part) (*Segment, [][]uint32, error) {
 	size := 0
 	for _, in := range inputs {
@@ -63,16 +63,16 @@ func MergeInMemory(inputs []Part) (*Segment, [][]uint32, error) {
 type merger struct {
 	inputs []Part
 	maps   [][]uint32
-	// New document n is document doc[n] of input from[n].
+	// The new document n is the document doc[n] of the input from[n].
 	from []uint16
 	doc  []uint32
 	// fields[i][n] is the new number of field n of input i, or -1 if no live document has a value in it.
 	fields [][]int
 	w      *segmentWriter
 	terms  termMerger
-	column []int64 // the numbers of the current field, by new document
-	// passed[i] is the number of fields of input i that the method field has processed or skipped. The fields of an input are in the order
-	// of their new numbers.
+	column []int64 // the numbers of the current field, by new document number
+	// passed[i] is the number of fields of input i that the method field has processed or skipped. In each input, the fields have the same
+	// order as their new numbers.
 	passed []int
 }
 
@@ -191,7 +191,7 @@ func (m *merger) union() ([]fieldEntry, error) {
 	return fields, nil
 }
 
-// gather reads a field of an input. It sets the bits of the new documents with a value in words, and copies their numbers to m.column.
+// gather reads a field of an input. In words, it sets the bits of the new documents with a value. It copies their numbers to m.column.
 func (m *merger) gather(f *Field, to []uint32, words []uint64) {
 	numbered := hasColumn(f.entry.Type)
 	place := 0 // position in a sparse column
@@ -226,7 +226,7 @@ func (m *merger) gather(f *Field, to []uint32, words []uint64) {
 	}
 }
 
-// field writes the presence and the numbers of one field. It must be called once for each field, in the order of their numbers.
+// field writes the presence and the numbers of one field. The caller must call it once for each field, in the order of the field numbers.
 func (m *merger) field(number int) {
 	e := &m.w.dir.Fields[number]
 	words := make([]uint64, (len(m.doc)+63)/64)

@@ -8,22 +8,23 @@ import (
 )
 
 // termMerger merges the dictionaries of all inputs, one field after the other. The terms of each input are sorted, and a tournament tree
-// finds the least term. Most comparisons only compare the numbers of bytes that two terms share with the latest least term: the term that
-// shares more comes first. The dictionary stores these numbers, so these comparisons read no bytes of the terms.
+// finds the least term. For each term, the dictionary stores the number of bytes that it shares with the term before it. Most comparisons
+// only compare how many bytes two terms share with the latest least term: the term that shares more comes first. Such comparisons read no
+// bytes of the terms.
 type termMerger struct {
 	sources []source
 	// players are the inputs that have the current field. losers[0] is the player with the least term. losers[n] is the player that lost at
-	// node n, whose children are 2n and 2n+1. The parent of player p is node (p+len(players))/2.
+	// node n, which has the children 2n and 2n+1. The parent of player p is node (p+len(players))/2.
 	players []*source
 	losers  []int
 	// runs holds the postings of the current term in each input, and list holds their union.
 	runs []run
 	list postingList
-	// joinSparse uses ahead and next: ahead has the next document of each run, or Gone at the end of the run, and next has the index of
-	// that document.
+	// joinSparse uses ahead and next. ahead has the next document of each run, or Gone at the end of the run. next has the index of that
+	// document.
 	ahead []uint32
 	next  []int
-	// joinDense uses words and homes: words is a bitmap of documents, and homes maps each document to its run and its index in the run.
+	// joinDense uses words and homes. words is a bitmap of documents. homes maps each document to its run and to its index in the run.
 	words []uint64
 	homes []home
 	// last is the latest least term.
@@ -37,11 +38,11 @@ type source struct {
 	walker
 	input int
 	to    []uint32 // the new number of each document
-	// left is the number of terms of the field after the current one. over is set after the last term.
+	// left is the number of terms of the field after the current term. over is true after the last term.
 	left int
 	over bool
 	term []byte // the current term
-	// shared is the length of the prefix that the term shares with the latest winner of the comparison.
+	// shared is the length of the prefix that the term shares with the latest winner to which it was compared.
 	shared int
 	before []byte
 }
@@ -53,7 +54,7 @@ func (s *source) next() {
 		return
 	}
 	s.left--
-	first := s.walker.left == 0 // the next term is the first of a block, whose key is stored completely
+	first := s.walker.left == 0 // whether the next term is the first of a block, which stores its whole key
 	if first {
 		s.before = append(s.before[:0], s.term...)
 	}
@@ -95,7 +96,8 @@ func (t *termMerger) begin() {
 	t.losers[0] = play(1)
 }
 
-// play determines which of two players has the lower term, and sets the loser's shared to the number of bytes that both terms share.
+// play determines which of two players has the lower term. It sets the shared field of the loser to the number of bytes that both terms
+// share.
 func (t *termMerger) play(a, b int) (winner, loser int) {
 	x, y := t.players[a], t.players[b]
 	switch {
@@ -109,7 +111,7 @@ func (t *termMerger) play(a, b int) (winner, loser int) {
 		return b, a
 	}
 	same := x.shared + commonPrefix(x.term[x.shared:], y.term[y.shared:])
-	first := a < b // if the terms are equal
+	first := a < b // the default, for equal terms
 	switch {
 	case same < len(x.term) && same < len(y.term):
 		first = x.term[same] < y.term[same]
@@ -137,14 +139,14 @@ func (t *termMerger) advance() {
 // run holds the postings of a term in one input.
 type run struct {
 	docs []uint32
-	// For a text, freqs and positions are the encoded bytes of the input. If gone is set, they include documents that the merge leaves out.
-	// places has, for each of docs, the frequency and the place of the positions.
+	// For a text field, freqs and positions are the encoded bytes of the input. If gone is true, they include documents that the merge
+	// leaves out. places has, for each document in docs, its frequency and the range of its positions.
 	freqs, positions []byte
 	gone             bool
 	places           []stretch
 }
 
-// stretch is the frequency of a word in a document, and the range of bytes in run.positions that holds the document's positions.
+// stretch is the frequency of a word in a document and the range of bytes in run.positions with the document's positions.
 type stretch struct {
 	freq     uint32
 	from, to int
@@ -157,7 +159,7 @@ func (m *merger) mergeTerms(names []fieldEntry) error {
 	for i, in := range m.inputs {
 		t.sources[i] = source{walker: walker{d: &in.Segment.dict, block: -1}, input: i, to: m.maps[i]}
 	}
-	// passed[i] is the number of fields of input i that have been processed or skipped.
+	// passed[i] is the number of fields of input i that the loop has processed or skipped.
 	passed := make([]int, len(m.inputs))
 	for number, name := range names {
 		m.w.beginField(name.Name, name.Type, name.Private)
@@ -193,7 +195,7 @@ func (m *merger) mergeField(text bool) {
 	}
 	t.begin()
 	e := &m.w.dir.Fields[len(m.w.dir.Fields)-1]
-	written := 0 // length of the prefix that the term shares with the latest written term
+	written := 0 // length of the prefix that the term shares with the last term that was written
 	for {
 		s := t.players[t.losers[0]]
 		if s.over {
@@ -221,11 +223,11 @@ func (m *merger) mergeField(text bool) {
 	}
 }
 
-// home is the place of a document: the number of a run and the index in the run.
+// home is the place of a document: the number of a run, and the index in that run.
 type home struct{ run, at uint32 }
 
 // take reads the postings of a source's current term into run n. It returns the new number of runs: n+1, or n if the merge leaves out all
-// of the documents.
+// documents of the postings.
 func (t *termMerger) take(n int, s *source, text bool) int {
 	if n == len(t.runs) {
 		t.runs = append(t.runs, run{})
@@ -291,10 +293,11 @@ func (t *termMerger) join(runs []run, text bool, docs int) postingList {
 	return t.list
 }
 
-// denseFrom decides between joinDense and joinSparse: joinDense is used for terms in at least 1/denseFrom of all documents.
+// denseFrom separates frequent from rare terms: joinDense joins terms in at least 1/denseFrom of all documents, and joinSparse joins the
+// rest.
 const denseFrom = 32
 
-// put appends document at of a run to the list.
+// put appends the document with index `at` in the run r to the list.
 func (t *termMerger) put(r *run, at int, text bool) {
 	l := &t.list
 	l.docs = append(l.docs, r.docs[at])
@@ -305,7 +308,7 @@ func (t *termMerger) put(r *run, at int, text bool) {
 	}
 }
 
-// joinDense combines runs by means of a bitmap of all documents.
+// joinDense combines runs with a bitmap of all documents.
 func (t *termMerger) joinDense(runs []run, text bool, docs int) {
 	if t.words == nil {
 		t.words, t.homes = make([]uint64, (docs+63)/64), make([]home, docs)
@@ -332,7 +335,7 @@ func (t *termMerger) joinSparse(runs []run, text bool) {
 		t.ahead, t.next = append(t.ahead, runs[i].docs[0]), append(t.next, 0)
 	}
 	for {
-		// Copy from the run with the least document, up to the least document of the other runs.
+		// Copy from the run with the least document, up to the least document of all other runs.
 		best, least, limit := -1, uint32(Gone), uint32(Gone)
 		for i, d := range t.ahead {
 			if d < least {

@@ -9,15 +9,16 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/automaton"
 )
 
-// A sketch summarizes a term in 64 bits. A search for terms that are similar to a word skips most other terms by their sketches, without
+// A sketch summarizes a term in 64 bits. A search for terms similar to a word compares sketches and so skips most other terms without
 // reading them:
 //
-//	bits 0 to 31    the parities of the pairs of adjacent characters, hashed to 32 values. Both ends of the term count as a character
-//	bits 32 to 57   the parities of the characters, hashed to 26 values, so that Latin letters differ
-//	bits 58 to 63   the number of characters, at most 63
+//	bits 0 to 31    the parities of the counts of pairs of adjacent characters, hashed to 32 values; both ends count as characters
+//	bits 32 to 57   the parities of the counts of characters, hashed to 26 values, so that Latin letters have different values
+//	bits 58 to 63   the number of characters, limited to 63
 //
-// An edit changes the length by at most one. It adds and removes at most two characters in total, and at most six pairs: a transposition of
-// b and c in "abcd" removes ab, bc and cd, and adds ac, cb and bd. Each added or removed character or pair changes at most one bit.
+// An edit changes the length by at most one. It adds and removes at most two characters in total, and at most six pairs. For example, a
+// transposition of b and c in "abcd" removes ab, bc and cd, and adds ac, cb and bd. Each added or removed character or pair changes at
+// most one bit.
 type sketch uint64
 
 const (
@@ -52,10 +53,10 @@ func sketchOf(term []byte) sketch {
 // length returns the number of characters, at most maxLength.
 func (s sketch) length() int { return int(s >> (pairBits + letterBits)) }
 
-// letters returns the n highest bits of the parities of characters.
+// letters returns the n highest bits of the characters' parities.
 func (s sketch) letters(n int) int { return int(s << lengthBits >> (64 - n)) }
 
-// near reports whether two terms with these sketches may have at most the given edit distance.
+// near reports whether the edit distance of two terms with these sketches can be at most edits.
 func (s sketch) near(other sketch, edits int) bool {
 	x := s ^ other
 	d := s.length() - other.length()
@@ -63,17 +64,17 @@ func (s sketch) near(other sketch, edits int) bool {
 		-edits <= d && d <= edits
 }
 
-// sketches holds the sketches of the terms of a field, in buckets by length and by the highest bits of the parities of characters.
+// sketches holds the sketches of a field's terms. They are in buckets by length and by the highest bits of the characters' parities.
 type sketches struct {
-	// letters is the number of these bits.
+	// letters is the number of bits of the parities that select a bucket.
 	letters int
-	// Bucket i contains terms[starts[i]:starts[i+1]], which are ordinals of terms in the field, and the same range of sketches.
+	// Bucket i contains terms[starts[i]:starts[i+1]] and the same range of sketches. The elements of terms are ordinals in the field.
 	starts   []uint32
 	terms    []uint32
 	sketches []sketch
 }
 
-// perBucket is the minimum average number of terms in a bucket if letters is not 0.
+// perBucket is the minimum average number of terms in a bucket, unless letters is 0.
 const perBucket = 8
 
 func newSketches(f *Field) *sketches {
@@ -104,7 +105,7 @@ func newSketches(f *Field) *sketches {
 
 func (s *sketches) bucket(of sketch) int { return of.length()<<s.letters | of.letters(s.letters) }
 
-// near lists the ordinals of the terms whose sketch is near the wanted one, in ascending order.
+// near lists the ordinals of the terms whose sketch is near `wanted`, in ascending order.
 func (s *sketches) near(wanted sketch, edits int) []uint32 {
 	var found []uint32
 	letters := wanted.letters(s.letters)
@@ -129,8 +130,8 @@ func (s *sketches) bytes() int64 {
 	return 4*int64(len(s.starts)+len(s.terms)) + 8*int64(len(s.sketches))
 }
 
-// Near yields the terms within an edit distance of a word (see automaton.Distance), in byte order. The slice is valid only until the next
-// iteration. The first call computes the sketches of all terms of the field.
+// Near yields the terms within an edit distance of a word (see automaton.Distance), in byte order. The byte slice is valid only until the
+// next iteration. The first call computes the sketches of all terms of the field.
 func (f *Field) Near(word string, edits int) iter.Seq2[[]byte, Postings] {
 	return func(yield func([]byte, Postings) bool) {
 		s := f.sketches.Load()

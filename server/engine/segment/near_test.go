@@ -8,7 +8,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/automaton"
 )
 
-// FuzzSketch checks that sketch.near is true for the sketches of any two terms within the edit distance.
+// FuzzSketch checks that sketch.near returns true for the sketches of any two terms within the edit distance.
 func FuzzSketch(f *testing.F) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 500 {

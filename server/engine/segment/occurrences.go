@@ -8,24 +8,24 @@ import (
 	"github.com/RoaringBitmap/roaring/v2"
 )
 
-// Occurrences looks up the positions of a word in single documents of its postings. The cost of a lookup hardly depends on the number of
-// documents between two lookups.
+// Occurrences looks up the positions of a word in single documents of the word's postings. The cost of a lookup hardly depends on the
+// number of documents between two lookups.
 type Occurrences struct {
-	// The documents are in docs if there are few, otherwise in bitmap. If many documents are looked up, words is a copy of bitmap as plain
-	// bits.
+	// A short list of documents is in docs. A longer list is in bitmap. If many documents will be looked up, words is a copy of bitmap as
+	// plain bits.
 	docs   []uint32
 	bitmap *roaring.Bitmap
 	words  []uint64
-	// word is the index of the latest word that was read, and before is the number of documents in the words before it.
+	// word is the index of the last element of words that was read. before is the number of documents in the elements before it.
 	word, before int
 
 	freqs, skipped, positions []byte
-	// nextFreqs and nextPositions begin with the frequency and the positions of the document with the index next.
+	// nextFreqs and nextPositions begin with the frequency and the positions of the document whose index is in the field `next`.
 	next                     int
 	nextFreqs, nextPositions []byte
 }
 
-// wordsPerRank is the number of words that can be copied and counted in the time that Rank of package roaring takes for one document.
+// wordsPerRank is the number of words that can be copied and counted in the time of one call of Rank of package roaring.
 const wordsPerRank = 64
 
 // Occurrences returns the occurrences of a word. lookups is the approximate number of documents that the caller will look up.
@@ -55,8 +55,8 @@ func (p Postings) Occurrences(lookups int) *Occurrences {
 	return o
 }
 
-// Positions appends the positions of the word in a document. It appends nothing if the document does not have the word. Callers must look
-// up documents in ascending order.
+// Positions appends the positions of the word in a document. If the document does not contain the word, it appends nothing. Callers must
+// look up documents in ascending order.
 func (o *Occurrences) Positions(dst []uint32, doc uint32) []uint32 {
 	at, ok := o.index(doc)
 	if !ok {
@@ -80,7 +80,7 @@ func (o *Occurrences) Positions(dst []uint32, doc uint32) []uint32 {
 	return dst
 }
 
-// after returns b without its first n bytes; nil if there are fewer, as in a damaged file.
+// after returns b without its first n bytes. It returns nil if b has fewer bytes, which can happen in a damaged file.
 func after(b []byte, n uint32) []byte {
 	if uint64(n) > uint64(len(b)) {
 		return nil
@@ -88,8 +88,8 @@ func after(b []byte, n uint32) []byte {
 	return b[n:]
 }
 
-// index returns the number of documents of the postings before doc, and whether doc is in the postings. If it is not, the number is
-// undefined.
+// index returns the number of documents in the postings that come before doc, and whether doc is in the postings. If doc is not in the
+// postings, the number is undefined.
 func (o *Occurrences) index(doc uint32) (at int, ok bool) {
 	switch {
 	case o.words != nil:

@@ -9,8 +9,8 @@ import (
 	"os"
 )
 
-// Open maps a file and verifies everything except the items, which Verify verifies. It returns a *CorruptError for a file that is damaged
-// or has another format.
+// Open maps a file and checks everything except the items, which Verify checks. It returns a *CorruptError if the file is damaged or has
+// another format.
 func Open(path string) (*Segment, error) {
 	whole, unmap, err := mapFile(path)
 	if err != nil {
@@ -21,14 +21,14 @@ func Open(path string) (*Segment, error) {
 		if corrupt, ok := errors.AsType[*CorruptError](err); ok {
 			corrupt.Path = path
 		}
-		_ = unmap() // the damage is the error to return
+		_ = unmap() // return the error of the damage, not this one
 		return nil, err
 	}
 	s.path, s.unmap = path, unmap
 	return s, nil
 }
 
-// Parse returns the segment in the bytes of a file, without the verification of items. The bytes must not change afterwards.
+// Parse returns the segment in the bytes of a file. It does not check the items. The bytes must not change afterwards.
 func Parse(whole []byte) (*Segment, error) { return parse(whole) }
 
 func parse(whole []byte) (*Segment, error) {
@@ -72,11 +72,11 @@ func parse(whole []byte) (*Segment, error) {
 	return s, nil
 }
 
-// verifyChunk is the number of bytes that Verify reads before it checks its context again.
+// verifyChunk is the number of bytes that Verify reads between two checks of its context.
 const verifyChunk = 1 << 20
 
-// Verify compares the items with their checksum, and returns a *CorruptError if they do not match. A segment that was built in memory has
-// no checksum and always passes. paused is called after each chunk, so that the caller can limit the rate; it may be nil.
+// Verify compares the items with their checksum and returns a *CorruptError if they do not match. A segment that was built in memory has
+// no checksum and always passes. Verify calls paused after each chunk, so that the caller can limit the rate. paused may be nil.
 func (s *Segment) Verify(ctx context.Context, paused func(bytes int)) error {
 	if s.whole == nil {
 		return nil
@@ -100,7 +100,7 @@ func (s *Segment) Verify(ctx context.Context, paused func(bytes int)) error {
 	return nil
 }
 
-// Close drops the Derived and unmaps the file. The segment, and data that its methods returned, must not be used afterwards.
+// Close drops the Derived and unmaps the file. Do not use the segment or data that its methods returned after Close.
 func (s *Segment) Close() error {
 	s.dropDerived()
 	if s.unmap == nil {
@@ -111,7 +111,7 @@ func (s *Segment) Close() error {
 	return unmap()
 }
 
-// readFile replaces mapFile where mapping is not possible: it reads the file into memory.
+// readFile reads a file into memory. It replaces mapFile on systems that cannot map files.
 func readFile(path string) ([]byte, func() error, error) {
 	b, err := os.ReadFile(path)
 	return b, func() error { return nil }, err

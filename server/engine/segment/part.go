@@ -11,8 +11,8 @@ import (
 // Part is a segment with its tombstones in one snapshot of an index.
 type Part struct {
 	Segment *Segment
-	// Dead holds the tombstones: the documents whose item was deleted or replaced. It is nil if there are none. It is immutable: a further
-	// deletion creates a new bitmap, so the pointer identifies a state of the tombstones.
+	// Dead holds the tombstones: the documents whose item was deleted or replaced. It is nil if there are none. The bitmap is immutable.
+	// Each deletion creates a new bitmap, so the pointer identifies a state of the tombstones.
 	Dead *roaring.Bitmap
 }
 
@@ -39,13 +39,13 @@ func (p Part) LiveIn(set *roaring.Bitmap) int64 {
 	return n
 }
 
-// Find returns the live document of an item, and false if there is none.
+// Find returns the live document of an item, or false if there is none.
 func (p Part) Find(id item.ID) (doc uint32, ok bool) {
 	doc, ok = p.Segment.Find(id)
 	return doc, ok && p.Lives(doc)
 }
 
-// IDs lists the IDs of the items with live documents, in ascending order.
+// IDs returns the IDs of the items with live documents, in ascending order.
 func (p Part) IDs() []item.ID {
 	ids := make([]item.ID, 0, p.Live())
 	for doc := range uint32(p.Segment.Len()) {

@@ -9,25 +9,25 @@ import (
 	"github.com/RoaringBitmap/roaring/v2"
 )
 
-// The postings of a term are:
+// The postings of a term have the following format:
 //
-//	documents, unless there is only one, which is in the dictionary:
-//	  byte kind    listed or bitmapped
-//	  varint       length of what follows
-//	  listed: varints, each the distance from the previous document, less one (the first from -1)
-//	  bitmapped: a roaring bitmap
-//	of a text, for each document in order:
-//	  varint       length of the frequencies
-//	  varints      frequencies: how often the word occurs in the document
-//	  uint32s      skips, if the documents are a bitmap: for every skipEvery documents, except the first ones, the lengths of the
-//	               frequencies and of the positions of all documents before them
-//	  varints      positions, each the distance from the previous one (the first from 0)
+//	the documents (absent if there is only one, which is then in the dictionary):
+//	  byte            kind: listed or bitmapped
+//	  varint          number of bytes that follow
+//	  if listed: varints: for each document, the distance from the previous document, minus one (from -1 for the first)
+//	  if bitmapped: a roaring bitmap
+//	for a text field, with the documents in order:
+//	  varint          number of bytes of the frequencies
+//	  varints         frequencies: the number of occurrences of the word in each document
+//	  uint32s         skips, only if the documents are a bitmap: for each group of skipEvery documents except the first group, the
+//	                  numbers of bytes of the frequencies and of the positions before the group
+//	  varints         positions: the distance from the previous position in the document (from 0 for the first)
 const (
 	listed    = 0
 	bitmapped = 1
 )
 
-// bitmapFrom is the minimum number of documents that are stored as a bitmap. For fewer documents, a list is smaller and as fast to read.
+// bitmapFrom is the minimum number of documents for a bitmap. A list of fewer documents is smaller than a bitmap and as fast to read.
 const bitmapFrom = 128
 
 // skipEvery is the number of documents between two skips. skipBytes is the length of a skip.
@@ -44,8 +44,8 @@ func skips(docs int) int {
 	return (docs - 1) / skipEvery
 }
 
-// Postings holds the documents of a term, and for a text the frequency and positions of the term in each document. The zero value has no
-// documents.
+// Postings holds the documents of a term. For a text field, it also holds the frequency and the positions of the term in each document.
+// The zero value has no documents.
 type Postings struct {
 	s    *Segment
 	docs int
@@ -77,17 +77,17 @@ func (p Postings) documents() (kind byte, docs, rest []byte) {
 	return kind, rest[:n:n], rest[n:]
 }
 
-// Freqs returns the frequency of the term in each document, in the order of documents, as consecutive varints (encoding/binary). It returns
-// nil if the field is not text. The slice is read-only and aliases the segment's memory. In a damaged file, the number of varints may be
-// wrong.
+// Freqs returns the frequency of the term in each document as consecutive varints (encoding/binary), in the order of documents. If the
+// field is not a text field, it returns nil. The slice is read-only and aliases the segment's memory. In a damaged file, the number of
+// varints may be wrong.
 func (p Postings) Freqs() []byte {
 	_, _, rest := p.documents()
 	freqs, _, _ := p.occurrences(rest)
 	return freqs
 }
 
-// occurrences splits the bytes after the documents. All results are nil if the field is not text. positions may extend beyond the last
-// position.
+// occurrences splits the bytes after the documents. If the field is not a text field, all results are nil. positions may extend beyond
+// the last position.
 func (p Postings) occurrences(rest []byte) (freqs, skipped, positions []byte) {
 	if !p.text {
 		return nil, nil, nil
@@ -133,7 +133,7 @@ func (p Postings) AppendTo(docs []uint32) []uint32 {
 	}
 	kind, list, _ := p.documents()
 	if kind == bitmapped {
-		beyond := func(doc uint32) bool { return int(doc) >= p.s.dir.Docs } // true only in a damaged file
+		beyond := func(doc uint32) bool { return int(doc) >= p.s.dir.Docs } // can be true only in a damaged file
 		return append(docs, slices.DeleteFunc(p.Bitmap().ToArray(), beyond)...)
 	}
 	return appendListed(docs, list, p.s.dir.Docs)
@@ -155,7 +155,7 @@ func (p Postings) AddTo(words []uint64) {
 		it := p.Bitmap().ManyIterator()
 		for n := it.NextMany(docs[:]); n > 0; n = it.NextMany(docs[:]) {
 			for _, doc := range docs[:n] {
-				if uint64(doc) < limit { // always, unless the file is damaged
+				if uint64(doc) < limit { // always true, unless the file is damaged
 					words[doc/64] |= 1 << (doc % 64)
 				}
 			}
@@ -172,7 +172,7 @@ func (p Postings) AddTo(words []uint64) {
 	}
 }
 
-// appendListed decodes a list of documents. It stops at the first document that is not less than limit.
+// appendListed decodes a list of documents. It stops at the first document that is at least `limit`.
 func appendListed(dst []uint32, b []byte, limit int) []uint32 {
 	last := uint64(0)
 	for first := true; len(b) > 0; first = false {
@@ -197,15 +197,15 @@ func appendListed(dst []uint32, b []byte, limit int) []uint32 {
 type Iterator struct {
 	p     Postings
 	limit uint64
-	// For a list of documents, list is the unread rest. For a bitmap, many iterates over it, and chunk holds documents that were read from
-	// it into buf and not yet returned.
+	// If the documents are stored as a list, list is the unread rest. If they are stored as a bitmap, many iterates over it, buf holds the
+	// documents read from it, and chunk is the part of buf that was not returned yet.
 	list  []byte
 	first bool
 	doc   uint64
 	many  roaring.ManyIntIterable
 	chunk []uint32
 	buf   []uint32
-	// freqs and positions are the unread rest of the frequencies and positions. pending is the number of positions of earlier documents
+	// freqs and positions hold the frequencies and positions that are not read yet. pending is the number of positions of earlier documents
 	// that the caller did not read. freq is the frequency of the current document.
 	freqs, positions []byte
 	started          bool
@@ -274,7 +274,7 @@ func (i *Iterator) Next() (doc uint32, ok bool) {
 	return uint32(i.doc), true
 }
 
-// more reads the next documents of a bitmap. It stops at a document that is not less than limit, which occurs only in a damaged file.
+// more reads the next documents of a bitmap. It stops at a document that is at least `limit`, which occurs only in a damaged file.
 func (i *Iterator) more(docs []uint32) int {
 	n := i.many.NextMany(docs)
 	for k, doc := range docs[:n] {
@@ -300,7 +300,7 @@ func (i *Iterator) step() {
 	i.freqs, i.freq = rest, uint32(n)
 }
 
-// Freq returns the frequency of the term in the current document; 1 if the field is not text.
+// Freq returns the frequency of the term in the current document. It returns 1 if the field is not a text field.
 func (i *Iterator) Freq() uint32 { return i.freq }
 
 // Positions appends the positions of the term in the current document.
@@ -314,7 +314,7 @@ func (i *Iterator) Positions(dst []uint32) []uint32 {
 	return dst
 }
 
-// appendPositions decodes the n positions of one document, and returns the bytes after them.
+// appendPositions decodes the n positions of one document and returns the bytes after these positions.
 func appendPositions(dst []uint32, b []byte, n uint64) (positions []uint32, rest []byte) {
 	last := uint64(0)
 	for range n {
@@ -329,7 +329,7 @@ func appendPositions(dst []uint32, b []byte, n uint64) (positions []uint32, rest
 	return dst, b
 }
 
-// addVarints sums up n varints, or fewer if b ends early, and returns the bytes after them.
+// addVarints returns the sum of n varints, or of fewer if b ends early, and the bytes after them.
 func addVarints(b []byte, n int) (rest []byte, sum uint64) {
 	for ; n > 0 && len(b) > 0; n-- {
 		if b[0] < 0x80 {
@@ -363,8 +363,8 @@ func skipVarints(b []byte, n uint64) []byte {
 	return b
 }
 
-// postingList holds the postings of one term to be written: at least one document, in ascending order, and for a text the encoded
-// frequencies and positions.
+// postingList holds the postings of one term for writing: at least one document, in ascending order. For a text field, it also holds the
+// encoded frequencies and positions.
 type postingList struct {
 	docs             []uint32
 	freqs, positions []byte
@@ -377,7 +377,7 @@ type postingsWriter struct {
 	err   error // the first error
 }
 
-// write writes the postings of a term. It returns false if there is nothing to write, because the dictionary holds the only document.
+// write writes the postings of a term. It returns false if there is nothing to write because the dictionary holds the only document.
 func (w *postingsWriter) write(list postingList) (written bool) {
 	if len(list.docs) > 1 {
 		w.writeDocs(list.docs)

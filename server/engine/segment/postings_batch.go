@@ -1,7 +1,8 @@
 package segment
 
-// NextMany reads several documents at once. It fills docs with the documents and freqs with their frequencies, and returns their number,
-// which is 0 at the end. Afterwards, the iterator is at the last document that was read. freqs must be at least as long as docs.
+// NextMany reads several documents at once. It fills docs with documents and freqs with their frequencies, and returns the number of
+// documents, which is 0 at the end. Afterwards, the iterator is at the last document that was read. freqs must be at least as long as
+// docs.
 func (i *Iterator) NextMany(docs, freqs []uint32) int {
 	if i.many == nil {
 		n := 0

@@ -22,12 +22,12 @@ type Doc struct {
 	ID item.ID
 	// Created is created_on in milliseconds since 1970, or math.MinInt64 for an item without created_on.
 	Created int64
-	// Units are the item's own conversion units in their order.
+	// Units holds the item's own conversion units in their order.
 	Units []int64
-	// Bytes is the packed item, which the segment stores unchanged.
+	// Bytes is the packed item. The segment stores it unchanged.
 	Bytes item.Packed
-	// Values holds all values by which queries can find the item, without tags and units from manifests, in any order. A number field has
-	// at most one distinct value.
+	// Values holds all values by which queries can find the item, in any order. It does not include tags and units from manifests. A number
+	// field has at most one distinct value.
 	Values []Value
 }
 
@@ -40,14 +40,14 @@ type Value struct {
 // NewDoc returns the document of an item.
 func NewDoc(it *item.Item) Doc { return new(Scratch).NewDoc(it) }
 
-// Scratch holds reusable memory for documents.
+// Scratch holds memory for documents and allows its reuse.
 type Scratch struct {
 	packer item.Packer
 	bytes  []byte
 	values []Value
 }
 
-// NewDoc returns the document of an item, which is valid until Reset.
+// NewDoc returns the document of an item. The document is valid until Reset.
 func (s *Scratch) NewDoc(it *item.Item) Doc {
 	d := Doc{ID: it.ID, Created: it.CreatedMillis(), Units: it.Units}
 	bytes, values := len(s.bytes), len(s.values)
@@ -63,17 +63,17 @@ func (s *Scratch) NewDoc(it *item.Item) Doc {
 // usualValues is the capacity for the values of one item. It is enough for most items.
 const usualValues = 64
 
-// Reset makes the memory available for reuse. Documents that NewDoc returned must not be used afterwards.
+// Reset makes the memory available for reuse. Do not use documents that NewDoc returned after Reset.
 func (s *Scratch) Reset() {
 	clear(s.values)
 	s.bytes, s.values = s.bytes[:0], s.values[:0]
 }
 
-// CorruptError reports a file that is damaged, incomplete or of another format.
+// CorruptError reports that a file is damaged, incomplete or of another format.
 type CorruptError struct {
-	// Path is the path of the file; empty for bytes in memory.
+	// Path is the path of the file. It is empty for bytes in memory.
 	Path string
-	// Section is the damaged part.
+	// Section is the damaged section.
 	Section string
 	Reason  string
 }
@@ -95,12 +95,12 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 type Segment struct {
 	path string
 	dir  directory
-	// data holds the items and the index. whole is the file that contains data; nil for a segment that was built in memory.
+	// data holds the items and the index. whole is the file that contains data, or nil for a segment that was built in memory.
 	data   []byte
 	whole  []byte
 	unmap  func() error
 	fields []Field
-	// Sections that are read frequently.
+	// These sections are read frequently.
 	offsets, ids, created, byID []byte
 	withUnits                   *roaring.Bitmap
 	dict                        dictionary
@@ -108,7 +108,7 @@ type Segment struct {
 	derived                     atomic.Pointer[Derived]
 }
 
-// checksums are the checksums in the footer.
+// checksums holds the checksums in the footer.
 type checksums struct{ items, index uint32 }
 
 // assemble returns the segment that a directory and data describe.
@@ -153,7 +153,7 @@ func assemble(dir directory, data []byte) (*Segment, error) {
 	return s, nil
 }
 
-// bytes returns a section, and false if it is out of bounds.
+// bytes returns the bytes of a section, or false if the section is out of bounds.
 func (s *Segment) bytes(at span) ([]byte, bool) {
 	end := at.Off + at.Len
 	if end < at.Off || end > uint64(len(s.data)) {
@@ -162,7 +162,7 @@ func (s *Segment) bytes(at span) ([]byte, bool) {
 	return s.data[at.Off:end:end], true
 }
 
-// bitmap returns a bitmap that is stored in the segment. An empty section is an empty bitmap.
+// bitmap returns a bitmap that is stored in the segment. It returns an empty bitmap for an empty section.
 func (s *Segment) bitmap(at span) (*roaring.Bitmap, error) {
 	b, ok := s.bytes(at)
 	if !ok {
@@ -184,7 +184,7 @@ func (s *Segment) bitmap(at span) (*roaring.Bitmap, error) {
 	return out, nil
 }
 
-// within reports whether all documents of a bitmap are in the segment.
+// within reports whether all documents of a bitmap exist in the segment.
 func (s *Segment) within(b *roaring.Bitmap) bool {
 	return b.IsEmpty() || int(b.Maximum()) < s.dir.Docs
 }
@@ -202,7 +202,7 @@ func (s *Segment) Created(doc uint32) int64 {
 	return int64(binary.LittleEndian.Uint64(s.created[8*doc:]))
 }
 
-// Find returns the document of an item, and false if there is none. The document may be deleted.
+// Find returns the document of an item, or false if there is none. The document may be deleted.
 func (s *Segment) Find(id item.ID) (doc uint32, ok bool) {
 	n := s.dir.Docs
 	i := sort.Search(n, func(i int) bool { return s.ID(s.nthByID(i)) >= id })
@@ -213,16 +213,16 @@ func (s *Segment) Find(id item.ID) (doc uint32, ok bool) {
 	return doc, s.ID(doc) == id
 }
 
-// nthByID returns the i-th document in the order of IDs. It limits a number from a damaged file to a valid one, which prevents a panic but
-// gives a wrong document.
+// nthByID returns the i-th document in the order of IDs. It limits a number from a damaged file to the valid range. This prevents a
+// panic, but the returned document is wrong.
 func (s *Segment) nthByID(i int) uint32 {
 	return min(binary.LittleEndian.Uint32(s.byID[4*i:]), uint32(s.dir.Docs-1))
 }
 
-// Place returns the number of documents that come before an item in the default order. The segment need not contain the item.
+// Place returns the number of documents that come before an item in the default order. The segment does not need to contain the item.
 func (s *Segment) Place(created int64, id item.ID) uint32 {
 	return uint32(sort.Search(s.dir.Docs, func(i int) bool {
-		// Read IDs only to break ties. They are in another section, so each access can miss the CPU cache.
+		// Read IDs only to break ties. They are in another section, so each read can miss the CPU cache.
 		at := s.Created(uint32(i))
 		return at < created || at == created && s.ID(uint32(i)) <= id
 	}))
@@ -268,7 +268,7 @@ func (s *Segment) ItemBytes() int64 { return int64(s.dir.Items.Len) }
 // IndexBytes returns the size of everything except the items.
 func (s *Segment) IndexBytes() int64 { return int64(len(s.data)) - int64(s.dir.Items.Len) }
 
-// Mapped reports whether the segment was opened from a file by Open. Otherwise it is in the heap.
+// Mapped reports whether Open opened the segment from a file. Otherwise, the segment is in the heap.
 func (s *Segment) Mapped() bool { return s.unmap != nil }
 
 // Fields yields the fields in which a document has a value, in the order of their names.
@@ -282,7 +282,7 @@ func (s *Segment) Fields() iter.Seq[*Field] {
 	}
 }
 
-// Field returns a field, or nil if no document has a value in it.
+// Field returns a field by name, or nil if no document has a value in it.
 func (s *Segment) Field(name string) *Field {
 	i := sort.Search(len(s.fields), func(i int) bool { return s.dir.Fields[i].Name >= name })
 	if i == len(s.fields) || s.dir.Fields[i].Name != name {
@@ -315,8 +315,8 @@ func (s *Segment) WriteTo(w io.Writer) (int64, error) {
 	return n, nil
 }
 
-// trailer returns the bytes after the index in a file: the directory and the footer. length is the length of items and index. sums.index is
-// the checksum of the index.
+// trailer returns the bytes that follow the index in a file: the directory and the footer. length is the total length of the items and
+// the index. sums.index is the checksum of the index.
 func trailer(dir *directory, length uint64, sums checksums) ([]byte, error) {
 	out := dir.append(nil)
 	size := len(out)

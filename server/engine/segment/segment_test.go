@@ -257,7 +257,7 @@ func compareField(t *testing.T, f *Field, name string, want *modelField, docs in
 	}
 }
 
-// compareNear compares the terms that Near yields with those within the edit distance of automaton.Distance.
+// compareNear compares the terms that Near yields with the terms that automaton.Distance finds within the edit distance.
 func compareNear(t *testing.T, f *Field, name, word string, want *modelField, sorted []string) {
 	t.Helper()
 	for edits := range 3 {
@@ -357,7 +357,7 @@ func comparePostings(t *testing.T, p Postings, name string, want []place, typ qu
 			t.Fatalf("%s: document %d, %t, want %d", name, d, ok, w.doc)
 		}
 		if n%3 == 1 {
-			continue // do not read the positions, so that the iterator must skip them
+			continue // without reading the positions, so that the iterator must skip them
 		}
 		freq := uint32(1)
 		if typ == query.Text {
@@ -386,7 +386,7 @@ func comparePostings(t *testing.T, p Postings, name string, want []place, typ qu
 	}
 }
 
-// automata returns automata of patterns that match or nearly match a term.
+// automata returns automata for patterns that match or nearly match a term.
 func automata(t *testing.T, term string, rng *rand.Rand) []automaton.Automaton {
 	t.Helper()
 	runes := []rune(term)
@@ -530,7 +530,7 @@ func TestBuild(t *testing.T) {
 	}
 }
 
-// TestMerge splits random documents into segments, marks some as dead, merges the segments, and compares the result with the model.
+// TestMerge splits random documents into segments, marks some as deleted, merges the segments, and compares the result with the model.
 func TestMerge(t *testing.T) {
 	for seed := range uint64(40) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -583,7 +583,7 @@ func TestMerge(t *testing.T) {
 				t.Fatal(err)
 			}
 			compare(t, read, m, rng)
-			// A merge and a build of the same documents are identical, byte for byte.
+			// A merge and a build of the same documents have identical bytes.
 			if !bytes.Equal(file(t, build(t, kept)), b.Bytes()) {
 				t.Error("a build of the same documents is a different file")
 			}
@@ -651,7 +651,7 @@ func TestManyFields(t *testing.T) {
 	}
 }
 
-// TestTooLarge checks that builds and merges fail if a count does not fit into the file.
+// TestTooLarge checks that a build or a merge fails if a count does not fit into the file.
 func TestTooLarge(t *testing.T) {
 	plain := func(id item.ID) Doc { return Doc{ID: id} }
 	units := func(id item.ID) Doc { return Doc{ID: id, Units: []int64{1, 2, 3}} }

@@ -6,8 +6,8 @@ import (
 	"github.com/RoaringBitmap/roaring/v2"
 )
 
-// TermIterator iterates over the terms of a field in byte order. Unlike Field.Ascend, it allows a caller to iterate over several segments
-// at once. It is not safe for concurrent use.
+// TermIterator iterates over the terms of a field in byte order. Unlike with Field.Ascend, a caller can iterate over several segments at
+// once. A TermIterator is not safe for concurrent use.
 type TermIterator struct {
 	w      walker
 	number int
@@ -15,7 +15,7 @@ type TermIterator struct {
 	valid  bool
 }
 
-// TermIterator returns an iterator at the first term that is not less than from.
+// TermIterator returns an iterator at the first term that is at least `from`.
 func (f *Field) TermIterator(from string) *TermIterator {
 	t := &TermIterator{w: walker{d: &f.s.dict}, number: f.number, first: int(f.entry.First)}
 	if f.entry.First < f.entry.End {
@@ -30,7 +30,7 @@ func (t *TermIterator) Valid() bool { return t.valid }
 // Next moves to the next term.
 func (t *TermIterator) Next() { t.valid = t.w.next() && t.w.field() == t.number }
 
-// Term returns the current term, which is valid until Next.
+// Term returns the current term. The bytes are valid until Next.
 func (t *TermIterator) Term() []byte { return t.w.key[fieldKey:] }
 
 // Len returns the number of documents that have the current term, including deleted ones.
@@ -42,7 +42,8 @@ func (t *TermIterator) Postings() Postings { return t.w.postings() }
 // Ordinal returns the ordinal of the current term, counted from 0 within the field (see Field.Ordinals).
 func (t *TermIterator) Ordinal() int { return t.w.number() - t.first }
 
-// Docs is a set of documents of a segment, both as a bitmap and as plain bits, one bit for each document of the segment.
+// Docs is a set of documents of a segment. It is stored both as a bitmap and as plain bits, with one bit for each document of the
+// segment.
 type Docs struct {
 	Bitmap *roaring.Bitmap
 	Bits   []uint64
@@ -51,7 +52,7 @@ type Docs struct {
 // has reports whether the set contains a document.
 func (d Docs) has(doc uint32) bool { return d.Bits[doc>>6]&(1<<(doc&63)) != 0 }
 
-// CountIn returns the number of documents of the postings that are in a set.
+// CountIn returns the number of documents that are both in the postings and in a set.
 func (p Postings) CountIn(set Docs) int {
 	if p.docs == 1 {
 		if set.has(p.doc) {
@@ -70,8 +71,8 @@ func (p Postings) CountIn(set Docs) int {
 	return n
 }
 
-// CountOrdinals returns, by ordinal, the number of documents of a set that have each term. Documents must have at most one term in the
-// field. CountOrdinals uses Ordinals.
+// CountOrdinals returns a count for each ordinal: the number of documents of a set that have the term. Documents must have at most one
+// term in the field. CountOrdinals uses Ordinals.
 func (f *Field) CountOrdinals(set *roaring.Bitmap) []uint32 {
 	ordinals, counts := f.Ordinals(), make([]uint32, f.Distinct()+1)
 	var buffer [256]uint32
@@ -81,18 +82,18 @@ func (f *Field) CountOrdinals(set *roaring.Bitmap) []uint32 {
 			return counts[1:]
 		}
 		for _, doc := range buffer[:n] {
-			if o := int(ordinals[doc]); o < len(counts) { // always, unless the file is damaged
+			if o := int(ordinals[doc]); o < len(counts) { // always true, unless the file is damaged
 				counts[o]++
 			}
 		}
 	}
 }
 
-// countedWidth is the maximum width in bytes of a column whose numbers are counted in an array.
+// countedWidth is the maximum width in bytes of a column for which Numbers counts in an array.
 const countedWidth = 2
 
-// Numbers yields the numbers of a set of documents, each with a count of documents, in any order. It can yield a number several times; the
-// number of documents is then the sum of the counts. It yields a Double as its bits.
+// Numbers yields the numbers of a set of documents, each with a count of documents, in any order. It can yield a number several times.
+// The total count of such a number is the sum of its counts. Numbers yields a Double as its bits.
 func (f *Field) Numbers(set Docs) iter.Seq2[int64, int64] {
 	return func(yield func(number, count int64) bool) {
 		switch {
@@ -114,7 +115,7 @@ func (f *Field) Numbers(set Docs) iter.Seq2[int64, int64] {
 	}
 }
 
-// places calls use with the position in the column of each document of a set, until use returns false.
+// places calls use with the column position of each document of a set, until use returns false.
 func (f *Field) places(set Docs, use func(place int) bool) {
 	docs := set.Bitmap
 	if f.entry.Present.Len > 0 {

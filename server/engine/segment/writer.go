@@ -11,10 +11,11 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// maxNumber is the maximum of every count that a file stores in 32 bits. It is a variable so that a test can lower it.
+// maxNumber is the maximum of every count that a file stores in 32 bits. It is a variable, so that a test can lower it.
 var maxNumber uint64 = math.MaxUint32 - 1
 
-// fits returns an error if a count of the segment is too high for a file. An overflow would otherwise cause wrong results without an error.
+// fits returns an error if a count of the segment is too high for a file. Without this check, an overflow would silently cause wrong
+// results.
 func fits(what string, n uint64) error {
 	if n > maxNumber {
 		return fmt.Errorf("the segment would have %d %s; a file holds at most %d", n, what, maxNumber)
@@ -22,8 +23,8 @@ func fits(what string, n uint64) error {
 	return nil
 }
 
-// segmentWriter writes the sections of a segment. Its methods must be called in the order of the sections: items, columns, units, fields
-// with their terms, and then the presence and numbers of each field.
+// segmentWriter writes the sections of a segment. Call its methods in the order of the sections: items, columns, units, fields with their
+// terms, and then the presence and numbers of each field.
 type segmentWriter struct {
 	out      *checksumWriter
 	dir      directory
@@ -37,7 +38,7 @@ func newSegmentWriter(out *checksumWriter) *segmentWriter {
 	return &segmentWriter{out: out, dict: dictionaryWriter{out: out}, postings: postingsWriter{out: out}}
 }
 
-// passItem reserves the place of an item. The caller inserts the bytes of all items later.
+// passItem reserves the space of an item. The caller inserts the bytes of all items later.
 func (w *segmentWriter) passItem(length int) {
 	w.offsets = append(w.offsets, w.out.off)
 	w.out.off += uint64(length)
@@ -97,7 +98,7 @@ func (w *segmentWriter) columns(docs int, of func(doc uint32) (created, id int64
 	return nil
 }
 
-// units writes the documents' own units.
+// units writes the documents' own units in their order.
 func (w *segmentWriter) units(docs int, of func(doc uint32) []int64) error {
 	var with []uint32
 	var ends []uint32
@@ -135,7 +136,7 @@ func (w *segmentWriter) bitmap(b *roaring.Bitmap) span {
 	return w.out.section(func() { w.out.write(text) })
 }
 
-// beginField begins a field. Fields must be written in the order of their names, each followed by its terms.
+// beginField begins a field. Write fields in the order of their names, each followed by its terms.
 func (w *segmentWriter) beginField(name string, typ query.Type, private bool) {
 	w.endField()
 	w.dict.field = len(w.dir.Fields)
@@ -148,15 +149,15 @@ func (w *segmentWriter) endField() {
 	}
 }
 
-// term writes one term of the current field. Terms must be written in byte order. shared is the length of the prefix that the term shares
-// with the previous term of the field.
+// term writes one term of the current field. Write terms in byte order. shared is the length of the prefix that the term shares with the
+// previous term of the field.
 func (w *segmentWriter) term(text []byte, shared int, list postingList) {
 	at := w.dict.place()
 	written := w.postings.write(list)
 	w.dict.add(text, shared, list, written, at)
 }
 
-// endTerms ends the last field and writes the dictionary's section blocks. It fails if the dictionary or the postings of a term are too
+// endTerms ends the last field and writes the dictionary's section `blocks`. It fails if the dictionary or the postings of a term are too
 // large for a file.
 func (w *segmentWriter) endTerms() (err error) {
 	w.endField()
@@ -168,7 +169,7 @@ func (w *segmentWriter) endTerms() (err error) {
 	return err
 }
 
-// presence writes the documents that have a value in a field. It writes nothing if present is nil, which means all documents.
+// presence writes the documents that have a value in a field. A nil bitmap stands for all documents, and then presence writes nothing.
 func (w *segmentWriter) presence(e *fieldEntry, present *roaring.Bitmap) {
 	if present != nil {
 		e.Present = w.bitmap(present)
