@@ -9,17 +9,18 @@ STATE ?= $(CURDIR)/.vitrine
 
 GOFMT := $(shell $(GO) env GOROOT)/bin/gofmt
 
-# Tools have a separate go.mod, so that the product does not depend on them.
+# The tools have a separate go.mod, so that the product does not depend on them.
 TOOL := $(GO) tool -modfile='$(CURDIR)/hack/tools/go.mod'
-# Prints the path of an S3-compatible store for tests, after building it.
+# Builds an S3-compatible store for tests, and prints its path.
 S3SERVER := CGO_ENABLED=0 $(GO) tool -n -modfile='$(CURDIR)/hack/tools/versitygw/go.mod' versitygw
 # The product and the other modules of the repository, which are separate because of their large dependencies. Every check covers
 # all of them.
 MODULES := . $(patsubst %/go.mod,%,$(filter-out hack/tools/%,$(sort $(wildcard hack/*/go.mod))))
-# Packages with goroutines, which make test runs only under the race detector. cmd/vitrine is not among them: its tests set memory
-# limits, and the detector alone needs more. make opensearch runs server/opensearch under it.
+# Packages with goroutines, which make test runs only under the race detector. cmd/vitrine is not in this list, because its tests set memory
+# limits, and the detector alone needs more memory. make opensearch runs server/opensearch under the detector.
 RACE := ./server/client/... ./server/console/... ./server/engine/... ./server/httpapi/... ./server/library/... ./server/reference/... ./server/store/... ./controllers/... ./internal/...
-# make must be the parent of these programs, without a shell or the go command in between: they stop everything when make is killed.
+# make must be the direct parent of these programs, without a shell or the go command in between, because they stop everything when make is
+# killed.
 LOCALRUN := bin/localrun
 WALKS := bin/walks
 walk = VITRINE_WALK=1 exec $(WALKS) -test.run '^TestWalks$$' -test.timeout 90m -ginkgo.v -ginkgo.no-color -ginkgo.label-filter

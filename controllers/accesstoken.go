@@ -21,7 +21,7 @@ import (
 // +kubebuilder:rbac:groups=vitrine.dev,resources=accesstokens/status,verbs=patch
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=get;list;watch;create;update
 
-// secretInterval is how often the operator reconciles a token whose Secret it does not watch.
+// secretInterval is the time between two reconciles of a token whose Secret the operator may not watch.
 const secretInterval = time.Minute
 
 func tokenKind() kind {
@@ -38,12 +38,13 @@ type credential struct {
 }
 
 // translateToken reads the value of a token, or generates a new one. The pass stores the digest of the value before it writes the Secret,
-// so that the server accepts every value that a client can read. The value that a rotation has replaced expires without another pass.
+// so that the server accepts every value that a client can read. A replaced value expires by itself: the stored definition contains its
+// expiry time.
 func translateToken(ctx context.Context, p *pass) error {
 	o := p.object.(*v1alpha1.AccessToken)
 	s, current, err := p.readToken(ctx, o)
 	if err != nil || o.Spec.ExistingSecret != nil {
-		p.wake(p.Clock().Add(secretInterval)) // the operator does not watch a Secret that it does not write
+		p.wake(p.Clock().Add(secretInterval)) // the operator watches such a Secret only if it has tokens.Label
 	}
 	if err != nil {
 		return err
@@ -59,7 +60,7 @@ func translateToken(ctx context.Context, p *pass) error {
 	return nil
 }
 
-// reportToken writes the Secret and reports in the status when the value was issued and when it expires.
+// reportToken writes the Secret, and reports the times of issue and expiry of the value in the status.
 func reportToken(ctx context.Context, p *pass) error {
 	o, issue, now := p.object.(*v1alpha1.AccessToken), p.credential.value.Issue, p.credential.subject.Now
 	if o.Spec.ExistingSecret == nil {
@@ -114,7 +115,8 @@ func reportExpiry(ctx context.Context, p *pass) error {
 	return tokens.Expired(expires, now, "Set spec.suspend to false, and then delete the Secret for a new value or raise spec.expiresAfter")
 }
 
-// loadToken translates a token with the value in its Secret. It returns false for a token without a value: the reconciler generates one.
+// loadToken translates a token with the value in its Secret. It returns false if the Secret has no usable value: the reconciler then
+// generates one or reports the problem.
 func loadToken(ctx context.Context, s *Set, o v1alpha1.Object, now time.Time) (library.Definition, bool) {
 	t := o.(*v1alpha1.AccessToken)
 	subject, current, err := s.readToken(ctx, t)
@@ -146,8 +148,8 @@ func (s *Set) readToken(ctx context.Context, o *v1alpha1.AccessToken) (subject t
 	return subject, current, err
 }
 
-// secretOf returns the Secret of a token, or nil if there is none. The cache holds only Secrets with tokens.Label, so secretOf
-// reads all others from the API server.
+// secretOf returns the Secret of a token, or nil if there is none. It reads spec.existingSecret from the API server. It reads any other
+// Secret from the cache or, because the cache contains only Secrets with tokens.Label, from the API server.
 func (s *Set) secretOf(ctx context.Context, o *v1alpha1.AccessToken) (*corev1.Secret, error) {
 	key := types.NamespacedName{Namespace: o.Namespace, Name: tokens.SecretName(o)}
 	secret := &corev1.Secret{}
@@ -169,7 +171,7 @@ func (s *Set) secretOf(ctx context.Context, o *v1alpha1.AccessToken) (*corev1.Se
 	return secret, nil
 }
 
-// storedValues returns the values that the library accepts for a token, the current one first.
+// storedValues returns the values that the library accepts for a token, beginning with the current value.
 func (s *Set) storedValues(ctx context.Context, o *v1alpha1.AccessToken) ([]library.TokenValue, error) {
 	stored, err := s.Stored(ctx, translate.Owner(s.Install, library.KindToken, o))
 	if err != nil || stored == nil || stored.Token == nil {
@@ -178,9 +180,9 @@ func (s *Set) storedValues(ctx context.Context, o *v1alpha1.AccessToken) ([]libr
 	return stored.Token.Values, nil
 }
 
-// filterUUIDs resolves spec.filters to UUIDs. A filter that does not exist yet gets the UUID that it will have, which grants nothing until
-// the filter exists. A filter that adopts another one has the UUID of the adopted filter. filterUUIDs leaves out filters of other
-// properties.
+// filterUUIDs resolves spec.filters to UUIDs. For a filter that does not exist yet, it returns the future UUID, which grants nothing until
+// the filter exists. For a filter that adopts another one, it returns the UUID of the adopted filter. filterUUIDs leaves out filters of
+// other properties.
 func (s *Set) filterUUIDs(ctx context.Context, o *v1alpha1.AccessToken) ([]string, error) {
 	var uuids []string
 	for _, name := range o.Spec.Filters {

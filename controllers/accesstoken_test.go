@@ -29,7 +29,7 @@ func (w *world) secret(name, value string) *corev1.Secret {
 	return &corev1.Secret{ObjectMeta: w.meta(name), Data: map[string][]byte{"token": []byte(value)}}
 }
 
-// own reads the Secret that the operator wrote.
+// own reads a Secret that the operator has written.
 func (w *world) own(ctx context.Context, name string) *corev1.Secret {
 	GinkgoHelper()
 	s := &corev1.Secret{}
@@ -51,7 +51,7 @@ func (w *world) accepts(value string) bool {
 	return false
 }
 
-// nudge changes the Secret of a token to cause a reconcile, because the fake clock causes none.
+// nudge changes the Secret of a token to cause a reconcile, because an advance of the fake clock does not cause one.
 func (w *world) nudge(ctx context.Context, name string) {
 	GinkgoHelper()
 	before := rounds(v1alpha1.AccessTokenKind)
@@ -159,22 +159,22 @@ var _ = Describe("AccessToken", func() {
 		Expect(ready.Reason).To(Equal(v1alpha1.ReasonSecretConflict))
 		Expect(ready.Message).To(HavePrefix("Stop one of the two operators, or hand the Secret over with kubectl annotate secret"))
 		Expect(w.condition(ctx, t, v1alpha1.ConflictCondition)).NotTo(BeNil())
-		// Each change of the Secret makes both operators reconcile the token.
+		// Each change to the Secret makes both operators reconcile the token.
 		w.nudge(ctx, "storefront")
-		w.clock.advance(time.Second) // nudge writes the time, which has to differ
+		w.clock.advance(time.Second) // nudge writes the current time, which has to differ from the previous one
 		w.nudge(ctx, "storefront")
 		after := w.own(ctx, "storefront")
 		Expect(after.Data).To(Equal(before.Data))
 		Expect(w.accepts(string(before.Data["token"]))).To(BeTrue(), "the first operator keeps serving")
 		Expect(second.accepted()).To(BeEmpty())
 
-		// The first operator is gone with its store. The user hands the Secret over.
+		// The first operator and its store no longer exist. The user hands the Secret over by removing the annotation.
 		w.stop()
 		Expect(kube.Patch(ctx, after, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"vitrine.dev/store":null}}}`)))).To(Succeed())
 		Eventually(func() map[string][]byte { return w.own(ctx, "storefront").Data }).
 			Should(Equal(map[string][]byte{"token": before.Data["token"], "url": []byte("https://second.example")}))
 		Eventually(func() bool { return second.accepts(string(before.Data["token"])) }).Should(BeTrue(), "apps keep their token")
-		// The status may still be the last one of the first operator.
+		// The first operator may have written the present status.
 		w.settle(ctx, t, kstatus.CurrentStatus)
 		second.stop()
 	})

@@ -24,7 +24,7 @@ type admission struct {
 	refused string
 }
 
-// The CEL rules, each with specs that it accepts and specs that it refuses.
+// The messages of the CEL rules.
 const (
 	originRule      = "an origin must consist of http:// or https://"
 	maxAgeRule      = "maxAge must be a duration between 0s and 24h"
@@ -222,7 +222,7 @@ var _ = Describe("Admission", Ordered, func() {
 					Expect(err).To(MatchError(ContainSubstring(refused)))
 				}
 			}
-			change("", "propertyRef: {name: default}, ", "") // means the same
+			change("", "propertyRef: {name: default}, ", "") // the new spec means the same
 			change("propertyRef: {name: default}, ", "", "")
 			change("propertyRef: {name: outlet}, ", "propertyRef: {name: outlet}, suspend: true, ", "")
 			change("", "propertyRef: {name: outlet}, ", propertyRefRule)

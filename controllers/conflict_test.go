@@ -101,7 +101,7 @@ var _ = Describe("Conflicting claims", func() {
 	Context("of tokens to the same value", func() {
 		const value, other = "0123456789abcdefghijklmnopqrstuvwxyz", "zyxwvutsrqponmlkjihgfedcba9876543210"
 
-		// sealed creates an AccessToken and the labelled Secret that it reads, both in the namespace of the given world.
+		// sealed creates an AccessToken and the labeled Secret that it reads, both in the namespace of the given world.
 		sealed := func(ctx context.Context, in *world, name, value string) (*v1alpha1.AccessToken, *corev1.Secret) {
 			GinkgoHelper()
 			s := in.secret(name, value)
@@ -178,7 +178,7 @@ var _ = Describe("Conflicting claims", func() {
 			holder.Spec.Rotation = &v1alpha1.Rotation{Every: hours(1), Overlap: metav1.Duration{Duration: time.Minute}}
 			w.apply(ctx, holder)
 			rotated := string(w.own(ctx, "holder").Data["token"])
-			w.clock.advance(time.Second) // within the same second, the name would decide
+			w.clock.advance(time.Second) // if both were created within the same second, the name would decide
 			thief, stolen := sealed(ctx, b, "thief", rotated)
 			Expect(w.settle(ctx, thief, kstatus.FailedStatus).Reason).To(Equal(v1alpha1.ReasonClaimHeld))
 

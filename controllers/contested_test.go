@@ -19,7 +19,7 @@ import (
 	"github.com/vitrine-dev/vitrine/controllers/verdict"
 )
 
-// laterQueue records which objects are requeued, and after how long.
+// laterQueue records the objects that are requeued, with the delay of each.
 type laterQueue struct {
 	workqueue.TypedRateLimitingInterface[reconcile.Request]
 	after map[reconcile.Request]time.Duration
@@ -27,8 +27,8 @@ type laterQueue struct {
 
 func (q *laterQueue) AddAfter(r reconcile.Request, d time.Duration) { q.after[r] = d }
 
-// TestContested lets another operator report in the status of a token that it claims the token's Secret. It checks that the operator that
-// writes the Secret restores its own status, but only after the other operator has had time to retry.
+// TestContested simulates another operator that reports a conflict over a token's Secret in the status of the token. It checks that the
+// operator that writes the Secret restores its own status, but only after the other operator has had time to retry.
 func TestContested(t *testing.T) {
 	ctx := context.Background()
 	r, server := newReconciler(t, tokenKind(), interceptor.Funcs{}, token(nil))

@@ -1,6 +1,6 @@
-// Package controllers makes a library match the manifests of a cluster. Each kind has one reconciler, and all reconcilers have the
-// same shape: a pass over an object translates it into a definition, applies the definition, and reports the result in the status.
-// The file of a kind holds what is specific to that kind. kinds.go lists the kinds.
+// Package controllers makes a library match the manifests of a cluster. Each kind has one reconciler, and all reconcilers have the same
+// shape: a pass over an object translates it into a definition, applies the definition, and reports the result in the status. Everything
+// that is specific to one kind is in the file of that kind. kinds.go lists the kinds.
 //
 //	cluster ──▶ controllers ──▶ tokens ──▶ verdict ──▶ translate
 //	                    └─────▶ counts

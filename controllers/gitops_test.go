@@ -31,7 +31,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// manifests returns a set of manifests as a team would keep it in Git: two Properties, and objects of every kind that refer to each other.
+// manifests returns manifests as a team would keep them in Git: two Properties, and objects of every kind that refer to each other.
 func (w *world) manifests() []client.Object {
 	outlet := w.filter("outlet-wall", "approval_status:app")
 	outlet.Spec.PropertyRef = &v1alpha1.PropertyReference{Name: "outlet"}
@@ -142,8 +142,8 @@ func (w *world) servesNothing(ctx context.Context) {
 	Expect(w.lib.Properties()).To(BeEmpty())
 }
 
-// collectGarbage deletes the Secrets whose AccessToken is gone. In a cluster, kube-controller-manager does that, but it does not run in
-// these tests.
+// collectGarbage deletes the Secrets whose AccessToken no longer exists. In a cluster, kube-controller-manager deletes them, but it does
+// not run in these tests.
 func (w *world) collectGarbage(ctx context.Context) {
 	GinkgoHelper()
 	var secrets corev1.SecretList
@@ -279,7 +279,8 @@ var _ = Describe("Manifests from Git", func() {
 		Expect(kube.Delete(ctx, ns)).To(Succeed())
 
 		By("deleting the contents as kube-controller-manager does, the Secrets first")
-		// Admission may learn of the deletion late, so the operator may have recreated a Secret. Delete it again.
+		// The admission of the API server may notice the deletion of the namespace late, so the operator may have recreated a Secret.
+		// Delete it again.
 		Eventually(func() (string, error) {
 			return w.logs.String(), kube.DeleteAllOf(ctx, &corev1.Secret{}, client.InNamespace(w.namespace))
 		}).Should(ContainSubstring("because it is being terminated"), "the operator cannot recreate the Secrets")
@@ -351,7 +352,7 @@ var _ = Describe("Manifests from Git", func() {
 		for _, manifest := range w.examples() {
 			name := manifest.GetKind() + " " + manifest.GetName()
 			if manifest.GetKind() == v1alpha1.PropertyKind {
-				w.remove(ctx, w.property("default")) // recreated below: all examples belong to this one
+				w.remove(ctx, w.property("default")) // recreated below, because all examples belong to this Property
 			}
 			apply := func(options ...client.ApplyOption) *unstructured.Unstructured {
 				GinkgoHelper()
@@ -374,7 +375,7 @@ var _ = Describe("Manifests from Git", func() {
 			Expect(cmp.Diff(live.Object["spec"], planned.Object["spec"])).To(BeEmpty(), "%s: spec (-live +dry run)", name)
 			Expect(planned.GetGeneration()).To(Equal(live.GetGeneration()), name)
 			Expect(cmp.Diff(manifest.Object["spec"], live.Object["spec"])).To(BeEmpty(), "%s: spec (-manifest +live)", name)
-			// The status may still change because of counts; the spec must not.
+			// The status may still change because of counts, but the spec must not change.
 			Expect(apply().GetGeneration()).To(Equal(live.GetGeneration()), name)
 			w.remove(ctx, o)
 			w.collectGarbage(ctx)

@@ -23,29 +23,29 @@ import (
 // Kind is a kind of manifests, together with the kind of definition that it declares.
 type Kind struct {
 	v1alpha1.Kind
-	// Definition is the kind of definition that an object of this kind becomes in the library.
+	// Definition is the kind of the definition that an object of this kind declares.
 	Definition library.Kind
 }
 
 // kind contains what is specific to one kind. Everything else is in reconciler.
 type kind struct {
 	Kind
-	// translate sets def, and warnings if the object has a query. nil means that translate.Object does it.
+	// translate sets def and, for an object with a query, warnings. nil means that the pass calls translate.Object.
 	translate func(ctx context.Context, p *pass) error
-	// report fills in the status, except its counts, after the definition was applied. nil means that there is nothing to fill in.
+	// report sets the fields of the status, except the counts, after the definition was applied. nil means that there are no such fields.
 	report func(ctx context.Context, p *pass) error
-	// load translates an object for the bulk load at start. It returns false if there is nothing to load yet. nil means that translate does
-	// it. now is the same for all objects of a load, so that their order in the list gives none of them precedence.
+	// load translates an object for the bulk load at start. It returns false if there is nothing to load yet. nil means that the load uses
+	// translate. now is the same for all objects of a load, so that their order in the list gives none of them precedence.
 	load func(ctx context.Context, s *Set, o v1alpha1.Object, now time.Time) (library.Definition, bool)
 	// frozen returns a *verdict.Refusal if the served state of a suspended object has expired. nil means that it never expires.
 	frozen func(ctx context.Context, p *pass) error
 	// watch adds further watches to the controller of the kind. nil means that there are none.
 	watch func(s *Set, mgr manager.Manager, b *builder.Builder) error
-	// count updates the counts in the status. nil means that the kind has none.
+	// count updates the counts in the status. nil means that the kind has no counts.
 	count counts.Func
 }
 
-// kinds returns all kinds of the API with their behaviour.
+// kinds returns all kinds of the API with their behavior.
 func kinds() []kind {
 	return []kind{propertyKind(), tokenKind(), filterKind(), tagKind(), unitKind()}
 }

@@ -23,12 +23,12 @@ type subject struct {
 	new           func(w *world, name string) client.Object
 	change        func(o client.Object)
 	before, after string
-	// served returns what the library serves for the object, or "" for nothing.
+	// served returns the value that the library serves for the object, or "" if it serves none.
 	served func(ctx context.Context, w *world, name string) string
 	// suspend sets spec.suspend.
 	suspend func(o client.Object, suspend bool)
-	// spoil makes a spec unusable in a way that the schema accepts; reason is the reason that the object then reports. spoil is nil if the
-	// schema rejects every invalid spec of the kind.
+	// spoil makes a spec unusable in a way that the schema accepts. The object then reports reason. spoil is nil if the schema rejects
+	// every invalid spec of the kind.
 	spoil  func(o client.Object)
 	reason string
 }
@@ -286,14 +286,14 @@ var _ = Describe("Every kind", func() {
 			It("writes nothing to the API server when reconciled again", func(ctx context.Context) {
 				o := s.new(w, "summer")
 				w.apply(ctx, o)
-				// Wait for the count: the limiter may delay its first write.
+				// Wait for the count, because the limiter may delay the first write of the count.
 				Eventually(func() *int64 {
 					p := &v1alpha1.Property{}
 					Expect(kube.Get(ctx, client.ObjectKey{Namespace: w.namespace, Name: "default"}, p)).To(Succeed())
 					return p.Status.Items
 				}).Should(HaveValue(Equal(w.lib.State(ctx).PropertyItems[library.PropertyID(w.namespace+"/default")])))
 				w.stop()
-				w.network = newNetwork()                              // events of the previous operator may still arrive over the old one
+				w.network = newNetwork()                              // events of the previous operator may still arrive over the old network
 				kinds := map[string]float64{v1alpha1.PropertyKind: 1} // the Property "default"
 				kinds[s.kind]++
 				before := map[string]float64{}

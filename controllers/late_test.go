@@ -17,9 +17,9 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// TestContentChangesBeforeStatusWrite checks a content change between the count and the status write of a pass. If the keeper
-// counts the change before that write, it has to count again after the write, without a further change and without waiting a
-// minute.
+// TestContentChangesBeforeStatusWrite checks a content change between the count and the status write of a pass. If the keeper has already
+// counted the change before the status write, it has to count again after the write. It must not need another change of the content or a
+// delay of a minute.
 func TestContentChangesBeforeStatusWrite(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()

@@ -61,7 +61,7 @@ var _ = Describe("Replicas", func() {
 	var first, second *world
 	var lib *shared
 	var metrics map[*world]*prometheus.Registry
-	// replica changes the options of a supervisor to those of a replica.
+	// replica returns a function that changes the options of a supervisor to the options of a replica.
 	replica := func(w *world, identity string) func(*cluster.Options) {
 		return func(o *cluster.Options) {
 			o.Library = lib

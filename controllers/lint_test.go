@@ -14,7 +14,7 @@ import (
 	"github.com/vitrine-dev/vitrine/api/v1alpha1"
 )
 
-// onlyWhileTrue are the conditions that are absent unless they are True.
+// onlyWhileTrue lists the conditions that must be absent unless their status is True.
 var onlyWhileTrue = []string{
 	v1alpha1.ReconcilingCondition, v1alpha1.StalledCondition, v1alpha1.ConflictCondition, v1alpha1.SuspendedCondition,
 }

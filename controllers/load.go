@@ -10,9 +10,8 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// Load applies the definitions of all objects in one call. It bypasses the work queues because they would process ten thousand
-// objects one by one. For an object that is suspended or cannot be translated, the store keeps what it has, and the object's
-// reconciler reports why.
+// Load applies the definitions of all objects in one call. It bypasses the work queues, because they would process ten thousand objects one
+// by one. If an object is suspended or cannot be translated, the store keeps its previous definition, and its reconciler reports why.
 func (s *Set) Load(ctx context.Context) error {
 	var defs []library.Definition
 	now := s.Clock()

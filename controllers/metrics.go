@@ -8,7 +8,8 @@ import (
 	"github.com/vitrine-dev/vitrine/api/v1alpha1"
 )
 
-// Metrics counts what the reconcilers do. All label values are kinds and fixed words, so the number of series is bounded.
+// Metrics counts the passes and the status writes of the reconcilers. All label values are kinds and fixed words, so the number of series
+// is bounded.
 type Metrics struct {
 	rounds *prometheus.CounterVec
 	writes *prometheus.CounterVec
@@ -22,7 +23,7 @@ const (
 	outcomeSuspended = "suspended"
 	outcomeWaiting   = "waiting" // for something that is expected soon
 	outcomeStalled   = "stalled" // until a user changes something
-	outcomeFailed    = "failed"  // will be retried
+	outcomeFailed    = "failed"  // the operator retries
 )
 
 // NewMetrics returns metrics that successive managers can share.

@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// network is the operator's connection to the API server. It can be cut, and records the writes.
+// network is the operator's connection to the API server. A test can cut it. It records the writes.
 type network struct {
 	mu     sync.Mutex
 	down   bool
@@ -89,7 +89,7 @@ func (n *network) swap(other bool) {
 	n.other = other
 }
 
-// hold blocks every request, as a server under load does, until the returned function is called.
+// hold blocks every request until the returned function is called, as if the server were overloaded.
 func (n *network) hold() (release func()) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -140,7 +140,7 @@ func (n *network) used() bool {
 	return len(n.conns) > 0
 }
 
-// written returns the writes so far, as "PATCH /apis/…".
+// written returns the writes so far, in the format "PATCH /apis/…".
 func (n *network) written() []string {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -21,12 +21,12 @@ type pass struct {
 	def        library.Definition
 	warnings   []query.Warning
 	result     library.Result
-	credential credential // of an AccessToken
+	credential credential // set only for an AccessToken
 	// after is the time by which the object has to be reconciled again. Zero means that no time is set.
 	after time.Time
 	// announcement is sent as an event after the status was written.
 	announcement announcement
-	// quiet suppresses the report while the object waits for something that is expected soon.
+	// quiet suppresses the report while the object waits for something that is expected to happen soon.
 	quiet bool
 }
 
@@ -49,7 +49,7 @@ func (p *pass) translate(ctx context.Context) (err error) {
 	return err
 }
 
-// serve updates the library, and then the object's status in memory, from the object's spec.
+// serve applies the object's spec to the library, and then updates the object's status in memory.
 func (p *pass) serve(ctx context.Context) error {
 	if err := p.translate(ctx); err != nil {
 		return err
@@ -92,7 +92,7 @@ func (p *pass) apply(ctx context.Context) error {
 	if conflict := (*library.ConflictError)(nil); !errors.As(p.result.Err, &conflict) {
 		p.waiters.remove(anyProperty, owner)
 	} else if owner.Kind == library.KindToken {
-		p.wake(p.Clock().Add(secretInterval)) // the other token may release the value in a pass that does not requeue this one
+		p.wake(p.Clock().Add(secretInterval)) // the other token may release the value in a pass that does not requeue this token
 	}
 	if p.result.Err != nil {
 		p.wakeRivals(property, owner)

@@ -54,7 +54,7 @@ var _ = Describe("A Property and its objects", func() {
 				filters = append(filters, w.filter(fmt.Sprintf("f%d", i), "approval_status:app"))
 			}
 		})
-		// looked calls do, and waits until every filter has been reconciled after that.
+		// looked calls the function do, and then waits until every filter has been reconciled again.
 		looked := func(do func()) {
 			GinkgoHelper()
 			before := rounds(v1alpha1.ContentFilterKind)

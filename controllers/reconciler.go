@@ -22,12 +22,12 @@ type reconciler struct {
 	kind kind
 }
 
-// frozenRetry is the time until the next attempt while the library rejects changes because it is being copied to another one.
+// frozenRetry is the time until the next attempt while the library rejects changes because a migration copies it.
 const frozenRetry = 5 * time.Second
 
-// Reconcile updates the library and then the status from one object. While the library is frozen, Reconcile requeues the object at a
-// constant interval instead of returning the error: controller-runtime would log each error, and its increasing backoff would delay the
-// revocation of a token after the freeze.
+// Reconcile applies one object to the library, and then updates the object's status. While the library is frozen, Reconcile requeues the
+// object at a constant interval instead of returning the error: controller-runtime would log each error, and its increasing backoff would
+// delay the revocation of a token after the freeze.
 func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (ctrl.Result, error) {
 	result, err := r.reconcile(ctx, req)
 	if _, frozen := errors.AsType[*library.FrozenError](err); frozen {
@@ -63,10 +63,10 @@ func (r *reconciler) reconcile(ctx context.Context, req reconcile.Request) (ctrl
 	}
 	failed := current.serve(ctx)
 	if ctx.Err() != nil {
-		return ctrl.Result{}, ctx.Err() // the manager is stopping, and that caused the failure
+		return ctrl.Result{}, ctx.Err() // the failure was caused by the stop of the manager
 	}
 	if errors.Is(failed, library.ErrDeposed) {
-		return ctrl.Result{}, failed // the status belongs to the new leader
+		return ctrl.Result{}, failed // the new leader writes the status
 	}
 	failed = verdict.Refuse(o, failed)
 	if current.quiet {
@@ -124,7 +124,7 @@ func (r *reconciler) later(current *pass) ctrl.Result {
 	return ctrl.Result{RequeueAfter: max(current.after.Sub(r.Clock()), time.Second)}
 }
 
-// gone removes what a deleted object declared, and counts the outcome.
+// gone removes the definition of a deleted object, and counts the outcome.
 func (r *reconciler) gone(ctx context.Context, o v1alpha1.Object) error {
 	err := r.remove(ctx, o)
 	switch {
@@ -140,7 +140,7 @@ func (r *reconciler) gone(ctx context.Context, o v1alpha1.Object) error {
 	return nil
 }
 
-// remove removes what an object declared, and requeues all objects that this may affect.
+// remove removes the definition of an object, and requeues all objects that the removal may affect.
 func (r *reconciler) remove(ctx context.Context, o v1alpha1.Object) error {
 	owner := translate.Owner(r.Install, r.kind.Definition, o)
 	stored, err := r.Library.Definition(ctx, owner)

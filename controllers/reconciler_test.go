@@ -42,8 +42,8 @@ func applyProperty(t *testing.T, lib library.Library) {
 // start is the time at which these tests start.
 var start = time.Date(2026, 3, 1, 8, 0, 0, 0, time.UTC)
 
-// newReconciler returns a reconciler with a fake API server that holds objects. The interceptor funcs run before the fake. The tests in
-// this file are those that depend on the order or on the results of API calls. All other tests use a real API server.
+// newReconciler returns a reconciler with a fake API server that contains objects. The functions in funcs intercept the calls to the fake.
+// Use it only in tests that depend on the order or on the results of API calls. All other tests use a real API server.
 func newReconciler(t *testing.T, k kind, funcs interceptor.Funcs, objects ...client.Object) (*reconciler, client.Client) {
 	t.Helper()
 	lib, err := reference.Open(reference.Options{Dir: t.TempDir()})
@@ -132,7 +132,7 @@ func TestRequeueAfter(t *testing.T) {
 	}
 }
 
-// TestSuspendedTokenExpires checks that a suspended token is reconciled when it expires, and reports that.
+// TestSuspendedTokenExpires checks that a suspended token is reconciled when it expires, and that its status then reports the expiry.
 func TestSuspendedTokenExpires(t *testing.T) {
 	ctx := context.Background()
 	r, server := newReconciler(t, tokenKind(), interceptor.Funcs{}, token(func(s *v1alpha1.AccessTokenSpec) {
@@ -160,7 +160,7 @@ func TestSuspendedTokenExpires(t *testing.T) {
 		t.Fatal(err)
 	}
 	o.Spec.Suspend = true
-	o.Spec.ExpiresAfter = nil // not applied during the suspension: the stored expiry counts
+	o.Spec.ExpiresAfter = nil // not applied during the suspension, so the stored expiry still applies
 	if err := server.Update(ctx, o); err != nil {
 		t.Fatal(err)
 	}
@@ -171,8 +171,8 @@ func TestSuspendedTokenExpires(t *testing.T) {
 	reconcile(v1alpha1.ReasonExpired, 0)
 }
 
-// TestMissingPropertyIsReportedAfterGrace checks that an object reports its missing Property after the grace period and not before, and
-// that the grace period starts again if the Property is deleted again.
+// TestMissingPropertyIsReportedAfterGrace checks that an object reports its missing Property only after the grace period, and that a new
+// grace period starts if the Property is deleted again.
 func TestMissingPropertyIsReportedAfterGrace(t *testing.T) {
 	ctx := context.Background()
 	o := filter()

@@ -17,16 +17,16 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// secondOperatorReason is the reason of the event that reports, for a Property, that another operator runs in its namespace.
+// secondOperatorReason is the reason of the event on a Property that reports a second operator in its namespace.
 const secondOperatorReason = "SecondOperator"
 
-// contestedAfter is how long the status of a token reports that another operator claims its Secret, before the operator that writes
-// the Secret reports its own status again. It is longer than secretInterval, after which the other operator retries: the status
-// reports the conflict most of the time while both operators run, and stops doing so when one of them stops.
+// contestedAfter is the time for which a token's status may report that another operator claims the Secret, before the operator that writes
+// the Secret restores its own status. The other operator retries after secretInterval. contestedAfter is longer, so the status reports the
+// conflict most of the time while both operators run, and no longer after one of them has stopped.
 const contestedAfter = secretInterval + secretInterval/2
 
-// rivals records the AccessTokens with a Secret that the operator of another store writes. In a namespace with such a token, that operator
-// also writes all other statuses. If both operators wrote them, each would overwrite the URLs and counts of the other endlessly.
+// rivals records the AccessTokens whose Secret is written by the operator of another store. In a namespace with such a token, the other
+// operator also writes all other statuses. If both operators wrote them, each would endlessly overwrite the URLs and counts of the other.
 type rivals struct {
 	mu sync.Mutex
 	// stores maps AccessTokens to the names of the other operators' stores.
@@ -35,8 +35,8 @@ type rivals struct {
 
 func newRivals() *rivals { return &rivals{stores: map[types.NamespacedName]string{}} }
 
-// note records which other store's operator writes the Secret of a token; "" means this operator or none. It returns true if the token was
-// the last one in the namespace with another writer, and now has none.
+// note records the store of another operator that writes the Secret of a token, or "" if no other operator writes it. It returns true if
+// this change leaves no token in the namespace with a Secret of another operator.
 func (r *rivals) note(token types.NamespacedName, store string) (freed bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -67,7 +67,7 @@ func (r *rivals) find(namespace string) string {
 	return ""
 }
 
-// noteRival records which store's operator writes the Secret of a token. When the other operator has left a namespace, noteRival
+// noteRival records the store of the operator that writes the Secret of a token. After the other operator has left a namespace, noteRival
 // requeues all objects there, because they still have the statuses of that operator.
 func (s *Set) noteRival(ctx context.Context, token client.Object, store string) error {
 	if store == s.Store {
@@ -90,8 +90,8 @@ func (s *Set) noteRival(ctx context.Context, token client.Object, store string) 
 	return nil
 }
 
-// contested requeues a token after contestedAfter when its status changes to a conflict over its Secret. Another operator may have
-// written that status and may have stopped since.
+// contested requeues a token after contestedAfter when its status changes to a conflict over its Secret. Another operator that has stopped
+// since may have written that status.
 func contested() handler.EventHandler {
 	tells := func(o client.Object) bool {
 		return verdict.Ready(o.(*v1alpha1.AccessToken)).Reason == v1alpha1.ReasonSecretConflict

@@ -23,7 +23,7 @@ func ownControlPlane(ctx context.Context) (own *envtest.Environment, data string
 	own = &envtest.Environment{CRDDirectoryPaths: []string{crdDirectory}, ErrorIfCRDPathMissing: true, ControlPlaneStopTimeout: time.Minute}
 	dir := GinkgoT().TempDir()
 	data = filepath.Join(dir, "etcd")
-	// When envtest stops, it deletes the directories that it created. The test creates these itself, so they stay.
+	// When envtest stops, it deletes the directories that it has created. The test creates these directories itself, so they stay.
 	own.ControlPlane.Etcd = &envtest.Etcd{DataDir: data}
 	own.ControlPlane.GetAPIServer().CertDir = filepath.Join(dir, "apiserver")
 	Expect(os.Mkdir(own.ControlPlane.APIServer.CertDir, 0o700)).To(Succeed())
@@ -66,7 +66,7 @@ var _ = Describe("A control plane that goes back in time", func() {
 			GinkgoHelper()
 			stopped := make(chan error, 1)
 			go func() { stopped <- own.ControlPlane.APIServer.Stop() }()
-			// Close the open watches, which delay the stop of the API server. Their clients then find the port closed, as after a crash.
+			// Close the open watches, which delay the stop of the API server. Their clients then find a closed port, as after a crash.
 			Eventually(func() chan error {
 				w.network.reset()
 				return stopped
@@ -77,7 +77,7 @@ var _ = Describe("A control plane that goes back in time", func() {
 			GinkgoHelper()
 			Expect(own.ControlPlane.Etcd.Start()).To(Succeed())
 			Expect(own.ControlPlane.APIServer.Start()).To(Succeed())
-			// A client may still use a connection that was closed without its knowledge.
+			// Retry, because the client may still use a connection that the API server has closed.
 			Eventually(func() error { return kube.Get(ctx, client.ObjectKeyFromObject(edited), edited.DeepCopy()) }).Should(Succeed())
 		}
 		w.start(func(o *cluster.Options) { o.WatchInterval = 100 * time.Millisecond })

@@ -24,8 +24,8 @@ import (
 type Config struct {
 	// Library is the library that the reconcilers keep in sync with the manifests.
 	Library library.Library
-	// Install is the identity of the cluster, and Store is the name of the library's store. If two operators with different stores watch
-	// the same objects, only one of them writes a Secret.
+	// Install is the identity of the cluster, and Store is the name of the library's store. If operators with different stores watch the
+	// same objects, only one of the operators writes each Secret.
 	Install, Store string
 	// Removals decides which definitions may be removed.
 	Removals Removals
@@ -33,30 +33,30 @@ type Config struct {
 	Events events.EventRecorder
 	// Metrics counts passes and writes.
 	Metrics *Metrics
-	// ExternalURL is the base of URLs in statuses and Secrets for a Property that sets none, without a trailing slash.
+	// ExternalURL is the base URL, without a trailing slash, for statuses and Secrets if the Property sets none.
 	ExternalURL string
-	// CABundle is the PEM bundle that each token's Secret gets as ca.crt; nil for none.
+	// CABundle is the PEM bundle that each token's Secret contains as ca.crt; nil for none.
 	CABundle []byte
 	// Clock returns the current time.
 	Clock func() time.Time
-	// PropertyGrace is how long an object whose Property is missing waits before its status and an event report that.
+	// PropertyGrace is the time for which an object may lack its Property before its status and an event report the problem.
 	PropertyGrace time.Duration
 	// Logger receives errors that no status can report.
 	Logger logr.Logger
 }
 
-// Removals decides whether the operator may remove what an object declared. This is not always right when the object vanishes from the
-// cache: it also vanishes when another cluster answers at the address of the API server, or when its CRD is deleted. Package cluster
+// Removals decides whether the operator may remove the definition of an object that vanished from the cache. An object vanishes not only
+// when it is deleted, but also when its CRD is deleted or when another cluster responds at the address of the API server. Package cluster
 // implements this interface.
 type Removals interface {
 	// Watch returns a predicate that passes all events of a kind and records the deletions.
 	Watch(kind library.Kind) predicate.Predicate
-	// Exists records that an object exists, and ends the hold on what it declared.
+	// Exists records that an object exists, and ends the hold on its definition.
 	Exists(owner library.Owner)
 	// Permit returns nil if the object itself was deleted, and ErrHeld if the removal waits for confirmation. created is the
 	// creation time of the object according to the store.
 	Permit(ctx context.Context, owner library.Owner, created time.Time) error
-	// Removed records that everything that an object declared has been removed.
+	// Removed records that the definition of an object has been removed.
 	Removed(owner library.Owner)
 }
 
@@ -85,10 +85,10 @@ func newSet(c client.Client, direct client.Reader, config Config) *Set {
 	}
 }
 
-// New adds the controllers of all kinds to a manager. They wait for Begin.
+// New adds the controllers of all kinds to a manager. They reconcile nothing until Begin is called.
 func New(mgr manager.Manager, config Config) (*Set, error) {
 	s := newSet(mgr.GetClient(), mgr.GetAPIReader(), config)
-	skipNames := true // the process makes a new manager, with the same controllers, after every failure
+	skipNames := true // after every failure, the process creates a new manager with controllers of the same names
 	for _, k := range kinds() {
 		b := ctrl.NewControllerManagedBy(mgr).
 			Named(strings.ToLower(k.Name)).
@@ -110,5 +110,5 @@ func New(mgr manager.Manager, config Config) (*Set, error) {
 // Begin starts the reconcilers. The caller calls it once, after Load.
 func (s *Set) Begin() { close(s.begun) }
 
-// RequeueWaiting requeues every object whose definition was refused because of another object.
+// RequeueWaiting requeues every object whose definition was refused because of another object, such as the holder of a claim.
 func (s *Set) RequeueWaiting() { s.queues.add(s.waiters.all()...) }

@@ -15,13 +15,13 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// TestStaleCache checks that a pass soon after another one does not compare its new status with an outdated one. In the test, the cache
-// still contains the status of a served object, while the status on the API server says that the object is waiting.
+// TestStaleCache checks that a pass soon after another pass does not compare its new status with an outdated status from the cache. In the
+// test, the cache still contains the status of a served object, while the status on the API server says that the object is waiting.
 func TestStaleCache(t *testing.T) {
 	ctx := context.Background()
 	o := filter()
 	o.Spec.Query = "approval_status:app"
-	var behind *v1alpha1.ContentFilter // what the cache returns; nil for the real object
+	var behind *v1alpha1.ContentFilter // the object that the cache returns; nil means the real object
 	r, server := newReconciler(t, filterKind(), interceptor.Funcs{
 		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, into client.Object, options ...client.GetOption) error {
 			if f, ok := into.(*v1alpha1.ContentFilter); ok && behind != nil {
@@ -60,8 +60,8 @@ func TestStaleCache(t *testing.T) {
 	reconcile(v1alpha1.ReasonServed)
 }
 
-// TestForeignConditionStays checks that a pass keeps a condition that another writer adds between the read and the write of the pass, that
-// it still writes its own conditions, and that other changes by another writer cause no second pass.
+// TestForeignConditionStays checks that a pass keeps a condition that another writer adds between the read and the write of the pass, and
+// that the pass still writes its own conditions. Other changes by another writer must cause no second pass.
 func TestForeignConditionStays(t *testing.T) {
 	audited := metav1.Condition{Type: "Audited", Status: metav1.ConditionTrue, Reason: "Weekly", Message: "Audited."}
 	tests := map[string]struct {
@@ -73,7 +73,7 @@ func TestForeignConditionStays(t *testing.T) {
 				meta.SetStatusCondition(&o.Status.Conditions, audited)
 				return c.Status().Update(ctx, o)
 			},
-			patches: 2, // the first is refused, the second accepted
+			patches: 2, // the first patch is refused, and the second is accepted
 		},
 		"an annotation": {
 			change: func(ctx context.Context, c client.Client, o *v1alpha1.ContentFilter) error {

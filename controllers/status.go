@@ -52,8 +52,8 @@ func (r *reconciler) report(ctx context.Context, before v1alpha1.Object, current
 	return nil
 }
 
-// refused handles a status patch that the API server rejected. If another writer has changed the conditions, refused requeues the object.
-// Until the cache contains that change, passes read the object from the API server. Otherwise, refused returns err.
+// refused handles a status patch that the API server rejected. If another writer has changed the conditions, refused requeues the object,
+// and passes read the object from the API server until the cache contains the change. Otherwise, refused returns err.
 func (r *reconciler) refused(ctx context.Context, before v1alpha1.Object, current *pass, err error) error {
 	if apierrors.IsNotFound(err) {
 		return err
@@ -77,9 +77,9 @@ type operation struct {
 	Value any    `json:"value"`
 }
 
-// writeStatus patches the status from before to after. A patch that changes the conditions fails if they no longer equal those of before,
-// so that it never removes a condition that another writer has added. It leaves other changes by other writers in place. (Server-side apply
-// could not remove a condition or a member that another field manager also owns, for example after a restore.)
+// writeStatus patches the status from before to after. If the patch changes conditions, it fails unless the conditions on the API server
+// still equal those in before, so that it never removes a condition that another writer has added. Other changes by other writers stay in
+// place. (Server-side apply could not remove a condition or a member that another field manager also owns, for example after a restore.)
 func (s *Set) writeStatus(ctx context.Context, before, after v1alpha1.Object) error {
 	was, err := statusOf(before)
 	if err != nil {

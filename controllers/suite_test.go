@@ -62,7 +62,7 @@ var _ = BeforeSuite(func(ctx context.Context) {
 	kube, err = client.New(clusterConf, client.Options{Scheme: s})
 	Expect(err).NotTo(HaveOccurred())
 
-	// No controller-manager runs here: the API server creates kube-system itself, some time after its start.
+	// No kube-controller-manager runs here. The API server creates kube-system itself, some time after its start.
 	Eventually(func() error {
 		return kube.Get(ctx, types.NamespacedName{Name: "kube-system"}, &corev1.Namespace{})
 	}).Should(Succeed())

@@ -158,7 +158,7 @@ var _ = Describe("The sweep at start", func() {
 			return notes, err
 		}).Should(ContainElement(ContainSubstring("vitrine sweep --confirm")))
 
-		// A new object may claim what is still held, and gets it as soon as the sweep is confirmed.
+		// A new object can only wait for a claim that a missing object still holds. It gets the claim as soon as the sweep is confirmed.
 		fresh := w.tag("z", "k", 2)
 		Expect(kube.Create(ctx, fresh)).To(Succeed())
 		Expect(w.settle(ctx, fresh, kstatus.FailedStatus).Reason).To(Equal(v1alpha1.ReasonClaimHeld))

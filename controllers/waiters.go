@@ -19,8 +19,8 @@ import (
 )
 
 // waiters records the owners whose definitions are refused because of something that another object can change: a claim that is held, or a
-// Property that is missing. An owner is added before its definition is applied, and removed after the definition was accepted, so that no
-// change in between is missed.
+// Property that is missing. The pass adds an owner before it applies the definition, and removes the owner after the definition was
+// accepted, so that it misses no change in between.
 type waiters struct {
 	mu     sync.Mutex
 	owners map[library.PropertyID]map[library.Owner]bool
@@ -28,7 +28,7 @@ type waiters struct {
 	missing map[library.Owner]time.Time
 }
 
-// anyProperty means all properties. Tokens that wait for a value that another token holds are recorded under it.
+// anyProperty stands for all properties. Tokens are recorded under it while they wait for a value that another token holds.
 const anyProperty library.PropertyID = ""
 
 func newWaiters() *waiters {
@@ -53,7 +53,7 @@ func (w *waiters) remove(p library.PropertyID, o library.Owner) {
 	}
 }
 
-// misses returns when o first found its Property missing: now, if this is the first time.
+// misses returns the time at which o first found its Property missing. If o had not found it missing before, that time is now.
 func (w *waiters) misses(o library.Owner, now time.Time) time.Time {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -104,8 +104,8 @@ func newQueues() *queues {
 	return &queues{of: map[library.Kind]workqueue.TypedRateLimitingInterface[reconcile.Request]{}}
 }
 
-// source returns an event source for the controller of a kind. It produces no events, but gives add access to the work queue of the
-// controller.
+// source returns an event source for the controller of a kind. It produces no events. Its purpose is to give add access to the work queue
+// of the controller.
 func (q *queues) source(k library.Kind) source.Source {
 	return source.Func(func(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 		q.mu.Lock()
@@ -127,18 +127,18 @@ func (q *queues) add(owners ...library.Owner) {
 	}
 }
 
-// wakeRivals requeues the objects that may gain a claim when a definition is refused: its object has released the tag that it claimed
-// before, even if another object holds the tag that it claims now.
+// wakeRivals requeues the objects that may gain a claim after a definition was refused. The refused object has released the tag that it
+// claimed before, although another object holds the tag that it claims now.
 func (p *pass) wakeRivals(property library.PropertyID, owner library.Owner) {
 	p.queues.add(p.result.Displaced...)
-	// Tokens and units are excluded. Their definitions contain times and new values, so refused definitions may differ in every pass, and
-	// two of them would requeue each other endlessly.
+	// Exclude tokens and units. Their definitions contain times and new values, so a refused definition may differ in every pass, and two
+	// objects would requeue each other endlessly.
 	if p.result.Changed && owner.Kind != library.KindToken && owner.Kind != library.KindUnit {
 		p.queues.add(p.waiters.others(property, owner)...)
 	}
 }
 
-// wakeOthers requeues the objects that lost a claim and those that may gain one. If a Property changed, it also requeues all
+// wakeOthers requeues the objects that lost a claim and the objects that may gain a claim. If a Property changed, it also requeues all
 // objects that belong to it.
 func (s *Set) wakeOthers(ctx context.Context, p library.PropertyID, owner library.Owner, displaced []library.Owner) error {
 	s.queues.add(displaced...)

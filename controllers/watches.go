@@ -38,8 +38,8 @@ func watchSecrets(s *Set, mgr manager.Manager, b *builder.Builder) error {
 	return nil
 }
 
-// tokenOfSecret returns the AccessToken that a labelled Secret belongs to: the controller of the Secret, otherwise the AccessToken that the
-// label names.
+// tokenOfSecret returns the AccessToken to which a labeled Secret belongs: the controller of the Secret or, if there is none, the
+// AccessToken that the label names.
 func tokenOfSecret(_ context.Context, s client.Object) []reconcile.Request {
 	name := s.GetLabels()[tokens.Label]
 	if c := metav1.GetControllerOf(s); c != nil && c.Kind == v1alpha1.AccessTokenKind {
@@ -68,8 +68,8 @@ func (s *Set) tokensOfFilter(ctx context.Context, f client.Object) []reconcile.R
 	return requests
 }
 
-// adoption selects the events after which a ContentFilter may have another UUID than before: the creation and deletion of a filter that
-// adopts, and every change of status.uuid.
+// adoption selects the events after which a ContentFilter may have another UUID: the creation and deletion of a filter that adopts, and
+// every change of status.uuid.
 func adoption() predicate.Predicate {
 	adopts := func(o client.Object) bool { return o.(*v1alpha1.ContentFilter).Spec.Adopt != nil }
 	uuid := func(o client.Object) string { return o.(*v1alpha1.ContentFilter).Status.UUID }

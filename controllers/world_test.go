@@ -147,15 +147,15 @@ func (w *world) remove(ctx context.Context, o client.Object) {
 	}).Should(BeTrue(), "nothing may delay a deletion")
 }
 
-// pastSecond waits until the current second is over. Creation times are whole seconds, and an object that is as old as the CRD of
-// its kind counts as an object of that CRD.
+// pastSecond waits until the current second is over. Creation times are whole seconds, and an object with the same creation time as the CRD
+// of its kind counts as an object of that CRD.
 func (w *world) pastSecond() {
 	GinkgoHelper()
 	now := time.Now().Truncate(time.Second)
 	Eventually(func() bool { return time.Now().Truncate(time.Second).After(now) }).Should(BeTrue())
 }
 
-// settle waits until kstatus computes the status want for the newest spec of o, and lints the status. It returns the Ready
+// settle waits until kstatus computes the status want for the newest spec of o. It then lints the status of o, and returns the Ready
 // condition.
 func (w *world) settle(ctx context.Context, o client.Object, want kstatus.Status) metav1.Condition {
 	GinkgoHelper()
@@ -338,7 +338,7 @@ func (l *logs) String() string {
 	return l.text.String()
 }
 
-// rounds returns how many reconciles of a kind have ended, in all operators of this process.
+// rounds returns the number of reconciles of a kind that have ended, in all operators of this process.
 func rounds(kind string) float64 {
 	GinkgoHelper()
 	families, err := ctrlmetrics.Registry.Gather()

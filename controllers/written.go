@@ -12,9 +12,9 @@ import (
 )
 
 // written records the resource version of each object after this operator's last write, until the cache shows that version. Without this
-// record, a pass soon after another one would compare its new status with an outdated one. If the two are equal, the pass would not write
-// the new status, and the object would keep a wrong status until its next change. (The read-your-writes of the cached client is
-// experimental and does not work with several namespaces.)
+// record, a pass soon after another pass would compare its new status with an outdated status from the cache. If both statuses are equal,
+// the pass would not write the new status, and the object would keep a wrong status until its next change. (The read-your-writes of the
+// cached client is experimental and does not work with several namespaces.)
 type written struct {
 	mu       sync.Mutex
 	versions map[writtenKey]string
@@ -32,7 +32,7 @@ func keyOf(o client.Object) writtenKey {
 
 func newWritten() *written { return &written{versions: map[writtenKey]string{}} }
 
-// note records the version of o, as a write has returned it.
+// note records the resource version of o after a write.
 func (w *written) note(o client.Object) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -62,7 +62,7 @@ func (w *written) stale(o client.Object) bool {
 	return false
 }
 
-// get reads an object from the cache, or from the API server while the cache is older than this operator's last write.
+// get reads an object from the cache, or from the API server if the cache is older than this operator's last write.
 func (s *Set) get(ctx context.Context, name types.NamespacedName, o client.Object) error {
 	if err := s.client.Get(ctx, name, o); err != nil {
 		return err

@@ -1,10 +1,10 @@
 #!/bin/sh
-# Runs and counts the tests of every package in the modules MODULE...: `make test`.
+# Runs and counts the tests of every package in the modules MODULE..., for `make test`.
 #
 #   hack/test.sh MODULE...
 #
-# RACE lists package patterns of the first module that run under the race detector. The last line says whether the detector ran: it
-# needs a C compiler. The exit status is not 0 if a test fails, a package does not build, or a process dies.
+# RACE lists package patterns of the first module that run under the race detector. The race detector needs a C compiler, and the last line
+# says whether it ran. The exit status is not 0 if a test fails, a package does not build, or a process dies.
 set -eu
 
 case ${1-} in

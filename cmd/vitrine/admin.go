@@ -65,18 +65,18 @@ func (o operations) Purge(ctx context.Context, p library.PropertyID) error {
 	return err
 }
 
-// checkpointer is a library whose store can be copied while it is in use. VerifyCopy fails if the copy in a directory cannot be
+// checkpointer is a library whose store can be copied while the library is in use. VerifyCopy fails if the copy in a directory cannot be
 // opened and indexed.
 type checkpointer interface {
 	Checkpoint(ctx context.Context, dir string) (version uint64, err error)
 	VerifyCopy(ctx context.Context, dir string) error
 }
 
-// checkpointPrefix begins the name of each directory that holds a copy during a backup. These directories are in the data directory.
+// checkpointPrefix is the prefix of the names of the directories, in the data directory, that hold a copy during a backup.
 const checkpointPrefix = ".backup-"
 
-// Backup implements admin.Operations. It copies the store with hard links, verifies the copy by indexing it in memory, on one processor,
-// and then sends it. It sends a copy that cannot be indexed only if evenDamaged is true.
+// Backup implements admin.Operations. It copies the store with hard links, indexes the copy in memory on one processor to verify it, and
+// then sends the copy. If the copy cannot be indexed, Backup sends it only if evenDamaged is true.
 func (o operations) Backup(ctx context.Context, w io.Writer, evenDamaged bool) (damage, err error) {
 	lib, ok := o.p.lib.(checkpointer)
 	if !ok {

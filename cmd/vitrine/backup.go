@@ -68,7 +68,7 @@ vitrine backup --data-dir ./data --every 24h --keep 30 --s3-endpoint https://s3.
 			s.report = func(b admin.Backups) {
 				ctx, cancel := context.WithTimeout(cmd.Context(), 10*time.Second)
 				defer cancel()
-				_ = c.ReportBackups(ctx, b) // without a server, the next backup fails and says so
+				_ = c.ReportBackups(ctx, b) // if no server runs, the next backup reports the error
 			}
 			return s.run(cmd.Context())
 		},
@@ -121,7 +121,7 @@ func runBackup(cmd *cobra.Command, c *admin.Client, dataDir, target string, flag
 	}
 	if err != nil {
 		stream.Close()
-		// A stream that ended early looks damaged. The error that ended it is more useful.
+		// A stream that ended early looks damaged. Return the error that ended it, which is more useful.
 		if cut := <-received; cut != nil && !errors.Is(cut, io.ErrClosedPipe) {
 			err = cut
 		}
@@ -140,7 +140,7 @@ func runBackup(cmd *cobra.Command, c *admin.Client, dataDir, target string, flag
 	return nil
 }
 
-// checkCopy writes a stream to w and checks it. It prefers an error of w, because the check reports only that the stream ended.
+// checkCopy writes a stream to w and checks it. If w fails, it returns that error, because the check reports only that the stream ended.
 func checkCopy(ctx context.Context, stream io.Reader, w *recorder, progress backup.Progress) (backup.Header, error) {
 	h, err := backup.Check(ctx, io.TeeReader(stream, w), progress)
 	if w.err != nil {
@@ -149,7 +149,7 @@ func checkCopy(ctx context.Context, stream io.Reader, w *recorder, progress back
 	return h, err
 }
 
-// backupFile writes a stream to the file at path. It returns the output to which the command prints its summary.
+// backupFile writes a stream to the file at path. It also returns the writer to which the command prints its summary.
 func backupFile(cmd *cobra.Command, stream io.Reader, path string, progress backup.Progress) (h backup.Header, summary io.Writer, err error) {
 	f, err := createTarget(path, cmd.OutOrStdout(), cmd.ErrOrStderr())
 	if err != nil {
@@ -209,7 +209,7 @@ vitrine restore --data-dir ./data --s3-endpoint https://s3.example s3://backups/
 	return cmd
 }
 
-// openBackup returns the backup that restore reads.
+// openBackup opens the backup that the command restore reads.
 func openBackup(cmd *cobra.Command, name string, flags s3Flags) (io.ReadCloser, error) {
 	if name == "-" {
 		return io.NopCloser(cmd.InOrStdin()), nil

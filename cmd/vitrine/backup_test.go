@@ -20,8 +20,8 @@ import (
 	"github.com/vitrine-dev/vitrine/internal/backup"
 )
 
-// TestBackupAndRestore copies the store of a running server to each kind of target, restores each copy, and compares the export of a server
-// that uses it with the original export.
+// TestBackupAndRestore copies the store of a running server to each kind of target and restores each copy. It checks that a server on the
+// restored store returns the same export as the original server.
 func TestBackupAndRestore(t *testing.T) {
 	s := start(t, newStore(t))
 	s.environment(t)
@@ -203,13 +203,13 @@ func TestBackupThatCannotBeWritten(t *testing.T) {
 		}
 	}
 
-	// The reader closes the pipe before the end.
+	// The reader closes the pipe before the backup is complete.
 	pipe := filepath.Join(t.TempDir(), "pipe.tar")
 	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	go func() {
-		r, err := os.Open(pipe) // waits for the writer
+		r, err := os.Open(pipe) // blocks until the writer opens the pipe
 		if err != nil {
 			t.Error(err)
 			return
@@ -246,8 +246,7 @@ func TestInterruptedBackupIsNotReportedAsDamaged(t *testing.T) {
 	}
 }
 
-// TestStoppingDuringABackup checks that a backup whose client has stopped reading does not extend the drain, and leaves no files
-// behind.
+// TestStoppingDuringABackup checks that a backup whose client has stopped reading does not prolong the drain, and leaves no files behind.
 func TestStoppingDuringABackup(t *testing.T) {
 	s := start(t, newStore(t), "--drain-timeout", "200ms")
 	s.environment(t)

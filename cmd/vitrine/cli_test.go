@@ -98,7 +98,7 @@ func TestExportOfADamagedStore(t *testing.T) {
 	s.environment(t)
 	vitrine(t.Context(), strings.Join(lines, ""), "import", "-").want(t, 0, "200 added")
 	s.signal(syscall.SIGTERM)
-	start(t, dir).signal(syscall.SIGTERM) // flushes the log to a table
+	start(t, dir).signal(syscall.SIGTERM) // the stop flushes the log of the database to a table
 	tables, err := filepath.Glob(filepath.Join(dir, "pebble", "*.sst"))
 	if err != nil {
 		t.Fatal(err)
@@ -217,7 +217,7 @@ func TestImportIsResumed(t *testing.T) {
 
 	s = start(t, s.dir)
 	s.environment(t)
-	// The state of a run that was killed after its second request and before the response.
+	// Record the state that a run leaves if it is killed after its second request and before the response.
 	prefix := itemLines(1, 1000)
 	vitrine(t.Context(), itemLines(1, 2000), "import", "-").want(t, 0)
 	keepState(t, file, prefix, 1000, 2000)
@@ -299,7 +299,7 @@ func TestSweepAndPurge(t *testing.T) {
 	vitrine(t.Context(), "", "purge", "shop/default", "--yes", dir).want(t, exitFailed, "shop/default: not found; the store has: nothing")
 }
 
-// forget removes what the test's manifests declared, as their deletion would.
+// forget removes the definitions of the test's manifests, as if the manifests had been deleted.
 func forget(t *testing.T, dir string) {
 	t.Helper()
 	lib, err := reference.Open(reference.Options{Dir: dir})
@@ -327,7 +327,8 @@ func TestVersion(t *testing.T) {
 	vitrine(t.Context(), "", "version").want(t, 0, "vitrine ", "commit ", "go1.")
 }
 
-// keepState writes the state of an interrupted import of file: lines and sent, with prefix as the text of the lines.
+// keepState records the state of an interrupted import of file. The server has confirmed the given number of lines, whose text is prefix.
+// sent is the number of lines that the client has sent.
 func keepState(t *testing.T, file, prefix string, lines, sent int64) {
 	t.Helper()
 	c, err := (&connection{}).open()

@@ -38,7 +38,7 @@ func (c *clusterFlags) bindAll(cmd *cobra.Command) {
 	cmd.Flags().BoolVarP(&c.allNamespaces, "all-namespaces", "A", false, "all namespaces")
 }
 
-// load returns the configuration of the cluster, and the selected namespace, or "" for all.
+// load returns the configuration of the cluster and the selected namespace. "" stands for all namespaces.
 func (c *clusterFlags) load() (*rest.Config, string, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = c.kubeconfig
@@ -63,7 +63,7 @@ func (c *clusterFlags) load() (*rest.Config, string, error) {
 	return config, namespace, nil
 }
 
-// open returns a client of the cluster, and the selected namespace, or "" for all.
+// open returns a client of the cluster and the selected namespace. "" stands for all namespaces.
 func (c *clusterFlags) open() (kube.Client, string, error) {
 	config, namespace, err := c.load()
 	if err != nil {
@@ -75,7 +75,7 @@ func (c *clusterFlags) open() (kube.Client, string, error) {
 			return nil, "", fmt.Errorf("register the kinds: %w", err)
 		}
 	}
-	// Without a logger, controller-runtime complains on standard error.
+	// Without a logger, controller-runtime prints a warning to standard error.
 	ctrl.SetLogger(logr.Discard())
 	k, err := kube.New(config, kube.Options{Scheme: scheme})
 	if err != nil {

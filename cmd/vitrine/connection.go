@@ -14,8 +14,8 @@ import (
 	"github.com/vitrine-dev/vitrine/server/client"
 )
 
-// connection is the server that a client command talks to. There is no flag for the token itself, because command lines appear in
-// process lists, shell histories and audit logs.
+// connection describes the server to which a client command connects. There is no flag for the token itself, because command lines appear
+// in process lists, shell histories and audit logs.
 type connection struct {
 	server, tokenFile, caFile string
 }
@@ -58,7 +58,7 @@ func (c *connection) token() (string, error) {
 	return strings.TrimSpace(string(content)), nil
 }
 
-// authority returns the only certificate authority to trust, or nil if the user names none.
+// authority returns the only certificate authorities to trust, or nil if the user specifies none.
 func (c *connection) authority() (*x509.CertPool, error) {
 	file := cmp.Or(c.caFile, os.Getenv("VITRINE_CA_FILE"))
 	if file == "" {
@@ -75,7 +75,7 @@ func (c *connection) authority() (*x509.CertPool, error) {
 	return pool, nil
 }
 
-// advise adds to the error of a call what the user can do about it. It returns other errors unchanged.
+// advise adds advice for the user to an error of a call. It returns an error for which it has no advice unchanged.
 func advise(err error) error {
 	unknown, host := x509.UnknownAuthorityError{}, x509.HostnameError{}
 	problem := (*client.Problem)(nil)

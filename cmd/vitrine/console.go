@@ -124,14 +124,14 @@ func (o *consoleOptions) run(ctx context.Context) error {
 	return nil
 }
 
-// consoleTarget is a server whose console is shown.
+// consoleTarget is the server whose console the command opens.
 type consoleTarget struct {
 	server    *url.URL
 	token     string
 	transport *http.Transport
 }
 
-// target finds a token and a connection to the server. If it forwards a port, the forwarding runs in parts until ctx ends.
+// target finds a token and a connection to the server. If it has to forward a port, a goroutine of parts does so until ctx ends.
 func (o *consoleOptions) target(ctx context.Context, parts *errgroup.Group) (*consoleTarget, error) {
 	server := cmp.Or(o.reach.connection.server, os.Getenv("VITRINE_SERVER"))
 	if server != "" && o.service != "" {
@@ -183,13 +183,13 @@ func (o *consoleOptions) target(ctx context.Context, parts *errgroup.Group) (*co
 		return (&net.Dialer{}).DialContext(ctx, network, address)
 	}
 	if access.RootCAs != nil {
-		// A certificate from the server's own authority includes the name of the Service, whichever host the URL has.
+		// A certificate from the server's own authority contains the name of the Service, but not necessarily the host of the URL.
 		t.transport.TLSClientConfig.ServerName = name
 	}
 	return t, nil
 }
 
-// newConsoleTarget returns a server with a direct connection.
+// newConsoleTarget returns the target for a server that this machine can reach directly.
 func newConsoleTarget(access client.Options) (*consoleTarget, error) {
 	if _, err := client.New(access); err != nil { // checks the URL and the token
 		return nil, err
@@ -251,7 +251,8 @@ func serviceOf(text string) (types.NamespacedName, error) {
 	return types.NamespacedName{Namespace: namespace, Name: name}, nil
 }
 
-// forward forwards a port of this machine to a pod of a Service, and returns the address on this machine. The forwarding runs in parts.
+// forward forwards a port of this machine to a pod of a Service, and returns the address on this machine. A goroutine of parts does the
+// forwarding.
 func forward(ctx context.Context, parts *errgroup.Group, config *rest.Config, k kube.Client, service types.NamespacedName) (string, error) {
 	pod, port, err := serverPod(ctx, k, service)
 	if err != nil {
@@ -270,12 +271,12 @@ func forward(ctx context.Context, parts *errgroup.Group, config *rest.Config, k 
 	return forwarded.address, nil
 }
 
-// code exchanges the token for a one-time code, and returns the property of the token as well.
+// code exchanges the token for a one-time code. It also returns the property of the token.
 func (t *consoleTarget) code(ctx context.Context) (code, property string, err error) {
 	return consoleCode(ctx, t.transport, t.server.JoinPath(console.Path).String(), t.token)
 }
 
-// consoleCode exchanges a token for a one-time code, and returns the property of the token as well. base is the URL of the console.
+// consoleCode exchanges a token for a one-time code. It also returns the property of the token. base is the URL of the console.
 func consoleCode(ctx context.Context, transport http.RoundTripper, base, token string) (code, property string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
@@ -294,7 +295,7 @@ func consoleCode(ctx context.Context, transport http.RoundTripper, base, token s
 		return "", "", fmt.Errorf("log in to the console: %w", err)
 	}
 	var answer struct{ Code, Property, Detail string }
-	_ = json.NewDecoder(bytes.NewReader(body)).Decode(&answer) // the status decides
+	_ = json.NewDecoder(bytes.NewReader(body)).Decode(&answer) // if the body is not JSON, the status alone decides
 	switch {
 	case res.StatusCode == http.StatusCreated && answer.Code != "":
 		return answer.Code, answer.Property, nil
@@ -304,11 +305,11 @@ func consoleCode(ctx context.Context, transport http.RoundTripper, base, token s
 	return "", "", fmt.Errorf("log in to the console: %s: %s", res.Status, answer.Detail)
 }
 
-// loginURL returns the URL that logs a browser in with a code. Browsers do not send the part after the #.
+// loginURL returns the URL with which a browser logs in with a code. Browsers do not send the part after the # to the server.
 func loginURL(server, code string) string { return server + console.Path + "login#code=" + code }
 
-// passedPaths are the paths that the proxy passes on: the console, and the API, because the console shows commands and links that use it.
-// Requests to the API still need a token.
+// passedPaths are the paths of the requests that the proxy passes to the server: the console and the API. The console shows commands and
+// links that use the API. Requests to the API still need a token.
 var passedPaths = []string{console.Path, "/v1/", "/v2/", "/i/"}
 
 // proxy passes requests of a browser on this machine to the server. address is the host and port of the proxy.
@@ -318,7 +319,7 @@ func (t *consoleTarget) proxy(address string) http.Handler {
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.SetURL(t.server)
 			r.Out.Header["User-Agent"] = r.In.Header["User-Agent"]
-			// The origin of the page is this proxy, which the server does not know.
+			// Replace the origin of this proxy, which the server does not know.
 			if r.In.Header.Get("Origin") == "http://"+address {
 				r.Out.Header.Set("Origin", t.server.Scheme+"://"+t.server.Host)
 			}
@@ -328,7 +329,7 @@ func (t *consoleTarget) proxy(address string) http.Handler {
 		},
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		// Reject other host names, so that the page of another site cannot reach the console by DNS rebinding.
+		// Reject other host names, so that a page of another site cannot reach the console through DNS rebinding.
 		if r.Host != address {
 			http.Error(w, "open http://"+address+console.Path, http.StatusMisdirectedRequest)
 			return
@@ -342,7 +343,7 @@ func (t *consoleTarget) proxy(address string) http.Handler {
 	})
 }
 
-// loginPage is a file that opens a URL. html/template would make the binary a quarter larger.
+// loginPage is the format of a file that opens a URL. Using html/template would make the binary a quarter larger.
 const loginPage = `<!doctype html>
 <meta charset="utf-8">
 <meta name="referrer" content="no-referrer">
@@ -351,9 +352,9 @@ const loginPage = `<!doctype html>
 <p><a href="%[1]s">Open the console</a>
 `
 
-// openBrowser opens the login URL in the user's browser, or prints why it cannot. Other users of the machine see the arguments of
-// processes, so the browser gets a file with the URL that only this user can read. The file exists for a minute, as long as the code
-// in the URL is valid, or until the caller calls remove.
+// openBrowser opens the login URL in the user's browser, or prints the reason why it cannot open the browser. Other users of the machine
+// see the arguments of processes, so the browser gets a file with the URL that only this user can read. The file exists for a minute, as
+// long as the code in the URL is valid, or until the caller calls remove.
 func openBrowser(ctx context.Context, out io.Writer, login string) (remove func()) {
 	page, remove, err := writeLoginPage(login)
 	if err != nil {

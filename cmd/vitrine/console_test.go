@@ -74,7 +74,7 @@ func (c *openedConsole) wait(code int, problem string) {
 	}
 }
 
-// browse logs in with the URL of a console as its page does, and returns a function that calls the API in that session.
+// browse logs in with the URL of a console, in the same way as the login page. It returns a function that calls the API in that session.
 func browse(t *testing.T, login string) func(path string) (int, string) {
 	t.Helper()
 	page, code, _ := strings.Cut(login, "#code=")
@@ -210,7 +210,7 @@ func TestOpenBrowser(t *testing.T) {
 	}
 }
 
-// openedPage is the directory in which the fake browser records what it opened.
+// openedPage is the directory in which the fake browser records the page that it opened.
 type openedPage struct{ dir string }
 
 // read returns a file that the program wrote, or "".

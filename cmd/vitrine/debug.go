@@ -5,8 +5,8 @@ import (
 	"net/http/pprof"
 )
 
-// debugHandler serves profiles of the process. Profiles show memory contents, so they are served on a separate address, which is off by
-// default. The paths are those that go tool pprof expects.
+// debugHandler serves profiles of the process. Profiles show memory contents, so the server serves them only on a separate address, which
+// is disabled by default. go tool pprof expects these paths.
 func debugHandler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /debug/pprof/", pprof.Index)

@@ -44,7 +44,7 @@ type devOptions struct {
 	out        io.Writer
 	folder     *dev.Folder
 	api        *httpapi.Server
-	// listener is the address of the server, and url its URL.
+	// listener is the address of the server, and url is its URL.
 	listener, url string
 	// introduced contains the objects that introduce has printed, as KIND NAME; nil before the first load.
 	introduced map[string]bool
@@ -215,7 +215,7 @@ func (o *devOptions) introduce(ctx context.Context, lib library.Library) {
 	}
 }
 
-// introduceConsole prints a link that logs a browser in. With --open, it also opens the link the first time it prints one.
+// introduceConsole prints a link that logs a browser in. With --open, it also opens the first link in a browser.
 func (o *devOptions) introduceConsole(ctx context.Context, token string) {
 	var code string
 	err := o.await(ctx, token)
@@ -347,8 +347,8 @@ func (o *devOptions) load(ctx context.Context, p library.PropertyID, name string
 	return nil
 }
 
-// transport connects to the server, whichever host a URL has. Callers use the host localhost, because the client sends tokens unencrypted
-// only to loopback, and the server may listen on another address of this machine.
+// transport returns a transport that connects to the server regardless of the host in a URL. Callers use the host localhost, because the
+// client sends unencrypted tokens only to loopback, and the server may listen on another address of this machine.
 func (o *devOptions) transport() *http.Transport {
 	return &http.Transport{DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, network, o.listener)

@@ -42,8 +42,8 @@ func (c *terminal) await(pattern string) []string {
 	}
 }
 
-// startDev runs vitrine dev with the sample manifests. It returns the directory of the manifests, the output, and a function that stops the
-// command with a signal.
+// startDev runs vitrine dev with the sample manifests. It returns the directory of the manifests, the output, and a function that sends a
+// signal to stop the command.
 func startDev(t *testing.T, temporary string, flags ...string) (dir string, c *terminal, stop func(os.Signal) error) {
 	t.Helper()
 	dir = t.TempDir()

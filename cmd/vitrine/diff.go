@@ -106,7 +106,7 @@ func (o *diffOptions) run(cmd *cobra.Command) error {
 	return nil
 }
 
-// checkProperty returns an error if the token is not READ-WRITE, or belongs to a property other than that of the filters.
+// checkProperty returns an error if the token is not READ-WRITE, or if the token and the filters belong to different properties.
 func checkProperty(ctx context.Context, c *client.Client, filters []validate.Judged) error {
 	if len(filters) == 0 {
 		return nil
@@ -122,7 +122,8 @@ func checkProperty(ctx context.Context, c *client.Client, filters []validate.Jud
 	return nil
 }
 
-// filters returns the ContentFilters of the property in --property, or of the only property in the manifests, sorted by name.
+// filters returns the ContentFilters of one property, sorted by name. The property is the one in --property or, without this flag, the only
+// property in the manifests.
 func (o *diffOptions) filters(judged []validate.Judged) ([]validate.Judged, error) {
 	byProperty := map[string][]validate.Judged{}
 	for _, j := range judged {

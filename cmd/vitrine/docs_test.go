@@ -33,7 +33,7 @@ func TestDocumentation(t *testing.T) {
 	}
 }
 
-// TestExamples checks that each command has examples, and that they use existing commands and flags.
+// TestExamples checks that each command has examples, and that the examples use existing commands and flags.
 func TestExamples(t *testing.T) {
 	commands := append(newRoot().Commands(), newRoot())
 	for _, cmd := range commands {
@@ -55,7 +55,7 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-// section returns the text between a heading and the next one of the same level.
+// section returns the text between a heading and the next heading of the same level.
 func section(page, heading string) string {
 	_, rest, ok := strings.Cut(page, heading)
 	if !ok {
@@ -65,7 +65,7 @@ func section(page, heading string) string {
 	return text
 }
 
-// known reports whether any command has the flag, because a section may mention the flag of another command.
+// known reports whether any command has the flag. A section may mention the flag of another command.
 func known(cmd *cobra.Command, name string) bool {
 	for _, c := range cmd.Root().Commands() {
 		if c.Flags().Lookup(name) != nil {

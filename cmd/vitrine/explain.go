@@ -64,8 +64,8 @@ func (o *explainOptions) run(cmd *cobra.Command, name, number string) error {
 	})
 }
 
-// mark returns ✓ if the result of a clause lets the item match: a "must not" clause that does not match, or any other clause that
-// matches. It returns · for a "should" clause that does not match, and ✗ otherwise.
+// mark returns ✓ for a clause that permits a match: a "must not" clause that does not match, or any other clause that matches. It returns ·
+// for a "should" clause that does not match, and ✗ otherwise.
 func mark(e client.Explanation) string {
 	switch {
 	case e.Matched != (e.Occur == "must not"):
@@ -76,8 +76,8 @@ func mark(e client.Explanation) string {
 	return "✗"
 }
 
-// tree writes a clause and, indented below it, its children. first is the prefix of the clause's line, and rest the prefix of the lines
-// below it.
+// tree writes a clause and, indented below it, its children. first is the prefix of the clause's line, and rest is the prefix of the lines
+// below that line.
 func tree(w io.Writer, e client.Explanation, first, rest string) {
 	fmt.Fprint(w, first, mark(e), " ")
 	if e.Occur != "" {

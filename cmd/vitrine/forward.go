@@ -74,7 +74,7 @@ type forwardedPort struct {
 	ended   chan error
 }
 
-// wait waits until the connection to the pod ends, and returns why.
+// wait waits until the connection to the pod ends, and returns the reason.
 func (f *forwardedPort) wait() error { return <-f.ended }
 
 // forwardPort forwards any free port of this machine to a port of a pod until ctx ends.

@@ -11,7 +11,7 @@ import (
 )
 
 // help shows the examples before the usage and the flags. It does not use a template of cobra, because package text/template prevents the
-// linker from removing unused methods, which would be a fifth of the binary.
+// linker from removing unused methods, which are a fifth of the size of the binary.
 func help(cmd *cobra.Command, _ []string) {
 	w := cmd.OutOrStdout()
 	fmt.Fprintln(w, strings.TrimSpace(cmp.Or(cmd.Long, cmd.Short)))

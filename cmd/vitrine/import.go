@@ -127,7 +127,8 @@ func (o *importOptions) run(cmd *cobra.Command, name string) error {
 	return nil
 }
 
-// state returns the file that records the progress of the import, or nil if it cannot be recorded, and the state to continue from.
+// state returns the file that records the progress of the import, and the state from which the import continues. The file is nil if the
+// progress cannot be recorded.
 func (o *importOptions) state(stderr io.Writer, c *client.Client, in *input) (*importstate.File, importstate.State) {
 	fresh := importstate.State{Server: c.Server(), Input: in.path, Begun: time.Now().UTC()}
 	if in.path == "" {
@@ -152,7 +153,7 @@ func (o *importOptions) state(stderr io.Writer, c *client.Client, in *input) (*i
 	return kept, *state
 }
 
-// stopped returns an error that says how far the import got and how to continue.
+// stopped returns an error that states the progress of the import and how to continue.
 func (o *importOptions) stopped(ctx context.Context, in *input, at client.Checkpoint, err error) error {
 	again := "run the same command again to resume"
 	if in.path == "" {
@@ -184,7 +185,7 @@ func summary(at client.Checkpoint, took time.Duration) string {
 	return fmt.Sprintf("%s in %s: %s", text.Plural(at.Lines, "line"), took.Round(time.Millisecond), strings.Join(parts, ", "))
 }
 
-// input is the input of an import. It counts the bytes read from the file, before decompression.
+// input is the input of an import. It counts the bytes that it reads from the file, before decompression.
 type input struct {
 	io.Reader
 	name string
@@ -233,8 +234,8 @@ func openInput(stdin io.Reader, name string) (*input, error) {
 // maxFirstLine is the maximum number of bytes to read in order to recognize the format.
 const maxFirstLine = 64 << 10
 
-// checkFormat rejects an input whose first non-blank line shows that it is not NDJSON. Importing such a file would print an error for each
-// line, and would store the lines that happen to be items.
+// checkFormat rejects an input whose first non-blank line shows that it is not NDJSON. An import of such a file would print an error for
+// each line, and would store any lines that happen to be items.
 func (in *input) checkFormat() error {
 	lines := bufio.NewReaderSize(in.Reader, maxFirstLine)
 	var head, first []byte

@@ -17,15 +17,15 @@ import (
 	kube "sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// startKubelet adds a node to a cluster that has none, and returns its name. The kubelet of the node supports only port forwarding: it
-// forwards every port of every pod to address, until stop is called.
+// startKubelet adds a node to a cluster that has none, and returns its name. The kubelet of the node supports only port forwarding. It
+// forwards every port of every pod to address until stop is called.
 func startKubelet(t *testing.T, k kube.Client, address string) (node string, stop func()) {
 	t.Helper()
 	stopped, stop := context.WithCancel(t.Context())
 	upgrader := spdy.NewResponseUpgrader()
 	kubelet := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if _, err := httpstream.Handshake(r, w, []string{portforward.PortForwardProtocolV1Name}); err != nil {
-			return // Handshake has answered
+			return // Handshake has sent the response
 		}
 		streams := make(chan httpstream.Stream, 100)
 		connection := upgrader.UpgradeResponse(w, r, func(s httpstream.Stream, _ <-chan struct{}) error {
@@ -33,14 +33,14 @@ func startKubelet(t *testing.T, k kube.Client, address string) (node string, sto
 			return nil
 		})
 		if connection == nil {
-			return // the upgrader has answered
+			return // the upgrader has sent the response
 		}
 		defer connection.Close()
 		for {
 			select {
 			case s := <-streams:
 				if s.Headers().Get(corev1.StreamType) == corev1.StreamTypeError {
-					s.Close() // there is no error
+					s.Close() // an empty error stream means success
 					continue
 				}
 				go forwardStream(s, address)
@@ -76,7 +76,7 @@ func forwardStream(s httpstream.Stream, address string) {
 	defer target.Close()
 	go func() {
 		defer target.Close()
-		_, _ = io.Copy(target, s) // the other direction notices the end
+		_, _ = io.Copy(target, s) // an error also ends the copy in the other direction
 	}()
 	_, _ = io.Copy(s, target)
 }

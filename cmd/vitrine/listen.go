@@ -19,7 +19,7 @@ const (
 	readTimeout   = 30 * time.Second
 	writeTimeout  = 90 * time.Second
 	idleTimeout   = 2 * time.Minute
-	// maxHeader leaves room for two queries of 16 KiB in a URL with every byte escaped.
+	// maxHeader is large enough for a URL with two queries of 16 KiB in which every byte is escaped.
 	maxHeader = 128 << 10
 )
 
@@ -82,7 +82,7 @@ func (l *listener) serve() error {
 	return fmt.Errorf("serve %s: %w", l.name, err)
 }
 
-// drain refuses new requests and waits for those in progress. When ctx ends, it closes their connections.
+// drain refuses new requests and waits for the requests in progress. When ctx ends, it closes the connections of these requests.
 func (l *listener) drain(ctx context.Context) error {
 	err := l.server.Shutdown(ctx)
 	if err != nil {

@@ -34,23 +34,24 @@ func newLogger(w io.Writer, format, level string) (log *slog.Logger, flush func(
 	return slog.New(gathering{h, g}), g.flush, nil
 }
 
-// gatherFor is the maximum delay of a line, and gatherLines the number of buffered lines at which they are written.
+// gatherFor is the maximum time for which a line is buffered. When gatherLines lines are buffered, they are written at once.
 const (
 	gatherFor   = 100 * time.Millisecond
 	gatherLines = 512
 )
 
-// gathered buffers lines and writes several at a time. A system call for each line would be a large part of the cost of a request.
-// Formatting each line separately would also be expensive, because other work evicts the necessary code and data from the processor caches.
+// gathered buffers lines and writes several of them at a time. A system call for each line would be a large part of the cost of a request.
+// Formatting the lines one at a time would also be expensive, because other work in between evicts the code and data of the logger from the
+// processor caches.
 type gathered struct {
 	mu      sync.Mutex
 	lines   []line
 	waiting bool
 
-	// writing serializes the writers, which keeps the lines in order. It is locked before mu.
+	// writing serializes the writers, so that the lines stay in order. It is locked before mu.
 	writing sync.Mutex
 	w       io.Writer
-	text    bytes.Buffer // the handlers write here
+	text    bytes.Buffer // receives the output of the handlers
 	spare   []line
 }
 
@@ -92,8 +93,8 @@ func (g *gathered) flush() {
 	g.spare = lines[:0]
 }
 
-// gathering is a handler that buffers its lines. It writes warnings and errors at once, together with the lines before them. If the values
-// of a record could change before it is written, the handler also writes it at once.
+// gathering is a handler that buffers its lines. It writes warnings and errors at once, together with the lines before them. It also writes
+// a record at once if the values of the record could change later.
 type gathering struct {
 	slog.Handler
 	lines *gathered

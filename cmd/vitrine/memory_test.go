@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// controlGroup creates a control group, of either version, with a memory limit. If that fails, it returns "" and the reason.
+// controlGroup creates a control group, of either version, with a memory limit. If it fails, dir is "", and why is the reason.
 func controlGroup(t *testing.T, bytes int) (dir, why string) {
 	t.Helper()
 	var errs []error
@@ -36,7 +36,7 @@ func controlGroup(t *testing.T, bytes int) (dir, why string) {
 	return "", errors.Join(errs...).Error()
 }
 
-// TestMemoryLimit runs the server in a control group whose limit the kernel enforces, and sends it more items than fit into the
+// TestMemoryLimit runs the server in a control group whose limit the kernel enforces, and sends more items to the server than fit into the
 // limit.
 func TestMemoryLimit(t *testing.T) {
 	const limit = 160 << 20

@@ -15,7 +15,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// newMetrics returns a registry with the metrics of the library and with others. The handler serves these metrics, and those of
+// newMetrics returns a registry with the metrics of the library and the given collectors. The handler serves these metrics, and those of
 // controller-runtime, the process and the Go runtime.
 func newMetrics(lib library.Library, others []prometheus.Collector) (prometheus.Registerer, http.Handler, error) {
 	own := prometheus.NewRegistry()
@@ -42,7 +42,7 @@ func memoryMetrics(gauge *memory.Gauge) []prometheus.Collector {
 }
 
 // backupMetrics returns the metrics of the scheduled backups, as vitrine backup --every reports them. every is the expected time between
-// two backups; 0 means that none are expected.
+// two backups; 0 means that no backups are expected.
 func backupMetrics(every time.Duration, reported *atomic.Pointer[admin.Backups]) []prometheus.Collector {
 	return []prometheus.Collector{
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{

@@ -51,7 +51,7 @@ func ownMetrics(t *testing.T) reference.Registry {
 
 var metricName = regexp.MustCompile(`\b(?:vitrine|go|process|controller_runtime|workqueue)_[a-z_]*[a-z]\b`)
 
-// series returns the name of the histogram that a series belongs to, or the name of the series.
+// series returns the name of the histogram that a series belongs to. For any other series, it returns the name of the series.
 func series(name string) string {
 	for _, suffix := range []string{"_bucket", "_sum", "_count"} {
 		if base, ok := strings.CutSuffix(name, suffix); ok && strings.HasSuffix(base, "_seconds") {
@@ -64,7 +64,7 @@ func series(name string) string {
 // TestMonitoringUsesExistingMetrics checks that every metric in the alerts and in the dashboard exists.
 func TestMonitoringUsesExistingMetrics(t *testing.T) {
 	known := ownMetrics(t)
-	// A process exposes the metrics of the Go runtime and of the process from the start.
+	// A server exposes the metrics of the Go runtime and of the process as soon as it starts.
 	s := start(t, newStore(t))
 	_, page := get(t, "http://"+s.addresses["metrics"]+"/metrics")
 	for _, m := range regexp.MustCompile(`(?m)^# TYPE (\S+) (\S+)`).FindAllStringSubmatch(page, -1) {

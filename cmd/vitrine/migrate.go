@@ -21,7 +21,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/transfer"
 )
 
-// migratable is a library that can be copied to another one.
+// migratable is a library that can be copied to another library.
 type migratable interface {
 	library.Library
 	Source() transfer.Source
@@ -107,7 +107,7 @@ func (m *migration) run(cmd *cobra.Command) error {
 	return m.print(cmd.OutOrStdout(), report)
 }
 
-// toOpenSearch has the server copy its library. Without a server, it copies the store in the data directory by itself.
+// toOpenSearch asks the server to copy its library. If no server runs, it copies the store in the data directory itself.
 func (m *migration) toOpenSearch(ctx context.Context, progress func(transfer.Progress)) (report *transfer.Report, err error) {
 	to, err := m.cluster.forServer()
 	if err != nil {
@@ -143,7 +143,7 @@ type closingTarget interface {
 	io.Closer
 }
 
-// migrate copies a library, and closes the target. If it fails and the library stays frozen, the error says so.
+// migrate copies a library, and closes the target. If the copy fails and the library stays frozen, the error says so.
 func migrate(ctx context.Context, from transfer.Source, to closingTarget, progress func(transfer.Progress)) (*transfer.Report, error) {
 	report, err := transfer.Copy(ctx, from, to, progress)
 	if err = errors.Join(err, to.Close()); err == nil {
@@ -238,7 +238,7 @@ func (f *opensearchFlags) forServer() (admin.OpenSearch, error) {
 	return to, nil
 }
 
-// print writes the report and what to do next.
+// print writes the report and the next steps.
 func (m *migration) print(w io.Writer, r *transfer.Report) error {
 	rows := make([][]string, len(r.Properties))
 	total := int64(0)
@@ -259,11 +259,11 @@ func (m *migration) print(w io.Writer, r *transfer.Report) error {
 	return nil
 }
 
-// copyProgress shows the progress of a migration: first of copying the items, then of reading them back.
+// copyProgress shows the progress of a migration, which first copies the items and then reads them back.
 type copyProgress struct {
 	out io.Writer
 	bar *progress
-	// verifying is true while the bar shows how many items have been read back.
+	// verifying is true while the bar shows the number of items that have been read back.
 	verifying bool
 }
 

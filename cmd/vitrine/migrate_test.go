@@ -42,7 +42,7 @@ func (s *server) everything() (answers []string) {
 	return answers
 }
 
-// equal compares responses with earlier ones.
+// equal reports responses that differ from earlier responses.
 func equal(t *testing.T, when string, want, got []string) {
 	t.Helper()
 	for i := range want {

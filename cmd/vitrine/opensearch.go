@@ -50,12 +50,12 @@ func (f *opensearchFlags) validate(used bool) error {
 	return f.check()
 }
 
-// check checks the flags that say how to reach the cluster.
+// check checks the flags for the connection to the cluster.
 func (f *opensearchFlags) check() error {
 	if (f.usernameFile == "") != (f.passwordFile == "") {
 		return usagef("--opensearch-username-file and --opensearch-password-file must be set together")
 	}
-	if f.readTimeout == 0 { // which the library would replace by its default
+	if f.readTimeout == 0 { // the library would replace 0 with its default
 		return usagef("--opensearch-read-timeout=0: must be longer than 0")
 	}
 	if err := f.options(nil).Check(); err != nil {

@@ -17,8 +17,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/opensearch"
 )
 
-// newIndices creates a library on the OpenSearch cluster of the tests, as newStore does in a data directory, and returns the flags
-// for it.
+// newIndices creates a library on the OpenSearch cluster of the tests, with the same content as newStore, and returns the flags for it.
 func newIndices(t *testing.T) (urls, flags []string) {
 	t.Helper()
 	urls = nodetest.URLs(t)
@@ -107,8 +106,8 @@ func TestOpenSearchInterruptedPurge(t *testing.T) {
 	vitrine(t.Context(), "", "purge", "shop/default", "--yes", dir).want(t, exitFailed, "shop/default: not found; the store has: nothing")
 }
 
-// TestOpenSearchIsWaitedFor checks that a server with an unreachable cluster stays alive, reports why it is not ready, and becomes
-// ready by itself, and that a ready server reports when it loses its cluster.
+// TestOpenSearchIsWaitedFor checks that a server whose cluster is unreachable stays alive, reports why it is not ready, and becomes ready
+// by itself when the cluster is reachable. It also checks that a ready server reports the loss of its cluster.
 func TestOpenSearchIsWaitedFor(t *testing.T) {
 	urls, flags := newIndices(t)
 	target, err := url.Parse(urls[0])
@@ -159,9 +158,9 @@ func TestOpenSearchIsWaitedFor(t *testing.T) {
 	}
 }
 
-// TestOpenSearchPartition revokes a token while one of two replicas cannot reach the cluster. It checks that this replica accepts no token,
-// not even for reads from memory, that the other replica rejects the revoked token, and that this replica also rejects it after it reaches
-// the cluster again.
+// TestOpenSearchPartition revokes a token while one of two replicas cannot reach the cluster. It checks that the isolated replica accepts
+// no token, not even for reads from memory, and that the other replica rejects the revoked token. After the isolated replica reaches the
+// cluster again, it must reject the revoked token, too.
 func TestOpenSearchPartition(t *testing.T) {
 	urls, flags := newIndices(t)
 	proxy := nodetest.NewProxy(t, urls[0])

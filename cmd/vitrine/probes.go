@@ -16,8 +16,8 @@ type health struct {
 	lib library.Library
 	// tokens reports whether the server has read all tokens.
 	tokens func() bool
-	// operator returns the state of the supervisor. loaded reports whether the definitions are loaded: from the cluster or from files, or
-	// by an earlier complete load that the store recorded. Both are nil if the server serves only the stored state.
+	// operator returns the state of the supervisor. loaded reports whether the definitions are loaded: from the cluster, from files, or
+	// from a store that has recorded a complete load. Both are nil if the server serves only the stored state.
 	operator func() cluster.Status
 	loaded   func() bool
 	draining atomic.Bool

@@ -26,7 +26,7 @@ func TestProbes(t *testing.T) {
 	cases := map[string]struct {
 		state    library.State
 		tokens   bool
-		operator *cluster.Status // nil means without Kubernetes
+		operator *cluster.Status // nil if the server runs without Kubernetes
 		draining bool
 		code     int
 		says     []string

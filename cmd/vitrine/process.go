@@ -31,14 +31,14 @@ import (
 	"github.com/vitrine-dev/vitrine/server/store"
 )
 
-// process is a running server. Its parts are listed in the order in which they start. They stop in reverse order.
+// process is a running server. The fields are in the order in which the parts start. The parts stop in reverse order.
 type process struct {
 	o        serveOptions
 	log      *slog.Logger
 	memory   *memory.Gauge
 	lib      library.Library
 	api      *httpapi.Server
-	operator *cluster.Supervisor // nil without Kubernetes
+	operator *cluster.Supervisor // nil if the server runs without Kubernetes
 	loaded   func() bool         // see health
 	rejected func(context.Context, library.PropertyID) ([]library.Rejection, bool, error)
 	health   *health
@@ -50,9 +50,9 @@ type process struct {
 		handler http.Handler
 		tls     *tls.Config
 	}
-	// background runs until the listeners are drained.
+	// background contains the tasks that run until the listeners are drained.
 	background []func(context.Context) error
-	// public listeners are drained first; private ones (probes, metrics, admin) respond until the end.
+	// The public listeners are drained first. The private listeners (probes, metrics, admin) respond until the end.
 	public, private []*listener
 	// copies counts the backups and migrations in progress, which use the library.
 	copies sync.WaitGroup
@@ -71,7 +71,7 @@ func serve(ctx context.Context, o serveOptions, log *slog.Logger) (err error) {
 	}
 	p := &process{o: o, log: log, memory: memory.NewGauge(limit, log)}
 	p.background = append(p.background, p.memory.Run)
-	// Read the kubeconfig first, so that a wrong one leaves no data directory behind.
+	// Read the kubeconfig first, so that no data directory is created if the kubeconfig is wrong.
 	options := cluster.Options{Namespaces: o.watchNamespaces, ExternalURL: o.externalURL, Logger: logr}
 	if !o.withoutKubernetes {
 		if options.RESTConfig, err = restConfig(o.kubeconfig); err != nil {
@@ -115,7 +115,7 @@ func serve(ctx context.Context, o serveOptions, log *slog.Logger) (err error) {
 	if p.webhook.handler, p.webhook.tls, err = p.openWebhook(options, logr); err != nil {
 		return err
 	}
-	// If a signal arrives before everything runs, run handles it and stops everything in order.
+	// If a signal arrives before everything runs, run handles the signal and stops everything in order.
 	if err := p.listen(context.WithoutCancel(ctx)); err != nil {
 		p.close()
 		return err
@@ -174,8 +174,8 @@ func (p *process) openCertificate() error {
 	return nil
 }
 
-// listen creates the HTTP server and binds all addresses. From then on the server responds, with 503 until the definitions are
-// loaded.
+// listen creates the HTTP server and binds all addresses. From then on, the server responds to requests. It responds with 503 until the
+// definitions are loaded.
 func (p *process) listen(ctx context.Context) error {
 	var err error
 	p.api, err = httpapi.New(p.lib, httpapi.Options{
@@ -234,7 +234,7 @@ func (p *process) listen(ctx context.Context) error {
 	return nil
 }
 
-// withConsole returns the public handler: the API, with the console if it is on.
+// withConsole returns the public handler, which serves the API and, if it is enabled, the console.
 func (p *process) withConsole(api *httpapi.Server) (http.Handler, error) {
 	if !p.o.console {
 		return api, nil
@@ -271,8 +271,8 @@ func (p *process) close() {
 	}
 }
 
-// run starts all parts, waits until ctx ends or a part fails, and stops them. First the public listeners refuse new requests and
-// finish those in progress, then the operator and the other background parts stop, and then the private listeners.
+// run starts all parts, waits until ctx ends or a part fails, and stops them. First, the public listeners refuse new requests and finish
+// the requests in progress. Then the operator and the other background parts stop, and finally the private listeners.
 func (p *process) run(ctx context.Context) error {
 	work, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
@@ -295,7 +295,7 @@ func (p *process) run(ctx context.Context) error {
 		p.log.Error("stopping because a component failed", "error", context.Cause(failed))
 	}
 	p.health.draining.Store(true)
-	// One deadline for all: a pod has a single grace period.
+	// All steps share one deadline, because a pod has a single grace period.
 	deadline, cancel := context.WithTimeout(context.Background(), p.o.drainFor)
 	defer cancel()
 	p.linger(deadline)
@@ -312,7 +312,8 @@ func (p *process) run(ctx context.Context) error {
 const lingerShare = 20
 
 // linger waits until no client is connected, but only for a part of the drain timeout. Meanwhile, each response tells the client that the
-// connection closes. If the server closed an idle connection instead, it could lose a request that the client is just sending.
+// server closes the connection. If the server closed an idle connection without this, it could lose a request that the client is sending at
+// that time.
 func (p *process) linger(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, p.o.drainFor/lingerShare)
 	defer cancel()

@@ -15,27 +15,27 @@ import (
 	"github.com/vitrine-dev/vitrine/internal/text"
 )
 
-// progress shows the progress of a long command: a bar on a terminal, otherwise a line from time to time.
+// progress shows the progress of a long command: as a bar on a terminal, and as a line every plainEvery elsewhere.
 type progress struct {
 	out   io.Writer // for messages, which appear above the bar
 	bar   *mpb.Bar
 	bars  *mpb.Progress
 	verb  string
-	unit  string // what lines counts
+	unit  string // the unit that lines counts
 	begun time.Time
-	// lines is the number of lines (or other units) that are done. share is how much of total is done, both in lines or both in bytes. from
-	// is share at the start.
+	// lines is the number of completed lines (or other units). share is the completed part of total; both are either in lines or in bytes.
+	// from is the value of share at the start.
 	lines, share atomic.Int64
 	from, total  int64
 	firstLine    int64
 	lastSaid     time.Time
 }
 
-// plainEvery is the interval between two lines of output without a terminal.
+// plainEvery is the interval between two lines of output if the output is not a terminal.
 const plainEvery = 10 * time.Second
 
-// newProgress starts to show the progress of a command. An earlier run has completed firstLine lines, and from is the corresponding share.
-// The command is done when share reaches total; a total of 0 means that it is unknown.
+// newProgress starts to show the progress of a command. An earlier run has completed firstLine lines, which correspond to the share from.
+// The command is complete when its share reaches total. A total of 0 means that the total is unknown.
 func newProgress(out io.Writer, verb string, firstLine, from, total int64) *progress {
 	p := &progress{out: out, verb: verb, unit: "lines", begun: time.Now(), lastSaid: time.Now(), from: from, total: total, firstLine: firstLine}
 	p.lines.Store(firstLine)

@@ -62,7 +62,7 @@ kubectl exec -it -n vitrine-system deploy/vitrine -- vitrine purge shop/default`
 	return cmd
 }
 
-// confirmed asks the user for confirmation. Without a terminal, it returns false.
+// confirmed asks the user for confirmation. If standard input is not a terminal, it returns false.
 func confirmed(cmd *cobra.Command, p library.PropertyID, items int64) bool {
 	if !isTerminal(cmd.InOrStdin()) {
 		return false

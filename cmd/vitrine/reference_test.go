@@ -13,10 +13,10 @@ import (
 
 var update = flag.Bool("update", false, "write docs/reference, as make generate does")
 
-// TestReference compares the pages of docs/reference with those that the code generates.
+// TestReference compares the pages of docs/reference with the pages that the code generates.
 func TestReference(t *testing.T) {
 	var crds [][]byte
-	// In the order of the pages that explain the kinds.
+	// The order is that of the pages that explain the kinds.
 	for _, plural := range []string{"properties", "accesstokens", "contentfilters", "tags", "activateunits"} {
 		crds = append(crds, readFile(t, "../../config/crd/bases/vitrine.dev_"+plural+".yaml"))
 	}

@@ -22,7 +22,7 @@ import (
 	"github.com/vitrine-dev/vitrine/internal/servingcert"
 )
 
-// leaseFlags select what the replicas of one installation share in the cluster: a Lease, and a Secret with their certificate
+// leaseFlags select the objects that the replicas of one installation share in the cluster: a Lease, and a Secret with their certificate
 // authorities.
 type leaseFlags struct {
 	namespace, name string
@@ -31,7 +31,7 @@ type leaseFlags struct {
 // defaultLease is the default name of the Lease.
 const defaultLease = "vitrine"
 
-// authoritySuffix follows the name of the Lease in the name of the Secret.
+// authoritySuffix is appended to the name of the Lease to form the name of the Secret.
 const authoritySuffix = "-authority"
 
 func (f *leaseFlags) bind(fs *pflag.FlagSet) {
@@ -68,18 +68,19 @@ func podNamespace() string {
 	return strings.TrimSpace(string(name))
 }
 
-// lease returns the lease that this process competes for.
+// lease returns the lease for which this process competes.
 func (f *leaseFlags) lease() (*cluster.Lease, error) {
 	host, err := os.Hostname()
 	if err != nil {
 		return nil, fmt.Errorf("find the name of this host for the lease: %w", err)
 	}
-	// A pod keeps its name when its container restarts, and several processes can run on one host.
+	// The identity has a random part, because a pod keeps its name when its container restarts, and because several processes can run on
+	// one host.
 	return &cluster.Lease{Namespace: f.namespace, Name: f.name, Identity: host + "_" + strings.ToLower(rand.Text())}, nil
 }
 
-// shareAuthorities stores in the data directory the authorities that all replicas share through a Secret. The first replica creates them.
-// While the API server is unreachable, a replica uses the authorities that it has already stored, or waits.
+// shareAuthorities copies the authorities that all replicas share from a Secret to the data directory. The first replica creates the
+// authorities. While the API server is unreachable, a replica uses the authorities that it has already stored, or waits.
 func (p *process) shareAuthorities(ctx context.Context, restConfig func() (*rest.Config, error)) error {
 	dirs := map[string]string{}
 	if p.o.certFile == "" {
@@ -122,8 +123,8 @@ func (p *process) shareAuthorities(ctx context.Context, restConfig func() (*rest
 	return nil
 }
 
-// adoptShared copies the authority under a key of a Secret to dir. If the key is missing, or its authority expires soon, adoptShared first
-// writes one to the Secret: the authority in dir, or a new one.
+// adoptShared copies the authority under a key of a Secret to dir. If the key is missing, or if its authority expires soon, adoptShared
+// first writes the authority in dir or a new authority to the Secret.
 func adoptShared(ctx context.Context, secrets typedv1.SecretInterface, name, key, dir string) error {
 	for {
 		secret, err := secrets.Get(ctx, name, metav1.GetOptions{})

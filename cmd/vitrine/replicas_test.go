@@ -38,11 +38,11 @@ func (s *server) url(token string) string {
 	return "http://" + s.addresses["http"] + "/v2/content/items?q=text:number&access_token=" + token
 }
 
-// takeover is more than the time that a replica needs to take over from another one that did not release its lease.
+// takeover is longer than a replica needs to take over from a replica that did not release its lease.
 const takeover = 40 * time.Second
 
-// newReplicas starts an API server with the sample manifests. It returns a client of the API server, and a function that starts one
-// more replica, which uses the same library on OpenSearch.
+// newReplicas starts an API server with the sample manifests. It returns a client of the API server, and a function that starts a replica.
+// All replicas use the same library on OpenSearch.
 func newReplicas(t *testing.T) (kube.Client, func() *server) {
 	t.Helper()
 	flags := []string{
@@ -60,8 +60,8 @@ func newReplicas(t *testing.T) (kube.Client, func() *server) {
 	}
 }
 
-// TestReplicas runs replicas of the server on one OpenSearch cluster and one API server. All of them serve reads and writes, one of
-// them runs the controllers, and another one takes over when it stops, is killed or is suspended.
+// TestReplicas runs replicas of the server on one OpenSearch cluster and one API server. All of them serve reads and writes, and one of
+// them runs the controllers. Another replica takes over when this leader stops, is killed or is suspended.
 func TestReplicas(t *testing.T) {
 	k, replica := newReplicas(t)
 	first, second := replica(), replica()
@@ -79,7 +79,7 @@ func TestReplicas(t *testing.T) {
 	status := func(s *server) int { return s.status(token) }
 	within(t, takeover, "the standby accepts the token", func() bool { return status(second) == http.StatusOK })
 
-	// What one replica stores, the other one shows immediately.
+	// One replica immediately shows the items that the other replica has stored.
 	t.Setenv("VITRINE_SERVER", "http://"+second.addresses["http"])
 	t.Setenv("VITRINE_TOKEN", token)
 	t.Setenv("VITRINE_CA_FILE", "")
@@ -98,7 +98,7 @@ func TestReplicas(t *testing.T) {
 	}
 	within(t, takeover, "the leader reconciles", ready("by-first"))
 
-	// A leader that stops releases the lease.
+	// When a leader stops, it releases the lease.
 	if code := first.signal(syscall.SIGTERM); code != 0 {
 		t.Errorf("exit code %d", code)
 	}
@@ -141,7 +141,7 @@ type fleet struct {
 	next     int
 }
 
-// pick returns the next replica that is not the given one.
+// pick returns the next replica other than the given one.
 func (f *fleet) pick(not *server) *server {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -193,8 +193,8 @@ func (f *fleet) do(ctx context.Context, client *http.Client, method, path, token
 	return failure
 }
 
-// TestReplicasUnderLoad replaces all replicas, one by one, and then kills the one that runs the controllers. It checks that a client that
-// retries each failed request once, on another replica, sees no failure, and that no acknowledged item is lost.
+// TestReplicasUnderLoad replaces all replicas one by one, and then kills the replica that runs the controllers. It checks that a client
+// that retries each failed request once, on another replica, sees no failure, and that no acknowledged item is lost.
 func TestReplicasUnderLoad(t *testing.T) {
 	k, replica := newReplicas(t)
 	f := &fleet{}
@@ -251,7 +251,7 @@ func TestReplicasUnderLoad(t *testing.T) {
 	})
 	before := writes.Load()
 	leader.signal(syscall.SIGKILL)
-	// Until then, the load balancer still sends requests to the killed replica.
+	// While the test waits, the load balancer still sends requests to the killed replica.
 	within(t, takeover, "writes after the kill", func() bool { return writes.Load() > before+20 })
 	f.replace(leader, nil)
 	within(t, takeover, "another leader", func() bool { return slices.ContainsFunc(f.replicas, (*server).leads) })

@@ -17,7 +17,7 @@ import (
 const (
 	// pluginName is the name of the binary as a plugin of kubectl, which users call as kubectl vitrine.
 	pluginName = "kubectl-vitrine"
-	// completionName is the name under which kubectl runs a program to complete the command line of the plugin.
+	// completionName is the name of the program that kubectl runs to complete the command line of the plugin.
 	completionName = "kubectl_complete-vitrine"
 )
 

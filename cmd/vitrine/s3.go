@@ -28,10 +28,11 @@ func (f *s3Flags) bind(fs *pflag.FlagSet) {
 	fs.BoolVar(&o.AllowHTTP, "s3-allow-plaintext", false, "accept an http URL that is not on loopback: backups are sent unencrypted")
 }
 
-// s3Scheme begins the name of a file, or of a folder, in a bucket.
+// s3Scheme is the prefix of names that denote a file or a folder in a bucket.
 const s3Scheme = "s3://"
 
-// open returns the bucket and the key that a name such as s3://bucket/folder/vitrine.tar stands for. It returns nil for another name.
+// open returns the bucket and the key for a name such as s3://bucket/folder/vitrine.tar. For a name without s3Scheme, it returns a nil
+// bucket.
 func (f *s3Flags) open(name string) (bucket *s3.Bucket, key string, err error) {
 	rest, ok := strings.CutPrefix(name, s3Scheme)
 	if !ok {
@@ -70,8 +71,9 @@ func upload(ctx context.Context, stream io.Reader, bucket *s3.Bucket, key string
 		ended <- err
 	}()
 	h, err = backup.Check(ctx, io.TeeReader(in, w), progress)
-	w.CloseWithError(err) // without an error, this is the end of the file
-	// If the check fails, so does the upload, for that reason. If the upload fails first, the stream ends for the check.
+	w.CloseWithError(err) // a nil error ends the file
+	// If the check fails, the upload fails with the same error. If the upload fails first, return its error, because the check only sees
+	// that the stream ended.
 	if failed := <-ended; failed != nil && !(err != nil && errors.Is(failed, err)) {
 		return h, failed
 	}
@@ -91,7 +93,7 @@ func newest(ctx context.Context, bucket *s3.Bucket, folder string) (string, erro
 	return folder + slices.Max(names), nil
 }
 
-// bucketFolder is a place in a bucket, for one schedule.
+// bucketFolder is a place for the backups of one schedule, in a bucket.
 type bucketFolder struct {
 	bucket *s3.Bucket
 	// folder is empty or ends with a slash.
@@ -99,7 +101,7 @@ type bucketFolder struct {
 }
 
 func (f bucketFolder) list(ctx context.Context, _ time.Time) ([]string, error) {
-	// No other command makes scheduled backups here, so an incomplete one is abandoned.
+	// No other command makes scheduled backups here, so an incomplete upload is abandoned.
 	scheduled := func(name string) bool { _, ok := copyTime(name); return ok }
 	if err := f.bucket.RemoveIncomplete(ctx, f.folder, scheduled); err != nil {
 		return nil, err

@@ -28,22 +28,23 @@ import (
 	"github.com/vitrine-dev/vitrine/internal/s3"
 )
 
-// Credentials of the store of a test.
+// The credentials of the store in the tests.
 const (
 	s3User   = "test-user"
 	s3Secret = "test-secret-that-must-never-be-printed"
 )
 
-// s3Store is a real S3-compatible store, versitygw, with the bucket backups in a directory.
+// s3Store is a real S3-compatible store, versitygw. It stores the bucket backups in a directory.
 type s3Store struct {
 	t *testing.T
-	// url is the address of the store, and ca the file with its certificate. dir contains the files of the bucket.
+	// url is the address of the store, and ca is the file with its certificate. dir contains the files of the bucket.
 	url, ca, dir string
 	roots        *x509.CertPool
 	client       *minio.Client
 }
 
-// newS3 starts a store, which ends with the test, and puts its credentials into the environment. It skips the test if there is no program.
+// newS3 starts a store, stops it when the test ends, and sets its credentials in the environment. It skips the test if no program is
+// configured.
 func newS3(t *testing.T) *s3Store {
 	t.Helper()
 	program := os.Getenv("VITRINE_S3_SERVER")
@@ -52,7 +53,7 @@ func newS3(t *testing.T) *s3Store {
 	}
 	s := &s3Store{t: t, ca: filepath.Join(t.TempDir(), "ca.crt"), roots: x509.NewCertPool()}
 	key := filepath.Join(t.TempDir(), "tls.key")
-	issuer := httptest.NewTLSServer(nil) // for its certificate
+	issuer := httptest.NewTLSServer(nil) // provides a certificate
 	certificate := issuer.TLS.Certificates[0]
 	s.roots.AddCert(issuer.Certificate())
 	issuer.Close()
@@ -63,7 +64,7 @@ func newS3(t *testing.T) *s3Store {
 	s.write(s.ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: certificate.Certificate[0]}))
 	s.write(key, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private}))
 
-	// The program cannot choose a port.
+	// The program cannot choose a port, so find a free port for it.
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -83,7 +84,7 @@ func newS3(t *testing.T) *s3Store {
 	}
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()
-		_ = cmd.Wait() // it was killed
+		_ = cmd.Wait() // the error only reports that the program was killed
 		if t.Failed() {
 			t.Logf("output of the store:\n%s", log.String())
 		}
@@ -123,7 +124,7 @@ func (s *s3Store) flags(args ...string) []string {
 	return append([]string{"--s3-endpoint", s.url, "--s3-ca-file", s.ca}, args...)
 }
 
-// visible returns the keys of all files in the bucket, and those of all incomplete uploads.
+// visible returns the keys of all files in the bucket, and the keys of all incomplete uploads.
 func (s *s3Store) visible() (files, incomplete []string) {
 	s.t.Helper()
 	for o := range s.client.ListObjectsIter(s.t.Context(), "backups", minio.ListObjectsOptions{Recursive: true}) {
@@ -141,8 +142,8 @@ func (s *s3Store) visible() (files, incomplete []string) {
 	return files, incomplete
 }
 
-// stuck returns the URL of a proxy that never sends the response to the upload of a part, and a channel that is closed when the store
-// has the first part.
+// stuck returns the URL of a proxy that never returns the response to the upload of a part. It also returns a channel that is closed when
+// the store has received the first part.
 func (s *s3Store) stuck() (address string, uploaded <-chan struct{}) {
 	s.t.Helper()
 	target, err := url.Parse(s.url)
@@ -154,7 +155,7 @@ func (s *s3Store) stuck() (address string, uploaded <-chan struct{}) {
 		Transport: s.transport(),
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.SetURL(target)
-			r.Out.Host = r.In.Host // which is signed
+			r.Out.Host = r.In.Host // the signature covers the host
 		},
 		ModifyResponse: func(r *http.Response) error {
 			if r.Request.URL.Query().Has("partNumber") {
@@ -178,7 +179,7 @@ func TestBackupToS3(t *testing.T) {
 	run := func(command, dataDir string, args ...string) result {
 		return vitrine(t.Context(), "", append([]string{command, "--data-dir", dataDir}, store.flags(args...)...)...)
 	}
-	for range 2 { // the second one replaces the first one
+	for range 2 { // the second backup replaces the first
 		run("backup", s.dir, "s3://backups/by-hand/vitrine.tar").want(t, 0, "files copied to s3://backups/by-hand/vitrine.tar")
 	}
 
@@ -249,8 +250,8 @@ func TestBackupToS3(t *testing.T) {
 	})
 }
 
-// TestInterruptedUpload checks that an upload that is interrupted or killed leaves no file, and that the next scheduled backup removes its
-// parts.
+// TestInterruptedUpload checks that an interrupted or killed upload leaves no file, and that the next scheduled backup removes the parts
+// that it uploaded.
 func TestInterruptedUpload(t *testing.T) {
 	store := newS3(t)
 	s := start(t, newStore(t))
@@ -281,7 +282,7 @@ func TestInterruptedUpload(t *testing.T) {
 	if err := killed.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	_ = killed.Wait() // it was killed
+	_ = killed.Wait() // the error only reports that the command was killed
 	if files, incomplete := store.visible(); files != nil || len(incomplete) != 1 {
 		t.Errorf("after a kill: %v and, incomplete, %v", files, incomplete)
 	}
@@ -337,7 +338,7 @@ func TestS3Errors(t *testing.T) {
 		t.Errorf("failed backups left %v and, incomplete, %v", files, incomplete)
 	}
 
-	// A server that fails during the backup. The error is the server's, and the file that was there stays.
+	// The server fails during the backup. The command reports the error of the server, and the earlier file stays.
 	args := append([]string{"backup", "--data-dir"}, dir)
 	vitrine(t.Context(), "", append(args, store.flags("s3://backups/vitrine.tar")...)...).want(t, 0)
 	args[2] = serveAdmin(t, broken{})
@@ -349,7 +350,7 @@ func TestS3Errors(t *testing.T) {
 	vitrine(t.Context(), "", append([]string{"restore", "--data-dir", filepath.Join(t.TempDir(), "data")}, store.flags("s3://backups/vitrine.tar")...)...).want(t, 0)
 }
 
-// TestScheduleInBucket is TestSchedule with a bucket.
+// TestScheduleInBucket makes the same checks as TestSchedule, with a bucket.
 func TestScheduleInBucket(t *testing.T) {
 	store := newS3(t)
 	bucket, err := s3.Open("backups", s3.Options{Endpoint: store.url, Addressing: s3.Auto, CAFile: store.ca})

@@ -18,15 +18,16 @@ import (
 // copyName is the time layout of the names of scheduled backups. The times are in UTC, so the names sort by time.
 const copyName = "vitrine-20060102T150405Z.tar"
 
-// schedule makes backups in a place, one every period, and keeps the newest ones. It takes the times of the earlier backups from their
+// schedule makes a backup in a place at regular intervals, and keeps the newest backups. It reads the times of earlier backups from their
 // names, so that a restart neither makes an additional backup nor skips one.
 type schedule struct {
 	place place
 	every time.Duration
 	keep  int
-	// copy writes a backup with a name to the place. If it fails, there is no such file.
+	// copy writes a backup with the given name to the place. If it fails, it leaves no file of this name.
 	copy func(name string) error
-	// report tells the server about the backups, for its metrics. It is called again and again, because the server can restart.
+	// report sends the state of the backups to the server, for its metrics. The schedule calls it repeatedly, because the server can
+	// restart.
 	report func(admin.Backups)
 	now    func() time.Time
 	log    io.Writer
@@ -34,9 +35,9 @@ type schedule struct {
 	state admin.Backups
 }
 
-// place is where scheduled backups are.
+// place is a location that contains scheduled backups.
 type place interface {
-	// list returns the names of all files. Before that, it removes the incomplete ones of commands that were killed.
+	// list returns the names of all files. Before that, it removes incomplete files of commands that were killed.
 	list(ctx context.Context, now time.Time) ([]string, error)
 	remove(ctx context.Context, name string) error
 }
@@ -74,10 +75,10 @@ func (s *schedule) run(ctx context.Context) error {
 	}
 }
 
-// step makes a backup if one is due, and returns the time until the next one.
+// step makes a backup if one is due, and returns the time until the next backup is due.
 func (s *schedule) step(ctx context.Context) (time.Duration, error) {
 	now := s.now()
-	// Prune before the backup as well: with old backups on it, the disk may be too full for another one.
+	// Prune before the backup as well, because the old backups may leave no space for another one.
 	copies, err := s.prune(ctx, now)
 	if err != nil {
 		return 0, err
@@ -89,7 +90,7 @@ func (s *schedule) step(ctx context.Context) (time.Duration, error) {
 			return wait, nil
 		}
 	}
-	s.report(s.state) // a backup takes a long time
+	s.report(s.state) // do not wait for the backup, which takes a long time
 	if err := s.copy(now.UTC().Format(copyName)); err != nil {
 		return 0, err
 	}
@@ -98,8 +99,8 @@ func (s *schedule) step(ctx context.Context) (time.Duration, error) {
 	return s.every, err
 }
 
-// prune removes all but the newest backups. It returns the times of the remaining ones, newest first. A time in the future was set by a
-// wrong clock, so prune treats it as the oldest.
+// prune removes all but the newest backups. It returns the times of the remaining backups, newest first. A time in the future was caused by
+// a wrong clock, so prune treats that backup as the oldest.
 func (s *schedule) prune(ctx context.Context, now time.Time) (copies []time.Time, err error) {
 	names, err := s.place.list(ctx, now)
 	if err != nil {
@@ -122,7 +123,7 @@ func (s *schedule) prune(ctx context.Context, now time.Time) (copies []time.Time
 	return copies[:n], nil
 }
 
-// copyTime returns the time in the name of a scheduled backup. ok is false for another name.
+// copyTime returns the time in the name of a scheduled backup. ok is false for any other name.
 func copyTime(name string) (at time.Time, ok bool) {
 	at, err := time.Parse(copyName, name)
 	return at, err == nil && at.Format(copyName) == name

@@ -35,8 +35,8 @@ type serveOptions struct {
 	externalURL                  string
 	drainFor                     time.Duration
 
-	// definitions, if not nil, returns a background task that provides the definitions instead of Kubernetes, and a function that reports
-	// whether they are loaded.
+	// definitions, if not nil, returns a background task that loads the definitions from a source other than Kubernetes, and a function
+	// that reports whether they are loaded.
 	definitions func(*process) (run func(context.Context) error, loaded func() bool)
 
 	// public, if not nil, wraps the handler of the public addresses.
@@ -51,8 +51,8 @@ type serveOptions struct {
 	logFormat, logLevel string
 }
 
-// The values of --library. Only tests use the reference library, to compare the others with it. It stores its items in the same
-// format as the engine, so that each can open the store of the other.
+// The values of --library. Only tests use the reference library, to compare the others with it. The reference library and the engine store
+// items in the same format, so that each of them can open the store of the other.
 const (
 	libraryEngine     = "engine"
 	libraryOpenSearch = "opensearch"
@@ -197,8 +197,8 @@ func (o *serveOptions) certificateHosts() []string {
 	return append(reachedAt(o.https, o.externalURL), o.tlsHosts...)
 }
 
-// reachedAt returns the names and addresses of a listener: loopback, the host of its external URL, if it has one, and the IP address that
-// it is bound to, unless that is the unspecified address.
+// reachedAt returns the names and addresses of a listener: loopback, the host of the external URL if there is one, and the IP address of
+// the listener unless that is the unspecified address.
 func reachedAt(address, external string) []string {
 	hosts := []string{"localhost", "127.0.0.1", "::1"}
 	if u, err := url.Parse(external); err == nil && u.Hostname() != "" {

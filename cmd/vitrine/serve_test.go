@@ -175,7 +175,8 @@ func TestOldTLSIsRefused(t *testing.T) {
 	}
 }
 
-// begin sends the first line of an import, an item with the given id, and keeps the request open. The response lines arrive in answers.
+// begin sends the first line of an import, which is an item with the given id, and keeps the request open. The test can read the response
+// lines from answers.
 func begin(t *testing.T, s *server, id int) (body *io.PipeWriter, answers *bufio.Reader) {
 	t.Helper()
 	bundle, err := os.ReadFile(filepath.Join(s.dir, "tls", "ca.crt"))
@@ -228,8 +229,8 @@ func TestStoppingLetsRequestsFinish(t *testing.T) {
 	}
 }
 
-// TestStoppingAnnouncesConnectionClose checks that a stopping server responds on an open connection and announces that the
-// connection closes, so that it does not close the connection during a request.
+// TestStoppingAnnouncesConnectionClose checks that a stopping server responds on an open connection and announces that it closes the
+// connection. It must not close the connection during a request.
 func TestStoppingAnnouncesConnectionClose(t *testing.T) {
 	s := start(t, newStore(t), "--drain-timeout", "10m", "--http-bind-address", "127.0.0.1:0")
 	transport := &http.Transport{}
@@ -324,7 +325,7 @@ func TestSignalDuringTheStart(t *testing.T) {
 }
 
 func TestServeRefusesInvalidFlags(t *testing.T) {
-	// All of these fail before they open a store, so they can run in the test process.
+	// All of these commands fail before they open a store, so they can run in the test process.
 	t.Setenv("KUBECONFIG", "")
 	t.Setenv("KUBERNETES_SERVICE_HOST", "")
 	dir := t.TempDir()

@@ -47,7 +47,7 @@ kubectl exec -n vitrine-system deploy/vitrine -- vitrine sweep --confirm`),
 			case !s.Kubernetes:
 				fmt.Fprintln(out, "no sweep is held: the server watches no cluster")
 			case confirm:
-				// Confirm even if no sweep is held: this hands over a store that belongs to another cluster.
+				// Confirm even if no sweep is held, because a confirmation also hands over a store that belongs to another cluster.
 				n, err := c.ConfirmSweep(cmd.Context())
 				if err != nil {
 					return adminError(dataDir, err)

@@ -11,18 +11,18 @@ import (
 	"strings"
 )
 
-// target is the file that an export or a backup writes. A regular file gets its name only when it is complete, and only its owner can read
-// it, because it contains personal data. If the path is a symbolic link, the file replaces the target of the link. To a device, a pipe or a
-// socket, the target writes directly.
+// target is the file that an export or a backup writes. A regular file gets its name only when it is complete. Only its owner can read it,
+// because it contains personal data. If the path is a symbolic link, the file replaces the target of the link. A device, a pipe or a socket
+// receives the content directly.
 type target struct {
 	io.Writer
-	path string // as given by the user
-	// summary is where the command prints its summary: standard error if the target may be standard output.
+	path string // the path that the user gave
+	// summary is the output for the command's summary. It is standard error if the target may be standard output.
 	summary io.Writer
 	zip     *gzip.Writer
 	out     *recorder
 	file    *os.File // nil after keep
-	// name is the name that the file gets when it is complete; "" if the content goes to an existing file that is not regular.
+	// name is the name that the file gets when it is complete; "" if the target writes to an existing file that is not regular.
 	name string
 	// stream means that the file is standard output or standard error of the command, which stays open.
 	stream bool
@@ -67,7 +67,7 @@ func (t *target) open(streams ...io.Writer) error {
 		if t.name, err = followLinks(t.path); err != nil {
 			return err
 		}
-		// For a link in /proc to an open file, the path may by now belong to another file, or to none.
+		// The path of a link in /proc to an open file may now belong to another file, or to no file.
 		if named, err := os.Stat(t.name); there != nil && (err != nil || !os.SameFile(there, named)) {
 			t.name = ""
 		}
@@ -80,7 +80,7 @@ func (t *target) open(streams ...io.Writer) error {
 	return err
 }
 
-// direct reports whether the content goes to a device, a pipe, a socket or a stream of the command.
+// direct reports whether the content is written directly to a device, a pipe, a socket or a stream of the command.
 func (t *target) direct() bool { return t.name == "" }
 
 // failure returns the first error of a write.
@@ -145,9 +145,9 @@ func isFile(f *os.File, info fs.FileInfo) bool {
 	return err == nil && os.SameFile(own, info)
 }
 
-// followLinks returns the path that symbolic links lead to. Its last element may be missing.
+// followLinks returns the path to which symbolic links lead. The last element of that path may be missing.
 func followLinks(path string) (string, error) {
-	const most = 40 // as in Linux
+	const most = 40 // the same limit as in Linux
 	for range most {
 		dir, base := filepath.Split(path)
 		dir, err := filepath.EvalSymlinks(dir)
@@ -157,16 +157,16 @@ func followLinks(path string) (string, error) {
 		path = filepath.Join(dir, base)
 		link, err := os.Readlink(path)
 		if err != nil {
-			return path, nil // it is missing, or not a link
+			return path, nil // the path is missing or is not a link
 		}
 		if path = link; !filepath.IsAbs(link) {
-			path = dir + string(filepath.Separator) + link // without filepath.Join, which removes .. before links are followed
+			path = dir + string(filepath.Separator) + link // filepath.Join would remove .. before links are followed
 		}
 	}
 	return "", errors.New("too many symbolic links")
 }
 
-// targetError returns an error about a target with the path that the user gave instead of the path of a temporary file.
+// targetError rewords an error about a target, so that it contains the path that the user gave and not the path of a temporary file.
 func targetError(path string, err error) error {
 	if e := (*targetFailure)(nil); errors.As(err, &e) {
 		return e

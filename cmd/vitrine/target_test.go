@@ -66,7 +66,7 @@ func TestTargetWritesPipeDirectly(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, path := range []string{pipe, link} {
-		// A pipe that is open for reading and writing has no end, and opening it does not block.
+		// Open the pipe for reading and writing, so that opening it does not block and reading from it does not reach an end.
 		r, err := os.OpenFile(pipe, os.O_RDWR, 0)
 		if err != nil {
 			t.Fatal(err)
@@ -108,7 +108,7 @@ func TestTargetThatIsAStream(t *testing.T) {
 	}
 }
 
-// TestTargetThatCannotBeWritten checks that errors name the path that the user gave, and that nothing is left behind.
+// TestTargetThatCannotBeWritten checks that errors name the path that the user gave, and that no file is left behind.
 func TestTargetThatCannotBeWritten(t *testing.T) {
 	dir := t.TempDir()
 	if err := errors.Join(

@@ -49,7 +49,7 @@ type tokenStatus struct {
 	Issued  time.Time `json:"issued,omitzero"`
 	Expires time.Time `json:"expires,omitzero"`
 	Rotates time.Time `json:"rotates,omitzero"`
-	// Reason is why the token is not ready.
+	// Reason is the reason why the token is not ready.
 	Reason string `json:"reason,omitempty"`
 }
 

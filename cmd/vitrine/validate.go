@@ -43,7 +43,7 @@ func (m *manifests) judge(cmd *cobra.Command) (validate.Report, []validate.Judge
 	}
 	report, judged, err := validate.Run(cmd.Context(), objects, problems, m.namespace)
 	if err == nil && report.Objects+report.Errors == 0 {
-		// In a pipeline, this is caused by a wrong path and must not look like a clean result.
+		// In a pipeline, a wrong path causes this result, which must not look like success.
 		err = fmt.Errorf("no manifest of %s in %d files: check -f", v1alpha1.GroupVersion.Group, len(files))
 	}
 	return report, judged, err

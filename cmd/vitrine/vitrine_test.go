@@ -42,7 +42,7 @@ const readOnly = "test-token-that-may-read-and-no-more"
 
 const property = library.PropertyID("shop/default")
 
-// newStore creates a data directory with a property and tokens, as the operator of a cluster would store them.
+// newStore creates a data directory with a property and tokens, in the same form as the operator of a cluster stores them.
 func newStore(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "data")
@@ -97,7 +97,7 @@ func start(t *testing.T, dir string, flags ...string) *server {
 	return startBy(t, dir, func(cmd *exec.Cmd) *exec.Cmd { return cmd }, flags...)
 }
 
-// startBy is like start, but runs the command that the function by returns for the server's command.
+// startBy is like start, but passes the server's command to by and runs the command that by returns.
 func startBy(t *testing.T, dir string, by func(*exec.Cmd) *exec.Cmd, flags ...string) *server {
 	t.Helper()
 	s := launch(t, dir, by, flags...)
@@ -254,7 +254,7 @@ func (r result) want(t *testing.T, code int, parts ...string) {
 	}
 }
 
-// eventually waits until ok returns true. It is for conditions in another process, which cannot signal them over a channel.
+// eventually waits until ok returns true. Use it for conditions in another process, which cannot signal them over a channel.
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	within(t, 30*time.Second, what, ok)

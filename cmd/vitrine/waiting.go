@@ -10,14 +10,14 @@ import (
 	"time"
 )
 
-// Minimum and maximum pause between two attempts of retry.
+// The minimum and the maximum pause between two attempts of retry.
 const (
 	firstRetry = time.Second
 	lastRetry  = 15 * time.Second
 )
 
 // retry calls try until it succeeds, ctx ends, or try returns false for again. From the first failure on, the probes report that the
-// process is alive but not ready, which part it waits for, and why.
+// process is alive but not ready, and name the part for which it waits and the reason.
 func retry(ctx context.Context, probes, part string, log *slog.Logger, try func() (again bool, err error)) (err error) {
 	again, err := try()
 	if err == nil || !again {
@@ -31,7 +31,7 @@ func retry(ctx context.Context, probes, part string, log *slog.Logger, try func(
 		}
 		served := make(chan error, 1)
 		go func() { served <- meanwhile.serve() }()
-		// The probes of the whole process bind the same address later.
+		// Close the listener, because the probes of the whole process bind the same address later.
 		defer func() {
 			err = errors.Join(err, meanwhile.server.Close(), <-served)
 		}()

@@ -55,7 +55,7 @@ func (o *webhookOptions) certificateHosts() []string {
 }
 
 // openWebhook creates the handler of the webhook and its certificate, and starts a Keeper, which makes the API server trust the
-// certificate. The webhook has its own authority, so that it does not depend on a certificate that the user provides for the API.
+// certificate. The webhook has its own authority, so that it does not depend on the certificate that a user may provide for the API.
 func (p *process) openWebhook(o cluster.Options, log logr.Logger) (http.Handler, *tls.Config, error) {
 	if p.o.webhook.address == "" {
 		return nil, nil, nil

@@ -1,6 +1,6 @@
 // Package crd embeds the CustomResourceDefinitions that are generated from api, for commands that validate manifests without a cluster.
 //
-// It imports nothing.
+// It imports only the standard library.
 package crd
 
 import "embed"

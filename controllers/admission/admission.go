@@ -1,9 +1,10 @@
-// Package admission validates objects when they are applied. It refuses a spec that its controller would stall on, with the same message,
-// and warns of probable mistakes. If the API server cannot reach the webhook, it admits objects without this validation, so the controllers
+// Package admission validates objects when they are applied. It refuses a spec that its controller would refuse, with the same message, and
+// warns of probable mistakes. If the API server cannot reach the webhook, it admits objects without this validation, so the controllers
 // also report invalid specs.
 //
-// Invariants: the package judges each object separately, and never checks whether another object exists, because manifests may arrive in
-// any order. It changes nothing, and always admits an object whose spec did not change, so that users can still edit a broken object.
+// Invariants: the package judges each object separately. It never checks whether another object exists, because manifests may arrive in any
+// order. It never modifies an object. It always admits an update that does not change the spec, so that users can still edit the metadata
+// of an object with an invalid spec.
 //
 // It may import api, verdict, internal/text and the domain.
 package admission
@@ -30,27 +31,27 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// Path is the URL path of the handler, which a ValidatingWebhookConfiguration names.
+// Path is the URL path of the handler. A ValidatingWebhookConfiguration contains it.
 const Path = "/validate"
 
-// maxWarning is the maximum length of a warning, in characters: the API server truncates the warnings of a request if their total
-// is too long.
+// maxWarning is the maximum length of a warning, in characters. The API server truncates the warnings of a request if their total length is
+// too large.
 const maxWarning = 250
 
-// budget is the maximum time for the query that checks whether any item matches. A query that takes longer causes no warning.
+// budget is the time limit for the query that checks whether any item matches. A query that exceeds it causes no warning.
 const budget = 2 * time.Second
 
 // Options configures a handler.
 type Options struct {
-	// Library shows whether a query matches any item. Required.
+	// Library is the library in which the handler runs the queries of objects. Required.
 	Library library.Library
-	// Logger logs requests that cannot be read; the zero value discards.
+	// Logger logs requests that cannot be read; the zero value discards these messages.
 	Logger logr.Logger
 	// Metrics registers this package's metrics; nil registers none.
 	Metrics prometheus.Registerer
 }
 
-// New returns a handler for AdmissionReviews of the five kinds at Path.
+// New returns a handler that serves AdmissionReviews of the five kinds at Path.
 func New(o Options) (http.Handler, error) {
 	if o.Library == nil {
 		return nil, errors.New("admission: Library is required")
@@ -93,7 +94,7 @@ func (j *judge) Handle(ctx context.Context, r webhook.Request) webhook.Response 
 	kind := r.Kind.Kind
 	o := v1alpha1.NewObject(kind)
 	if o == nil || r.Kind.Group != v1alpha1.GroupVersion.Group {
-		return webhook.Allowed("") // not a kind of this operator, even if a configuration sends it here
+		return webhook.Allowed("") // a configuration may also send objects of other kinds
 	}
 	outcome, response := j.review(ctx, r, o)
 	j.reviews.WithLabelValues(kind, outcome).Inc()
@@ -144,8 +145,8 @@ func sameSpec(was, is runtime.RawExtension) bool {
 	return equality.Semantic.DeepEqual(before, after)
 }
 
-// matchesNothing reports whether a definition chooses items by a query that matches no item. It returns false if the property does
-// not exist yet or if the query takes too long.
+// matchesNothing reports whether a definition selects items with a query that matches no item. It returns false if the property does not
+// exist yet or if the query takes too long.
 func (j *judge) matchesNothing(ctx context.Context, d library.Definition) bool {
 	text := ""
 	switch {

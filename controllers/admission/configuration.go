@@ -23,9 +23,9 @@ import (
 const (
 	// WebhookName is the name of the webhook that the Keeper manages in a ValidatingWebhookConfiguration.
 	WebhookName = "validate.vitrine.dev"
-	// fieldManager is the name of the Keeper as a field manager.
+	// fieldManager is the name under which the Keeper manages fields.
 	fieldManager = "vitrine-webhook"
-	// timeoutSeconds is how long the API server waits for an answer.
+	// timeoutSeconds is the time limit for a response of the webhook.
 	timeoutSeconds = 5
 )
 
@@ -37,17 +37,17 @@ type Keeper struct {
 	Name string
 	// CABundle is the PEM bundle that verifies the webhook's certificate. Required.
 	CABundle []byte
-	// URL is the URL at which the API server finds the webhook, without Path. If it is set, the Keeper writes the whole
-	// configuration. If not, a manifest that names a Service provides the configuration, and the Keeper writes only its CA bundle.
+	// URL is the URL at which the API server reaches the webhook, without Path. If it is set, the Keeper writes the whole configuration.
+	// Otherwise, a manifest that names a Service provides the configuration, and the Keeper writes only the CA bundle.
 	URL string
-	// Interval is the time between two checks; 0 means 5 minutes. After a failure, the Keeper waits Interval/60.
+	// Interval is the time between two checks; 0 means 5 minutes. After a failure, the Keeper retries after Interval/60.
 	Interval time.Duration
-	// Logger logs failures and changes; the zero value discards.
+	// Logger logs failures and changes; the zero value discards these messages.
 	Logger logr.Logger
 }
 
-// Run checks the configuration every Interval until ctx ends. It retries after a failure. It logs a failure only if its message differs
-// from the message of the last failure.
+// Run checks the configuration every Interval until ctx ends. It retries after a failure. It does not log a failure with the same message
+// as the previous failure.
 func (k *Keeper) Run(ctx context.Context) error {
 	if k.RESTConfig == nil || k.Name == "" || len(k.CABundle) == 0 {
 		return errors.New("admission: RESTConfig, Name and CABundle are required")
@@ -110,7 +110,7 @@ func (k *Keeper) Once(ctx context.Context) (bool, error) {
 	if k.URL == "" && find(present) == nil {
 		return false, fmt.Errorf("ValidatingWebhookConfiguration %[1]s has no webhook named %[2]s: apply config/webhook, or add the webhook to it", k.Name, WebhookName)
 	}
-	// Server-side apply keeps the fields of other field managers. A manifest without the CA bundle does not remove it.
+	// Server-side apply keeps the fields of other field managers. Applying a manifest without a CA bundle therefore keeps the CA bundle.
 	err = c.Apply(ctx, client.ApplyConfigurationFromUnstructured(k.wanted()), client.FieldOwner(fieldManager), client.ForceOwnership)
 	if err != nil {
 		return false, fmt.Errorf("write ValidatingWebhookConfiguration %s: %w", k.Name, err)

@@ -29,7 +29,7 @@ func TestConfigurationEqualsManifest(t *testing.T) {
 		t.Fatalf("%d and %d webhooks, want one", len(manifest.Webhooks), len(written.Webhooks))
 	}
 	manifest.Webhooks[0].ClientConfig = written.Webhooks[0].ClientConfig
-	// The manifest states a default of the API server.
+	// The manifest sets this field to the default of the API server.
 	if p := manifest.Webhooks[0].MatchPolicy; p != nil && *p == admissionregistrationv1.Equivalent {
 		manifest.Webhooks[0].MatchPolicy = nil
 	}

@@ -12,8 +12,8 @@ import (
 
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
-// eventRate and eventBurst limit the Events that are written per second, as in a kubelet. When ten thousand objects become Ready at
-// once, their Events follow later and do not compete with the reconciles.
+// eventRate and eventBurst limit the Events that are written per second, as in a kubelet. If ten thousand objects become Ready at once,
+// their Events are delayed and do not compete with the reconciles.
 const (
 	eventRate  = 50
 	eventBurst = 100

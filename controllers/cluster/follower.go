@@ -18,16 +18,16 @@ type follower struct {
 	// client reads from the cache, and direct reads from the API server.
 	client client.Client
 	direct client.Reader
-	// versions tracks the newest resource version that was seen.
+	// versions tracks the newest resource version that the follower has seen.
 	versions *versions
 	removals *removals
 }
 
-// lookTimeout is the maximum duration of one look before the API server counts as unreachable.
+// lookTimeout limits the requests of one look. If they take longer, the API server counts as unreachable.
 const lookTimeout = 5 * time.Second
 
-// look checks that the API server still belongs to the same cluster, that its data did not go back in time, that the CRD of one kind
-// exists, and that no other replica leads the library.
+// look checks that the API server still belongs to the same cluster, that its data did not go back in time, and that no other replica leads
+// the library. It also records whether the CRD of one kind exists.
 func (f *follower) look(ctx context.Context, k library.Kind) error {
 	if f.Lease != nil && f.deposed(ctx) {
 		return library.ErrDeposed
@@ -47,15 +47,16 @@ func (f *follower) look(ctx context.Context, k library.Kind) error {
 	return err
 }
 
-// deposed reports whether another replica leads the library. Storing the name of the store again changes nothing, but fails for a
-// deposed leader.
+// deposed reports whether another replica leads the library. To find out, it stores the unchanged name of the store again, which fails for
+// a deposed leader.
 func (f *follower) deposed(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
 	return errors.Is(f.Library.SetMark(ctx, markStore, f.set.Store), library.ErrDeposed)
 }
 
-// mayRemove reads from the API server what decides whether definitions of a kind may be removed: the identity of the cluster, and the CRD.
+// mayRemove returns the state of the CRD of a kind, which decides whether definitions of the kind may be removed. If the API server belongs
+// to another cluster, it returns an error, and no definition may be removed.
 func (f *follower) mayRemove(ctx context.Context, k library.Kind) (crd, error) {
 	if err := f.sameCluster(ctx); err != nil {
 		return crd{}, err

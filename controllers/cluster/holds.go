@@ -44,7 +44,7 @@ func (h *holds) add(owners ...library.Owner) (namespaces []string) {
 	return namespaces
 }
 
-// drop ends the hold on owners, because they are back or were removed.
+// drop ends the holds on owners.
 func (h *holds) drop(owners ...library.Owner) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -57,28 +57,28 @@ func (h *holds) drop(owners ...library.Owner) {
 	h.gauge.Set(float64(len(h.owners)))
 }
 
-// has reports whether the removal of what o declared is held.
+// has reports whether the removal of the definition of o is held.
 func (h *holds) has(o library.Owner) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.owners[o]
 }
 
-// all returns all held owners.
+// all returns the owners whose removals are held.
 func (h *holds) all() []library.Owner {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return slices.Collect(maps.Keys(h.owners))
 }
 
-// len returns the number of held definitions.
+// len returns the number of held removals.
 func (h *holds) len() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return len(h.owners)
 }
 
-// note records whether the CRD of a kind is absent, and reports whether that changed.
+// note records whether the CRD of a kind is absent, and reports whether this has changed.
 func (h *holds) note(k library.Kind, absent bool) (changed bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

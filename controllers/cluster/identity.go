@@ -24,12 +24,12 @@ import (
 // identityNamespace is the namespace whose UID is the identity of a cluster: it exists from the start and cannot be deleted.
 const identityNamespace = "kube-system"
 
-// identifyTimeout is how long the API server may take to answer the requests about its identity.
+// identifyTimeout limits the requests that identify a cluster.
 const identifyTimeout = 30 * time.Second
 
 // identify returns the identity of a cluster. It fails if the cluster does not serve the five kinds.
 func identify(ctx context.Context, cfg *rest.Config) (string, error) {
-	// A server that accepts the connection and never answers must not block forever.
+	// Without the timeout, a server that accepts the connection and never responds would block identify forever.
 	ctx, cancel := context.WithTimeout(ctx, identifyTimeout)
 	defer cancel()
 	scheme, err := newScheme()
@@ -69,7 +69,7 @@ func identify(ctx context.Context, cfg *rest.Config) (string, error) {
 	return install, nil
 }
 
-// clusterOf returns the identity of a cluster.
+// clusterOf reads the identity of a cluster.
 func clusterOf(ctx context.Context, r client.Reader) (string, error) {
 	ns := &corev1.Namespace{}
 	if err := r.Get(ctx, types.NamespacedName{Name: identityNamespace}, ns); err != nil {
@@ -78,11 +78,11 @@ func clusterOf(ctx context.Context, r client.Reader) (string, error) {
 	return string(ns.UID), nil
 }
 
-// errOtherCluster means that the cluster's identity has changed: another cluster answers at the address of the API server, or the
+// errOtherCluster means that the cluster's identity has changed: another cluster responds at the address of the API server, or the
 // cluster's data was replaced.
 var errOtherCluster = errors.New("another cluster responds at the address of the API server")
 
-// sameCluster fails unless the API server still belongs to the cluster that this manager was created for.
+// sameCluster returns errOtherCluster if the API server no longer belongs to the cluster for which this manager was created.
 func (f *follower) sameCluster(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, identifyTimeout)
 	defer cancel()

@@ -23,8 +23,8 @@ type Lease struct {
 	Namespace, Name string
 	// Identity is the name of this process among the replicas. It begins with the name of the pod or host, and an underscore.
 	Identity string
-	// Duration is how long the lease stays valid after its holder renewed it, in whole seconds. 0 means 15 seconds. A holder that
-	// cannot renew it stops its controllers after two thirds of Duration.
+	// Duration is the time for which the lease stays valid after a renewal, in whole seconds. 0 means 15 seconds. A holder that cannot
+	// renew the lease stops its controllers after two thirds of Duration.
 	Duration time.Duration
 }
 
@@ -47,8 +47,8 @@ func (e *NotLeaderError) Error() string {
 	return fmt.Sprintf("this replica serves content; replica %s runs the controllers", pod)
 }
 
-// lead waits until this process holds the lease, and then runs work until work returns, the lease is lost or ctx ends. It releases
-// the lease only after work has returned, so that two replicas never work at the same time.
+// lead waits until this process holds the lease, and then calls work. It cancels the context of work when the lease is lost or ctx ends. It
+// releases the lease only after work has returned, so that two replicas never run the controllers at the same time.
 func (s *Supervisor) lead(ctx context.Context, cfg *rest.Config, work func(context.Context) error) error {
 	l := s.options.Lease
 	leases, err := coordinationv1.NewForConfig(cfg)
@@ -71,8 +71,8 @@ func (s *Supervisor) lead(ctx context.Context, cfg *rest.Config, work func(conte
 		defer close(ended)
 		elector.Run(compete)
 	}()
-	// The elector cannot release the lease itself, because it would do so before work has ended. After it has lost the lease, IsLeader
-	// still returns true.
+	// Release the lease here, because the elector would release it before work has returned. lost is necessary because IsLeader still
+	// returns true after the elector has lost the lease.
 	lost := false
 	defer func() {
 		stop()
@@ -107,8 +107,8 @@ func (s *Supervisor) lead(ctx context.Context, cfg *rest.Config, work func(conte
 	}
 }
 
-// elector returns the elector that competes for a lease. It sends a context to started when this process holds the lease, and cancels the
-// context when this process has lost the lease.
+// elector returns the elector that competes for a lease. When this process holds the lease, the elector sends a context to started. When
+// this process has lost the lease, the elector cancels that context.
 func (s *Supervisor) elector(lease *resourcelock.LeaseLock, started chan<- context.Context) (*leaderelection.LeaderElector, error) {
 	l := s.options.Lease
 	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
@@ -126,10 +126,10 @@ func (s *Supervisor) elector(lease *resourcelock.LeaseLock, started chan<- conte
 	return elector, nil
 }
 
-// releaseTimeout is how long the API server may take to release a lease. After that, the process leaves the lease to expire.
+// releaseTimeout limits the requests that release a lease. If they take longer, the process lets the lease expire.
 const releaseTimeout = 2 * time.Second
 
-// release gives up a lease that this process still holds, so that another replica need not wait until it expires.
+// release gives up a lease that this process still holds, so that another replica can acquire it before it expires.
 func (s *Supervisor) release(lease *resourcelock.LeaseLock) {
 	ctx, cancel := context.WithTimeout(context.Background(), releaseTimeout)
 	defer cancel()
@@ -150,11 +150,11 @@ func (s *Supervisor) setStandby(standby bool) {
 	s.standby = standby
 	if standby {
 		s.status.LastError = nil
-		s.holds.drop(s.holds.all()...) // the leader finds them again
+		s.holds.drop(s.holds.all()...) // the leader finds missing objects again
 	}
 }
 
-// setLeader records the identity of the holder of the lease; "" if it has none.
+// setLeader records the identity of the lease's holder, or "" if no replica holds the lease.
 func (s *Supervisor) setLeader(identity string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

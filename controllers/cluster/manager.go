@@ -32,8 +32,8 @@ func newScheme() (*runtime.Scheme, error) {
 	return scheme, nil
 }
 
-// newMapper returns a mapper that knows the resources of every kind that the operator reads or writes. A mapper that asks the API
-// server makes calls without a context, which cannot be cancelled if they are never answered.
+// newMapper returns a mapper with the resources of every kind that the operator reads or writes. A mapper that queries the API server would
+// send requests without a context, which cannot be canceled if the API server never responds.
 func newMapper() meta.RESTMapper {
 	m := meta.NewDefaultRESTMapper(nil)
 	m.Add(corev1.SchemeGroupVersion.WithKind("Namespace"), meta.RESTScopeRoot)
@@ -42,7 +42,7 @@ func newMapper() meta.RESTMapper {
 	for _, k := range v1alpha1.Kinds() {
 		single := v1alpha1.GroupVersion.WithKind(k.Name)
 		plural, singular := meta.UnsafeGuessKindToResource(single)
-		// The cache looks up the kind of the list.
+		// The cache looks up the list kind, too.
 		for _, kind := range []string{single.Kind, single.Kind + "List"} {
 			m.AddSpecific(v1alpha1.GroupVersion.WithKind(kind), plural, singular, meta.RESTScopeNamespace)
 		}
@@ -53,7 +53,7 @@ func newMapper() meta.RESTMapper {
 // workers is the number of workers for each kind.
 const workers = 8
 
-// newManager creates a manager without controllers, and the tracker of the resource versions of its caches.
+// newManager creates a manager without controllers, and a tracker of the resource versions that its caches have seen.
 func newManager(cfg *rest.Config, o Options) (manager.Manager, *versions, error) {
 	scheme, err := newScheme()
 	if err != nil {

@@ -27,7 +27,8 @@ func newMetrics() *metrics {
 	})}
 }
 
-// longestSuspended is the maximum number of suspended objects with their own series. Those that were suspended first have precedence.
+// longestSuspended is the maximum number of suspended objects with their own series. Objects that have been suspended longest take
+// precedence.
 const longestSuspended = 100
 
 // objectCollector collects the states of the cached objects at every scrape. It reports no objects while the Supervisor follows no cluster.
@@ -88,12 +89,12 @@ func (c *objectCollector) Collect(ch chan<- prometheus.Metric) {
 		states := map[v1alpha1.Phase]int{}
 		reasons := map[string]int{}
 		list := k.NewList()
-		// A scrape reads ten thousand objects and keeps none: copying them would be its most expensive part.
+		// A scrape may read ten thousand objects and keeps none of them. Copying them would be the most expensive part of the scrape.
 		if err := f.client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
 			ch <- prometheus.NewInvalidMetric(c.objects, fmt.Errorf("list the cached %s objects: %w", k.Name, err))
 			return
 		}
-		_ = meta.EachListItem(list, func(item runtime.Object) error { // the visit never fails
+		_ = meta.EachListItem(list, func(item runtime.Object) error { // the function never fails
 			o := item.(v1alpha1.Object)
 			state := v1alpha1.StateOf(o)
 			states[state.Phase]++
@@ -120,8 +121,8 @@ func (c *objectCollector) Collect(ch chan<- prometheus.Metric) {
 	}
 }
 
-// suspendedSince returns when the operator first saw that an object is suspended. If the operator has not seen that yet, it returns the
-// creation time of the object.
+// suspendedSince returns the time at which the operator first saw that an object is suspended. If the operator has not seen this yet,
+// suspendedSince returns the creation time of the object.
 func suspendedSince(o v1alpha1.Object) time.Time {
 	if c := meta.FindStatusCondition(*o.StatusConditions(), v1alpha1.SuspendedCondition); c != nil {
 		return c.LastTransitionTime.Time

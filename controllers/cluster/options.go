@@ -19,18 +19,18 @@ type Options struct {
 	RESTConfig func() (*rest.Config, error)
 	// Library is the library that the controllers keep in sync with the manifests. Required.
 	Library library.Library
-	// Lease decides which of several replicas runs the controllers. With a Lease, Library must be a library.Shared. nil means that this
+	// Lease decides which of several replicas runs the controllers. If Lease is set, Library must be a library.Shared. nil means that this
 	// process is the only replica.
 	Lease *Lease
 	// Namespaces are the namespaces to watch; empty means all.
 	Namespaces []string
-	// ExternalURL is the base of URLs in statuses and Secrets for a Property that sets none, without a trailing slash.
+	// ExternalURL is the base URL, without a trailing slash, for statuses and Secrets if the Property sets none.
 	ExternalURL string
-	// CABundle is the PEM bundle that each token's Secret gets as ca.crt, if the server made its own certificate; nil otherwise.
+	// CABundle is the PEM bundle that each token's Secret contains as ca.crt. Set it if the server created its own certificate.
 	CABundle []byte
 	// Clock returns the current time; nil means time.Now.
 	Clock func() time.Time
-	// Logger logs everything; the zero value discards.
+	// Logger receives all messages; the zero value discards them.
 	Logger logr.Logger
 	// Metrics registers this package's metrics; nil registers none.
 	Metrics prometheus.Registerer
@@ -39,9 +39,9 @@ type Options struct {
 	// WatchInterval is the time between two checks that the API server answers, that it still belongs to the same cluster, and that
 	// its data has not gone back in time. 0 means 1 second.
 	WatchInterval time.Duration
-	// PropertyGrace is how long an object whose Property is missing waits before its status and an event report that. GitOps tools apply
-	// and prune in their own order, and usually finish before a user would have to act. 0 means 30 seconds; a negative value means no
-	// grace.
+	// PropertyGrace is the time for which an object may lack its Property before its status and an event report the problem. GitOps tools
+	// create and delete objects in their own order, so a Property is often missing for a short time. 0 means 30 seconds; a negative value
+	// means no grace period.
 	PropertyGrace time.Duration
 	// MaxBackoff is the maximum wait between two attempts to run a manager; 0 means 30 seconds.
 	MaxBackoff time.Duration

@@ -74,23 +74,24 @@ func readCRD(ctx context.Context, r client.Reader, k library.Kind) (crd, error) 
 	return crd{since: o.CreationTimestamp.Time}, nil
 }
 
-// deletion is the deletion of an object as an informer reported it.
+// deletion describes the deletion of an object that an informer reported.
 type deletion struct {
 	seen, created time.Time
 }
 
-// guard decides whether the objects of one kind that have vanished from the cache were deleted one by one. They also vanish when
-// another cluster answers at the address of the API server, and when their CRD is deleted.
+// guard decides whether objects of one kind that have vanished from the cache were deleted individually. Objects also vanish if their CRD
+// is deleted, or if another cluster responds at the address of the API server.
 //
-// A response of the API server is valid for every deletion that was seen before the request: if one of those two causes led to the
-// deletion, it existed before the request, and the response shows it. A response from before the deletion proves nothing.
+// The guard asks the API server, and uses the answer for every deletion that an informer reported before the request. If the CRD was
+// deleted or another cluster responds, this happened before the objects vanished, so an answer to a later request shows it. An answer to an
+// earlier request proves nothing.
 type guard struct {
 	ask func(context.Context) (crd, error)
 
 	mu        sync.Mutex
 	deletions map[types.NamespacedName]deletion
 
-	asking sync.Mutex // locked during a request; callers that wait for the lock may use the answer
+	asking sync.Mutex // locked during a request; callers that wait for the lock may use its answer
 	asked  time.Time
 	answer crd
 	err    error
@@ -137,8 +138,8 @@ func (g *guard) permit(ctx context.Context, name types.NamespacedName, created t
 	return nil
 }
 
-// since returns the answer to a request that was sent after seen, the time at which a deletion was seen. Callers that wait for the
-// same request share its error. Later calls do not reuse an error.
+// since returns the answer to a request that was sent after seen, the time at which an informer reported a deletion. called is the time of
+// the call. Calls that wait for the same request share its error. Later calls send a new request.
 func (g *guard) since(ctx context.Context, seen, called time.Time) (crd, error) {
 	g.asking.Lock()
 	defer g.asking.Unlock()
@@ -169,7 +170,7 @@ type removals struct {
 
 var _ controllers.Removals = (*removals)(nil)
 
-// newRemovals returns the removals of a manager. They call ask to query the API server.
+// newRemovals returns the removals of a manager, which call ask to query the API server.
 func newRemovals(h *holds, recorder events.EventRecorder, log logr.Logger, ask func(context.Context, library.Kind) (crd, error)) *removals {
 	r := &removals{guards: map[library.Kind]*guard{}, holds: h, events: recorder, log: log}
 	for _, k := range kinds() {
@@ -212,7 +213,7 @@ func (r *removals) Permit(ctx context.Context, owner library.Owner, created time
 // Removed implements controllers.Removals.
 func (r *removals) Removed(owner library.Owner) { r.guards[owner.Kind].forget(nameOf(owner)) }
 
-// noteCRD records whether the CRD of a kind exists, and logs when it disappears and when it is back.
+// noteCRD records whether the CRD of a kind exists, and logs that it has disappeared or is back.
 func (r *removals) noteCRD(k library.Kind, c crd) {
 	switch absent := c.since.IsZero(); {
 	case !r.holds.note(k, absent):
@@ -223,12 +224,12 @@ func (r *removals) noteCRD(k library.Kind, c crd) {
 	}
 }
 
-// hold keeps what missing objects declared, until the objects are back or a user confirms the sweep. An event reports the hold in each
-// namespace where nothing was held before.
+// hold keeps the definitions of missing objects until the objects are back or a user confirms the sweep. In each namespace where nothing
+// was held before, an event reports the hold.
 func (r *removals) hold(owners ...library.Owner) {
 	for _, ns := range r.holds.add(owners...) {
-		// client-go writes an Event to the namespace of the object that the Event is about. Set the namespace, because the operator may
-		// write Events there, and the users whose manifests are missing can see them.
+		// client-go writes an Event to the namespace of the object that the Event is about. The namespace is set, because the operator may
+		// write Events there and the users whose manifests are missing can see them.
 		regarded := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: ns}}
 		r.events.Eventf(regarded, nil, corev1.EventTypeWarning, sweepHeldReason, "Sweep",
 			"Apply the manifests of this namespace that are missing in the cluster, or run vitrine sweep --confirm to remove what they declared")

@@ -16,29 +16,29 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// stopGrace is how long a manager may take to end after its context was cancelled.
+// stopGrace is the time that a manager has to end after its context was canceled.
 const stopGrace = 5 * time.Second
 
 // Supervisor runs the controllers for as long as the process lives. Creating a manager requires the API server, and a manager ends when it
-// cannot fill its caches. The Supervisor then creates the next one, with backoff. Meanwhile, the server serves the stored state.
+// cannot fill its caches. The Supervisor then creates the next manager, with backoff. Meanwhile, the server serves the stored state.
 type Supervisor struct {
 	options Options
 	metrics *metrics
 	holds   *holds
 	// loaded is true while the store has recorded a complete load.
 	loaded atomic.Bool
-	// sweeping is locked during a confirmed sweep. mu is not, so that a probe never waits for a sweep.
+	// sweeping is locked during a confirmed sweep. mu stays unlocked, so that a probe never waits for a sweep.
 	sweeping sync.Mutex
 
 	mu     sync.Mutex
 	status Status
-	// foreign is the identity of the reachable cluster if the store belongs to another one, and "" otherwise.
+	// foreign is the identity of the reachable cluster if the store belongs to another cluster, and "" otherwise.
 	foreign string
-	// rival is the Lease of the other installation in this cluster that the library belongs to, and "" if there is none.
+	// rival is the Lease of another installation in this cluster if the library belongs to that installation, and "" otherwise.
 	rival string
 	// current is the follower whose manager is loaded; nil if there is none.
 	current *follower
-	// unreachable is why the API server did not answer the last check; nil if it did.
+	// unreachable is the error of the last check of the API server, or nil if the API server answered.
 	unreachable error
 	// standby is true while this process waits for the lease. leader is the identity of the last known holder.
 	standby bool
@@ -47,24 +47,24 @@ type Supervisor struct {
 	wake chan struct{}
 }
 
-// Status describes how far the library follows the cluster.
+// Status describes whether the library follows the cluster.
 type Status struct {
 	// Synced is true if this process completed a load and its manager runs.
 	Synced bool
-	// Remembered is true if the store has recorded a complete load, so that the server can serve the stored state. A store that was handed
-	// over to another cluster has recorded none until the first load from that cluster.
+	// Remembered is true if the store has recorded a complete load, so that the server can serve the stored state. After a handover to
+	// another cluster, it is false until the first load from that cluster is complete.
 	Remembered bool
-	// LastError is why no manager runs; nil while one runs, and while this process only waits for the lease.
+	// LastError is the reason why no manager runs. It is nil while a manager runs, and while this process only waits for the lease.
 	LastError error
 	// Standby is true while this process waits for the lease, and another replica runs the controllers.
 	Standby bool
 	// HeldSweep counts the removals that wait for confirmation; nil if there are none.
 	HeldSweep *library.HeldError
-	// Message is a sentence for users.
+	// Message describes the status for users.
 	Message string
 }
 
-// NewSupervisor validates its options and reads whether the store is loaded. Nothing runs before Run.
+// NewSupervisor validates its options and reads whether the store has recorded a complete load. It starts nothing: call Run.
 func NewSupervisor(o Options) (*Supervisor, error) {
 	o, err := o.withDefaults()
 	if err != nil {
@@ -122,9 +122,9 @@ func (s *Supervisor) Run(ctx context.Context) error {
 	}
 }
 
-// once identifies the cluster, and follows it until its manager ends.
+// once identifies the cluster, and follows the cluster until the manager ends.
 func (s *Supervisor) once(ctx context.Context) error {
-	// Another replica may have loaded the library.
+	// Another replica may have loaded the library since the last attempt.
 	if err := s.recall(); err != nil {
 		return err
 	}
@@ -133,7 +133,7 @@ func (s *Supervisor) once(ctx context.Context) error {
 		return fmt.Errorf("find the API server: %w", err)
 	}
 	if cfg.QPS == 0 {
-		// The API server's priority and fairness limits requests better than a client can.
+		// API Priority and Fairness limits requests better than a client can.
 		cfg = rest.CopyConfig(cfg)
 		cfg.QPS = -1
 	}
@@ -147,7 +147,7 @@ func (s *Supervisor) once(ctx context.Context) error {
 	if s.options.Lease == nil {
 		return s.follow(ctx, cfg, install, s.options.Library)
 	}
-	shared := s.options.Library.(library.Shared) // as withDefaults has checked
+	shared := s.options.Library.(library.Shared) // withDefaults has checked the type
 	return s.lead(ctx, cfg, func(ctx context.Context) error {
 		// The store may have been handed over while this process waited.
 		if err := s.admit(install); err != nil {
@@ -171,7 +171,7 @@ func (s *Supervisor) follow(ctx context.Context, cfg *rest.Config, install strin
 	if err != nil {
 		return err
 	}
-	// The background writer of Events ends with its manager.
+	// Stop the background writer of Events together with its manager.
 	ctx, end := context.WithCancel(ctx)
 	defer end()
 	recording, err := startEvents(ctx, cfg, mgr.GetHTTPClient())
@@ -206,7 +206,7 @@ func (s *Supervisor) follow(ctx context.Context, cfg *rest.Config, install strin
 	return run(ctx, mgr)
 }
 
-// run runs a manager until it or ctx ends.
+// run runs a manager until the manager or ctx ends.
 func run(ctx context.Context, mgr manager.Manager) error {
 	ended := make(chan error, 1)
 	go func() { ended <- mgr.Start(ctx) }()
@@ -226,9 +226,9 @@ func run(ctx context.Context, mgr manager.Manager) error {
 	return nil
 }
 
-// watch checks the API server periodically. Informers alone do not detect that it is gone, that another cluster answers in its
-// place, or that its data went back in time. In the last two cases, and when another replica leads the library, watch fails, and the
-// manager ends.
+// watch checks the API server periodically. Informers alone do not detect that the API server is unreachable, that another cluster responds
+// at its address, or that its data went back in time. In the last two cases, and when another replica leads the library, watch fails, which
+// ends the manager.
 func (s *Supervisor) watch(ctx context.Context, f *follower) error {
 	ticker := time.NewTicker(s.options.WatchInterval)
 	defer ticker.Stop()
@@ -259,9 +259,8 @@ func (s *Supervisor) watch(ctx context.Context, f *follower) error {
 	}
 }
 
-// admit fails unless the store holds the manifests of this cluster or of none. If the store holds those of another cluster, the operator
-// reads and removes nothing, because the kubeconfig may be wrong. It also fails if the replicas of another installation use the same
-// library: with two Leases, two leaders would depose each other.
+// admit fails if the store holds the manifests of another cluster. The operator then reads and removes nothing, because the kubeconfig may
+// be wrong. admit also fails if the library belongs to another installation, because with two Leases, two leaders would depose each other.
 func (s *Supervisor) admit(install string) error {
 	recorded, err := s.options.Library.Mark(markInstall)
 	if err != nil {
@@ -294,7 +293,7 @@ func (s *Supervisor) admitLease() error {
 		"the library belongs to the installation with the Lease %s, and this one has %s", recorded, s.options.Lease)
 }
 
-// recordLease records the Lease of this installation, if it has one.
+// recordLease records the Lease of this installation, if there is one.
 func (s *Supervisor) recordLease(ctx context.Context, lib library.Library) error {
 	if s.options.Lease == nil {
 		return nil
@@ -349,10 +348,10 @@ func (s *Supervisor) load(ctx context.Context, f *follower) error {
 	return nil
 }
 
-// Loaded reports whether the store has recorded a complete load, by this process or an earlier one. It is cheap.
+// Loaded reports whether the store has recorded a complete load, by this process or an earlier process. Loaded is cheap to call.
 func (s *Supervisor) Loaded() bool { return s.loaded.Load() }
 
-// Status returns how far the library follows the cluster. It does not wait for a sweep.
+// Status returns the current status. It does not wait for a sweep.
 func (s *Supervisor) Status() Status {
 	s.mu.Lock()
 	st, unreachable, leader := s.status, s.unreachable, s.leader
@@ -386,14 +385,15 @@ func (s *Supervisor) Status() Status {
 	return st
 }
 
-// ErrNothingHeld means that no sweep waits for confirmation.
+// ErrNothingHeld means that there is nothing to confirm: neither a sweep nor a handover.
 var ErrNothingHeld = errors.New("no sweep is held, and the store belongs to this cluster")
 
-// ConfirmSweep runs the held sweep and returns how many definitions it removed. If the store belongs to another cluster,
-// ConfirmSweep removes what that cluster declared and hands the store to the present cluster, whose manifests are loaded next.
-// Until then the store records no load. If the library belongs to another installation of this cluster, ConfirmSweep hands it over
-// and removes nothing. If no sweep is held and the store belongs to this cluster, it returns ErrNothingHeld. If
+// ConfirmSweep runs the held sweep and returns the number of removed definitions. If no sweep is held, it returns ErrNothingHeld. If
 // another replica runs the controllers, it returns a *NotLeaderError.
+//
+// If the store belongs to another cluster, ConfirmSweep removes the definitions of that cluster and hands the store to the present cluster.
+// The store then counts as not loaded until the manifests of the present cluster are loaded. If the library belongs to another installation
+// of this cluster, ConfirmSweep hands it over and removes nothing.
 func (s *Supervisor) ConfirmSweep(ctx context.Context) (int, error) {
 	s.sweeping.Lock()
 	defer s.sweeping.Unlock()
@@ -427,7 +427,7 @@ func (s *Supervisor) handOver(ctx context.Context, to string) (int, error) {
 		s.mu.Unlock()
 		return 0, ErrNothingHeld
 	}
-	// Do this first, so that a store that is only partly emptied does not count as loaded.
+	// Do this first, so that a store from which only some definitions were removed does not count as loaded.
 	if err := lib.SetMark(ctx, markLoaded, ""); err != nil {
 		return 0, fmt.Errorf("record that nothing is loaded: %w", err)
 	}

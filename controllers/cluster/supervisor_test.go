@@ -39,8 +39,8 @@ func newLibrary(t *testing.T) library.Library {
 	return l
 }
 
-// TestStatusDuringASweep checks that probes and scrapes do not wait for a sweep, and that a store counts as not loaded during the
-// handover to another cluster, even after a restart in between.
+// TestStatusDuringASweep checks that probes and scrapes do not wait for a sweep. It also checks that a store counts as not loaded during
+// the handover to another cluster, even after a restart.
 func TestStatusDuringASweep(t *testing.T) {
 	stored := newLibrary(t)
 	ctx := t.Context()
@@ -78,8 +78,8 @@ func TestStatusDuringASweep(t *testing.T) {
 	}
 }
 
-// TestTwoInstallations checks that an installation does not use the library of another one in the same cluster, unless it is configured to
-// take over.
+// TestTwoInstallations checks that an installation does not use the library of another installation in the same cluster unless a user
+// confirms the handover.
 func TestTwoInstallations(t *testing.T) {
 	stored := newLibrary(t)
 	supervisor := func(lease string) *Supervisor {

@@ -31,12 +31,12 @@ func nameStore(ctx context.Context, lib library.Library) (string, error) {
 		return name, err
 	}
 	b := make([]byte, 8)
-	rand.Read(b) // it never fails
+	rand.Read(b) // rand.Read never fails
 	name = hex.EncodeToString(b)
 	return name, lib.SetMark(ctx, markStore, name)
 }
 
-// scope limits the sweep to what this cluster declared in the watched namespaces.
+// scope limits the sweep to the definitions that this cluster declared in the watched namespaces.
 func (f *follower) scope() library.Scope {
 	scope := library.Scope{Install: f.set.Install, Kinds: kinds()}
 	if len(f.Namespaces) > 0 {
@@ -45,9 +45,9 @@ func (f *follower) scope() library.Scope {
 	return scope
 }
 
-// sweep removes the definitions in its scope whose objects are no longer in the cluster, and returns how many it removed. If an object was
-// deleted together with its CRD, sweep holds the removal. It also holds the other removals if the guard of library.Scope applies.
-// AccessTokens have a separate guard, so that a deleted token does not stay valid because many filters are missing.
+// sweep removes the definitions in its scope whose objects are no longer in the cluster, and returns the number of removed definitions. If
+// an object was deleted together with its CRD, sweep holds the removal. It also holds the other removals if the guard of library.Scope
+// applies. AccessTokens have a separate guard, so that a deleted token does not stay valid because many filters are missing.
 func (f *follower) sweep(ctx context.Context, keep []library.Owner) (int, error) {
 	scope := f.scope()
 	missing, err := f.missing(ctx, scope, keep)
@@ -56,7 +56,7 @@ func (f *follower) sweep(ctx context.Context, keep []library.Owner) (int, error)
 	}
 	held := map[library.Owner]bool{}
 	for _, k := range kinds() {
-		// Read the CRD after the objects were listed: a CRD that exists now existed while its objects were read.
+		// Read the CRD after the objects were listed, so that its deletion before the list is not missed.
 		c, err := readCRD(ctx, f.direct, k)
 		if err != nil {
 			return 0, err
@@ -94,7 +94,7 @@ func (f *follower) sweep(ctx context.Context, keep []library.Owner) (int, error)
 			return removed, err
 		}
 	}
-	// Definitions that an earlier sweep of this process held may have been removed, or their objects may have returned.
+	// Drop earlier holds whose definitions have been removed or whose objects have returned.
 	var stale []library.Owner
 	for _, o := range f.removals.holds.all() {
 		if !held[o] {
@@ -106,7 +106,7 @@ func (f *follower) sweep(ctx context.Context, keep []library.Owner) (int, error)
 	return removed, nil
 }
 
-// confirmedSweep removes all definitions whose objects are missing in the cluster now, and returns how many it removed.
+// confirmedSweep removes all definitions whose objects are missing in the cluster now, and returns their number.
 func (f *follower) confirmedSweep(ctx context.Context) (int, error) {
 	held := f.removals.holds.all()
 	// The cache contains the current objects, which may have changed since the sweep was held.
@@ -121,7 +121,7 @@ func (f *follower) confirmedSweep(ctx context.Context) (int, error) {
 		return 0, fmt.Errorf("sweep: %w", err)
 	}
 	f.removals.holds.drop(held...)
-	// Other objects may claim what the removed definitions held.
+	// The removed definitions may have held something that other objects claim.
 	f.set.RequeueWaiting()
 	return removed, nil
 }

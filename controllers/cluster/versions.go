@@ -19,16 +19,16 @@ import (
 // then receive nothing until the API server reaches their version again.
 var errWentBack = errors.New("the data of the API server went back in time: loading everything again")
 
-// versions tracks the newest resource version of AccessTokens that the API server or an informer has shown. Versions are comparable
-// only within one resource. AccessTokens stand for all kinds, because their deletions matter most and all kinds are in the same
-// etcd.
+// versions tracks the newest resource version of AccessTokens that the API server or an informer has shown. Versions are comparable only
+// within one resource. AccessTokens represent all kinds, because their deletions matter most and because all kinds are in the same etcd.
 type versions struct {
 	mu        sync.Mutex
 	informers []toolscache.SharedIndexInformer
 	newest    string
 }
 
-// newInformer creates an informer for the cache, and records it if it watches AccessTokens. There is one for each watched namespace.
+// newInformer creates an informer for the cache, and records it if it watches AccessTokens. The cache has one such informer for each
+// watched namespace.
 func (v *versions) newInformer(
 	lw toolscache.ListerWatcher, example runtime.Object, resync time.Duration, indexers toolscache.Indexers,
 ) toolscache.SharedIndexInformer {
@@ -41,18 +41,19 @@ func (v *versions) newInformer(
 	return i
 }
 
-// advance returns errWentBack if the API server is at an older version than before. in is the namespace in which it may list
-// AccessTokens, or "" for all namespaces.
+// advance returns errWentBack if the API server is at an older version than before. The parameter in is a namespace in which the operator
+// may list AccessTokens, or "" for all namespaces.
 func (v *versions) advance(ctx context.Context, r client.Reader, in string) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	// Read the informers first: what they have seen cannot be newer than the answer to a later request.
+	// Read the informers first, because the versions that they have seen cannot be newer than the answer to a later request.
 	for _, i := range v.informers {
 		if seen := i.LastSyncResourceVersion(); older(v.newest, seen) {
 			v.newest = seen
 		}
 	}
-	// Without a resource version, a list is at least as new as the last write, even if the API server answers from its cache.
+	// A list request without a resource version returns a version at least as new as the last write, even if the API server answers from
+	// its cache.
 	list := &v1alpha1.AccessTokenList{}
 	if err := r.List(ctx, list, client.InNamespace(in), client.Limit(1)); err != nil {
 		return fmt.Errorf("ask the API server for its resource version: %w", err)
@@ -64,8 +65,8 @@ func (v *versions) advance(ctx context.Context, r client.Reader, in string) erro
 	return nil
 }
 
-// older reports whether version a is older than version b. "" is older than any other. If the versions cannot be compared, for example
-// those of a non-conformant API server, older returns false.
+// older reports whether version a is older than version b. "" is older than any other version. older returns false if the versions cannot
+// be compared, for example if the API server is not conformant.
 func older(a, b string) bool {
 	if a == "" {
 		return b != ""

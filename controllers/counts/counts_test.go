@@ -12,7 +12,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// stateOnly is a library with nothing but a state.
+// stateOnly is a library that implements only State.
 type stateOnly struct {
 	library.Library
 	state library.State

@@ -12,14 +12,15 @@ import (
 )
 
 const (
-	// writesPerSecond limits the writes of counts for all objects together. This is enough, because the counts are for users of kubectl
-	// get.
+	// writesPerSecond limits the writes of counts for all objects together. This rate is sufficient, because the counts are for users of
+	// kubectl get.
 	writesPerSecond = 2
 	// restShare bounds the cost of counting while content changes all the time. After a look at all objects, the keeper rests for
 	// restShare times the duration of the look, which includes listing and copying the objects. Counting thus takes less than
 	// 1/restShare of a core. The time spent waiting to write does not count.
 	restShare = 20
-	// restByTime is the minimum time between two looks while no content changes: counts of queries with `now` change as time passes.
+	// restByTime is the minimum time between two looks while no content changes. These looks are necessary because counts of queries with
+	// `now` change over time.
 	restByTime = time.Minute
 )
 
@@ -30,8 +31,8 @@ type Objects interface {
 	Counted(ctx context.Context, visit func(o v1alpha1.Object, count Func)) (complete bool, err error)
 	// WriteCounts patches the status of an object from before to o.
 	WriteCounts(ctx context.Context, before, o v1alpha1.Object) error
-	// Reported returns how many statuses the reconcilers have written. After a change of this number, the Keeper counts again, because the
-	// counts that a pass writes may already be outdated.
+	// Reported returns the number of statuses that the reconcilers have written. When this number changes, the Keeper counts again, because
+	// the counts that a pass writes may already be outdated.
 	Reported() uint64
 }
 
@@ -61,7 +62,7 @@ func (k *Keeper) Run(ctx context.Context) error {
 		k.Stopwatch = time.Now
 	}
 	k.limiter = rate.NewLimiter(writesPerSecond, 1)
-	var version, reported uint64 // as of the last complete look
+	var version, reported uint64 // their values at the last complete look
 	var looked, rested time.Time
 	last := &Look{}
 	ticker := time.NewTicker(k.Interval)
@@ -95,7 +96,7 @@ func (k *Keeper) Run(ctx context.Context) error {
 	}
 }
 
-// keep updates the counts of one object, and reports whether they are current.
+// keep updates the counts of one object, and reports whether the counts in its status are now current.
 func (k *Keeper) keep(ctx context.Context, look *Look, o v1alpha1.Object, count Func) bool {
 	if ctx.Err() != nil {
 		return false

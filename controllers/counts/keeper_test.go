@@ -26,7 +26,7 @@ func (l *changing) State(context.Context) library.State {
 	return library.State{Version: l.asked}
 }
 
-// listing is an Objects whose objects take time to list.
+// listing is an implementation of Objects in which listing the objects takes time.
 type listing struct{ list func() }
 
 func (l listing) Counted(context.Context, func(v1alpha1.Object, Func)) (bool, error) {
@@ -36,8 +36,8 @@ func (l listing) Counted(context.Context, func(v1alpha1.Object, Func)) (bool, er
 func (listing) WriteCounts(context.Context, v1alpha1.Object, v1alpha1.Object) error { return nil }
 func (listing) Reported() uint64                                                    { return 0 }
 
-// TestKeeperRests checks that the keeper counts the time of listing objects as work: after a look that took a second, the next look
-// is due restShare seconds later, however often the content changes.
+// TestKeeperRests checks that the keeper counts the time for listing objects as work. After a look that took a second, the next look must
+// start restShare seconds later, no matter how often the content changes.
 func TestKeeperRests(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var mu sync.Mutex

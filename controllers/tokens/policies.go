@@ -11,7 +11,7 @@ import (
 	"github.com/vitrine-dev/vitrine/controllers/verdict"
 )
 
-// policy returns the refusal to use a Secret, or nil to leave the decision to the next policy of the chain.
+// policy returns the refusal to use a Secret, or nil to leave the decision to the next policy in the chain.
 type policy func(Subject) *verdict.Refusal
 
 // own returns the chain for a Secret that the operator writes.
@@ -20,8 +20,8 @@ func own() []policy { return []policy{leftBehind, foreign, otherStore} }
 // existing returns the chain for the Secret in spec.existingSecret, which the operator only reads.
 func existing() []policy { return []policy{absent, unusable} }
 
-// leftBehind waits until the garbage collector has deleted the Secret of a deleted AccessToken of the same name. An object can be pruned
-// and applied again before the garbage collector has deleted its Secret.
+// leftBehind refuses the Secret of a deleted AccessToken of the same name until the garbage collector has deleted that Secret. A GitOps
+// tool can delete and recreate an AccessToken before that.
 func leftBehind(s Subject) *verdict.Refusal {
 	if s.Secret == nil {
 		return nil
@@ -46,7 +46,7 @@ func foreign(s Subject) *verdict.Refusal {
 		"the Secret does not belong to this AccessToken, and the operator does not change it")
 }
 
-// otherStore refuses a Secret that the operator of another store writes, so that only one of two operators writes it.
+// otherStore refuses a Secret that the operator of another store writes, so that two operators never write the same Secret.
 func otherStore(s Subject) *verdict.Refusal {
 	other, _ := Writer(s)
 	if other == "" || other == s.Store {
@@ -58,7 +58,7 @@ func otherStore(s Subject) *verdict.Refusal {
 		fmt.Sprintf("the operator of store %s writes the Secret, and this operator has store %s", other, s.Store))
 }
 
-// absent waits for the Secret in spec.existingSecret and its key.
+// absent refuses spec.existingSecret until the Secret exists and contains the key.
 func absent(s Subject) *verdict.Refusal {
 	ref := s.Token.Spec.ExistingSecret
 	if s.Secret != nil {
@@ -85,8 +85,8 @@ func unusable(s Subject) *verdict.Refusal {
 	}
 }
 
-// Expired returns a *verdict.Refusal if a token value that expires at the given time has expired. The zero time means never. cure is what
-// the user has to do.
+// Expired returns a *verdict.Refusal if a token value that expires at the given time has expired. The zero time means that it never
+// expires. cure tells the user what to do.
 func Expired(at, now time.Time, cure string) error {
 	if at.IsZero() || at.After(now) {
 		return nil

@@ -20,7 +20,7 @@ type Subject struct {
 	Token *v1alpha1.AccessToken
 	// Secret is the Secret named SecretName on the API server; nil if there is none.
 	Secret *corev1.Secret
-	// Stored are the values that the library accepts for the token, the current one first.
+	// Stored contains the values that the library accepts for the token, beginning with the current value.
 	Stored []library.TokenValue
 	// Store is the name of this operator's store.
 	Store string
@@ -28,13 +28,13 @@ type Subject struct {
 	Now time.Time
 }
 
-// Value is the value of a token and its issue. The zero value means none.
+// Value is the value of a token, with its issue. The zero Value means that there is no value.
 type Value struct {
 	Text  string
 	Issue translate.Issue
 }
 
-// SecretName returns the name of the Secret with the value of a token: one that the operator writes, or spec.existingSecret.
+// SecretName returns the name of the Secret with the value of a token: the Secret that the operator writes, or spec.existingSecret.
 func SecretName(o *v1alpha1.AccessToken) string {
 	if o.Spec.ExistingSecret != nil {
 		return o.Spec.ExistingSecret.Name
@@ -50,7 +50,7 @@ func SecretKey(o *v1alpha1.AccessToken) string {
 	return ValueKey
 }
 
-// Read returns the value in the Secret, or the zero Value if the caller has to generate a new one. The error is a *verdict.Refusal.
+// Read returns the value in the Secret, or the zero Value if the caller has to generate a value. The error is a *verdict.Refusal.
 func Read(s Subject) (Value, error) {
 	chain := own
 	if s.Token.Spec.ExistingSecret != nil {
@@ -67,7 +67,7 @@ func Read(s Subject) (Value, error) {
 	if text, err := translate.TokenText(s.Secret.Data[SecretKey(s.Token)]); err == nil {
 		return Value{text, translate.NewIssue(text, s.issued(text))}, nil
 	}
-	return Value{}, nil // the value in a Secret that the operator writes was damaged
+	return Value{}, nil // the value in a Secret that the operator writes was damaged: replace it
 }
 
 // issued returns the time at which the value in the Secret was issued. For a Secret that the operator writes, it is the time in the
@@ -93,8 +93,8 @@ func (s Subject) issued(text string) time.Time {
 	return s.Now.UTC().Truncate(time.Second)
 }
 
-// Next returns the next value of the token: current, or a new one if there is none or its rotation is due. If the rotation is due, replaced
-// is the issue of current.
+// Next returns the next value of the token: current, or a new value if current is empty or its rotation is due. If the rotation is due,
+// replaced is the issue of current.
 func Next(s Subject, current Value) (next Value, replaced *translate.Issue) {
 	due := current.Issue.RotationDue(s.Token.Spec)
 	switch {
@@ -113,7 +113,7 @@ const valueBytes = 32
 
 func draw(now time.Time) Value {
 	b := make([]byte, valueBytes)
-	rand.Read(b) // it never fails
+	rand.Read(b) // rand.Read never fails
 	text := base64.RawURLEncoding.EncodeToString(b)
 	// The annotation of the Secret has a resolution of one second.
 	return Value{text, translate.NewIssue(text, now.UTC().Truncate(time.Second))}

@@ -108,7 +108,7 @@ func run(t *testing.T, text []byte) golden {
 	case v1alpha1.AccessTokenKind:
 		o := &v1alpha1.AccessToken{}
 		read(o)
-		// The value was issued when the object was created, and the filters have the UUIDs derived from their names.
+		// The value was issued when the object was created. The UUIDs of the filters are derived from their names.
 		issue := translate.NewIssue("a value of thirty-two characters", o.CreationTimestamp.UTC())
 		var filters []string
 		for _, name := range o.Spec.Filters {

@@ -45,7 +45,7 @@ func TokenText(value []byte) (string, error) {
 type Issue struct {
 	// Digest is the SHA-256 of the value.
 	Digest library.Digest
-	// At is when the value was issued.
+	// At is the time at which the value was issued.
 	At time.Time
 }
 
@@ -54,7 +54,7 @@ func NewIssue(text string, at time.Time) Issue {
 	return Issue{Digest: sha256.Sum256([]byte(text)), At: at}
 }
 
-// Expires returns when the value expires according to spec; zero means never.
+// Expires returns the time at which the value expires according to spec, or zero if it never expires.
 func (i Issue) Expires(spec v1alpha1.AccessTokenSpec) time.Time {
 	if spec.ExpiresAfter == nil {
 		return time.Time{}
@@ -62,7 +62,7 @@ func (i Issue) Expires(spec v1alpha1.AccessTokenSpec) time.Time {
 	return i.At.Add(spec.ExpiresAfter.Duration)
 }
 
-// RotationDue returns when the value has to be replaced according to spec; zero means never.
+// RotationDue returns the time at which the value has to be replaced according to spec, or zero if it is never replaced.
 func (i Issue) RotationDue(spec v1alpha1.AccessTokenSpec) time.Time {
 	if spec.Rotation == nil {
 		return time.Time{}
@@ -70,13 +70,13 @@ func (i Issue) RotationDue(spec v1alpha1.AccessTokenSpec) time.Time {
 	return i.At.Add(spec.Rotation.Every.Duration)
 }
 
-// TokenValues returns the values with which a token can be used: first the current one, then the values that a rotation has replaced and
-// whose overlap has not ended. stored are the values that the library accepts now, in the same order. replaced is the value that current
-// replaces at the time now, or nil.
+// TokenValues returns the values that the server accepts for a token: first the current value, then the values that a rotation has replaced
+// and whose overlap has not ended. stored contains the values that the library accepts now, in the same order. replaced is the value that
+// current replaces at the time now, or nil.
 //
-// A replaced value keeps the overlap that spec had at the rotation, even if a later spec has a shorter overlap or none. TokenValues drops a
-// stored current value that is neither current nor replaced. This happens if the process died before it wrote that value to the Secret, or
-// if the Secret was deleted. A stored value keeps its Since; a new one gets now.
+// A replaced value keeps the overlap that spec had at the rotation, even if a later spec has a shorter overlap or none. TokenValues drops
+// the first stored value if it is neither current nor replaced. Such a value exists if the process died before it wrote the value to the
+// Secret, or if the Secret was deleted. A stored value keeps its Since; a new value gets now.
 func TokenValues(spec v1alpha1.AccessTokenSpec, current Issue, replaced *Issue, stored []library.TokenValue, now time.Time) []library.TokenValue {
 	var values []library.TokenValue
 	add := func(digest library.Digest, expires time.Time) {

@@ -34,8 +34,7 @@ func definition(t *testing.T, o *v1alpha1.ActivateUnit) library.Definition {
 	return d
 }
 
-// TestModified checks that last_modified changes when the unit changes, and only then: otherwise every start would change all
-// units.
+// TestModified checks that last_modified changes only when the unit changes. Otherwise, every start would change all units.
 func TestModified(t *testing.T) {
 	stored := definition(t, unit(nil))
 	stored.Unit.Unit.LastModified = "2026-04-01T00:00:00Z"

@@ -69,9 +69,9 @@ func queryValid(o v1alpha1.Object, warnings []query.Warning) {
 	}
 }
 
-// Suspend sets the conditions of an object that spec.suspend freezes. Ready keeps its status and its observed generation, unless
-// ended is set. QueryValid becomes Unknown, because the query is not checked. ended is the refusal to report when the served state
-// has expired; nil if it has not.
+// Suspend sets the conditions of an object that spec.suspend freezes. If the served state has expired, ended is the refusal to report;
+// otherwise, ended is nil. Without ended, Ready keeps its status and its observed generation. QueryValid changes from True to Unknown,
+// because the query is not checked.
 func Suspend(o v1alpha1.Object, ended *Refusal) {
 	*o.StatusObservedGeneration() = o.GetGeneration()
 	const message = "Reconciliation is suspended and the server keeps serving the last applied state: set spec.suspend to false to resume."

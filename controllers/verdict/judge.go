@@ -7,9 +7,9 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// Judgement is the meaning of a spec, independent of any cluster or store.
+// Judgement is the meaning of a spec. It does not depend on any cluster or store.
 type Judgement struct {
-	// Definition is the definition that the library would receive. The definition of an AccessToken has no values, because these come from
+	// Definition is the definition that the library would receive. For an AccessToken, it has no values, because the values come from
 	// Secrets.
 	Definition library.Definition
 	// Warnings concern the query or the selector.

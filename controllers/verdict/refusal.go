@@ -31,19 +31,19 @@ type Refusal struct {
 	Cause error
 }
 
-// Error returns the message of the conditions: first the member to correct or what to do, then what is wrong.
+// Error returns the message of the conditions: first the member to correct or the action to take, then the problem.
 func (e *Refusal) Error() string { return cmp.Or(e.Member, e.Cure) + ": " + e.Problem }
 
 // Unwrap returns Cause.
 func (e *Refusal) Unwrap() error { return e.Cause }
 
-// Conflict returns the refusal of an object that claims what another object holds.
+// Conflict returns the refusal of an object that claims something that another object holds.
 func Conflict(reason, cure, problem string) *Refusal {
 	return &Refusal{Reason: reason, Cure: cure, Problem: problem, Condition: v1alpha1.ConflictCondition}
 }
 
-// Refuse converts an error of an object's translation, of its Secret or of the library into a *Refusal. It returns every other error
-// unchanged: such an error is transient, and the caller retries.
+// Refuse converts an error from the translation of an object, from its Secret or from the library into a *Refusal. It returns every other
+// error unchanged, because such an error is transient and the caller retries.
 func Refuse(o v1alpha1.Object, err error) error {
 	var refused *Refusal
 	var spec *translate.SpecError
@@ -56,7 +56,7 @@ func Refuse(o v1alpha1.Object, err error) error {
 	case errors.As(err, &spec):
 		r := &Refusal{Reason: spec.Reason, Member: spec.Member, Problem: spec.Err.Error(), Cause: err}
 		if errors.As(err, &syntax) {
-			r.Problem = syntax.Error() // the same message everywhere
+			r.Problem = syntax.Error() // without the text of the errors that wrap it
 		}
 		if spec.Reason == v1alpha1.ReasonInvalidQuery {
 			r.Condition = v1alpha1.QueryValidCondition

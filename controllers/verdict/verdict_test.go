@@ -25,7 +25,7 @@ func told(o v1alpha1.Object) []string {
 	return list
 }
 
-// TestSummarise runs one object through a sequence of outcomes. Each outcome starts from the conditions of the previous one.
+// TestSummarise runs one object through a sequence of outcomes. Each outcome starts from the conditions of the previous outcome.
 func TestSummarise(t *testing.T) {
 	syntax := &query.SyntaxError{Reason: "unbalanced parenthesis", Position: 16}
 	query1 := &translate.SpecError{Reason: v1alpha1.ReasonInvalidQuery, Member: "spec.query", Err: syntax}

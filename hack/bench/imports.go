@@ -92,8 +92,8 @@ func importer(ctx context.Context, name string, cpu func() (time.Duration, error
 	}}
 }
 
-// bodies returns the request bodies of an import, so that the measurement does not include building them. line appends the line that
-// precedes an item; nil means none.
+// bodies returns the request bodies of an import. Build them before the measurement. line appends the line that precedes an item; nil means
+// that there is no such line.
 func (b *suite) bodies(first, count int, line func(out []byte, id int64) []byte) [][]byte {
 	list := make([][]byte, 0, (count+bulkLines-1)/bulkLines)
 	for from := first; from < first+count; from += bulkLines {

@@ -95,7 +95,7 @@ func (p *pair) writeItems(path string, first, count int) error {
 	return nil
 }
 
-// sizes records the disk usage of the libraries. By then, Lucene's index has been merged into one segment.
+// sizes records the disk usage of the libraries, after Lucene has merged its index into one segment.
 func (p *pair) sizes() error {
 	if p.result.Peers == nil {
 		p.result.Peers = map[string]report.Stage{}
@@ -153,7 +153,7 @@ func (c course) block(round, size int) ([]anchor.Query, error) {
 const warmUps = 20
 
 // queries runs all queries with the engine's caches. After that, it runs all queries again and clears the caches before each query. It does
-// not mix the two series, so that clearing the caches does not affect the first one.
+// not mix the two series, so that clearing the caches does not affect the first series.
 func (p *pair) queries(ctx context.Context) error {
 	courses := p.courses()
 	for _, forget := range []bool{false, true} {
@@ -172,14 +172,14 @@ func (p *pair) queries(ctx context.Context) error {
 	return nil
 }
 
-// asked is a combination of a library and the options with which it runs the queries of a block.
+// asked is a library with the options for running the queries of a block.
 type asked struct {
 	name    string
 	library *anchor.Library
 	way     anchor.Way
 }
 
-// block runs the queries of one round in all combinations, which must return the same results.
+// block runs the queries of one round with each library and its options. All of them must return the same results.
 func (p *pair) block(ctx context.Context, c course, round int, forget bool) error {
 	queries, err := c.block(round, p.scale.family)
 	if err != nil {

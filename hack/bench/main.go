@@ -1,7 +1,7 @@
 // Command bench compares Vitrine with other programs in one run: a bare net/http server that sends the same bytes, OpenSearch, its
-// percolator, and Bleve. It compares Vitrine on OpenSearch with OpenSearch alone, which gets the same requests as from Vitrine. It compares
+// percolator, and Bleve. It also compares Vitrine on OpenSearch with OpenSearch alone, to which it sends the same requests as Vitrine, and
 // Vitrine's engine with Lucene, both as libraries. The results are ratios between processes that ran on the same machine in alternating
-// rounds, so that they are meaningful on a busy or slow machine.
+// rounds, so that they are meaningful even on a busy or slow machine.
 //
 //	make bench                       200,000 items, about ten minutes
 //	make bench FULL=1                1,000,000 items

@@ -27,7 +27,7 @@ const pagesSeed = 5
 type filterPage struct{ filter, page int }
 
 // pageLog contains the pages of each round. Rounds have different pages, so that no round benefits from the caches that the previous round
-// has filled, except where the log repeats a page on purpose.
+// has filled. Some logs repeat pages on purpose.
 type pageLog [][]filterPage
 
 // pagePlan contains the pages of all workloads.
@@ -36,7 +36,7 @@ type pagePlan struct {
 	zipf, uniform, first, last pageLog
 }
 
-// planPages chooses pages by the number of items of each filter.
+// planPages chooses the pages. totals contains the number of items of each filter.
 func (b *suite) planPages(totals []int64) (pagePlan, error) {
 	s := b.scale
 	dice := rand.New(rand.NewPCG(pagesSeed, 0))
@@ -50,8 +50,8 @@ func (b *suite) planPages(totals []int64) (pagePlan, error) {
 	popularity := sample.NewZipf(len(totals))
 	for range s.rounds {
 		var zipf, uniform []filterPage
-		// These rounds are the first ones with pages of all filters. In them, a server that has just started accesses much of its memory
-		// for the first time. The rounds are long enough that most requests come after this warm-up.
+		// These rounds are the first rounds with pages of all filters, so a server that has just started accesses much of its memory for
+		// the first time. The rounds are long enough that most requests come after this warm-up.
 		for range 3 * s.requests {
 			f := popularity.Rank(dice.Float64())
 			// Page numbers follow the same distribution: page k is requested about 1/k times as often as the first page.
@@ -64,7 +64,7 @@ func (b *suite) planPages(totals []int64) (pagePlan, error) {
 		}
 		p.zipf, p.uniform = append(p.zipf, zipf), append(p.uniform, uniform)
 	}
-	// Take the first and last pages from filters that have enough pages: every round needs other full pages at both ends.
+	// Take the first and last pages from filters that have enough pages, because each round needs different full pages at both ends.
 	var long []int
 	for f, total := range totals {
 		if b.filters[f].Order == newestFirst && int(total)/subject.PageSize >= 3*s.rounds {

@@ -9,7 +9,7 @@ import (
 	"github.com/vitrine-dev/vitrine/hack/bench/load"
 )
 
-// Durations of profiles in seconds. An import cannot be repeated, so its profile is shorter than that of other loads.
+// Durations of profiles in seconds. An import cannot be repeated, so its profile is shorter than the profiles of other loads.
 const (
 	profileSeconds       = 5
 	importProfileSeconds = 2
@@ -27,7 +27,8 @@ func (b *suite) profile(ctx context.Context, name string, list []load.Request) e
 	})
 }
 
-// profileLoad takes a profile of the given duration while it repeats do. For a profile shorter than profileSeconds, it runs do once.
+// profileLoad takes a profile of the given duration while it calls do repeatedly. For a profile shorter than profileSeconds, it calls do
+// once.
 func (b *suite) profileLoad(ctx context.Context, name string, seconds int, do func() error) error {
 	path, taken := filepath.Join(b.profiles, name+".pprof"), make(chan error, 1)
 	go func() {

@@ -9,7 +9,8 @@ import (
 	"github.com/vitrine-dev/vitrine/hack/bench/report"
 )
 
-// restart stops Vitrine with SIGTERM and with SIGKILL, and measures the time from the start of the next process until it is ready.
+// restart stops Vitrine with SIGTERM and with SIGKILL. Each time, it measures the time from the start of the next process until that
+// process is ready.
 func (b *suite) restart(ctx context.Context) error {
 	w := b.workload(report.Restarts, "From the start of the process until /readyz says so", "starts", 1, b.scale.items)
 	after := func(name string, sig syscall.Signal) contender {

@@ -25,7 +25,7 @@ const (
 )
 
 // scaled measures Vitrine with the library on OpenSearch. For imports, queries and posts, it records the requests that Vitrine sends to
-// OpenSearch, and measures the same requests without Vitrine. It compares a hot page with that of the built-in engine.
+// OpenSearch, and measures the same requests without Vitrine. It also compares a hot page with the same page of the built-in engine.
 func (b *suite) scaled(ctx context.Context) error {
 	if b.opensearch == nil {
 		b.say("the requirements of Vitrine on OpenSearch were not measured: OpenSearch is absent")
@@ -128,8 +128,8 @@ func (b *suite) both(v *subject.Vitrine) func() (time.Duration, error) {
 	}
 }
 
-// scaledImport compares three imports of the items: through Vitrine on OpenSearch, through Vitrine with the built-in engine, and of their
-// documents directly into OpenSearch.
+// scaledImport compares three imports of the same items: through Vitrine on OpenSearch, through Vitrine with the built-in engine, and
+// directly into OpenSearch as the documents that Vitrine would store.
 func (b *suite) scaledImport(ctx context.Context, on, engine *subject.Vitrine, documents [][]byte) error {
 	w := b.workload(report.ScaledImport, "Bulk import, the library on OpenSearch", "items", importers, b.scale.scaled)
 	chunk := b.scale.scaled / b.scale.scaledRounds
@@ -169,8 +169,8 @@ func (b *suite) rawBodies(documents [][]byte, first int) [][]byte {
 	return bodies
 }
 
-// scaledQueries sends queries to Vitrine one after the other. It compares them with the searches that Vitrine sends to OpenSearch for them,
-// which it sends directly to OpenSearch. It restarts Vitrine and returns the new process.
+// scaledQueries sends queries to Vitrine one after the other. It compares their latency with that of the searches that Vitrine sends for
+// them, when the benchmark sends these searches directly to OpenSearch. It restarts Vitrine and returns the new process.
 func (b *suite) scaledQueries(ctx context.Context, on *subject.Vitrine, through *subject.Recorder) (*subject.Vitrine, error) {
 	again := func(through *subject.Recorder) (err error) {
 		if err := on.Stop(syscall.SIGTERM); err != nil {
@@ -183,7 +183,7 @@ func (b *suite) scaledQueries(ctx context.Context, on *subject.Vitrine, through 
 	if err := again(through); err != nil {
 		return nil, err
 	}
-	through.Searches() // discard the searches at start
+	through.Searches() // discard the searches that Vitrine has sent at start
 	searches := make([]load.Request, len(booleans))
 	for i, q := range booleans {
 		if _, _, err := b.client.Do(ctx, on.Items(q, newestFirst), http.StatusOK); err != nil {
@@ -219,7 +219,7 @@ func (b *suite) scaledQueries(ctx context.Context, on *subject.Vitrine, through 
 	return on, b.alternate(w, b.scale.rounds, ours, raw)
 }
 
-// scaledHot compares the hot page of Vitrine on OpenSearch with that of the built-in engine, which has the same items.
+// scaledHot compares the hot page of Vitrine on OpenSearch with the hot page of the built-in engine. Both libraries have the same items.
 func (b *suite) scaledHot(ctx context.Context, on, engine *subject.Vitrine) error {
 	totals, err := b.totals(ctx, engine)
 	if err != nil {

@@ -59,7 +59,7 @@ func (b *suite) writeOne(ctx context.Context) error {
 type asking struct {
 	sorted  bool
 	queries func(round int) []string
-	// before runs before each round of Vitrine, unless it is nil.
+	// before, if not nil, is called before each round of Vitrine.
 	before func(context.Context) error
 }
 
@@ -92,8 +92,8 @@ func (a *answers) note(queries []string, totals []int64, latencies []time.Durati
 	}
 }
 
-// ask sends the queries of each round to every subject. It fails if the totals of subjects differ, because the subjects then have not done
-// the same work.
+// ask sends the queries of each round to every subject. It fails if the totals of subjects differ, because different totals mean that the
+// subjects have not done the same work.
 func (b *suite) ask(ctx context.Context, w *report.Workload, rounds int, a asking) error {
 	order := ""
 	if a.sorted {

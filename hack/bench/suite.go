@@ -33,7 +33,7 @@ type suite struct {
 	store      *subject.Store
 	filters    []sample.Filter
 	vitrine    *subject.Vitrine
-	opensearch *subject.OpenSearch // nil if it is absent
+	opensearch *subject.OpenSearch // nil if OpenSearch is absent
 	bleve      *subject.Bleve
 	// stopping contains the other running servers, so that close stops them even after an error.
 	stopping []*child.Child
@@ -197,8 +197,8 @@ func (b *suite) alternate(w *report.Workload, rounds int, contenders ...contende
 	return nil
 }
 
-// turn runs one round. Every other round has the opposite order, so that after-effects of a contender, or a slow minute of the machine, do
-// not always affect the same contender.
+// turn runs one round. Every other round has the opposite order, so that after-effects of a contender, or a period in which the machine is
+// slow, do not always affect the same contender.
 func turn(w *report.Workload, round int, contenders ...contender) error {
 	for i := range contenders {
 		if round%2 == 1 {
@@ -230,7 +230,7 @@ func roundOf(r load.Result) report.Round {
 	}
 }
 
-// settle waits until a server is idle, for at most two minutes, and returns the processor time that the server used until then.
+// settle waits for at most two minutes until a server is idle. It returns the processor time that the server used during the wait.
 func settle(ctx context.Context, cpu func() (time.Duration, error)) (time.Duration, error) {
 	const (
 		look = 250 * time.Millisecond

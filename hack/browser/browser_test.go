@@ -66,7 +66,7 @@ func run(m *testing.M) int {
 	return m.Run()
 }
 
-// absent skips a test that cannot run, or fails it if VITRINE_REQUIRE_TOOLS is set.
+// absent skips a test that cannot run. If VITRINE_REQUIRE_TOOLS is set, absent fails the test instead.
 func absent(t *testing.T, format string, args ...any) {
 	t.Helper()
 	reason := fmt.Sprintf("DID NOT RUN: "+format, args...)
@@ -181,13 +181,13 @@ func browserPath(t *testing.T) string {
 	return ""
 }
 
-// chromium is a context of a running Chromium with the session of one server.
+// chromium is the context of a running Chromium that has a session with one server.
 type chromium struct {
 	ctx    context.Context
 	server *server
 }
 
-// startBrowser starts Chromium, which stops at the end of the test.
+// startBrowser starts Chromium, and stops it at the end of the test.
 func startBrowser(t *testing.T, s *server) *chromium {
 	t.Helper()
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(browserPath(t)), chromedp.Flag("lang", "en"), chromedp.Flag("hide-scrollbars", true))
@@ -295,7 +295,7 @@ func (tab *tab) answer(e *fetch.EventRequestPaused) {
 		RequestID: e.RequestID, ResponseCode: http.StatusOK, ResponseHeaders: []*fetch.HeaderEntry{{Name: "Content-Type", Value: "image/svg+xml"}},
 		Body: []byte(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1 1"><path d="M0 0h1v1z"/></svg>`),
 	}
-	_, _ = chromedp.Call(tab.ctx, fetch.FulfillRequest, params) // fails if the page has cancelled the request
+	_, _ = chromedp.Call(tab.ctx, fetch.FulfillRequest, params) // fails if the page has canceled the request
 }
 
 func (tab *tab) do(actions ...chromedp.Action[chromedp.Void]) {
@@ -340,7 +340,7 @@ func (tab *tab) wait(expression string) {
 	ctx, stop := context.WithTimeout(tab.ctx, patience)
 	defer stop()
 	_, err := chromedp.Run(ctx, chromedp.Evaluate[bool](script, chromedp.EvalAwaitPromise))
-	for err != nil && strings.Contains(err.Error(), "navigated") { // the page was loaded again meanwhile
+	for err != nil && strings.Contains(err.Error(), "navigated") { // the page has been loaded again in the meantime
 		_, err = chromedp.Run(ctx, chromedp.Evaluate[bool](script, chromedp.EvalAwaitPromise))
 	}
 	if err != nil {
@@ -381,7 +381,7 @@ func (tab *tab) button(text string) string {
 	})()`, text, text, text, text))
 }
 
-// keys presses keys like a keyboard: if the page prevents the default action of a key, the key enters no character.
+// keys presses keys as a user does on a keyboard. If the page prevents the default action of a key, the key enters no character.
 func (tab *tab) keys(keys string) {
 	tab.t.Helper()
 	ctx, stop := context.WithTimeout(tab.ctx, patience)

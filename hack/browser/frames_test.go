@@ -24,7 +24,7 @@ type traceEvent struct {
 	CPU float64 `json:"tdur"`
 }
 
-// end returns when the event ended.
+// end returns the time at which the event ended.
 func (e *traceEvent) end() float64 { return e.Start + e.Duration }
 
 // frameBegins is the name of the event that begins each frame, in the thread that runs the scripts of the page.
@@ -35,10 +35,10 @@ var workOf = map[string]string{
 	"UpdateLayoutTree": "style", "Layout": "layout", "PrePaint": "paint", "Paint": "paint", "Layerize": "paint", "Commit": "paint",
 }
 
-// frame describes the time from the beginning of one frame to the beginning of the next.
+// frame describes the time from the beginning of one frame to the beginning of the next frame.
 type frame struct {
-	// milliseconds is the duration of the frame. own contains the processor time of the page in it, in milliseconds by kind of work. In the
-	// rest of the frame, the renderer works or the page waits for it.
+	// milliseconds is the duration of the frame. own maps each kind of work of the page to its processor time in the frame, in
+	// milliseconds. In the rest of the frame, the renderer works or the page waits for the renderer.
 	milliseconds float64
 	own          map[string]float64
 }
@@ -121,7 +121,7 @@ func framesOf(events []traceEvent) []frame {
 		frames[i] = frame{(at[i+1] - at[i]) / 1000, map[string]float64{}}
 	}
 	events = slices.DeleteFunc(events, func(e traceEvent) bool { return e.Phase != "X" || of(e) != page })
-	// Events can be nested. An outer event comes before the events in it.
+	// Events can be nested. Sort an outer event before the events that it contains.
 	slices.SortFunc(events, func(a, b traceEvent) int {
 		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(b.Duration, a.Duration))
 	})

@@ -136,7 +136,7 @@ func explainByMouse(tab *tab) {
 	tab.open("wall?q=approval_status:app+AND+beach")
 	tab.waitTotal("approval_status:app AND beach")
 	tab.click(tab.button("Explain"))
-	tab.wait(`document.querySelector('.explainbar:not([hidden])')`) // the bar moves the tiles
+	tab.wait(`document.querySelector('.explainbar:not([hidden])')`) // the bar moves the tiles, so wait for it
 	tab.click(".tile a")
 	tab.waitText(".verdict", "is in the result")
 	tab.click("dialog header .button:last-child")
@@ -175,7 +175,7 @@ func compareByMouse(tab *tab) {
 	tab.compared()
 }
 
-// compared waits for the comparison of the served filter with a draft that also requires beach.
+// compared waits for the comparison of the served filter with a draft that also requires the word beach.
 func (tab *tab) compared() {
 	tab.t.Helper()
 	before, after := tab.server.total(tab.t, escape(served)), tab.server.total(tab.t, escape(served+" AND beach"))
@@ -195,7 +195,7 @@ func compareByKeyboard(tab *tab) {
 	tab.compared()
 }
 
-// exported checks the manifest that the page shows: it can be copied, contains the query, and is valid for vitrine validate.
+// exported checks that the manifest on the page can be copied, contains the query, and is valid for vitrine validate.
 func (tab *tab) exported(query string) {
 	tab.t.Helper()
 	tab.wait(`document.querySelector('.tabpanel pre code')`)
@@ -314,7 +314,7 @@ func TestFilterNameAgain(t *testing.T) {
 	browserPath(t)
 	tab := startBrowser(t, startServer(t, "--samples")).logIn(t).tab(t, 1280, 800, "light")
 	tab.open("filters")
-	tab.wait(`document.querySelector('td.number') && [...document.querySelectorAll('td.number')].every((c) => /\d/.test(c.innerText))`) // no request is under way
+	tab.wait(`document.querySelector('td.number') && [...document.querySelectorAll('td.number')].every((c) => /\d/.test(c.innerText))`) // wait until no request is in progress
 	tab.failOnce(`String(url).includes('info=1')`)
 	tab.click(`[aria-label="Open Summer wall as a wall"]`)
 	tab.waitText(".toast", "Unavailable")
@@ -401,7 +401,7 @@ func TestPicturesOff(t *testing.T) {
 	}
 }
 
-// TestManyIDs checks that the page lists only the first IDs of a tag, and says so.
+// TestManyIDs checks that the page lists only the first IDs of a tag, and says that there are more.
 func TestManyIDs(t *testing.T) {
 	browserPath(t)
 	ids := make([]string, 150)
@@ -436,7 +436,8 @@ func (tab *tab) states() [3]int {
 	}
 }
 
-// waitStates waits for the message of a decision. It then checks by how much the number of items in each state differs from before.
+// waitStates waits for the message of a decision. It then checks that the number of items in each state differs from before by the given
+// number.
 func (tab *tab) waitStates(message string, before [3]int, pending, approved, rejected int) {
 	tab.t.Helper()
 	tab.waitText(".toast", message)

@@ -63,7 +63,7 @@ func TestAccessibility(t *testing.T) {
 // check fails the test if the page has violations of WCAG 2.2 AA, or is wider than the screen.
 func (tab *tab) check(axe string) {
 	tab.t.Helper()
-	// Run axe-core through the DevTools protocol, because the page's Content-Security-Policy blocks foreign scripts.
+	// Run axe-core through the DevTools protocol, because the Content-Security-Policy of the page blocks scripts from other origins.
 	eval[any](tab, axe+"; true")
 	result := eval[string](tab, `axe.run({ runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'] }).then((r) => JSON.stringify(r.violations.map((v) => ({
 		id: v.id, help: v.help, nodes: v.nodes.slice(0, 5).map((n) => n.target.join(' ') + ': ' + n.failureSummary.split('\n').slice(1).join('; ')),
@@ -128,7 +128,7 @@ func TestHostileItems(t *testing.T) {
 	var lines strings.Builder
 	encoder := json.NewEncoder(&lines)
 	for i, long := range hostile {
-		text := long[:min(4000, len(long))] // the limit of all texts except the caption
+		text := long[:min(4000, len(long))] // the length limit of all texts except the caption
 		address := text
 		if u, err := url.Parse(text); err != nil || u.Scheme != "" {
 			address = "https://media.example.com/" + escape(text) // the server rejects other schemes and invalid URLs
@@ -174,9 +174,9 @@ func TestHostileItems(t *testing.T) {
 		t.Run(fmt.Sprint(width), func(t *testing.T) {
 			tab := b.tab(t, width, 800, "light")
 			tab.open("wall")
-			tab.wait(`document.querySelectorAll(".tile").length >= 2`) // more do not fit on a narrow screen
+			tab.wait(`document.querySelectorAll(".tile").length >= 2`) // a narrow screen has no space for more tiles
 			harmless(t, tab)
-			// The server rejects URLs of other schemes. The console does not rely on that.
+			// The server rejects URLs with other schemes, but the console must not rely on that.
 			if made := eval[string](tab, `import(document.querySelector('script[type=module]').src.replace('main.js', 'dom.js')).then(({ h, outsideLink }) =>
 				['javascript:alert(1)', ' javascript:alert(1)', 'java\nscript:alert(1)', 'data:text/html,x', 'vbscript:x', 'blob:x', 'file:///x'].map((url) =>
 					[h('a', { href: url }), h('img', { src: url }), h('video', { poster: url }), outsideLink(url)].map((e) => e.outerHTML).join('')).join(''))`); strings.Contains(made, "href=") || strings.Contains(made, "src=") || strings.Contains(made, "poster=") {
@@ -271,8 +271,8 @@ func TestScroll(t *testing.T) {
 	p99 := frames[len(frames)/100]
 	t.Logf("most work of the page: %s; 99th percentile: %s; median: %s", frames[0], p99, frames[len(frames)/2])
 	// The limit allows sixty frames a second. It applies only to the work of the page, because the time of the renderer depends on the
-	// machine, and dominates without a graphics card. It applies to the median, because the 99th percentile depends on other programs on
-	// the machine.
+	// machine, and is much longer without a graphics card. It applies to the median, because the 99th percentile depends on other programs
+	// on the machine.
 	if median := frames[len(frames)/2].total(); median > 1000.0/60 {
 		t.Errorf("the work of the page in a frame takes %.1f ms in the median, want at most 16.7 ms", median)
 	}

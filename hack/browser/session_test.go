@@ -10,8 +10,8 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// holdAnswers delays the responses to requests whose URL contains part, until releaseAnswers. The page gets a delayed response even if it
-// has aborted the request, as if the response had arrived just before.
+// holdAnswers delays the responses to requests whose URL contains part, until the test calls releaseAnswers. The page gets a delayed
+// response even if it has aborted the request, as if the response had arrived just before the abort.
 func (tab *tab) holdAnswers(part string) {
 	tab.t.Helper()
 	eval[any](tab, `(() => {
@@ -36,7 +36,7 @@ func (tab *tab) releaseAnswers() {
 	tab.frames()
 }
 
-// failOnce makes one request fail: the next one for which condition is true, a JavaScript expression that can use url and options.
+// failOnce makes the next request fail for which condition is true. condition is a JavaScript expression that can use url and options.
 func (tab *tab) failOnce(condition string) {
 	tab.t.Helper()
 	eval[any](tab, `(() => {
@@ -51,7 +51,7 @@ func (tab *tab) failOnce(condition string) {
 	})()`)
 }
 
-// frames waits until the page has drawn some frames, and has therefore processed everything that it received before.
+// frames waits until the page has drawn some frames. By then, the page has processed everything that it received before.
 func (tab *tab) frames() {
 	tab.t.Helper()
 	eval[bool](tab, `(async () => {
@@ -216,8 +216,8 @@ func TestUndoOfOthers(t *testing.T) {
 	}
 }
 
-// TestFailedDecision checks that if a decision on two items fails for one of them, that item stays selected, and the decision applies to
-// the other item.
+// TestFailedDecision checks a decision on two items that fails for one of them. That item must stay selected, and the decision must apply
+// to the other item.
 func TestFailedDecision(t *testing.T) {
 	browserPath(t)
 	s := startServer(t, "--samples")
@@ -236,7 +236,7 @@ func TestFailedDecision(t *testing.T) {
 	}
 }
 
-// TestSpace checks that Space activates the focused control of the moderation page instead of a shortcut.
+// TestSpace checks that the space bar activates the focused control of the moderation page, and not a shortcut.
 func TestSpace(t *testing.T) {
 	browserPath(t)
 	b := startBrowser(t, startServer(t, "--samples")).logIn(t)

@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	// The generated code of oapi-codegen imports these packages. The imports here make it build with their versions in this module.
+	// The code that oapi-codegen generates imports these packages. With these imports, it builds with the versions in this module.
 	_ "github.com/oapi-codegen/runtime"
 	_ "github.com/oapi-codegen/runtime/types"
 )

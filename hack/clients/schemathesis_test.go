@@ -7,7 +7,7 @@ import (
 )
 
 // TestSchemathesis sends valid and invalid requests that Schemathesis generates from the document, with each class of token. It runs all
-// checks; testdata/schemathesis contains what the document does not say.
+// checks. testdata/schemathesis contains settings for facts that the document does not state.
 func TestSchemathesis(t *testing.T) {
 	tools(t, "python3")
 	dir := workspace(t, "schemathesis")

@@ -28,11 +28,11 @@ import (
 // root is the root of the repository, relative to this package.
 const root = "../.."
 
-// The property that the clients use, and its contents. The ids have 16 digits, which types narrower than int64 cannot represent.
+// The property that the clients use, and its contents. The ids do not fit into types narrower than int64.
 const (
 	property   = library.PropertyID("shop/default")
 	unitID     = 2582118650523114
-	largeID    = 4503599627370497 // later items get the following ids
+	largeID    = 4503599627370497 // other items have the ids that follow
 	filterUUID = "6f1c0d5e-3b7a-4c1e-9a42-5d8f0b6c7e19"
 	filterID   = 5823445520123
 	readWrite  = "read-write-token-of-the-client-tests"
@@ -90,7 +90,7 @@ func definitions() []library.Definition {
 	}
 }
 
-// newStore creates a data directory with what an operator and an import would store in it.
+// newStore creates a data directory with the definitions and items that an operator and an import would store.
 func newStore(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "data")
@@ -226,8 +226,8 @@ func (s *serving) follow(cmd *exec.Cmd, stderr io.Reader, bound chan<- struct{})
 	_ = cmd.Wait() // killed above
 }
 
-// later returns the address of a proxy that adds a member to every object of every JSON response, as a later version of the server may. The
-// proxy does not extend submissions, whose values are strings in every version.
+// later returns the address of a proxy that adds a member to every object in every JSON response, because a later version of the server may
+// add members. The proxy does not extend submissions, whose values are strings in every version.
 func later(t *testing.T, server string) string {
 	t.Helper()
 	to, err := url.Parse(server)
@@ -304,7 +304,7 @@ func calls(t *testing.T, run func(t *testing.T, env []string)) {
 	}
 }
 
-// command runs a command in a folder. If it fails, the test fails with its output.
+// command runs a command in a folder. If the command fails, the test fails and shows the output of the command.
 func command(t *testing.T, dir string, env []string, name string, args ...string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), name, args...)

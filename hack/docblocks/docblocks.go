@@ -25,8 +25,8 @@ const (
 	Cluster = "sh cluster"
 )
 
-// YAML returns the YAML documents of a Markdown page in order: the contents of its ```yaml blocks, without the indentation of the
-// block, split at lines of three dashes.
+// YAML returns the YAML documents in the ```yaml blocks of a Markdown page, in order. It removes the indentation of the blocks, and splits
+// them at lines of three dashes.
 func YAML(page string) []string {
 	var documents []string
 	var block strings.Builder
@@ -49,7 +49,7 @@ func YAML(page string) []string {
 
 // Command is a block of shell commands of a page.
 type Command struct {
-	// Line is the number of its first line in the page, from 1.
+	// Line is the number of the block's first line in the page, counted from 1.
 	Line int
 	// Section is the heading above it.
 	Section string
@@ -61,7 +61,7 @@ type Command struct {
 	Output string
 }
 
-// Commands returns the blocks of a Markdown page with a language, which is Smoke or Cluster, in order.
+// Commands returns the blocks of a Markdown page that have the given language (Smoke or Cluster), in order.
 func Commands(page, language string) []Command {
 	var all []Command
 	block, section, adjacent := "", "", false
@@ -96,13 +96,13 @@ func Commands(page, language string) []Command {
 	return all
 }
 
-// Script returns a script for sh that runs commands one after the other, until one does not end as its page says. The script writes their
-// output to files in dir, which Judge reads.
+// Script returns a script for sh that runs commands one after the other. It stops at the first command that does not end as its page says.
+// The script writes the output of the commands to files in dir, which Judge reads.
 func Script(dir string, commands []Command) string {
 	script := "set -eu\n"
 	for i, c := range commands {
 		output := "'" + strings.ReplaceAll(filepath.Join(dir, fmt.Sprint(i)), "'", `'\''`)
-		// Use braces instead of parentheses, so that later blocks see the variables of this one.
+		// Use braces instead of parentheses, so that later blocks see the variables of this block.
 		block := "{\n" + c.Script + "} >" + output + "' 2>&1"
 		if c.Fails {
 			block = "if " + block + "; then echo 'the last command did not fail' >>" + output + "'; exit 1; fi"
@@ -112,7 +112,7 @@ func Script(dir string, commands []Command) string {
 	return script
 }
 
-// Judge returns an error if a command of a script of Script did not end as its page says, or if its output is not the one on the page.
+// Judge returns an error if a command in a script from Script did not end as its page says, or if its output differs from the page.
 func Judge(page, dir string, commands []Command) error {
 	for i, c := range commands {
 		output := filepath.Join(dir, fmt.Sprint(i))
@@ -137,15 +137,15 @@ var (
 	spaces  = regexp.MustCompile(`[ \t\r]+`)
 )
 
-// masked replaces what differs between runs: timestamps, ages such as 5m10s, ports on 127.0.0.1, and the width of columns.
+// masked replaces text that differs between runs: timestamps, ages such as 5m10s, ports on 127.0.0.1, and the width of columns.
 func masked(text string) string {
 	text = instant.ReplaceAllString(text, "INSTANT")
 	text = address.ReplaceAllString(age.ReplaceAllString(text, "AGE"), "127.0.0.1:PORT")
 	return strings.TrimSpace(strings.ReplaceAll(spaces.ReplaceAllString(text, " "), " \n", "\n"))
 }
 
-// Matches reports whether got is the output that a page shows. An ellipsis (…) stands for any text within a line, and an ellipsis
-// on its own line for any number of lines. Timestamps, ages, ports on 127.0.0.1 and the width of columns may differ.
+// Matches reports whether got is the output that a page shows. An ellipsis (…) stands for any text within a line, and an ellipsis on its
+// own line stands for any number of lines. Timestamps, ages, ports on 127.0.0.1 and the width of columns may differ.
 func Matches(shown, got string) bool {
 	var pattern strings.Builder
 	for line := range strings.Lines(masked(shown) + "\n") {

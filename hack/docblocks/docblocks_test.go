@@ -38,7 +38,7 @@ func TestCommands(t *testing.T) {
 	}
 }
 
-// TestJudge runs scripts and checks which of them are as their pages say.
+// TestJudge runs scripts, and checks whether Judge accepts their results.
 func TestJudge(t *testing.T) {
 	for _, c := range []struct{ name, page, want string }{
 		{"a later block sees variables", "```sh\na=1\n```\n```sh\necho $a\n```\n```text\n1\n```\n", ""},
@@ -46,7 +46,7 @@ func TestJudge(t *testing.T) {
 		{"another output", "```sh\necho 1\n```\n```text\n2\n```\n", "x.md:2: the page shows\n2\n\nand the commands print\n1\n"},
 		{"a command fails", "```sh\necho 1\nfalse\n```\n", "x.md:2: ended unexpectedly:\n1\n"},
 		{"does not fail", "```sh fails\ntrue\n```\n", "x.md:2: ended unexpectedly:\nthe last command did not fail\n"},
-		{"an undefined variable", "```sh\ntrue $b\n```\n", "x.md:2: ended unexpectedly:\n"}, // and the shell's own message
+		{"an undefined variable", "```sh\ntrue $b\n```\n", "x.md:2: ended unexpectedly:\n"}, // followed by the shell's own message
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "it's")

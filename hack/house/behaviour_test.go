@@ -11,7 +11,7 @@ import (
 // promise matches a row of docs/behaviour.md, which consists of the promise, the file of a test, and the test's name.
 var promise = regexp.MustCompile("(?m)^\\| (.+) \\| `([^`]+)` \\| (.+) \\|$")
 
-// TestBehaviour checks that every test in docs/behaviour.md exists. A test is a test function, a spec, or a case of a table.
+// TestBehaviour checks that every test in docs/behaviour.md exists. A test is a test function, a spec, or a case in a table.
 func TestBehaviour(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join(root, "docs", "behaviour.md"))
 	if err != nil {

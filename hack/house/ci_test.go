@@ -107,7 +107,7 @@ func TestCI(t *testing.T) {
 	}
 }
 
-// TestCIRunsEveryCheck checks that on a machine that must run all checks, a check that cannot run fails instead of being skipped. Such a
+// TestCIRunsEveryCheck checks that a check that cannot run fails instead of being skipped, if the machine must run all checks. Such a
 // machine has ../shared, and runs the checks as root on Debian.
 func TestCIRunsEveryCheck(t *testing.T) {
 	want, begins := 3, "DID NOT RUN: "
@@ -129,8 +129,8 @@ func TestCIRunsEveryCheck(t *testing.T) {
 	}
 }
 
-// TestWorkflowsPinActions checks that the workflows pin each action to a commit, because a tag can move. A comment names the version for
-// readers and Dependabot.
+// TestWorkflowsPinActions checks that the workflows pin each action to a commit, because a tag can move. For readers and Dependabot, a
+// comment must name the version.
 func TestWorkflowsPinActions(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(root, ".github", "workflows", "*.yml"))
 	if err != nil || len(files) == 0 {

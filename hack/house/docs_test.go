@@ -11,7 +11,7 @@ import (
 var (
 	// link matches a Markdown link to a file of the repository, up to its anchor.
 	link = regexp.MustCompile(`\]\(([^)#:]+)(?:#[^)]*)?\)`)
-	// place matches a path below a top-level folder, in the notation of the documents.
+	// place matches a path below a top-level folder, as the documents write it.
 	place = regexp.MustCompile("`((?:api|cmd|config|controllers|docs|hack|server)/[A-Za-z0-9_./-]+)`")
 )
 
@@ -45,7 +45,7 @@ func TestDocuments(t *testing.T) {
 	}
 }
 
-// blocks matches the languages of blocks on a page whose commands are tested. hack/docblocks explains those that begin with sh.
+// blocks matches the languages of blocks on a page whose commands are tested. hack/docblocks explains the languages that begin with sh.
 var blocks = regexp.MustCompile(`^(sh( cluster)?( fails)?|sh not run: \S.*|text|yaml)$`)
 
 // TestCommands checks that the pages about clusters have only blocks whose language says whether a test runs them. An indented block has
@@ -79,8 +79,8 @@ func TestCommands(t *testing.T) {
 // pinned matches a version of Vitrine in a document or a manifest: the tag of the image, of the repository, or of the chart.
 var pinned = regexp.MustCompile(`(?:vitrine:|[?]ref=|[tT]ag: |targetRevision: |vitrine-)v?\d+\.\d+\.\d+`)
 
-// TestVersions checks that documents and manifests name no version of Vitrine, because only the Git tag defines the version. Pages that
-// explain releases use v0.1.0 as an example.
+// TestVersions checks that documents and manifests contain no version of Vitrine, because only the Git tag defines the version. It allows
+// v0.1.0, which pages about releases use as an example.
 func TestVersions(t *testing.T) {
 	for _, pattern := range []string{"README.md", "docs/*.md", "config/*/*.yaml", "config/chart/templates/*"} {
 		found, err := filepath.Glob(filepath.Join(root, pattern))

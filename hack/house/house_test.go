@@ -1,5 +1,5 @@
-// Package house tests the rules of the repository. They define the imports that each folder (room) may have, and the files and folders at
-// the top level. docs/architecture.md explains the rooms.
+// Package house tests the rules of the repository. The rules define the imports that the packages in each folder (room) may have, and the
+// files and folders at the top level. docs/architecture.md explains the rooms.
 package house
 
 import (
@@ -23,9 +23,9 @@ const root = "../.."
 type room struct {
 	// own lists the folders of this module that the room may import. A room may always import itself.
 	own []string
-	// ownInTests lists the folders that only its tests may import.
+	// ownInTests lists the folders that only the tests of the room may import.
 	ownInTests []string
-	// others lists prefixes of other modules that the room may import. nil allows all modules.
+	// others lists prefixes of the paths of other modules that the room may import. nil allows all modules.
 	others []string
 }
 
@@ -124,7 +124,7 @@ var rooms = map[string]room{
 	"hack":                 {own: []string{"api", "config", "controllers", "internal", "server", "cmd"}},
 }
 
-// TestImports checks the imports of every package of the main module with the rules of its room.
+// TestImports checks that the imports of every package of the main module obey the rules of its room.
 func TestImports(t *testing.T) {
 	seen := map[string]bool{}
 	eachGoFile(t, func(path string) {
@@ -174,7 +174,7 @@ func (r room) allows(name, imported string, test bool) bool {
 	}
 	first, _, _ := strings.Cut(imported, "/")
 	if !strings.Contains(first, ".") || r.others == nil {
-		return true // the standard library, or a room that may import all modules
+		return true // the package is in the standard library, or the room may import all modules
 	}
 	hasPrefix := func(p string) bool { return strings.HasPrefix(imported, p) }
 	return slices.ContainsFunc(r.others, hasPrefix) || test
@@ -198,7 +198,7 @@ func TestTopLevel(t *testing.T) {
 	allowed := []string{
 		"api", "cmd", "config", "controllers", "docs", "hack", "internal", "server",
 		"CHANGELOG.md", "CONTRIBUTING.md", "Dockerfile", "LICENSE", "Makefile", "PROJECT", "README.md", "go.mod", "go.sum",
-		"bin", "dist", // build output, not tracked
+		"bin", "dist", // build output, which Git ignores
 	}
 	entries, err := os.ReadDir(root)
 	if err != nil {

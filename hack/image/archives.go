@@ -19,8 +19,8 @@ import (
 var programs = []string{"vitrine", "kubectl-vitrine"}
 
 // archivePrograms builds the binaries for the platforms. For each platform and each name of the program, it writes an archive with the
-// program, the licence and the notices into the directory to: a .zip for Windows, otherwise a .tar.gz. It also writes the notices and the
-// bill of materials of all the binaries.
+// program, the license and the notices into the directory named to: a .zip file for Windows, otherwise a .tar.gz file. It also writes the
+// notices and the bill of materials of all the binaries.
 func archivePrograms(ctx context.Context, from *source, platforms []string, to string) error {
 	_, created, err := commit(ctx, from.dir)
 	if err != nil {
@@ -62,7 +62,7 @@ func archivePrograms(ctx context.Context, from *source, platforms []string, to s
 	return nil
 }
 
-// archive returns the name and the content of the archive with a binary under the name program.
+// archive returns the name and the content of an archive in which the binary has the name program.
 func archive(b binary, program, version string, docs papers, at time.Time) (string, []byte, error) {
 	name := fmt.Sprintf("%s_%s_%s_%s", program, version, b.platform.os, b.platform.arch)
 	windows := b.platform.os == "windows"

@@ -18,7 +18,7 @@ import (
 type file struct {
 	name    string // without a leading or trailing slash
 	mode    fs.FileMode
-	uid     int // user and group
+	uid     int // the owner: both the user and the group
 	content []byte
 }
 
@@ -29,7 +29,7 @@ const (
 	command = "./cmd/vitrine"
 )
 
-// source is what the binaries are built from.
+// source describes the sources from which the binaries are built.
 type source struct {
 	dir string // the root of the repository
 	// version is the version that the binaries report. If it is empty, they report the version that the Go toolchain derives from Git.
@@ -38,7 +38,8 @@ type source struct {
 	built map[platform]binary
 }
 
-// program returns Vitrine's binary for a platform. It compiles each binary once: the image and the archives share it.
+// program returns Vitrine's binary for a platform. It compiles each binary only once, because the image and the archives share the
+// binaries.
 func (s *source) program(ctx context.Context, on platform) (binary, error) {
 	if b, ok := s.built[on]; ok {
 		return b, nil
@@ -59,8 +60,8 @@ type platform struct{ os, arch string }
 
 func (p platform) String() string { return p.os + "/" + p.arch }
 
-// build returns the files of the image for an architecture: the binary with its licences and its bill of materials, the
-// certificates of public authorities, the account of the process, and the empty directory of the store.
+// build returns the files of the image for an architecture: the binary with its licenses and its bill of materials, the certificates of
+// public authorities, the account of the process, and the empty directory of the store.
 func build(ctx context.Context, from *source, arch string) ([]file, error) {
 	b, err := from.program(ctx, platform{"linux", arch})
 	if err != nil {
@@ -74,7 +75,7 @@ func build(ctx context.Context, from *source, arch string) ([]file, error) {
 	text := func(name string, content []byte) file { return file{name: name, mode: 0o644, content: content} }
 	return []file{
 		folder("etc"),
-		// Nothing in the image looks up the account; tools that list processes do.
+		// No program in the image looks up the account, but tools that list processes do.
 		text("etc/passwd", []byte(fmt.Sprintf("vitrine:x:%d:%d:Vitrine:/%s:/vitrine\n", uid, uid, dataDir))),
 		text("etc/group", []byte(fmt.Sprintf("vitrine:x:%d:\n", uid))),
 		folder("etc/ssl"), folder("etc/ssl/certs"),
@@ -105,8 +106,8 @@ func writeFiles(dir string, files []file) error {
 	return nil
 }
 
-// authorities returns the public certificate authorities as PEM. It omits those that are trusted with a constraint, for example
-// only for certificates issued before a date, because PEM cannot express constraints.
+// authorities returns the public certificate authorities as PEM. It omits authorities that are trusted with a constraint, such as only for
+// certificates issued before a date, because PEM cannot express constraints.
 func authorities() (out []byte) {
 	for root := range bundle.Roots() {
 		if root.Constraint == nil {
@@ -122,8 +123,8 @@ type binary struct {
 	content  []byte
 }
 
-// compile builds the main package pkg for a platform as a static, reproducible binary. The Go toolchain stamps it with the commit,
-// with "+dirty" if files differ.
+// compile builds the main package pkg for a platform as a static, reproducible binary. The Go toolchain adds the commit to the binary, with
+// "+dirty" if files differ from the commit.
 func compile(ctx context.Context, from source, pkg string, on platform) (binary, error) {
 	dir, err := os.MkdirTemp("", "vitrine-binary-")
 	if err != nil {

@@ -32,7 +32,7 @@ func TestBuild(t *testing.T) {
 		"vitrine": 0o755,
 	}
 	to := t.TempDir()
-	for range 2 { // the second time overwrites the files of the first
+	for range 2 { // the second call overwrites the files of the first call
 		if err := writeFiles(to, files); err != nil {
 			t.Fatal(err)
 		}
@@ -62,8 +62,8 @@ func TestBuild(t *testing.T) {
 	}
 }
 
-// TestCompile builds a small program from two directories, once with flags of the caller in the environment. It checks that the
-// bytes are equal, static, and for the requested architecture.
+// TestCompile builds a small program from two directories, once with flags of the caller in the environment. It checks that the binaries
+// are equal, static, and for the requested architecture.
 func TestCompile(t *testing.T) {
 	build := func(arch string) []byte {
 		t.Helper()

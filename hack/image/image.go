@@ -33,17 +33,17 @@ type stamp struct {
 	created           time.Time
 }
 
-// platformImage is the image for one architecture, with its sizes in bytes in a registry and unpacked on a node.
+// platformImage is the image for one architecture. It has two sizes in bytes: the size in a registry, and the unpacked size on a node.
 type platformImage struct {
 	v1.Image
 	arch             string
 	packed, unpacked int64
 }
 
-// config returns the configuration of the image. It must match the Dockerfile; a test compares the two.
+// config returns the configuration of the image. It must match the Dockerfile, as a test checks.
 func config(s stamp) v1.Config {
 	return v1.Config{
-		User: fmt.Sprintf("%d:%d", uid, uid), // a number, so that Kubernetes can verify that it is not root
+		User: fmt.Sprintf("%d:%d", uid, uid), // a number, so that Kubernetes can verify that the user is not root
 		Env:  []string{"PATH=/"},
 		ExposedPorts: map[string]struct{}{
 			"8443/tcp": {}, "8081/tcp": {}, "9090/tcp": {},
@@ -61,7 +61,7 @@ func config(s stamp) v1.Config {
 	}
 }
 
-// newImage returns an image of one layer with the files. It fails if the image exceeds limit.
+// newImage returns an image with one layer, which contains the files. It fails if the image exceeds limit.
 func newImage(arch string, files []file, s stamp) (platformImage, error) {
 	plain, err := pack(files, s.created)
 	if err != nil {

@@ -107,7 +107,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	return nil
 }
 
-// parseArchitectures parses a comma-separated list. An empty list means all architectures or, with own, the architecture of this
+// parseArchitectures parses a comma-separated list. An empty list means all architectures or, if own is true, the architecture of this
 // machine.
 func parseArchitectures(list string, own bool) ([]string, error) {
 	supported := []string{"amd64", "arm64"}

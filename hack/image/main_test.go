@@ -27,7 +27,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/validate"
 )
 
-// TestConfig checks that the Dockerfile has the same configuration, and that config/manager matches it.
+// TestConfig checks that the Dockerfile and config/manager match the configuration of the image.
 func TestConfig(t *testing.T) {
 	dockerfile, err := os.ReadFile("../../Dockerfile")
 	if err != nil {
@@ -89,7 +89,7 @@ func TestLimit(t *testing.T) {
 	}
 }
 
-// TestCommit checks that SOURCE_DATE_EPOCH sets the time of everything in the image, and that it must be a time.
+// TestCommit checks that SOURCE_DATE_EPOCH sets the time of everything in the image, and that an invalid value is an error.
 func TestCommit(t *testing.T) {
 	t.Setenv("SOURCE_DATE_EPOCH", "1700000000")
 	_, at, err := commit(context.Background(), t.TempDir())

@@ -31,15 +31,14 @@ type part struct {
 	texts         []text
 }
 
-// text is a file with a licence, a copyright or a notice.
+// text is a file with a license, a copyright or a notice.
 type text struct {
 	name    string // path below the module
 	content []byte
 }
 
-// documents returns the licence of this repository, the licences and notices of every module that is linked into one of the
-// binaries, and their bill of materials in CycloneDX format. The binaries must be compiled from the same sources. A module without a
-// licence is an error.
+// documents returns the license of this repository, the licenses and notices of every module that is linked into one of the binaries, and
+// their bill of materials in CycloneDX format. The binaries must be compiled from the same sources. A module without a license is an error.
 func documents(ctx context.Context, from source, binaries ...binary) (papers, error) {
 	license, err := os.ReadFile(filepath.Join(from.dir, licenseFile))
 	if err != nil {
@@ -65,7 +64,7 @@ func documents(ctx context.Context, from source, binaries ...binary) (papers, er
 	return papers{license, notices(parts), sbom}, err
 }
 
-// merge returns the parts of both lists, ordered as in linked.
+// merge returns the parts of both lists, in the same order as linked.
 func merge(a, b []part) []part {
 	for _, p := range b {
 		i := slices.IndexFunc(a, func(q part) bool { return q.path == p.path })
@@ -96,7 +95,7 @@ func linked(ctx context.Context, dir string, on platform, info *debug.BuildInfo)
 	if err != nil {
 		return nil, fmt.Errorf("list the packages of %s: %w", command, err)
 	}
-	roots, dirs := map[string]string{}, map[string][]string{} // directories of modules, and of their packages by module
+	roots, dirs := map[string]string{}, map[string][]string{} // the directories of modules, and the directories of their packages by module
 	for line := range strings.Lines(string(out)) {
 		f := strings.Split(strings.TrimSpace(line), "\t")
 		roots[f[0]], dirs[f[0]] = f[1], append(dirs[f[0]], f[2])
@@ -118,7 +117,7 @@ func linked(ctx context.Context, dir string, on platform, info *debug.BuildInfo)
 	return parts, nil
 }
 
-// named matches the names of files with a licence, a copyright or a notice. code matches other files with similar names.
+// named matches the names of files with a license, a copyright or a notice. code matches other files with similar names.
 var (
 	named = regexp.MustCompile(`(?i)^(un)?licen[cs]e|^copying|^copyright|^notice|^patents`)
 	code  = regexp.MustCompile(`(?i)\.(go|s|h|c|json|ya?ml|sh|py|tmpl)$`)
@@ -164,10 +163,10 @@ func texts(root string, dirs []string) ([]text, error) {
 // heading is the beginning of each part of the notices. The module's path and version follow.
 var heading = strings.Repeat("=", 80) + "\nModule "
 
-// sameText precedes the module and the file that has the same text as another file.
+// sameText is the beginning of the note that replaces a text. The module and the file with the same text follow.
 const sameText = "This file has the same text as that of the module "
 
-// notices returns the texts of all parts as one file. A text is there once: half of the modules have the same licence.
+// notices returns the texts of all parts as one file. It writes each text only once, because half of the modules have the same license.
 func notices(parts []part) []byte {
 	var out bytes.Buffer
 	out.WriteString("The binary vitrine contains the software below. Each part begins with its Go module (std is Go's standard library)\n" +

@@ -15,8 +15,8 @@ import (
 	"github.com/CycloneDX/cyclonedx-go"
 )
 
-// TestDocuments builds the server. It checks that every module in the binary has its licence in the notices and a row in the bill
-// of materials, and that the same binary produces the same bytes.
+// TestDocuments builds the server. It checks that every module in the binary has its license in the notices and a row in the bill of
+// materials, and that the same binary produces the same bytes.
 func TestDocuments(t *testing.T) {
 	root, err := filepath.Abs("../..")
 	if err != nil {
@@ -79,7 +79,7 @@ func TestDocuments(t *testing.T) {
 			for _, path := range paths {
 				content, err := os.ReadFile(path)
 				if err != nil {
-					continue // a directory
+					continue // a directory, which is not a notice
 				}
 				found++
 				text := string(bytes.TrimSpace(content))
@@ -106,7 +106,7 @@ func TestDocuments(t *testing.T) {
 	}
 }
 
-// containsText reports whether a part of the notices contains a text, or names another part that does.
+// containsText reports whether a part of the notices contains a text, or refers to another part with the text.
 func containsText(parts map[string]string, name, text string) bool {
 	for other, content := range parts {
 		if strings.Contains(content, text) && (other == name || strings.Contains(parts[name], sameText+other+", ")) {
@@ -134,7 +134,7 @@ func directories(t *testing.T, root string) map[string]string {
 	return dirs
 }
 
-// TestDocumentsRefuse checks that a module without a licence causes an error that names the module.
+// TestDocumentsRefuse checks that a module without a license causes an error that names the module.
 func TestDocumentsRefuse(t *testing.T) {
 	dir := t.TempDir()
 	var files []file

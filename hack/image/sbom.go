@@ -55,10 +55,10 @@ func bill(module debug.Module, parts []part) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// component returns the entry of a module, with the SPDX identifiers of its licences.
+// component returns the entry of a module, with the SPDX identifiers of its licenses.
 func component(kind cyclonedx.ComponentType, path, version string, licenses []string) cyclonedx.Component {
 	url := "pkg:golang/" + path
-	if version == "(devel)" { // built outside of a repository
+	if version == "(devel)" { // the binary was built outside of a repository
 		version = ""
 	} else {
 		url += "@" + strings.ReplaceAll(version, "+", "%2B")

@@ -14,7 +14,7 @@ func Free(n int) ([]string, error) {
 		if err != nil {
 			return nil, fmt.Errorf("find a free port: %w", err)
 		}
-		defer l.Close() // closed only after all addresses are found, so that no address is found twice
+		defer l.Close() // close all listeners only at the end, so that no address is found twice
 		out[i] = l.Addr().String()
 	}
 	return out, nil

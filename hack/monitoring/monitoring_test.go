@@ -83,8 +83,8 @@ func TestAlertsSayWhatToDo(t *testing.T) {
 	}
 }
 
-// fires contains series for each alert: loud makes it fire, quiet does not. Each line is one series with one value per minute for an hour.
-// The expression is evaluated in the last minute.
+// fires contains series for each alert: loud makes the alert fire, and quiet does not. Each line is one series with one value per minute
+// for an hour. The expression is evaluated in the last minute.
 var fires = map[string]struct{ loud, quiet string }{
 	"VitrineAbsent":            {`other 1x60`, `vitrine_store_ready 1x60`},
 	"VitrineStoreNotReady":     {`vitrine_store_ready{pod="a"} 0x60`, `vitrine_store_ready{pod="a"} 1x60`},
@@ -123,8 +123,8 @@ var fires = map[string]struct{ loud, quiet string }{
 	},
 }
 
-// buckets returns the series of requests: all is the number of requests per minute, fast the number of those that took at most half
-// a second.
+// buckets returns the series of requests. all is the number of requests per minute, and fast is the number of requests per minute that took
+// at most half a second.
 func buckets(method, route, all, fast string) string {
 	series := func(le, n string) string {
 		return `vitrine_http_request_seconds_bucket{method="` + method + `",route="` + route + `",le="` + le + `"} 0+` + n + "x60\n"
@@ -138,7 +138,7 @@ func volume(claim, free string) string {
 	return "kubelet_volume_stats_available_bytes" + labels + " " + free + "x60\nkubelet_volume_stats_capacity_bytes" + labels + " 100x60"
 }
 
-// TestAlertsFire checks that each alert fires for its loud series and not for its quiet series.
+// TestAlertsFire checks that each alert fires for its loud series, and does not fire for its quiet series.
 func TestAlertsFire(t *testing.T) {
 	all := rules(t)
 	if got, want := slices.Sorted(maps.Keys(fires)), slices.Sorted(maps.Keys(all)); !slices.Equal(got, want) {

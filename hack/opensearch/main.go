@@ -58,7 +58,7 @@ func run() error {
 	if err == nil {
 		<-ctx.Done()
 	}
-	// From here on, a second signal ends the program immediately, and the nodes with it.
+	// From here on, a second signal immediately ends the program together with the nodes.
 	stop()
 	closing, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// nearlyEqual is the relative difference below which two scores of OpenSearch count as equal: it sums float32 in an order that
-// depends on its segments.
+// nearlyEqual is the relative difference below which two scores of OpenSearch count as equal. OpenSearch adds float32 values in an order
+// that depends on its segments.
 const nearlyEqual = 1e-5
 
 // hit is one item of a result.
@@ -17,8 +17,8 @@ type hit struct {
 	score float64
 }
 
-// compare compares our result with the oracle's. It returns the first difference as one sentence, or "". If all scores are equal,
-// the order must be identical, because the tie rule applies. Otherwise, items whose scores the oracle can hardly distinguish may be
+// compare compares our result with the result of the oracle. It returns the first difference as one sentence, or "". If all scores are
+// equal, the order must be identical, because the tie rule applies. Otherwise, items whose scores the oracle can hardly distinguish may be
 // in any order.
 func compare(ours, theirs []hit) string {
 	if len(ours) != len(theirs) {
@@ -80,8 +80,8 @@ func lacks(answer, others []hit) (hit, bool) {
 // sameItems reports whether two results differ at most in their order.
 func sameItems(ours, theirs []hit) bool { return len(ours) == len(theirs) && alone(ours, theirs) == "" }
 
-// firstOdd returns the item to examine first: an item that only one side has, otherwise the item at the first position that differs,
-// otherwise the first item. It returns false if both results are empty.
+// firstOdd returns the item to examine first. This is an item that only one side has. If there is none, it is the item at the first
+// position that differs, or otherwise the first item. It returns false if both results are empty.
 func firstOdd(ours, theirs []hit) (int64, bool) {
 	if h, ok := lacks(theirs, ours); ok {
 		return h.id, true

@@ -33,10 +33,10 @@ const maxLine = 16 << 20
 // document is one item in the forms that the two sides use.
 type document struct {
 	id int64
-	// doc is our form, created from line.
+	// doc is the form for our side, which is created from line.
 	doc  *eval.Doc
 	line item.Line
-	// fields is the form of OpenSearch: values by the name in the index, without empty values.
+	// fields is the form for OpenSearch: values by the name in the index, without empty values.
 	fields map[string][]any
 	// text is the item's text, and words are its words in order, for the generator.
 	text  string
@@ -113,7 +113,7 @@ func readItems(name string, r io.Reader) ([]document, error) {
 	return docs, nil
 }
 
-// newDocument returns the indexed values of an item for both sides, as the library indexes them.
+// newDocument returns the values of an item for both sides, in the form in which the library indexes them.
 func newDocument(line item.Line) document {
 	it := line.Item
 	created, _ := item.Millis(it.CreatedOn)
@@ -132,10 +132,10 @@ func newDocument(line item.Line) document {
 	return d
 }
 
-// dateLayout is the format of sent dates, in which no number can be mistaken for a year.
+// dateLayout is the format in which dates are sent. OpenSearch could mistake a number of milliseconds for a year.
 const dateLayout = "2006-01-02T15:04:05.000Z"
 
-// indexed returns the JSON value of a value.
+// indexed returns the form of a value in a JSON document for OpenSearch.
 func indexed(f query.Field, v query.Value) any {
 	switch f.Type {
 	case query.Long:

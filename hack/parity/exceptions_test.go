@@ -40,8 +40,8 @@ func exceptions() []exception {
 	}}
 }
 
-// halfClause matches a comparison operator without a value, _exists_ or _missing_ without a name, and the proximity operator of a
-// phrase with something other than a number.
+// halfClause matches a comparison operator without a value, _exists_ or _missing_ without a name, and a phrase whose proximity operator is
+// followed by something other than a number.
 var halfClause = regexp.MustCompile(`:\s*[<>]=?(?:[\s)\[{(/~^*?:+!-]|$)|_(?:exists|missing)_\s*:\s*(?:[^\s"]*\s*~|[+!\[{(/-])|"[\s\x{3000}]*~[\d.]*[^\s\d.()\[\]{}^":~*?/!\\]`)
 
 // clusterExceptions returns the exceptions of the library on OpenSearch, which are in docs/opensearch.md under the same name.
@@ -59,7 +59,7 @@ func clusterExceptions() []exception {
 	})
 }
 
-// wideUnitPhrase matches a phrase on the names of units whose slop bridges the gap between two units.
+// wideUnitPhrase matches a phrase query on the names of units with a slop so large that it bridges the gap between two units.
 var wideUnitPhrase = regexp.MustCompile(`activate_units\.name:"[^"]*"~\d{3}`)
 
 // excepted returns the name of the exception that applies to a verdict, or "".
@@ -72,8 +72,8 @@ func excepted(list []exception, text string, v verdict) string {
 	return ""
 }
 
-// misspelt reports whether a query has a fuzzy word and another word among its possible expansions, or two fuzzy words with a
-// common possible expansion.
+// misspelt reports whether a query contains a fuzzy word together with another word that is among its possible expansions, or two fuzzy
+// words with a common possible expansion.
 func misspelt(text string) bool {
 	type word struct {
 		text  string
@@ -113,8 +113,8 @@ func misspelt(text string) bool {
 	return false
 }
 
-// reachesBack reports whether a query has an unquoted text of several words, such as wi-fi, that an AND makes required although a clause
-// without words is in between.
+// reachesBack reports whether an AND in a query makes an unquoted text of several words, such as wi-fi, required although a clause without
+// words is between the text and the AND.
 func reachesBack(text string) bool {
 	parsed, err := query.Parse(text)
 	if err != nil {
@@ -126,7 +126,7 @@ func reachesBack(text string) bool {
 		if !ok {
 			return !found
 		}
-		words := -1 // number of words of the last clause with words; -1 if it is quoted or AND does not require it
+		words := -1 // the number of words of the last clause with words, or -1 if that clause is quoted or AND does not require it
 		for i, c := range group.Clauses {
 			t, bare := c.Node.(query.Term)
 			p, quoted := c.Node.(query.Phrase)
@@ -148,7 +148,7 @@ func TestExcepted(t *testing.T) {
 	tests := map[string]struct {
 		text string
 		kind kind
-		ours []hit // theirs are items 1 and 2
+		ours []hit // the hits of the other side are items 1 and 2
 		want string
 	}{
 		"no value":                     {text: `love text:>`, kind: oursRefuses, want: "half a clause"},

@@ -144,7 +144,7 @@ func (g *generator) group(depth int) string {
 			listed = family == "list"
 		}
 		b.WriteString(text)
-		// A value in a list cannot have a boost, and a number directly after ~ would be read as the distance.
+		// A value in a list cannot have a boost, and the parser would read a number directly after ~ as the distance.
 		if g.chance(12) && !listed {
 			b.WriteString(pick(g.rand, []string{"^2", "^0.5", "^3.25", "^1"}))
 		}
@@ -213,7 +213,7 @@ func (g *generator) leaf() (family, text string) {
 // nameOf returns the name of a field in query syntax.
 func nameOf(f query.Field) string { return strings.ReplaceAll(f.Name, ":", `\:`) }
 
-// anyWord returns a random word, half of the time one of the 200 most frequent ones.
+// anyWord returns a random word. Half of the words are among the 200 most frequent words.
 func (g *generator) anyWord() string {
 	n := len(g.words)
 	if g.chance(2) {
@@ -280,7 +280,7 @@ func (g *generator) bareValue(f query.Field) string {
 	return escape(v)
 }
 
-// onTerms returns the result of make for a random term, after the name of its field if it has one.
+// onTerms calls make with a random term. It returns the result, in some cases after the name of the term's field.
 func (g *generator) onTerms(make func(string) string) string {
 	switch g.rand.IntN(6) {
 	case 0:
@@ -537,7 +537,7 @@ func (g *generator) list() string {
 	return field + ":(" + strings.Join(values, pick(g.rand, []string{" OR ", " ", ",", ", "})) + ")"
 }
 
-// typed returns a part of a text, as a user may paste it, with special characters escaped.
+// typed returns a part of a text that a user may paste, with special characters escaped.
 func (g *generator) typed() string { return g.fielded() + escapeText(pick(g.rand, g.pieces)) }
 
 // soup generates tokens without regard to the grammar.

@@ -16,7 +16,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/querystring"
 )
 
-// subject is what is compared with OpenSearch.
+// subject is a library that is compared with OpenSearch.
 type subject interface {
 	// search returns every match in the given order, followed by the tie rule.
 	search(ctx context.Context, n query.Node, order query.Order) ([]hit, error)
@@ -33,7 +33,7 @@ type bench struct {
 	now        time.Time
 	// docs are the items of both sides.
 	docs []document
-	// canonical is true if all queries are sent in their canonical form instead of as they were written.
+	// canonical is true if all queries are sent in their canonical form instead of the form in which they were written.
 	canonical bool
 }
 
@@ -58,8 +58,8 @@ type kind uint8
 const (
 	same        kind = iota // equal results
 	bothRefuse              // both sides reject the query
-	oursRefuses             // only our side rejects it
-	theyRefuse              // only OpenSearch rejects it
+	oursRefuses             // only our side rejects the query
+	theyRefuse              // only OpenSearch rejects the query
 	differs                 // different results
 )
 
@@ -109,7 +109,7 @@ func (b *bench) compare(ctx context.Context, text, sort string) (verdict, error)
 	return v, nil
 }
 
-// judge checks a verdict against the expectation of the question's family. It returns what is wrong, or "".
+// judge checks a verdict against the expectation of the question's family. It returns a description of the failure, or "".
 func (q question) judge(v verdict) string {
 	if q.family == refused && v.kind == same {
 		return fmt.Sprintf("both answer with %d items and should refuse", len(v.theirs))
@@ -120,7 +120,7 @@ func (q question) judge(v verdict) string {
 // asked is the number of concurrent questions.
 const asked = 4
 
-// judgeAll compares the questions and counts the results in their order. It returns an error if the node cannot be queried.
+// judgeAll compares the questions, and counts the results in the order of the questions. It returns an error if the node cannot be queried.
 func (b *bench) judgeAll(ctx context.Context, questions []question) (*report, error) {
 	type result struct {
 		outcome   outcome
@@ -166,18 +166,18 @@ func (b *bench) judgeAll(ctx context.Context, questions []question) (*report, er
 	return r, nil
 }
 
-// outcome is the category in which a query is counted.
+// outcome is the category under which the report counts a query.
 type outcome uint8
 
 const (
 	equal       outcome = iota // equal results
-	agreed                     // rejected by both
+	agreed                     // rejected by both sides
 	exceptional                // different for a known reason
 	failed
 	outcomes
 )
 
-// report counts by family, in the order of the first query of each family.
+// report contains counts by family, in the order of the first query of each family.
 type report struct {
 	families   []string
 	counts     map[string]*[outcomes]int

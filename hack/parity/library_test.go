@@ -13,7 +13,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// whole is a complete library that holds the items in one property. It reads pages by cursor, as a server does for its callers.
+// whole is a complete library with the items in one property. It uses cursors to read the pages, as callers of a server do.
 type whole struct {
 	library.Library
 	now time.Time
@@ -23,7 +23,7 @@ type whole struct {
 const corpusProperty = library.PropertyID("parity/corpus")
 
 const (
-	// written is the number of items in one Write, and read the number of items on one page.
+	// written is the number of items in one Write, and read is the number of items on one page.
 	written = 500
 	read    = 1000
 )

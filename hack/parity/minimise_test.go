@@ -11,8 +11,8 @@ import (
 // maxAttempts limits the work on one failing query.
 const maxAttempts = 400
 
-// minimise reduces a query to a shorter one that still fails. It reduces the tree if the canonical form fails, and otherwise the
-// text, word by word. fails is called for each candidate. The result is the last candidate for which it returned true.
+// minimise reduces a query to a shorter one that still fails. It reduces the tree if the canonical form fails, and otherwise the text, word
+// by word. It calls fails for each candidate, and returns the last candidate for which fails returned true.
 func minimise(text string, fails func(string) bool) string {
 	attempts := 0
 	try := func(candidate string) bool {
@@ -25,7 +25,7 @@ func minimise(text string, fails func(string) bool) string {
 	return smallestText(text, try)
 }
 
-// smallestTree replaces n with the first smaller tree that fails, until there is none.
+// smallestTree repeatedly replaces n with the first smaller tree that fails, until no smaller tree fails.
 func smallestTree(n query.Node, try func(string) bool) query.Node {
 	for {
 		i := -1
@@ -43,7 +43,7 @@ func smallestTree(n query.Node, try func(string) bool) query.Node {
 	}
 }
 
-// weight is a number that decreases with every step: the length of the query, in which an open end of a range counts less.
+// weight is a number that decreases with every step: twice the length of the query, minus the length of the open ends of its ranges.
 func weight(n query.Node) int {
 	return len(strings.ReplaceAll(n.String(), "* TO", "")) + len(strings.ReplaceAll(n.String(), "TO *", ""))
 }
@@ -105,7 +105,7 @@ func with(n query.Bool, i int, c query.Clause) query.Bool {
 	return query.Bool{Clauses: clauses}
 }
 
-// smallestText removes words, two adjacent ones or one at a time, as long as the remaining text still fails.
+// smallestText removes words, two adjacent words or one word at a time, as long as the remaining text still fails.
 func smallestText(text string, try func(string) bool) string {
 	words := strings.Fields(text)
 	for shorter := true; shorter; {

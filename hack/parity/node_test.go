@@ -19,7 +19,7 @@ type node struct {
 	ours *walker
 	// answer changes the result of a query; nil leaves it unchanged.
 	answer func(q string, hits []hit) []hit
-	// fail is the status of all searches; 0 means success.
+	// fail is the HTTP status of the responses to all searches; 0 means success.
 	fail int
 	mu   sync.Mutex // guards the following fields
 	// indexed is the number of indexed documents. indices contains the names of existing indices.
@@ -168,7 +168,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// TestCompareRefusals checks what counts as a rejection by either side.
+// TestCompareRefusals checks which errors count as a rejection by either side.
 func TestCompareRefusals(t *testing.T) {
 	var n node
 	s := n.start(t)

@@ -30,14 +30,14 @@ func newOracle(url string) *oracle {
 	return &oracle{url: url, index: "parity-" + strings.ToLower(rand.Text()), client: &http.Client{Timeout: time.Minute}}
 }
 
-// do sends one request and decodes the response into out, which may be nil. An error response is returned as an *oracleError with
-// the node's own reason.
+// do sends one request and decodes the response into out, which may be nil. It returns an error response as an *oracleError with the node's
+// own reason.
 func (o *oracle) do(ctx context.Context, method, path string, body []byte, out any) error {
 	req, err := http.NewRequestWithContext(ctx, method, o.url+path, bytes.NewReader(body))
 	if err != nil {
 		return err
 	}
-	// The bulk API accepts this type for its lines, too.
+	// The bulk API also accepts this content type for its lines.
 	req.Header.Set("Content-Type", "application/json")
 	res, err := o.client.Do(req)
 	if err != nil {
@@ -70,8 +70,8 @@ type cause struct {
 	CausedBy *cause `json:"caused_by"`
 }
 
-// aboutQuery reports whether the node rejects the query, in contrast to a failure of the node. OpenSearch detects too many clauses
-// late and reports them as a failure of the server.
+// aboutQuery reports whether the error means that the node rejects the query, and not that the node has failed. OpenSearch detects too many
+// clauses late, and reports them as a failure of the server.
 func (e *oracleError) aboutQuery() bool {
 	return e.status == http.StatusBadRequest || strings.HasPrefix(e.Type, "too_many_")
 }
@@ -104,7 +104,7 @@ func innermost(data []byte) cause {
 	return *c
 }
 
-// create creates the index with one shard, so that document frequencies are those of the whole corpus, and without replicas.
+// create creates the index without replicas and with only one shard, so that document frequencies are those of the whole corpus.
 func (o *oracle) create(ctx context.Context) error {
 	body, err := json.Marshal(map[string]any{
 		"settings": map[string]any{
@@ -179,7 +179,7 @@ func queryString(q string) map[string]any {
 	}}
 }
 
-// search returns every match in the given order, followed by the tie rule. Scores are 0 unless the order begins with them.
+// search returns every match in the given order, followed by the tie rule. Scores are 0 unless the order begins with the score.
 func (o *oracle) search(ctx context.Context, q string, order query.Order) ([]hit, error) {
 	body, err := json.Marshal(map[string]any{
 		"query": queryString(q), "sort": sorting(order),
@@ -220,7 +220,8 @@ func (o *oracle) search(ctx context.Context, q string, order query.Order) ([]hit
 	return hits, nil
 }
 
-// sorting translates an order for OpenSearch: missing values come last, and ties are broken by the newest item, then by the highest id.
+// sorting translates an order for OpenSearch. Missing values come last. Items with equal values are sorted newest first, and then by id,
+// highest first.
 func sorting(order query.Order) []any {
 	key := func(field, direction string) any {
 		return map[string]any{field: map[string]any{"order": direction, "missing": "_last"}}

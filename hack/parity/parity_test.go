@@ -73,7 +73,7 @@ func TestParity(t *testing.T) {
 	r.print(os.Stdout)
 }
 
-// newBench fills both sides. The index is deleted when the test ends.
+// newBench fills both sides with the corpus. The index is deleted when the test ends.
 func newBench(ctx context.Context, t testing.TB, s settings) (*bench, error) {
 	var paths []string
 	if s.corpora != "" {
@@ -125,7 +125,7 @@ func newBench(ctx context.Context, t testing.TB, s settings) (*bench, error) {
 	return b, nil
 }
 
-// gather returns the questions for the settings, curated ones first.
+// gather returns the questions for the settings, beginning with the curated questions.
 func gather(s settings, docs []document) ([]question, error) {
 	var all []question
 	if s.queries != "" {

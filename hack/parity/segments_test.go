@@ -137,7 +137,7 @@ func TestSegments(t *testing.T) {
 		}
 		parsed, err := query.Parse(q.text)
 		if err != nil {
-			continue // rejected before the search on both sides
+			continue // both sides reject the query before the search
 		}
 		want, refusal := reference.search(t.Context(), parsed.Root, order)
 		got, err := engine.search(t.Context(), parsed.Root, order)

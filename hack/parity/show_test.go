@@ -13,8 +13,8 @@ import (
 // shown is the maximum number of printed hits of each side.
 const shown = 10
 
-// show compares one query and prints the results of both sides, with an explanation of the first item that differs, or of the first
-// item. It reports whether the results are equal.
+// show compares one query and prints the results of both sides. It explains the first item that differs or, if the results are equal, the
+// first item. It reports whether the results are equal.
 func (b *bench) show(ctx context.Context, text string, out io.Writer) (bool, error) {
 	parsed, refusal := query.Parse(text)
 	if refusal == nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/plan"
 )
 
-// walker searches like the reference library: it walks documents in memory.
+// walker searches in the same way as the reference library: it walks documents in memory.
 type walker struct {
 	corpus *eval.Corpus
 	docs   map[int64]*eval.Doc

@@ -1,5 +1,5 @@
-// Prose checks texts for people with Vale: the pages of the repository, messages in Go code, descriptions of the kinds and of the HTTP API,
-// and alerts. The rules are in vale.ini and styles/Vitrine. From the root of the repository:
+// Command prose checks texts that people read with Vale: the pages of the repository, messages in Go code, descriptions of the kinds and of
+// the HTTP API, and alerts. The rules are in vale.ini and styles/Vitrine. From the root of the repository:
 //
 //	go run ./hack/prose
 //
@@ -131,7 +131,7 @@ var (
 	word = regexp.MustCompile(`\b[a-z]{2,}\b`)
 )
 
-// prose returns s on one line, and replaces each format verb with a letter. ok is false if s has fewer than three words.
+// prose returns s on one line, with a letter in place of each format verb. ok is false if s has fewer than three words.
 func prose(s string) (_ string, ok bool) {
 	letter := 'A' - 1
 	s = verb.ReplaceAllStringFunc(s, func(string) string { letter++; return string(letter) })

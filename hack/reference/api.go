@@ -46,7 +46,7 @@ func API(crds ...[]byte) (string, error) {
 		}
 		for _, part := range []string{"spec", "status"} {
 			s := top.Properties[part]
-			// The members of a condition are the same in all of Kubernetes.
+			// Do not list the members of a condition, because they are the same in all Kubernetes APIs.
 			if conditions := s.Properties["conditions"]; conditions != nil {
 				conditions.Items = &schema{Type: "Condition"}
 			}

@@ -32,7 +32,7 @@ type operation struct {
 	Responses            map[string]*response
 }
 
-// marks returns whether the operation is an extension, and whether it is deprecated.
+// marks returns the marks of an operation that is an extension or is deprecated.
 func (o *operation) marks() (marks string) {
 	if o.Extension {
 		marks = " *Extension.*"

@@ -16,7 +16,7 @@ type Registry map[string]Metric
 
 // Metric is a metric of the server.
 type Metric struct {
-	// Name is the complete name, Help its description, and Labels the names of its labels.
+	// Name is the complete name, Help is the description, and Labels contains the names of the labels.
 	Name, Help string
 	Labels     []string
 	// Type is counter, gauge or histogram.
@@ -43,7 +43,7 @@ func (r Registry) Register(c prometheus.Collector) error {
 		if found[3] != "" {
 			m.Labels = strings.Split(found[3], ",")
 		}
-		// By the conventions of Prometheus, counters have this suffix, and no other metric does.
+		// According to the conventions of Prometheus, only counters have this suffix.
 		if strings.HasSuffix(m.Name, "_total") {
 			m.Type = "counter"
 		}

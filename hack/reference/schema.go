@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// schema is the part that the schemas of CRDs and of OpenAPI documents have in common, and the rules of CRDs.
+// schema contains the members that the schemas of CRDs and of OpenAPI documents have in common, and the rules of CRDs.
 type schema struct {
 	Ref           string   `json:"$ref"`
 	Type          string   `json:"type"`
@@ -100,7 +100,7 @@ func (s *schema) limits() string {
 	return strings.Join(sentences, " ")
 }
 
-// rows returns a table row with the path of each member of an object, at any depth.
+// rows returns a table row for each member of an object, at any depth. The row contains the path of the member.
 func (s *schema) rows(path string) [][]string {
 	var rows [][]string
 	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {

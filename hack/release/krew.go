@@ -34,7 +34,7 @@ type pluginPlatform struct {
 	Bin      string               `json:"bin"`
 }
 
-// pluginFile is a file in the archive and the directory that krew copies it to.
+// pluginFile is a file in the archive, with the directory to which krew copies it.
 type pluginFile struct {
 	From string `json:"from"`
 	To   string `json:"to"`

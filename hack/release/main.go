@@ -49,7 +49,7 @@ type release struct {
 	version    string
 	image      string // without a tag
 	downloads  string // the URL of the directory with the files of this version
-	platforms  string // of the archives
+	platforms  string // the platforms of the archives
 	out        io.Writer
 }
 
@@ -85,7 +85,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 // versionForm is a semantic version without build metadata, which tags of images cannot contain.
 var versionForm = regexp.MustCompile(`^v(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(-(0|[1-9]\d*|\d*[a-zA-Z-][0-9a-zA-Z-]*)(\.(0|[1-9]\d*|\d*[a-zA-Z-][0-9a-zA-Z-]*))*)?$`)
 
-// check rejects an invalid version, a version whose tag is on another commit, and a directory with files.
+// check rejects an invalid version, a version whose tag is on another commit, and a target directory that contains files.
 func (r *release) check(ctx context.Context) error {
 	if !versionForm.MatchString(r.version) {
 		return fmt.Errorf("version %q: want v and a semantic version, such as v0.1.0 or v0.1.0-rc.1", r.version)

@@ -92,7 +92,8 @@ func TestRelease(t *testing.T) {
 	}
 }
 
-// checkout returns a repository with one commit, which contains the current files of this repository, even if they are not committed.
+// checkout returns a repository with one commit. The commit contains the current files of this repository, even if they are not committed
+// here.
 func checkout(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -237,8 +238,8 @@ func unpack(t *testing.T, path, to string) map[string]fs.FileMode {
 	}
 }
 
-// TestKrew checks the manifest of the plugin for archives of all platforms: that krew accepts it, that the sums are correct, and that each
-// file is in its archive.
+// TestKrew checks that krew accepts the manifest of the plugin for archives of all platforms, that the sums are correct, and that each file
+// is in its archive.
 func TestKrew(t *testing.T) {
 	r := release{
 		version: "v0.1.0", to: t.TempDir(), downloads: "https://example.com/v0.1.0",
@@ -296,7 +297,7 @@ func TestNotes(t *testing.T) {
 	}
 }
 
-// TestRefuses checks that mistakes are rejected before anything is built.
+// TestRefuses checks that the command rejects mistakes before it builds anything.
 func TestRefuses(t *testing.T) {
 	full := t.TempDir()
 	if err := os.WriteFile(filepath.Join(full, "old"), nil, 0o644); err != nil {

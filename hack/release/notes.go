@@ -12,8 +12,8 @@ import (
 // section is the heading of a version in CHANGELOG.md.
 var section = regexp.MustCompile(`(?m)^## \[([^\]]+)\].*\n`)
 
-// writeNotes fails for a version without a section. For a pre-release without one, it writes the section [Unreleased], which lists what the
-// next version will contain.
+// writeNotes writes the section of the version in CHANGELOG.md. For a pre-release without a section, it writes the section [Unreleased],
+// which lists the contents of the next version. For any other version without a section, it fails.
 func (r *release) writeNotes(context.Context) error {
 	changelog, err := os.ReadFile(filepath.Join(r.source, "CHANGELOG.md"))
 	if err != nil {

@@ -1,4 +1,4 @@
-// Site builds the documentation as HTML, without network access: a page for each Markdown file of docs, with the navigation of
+// Command site builds the documentation as HTML, without network access: a page for each Markdown file of docs, with the navigation of
 // docs/README.md. It fails if a page is not in the navigation, or if a link or an anchor does not exist.
 //
 //	go -C hack/site run . [-docs DIR] [-to DIR]
@@ -162,14 +162,14 @@ func read(docs string) (pages map[string]*page, images []string, err error) {
 	return pages, images, nil
 }
 
-// markdown parses and renders as GitHub does.
+// markdown parses and renders Markdown as GitHub does.
 var markdown = goldmark.New(goldmark.WithExtensions(extension.GFM), goldmark.WithParserOptions(parser.WithAutoHeadingID()),
 	goldmark.WithRendererOptions(html.WithUnsafe())) // the pages contain HTML comments
 
 func parse(name string, source []byte) *page {
 	p := &page{name: name, source: source, anchors: map[string]bool{}}
 	p.root = markdown.Parser().Parse(text.NewReader(source), parser.WithContext(parser.NewContext(parser.WithIDs(anchors(p.anchors)))))
-	_ = ast.Walk(p.root, func(n ast.Node, entering bool) (ast.WalkStatus, error) { // never fails
+	_ = ast.Walk(p.root, func(n ast.Node, entering bool) (ast.WalkStatus, error) { // Walk never fails
 		switch n := n.(type) {
 		case *ast.Heading:
 			if entering && n.Level == 1 && p.title == "" {
@@ -190,7 +190,7 @@ func parse(name string, source []byte) *page {
 // plain returns the text of a node.
 func plain(n ast.Node, source []byte) string {
 	var b strings.Builder
-	_ = ast.Walk(n, func(n ast.Node, entering bool) (ast.WalkStatus, error) { // never fails
+	_ = ast.Walk(n, func(n ast.Node, entering bool) (ast.WalkStatus, error) { // Walk never fails
 		if t, ok := n.(*ast.Text); ok && entering {
 			b.Write(t.Segment.Value(source))
 		}
@@ -199,8 +199,8 @@ func plain(n ast.Node, source []byte) string {
 	return b.String()
 }
 
-// anchors gives headings the fragments that GitHub gives them: lowercase letters, digits, hyphens and underscores, and a number for
-// repetitions.
+// anchors gives headings the same fragments as GitHub. They consist of lowercase letters, digits, hyphens and underscores, and end with a
+// number if a heading is repeated.
 type anchors map[string]bool
 
 // Generate implements parser.IDs.
@@ -233,7 +233,7 @@ func target(name string) string {
 	return strings.TrimSuffix(name, ".md") + ".html"
 }
 
-// resolve returns what a link in a page becomes in the site: the HTML file of a page, or the URL of a file in the repository.
+// resolve returns the destination of a link in the built site: the HTML file of a page, or the URL of a file in the repository.
 func resolve(from, destination string) string {
 	u, err := url.Parse(destination)
 	if err != nil || u.Scheme != "" || u.Path == "" {
@@ -274,7 +274,7 @@ func checkLinks(pages map[string]*page) (problems []error) {
 	return problems
 }
 
-// navigation returns the sections of the index with the pages that they link to.
+// navigation returns the sections of the index, with the pages to which they link.
 func navigation(pages map[string]*page) []section {
 	var sections []section
 	root := pages[index]
@@ -282,7 +282,7 @@ func navigation(pages map[string]*page) []section {
 		if h, ok := n.(*ast.Heading); ok && h.Level == 2 {
 			sections = append(sections, section{Title: plain(h, root.source)})
 		}
-		_ = ast.Walk(n, func(n ast.Node, entering bool) (ast.WalkStatus, error) { // never fails
+		_ = ast.Walk(n, func(n ast.Node, entering bool) (ast.WalkStatus, error) { // Walk never fails
 			if l, ok := n.(*ast.Link); ok && entering && len(sections) > 0 && n.Parent().Kind() == ast.KindTextBlock {
 				last := &sections[len(sections)-1]
 				last.Links = append(last.Links, link{plain(l, root.source), string(l.Destination)})
@@ -293,8 +293,8 @@ func navigation(pages map[string]*page) []section {
 	return sections
 }
 
-// checkNavigation returns an error for each page that an index does not link to exactly once. The index of docs lists the pages of
-// the other directories, too, except those of a directory with an index of its own.
+// checkNavigation returns an error for each page to which an index does not link exactly once. The index of docs also lists the pages of
+// other directories, except those of a directory with its own index.
 func checkNavigation(pages map[string]*page) (problems []error) {
 	for _, name := range slices.Sorted(maps.Keys(pages)) {
 		from := path.Join(path.Dir(name), index)

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// TestDocs builds the site of the repository: each page has a place in the navigation, and all links and anchors exist.
+// TestDocs checks that the site of the repository can be built: each page must have a place in the navigation, and all links and anchors
+// must exist.
 func TestDocs(t *testing.T) {
 	to := t.TempDir()
 	n, err := build("../../docs", to)
@@ -55,7 +56,7 @@ func TestProblems(t *testing.T) {
 	})
 }
 
-// check builds a site of pages, and expects an error that contains want, or none.
+// check builds a site of pages, and expects an error that contains want, or no error if want is "".
 func check(t *testing.T, pages map[string]string, want string) {
 	t.Helper()
 	docs := t.TempDir()

@@ -1,9 +1,9 @@
-// Package admin provides the operations on a running server for callers that may write to its data directory: confirm a held sweep, purge a
-// property, back up the store, copy the library to OpenSearch. It uses HTTP over a Unix socket in that directory, so that commands run with
-// `kubectl exec` can use it. There is no token: the mode of the socket file controls access.
+// Package admin provides the operations on a running server for callers that may write to its data directory: confirming a held sweep,
+// purging a property, backing up the store, and copying the library to OpenSearch. It uses HTTP over a Unix socket in that directory, so
+// that commands that are run with `kubectl exec` can use it. There is no token, because the mode of the socket file controls access.
 //
-// Invariants: only the owner can read and write the socket, at any time after it gets its name. A GET changes nothing. It may import
-// library and transfer.
+// Invariants: as soon as the socket has its name, only its owner can read and write it. A GET request changes nothing. The package may
+// import library and transfer.
 package admin
 
 import (
@@ -31,13 +31,13 @@ func SocketPath(dataDir string) string { return filepath.Join(dataDir, "admin.so
 
 // Sweep describes the state of the guarded sweep.
 type Sweep struct {
-	// Kubernetes is false if the server watches no cluster, and therefore never sweeps.
+	// Kubernetes is false if the server watches no cluster and therefore never sweeps.
 	Kubernetes bool `json:"kubernetes"`
-	// Held is true if a sweep waits for confirmation: it would remove Remove of Total definitions.
+	// Held is true if a sweep that would remove Remove of Total definitions waits for confirmation.
 	Held   bool `json:"held"`
 	Remove int  `json:"remove"`
 	Total  int  `json:"total"`
-	// Message describes in one sentence how far the server follows its cluster.
+	// Message describes in one sentence whether the server follows its cluster.
 	Message string `json:"message"`
 }
 
@@ -45,14 +45,14 @@ type Sweep struct {
 type Operations interface {
 	// Sweep returns the state of the sweep.
 	Sweep(ctx context.Context) (Sweep, error)
-	// ConfirmSweep runs a held sweep and returns how many definitions it removed.
+	// ConfirmSweep runs a held sweep and returns the number of removed definitions.
 	ConfirmSweep(ctx context.Context) (int, error)
 	// Stored returns every property with stored data, each with its number of items.
 	Stored(ctx context.Context) (map[library.PropertyID]int64, error)
 	// Purge erases a property that no manifest declares.
 	Purge(ctx context.Context, p library.PropertyID) error
-	// Backup writes a consistent copy of the store as a stream. If it fails, what it has written is not a backup. It fails for a damaged
-	// store, unless evenDamaged is true. In that case, it copies the store as it is, and damage describes what is wrong with the store.
+	// Backup writes a consistent copy of the store as a stream. If Backup fails, the stream is not a valid backup. For a damaged store,
+	// Backup fails unless evenDamaged is true. In that case, it copies the store as it is, and damage describes the damage.
 	Backup(ctx context.Context, w io.Writer, evenDamaged bool) (damage, err error)
 	// ReportBackups records the state of the scheduled backups, for the metrics of the server.
 	ReportBackups(ctx context.Context, b Backups) error
@@ -62,7 +62,7 @@ type Operations interface {
 	CancelMigration(ctx context.Context) error
 }
 
-// Backups is the state of the scheduled backups. They are made by a separate process, vitrine backup --every.
+// Backups is the state of the scheduled backups. A separate process, vitrine backup --every, makes them.
 type Backups struct {
 	// Newest is the time of the newest backup, or zero if there is none.
 	Newest time.Time `json:"newest,omitzero"`
@@ -70,8 +70,8 @@ type Backups struct {
 	Failures int64 `json:"failures"`
 }
 
-// OpenSearch says how the server reaches the OpenSearch cluster to which it copies a library. The fields have the same meaning as in
-// opensearch.Options. The server reads the files.
+// OpenSearch contains the connection settings of the OpenSearch cluster to which the server copies its library. The fields have the same
+// meaning as in opensearch.Options. The server reads the files.
 type OpenSearch struct {
 	URLs         []string `json:"urls"`
 	UsernameFile string   `json:"username_file,omitempty"`
@@ -84,7 +84,7 @@ type OpenSearch struct {
 // Listen creates the socket in a data directory. It replaces the socket of a server that has stopped. The caller must hold the store's
 // lock, so that Listen never replaces the socket of a running server.
 func Listen(dataDir string) (net.Listener, error) {
-	// Create the socket in a directory that no other user may enter, and move it after its mode is set.
+	// Create the socket in a directory that no other user may enter, set its mode, and only then move it to its path.
 	dir, err := os.MkdirTemp(dataDir, ".admin-")
 	if err != nil {
 		return nil, fmt.Errorf("create the admin socket: %w", err)
@@ -115,7 +115,7 @@ func (l *listener) Close() error {
 	return l.Listener.Close()
 }
 
-// answer is the body of every response except those of a backup and of a migration.
+// answer is the body of the responses to all requests except backups and migrations.
 type answer struct {
 	Error   string                       `json:"error,omitempty"`
 	Sweep   *Sweep                       `json:"sweep,omitempty"`
@@ -130,8 +130,8 @@ type event struct {
 	Error    string             `json:"error,omitempty"`
 }
 
-// Handler serves the operations. The timeouts of the http.Server do not apply, because an operation may take any amount of time, and a
-// backup may have any size. Handler closes a connection only if the client accepts no data for the duration stall.
+// Handler serves the operations. It overrides the timeouts of the http.Server, because an operation may take any amount of time, and a
+// backup may have any size. It closes a connection only if the client accepts no data for the duration stall.
 func Handler(ops Operations, stall time.Duration) http.Handler {
 	mux := http.NewServeMux()
 	handle := func(pattern string, f func(r *http.Request) (answer, error)) {
@@ -142,7 +142,7 @@ func Handler(ops Operations, stall time.Duration) http.Handler {
 				a = answer{Error: err.Error()}
 				w.WriteHeader(http.StatusConflict)
 			}
-			_ = json.NewEncoder(w).Encode(a) // if the client is gone, the response is not needed
+			_ = json.NewEncoder(w).Encode(a) // an error means that the client has disconnected
 		})
 	}
 	handle("GET /sweep", func(r *http.Request) (answer, error) {
@@ -180,13 +180,14 @@ func Handler(ops Operations, stall time.Duration) http.Handler {
 			w.Header().Set(backupDamage, damage.Error())
 		}
 		if err != nil {
-			// Clients detect an incomplete stream by its missing last entry. The trailer adds the reason.
+			// Clients recognize an incomplete stream, because its last entry is missing. The trailer adds the reason.
 			w.Header().Set(backupError, err.Error())
 		}
 	})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		conn := http.NewResponseController(w)
-		// An error means that the connection supports no deadlines. A read deadline would cancel the request's context.
+		// An error means that the connection supports no deadlines. Remove the read deadline as well, because it would cancel the request's
+		// context.
 		_, _ = conn.SetReadDeadline(time.Time{}), conn.SetWriteDeadline(time.Time{})
 		mux.ServeHTTP(w, r)
 	})
@@ -197,7 +198,7 @@ func migrate(ops Operations, stall time.Duration) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		conn := http.NewResponseController(w)
 		lines := json.NewEncoder(&steady{w, conn, stall})
-		say := func(e event) { _ = errors.Join(lines.Encode(e), conn.Flush()) } // if the client is gone, the request's context ends
+		say := func(e event) { _ = errors.Join(lines.Encode(e), conn.Flush()) } // after a disconnect, the request's context ends
 		var to OpenSearch
 		if err := json.NewDecoder(r.Body).Decode(&to); err != nil {
 			say(event{Error: "read the request: " + err.Error()})
@@ -230,7 +231,7 @@ const (
 	backupError = "Vitrine-Error"
 	// backupDamage is the trailer that describes the damage of the copied store.
 	backupDamage = "Vitrine-Damage"
-	// evenDamagedQuery asks for a backup even of a damaged store.
+	// evenDamagedQuery is the parameter that requests a backup even if the store is damaged.
 	evenDamagedQuery = "even-damaged"
 )
 
@@ -242,8 +243,8 @@ type Client struct{ http *http.Client }
 
 var _ Operations = (*Client)(nil)
 
-// NewClient returns a client for the server that uses dataDir. Each call opens a connection, and fails with ErrNoServer if there is no such
-// server.
+// NewClient returns a client for the server that uses dataDir. Each call opens a connection. It fails with ErrNoServer if no running server
+// uses dataDir.
 func NewClient(dataDir string) *Client {
 	path := SocketPath(dataDir)
 	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {

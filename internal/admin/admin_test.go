@@ -158,7 +158,7 @@ func TestOperations(t *testing.T) {
 	}
 }
 
-// piece does not fit into the buffers of a connection.
+// piece is a part of a backup that does not fit into the buffers of a connection.
 var piece = make([]byte, 64<<10)
 
 // slow is a server whose operations take longer than the timeouts of its http.Server.

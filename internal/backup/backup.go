@@ -1,9 +1,9 @@
 // Package backup writes a consistent copy of a store as a tar stream, extracts such a stream, and checks every byte against the
 // checksums in it.
 //
-// A backup contains items, definitions, the digests of tokens and the store's own keys. It does not contain the index, which the
-// library rebuilds when it first opens the restored store, nor the server's certificate. It contains personal data and the key of
-// author references, so it needs the same protection as the store.
+// A backup contains items, definitions, the digests of tokens and the store's own keys. It contains neither the index, which the library
+// rebuilds when it first opens the restored store, nor the server's certificate. It contains personal data and the key of author
+// references, so it needs the same protection as the store.
 //
 // # The stream
 //
@@ -40,7 +40,7 @@ const (
 	databaseName = "pebble"
 	// formatVersion is the version of the stream format.
 	formatVersion = 1
-	// maxHeader and maxChecksums limit how much is read into memory, because a stream may not be a backup.
+	// maxHeader and maxChecksums limit the amount of data that is read into memory, because a stream may not be a backup.
 	maxHeader    = 64 << 10
 	maxChecksums = 64 << 20
 )
@@ -201,7 +201,7 @@ func clearDir(dir string, made bool) error {
 // ErrCompressed means that a stream is not a tar but is compressed with gzip.
 var ErrCompressed = errors.New("the backup is compressed with gzip: decompress it first, as in gunzip -c vitrine.tar.gz | vitrine restore -")
 
-// Peek returns the header of a stream, which it does not consume.
+// Peek returns the header of a stream without consuming any of the stream.
 func Peek(r *bufio.Reader) (Header, error) {
 	start, err := r.Peek(peeked)
 	if err != nil && !errors.Is(err, io.EOF) {
@@ -216,12 +216,13 @@ func Peek(r *bufio.Reader) (Header, error) {
 	return h, err
 }
 
-// peeked is enough for the first entry of a stream, whose header has a few short members.
+// peeked is the number of bytes that Peek reads. It is sufficient for the first entry of a stream, because the header has only a few short
+// members.
 const peeked = 2 << 10
 
 // MaxSize returns a size that no stream with this header exceeds.
 func (h Header) MaxSize() int64 {
-	// The heading and the padding of an entry have up to 512 bytes each, and its line in the list of checksums has less.
+	// Each entry has a heading of 512 bytes, up to 512 bytes of padding, and a line of less than 512 bytes in the list of checksums.
 	const perFile, rest = 3 * 512, 128 << 10
 	return h.Bytes + perFile*int64(h.Files) + rest
 }
@@ -274,7 +275,7 @@ type extraction struct {
 	progress Progress
 	header   Header
 	sums     map[string]string // by name of the entry
-	done     int64             // bytes
+	done     int64             // in bytes
 }
 
 // first reads the entry with the header.
@@ -309,7 +310,7 @@ func (x *extraction) file(entry *tar.Header) error {
 	return nil
 }
 
-// last reads the entry with the checksums, and then the stream to its end.
+// last reads the entry with the checksums, and then the rest of the stream.
 func (x *extraction) last(stream io.Reader) error {
 	text, err := io.ReadAll(io.LimitReader(x.in, maxChecksums))
 	if err != nil {
@@ -318,7 +319,7 @@ func (x *extraction) last(stream io.Reader) error {
 	if err := checkSums(text, x.sums); err != nil {
 		return err
 	}
-	// What remains is the padding of the archive. The last read also returns the error of the sender, if it failed.
+	// The rest is the padding of the archive. If the sender failed, the last read returns the error of the sender.
 	if _, err := io.Copy(io.Discard, stream); err != nil {
 		return err
 	}
@@ -359,7 +360,7 @@ func readHeader(r io.Reader, name string) (Header, []byte, error) {
 	return h, text, nil
 }
 
-// checkSums compares the checksums of the entries that were read with those in the list.
+// checkSums compares the checksums in the list with those of the entries that were read.
 func checkSums(list []byte, sums map[string]string) error {
 	listed := 0
 	for line := range strings.Lines(string(list)) {
@@ -382,8 +383,8 @@ func checkSums(list []byte, sums map[string]string) error {
 	return nil
 }
 
-// writeFile writes a file and creates its folders, or discards the content if name is "". It updates sum, and calls said with the size of
-// each piece that it has written.
+// writeFile writes a file and creates its folders, or discards the content if name is "". It adds the content to sum, and calls said with
+// the size of each piece that it has written.
 func writeFile(name string, content io.Reader, sum hash.Hash, said func(int64)) (err error) {
 	if name == "" {
 		return copyPieces(io.Discard, content, sum, said)
@@ -409,7 +410,7 @@ func copyPieces(w io.Writer, content io.Reader, sum hash.Hash, said func(int64))
 		if _, failed := w.Write(buffer[:n]); failed != nil {
 			return failed
 		}
-		sum.Write(buffer[:n]) // never fails
+		sum.Write(buffer[:n]) // Write never fails
 		said(int64(n))
 		if errors.Is(err, io.EOF) {
 			return nil
@@ -500,15 +501,15 @@ func (e *NotEmptyError) Error() string {
 	return fmt.Sprintf("%s is not empty: it contains %s. Restore to a new directory, or move the contents away", e.Dir, e.Holds)
 }
 
-// spare reports whether a data directory without a store can contain a file or folder of this name: the lost+found of a volume, and the
-// certificates of the interface and of the webhook.
+// spare reports whether a data directory without a store can contain a file or folder of this name. It allows the folder lost+found of a
+// volume, and the folders with the certificates of the HTTP interface and of the webhook.
 func spare(name string) bool { return name == "lost+found" || name == "tls" || name == "webhook" }
 
-// asidePrefix begins the name of the temporary directory that Restore writes to before it puts the store in place.
+// asidePrefix is the prefix of the temporary directory into which Restore writes before it moves the store to its place.
 const asidePrefix = ".restore-"
 
-// Restore creates a store from a stream, in a data directory without a store. It puts files in place only after it has checked all of them.
-// The error can be a *NotEmptyError or a *DamagedError.
+// Restore creates a store from a stream, in a data directory without a store. It moves files to their places only after it has checked all
+// of them. The error can be a *NotEmptyError or a *DamagedError.
 func Restore(ctx context.Context, r io.Reader, dataDir string, progress Progress) (Header, error) {
 	if err := os.MkdirAll(dataDir, 0o700); err != nil {
 		return Header{}, err
@@ -518,7 +519,7 @@ func Restore(ctx context.Context, r io.Reader, dataDir string, progress Progress
 		return Header{}, err
 	}
 	for _, e := range entries {
-		// Remove what a killed restore has left. It cannot belong to another running restore, because nothing else may use the directory.
+		// Remove files of a killed restore. They cannot belong to another running restore, because only this process may use the directory.
 		if strings.HasPrefix(e.Name(), asidePrefix) {
 			if err := os.RemoveAll(filepath.Join(dataDir, e.Name())); err != nil {
 				return Header{}, err

@@ -1,6 +1,6 @@
-// Package dev serves the manifests of files and folders without a cluster: it reads them, validates them with the messages of the
-// operator's conditions, applies them to a library, and follows their changes. If a manifest becomes invalid, the library keeps serving its
-// last valid version.
+// Package dev serves the manifests in files and folders without a cluster. It reads and validates the manifests, applies them to a library,
+// and follows their changes. Its messages are those of the operator's conditions. If a manifest becomes invalid, the library keeps serving
+// its last valid version.
 //
 // It may import internal/cli, api, controllers/translate, and the domain.
 package dev
@@ -28,13 +28,14 @@ import (
 // Install identifies the definitions of this package in a library. Definitions of an operator have the identity of their cluster instead.
 const Install = "dev"
 
-// markInstall is the mark that records whose manifests a library holds. The operator checks it as well.
+// markInstall is the mark that records whether a library holds the manifests of a cluster or of this package. The operator checks it as
+// well.
 const markInstall = "install"
 
 // DefaultInterval is the default of Options.Interval.
 const DefaultInterval = 250 * time.Millisecond
 
-// settle is how long a changed file must stay unchanged before it is read, because a program may still be writing it.
+// settle is the time for which a changed file must stay unchanged before it is read, because a program may still be writing it.
 const settle = 50 * time.Millisecond
 
 // Options configure a Folder.
@@ -47,7 +48,7 @@ type Options struct {
 	Namespace string
 	// Interval is the time between two checks for changed files. 0 means DefaultInterval.
 	Interval time.Duration
-	// Report receives the result of every load. Its error ends Run. Required.
+	// Report receives the result of every load. If it returns an error, Run ends. Required.
 	Report func(context.Context, Load) error
 }
 
@@ -55,12 +56,12 @@ type Options struct {
 type Load struct {
 	// Report contains the findings, including the errors that the library returned.
 	validate.Report
-	// Kept lists the objects that have an error or are suspended, and of which the library serves the last valid version, sorted.
+	// Kept lists, in sorted order, the objects that have an error or are suspended and whose last valid version the library still serves.
 	Kept []string
-	// Applied is the number of definitions that changed, and Removed the number of definitions whose manifest is gone.
+	// Applied is the number of definitions that changed, and Removed the number of definitions whose manifests no longer exist.
 	Applied, Removed int
-	// Failed is why the manifests could not be read or applied at all; the library then keeps serving what it served before. nil means that
-	// the load succeeded.
+	// Failed is the reason why the manifests could not be read or applied at all, or nil if the load succeeded. After a failure, the
+	// library keeps serving the previous definitions.
 	Failed error
 }
 
@@ -103,8 +104,8 @@ func (f *Folder) Claim(ctx context.Context) error {
 	return nil
 }
 
-// Run loads the manifests, and loads them again after each change of a file, until ctx ends or Report fails. After a change, it waits until
-// two consecutive checks find the same state. It retries a load that failed, and reports the same failure only once.
+// Run loads the manifests, and loads them again after each change to a file, until ctx ends or Report fails. After a change, it waits until
+// two consecutive checks find the same state. It retries a failed load, and reports the same failure only once.
 func (f *Folder) Run(ctx context.Context) error {
 	failed := ""
 	for last := f.state(); ; {
@@ -138,14 +139,14 @@ func (f *Folder) Run(ctx context.Context) error {
 	}
 }
 
-// state describes the files by name, size and time of modification, without reading them.
+// state describes the files by their names, sizes and modification times. It does not read the files.
 func (f *Folder) state() string {
 	files, err := manifest.Files(f.o.Paths)
 	if err != nil {
 		return err.Error()
 	}
 	b := strings.Builder{}
-	b.WriteString("files:\n") // never "", so that Run loads an empty folder, too
+	b.WriteString("files:\n") // the state is never "", so that Run also loads an empty folder
 	for _, name := range files {
 		if info, err := os.Stat(name); err == nil {
 			fmt.Fprintf(&b, "%s\x00%d\x00%d\n", name, info.Size(), info.ModTime().UnixNano())
@@ -193,7 +194,7 @@ func (f *Folder) load(ctx context.Context) (l Load, err error) {
 	}
 	for _, j := range judged {
 		if j.Typed == nil || j.GetName() == "" {
-			unreadable[j.Value("").File] = true // its name may be that of an object that the library serves
+			unreadable[j.Value("").File] = true // its name may be the name of an object that the library serves
 			continue
 		}
 		owner := j.Owner(Install)
@@ -202,7 +203,7 @@ func (f *Folder) load(ctx context.Context) (l Load, err error) {
 		}
 		there[owner] = true
 	}
-	// Remove first, because a new object can claim what a deleted object held.
+	// Remove definitions first, because a new object can claim something that a deleted object held.
 	others, removed, err := f.removeDeleted(ctx, there, unreadable)
 	if err != nil {
 		return l, err
@@ -239,7 +240,7 @@ func (f *Folder) load(ctx context.Context) (l Load, err error) {
 // kinds are the kinds of all definitions.
 var kinds = []library.Kind{library.KindProperty, library.KindToken, library.KindFilter, library.KindTag, library.KindUnit}
 
-// removeDeleted removes the definitions whose manifests were deleted, and returns the owners of the others, except for the tokens of this
+// removeDeleted removes the definitions whose manifests were deleted, and returns the owners of all others except the tokens of this
 // package. there contains the owner of every object. removeDeleted keeps the definitions of objects in unreadable files.
 func (f *Folder) removeDeleted(ctx context.Context, there map[library.Owner]bool, unreadable map[string]bool) (others map[library.Owner]bool, removed int, err error) {
 	known, err := f.o.Library.Owners(ctx, library.Scope{Install: Install, Kinds: kinds})
@@ -268,8 +269,8 @@ func (f *Folder) removeDeleted(ctx context.Context, there map[library.Owner]bool
 	return others, removed, nil
 }
 
-// definitions returns the definitions of objects, in the same order, followed by a READ-WRITE token for each Property. all are the
-// objects that tokens can refer to.
+// definitions returns the definitions of objects, in the same order, followed by a READ-WRITE token for each Property. all contains the
+// objects to which tokens can refer.
 func (f *Folder) definitions(ctx context.Context, objects, all []validate.Judged) ([]library.Definition, error) {
 	var defs, tokens []library.Definition
 	for _, j := range objects {

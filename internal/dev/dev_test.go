@@ -73,7 +73,7 @@ func (w *world) open(data string) {
 	w.Folder = New(Options{Library: lib, Paths: []string{w.dir}, Namespace: "shop"})
 }
 
-// write writes a file; "" deletes it.
+// write writes text to a file. If text is "", it deletes the file.
 func (w *world) write(name, text string) {
 	w.t.Helper()
 	path := filepath.Join(w.dir, name)
@@ -91,7 +91,7 @@ func (w *world) write(name, text string) {
 	}
 }
 
-// load loads the manifests. wall returns the query of the filter that is served then, or "".
+// load loads the manifests.
 func (w *world) load() Load {
 	w.t.Helper()
 	l := w.Load(w.t.Context())
@@ -101,6 +101,7 @@ func (w *world) load() Load {
 	return l
 }
 
+// wall returns the query of the served filter, or "" if the library serves none.
 func (w *world) wall() string {
 	uuid, _ := library.FilterIDs(shop, library.KindFilter, "shop", "wall")
 	f, err := w.lib.Filter(shop, library.FilterRef{UUID: uuid})

@@ -12,7 +12,7 @@ import (
 // rejected contains the errors of a load.
 type rejected struct {
 	all []library.Rejection
-	// properties maps each object that can be decoded, under its name in findings, to its property.
+	// properties maps the name of each object that can be decoded, as in findings, to the property of the object.
 	properties map[string]library.PropertyID
 }
 
@@ -46,9 +46,9 @@ func (f *Folder) rejectAll(err error) {
 	}})
 }
 
-// Rejected returns the errors of the last load that concern a property: those of its objects, and those of files and objects that cannot be
-// decoded and could belong to the property. If the whole load failed, the failure concerns every property. Before the first load, Rejected
-// returns false.
+// Rejected returns the errors of the last load that concern a property: the errors of its objects, and the errors of files and objects that
+// cannot be decoded and could belong to the property. If the whole load failed, the failure concerns every property. Before the first load,
+// Rejected returns false.
 func (f *Folder) Rejected(_ context.Context, p library.PropertyID) ([]library.Rejection, bool, error) {
 	r := f.rejected.Load()
 	if r == nil {

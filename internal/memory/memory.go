@@ -30,8 +30,9 @@ const least = 64 << 20
 // also charges to the container.
 const share = 0.8
 
-// Limit returns how many bytes the process may use: the flag, otherwise GOMEMLIMIT, otherwise 80 % of the container's limit; 0 means no
-// limit. The limit of the container is that of the process's control group, of version 1 or 2, or the lowest limit of its parent groups.
+// Limit returns the number of bytes that the process may use, or 0 if there is no limit. It uses the flag, otherwise GOMEMLIMIT, otherwise
+// 80 % of the container's limit. The container's limit is the lowest limit of the process's control group, of version 1 or 2, and of its
+// parent groups.
 func Limit(flag string) (int64, error) { return limit(flag, memlimit.FromCgroup) }
 
 func limit(flag string, ofContainer func() (uint64, error)) (int64, error) {
@@ -63,7 +64,7 @@ const (
 	fullAbove, fullBelow   = 0.90, 0.82
 )
 
-// Gauge measures how close the process is to its memory limit.
+// Gauge measures the memory pressure: the memory use of the process in relation to its limit.
 type Gauge struct {
 	limit   int64
 	log     *slog.Logger
@@ -84,7 +85,7 @@ type Use struct {
 	Collections uint64
 }
 
-// NewGauge returns a gauge for a limit, and sets the limit in the garbage collector. 0 means no limit, so that the pressure never rises.
+// NewGauge returns a gauge for a limit, and sets the limit in the garbage collector. 0 means no limit: the pressure then never rises.
 // NewGauge does not override GOGC if the environment sets it.
 func NewGauge(limit int64, log *slog.Logger) *Gauge {
 	if limit > 0 {
@@ -98,9 +99,9 @@ func NewGauge(limit int64, log *slog.Logger) *Gauge {
 	return g
 }
 
-// By default, Go starts a collection when the heap has doubled, even if it is small. With 20 MiB of small objects in use (ten thousand
-// parsed filters), an import would cause a scan of all of them for every 20 MiB that it allocates. Therefore, the next collection also
-// waits until the heap reaches min(heapFloor, limit/floorShare), up to mostPercentage above the live heap.
+// By default, Go starts a collection when the heap has doubled, even if the heap is small. With 20 MiB of small objects in use (ten
+// thousand parsed filters), an import would cause a scan of all of them for every 20 MiB that it allocates. Therefore, the next collection
+// also waits until the heap reaches min(heapFloor, limit/floorShare), but at most until it has grown by mostPercentage percent.
 const (
 	heapFloor       = 320 << 20
 	floorShare      = 4
@@ -124,12 +125,12 @@ func (g *Gauge) Limit() int64 { return g.limit }
 // Pressure returns the current pressure. It costs one atomic load.
 func (g *Gauge) Pressure() library.Pressure { return library.Pressure(g.pressure.Load()) }
 
-// interval is the interval at which Run reads the memory use. The memory between fullAbove and the limit must be enough for the writes
+// interval is the interval at which Run reads the memory use. The memory between fullAbove and the limit must be sufficient for the writes
 // during one interval.
 const interval = 50 * time.Millisecond
 
-// stale is the number of intervals under pressure after which Run starts a collection if none has happened. Only a collection shows
-// how much memory is live, and a process that rejects writes may not start one for a long time.
+// stale is the number of intervals under pressure without a collection after which Run starts one. Only a collection shows how much memory
+// is live, and a process that rejects writes may not start a collection by itself for a long time.
 const stale = 20
 
 // Run updates the pressure and GOGC until ctx ends.

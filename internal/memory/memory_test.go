@@ -122,7 +122,7 @@ func TestPercentage(t *testing.T) {
 	}
 }
 
-// TestPace checks that Run sets the percentage after a collection, and only if it differs enough.
+// TestPace checks that Run sets the percentage only after a collection, and only if the percentage differs enough.
 func TestPace(t *testing.T) {
 	var collections atomic.Uint64
 	collections.Store(1)

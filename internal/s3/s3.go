@@ -1,7 +1,7 @@
 // Package s3 stores files in a bucket of Amazon S3 or of a store with the same interface.
 //
-// Invariants: a file is visible only when all of it was uploaded. An error names the bucket and its endpoint, and never a credential.
-// It imports nothing of this project.
+// Invariants: a file is visible only after the upload of the whole file. An error names the bucket and its endpoint, and never a
+// credential. The package imports nothing from this project.
 package s3
 
 import (
@@ -21,14 +21,15 @@ import (
 	"github.com/minio/minio-go/v7/pkg/credentials"
 )
 
-// Options say how to reach a store. The credentials come from the standard environment variables: AWS_ACCESS_KEY_ID,
-// AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN, or those that a cloud sets for the identity of a pod.
+// Options contains the settings for the connection to a store. The credentials come from the standard environment variables:
+// AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN, or the variables that a cloud sets for the identity of a pod.
 type Options struct {
 	// Endpoint is the URL of the store; "" means AWS.
 	Endpoint string
-	// Region is the region of the bucket; "" means that of AWS_REGION, or us-east-1, which stores without regions expect.
+	// Region is the region of the bucket. "" means the region in AWS_REGION or, without this variable, us-east-1, which stores without
+	// regions expect.
 	Region string
-	// Addressing says where requests name the bucket: Path, Virtual, or Auto.
+	// Addressing is the way in which requests name the bucket: Path, Virtual, or Auto.
 	Addressing string
 	// CAFile contains the CA certificates that verify the store, in PEM; "" means the CA certificates of the system.
 	CAFile string
@@ -137,7 +138,7 @@ func provider() (credentials.Provider, error) {
 	if os.Getenv("AWS_ACCESS_KEY_ID") != "" && os.Getenv("AWS_SECRET_ACCESS_KEY") != "" {
 		return &credentials.EnvAWS{}, nil
 	}
-	// Without these variables, credentials.IAM asks the metadata service of EC2, which most networks do not have.
+	// Without these variables, credentials.IAM would send requests to the metadata service of EC2, which most networks do not have.
 	for _, name := range []string{"AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_CONTAINER_CREDENTIALS_FULL_URI", "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI"} {
 		if os.Getenv(name) != "" {
 			return &credentials.IAM{}, nil
@@ -146,7 +147,7 @@ func provider() (credentials.Provider, error) {
 	return nil, ErrNoCredentials
 }
 
-// List returns the names of the files whose keys are prefix and a name without a slash.
+// List returns the names of the files whose keys consist of prefix and a name without a slash.
 func (b *Bucket) List(ctx context.Context, prefix string) ([]string, error) {
 	var names []string
 	for o := range b.core.ListObjectsIter(ctx, b.name, minio.ListObjectsOptions{Prefix: prefix}) {
@@ -169,7 +170,7 @@ func (b *Bucket) Read(ctx context.Context, key string) (io.ReadCloser, error) {
 	return &reader{r, b, key}, nil
 }
 
-// reader names the bucket in the errors of a connection, so that nothing takes them for the end of the file.
+// reader names the bucket in the errors of a connection, so that callers do not mistake such an error for the end of the file.
 type reader struct {
 	io.ReadCloser
 	bucket *Bucket
@@ -184,21 +185,21 @@ func (r *reader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Remove removes a file. It is no error if the file does not exist.
+// Remove removes a file. A file that does not exist is not an error.
 func (b *Bucket) Remove(ctx context.Context, key string) error {
 	return b.failure("remove", key, b.core.RemoveObject(ctx, b.name, key, minio.RemoveObjectOptions{}))
 }
 
-// abortTimeout is the maximum time to remove the parts of an upload that was interrupted.
+// abortTimeout is the time limit for removing the parts of an interrupted upload.
 const abortTimeout = 10 * time.Second
 
-// Write uploads a file, in parts, and replaces an earlier one. most is the maximum size of the file. If r or the upload fails, no file
-// becomes visible, an earlier one stays, and the parts are removed.
+// Write uploads a file in parts, and replaces an earlier file with the same key. most is the maximum size of the file. If r or the upload
+// fails, Write removes the parts: no new file becomes visible, and an earlier file stays.
 func (b *Bucket) Write(ctx context.Context, key string, r io.Reader, most int64) error {
 	_, err := b.core.Client.PutObject(ctx, b.name, key, r, -1, minio.PutObjectOptions{
 		ContentType: "application/x-tar", PartSize: partSize(most), SendContentMd5: true,
 	})
-	if ctx.Err() != nil { // the library could not remove the parts
+	if ctx.Err() != nil { // the library uses ctx, so it could not remove the parts
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), abortTimeout)
 		defer cancel()
 		err = errors.Join(err, b.core.RemoveIncompleteUpload(ctx, b.name, key))
@@ -207,7 +208,7 @@ func (b *Bucket) Write(ctx context.Context, key string, r io.Reader, most int64)
 }
 
 const (
-	// smallestPart is the size of the parts of most files. One part at a time is in memory.
+	// smallestPart is the size of the parts of most files. Only one part is in memory at a time.
 	smallestPart = 16 << 20
 	// mostParts is the limit of S3.
 	mostParts = 10_000
@@ -220,7 +221,8 @@ func partSize(most int64) uint64 {
 	return uint64(max(smallestPart, (n+step-1)/step*step))
 }
 
-// RemoveIncomplete removes the parts of uploads that were interrupted, of the files whose keys are prefix and a name that matches.
+// RemoveIncomplete removes the parts of interrupted uploads. It affects only files whose keys consist of prefix and a name for which
+// matches returns true.
 func (b *Bucket) RemoveIncomplete(ctx context.Context, prefix string, matches func(name string) bool) error {
 	for u := range b.core.ListIncompleteUploads(ctx, b.name, prefix, true) {
 		if u.Err != nil {
@@ -244,7 +246,7 @@ func (b *Bucket) failure(verb, key string, err error) error {
 	return fmt.Errorf("%s %q in the bucket %s at %s: %w", verb, key, b.name, b.endpoint, explain(err))
 }
 
-// explain says what an error of a store means.
+// explain rewords an error of a store for users.
 func explain(err error) error {
 	var response minio.ErrorResponse
 	var request *url.Error

@@ -18,7 +18,7 @@ const (
 	kindRanked
 	kindPost
 	kindPicture
-	kindFamily // and the numbers after it, one for each family
+	kindFamily // the numbers after it are also used, one for each family
 )
 
 // throw returns the dice for the thing with an index. Each thing has its own dice, so it can be generated without the others. PCG returns
@@ -31,7 +31,7 @@ func (d dice) chance(percent int) bool { return d.IntN(100) < percent }
 // pick returns one of the choices.
 func pick[T any](d dice, from []T) T { return from[d.IntN(len(from))] }
 
-// Zipf is a distribution of ranks: rank k, from 0, is 1/(k+1) times as likely as rank 0.
+// Zipf is a distribution of ranks, which start at 0. The probability of rank k is 1/(k+1) of the probability of rank 0.
 type Zipf struct{ upTo []float64 }
 
 // NewZipf returns the distribution over n ranks. n must be at least 1.

@@ -91,12 +91,12 @@ func (p post) mediaFiles() object {
 	}
 }
 
-// submission returns what the sender of an item entered in the form.
+// submission returns the form fields that the sender of an item has filled in.
 func (p post) submission() object {
 	return object{"username": p.user, "email": p.user + "@mail.example.org", "consent": "yes"}
 }
 
-// keys returns the tags of one namespace as an import line contains them, sorted as in an export.
+// keys returns the tags of one namespace in the format of an import line, sorted as in an export.
 func keys(names ...string) []object {
 	names = slices.Compact(slices.Sorted(slices.Values(names)))
 	out := make([]object, len(names))

@@ -22,8 +22,8 @@ type vocabulary struct {
 	}
 }
 
-// Library generates a library of any size whose items resemble real ones in shape and size: 2.3 KiB of JSON, ten unique strings each, texts
-// in seven languages whose words follow Zipf's law, and dates over three years. It is safe for concurrent use.
+// Library generates a library of any size. Its items resemble real items: each has 2.3 KiB of JSON and ten unique strings, the words of the
+// texts follow Zipf's law in seven languages, and the dates cover three years. It is safe for concurrent use.
 type Library struct {
 	*vocabulary
 	hashtags   []string
@@ -72,7 +72,8 @@ func NewLibrary() *Library {
 	return l
 }
 
-// firstIdeograph begins the Unicode block CJK Unified Ideographs. In a language without syllables, the rarer words are its characters.
+// firstIdeograph is the first character of the Unicode block CJK Unified Ideographs. In a language without syllables, the rarer words are
+// the characters of this block.
 const firstIdeograph = 0x4e00
 
 // allWords returns n different words, common words first.
@@ -111,7 +112,7 @@ func (l *Library) Item(i int) []byte {
 		id: FirstID + i, campaign: 1 + l.campaigned.draw(d), hashtag: l.hashtags[l.tagRanks.draw(d)], hashtagID: 7,
 		platform: pick(d, l.Platforms), contentType: pick(d, l.ContentTypes), status: pick(d, l.States), at: &where, text: l.text(d),
 		created: newest.Add(-time.Duration(float64(span) * age * age * age)),
-		author:  int(rank * rank * authors), // few authors post a lot, most authors once or twice
+		author:  int(rank * rank * authors), // few authors post a lot, and most authors post once or twice
 		media:   true, featured: d.chance(3), confirmed: d.chance(50),
 	}
 	p.posted = p.created.Add(-time.Duration(d.IntN(7*24*3600)) * time.Second)
@@ -150,7 +151,7 @@ func unit(n int) object {
 	}
 }
 
-// Post returns the body of post i, as an app sends it to add one item.
+// Post returns the body of post i, which adds one item.
 func (l *Library) Post(i int) []byte {
 	d := throw(kindPost, i)
 	user := pick(d, l.Interests) + "_" + strconv.Itoa(d.IntN(authors))
@@ -160,7 +161,7 @@ func (l *Library) Post(i int) []byte {
 	})
 }
 
-// encoded returns an object as JSON, which cannot fail.
+// encoded returns an object as JSON. The encoding cannot fail.
 func encoded(o object) []byte {
 	text, err := json.Marshal(o)
 	if err != nil {

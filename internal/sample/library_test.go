@@ -11,7 +11,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// TestLibraryIsTheSame checks the bytes, so that measurements at different times use the same items.
+// TestLibraryIsTheSame checks the bytes of the library, so that measurements at different times use the same items.
 func TestLibraryIsTheSame(t *testing.T) {
 	const want = "7a85b06ef3e5fe73"
 	l, sum := NewLibrary(), sha256.New()

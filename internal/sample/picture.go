@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// MediaURL is the beginning of the URLs of all pictures and videos in the sample. No server has this name; Picture returns the pictures.
+// MediaURL is the beginning of the URLs of all pictures and videos in the sample. No server has this host name; Picture returns the
+// pictures.
 const MediaURL = "https://media.example.com/"
 
 // Picture returns the picture at a path below MediaURL, as an SVG drawing of the item's theme, or nil if the sample has no picture at that
@@ -45,11 +46,11 @@ func avatar(file string) []byte {
 // side is the width and the height of a picture.
 const side = 800
 
-// canvas is a picture that is being drawn.
+// canvas collects the shapes of a picture.
 type canvas struct {
 	dice
 	shapes strings.Builder
-	// hue is the colour of the light. It colours the sky, and tints distant things. night is true for a dark sky.
+	// hue is the color of the light. It colors the sky and tints distant things. night is true for a dark sky.
 	hue   int
 	night bool
 }
@@ -68,7 +69,7 @@ func (c *canvas) circle(x, y, radius int, fill string) {
 	c.draw(`<circle cx="%d" cy="%d" r="%d" fill="%s"/>`, x, y, radius, fill)
 }
 
-// ridge fills everything below a wavy line. The line has count waves around the height y.
+// ridge fills the area below a wavy line. The line has count waves around the height y.
 func (c *canvas) ridge(y, amplitude int, count float64, fill string) {
 	phase := c.Float64() * 2 * math.Pi
 	c.draw(`<path fill="%s" d="M0 %d`, fill, side)
@@ -98,7 +99,7 @@ func (c *canvas) sky() {
 	c.circle(x, y, 70, light)
 }
 
-// shade returns the colour of something at a distance between 0 (near) and 100 (far away).
+// shade returns the color of something at a distance between 0 (near) and 100 (far away).
 func (c *canvas) shade(hue, lightness, distance int) string {
 	if c.night {
 		lightness /= 2

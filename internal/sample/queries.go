@@ -9,7 +9,7 @@ import (
 // Filter is a saved query and its order.
 type Filter struct{ Name, Query, Order string }
 
-// distinct returns n different queries. It generates them with from and the dice for consecutive indices.
+// distinct returns n different queries. It calls from with the dice for consecutive indices.
 func distinct(kind uint64, n int, from func(d dice) string) []string {
 	list := make([]string, 0, n)
 	seen := map[string]bool{}
@@ -22,7 +22,7 @@ func distinct(kind uint64, n int, from func(d dice) string) []string {
 	return list
 }
 
-// Filters returns n different filters, most popular first. One in twenty has an order other than newest first.
+// Filters returns n different filters, most popular first. One filter in twenty has an order other than newest first.
 func (l *Library) Filters(n int) []Filter {
 	list := make([]Filter, n)
 	for i, q := range distinct(kindFilter, n, l.filterQuery) {
@@ -73,7 +73,7 @@ func (l *Library) filterQuery(d dice) string {
 
 func (l *Library) country(d dice) string { return strings.ToLower(pick(d, l.places).Code) }
 
-// Booleans returns n different queries that contain only exact values. Users list them newest first, with an exact total.
+// Booleans returns n different queries that contain only exact values. They are for lists in the order newest first, with an exact total.
 func (l *Library) Booleans(n int) []string {
 	return distinct(kindBoolean, n, func(d dice) string {
 		parts := []string{"approval_status:" + pick(d, l.States), "content.social_platform:" + pick(d, l.Platforms)}
@@ -98,8 +98,8 @@ func (l *Library) Booleans(n int) []string {
 // RankedQueries is the number of queries that Ranked returns.
 const RankedQueries = 100
 
-// anyWord returns an English word for a search. Half of the words are among the hundred most frequent ones, the others among the first
-// five thousand.
+// anyWord returns an English word for a search. Half of the words are among the hundred most frequent words, and the other half are among
+// the next 4,900.
 func (l *Library) anyWord(d dice) string {
 	if d.chance(50) {
 		return l.word(d.IntN(100))
@@ -107,7 +107,7 @@ func (l *Library) anyWord(d dice) string {
 	return l.word(100 + d.IntN(4900))
 }
 
-// Ranked returns full-text queries as users would enter them: frequent and rare words, phrases, prefixes and misspelt words.
+// Ranked returns full-text queries such as users enter: frequent and rare words, phrases, prefixes and misspelled words.
 func (l *Library) Ranked() []string {
 	return distinct(kindRanked, RankedQueries, func(d dice) string {
 		word := func() string { return l.anyWord(d) }
@@ -183,7 +183,7 @@ func (l *Library) Families(n int) []Family {
 	list := make([]Family, len(families))
 	for i, f := range families {
 		queries := distinct(kindFamily+uint64(i), n, f.from)
-		// Without this, frequent words would come first, because distinct draws each of them early.
+		// Without the shuffle, frequent words would come first, because distinct draws each of them early.
 		throw(kindFamily, n).Shuffle(n, func(a, b int) { queries[a], queries[b] = queries[b], queries[a] })
 		list[i] = Family{f.name, f.text, queries}
 	}

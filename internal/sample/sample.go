@@ -25,7 +25,7 @@ const (
 	Default = 2000
 )
 
-// The items of the sample were created in the two years before until. Their order is oldest first.
+// until is the end of the two years in which the items of the sample were created. The items are sorted by age, oldest first.
 var until = time.Date(2026, time.November, 1, 0, 0, 0, 0, time.UTC)
 
 const period = 2 * 365 * 24 * time.Hour
@@ -42,16 +42,16 @@ var captions = parse[struct {
 	Languages []language
 }](captionsFile)
 
-// language is a language in captions.yaml: enough grammar for a few hundred different sentences.
+// language is a language in captions.yaml. It contains enough grammar for a few hundred different sentences.
 type language struct {
 	Code     string
 	Share    int
 	Gap      string
 	Places   []place
-	Captions map[string][]string // by theme
+	Captions map[string][]string // captions by theme
 	Whens    []string
 	Closers  []string
-	Hashtags map[string]string // by theme
+	Hashtags map[string]string // hashtags by theme
 }
 
 // parse decodes an embedded file. It panics on errors, because they are bugs in the program.

@@ -68,8 +68,8 @@ func lines(t *testing.T, n int) []line {
 	return out
 }
 
-// TestSame checks the bytes, because manifests and documentation contain ids, texts and times. An intended change also changes this
-// digest.
+// TestSame checks the bytes of the sample, because manifests and documentation contain ids, texts and times from it. After an intended
+// change, update the digest.
 func TestSame(t *testing.T) {
 	const want = "6a7ebc1b0f48c3bf0ca4123931297dcf7fadb3d4d3e5d9795c234123c74824ff"
 	sum := sha256.Sum256(write(t, Default))
@@ -181,7 +181,7 @@ func TestImportable(t *testing.T) {
 	}
 }
 
-// TestPicture checks that Picture always returns the same drawing for a picture or an avatar of the sample, and none for other paths.
+// TestPicture checks that Picture always returns the same drawing for a picture or an avatar of the sample, and no drawing for other paths.
 func TestPicture(t *testing.T) {
 	urls := map[string]bool{}
 	for _, url := range regexp.MustCompile(MediaURL+`[^"]+\.jpg`).FindAllString(string(write(t, 300)), -1) {

@@ -1,11 +1,11 @@
-// Package servingcert creates the certificate of a server for which the user provides none: an authority, created once and kept in
-// a directory, and a server certificate from it, which is renewed before it expires.
+// Package servingcert creates a certificate for a server if the user does not provide one. It creates an authority once and keeps it in a
+// directory. The authority issues the server certificate, which the package renews before it expires.
 //
-// Several servers can share an authority. The caller gets the authority from ProposeAuthority, keeps it where all servers can read it, and
-// stores it in the directory of each server with Adopt.
+// Several servers can share an authority. The caller gets the authority from ProposeAuthority, keeps it in a place that all servers can
+// read, and stores it in the directory of each server with Adopt.
 //
-// Invariants: only their owner can read the private keys in the directory. Files are replaced by rename, so that a crash leaves
-// either the old or the new one. It imports the standard library only.
+// Invariants: only their owner can read the private keys in the directory. The package replaces files by rename, so that a crash leaves
+// either the old or the new file. It imports only the standard library.
 package servingcert
 
 import (
@@ -40,7 +40,7 @@ const (
 	// certificateFor is the lifetime of a server certificate. It is renewed when less than certificateLeft remains.
 	certificateFor  = 90 * 24 * time.Hour
 	certificateLeft = 30 * 24 * time.Hour
-	// backdate is how long before its creation a certificate becomes valid, for clients whose clocks are slow.
+	// backdate is the time between the start of a certificate's validity and its creation. It allows for clients whose clocks are slow.
 	backdate = time.Hour
 	// lookEvery is the interval at which Run checks the certificate.
 	lookEvery = 6 * time.Hour
@@ -63,8 +63,8 @@ type pair struct {
 	key         *ecdsa.PrivateKey
 }
 
-// Open reads the authority and the server certificate from dir. It creates them if they are missing, expire soon, or are not valid
-// for all hosts (names and IP addresses). A nil clock means time.Now.
+// Open reads the authority and the server certificate from dir. It creates each of them if it is missing or expires soon. It also creates a
+// new server certificate if the present one is not valid for all hosts (names and IP addresses). A nil clock means time.Now.
 func Open(dir string, hosts []string, clock func() time.Time) (*Source, error) {
 	if clock == nil {
 		clock = time.Now
@@ -83,8 +83,9 @@ func Open(dir string, hosts []string, clock func() time.Time) (*Source, error) {
 	return s, nil
 }
 
-// ProposeAuthority returns an authority for several servers, as a certificate and a key in PEM: the authority in dir, or a new one if that
-// is missing, not valid or expires soon. If the authority of a server becomes the shared one, the clients of that server need no new one.
+// ProposeAuthority returns an authority for several servers, as a certificate and a key in PEM. It returns the authority in dir, so that
+// clients of this server can continue to trust the same authority. If that authority is missing, not valid or expires soon, it returns a
+// new one.
 func ProposeAuthority(dir string) ([]byte, error) {
 	kept, err := os.ReadFile(filepath.Join(dir, authorityFile))
 	if err == nil && usable(kept) == nil {
@@ -100,8 +101,8 @@ func ProposeAuthority(dir string) ([]byte, error) {
 // ErrExpiring means that an authority expires too soon to be used.
 var ErrExpiring = errors.New("the authority expires within a year")
 
-// Adopt stores an authority from ProposeAuthority in dir, so that Open uses it. If the authority expires soon, Adopt returns ErrExpiring;
-// if it is not valid, another error.
+// Adopt stores an authority from ProposeAuthority in dir, so that Open uses it. If the authority expires soon, Adopt returns ErrExpiring.
+// If the authority is not valid, Adopt returns another error.
 func Adopt(dir string, authority []byte) error {
 	if err := usable(authority); err != nil {
 		return err
@@ -132,7 +133,7 @@ func (s *Source) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) 
 	return s.current.Load(), nil
 }
 
-// CABundle returns the certificate of the authority in PEM, which clients have to trust.
+// CABundle returns the certificate of the authority, in PEM. Clients have to trust this certificate.
 func (s *Source) CABundle() []byte { return encodeCertificate(s.authority.certificate) }
 
 // CAFile returns the path of the file with the CA bundle.
@@ -201,7 +202,7 @@ func (s *Source) openAuthority() (pair, error) {
 	case err == nil && s.clock().Add(authorityLeft).Before(kept.certificate.NotAfter):
 		return kept, writeFile(s.CAFile(), encodeCertificate(kept.certificate), 0o644)
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
-		// Do not replace the authority silently: every client that trusts it could no longer connect.
+		// Do not replace the authority silently, because the clients that trust it could no longer connect.
 		return pair{}, fmt.Errorf("read the certificate authority in %s (if you remove the file, the server creates a new authority, and clients need the new ca.crt): %w", keyed, err)
 	}
 	made, err := makeAuthority(s.clock())
@@ -270,7 +271,7 @@ func sign(c *x509.Certificate, parent *pair) (pair, error) {
 // newSerial returns a random serial number of 127 bits. The highest bit is always set, so that all serial numbers have the same length.
 func newSerial() *big.Int {
 	b := make([]byte, 16)
-	rand.Read(b) // it never fails
+	rand.Read(b) // rand.Read never fails
 	b[0] = b[0]&0x7f | 0x40
 	return new(big.Int).SetBytes(b)
 }

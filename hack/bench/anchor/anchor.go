@@ -1,9 +1,9 @@
 // Package anchor runs Vitrine's engine and Lucene as libraries, with the same items and the same queries. Each library runs in its own
-// process, which is called over its standard input and output. The measured time is that of the library alone, without HTTP and without
+// process, which the package calls over standard input and output. The measured time is that of the library alone, without HTTP and without
 // the transport of results.
 //
-// Lucene indexes only the fields that the queries need. Its index is sorted by date and merged into one segment, and it commits once for
-// each import. The engine indexes every field, and each batch of items is durable before the next one begins.
+// Lucene indexes only the fields that the queries need. Its index is sorted by date and merged into one segment, and Lucene commits once
+// for each import. The engine indexes every field, and each batch of items is durable before the next batch begins.
 //
 // The package may import child, load, hack/opensearch/node, the sample content, and Vitrine's domain and engine.
 package anchor
@@ -26,7 +26,7 @@ import (
 // Library is Vitrine's engine or Lucene, running in its own process.
 type Library struct {
 	*child.Server
-	// Version is the version of Lucene, "" for the engine.
+	// Version is the version of Lucene, or "" for the engine.
 	Version string
 	dir     string
 }
@@ -65,16 +65,16 @@ type Command struct {
 type Way struct {
 	// Forget makes the engine clear its caches before each query.
 	Forget bool `json:",omitempty"`
-	// OnePass makes Lucene find the page and the total together. Otherwise, Lucene first finds the page, for which it may skip hits that
-	// cannot be on the page, and then counts the hits.
+	// OnePass makes Lucene find the page and the total together. Otherwise, Lucene first finds the page, and may skip hits that cannot be
+	// on the page. It then counts the hits.
 	OnePass bool `json:",omitempty"`
 }
 
-// Answer is the result of a call. Durations are nanoseconds.
+// Answer is the result of a call. Its JSON form has durations in nanoseconds.
 type Answer struct {
 	Elapsed time.Duration
-	// Latencies, Totals and IDs have one element for each query, in order. The measured time of a query begins after it is parsed, and ends
-	// when the bytes of the items are in a buffer.
+	// Latencies, Totals and IDs have one element for each query, in order. The measured time of a query begins after the query is parsed,
+	// and ends when the bytes of the items are in a buffer.
 	Latencies []time.Duration
 	Totals    []int64
 	IDs       [][]int64
@@ -130,7 +130,7 @@ func StartLucene(ctx context.Context, dir string) (*Library, error) {
 	if err := os.WriteFile(source, program, 0o600); err != nil {
 		return nil, fmt.Errorf("write the program that runs Lucene: %w", err)
 	}
-	// Java compiles a source file in memory before it runs it.
+	// The command java compiles the source file in memory and runs it.
 	l.Server, err = child.Serve(child.Spec{
 		Name: "Lucene", Path: java, Output: l.dir + ".log",
 		Args: []string{

@@ -21,7 +21,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// EngineMode is the first argument that makes a binary run as the process of the engine, see RunEngine.
+// EngineMode is the first argument that makes a binary run as the process of the engine (see RunEngine).
 const EngineMode = "run-engine"
 
 const property = library.PropertyID("bench/default")
@@ -85,7 +85,7 @@ func (e *Engine) Import(c Command, a *Answer) error {
 	return err
 }
 
-// write stores items. They are durable and visible when it returns.
+// write stores items. When write returns, the items are durable and visible.
 func (e *Engine) write(lines [][]byte) error {
 	muts := make([]library.Mutation, len(lines))
 	for i, text := range lines {

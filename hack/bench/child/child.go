@@ -31,12 +31,12 @@ type Spec struct {
 	Args []string
 	// Output is the file to which standard output and standard error are appended.
 	Output string
-	// Stdin is the standard input; nil means an empty one. If Stdout is set, it receives the standard output instead of Output.
+	// Stdin is the standard input; nil means an empty input. If Stdout is set, it receives the standard output instead of Output.
 	Stdin  io.Reader
 	Stdout io.Writer
 }
 
-// Process is a running program. It need not be started by this package.
+// Process is a running program, which another program may have started.
 type Process struct {
 	// Name identifies the program in messages.
 	Name string
@@ -68,7 +68,7 @@ func Start(s Spec) (*Child, error) {
 	c := &Child{Process: Process{Name: s.Name}, Output: s.Output, exited: make(chan struct{})}
 	started := make(chan error)
 	go func() {
-		// The kernel sends Pdeathsig when the thread that forked ends, so this thread must stay.
+		// The kernel sends Pdeathsig when the thread that forked ends, so this goroutine must keep its thread.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		defer out.Close()
@@ -140,7 +140,8 @@ func (c *Child) tail() string {
 
 // CPU returns the user and system time that all threads of the program have used since its start.
 func (p Process) CPU() (time.Duration, error) {
-	// This is the clock that clock_getcpuclockid(3) returns. It is more precise than /proc, which counts in hundredths of a second.
+	// This is the clock that clock_getcpuclockid(3) returns. It is more precise than the files in /proc, which count in hundredths of a
+	// second.
 	const schedulerClock = 2
 	clock := int32(^p.PID<<3 | schedulerClock)
 	var t unix.Timespec
@@ -154,7 +155,7 @@ func (p Process) CPU() (time.Duration, error) {
 type Memory struct {
 	// Resident is the sum of Anonymous (heap, stacks) and File (mapped files in memory).
 	Resident, Anonymous, File int64
-	// Mapped is the total length of the mappings of files below a directory, whether or not their pages are in memory. Files contains the
+	// Mapped is the total length of the mappings of files below a directory, including pages that are not in memory. Files contains the
 	// paths of these files without duplicates and deleted files.
 	Mapped int64
 	Files  []string
@@ -193,7 +194,7 @@ func (m *Memory) count(maps []*procfs.ProcMap, dir string) {
 	}
 }
 
-// DiskUsage returns the number of bytes that the files below a directory occupy on disk. It ignores files that are deleted meanwhile.
+// DiskUsage returns the number of bytes that the files below a directory occupy on disk. It ignores files that are deleted while it runs.
 func DiskUsage(dir string) (int64, error) {
 	total := int64(0)
 	err := filepath.WalkDir(dir, func(_ string, entry fs.DirEntry, err error) error {

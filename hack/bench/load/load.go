@@ -52,8 +52,8 @@ func (e *StatusError) Error() string {
 	return fmt.Sprintf("%s %s returned %d: %s", e.Method, e.Path, e.Status, e.Body)
 }
 
-// Do sends one request and returns the response with its whole body. Any status other than want is a *StatusError; 0 means any
-// status below 300.
+// Do sends one request and returns the response with its whole body. It returns a *StatusError if the status is not want. If want is 0, Do
+// accepts any status below 300.
 func (c *Client) Do(ctx context.Context, r Request, want int) (http.Header, []byte, error) {
 	var body bytes.Buffer
 	header, err := c.exchange(ctx, r, want, &body)
@@ -105,7 +105,7 @@ type Plan struct {
 	// CPU returns the total processor time of the server. If it is nil, processor time is not measured.
 	CPU func() (time.Duration, error)
 	// Check is called concurrently with the index of a request and the body of its response. nil checks nothing. Check must not retain the
-	// body. An error ends the round. Check slows down the client, so use it only if the server needs much longer.
+	// body. An error ends the round. Check slows down the client, so use it only for requests that keep the server busy for much longer.
 	Check func(i int, body []byte) error
 }
 
@@ -116,8 +116,8 @@ type Result struct {
 	Bytes int64
 	// Elapsed is the time from the first request to the end of the last response.
 	Elapsed time.Duration
-	// CPU is the processor time of the server during the round. After is its processor time for background work after the round, or 0 if
-	// that was not measured.
+	// CPU is the processor time of the server during the round. After is the processor time of the server for background work after the
+	// round, or 0 if it was not measured.
 	CPU, After time.Duration
 	// Latencies contains for each request the time until the last byte of the response.
 	Latencies []time.Duration

@@ -35,7 +35,7 @@ const (
 	AnchorImport = "lucene-import"
 )
 
-// Series that are variants of Vitrine and not subjects.
+// The series that are variants of Vitrine and not subjects.
 const (
 	FirstPage   = "first pages"
 	LastPage    = "last pages"
@@ -58,8 +58,8 @@ type Bar struct {
 	Least, Most float64
 	// Show formats the number.
 	Show func(float64) string
-	// Low and High are the range of the number in the quick run on two cores. The range contains all past results, but is narrow enough
-	// that a number outside of it indicates a real change.
+	// Low and High are the ends of the range of the number in the quick run on two cores. The range contains all past results, but is so
+	// narrow that a number outside of it indicates a real change.
 	Low, High float64
 }
 
@@ -115,15 +115,15 @@ var Bars = []Bar{
 	{"zipf-rate", "random pages, Zipf over 1,000 filters and their pages: requests/s", "at least 0.6 × the bare server's",
 		ratio(ZipfPages, Vitrine, Bare, PerSecond), 0.6, none, times, 0.38, 1.2}, // 0.57, 50 % above
 	{"zipf-p99", "the same: p99", "at most 4 × the bare server's",
-		ratio(ZipfPages, Vitrine, Bare, P99), none, 4, times, 0.2, 4}, // 1.17; one request in a hundred of 4,500 is far from stable
+		ratio(ZipfPages, Vitrine, Bare, P99), none, 4, times, 0.2, 4}, // 1.17; the slowest hundredth of 4,500 requests varies much
 	{"uniform-rate", "random pages, uniform: requests/s", "at least 0.4 × the bare server's",
 		ratio(UniformPages, Vitrine, Bare, PerSecond), 0.4, none, times, 0.36, 1.2}, // 0.51, 42 % above
 	{"uniform-p99", "the same: p99", "at most 4 × the bare server's",
-		ratio(UniformPages, Vitrine, Bare, P99), none, 4, times, 0.2, 4}, // 1.39; as above, of 1,500
+		ratio(UniformPages, Vitrine, Bare, P99), none, 4, times, 0.2, 4}, // 1.39; the slowest hundredth of 1,500 requests varies much
 	{"last-page", "last pages compared with first pages, default order: requests/s", "at least 0.9 ×",
 		ratio(Depths, LastPage, FirstPage, PerSecond), 0.9, none, times, 0.7, 1.4}, // 0.95, 36 % above
 	{"boolean", "boolean query sorted by date, first page, exact total: median", "at least 20 × faster than OpenSearch",
-		ratio(Booleans, OpenSearch, Vitrine, P50), 20, none, times, 12, 60}, // 19, 58 % above; OpenSearch's own median differs by half between runs
+		ratio(Booleans, OpenSearch, Vitrine, P50), 20, none, times, 12, 60}, // 19, 58 % above; OpenSearch's median varies by half between runs
 	{"ranked", "ranked full text with exact totals, log of 100 queries: median", "at least 5 × faster than OpenSearch",
 		ratio(Ranked, OpenSearch, Vitrine, P50), 5, none, times, 4.5, 20}, // 7.0, 56 % above
 	{"ranked-each", "the same: the query with the least advantage", "none slower than OpenSearch",
@@ -134,7 +134,7 @@ var Bars = []Bar{
 			return Measure{}
 		}, 1, none, times, 1.5, 20}, // 3.7, 2.5 × above
 	{"import", "bulk import, durable, all fields searchable at the end: items/s", "at least 2 × OpenSearch",
-		ratio(Imports, Vitrine, OpenSearch, PerSecond), 2, none, times, 1.6, 6}, // 2.6, 62 % above; the noisiest, as both cores are full
+		ratio(Imports, Vitrine, OpenSearch, PerSecond), 2, none, times, 1.6, 6}, // 2.6, 62 % above; varies most, as both cores are busy
 	{"import-bleve", "the same", "at least 5 × Bleve",
 		ratio(Imports, Vitrine, Bleve, PerSecond), 5, none, times, 8, 30}, // 17, 2.1 × above
 	{"standing-import", "import with 10,000 stored filters compared with none: items/s", "at least 0.9 ×",
@@ -154,7 +154,7 @@ var Bars = []Bar{
 			return clean
 		}, none, 3, secs, 0.01, 1}, // 0.08 s, 92 % below
 	{"heap", "heap in use with 1,000 filters in use", "at most 400 MiB",
-		func(r *Run) Measure { return exactly(float64(r.stage(-1).HeapInUse) / (1 << 20)) }, none, 400, mib, 30, 400}, // 311 MiB, 22 % below; it rises and falls with the collector, which begins at 320
+		func(r *Run) Measure { return exactly(float64(r.stage(-1).HeapInUse) / (1 << 20)) }, none, 400, mib, 30, 400}, // 311 MiB, 22 % below; it varies with the garbage collector, which starts at 320 MiB
 	{"index", "mapped index without the items' bytes, per item", "at most 500 bytes",
 		func(r *Run) Measure {
 			return exactly(float64(r.stage(-1).IndexBytes) / float64(r.stage(-1).SegmentItems))
@@ -169,14 +169,14 @@ var Bars = []Bar{
 				return Measure{}
 			}
 			return exactly(float64(r.stage(-1).HeapInUse) / float64(r.stage(0).HeapInUse))
-		}, none, 5, times, 0.2, 2.6}, // 1.87, 28 % below; as the heap
+		}, none, 5, times, 0.2, 2.6}, // 1.87, 28 % below; it varies with the heap
 	{"growth-import", "import rate of the last fifth of the items compared with the first fifth", "at least 0.8 ×", importGrowth, 0.8, none, times, 0.6, 1.7}, // 1.03, 72 % above
 	{"opensearch-query", "Vitrine on OpenSearch, items query: median minus 1 ms, compared with the same search sent to OpenSearch", "at most 1.3 ×",
 		func(r *Run) Measure { return beyond(r.Workload(ScaledQueries), 1) }, none, 1.3, times, 0.2, 2}, // 1.03 with 20,000 items, 94 % above
 	{"opensearch-hot", "Vitrine on OpenSearch, hot filter page of 50 items: requests/s", "at least 0.8 × the built-in engine's",
 		ratio(ScaledHot, Scaled, Vitrine, PerSecond), 0.8, none, times, 0.4, 1.3}, // 0.96 with 20,000 items, 2.4 × above
 	{"opensearch-posts", "Vitrine on OpenSearch, single POST: p99 beyond that of the same document sent to OpenSearch", "at most 300 ms",
-		func(r *Run) Measure { return extra(r.Workload(ScaledPosts), P99) }, none, 300, millis, 0, 600}, // 246 ms with 20,000 items; a write that misses a refresh waits for the next one, so a busy machine has up to 400 ms
+		func(r *Run) Measure { return extra(r.Workload(ScaledPosts), P99) }, none, 300, millis, 0, 600}, // 246 ms with 20,000 items; a write that misses a refresh waits for the next one, so the number is up to 400 ms on a busy machine
 	{"opensearch-import", "Vitrine on OpenSearch, bulk import: items/s", "at least 0.6 × the same documents sent to OpenSearch",
 		ratio(ScaledImport, Scaled, OpenSearch, PerSecond), 0.6, none, times, 0.35, 1.5}, // 0.70 with 20,000 items, 2 × above
 	{"lucene-ranked", "in process, ranked full text asked for the first time, the family with the highest ratio: median", "at most 1 × Lucene's",
@@ -193,12 +193,13 @@ var Bars = []Bar{
 		func(r *Run) Measure { return exactly(float64(r.Peers[Engine].Disk) / float64(r.Peers[Engine].Items)) }, none, 1100, octets, 500, 3500}, // 2,651 bytes with 100,000 items, 24 % below
 }
 
-// beyond returns the ratio of the median latency of Vitrine on OpenSearch, minus an allowance in milliseconds, to that of OpenSearch.
+// beyond subtracts an allowance in milliseconds from the median latency of Vitrine on OpenSearch, and returns the ratio of the result to
+// the median latency of OpenSearch.
 func beyond(w *Workload, allowance float64) Measure {
 	return w.Ratio(Scaled, OpenSearch, P50).less(allowance / w.Find(OpenSearch).Median(P50).Value)
 }
 
-// extra returns how much greater a metric is for Vitrine on OpenSearch than for OpenSearch.
+// extra returns the difference between a metric of Vitrine on OpenSearch and the same metric of OpenSearch.
 func extra(w *Workload, of Metric) Measure {
 	ours, raw := w.Find(Scaled).Median(of), w.Find(OpenSearch).Median(of)
 	if !ours.Known || !raw.Known {

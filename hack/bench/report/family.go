@@ -31,7 +31,7 @@ const (
 
 // Family compares Vitrine's engine with Lucene, both as libraries, for the queries of one family.
 type Family struct {
-	// Kind is one of the constants above. Name is unique within it.
+	// Kind is one of the constants above. Name is unique among the families of a kind.
 	Kind, Name string
 	// Kept contains FirstTime, Again, and the series of Lucene in the same rounds. Forgotten contains NothingKept, and the series of Lucene
 	// in the same rounds. For counts, Lucene has only TwoPasses.
@@ -62,7 +62,7 @@ func lucene(w *Workload) *Series {
 // toLucene returns the ratio of Vitrine's median latency to Lucene's.
 func toLucene(w *Workload, name string) Measure { return Ratio(w.Find(name), lucene(w), P50) }
 
-// firstTime and nothingKept are the two comparisons of a family with Lucene.
+// firstTime and nothingKept compare the series FirstTime and NothingKept of a family with Lucene.
 func firstTime(f *Family) Measure   { return toLucene(&f.Kept, FirstTime) }
 func nothingKept(f *Family) Measure { return toLucene(&f.Forgotten, NothingKept) }
 

@@ -15,7 +15,7 @@ import (
 	"gonum.org/v1/plot/vg/vgsvg"
 )
 
-// graph is one plot: bars on a logarithmic axis, with a group for each workload and a colour for each subject.
+// graph is one plot: bars on a logarithmic axis, with a group for each workload and a color for each subject.
 type graph struct {
 	name, Title, axis string
 	groups            []group
@@ -37,7 +37,7 @@ var plots = []graph{
 	}, PerSecond},
 }
 
-// subjects lists the subjects in drawing order, with their colours.
+// subjects lists the subjects in drawing order, with their colors.
 var subjects = []struct {
 	name  string
 	paint color.RGBA
@@ -88,7 +88,7 @@ func (g graph) draw(r *Run) ([]byte, error) {
 		p.Legend.Add(s.name, c)
 	}
 	for i, c := range bars {
-		// Each group is centred over its label.
+		// Each group is centered over its label.
 		c.offset = (vg.Length(i) - vg.Length(len(bars)-1)/2) * width
 		p.Add(c)
 	}
@@ -97,7 +97,7 @@ func (g graph) draw(r *Run) ([]byte, error) {
 		labels[i] = at.label
 	}
 	p.NominalX(labels...)
-	p.X.Min, p.X.Max = -0.5, float64(len(labels))-0.3 // the legend is on the right
+	p.X.Min, p.X.Max = -0.5, float64(len(labels))-0.3 // leave space for the legend on the right
 	p.Y.Min, p.Y.Max = lowest/2, highest*4
 	canvas := vgsvg.New(640, 300)
 	p.Draw(draw.New(canvas))
@@ -105,7 +105,7 @@ func (g graph) draw(r *Run) ([]byte, error) {
 	if _, err := canvas.WriteTo(&out); err != nil {
 		return nil, err
 	}
-	// The library leaves spaces at the ends of lines, which make diffs longer.
+	// The plotting library leaves spaces at the ends of lines, which make diffs longer.
 	lines := strings.Split(out.String(), "\n")
 	for i := range lines {
 		lines[i] = strings.TrimRight(lines[i], " ")

@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// rounds returns one round for each rate of requests per second, with cpu milliseconds for each request.
+// rounds returns one round for each of the rates, which are in requests per second. cpu is the processor time of each request in
+// milliseconds.
 func rounds(cpu float64, rates ...float64) []Round {
 	var list []Round
 	for _, rate := range rates {

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Run contains all results of one run. The JSON files contain it.
+// Run contains all results of one run. Each JSON file contains a Run.
 type Run struct {
 	// Scale is one of the constants below.
 	Scale string
@@ -22,7 +22,7 @@ type Run struct {
 	Library  string // the value of --library
 	Machine  Machine
 	Versions map[string]string
-	// Absent contains the reason why a subject was not measured, by its name.
+	// Absent maps the name of each subject that was not measured to the reason.
 	Absent map[string]string `json:",omitempty"`
 	// Workloads are in the order in which they ran.
 	Workloads []*Workload
@@ -67,7 +67,7 @@ type Machine struct {
 type Workload struct {
 	ID    string
 	Title string
-	// Unit is what Requests counts, in the plural: "requests", "items".
+	// Unit is the unit of Requests in the plural, such as "requests" or "items".
 	Unit string
 	// Clients is the number of concurrent clients.
 	Clients int
@@ -86,7 +86,7 @@ type Series struct {
 
 // Round is one round of load.
 type Round struct {
-	// Requests is the number of requests, which took Seconds in total. The server used CPUSeconds of processor time for them.
+	// Requests is the number of requests. They took Seconds in total, and CPUSeconds of the server's processor time.
 	Requests   int
 	Seconds    float64
 	CPUSeconds float64
@@ -210,16 +210,16 @@ func (s *Series) Median(of Metric) Measure {
 	return summary(Quantile(values, 0.5), values)
 }
 
-// Ratio returns the ratio of the medians of two series. Its quartiles are the quartiles of the ratios in single rounds. In a round, the two
-// series ran directly one after the other.
+// Ratio returns the ratio of the medians of two series. The quartiles of the result are those of the ratios in single rounds, because the
+// two series ran directly one after the other in each round.
 func Ratio(a, b *Series, of Metric) Measure {
 	ma, mb := a.Median(of), b.Median(of)
 	if !ma.Known || !mb.Known || mb.Value == 0 {
 		return Measure{}
 	}
 	var ratios []float64
-	// A series with a single round is compared with all rounds of the other series. Otherwise, the surplus rounds of the longer
-	// series are ignored.
+	// If one series has a single round, compare that round with all rounds of the other series. Otherwise, ignore the surplus rounds of the
+	// longer series.
 	rounds := min(len(a.Rounds), len(b.Rounds))
 	if rounds == 1 {
 		rounds = max(len(a.Rounds), len(b.Rounds))
@@ -232,7 +232,7 @@ func Ratio(a, b *Series, of Metric) Measure {
 	return summary(ma.Value/mb.Value, ratios)
 }
 
-// Ratio compares two series of a workload.
+// Ratio returns the ratio of two series of a workload.
 func (w *Workload) Ratio(a, b string, of Metric) Measure { return Ratio(w.Find(a), w.Find(b), of) }
 
 // exactly returns a measure of one number, without rounds. The measure is unknown if the number is 0, infinite or NaN.

@@ -21,7 +21,7 @@ type Scale struct {
 	Bare         []float64 `json:"bare"`
 	StatusWrites []int64   `json:"statusWrites"`
 	Broken       float64   `json:"broken"`
-	// Served is sorted and in milliseconds.
+	// Served contains the times in milliseconds, sorted.
 	Served          []float64 `json:"servedMilliseconds"`
 	Many            float64   `json:"many"`
 	Tags            int       `json:"tags"`
@@ -40,7 +40,7 @@ type Scale struct {
 // RestTime is the time for which the measurement observes the idle operator.
 const RestTime = 30 * time.Second
 
-// rows returns the table of the figures, and a line for each that is outside its range.
+// rows returns the table of the figures, and a line for each figure that is outside its range.
 func (s *Scale) rows() (t table, out []string) {
 	t = table{{"what", "range", "measured"}}
 	add := func(inside bool, bar, measured, what string, args ...any) {

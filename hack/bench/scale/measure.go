@@ -29,13 +29,13 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// The operator watches only the first of these namespaces. The bare client uses the other one.
+// The operator watches only the first of these namespaces. The bare client uses the second namespace.
 const (
 	watched   = "scale"
 	unwatched = "bare"
 )
 
-// words contains words for different queries. No item needs to match them.
+// words contains words for different queries. The queries need not match any item.
 var words = strings.Fields("beach sunset summer city mountain coffee dog running vintage garden travel music")
 
 // measurement is the state of one run.
@@ -114,7 +114,7 @@ func (m *measurement) setUp(ctx context.Context, r *report.Scale) error {
 // patience is the maximum time that the measurement waits for a condition.
 const patience = 5 * time.Minute
 
-// poll calls done at the given interval until it returns true or patience has passed.
+// poll calls done at the given interval until done returns true or the time patience has passed.
 func poll(ctx context.Context, every time.Duration, what string, done wait.ConditionWithContextFunc) error {
 	if err := wait.PollUntilContextTimeout(ctx, every, patience, true, done); err != nil {
 		return fmt.Errorf("wait for %s: %w", what, err)
@@ -131,7 +131,7 @@ func (m *measurement) start(ctx context.Context) (err error) {
 	return err
 }
 
-// heap returns the live bytes of the heap after two garbage collections. Objects in a sync.Pool survive the first one.
+// heap returns the live bytes of the heap after two garbage collections. Objects in a sync.Pool survive the first collection.
 func (m *measurement) heap(ctx context.Context) (float64, error) {
 	for range 2 {
 		if err := m.server.Collect(ctx); err != nil {
@@ -153,8 +153,8 @@ func query(i int) string {
 	return fmt.Sprintf("approval_status:app AND (text:%s OR text:%s) AND created_on:[%d TO *]", words[i%len(words)], words[(i/len(words))%len(words)], 2000+i%26)
 }
 
-// create measures the time until new filters are Ready, and compares it with a bare client that creates the same objects and writes one
-// status for each of them. Both times include the cost of the same watch.
+// create measures the time until new filters are Ready. It compares this time with that of a bare client, which creates the same objects
+// and writes one status for each of them. Both times include the cost of the same watch.
 func (m *measurement) create(ctx context.Context, r *report.Scale) error {
 	for round := range m.rounds {
 		prefix := fmt.Sprintf("round%d-", round)
@@ -273,7 +273,7 @@ func (m *measurement) remove(ctx context.Context, namespace, prefix string) erro
 // brokenQuery is a query that does not parse.
 const brokenQuery = "approval_status:app AND (beach OR"
 
-// broken creates the same number of filters, one of which has an invalid query, and compares the time until the others are Ready.
+// broken creates as many filters as create, one of which has an invalid query, and measures the time until the other filters are Ready.
 func (m *measurement) broken(ctx context.Context, r *report.Scale) error {
 	list := filters(watched, "broken-", r.Small)
 	list[len(list)/2].Spec.Query = brokenQuery
@@ -414,7 +414,7 @@ func (m *measurement) settle(ctx context.Context) error {
 	})
 }
 
-// restart restarts the operator with all objects, which causes a full resync.
+// restart restarts the operator while all objects exist, which causes a full resync.
 func (m *measurement) restart(ctx context.Context, r *report.Scale) error {
 	written, err := m.cluster.during(ctx, func() error {
 		if err := m.server.Stop(syscall.SIGTERM); err != nil {
@@ -434,7 +434,7 @@ func (m *measurement) restart(ctx context.Context, r *report.Scale) error {
 	return err
 }
 
-// list lists every kind once, in parallel, as caches do when they sync.
+// list lists every kind once and in parallel, as caches do when they sync.
 func (m *measurement) list(ctx context.Context) (time.Duration, error) {
 	kinds := v1alpha1.Kinds()
 	began := time.Now()

@@ -247,7 +247,7 @@ func (s *bareServer) post(w http.ResponseWriter, r *http.Request) {
 	s.send(w, http.StatusCreated, s.contents[http.MethodPost])
 }
 
-// write appends posts to the file until s.posts is closed. It calls fdatasync once for all posts that have arrived meanwhile.
+// write appends posts to the file until s.posts is closed. It calls fdatasync once for all posts that have arrived since the last call.
 func (s *bareServer) write(file *os.File) {
 	var group []*barePost
 	var buffer []byte

@@ -25,8 +25,8 @@ import (
 	ours "github.com/vitrine-dev/vitrine/server/query"
 )
 
-// Bleve is a Bleve index in a separate process, which is called over its standard input and output. The measured time of a call does not
-// include HTTP.
+// Bleve is a Bleve index in a separate process. The benchmark calls it over standard input and output, so the measured time of a call does
+// not include HTTP.
 type Bleve struct {
 	*child.Server
 	dir string
@@ -77,8 +77,8 @@ func (b *Bleve) call(ctx context.Context, method string, c BleveCommand) (load.R
 	return load.Result{Requests: max(c.Count, len(c.Queries)), Elapsed: a.Elapsed, CPU: after - before, Latencies: a.Latencies}, a.Totals, err
 }
 
-// Import indexes items in batches. Each batch is on disk before the next one begins. The time does not include the preparation of
-// the items.
+// Import indexes items in batches. Each batch is on disk before the next batch begins. The time does not include the preparation of the
+// items.
 func (b *Bleve) Import(ctx context.Context, first, count int) (load.Result, error) {
 	r, _, err := b.call(ctx, "Import", BleveCommand{First: first, Count: count})
 	return r, err
@@ -168,7 +168,7 @@ func bleveMapping() (mapping.IndexMapping, error) {
 // allField contains the texts that a word without a field name searches.
 const allField = "all"
 
-// Import indexes items in batches of 1,000. Each batch is durable before the next one begins.
+// Import indexes items in batches of 1,000. Each batch is durable before the next batch begins.
 func (s *BleveServer) Import(c BleveCommand, a *BleveAnswer) error {
 	const batch = 1000
 	lines := make([][]byte, c.Count)

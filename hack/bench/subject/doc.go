@@ -17,7 +17,7 @@ import (
 	"github.com/vitrine-dev/vitrine/hack/bench/load"
 )
 
-// request returns a request to a path below base. If params is not nil, they replace the query of the path.
+// request returns a request to a path below base. If params is not nil, params replaces the query of the path.
 func request(method string, base *url.URL, path string, params url.Values, body []byte) load.Request {
 	u := *base
 	path, u.RawQuery, _ = strings.Cut(path, "?")

@@ -30,7 +30,7 @@ type OpenSearch struct {
 	client *load.Client
 	node   *node.Node // nil for an external node
 	dir    string
-	stamp  string // part of the names of all indices of this run
+	stamp  string // a part of the names of all indices of this run
 }
 
 // OpenOpenSearch connects to the running node at address, which must not require TLS or credentials. If address is "", it starts a node
@@ -97,7 +97,7 @@ func (s *OpenSearch) do(ctx context.Context, method, path string, body, out any)
 	return nil
 }
 
-// encode returns a body as JSON. Bodies are maps, lists and strings, which cannot fail.
+// encode returns a body as JSON. Bodies consist of maps, lists and strings, whose encoding cannot fail.
 func encode(body any) []byte {
 	encoded, err := json.Marshal(body)
 	if err != nil {
@@ -110,7 +110,7 @@ func encode(body any) []byte {
 func (s *OpenSearch) index(name string) string { return "/bench-" + s.stamp + "-" + name }
 
 // Create creates an index with a mapping. If the mapping is nil, OpenSearch creates fields from documents. The index is refreshed only on
-// request, because that makes imports as fast as possible. OpenSearch syncs the translog before each response, which is the default.
+// request, so that imports are as fast as possible. As by default, OpenSearch syncs the translog before each response.
 func (s *OpenSearch) Create(ctx context.Context, name string, mapping map[string]any) error {
 	body := map[string]any{"settings": map[string]any{
 		"number_of_shards": 1, "number_of_replicas": 0, "refresh_interval": "-1", "translog.durability": "request",
@@ -155,7 +155,7 @@ var dynamicFields = []string{
 	"tags.marketer_tags.key", "tags.hashtags.key", "tags.vibe.key", "submission.consent", "submission.email", "submission.username",
 }
 
-// Bulk returns a request that imports documents. Each document follows its BulkLine.
+// Bulk returns a request that imports documents. In lines, a BulkLine precedes each document.
 func (s *OpenSearch) Bulk(name string, lines []byte) load.Request {
 	return request(http.MethodPost, s.base, s.index(name)+"/_bulk", nil, lines)
 }
@@ -201,8 +201,8 @@ func queryString(q string) map[string]any {
 }
 
 // Search returns a request for the first page of a query with its exact total and whole documents. The order is newest first, or by
-// relevance. With relevance, Vitrine also guarantees the order of items with the same score. This request does not, which gives
-// OpenSearch less work.
+// relevance. In an order by relevance, Vitrine also guarantees the order of items with the same score. This request does not require that,
+// so OpenSearch has less work.
 func (s *OpenSearch) Search(name, q string, newestFirst bool) load.Request {
 	body := map[string]any{"query": queryString(q), "size": PageSize, "track_total_hits": true}
 	if newestFirst {
@@ -300,7 +300,7 @@ func (s *OpenSearch) process() child.Process {
 	return child.Process{Name: "OpenSearch", PID: s.node.PID()}
 }
 
-// Memory returns the heap in use and the resident memory. The latter is 0 for an external node.
+// Memory returns the heap in use and the resident memory. The resident memory of an external node is 0.
 func (s *OpenSearch) Memory() (heap, resident int64, err error) {
 	answer, err := s.stats()
 	if err != nil {

@@ -26,7 +26,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/reference"
 )
 
-// TestMain makes the test binary run as a child process of a subject if its arguments say so.
+// TestMain runs the test binary as a child process of a subject if the arguments request that.
 func TestMain(m *testing.M) {
 	if ran, err := Main(os.Args[1:], os.Stdin, os.Stdout); ran {
 		if err != nil {

@@ -27,11 +27,11 @@ import (
 	"github.com/vitrine-dev/vitrine/server/reference"
 )
 
-// Store is a data directory of Vitrine with a property, two tokens and filters, like those that the operator creates.
+// Store is a data directory of Vitrine with a property, two tokens and filters, in the same form as the operator stores them.
 type Store struct {
 	Dir                 string
 	readOnly, readWrite string
-	filters             []int64 // numeric ids by popularity
+	filters             []int64 // the numeric ids, sorted by popularity
 }
 
 const (
@@ -172,7 +172,7 @@ func (v *Vitrine) base() *url.URL { return &url.URL{Scheme: "http", Host: v.http
 // PageSize is the number of items on every page.
 const PageSize = 50
 
-// Page returns a request for a page of PageSize items of a filter, like the requests of a web page that shows a wall. filter is the rank of
+// Page returns a request for a page of PageSize items of a filter. A web page that shows a wall sends such requests. filter is the rank of
 // the filter, and page counts from 1.
 func (v *Vitrine) Page(filter, page int) load.Request {
 	return request(http.MethodGet, v.base(), "/v2/content/filters/"+strconv.FormatInt(v.Store.filters[filter], 10), url.Values{
@@ -280,7 +280,7 @@ func (v *Vitrine) Profile(ctx context.Context, seconds int, path string) error {
 }
 
 // IndexSize returns the size of the segments among files without the stored bytes of their items, and the number of these items. It ignores
-// other files, and segments that a merge has removed meanwhile.
+// other files, and segments that a merge has already removed.
 func IndexSize(files []string) (bytes, items int64) {
 	for _, path := range files {
 		s, err := segment.Open(path)

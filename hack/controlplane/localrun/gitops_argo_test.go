@@ -41,7 +41,7 @@ type application struct {
 	}
 }
 
-// argoWalk is the part of the walk with Argo CD.
+// argoWalk is the part of the walk that uses Argo CD.
 type argoWalk struct {
 	*gitops
 	program  string // the program of Argo CD
@@ -204,7 +204,7 @@ func (a *argoWalk) commit(ctx context.Context, message string, files map[string]
 	a.revision = a.content.head(ctx)
 }
 
-// push commits the content and refreshes the Application, like a webhook of the Git server.
+// push commits the content and refreshes the Application, as a webhook of the Git server would do.
 func (a *argoWalk) push(ctx context.Context, message string, files map[string]string) {
 	GinkgoHelper()
 	a.commit(ctx, message, files)

@@ -20,9 +20,9 @@ const (
 	bulkNamespace = "bulk"
 )
 
-// Limits of the large roll-out for each tool. For 30 seconds, an object waits for a missing Property without an event. Therefore, any order
-// of roll-out and pruning costs one status write for each filter and no Warning event. The limits allow for a tenth of the objects to wait
-// longer than that on a slow machine.
+// Limits of the large roll-out for each tool. An object waits for a missing Property for 30 seconds without an event. Therefore, any order
+// of roll-out and pruning costs one status write for each filter and no Warning event. The limits allow a tenth of the objects to wait
+// longer on a slow machine.
 const (
 	maxStatusWrites    = bulk + bulk/10
 	maxRolloutWarnings = bulk / 10

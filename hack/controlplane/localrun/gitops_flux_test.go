@@ -37,7 +37,7 @@ type kustomization struct {
 	}
 }
 
-// fluxWalk is the part of the walk with Flux.
+// fluxWalk is the part of the walk that uses Flux.
 type fluxWalk struct {
 	*gitops
 	sources  *sources

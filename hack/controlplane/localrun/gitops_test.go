@@ -34,7 +34,7 @@ type gitops struct {
 	*stack
 	page    string
 	content repository        // the team's repository: content/ for the namespace shop, bulk/ for the large roll-out
-	readers map[string]caller // by namespace, with a READ-WRITE token
+	readers map[string]caller // callers with a READ-WRITE token, by namespace
 	tools   process.Group     // programs of the current tool
 }
 
@@ -67,7 +67,7 @@ var _ = Describe("GitOps", Label("gitops"), Ordered, func() {
 		w.content = newRepository(ctx, filepath.Join(w.state, "content"))
 		Expect(w.buildServer(ctx)).To(Succeed())
 		DeferCleanup(func() { w.Stop() })
-		GinkgoT().Setenv("KUBECONFIG", "") // use our own control plane
+		GinkgoT().Setenv("KUBECONFIG", "") // use the control plane of the walk
 		Expect(w.startPlane(ctx)).To(Succeed())
 		w.startControllers(ctx)
 		for _, role := range []string{"view", "edit", "admin"} {
@@ -111,8 +111,8 @@ func (w *gitops) await(ctx context.Context, check func(g Gomega)) {
 	})
 }
 
-// startTool applies the CRDs of a tool, which it builds if necessary, and creates its namespace. The programs in w.tools are stopped after
-// the specs of the tool.
+// startTool applies the CRDs of a tool, which it builds if necessary, and creates its namespace. After the specs of the tool, the programs
+// in w.tools are stopped.
 func (w *gitops) startTool(ctx context.Context, tool assets.Set, crds, namespace string) (program string) {
 	GinkgoHelper()
 	built, err := tool.Ensure(ctx, w.assets(), tool.Name)
@@ -174,7 +174,7 @@ func filter(name, query, rest string) string {
 	return fmt.Sprintf("apiVersion: vitrine.dev/v1alpha1\nkind: ContentFilter\nmetadata: {name: %s}\nspec:\n  query: '%s'\n%s", name, query, rest)
 }
 
-// shopContent returns the first commit of the content. The filter wall sets the explicit members, the filter plain omits them.
+// shopContent returns the first commit of the content. The filter wall sets the explicit members, and the filter plain omits them.
 func shopContent() map[string]string {
 	return map[string]string{
 		"content/property.yaml": property,
@@ -240,7 +240,7 @@ func (w *gitops) served(ctx context.Context, name string) {
 	w.answers(ctx, namespace, w.address(ctx, name), http.StatusOK)
 }
 
-// objects returns the objects that kubectl gets.
+// objects returns the objects that kubectl get prints for args.
 func (w *gitops) objects(ctx context.Context, g Gomega, args ...string) []unstructured.Unstructured {
 	GinkgoHelper()
 	var list unstructured.UnstructuredList
@@ -248,7 +248,7 @@ func (w *gitops) objects(ctx context.Context, g Gomega, args ...string) []unstru
 	return list.Items
 }
 
-// ready expects that objects are ready by the rules of kstatus.
+// ready expects that objects are ready according to the rules of kstatus.
 func ready(objects []unstructured.Unstructured) {
 	GinkgoHelper()
 	for _, o := range objects {

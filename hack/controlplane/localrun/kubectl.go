@@ -15,10 +15,10 @@ import (
 type cluster struct {
 	kubectl    string // path of the program
 	kubeconfig string
-	cache      string // the cache of kubectl, separate from the user's
+	cache      string // the cache of kubectl, which is separate from the user's cache
 }
 
-// environment returns the environment of kubectl: our kubeconfig, and no settings of the user.
+// environment returns the environment of kubectl: our kubeconfig, and none of the user's settings.
 func (c cluster) environment() []string {
 	return []string{"KUBECONFIG=" + c.kubeconfig, "KUBECACHEDIR=" + c.cache, "KUBERC=off"}
 }
@@ -65,8 +65,8 @@ func (c cluster) applyCRDs(ctx context.Context, root string) error {
 	return err
 }
 
-// established returns nil when the API server serves every kind. kubectl waits for the CRDs, but fails immediately if one has no
-// conditions yet: call established again in that case.
+// established returns nil when the API server serves every kind. kubectl waits for the CRDs, but fails immediately if one of them has no
+// conditions yet. In that case, call established again.
 func (c cluster) established(ctx context.Context) error {
 	_, err := c.run(ctx, "", "wait", "--for=condition=Established", "--timeout=60s", "crd", "--all")
 	return err

@@ -3,7 +3,7 @@
 //
 //	localrun [-state DIR] [-webhook]
 //
-// The state stays in DIR, and the next run continues with it. With -webhook, manifests are validated when they are applied. `make
+// The state stays in DIR, and the next run continues with it. With -webhook, a webhook validates manifests when they are applied. `make
 // run` starts this command. `make smoke` and `make gitops` run tests of this package, which use the same stack.
 //
 // If KUBECONFIG is set, localrun uses that cluster instead of its own control plane. It reads no other kubeconfig.
@@ -39,7 +39,7 @@ func untilInterrupted() (context.Context, context.CancelFunc) {
 	return ctx, func() { cancel(); stop() }
 }
 
-// run starts everything, prints how to use it, and waits until ctx or one of the programs ends.
+// run starts everything, prints instructions, and waits until ctx or one of the programs ends.
 func run(ctx context.Context) error {
 	root, err := assets.FindRoot()
 	if err != nil {

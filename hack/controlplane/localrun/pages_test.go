@@ -35,7 +35,7 @@ func pages() []string {
 	})
 }
 
-// runPage runs the commands of a page in one shell, in a directory of their own, and compares their output with the page.
+// runPage runs the commands of a page in one shell and in a separate directory, and compares their output with the page.
 func runPage(ctx context.Context, s *stack, page string) {
 	GinkgoHelper()
 	text, err := os.ReadFile(filepath.Join(s.root, page))

@@ -38,7 +38,7 @@ func (s *stack) lines(ctx context.Context) ([]line, error) {
 	}, nil
 }
 
-// report prints the tables, the commands, and how to stop.
+// report prints the tables, the commands, and instructions for stopping the run.
 func (s *stack) report(ctx context.Context) error {
 	lines, err := s.lines(ctx)
 	if err != nil {

@@ -74,8 +74,8 @@ func (r repository) archive(ctx context.Context, file string) {
 	r.git(ctx, "archive", "--format=tar.gz", "--output="+file, "HEAD^{tree}")
 }
 
-// sources is a fake of Flux's source-controller: it packs the last commit of a repository, serves it over HTTP, and writes it to
-// the status of a GitRepository. It does not poll; call publish after each commit.
+// sources is a fake of Flux's source-controller. It packs the last commit of a repository into an archive, serves the archive over HTTP,
+// and reports it in the status of a GitRepository. It does not poll; call publish after each commit.
 type sources struct {
 	stack *stack
 	dir   string // the served directory

@@ -78,8 +78,8 @@ func loaded(ctx context.Context, readyz string) error {
 	return nil
 }
 
-// rememberedAddress returns a free loopback address: the one in file, otherwise port 8443, otherwise any port. It writes the
-// address to file, so that pasted commands keep working in the next run.
+// rememberedAddress returns a free loopback address. It tries the address in file, then port 8443, and then any port. It writes the address
+// to file, so that pasted commands keep working in the next run.
 func rememberedAddress(file string) (string, error) {
 	before, err := os.ReadFile(file)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {

@@ -103,7 +103,7 @@ spec:
 		c.get(ctx, Default, wall, http.StatusOK)
 		s.do(ctx, "delete", "-n", namespace, "contentfilter/summer-wall")
 		s.await(ctx, func(g Gomega) { c.get(ctx, g, wall, http.StatusNotFound) })
-		// This deletes the namespace with its objects, and waits until both are gone.
+		// This command deletes the namespace with its objects, and waits until they no longer exist.
 		s.do(ctx, "delete", "-k", s.samples(), "--ignore-not-found", "--timeout=60s")
 		s.await(ctx, func(g Gomega) { c.get(ctx, g, "/v2/content/items?q=*:*", http.StatusForbidden) })
 		Expect(s.Err()).To(Succeed())

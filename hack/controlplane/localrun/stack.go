@@ -64,13 +64,13 @@ type stack struct {
 // token is the content of an AccessToken's Secret.
 type token struct {
 	value string
-	// file contains the value. header contains it as a header line for curl -H @FILE, because every user of the machine can see the
-	// arguments of a command.
+	// file is a file with the value. header is a file with the value as a header line for curl -H @FILE. Commands read these files, because
+	// every user of the machine can see the arguments of a command.
 	file, header string
 }
 
-// bringUp starts everything, and waits until all sample objects are ready and all sample content is imported. If it fails, it stops
-// what it has started.
+// bringUp starts everything, and waits until all sample objects are ready and all sample content is imported. If it fails, it stops the
+// programs that it has started.
 func bringUp(ctx context.Context, opts options) (_ *stack, err error) {
 	begin := time.Now()
 	s := &stack{options: opts, tokens: map[string]token{}}
@@ -145,8 +145,8 @@ func (s *stack) buildServer(ctx context.Context) error {
 	return assets.Go(ctx, s.assets(), s.root, "building vitrine", "build", "-v", "-buildvcs=false", "-trimpath", "-o", s.binary(), "./cmd/vitrine")
 }
 
-// startPlane starts a control plane, or uses the cluster in KUBECONFIG. .vitrine/env sets KUBECONFIG to our own control plane,
-// which does not count as a cluster of the user.
+// startPlane starts a control plane, or uses the cluster in KUBECONFIG. The file .vitrine/env sets KUBECONFIG to the control plane of
+// localrun, which does not count as a cluster of the user.
 func (s *stack) startPlane(ctx context.Context) error {
 	bin, err := assets.Dir(ctx, s.assets())
 	if err != nil {
@@ -220,8 +220,8 @@ func (s *stack) readTokens(ctx context.Context) error {
 	return nil
 }
 
-// counted returns nil when the counts in the statuses match the content, so that the tables show them. The server writes them with
-// a delay. Nothing else depends on them.
+// counted returns nil when the counts in the statuses match the content. The server writes the counts with a delay. Wait for them only so
+// that the tables show them.
 func (s *stack) counted(ctx context.Context) error {
 	var list struct {
 		Items []struct {

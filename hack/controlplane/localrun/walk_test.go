@@ -25,8 +25,8 @@ import (
 // walkVariable enables the walks, which take minutes.
 const walkVariable = "VITRINE_WALK"
 
-// TestWalks runs the walks: suites of specs that go through a whole setup step by step. make smoke and make gitops each select one by
-// its label (-ginkgo.label-filter).
+// TestWalks runs the walks, which are suites of specs that go through a whole setup step by step. make smoke and make gitops select one
+// walk each by its label (-ginkgo.label-filter).
 func TestWalks(t *testing.T) {
 	if os.Getenv(walkVariable) == "" {
 		t.Skip("DID NOT RUN: make smoke and make gitops run it")

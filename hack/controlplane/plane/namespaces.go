@@ -16,8 +16,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// refusal and silence limit how long the API server may be unavailable before the control plane is considered stopped: refusal while it
-// refuses connections, silence after any other error. silence is longer, because a busy machine can be slow.
+// refusal and silence are the times after which an API server that is unavailable counts as stopped: refusal if it refuses connections, and
+// silence for any other error. silence is longer, because a busy machine can be slow.
 const (
 	refusal = 5 * time.Second
 	silence = 2 * time.Minute
@@ -44,9 +44,8 @@ func (p *Plane) watch(ctx context.Context) {
 	}, 500*time.Millisecond)
 }
 
-// removeNamespaces deletes the content of terminating namespaces, and finalizes empty ones. It fails if the API server cannot list
-// the namespaces. The next call retries after any other error: a namespace that cannot be emptied stays Terminating, as in any
-// cluster.
+// removeNamespaces deletes the content of terminating namespaces, and finalizes empty namespaces. It fails if the API server cannot list
+// the namespaces. After any other error, the next call retries. A namespace that cannot be emptied stays Terminating, as in any cluster.
 func removeNamespaces(ctx context.Context, config *rest.Config) error {
 	ctx, cancel := context.WithTimeout(ctx, silence/4)
 	defer cancel()

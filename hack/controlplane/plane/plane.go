@@ -1,8 +1,8 @@
 //go:build unix
 
-// Package plane runs etcd and kube-apiserver on loopback with envtest. Their state is in a directory that survives a stop. The
-// package adds what users of a cluster expect and envtest lacks: deleted namespaces disappear, only this user can read etcd, the
-// two programs end with this process, and the package reports when they end.
+// Package plane runs etcd and kube-apiserver on loopback with envtest. Their state is in a directory that survives a stop. The package adds
+// what users of a cluster expect but envtest lacks: deleted namespaces disappear, only this user can read etcd, the two programs end with
+// this process, and the package reports when they end.
 //
 // There is no controller-manager, no scheduler and no node: owner references have no effect on deletion, and namespaces get no
 // service accounts. etcd runs without fsync, so the state can be lost if the machine loses power.
@@ -41,8 +41,8 @@ type Plane struct {
 // Kubeconfig returns the path of the administrator's kubeconfig of a control plane with its state in dir.
 func Kubeconfig(dir string) string { return filepath.Join(dir, "admin.kubeconfig") }
 
-// Start starts the programs in the directory assets with their state in the directory dir, which it creates. The caller must stop
-// the Plane, and must not start two of them with the same dir.
+// Start starts the programs in the directory assets. Their state is in the directory dir, which Start creates. The caller must stop the
+// Plane, and must not start two Planes with the same dir.
 func Start(dir, assets string) (_ *Plane, err error) {
 	ctrllog.SetLogger(logr.Discard())
 	p := &Plane{
@@ -56,13 +56,13 @@ func Start(dir, assets string) (_ *Plane, err error) {
 	}
 	defer func() {
 		if err != nil {
-			_ = p.env.Stop() // envtest does not stop what it has started
+			_ = p.env.Stop() // envtest does not stop the programs that it has started
 			os.RemoveAll(p.socket)
 		}
 	}()
 	etcd, api := &envtest.Etcd{DataDir: filepath.Join(dir, "etcd")}, p.env.ControlPlane.GetAPIServer()
 	p.env.ControlPlane.Etcd, api.CertDir = etcd, filepath.Join(dir, "pki")
-	// A killed control plane leaves its sockets. envtest creates new certificates for each run.
+	// Remove the sockets that a killed control plane has left, and the certificates, which envtest creates for each run.
 	if err := errors.Join(os.RemoveAll(p.socket), os.RemoveAll(api.CertDir)); err != nil {
 		return nil, fmt.Errorf("remove what an earlier control plane left: %w", err)
 	}
@@ -105,13 +105,14 @@ func hide(etcd *envtest.Etcd, api *envtest.APIServer) error {
 	etcd.URL = &url.URL{Scheme: "http", Host: free[0]}
 	etcd.Configure().Set("listen-client-urls", "unix://clients").Set("advertise-client-urls", "unix://clients").
 		Set("listen-peer-urls", "unix://peers").
-		Set("listen-metrics-urls", etcd.URL.String()). // for envtest's health check; it serves no data
+		Set("listen-metrics-urls", etcd.URL.String()). // for envtest's health check; this address serves no data
 		Set("log-level", "warn")
 	api.Configure().Set("etcd-servers", "unix://clients").Set("endpoint-reconciler-type", "none")
 	return nil
 }
 
-// program returns a script that runs a program of the directory assets and ends it with this process, and a log for it.
+// program returns a script that runs a program in the directory assets and ends the program with this process. It also returns the
+// program's log.
 func (p *Plane) program(dir, assets, name string) (script string, log io.Writer, err error) {
 	script, p.logs[name] = filepath.Join(dir, "bin", name), filepath.Join(dir, "logs", name+".log")
 	if err := os.MkdirAll(filepath.Dir(script), 0o700); err != nil {
@@ -136,7 +137,7 @@ func (p *Plane) tails() string {
 // Done returns a channel that is closed when the API server has stopped responding.
 func (p *Plane) Done() <-chan struct{} { return p.done }
 
-// Err returns nil while the API server responds, and afterwards the reason with the ends of the logs.
+// Err returns nil while the API server responds. Afterwards, it returns the reason and the ends of the logs.
 func (p *Plane) Err() error {
 	select {
 	case <-p.done:

@@ -66,7 +66,7 @@ func TestPlaneKeepsItsState(t *testing.T) {
 	g.Expect(answer.Body.Close()).To(Succeed())
 	g.Expect(answer.StatusCode).To(Equal(http.StatusNotFound))
 
-	// A Plane reports a broken control plane. env.Stop stops the programs without the Plane's knowledge.
+	// Check that a Plane reports a broken control plane. env.Stop stops the programs without the Plane's knowledge.
 	g.Expect(second.env.Stop()).To(Succeed())
 	g.Eventually(second.Done()).WithTimeout(10 * refusal).Should(BeClosed())
 	g.Expect(second.Err()).To(MatchError(And(ContainSubstring("the API server does not respond"), ContainSubstring("kube-apiserver.log"))))

@@ -40,7 +40,7 @@ func CountWrites(metrics string, groups ...string) (Writes, error) {
 	return out, nil
 }
 
-// Since returns the difference to before, without zeros.
+// Since returns the counts minus those in before. It omits zeros.
 func (w Writes) Since(before Writes) Writes {
 	out := Writes{}
 	for name, n := range w {

@@ -6,7 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestCountWrites checks that all write verbs for the groups are counted, and nothing else.
+// TestCountWrites checks that CountWrites counts all write verbs for the groups, and nothing else.
 func TestCountWrites(t *testing.T) {
 	const page = `# TYPE apiserver_request_total counter
 apiserver_request_total{code="201",group="vitrine.dev",resource="contentfilters",subresource="",verb="POST"} 1000

@@ -36,8 +36,8 @@ func secret(ctx context.Context, name, member string) (string, error) {
 	return string(s.Data[member]), nil
 }
 
-// call sends a request to a pod over a forwarded port, like a caller outside of the cluster. token is the name of the AccessToken whose
-// token it sends, or "" for none. call verifies the certificate with the authority in the token's Secret and the name of the Service.
+// call sends a request to a pod over a forwarded port, as a caller outside of the cluster would. token is the name of the AccessToken whose
+// token it sends, or "" for no token. call verifies the certificate with the authority in the token's Secret and the name of the Service.
 func call(ctx context.Context, pod *corev1.Pod, method, path, token, body string) (status int, answer []byte, err error) {
 	value := ""
 	if token != "" {
@@ -136,7 +136,7 @@ func inPod(ctx context.Context, command ...string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	var out, said bytes.Buffer // separate buffers, because a different goroutine fills each
+	var out, said bytes.Buffer // separate buffers, because different goroutines fill them
 	err = e.StreamWithContext(ctx, remotecommand.StreamOptions{Stdout: &out, Stderr: &said})
 	return out.String() + said.String(), err
 }
@@ -170,7 +170,7 @@ func job(ctx context.Context, name string, args ...string) string {
 		},
 		Containers: []corev1.Container{{
 			Name: "client", Image: *imageFlag, ImagePullPolicy: corev1.PullIfNotPresent, Args: args,
-			// The position of an import is stored below HOME.
+			// The import stores its position below HOME.
 			Env: []corev1.EnvVar{{Name: "HOME", Value: "/tmp"}},
 			SecurityContext: &corev1.SecurityContext{
 				AllowPrivilegeEscalation: ptr.To(false), ReadOnlyRootFilesystem: ptr.To(true), Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},

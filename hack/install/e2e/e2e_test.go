@@ -1,7 +1,7 @@
 // Package e2e installs Vitrine into the cluster of KUBECONFIG and tests it there: `make e2e`. Its specs have the labels pages, install,
-// after, helm and replicas, so that the node can be killed between install and after. Those with the label replicas need an OpenSearch
-// node without security at OPENSEARCH_URL, which the pods of the cluster can reach; without it, they are skipped. Those with the label
-// pages need a node whose containerd this machine can use, and run only if they are selected.
+// after, helm and replicas, so that the node can be killed between install and after. The specs with the label replicas need an OpenSearch
+// node without security at OPENSEARCH_URL that the pods of the cluster can reach. Without such a node, they are skipped. The specs with the
+// label pages need a node whose containerd this machine can use, and run only if they are selected.
 //
 // Some specs run the commands of pages (pages_test.go), with kubectl, curl, git and tar. They need the working directory to be the root
 // of the repository.
@@ -49,7 +49,7 @@ const (
 	group  = "vitrine.dev/v1alpha1"
 	owner  = client.FieldOwner("vitrine-e2e")
 
-	// patience is the maximum time for a change that a cluster makes by itself. prompt is the maximum time for a deletion that nothing may
+	// patience is the time limit for a change that a cluster makes by itself. prompt is the time limit for a deletion that nothing may
 	// block.
 	patience = 2 * time.Minute
 	prompt   = time.Minute
@@ -202,8 +202,8 @@ func crds() (all []*unstructured.Unstructured) {
 	return all
 }
 
-// rolledOut waits until the Deployment has rolled out its newest version, and returns a pod. If before is not nil, it waits until another
-// pod has replaced the pod before.
+// rolledOut waits until the Deployment has rolled out its newest version, and returns a pod. If before is not nil, rolledOut also waits
+// until another pod has replaced that pod.
 func rolledOut(ctx context.Context, before *corev1.Pod) (pod *corev1.Pod) {
 	GinkgoHelper()
 	Eventually(ctx, func(g Gomega) {

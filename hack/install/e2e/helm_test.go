@@ -47,7 +47,7 @@ func helmSpecs() {
 			_, after, found := strings.Cut(string(text), "copied to /backup/")
 			g.Expect(found).To(BeTrue(), string(text))
 			copied = strings.TrimSpace(after)
-		}).WithTimeout(3 * time.Minute).Should(Succeed()) // the first attempt may run before the server is ready, and the next one runs a minute later
+		}).WithTimeout(3 * time.Minute).Should(Succeed()) // the first attempt may run before the server is ready; the next attempt runs a minute later
 	})
 	itRuns("docs/operations.md", "Scheduled backups")
 	It("exports the items to a client pod over the NodePort", func(ctx context.Context) {
@@ -108,7 +108,8 @@ func helmSpecs() {
 	})
 }
 
-// helm connects Helm to the cluster and loads the chart. It returns the values that all releases in the specs have, and those in more.
+// helm connects Helm to the cluster and loads the chart. It returns the values that all releases in the specs have, together with the
+// values in more.
 func helm(more map[string]any) (*action.Configuration, *chart.Chart, map[string]any) {
 	GinkgoHelper()
 	settings := cli.New()
@@ -170,11 +171,11 @@ func exposed(ctx context.Context) map[string]any {
 // loginLink is the link that the plugin prints: the URL of the console, and a one-time code.
 var loginLink = regexp.MustCompile(`(http://127\.0\.0\.1:\d+/console/)login#code=(\w+)`)
 
-// The section with the command that opens the console.
+// consolePage and consoleSection name the section with the command that opens the console.
 const consolePage, consoleSection = "docs/console-setup.md", "Open it without an Ingress"
 
-// visitConsole opens the console, which an upgrade has enabled, with the command of the page and a browser that does nothing. It logs in
-// with the printed link as the page of the console does, and stops the command.
+// visitConsole runs the command of the page that opens the console, which an upgrade has enabled, with a browser that does nothing. It then
+// logs in with the printed link, in the same way as the login page, and stops the command.
 func visitConsole(ctx context.Context) {
 	commands := sections(consolePage)[consoleSection]
 	Expect(commands).To(HaveLen(1))
@@ -242,7 +243,7 @@ func confined(ctx context.Context) {
 		return o
 	}
 	apply(ctx, declared(other), declared(shop))
-	// The other Property was created first. When this one is Ready, the operator would also have processed the other one.
+	// The other Property was created first. If the operator processed it at all, it would do so before the Property in shop is Ready.
 	expectReady(ctx, declared(shop))
 	o, err := get(ctx, declared(other))
 	Expect(err).NotTo(HaveOccurred())

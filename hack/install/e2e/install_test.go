@@ -35,7 +35,8 @@ func installSpecs() {
 			apply(ctx, o)
 			after, err := get(ctx, o)
 			Expect(err).NotTo(HaveOccurred())
-			// A status may change meanwhile, so compare generations. Kinds without a generation have only a resourceVersion.
+			// A status may have changed in the meantime, so compare generations. For kinds without a generation, compare the
+			// resourceVersion.
 			Expect(after.GetGeneration()).To(Equal(before.GetGeneration()), "%s %s", o.GetKind(), o.GetName())
 			if before.GetGeneration() == 0 {
 				Expect(after.GetResourceVersion()).To(Equal(before.GetResourceVersion()), "%s %s", o.GetKind(), o.GetName())
@@ -103,7 +104,7 @@ func installSpecs() {
 	})
 }
 
-// afterSpecs tests the installation again, after its node may have been killed, and removes it.
+// afterSpecs tests the installation again and then removes it. The node may have been killed before.
 func afterSpecs() {
 	It("becomes ready", func(ctx context.Context) { rolledOut(ctx, nil) })
 	It("has the same items and filters as before", readFilter)
@@ -165,7 +166,7 @@ func applySamples(ctx context.Context) {
 	apply(ctx, namespace(shop))
 	var declared []*unstructured.Unstructured
 	for _, o := range kustomization("samples") {
-		if o.GetKind() != "Namespace" { // the namespace already exists, with more labels
+		if o.GetKind() != "Namespace" { // the namespace already exists, with additional labels
 			declared = append(declared, o)
 		}
 	}
@@ -205,8 +206,8 @@ func exportItems(ctx context.Context, name, from string) {
 	Expect(strings.Count(out, `"approval_status"`)).To(Equal(sampleItems), "items read")
 }
 
-// readFilter checks in every replica that a filter read with a READ-ONLY token has as many items as its query read with the READ-WRITE
-// token.
+// readFilter checks in every replica that a filter, read with a READ-ONLY token, has as many items as the query of the filter, read with
+// the READ-WRITE token.
 func readFilter(ctx context.Context) {
 	Eventually(ctx, func(g Gomega) {
 		path, err := filterPath(ctx)
@@ -268,7 +269,7 @@ func expectGrants(ctx context.Context, g Gomega, user string, groups []string, g
 	}
 }
 
-// people checks what the roles view, edit and admin of the cluster allow users to do with Vitrine's kinds.
+// people checks the permissions of users with the cluster roles view, edit and admin on Vitrine's kinds.
 func people(ctx context.Context) {
 	for role, grants := range map[string]string{
 		"view": `
@@ -298,7 +299,7 @@ func people(ctx context.Context) {
 	}
 }
 
-// rollOut makes the Deployment replace all pods, including the pod before.
+// rollOut makes the Deployment replace all pods, including the given pod.
 func rollOut(ctx context.Context, before *corev1.Pod) {
 	GinkgoHelper()
 	patch := fmt.Sprintf(`{"spec":{"template":{"metadata":{"annotations":{"e2e.vitrine.dev/restarted-after":%q}}}}}`, before.Name)

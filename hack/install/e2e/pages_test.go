@@ -56,7 +56,7 @@ func pageSpecs() {
 	})
 }
 
-// loseManifests deletes 30 filters while the operator does not run, which are too many for a sweep without confirmation.
+// loseManifests deletes 30 filters while the operator does not run. These are too many for a sweep without confirmation.
 func loseManifests(ctx context.Context) {
 	Expect(shell(ctx, `
 		set -eu
@@ -71,15 +71,15 @@ func loseManifests(ctx context.Context) {
 	rolledOut(ctx, nil)
 }
 
-// The section with the command that purges a property.
+// erasingPage and erasingSection name the section with the command that purges a property.
 const erasingPage, erasingSection = "docs/operations.md", "Erasing"
 
-// purge deletes the Property, and runs the command of the page on a terminal, where it asks for the name of the property.
+// purge deletes the Property, and runs the command of the page on a terminal, where the command asks for the name of the property.
 func purge(ctx context.Context) {
 	commands := sections(erasingPage)[erasingSection]
 	Expect(commands).To(HaveLen(1))
 	Expect(shell(ctx, "kubectl -n shop delete vprop default")).To(Succeed())
-	// The server refuses until the operator has seen the deletion.
+	// Until the operator has seen the deletion, the server refuses the purge.
 	Eventually(ctx, func() error {
 		return shell(ctx, "echo shop/default | script --quiet --return --command '"+commands[0].Script+"' /dev/null")
 	}).WithTimeout(prompt).Should(Succeed())
@@ -107,7 +107,7 @@ func runSection(ctx context.Context, page, section string) {
 	Expect(failure).NotTo(HaveOccurred())
 }
 
-// shell runs a script in desk. Programs that it leaves in the background end with it.
+// shell runs a script in desk. When the script ends, its background programs end, too.
 func shell(ctx context.Context, script string) error {
 	ctx, stop := context.WithTimeout(ctx, 2*patience)
 	defer stop()
@@ -142,10 +142,11 @@ func prepareDesk() {
 	GinkgoT().Setenv("PATH", bin+string(filepath.ListSeparator)+os.Getenv("PATH"))
 }
 
-// TestPages checks that a spec runs every block with the language `sh cluster`, and that every spec that runs a section finds such blocks.
+// TestPages checks that every block with the language `sh cluster` is run by a spec, and that every spec that runs a section finds such
+// blocks in the section.
 func TestPages(t *testing.T) {
 	if *imageFlag != "" {
-		t.Skip("make test checks it") // the specs run once in a process
+		t.Skip("make test checks it") // the specs can run only once in a process
 	}
 	RegisterTestingT(t)
 	t.Chdir("../../..")

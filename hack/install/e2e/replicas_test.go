@@ -101,7 +101,8 @@ func onOpenSearch() map[string]any {
 	}
 }
 
-// expectLeader waits until exactly one replica runs the controllers, and returns its pod. If before is not nil, it must be a different pod.
+// expectLeader waits until exactly one replica runs the controllers, and returns its pod. If before is not nil, the leader must be another
+// pod.
 func expectLeader(ctx context.Context, before *corev1.Pod) (leader *corev1.Pod) {
 	GinkgoHelper()
 	Eventually(ctx, func(g Gomega) {

@@ -84,7 +84,7 @@ func serve(t *testing.T, kubeconfig string) {
 	})
 }
 
-// put applies a manifest with strict validation, like Flux and Argo CD.
+// put applies a manifest with strict validation, as Flux and Argo CD do.
 func put(t *testing.T, kube client.Client, text string, options ...client.ApplyOption) *unstructured.Unstructured {
 	t.Helper()
 	objects, err := render.Objects([]byte(text))
@@ -105,8 +105,8 @@ func manifest(kind, name, spec string) string {
 	return fmt.Sprintf("{apiVersion: vitrine.dev/v1alpha1, kind: %s, metadata: {name: %s, namespace: shop}, spec: {%s}}", kind, name, spec)
 }
 
-// TestHealth creates objects in every state with a running server. For each of them, it compares the result of the page's script for Argo
-// CD with that of kstatus.
+// TestHealth creates objects in every state with a running server. For each object, it compares the result of the page's script for Argo CD
+// with the result of kstatus.
 func TestHealth(t *testing.T) {
 	script := healthScript(t)
 	kube, kubeconfig := newCluster(t)
@@ -245,7 +245,7 @@ func healthScript(t *testing.T) string {
 	return script
 }
 
-// judge runs the script on an object. Like Argo CD, it provides only the Lua libraries base and table.
+// judge runs the script on an object. As in Argo CD, the script can use only the Lua libraries base and table.
 func judge(script string, u *unstructured.Unstructured) (status, message string, err error) {
 	l := lua.NewState(lua.Options{SkipOpenLibs: true})
 	defer l.Close()

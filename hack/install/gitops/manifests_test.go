@@ -140,8 +140,8 @@ type overlay struct {
 	Patches []types.Patch `json:"patches"`
 }
 
-// TestKept checks that the patches of both tools apply exactly to the objects that the tools must not prune, and that the image is
-// replaced.
+// TestKept checks that the patches of both tools change exactly the objects that the tools must not prune, and that the tools replace the
+// image.
 func TestKept(t *testing.T) {
 	var flux kustomize.Kustomization
 	find(t, "Kustomization", "vitrine", &flux)
@@ -268,7 +268,7 @@ func TestHelmValues(t *testing.T) {
 	}
 }
 
-// TestWorkflow checks that the pull-request workflow runs the expected commands. Tests of cmd/vitrine check their flags.
+// TestWorkflow checks that the pull-request workflow runs the expected commands. Tests in cmd/vitrine check the flags of the commands.
 func TestWorkflow(t *testing.T) {
 	for _, d := range documents(t) {
 		var workflow struct {

@@ -47,7 +47,7 @@ func headerOf(t *testing.T, document string) header {
 	return h
 }
 
-// find decodes the document of a kind and a name strictly into an object.
+// find decodes the document with the given kind and name into an object. It rejects unknown fields.
 func find(t *testing.T, kind, name string, into any) {
 	t.Helper()
 	for _, d := range documents(t) {

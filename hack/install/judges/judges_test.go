@@ -21,10 +21,10 @@ import (
 
 const config = "../../../config"
 
-// digest is the digest of the image. An installation should use one, and the checks of the image tag require it.
+// digest is the digest of the image. An installation should use a digest, and the checks of the image tag require one.
 const digest = "sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
 
-// Exceptions from the checks, with their reasons. A test fails if an exception is no longer needed.
+// The exceptions to the checks, with their reasons. A test fails if an exception is no longer necessary.
 var (
 	kubeScore = map[string]string{
 		"container-resources":                           "a CPU limit would slow down responses while the node is idle",
@@ -51,7 +51,7 @@ func enabled(t *testing.T) {
 	}
 }
 
-// cannot skips a test whose tool is missing, or fails it if VITRINE_REQUIRE_TOOLS is set.
+// cannot skips a test whose tool is missing. If VITRINE_REQUIRE_TOOLS is set, it fails the test instead.
 func cannot(t *testing.T, why string) {
 	t.Helper()
 	if os.Getenv("VITRINE_REQUIRE_TOOLS") != "" {

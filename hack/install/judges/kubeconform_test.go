@@ -30,8 +30,8 @@ func TestKubeconform(t *testing.T) {
 	}
 }
 
-// schemas returns a directory with a JSON schema for each kind of Kubernetes, named as kubeconform expects. The schemas come from the
-// OpenAPI document in the Go module of Kubernetes. They reject unknown fields.
+// schemas returns a directory with a JSON schema for each kind of Kubernetes, named as kubeconform expects. The schemas are from the
+// OpenAPI document in the Go module of Kubernetes, and reject unknown fields.
 func schemas(t *testing.T) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "go", "mod", "download", "-json", "k8s.io/kubernetes")

@@ -7,8 +7,8 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 )
 
-// Grant is one verb on one resource, such as "patch tags/status.vitrine.dev". A core resource has no group. If the grant is limited to a
-// name, the name follows after a space.
+// Grant is the permission for one verb on one resource, such as "patch tags/status.vitrine.dev". A resource of the core group has no group
+// suffix. If the grant is limited to an object, the object's name follows after a space.
 type Grant string
 
 func grant(verb, resource, group string) Grant {
@@ -18,8 +18,8 @@ func grant(verb, resource, group string) Grant {
 	return Grant(verb + " " + resource)
 }
 
-// Expand returns the grants of the rules in order, without duplicates. A wildcard is an error, because a test could not determine which of
-// its permissions are necessary.
+// Expand returns the grants of the rules in order, without duplicates. A wildcard is an error, because a test could not determine which
+// permissions of the wildcard are necessary.
 func Expand(rules []rbacv1.PolicyRule) ([]Grant, error) {
 	var out []Grant
 	for _, r := range rules {

@@ -128,7 +128,7 @@ func (p *plane) put(t *testing.T, objects ...*unstructured.Unstructured) {
 	t.Helper()
 	for _, o := range objects {
 		if o.GetKind() == "CustomResourceDefinition" {
-			continue // exists already
+			continue // the object already exists
 		}
 		if err := p.kube.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(o.DeepCopy()), client.ForceOwnership, client.FieldOwner("test")); err != nil {
 			t.Fatalf("apply %s %s: %v", o.GetKind(), o.GetName(), err)
@@ -146,7 +146,7 @@ func object(t *testing.T, text string) *unstructured.Unstructured {
 	return objects[0]
 }
 
-// serve runs the binary with its account, like the pod, until the test ends or stop is called.
+// serve runs the binary with its account, as in the pod, until the test ends or stop is called.
 func (p *plane) serve(t *testing.T, more ...string) (stop func()) {
 	t.Helper()
 	ctx := t.Context()
@@ -275,7 +275,7 @@ func granted(t *testing.T, objects []*unstructured.Unstructured, names ...string
 	return grants
 }
 
-// byTiming contains the grants that not every run needs, with their reasons. Whether a run needs them depends on the timing of requests.
+// byTiming contains the grants that a run may or may not need, depending on the timing of requests. The values are the reasons.
 var byTiming = func() map[permissions.Grant]string {
 	out := map[permissions.Grant]string{
 		"patch events.events.k8s.io": "an event that is repeated for the same version of an object becomes a series",
@@ -319,8 +319,8 @@ func TestPermissions(t *testing.T) {
 	objects := p.apply(t, "default")
 	// The webhook component contains the permissions for the webhook.
 	objects = append(objects, p.applyFile(t, "webhook/rbac.yaml")...)
-	// Disable streaming lists, so that the audit log also contains the requests for older API servers: the client then lists objects before
-	// it watches them.
+	// Disable streaming lists, so that the audit log also contains the requests for older API servers, where the client lists objects
+	// before it watches them.
 	t.Setenv("KUBE_FEATURE_WatchListClient", "false")
 	stop := p.serve(t)
 	property := object(t, "{apiVersion: vitrine.dev/v1alpha1, kind: Property, metadata: {name: listed, namespace: default}, spec: {displayName: Listed}}")
@@ -413,7 +413,7 @@ spec: {query: 'approval_status:app AND ('}
 	compare(t, granted(t, objects, "vitrine", "vitrine-webhook"), p.calls(t), byTiming)
 }
 
-// TestNamespacedPermissions checks that config/namespaced is sufficient for its own namespace, and grants nothing in others.
+// TestNamespacedPermissions checks that config/namespaced is sufficient for its own namespace, and grants nothing in other namespaces.
 func TestNamespacedPermissions(t *testing.T) {
 	p := newPlane(t)
 	p.apply(t, "namespaced")
@@ -474,7 +474,7 @@ func TestReplicaPermissions(t *testing.T) {
 	p.applyFile(t, "webhook/rbac.yaml")
 	grants := granted(t, p.applyFile(t, "opensearch/role.yaml"), "vitrine-replicas")
 
-	// holds waits until the replica member runs the controllers and the Secret contains a certificate authority.
+	// holds waits until a replica runs the controllers and the Secret contains a certificate authority under the key member.
 	holds := func(member, displayName string) {
 		property := object(t, "{apiVersion: vitrine.dev/v1alpha1, kind: Property, metadata: {name: shop, namespace: default}, spec: {displayName: "+displayName+"}}")
 		p.put(t, property)
@@ -490,7 +490,7 @@ func TestReplicaPermissions(t *testing.T) {
 			return ""
 		})
 	}
-	// The first replica creates the Lease and the Secret, the second one updates both.
+	// The first replica creates the Lease and the Secret, and the second replica updates both.
 	stop := p.serve(t, flags...)
 	holds("tls.pem", "First")
 	stop()

@@ -91,7 +91,7 @@ func rendered(t *testing.T, values map[string]any) []*unstructured.Unstructured 
 }
 
 // TestChart compares the objects and the notes of every rendering with a golden file. The chart copies CRDs, alerts and the dashboard from
-// config. For these, the golden file contains only the metadata and the alerts that name the release, and TestChartEqualsKustomize
+// config. Of these copies, the golden file contains only the metadata and the alerts that name the release. TestChartEqualsKustomize
 // compares the rest.
 func TestChart(t *testing.T) {
 	for name, c := range cases(t) {
@@ -218,7 +218,8 @@ func byName(objects []*unstructured.Unstructured) map[string]*unstructured.Unstr
 	return out
 }
 
-// dropHelm removes the labels and annotations that only Helm needs. It does so at every depth, because selectors also contain them.
+// dropHelm removes the labels and annotations that only Helm needs. It removes them at every depth, because selectors also contain such
+// labels.
 func dropHelm(in any) {
 	switch in := in.(type) {
 	case map[string]any:
@@ -310,7 +311,7 @@ monitoring:
 	}
 }
 
-// TestChartCRDs checks which values make the chart contain CRDs, and which values keep them after an uninstall.
+// TestChartCRDs checks the values that make the chart contain CRDs, and the values that keep the CRDs after an uninstall.
 func TestChartCRDs(t *testing.T) {
 	count := func(values map[string]any) (all, kept int) {
 		for _, o := range rendered(t, values) {
@@ -436,8 +437,8 @@ func TestChartInvalidValues(t *testing.T) {
 	}
 }
 
-// owned contains the values whose members are fields of Kubernetes objects. Such a member can be null, which means the default
-// of Kubernetes.
+// owned contains the values whose members are fields of Kubernetes objects. Such a member can be null, which stands for the default of
+// Kubernetes.
 var owned = map[string]bool{
 	"resources": true, "readinessProbe": true, "livenessProbe": true, "startupProbe": true, "podSecurityContext": true,
 	"containerSecurityContext": true, "nodeSelector": true, "labels": true,

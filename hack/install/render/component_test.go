@@ -83,8 +83,8 @@ func member(t *testing.T, o *unstructured.Unstructured, path ...any) any {
 	return at
 }
 
-// TestWebhookComponent checks that the webhook's configuration, the Service and the NetworkPolicy lead the API server to the port on which
-// the Deployment serves the webhook.
+// TestWebhookComponent checks that the API server can reach the port on which the Deployment serves the webhook, through the webhook's
+// configuration, the Service and the NetworkPolicy.
 func TestWebhookComponent(t *testing.T) {
 	objects := withComponents(t, "webhook")
 	called := objectOf(t, objects, "ValidatingWebhookConfiguration", "vitrine")

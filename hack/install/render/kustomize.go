@@ -11,7 +11,7 @@ import (
 )
 
 // Image parses the reference of an image for the server, such as "registry.example:5000/vitrine:v1" or "vitrine@sha256:…". It rejects a
-// reference without a tag or digest, because that would mean a different image after each push.
+// reference without a tag or digest, because such a reference could mean another image after each push.
 func Image(text string) (types.Image, error) {
 	ref, err := reference.Parse(text)
 	image := types.Image{Name: "vitrine"}
@@ -31,7 +31,7 @@ func Image(text string) (types.Image, error) {
 }
 
 // Kustomize renders the kustomization in dir as YAML documents, namespaces and CRDs first. If at is not zero, it replaces the image of the
-// server, like `kustomize edit set image`.
+// server, as `kustomize edit set image` does.
 func Kustomize(dir string, at types.Image) ([]byte, error) {
 	options := krusty.MakeDefaultOptions()
 	options.Reorder = krusty.ReorderOptionLegacy

@@ -17,10 +17,10 @@ import (
 	"helm.sh/helm/v3/pkg/chartutil"
 )
 
-// Package writes the chart in dir as a package for `helm install` to the folder to, and returns the path of the package. version is a
-// semantic version, with or without a leading "v". The chart's version has no "v", and the server's version has one. The image tag is the
-// server's version, with "_" instead of "+", which tags cannot contain. If repository is not empty, it becomes the default of the value
-// image.repository. The same chart always results in the same bytes.
+// Package writes the chart in dir as a package for `helm install`, and returns the path of the package. The parameter to is the folder of
+// the package. version is a semantic version, with or without a leading "v". The chart's version has no "v", and the server's version has
+// one. The image tag is the server's version, with "_" instead of "+", which tags cannot contain. If repository is not empty, it becomes
+// the default of the value image.repository. The same chart always results in the same bytes.
 func Package(dir, version, repository, to string) (string, error) {
 	c, err := loader.Load(dir)
 	if err != nil {
@@ -43,7 +43,7 @@ func Package(dir, version, repository, to string) (string, error) {
 	return path, stopClock(path)
 }
 
-// setRepository replaces the default of image.repository in the text of values.yaml, which Save writes with its comments.
+// setRepository replaces the default of image.repository in the text of values.yaml. Save writes this text, including its comments.
 func setRepository(c *chart.Chart, repository string) error {
 	const line = "\n  repository: vitrine\n"
 	for _, f := range c.Raw {
@@ -55,7 +55,7 @@ func setRepository(c *chart.Chart, repository string) error {
 	return fmt.Errorf("values.yaml of the chart must contain the line %q exactly once", line)
 }
 
-// stopClock sets the times in a package to 1970, because Helm writes the current time.
+// stopClock sets the times in a package to 1970. Helm writes the current time, so the same chart would result in different bytes.
 func stopClock(path string) error {
 	packed, err := os.ReadFile(path)
 	if err != nil {

@@ -11,8 +11,9 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// StartCluster starts n nodes that form a cluster, and returns when all of them are ready. Node i uses port o.Port+i for HTTP and a port
-// 100 higher for transport between nodes. Its directory is n<i+1> in o.Dir. If a node does not start, StartCluster stops the others.
+// StartCluster starts n nodes that form a cluster, and returns when all of them are ready. Node i uses port o.Port+i for HTTP, and the port
+// with a number higher by 100 for the transport between nodes. Its directory is n<i+1> in o.Dir. If a node does not start, StartCluster
+// stops the other nodes.
 func StartCluster(ctx context.Context, o Options, n int) ([]*Node, error) {
 	nodes := make([]*Node, n)
 	var g errgroup.Group
@@ -34,7 +35,7 @@ func StartCluster(ctx context.Context, o Options, n int) ([]*Node, error) {
 	return nil, err
 }
 
-// Member returns the options of node i of a cluster of n nodes with the options o, as StartCluster uses them.
+// Member returns the options with which StartCluster starts node i, if the cluster has n nodes and the options o.
 func Member(o Options, i, n int) Options {
 	o.Dir = filepath.Join(o.Dir, fmt.Sprintf("n%d", i+1))
 	first := o.Port

@@ -64,7 +64,7 @@ type Node struct {
 	done    chan error
 }
 
-// startTimeout limits the time until a node is ready. It allows for a busy machine.
+// startTimeout limits the time until a node is ready. It is long enough for a busy machine.
 const startTimeout = 5 * time.Minute
 
 // Start starts a node and returns when it is ready. It fails with *AbsentError if there is no JDK or the jars are not available.
@@ -149,7 +149,7 @@ func Start(ctx context.Context, o Options) (*Node, error) {
 // PID returns the process ID of the node.
 func (n *Node) PID() int { return n.process.Process.Pid }
 
-// Kill ends the node immediately, like a power failure.
+// Kill ends the node immediately, as a power failure would.
 func (n *Node) Kill() error {
 	if err := n.process.Process.Kill(); err != nil {
 		return fmt.Errorf("kill OpenSearch: %w", err)
@@ -162,7 +162,7 @@ func (n *Node) Kill() error {
 
 // Stop stops the node, and kills it if ctx ends first.
 func (n *Node) Stop(ctx context.Context) error {
-	if err := n.input.Close(); err != nil && !errors.Is(err, os.ErrClosed) { // it is closed if the node has ended
+	if err := n.input.Close(); err != nil && !errors.Is(err, os.ErrClosed) { // the input is already closed if the node has ended
 		return fmt.Errorf("stop OpenSearch: %w", err)
 	}
 	select {

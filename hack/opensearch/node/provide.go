@@ -35,7 +35,7 @@ type launcher struct {
 	// classPath begins with the compiled launcher.
 	classPath []string
 	logging   string
-	// archive is the file in which Java caches loaded classes. It halves the time of later starts.
+	// archive is the file in which Java caches loaded classes. The cache halves the time of later starts.
 	archive string
 	// maven is the directory of downloads.
 	maven string
@@ -48,8 +48,8 @@ func Provide(ctx context.Context, version string) error {
 	return err
 }
 
-// Libraries returns the path of java, and the jars of a version of OpenSearch, which include Lucene. It downloads missing jars. Its errors
-// are those of Provide.
+// Libraries returns the path of java, and the jars of a version of OpenSearch, which include Lucene. It downloads missing jars. It returns
+// the same errors as Provide.
 func Libraries(ctx context.Context, version string) (java string, jars []string, err error) {
 	l, err := provide(ctx, version)
 	if err != nil {
@@ -101,8 +101,8 @@ func (l *launcher) arguments(heap, temp string) []string {
 
 var javaVersion = regexp.MustCompile(`(?m)^javac (\d+)`)
 
-// newestJDK returns the directory and the version of the JDK in OPENSEARCH_JAVA. If that is not set, it uses the newest JDK in JAVA_HOME,
-// /usr/lib/jvm and the PATH.
+// newestJDK returns the directory and the version of the JDK in OPENSEARCH_JAVA. If this variable is not set, it selects the newest JDK in
+// JAVA_HOME, /usr/lib/jvm and the PATH.
 func newestJDK(ctx context.Context) (home string, major int) {
 	candidates := []string{os.Getenv("OPENSEARCH_JAVA")}
 	if candidates[0] == "" {
@@ -131,7 +131,7 @@ func newestJDK(ctx context.Context) (home string, major int) {
 	return home, major
 }
 
-// provideJars returns the jars of a version, and downloads missing ones.
+// provideJars returns the jars of a version, and downloads missing jars.
 func provideJars(ctx context.Context, version, dir string) ([]string, error) {
 	list, err := files.Open("jars-" + version + ".txt")
 	if err != nil {

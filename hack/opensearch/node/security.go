@@ -22,13 +22,13 @@ import (
 	"time"
 )
 
-// The newest security plugin for Version2 on Maven Central, as an archive of jars.
+// The path and the SHA-256 of the newest security plugin for Version2 on Maven Central, which is an archive of jars.
 const (
 	securityPath = "org/opensearch/plugin/opensearch-security/2.19.4.0/opensearch-security-2.19.4.0.zip"
 	securitySum  = "1f673622c462c4171a8c53f9b1ad20e5b839834cb79b0d3b388da180a0e514e8"
 )
 
-// modulePath is part of the path of every jar in which the launcher looks for a module.
+// modulePath is part of the paths of the jars in which the launcher looks for a module.
 const modulePath = "org/opensearch/plugin/"
 
 // Administrator is the name and the password of the user with all permissions on a node with security.

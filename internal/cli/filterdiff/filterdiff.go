@@ -1,5 +1,5 @@
-// Package filterdiff reports which items a changed ContentFilter would add to and remove from the served filter. It asks the server to
-// compare the two versions, which changes nothing.
+// Package filterdiff reports the items that a changed ContentFilter would add to the served filter or remove from it. It asks the server to
+// compare the two versions. The comparison changes nothing.
 //
 // It may import server/client and the domain.
 package filterdiff
@@ -35,14 +35,14 @@ type Change struct {
 	// Before is nil for a new filter.
 	Before *Version `json:"before,omitempty"`
 	After  Version  `json:"after"`
-	// Enter contains the items that only the new version shows, and Leave the items that only the served version shows. Each list has the
-	// order of its version.
+	// Enter contains the items that only the new version shows, and Leave contains the items that only the served version shows. Each list
+	// is sorted in the order of its version.
 	Enter Items `json:"enter"`
 	Leave Items `json:"leave"`
-	// Reordered is true if the sort orders differ, or if one of the first 100 items that both versions contain changes its position. An
-	// item can change its position because the favorite tag differs or, in an order by relevance, because the query differs.
+	// Reordered is true if the sort orders differ, or if the position of an item changes among the first 100 items that both versions
+	// contain. A position can change because the favorite tag differs or, in an order by relevance, because the query differs.
 	Reordered bool `json:"reordered"`
-	// Problem is why the server could not answer.
+	// Problem is the reason why the server could not answer.
 	Problem string `json:"problem,omitempty"`
 }
 
@@ -50,7 +50,7 @@ type Change struct {
 type Version struct {
 	Query string `json:"query"`
 	Order string `json:"order"`
-	// FavoriteTag is namespace:key of the tag whose items come first, or "".
+	// FavoriteTag is the tag whose items come first, as namespace:key, or "" if there is none.
 	FavoriteTag string `json:"favorite_tag,omitempty"`
 	Total       int64  `json:"total"`
 }
@@ -61,7 +61,7 @@ type Items struct {
 	First []Item `json:"first"`
 }
 
-// Item contains the reported fields of an item. None of them is about the submitter.
+// Item contains the reported fields of an item. None of these fields contains data about the submitter.
 type Item struct {
 	ID          item.ID `json:"id"`
 	ContentType string  `json:"content_type"`

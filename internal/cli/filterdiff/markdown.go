@@ -102,7 +102,7 @@ func code(s string) string {
 	return fence + s + fence
 }
 
-// cell formats text as code in a table, where a bar would end the cell. A cell without text is empty.
+// cell formats text as code for a cell of a table. It escapes bars, which would end the cell. If the text is empty, the cell is empty.
 func cell(s string) string {
 	if s == "" {
 		return ""

@@ -1,7 +1,7 @@
 // Package importstate keeps the progress of an import between two runs of the command. Each import has a small file in the user's cache
 // directory.
 //
-// Invariants: a file and its name reveal nothing about the token or the content. A file is replaced by rename, so that a crash
+// Invariants: a file and its name reveal nothing about the token or the content. The package replaces a file by rename, so that a crash
 // leaves either the old or the new state. It may import client.
 package importstate
 

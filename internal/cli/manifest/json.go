@@ -12,7 +12,7 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
-// json reads one or several objects from a JSON document. The YAML parser cannot read all of them: it rejects some valid JSON, such as an
+// json reads one or several objects from a JSON document. It does not use the YAML parser, which rejects some valid JSON, such as an
 // escaped character beyond U+FFFF. ok is false for a document that is not JSON.
 func (f *file) json(d document) (objects []Object, problems []Problem, ok bool) {
 	if !bytes.HasPrefix(bytes.TrimLeft(d.text, " \t\r\n"), []byte("{")) {

@@ -21,10 +21,10 @@ import (
 	sigsyaml "sigs.k8s.io/yaml"
 )
 
-// Stdin is the path that means standard input.
+// Stdin is the path that stands for standard input.
 const Stdin = "-"
 
-// maxBytes is the maximum size of a file. Manifests are smaller.
+// maxBytes is the maximum size of a file. Any real manifest is smaller.
 const maxBytes = 32 << 20
 
 // Object is one object of a manifest.
@@ -46,8 +46,8 @@ type file struct {
 	lines []string
 }
 
-// Files resolves paths to files: a file to itself, and a folder to all *.yaml, *.yml and *.json files below it except hidden ones,
-// sorted by name. Stdin is kept.
+// Files resolves paths to files. For a file, it returns the file itself. For a folder, it returns all *.yaml, *.yml and *.json files below
+// the folder except hidden ones, sorted by name. It returns Stdin unchanged.
 func Files(paths []string) ([]string, error) {
 	var files []string
 	for _, path := range paths {
@@ -89,9 +89,9 @@ func Files(paths []string) ([]string, error) {
 	return files, nil
 }
 
-// Read returns the objects in the files, if selects returns true for their apiVersion and kind, which can be "". The members of a List are
-// separate objects. A file that is too large yields a Problem, and so does a document that is not valid YAML or not an object. If a file
-// cannot be read, Read returns an error.
+// Read returns the objects in the files for whose apiVersion and kind selects returns true. Both arguments can be "". The members of a List
+// are separate objects. A file that is too large results in a Problem, and so does a document that is not valid YAML or not an object. If a
+// file cannot be read, Read returns an error.
 func Read(files []string, stdin io.Reader, selects func(apiVersion, kind string) bool) ([]Object, []Problem, error) {
 	var objects []Object
 	var problems []Problem
@@ -181,11 +181,11 @@ func (f *file) document(d document) ([]Object, []Problem) {
 	members, ok := content.(map[string]any)
 	if !ok {
 		if content == nil {
-			return nil, nil // only comments
+			return nil, nil // the document contains only comments
 		}
 		return nil, []Problem{f.problem(d, errors.New(noObject))}
 	}
-	// If this parser fails although the other one has succeeded, use the position of the document for all members.
+	// If this parser fails although the first parser succeeded, use the position of the document for all members.
 	var root yaml.Node
 	var node *yaml.Node
 	if yaml.Unmarshal(d.text, &root) == nil && len(root.Content) == 1 {
@@ -235,7 +235,7 @@ func (f *file) problem(d document, err error) Problem {
 	return Problem{Place: f.place(d.first+line, 1), Message: strings.TrimSpace(message)}
 }
 
-// shift adds the first line of a document to the line numbers of its nodes.
+// shift adds the number of lines before a document to the line numbers of its nodes.
 func shift(n *yaml.Node, lines int, done map[*yaml.Node]bool) {
 	if n == nil || done[n] {
 		return

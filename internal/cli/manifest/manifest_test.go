@@ -62,7 +62,7 @@ func TestCharacter(t *testing.T) {
 	}
 }
 
-// TestCharacterInJSON checks that a JSON object is parsed as JSON wherever it is in a file, and that positions in it are found.
+// TestCharacterInJSON checks that a JSON object at any place in a file is parsed as JSON, and that positions in the object are found.
 func TestCharacterInJSON(t *testing.T) {
 	const object = `{"apiVersion": "vitrine.dev/v1alpha1", "kind": "ContentFilter", "metadata": {"name": "a"},
 	"spec": {"x": "東京", "y": [1, {"z": null}], "query": "\ud83d\ude0d a\u00e9\/\ud83d\ude0d (b"}}`
@@ -97,7 +97,7 @@ func TestCharacterInJSON(t *testing.T) {
 	}
 }
 
-// TestCharacterIsLinear checks that finding a character in a long line takes linear time. With quadratic time, this test takes
+// TestCharacterIsLinear checks that finding a character in a long line takes linear time. If it took quadratic time, this test would take
 // minutes.
 func TestCharacterIsLinear(t *testing.T) {
 	const n = 200_000
@@ -205,7 +205,7 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// TestTooLarge checks that Read reports a file that is too large with its name, and reads the other files.
+// TestTooLarge checks that Read reports the name of a file that is too large, and reads the other files.
 func TestTooLarge(t *testing.T) {
 	dir := t.TempDir()
 	large, sound := filepath.Join(dir, "data.json"), filepath.Join(dir, "tag.yaml")

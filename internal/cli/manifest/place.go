@@ -36,7 +36,8 @@ func (o Object) Key(path string) Place {
 	return o.file.place(n.Line, n.Column)
 }
 
-// Value returns the place of a member's value. For a member that does not exist, it returns the place of the parent's name.
+// Value returns the place of a member's value. For a member that does not exist, it returns the place of the name of the nearest existing
+// parent.
 func (o Object) Value(path string) Place {
 	at := o.find(steps(path))
 	if !at.whole {
@@ -45,9 +46,9 @@ func (o Object) Value(path string) Place {
 	return o.file.place(at.value.Line, at.value.Column)
 }
 
-// Character returns the place of a character of a text member. index starts at 0; an index after the last character means the end of the
-// text. Character takes escapes, folded lines and blocks into account. If that is not possible, it returns the place of the value, and
-// false.
+// Character returns the place of a character of a text member. index starts at 0. An index after the last character denotes the end of the
+// text. Character takes escapes, folded lines and blocks into account. If it cannot find the character, it returns the place of the value,
+// and false.
 func (o Object) Character(path string, index int) (Place, bool) {
 	at := o.find(steps(path))
 	if !at.whole || at.value.Kind != yaml.ScalarNode {
@@ -60,9 +61,9 @@ func (o Object) Character(path string, index int) (Place, bool) {
 	return o.file.place(line, column), true
 }
 
-// found is the result of following a path as far as it exists.
+// found is the result of following a path as far as its members exist.
 type found struct {
-	// key is the name of the last member that exists, or nil for an element of a list and for the object itself.
+	// key is the node of the name of the last member that exists. It is nil for an element of a list and for the object itself.
 	key, value *yaml.Node
 	// whole is true if the whole path exists.
 	whole bool
@@ -126,9 +127,9 @@ func steps(path string) []string {
 
 // follow returns the position of the character at index in the source of a scalar. It reads the source and the value in parallel.
 //
-// Between two non-blank characters, the source may contain characters that the value does not: folded line ends, indentation, quotes,
-// backslashes. Therefore, for a non-blank character of the value, follow first skips all blanks of the source; for a blank of the value, at
-// most one.
+// Between two non-blank characters, the source may contain characters that the value does not contain: folded line ends, indentation,
+// quotes, backslashes. Therefore, follow skips all blanks of the source before a non-blank character of the value, and at most one blank of
+// the source for a blank of the value.
 func follow(lines []string, n *yaml.Node, index int) (line, column int, ok bool) {
 	s := &source{lines: lines, line: n.Line, column: n.Column}
 	switch n.Style &^ yaml.TaggedStyle {
@@ -156,7 +157,7 @@ type source struct {
 	lines        []string
 	line, column int
 	quote        rune // 0 means none
-	// runes contains the characters of the line with the number decoded; 0 means that no line is decoded.
+	// runes contains the characters of the line whose number is decoded. If decoded is 0, runes is not set.
 	runes   []rune
 	decoded int
 }
@@ -192,7 +193,7 @@ func (s *source) skipBlanks() {
 // escapes maps the double-quoted escapes with a character code, such as \u00e4, to their number of digits.
 var escapes = map[rune]int{'x': 2, 'u': 4, 'U': 8}
 
-// next moves past the next character of the value, which is r, and returns its place.
+// next moves past r, the next character of the value, and returns the place of r.
 func (s *source) next(r rune) (line, column int, ok bool) {
 	for s.quote == '"' && s.at() == '\\' {
 		line, column = s.line, s.column

@@ -57,7 +57,8 @@ func (f Finding) subject() string {
 	return strings.Join(parts, ": ")
 }
 
-// Text writes the findings for users: place, object, message, and the line in question with a caret below the place.
+// Text writes the findings for users. Each finding has its place, the object, the message, and the source line with a caret below the
+// place.
 func Text(w io.Writer, findings []Finding) {
 	for _, f := range findings {
 		fmt.Fprintf(w, "%s:%d:%d: %s: %s\n", text.Visible(f.File), f.Line, f.Column, f.Severity, text.Visible(f.subject()))

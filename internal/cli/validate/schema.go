@@ -25,8 +25,8 @@ import (
 	"github.com/vitrine-dev/vitrine/config/crd"
 )
 
-// schemas validates objects with the libraries of the API server, in the same order as the API server. It loads the schemas on first use,
-// because this takes about 0.1 s.
+// schemas validates objects with the libraries of the API server, in the order of the API server's checks. It loads the schemas on first
+// use, because loading takes about 0.1 s.
 type schemas struct {
 	byKind map[string]*kindSchema // by kind; nil before the first use
 }
@@ -86,7 +86,7 @@ func newKindSchema(v1 *apiextensionsv1.CustomResourceValidation) (*kindSchema, e
 	return &kindSchema{structural: structural, values: values, rules: cel.NewValidator(structural, true, celconfig.PerCallLimit)}, nil
 }
 
-// judge returns what the API server would report if the object was created.
+// judge returns the errors that the API server would report if a user created the object.
 func (s *schemas) judge(ctx context.Context, j Judged) ([]Finding, error) {
 	if s.byKind == nil {
 		if err := s.load(); err != nil {

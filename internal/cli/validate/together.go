@@ -12,15 +12,15 @@ import (
 )
 
 // together finds errors that involve two objects: an object that is defined twice, and two objects that claim the same thing. In a cluster,
-// the older object wins a claim. The ages of manifests are unknown, so the object whose name sorts first wins a claim in the library. A
-// name or a Secret belongs to the object that is read first.
+// the older object wins a claim. The ages of manifests are unknown, so the object whose name sorts first wins a claim in the library. For a
+// duplicate name or Secret, the object that is read first wins.
 func together(all []Judged) []Finding {
 	var findings []Finding
 	first := map[string]Judged{}
 	var single []Judged
 	for _, j := range all {
 		if j.GetName() == "" {
-			continue // already reported as an error, not a duplicate
+			continue // the missing name is already reported as an error, and is not a duplicate
 		}
 		if other, ok := first[j.name()]; ok {
 			place := other.Value("metadata")
@@ -39,8 +39,8 @@ func together(all []Judged) []Finding {
 	return append(findings, secrets(single)...)
 }
 
-// claims lets the library decide between the definitions, as in a cluster with no other objects. If the definitions need other properties,
-// or filters that were created over HTTP, it assumes that these exist.
+// claims lets the library decide between the definitions, as in a cluster with no other objects. It assumes that other properties, and
+// filters that were created over HTTP, exist if the definitions need them.
 func claims(all []Judged) []Finding {
 	var candidates []library.Candidate
 	for _, j := range all {

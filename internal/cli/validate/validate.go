@@ -1,6 +1,6 @@
-// Package validate checks manifests without a cluster: first as the API server would, with the schemas and rules of the
-// CustomResourceDefinitions, and then as the controllers would, with the messages of their conditions. It checks each object separately,
-// and then all objects together.
+// Package validate checks manifests without a cluster. It first makes the checks of the API server, with the schemas and rules of the
+// CustomResourceDefinitions. It then makes the checks of the controllers, with the messages of their conditions. It checks each object
+// separately, and then all objects together.
 //
 // It may import manifest, config/crd, api, controllers/translate, controllers/verdict, and the domain.
 package validate
@@ -33,7 +33,7 @@ const (
 	RuleSpec         = "spec"
 	RuleDuplicate    = "duplicate"
 	RuleClaim        = "claim"
-	// ruleAdvice is the prefix of the rules of warnings; the code of the query warning follows.
+	// ruleAdvice is the prefix of the rules of warnings. The code of the query warning follows the prefix.
 	ruleAdvice = "query-"
 )
 
@@ -51,8 +51,8 @@ type Judged struct {
 	manifest.Object
 	// Typed is the decoded object, or nil if it cannot be decoded as its kind.
 	Typed v1alpha1.Object
-	// Judgement is the meaning of the object. Sound is false if the object has an error, or would have one if it were not
-	// suspended.
+	// Judgement is the meaning of the object. Sound is false if the object has an error, or if it is suspended and would have an error
+	// otherwise.
 	Judgement verdict.Judgement
 	Sound     bool
 }
@@ -62,7 +62,7 @@ func (j Judged) name() string {
 	return fmt.Sprintf("%s %s/%s", j.GetKind(), j.GetNamespace(), j.GetName())
 }
 
-// Owner returns the object as the owner of its definition. install is the identity of the cluster.
+// Owner returns the owner of the object's definition. install is the identity of the cluster.
 func (j Judged) Owner(install string) library.Owner {
 	kinds := map[string]library.Kind{
 		v1alpha1.PropertyKind: library.KindProperty, v1alpha1.AccessTokenKind: library.KindToken, v1alpha1.ContentFilterKind: library.KindFilter,
@@ -71,8 +71,8 @@ func (j Judged) Owner(install string) library.Owner {
 	return library.Owner{Install: install, Kind: kinds[j.GetKind()], Namespace: j.GetNamespace(), Name: j.GetName()}
 }
 
-// Ours reports whether an object must be checked: it belongs to this API group, or its kind is one of the group's and its apiVersion lacks
-// the version or is missing. The API server rejects an object with such an apiVersion, so the command must report it.
+// Ours reports whether an object must be checked. It returns true if the object belongs to this API group. It also returns true if the kind
+// is in the group, but the apiVersion is missing or lacks the version, because the API server rejects such an object.
 func Ours(apiVersion, kind string) bool {
 	switch apiVersion {
 	case "", v1alpha1.GroupVersion.Group:
@@ -157,8 +157,8 @@ func (j *Judged) judge(refused bool, said []Finding) []Finding {
 	return append(findings, f)
 }
 
-// refused returns the finding for an error. If the error contains a *verdict.Refusal, the place of the finding is the member that the
-// refusal names.
+// refused returns the finding for an error. If the error contains a *verdict.Refusal, the finding points to the member that the refusal
+// names.
 func (j Judged) refused(err error) Finding {
 	f := Finding{Severity: Error, Rule: RuleSpec, Object: j.name(), Message: err.Error()}
 	var refusal *verdict.Refusal
@@ -175,8 +175,8 @@ func (j Judged) refused(err error) Finding {
 	return at(place, f)
 }
 
-// Refuse adds an error of the library about an object, with the message that the object's conditions would have, unless the report already
-// contains an error about the object.
+// Refuse adds an error of the library about an object to the report, with the message that the object's conditions would have. It adds
+// nothing if the report already contains an error about the object.
 func (r *Report) Refuse(j Judged, err error) {
 	for _, f := range r.Findings {
 		if f.Severity == Error && f.Object == j.name() {

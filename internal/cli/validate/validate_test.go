@@ -37,7 +37,8 @@ func unit(name, more string) string {
 	return object(v1alpha1.ActivateUnitKind, name, "name: Unit, imageURL: 'https://a.example/a.png', clickThroughURL: 'https://a.example/', "+more)
 }
 
-// TestRules checks which rules are reported, and where. object writes spec on one line, so a column in it includes the prefix `spec: {`.
+// TestRules checks the rules and places of the reported findings. object writes spec on one line, so a column in it includes the prefix
+// `spec: {`.
 func TestRules(t *testing.T) {
 	tag := func(name, key string) string {
 		return object(v1alpha1.TagKind, name, "namespace: vibe, key: "+key+", items: [1]")

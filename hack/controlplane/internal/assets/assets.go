@@ -2,8 +2,8 @@
 // kubectl, and the GitOps tools of make gitops. If possible, it downloads the official builds for envtest. Otherwise, it builds the
 // programs from Go modules, which needs only Go and its module proxy.
 //
-// The programs are kept in the user's cache, which all clones share. A program in the cache is always complete: it is written to a
-// temporary place and renamed under a lock.
+// The package keeps the programs in the user's cache, which all clones of the repository share. A program in the cache is always complete,
+// because the package writes it to a temporary place and renames it under a lock.
 package assets
 
 import (
@@ -26,7 +26,8 @@ const (
 	ControllerManager = "kube-controller-manager"
 )
 
-// EnvAssets names a directory that already contains the programs, as for envtest. EnvCache names another directory for the cache.
+// EnvAssets is the variable, known from envtest, that names a directory with the programs. EnvCache is the variable that names another
+// directory for the cache.
 const (
 	EnvAssets = "KUBEBUILDER_ASSETS"
 	EnvCache  = "VITRINE_CACHE"
@@ -38,7 +39,7 @@ type Options struct {
 	Root string
 	// Progress receives a line for each step; nil disables it.
 	Progress func(format string, args ...any)
-	// Heartbeat is how often a build reports its progress; 0 means every 15 s.
+	// Heartbeat is the time between two progress reports of a build; 0 means 15 s.
 	Heartbeat time.Duration
 
 	source source // source of official builds; the zero value is the source of envtest
@@ -100,7 +101,7 @@ func Dir(ctx context.Context, opts Options) (string, error) {
 // than 8 processors.
 func minutes(processors int) int { return 1 + 12/min(processors, 8) }
 
-// lock waits until no other process writes to a directory of the cache, and creates the parent directory.
+// lock locks a directory of the cache for this process, and creates its parent directory. If another process has the lock, lock waits.
 func lock(ctx context.Context, opts Options, dir string) (unlock func(), err error) {
 	if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
 		return nil, fmt.Errorf("create the cache directory (set %s to choose another): %w", EnvCache, err)

@@ -12,9 +12,9 @@ import (
 	"time"
 )
 
-// fakeGo puts a go command into the PATH that runs script, and creates a root and an empty cache. In the script, $output is the
-// directory for the programs, $packages lists the packages to build, and $calls is a file that records each call. A downloaded module is in
-// the directory $calls.module. Nothing listens on the address of the official builds.
+// fakeGo adds a go command that runs script to PATH, and creates a root and an empty cache. In the script, $output is the directory for the
+// programs, $packages lists the packages to build, and $calls is a file that records each call. A downloaded module is in the directory
+// $calls.module. Nothing listens on the address of the official builds.
 func fakeGo(t *testing.T, script string) (opts Options, calls string, progress func() string) {
 	t.Helper()
 	dir := t.TempDir()

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// Go runs the go command in a directory, without cgo. It reports the name of the step, what, immediately and again at every heartbeat until
-// the command ends. With -v among args, the reports count the compiled packages.
+// Go runs the go command in a directory, without cgo. what names the step. Go reports this name immediately, and again at every heartbeat
+// until the command ends. With -v among args, the reports count the compiled packages.
 func Go(ctx context.Context, opts Options, dir, what string, args ...string) error {
 	opts = opts.withDefaults()
 	opts.Progress("%s…", what)

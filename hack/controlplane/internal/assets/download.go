@@ -24,8 +24,8 @@ type source struct {
 	total     time.Duration // timeout for the whole download; 0 means 5 minutes
 }
 
-// download unpacks the programs of the newest official build of a minor version of Kubernetes, such as 1.37, into the directory to,
-// which must not exist. The checksum of the archive must match the index.
+// download unpacks the programs of the newest official build of a minor version of Kubernetes, such as 1.37. The parameter to is the
+// directory for the programs, which must not exist. The checksum of the archive must match the index.
 func (s source) download(ctx context.Context, series, to string) error {
 	ctx, cancel := s.limit(ctx)
 	defer cancel()
@@ -94,8 +94,8 @@ func newest(ctx context.Context, client remote.Client, series string) (store.Ite
 	return store.Item{}, versions.PlatformItem{}, fmt.Errorf("there is no official build of Kubernetes %s for %s/%s", series, here.OS, here.Arch)
 }
 
-// limit returns a context that ends if a response does not begin in time or the whole download takes too long. Its cause says which of the
-// two happened.
+// limit returns a context that ends if a response does not begin in time or the whole download takes too long. The cause of the context
+// shows which limit was exceeded.
 func (s source) limit(ctx context.Context) (context.Context, context.CancelFunc) {
 	if s.firstByte == 0 {
 		s.firstByte = 10 * time.Second

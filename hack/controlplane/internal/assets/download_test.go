@@ -81,7 +81,7 @@ func TestDirDownloads(t *testing.T) {
 	}
 }
 
-// TestDirBuildsAfterABadDownload checks that after a failed download, the programs are built and nothing of the download is used.
+// TestDirBuildsAfterABadDownload checks that Dir builds the programs after a failed download, and uses nothing from the download.
 func TestDirBuildsAfterABadDownload(t *testing.T) {
 	complete, incomplete := archive(t, Etcd, APIServer, Kubectl), archive(t, Etcd)
 	hang := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))

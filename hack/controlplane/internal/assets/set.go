@@ -20,7 +20,7 @@ import (
 type Set struct {
 	// Name is the folder in tools. Group is the folder in the cache.
 	Name, Group string
-	// Modules are the modules whose versions identify the set in the cache. The first one is identified by Name.
+	// Modules are the modules whose versions identify the set in the cache. The first module has the label Name.
 	Modules []Module
 	// Packages maps the name of each program to its main package, which go.mod lists as a tool.
 	Packages map[string]string
@@ -59,7 +59,7 @@ var (
 	}
 )
 
-// Built is the place of a set in the cache, whether or not the set is built.
+// Built is the place of a set in the cache. The set need not be built yet.
 type Built struct {
 	// Dir is the directory of the programs.
 	Dir string
@@ -112,7 +112,7 @@ func (s Set) Ensure(ctx context.Context, opts Options, names ...string) (Built, 
 		return built, err
 	}
 	defer unlock()
-	lacking := missing(built.Dir, names) // another process may have built them
+	lacking := missing(built.Dir, names) // another process may have built the others in the meantime
 	if len(lacking) == 0 {
 		return built, nil
 	}
@@ -129,8 +129,8 @@ func (s Set) Ensure(ctx context.Context, opts Options, names ...string) (Built, 
 	return built, nil
 }
 
-// build builds programs with a single go command. The command compiles each shared package once, and links one program while it
-// compiles another one.
+// build builds programs with a single go command. The command compiles each shared package only once, and links one program while it
+// compiles another program.
 func (s Set) build(ctx context.Context, opts Options, built Built, names []string) error {
 	if err := os.MkdirAll(built.Dir, 0o755); err != nil {
 		return fmt.Errorf("create the cache directory (set %s to choose another): %w", EnvCache, err)
@@ -158,8 +158,8 @@ func (s Set) build(ctx context.Context, opts Options, built Built, names []strin
 	return nil
 }
 
-// executable returns the file name that the go command gives the program of a package: the last element of the import path that is
-// not a major version.
+// executable returns the file name that the go command gives the program of a package: the last element of the import path that is not a
+// major version such as v2.
 func executable(pkg string) string {
 	if regexp.MustCompile(`^v[0-9]+$`).MatchString(path.Base(pkg)) {
 		pkg = path.Dir(pkg)
@@ -167,7 +167,7 @@ func executable(pkg string) string {
 	return path.Base(pkg)
 }
 
-// linkerFlags returns flags that omit symbols. For a stamped set, the flags also set the version: otherwise, a server reports
+// linkerFlags returns flags that omit symbols. For a stamped set, the flags also set the version, because otherwise a server would report
 // v0.0.0-master, which breaks clients that check the version.
 func (s Set) linkerFlags(version string) string {
 	flags := []string{"-s", "-w"}

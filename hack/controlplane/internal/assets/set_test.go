@@ -50,7 +50,7 @@ func TestEnsureCopiesCRDs(t *testing.T) {
 	}
 }
 
-// TestSets checks that the go.mod of each set has the versions, and lists every program as a tool.
+// TestSets checks that the go.mod of each set requires the set's modules, and lists every program as a tool.
 func TestSets(t *testing.T) {
 	root := filepath.Join("..", "..", "..", "..")
 	for _, set := range []Set{Kubernetes, KustomizeController, ArgoCD} {

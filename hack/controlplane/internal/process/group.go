@@ -12,7 +12,7 @@ import (
 type Member interface {
 	// Done returns a channel that is closed when the member has ended.
 	Done() <-chan struct{}
-	// Err returns nil while the member runs, and afterwards why it ended.
+	// Err returns nil while the member runs, and the reason for its end afterwards.
 	Err() error
 	// Stop stops the member and waits until it has ended.
 	Stop()
@@ -33,7 +33,7 @@ func (g *Group) Err() error {
 	return errors.Join(ended...)
 }
 
-// Wait returns Err when a member has ended, or nil when ctx has ended.
+// Wait waits until a member has ended, and returns Err. If ctx ends first, it returns nil.
 func (g *Group) Wait(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -1,8 +1,8 @@
 //go:build unix
 
-// Package process starts the programs of a local run. No program outlives this process, even if this process is killed with
-// SIGKILL. Each program is the leader of its own process group, together with a shell that kills the group when this process is
-// gone. Therefore, Ctrl-C on the terminal reaches only this process, which stops its programs in order.
+// Package process starts the programs of a local run. No program outlives this process, even if this process is killed with SIGKILL. Each
+// program leads its own process group, which also contains a shell that kills the group after this process has ended. Therefore, Ctrl-C on
+// the terminal reaches only this process, which stops its programs in order.
 //
 // The package imports only the standard library and has no knowledge of the programs.
 package process
@@ -37,14 +37,14 @@ func Leashed(dir, path string) string {
 type Spec struct {
 	// Name is the name of the program in messages.
 	Name string
-	// Path is the program. Args are its arguments without the program name.
+	// Path is the path of the program. Args contains its arguments, without the program name.
 	Path string
 	Args []string
 	// Env is added to the environment of this process.
 	Env []string
-	// Log is the file for the output. It is truncated first.
+	// Log is the file for the output. Start truncates it first.
 	Log string
-	// Grace is how long Stop waits after SIGTERM before it sends SIGKILL; 0 means 10 s.
+	// Grace is the time that Stop waits after SIGTERM before it sends SIGKILL; 0 means 10 s.
 	Grace time.Duration
 }
 
@@ -53,7 +53,7 @@ type Process struct {
 	spec Spec
 	pid  int
 	done chan struct{}
-	err  error // why the program ended; set before done is closed
+	err  error // the reason why the program ended; set before done is closed
 }
 
 // Start starts a program.
@@ -84,7 +84,7 @@ func Start(spec Spec) (*Process, error) {
 // Done returns a channel that is closed when the program has ended.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
-// Err returns nil while the program runs, and afterwards its exit status with the end of its log.
+// Err returns nil while the program runs. Afterwards, it returns the exit status and the end of the log.
 func (p *Process) Err() error {
 	select {
 	case <-p.done:
@@ -106,7 +106,7 @@ func (p *Process) Stop() {
 	case <-p.done:
 	case <-time.After(p.spec.Grace):
 	}
-	// Do this even after a clean end, because the program may have started others. An empty group causes no problem.
+	// Do this even after a clean end, because the program may have started other programs. An empty group causes no problem.
 	_ = syscall.Kill(-p.pid, syscall.SIGKILL)
 	<-p.done
 }
@@ -147,7 +147,7 @@ func Quote(word string) string {
 // ErrParentGone is the cause of a context from WithParent whose parent process has ended.
 var ErrParentGone = errors.New("the parent process has ended")
 
-// WithParent returns a context that ends with ErrParentGone when the parent of this process ends. Thus, programs that make started
+// WithParent returns a context that ends with ErrParentGone when the parent of this process ends. Programs that make has started can thus
 // end when make is killed.
 func WithParent(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)

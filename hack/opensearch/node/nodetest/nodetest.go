@@ -50,7 +50,7 @@ func Run(m *testing.M) int {
 	return code
 }
 
-// URLs returns the addresses of the cluster. It skips the test if there is none.
+// URLs returns the addresses of the cluster. It skips the test if there is no cluster.
 func URLs(t testing.TB) []string {
 	t.Helper()
 	shared.once.Do(provide)
@@ -170,7 +170,7 @@ func (c *Cluster) Kill(i int) {
 	c.nodes[i] = nil
 }
 
-// Suspend suspends node i until resume is called, like a pause of its virtual machine.
+// Suspend suspends node i until resume is called, as if its virtual machine were paused.
 func (c *Cluster) Suspend(i int) (resume func()) {
 	c.t.Helper()
 	pid := c.nodes[i].PID()
@@ -192,7 +192,7 @@ func (c *Cluster) Restart(i int) {
 	}
 }
 
-// Prefix returns a prefix of index names that no other test uses. Its indices are deleted when the test ends.
+// Prefix returns a prefix of index names that no other test uses. The indices with this prefix are deleted when the test ends.
 func Prefix(t testing.TB) string {
 	t.Helper()
 	prefix := "test-" + strings.ToLower(rand.Text())
@@ -222,7 +222,7 @@ func DropAtEnd(t testing.TB, prefix string) {
 		}
 	}
 	t.Cleanup(func() {
-		do(http.MethodPut, url+"/_settings", `{"index.blocks.read_only": null}`) // a frozen library has this block
+		do(http.MethodPut, url+"/_settings", `{"index.blocks.read_only": null}`) // an index of a frozen library has this block
 		do(http.MethodDelete, url, "")
 	})
 }

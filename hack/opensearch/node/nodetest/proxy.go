@@ -32,7 +32,7 @@ const (
 // step is the pause of Trickling and Slow.
 const step = 100 * time.Millisecond
 
-// Proxy forwards connections to a node of OpenSearch and injects faults. It closes at the end of its test.
+// Proxy forwards connections to a node of OpenSearch and injects faults. It closes at the end of the test that created it.
 type Proxy struct {
 	// URL is the address of the proxy.
 	URL string

@@ -41,8 +41,8 @@ func NewSecure(t testing.TB) *Secure {
 	return &Secure{n.URL, n.CAFile, t, &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}}}}
 }
 
-// User creates a user with permissions on the cluster and on the indices that match a pattern. It returns files with the username
-// and the password.
+// User creates a user with permissions on the cluster and on the indices that match a pattern. It returns the paths of files with the
+// username and the password.
 func (s *Secure) User(name string, cluster []string, pattern string, indices []string) (username, password string) {
 	s.t.Helper()
 	const secret = "Correct-horse-battery-7-staple"
