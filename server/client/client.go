@@ -1,9 +1,9 @@
 // Package client is the Go client of a content library's HTTP interface: items, filters, tags, conversion units, bulk
 // import and export.
 //
-// Invariants: the client sends the token only in the Authorization header, never in a URL, and no error contains it. It
-// sends the token to no other host (it follows no redirects), and over plain HTTP only to the local machine. It retries a
-// call only if that cannot apply the call twice.
+// Invariants: the client sends the token only in the Authorization header, never in a URL, and no error contains the token. The client
+// follows no redirects, so it sends the token to no other host. It uses plain HTTP only for the local machine. It retries a call only if
+// the retry cannot apply the call twice.
 //
 // This package may import server/item.
 package client
@@ -30,21 +30,21 @@ import (
 
 // Options configures a Client.
 type Options struct {
-	// Server is the base URL, such as https://content.shop.example:8443. A path in it is the prefix of every path of the
-	// interface. Required. Plain http is accepted only for the local machine, because it would expose the token to the
-	// network.
+	// Server is the base URL, such as https://content.shop.example:8443. If the URL has a path, it is the prefix of every path of the
+	// interface. Required. Plain http is accepted only for the local machine, because it would expose the token to the network.
 	Server string
 	// Token is the access token. It determines the property and the permitted operations. Required.
 	Token string
-	// RootCAs are the certificate authorities for the server's certificate; nil means the system's.
+	// RootCAs are the certificate authorities that may sign the server's certificate. nil means the certificate authorities of the system.
 	RootCAs *x509.CertPool
-	// Transport replaces the connection handling, including RootCAs, for tests and proxies. Default: none.
+	// Transport, if set, handles connections in place of the default transport, for tests and proxies. RootCAs is then ignored. Default:
+	// none.
 	Transport http.RoundTripper
 	// Attempts is the maximum number of times that a call is sent. Default: 4.
 	Attempts int
-	// Wait pauses between attempts. It returns early with the error of a context that ended. Default: a timer.
+	// Wait pauses between attempts. If ctx ends, it returns the error of ctx early. Default: a timer.
 	Wait func(ctx context.Context, d time.Duration) error
-	// UserAgent is sent with each call. Default: "vitrine-client".
+	// UserAgent is the User-Agent header of each call. Default: "vitrine-client".
 	UserAgent string
 }
 
@@ -58,7 +58,7 @@ type Client struct {
 	userAgent string
 }
 
-// New returns a client. It fails on invalid options and does not connect.
+// New returns a client. It fails if an option is invalid. It does not connect to the server.
 func New(o Options) (*Client, error) {
 	base, err := parseServer(o.Server)
 	if err != nil {
@@ -120,7 +120,7 @@ func parseServer(s string) (*url.URL, error) {
 	return u, nil
 }
 
-// redact removes parts of an invalid URL that may contain a token or a password.
+// redact removes the parts of an invalid URL that may contain a token or a password.
 func redact(s string) string {
 	if i := strings.IndexAny(s, "?#"); i >= 0 {
 		s = s[:i]
@@ -142,25 +142,25 @@ func isLoopback(host string) bool {
 // Server returns the base URL, without a trailing slash.
 func (c *Client) Server() string { return c.base.String() }
 
-// Identity returns a digest that is the same for the same token and reveals nothing about it.
+// Identity returns a digest of the token. It is always the same for the same token, and reveals nothing about it.
 func (c *Client) Identity() string {
 	sum := sha256.Sum256([]byte("vitrine client\x00" + c.token))
 	return hex.EncodeToString(sum[:])
 }
 
-// call is one request.
+// call describes one request.
 type call struct {
 	method string
-	// path starts with a slash; its segments are escaped.
+	// path starts with a slash. Its segments are escaped.
 	path  string
 	query url.Values
-	// body, if not nil, is encoded as JSON.
+	// body, if not nil, is sent as JSON.
 	body any
-	// trailer asks for the trailer of the answer.
+	// trailer is true to request the trailer of the response.
 	trailer bool
 }
 
-// do sends a call, retries it if that is safe, and decodes the JSON response into out unless out is nil.
+// do sends a call, and retries it if that is safe. It decodes the JSON response into out, unless out is nil.
 func (c *Client) do(ctx context.Context, k call, out any) error {
 	var body []byte
 	if k.body != nil {
@@ -199,7 +199,7 @@ func (c *Client) send(ctx context.Context, k call, body []byte) (*http.Response,
 	}
 }
 
-// once sends a call without retries. A status other than 2xx is returned as *Problem, any other failure in transit as
+// once sends a call without retries. For a status other than 2xx, it returns a *Problem. For any other failure in transit, it returns a
 // *url.Error.
 func (c *Client) once(ctx context.Context, k call, body io.Reader, length int64) (*http.Response, error) {
 	target := c.base.String() + k.path
@@ -230,14 +230,14 @@ func (c *Client) once(ctx context.Context, k call, body io.Reader, length int64)
 	return resp, nil
 }
 
-// drain reads a bounded rest of the body, so that the connection can be reused, and closes it.
+// drain reads the rest of the body up to a limit, so that the connection can be reused, and closes the body.
 func drain(body io.ReadCloser) {
 	_, _ = io.CopyN(io.Discard, body, 64<<10)
 	body.Close()
 }
 
-// retriable reports whether a failed call may be retried: the server refused it without any effect, the connection was not
-// established, or the call can be repeated with the same result.
+// retriable reports whether a failed call may be retried. It may if the server refused the call without any effect, if the connection was
+// not established, or if repeating the call gives the same result.
 func retriable(method string, err error) bool {
 	if fateOf(err) == refused {
 		return true
@@ -262,7 +262,7 @@ func fateOf(err error) fate {
 		switch {
 		case p.Status == http.StatusTooManyRequests, p.Status == http.StatusServiceUnavailable && p.Documented:
 			return refused
-		case p.Status >= 502 && p.Status <= 504: // from a proxy that lost the server
+		case p.Status >= 502 && p.Status <= 504: // from a proxy that cannot reach the server
 			return unknown
 		}
 		return final
@@ -282,8 +282,8 @@ func fateOf(err error) fate {
 	return final
 }
 
-// pause returns how long to wait after the attempt that failed with err. If the server asked for a delay, it returns that delay. Otherwise,
-// it returns half a second, doubled with each attempt up to 30 s, and varied by ±20 %, so that clients do not all retry at once.
+// pause returns the delay after the attempt that failed with err. If the server asked for a delay, pause returns that delay. Otherwise, the
+// delay is half a second, doubled with each attempt up to 30 s, and varied by ±20 %, so that clients do not all retry at once.
 func pause(attempt int, err error) time.Duration {
 	if p, ok := errors.AsType[*Problem](err); ok && p.RetryAfter > 0 {
 		return p.RetryAfter

@@ -33,7 +33,7 @@ const (
 	reader = "read-only-token-of-the-shop-property"
 )
 
-// realServer is the HTTP interface over a store in a temporary directory, behind TLS as in production.
+// realServer serves the HTTP interface of a library in a temporary directory, behind TLS as in production.
 type realServer struct {
 	*httptest.Server
 	lib *reference.Library
@@ -139,7 +139,7 @@ func status(err error) int {
 	return 0
 }
 
-// lines returns n import lines, the first half approved.
+// lines returns n import lines. The items in the first half are approved.
 func lines(n int) string {
 	var b strings.Builder
 	for i := 1; i <= n; i++ {
@@ -535,11 +535,11 @@ func TestNewRefusesInvalidOptions(t *testing.T) {
 	}
 }
 
-// scripted answers each request with the next of its answers, and repeats the last one.
+// scripted answers each request with its next answer, and repeats the last one.
 type scripted struct {
 	answers []http.HandlerFunc
 	mu      sync.Mutex
-	// seen records the requests: their URL and their Authorization.
+	// seen records the URL and the Authorization header of each request.
 	seen [][2]string
 }
 
@@ -583,7 +583,7 @@ func TestRetries(t *testing.T) {
 		answers []http.HandlerFunc
 		do      func(context.Context, *Client) error
 		sent    int
-		status  int // of the error; 0 for success, -1 for another error
+		status  int // status of the *Problem (0 for success, -1 for another error)
 	}{
 		"GET after refusals":          {[]http.HandlerFunc{refusedAnswer, limited, ok}, get, 3, 0},
 		"GET after a lost answer":     {[]http.HandlerFunc{lost, ok}, get, 2, 0},

@@ -9,12 +9,12 @@ import (
 	"github.com/vitrine-dev/vitrine/server/item"
 )
 
-// Version is a query with an order and a favorite tag, as in a filter.
+// Version is one side of a comparison: a query with an order and a favorite tag, as in a filter.
 type Version struct {
 	Query string `json:"query"`
-	// SortBy is an order; "" means created_on:desc.
+	// SortBy is a sort order. "" means created_on:desc.
 	SortBy string `json:"sort_by"`
-	// FavoriteTag is namespace:key of the tag whose items come first, or "".
+	// FavoriteTag is the tag whose items come first, as namespace:key, or "".
 	FavoriteTag string `json:"favorite_tag"`
 	// Total is the number of matching items. Only Compare sets it.
 	Total int64 `json:"total"`
@@ -22,8 +22,8 @@ type Version struct {
 
 // Change is a change of a filter or a query to another version.
 type Change struct {
-	// FromFilter is the UUID or numeric id of the filter that changes. If it is "", From is the version that changes; if that
-	// has no query either, every item enters.
+	// FromFilter is the UUID or numeric id of the filter to change. If it is "", the change starts from From. If From has no query either,
+	// every item that To matches is entering.
 	FromFilter string
 	From, To   Version
 	// Size is the maximum number of items in each list, 0 to 500.
@@ -32,39 +32,40 @@ type Change struct {
 
 // Comparison is the effect of a Change (extension).
 type Comparison struct {
-	// Before is nil if there is nothing to compare with.
+	// Before is the version before the change, or nil if there is none.
 	Before *Version `json:"before"`
 	After  Version  `json:"after"`
-	// Entering and Leaving are the items that only After or only Before has, in the order of that version.
+	// Entering are the items that only After matches, in the order of After. Leaving are the items that only Before matches, in the order
+	// of Before.
 	Entering ComparedItems `json:"entering"`
 	Leaving  ComparedItems `json:"leaving"`
 	Moving   MovedItems    `json:"moving"`
 }
 
-// ComparedItems are the number of items and the first of them.
+// ComparedItems contains the number of items, and the first of these items.
 type ComparedItems struct {
 	Total int64  `json:"total"`
 	Items []Item `json:"items"`
 }
 
-// MovedItems are the items that change their places among the first Compared items that both versions have. In a random order,
-// there are none.
+// MovedItems are the items whose positions change among the first Compared items that both versions match. If an order is random, there are
+// none.
 type MovedItems struct {
 	Compared int         `json:"compared"`
 	Total    int         `json:"total"`
 	Items    []MovedItem `json:"items"`
 }
 
-// MovedItem is an item with its positions before and after, which count from 1 and only items that both versions have. nil is a
-// position after MovedItems.Compared.
+// MovedItem is an item with its positions before and after the change. Positions count from 1, and count only items that both versions
+// match. nil means a position after MovedItems.Compared.
 type MovedItem struct {
 	ID   item.ID `json:"id"`
 	From *int    `json:"from"`
 	To   *int    `json:"to"`
 }
 
-// Compare returns which items a change adds, removes and moves (extension). It needs a READ-WRITE token. A filter that the
-// property does not have is a *Problem with status 404, and an invalid query one with status 400.
+// Compare returns the items that a change adds, removes and moves (extension). It needs a READ-WRITE token. If the property does not have
+// the filter, the error is a *Problem with status 404. If a query is invalid, the status is 400.
 func (c *Client) Compare(ctx context.Context, change Change) (Comparison, error) {
 	v := url.Values{"size": {strconv.Itoa(change.Size)}}
 	set := func(name, value string) {

@@ -10,11 +10,12 @@ import (
 	"github.com/vitrine-dev/vitrine/server/item"
 )
 
-// Definition is a tag or a conversion unit and what it applies to (extension).
+// Definition is a tag or a conversion unit, with the items that it applies to (extension).
 type Definition struct {
 	// Kind is Tag or ActivateUnit.
 	Kind string `json:"kind"`
-	// ManagedBy is the manifest, such as "Tag shop/summer", or "" for a tag that only callers set and a unit created over HTTP.
+	// ManagedBy is the manifest, such as "Tag shop/summer". It is "" for a tag that only callers set, and for a unit that was created over
+	// HTTP.
 	ManagedBy string `json:"managed_by"`
 	// Tag is zero for a unit.
 	Tag
@@ -25,7 +26,7 @@ type Definition struct {
 	ClickThroughURL string `json:"click_through_url"`
 	Default         bool   `json:"default"`
 	Archived        bool   `json:"archived"`
-	// IDs are the first 100 ids that the manifest lists, and IDCount is the number of all ids that it lists.
+	// IDs are the first 100 item ids that the manifest lists. IDCount is the number of all item ids that it lists.
 	IDs     []item.ID `json:"ids"`
 	IDCount int       `json:"id_count"`
 	// Selector is the query that selects further items, or "".
@@ -34,8 +35,8 @@ type Definition struct {
 	Items int64 `json:"items"`
 }
 
-// Definitions yields the tags by namespace and key (kind "tag"), or the units by id ("unit"). Of the tags that only callers set,
-// it yields the most frequent ones. It needs a READ-WRITE token.
+// Definitions yields all definitions of a kind: "tag" for tags, by namespace and key, or "unit" for units, by id. Of the tags that only
+// callers set, it yields only the most frequent ones. It needs a READ-WRITE token.
 func (c *Client) Definitions(ctx context.Context, kind string) iter.Seq2[Definition, error] {
 	return listed(ctx, c, "/v2/content/definitions", url.Values{"kind": {kind}}, func(raw json.RawMessage) ([]Definition, error) {
 		var embedded struct {
@@ -46,7 +47,7 @@ func (c *Client) Definitions(ctx context.Context, kind string) iter.Seq2[Definit
 	})
 }
 
-// Sources are the tags and units of an item with the reasons why it has them (extension).
+// Sources contains the tags and units of an item, with the reasons why the item has them (extension).
 type Sources struct {
 	Tags []struct {
 		Tag
@@ -59,17 +60,17 @@ type Sources struct {
 	} `json:"units"`
 }
 
-// Source is a manifest or a caller that gave an item a tag or a unit.
+// Source says what gave an item a tag or a unit: a manifest or a caller.
 type Source struct {
-	// Kind is Tag, ActivateUnit, or caller, which has no other members.
+	// Kind is Tag, ActivateUnit, or caller. For a caller, the other members are empty.
 	Kind      string `json:"kind"`
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
-	// By is id if the manifest lists the item, or selector.
+	// By is "id" if the manifest lists the item, or "selector" if its selector matches the item.
 	By string `json:"by"`
 }
 
-// Sources returns where the tags and units of an item come from. It needs a READ-WRITE token.
+// Sources returns the origins of the tags and units of an item. It needs a READ-WRITE token.
 func (c *Client) Sources(ctx context.Context, id item.ID) (Sources, error) {
 	var s Sources
 	err := c.do(ctx, call{method: http.MethodGet, path: path("v2", "content", "items", number(id), "sources")}, &s)

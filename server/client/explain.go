@@ -11,18 +11,18 @@ import (
 // Explanation says whether an item matches a clause and its subclauses (extension).
 type Explanation struct {
 	Clause string `json:"clause"`
-	// Occur is "must", "should" or "must not"; "" at the root.
+	// Occur is "must", "should", "must not", or "" at the root.
 	Occur   string `json:"occur"`
 	Matched bool   `json:"matched"`
-	// Score is the clause's contribution to the relevance.
+	// Score is the clause's contribution to the relevance of the item.
 	Score float64 `json:"score"`
-	// Detail describes what was compared.
+	// Detail describes the values that were compared.
 	Detail   string        `json:"detail"`
 	Children []Explanation `json:"children"`
 }
 
-// ExplainFilter explains why an item does or does not match a filter (extension). The filter is named by its UUID or numeric id. It needs a
-// READ-WRITE token. An id that the property does not have is a *Problem with status 404.
+// ExplainFilter explains why an item does or does not match a filter (extension). filter is its UUID or numeric id. ExplainFilter needs a
+// READ-WRITE token. If the property does not have the filter or the item, the error is a *Problem with status 404.
 func (c *Client) ExplainFilter(ctx context.Context, filter string, id item.ID) (Explanation, error) {
 	var answer struct {
 		Explanation Explanation `json:"explanation"`

@@ -11,27 +11,27 @@ import (
 	"strconv"
 )
 
-// ErrTruncated means that an export ended early: the written lines are incomplete.
+// ErrTruncated means that an export ended early, so the written lines are incomplete.
 var ErrTruncated = errors.New("the export ended early")
 
-// UnreadableError means that an export is finished, but lacks items that the server cannot read.
+// UnreadableError means that an export has finished, but lacks items that the server cannot read.
 type UnreadableError struct {
 	Items int64
-	// IDs lists the ids of these items as ranges in which no item was exported, such as "7, 1200-1231". If there are too many ranges, it
-	// lists the first ones.
+	// IDs contains ranges of ids in which no item was exported, such as "7, 1200-1231". The unreadable items are in these ranges. If there
+	// are too many ranges, it contains only the first ones.
 	IDs string
 }
 
-// Error says how many items are missing, and which.
+// Error returns the number of missing items and the ranges of their ids.
 func (e *UnreadableError) Error() string {
 	return fmt.Sprintf("the server cannot read %d items, which are missing from the export: %s", e.Items, e.IDs)
 }
 
-// ErrNoPropertyNamed means that the server does not name the property of a token. Servers older than this version do not.
+// ErrNoPropertyNamed means that the server does not name the property of a token. Servers that are older than this client do not name it.
 var ErrNoPropertyNamed = errors.New("the server does not name the property of the access token: is it older than this client?")
 
-// Property returns the property of the token as the namespace/name of its manifest. It needs a READ-WRITE token; with any
-// other it fails with a *Problem with status 403.
+// Property returns the property of the token as the namespace/name of its manifest. It needs a READ-WRITE token. With any other token, it
+// fails with a *Problem with status 403.
 func (c *Client) Property(ctx context.Context) (string, error) {
 	nothing := url.Values{"q": {"id:0"}}
 	resp, err := c.send(ctx, call{method: http.MethodGet, path: "/v2/content/bulk", query: nothing}, nil) //nolint:bodyclose // drain closes it
@@ -46,10 +46,10 @@ func (c *Client) Property(ctx context.Context) (string, error) {
 	return name, nil
 }
 
-// Export writes every item that matches a query ("" for all) by id, each as one line of NDJSON, in the format of Import. It
-// needs a READ-WRITE token, because a line contains submissions and tags. progress, if not nil, is called from time to time
-// with the lines and bytes written so far. Export returns the number of lines. After the first byte it does not retry: an
-// error leaves a partial export. An *UnreadableError means that the export has every item that the server can read.
+// Export writes every item that matches a query ("" for all) by id, each as one line of NDJSON, in the format of Import. It needs a
+// READ-WRITE token, because a line contains submissions and tags. If progress is not nil, Export calls it from time to time with the
+// numbers of lines and bytes written so far. Export returns the number of lines. After the first byte, it does not retry, so an error
+// leaves a partial export. An *UnreadableError means that the export contains every item that the server can read.
 func (c *Client) Export(ctx context.Context, w io.Writer, query string, progress func(lines, bytes int64)) (int64, error) {
 	v := url.Values{}
 	if query != "" {
@@ -87,13 +87,13 @@ func (c *Client) Export(ctx context.Context, w io.Writer, query string, progress
 	}
 }
 
-// The trailer of an export: how many items it lacks because the server cannot read them, and which.
+// These are the trailers of an export: the number of items that it lacks because the server cannot read them, and ranges of their ids.
 const (
 	unreadableHeader    = "X-Vitrine-Unreadable"
 	unreadableIDsHeader = "X-Vitrine-Unreadable-Ids"
 )
 
-// checkTrailer reads the trailer of an export that has come to its end. A server that announces none has no unreadable items.
+// checkTrailer reads the trailer of a complete export. If the response announces no trailer, no items are missing.
 func checkTrailer(resp *http.Response) error {
 	if _, announced := resp.Trailer[unreadableHeader]; !announced {
 		return nil

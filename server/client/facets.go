@@ -8,16 +8,16 @@ import (
 	"strconv"
 )
 
-// FacetQuery selects what Facets counts (extension). Query or Filter is required; with both, items must match both.
+// FacetQuery selects the values that Facets counts (extension). Query or Filter is required. With both, items must match both.
 type FacetQuery struct {
-	// Field is a field of the type keyword, boolean or long, or "tags" for the tags of all namespaces as namespace:key.
+	// Field is a field of type keyword, boolean or long, or "tags" for the tags of all namespaces as namespace:key.
 	Field string
 	Query string
 	// Filter is a filter's UUID or numeric id. It needs a READ-WRITE token.
 	Filter string
-	// Prefix, if set, omits the values that do not begin with it, in upper or lower case.
+	// Prefix, if set, omits values that do not begin with it. The comparison ignores case.
 	Prefix string
-	// Size is the maximum number of values, 1 to 100; 0 means 10.
+	// Size is the maximum number of values, from 1 to 100. 0 means 10.
 	Size int
 }
 
@@ -27,7 +27,7 @@ type Facets struct {
 	Field string `json:"field"`
 	// Total is the number of matching items, with or without a value.
 	Total int64 `json:"total"`
-	// Values are the most frequent values, the most frequent first, then in ascending order.
+	// Values are the most frequent values in descending order of frequency. Values with the same frequency are in ascending order.
 	Values []FacetValue `json:"values"`
 }
 
@@ -37,8 +37,8 @@ type FacetValue struct {
 	Count int64  `json:"count"`
 }
 
-// Facets counts the values of a field among matching items, and returns the most frequent ones with exact counts (extension). A
-// field that cannot be counted is a *Problem with status 400.
+// Facets counts the values of a field among matching items, and returns the most frequent ones with exact counts (extension). If the field
+// cannot be counted, the error is a *Problem with status 400.
 func (c *Client) Facets(ctx context.Context, q FacetQuery) (Facets, error) {
 	v := url.Values{"field": {q.Field}, "size": {strconv.Itoa(cmp.Or(q.Size, 10))}}
 	for name, value := range map[string]string{"q": q.Query, "filter": q.Filter, "prefix": q.Prefix} {

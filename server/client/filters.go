@@ -12,11 +12,11 @@ import (
 // Filter is a saved query and order (specification, Filter).
 type Filter struct {
 	ID int64 `json:"id"`
-	// UUID identifies the filter in paths, like ID (extension).
+	// UUID identifies the filter in paths, in the same way as ID (extension).
 	UUID           string `json:"filter_uuid"`
 	Name           string `json:"name"`
 	PlatformPageID int64  `json:"platform_page_id"`
-	// Query is "" if the caller may list the items but not see the criteria.
+	// Query is "" if the caller may list the items but not see the query.
 	Query  string `json:"query"`
 	SortBy string `json:"sort_by"`
 	// IsEditable is false for filters from manifests.
@@ -25,9 +25,9 @@ type Filter struct {
 	ManagedBy string `json:"managed_by"`
 	// ReadAccess is ReadOnly if READ-ONLY tokens can list the items, otherwise None (extension).
 	ReadAccess string `json:"read_access"`
-	// FavoriteTag is namespace:key of the tag whose items come first, or "" (extension).
+	// FavoriteTag is the tag whose items come first, as namespace:key, or "" (extension).
 	FavoriteTag string `json:"favorite_tag"`
-	// LastModified is when the filter last changed (extension).
+	// LastModified is the time of the last change of the filter (extension).
 	LastModified time.Time `json:"last_modified"`
 	// TotalResults is the number of matching items. Only Client.Filter sets it (extension).
 	TotalResults int64 `json:"total_results"`
@@ -49,7 +49,8 @@ func (c *Client) Filter(ctx context.Context, filter string) (Filter, error) {
 	return f, err
 }
 
-// CreateFilter saves a query and an order under a name. It needs a READ-WRITE token. The call is not retried if it may have taken effect.
+// CreateFilter saves a query and an order under a name. It needs a READ-WRITE token. CreateFilter does not retry the call if it may have
+// taken effect.
 func (c *Client) CreateFilter(ctx context.Context, name, query, sortBy string) (Filter, error) {
 	var f Filter
 	err := c.do(ctx, call{

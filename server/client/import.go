@@ -14,65 +14,65 @@ import (
 	"github.com/vitrine-dev/vitrine/server/item"
 )
 
-// OnConflict says how to handle a line whose id exists in the property.
+// OnConflict says what to do with a line whose id exists in the property.
 type OnConflict string
 
-// The ways to handle a line whose id exists.
+// These are the ways to handle a line whose id exists in the property.
 const (
-	// Fail reports the line as failed and keeps the item. It is the default.
+	// Fail reports the line as failed, and keeps the existing item. It is the default.
 	Fail OnConflict = "fail"
-	// Replace replaces the item.
+	// Replace replaces the existing item.
 	Replace OnConflict = "replace"
-	// Skip skips the line and keeps the item.
+	// Skip skips the line, and keeps the existing item.
 	Skip OnConflict = "skip"
 )
 
-// Unanswered says how to handle a line without an id if the server's answer to it was lost. The line may have been added,
-// and a retry would then add it twice. (A line with an id can always be retried.)
+// Unanswered says what to do with a line without an id if the server's answer to it was lost. The server may have stored the line, and
+// would store it a second time after a retry. (A line with an id can always be retried.)
 type Unanswered string
 
-// The ways to handle a line whose answer was lost.
+// These are the ways to handle a line without an id whose answer was lost.
 const (
 	// Stop ends the import with an *UnansweredError. It is the default.
 	Stop Unanswered = "stop"
-	// Resend retries the line, which may add it twice.
+	// Resend retries the line, which may then be stored twice.
 	Resend Unanswered = "resend"
-	// PassOver does not retry the line, which may then be missing.
+	// PassOver does not retry the line, so its item may be missing.
 	PassOver Unanswered = "skip"
 )
 
-// ImportOptions configures an import. The zero value works.
+// ImportOptions configures an import. The zero value contains the defaults.
 type ImportOptions struct {
 	OnConflict OnConflict
 	Unanswered Unanswered
-	// Resume continues an earlier import of the same input, which must be passed from its start.
+	// Resume continues an earlier import of the same input. The reader must be at the start of the input.
 	Resume *Checkpoint
-	// ChunkLines is the maximum number of lines in one request. A request also gets no further line once it has ChunkBytes
-	// bytes. Defaults: 1,000 and 4 MiB.
+	// ChunkLines is the maximum number of lines in one request. Once a request has ChunkBytes bytes, it also gets no further line.
+	// Defaults: 1,000 and 4 MiB.
 	ChunkLines, ChunkBytes int
-	// GiveUpAfter is how long to retry without an answer to any line. Default: 5 minutes.
+	// GiveUpAfter is the time for which Import retries without getting an answer to any line. Default: 5 minutes.
 	GiveUpAfter time.Duration
-	// Save, if not nil, is called before each request and after each answer with a Checkpoint that Resume accepts. An error
-	// ends the import.
+	// Save, if not nil, is called before each request and after each answer. Its Checkpoint can be used for Resume. If Save returns an
+	// error, the import ends.
 	Save func(Checkpoint) error
 	// Failed, if not nil, is called for each line that was not stored, in the order of the lines within a request.
 	Failed func(LineError)
-	// Retrying, if not nil, is called when a request failed, with the delay before the retry.
+	// Retrying, if not nil, is called after each failed request, with the delay before the retry.
 	Retrying func(err error, in time.Duration)
 }
 
 // Checkpoint is the progress of an import.
 type Checkpoint struct {
-	// Lines is the number of leading lines that are finished: stored, passed over or permanently failed.
+	// Lines is the number of lines at the start of the input that are finished: stored, passed over or permanently failed.
 	Lines int64 `json:"lines"`
-	// Bytes is the length of these lines, and SHA256 the lower-case hex digest of their bytes.
+	// Bytes is the length of these lines. SHA256 is the digest of their bytes in lower-case hexadecimal digits.
 	Bytes  int64  `json:"bytes"`
 	SHA256 string `json:"sha256"`
-	// Sent is the last line that was ever sent. The lines after Lines, up to Sent, may have been stored.
+	// Sent is the number of the last line that was ever sent. The lines after Lines, up to Sent, may have been stored.
 	Sent int64 `json:"sent"`
-	// These members count Lines by outcome. Created and Replaced lines were stored. Present lines were passed over because their id exists.
-	// Unknown lines have no id, and were passed over because the answer was lost (PassOver). Failed lines were refused. Blank lines are not
-	// counted.
+	// These members count the finished lines by outcome, without blank lines. Created and Replaced lines were stored. Present lines were
+	// passed over because their id exists. Unknown lines have no id, and were passed over because the answer was lost (PassOver). Failed
+	// lines were refused.
 	Created  int64 `json:"created"`
 	Replaced int64 `json:"replaced"`
 	Present  int64 `json:"present"`
@@ -82,7 +82,7 @@ type Checkpoint struct {
 
 // LineError says why a line was not stored.
 type LineError struct {
-	// Line counts from 1, including blank lines.
+	// Line is the number of the line, from 1, including blank lines.
 	Line int64
 	// Status is the HTTP status of the line.
 	Status int
@@ -92,9 +92,9 @@ type LineError struct {
 
 func (e LineError) Error() string { return fmt.Sprintf("line %d: %s", e.Line, e.Reason) }
 
-// UnansweredError says that the import stopped at lines that may or may not have been added; see Unanswered.
+// UnansweredError says that the import stopped because it is unknown whether some lines were stored (see Unanswered).
 type UnansweredError struct {
-	// First and Last are the first and last such line; Count is the number of them.
+	// First and Last are the first and last of these lines. Count is their number.
 	First, Last, Count int64
 }
 
@@ -102,17 +102,17 @@ func (e *UnansweredError) Error() string {
 	return fmt.Sprintf("the server's response to lines %d to %d was lost, and %d of them have no id: they may have been added already", e.First, e.Last, e.Count)
 }
 
-// ErrChanged means that the input differs from that of the import to resume.
+// ErrChanged means that the input differs from the input of the import that Resume continues.
 var ErrChanged = errors.New("the lines already imported differ from the start of this input")
 
 // maxLine is the maximum length of one line of a bulk request, in bytes (docs/http-api.md, "Import and export").
 const maxLine = 1 << 20
 
-// Import reads NDJSON and stores each line as an item through POST /v2/content/bulk (extension), in requests of bounded
-// size. The server decides on each line separately; Import counts refused lines and passes them to Failed. It retries, as
-// long as GiveUpAfter permits, if the connection is lost or the server responds with 429 or 503. When ctx ends, the current
-// request has another 10 seconds, so that its answers are not lost. Import returns its progress, from which Resume can
-// continue after an error. It needs a READ-WRITE token.
+// Import reads NDJSON and stores each line as an item through POST /v2/content/bulk (extension), in requests of bounded size. The server
+// accepts or refuses each line separately. Import counts refused lines and passes them to Failed. If the connection is lost, or the server
+// responds with 429 or 503, Import retries for as long as GiveUpAfter permits. When ctx ends, the current request may continue for 10
+// seconds, so that its answers are not lost. Import returns its progress, which Resume can continue after an error. It needs a READ-WRITE
+// token.
 func (c *Client) Import(ctx context.Context, r io.Reader, o ImportOptions) (Checkpoint, error) {
 	im, err := newImporter(c, r, o)
 	if err != nil {
@@ -168,7 +168,7 @@ func newImporter(c *Client, r io.Reader, o ImportOptions) (*importer, error) {
 	return im, nil
 }
 
-// resume skips the lines that an earlier import finished. It fails if they differ.
+// resume skips the lines that an earlier import finished. It fails with ErrChanged if these lines have changed.
 func (im *importer) resume(at Checkpoint) error {
 	for im.lines.number < at.Lines {
 		l, err := im.lines.next()
@@ -187,12 +187,12 @@ func (im *importer) resume(at Checkpoint) error {
 	return nil
 }
 
-// store sends the lines of a chunk until all are answered.
+// store sends the lines of a chunk until all of them are answered.
 func (im *importer) store(ctx context.Context, chunk []*line) error {
 	for _, l := range chunk {
 		switch {
 		case l.number <= im.at.Sent:
-			l.unsure = true // an earlier run sent it
+			l.unsure = true // an earlier import sent it
 		case l.tooLong:
 			im.refuse(l, http.StatusRequestEntityTooLarge, fmt.Sprintf("longer than %d bytes", maxLine))
 		}
@@ -236,7 +236,7 @@ func (im *importer) store(ctx context.Context, chunk []*line) error {
 	}
 }
 
-// settle is called before the import gives up. If no line is in doubt, it saves a checkpoint that says so.
+// settle is called before the import gives up. If the outcome of every line is known, it saves a checkpoint that says so.
 func (im *importer) settle(chunk []*line) error {
 	for _, l := range chunk {
 		if l.unsure && !l.done {
@@ -254,8 +254,8 @@ func (im *importer) save() error {
 	return nil
 }
 
-// settleUnsure handles lines that may have been stored. Lines with an id can be retried, because the server then reports
-// that the id exists. Unanswered decides about the others.
+// settleUnsure handles lines that may have been stored. Lines with an id can be retried, because the server then reports that the id
+// exists. ImportOptions.Unanswered decides about the other lines.
 func (im *importer) settleUnsure(chunk []*line) error {
 	var open []*line
 	for _, l := range chunk {
@@ -288,8 +288,8 @@ type lineAnswer struct {
 	Problem *Problem `json:"problem"`
 }
 
-// request sends lines once and processes the answers as they arrive. After an error, unanswered lines are unfinished, and
-// also unsure unless the server certainly did nothing.
+// request sends lines once and processes the answers as they arrive. After an error, lines without an answer are unfinished. They are also
+// unsure, unless it is certain that the server did nothing.
 func (im *importer) request(ctx context.Context, lines []*line) error {
 	var body bytes.Buffer
 	for _, l := range lines {
@@ -341,19 +341,17 @@ func (im *importer) request(ctx context.Context, lines []*line) error {
 	return nil
 }
 
-// lastRequest is how long the current request may continue after the import was cancelled, so that its answers are not
-// lost.
+// lastRequest is the time for which the current request may continue after the import was canceled, so that its answers are not lost.
 const lastRequest = 10 * time.Second
 
-// outlive returns a context that ends later than ctx by the given duration.
+// outlive returns a context that ends after ctx, later by the given duration.
 func outlive(ctx context.Context, by time.Duration) (context.Context, context.CancelFunc) {
 	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() { time.AfterFunc(by, cancel) })
 	return longer, func() { stop(); cancel() }
 }
 
-// answered processes the answer to one line. It returns a problem that is not the line's fault: the line may be accepted
-// later.
+// answered processes the answer to one line. If the line is not at fault and may be accepted later, it returns the problem.
 func (im *importer) answered(l *line, a lineAnswer) *Problem {
 	if l.done {
 		return nil
@@ -364,7 +362,7 @@ func (im *importer) answered(l *line, a lineAnswer) *Problem {
 	case a.Status/100 == 2:
 		im.at.Replaced++
 	case a.Status == http.StatusTooManyRequests, a.Status == http.StatusServiceUnavailable, a.Status == http.StatusForbidden:
-		// Nothing was stored. Forbidden means that the token was revoked during the import, which is not the line's fault.
+		// The server did not store the line. Forbidden means that the token was revoked during the import, so the line is not at fault.
 		l.unsure = false
 		p := a.Problem
 		if p == nil {
@@ -397,7 +395,7 @@ func (im *importer) refuse(l *line, status int, reason string) {
 	im.o.Failed(LineError{Line: l.number, Status: status, Reason: reason})
 }
 
-// advance moves the checkpoint past the leading finished lines of the chunk.
+// advance moves the checkpoint past the finished lines at the start of the chunk.
 func (im *importer) advance(chunk []*line) error {
 	moved := false
 	for _, l := range chunk {

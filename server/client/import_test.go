@@ -19,7 +19,8 @@ import (
 	"github.com/vitrine-dev/vitrine/server/item"
 )
 
-// bulkServer is a property that bulk requests fill, one at a time. Its connection fails as the test specifies.
+// bulkServer is a server with one property, to which it imports lines. It processes one request at a time. Its connection fails as the test
+// specifies.
 type bulkServer struct {
 	t  *testing.T
 	mu sync.Mutex // held while a request is processed
@@ -27,19 +28,18 @@ type bulkServer struct {
 	items map[string]int
 	// requests are the lines of each request.
 	requests [][]string
-	// faults[i] is the fault of request i; later requests have none.
+	// faults[i] is the fault of request i. Later requests have no fault.
 	faults []fault
 }
 
 type fault struct {
-	// status, if not 0, replaces the normal response. documented makes it a problem document.
+	// status, if not 0, is the status of a response that replaces the normal one. documented makes that response a problem document.
 	status     int
 	documented bool
-	// store is the number of lines that are stored, and answer the number of answers that are sent, before the connection
-	// breaks.
+	// If cut is set, store and answer are the numbers of lines that the server stores and answers before the connection breaks.
 	cut           bool
 	store, answer int
-	// refuse, if not 0, is the first line that is answered with 503, or with refuseWith.
+	// refuse, if not 0, is the number of the first line that is answered with an error: with status refuseWith, or 503 if that is 0.
 	refuse, refuseWith int
 }
 
@@ -121,7 +121,7 @@ func (s *bulkServer) store(l string, replace bool) map[string]any {
 	return map[string]any{"status": 201, "id": body.ID}
 }
 
-// start returns a client of s that records its waits instead of waiting.
+// start starts s. It returns a client that records its waits instead of waiting.
 func (s *bulkServer) start(t *testing.T) (*Client, *[]time.Duration) {
 	t.Helper()
 	s.t, s.items = t, map[string]int{}
@@ -281,7 +281,7 @@ func TestImport(t *testing.T) {
 	}
 }
 
-// unwrapped returns the typed error in err, for comparison.
+// unwrapped returns the typed error that err wraps, for comparison.
 func unwrapped(err error) error {
 	if e, ok := errors.AsType[*UnansweredError](err); ok {
 		return e
@@ -318,7 +318,7 @@ func TestImportGivesUp(t *testing.T) {
 	}
 }
 
-// TestResume stops imports of every length at every checkpoint and resumes them.
+// TestResume stops an import at every checkpoint and resumes it.
 func TestResume(t *testing.T) {
 	for stop := range 6 {
 		t.Run(fmt.Sprint(stop), func(t *testing.T) {
@@ -396,7 +396,7 @@ func TestInterruptLetsTheRequestFinish(t *testing.T) {
 	}
 }
 
-// TestIdentified checks which lines can be sent again, and compares this with the id that the server reads from a line.
+// TestIdentified checks which lines can be sent again, and compares the result with the id that the server reads from the line.
 func TestIdentified(t *testing.T) {
 	for raw, tc := range map[string]struct{ identified, refused bool }{
 		`{"id":5,"content":{"content_type":"text"}}`:                  {true, false},

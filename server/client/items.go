@@ -24,7 +24,7 @@ type Item struct {
 	ApprovalStatus      string `json:"approval_status"`
 	Campaign            int64  `json:"campaign"`
 	DefaultActivateUnit Unit   `json:"default_activate_unit"`
-	// Submission contains PII. It is nil for READ-ONLY tokens and for items without one.
+	// Submission contains PII. It is nil for READ-ONLY tokens, and for items without a submission.
 	Submission         json.RawMessage `json:"submission,omitempty"`
 	Content            Content         `json:"content"`
 	ShortenedPermalink string          `json:"shortened_permalink"`
@@ -32,11 +32,11 @@ type Item struct {
 	Hashtag            Hashtag         `json:"hashtag"`
 	Featured           bool            `json:"featured"`
 	Configuration      json.RawMessage `json:"configuration,omitempty"`
-	// Claimed is an extension.
+	// Claimed is an extension of the specification.
 	Claimed bool `json:"claimed"`
 }
 
-// Hashtag is the hashtag by which an item was collected.
+// Hashtag is the hashtag through which a collector found the item.
 type Hashtag struct {
 	SocialPlatform string `json:"social_platform"`
 	ID             int64  `json:"id"`
@@ -136,15 +136,16 @@ type Media struct {
 
 // Listing selects the order and page size of a list of items. The zero value means the server's defaults.
 type Listing struct {
-	// SortBy is `<field>:<asc|desc>`, a comma-separated list of them, `_score:desc` or `random`.
+	// SortBy is `<field>:<asc|desc>`, a comma-separated list of such keys, `_score:desc` or `random`.
 	SortBy string
-	// Seed is a number that keeps a random order the same across listings; if it is empty, the server generates one for each listing.
+	// Seed is a number. Listings in random order with the same seed have the same order. If Seed is "", the server generates one for each
+	// listing.
 	Seed string
-	// FavoriteTag is a key of the namespace marketer_tags or `namespace:key`. Items that carry the tag come first.
+	// FavoriteTag is `namespace:key`, or only the key of a tag in the namespace marketer_tags. Items that carry the tag come first.
 	FavoriteTag string
-	// AdditionalQuery is ANDed with a filter's query; only for FilterItems.
+	// AdditionalQuery restricts the items of a filter further. Only FilterItems uses it.
 	AdditionalQuery string
-	// PageSize is the number of items in one response, 1 to 500; 0 means the server's default of 50.
+	// PageSize is the number of items in one response, from 1 to 500. 0 means the server's default of 50.
 	PageSize int
 }
 
@@ -165,8 +166,8 @@ func (l Listing) values() url.Values {
 	return v
 }
 
-// ListItems yields every item that matches a query, page by page. Items added meanwhile do not cause other items to be
-// repeated or skipped. The first error ends the listing. A query with a syntax error is a *Problem with a Position.
+// ListItems yields every item that matches a query, page by page. If items are added during the listing, it does not repeat or skip other
+// items. The first error ends the listing. For a syntax error in the query, the error is a *Problem with a Position.
 func (c *Client) ListItems(ctx context.Context, query string, l Listing) iter.Seq2[Item, error] {
 	v := l.values()
 	v.Set("q", query)
@@ -189,7 +190,7 @@ func (c *Client) listItems(ctx context.Context, p string, v url.Values) iter.Seq
 	})
 }
 
-// CountItems returns how many items match a query.
+// CountItems returns the number of items that match a query.
 func (c *Client) CountItems(ctx context.Context, query string) (int64, error) {
 	var page struct {
 		Total int64 `json:"total_results"`
@@ -205,44 +206,44 @@ func (c *Client) Item(ctx context.Context, id item.ID) (Item, error) {
 	return it, err
 }
 
-// NewItem is the body of a request that adds an item (specification, Content queries and adding content).
+// NewItem is the body of a request to add an item (specification, Content queries and adding content).
 type NewItem struct {
 	// ContentType is image, video or text.
 	ContentType string `json:"content_type"`
-	// ContentURL is the absolute http or https URL of the image or video, for which it is required.
+	// ContentURL is the absolute http or https URL of the image or video. It is required for an image or a video.
 	ContentURL string `json:"content_url,omitempty"`
 	// VideoThumbnail is required for a video.
 	VideoThumbnail string `json:"video_thumbnail,omitempty"`
 	// Caption is required for a text.
 	Caption string `json:"caption,omitempty"`
-	// ContentRef is the caller's own reference; the server generates one if it is empty.
+	// ContentRef is the caller's own reference. If it is "", the server generates one.
 	ContentRef string `json:"content_ref,omitempty"`
-	// Submission is PII: username, email and anything else; returned to READ-WRITE tokens only.
+	// Submission contains PII: username, email and other members. Only READ-WRITE tokens can see it.
 	Submission map[string]string `json:"submission,omitempty"`
-	// Tags are keys by namespace.
+	// Tags contains the keys of the item's tags by namespace.
 	Tags   map[string][]string `json:"tags,omitempty"`
 	Author *NewAuthor          `json:"author,omitempty"`
-	// ApprovalStatus is app, rej or pen; "" means pen.
+	// ApprovalStatus is app, rej or pen. "" means pen.
 	ApprovalStatus string `json:"approval_status,omitempty"`
 }
 
-// NewAuthor is the author of an added item. Without one, the server derives it from the submission.
+// NewAuthor is the author of an added item. If there is none, the server derives the author from the submission.
 type NewAuthor struct {
 	Username string `json:"username,omitempty"`
-	// AuthorRef is the author's unique id; if it is "", the server derives one.
+	// AuthorRef is the author's unique id. If it is "", the server derives one.
 	AuthorRef string `json:"author_ref,omitempty"`
 }
 
-// AddItem adds an item and returns it as stored. It is not retried if the item may have been added: if the response is lost, the caller
-// cannot know that.
+// AddItem adds an item and returns it as stored. If the response is lost, AddItem does not retry, because the server may have added the
+// item.
 func (c *Client) AddItem(ctx context.Context, n NewItem) (Item, error) {
 	var it Item
 	err := c.do(ctx, call{method: http.MethodPost, path: "/v2/content/", body: n}, &it)
 	return it, err
 }
 
-// PatchItem changes members of an item by a JSON merge patch (extension): approval_status, featured, campaign, claimed,
-// entry_confirmation_sent, activate_units (ids), submission, configuration, content.text, content.content_state.
+// PatchItem changes members of an item with a JSON merge patch (extension). A patch can contain approval_status, featured, campaign,
+// claimed, entry_confirmation_sent, activate_units (ids), submission, configuration, content.text and content.content_state.
 func (c *Client) PatchItem(ctx context.Context, id item.ID, patch map[string]any) error {
 	return c.do(ctx, call{method: http.MethodPatch, path: path("v2", "content", number(id)), body: patch}, nil)
 }
@@ -252,7 +253,7 @@ func (c *Client) DeleteItem(ctx context.Context, id item.ID) error {
 	return c.do(ctx, call{method: http.MethodDelete, path: path("v2", "content", number(id))}, nil)
 }
 
-// page is the envelope of every list. The list of filters spells one name differently.
+// page is the envelope of every list. The list of filters spells the name _embedded differently.
 type page struct {
 	Total    int64           `json:"total_results"`
 	Embedded json.RawMessage `json:"_embedded"`
@@ -299,7 +300,8 @@ func listed[T any](ctx context.Context, c *Client, p string, v url.Values, membe
 	}
 }
 
-// follow parses a link of a response. It uses only the path and query, so that no response can send the token elsewhere.
+// follow parses a link in a response. It uses only the path and the query of the link, so that no response can make the client send the
+// token elsewhere.
 func (c *Client) follow(href string) (string, url.Values, error) {
 	u, err := url.Parse(href)
 	if err != nil || !strings.HasPrefix(u.Path, "/") {

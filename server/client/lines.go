@@ -15,24 +15,24 @@ import (
 // line is one line of an import.
 type line struct {
 	number int64 // from 1
-	// raw is the line with its line end. It is nil if the line is too long.
+	// raw is the line with its line end, or nil if the line is too long.
 	raw     []byte
 	length  int64
 	digest  [sha256.Size]byte // of the whole line, if it is too long
 	blank   bool
 	tooLong bool
-	// done means that nothing is left to do. unsure means that the line was sent with an unknown outcome.
+	// done means that nothing is left to do for the line. unsure means that the line was sent, but its outcome is unknown.
 	done, unsure bool
 }
 
-// identified reports whether a retry of the line cannot add a second item: the line has an id, or the server refuses it because it is
-// not a JSON object or its id is not valid. The server reads the id with the same code.
+// identified reports whether a retry of the line cannot add a second item. That is the case if the line has an id, or if the server refuses
+// the line because it is not a JSON object or its id is not valid. The server reads the id with the same code.
 func (l *line) identified() bool {
 	id, err := item.LineID(l.raw)
 	return err != nil || id != 0
 }
 
-// lineReader splits an input into lines. It holds at most maxLine bytes of a line.
+// lineReader splits an input into lines. It keeps at most maxLine bytes of a line in memory.
 type lineReader struct {
 	r      *bufio.Reader
 	number int64
@@ -40,7 +40,7 @@ type lineReader struct {
 
 func newLineReader(r io.Reader) *lineReader { return &lineReader{r: bufio.NewReaderSize(r, 256<<10)} }
 
-// chunk returns the next lines, or none at the end of the input.
+// chunk returns the next lines. At the end of the input, it returns none.
 func (lr *lineReader) chunk(maxLines, maxBytes int) ([]*line, error) {
 	var lines []*line
 	for size := 0; len(lines) < maxLines && size < maxBytes; {
@@ -57,7 +57,7 @@ func (lr *lineReader) chunk(maxLines, maxBytes int) ([]*line, error) {
 	return lines, nil
 }
 
-// next returns one line, or io.EOF. The last line may lack its line end.
+// next returns one line, or io.EOF. The last line may have no line end.
 func (lr *lineReader) next() (line, error) {
 	l := line{}
 	var rest hash.Hash
@@ -95,7 +95,7 @@ func (lr *lineReader) next() (line, error) {
 	return l, nil
 }
 
-// prefixDigest is the running digest of all lines added so far.
+// prefixDigest computes the digest of all lines added so far.
 type prefixDigest struct {
 	h     hash.Hash
 	bytes int64

@@ -11,25 +11,25 @@ import (
 	"time"
 )
 
-// Problem is a response other than 2xx: the server's problem document (RFC 9457), or a description of a response without
-// one, such as that of a proxy. Use errors.As.
+// Problem is a response with a status other than 2xx. It is the server's problem document (RFC 9457), or describes a response without one,
+// such as the response of a proxy. Use errors.As to get it from an error.
 type Problem struct {
 	Type   string `json:"type"`
 	Title  string `json:"title"`
 	Status int    `json:"status"`
 	Detail string `json:"detail"`
-	// Position is the position of a syntax error in a query, in characters from 0; nil for other problems. Near is the text
-	// at that position, and Expected what the parser expects there.
+	// Position is the position of a syntax error in a query, in characters from 0, or nil for other problems. Near is the text at that
+	// position. Expected describes what the parser expects there.
 	Position *int   `json:"position"`
 	Near     string `json:"near"`
 	Expected string `json:"expected"`
-	// RetryAfter is the delay that the server asked for; 0 if it did not.
+	// RetryAfter is the delay that the server asked for, or 0 if it did not ask for one.
 	RetryAfter time.Duration `json:"-"`
 	// Documented is true if the response was a problem document, and therefore came from the server itself.
 	Documented bool `json:"-"`
 }
 
-// Error returns the detail, or else the title, with the status.
+// Error returns the status with the detail or, if there is no detail, with the title.
 func (p *Problem) Error() string {
 	s := p.Detail
 	if s == "" {
@@ -59,7 +59,7 @@ func problemOf(resp *http.Response) *Problem {
 	return p
 }
 
-// retryAfter parses both forms of the header: seconds and a date.
+// retryAfter parses both forms of the Retry-After header: seconds and a date.
 func retryAfter(s string, now time.Time) time.Duration {
 	if n, err := strconv.ParseInt(s, 10, 32); err == nil && n > 0 {
 		return time.Duration(n) * time.Second

@@ -8,23 +8,23 @@ import (
 
 // Status is the state of the property of a token (extension).
 type Status struct {
-	// Property is namespace/name, and Version the version of the server.
+	// Property is the property as namespace/name. Version is the version of the server.
 	Property string `json:"property"`
 	Version  string `json:"version"`
 	Items    int64  `json:"items"`
-	// Definitions are the numbers of served definitions. Tags counts those of manifests.
+	// Definitions contains the numbers of served definitions. Tags counts the tags of manifests.
 	Definitions struct {
 		Filters int64 `json:"filters"`
 		Tags    int64 `json:"tags"`
 		Units   int64 `json:"units"`
 		Tokens  int64 `json:"tokens"`
 	} `json:"definitions"`
-	// StoreBytes and MemoryBytes are those of the whole server. They are 0 if the server has other properties, or if the library does not
-	// count them.
+	// StoreBytes and MemoryBytes are sizes of the whole server. They are 0 if the server has other properties, or if the library does not
+	// measure them.
 	StoreBytes  int64        `json:"store_bytes"`
 	MemoryBytes int64        `json:"memory_bytes"`
 	Tokens      []TokenState `json:"tokens"`
-	// Rejected are the objects whose condition Ready is False, nil if the server does not know them at the moment.
+	// Rejected lists the objects whose condition Ready is False. It is nil if the server cannot determine them at the moment.
 	Rejected []Rejection `json:"rejected"`
 }
 
@@ -36,11 +36,11 @@ type TokenState struct {
 	Class string `json:"class"`
 	// FiltersOnly is true for a token that can only list certain filters.
 	FiltersOnly bool `json:"filters_only"`
-	// Expires is the latest expiry among the values of the token; nil if one of them never expires.
+	// Expires is the latest expiry time among the values of the token, or nil if one of them never expires.
 	Expires *time.Time `json:"expires"`
 }
 
-// Rejection says why the newest version of an object is not served.
+// Rejection describes why the newest version of an object is not served.
 type Rejection struct {
 	// Kind is File for a file that cannot be read, with its path in Name.
 	Kind      string `json:"kind"`

@@ -7,18 +7,18 @@ import (
 	"strconv"
 )
 
-// Suggestions are the problems of a query and an order that are being typed, and the completions at a position of the query
+// Suggestions contains the problems in a query and an order that a user is typing, and the completions at a position of the query
 // (extension). Positions are UTF-16 code units from 0.
 type Suggestions struct {
 	Problems    []TextProblem `json:"problems"`
 	Completions []Completion  `json:"completions"`
 }
 
-// TextProblem is an error or a warning.
+// TextProblem is an error or a warning about a query or an order.
 type TextProblem struct {
 	// Severity is error or warning.
 	Severity string `json:"severity"`
-	// In is the text with the problem: q or sort_by.
+	// In names the text that has the problem: q or sort_by.
 	In      string `json:"in"`
 	Start   int    `json:"start"`
 	End     int    `json:"end"`
@@ -33,11 +33,11 @@ type Completion struct {
 	// Kind is field, enum, tag, value or operator.
 	Kind   string `json:"kind"`
 	Detail string `json:"detail"`
-	// Count is the number of items of the property with the value, nil if it was not counted.
+	// Count is the number of items of the property with the value, or nil if the server did not count them.
 	Count *int64 `json:"count"`
 }
 
-// Suggest checks a query and an order that are being typed, and completes the query at a position.
+// Suggest checks a query and an order that a user is typing, and completes the query at a position.
 func (c *Client) Suggest(ctx context.Context, query, sortBy string, position int) (Suggestions, error) {
 	var s Suggestions
 	err := c.do(ctx, call{

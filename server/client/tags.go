@@ -15,8 +15,8 @@ type Tag struct {
 	Key       string `json:"key"`
 }
 
-// AddTag creates the tag if it does not exist, and puts it on all of the items, or on none if one of them is unknown. It is
-// idempotent. It needs a READ-WRITE token.
+// AddTag creates the tag if it does not exist, and adds it to all of the items, or to none if one of them is unknown. It is idempotent. It
+// needs a READ-WRITE token.
 func (c *Client) AddTag(ctx context.Context, t Tag, ids ...item.ID) error {
 	body := struct {
 		Tag
@@ -26,13 +26,13 @@ func (c *Client) AddTag(ctx context.Context, t Tag, ids ...item.ID) error {
 }
 
 // RemoveTag removes the tag from one item. It needs a READ-WRITE token. If the item does not have the tag, the error is a *Problem with
-// status 404; if a manifest assigns the tag, the status is 403.
+// status 404. If a manifest assigns the tag, the status is 403.
 func (c *Client) RemoveTag(ctx context.Context, t Tag, id item.ID) error {
 	return c.do(ctx, call{method: http.MethodDelete, path: path("v1", "tags", t.Namespace, t.Key, number(id))}, nil)
 }
 
-// TaggedItems yields the items that carry a tag, newest first. Use it only for content management at low volume
-// (specification, Tagging); displays should list filters or queries.
+// TaggedItems yields the items that carry a tag, newest first. Use it only for content management at low volume (specification, Tagging).
+// Displays should list filters or queries instead.
 func (c *Client) TaggedItems(ctx context.Context, t Tag) iter.Seq2[Item, error] {
 	return listed(ctx, c, path("v1", "tags", t.Namespace, t.Key)+"/", nil, func(raw json.RawMessage) ([]Item, error) {
 		var embedded struct {

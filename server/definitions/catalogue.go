@@ -17,28 +17,28 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// Catalogue holds everything that a property serves except its items. It is immutable, so that a pointer identifies one
-// version. Callers must not modify its contents.
+// Catalogue holds everything that a property serves except its items. It is immutable, so a pointer identifies one version. Callers must
+// not modify its contents.
 type Catalogue struct {
-	// Property is the id of the property, and Spec its settings.
+	// Property is the id of the property, and Spec holds its settings.
 	Property library.PropertyID
 	Spec     library.Property
-	// Units are sorted by id; use Unit to find one.
+	// Units are sorted by id. Use Unit to find one.
 	Units []*Unit
 	// Default is the property's default unit, or nil if there is none.
 	Default *Unit
-	// TagRules are the Tag manifests, sorted by owner. Each has a different tag.
+	// TagRules are the rules of Tag manifests, sorted by owner. Each rule has a different tag.
 	TagRules []*Rule
-	// UnitRules are the ActivateUnit manifests, sorted by the id of their unit. In this order, the units that rules attach follow the
-	// item's own units. Units created over HTTP have no rule.
+	// UnitRules are the rules of ActivateUnit manifests, sorted by the id of their unit. In an item, the units that rules attach come in
+	// this order after the item's own units. Units created over HTTP have no rule.
 	UnitRules []*Rule
 
-	// filters are sorted by name, then by id.
+	// filters is sorted by name, then by id.
 	filters tree[library.FilterPlace, *Filter]
 	byUUID  tree[string, *Filter]
 	byID    tree[int64, *Filter]
 	units   tree[int64, *Unit]
-	// parts records what each source contributes to this catalogue, and in which version.
+	// parts records what each source contributes to this catalogue, and the version of the contribution.
 	parts tree[Source, part]
 }
 
@@ -50,13 +50,13 @@ func (f *Filter) listed() library.FilterPlace {
 	return library.FilterPlace{Name: f.Record.Name, ID: f.Record.ID}
 }
 
-// part is the contribution of one source to a catalogue. For the Property itself, only version is set.
+// part is the contribution of one source to a catalogue. The contribution of the Property itself is only a version.
 type part struct {
 	version version
 	filter  *Filter
 	unit    *Unit
 	rule    *Rule
-	// byDefault is true for the default unit.
+	// byDefault is true if unit is the default unit.
 	byDefault bool
 }
 
@@ -66,9 +66,9 @@ type Filter struct {
 	parse  func() (library.ParsedFilter, error)
 }
 
-// Parsed returns the filter with its query and order parsed. The first call parses them: usually few of many filters are in
-// use, and every garbage collection scans all parsed ones. It fails if this version of Vitrine cannot parse what an earlier
-// one accepted.
+// Parsed returns the filter with its query and order parsed. Only the first call parses them, because most filters are rarely used, and
+// every garbage collection scans all parsed queries. Parsed fails if this version of Vitrine cannot parse a query or order that an earlier
+// version accepted.
 func (f *Filter) Parsed() (library.ParsedFilter, error) {
 	p, err := f.parse()
 	if err != nil {
@@ -79,27 +79,27 @@ func (f *Filter) Parsed() (library.ParsedFilter, error) {
 	return p, nil
 }
 
-// Unit is a served conversion unit with its JSON for item.Slots.
+// Unit is a served conversion unit, with its JSON for item.Slots.
 type Unit struct {
 	item.Unit
 	Encoded []byte
 }
 
-// Rule is a served Tag or ActivateUnit: it determines which items carry the tag or the unit. A Rule is immutable. An equal
-// rule in a later catalogue has the same pointer until the library is closed.
+// Rule is the rule of a served Tag or ActivateUnit: it determines which items carry the tag or the unit. A Rule is immutable. As long as a
+// rule does not change, all later catalogues contain the same pointer, until the library is closed.
 type Rule struct {
-	// Name differs between any two rules and between any two versions of a rule. It survives restarts.
+	// Name identifies one version of one rule: no other rule or version has the same name. It stays the same after a restart.
 	Name  string
 	Owner library.Owner
-	// Tag is the tag of a Tag; Unit is the id of an ActivateUnit's unit. The other one is zero.
+	// Tag is the tag that a Tag assigns. Unit is the id of the unit that an ActivateUnit declares. For the other kind, each is zero.
 	Tag  item.Tag
 	Unit int64
-	// IDs are the ids that the rule lists, sorted and unique. The items need not exist.
+	// IDs are the ids that the rule lists, sorted and without duplicates. Items with these ids need not exist.
 	IDs []item.ID
-	// Selector is nil if there is none.
+	// Selector is the query of the rule, or nil if there is none.
 	Selector query.Node
-	// Volatile is true if the rule depends on more than the item: on the time, or on all other items (a fuzzy term expands
-	// to the most similar indexed terms).
+	// Volatile is true if the result for an item depends on more than the item: on the time, or on other items, because a fuzzy term
+	// expands to the most similar indexed terms.
 	Volatile bool
 }
 
@@ -109,7 +109,7 @@ func (r *Rule) Names(id item.ID) bool {
 	return found
 }
 
-// Filter returns a filter by its UUID or id, or ErrNotFound. It accepts a nil catalogue.
+// Filter returns a filter by its UUID or id, or ErrNotFound. c may be nil.
 func (c *Catalogue) Filter(ref library.FilterRef) (*Filter, error) {
 	if c == nil {
 		return nil, fmt.Errorf("property: %w", library.ErrNotFound)
@@ -127,7 +127,7 @@ func (c *Catalogue) Filter(ref library.FilterRef) (*Filter, error) {
 // Unit returns a unit, or nil.
 func (c *Catalogue) Unit(id int64) *Unit { return c.units.get(id) }
 
-// Listing combines a Read with the filter that it names. It fails like library.NewListing, and with ErrNotFound.
+// Listing combines a Read with the filter that it names. It returns the errors of library.NewListing, or ErrNotFound.
 func (c *Catalogue) Listing(r library.Read) (library.Listing, error) {
 	if r.Filter == nil {
 		return library.NewListing(r, nil, "")
@@ -143,17 +143,18 @@ func (c *Catalogue) Listing(r library.Read) (library.Listing, error) {
 	return library.NewListing(r, &parsed, f.Record.UUID)
 }
 
-// Filters lists at most limit (0: all) filters by name, then id, starting at offset. It also returns the number of all filters.
+// Filters lists at most limit filters (0 means all) by name, then id, starting at offset. It also returns the total number of filters.
 func (c *Catalogue) Filters(offset, limit int) ([]library.FilterRecord, int) {
 	return records(c.filters.from(max(offset, 0)), limit), c.filters.len()
 }
 
-// FiltersAfter lists at most limit (0: all) filters that follow a place. It also returns the number of all filters.
+// FiltersAfter lists at most limit filters (0 means all) that follow a place in the same order. It also returns the total number of
+// filters.
 func (c *Catalogue) FiltersAfter(after library.FilterPlace, limit int) ([]library.FilterRecord, int) {
 	return records(c.filters.after(after), limit), c.filters.len()
 }
 
-// records collects the records of at most limit (0: all) filters.
+// records collects the records of at most limit filters (0 means all).
 func records(filters iter.Seq2[library.FilterPlace, *Filter], limit int) []library.FilterRecord {
 	found := []library.FilterRecord{}
 	for _, f := range filters {
@@ -165,8 +166,8 @@ func records(filters iter.Seq2[library.FilterPlace, *Filter], limit int) []libra
 	return found
 }
 
-// Slots returns the slots of an item with the given units, in order. It omits units that the property does not have. The
-// default is the first unit that is not archived, or else the property's default unit.
+// Slots returns the slots of an item that has the given units, in this order. It omits units that the property does not have. The default
+// unit is the first unit that is not archived, otherwise the property's default unit.
 func (c *Catalogue) Slots(units []int64, baseURL string) item.Slots {
 	slots := item.Slots{BaseURL: baseURL}
 	for _, id := range units {
@@ -185,8 +186,8 @@ func (c *Catalogue) Slots(units []int64, baseURL string) item.Slots {
 	return slots
 }
 
-// newCatalogues builds the catalogue of every served property. It reuses those catalogues in before that have not changed, and the
-// unchanged parts of the others.
+// newCatalogues builds the catalogue of every served property. It reuses the catalogues in before that have not changed, and the unchanged
+// parts of the other ones.
 func newCatalogues(all entries, before map[library.PropertyID]*Catalogue) (map[library.PropertyID]*Catalogue, error) {
 	sources := map[library.PropertyID][]Source{}
 	specs := map[library.PropertyID]*library.Property{}
@@ -247,7 +248,7 @@ func newCatalogue(p library.PropertyID, spec library.Property, all entries, sour
 	return c, nil
 }
 
-// followCatalogues updates the catalogues after the judged sources changed. None of them is a Property.
+// followCatalogues updates the catalogues after the judged sources changed. No judged source is a Property.
 func followCatalogues(
 	all, before entries, judged []Source, catalogues map[library.PropertyID]*Catalogue,
 ) (map[library.PropertyID]*Catalogue, error) {
@@ -282,7 +283,7 @@ func followCatalogues(
 	return after, nil
 }
 
-// follow returns the catalogue after some sources changed, or c itself if nothing in it changed.
+// follow returns the catalogue that results from changes of sources, or c itself if nothing in it changed.
 func (c *Catalogue) follow(all entries, sources []Source) (*Catalogue, error) {
 	next := *c
 	var come []part
@@ -330,7 +331,7 @@ func (c *Catalogue) follow(all entries, sources []Source) (*Catalogue, error) {
 	return &next, nil
 }
 
-// index adds the names of a part to the indexes.
+// index adds a part to the indexes, under its names.
 func (c *Catalogue) index(p part) {
 	if f := p.filter; f != nil {
 		c.filters = c.filters.with(f.listed(), f)
@@ -365,7 +366,7 @@ func (c *Catalogue) remove(p part) {
 	}
 }
 
-// rules returns the list for the rule of a part, and the order of that list.
+// rules returns the list that contains the rule of a part, and the sort order of that list.
 func (c *Catalogue) rules(p part) (*[]*Rule, func(a, b *Rule) int) {
 	if p.unit != nil {
 		return &c.UnitRules, compareUnitRules
@@ -394,7 +395,7 @@ func removed[E any](list []E, e E, compare func(a, b E) int) []E {
 	return slices.Delete(list, at, at+1)
 }
 
-// part returns the contribution of a source. It reuses known if the version is the same.
+// part returns the contribution of a source. It reuses the parts of known that have not changed.
 func (c *Catalogue) part(h held, known part) (part, error) {
 	d := *h.served()
 	p := part{version: h.version()}
@@ -424,7 +425,7 @@ func (c *Catalogue) part(h held, known part) (part, error) {
 	return p, err
 }
 
-// newFilter builds a filter. If the texts are the same as those of before, which may be nil, it reuses their parsed form.
+// newFilter builds a filter. If before is not nil and has the same query and order, newFilter reuses their parsed form.
 func (c *Catalogue) newFilter(d library.Definition, changed time.Time, before *Filter) *Filter {
 	f := &Filter{Record: library.FilterRecord{Filter: *d.Filter, PlatformPageID: c.Spec.PlatformPageID, Owner: d.Owner, Changed: changed}}
 	if before != nil && before.Record.Query == d.Filter.Query && before.Record.Order == d.Filter.Order {
@@ -448,7 +449,7 @@ func newUnit(d library.Definition, changed time.Time) *Unit {
 	return &Unit{Unit: u, Encoded: item.EncodeUnit(u)}
 }
 
-// ownerOfUnit returns the manifest of a unit, or the zero Owner for HTTP.
+// ownerOfUnit returns the manifest that declares a unit, or the zero Owner for a unit created over HTTP.
 func (c *Catalogue) ownerOfUnit(id int64) library.Owner {
 	for _, r := range c.UnitRules {
 		if r.Unit == id {
@@ -475,7 +476,7 @@ func newRule(d library.Definition, kind library.Kind, ids []item.ID, selector st
 	}, nil
 }
 
-// hasFuzzy reports whether a tree contains a fuzzy term.
+// hasFuzzy reports whether a query tree contains a fuzzy term.
 func hasFuzzy(n query.Node) bool {
 	return !query.Walk(n, func(n query.Node) bool {
 		_, fuzzy := n.(query.Fuzzy)

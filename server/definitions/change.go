@@ -11,11 +11,11 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// Change stages changes of a Set. Each call sees what earlier calls staged; a call that returns an error stages nothing.
+// Change stages changes of a Set. Each call sees the changes that earlier calls staged. A call that returns an error stages nothing.
 type Change struct {
 	// Set is the set after the change.
 	Set
-	// Changed maps sources to the entries to store; nil deletes an entry.
+	// Changed maps sources to their new entries, for the store to write. nil deletes an entry.
 	Changed map[Source]*Entry
 	// Tokens is true if a token may have changed.
 	Tokens bool
@@ -67,7 +67,7 @@ func (c *Change) Apply(defs []library.Definition, now time.Time, results []libra
 	return nil
 }
 
-// nextEntry returns the entry that replaces the current entry of a definition, or nil if both are equal.
+// nextEntry returns the entry that replaces the stored entry of a definition, or nil if both are equal.
 func (c *Change) nextEntry(d library.Definition, now time.Time) (*Entry, error) {
 	present := c.entries.get(SourceOf(d))
 	var good *library.Definition
@@ -85,9 +85,9 @@ func (c *Change) nextEntry(d library.Definition, now time.Time) (*Entry, error) 
 	return e, nil
 }
 
-// keepReplaced returns definition d, which follows present, with the token values that must be kept: values that d replaces
-// stay claimed, and a value that d contains again keeps its first Since. A value for which present was refused is not kept,
-// because present never owned it.
+// keepReplaced returns the definition d, which replaces present, with the token values that the library must remember. A value that d no
+// longer contains stays claimed, and a value that d contains again keeps its first Since. If present was refused because of a value,
+// keepReplaced drops the value, because present never owned it.
 func keepReplaced(d library.Definition, present held) library.Definition {
 	if d.Token == nil || present.Latest.Token == nil {
 		return d
@@ -116,8 +116,8 @@ func keepReplaced(d library.Definition, present held) library.Definition {
 	return d
 }
 
-// checkHTTP refuses a definition created over HTTP if its property is not served, a manifest owns its UUID, its ID is taken, or its ID
-// would change. Unlike a refused definition of a manifest, it is not stored.
+// checkHTTP refuses a definition created over HTTP if its property is not served, if a manifest owns its UUID, if its ID is taken, or if
+// its ID would change. Unlike the refused definition of a manifest, such a definition is not stored.
 func (c *Change) checkHTTP(d library.Definition) error {
 	served := c.catalogues[d.Property]
 	if served == nil {
@@ -141,7 +141,7 @@ func (c *Change) checkHTTP(d library.Definition) error {
 	return nil
 }
 
-// displaced returns, for each owner, those owners among the judged sources that lost a claim to it.
+// displaced returns for each owner the other owners that lost a claim to it. It considers only the judged sources.
 func (c *Change) displaced(before entries, judged []Source, changed map[Source]*Entry) map[library.Owner][]library.Owner {
 	lost := map[library.Owner][]library.Owner{}
 	for _, s := range judged {
@@ -165,7 +165,8 @@ func (c *Change) displaced(before entries, judged []Source, changed map[Source]*
 	return lost
 }
 
-// displacer returns the owner whose change gave holder its claim: holder itself, or the Property that must be served first.
+// displacer returns the owner whose change gave holder its claim. This is holder itself or, if only its Property changed, the owner of that
+// Property.
 func (c *Change) displacer(holder library.Owner, changed map[Source]*Entry) library.Owner {
 	s := Source{Owner: holder}
 	if _, came := changed[s]; came || c.Entry(s) == nil {
@@ -191,7 +192,7 @@ func (c *Change) Remove(owners []library.Owner) (int, error) {
 	return len(gone), err
 }
 
-// Sweep stages a sweep, see library.Library.
+// Sweep stages a sweep (see library.Library).
 func (c *Change) Sweep(scope library.Scope, keep []library.Owner) (int, error) {
 	gone, err := library.Swept(c.Owners(scope.Install), scope, keep)
 	if err != nil {
@@ -200,8 +201,8 @@ func (c *Change) Sweep(scope library.Scope, keep []library.Owner) (int, error) {
 	return c.Remove(gone)
 }
 
-// RemoveFilter stages the removal of a filter that was created over HTTP. It fails with ErrNotFound or
-// *library.ManagedError.
+// RemoveFilter stages the removal of a filter that was created over HTTP. It fails with ErrNotFound, or with *library.ManagedError if a
+// manifest manages the filter.
 func (c *Change) RemoveFilter(p library.PropertyID, ref library.FilterRef) error {
 	if c.catalogues[p] == nil {
 		return library.UnknownProperty(p)
@@ -217,8 +218,8 @@ func (c *Change) RemoveFilter(p library.PropertyID, ref library.FilterRef) error
 	return err
 }
 
-// Purge stages the removal of the definitions that were created over HTTP in a property. It fails with
-// *library.ManagedError while a manifest declares the property.
+// Purge stages the removal of the definitions that were created over HTTP in a property. It fails with *library.ManagedError if a manifest
+// declares the property.
 func (c *Change) Purge(p library.PropertyID) error {
 	gone := map[Source]*Entry{}
 	for s, h := range c.entries.of.all() {
@@ -233,8 +234,8 @@ func (c *Change) Purge(p library.PropertyID) error {
 	return err
 }
 
-// NewUnits returns entries for those units of an import line that property p does not have, see library.Mutation.Units. has reports whether
-// a unit exists. NewUnits fails with *item.InvalidError if a unit is invalid.
+// NewUnits returns entries for the units of an import line that property p does not have yet (see library.Mutation.Units). The function has
+// reports whether a unit exists. NewUnits fails with *item.InvalidError if a unit is invalid.
 func NewUnits(p library.PropertyID, units []item.Unit, has func(id int64) bool, now time.Time) (map[Source]*Entry, error) {
 	made := map[Source]*Entry{}
 	now = now.UTC()
@@ -258,8 +259,8 @@ func NewUnits(p library.PropertyID, units []item.Unit, has func(id int64) bool, 
 	return made, nil
 }
 
-// Stage replaces entries (nil removes one) and recomputes what is served. A store calls it with valid entries whose changes
-// were decided elsewhere, such as by another replica.
+// Stage replaces entries and decides again which definitions are served. A nil entry removes the previous one. A store calls Stage with
+// valid entries whose changes were decided elsewhere, such as by another replica.
 func (c *Change) Stage(changed map[Source]*Entry) error {
 	if len(changed) == 0 {
 		return nil
@@ -268,15 +269,15 @@ func (c *Change) Stage(changed map[Source]*Entry) error {
 	return err
 }
 
-// stage implements Stage. judged are the sources whose verdict may have changed. If whole is true, the verdicts of all sources may have
-// changed, and judged is nil.
+// stage implements Stage. The result judged lists the sources whose verdicts may have changed. If whole is true, the verdicts of all
+// sources may have changed, and judged is nil.
 func (c *Change) stage(changed map[Source]*Entry) (judged []Source, whole bool, err error) {
 	before := c.entries
 	all, judged, whole := before.with(changed)
 	changed = maps.Clone(changed)
 	settle := func(s Source, h held) {
 		if h.Entry != nil && h.Good != nil && h.verdict.Err == nil {
-			// The newest version is served, so the earlier good version is no longer needed.
+			// The newest version is now served, so the entry no longer needs the earlier good version.
 			all = all.settled(s)
 			changed[s] = all.get(s).Entry
 		}

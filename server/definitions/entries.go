@@ -8,10 +8,10 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// entries are all definitions with their verdicts. They are immutable.
+// entries holds all definitions with their verdicts. It is immutable.
 type entries struct {
 	of tree[Source, held]
-	// stakes maps each stake to the sources that contend for it. It finds the definitions that a change can affect.
+	// stakes maps each stake to the sources that compete for it. With it, a change finds the definitions that it can affect.
 	stakes tree[library.Stake, []Source]
 }
 
@@ -36,7 +36,7 @@ func (h held) version() version {
 	return out
 }
 
-// get returns the entry of a source with its verdict; the entry is nil if there is none.
+// get returns the entry of a source with its verdict. If there is no entry, the pointer to it is nil.
 func (all entries) get(s Source) held { return all.of.get(s) }
 
 // sources yields all sources, sorted.
@@ -50,14 +50,16 @@ func (all entries) sources() iter.Seq[Source] {
 	}
 }
 
-// If more than 1/wholeShare of all definitions change, all of them are judged.
+// wholeShare is the limit for judging only some of the definitions: if more than 1/wholeShare of all definitions change, all of them are
+// judged.
 const wholeShare = 4
 
-// with replaces definitions (nil removes one) and decides which are served. judged are the sources whose verdict may have changed, sorted.
-// If whole is true, the verdicts of all sources may have changed, and judged is nil.
+// with replaces definitions and decides which are served. A nil entry removes a definition. judged lists the sources whose verdicts may
+// have changed, sorted. If whole is true, the verdicts of all sources may have changed, and judged is nil.
 //
-// A definition that contends with no other is judged alone; otherwise it is judged together with its rivals, see
-// library.Candidate.Stakes. All definitions are judged if a Property changes, or if more than 1/wholeShare of them change.
+// A definition without rivals is judged alone. Other definitions are judged together with their rivals: those that share a stake with them,
+// directly or through others (see library.Candidate.Stakes). All definitions are judged if a Property changes, or if more than 1/wholeShare
+// of them change.
 func (all entries) with(changed map[Source]*Entry) (after entries, judged []Source, whole bool) {
 	whole = len(changed)*wholeShare > all.of.len()
 	for s, e := range changed {
@@ -87,7 +89,7 @@ func (all entries) with(changed map[Source]*Entry) (after entries, judged []Sour
 	for i, v := range library.Rejudge(candidates, all.serves) {
 		all.of = all.of.with(judged[i], held{Entry: all.get(judged[i]).Entry, verdict: v})
 	}
-	// Removed sources have no verdict, but their absence is a change.
+	// Removed sources have no verdict, but their removal is a change too.
 	for s, e := range changed {
 		if e == nil {
 			judged = append(judged, s)
@@ -97,8 +99,8 @@ func (all entries) with(changed map[Source]*Entry) (after entries, judged []Sour
 	return all, judged, false
 }
 
-// rivals returns, sorted, the sources that have a touched stake, those that share another stake with one of them, and so
-// on. It includes all sources in changed that still exist, even those without a stake.
+// rivals returns the sources that have a touched stake, the sources that share another stake with one of these, and so on. The result is
+// sorted and includes all sources in changed that still exist, even those without a stake.
 func (all entries) rivals(changed map[Source]*Entry, touched map[library.Stake]bool) []Source {
 	found := map[Source]bool{}
 	for s, e := range changed {
@@ -151,8 +153,8 @@ func (all entries) property(p library.PropertyID) (Source, bool) {
 	return Source{}, false
 }
 
-// propertyStake returns the key of the Property manifests of a property in entries.stakes. It is not a real stake: a change
-// of a Property judges all definitions.
+// propertyStake returns the key of the Property manifests of a property in entries.stakes. It is not a real stake, because all definitions
+// are judged when a Property changes.
 func propertyStake(p library.PropertyID) library.Stake { return library.Stake("property\x00" + p) }
 
 // stakesOf returns the keys of an entry in entries.stakes.
@@ -171,7 +173,7 @@ func stakesOf(e *Entry) []library.Stake {
 func (all entries) stake(s Source, e *Entry, touched map[library.Stake]bool) entries {
 	for _, stake := range stakesOf(e) {
 		touched[stake] = true
-		// Clip forces a copy: the previous entries share the list.
+		// Clip forces append to copy the list, which the previous entries share.
 		all.stakes = all.stakes.with(stake, append(slices.Clip(all.stakes.get(stake)), s))
 	}
 	return all
@@ -202,7 +204,7 @@ func (all entries) settled(s Source) entries {
 	return all.stake(s, e, map[library.Stake]bool{})
 }
 
-// rebuilt replaces definitions and judges all of them.
+// rebuilt replaces definitions and judges all definitions again.
 func (all entries) rebuilt(changed map[Source]*Entry) entries {
 	bySource := make(map[Source]*Entry, all.of.len()+len(changed))
 	for s, h := range all.of.all() {

@@ -24,10 +24,10 @@ func newProperty(p library.PropertyID) library.Definition {
 	}
 }
 
-// keys are the keys for which random definitions contend.
+// keys are the keys that random definitions compete for.
 var keys = []string{"beach", "sunset", "city", "summer", "winter", "friends"}
 
-// crowd makes random definitions, most of which contend for a few keys, ids and values.
+// crowd makes random definitions, most of which compete for a few keys, ids and values.
 type crowd struct{ *rand.Rand }
 
 var crowdStart = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -72,7 +72,7 @@ func (r crowd) definition() library.Definition {
 	return d
 }
 
-// bystanders are definitions without rivals, so many that a change of a few definitions does not judge all.
+// bystanders returns definitions without rivals. There are so many that a change of a few definitions does not cause all to be judged.
 func bystanders() []library.Definition {
 	defs := []library.Definition{newProperty(shop)}
 	for i := range 40 {
@@ -124,7 +124,7 @@ func viewOf(c *Catalogue) view {
 	return v
 }
 
-// checkServed compares what a set serves with the result of judging all its definitions from scratch.
+// checkServed compares the definitions that a set serves with the result of judging all its definitions from scratch.
 func checkServed(t *testing.T, got Set, tokens map[library.Owner]library.TokenEvent) {
 	t.Helper()
 	want := arbitrate(got.Entries())
@@ -137,7 +137,7 @@ func checkServed(t *testing.T, got Set, tokens map[library.Owner]library.TokenEv
 			t.Fatalf("%s is served and keeps the version of before", at.Owner)
 		}
 	}
-	// The lists of stakes are in order of arrival, so compare them as sets.
+	// The order of the sources of a stake depends on their arrival, so compare the lists as sets.
 	members := func(all entries) map[library.Stake]map[Source]int {
 		out := map[library.Stake]map[Source]int{}
 		for stake, sources := range all.stakes.all() {
@@ -170,7 +170,7 @@ func checkServed(t *testing.T, got Set, tokens map[library.Owner]library.TokenEv
 	}
 }
 
-// TestChangesAreJudgedAsTheWhole compares the result of random changes with that of judging all definitions.
+// TestChangesAreJudgedAsTheWhole makes random changes, and compares the result of each with that of judging all definitions.
 func TestChangesAreJudgedAsTheWhole(t *testing.T) {
 	for seed := range uint64(4) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -212,7 +212,7 @@ func TestChangesAreJudgedAsTheWhole(t *testing.T) {
 				case n == 6:
 					ref := library.FilterRef{ID: int64(1 + r.IntN(8))}
 					p := r.property()
-					// Usually there is no such filter or it cannot be removed.
+					// Ignore the error: usually there is no such filter, or it cannot be removed.
 					change(func(c *Change) error { _ = c.RemoveFilter(p, ref); return nil })
 				default:
 					defs := make([]library.Definition, 1+r.IntN(3))

@@ -10,10 +10,10 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// Source identifies where a definition comes from: its manifest or, if it was created over HTTP, its property, kind and
-// name. A library stores one entry for each source.
+// Source identifies the origin of a definition: its manifest or, for a definition created over HTTP, its property, its kind, and its UUID
+// or ID. A library stores one entry for each source.
 type Source struct {
-	// Owner is the manifest. For HTTP it is zero, and the other members are set.
+	// Owner is the manifest. For a definition created over HTTP, Owner is zero and the other members are set.
 	Owner    library.Owner
 	Property library.PropertyID
 	// Kind is KindFilter, with UUID set, or KindUnit, with ID set.
@@ -43,19 +43,19 @@ func compareSources(a, b Source) int {
 	)
 }
 
-// Entry is the stored state of one source. An Entry is immutable, so that a pointer identifies one version.
+// Entry is the stored state of one source. An Entry is immutable, so a pointer identifies one version.
 type Entry struct {
 	// Latest is the newest version.
 	Latest library.Definition
-	// Good is the version that was served when Latest was refused. It is nil if Latest is served, or if no version was served.
+	// Good is the version that was being served when Latest was refused. It is nil if Latest is served, or if no version was served.
 	Good *library.Definition
-	// Changed is when Latest arrived.
+	// Changed is the time at which Latest arrived.
 	Changed time.Time
 	sum     [32]byte
 }
 
-// NewEntry returns the entry for a definition that arrived at the time changed. good is the version that was served until
-// then, or nil.
+// NewEntry returns the entry for a definition that arrived at the time changed. good is the version that was served until then, or nil if
+// there was none.
 func NewEntry(d library.Definition, good *library.Definition, changed time.Time) (*Entry, error) {
 	sum, err := library.Fingerprint(d)
 	if err != nil {
@@ -74,7 +74,7 @@ type entryJSON struct {
 	Changed time.Time       `json:"changed"`
 }
 
-// Encode returns the JSON that a library stores and DecodeEntry reads.
+// Encode returns the entry as JSON, which a library stores and DecodeEntry decodes.
 func (e *Entry) Encode() ([]byte, error) {
 	latest, err := library.EncodeDefinition(e.Latest)
 	if err != nil {
@@ -114,10 +114,10 @@ func (e *Entry) candidate() library.Candidate {
 	return library.Candidate{Latest: e.Latest, Good: e.Good}
 }
 
-// version identifies the served version of a source; the zero value means none.
+// version identifies the served version of a source. The zero value means that none is served.
 type version struct {
 	entry    *Entry
 	fallback bool
-	// adopted is the UUID that an adopting filter takes over.
+	// adopted is the UUID of the filter that this one adopts.
 	adopted string
 }

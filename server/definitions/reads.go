@@ -7,8 +7,8 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// Reads returns the definitions that a library serves now, or ErrClosed. Its methods are those of library.Base that need only these
-// definitions: a library embeds Reads to get them.
+// Reads returns the definitions that a library serves now, or ErrClosed. It implements the methods of library.Base that need only these
+// definitions. A library embeds Reads to get these methods.
 type Reads func() (Set, error)
 
 // Served returns the catalogue of a property. It fails with ErrNotFound if the property is not served, or with ErrClosed.
@@ -24,7 +24,7 @@ func (r Reads) Served(p library.PropertyID) (*Catalogue, error) {
 	return c, nil
 }
 
-// Definitions lists the served definitions of one kind, see library.Base.
+// Definitions lists the served definitions of one kind (see library.Base).
 func (r Reads) Definitions(p library.PropertyID, kind library.Kind) ([]library.Definition, error) {
 	set, err := r()
 	if err != nil {
@@ -43,7 +43,7 @@ func (r Reads) Definitions(p library.PropertyID, kind library.Kind) ([]library.D
 	return found, nil
 }
 
-// Property returns the settings of a property, see library.Base.
+// Property returns the settings of a property (see library.Base).
 func (r Reads) Property(p library.PropertyID) (library.Property, error) {
 	c, err := r.Served(p)
 	if err != nil {
@@ -52,7 +52,7 @@ func (r Reads) Property(p library.PropertyID) (library.Property, error) {
 	return c.Spec, nil
 }
 
-// Filter returns one filter, see library.Base.
+// Filter returns one filter (see library.Base).
 func (r Reads) Filter(p library.PropertyID, ref library.FilterRef) (library.FilterRecord, error) {
 	c, err := r.Served(p)
 	if err != nil {
@@ -65,7 +65,7 @@ func (r Reads) Filter(p library.PropertyID, ref library.FilterRef) (library.Filt
 	return f.Record, nil
 }
 
-// Filters lists the filters of a property, see library.Base.
+// Filters lists the filters of a property (see library.Base).
 func (r Reads) Filters(p library.PropertyID, offset, limit int) ([]library.FilterRecord, int, error) {
 	c, err := r.Served(p)
 	if err != nil {
@@ -75,7 +75,7 @@ func (r Reads) Filters(p library.PropertyID, offset, limit int) ([]library.Filte
 	return found, total, nil
 }
 
-// FiltersAfter lists the filters that follow a place in the order, see library.Base.
+// FiltersAfter lists the filters that follow a place in the order (see library.Base).
 func (r Reads) FiltersAfter(p library.PropertyID, after library.FilterPlace, limit int) ([]library.FilterRecord, int, error) {
 	c, err := r.Served(p)
 	if err != nil {
@@ -85,7 +85,7 @@ func (r Reads) FiltersAfter(p library.PropertyID, after library.FilterPlace, lim
 	return found, total, nil
 }
 
-// Unit returns one conversion unit, see library.Base.
+// Unit returns one conversion unit (see library.Base).
 func (r Reads) Unit(p library.PropertyID, id int64) (item.Unit, error) {
 	c, err := r.Served(p)
 	if err != nil {
@@ -98,7 +98,7 @@ func (r Reads) Unit(p library.PropertyID, id int64) (item.Unit, error) {
 	return u.Unit, nil
 }
 
-// Units lists all units of a property by ID, see library.Base.
+// Units lists all units of a property by ID (see library.Base).
 func (r Reads) Units(p library.PropertyID) ([]item.Unit, error) {
 	c, err := r.Served(p)
 	if err != nil {

@@ -7,13 +7,14 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// Set contains all definitions of a library, and which of them are served. The zero value is not valid: use NewSet.
+// Set contains all definitions of a library, and knows which of them are served. The zero value is not valid. Use NewSet.
 type Set struct {
 	entries    entries
 	catalogues map[library.PropertyID]*Catalogue
 }
 
-// NewSet decides which of the entries in bySource are served. It fails if a rule can no longer be parsed.
+// NewSet decides which of the entries in bySource are served. It fails if this version of Vitrine cannot parse the selector of a served
+// rule.
 func NewSet(bySource map[Source]*Entry) (Set, error) {
 	all := arbitrate(bySource)
 	catalogues, err := newCatalogues(all, nil)
@@ -44,7 +45,7 @@ func (s Set) Catalogue(p library.PropertyID) *Catalogue { return s.catalogues[p]
 // Catalogues returns the catalogues of all served properties. Callers must not modify the map.
 func (s Set) Catalogues() map[library.PropertyID]*Catalogue { return s.catalogues }
 
-// Owners lists the owners of one install (all if install is ""), sorted.
+// Owners lists the owners of one install, sorted. If install is "", it lists the owners of all installs.
 func (s Set) Owners(install string) []library.Owner {
 	owners := []library.Owner{}
 	for from := range s.entries.sources() {
@@ -60,7 +61,7 @@ func (s Set) Scoped(scope library.Scope) []library.Owner {
 	return slices.DeleteFunc(s.Owners(scope.Install), func(o library.Owner) bool { return !scope.Contains(o) })
 }
 
-// Definition returns the served version of an owner's definition, or else the newest one. It fails with ErrNotFound.
+// Definition returns the served version of an owner's definition, or the newest version if none is served. It fails with ErrNotFound.
 func (s Set) Definition(owner library.Owner) (library.Definition, error) {
 	h := s.entries.get(Source{Owner: owner})
 	if h.Entry == nil || owner.IsHTTP() {

@@ -12,8 +12,8 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// TokenFeed sends the served tokens to any number of listeners. Each listener has a set of pending events, at most one for
-// each owner, so that a slow listener delays no other and receives only the newest state.
+// TokenFeed sends the served tokens to any number of listeners. Each listener has its own pending events, at most one for each owner. A
+// slow listener therefore delays no other, and receives only the newest state.
 type TokenFeed struct {
 	mu        sync.Mutex
 	current   map[library.Owner]library.TokenEvent
@@ -32,13 +32,13 @@ func NewTokenFeed() *TokenFeed {
 	return &TokenFeed{current: map[library.Owner]library.TokenEvent{}, listeners: map[*tokenListener]struct{}{}}
 }
 
-// Set replaces all tokens and queues the changes for every listener.
+// Set replaces all tokens, and queues the differences for every listener.
 func (f *TokenFeed) Set(tokens map[library.Owner]library.TokenEvent) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	changes := map[library.Owner]library.TokenEvent{}
 	for o, e := range tokens {
-		// Tokens are immutable: an equal pointer means an equal token.
+		// Tokens are immutable, so equal pointers mean equal tokens.
 		if f.current[o].Token != e.Token {
 			changes[o] = e
 		}
@@ -75,8 +75,7 @@ func (f *TokenFeed) Close() {
 	}
 }
 
-// Listen yields all tokens, an event with Synced true, then changes, until ctx ends or the feed is closed, see
-// library.Library.Tokens.
+// Listen yields all tokens, then an event with Synced true, then changes, until ctx ends or the feed is closed (see library.Base.Tokens).
 func (f *TokenFeed) Listen(ctx context.Context) iter.Seq2[library.TokenEvent, error] {
 	return func(yield func(library.TokenEvent, error) bool) {
 		l := &tokenListener{pending: map[library.Owner]library.TokenEvent{}, wake: make(chan struct{}, 1)}
@@ -126,7 +125,7 @@ func (f *TokenFeed) take(l *tokenListener) (changes []library.TokenEvent, closed
 	return changes, f.closed
 }
 
-// sortedEvents returns revocations first, because nothing may delay them.
+// sortedEvents sorts events by owner, with revocations first, because nothing may delay them.
 func sortedEvents(events map[library.Owner]library.TokenEvent) []library.TokenEvent {
 	return slices.SortedFunc(maps.Values(events), func(a, b library.TokenEvent) int {
 		if (a.Token == nil) != (b.Token == nil) {

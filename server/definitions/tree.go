@@ -6,9 +6,9 @@ import (
 	"github.com/tidwall/btree"
 )
 
-// tree is an immutable sorted map. Its methods with and without return a new tree, which shares with the old one everything except the path
-// to the change. One more definition among ten thousand therefore costs a few small nodes, and readers of the previous tree need no lock.
-// The zero value is not usable, see newTree.
+// tree is an immutable sorted map. The methods with and without return a new tree, which shares all nodes with the old one except those on
+// the path to the change. Adding a definition to ten thousand therefore costs a few small nodes, and readers of the old tree need no lock.
+// The zero value is not usable. Use newTree.
 type tree[K, V any] struct {
 	pairs *btree.BTreeG[pair[K, V]]
 }
@@ -18,18 +18,18 @@ type pair[K, V any] struct {
 	value V
 }
 
-// treeDegree keeps nodes small: each change copies the nodes on its path.
+// treeDegree is small, so that nodes are small: each change copies the nodes on its path.
 const treeDegree = 8
 
 func newTree[K, V any](compare func(a, b K) int) tree[K, V] {
 	return tree[K, V]{btree.NewBTreeGOptions(
 		func(a, b pair[K, V]) bool { return compare(a.key, b.key) < 0 },
-		// No locks: a tree is never modified once it is shared.
+		// No locks are needed, because a tree is never modified after it is shared.
 		btree.Options{NoLocks: true, Degree: treeDegree},
 	)}
 }
 
-// treeOf builds a tree of n pairs. at(i) returns the i-th pair in the order of the keys, which are distinct.
+// treeOf builds a tree of n pairs. The function at returns the i-th pair in the order of the keys. All keys must be distinct.
 func treeOf[K, V any](compare func(a, b K) int, n int, at func(i int) (K, V)) tree[K, V] {
 	t := newTree[K, V](compare)
 	for i := range n {
@@ -41,20 +41,20 @@ func treeOf[K, V any](compare func(a, b K) int, n int, at func(i int) (K, V)) tr
 
 func (t tree[K, V]) len() int { return t.pairs.Len() }
 
-// get returns the value of a key, or the zero value.
+// get returns the value of a key, or the zero value if there is none.
 func (t tree[K, V]) get(k K) V {
 	found, _ := t.pairs.Get(pair[K, V]{key: k})
 	return found.value
 }
 
-// with returns the tree with the value v for the key k.
+// with returns a copy of the tree in which the key k has the value v.
 func (t tree[K, V]) with(k K, v V) tree[K, V] {
 	next := t.pairs.Copy()
 	next.Set(pair[K, V]{k, v})
 	return tree[K, V]{next}
 }
 
-// without returns the tree without the key k.
+// without returns a copy of the tree without the key k.
 func (t tree[K, V]) without(k K) tree[K, V] {
 	next := t.pairs.Copy()
 	next.Delete(pair[K, V]{key: k})
@@ -64,7 +64,7 @@ func (t tree[K, V]) without(k K) tree[K, V] {
 // all yields the pairs in key order.
 func (t tree[K, V]) all() iter.Seq2[K, V] { return t.from(0) }
 
-// from yields the pairs in key order, without the first n.
+// from yields the pairs in key order, except the first n.
 func (t tree[K, V]) from(n int) iter.Seq2[K, V] {
 	return func(yield func(K, V) bool) {
 		first, found := t.pairs.GetAt(n)

@@ -35,7 +35,7 @@ func TestTreesAreImmutableSortedMaps(t *testing.T) {
 	}
 }
 
-// checkTree compares a tree with a map, from the start and from any pair.
+// checkTree compares a tree with a map. It also iterates over the tree from every position.
 func checkTree(t *testing.T, got tree[int, int], want map[int]int) {
 	t.Helper()
 	keys := slices.Sorted(maps.Keys(want))

@@ -11,11 +11,11 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/rank"
 )
 
-// clause is a plan node bound to a corpus. It reports whether a document matches, and the score, which includes all boosts around
-// the node.
+// clause is a plan node that is bound to a corpus. It reports whether a document matches, and returns the score, which includes the boosts
+// of all nodes around this one.
 type clause func(d *Doc) (score float32, ok bool)
 
-// compiler binds the nodes of one plan.
+// compiler binds the nodes of one plan to a corpus.
 type compiler struct{ weigher *rank.Weigher }
 
 func newCompiler(s rank.Statistics) compiler { return compiler{rank.NewWeigher(s)} }
@@ -77,7 +77,7 @@ func (c compiler) compile(ctx context.Context, n plan.Node, boost float32) (clau
 // nothing matches no document.
 func nothing(*Doc) (float32, bool) { return 0, false }
 
-// inField matches the documents whose field passes a test, all with the same score.
+// inField matches the documents with a field that passes a test. All matches get the same score.
 func inField(in query.Field, score float32, test func(*field) bool) clause {
 	return func(d *Doc) (float32, bool) {
 		if f := d.fields[in.Name]; f != nil && test(f) {
@@ -98,7 +98,7 @@ func (c compiler) constant(ctx context.Context, n plan.Const, boost float32) (cl
 	}, err
 }
 
-// term binds a term: BM25 on text and boolean fields, a constant 1 on keywords, times boost.
+// term binds a term. The score is BM25 on text and boolean fields, and 1 on keywords, each multiplied by boost.
 func (c compiler) term(ctx context.Context, n plan.Term, boost float32) (clause, error) {
 	if n.Field.Type != query.Text && n.Field.Type != query.Boolean {
 		return inField(n.Field, boost, func(f *field) bool { return f.holds(n.Text) }), nil
@@ -110,8 +110,8 @@ func (c compiler) term(ctx context.Context, n plan.Term, boost float32) (clause,
 	return anyTerm([]rank.WeightedTerm{t}, boost), nil
 }
 
-// anyTerm matches documents that contain at least one of the terms, which are all of one field. The score is the sum over the terms that
-// the document contains. boost is the product of the boosts around the terms.
+// anyTerm matches documents that contain at least one of the terms. All terms are of the same field. The score is the sum over the terms
+// that the document contains. boost is the product of the boosts around the terms.
 func anyTerm(terms []rank.WeightedTerm, boost float32) clause {
 	if len(terms) == 0 {
 		return nothing
@@ -137,7 +137,7 @@ func anyTerm(terms []rank.WeightedTerm, boost float32) clause {
 	}
 }
 
-// phrase binds a phrase. A phrase of one word is a term.
+// phrase binds a phrase. It binds a phrase of one word as a term.
 func (c compiler) phrase(ctx context.Context, n plan.Phrase, boost float32) (clause, error) {
 	switch len(n.Words) {
 	case 0:
@@ -204,7 +204,7 @@ func (c compiler) group(ctx context.Context, n plan.Bool, boost float32) (clause
 	}, err
 }
 
-// merged binds one list of a group in the form in which Lucene scores it (rank.Merge).
+// merged binds one list of clauses in a group, after merging them as Lucene does (see rank.Merge).
 func (c compiler) merged(ctx context.Context, nodes []plan.Node, boost float32, o rank.Occur) ([]clause, error) {
 	list, err := rank.Merge(ctx, nodes, o, c.weigher)
 	if err != nil {
@@ -233,7 +233,7 @@ func (c compiler) list(ctx context.Context, nodes []plan.Node, boost float32) ([
 	return clauses, nil
 }
 
-// best binds a plan.DisMax: the highest score of its clauses.
+// best binds a plan.DisMax. The score is the highest score of its clauses.
 func (c compiler) best(ctx context.Context, n plan.DisMax, boost float32) (clause, error) {
 	clauses, err := c.list(ctx, n.Nodes, boost)
 	return func(d *Doc) (float32, bool) {

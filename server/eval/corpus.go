@@ -11,8 +11,8 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/rank"
 )
 
-// Corpus contains the documents that are ranked together: all items of one property. Any number of goroutines may read it, but none while
-// Put runs.
+// Corpus contains the documents that are ranked together: all items of one property. Any number of goroutines may read it at the same time,
+// but not while Put runs.
 type Corpus struct{ docs map[int64]*Doc }
 
 var _ rank.Statistics = (*Corpus)(nil)
@@ -20,10 +20,10 @@ var _ rank.Statistics = (*Corpus)(nil)
 // NewCorpus returns an empty corpus.
 func NewCorpus() *Corpus { return &Corpus{docs: map[int64]*Doc{}} }
 
-// Put adds a document. It replaces the one with the same id.
+// Put adds a document, or replaces the document with the same id.
 func (c *Corpus) Put(d *Doc) { c.docs[d.id] = d }
 
-// Doc returns the document of an item, nil if there is none.
+// Doc returns the document of an item, or nil if there is none.
 func (c *Corpus) Doc(id int64) *Doc { return c.docs[id] }
 
 // Docs yields all documents in no particular order.
@@ -32,7 +32,7 @@ func (c *Corpus) Docs() iter.Seq[*Doc] { return maps.Values(c.docs) }
 // checkEvery is the number of documents that are evaluated between two checks of the context.
 const checkEvery = 256
 
-// walk calls look with every document. It returns the context's cause when the context ends.
+// walk calls look for every document. If ctx ends, it returns the cause of ctx.
 func (c *Corpus) walk(ctx context.Context, look func(*Doc)) error {
 	n := 0
 	for _, d := range c.docs {
@@ -47,7 +47,7 @@ func (c *Corpus) walk(ctx context.Context, look func(*Doc)) error {
 	return nil
 }
 
-// Field implements rank.Statistics. Numbers other than booleans have no terms, and are not ranked.
+// Field implements rank.Statistics. Only texts, keywords and booleans have terms. Other numbers are not ranked.
 func (c *Corpus) Field(ctx context.Context, name string, terms []string) (rank.Field, []int64, error) {
 	var total rank.Field
 	docFreqs := make([]int64, len(terms))
@@ -88,14 +88,14 @@ func (c *Corpus) Similar(ctx context.Context, n plan.Fuzzy, offer func(term stri
 	return nil
 }
 
-// Matcher is one plan bound to a corpus.
+// Matcher is one plan that is bound to a corpus.
 type Matcher struct {
 	corpus *Corpus
 	match  clause
 }
 
-// Compile binds a plan to a corpus. It gathers the statistics and the expansions of fuzzy words that the plan needs. The
-// error is the cause of an interrupted context, wrapped, or names a plan node that this package does not know.
+// Compile binds a plan to a corpus. It gathers the statistics and the expansions of fuzzy words that the plan needs. The error wraps the
+// cause of ctx if ctx has ended, or names a plan node that this package does not know.
 func (c *Corpus) Compile(ctx context.Context, n plan.Node) (*Matcher, error) {
 	match, err := newCompiler(c).compile(ctx, n, 1)
 	if err != nil {
@@ -104,7 +104,7 @@ func (c *Corpus) Compile(ctx context.Context, n plan.Node) (*Matcher, error) {
 	return &Matcher{corpus: c, match: match}, nil
 }
 
-// Match reports whether a document matches, and its score. The document need not be in the corpus.
+// Match reports whether a document matches, and returns its score. The document need not be in the corpus.
 func (m *Matcher) Match(d *Doc) (score float32, ok bool) { return m.match(d) }
 
 // Hit is a document that was found.
@@ -113,8 +113,8 @@ type Hit struct {
 	Score float32
 }
 
-// Search walks the corpus and returns what matches, in no particular order. It stops with the context's cause, wrapped,
-// within checkEvery documents after the context has ended.
+// Search walks the corpus and returns the matching documents, in no particular order. If ctx ends, Search stops after at most checkEvery
+// more documents, and returns an error that wraps the cause of ctx.
 func (m *Matcher) Search(ctx context.Context) ([]Hit, error) {
 	var hits []Hit
 	err := m.corpus.walk(ctx, func(d *Doc) {

@@ -29,7 +29,7 @@ func randomDoc(rng *rand.Rand, id int64) *eval.Doc {
 	return eval.NewDoc(id, int64(rng.IntN(10)), pairs(list...))
 }
 
-// rankedPlans cover every kind of statistics.
+// rankedPlans returns plans that need every kind of statistics.
 func rankedPlans() []plan.Node {
 	word := func(s string) plan.Node { return plan.Term{Field: text, Text: s} }
 	return []plan.Node{
@@ -59,7 +59,7 @@ func scores(t *testing.T, c *eval.Corpus, n plan.Node) map[int64]float32 {
 	return out
 }
 
-// TestConcurrentReaders matches and ranks in several goroutines.
+// TestConcurrentReaders matches and ranks documents in several goroutines.
 func TestConcurrentReaders(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	c := eval.NewCorpus()
@@ -118,12 +118,12 @@ func TestInterruption(t *testing.T) {
 	if _, err := eval.Explain(ctx, c, plan.Term{Field: text, Text: "summer"}, c.Doc(1)); !errors.Is(err, cause) {
 		t.Errorf("explanation: error %v", err)
 	}
-	// During the walk.
+	// Let the context end during the walk.
 	late := &countdown{Context: t.Context(), left: 3}
 	if hits, err := m.Search(late); hits != nil || err == nil {
 		t.Errorf("walk: %d hits, error %v", len(hits), err)
 	}
-	// An interrupted operation can be repeated.
+	// An interrupted search can be repeated.
 	if got := scores(t, c, plan.Term{Field: text, Text: "summer"}); len(got) == 0 {
 		t.Error("nothing is found afterwards")
 	}

@@ -12,27 +12,27 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/rank"
 )
 
-// Doc is an item as it is searched: the values of each of its fields. It is immutable and safe for concurrent use.
+// Doc is an item in searchable form, with the values of each of its fields. It is immutable and safe for concurrent use.
 type Doc struct {
 	id      int64
 	created int64
-	fields  map[string]*field // those with at least one value
+	fields  map[string]*field // only fields with at least one value
 }
 
 // field holds the values of one field.
 type field struct {
 	typ query.Type
-	// terms holds the positions of each word of a text, ascending, and the keywords, which have none.
+	// terms maps each word of a text to its positions, in ascending order, and each keyword to nil.
 	terms map[string][]uint32
-	// numbers are the Long, Date and Boolean values, floats the Double values; ascending, each once.
+	// numbers holds Long, Date and Boolean values, and floats holds Double values. Both are in ascending order, without duplicates.
 	numbers []int64
 	floats  []float64
-	// texts and words count the values of a text field and the words in them; next is the position after the last word.
+	// texts is the number of values of a text field, and words is the number of words in them. next is the position after the last word.
 	texts, words, next int
 }
 
 // NewDoc returns the document of an item with all its values. created is the item's created_on in milliseconds, which breaks ties. Empty
-// keywords and texts count as missing (query language, "Presence"). values must also yield the words of query.AllField, under that name.
+// keywords and texts count as missing (query language, "Presence"). values must also yield the texts of query.AllField, under that name.
 func NewDoc(id, created int64, values iter.Seq2[query.Field, query.Value]) *Doc {
 	d := &Doc{id: id, created: created, fields: map[string]*field{}}
 	for f, v := range values {
@@ -73,13 +73,13 @@ func (f *field) add(v query.Value) {
 	}
 }
 
-// NewItemDoc returns the document of an item with the units and tags that it shows. byDefault is the default unit of its property,
-// nil for none.
+// NewItemDoc returns the document of an item with the units and tags that it shows. byDefault is the default unit of the property, or nil
+// if there is none.
 func NewItemDoc(it *item.Item, units []item.Unit, byDefault *item.Unit, tags []item.Tag) *Doc {
 	return NewDoc(it.ID, it.CreatedMillis(), it.Values(units, byDefault, tags))
 }
 
-// ID returns the item's identifier.
+// ID returns the id of the item.
 func (d *Doc) ID() int64 { return d.id }
 
 // Created returns the item's created_on in milliseconds since 1970.
@@ -88,10 +88,10 @@ func (d *Doc) Created() int64 { return d.created }
 // Has reports whether the document has a value in the named field.
 func (d *Doc) Has(name string) bool { return d.fields[name] != nil }
 
-// Names yields the names of the fields that the document has values in, in no particular order.
+// Names yields the names of the fields in which the document has values, in no particular order.
 func (d *Doc) Names() iter.Seq[string] { return maps.Keys(d.fields) }
 
-// Numbers returns the Long, Date or Boolean values of the named field in ascending order, each once.
+// Numbers returns the Long, Date or Boolean values of the named field in ascending order, without duplicates.
 func (d *Doc) Numbers(name string) []int64 {
 	if f := d.fields[name]; f != nil {
 		return f.numbers
@@ -99,7 +99,8 @@ func (d *Doc) Numbers(name string) []int64 {
 	return nil
 }
 
-// Counted yields the values of a field that query.Countable accepts, in the form in which they are shown, each once.
+// Counted yields the values of a field without duplicates, in the form in which facets show them. The field must be one that
+// query.Countable accepts.
 func (d *Doc) Counted(f query.Field) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		if f.Name == query.AllTags {
@@ -123,7 +124,7 @@ func (d *Doc) Counted(f query.Field) iter.Seq[string] {
 	}
 }
 
-// yieldAll yields words after a prefix, and reports whether the consumer wants more.
+// yieldAll yields words, each after the prefix, and reports whether the consumer wants more.
 func yieldAll(words iter.Seq[string], prefix string, yield func(string) bool) bool {
 	for w := range words {
 		if !yield(prefix + w) {
@@ -142,7 +143,7 @@ func (f *field) holds(term string) bool {
 	return ok
 }
 
-// size returns what the field adds to rank.Field.Terms.
+// size returns the number that the field adds to rank.Field.Terms.
 func (f *field) size() int64 {
 	if f.typ == query.Text {
 		return int64(f.words)
@@ -150,7 +151,7 @@ func (f *field) size() int64 {
 	return int64(len(f.terms) + len(f.numbers) + len(f.floats))
 }
 
-// score returns the score of a term that the field holds. A keyword counts once.
+// score returns the score of a term that the field holds. A keyword occurs only once.
 func (f *field) score(s rank.Scorer, term string) float32 {
 	if f.typ == query.Text {
 		return s.Score(float32(len(f.terms[term])), f.norm())

@@ -39,7 +39,7 @@ var (
 
 func str(f query.Field, s string) pair { return pair{f, query.Value{Str: s}} }
 
-// matches reports whether a document alone matches a plan.
+// matches reports whether a document that is alone in its corpus matches a plan.
 func matches(t *testing.T, d *eval.Doc, n plan.Node) bool {
 	t.Helper()
 	c := eval.NewCorpus()
@@ -112,7 +112,7 @@ func TestDoc(t *testing.T) {
 	}
 }
 
-// TestMissing checks that an empty text and an empty keyword are missing.
+// TestMissing checks that an empty text and an empty keyword count as missing.
 func TestMissing(t *testing.T) {
 	d := eval.NewDoc(1, 0, pairs(str(text, ""), str(keyword, "")))
 	for _, f := range []query.Field{text, keyword} {
@@ -125,7 +125,7 @@ func TestMissing(t *testing.T) {
 	}
 }
 
-// TestWordless checks that a text without a word is present, but that no word or term range finds it and ranking ignores it.
+// TestWordless checks that a text without words is present, but that no word or term range finds it, and that ranking ignores it.
 func TestWordless(t *testing.T) {
 	c := eval.NewCorpus()
 	wordless := eval.NewDoc(1, 0, pairs(str(text, "... !")))

@@ -12,8 +12,8 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/plan"
 )
 
-// The golden queries are in OpenSearch's own query DSL, so that the node receives exactly what is in the file. decodeDSL decodes
-// the part of it that plans can express.
+// The golden queries are in OpenSearch's own query DSL, so that the OpenSearch node receives exactly what the file contains. decodeDSL
+// decodes the part of the DSL that plans can express.
 
 type dslQuery map[string]json.RawMessage
 
@@ -31,7 +31,7 @@ var testFields = map[string]query.Type{
 
 func fieldNamed(name string) query.Field { return query.Field{Name: name, Type: testFields[name]} }
 
-// dslLeaf is the body of all leaf queries on one field.
+// dslLeaf is the body of a leaf query on one field.
 type dslLeaf struct {
 	Value     any      `json:"value"`
 	Query     string   `json:"query"`

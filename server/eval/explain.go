@@ -16,15 +16,15 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/rank"
 )
 
-// The values of library.Explanation.Occur.
+// These are the values of library.Explanation.Occur.
 const (
 	occurMust    = "must"
 	occurShould  = "should"
 	occurMustNot = "must not"
 )
 
-// Explain explains clause by clause whether a document matches a plan, with what score, and what was compared. The scores are those
-// of Match among the documents that the statistics describe, including the boosts around a clause. Errors are those of Compile.
+// Explain explains clause by clause whether a document matches a plan, which score it gets, and which values were compared. The scores are
+// those that Match would return in a corpus with these statistics. They include the boosts around a clause. Errors are those of Compile.
 func Explain(ctx context.Context, s rank.Statistics, n plan.Node, d *Doc) (library.Explanation, error) {
 	x, err := explainer{newCompiler(s), d}.explain(ctx, part{n, "", 1})
 	if err != nil {
@@ -38,7 +38,7 @@ type explainer struct {
 	doc *Doc
 }
 
-// part is a node, its role in the node above, and the product of the boosts around it.
+// part is a node with its role in the node above, and with the product of the boosts around it.
 type part struct {
 	node  plan.Node
 	occur string
@@ -68,7 +68,7 @@ func (e explainer) explain(ctx context.Context, p part) (library.Explanation, er
 	return x, nil
 }
 
-// below lists the parts of a group, or the node of a boost or a constant.
+// below lists the parts of a node: the clauses of a group, or the inner node of a boost or a constant.
 func (p part) below() []part {
 	var parts []part
 	add := func(nodes []plan.Node, occur string, boost float32) {
@@ -89,7 +89,7 @@ func (p part) below() []part {
 		if !isAll(n.Node) {
 			add([]plan.Node{n.Node}, occurMust, 1)
 		}
-	default: // the others have no parts
+	default: // other nodes have no parts
 	}
 	return parts
 }
@@ -99,7 +99,7 @@ func isAll(n plan.Node) bool {
 	return all
 }
 
-// unscored removes the scores from the explanation of a clause that only has to match.
+// unscored removes the scores from the explanation of a clause that must match but is not scored.
 func unscored(x library.Explanation) library.Explanation {
 	x.Score = 0
 	for i := range x.Children {
@@ -108,7 +108,8 @@ func unscored(x library.Explanation) library.Explanation {
 	return x
 }
 
-// describe writes a node as the clause that it came from. The clauses of a group are its children.
+// describe returns a node as the text of the clause that it came from. It omits the clauses of a group, which are children of the
+// explanation.
 func describe(n plan.Node) string {
 	switch n := n.(type) {
 	case plan.All:
@@ -182,7 +183,7 @@ func describeTermRange(n plan.TermRange) string {
 	return n.Field.Name + ":" + open + lo + " TO " + hi + end
 }
 
-// quoted quotes a text that would not be one word in a query.
+// quoted returns a text in quotes if it would not be one word in a query.
 func quoted(s string) string {
 	if s == "" || strings.ContainsAny(s, " \t\r\n\u3000+-!():^[]\"{}~*?\\/") {
 		return strconv.Quote(s)
@@ -190,7 +191,7 @@ func quoted(s string) string {
 	return s
 }
 
-// value writes a whole number, date or boolean. The ends of the 64-bit range mean no bound.
+// value formats a whole number, a date or a boolean. The smallest and the largest int64 mean that a range has no bound.
 func value(f query.Field, v int64) string {
 	switch {
 	case f.Type == query.Boolean:
@@ -210,10 +211,10 @@ func number(v float64) string {
 	return strconv.FormatFloat(v, 'g', -1, 32)
 }
 
-// maxDetail is the maximum number of values that a detail lists.
+// maxDetail is the maximum number of values in the detail of an explanation.
 const maxDetail = 12
 
-// detail describes what the document has in the field of a leaf.
+// detail describes the values that the document has in the field of a leaf.
 func (e explainer) detail(n plan.Node) string {
 	leaf, ok := n.(plan.Leaf)
 	if !ok {
@@ -235,12 +236,12 @@ func (e explainer) detail(n plan.Node) string {
 			parts[i] = fmt.Sprintf("%s %d", w.Text, len(at.terms[w.Text]))
 		}
 		return fmt.Sprintf("times among %d words: %s", at.words, strings.Join(parts, ", "))
-	default: // the values are enough
+	default: // the values explain enough
 	}
 	return at.list(f)
 }
 
-// list writes the values of a field, at most maxDetail.
+// list writes at most maxDetail values of a field.
 func (f *field) list(of query.Field) string {
 	values := slices.Sorted(maps.Keys(f.terms))
 	for _, v := range f.numbers {

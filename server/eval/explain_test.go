@@ -16,7 +16,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/rank"
 )
 
-// TestExplainScores checks that the score at the root is that of a search, for all queries in the golden file.
+// TestExplainScores checks for all queries in the golden file that the score at the root is the score of a search.
 func TestExplainScores(t *testing.T) {
 	g, corpus := readGolden(t)
 	for _, q := range g.Queries {
@@ -122,7 +122,7 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// TestExplainManyValues checks that a detail lists a dozen values and counts the rest.
+// TestExplainManyValues checks that a detail lists a dozen values and counts the others.
 func TestExplainManyValues(t *testing.T) {
 	var list []pair
 	for i := range 20 {
@@ -164,8 +164,8 @@ func (s *elsewhere) Similar(_ context.Context, _ plan.Fuzzy, offer func(string, 
 	return nil
 }
 
-// TestExplainWithoutDocuments checks that Explain needs only the statistics of the other documents: the explanation is the same as with the
-// whole corpus.
+// TestExplainWithoutDocuments checks that Explain needs only the statistics of the other documents: the explanation must be the same as
+// with the whole corpus.
 func TestExplainWithoutDocuments(t *testing.T) {
 	c := eval.NewCorpus()
 	texts := []string{"beach beech sun", "beach", "sun sun city", "city"}

@@ -20,11 +20,12 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// The golden file has a small corpus and the answers of a real OpenSearch 3.8 to queries over it. To record it again:
+// update makes TestGolden record the golden file. The file contains a small corpus, queries, and the answers of a real OpenSearch 3.8. To
+// record it again, run:
 //
 //	OPENSEARCH_URL=http://127.0.0.1:9200 go test ./server/eval -run Golden -update
 //
-// This command creates and deletes the index vitrine-golden there.
+// This command creates and deletes the index vitrine-golden on that node.
 var update = flag.Bool("update", false, "record testdata/golden.json from the OpenSearch node at OPENSEARCH_URL")
 
 const goldenFile = "testdata/golden.json"
@@ -51,7 +52,7 @@ type goldenHit struct {
 	Score float32 `json:"score"`
 }
 
-// values yields the values of a golden document as an item does.
+// values yields the values of a golden document in the same way as item.Item.Values.
 func (d goldenDoc) values() iter.Seq2[query.Field, query.Value] {
 	return func(yield func(query.Field, query.Value) bool) {
 		for name, v := range d.Fields {
@@ -103,7 +104,7 @@ func readGolden(t testing.TB) (golden, *eval.Corpus) {
 	return g, c
 }
 
-// TestGolden compares ids and scores with those of OpenSearch.
+// TestGolden compares ids and scores with those from OpenSearch.
 func TestGolden(t *testing.T) {
 	g, corpus := readGolden(t)
 	if *update {
@@ -143,7 +144,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// record requests the answers from a node and writes the golden file.
+// record requests the answers from an OpenSearch node, and writes the golden file.
 func record(t *testing.T, g *golden) {
 	t.Helper()
 	node := node{t: t, url: strings.TrimSuffix(os.Getenv("OPENSEARCH_URL"), "/")}
@@ -167,7 +168,7 @@ func record(t *testing.T, g *golden) {
 	}
 }
 
-// writeLines writes the elements of an array, one per line.
+// writeLines writes the elements of an array, one on each line.
 func writeLines[T any](t *testing.T, w *bytes.Buffer, list []T) {
 	t.Helper()
 	for i, v := range list {
@@ -185,7 +186,7 @@ func writeLines[T any](t *testing.T, w *bytes.Buffer, list []T) {
 
 const goldenIndex = "vitrine-golden"
 
-// node is the OpenSearch node from which the golden file is recorded.
+// node is the OpenSearch node that provides the answers for the golden file.
 type node struct {
 	t   *testing.T
 	url string
@@ -213,7 +214,7 @@ func (n node) do(method, path string, body []byte) []byte {
 	return answer
 }
 
-// index creates the index with one shard, so that its statistics are those of the corpus.
+// index creates the index with one shard, so that the shard has the statistics of the whole corpus.
 func (n node) index(docs []goldenDoc) {
 	n.t.Helper()
 	names := map[query.Type]string{

@@ -11,21 +11,21 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// SortValue is the value of one key of an order. The key determines which member is used, as in query.Value. A score is in Float,
-// and a random place in Int.
+// SortValue is the value of an item for one key of a sort order. The key determines which member holds the value, as in query.Value. Float
+// holds a score, and Int holds a random place.
 type SortValue struct {
-	// Missing is true if the item has no value; it comes last in either direction.
+	// Missing is true if the item has no value. Such items come last in both directions.
 	Missing bool   `json:"m,omitempty"`
 	Str     string `json:"s,omitempty"`
 	Int     int64  `json:"n,omitempty"`
 	Float   Number `json:"f,omitempty"`
 }
 
-// Number is a floating-point number whose JSON is a string, because a score can be infinite or NaN. Every value except negative
-// zero survives the round trip.
+// Number is a floating-point number that is a string in JSON, because a score can be infinite or NaN. Encoding and decoding preserves every
+// value except negative zero.
 type Number float64
 
-// MarshalText writes the shortest text that UnmarshalText reads as the same number.
+// MarshalText returns the shortest text that UnmarshalText reads as the same number.
 func (n Number) MarshalText() ([]byte, error) {
 	return strconv.AppendFloat(nil, float64(n), 'g', -1, 64), nil
 }
@@ -40,8 +40,8 @@ func (n *Number) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// SortValue returns the value of a sortable field: a keyword in lower case, which is compared by bytes. If there are several values, it
-// returns the lowest.
+// SortValue returns the value of a sortable field. Keywords are in lower case, and are compared by bytes. If the field has several values,
+// SortValue returns the lowest.
 func (d *Doc) SortValue(f query.Field) SortValue {
 	at := d.fields[f.Name]
 	switch {
@@ -56,7 +56,7 @@ func (d *Doc) SortValue(f query.Field) SortValue {
 	}
 }
 
-// Compare compares two values of one key: ascending, or descending if desc is set, and missing ones last.
+// Compare compares two values of one key, in ascending order, or in descending order if desc is set. Missing values come last in both.
 func (v SortValue) Compare(o SortValue, desc bool) int {
 	switch {
 	case v.Missing && o.Missing:
@@ -73,26 +73,27 @@ func (v SortValue) Compare(o SortValue, desc bool) int {
 	return c
 }
 
-// Place is the position of an item in a listing. The cursors of all libraries hold one, as JSON.
+// Place is the position of an item in a listing. The cursors of all libraries contain a Place as JSON.
 type Place struct {
-	// Rest is true if the listing has favourites first and the item comes after them.
+	// Rest is true if favorites come first in the listing and the item is not one of them.
 	Rest bool `json:"r,omitempty"`
 	// Values holds one value for each key of the order.
 	Values []SortValue `json:"v,omitempty"`
-	// Created (milliseconds) and ID break ties: the newest item comes first; of equally new ones, the one with the highest ID.
+	// Created (in milliseconds) and ID break ties: the newest item comes first. Of equally new items, the item with the highest ID comes
+	// first.
 	Created int64 `json:"c"`
 	ID      int64 `json:"i"`
 }
 
-// Sorter sorts hits.
+// Sorter sorts hits in the order of a listing.
 type Sorter struct {
 	order  query.Order
 	fields []query.Field // of each key; unused for the score and the random key
 	random func(id int64) int64
 }
 
-// NewSorter prepares an order; nil means the tie rule alone. random returns an item's place in the random order. Other orders do not need
-// it. A key that is not in the catalogue is an error.
+// NewSorter returns a Sorter for an order. nil means that only the tie rule applies. random returns an item's place in the random order,
+// and is not used for other orders. NewSorter fails if a key is not in the catalogue.
 func NewSorter(order query.Order, random func(id int64) int64) (*Sorter, error) {
 	s := &Sorter{order: order, fields: make([]query.Field, len(order)), random: random}
 	for i, key := range order {
@@ -129,7 +130,8 @@ func (s *Sorter) Place(h Hit) Place {
 	return p
 }
 
-// Compare compares two places of one listing in order o: it is negative if p comes first, and 0 only for the same item.
+// Compare compares two places in a listing with order o. The result is negative if p comes first, and 0 only if both are places of the same
+// item.
 func (p Place) Compare(other Place, o query.Order) int {
 	if p.Rest != other.Rest {
 		if other.Rest {
@@ -145,7 +147,7 @@ func (p Place) Compare(other Place, o query.Order) int {
 	return item.CompareNewest(p.Created, p.ID, other.Created, other.ID)
 }
 
-// Sort sorts hits.
+// Sort sorts hits in place.
 func (s *Sorter) Sort(hits []Hit) {
 	type placed struct {
 		hit   Hit

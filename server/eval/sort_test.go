@@ -14,7 +14,7 @@ import (
 
 var latitude = query.Field{Name: "content.platform_data.geo_data.coordinates.latitude", Type: query.Double}
 
-// sortable returns five documents. 3 and 5 lack most values; 2 and 3 were created at the same time.
+// sortable returns five documents. Documents 3 and 5 lack most values. Documents 2 and 3 were created at the same time.
 func sortable() []*eval.Doc {
 	num := func(n int64) pair { return pair{long, query.Value{Int: n}} }
 	return []*eval.Doc{
@@ -76,7 +76,7 @@ func TestSort(t *testing.T) {
 	}
 }
 
-// TestPlace checks that a place keeps its position when it is encoded as JSON and decoded, as in a cursor.
+// TestPlace checks that a place compares as before after it was encoded as JSON and decoded, as in a cursor.
 func TestPlace(t *testing.T) {
 	order := query.Order{{Field: "approval_status", Desc: true}, {Field: latitude.Name}, {Field: query.ScoreKey, Desc: true}}
 	s, err := eval.NewSorter(order, nil)
@@ -105,7 +105,8 @@ func TestPlace(t *testing.T) {
 	}
 }
 
-// TestAScoreKeepsItsBits checks that the score in a cursor is decoded to exactly the same bits, whatever score a query produces.
+// TestAScoreKeepsItsBits checks that decoding the score in a cursor restores exactly the same bits, for every score that a query can
+// produce.
 func TestAScoreKeepsItsBits(t *testing.T) {
 	s, err := eval.NewSorter(query.Order{{Field: query.ScoreKey, Desc: true}}, nil)
 	if err != nil {
@@ -132,7 +133,7 @@ func TestAScoreKeepsItsBits(t *testing.T) {
 	}
 }
 
-// TestFavouritesComeFirst checks that a favourite precedes every other item, even one that the order alone would place first.
+// TestFavouritesComeFirst checks that a favorite precedes every other item, even an item that the order alone would place first.
 func TestFavouritesComeFirst(t *testing.T) {
 	order := query.Order{{Field: query.ScoreKey, Desc: true}}
 	favourite := eval.Place{Values: []eval.SortValue{{Float: 1}}, ID: 1}

@@ -12,7 +12,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// presentedTokens returns every token in the query and the headers of a request.
+// presentedTokens returns all tokens in the query and the headers of a request.
 func presentedTokens(r *http.Request, params url.Values) []string {
 	var tokens []string
 	add := func(token string) {
@@ -29,7 +29,7 @@ func presentedTokens(r *http.Request, params url.Values) []string {
 	return tokens
 }
 
-// bearer returns the token of an Authorization header, or "" if the scheme is not Bearer.
+// bearer returns the token in the value of an Authorization header, or "" if the scheme is not Bearer.
 func bearer(value string) string {
 	scheme, token, _ := strings.Cut(strings.TrimSpace(value), " ")
 	if !strings.EqualFold(scheme, "Bearer") {
@@ -38,8 +38,7 @@ func bearer(value string) string {
 	return strings.TrimSpace(token)
 }
 
-// authenticate finds the request's token and the property that it is scoped to. It refuses a request with two different
-// tokens.
+// authenticate finds the token of the request and the property of that token. It refuses a request with two different tokens.
 func (x *exchange) authenticate() error {
 	if !x.server.Ready() {
 		return &problem{Type: unavailable, Detail: "the server is starting and has not loaded its tokens yet: retry in a few seconds", retryAfter: time.Second}
@@ -65,7 +64,7 @@ func (x *exchange) authenticate() error {
 	return nil
 }
 
-// granted returns what a token grants, and the settings of its property. It returns false if the token is unknown, expired or revoked, or
+// granted returns the grant of a token, and the settings of its property. It returns false if the token is unknown, expired or revoked, or
 // if its property is not served.
 func (s *Server) granted(ctx context.Context, token string) (grant, library.Property, bool, error) {
 	if err := s.current(ctx); err != nil {
@@ -82,19 +81,19 @@ func (s *Server) granted(ctx context.Context, token string) (grant, library.Prop
 	return g, settings, err == nil, err
 }
 
-// Access is what a token grants.
+// Access describes the rights of a token.
 type Access struct {
-	// Property is the only property that the token can reach, and Owner the AccessToken.
+	// Property is the only property that the token can reach. Owner is the AccessToken.
 	Property library.PropertyID
 	Owner    library.Owner
-	// ReadWrite is true for the class READ-WRITE. FiltersOnly is true for a token that may only list certain filters.
+	// ReadWrite is true for a token of the class READ-WRITE. FiltersOnly is true for a token that may only list certain filters.
 	ReadWrite, FiltersOnly bool
-	// Expires is the first instant at which the value is refused; zero means never.
+	// Expires is the first instant at which the value is refused. Zero means never.
 	Expires time.Time
 }
 
-// Access returns what a token grants, for other handlers of the same process. It returns false if the API refuses the token, and an error
-// if the server cannot know that now.
+// Access returns the rights of a token, for other handlers in the same process. It returns false if the API refuses the token. It returns
+// an error if the server cannot decide that now.
 func (s *Server) Access(ctx context.Context, token string) (Access, bool, error) {
 	if !s.Ready() {
 		return Access{}, false, fmt.Errorf("%w: the tokens are not loaded yet", library.ErrUnavailable)
@@ -119,8 +118,8 @@ func (x *exchange) authorize() error {
 	return nil
 }
 
-// stillValid returns errRevoked if the token of a long request no longer grants the same access, and another error if the server
-// cannot know that now.
+// stillValid returns errRevoked if the token of a long request no longer grants the same access. It returns another error if the server
+// cannot decide that now.
 func (x *exchange) stillValid() error {
 	if err := x.server.current(x.r.Context()); err != nil {
 		return err
@@ -132,7 +131,7 @@ func (x *exchange) stillValid() error {
 	return nil
 }
 
-// current waits until the server knows the tokens that other processes have changed.
+// current waits until the server knows the changes that other processes made to tokens.
 func (s *Server) current(ctx context.Context) error {
 	if f, ok := s.lib.(library.Follower); ok {
 		return f.Current(ctx)

@@ -11,7 +11,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// TestTokens checks every endpoint with every class of token.
+// TestTokens calls every endpoint with every class of token.
 func TestTokens(t *testing.T) {
 	type need int
 	const (
@@ -22,7 +22,7 @@ func TestTokens(t *testing.T) {
 	endpoints := map[string]struct {
 		call call
 		need need
-		// walled is the status for a token restricted to certain filters.
+		// walled is the expected status for a token that is restricted to certain filters.
 		walled int
 	}{
 		"create filter":  {call{method: "POST", url: "/v2/content/filters", body: `{"q":"a","sort_by":"id:asc","name":"x"}`, status: 201}, readWrite, 403},
@@ -93,7 +93,7 @@ func TestTokens(t *testing.T) {
 				refused(e.call, "", ok)
 				return
 			}
-			// Refused requests change nothing, so the permitted request comes last.
+			// The permitted request comes last, because the refused requests must change nothing before it.
 			for _, with := range []string{"", "expired", "never-issued"} {
 				refused(e.call, with, 403)
 			}
@@ -130,7 +130,7 @@ func TestTokenLife(t *testing.T) {
 			t.Errorf("%s: status %d, want %d", name, got, want)
 		}
 	}
-	// Both values of a rotated token work until the old one expires, to the second.
+	// Both values of a rotated token work until the exact second at which the old one expires.
 	steps("expiring-old", 200)
 	steps("expiring-new", 200)
 	steps("expired", 403)
@@ -140,7 +140,7 @@ func TestTokenLife(t *testing.T) {
 	steps("expiring-old", 403)
 	steps("expiring-new", 200)
 
-	// A new token works at once, and a removed one stops working at once.
+	// A new token works immediately, and a removed token stops working immediately.
 	fresh := tokenDefinition(shop, "fresh", library.Token{})
 	steps("fresh", 403)
 	a.apply(fresh)
@@ -150,7 +150,7 @@ func TestTokenLife(t *testing.T) {
 	}
 	a.eventually("the removed token is refused", func() bool { return ask("fresh") == 403 })
 
-	// Two tokens have the same value. It keeps working as the token that had it first.
+	// Two tokens have the same value. The value keeps working with the rights of the token that had it first.
 	one, two := tokenDefinition(shop, "twin", library.Token{}), tokenDefinition(shop, "twin", library.Token{ReadWrite: true})
 	two.Owner.Name = "twin-two"
 	a.apply(one)
@@ -202,7 +202,7 @@ func TestPropertyScope(t *testing.T) {
 	a.do(call{url: "/v1/ugc/1001/", token: "rw", contains: []string{"number 0"}, lacks: []string{"mine"}})
 }
 
-// TestPrivateFields checks that a READ-ONLY caller can neither see nor query submissions.
+// TestPrivateFields checks that a READ-ONLY caller can neither see submissions nor use them in queries.
 func TestPrivateFields(t *testing.T) {
 	wall := "/v2/content/filters/" + filterUUID("summer-wall")
 	forbidden := func(url string) call {
@@ -263,8 +263,8 @@ func TestRestrictedToken(t *testing.T) {
 	})
 }
 
-// TestLog checks that the log names requests and contains no secrets. newApp searches the log of every test for tokens and
-// e-mail addresses.
+// TestLog checks that the log describes requests and contains no secrets. In every test, newApp searches the log for tokens and e-mail
+// addresses.
 func TestLog(t *testing.T) {
 	a := newApp(t)
 	a.do(call{url: q("submission.email:person0@mail.example", "page=1"), token: "rw", header: map[string]string{"X-Request-Id": "my-request.1"},
@@ -277,11 +277,11 @@ func TestLog(t *testing.T) {
 			t.Errorf("the log lacks %s:\n%s", part, a.log)
 		}
 	}
-	// Misplaced tokens are not authenticated, and the log must still not show them.
+	// Tokens in the wrong places are not authenticated, but the log must not show them either.
 	a.do(call{url: "/nowhere/" + token("rw"), status: 404})
 	a.do(call{url: "/nowhere/ann%40mail.example", status: 404})
 	a.do(call{url: "/nowhere?" + token("rw") + "=1&person0@mail.example=2&page=" + token("ro"), status: 404})
-	// An error that quotes the request contains neither the token nor an excerpt of it.
+	// An error that quotes the request must contain neither the token nor a part of it.
 	a.do(call{url: q("id:1001", "sort_by="+token("ro")), token: "ro", status: 400, contains: []string{"[token]"}})
 	a.do(call{url: q("id:" + token("ro")), token: "ro", status: 400, contains: []string{`"near":"[token]"`}})
 }

@@ -24,7 +24,7 @@ func marshal(v any) []byte {
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	if err := e.Encode(v); err != nil {
-		// All callers pass our own types of strings, numbers and decoded raw JSON.
+		// All callers pass strings, numbers, decoded raw JSON and types made of these, which can always be encoded.
 		panic(fmt.Errorf("encode a response: %w", err))
 	}
 	out := bytes.TrimSuffix(b.Bytes(), []byte("\n"))
@@ -47,7 +47,7 @@ func (x *exchange) write(status int, contentType string, body []byte) {
 	}
 }
 
-// done answers a write: 201 or 200 with a JSON body, or 204 without one.
+// done answers a request that writes: with 201 or 200 and a JSON body, or with 204 and no body.
 func (x *exchange) done(status int, body []byte) error {
 	x.warn()
 	x.Header().Set("Cache-Control", "private, no-store")
@@ -59,15 +59,15 @@ func (x *exchange) done(status int, body []byte) error {
 	return nil
 }
 
-// freshness says how the response to a GET may be cached.
+// freshness describes how long the response to a GET may be cached.
 type freshness struct {
 	// never is true for a response that differs on every request.
 	never bool
-	// expires is when the response may change through the passage of time; zero means never.
+	// expires is the time at which the response may change without a write. Zero means never.
 	expires time.Time
 }
 
-// show answers a GET with a JSON body, whose hash is its ETag.
+// show answers a GET with a JSON body. The ETag is a hash of the body.
 func (x *exchange) show(body []byte) error {
 	return x.showUntil(body, freshness{})
 }
@@ -78,8 +78,8 @@ func (x *exchange) showUntil(body []byte, f freshness) error {
 	return x.showTagged(body, base64.RawURLEncoding.EncodeToString(sum[:16]), f)
 }
 
-// showTagged answers a GET with a known ETag: tag, without quotes and content coding. It sends 304 if the caller has that
-// version.
+// showTagged answers a GET with a body whose ETag is known. tag is the ETag without quotes and content coding. If the caller already has
+// that version, showTagged sends 304.
 func (x *exchange) showTagged(body []byte, tag string, f freshness) error {
 	zip := acceptsGzip(x.r.Header)
 	if x.unchanged(quoteTag(tag, zip), f) {
@@ -92,8 +92,8 @@ func (x *exchange) showTagged(body []byte, tag string, f freshness) error {
 	return nil
 }
 
-// unchanged sets the headers of a GET with the given quoted ETag. If the caller has that version, it sends 304 and returns
-// true.
+// unchanged sets the headers of the response to a GET. tag is the quoted ETag. If the caller already has that version, unchanged sends 304
+// and returns true.
 func (x *exchange) unchanged(tag string, f freshness) bool {
 	x.warn()
 	x.set("Cache-Control", x.cacheControl(f))
@@ -101,7 +101,7 @@ func (x *exchange) unchanged(tag string, f freshness) bool {
 	if !holds(x.r.Header, tag) {
 		return false
 	}
-	x.Header().Del("Link") // the caller's copy contains its links
+	x.Header().Del("Link") // the caller's copy already contains the links
 	x.write(http.StatusNotModified, "", nil)
 	return true
 }
@@ -114,7 +114,7 @@ func (x *exchange) send(body []byte, zip bool) {
 	x.write(http.StatusOK, "application/json", body)
 }
 
-// quoteTag returns the ETag of one content coding. The ETag is strong: each coding has its own.
+// quoteTag returns the ETag for one content coding. The ETag is strong, because each coding has its own.
 func quoteTag(tag string, zip bool) string {
 	if zip {
 		tag += "-gzip"
@@ -122,7 +122,7 @@ func quoteTag(tag string, zip bool) string {
 	return `"` + tag + `"`
 }
 
-// heldTags returns the ETags of If-None-Match without weak marks, because the comparison is weak (RFC 9110, 13.1.2).
+// heldTags returns the ETags in If-None-Match. It removes the marks of weak ETags, because the comparison is weak (RFC 9110, 13.1.2).
 func heldTags(h http.Header) []string {
 	var tags []string
 	for _, line := range h.Values("If-None-Match") {
@@ -156,14 +156,14 @@ func holds(h http.Header, tag string) bool {
 	return false
 }
 
-// Cache times of responses for properties that set none (docs/http-api.md, "Caching and limits").
+// These are the cache times of responses for properties that set none (docs/http-api.md, "Caching and limits").
 const (
 	defaultMaxAge = time.Minute
 	defaultStale  = 5 * time.Minute
 )
 
-// cacheControl returns the Cache-Control value of a response. A response to a READ-WRITE caller is never stored. A response
-// to a READ-ONLY caller may be shared if the token is part of the URL, and therefore of the cache key.
+// cacheControl returns the Cache-Control value of a response. No cache may store a response to a READ-WRITE caller. Shared caches may store
+// a response to a READ-ONLY caller if the token is in the URL, and therefore in the cache key.
 func (x *exchange) cacheControl(f freshness) string {
 	if x.grant.readWrite || f.never {
 		return "private, no-store"
@@ -205,7 +205,7 @@ func acceptsGzip(h http.Header) bool {
 	return accepted
 }
 
-// quality parses the q parameter of a header value; it returns 1 if there is none.
+// quality parses the q parameter of a header value. It returns 1 if there is none.
 func quality(params string) float64 {
 	name, value, ok := strings.Cut(strings.TrimSpace(params), "=")
 	if !ok || !strings.EqualFold(strings.TrimSpace(name), "q") {
@@ -226,7 +226,7 @@ func (p *gzipPool) writer(w io.Writer) *gzip.Writer {
 		z.Reset(w)
 		return z
 	}
-	// Items repeat the same member names: the fastest level already removes most of the redundancy.
+	// Use the fastest level. It already removes most of the redundancy, because items repeat the same member names.
 	z, err := gzip.NewWriterLevel(w, gzip.BestSpeed)
 	if err != nil {
 		panic(err) // the level is a package constant
@@ -250,7 +250,7 @@ const (
 	maxWarningText = 300
 )
 
-// warn reports unusual syntax in the request as Warning headers (RFC 7234, 5.5, code 299).
+// warn sends a Warning header for each piece of unusual syntax in the request (RFC 7234, 5.5, code 299).
 func (x *exchange) warn() {
 	for i, w := range x.warnings {
 		if i == maxWarnings {
@@ -261,7 +261,7 @@ func (x *exchange) warn() {
 	}
 }
 
-// quotedString formats a header value: it replaces non-ASCII and control characters and escapes quotes and backslashes.
+// quotedString formats a header value as a quoted string. It replaces non-ASCII and control characters, and escapes quotes and backslashes.
 func quotedString(s string) string {
 	var b strings.Builder
 	b.WriteByte('"')

@@ -28,15 +28,15 @@ import (
 // began is the time at which every test begins.
 var began = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
-// The properties of the app.
+// These are the properties of the app.
 const (
-	shop    library.PropertyID = "shop/default" // everything
+	shop    library.PropertyID = "shop/default" // has data of every kind
 	other   library.PropertyID = "shop/other"   // one item, no allowed origin
 	limited library.PropertyID = "shop/limited" // 2 requests a second, burst 3; its own cache times and external URL
 	closed  library.PropertyID = "shop/closed"  // under maintenance
 )
 
-// token returns a token value for a short name. It is long enough to be valid and easy to search for.
+// token returns the token with a short name. The token is long enough to be valid, and easy to search for.
 func token(name string) string {
 	if name == "" {
 		return ""
@@ -46,7 +46,7 @@ func token(name string) string {
 
 func digest(name string) library.Digest { return sha256.Sum256([]byte(token(name))) }
 
-// app is a server over a real library with items of every kind.
+// app is a server for a real library with items of every kind.
 type app struct {
 	t      testing.TB
 	clock  *librarytest.Clock
@@ -57,13 +57,14 @@ type app struct {
 	run    chan error
 }
 
-// newApp makes an app with all its data. adjust changes the server's options, which have the app's clock and log.
+// newApp makes an app with all its data. The functions in adjust change the options of the server, which already contain the app's clock
+// and log.
 func newApp(t testing.TB, adjust ...func(*httpapi.Options)) *app {
 	t.Helper()
 	return newAppOver(t, func(l library.Library) library.Library { return l }, adjust...)
 }
 
-// newAppOver is newApp with a wrapper between the server and the library.
+// newAppOver is like newApp, with a wrapper between the server and the library.
 func newAppOver(t testing.TB, between func(library.Library) library.Library, adjust ...func(*httpapi.Options)) *app {
 	t.Helper()
 	a := &app{t: t, clock: librarytest.NewClock(began), log: &librarytest.Output{}, run: make(chan error, 1)}
@@ -159,29 +160,30 @@ func (a *app) write(p library.PropertyID, lines ...string) {
 	}
 }
 
-// call is one request and its expected response.
+// call is one request with its expected response.
 type call struct {
 	method string // default GET
 	url    string
-	// token is sent in the parameter access_token, and bearer in the Authorization header. Both are short names, see the function token.
+	// token is sent in the parameter access_token, and bearer is sent in the Authorization header. Both are short names (see the function
+	// token).
 	token, bearer string
 	header        map[string]string
 	body          string
 
 	status int // default 200
-	// want holds expected headers: an exact value, "~text" for a substring, "" for absent.
+	// want contains the expected headers. The value of a header is an exact value, "~text" for a substring, or "" for an absent header.
 	want map[string]string
-	// contains and lacks are substrings of the body.
+	// contains and lacks are substrings that the body must and must not contain.
 	contains, lacks []string
-	// ids are the ids of the items in the body, in order; nil is not checked.
+	// ids are the expected ids of the items in the body, in order. nil disables the check.
 	ids []item.ID
 }
 
-// answer is the response.
+// answer is the response to a call.
 type answer struct {
 	status int
 	header http.Header
-	// body is decoded from its content coding.
+	// body is the body after its content coding was decoded.
 	body []byte
 }
 
@@ -206,7 +208,7 @@ func (r answer) member(t testing.TB, path ...string) any {
 	return v
 }
 
-// link returns the URL of a HAL link without the path of the external URL, or "".
+// link returns the URL of a HAL link without the path of the external URL. It returns "" if there is no such link.
 func (r answer) link(t testing.TB, rel string) string {
 	t.Helper()
 	href, _ := r.member(t, "_links", rel, "href").(string)
@@ -253,7 +255,7 @@ func (c call) request() *http.Request {
 	return r
 }
 
-// send sends one request and runs the checks that apply to every response.
+// send sends one request, and runs the checks that apply to every response.
 func (a *app) send(c call) answer {
 	a.t.Helper()
 	r := c.request()
@@ -262,7 +264,8 @@ func (a *app) send(c call) answer {
 	return a.check(r, w.Result())
 }
 
-// check reads a response and runs the checks that apply to every response, above all against the OpenAPI document.
+// check reads a response, and runs the checks that apply to every response. Above all, it validates the response against the OpenAPI
+// document.
 func (a *app) check(r *http.Request, resp *http.Response) answer {
 	a.t.Helper()
 	body, err := io.ReadAll(resp.Body)
@@ -335,7 +338,7 @@ func (a *app) do(c call) answer {
 	return got
 }
 
-// table runs calls that change nothing on one app.
+// table runs calls on one app. The calls must not change anything.
 func (a *app) table(t *testing.T, calls map[string]call) {
 	for _, name := range slices.Sorted(maps.Keys(calls)) {
 		t.Run(name, func(t *testing.T) {
@@ -346,7 +349,7 @@ func (a *app) table(t *testing.T, calls map[string]call) {
 	}
 }
 
-// steps runs calls in sequence on one app. A failure names its step.
+// steps runs calls on one app, one after the other. A failure names the step.
 func (a *app) steps(calls ...call) {
 	a.t.Helper()
 	for i, c := range calls {

@@ -5,40 +5,41 @@ import (
 	"time"
 )
 
-// A batch holds the lines that arrive while the previous batch is written, up to these limits: large enough that many lines
-// share an fsync, small enough that each answer comes soon. The byte limit also bounds the backlog.
+// A batch contains the lines that arrive while the previous batch is written, up to these limits. The limits are large enough for many
+// lines to share an fsync, and small enough for each answer to come soon. The byte limit also limits the size of the backlog.
 const (
 	batchLines = 256
 	batchBytes = 1 << 20
 )
 
-// If a batch takes longer than slowWrite, the library mostly waits, for example until another service shows the items. From then on, the
-// limits are slowFactor times as high, and each batch waits for further lines for the duration gather.
+// If writing a batch takes longer than slowWrite, the library spends most of the time waiting, for example until another service makes the
+// items visible. From then on, the limits are slowFactor times as high, and each batch waits for the duration gather, so that more lines
+// can arrive.
 const (
 	slowWrite  = 100 * time.Millisecond
 	slowFactor = 8
 	gather     = 50 * time.Millisecond
 )
 
-// bulkLine is one line of an import as received.
+// bulkLine is one line of an import, as the server received it.
 type bulkLine struct {
-	// number counts all lines from 1, including blank ones.
+	// number is the number of the line from 1. Blank lines count too.
 	number int64
 	text   []byte
-	// err says why text is missing: errLongLine, or the error that ended the body.
+	// err is the reason why text is missing: errLongLine, or the error that ended the body.
 	err error
 }
 
-// backlog holds lines that were received and not yet written. It passes them from the goroutine that reads them to the one
-// that answers. put blocks while the backlog is full, so that a fast client cannot use much memory.
+// backlog holds the lines that were received but not written yet. It passes them from the goroutine that reads lines to the goroutine that
+// answers them. put blocks while the backlog is full, so that a fast client cannot use much memory.
 type backlog struct {
 	mu      sync.Mutex
 	changed *sync.Cond
 	lines   []bulkLine
 	bytes   int
-	// factor multiplies the limits.
+	// factor is the number by which the limits are multiplied.
 	factor int
-	// finished means that no more lines will be put. abandoned means that no more lines will be taken.
+	// finished means that no more lines will be added. abandoned means that no more lines will be taken.
 	finished, abandoned bool
 }
 
@@ -52,7 +53,7 @@ func newBacklog(slow bool) *backlog {
 	return b
 }
 
-// put adds a line. It blocks while the backlog is full, and reports false if the backlog was abandoned.
+// put adds a line. It blocks while the backlog is full. It returns false if the backlog was abandoned.
 func (b *backlog) put(l bulkLine) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -70,7 +71,7 @@ func (b *backlog) full() bool {
 	return b.bytes >= b.factor*batchBytes || len(b.lines) >= b.factor*batchLines
 }
 
-// take returns all lines in the backlog. It blocks until there is one, and returns nil at the end.
+// take returns all lines in the backlog. It blocks until there is at least one, and returns nil at the end.
 func (b *backlog) take() []bulkLine {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -86,7 +87,7 @@ func (b *backlog) take() []bulkLine {
 	return lines
 }
 
-// gather waits for further lines. The caller holds mu.
+// gather waits for more lines to arrive. The caller holds mu.
 func (b *backlog) gather() {
 	late := false
 	timer := time.AfterFunc(gather, func() {

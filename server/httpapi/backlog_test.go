@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// TestBacklogOfASlowLibrary checks that a batch has more lines after a slow write, and not after a fast one.
+// TestBacklogOfASlowLibrary checks that batches contain more lines after a slow write, but not after a fast one.
 func TestBacklogOfASlowLibrary(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBacklog(false)
@@ -16,7 +16,7 @@ func TestBacklogOfASlowLibrary(t *testing.T) {
 		}()
 		take := func(want int) {
 			t.Helper()
-			synctest.Wait() // until the backlog is full
+			synctest.Wait() // wait until the backlog is full
 			if got := len(b.take()); got != want {
 				t.Errorf("a batch of %d lines, want %d", got, want)
 			}

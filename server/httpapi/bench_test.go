@@ -29,8 +29,8 @@ func (s *sink) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// BenchmarkFilterPage measures the server's cost of a display that polls its filter, without the network: all middleware
-// and a page of 50 items.
+// BenchmarkFilterPage measures the cost for the server when a display polls its filter: all middleware and a page of 50 items, without the
+// network.
 func BenchmarkFilterPage(b *testing.B) {
 	a := newApp(b, func(o *httpapi.Options) { o.Logger = slog.New(slog.NewTextHandler(io.Discard, nil)) })
 	var lines []string

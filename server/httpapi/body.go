@@ -17,10 +17,11 @@ import (
 // maxBody is the maximum length of a body, and of a line of a bulk import, in bytes (docs/http-api.md, "Import and export").
 const maxBody = 1 << 20
 
-// maxTagged is the maximum number of items in one tagging request (our own limit, as in a Tag manifest).
+// maxTagged is the maximum number of items in one request to add a tag. The specification sets no limit. This one is the same as in a Tag
+// manifest.
 const maxTagged = 10_000
 
-// plain refuses a body with a Content-Encoding. Otherwise the caller would see a misleading error about broken JSON.
+// plain refuses a body with a Content-Encoding. Without this check, the caller would get a misleading error about invalid JSON.
 func (x *exchange) plain() error {
 	coding := strings.TrimSpace(x.r.Header.Get("Content-Encoding"))
 	if coding == "" || strings.EqualFold(coding, "identity") {
@@ -29,8 +30,8 @@ func (x *exchange) plain() error {
 	return &problem{Type: invalidBody, Detail: "the server does not accept a Content-Encoding for request bodies: send the body uncompressed"}
 }
 
-// body reads the whole body of the request. It fails with a 413 if the body is too long; if Content-Length exceeds the limit, it does not
-// read the body at all.
+// body reads the whole body of the request. It fails with status 413 if the body is too long. If Content-Length already exceeds the limit,
+// it does not read the body.
 func (x *exchange) body() ([]byte, error) {
 	if err := x.plain(); err != nil {
 		return nil, err
@@ -45,8 +46,8 @@ func (x *exchange) body() ([]byte, error) {
 	return b, nil
 }
 
-// badBody distinguishes a body that ended early or has broken framing from one that is too long. Both are errors of the
-// caller.
+// badBody returns the problem for an error of reading the body. A body that is too long gets a different problem than a body that ended
+// early or has broken framing. All of these are errors of the caller.
 func badBody(err error) error {
 	if p := problemOf(err); p.Type != internal {
 		return err
@@ -74,7 +75,7 @@ func (x *exchange) members() (object, error) {
 // object is a JSON object with undecoded members.
 type object map[string]json.RawMessage
 
-// text reads a required string. most is its maximum length in bytes. A blank string counts as missing.
+// text reads a required string of at most the given length in bytes (most). A blank string counts as missing.
 func (o object) text(name string, most int) (string, error) {
 	raw, ok := o[name]
 	if !ok || string(raw) == "null" {
@@ -93,8 +94,8 @@ func (o object) text(name string, most int) (string, error) {
 	return s, nil
 }
 
-// ids reads a required array of item ids and removes duplicates. An empty array counts as missing. Integers outside the
-// range of ids are returned too, because they are well-formed but unknown.
+// ids reads a required array of item ids and removes duplicates. An empty array counts as missing. The result includes integers outside the
+// range of ids, because they are well-formed, although no item has them.
 func (o object) ids(name string) ([]item.ID, error) {
 	raw, ok := o[name]
 	if !ok || string(raw) == "null" {
@@ -116,7 +117,7 @@ func (o object) ids(name string) ([]item.ID, error) {
 	for _, n := range numbers {
 		var id item.ID
 		if err := json.Unmarshal(n, &id); err != nil {
-			// 1.0 and 1e3 are integers, and so are numbers beyond 64 bits.
+			// Accept 1.0 and 1e3, which are integers, and numbers beyond 64 bits.
 			var f float64
 			if n[0] == '"' || n[0] == 'n' || json.Unmarshal(n, &f) != nil || f != math.Trunc(f) {
 				return nil, wrong

@@ -16,7 +16,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// lineAnswer is one line of the answer to an import.
+// lineAnswer is one line in the response to an import.
 type lineAnswer struct {
 	Line    int64            `json:"line"`
 	Status  int              `json:"status"`
@@ -24,8 +24,8 @@ type lineAnswer struct {
 	Problem *problemDocument `json:"problem,omitempty"`
 }
 
-// importItems answers POST /v2/content/bulk (extension). It reads and writes NDJSON: one answer for each line that is not blank, in the
-// order of the lines, while the caller is still sending the body.
+// importItems answers POST /v2/content/bulk (extension). It reads and writes NDJSON. While the caller is still sending the body,
+// importItems sends one answer for each line that is not blank, in the order of the lines.
 func (s *Server) importItems(x *exchange) error {
 	mode, err := x.optional("on_conflict")
 	if err != nil {
@@ -38,7 +38,7 @@ func (s *Server) importItems(x *exchange) error {
 		return err
 	}
 	conn := http.NewResponseController(x.ResponseWriter)
-	// Ignore errors of conn: HTTP/2 is full duplex anyway, and the connections of tests have no deadlines.
+	// Ignore the errors of all calls of conn. HTTP/2 is full duplex anyway, and the connections in tests have no deadlines.
 	_ = conn.EnableFullDuplex()
 	imp := &bulkImport{x: x, conn: conn, replace: mode == "replace"}
 
@@ -48,7 +48,7 @@ func (s *Server) importItems(x *exchange) error {
 		defer close(received)
 		imp.receive(lines)
 	}()
-	// The body must not be read after the handler has returned.
+	// Wait for receive, because nothing may read the body after the handler has returned.
 	defer func() {
 		lines.abandon()
 		select {
@@ -68,7 +68,7 @@ func (s *Server) importItems(x *exchange) error {
 	return imp.answer(lines)
 }
 
-// errRevoked ends a stream whose token is no longer valid: a revoked token must stop working within a second.
+// errRevoked ends a request whose token is no longer valid, because a revoked token must stop working within a second.
 var errRevoked = &problem{Type: tokenRefused, Detail: "the access token was revoked or expired during the request"}
 
 type bulkImport struct {
@@ -79,7 +79,7 @@ type bulkImport struct {
 	took time.Duration
 }
 
-// receive reads lines until the body ends or the backlog is abandoned.
+// receive reads lines until the body ends or the backlog is abandoned. It adds them to the backlog.
 func (b *bulkImport) receive(lines *backlog) {
 	defer lines.finish()
 	r := bufio.NewReaderSize(b.x.r.Body, 64<<10)
@@ -91,7 +91,7 @@ func (b *bulkImport) receive(lines *backlog) {
 			continue
 		}
 		if errors.Is(err, io.EOF) {
-			// Remove the deadline: the connection is used for further requests.
+			// Remove the deadline, because the connection is used for further requests.
 			_ = b.conn.SetReadDeadline(time.Time{})
 			return
 		}
@@ -103,7 +103,8 @@ func (b *bulkImport) receive(lines *backlog) {
 
 var errLongLine = errors.New("line too long")
 
-// readLine reads a line without its end. It reads a line that is longer than maxBody to its end, but returns only errLongLine.
+// readLine reads a line, and returns it without its line end. If a line is longer than maxBody, readLine skips to its end and returns
+// errLongLine.
 func readLine(r *bufio.Reader) ([]byte, error) {
 	var line []byte
 	long := false
@@ -126,7 +127,7 @@ func readLine(r *bufio.Reader) ([]byte, error) {
 	}
 }
 
-// answer writes batches of lines until there are no more.
+// answer writes batches of lines, and answers them, until there are no more.
 func (b *bulkImport) answer(lines *backlog) error {
 	for {
 		batch := lines.take()
@@ -137,7 +138,7 @@ func (b *bulkImport) answer(lines *backlog) error {
 		lines.wrote(b.took)
 		b.x.server.slow.Store(b.took > slowWrite)
 		if errors.Is(err, errRevoked) {
-			return nil // each line was answered with the reason
+			return nil // the answer to each line contains the reason
 		}
 		if err != nil {
 			return err
@@ -145,8 +146,7 @@ func (b *bulkImport) answer(lines *backlog) error {
 	}
 }
 
-// store writes a batch and answers its lines. An error ends the import; the lines that have no answer yet may or may not
-// have been stored.
+// store writes a batch and answers its lines. An error ends the import. The lines that have no answer yet may or may not have been stored.
 func (b *bulkImport) store(batch []bulkLine) error {
 	answers := make([]lineAnswer, len(batch))
 	var muts []library.Mutation
@@ -202,7 +202,7 @@ func (b *bulkImport) store(batch []bulkLine) error {
 	return nil
 }
 
-// mutation reads one line.
+// mutation returns the mutation that one line requests.
 func (b *bulkImport) mutation(l bulkLine) (library.Mutation, error) {
 	if l.err != nil {
 		return library.Mutation{}, &problem{Type: tooLarge, Detail: fmt.Sprintf("the line is longer than the limit of %d bytes", maxBody)}
@@ -239,16 +239,16 @@ func (b *bulkImport) send(answers []lineAnswer) error {
 	return nil
 }
 
-// flush sends the buffered output. A connection that does not support flushing sends it when its buffer is full.
+// flush sends the buffered output. If the connection does not support flushing, it sends the output when its buffer is full.
 func (b *bulkImport) flush() { _ = b.conn.Flush() }
 
-// propertyHeader is the header in the response to an export that names the property of the token. Only a READ-WRITE token can export.
+// propertyHeader is a header of the response to an export. Its value is the property of the token. Only READ-WRITE tokens can export.
 const propertyHeader = "X-Vitrine-Property"
 
-// exportItems answers GET /v2/content/bulk (extension): every item that matches q, or all items if there is no q, by id, each as a line
-// that importItems accepts. If an export fails in the middle, the connection is aborted, so that the caller cannot mistake the output for a
-// complete export. If an export lacks unreadable items, its trailer says so; if the caller accepts no trailers, the connection is aborted
-// after the last readable item.
+// exportItems answers GET /v2/content/bulk (extension). It sends every item that matches q, or all items if there is no q, by id. Each item
+// is a line that importItems accepts. If an export fails in the middle, exportItems aborts the connection, so that the caller cannot
+// mistake the output for a complete export. If the library cannot read some items, the trailer lists them. If the caller accepts no
+// trailers, exportItems aborts the connection after the last readable item.
 func (s *Server) exportItems(x *exchange) error {
 	root, err := x.queryParam("q")
 	if err != nil {
@@ -277,7 +277,7 @@ func (s *Server) exportItems(x *exchange) error {
 	if err != nil {
 		return err
 	}
-	_ = conn.SetWriteDeadline(time.Now().Add(s.options.StreamIdle)) // damaged items may have taken long
+	_ = conn.SetWriteDeadline(time.Now().Add(s.options.StreamIdle)) // reading damaged items may have taken long
 	err = buffered.Flush()
 	if zip != nil {
 		err = errors.Join(err, zip.Close())
@@ -289,8 +289,8 @@ func (s *Server) exportItems(x *exchange) error {
 	return nil
 }
 
-// exportLines begins the response and writes the items of the property that match root, nil for all. It returns the items that the
-// library cannot read.
+// exportLines begins the response, and writes the items of the property that match root, or all items if root is nil. It returns the items
+// that the library cannot read.
 func (s *Server) exportLines(x *exchange, conn *http.ResponseController, w *bufio.Writer, root query.Node) (*unreadableItems, error) {
 	begun := false
 	missing := new(unreadableItems)
@@ -313,7 +313,7 @@ func (s *Server) exportLines(x *exchange, conn *http.ResponseController, w *bufi
 			}
 			_ = conn.SetWriteDeadline(time.Now().Add(s.options.StreamIdle))
 		}
-		// If the first write fails, so does the second.
+		// Ignore this error: if the first write fails, the second one fails too.
 		_, _ = w.Write(line)
 		if err := w.WriteByte('\n'); err != nil {
 			return nil, fmt.Errorf("send the export: %w", err)
@@ -325,7 +325,7 @@ func (s *Server) exportLines(x *exchange, conn *http.ResponseController, w *bufi
 	return missing, nil
 }
 
-// endExport reports the items that an export lacks.
+// endExport reports the items that are missing from an export because they cannot be read.
 func (x *exchange) endExport(conn *http.ResponseController, missing *unreadableItems) {
 	if missing.count > 0 {
 		x.server.options.Logger.ErrorContext(x.r.Context(), "an export lacks items that cannot be read", "request", x.id,
@@ -360,13 +360,14 @@ func (x *exchange) beginExport() {
 	x.WriteHeader(http.StatusOK)
 }
 
-// The trailer of an export: the number of items that it lacks because they cannot be read, and their ids as unreadableItems writes them.
+// These are the headers in the trailer of an export. They contain the number of items that it lacks because they cannot be read, and ranges
+// of ids with these items, as unreadableItems.String writes them.
 const (
 	unreadableHeader    = "X-Vitrine-Unreadable"
 	unreadableIDsHeader = "X-Vitrine-Unreadable-Ids"
 )
 
-// acceptsTrailers reports whether a caller accepts trailers (TE: trailers).
+// acceptsTrailers reports whether a caller accepts trailers (header TE: trailers).
 func acceptsTrailers(h http.Header) bool {
 	for _, line := range h.Values("TE") {
 		for coding := range strings.SplitSeq(line, ",") {

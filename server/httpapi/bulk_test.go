@@ -78,7 +78,7 @@ func TestImport(t *testing.T) {
 	)
 }
 
-// TestImportLongestLine checks that a line of exactly one mebibyte is accepted, whatever its line end is.
+// TestImportLongestLine checks that the server accepts a line of exactly one mebibyte, with any kind of line end.
 func TestImportLongestLine(t *testing.T) {
 	a := newApp(t)
 	frame := `{"content_type":"text","caption":"x","unknown":"%s"}`
@@ -90,7 +90,7 @@ func TestImportLongestLine(t *testing.T) {
 	a.do(call{method: "POST", url: "/v2/content/bulk", token: "rw", body: line + " \n" + line, contains: []string{`{"line":1,"status":413,`, `{"line":2,"status":201,`}})
 }
 
-// TestExportImport checks that another property can import what one property exports, and then exports the same.
+// TestExportImport exports one property and imports the result into another one. The export of the second property must be the same.
 func TestExportImport(t *testing.T) {
 	a := newApp(t)
 	a.do(call{method: "POST", url: "/v2/content/", token: "rw", status: 201, body: `{"content_type":"text","caption":"é </p> \u2028","submission":{"username":"u","email":"u@mail.example"},"tags":{"hashtags":["ünï_1"]}}`})
@@ -104,7 +104,7 @@ func TestExportImport(t *testing.T) {
 	}
 	a.do(call{method: "DELETE", url: "/v2/content/7001", token: "other-rw", status: 204})
 	again := a.do(call{url: "/v2/content/bulk", token: "other-rw", header: map[string]string{"Accept-Encoding": "gzip"}, want: map[string]string{"Content-Encoding": "gzip"}})
-	// Short codes are unique across all properties: the second import generates its own.
+	// Short codes are unique across all properties, so the second property generates its own codes.
 	plain := func(b []byte) string {
 		var out strings.Builder
 		for line := range strings.Lines(string(b)) {
@@ -134,14 +134,15 @@ func TestExportImport(t *testing.T) {
 	})
 }
 
-// listen serves an app on a real connection.
+// listen serves an app on a real network connection.
 func (a *app) listen() *httptest.Server {
 	srv := httptest.NewServer(a.server)
 	a.t.Cleanup(srv.Close)
 	return srv
 }
 
-// TestImportAnswersAtOnce checks that each line is answered before the next one is sent, on one connection and with both versions of HTTP.
+// TestImportAnswersAtOnce checks that the server answers each line before the client sends the next one, on one connection, with HTTP/1 and
+// HTTP/2.
 func TestImportAnswersAtOnce(t *testing.T) {
 	for _, version := range []int{1, 2} {
 		t.Run(fmt.Sprintf("HTTP/%d", version), func(t *testing.T) {
@@ -179,7 +180,7 @@ func TestImportAnswersAtOnce(t *testing.T) {
 			if answers.Scan() || answers.Err() != nil {
 				t.Errorf("after the last line: %q, %v", answers.Text(), answers.Err())
 			}
-			// The connection can be used for another request.
+			// The connection must be usable for another request.
 			again, err := srv.Client().Get(srv.URL + "/v1/ugc/3001/?access_token=" + token("ro"))
 			if err != nil {
 				t.Fatal(err)
@@ -192,7 +193,7 @@ func TestImportAnswersAtOnce(t *testing.T) {
 	}
 }
 
-// TestImportOfARevokedToken checks that lines are refused if they arrive after the token was revoked.
+// TestImportOfARevokedToken checks that the server refuses lines that arrive after the token was revoked.
 func TestImportOfARevokedToken(t *testing.T) {
 	a := newApp(t)
 	srv := a.listen()
@@ -226,7 +227,7 @@ func TestImportOfARevokedToken(t *testing.T) {
 	a.do(call{url: q("id:3002"), token: "ro", contains: []string{`"total_results":0`}})
 }
 
-// TestBrokenImport checks that the answered lines of a body that ends early stay stored, and that the response visibly ends early, too.
+// TestBrokenImport sends a body that ends early. The answered lines must stay stored, and the response must visibly end early, too.
 func TestBrokenImport(t *testing.T) {
 	a := newApp(t)
 	srv := a.listen()
@@ -255,7 +256,7 @@ func TestBrokenImport(t *testing.T) {
 	a.do(call{url: "/v1/ugc/3002/", token: "ro", status: 404})
 }
 
-// TestIdleImport checks that the connection to a client that sends nothing for too long is closed.
+// TestIdleImport checks that the server closes the connection if the client sends nothing for too long.
 func TestIdleImport(t *testing.T) {
 	a := newApp(t, func(o *httpapi.Options) { o.StreamIdle = 50 * time.Millisecond })
 	srv := a.listen()
@@ -286,7 +287,7 @@ func (b brokenBody) Read(p []byte) (int, error) {
 	return 0, io.ErrUnexpectedEOF
 }
 
-// TestEncodedBodies checks that the error about a compressed body names the encoding.
+// TestEncodedBodies checks that the error about a compressed body names the content coding.
 func TestEncodedBodies(t *testing.T) {
 	a := newApp(t)
 	for _, url := range []string{"/v2/content/", "/v2/content/bulk", "/v1/tags/"} {
@@ -301,7 +302,7 @@ func TestEncodedBodies(t *testing.T) {
 	})
 }
 
-// TestLengthIsJudgedFirst checks that a request whose Content-Length exceeds the limit is rejected before any of its body is read.
+// TestLengthIsJudgedFirst checks that the server rejects a request whose Content-Length exceeds the limit without reading the body.
 func TestLengthIsJudgedFirst(t *testing.T) {
 	a := newApp(t)
 	r := httptest.NewRequest(http.MethodPost, "/v2/content/?access_token="+token("rw"), iotest.ErrReader(errors.New("it was read")))
@@ -326,7 +327,7 @@ func TestBodyThatEndsEarly(t *testing.T) {
 	}
 }
 
-// TestFailingExport checks that a caller cannot mistake a failed export for a complete one, whether it fails at once or in the middle.
+// TestFailingExport checks that a caller cannot mistake a failed export for a complete one, if it fails immediately or in the middle.
 func TestFailingExport(t *testing.T) {
 	for name, lines := range map[string]int{"at once": 0, "in the middle": 3} {
 		t.Run(name, func(t *testing.T) {
@@ -361,8 +362,8 @@ func TestFailingExport(t *testing.T) {
 	}
 }
 
-// TestExportWithUnreadableItems checks that all readable items are exported, that the log and the trailer name the others, and that the
-// response to a caller that accepts no trailers does not end like a complete one.
+// TestExportWithUnreadableItems checks that an export contains all readable items, and that the log and the trailer list the others. If the
+// caller accepts no trailers, the response must not end like a complete one.
 func TestExportWithUnreadableItems(t *testing.T) {
 	const line = `{"id":1}`
 	unreadable := func(ids ...item.ID) iter.Seq2[[]byte, error] {
@@ -436,7 +437,7 @@ func TestExportWithUnreadableItems(t *testing.T) {
 	}
 }
 
-// TestCallerHangsUp checks that the log and the metrics do not report a caller that disconnects as a failure of the server.
+// TestCallerHangsUp checks that the log and the metrics do not blame the server if the caller disconnects.
 func TestCallerHangsUp(t *testing.T) {
 	for name, c := range map[string]struct {
 		url, route, status string
@@ -501,7 +502,8 @@ func TestCallerHangsUp(t *testing.T) {
 	}
 }
 
-// TestNoIDIsLeft imports the highest id. A new item is then refused with the cause, and an item with an id can still be imported.
+// TestNoIDIsLeft imports an item with the highest id. After that, the server must refuse a new item without an id and name the cause, but
+// still import an item with an id.
 func TestNoIDIsLeft(t *testing.T) {
 	a := newApp(t)
 	a.do(call{method: "POST", url: "/v2/content/bulk", token: "rw", body: `{"id":9007199254740991,"content":{"content_type":"text","text":"x"}}`, contains: []string{`"status":201`}})

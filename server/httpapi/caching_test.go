@@ -28,12 +28,12 @@ func TestCacheControl(t *testing.T) {
 		"openapi":                  {url: "/openapi.json", want: cached(public)},
 		"short link":               {url: "/i/code1001", status: 302, want: cached(public)},
 		"filter info":              {url: "/v2/content/filters/" + filterUUID("summer-wall") + "?info=1", token: "ro", want: cached(public)},
-		// Item 1060 is exactly a day old when the test begins; in 30 s its age passes the boundary.
+		// Item 1060 is exactly a day old when the test begins. In 30 s, it is too old for the range of the query.
 		"a page with an expiry": {url: q("created_on:[now-86430s TO *]"), token: "ro", want: cached("public, max-age=30, stale-while-revalidate=300, stale-if-error=300")},
 	})
 }
 
-// tagged lists GETs whose ETags are tested.
+// tagged lists GET requests whose ETags the tests check.
 var tagged = []string{
 	q("*:*"), q("*:*", "sort_by=random", "seed=1"), "/v2/content/filters/" + filterUUID("summer-wall"), "/v2/content/filters/" + filterUUID("summer-wall") + "?info=1",
 	"/v2/content/filters", "/v2/content/filters/4242/explain?ugc_id=1003", "/v2/content/items/explain?q=beach&ugc_id=1001", "/v2/content/compare?q=beach", "/v2/content/1001",
@@ -95,7 +95,7 @@ func TestETag(t *testing.T) {
 	}
 }
 
-// TestETagDiffers checks that everything that may change the bytes changes the ETag.
+// TestETagDiffers checks that the ETag changes whenever the bytes of the response may change.
 func TestETagDiffers(t *testing.T) {
 	a := newApp(t)
 	tagOf := func(c call) string {

@@ -14,9 +14,9 @@ import (
 )
 
 const (
-	// comparePageSize is the default number of items in each list of a comparison. The maximum is maxItemPageSize.
+	// comparePageSize is the default number of items in each list of a comparison. maxItemPageSize is the maximum.
 	comparePageSize = 10
-	// comparedPositions is the number of first items whose positions are compared.
+	// comparedPositions is the number of items at the start of each version whose positions are compared.
 	comparedPositions = 100
 )
 
@@ -40,15 +40,15 @@ func (v *version) record(total int64) *versionRecord {
 	return &versionRecord{Query: v.text, SortBy: v.order.String(), FavoriteTag: tagText(v.favourite), Total: total}
 }
 
-// movedItem is an item with its positions from 1 among the items that both versions show; nil is a position after the first
-// comparedPositions.
+// movedItem is an item with its positions in both versions. Positions count from 1, and count only items that both versions match. nil
+// means a position after the first comparedPositions.
 type movedItem struct {
 	ID   item.ID `json:"id"`
 	From *int    `json:"from"`
 	To   *int    `json:"to"`
 }
 
-// movedItems are the items that move among the first Compared.
+// movedItems lists the items that move among the first Compared items.
 type movedItems struct {
 	Compared int         `json:"compared"`
 	Total    int         `json:"total"`
@@ -87,7 +87,7 @@ func (s *Server) compareQueries(x *exchange) error {
 	return x.show(body)
 }
 
-// versionBefore returns the version to compare with: a stored filter, a query of the caller, or nil.
+// versionBefore returns the version to compare with: a stored filter, a query of the caller, or nil if the caller names neither.
 func (x *exchange) versionBefore() (*version, error) {
 	name, err := x.optional("from_filter")
 	if err != nil {
@@ -140,7 +140,7 @@ type comparison struct {
 	x *exchange
 	// now is the value of `now` in all queries.
 	now time.Time
-	// before is nil if there is nothing to compare with.
+	// before is the version to compare with, or nil if there is none. after is the other version.
 	before, after *version
 	// size is the maximum number of items in each list.
 	size int
@@ -172,15 +172,15 @@ func (c *comparison) append(ctx context.Context, body []byte) ([]byte, error) {
 	return append(links{self: c.x.linkHere()}.append(body), '}'), nil
 }
 
-// read reads items of a version: those that also match where, if it is not nil.
+// read reads items of a version. If where is not nil, it reads only the items that also match where.
 func (c *comparison) read(ctx context.Context, v *version, where query.Node, r library.Read) (*library.Page, error) {
 	r.Property, r.Audience, r.BaseURL, r.Now = c.x.grant.property, c.x.audience(), c.x.baseURL(), c.now
 	r.Query, r.Where, r.Order, r.Favourite = v.query, where, v.order, v.favourite
 	return c.x.server.lib.Read(ctx, r)
 }
 
-// versions counts the items of the versions, and returns the beginning of the response. With nothing to compare with, it counts none: all
-// items then enter, so the result takes the total of after from the list of entering items.
+// versions counts the items of both versions, and returns a function that formats the beginning of the response. If there is no version to
+// compare with, all items are entering. The function then uses the total of the entering items, so versions need not count.
 func (c *comparison) versions(ctx context.Context) (func(entering int64) []byte, error) {
 	if c.before == nil {
 		return func(entering int64) []byte { return fmt.Appendf(nil, `{"after":%s`, marshal(c.after.record(entering))) }, nil
@@ -209,9 +209,9 @@ func (c *comparison) count(ctx context.Context, v *version) (int64, error) {
 	return page.Total, nil
 }
 
-// appendMissing appends the items of v that other does not have: head with their number, the first of them in the order of v, and the end
-// of the list. Both versions can be nil. With a random order, each response would list different items, so the default order of filters
-// replaces it.
+// appendMissing appends the list of items that v matches and other does not: the output of head for their number, the first items in the
+// order of v, and the end of the list. Both versions can be nil. If the order of v is random, appendMissing uses the default order of
+// filters, so that each response lists the same items.
 func (c *comparison) appendMissing(ctx context.Context, body []byte, v, other *version, head func(total int64) []byte) ([]byte, error) {
 	if v == nil || other != nil && query.Equal(v.query, other.query) {
 		return append(append(body, head(0)...), "]}"...), nil
@@ -236,7 +236,8 @@ func (c *comparison) appendMissing(ctx context.Context, body []byte, v, other *v
 	return append(slices.Delete(page.Items, len(read), start+room), "]}"...), nil
 }
 
-// movedItems compares the order of the first items that both versions show. In a random order, no item has a position.
+// movedItems compares the order of the first items that both versions match. If an order is random, items have no positions, and the result
+// is empty.
 func (c *comparison) movedItems(ctx context.Context) ([]movedItem, error) {
 	before, after := c.before, c.after
 	if before == nil || before.order.Random() || after.order.Random() {
@@ -257,7 +258,7 @@ func (c *comparison) movedItems(ctx context.Context) ([]movedItem, error) {
 	return movedBetween(was, is), nil
 }
 
-// firstIDs returns the ids of the first items that both versions have, in the order of v. The query of other does not affect their scores.
+// firstIDs returns the ids of the first items that both versions match, in the order of v. The query of other does not affect their scores.
 func (c *comparison) firstIDs(ctx context.Context, v, other *version) ([]item.ID, error) {
 	page, err := c.read(ctx, v, query.Not(query.Not(other.query)), library.Read{Limit: comparedPositions, OnlyIDs: true})
 	if err != nil {
@@ -266,12 +267,12 @@ func (c *comparison) firstIDs(ctx context.Context, v, other *version) ([]item.ID
 	return page.IDs, nil
 }
 
-// movedBetween compares the beginnings of two orders of the same items. It returns a smallest set of items that must move to turn one order
-// into the other: those outside a longest common subsequence. They are in the second order, followed by items that only the first order
-// begins with.
+// movedBetween compares the beginnings of two orders of the same items. It returns a smallest set of items that must move to turn the first
+// order into the second: those outside a longest common subsequence. The result is in the second order, followed by the items that occur
+// only in the beginning of the first order.
 func movedBetween(was, is []item.ID) []movedItem {
-	// The positions in the first order. Items that only the second order begins with follow them, so that an item does not count as moved if
-	// another one merely displaces it from the beginning of an order.
+	// from contains the positions in the first order. Items that occur only in the beginning of the second order get the positions after
+	// these. As a result, an item does not count as moved if another item merely displaces it from the beginning of an order.
 	from := make(map[item.ID]int, len(was)+len(is))
 	for i, id := range was {
 		from[id] = i
@@ -332,7 +333,7 @@ func longestRise(ids []item.ID, place map[item.ID]int) []bool {
 // sameTag reports whether two optional tags are equal.
 func sameTag(a, b *item.Tag) bool { return a == b || a != nil && b != nil && *a == *b }
 
-// tagText returns a tag as namespace:key, nil for none.
+// tagText returns a tag as namespace:key, or nil if t is nil.
 func tagText(t *item.Tag) *string {
 	if t == nil {
 		return nil

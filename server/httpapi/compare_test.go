@@ -174,7 +174,7 @@ func TestCompareParameters(t *testing.T) {
 	})
 }
 
-// TestCompareTheLongestQueries compares two queries, each of which has the maximum number of clauses.
+// TestCompareTheLongestQueries compares two queries that both have the maximum number of clauses.
 func TestCompareTheLongestQueries(t *testing.T) {
 	if os.Getenv("VITRINE_TEST_LIBRARY") == "opensearch" {
 		t.Skip("a cluster limits the clauses of both together")
@@ -186,7 +186,8 @@ func TestCompareTheLongestQueries(t *testing.T) {
 	})
 }
 
-// TestCompareReads checks what a comparison reads: everything at one time, each total once, and for positions only ids.
+// TestCompareReads checks the reads of a comparison: all have the same value of `now`, each total is read once, and positions need only
+// ids.
 func TestCompareReads(t *testing.T) {
 	a, h := newHookedApp(t)
 	reads := 0
@@ -197,7 +198,7 @@ func TestCompareReads(t *testing.T) {
 		if r.OnlyIDs != (r.Limit == 100) {
 			t.Errorf("a read of %d items, only ids: %t", r.Limit, r.OnlyIDs)
 		}
-		// Concurrent writes change the number of items from read to read.
+		// Return a different total each time, as if concurrent writes changed the number of items.
 		return &library.Page{Total: int64(reads), Items: r.Into}, nil
 	}
 	for name, c := range map[string]struct {
@@ -226,12 +227,12 @@ func TestCompareReads(t *testing.T) {
 	}
 }
 
-// discard is a ResponseWriter that forgets the body.
+// discard is a ResponseWriter that discards the body.
 type discard struct{ http.ResponseWriter }
 
 func (discard) Write(b []byte) (int, error) { return len(b), nil }
 
-// TestCompareMemory checks that a comparison takes little more memory than it reserves.
+// TestCompareMemory checks that a comparison uses little more memory than it reserves.
 func TestCompareMemory(t *testing.T) {
 	const size = 4 << 20
 	a, h := newHookedApp(t, func(o *httpapi.Options) { o.PageMemory = 4 * size })
@@ -251,8 +252,8 @@ func TestCompareMemory(t *testing.T) {
 	runtime.ReadMemStats(&before)
 	send()
 	runtime.ReadMemStats(&after)
-	// Both lists are in one buffer. It grows for each list and for the end of the response, to 5.5 times size together, unless the
-	// request finds a buffer to reuse.
+	// Both lists are in one buffer. If the request finds no buffer to reuse, the buffer grows for each list and for the end of the
+	// response. The allocations add up to 5.5 times size.
 	if used := after.TotalAlloc - before.TotalAlloc; used > 6*size {
 		t.Errorf("two lists of %d bytes take %d bytes", size, used)
 	}

@@ -7,9 +7,9 @@ import (
 )
 
 const (
-	// exposedHeaders are the headers that scripts of an allowed page may read in addition to the CORS-safelisted ones.
+	// exposedHeaders are the response headers that scripts of an allowed page may read, in addition to the CORS-safelisted ones.
 	exposedHeaders = "ETag, Link, Location, RateLimit, RateLimit-Policy, Retry-After, Warning, X-Request-Id"
-	// requestHeaders are the headers that such scripts may send.
+	// requestHeaders are the request headers that such scripts may send.
 	requestHeaders = "Authorization, Content-Type, If-None-Match"
 	// preflightAge is how long a browser may cache a preflight, in seconds.
 	preflightAge = "600"
@@ -17,8 +17,8 @@ const (
 	everyOrigin = "*"
 )
 
-// allowOrigin refuses a web page whose origin the property does not list. A listed page may read the response, including
-// errors.
+// allowOrigin refuses a request from a web page if the property does not list the page's origin. A page with a listed origin may read the
+// response, including errors.
 func (x *exchange) allowOrigin() error {
 	origin := x.r.Header.Get("Origin")
 	if origin == "" {
@@ -43,9 +43,9 @@ func refusedOrigin() error {
 
 // options answers OPTIONS: a preflight, or a request for the supported methods.
 //
-// A preflight carries no Authorization header. If its URL has access_token, the property of that token decides. Otherwise the preflight
-// succeeds if any property allows the origin, and the actual request is checked again. For a resource that any page may read, every
-// preflight succeeds.
+// A preflight carries no Authorization header. If its URL contains access_token, the property of that token decides. Otherwise, the
+// preflight succeeds if any property allows the origin, and the server checks the origin again in the actual request. If any page may read
+// the resource, every preflight succeeds.
 func (x *exchange) options() error {
 	h := x.Header()
 	h.Set("Cache-Control", "private, no-store")
@@ -84,8 +84,8 @@ func (x *exchange) preflight(origin string) error {
 	return refusedOrigin()
 }
 
-// originAllowed checks an origin against the list of a property. Scheme, host and port must match exactly, but the default
-// port of the scheme may be omitted. A leading "*." of a listed host matches one label.
+// originAllowed reports whether the list of a property contains an origin. Scheme, host and port must match exactly, but the default port
+// of the scheme may be omitted. A leading "*." of a listed host matches one label.
 func originAllowed(listed []string, origin string) bool {
 	scheme, host, port, ok := splitOrigin(origin)
 	if !ok {
@@ -108,7 +108,7 @@ func originAllowed(listed []string, origin string) bool {
 	return false
 }
 
-// splitOrigin splits an origin into its parts. It returns false for text that is not an origin, such as "null".
+// splitOrigin splits an origin into its parts. It returns false for a text that is not an origin, such as "null".
 func splitOrigin(origin string) (scheme, host, port string, ok bool) {
 	u, err := url.Parse(origin)
 	if err != nil || u.Scheme == "" || u.Hostname() == "" || u.User != nil || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != "" {

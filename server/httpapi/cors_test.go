@@ -107,7 +107,7 @@ func TestRoutes(t *testing.T) {
 	})
 }
 
-// TestStartingServer checks that the server refuses no token as invalid before it knows all tokens.
+// TestStartingServer checks that the server does not refuse any token as invalid before it has loaded all tokens.
 func TestStartingServer(t *testing.T) {
 	a := newApp(t)
 	starting := a.notRunning()

@@ -12,16 +12,17 @@ import (
 )
 
 const (
-	// definitionPageSize is the default and the maximum page size of the list of definitions. One facet counts all entries of a page.
+	// definitionPageSize is the default and the maximum page size of the list of definitions. One call of Facets counts the items of all
+	// entries on a page.
 	definitionPageSize = library.MaxFacetValues
-	// maxShownIDs is the maximum number of ids that an entry shows.
+	// maxShownIDs is the maximum number of item ids in an entry.
 	maxShownIDs = 100
 )
 
 // definitionRecord is a tag or a conversion unit in the list of definitions.
 type definitionRecord struct {
 	Kind string `json:"kind"`
-	// ManagedBy is the manifest, nil for a tag that callers set and a unit created over HTTP.
+	// ManagedBy is the manifest. It is nil for a tag that only callers set, and for a unit created over HTTP.
 	ManagedBy *string `json:"managed_by"`
 	// Namespace and Key are set for a tag.
 	Namespace string `json:"namespace,omitempty"`
@@ -32,11 +33,11 @@ type definitionRecord struct {
 	ClickThroughURL string `json:"click_through_url,omitempty"`
 	Default         bool   `json:"default,omitempty"`
 	Archived        bool   `json:"archived,omitempty"`
-	// IDs are the first ids that the manifest lists, and IDCount is the number of all ids that it lists.
+	// IDs are the first item ids that the manifest lists. IDCount is the number of all item ids that it lists.
 	IDs      []item.ID `json:"ids"`
 	IDCount  int       `json:"id_count"`
 	Selector string    `json:"selector"`
-	// Items is the number of items that have the tag or unit, for any reason.
+	// Items is the number of items that have the tag or unit from any source.
 	Items int64 `json:"items"`
 	// value is the tag or the unit as a value of a facet.
 	value string
@@ -91,7 +92,7 @@ func (s *Server) listDefinitions(x *exchange) error {
 	}{total, embedded{all}, to}))
 }
 
-// countDefinitions counts the items that have each of the definitions, which are values of the field.
+// countDefinitions sets the number of items of each definition. The tags or units are values of the field.
 func (x *exchange) countDefinitions(ctx context.Context, field string, defs []definitionRecord) error {
 	values := make([]string, len(defs))
 	for i, d := range defs {
@@ -111,7 +112,7 @@ func (x *exchange) countDefinitions(ctx context.Context, field string, defs []de
 	return nil
 }
 
-// tagDefinitions lists the tags of manifests, and the most frequent ones that only callers set, by namespace and key.
+// tagDefinitions lists the tags of manifests, and the most frequent tags that only callers set, by namespace and key.
 func (x *exchange) tagDefinitions(ctx context.Context) ([]definitionRecord, error) {
 	defs, err := x.server.lib.Definitions(x.grant.property, library.KindTag)
 	if err != nil {
@@ -163,7 +164,7 @@ func (x *exchange) unitDefinitions() ([]definitionRecord, error) {
 	return all, nil
 }
 
-// applies sets the owner, and the items to which the owner applies the tag or unit.
+// applies sets the owner, and describes the items to which the owner applies the tag or unit: their ids and the selector.
 func (d *definitionRecord) applies(owner library.Owner, ids []item.ID, selector string) {
 	if !owner.IsHTTP() {
 		d.ManagedBy = new(owner.String())

@@ -10,7 +10,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// Page sizes of the deprecated collection (specification, Limits).
+// These are the page sizes of the deprecated collection (specification, Limits).
 const (
 	collectionPageSize    = 8
 	maxCollectionPageSize = 100
@@ -27,7 +27,7 @@ func (s *Server) showItem(x *exchange) error {
 	return x.showOne("ugc_id")
 }
 
-// listCollection answers GET /v1/ugc/collections/{collection_id}/: the items of one campaign.
+// listCollection answers GET /v1/ugc/collections/{collection_id}/ with the items of one campaign.
 func (s *Server) listCollection(x *exchange) error {
 	campaign, err := x.pathNumber("collection_id")
 	if err != nil {
@@ -68,13 +68,13 @@ func (x *exchange) collectionOrder() (query.Order, error) {
 	return nil, invalid("order", "must be random_sort or date_asc")
 }
 
-// collectionParams translates the parameters of the collection into query trees. It uses constructors, so that the caller's
-// values are never parsed as syntax.
+// collectionParams translates the parameters of the collection into query trees. It builds the trees with constructors, so that the values
+// are never parsed as syntax.
 func (x *exchange) collectionParams() ([]query.Node, error) {
 	var parts []query.Node
 	for _, p := range []struct {
 		name    string
-		allowed []string // nil permits any value
+		allowed []string // nil allows any value
 		node    func(value string) query.Node
 	}{
 		{"approval_status", []string{item.Approved, item.Rejected, item.Pending}, term("approval_status")},
@@ -115,12 +115,12 @@ func isNoID(value string) bool {
 	return !ok || n > item.MaxID
 }
 
-// term returns a constructor of trees that match one field.
+// term returns a function that builds a tree for a value of the field.
 func term(field string) func(value string) query.Node {
 	return func(value string) query.Node { return query.FieldTerm(field, value) }
 }
 
-// hasUnits matches items with conversion units ("yes") or without.
+// hasUnits returns a tree that matches items with conversion units if value is "yes", otherwise items without.
 func hasUnits(value string) query.Node {
 	units := query.FieldName{Name: "activate_units.id"}
 	if value == "yes" {
@@ -129,7 +129,7 @@ func hasUnits(value string) query.Node {
 	return query.Missing{Field: units}
 }
 
-// anyOf matches if any of the values matches.
+// anyOf returns a tree that matches the items that at least one of the trees for the values matches.
 func anyOf(values []string, node func(value string) query.Node) query.Node {
 	if len(values) == 1 {
 		return node(values[0])
@@ -141,7 +141,7 @@ func anyOf(values []string, node func(value string) query.Node) query.Node {
 	return query.Bool{Clauses: clauses}
 }
 
-// author matches items of one author by username, platform id or the author's number.
+// author returns a tree that matches the items of one author, by username, platform id or numeric id.
 func author(name string) query.Node {
 	fields := []string{"content.author.username", "content.author.platform_id"}
 	if !isNoID(name) {
@@ -150,8 +150,8 @@ func author(name string) query.Node {
 	return anyOf(fields, func(field string) query.Node { return query.FieldTerm(field, name) })
 }
 
-// collectionTags reads namespace and tags_required, which require each other. An item must have all keys, each in any of
-// the namespaces.
+// collectionTags reads the parameters namespace and tags_required. If one of them is sent, the other is required. An item must have all
+// keys, each in any of the namespaces.
 func (x *exchange) collectionTags() ([]query.Node, error) {
 	namespaces, err := x.commaList("namespace")
 	if err != nil {

@@ -1,19 +1,19 @@
 // Package httpapi implements the HTTP interface of a content library: routes, authentication, HAL, paging, CORS, limits, caching, problem
-// documents and the OpenAPI document. It implements the specification, Content Library Interface, and where that is silent, the decisions
-// in docs/http-api.md.
+// documents and the OpenAPI document. It implements the specification "Content Library Interface" and, where the specification is silent,
+// the decisions in docs/http-api.md.
 //
 // Invariants:
 //
 //   - A request reaches only the property of its token.
-//   - A token never leaves the request: it is compared as a SHA-256 digest, and no response, log line or metric contains
+//   - A token never leaves the request: the server compares its SHA-256 digest, and no response, log line or metric contains
 //     it.
 //   - A READ-ONLY caller learns nothing private: no submission, no submission field through a query or an order, and no
 //     part of a stored query's text.
-//   - openapi.json describes every response. The tests validate each response that they receive against it.
+//   - openapi.json describes every response. The tests validate all responses that they receive against openapi.json.
 //
-// Layout: routes.go lists all endpoints, one line each, with the required access and the handler. A handler reads its
-// parameters (params.go) or its body (body.go), calls the library, and answers through exchange.go. It returns errors
-// instead of writing them; only problem.go maps errors to responses. Every list of items is one call of list (listing.go).
+// Layout: routes.go lists all endpoints, one line each, with the required access and the handler. A handler reads its parameters
+// (params.go) or its body (body.go), calls the library, and answers through exchange.go. A handler returns errors instead of writing them;
+// only problem.go maps errors to responses. Every list of items is one call of list (listing.go).
 //
 // To add an endpoint, add a line in routes.go, a handler, a path with examples in openapi.json, rows in the tests' table,
 // and a section in docs/http-api.md.

@@ -17,7 +17,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// components returns the names of all components by kind, as references spell them.
+// components returns the names of all components by kind, in the form in which references contain them.
 func components(t *testing.T) map[string][]string {
 	t.Helper()
 	text, err := os.ReadFile("openapi.json")
@@ -37,7 +37,8 @@ func components(t *testing.T) map[string][]string {
 	return all
 }
 
-// TestComponentNamesAreUnique checks that all components have different names: generators make a type of each, in one namespace.
+// TestComponentNamesAreUnique checks that all components have different names, because generators turn each component into a type in the
+// same namespace.
 func TestComponentNamesAreUnique(t *testing.T) {
 	seen := map[string]string{}
 	for kind, names := range components(t) {
@@ -66,7 +67,7 @@ func TestComponentsAreUsed(t *testing.T) {
 }
 
 // TestNumbersAreWide checks that every number has a format, unless it fits into 32 bits. Without a format, generators use 32 bits, but ids
-// have up to 53.
+// can have 53 bits.
 func TestNumbersAreWide(t *testing.T) {
 	eachSchema(document(t).doc, func(at string, s *openapi3.Schema) {
 		switch {
@@ -78,10 +79,10 @@ func TestNumbersAreWide(t *testing.T) {
 	})
 }
 
-// idTexts are the ids that are strings: UUIDs, lists, and ids of other systems.
+// idTexts are the names of ids that are strings: UUIDs, lists of ids, and ids of other systems.
 var idTexts = []string{"filter_id", "filter_uuid", "platform_id", "external_id", "activate_unit_id", "author_id"}
 
-// TestIdsAreInt64 checks everything that is named as an id, or contains ids under another name.
+// TestIdsAreInt64 checks all schemas whose names say that they are ids, or that contain ids under another name.
 func TestIdsAreInt64(t *testing.T) {
 	name := regexp.MustCompile(`(?:^|[ ._])(id|campaign|[a-z_]*_id|ugc_ids\[\]|unknown_ids\[\]|activate_units\[\])$`)
 	found := 0
@@ -98,7 +99,7 @@ func TestIdsAreInt64(t *testing.T) {
 	}
 }
 
-// TestDocumentServerURL checks that the server URL is relative to that of the document, also below a path.
+// TestDocumentServerURL checks that the server URL is relative to the URL of the document, so that it also works below a path.
 func TestDocumentServerURL(t *testing.T) {
 	text, err := os.ReadFile("openapi.json")
 	if err != nil {
@@ -122,7 +123,7 @@ func TestDocumentServerURL(t *testing.T) {
 	}
 }
 
-// TestNullHasAType checks that a nullable schema has a type: in OpenAPI 3.0, nullable has no meaning without one.
+// TestNullHasAType checks that every nullable schema has a type, because in OpenAPI 3.0, nullable has no meaning without a type.
 func TestNullHasAType(t *testing.T) {
 	text, err := os.ReadFile("openapi.json")
 	if err != nil {
@@ -168,7 +169,7 @@ func TestEveryOperationHasExamples(t *testing.T) {
 				t.Errorf("%s: no summary or no description", at)
 			}
 			if len(op.Parameters) > 0 && !slices.ContainsFunc(op.Parameters, func(p *openapi3.ParameterRef) bool { return p.Value.Example != nil }) {
-				// An import has one parameter, whose enum lists its values.
+				// An import has one parameter. It needs no example, because its enum lists the values.
 				if op.OperationID != "importItems" {
 					t.Errorf("%s: no parameter has an example", at)
 				}
@@ -196,8 +197,8 @@ func parameter(t *testing.T, name string) *openapi3.Schema {
 	return document(t).doc.Components.Parameters[name].Value.Schema.Value
 }
 
-// TestPatterns compares what the document's patterns accept with what the server accepts. looser lists the values for rules
-// that no pattern can express.
+// TestPatterns checks that the patterns in the document accept the same values as the server. looser lists values that only the document
+// accepts, because no pattern can express the rule.
 func TestPatterns(t *testing.T) {
 	order := func(s string) error { _, err := query.ParseOrder(s); return err }
 	favourite := func(s string) error {
@@ -226,8 +227,8 @@ func TestPatterns(t *testing.T) {
 	for name, of := range map[string]struct {
 		schema *openapi3.Schema
 		server func(string) error
-		values []string // values on which both agree
-		looser []string // the document accepts them, the server does not
+		values []string // values that both accept or both refuse
+		looser []string // values that the document accepts and the server refuses
 	}{
 		"sort_by": {
 			parameter(t, "sort_by"), order,

@@ -23,8 +23,8 @@ import (
 // apiDocument is openapi.json, loaded for the validation of responses.
 type apiDocument struct{ doc *openapi3.T }
 
-// closedDocument is openapi.json with additional properties forbidden: a response of this version has no member that the
-// document lacks. The published document allows them, because later versions may add members.
+// closedDocument is openapi.json with additional properties forbidden, because a response of this version must not have a member that the
+// document does not describe. The published document allows additional properties, because later versions may add members.
 var closedDocument = sync.OnceValues(func() (apiDocument, error) {
 	d, err := readDocument()
 	if err != nil {
@@ -35,7 +35,7 @@ var closedDocument = sync.OnceValues(func() (apiDocument, error) {
 			no := false
 			s.AdditionalProperties.Has = &no
 		}
-		// No page contains the same element twice. The published document does not declare uniqueItems, because some generators would then
+		// No page may contain the same element twice. The published document does not declare uniqueItems, because some generators would
 		// turn these arrays into unordered sets.
 		if s.Items != nil && slices.Contains([]string{"#/components/schemas/Item", "#/components/schemas/Filter"}, s.Items.Ref) {
 			s.UniqueItems = true
@@ -55,7 +55,7 @@ func readDocument() (apiDocument, error) {
 	if err != nil {
 		return apiDocument{}, err
 	}
-	// A schema without a type accepts any value, including null. The validating library would reject null.
+	// A schema without a type accepts any value, including null. Set Nullable, because the validating library would reject null.
 	eachSchema(doc, func(_ string, s *openapi3.Schema) { s.Nullable = s.Nullable || s.Type == nil })
 	return apiDocument{doc}, doc.Validate(loader.Context)
 }
@@ -116,7 +116,7 @@ func document(t testing.TB) apiDocument {
 	return d
 }
 
-// find returns the document's path that matches a request path, the one with the fewest placeholders.
+// find returns the path in the document that matches a request path. If several match, it returns the one with the fewest placeholders.
 func (d apiDocument) find(path string) *openapi3.PathItem {
 	var best *openapi3.PathItem
 	fewest := 100
@@ -151,7 +151,7 @@ var everywhere = []string{
 // validate checks a response against the document.
 func (d apiDocument) validate(r *http.Request, got answer) error {
 	if r.Method == http.MethodOptions && got.status == http.StatusNoContent {
-		return nil // applies to every path; described in prose
+		return nil // the document describes this response for all paths, in prose
 	}
 	response, err := d.response(r, got.status)
 	if err != nil {
@@ -180,7 +180,7 @@ func declares(response *openapi3.Response, header string) bool {
 	return false
 }
 
-// response finds the description of a response.
+// response finds the description of a response in the document.
 func (d apiDocument) response(r *http.Request, status int) (*openapi3.Response, error) {
 	shared := func(name string) (*openapi3.Response, error) { return d.doc.Components.Responses[name].Value, nil }
 	path := d.find(r.URL.EscapedPath())
@@ -214,7 +214,7 @@ func (d apiDocument) response(r *http.Request, status int) (*openapi3.Response, 
 	return ref.Value, nil
 }
 
-// methodNotAllowed describes 405: like 404, with Allow.
+// methodNotAllowed returns the description of status 405. It is the description of status 404 with the header Allow.
 func methodNotAllowed(d apiDocument) *openapi3.Response {
 	r := *d.doc.Components.Responses["NotFound"].Value
 	r.Headers = maps.Clone(r.Headers)
@@ -222,7 +222,7 @@ func methodNotAllowed(d apiDocument) *openapi3.Response {
 	return &r
 }
 
-// lineSchema is the schema of one line of a stream. In OpenAPI 3.0, a body can refer to it only in prose.
+// lineSchema returns the schema of one line of a stream. In OpenAPI 3.0, a body can refer to this schema only in prose.
 func (d apiDocument) lineSchema(r *http.Request) *openapi3.Schema {
 	if r.Method == http.MethodPost {
 		return d.doc.Components.Schemas["BulkAnswer"].Value
@@ -230,19 +230,19 @@ func (d apiDocument) lineSchema(r *http.Request) *openapi3.Schema {
 	return openapi3.NewObjectSchema().WithRequired([]string{"id", "content"})
 }
 
-// filterForms lists, by the value of info, the members of a filter response in addition to total_results: the items, or
-// with info=1 the filter.
+// filterForms lists the members of a filter response besides total_results: those of the filter if info=1 was sent, otherwise those of a
+// list of items.
 var filterForms = map[bool][]string{
 	false: {"_embedded", "_links"},
 	true:  {"id", "filter_uuid", "name", "platform_page_id", "sort_by", "is_editable", "managed_by", "read_access", "favorite_tag", "last_modified"},
 }
 
-// checkFilterForm returns an error that names the members that a filter response lacks, and those that belong to the other form.
+// checkFilterForm returns an error that names the missing members of a filter response, and the members that belong to the other form.
 func checkFilterForm(r *http.Request, body map[string]any) error {
 	info := r.URL.Query().Get("info") == "1"
 	var err error
 	for _, name := range filterForms[info] {
-		// READ-ONLY callers do not see a private order.
+		// READ-ONLY callers do not see an order that uses private fields.
 		hidden := name == "sort_by" && body["query"] == nil
 		if _, ok := body[name]; !ok && !hidden {
 			err = errors.Join(err, fmt.Errorf("member %s is missing", name))
@@ -300,7 +300,7 @@ func (d apiDocument) validateBody(r *http.Request, response *openapi3.Response, 
 	return nil
 }
 
-// TestDocumentAndRoutes compares the document with the routes in both directions.
+// TestDocumentAndRoutes checks that the document describes all routes and no others.
 func TestDocumentAndRoutes(t *testing.T) {
 	var described, routed []string
 	for path, item := range document(t).doc.Paths.Map() {
@@ -318,7 +318,7 @@ func TestDocumentAndRoutes(t *testing.T) {
 	}
 }
 
-// specified lists the endpoints of the specification. All other endpoints are extensions and are marked as such.
+// specified lists the endpoints of the specification. The document marks all other endpoints as extensions.
 var specified = []string{
 	"POST /v2/content/filters", "GET /v2/content/filters", "PUT /v2/content/filters", "GET /v2/content/filters/{filter_uuid}",
 	"DELETE /v2/content/filters/{filter_uuid}", "GET /v2/content/items", "POST /v2/content/", "POST /v1/tags/",
@@ -345,7 +345,7 @@ func TestExtensionsAreMarked(t *testing.T) {
 	}
 }
 
-// TestDocumentationIsComplete checks that docs/http-api.md covers all problems.
+// TestDocumentationIsComplete checks that docs/http-api.md describes all types of problems.
 func TestDocumentationIsComplete(t *testing.T) {
 	text, err := os.ReadFile("../../docs/http-api.md")
 	if err != nil {

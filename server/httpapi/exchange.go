@@ -23,7 +23,7 @@ type exchange struct {
 	r      *http.Request
 	id     string
 	began  time.Time
-	// presented holds all tokens of the request, valid or not, so that redact can remove them from responses and logs.
+	// presented contains all tokens of the request, valid or not, so that redact can remove them from responses and logs.
 	presented []string
 	resource  *resource
 	route     route
@@ -33,10 +33,10 @@ type exchange struct {
 		known bool
 		path  string
 	}
-	// badParams says why params lacks a part of the URL's query part.
+	// badParams is the reason why params lacks a part of the URL's query part, or nil.
 	badParams error
 
-	// token is the value that yielded grant; both are zero if the endpoint needs no token.
+	// token is the token value that grant belongs to. Both are zero if the endpoint needs no token.
 	token    string
 	grant    grant
 	settings library.Property
@@ -47,9 +47,9 @@ type exchange struct {
 
 	status int
 	bytes  int64
-	// lost is the first error of a write to the caller, who disconnected or stopped reading.
+	// lost is the first error of a write to the caller. It means that the caller disconnected or stopped reading.
 	lost error
-	// values holds the header values for set. room is their memory, large enough for most responses.
+	// values contains the header values that set has set. room is the initial memory of values, large enough for most responses.
 	values []string
 	room   [10]string
 }
@@ -65,11 +65,12 @@ func (x *exchange) set(name, value string) {
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x := &exchange{ResponseWriter: w, server: s, began: s.options.Clock()}
 	x.values = x.room[:0]
-	// answer refuses a query part that cannot be decoded. The decoded part may still contain a token.
+	// Ignore the error here: answer refuses a query part that cannot be decoded. The decoded part may still contain a token, which must be
+	// found.
 	x.params, x.badParams = url.ParseQuery(r.URL.RawQuery)
 	x.presented = presentedTokens(r, x.params)
 	x.id = requestID(r, x.presented)
-	// Copy the request, because routing changes the URL and the caller's request must stay unchanged.
+	// Copy the request, because routing changes its URL, and the request of the caller must stay unchanged.
 	own := *r
 	u := *r.URL
 	own.URL, x.r = &u, &own
@@ -89,7 +90,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mux.ServeHTTP(x, x.r)
 }
 
-// serve answers a request for a resource, which is nil for an unknown path.
+// serve answers a request for a resource. res is nil if the path is unknown.
 func (x *exchange) serve(res *resource, r *http.Request) {
 	x.r, x.resource = r, res
 	if err := x.answer(); err != nil {
@@ -97,8 +98,8 @@ func (x *exchange) serve(res *resource, r *http.Request) {
 	}
 }
 
-// answer runs the checks before the handler, and then the handler. The order of the checks is part of the interface:
-// existence of the endpoint, authentication, state of the property, rate limit, class of the token.
+// answer runs the checks before the handler, and then the handler. The order of the checks is part of the interface: first the existence of
+// the endpoint, then authentication, the state of the property, the rate limit, and the class of the token.
 func (x *exchange) answer() error {
 	if x.resource == nil {
 		return absent("no endpoint has this path: /openapi.json describes all of them")
@@ -124,7 +125,7 @@ func (x *exchange) answer() error {
 	return x.route.handle(x.server, x)
 }
 
-// admit finds the token and runs all checks that depend on it.
+// admit finds the token, and runs all checks that depend on it.
 func (x *exchange) admit() error {
 	if err := x.authenticate(); err != nil {
 		return err
@@ -158,16 +159,16 @@ func (x *exchange) audience() query.Audience {
 	return query.Public
 }
 
-// statusHungUp is the logged status of a request whose caller disconnected before the response began. HTTP has no status
-// for this; nginx logs 499 too.
+// statusHungUp is the logged status of a request whose caller disconnected before the response began. HTTP has no status for this case.
+// nginx also logs 499.
 const statusHungUp = 499
 
-// hungUp reports whether err is a consequence of the caller's disconnect.
+// hungUp reports whether err occurred because the caller disconnected.
 func (x *exchange) hungUp(err error) bool {
 	return x.lost != nil || errors.Is(err, context.Canceled) && x.r.Context().Err() != nil
 }
 
-// fail answers with an error, and logs it if the server is at fault.
+// fail answers the request with an error. It logs the error if the server is at fault.
 func (x *exchange) fail(err error) {
 	if x.hungUp(err) {
 		x.server.options.Logger.InfoContext(x.r.Context(), "the caller hung up", "request", x.id, "route", x.routeName(), "error", x.redact(err.Error()))
@@ -182,7 +183,7 @@ func (x *exchange) fail(err error) {
 	}
 	x.logDisk(err)
 	if x.status != 0 {
-		// Part of the response was already sent. Aborting the connection shows the caller that the rest is missing.
+		// A part of the response has already been sent. Abort the connection, so that the caller can see that the rest is missing.
 		panic(http.ErrAbortHandler)
 	}
 	h := x.Header()
@@ -199,7 +200,7 @@ func (x *exchange) fail(err error) {
 	x.write(p.status(), "application/problem+json", marshal(p.document(x.redact)))
 }
 
-// logDisk logs an error caused by a full disk. The log shows the path of the file, which callers must not see.
+// logDisk logs an error that a full disk caused. The log contains the path of the file, which callers must not see.
 func (x *exchange) logDisk(err error) {
 	if diskFull(err) {
 		x.server.options.Logger.WarnContext(x.r.Context(), "a write was refused, as the disk of the data directory is full",
@@ -207,7 +208,8 @@ func (x *exchange) logDisk(err error) {
 	}
 }
 
-// end logs and counts the request. It turns a panic into a 500, or aborts the connection if the response has begun.
+// end logs and counts the request. If the handler panicked, end answers with status 500, or aborts the connection if the response has
+// begun.
 func (x *exchange) end() {
 	cause := recover()
 	err, _ := cause.(error)
@@ -229,8 +231,8 @@ func (x *exchange) end() {
 	}
 }
 
-// log writes the access log line. It builds the record directly: a Logger would first look up its caller's source line,
-// which is always the same and makes up much of the cost.
+// log writes the line of the access log. It builds the record directly, because a Logger would first look up the source line of its caller.
+// That line is always the same, and the lookup causes much of the cost.
 func (x *exchange) log(elapsed time.Duration) {
 	ctx, h := x.r.Context(), x.server.options.Logger.Handler()
 	if !h.Enabled(ctx, slog.LevelInfo) {
@@ -242,11 +244,10 @@ func (x *exchange) log(elapsed time.Duration) {
 		slog.String("query", x.redact(loggable(x.params))), slog.String("route", x.routeName()),
 		slog.Int("status", x.status), slog.Int64("bytes", x.bytes), slog.Duration("elapsed", elapsed),
 		slog.String("property", string(x.grant.property)), slog.String("token", tokenName(x.grant)))
-	_ = h.Handle(ctx, r) // there is nowhere to report a log that cannot be written
+	_ = h.Handle(ctx, r) // a failure of the log cannot be reported anywhere
 }
 
-// routeName is the path of the endpoint with placeholders. It is the same for every item, so that metrics can use it as a
-// label.
+// routeName returns the path of the endpoint with placeholders. The path is the same for every item, so metrics can use it as a label.
 func (x *exchange) routeName() string {
 	if x.resource == nil {
 		return "unknown"
@@ -254,7 +255,7 @@ func (x *exchange) routeName() string {
 	return x.resource.path
 }
 
-// redact removes the caller's tokens from a text, including parts of them: an error may quote an excerpt of the request.
+// redact removes the caller's tokens from a text. It also removes parts of tokens, because an error may quote an excerpt of the request.
 func (x *exchange) redact(text string) string {
 	for _, token := range x.presented {
 		text = redactParts(text, token)
@@ -269,7 +270,7 @@ func redactParts(text, token string) string {
 	if len(token) < tellingPart || !mayShare(text, token) {
 		return text
 	}
-	// This takes linear time in the lengths of text and token, because it runs on unauthenticated input.
+	// This code takes linear time in the lengths of text and token. That matters, because the input is unauthenticated.
 	parts := make(map[string]bool, len(token))
 	for i := 0; i+tellingPart <= len(token); i++ {
 		parts[token[i:i+tellingPart]] = true
@@ -291,8 +292,8 @@ func redactParts(text, token string) string {
 	return b.String()
 }
 
-// mayShare returns false only if text and token have no run of tellingPart characters in common. Each such run contains
-// four characters that start at a multiple of five in text, so that only these need to be looked up.
+// mayShare returns false only if text and token have no run of tellingPart characters in common. Each run of that length contains four
+// characters that start at a multiple of five in text, so it is enough to look up these.
 func mayShare(text, token string) bool {
 	const part, step = 4, tellingPart - 4 + 1
 	for i := 0; i+part <= len(text); i += step {
@@ -311,7 +312,7 @@ func (x *exchange) WriteHeader(status int) {
 	x.ResponseWriter.WriteHeader(status)
 }
 
-// Write records the length and the first error.
+// Write records the number of bytes and the first error.
 func (x *exchange) Write(b []byte) (int, error) {
 	if x.status == 0 {
 		x.status = http.StatusOK

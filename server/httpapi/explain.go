@@ -24,7 +24,7 @@ func explanationOf(e library.Explanation) explanation {
 		Children: make([]explanation, len(e.Children)),
 	}
 	if math.IsInf(e.Score, 0) || math.IsNaN(e.Score) {
-		out.Score = math.MaxFloat32 // JSON has no infinity, which boosts can produce
+		out.Score = math.MaxFloat32 // boosts can produce infinity, which JSON does not have
 	}
 	for i, c := range e.Children {
 		out.Children[i] = explanationOf(c)
@@ -65,7 +65,7 @@ func (s *Server) explainQuery(x *exchange) error {
 	return x.explain(r, id)
 }
 
-// explain answers why an item does or does not match a listing. It counts as a free query.
+// explain answers with an explanation of why an item does or does not match a listing. The request counts as a free query.
 func (x *exchange) explain(r library.Read, id item.ID) error {
 	r.Property, r.Audience = x.grant.property, x.audience()
 	var e *library.Explanation

@@ -1,6 +1,6 @@
 package httpapi
 
-// Routes lists the method and path of every endpoint, for the comparison with openapi.json.
+// Routes returns the method and path of every endpoint, for the comparison with openapi.json.
 func Routes() [][2]string {
 	var all [][2]string
 	for _, r := range routes() {
@@ -9,7 +9,7 @@ func Routes() [][2]string {
 	return all
 }
 
-// ProblemTypes lists the last segments of all problem type URIs.
+// ProblemTypes returns the last segments of all problem type URIs.
 func ProblemTypes() []string {
 	var all []string
 	for _, t := range []problemType{
@@ -22,5 +22,5 @@ func ProblemTypes() []string {
 	return all
 }
 
-// MovedBetween is movedBetween.
+// MovedBetween exports movedBetween for tests.
 var MovedBetween = movedBetween

@@ -7,7 +7,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// facetValues is the default number of values in a facets response. library.MaxFacetValues is the maximum.
+// facetValues is the default number of values in the response of countValues. library.MaxFacetValues is the maximum.
 const facetValues = 10
 
 // facetValue is one value in a facets response.
@@ -16,8 +16,8 @@ type facetValue struct {
 	Count int64  `json:"count"`
 }
 
-// countValues answers GET /v2/content/facets (extension): the most frequent values of a field among the items that q, a filter, or
-// both select. It counts as a free query.
+// countValues answers GET /v2/content/facets (extension) with the most frequent values of a field among the items that q, a filter, or both
+// select. The request counts as a free query.
 func (s *Server) countValues(x *exchange) error {
 	name, err := x.required("field")
 	if err != nil {
@@ -59,8 +59,8 @@ func (s *Server) countValues(x *exchange) error {
 	return x.showUntil(body, freshness{expires: found.Expires})
 }
 
-// selection reads the items that the parameters q and filter select: those of a query, of a stored filter, or of both. A stored
-// filter needs a READ-WRITE token.
+// selection returns a Read for the parameters q and filter. It selects the items that match the query, the stored filter, or both. A stored
+// filter requires a READ-WRITE token.
 func (x *exchange) selection() (library.Read, error) {
 	r := library.Read{Property: x.grant.property, Audience: x.audience()}
 	name, err := x.optional("filter")

@@ -15,7 +15,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// facets returns the URL that counts the values of a field.
+// facets returns the URL of a request that counts the values of a field.
 func facets(field string, more ...string) string {
 	return "/v2/content/facets?field=" + url.QueryEscape(field) + strings.Join(append([]string{""}, more...), "&")
 }
@@ -70,7 +70,7 @@ func TestFacets(t *testing.T) {
 		"no token":         {url: facets("tags", "q=*:*"), status: 403},
 		"restricted token": {url: facets("tags", "q=*:*"), token: "walled", status: 403, contains: []string{"problems/class-refused"}},
 		"cached":           {url: facets("tags", "q=*:*"), token: "ro", want: map[string]string{"Cache-Control": "public, max-age=60, stale-while-revalidate=300, stale-if-error=300"}},
-		// Item 1060 is exactly a day old when the test begins; in 30 s its age passes the boundary.
+		// Item 1060 is exactly a day old when the test begins. In 30 s, it is too old for the range of the query.
 		"cached with an expiry": {url: facets("tags", "q="+url.QueryEscape("created_on:[now-86430s TO *]")), token: "ro", want: map[string]string{"Cache-Control": "~max-age=30,"}},
 	})
 }
@@ -90,8 +90,8 @@ func TestFacetsCountAsFreeQueries(t *testing.T) {
 	a.do(call{url: facets("tags", "q=id:1001"), token: "ro"})
 }
 
-// TestFacetsOfEveryField checks that every field is counted or refused, that the documentation of the types holds, and that the
-// query for a counted value finds its items.
+// TestFacetsOfEveryField checks that every field is either counted or refused, as documented for its type, and that the query for a counted
+// value finds the counted items.
 func TestFacetsOfEveryField(t *testing.T) {
 	a := newApp(t)
 	compared := 0

@@ -16,14 +16,15 @@ import (
 )
 
 const (
-	// filterPageSize and maxFilterPageSize are the page sizes of the list of filters (specification, Limits; the default is
-	// our own).
+	// filterPageSize and maxFilterPageSize are the page sizes of the list of filters (specification, Limits). The specification does not
+	// set the default.
 	filterPageSize    = 50
 	maxFilterPageSize = 100
-	// maxFilterName and maxSort are the maximum lengths of a filter's name and order, in bytes.
+	// maxFilterName and maxSort are the maximum lengths of a filter's name and of its order, in bytes.
 	maxFilterName = 200
 	maxSort       = 4 << 10
-	// maxQueryText is larger than the limit of the query language, whose own error is more precise.
+	// maxQueryText is the maximum length of a query in a body, in bytes. It exceeds the limit of the query language, so that a query over
+	// that limit gets the more precise error of the parser.
 	maxQueryText = 64 << 10
 )
 
@@ -35,7 +36,7 @@ type filterRecord struct {
 	PlatformPageID int64  `json:"platform_page_id"`
 	// Query is omitted for READ-ONLY callers.
 	Query string `json:"query,omitempty"`
-	// SortBy is omitted for READ-ONLY callers if it names a private field.
+	// SortBy is omitted for READ-ONLY callers if it uses a private field.
 	SortBy     string `json:"sort_by,omitempty"`
 	IsEditable bool   `json:"is_editable"`
 	// ManagedBy is the manifest that declares the filter, or nil if there is none.
@@ -92,7 +93,7 @@ func (s *Server) createFilter(x *exchange) error {
 		}
 		err := x.storeFilter(f)
 		if taken := (*library.IDTakenError)(nil); errors.As(err, &taken) {
-			continue // one chance in 2^53 for each existing filter
+			continue // another filter has the id: one chance in 2^53 for each existing filter
 		}
 		if err != nil {
 			return err
@@ -107,8 +108,8 @@ func (s *Server) createFilter(x *exchange) error {
 	return x.done(http.StatusCreated, marshal(x.filterRecord(stored)))
 }
 
-// filterBody reads the members that POST and PUT share. It checks the query and the order with the rights of a READ-WRITE
-// token, which both methods require.
+// filterBody reads the members that POST and PUT share. It checks the query and the order with the rights of a READ-WRITE token, because
+// both methods require one.
 func (x *exchange) filterBody(body object) (library.Filter, error) {
 	var f library.Filter
 	var err error
@@ -135,7 +136,7 @@ func (x *exchange) storeFilter(f library.Filter) error {
 	return results[0].Err
 }
 
-// listFilters answers GET /v2/content/filters. Pages are numbered, as the specification says; next uses a cursor.
+// listFilters answers GET /v2/content/filters. Pages are numbered, as the specification requires, but the next link uses a cursor.
 func (s *Server) listFilters(x *exchange) error {
 	at, err := x.pagingParams(filterPageSize, maxFilterPageSize)
 	if err != nil {
@@ -144,7 +145,7 @@ func (s *Server) listFilters(x *exchange) error {
 	var filters []library.FilterRecord
 	var total int
 	if at.cursor == "" {
-		// The library counts with int; no list is this long.
+		// The library counts with int. No list is longer than this limit.
 		offset := int(min((at.page-1)*at.size, 1<<31-1))
 		filters, total, err = s.lib.Filters(x.grant.property, offset, int(at.size)+1)
 	} else {
@@ -171,7 +172,7 @@ func (s *Server) listFilters(x *exchange) error {
 	}{total, records, to}))
 }
 
-// filterPlace is the content of a cursor of the list of filters: the place of the last filter shown.
+// filterPlace is the content of a cursor in the list of filters: the place of the last filter on the page.
 type filterPlace struct {
 	Name string `json:"filter_name"`
 	ID   int64  `json:"id"`
@@ -181,7 +182,7 @@ func filterCursor(f library.FilterRecord) library.Cursor {
 	return library.Cursor("filters." + base64.RawURLEncoding.EncodeToString(marshal(filterPlace{f.Name, f.ID})))
 }
 
-// filtersAfter lists at most limit filters after a cursor. It also returns the total number.
+// filtersAfter lists at most limit filters after a cursor. It also returns the total number of filters.
 func (s *Server) filtersAfter(p library.PropertyID, c library.Cursor, limit int) ([]library.FilterRecord, int, error) {
 	encoded, ok := strings.CutPrefix(string(c), "filters.")
 	text, err := base64.RawURLEncoding.DecodeString(encoded)
@@ -244,8 +245,8 @@ func (x *exchange) filter(name string) (library.FilterRecord, error) {
 	return f, err
 }
 
-// readableFilter finds the filter of the path and checks that the token may list it. READ-ONLY tokens may list only filters
-// with public read access, and a restricted token only its own filters among these.
+// readableFilter finds the filter of the path and checks that the token may list it. A READ-ONLY token may list only filters with public
+// read access. A restricted token may list only those of its filters that have public read access.
 func (x *exchange) readableFilter() (library.FilterRecord, error) {
 	f, err := x.filter(x.r.PathValue("filter_uuid"))
 	switch {
@@ -283,7 +284,7 @@ func (s *Server) listFilterItems(x *exchange) error {
 	l.free = l.read.Where != nil
 	order := l.read.Order
 	if order == nil && strings.Contains(f.Order, query.RandomKey) {
-		// A stored order was parsed before it was stored. The error must not quote it.
+		// The order was parsed before it was stored, so this error is unexpected. It must not quote the order, which may be private.
 		if order, err = query.ParseOrder(f.Order); err != nil {
 			return errors.New("the order of a stored filter does not parse")
 		}
@@ -292,7 +293,7 @@ func (s *Server) listFilterItems(x *exchange) error {
 	return x.list(l)
 }
 
-// describeFilter answers info=1 with the filter instead of its items.
+// describeFilter answers a request with info=1. It sends the filter instead of its items.
 func (x *exchange) describeFilter(f library.FilterRecord) error {
 	page, err := x.server.lib.Read(x.r.Context(), library.Read{
 		Property: x.grant.property, Audience: x.audience(), Filter: &library.FilterRef{UUID: f.UUID},

@@ -91,7 +91,7 @@ func TestFilterBodies(t *testing.T) {
 		"delete unknown":                 {method: "DELETE", url: "/v2/content/filters/17", token: "rw", status: 404},
 		"the stored query does not warn": {url: "/v2/content/filters/" + filterUUID("summer-wall"), token: "ro", want: map[string]string{"Warning": ""}},
 	})
-	// Refused requests changed nothing.
+	// Refused requests must not have changed anything.
 	a.do(call{url: "/v2/content/filters/" + filterUUID("summer-wall") + "?info=1", token: "rw", contains: []string{`"query":"approval_status:app AND tags.marketer_tags.key:summer"`}})
 }
 
@@ -134,7 +134,7 @@ func TestFilterList(t *testing.T) {
 	if diff := cmp.Diff(all[3:6], names(a.do(call{url: last.link(t, "prev"), token: "rw"}))); diff != "" {
 		t.Errorf("the page before:\n%s", diff)
 	}
-	// A new filter that sorts before the cursor causes no repetition after it.
+	// A new filter that sorts before the cursor must not cause repetitions after the cursor.
 	next := a.do(call{url: "/v2/content/filters?page_size=3", token: "rw"}).link(t, "next")
 	a.do(call{method: "POST", url: "/v2/content/filters", token: "rw", body: `{"q":"a","sort_by":"id:asc","name":"a"}`, status: 201})
 	if diff := cmp.Diff(all[3:6], names(a.do(call{url: next, token: "rw"}))); diff != "" {

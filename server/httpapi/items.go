@@ -10,13 +10,13 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// Page sizes of items (specification, Limits; the maximum is our own).
+// These are the page sizes of lists of items (specification, Limits). The specification does not set the maximum.
 const (
 	itemPageSize    = 50
 	maxItemPageSize = 500
 )
 
-// itemMember names the array of items (specification, Item list response).
+// itemMember is the name of the member with the array of items (specification, Item list response).
 const itemMember = "ugc:item"
 
 // listItems answers GET /v2/content/items (specification, Content queries).
@@ -67,7 +67,7 @@ func (s *Server) addItem(x *exchange) error {
 	x.Header().Set("Location", x.linkTo("/v1/ugc/"+strconv.FormatInt(out.ID, 10)+"/"))
 	shown, err := x.readItem(out.ID)
 	if errors.Is(err, library.ErrNotFound) {
-		// Another request has already deleted the item. It was created nevertheless; answer with its content.
+		// The item was created, but another request has already deleted it. Answer with its content.
 		it.ID = out.ID
 		shown, err = item.Encode(it).Append(nil, query.Private, item.Slots{BaseURL: x.baseURL()}), nil
 	}
@@ -93,7 +93,7 @@ func (x *exchange) change(m library.Mutation) (library.Outcome, error) {
 // getItem answers GET /v2/content/{id} (extension).
 func (s *Server) getItem(x *exchange) error { return x.showOne("id") }
 
-// showOne answers with the item whose id is a segment of the path.
+// showOne answers with the item whose id is in a segment of the path.
 func (x *exchange) showOne(segment string) error {
 	id, err := x.pathNumber(segment)
 	if err != nil {

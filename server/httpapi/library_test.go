@@ -13,8 +13,7 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(nodetest.Run(m)) }
 
-// openLibrary opens the library that these tests run against: the engine, or the library on an OpenSearch cluster if
-// VITRINE_TEST_LIBRARY is opensearch.
+// openLibrary opens the library for these tests: the engine, or the library on an OpenSearch cluster if VITRINE_TEST_LIBRARY is opensearch.
 func openLibrary(t testing.TB, clock func() time.Time) library.Library {
 	t.Helper()
 	if os.Getenv("VITRINE_TEST_LIBRARY") != "opensearch" {

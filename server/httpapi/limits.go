@@ -15,7 +15,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// allowance is the remaining rate of one token and the number of its running free queries.
+// allowance holds the remaining requests of one token under its rate limit, and the number of its running free queries.
 type allowance struct {
 	mu      sync.Mutex
 	limiter *rate.Limiter
@@ -24,12 +24,12 @@ type allowance struct {
 	sending atomic.Int64
 }
 
-// take takes one request from the token's rate limit, which the property sets, and sets the headers RateLimit and
-// RateLimit-Policy (draft-ietf-httpapi-ratelimit-headers). The error is a *problem with a Retry-After.
+// take takes one request from the token's rate limit, which the property sets. It sets the headers RateLimit and RateLimit-Policy
+// (draft-ietf-httpapi-ratelimit-headers). The error is a *problem with a Retry-After.
 //
-// The limit is a token bucket that holds burst requests and refills at the given rate. In the terms of the draft: the quota
-// q is burst requests; the window w is the number of seconds until an empty bucket is full; r requests remain; the bucket
-// is full after t seconds.
+// The limit is a token bucket that holds burst requests and refills at the given rate. In the terms of the draft, q is the quota (burst
+// requests), w is the window (the number of seconds in which an empty bucket fills), r is the number of remaining requests, and t is the
+// number of seconds until the bucket is full.
 func (a *allowance) take(now time.Time, p library.Property, h http.Header) error {
 	if p.RatePerSecond <= 0 {
 		return nil
@@ -43,7 +43,7 @@ func (a *allowance) take(now time.Time, p library.Property, h http.Header) error
 	case a.limiter == nil:
 		a.limiter = rate.NewLimiter(limit, burst)
 	case a.limiter.Limit() != limit || a.limiter.Burst() != burst:
-		// The property's limit changed. The remaining requests carry over.
+		// The limit of the property changed. Keep the remaining requests.
 		a.limiter.SetLimitAt(now, limit)
 		a.limiter.SetBurstAt(now, burst)
 	}
@@ -63,10 +63,10 @@ func (a *allowance) take(now time.Time, p library.Property, h http.Header) error
 	}
 }
 
-// seconds rounds up to whole seconds that fit a header, at least 0.
+// seconds rounds up to whole seconds, within the range from 0 to the maximum for a header.
 func seconds(s float64) int { return int(math.Ceil(min(max(s, 0), math.MaxInt32))) }
 
-// begin takes one of the token's slots for free queries; done releases it.
+// begin takes one of the token's slots for free queries. The function done releases the slot.
 func (a *allowance) begin(most int) (done func(), err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -84,10 +84,10 @@ func (a *allowance) begin(most int) (done func(), err error) {
 	}, nil
 }
 
-// errOverBudget is the cause of the context of a free query that exceeded its time budget.
+// errOverBudget is the cause with which the context of a free query ends when the query exceeds its time budget.
 var errOverBudget = errors.New("the free query exceeded its time budget")
 
-// budgeted runs a free query within the token's limit of concurrent queries and the time budget.
+// budgeted runs a free query with a time budget, within the token's limit of concurrent queries.
 func (x *exchange) budgeted(run func(context.Context) error) error {
 	done, err := x.grant.allowance.begin(x.server.options.QueriesPerToken)
 	if err != nil {
@@ -98,7 +98,7 @@ func (x *exchange) budgeted(run func(context.Context) error) error {
 	defer cancel()
 	err = run(ctx)
 	if errors.Is(err, library.ErrUnavailable) {
-		return err // the store did not respond: the query may be cheap
+		return err // the store did not respond, so the query may be cheap
 	}
 	if errors.Is(err, errOverBudget) || errors.Is(err, context.DeadlineExceeded) && x.r.Context().Err() == nil {
 		return x.tooExpensive()
@@ -106,7 +106,8 @@ func (x *exchange) budgeted(run func(context.Context) error) error {
 	return err
 }
 
-// tooExpensive returns the problem of a request that exceeded the time budget. It names the parameter with the query, if one was sent.
+// tooExpensive returns the problem of a request that exceeded the time budget. It names the parameter that contains the query, if the
+// caller sent one.
 func (x *exchange) tooExpensive() *problem {
 	for _, name := range []string{"q", "additional_query"} {
 		if text, err := x.optional(name); err == nil && text != "" {
@@ -119,8 +120,8 @@ func (x *exchange) tooExpensive() *problem {
 	return &problem{Type: queryTooExpensive, Detail: "the request exceeded its time budget: request less, or retry later"}
 }
 
-// reserve takes the memory for items in the response until release. size is the name of the parameter that limits their number. One token
-// gets at most half of the memory, so that callers that receive slowly cannot keep the callers with other tokens from reading.
+// reserve reserves memory for items in the response until release. size is the name of the parameter that limits the number of items. One
+// token gets at most half of the memory, so that callers that receive slowly cannot prevent callers with other tokens from reading.
 func (x *exchange) reserve(size string, bytes int) error {
 	n, all := int64(bytes), x.server.options.PageMemory
 	if x.reserved+n > all/2 {
@@ -139,7 +140,7 @@ func (x *exchange) reserve(size string, bytes int) error {
 	return nil
 }
 
-// release returns what reserve took. If that is nothing, as for a page from the cache, it does not touch the shared counters.
+// release releases the memory that reserve reserved. If there is none, as for a page from the cache, it does not touch the shared counters.
 func (x *exchange) release() {
 	if x.reserved == 0 {
 		return

@@ -21,7 +21,7 @@ import (
 
 func TestRateLimit(t *testing.T) {
 	a := newApp(t)
-	// The limit is 2 requests a second, burst 3.
+	// The limit is 2 requests a second with a burst of 3.
 	ask := func(name string, status int, rest string) answer {
 		t.Helper()
 		return a.do(call{url: q("id:8001"), bearer: name, status: status, want: map[string]string{
@@ -43,12 +43,12 @@ func TestRateLimit(t *testing.T) {
 	a.clock.Advance(time.Hour)
 	ask("limited-ro", 200, `"token";r=2;t=1`)
 
-	// Every response under a limit has the headers: errors, 304, wrong class.
+	// Every response under a limit has the headers, including errors, 304, and the refusal of a token of the wrong class.
 	a.do(call{url: q("(broken"), bearer: "limited-ro", status: 400, want: map[string]string{"RateLimit": `"token";r=1;t=1`}})
 	a.do(call{url: "/v2/content/filters", bearer: "limited-ro", status: 403, want: map[string]string{"RateLimit": `"token";r=0;t=2`}})
 	a.do(call{url: q("id:1001"), bearer: "ro", want: map[string]string{"RateLimit": "", "RateLimit-Policy": ""}})
 
-	// A change of the property takes effect at once, and removing the limit removes the headers.
+	// A change of the property takes effect immediately. If the property no longer sets a limit, responses no longer have the headers.
 	p := property(limited, "limited", library.Property{RatePerSecond: 0.1})
 	a.apply(p)
 	a.clock.Advance(time.Hour)
@@ -58,7 +58,7 @@ func TestRateLimit(t *testing.T) {
 	a.do(call{url: q("id:8001"), bearer: "limited-ro", want: map[string]string{"RateLimit": ""}})
 }
 
-// TestRateLimitOfRotatedToken checks that the two values of one token share its limit.
+// TestRateLimitOfRotatedToken checks that the two values of one token share the same rate limit.
 func TestRateLimitOfRotatedToken(t *testing.T) {
 	a := newApp(t)
 	d := tokenDefinition(limited, "limited-ro", library.Token{Values: []library.TokenValue{{Digest: digest("limited-ro")}, {Digest: digest("limited-second")}}})
@@ -88,7 +88,7 @@ func TestMaintenance(t *testing.T) {
 	a.do(call{url: q("id:9001"), token: "closed-ro"})
 }
 
-// hooked is a library with test hooks.
+// hooked is a library with hooks, which tests can set.
 type hooked struct {
 	library.Library
 	read    func(context.Context, library.Read) (*library.Page, error)
@@ -149,13 +149,13 @@ func (h *hooked) Export(ctx context.Context, p library.PropertyID, n query.Node)
 	return h.Library.Export(ctx, p, n)
 }
 
-// newHookedApp is an app over a hooked library.
+// newHookedApp is like newApp, with a hooked library.
 func newHookedApp(t testing.TB, adjust ...func(*httpapi.Options)) (*app, *hooked) {
 	h := &hooked{}
 	return newAppOver(t, func(l library.Library) library.Library { h.Library = l; return h }, adjust...), h
 }
 
-// notRunning returns the app with a server whose Run was never called.
+// notRunning returns the app with a server on which Run was never called.
 func (a *app) notRunning() *app {
 	on := *a
 	var err error
@@ -238,7 +238,7 @@ func TestQueryBudget(t *testing.T) {
 	}
 }
 
-// TestSilentStore checks that a query that a store does not answer within the budget is not called expensive.
+// TestSilentStore checks that the server does not call a query expensive if the store fails to respond within the budget.
 func TestSilentStore(t *testing.T) {
 	a, h := newHookedApp(t, func(o *httpapi.Options) { o.QueryBudget = time.Millisecond })
 	h.read = func(ctx context.Context, _ library.Read) (*library.Page, error) {
@@ -248,7 +248,7 @@ func TestSilentStore(t *testing.T) {
 	a.do(call{url: q("id:1001"), token: "ro", status: 503, contains: []string{"problems/unavailable"}, want: map[string]string{"Retry-After": "5"}})
 }
 
-// TestStoredQueryStaysHidden checks that a READ-ONLY caller sees nothing of a stored query that fails when it is read.
+// TestStoredQueryStaysHidden checks that a READ-ONLY caller sees no part of a stored query if evaluating the query fails.
 func TestStoredQueryStaysHidden(t *testing.T) {
 	a, h := newHookedApp(t)
 	h.read = func(context.Context, library.Read) (*library.Page, error) {
@@ -294,7 +294,7 @@ func TestStoreFailures(t *testing.T) {
 		}
 	}
 
-	// openapi.json calls all 500s internal; only the log shows their cause.
+	// All responses with status 500 have the same problem type, internal. Only the log shows the cause.
 	internal := func(c call, cause string) {
 		t.Helper()
 		w := httptest.NewRecorder()

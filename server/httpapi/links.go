@@ -9,11 +9,10 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// links are the HAL links of a list; a link that is "" is omitted. All lists have self.
+// links contains the HAL links of a list. A link that is "" is omitted. All lists have the link self.
 type links struct{ self, first, prev, next string }
 
-// append appends the JSON of the member _links. It needs no JSON escaping, because the links are percent-encoded, including
-// < and >.
+// append appends the value of the member _links as JSON. It escapes nothing, because the links are percent-encoded, including < and >.
 func (l links) append(dst []byte) []byte {
 	separator := byte('{')
 	for _, to := range [...]struct{ rel, href string }{{"self", l.self}, {"first", l.first}, {"prev", l.prev}, {"next", l.next}} {
@@ -30,7 +29,7 @@ func (l links) append(dst []byte) []byte {
 // MarshalJSON implements json.Marshaler.
 func (l links) MarshalJSON() ([]byte, error) { return l.append(nil), nil }
 
-// baseURL returns the prefix of short links: the external URL of the property, otherwise the external URL of the server, otherwise "".
+// baseURL returns the prefix of short links: the external URL of the property, or else that of the server, or "" if neither is set.
 func (x *exchange) baseURL() string {
 	if own := strings.TrimRight(x.settings.ExternalURL, "/"); own != "" {
 		return own
@@ -38,7 +37,7 @@ func (x *exchange) baseURL() string {
 	return x.server.options.ExternalURL
 }
 
-// linkTo returns a link to a path of the interface: absolute within the host, below the path of the base URL.
+// linkTo returns a link to a path of the interface. The link has no host. It begins with the path of the base URL.
 func (x *exchange) linkTo(path string) string {
 	if p := &x.prefix; !p.known {
 		p.known = true
@@ -49,10 +48,10 @@ func (x *exchange) linkTo(path string) string {
 	return x.prefix.path + path
 }
 
-// change is a new value for a parameter; "" removes the parameter.
+// change is a new value for a parameter. "" removes the parameter.
 type change struct{ name, value string }
 
-// linkHere returns a link to the current path with the current parameters and the given changes. It never contains the token.
+// linkHere returns a link to the current path, with the current parameters except for the given changes. The link never contains the token.
 func (x *exchange) linkHere(changes ...change) string {
 	names := make([]string, 0, 8)
 	for name := range x.params {
@@ -84,7 +83,7 @@ func (x *exchange) linkHere(changes ...change) string {
 			continue
 		}
 		for _, value := range x.params[name] {
-			if x.token == "" || !strings.Contains(value, x.token) { // omit a token that was sent in a wrong parameter
+			if x.token == "" || !strings.Contains(value, x.token) { // omit a token that was sent in the wrong parameter
 				add(name, value)
 			}
 		}
@@ -92,14 +91,14 @@ func (x *exchange) linkHere(changes ...change) string {
 	return string(href)
 }
 
-// keepsSlash reports whether links to this resource end with a slash. The specification writes all paths below /v1/ with a
-// slash, except that of a single unit.
+// keepsSlash reports whether links to this resource end with a slash. In the specification, all paths below /v1/ end with a slash, except
+// the path of a single unit.
 func (x *exchange) keepsSlash() bool {
 	return strings.HasPrefix(x.resource.path, "/v1/") && x.resource.path != "/v1/activate_units/{id}"
 }
 
-// pageLinks returns the links of page n of a list: next with a cursor, which is "" on the last page, and the others with page numbers. seed
-// is the seed of the list's random order, or "".
+// pageLinks returns the links of page n of a list. The next link contains the cursor, which is "" on the last page. The other links contain
+// page numbers. seed is the seed of the random order, or "".
 func (x *exchange) pageLinks(n int64, cursor library.Cursor, seed string) links {
 	changes := make([]change, 0, 3)
 	if seed != "" {
@@ -118,12 +117,12 @@ func (x *exchange) pageLinks(n int64, cursor library.Cursor, seed string) links 
 	return l
 }
 
-// maxLinkHeader is the maximum total size of the Link header values, in bytes. Clients and proxies refuse responses whose
-// header fields exceed 8 KiB to 64 KiB.
+// maxLinkHeader is the maximum total size of the Link header values, in bytes. Clients and proxies refuse responses with larger header
+// fields. Their limits are between 8 KiB and 64 KiB.
 const maxLinkHeader = 4 << 10
 
-// header returns the links to other pages as values of the header Link (RFC 8288). It returns none if they exceed
-// maxLinkHeader, which long request parameters can cause; the body always has them.
+// header returns the links to other pages as values of the header Link (RFC 8288). If long request parameters make them exceed
+// maxLinkHeader, it returns none. The body always contains the links.
 func (l links) header() []string {
 	if len(l.prev)+len(l.next) > maxLinkHeader {
 		return nil

@@ -16,17 +16,17 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// listing describes one list of items: everything that differs between the endpoints.
+// listing describes one list of items. It contains everything that differs between the endpoints with such lists.
 type listing struct {
-	// read selects the items; list fills in paging, audience and property.
+	// read selects the items. The method list fills in paging, audience and property.
 	read library.Read
-	// random is true if the effective order is random, whether read or the stored filter sets it.
+	// random is true if the effective order is random, because of read or of the stored filter.
 	random bool
-	// free is true for a query that the caller sent: it has a time budget and counts towards the token's limit.
+	// free is true for a free query, which has a time budget and counts towards the token's limit of concurrent queries.
 	free bool
-	// defaultSize and maxSize limit page_size.
+	// defaultSize and maxSize are the default and the maximum of page_size.
 	defaultSize, maxSize int64
-	// name is the member of _embedded that holds the items. beside is JSON that follows that member: "" or `,"…":…`.
+	// name is the name of the member of _embedded that contains the items. beside is the JSON after that member: "" or `,"…":…`.
 	name, beside string
 }
 
@@ -36,7 +36,8 @@ type paging struct {
 	cursor     library.Cursor
 }
 
-// pagingParams reads page, page_size and cursor. The cursor takes precedence over page, which then only numbers the pages.
+// pagingParams reads the parameters page, page_size and cursor. The cursor takes precedence over page, which then only serves to number the
+// pages.
 func (x *exchange) pagingParams(defaultSize, maxSize int64) (paging, error) {
 	page, err := x.number("page", 1, 1, item.MaxID)
 	if err != nil {
@@ -50,7 +51,7 @@ func (x *exchange) pagingParams(defaultSize, maxSize int64) (paging, error) {
 	return paging{page, size, library.Cursor(cursor)}, err
 }
 
-// list answers with one page of items.
+// list answers with one page of a list of items.
 func (x *exchange) list(l listing) error {
 	at, err := x.pagingParams(l.defaultSize, l.maxSize)
 	if err != nil {
@@ -72,8 +73,8 @@ func (x *exchange) list(l listing) error {
 	return x.page(r, l, fresh, func(next library.Cursor) links { return x.pageLinks(at.page, next, r.Seed) })
 }
 
-// hideStored hides a stored query's text from READ-ONLY callers. The caller's own parameters have already been parsed and
-// checked, so that a syntax error at this point is at least partly about the stored query.
+// hideStored hides the text of a stored query from READ-ONLY callers. The caller's own parameters have already been parsed and checked, so
+// a syntax error at this point concerns the stored query at least partly.
 func hideStored(err error, r library.Read) error {
 	if syntax := (*query.SyntaxError)(nil); r.Filter != nil && r.Audience == query.Public && errors.As(err, &syntax) {
 		return &problem{Type: queryTooExpensive, Detail: "the filter and additional_query together exceed a limit of the query language"}
@@ -81,7 +82,7 @@ func hideStored(err error, r library.Read) error {
 	return err
 }
 
-// find reads a page. A free query runs within its time budget and the token's limit.
+// find reads a page. A free query runs with a time budget, and counts towards the token's limit of concurrent queries.
 func (x *exchange) find(r library.Read, free bool) (page *library.Page, err error) {
 	if !free {
 		return x.server.lib.Read(x.r.Context(), r)
@@ -93,12 +94,11 @@ func (x *exchange) find(r library.Read, free bool) (page *library.Page, err erro
 	return page, err
 }
 
-// headRoom is the number of bytes that a page reserves before its items for the start of the body, which contains the
-// total.
+// headRoom is the number of bytes that a page reserves before its items. They are for the start of the body, which contains the total.
 const headRoom = 128
 
-// itemList returns the body of a list of items (specification, Item list response). It completes page.Items, which starts
-// with headRoom reserved bytes, in place.
+// itemList returns the body of a list of items (specification, Item list response). It builds the body in place in page.Items, which starts
+// with headRoom reserved bytes.
 func itemList(page *library.Page, l listing, to links) []byte {
 	head := append(make([]byte, 0, headRoom), `{"total_results":`...)
 	head = strconv.AppendInt(head, page.Total, 10)
@@ -114,11 +114,10 @@ func itemList(page *library.Page, l listing, to links) []byte {
 	return body
 }
 
-// identity is a digest of everything that the bytes of a list depend on except the library's state: the caller and the
-// request.
+// identity returns a digest of the caller and the request: everything that the bytes of a list depend on, except the state of the library.
 func (x *exchange) identity(seed string) string {
 	text := make([]byte, 0, 512)
-	// Length prefixes keep different lists of parts from having the same encoding.
+	// Length prefixes ensure that different lists of parts have different encodings.
 	for _, part := range [...]string{
 		string(x.grant.property), strconv.Itoa(int(x.audience())), x.baseURL(), x.r.URL.EscapedPath(), x.linkHere(), seed,
 	} {
@@ -129,13 +128,13 @@ func (x *exchange) identity(seed string) string {
 	return base64.RawURLEncoding.EncodeToString(sum[:12])
 }
 
-// versionTag returns the ETag of a list: the library's version, with which Read can return ErrNotModified without reading
-// the page, and the identity.
+// versionTag returns the ETag of a list. It consists of the library's version, so that Read can return ErrNotModified without reading the
+// page, and of the identity.
 func versionTag(version, identity string) string {
 	return base64.RawURLEncoding.EncodeToString([]byte(version)) + "." + identity
 }
 
-// heldVersion returns the version in the caller's ETag for the list with this identity and encoding, or "".
+// heldVersion returns the library's version in the ETag that the caller has for the list with this identity and encoding, or "".
 func heldVersion(tags []string, identity string, zip bool) string {
 	end := strings.TrimPrefix(quoteTag("."+identity, zip), `"`)
 	for _, tag := range tags {
@@ -148,7 +147,7 @@ func heldVersion(tags []string, identity string, zip bool) string {
 	return ""
 }
 
-// drawSeed generates a random seed. It is a number, because the specification types it as one.
+// drawSeed generates a random seed, which is a number, as the specification requires.
 func (s *Server) drawSeed() (string, error) {
 	var b [4]byte
 	if _, err := io.ReadFull(s.options.Rand, b[:]); err != nil {
@@ -157,7 +156,7 @@ func (s *Server) drawSeed() (string, error) {
 	return strconv.FormatUint(uint64(binary.BigEndian.Uint32(b[:])), 10), nil
 }
 
-// readItem returns one item as JSON for the caller's audience, or library.ErrNotFound.
+// readItem returns one item as JSON for the caller's audience. It fails with library.ErrNotFound.
 func (x *exchange) readItem(id item.ID) ([]byte, error) {
 	return x.server.lib.ReadItem(x.r.Context(), library.ItemRead{
 		Property: x.grant.property, ID: id, Audience: x.audience(), BaseURL: x.baseURL(),

@@ -129,7 +129,7 @@ func TestFilterItems(t *testing.T) {
 	})
 }
 
-// TestPages follows the links of every kind of list with small pages, and expects every item exactly once.
+// TestPages follows the links of every kind of list, with small pages. Every item must occur exactly once.
 func TestPages(t *testing.T) {
 	a := newApp(t)
 	for name, c := range map[string]struct {
@@ -175,7 +175,7 @@ func TestPages(t *testing.T) {
 			if unique := slices.Compact(slices.Sorted(slices.Values(forward))); len(unique) != c.total || len(forward) != c.total {
 				t.Errorf("%d items, %d different ones, want %d", len(forward), len(unique), c.total)
 			}
-			// Go back by numbered pages and expect the same pages in reverse, because nothing changed.
+			// Go back with the links to numbered pages. The pages must be the same in reverse, because nothing has changed.
 			for i := len(pages) - 2; i >= 0; i-- {
 				at = last.link(t, "prev")
 				if at == "" {
@@ -201,8 +201,8 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// TestTokenInAnotherParameter checks that links do not repeat a token that the caller sent in a wrong parameter. do fails if a response
-// contains a token.
+// TestTokenInAnotherParameter checks that links do not repeat a token that the caller sent in the wrong parameter. The method do fails if a
+// response contains a token.
 func TestTokenInAnotherParameter(t *testing.T) {
 	got := newApp(t).do(call{url: q("*:*", "page_size=2", "foo="+token("ro")), token: "ro"})
 	if next := got.link(t, "next"); !strings.Contains(next, "page_size=2") {
@@ -210,8 +210,8 @@ func TestTokenInAnotherParameter(t *testing.T) {
 	}
 }
 
-// TestPagesUnderWrites follows next links while items are added, and expects each earlier item exactly once. By relevance
-// this holds as long as a new item changes no other score.
+// TestPagesUnderWrites follows next links while items are added, and expects each earlier item exactly once. In a list by relevance, this
+// works only if new items do not change other scores.
 func TestPagesUnderWrites(t *testing.T) {
 	words := "beach OR sunset OR mountain OR river OR city OR forest OR desert"
 	for order, query := range map[string]string{
@@ -254,7 +254,7 @@ func TestRandom(t *testing.T) {
 	if cmp.Equal(first.ids(t), otherSeed.ids(t)) {
 		t.Error("two seeds, one order")
 	}
-	// A new item does not move other items.
+	// A new item must not change the order of the other items.
 	a.write(shop, `{"content":{"content_type":"text","text":"new"}}`)
 	now := a.do(call{url: strings.Replace(seeded, "page_size=60", "page_size=61", 1), token: "ro"}).ids(t)
 	kept := slices.DeleteFunc(now, func(id item.ID) bool { return id > 1060 })
@@ -262,7 +262,7 @@ func TestRandom(t *testing.T) {
 		t.Errorf("a new item moved others:\n%s", diff)
 	}
 
-	// Without a seed, each request has a new order that is not cacheable, and the links contain the generated seed.
+	// Without a seed, each request gets a new order, which must not be cached. The links contain the generated seed.
 	unseeded := a.do(call{url: q("*:*", "sort_by=random", "page_size=61"), token: "ro", want: map[string]string{"Cache-Control": "private, no-store"}})
 	second := a.do(call{url: q("*:*", "sort_by=random", "page_size=61"), token: "ro"})
 	if cmp.Equal(unseeded.ids(t), second.ids(t)) {
@@ -285,8 +285,8 @@ func TestRandom(t *testing.T) {
 	}
 }
 
-// TestCursorByRelevance checks that the cursor of a list by relevance stays valid, that it continues after its item while items are added,
-// and that a page that was not modified has the same next page.
+// TestCursorByRelevance checks that the cursor of a list by relevance stays valid, and continues after its item while items are added. A
+// page that was not modified must have the same next page.
 func TestCursorByRelevance(t *testing.T) {
 	a := newApp(t)
 	first := call{url: q("beach sunset", "page_size=2"), token: "ro"}
@@ -303,7 +303,7 @@ func TestCursorByRelevance(t *testing.T) {
 	if got, want := a.do(call{url: next, token: "ro"}).ids(t), second.ids(t); !slices.Equal(got, want) {
 		t.Errorf("after a write the cursor leads to %v, want %v", got, want)
 	}
-	// The cursor belongs only to this listing.
+	// The cursor is valid only for its own listing.
 	other := a.do(call{url: q("*:*", "page_size=2"), token: "ro"}).link(t, "next")
 	u, err := url.Parse(other)
 	if err != nil {

@@ -11,11 +11,11 @@ import (
 	"strings"
 )
 
-// loggedParams are the parameters whose values may be logged. Other parameters can contain tokens or, in queries over
-// submissions, personal data.
+// loggedParams are the parameters whose values the log may contain. Other parameters can contain tokens or, in queries over submissions,
+// personal data.
 var loggedParams = []string{"page", "page_size", "sort_by", "order", "info", "on_conflict", "filter_id", "ugc_id"}
 
-// loggable returns the query part of a URL for the log: all names, and the values of loggedParams.
+// loggable returns the query part of a URL for the log. It contains the names of all parameters, and the values of loggedParams.
 func loggable(params url.Values) string {
 	if len(params) == 0 {
 		return ""
@@ -46,20 +46,20 @@ func loggable(params url.Values) string {
 	return b.String()
 }
 
-// longWord is the minimum length of a word of letters, digits, - and _ that may be a misplaced token. All tokens are at least that long,
-// and those that the operator generates use only these characters.
+// longWord is the minimum length at which a word of letters, digits, - and _ may be a misplaced token. All tokens are at least that long.
+// Those that the operator generates consist of these characters.
 const longWord = 32
 
-// address matches an e-mail address, with its @ escaped or not.
+// address matches an e-mail address. Its @ may be percent-encoded.
 var address = regexp.MustCompile(`[^\s/?&=@]+(?:@|%(?:25)*40)[^\s/?&=@]+`)
 
-// hide replaces what may be a misplaced token or an e-mail address in a part of a URL.
+// hide replaces possible tokens and e-mail addresses in a part of a URL.
 func hide(s string) string {
 	if strings.Contains(s, "@") || strings.Contains(s, "40") {
 		s = address.ReplaceAllLiteralString(s, "[e-mail]")
 	}
 	var b strings.Builder
-	kept := 0 // how much of s has been copied to b, if anything was replaced
+	kept := 0 // the length of the part of s that has been copied to b
 	for i := 0; i < len(s); {
 		end := i
 		for end < len(s) && isWordByte(s[end]) {
@@ -107,7 +107,7 @@ func isUUID(s string) bool {
 // clip truncates a text to n bytes.
 func clip(s string, n int) string { return s[:min(len(s), n)] }
 
-// tokenName identifies a token in the log without its value.
+// tokenName returns the name of a token for the log, without its value.
 func tokenName(g grant) string {
 	if g.property == "" {
 		return ""
@@ -115,8 +115,8 @@ func tokenName(g grant) string {
 	return g.owner.String()
 }
 
-// requestID returns the id of the request for its response and the log: the X-Request-Id of the caller, if that is a plain
-// word that contains no token, or else a random id.
+// requestID returns the id of the request for its response and the log. It is the X-Request-Id of the caller if that is a plain word
+// without a token, otherwise a random id.
 func requestID(r *http.Request, tokens []string) string {
 	id := r.Header.Get("X-Request-Id")
 	plain := !strings.ContainsFunc(id, func(c rune) bool {

@@ -8,15 +8,15 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// metrics counts requests. The labels are the endpoint's path with placeholders, the method, the class of the token and the
-// status. Their number is bounded, and they contain no data of callers.
+// metrics counts requests. The labels are the endpoint's path with placeholders, the method, the class of the token and the status. The
+// number of their values is bounded, and they contain no data of callers.
 type metrics struct {
 	requests *prometheus.CounterVec
 	elapsed  *prometheus.HistogramVec
 	inFlight prometheus.Gauge
 }
 
-// The values of the label class.
+// These are the values of the label class.
 const (
 	classNone       = "none" // no token, or one that was refused
 	classRestricted = "restricted"
@@ -36,8 +36,8 @@ func tokenClass(g grant) string {
 	return classReadOnly
 }
 
-// newMetrics creates the metrics and registers them with r, together with those of pages. If r is nil, they are counted but
-// not exported.
+// newMetrics creates the metrics and registers them with r, together with the metrics of pages. If r is nil, the server counts them but
+// does not export them.
 func newMetrics(r prometheus.Registerer, pages *pageCache) (*metrics, error) {
 	m := &metrics{
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -68,7 +68,7 @@ func (c *pageCache) collectors() []prometheus.Collector {
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "vitrine_page_cache_bytes", Help: "Size of the page cache, in bytes.",
 		}, func() float64 {
-			c.pages.CleanUp() // count the entries that the cache accounts for in the background
+			c.pages.CleanUp() // include the changes that the cache processes in the background
 			return float64(c.pages.WeightedSize())
 		}),
 		prometheus.NewCounterFunc(prometheus.CounterOpts{

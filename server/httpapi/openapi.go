@@ -2,7 +2,7 @@ package httpapi
 
 import _ "embed"
 
-// openAPI describes every endpoint. Tests compare it with the routes and with every response that they receive.
+// openAPI is the document that describes every endpoint. Tests compare it with the routes, and with every response that they receive.
 //
 //go:embed openapi.json
 var openAPI []byte

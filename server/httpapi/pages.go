@@ -15,13 +15,13 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// pageKey is the cache key of a page: the request, its encoding and everything else that the bytes depend on except the
-// library's state. Two keys may mean the same page (see identity), but two pages never share a key.
+// pageKey is the cache key of a page. It contains the request, its content coding, and everything else that the bytes depend on, except the
+// state of the library. Two keys may identify the same page (see identity), but two pages never have the same key.
 type pageKey struct {
 	property          library.PropertyID
 	audience          query.Audience
 	base, path, query string
-	// link replaces query if that contains a token, because tokens must not be stored.
+	// link is set instead of query if query contains a token, because tokens must not be stored.
 	link string
 	seed string
 	zip  bool
@@ -39,36 +39,35 @@ func (x *exchange) pageKey(seed string) pageKey {
 	return k
 }
 
-// keptPage is a cached page that is ready to be sent. It is current as long as the library's version for the same read is
-// version.
+// keptPage is a cached page that is ready to be sent. It is current as long as the library returns the same version for the same Read.
 type keptPage struct {
 	version string
-	// tag is the ETag.
+	// tag is the ETag of the page.
 	tag     string
 	expires time.Time
 	// links are the values of the header Link.
 	links []string
-	// body is in the content coding of its key.
+	// body is the body in the content coding of the page's key.
 	body []byte
 }
 
-// keptFor is the lifetime of a cached page. It bounds how long the bytes of an erased item stay in memory.
+// keptFor is the lifetime of a cached page. It limits the time for which the bytes of an erased item stay in memory.
 const keptFor = time.Minute
 
-// pageCache caches pages that are requested repeatedly, within a limit in bytes. Pages that are read once do not displace
-// those that are read often.
+// pageCache caches pages that are requested repeatedly, up to a limit in bytes. Pages that are requested once do not displace pages that
+// are requested often.
 type pageCache struct {
 	pages    *otter.Cache[pageKey, *keptPage]
 	pressure func() library.Pressure
-	// asked remembers a part of the hashes of recently built pages. Only a page that is built again soon is worth its
-	// memory.
+	// asked contains parts of the hashes of recently built pages. The cache keeps a page only when it is built again soon, because
+	// otherwise the page is not worth its memory.
 	asked [4096]atomic.Uint32
 	seed  maphash.Seed
 	// hits and misses count the results of get.
 	hits, misses atomic.Int64
 }
 
-// pageOverhead is the approximate memory of a page without its body.
+// pageOverhead is the approximate memory of a cached page without its body, in bytes.
 const pageOverhead = 512
 
 func newPageCache(bytes int64, pressure func() library.Pressure) (*pageCache, error) {
@@ -95,8 +94,8 @@ func (c *pageCache) get(key pageKey) *keptPage {
 	return nil
 }
 
-// keep caches a copy of a page that was built a second time. Under memory pressure it empties the cache instead, because
-// pages are the cheapest data to rebuild.
+// keep caches a copy of a page if the page was built a second time. Under memory pressure, it empties the cache instead, because pages are
+// the cheapest data to rebuild.
 func (c *pageCache) keep(key pageKey, p keptPage) {
 	if c.pressure() != library.Relaxed {
 		c.pages.InvalidateAll()
@@ -112,7 +111,7 @@ func (c *pageCache) keep(key pageKey, p keptPage) {
 
 func (c *pageCache) close() { c.pages.StopAllGoroutines() }
 
-// maxScratch is the capacity above which a buffer is not reused: a page of 50 items takes 100 to 200 KB.
+// maxScratch is the maximum capacity of a buffer that is reused, in bytes. A page of 50 items takes 100 to 200 KB.
 const maxScratch = 1 << 20
 
 // scratch is a pool of buffers in which responses are built.
@@ -125,7 +124,7 @@ func (s *scratch) get() *[]byte {
 	return new(make([]byte, 0, 64<<10))
 }
 
-// put returns a buffer that is no longer in use. now is its slice after growth.
+// put returns to the pool a buffer that is no longer in use. now is the slice that the buffer has grown to.
 func (s *scratch) put(b *[]byte, now []byte) {
 	if cap(now) <= maxScratch {
 		*b = now[:0]
@@ -133,8 +132,8 @@ func (s *scratch) put(b *[]byte, now []byte) {
 	}
 }
 
-// page answers with the page of items that r reads: 304 if the caller has the current version, a cached page if it is
-// current, or a new one. finish makes the links to other pages.
+// page answers with the page of items that r reads. It sends 304 if the caller has the current version, a cached page if that is current,
+// or otherwise a new page. The function finish returns the links to other pages.
 func (x *exchange) page(r library.Read, l listing, fresh freshness, finish func(next library.Cursor) links) error {
 	key := x.pageKey(r.Seed)
 	held := ""
@@ -158,7 +157,7 @@ func (x *exchange) page(r library.Read, l listing, fresh freshness, finish func(
 	if errors.Is(err, library.ErrNotModified) {
 		x.server.scratch.put(buffer, r.Into)
 		if kept == nil {
-			// No body is needed: If-None-Match contains this ETag.
+			// No body is needed, because the caller sent this ETag in If-None-Match.
 			kept = &keptPage{tag: tag(), expires: page.Expires}
 		}
 		return x.showPage(*kept, key, fresh)
@@ -173,7 +172,7 @@ func (x *exchange) page(r library.Read, l listing, fresh freshness, finish func(
 	if key.zip {
 		zipped := x.server.scratch.get()
 		made.body = x.server.gzip.compress((*zipped)[:0], made.body)
-		x.server.scratch.put(buffer, page.Items) // a slow caller does not need the page itself
+		x.server.scratch.put(buffer, page.Items) // while a slow caller receives, only the encoded body is needed
 		defer x.server.scratch.put(zipped, made.body)
 	} else {
 		defer x.server.scratch.put(buffer, page.Items)
@@ -184,7 +183,7 @@ func (x *exchange) page(r library.Read, l listing, fresh freshness, finish func(
 	return x.showPage(made, key, fresh)
 }
 
-// showPage sends a page, or 304 if the caller has it.
+// showPage sends a page, or 304 if the caller already has it.
 func (x *exchange) showPage(p keptPage, key pageKey, fresh freshness) error {
 	fresh.expires = p.expires
 	if x.unchanged(p.tag, fresh) {

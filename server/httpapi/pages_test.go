@@ -13,7 +13,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// readCounter counts the pages that a library built, and the reads that failed with ErrNotModified.
+// readCounter is a library that counts the pages that it builds, and the reads that fail with ErrNotModified.
 type readCounter struct {
 	library.Library
 	made, current atomic.Int64
@@ -30,8 +30,8 @@ func (c *readCounter) Read(ctx context.Context, r library.Read) (*library.Page, 
 	return page, err
 }
 
-// TestPageCache checks that a page that is requested repeatedly is built twice, that the cached page is identical, and that
-// an outdated page is never sent.
+// TestPageCache checks that a page that is requested repeatedly is built only twice, that the cached page is identical, and that the server
+// never sends an outdated page.
 func TestPageCache(t *testing.T) {
 	url := "/v2/content/filters/" + filterUUID("summer-wall") + "?page_size=3"
 	for name, header := range map[string]map[string]string{"plain": {}, "gzip": {"Accept-Encoding": "gzip"}} {
@@ -69,7 +69,7 @@ func TestPageCache(t *testing.T) {
 	}
 }
 
-// TestMaxAgeOfCachedPage checks that the max-age of a cached page decreases like that of a new one.
+// TestMaxAgeOfCachedPage checks that the max-age of a cached page decreases in the same way as for a new page.
 func TestMaxAgeOfCachedPage(t *testing.T) {
 	a := newApp(t)
 	get := call{url: q("created_on:[now-86430s TO *]"), token: "ro"}
@@ -88,7 +88,7 @@ func TestMaxAgeOfCachedPage(t *testing.T) {
 	maxAge("20")
 }
 
-// TestPressure checks that no page is cached under memory pressure.
+// TestPressure checks that the server caches no page under memory pressure.
 func TestPressure(t *testing.T) {
 	counter := &readCounter{}
 	pressure := library.Relaxed
@@ -111,7 +111,7 @@ func TestPressure(t *testing.T) {
 	}
 }
 
-// TestSmallPageCache checks that a cache without room affects only performance.
+// TestSmallPageCache checks that a cache that is too small for any page affects only performance.
 func TestSmallPageCache(t *testing.T) {
 	a := newApp(t, func(o *httpapi.Options) { o.PageCache = 1 })
 	get := call{url: q("*:*"), token: "rw"}
@@ -123,8 +123,8 @@ func TestSmallPageCache(t *testing.T) {
 	}
 }
 
-// TestPageKeysAreDistinct checks that a page requested with its token in the URL does not share a key with another page whose URL
-// equals its link.
+// TestPageKeysAreDistinct requests a page with the token in the URL. Its key must differ from the key of another page whose URL equals the
+// link of the first one.
 func TestPageKeysAreDistinct(t *testing.T) {
 	path := "/v2/content/filters/" + filterUUID("summer-wall")
 	a := newApp(t) // /base is the path of its external URL
@@ -148,12 +148,12 @@ func (c slowCaller) Write(b []byte) (int, error) {
 	return c.ResponseRecorder.Write(b)
 }
 
-// TestPageMemory checks that pages that are being sent have a limit of memory, and that one token gets at most half of it.
+// TestPageMemory checks the limit for the memory of pages that are being sent, and that one token gets at most half of it.
 func TestPageMemory(t *testing.T) {
 	for name, header := range map[string]map[string]string{"plain": {}, "gzip": {"Accept-Encoding": "gzip"}} {
 		t.Run(name, func(t *testing.T) {
 			whole := len(newApp(t).do(call{url: q("*:*", "page_size=20"), token: "ro"}).body)
-			a := newApp(t, func(o *httpapi.Options) { o.PageMemory = int64(5 * whole) }) // two pages of one token, and four in all
+			a := newApp(t, func(o *httpapi.Options) { o.PageMemory = int64(5 * whole) }) // two pages of one token, four in total
 			a.do(call{url: q("*:*", "page_size=60"), token: "ro", header: header, status: 400, contains: []string{"page_size", "smaller"}})
 
 			slow := func(token string) (free func()) {

@@ -12,11 +12,11 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// maxParameter is the maximum length of a parameter, in bytes. The longest valid one is a query of 16 KiB.
+// maxParameter is the maximum length of a parameter, in bytes. The longest valid parameter is a query of 16 KiB.
 const maxParameter = 64 << 10
 
-// param returns the value of a parameter, or "" if it was not sent. Two different values are an error, because the request is
-// ambiguous.
+// param returns the value of a parameter, or "" if it was not sent. If it was sent with two different values, param returns an error,
+// because the request is ambiguous.
 func (x *exchange) param(name string) (string, error) {
 	values := x.params[name]
 	if len(values) == 0 {
@@ -36,7 +36,7 @@ func (x *exchange) param(name string) (string, error) {
 	return values[0], nil
 }
 
-// optional returns a parameter that may be omitted. A blank one counts as omitted and returns "".
+// optional returns the value of a parameter that may be omitted. A blank value counts as omitted.
 func (x *exchange) optional(name string) (string, error) {
 	value, err := x.param(name)
 	if strings.TrimSpace(value) == "" {
@@ -45,7 +45,7 @@ func (x *exchange) optional(name string) (string, error) {
 	return value, err
 }
 
-// required returns a parameter that must be sent and must not be blank.
+// required returns the value of a parameter that the caller must send. The value must not be blank.
 func (x *exchange) required(name string) (string, error) {
 	value, err := x.optional(name)
 	if err == nil && value == "" {
@@ -54,7 +54,8 @@ func (x *exchange) required(name string) (string, error) {
 	return value, err
 }
 
-// number returns an integer from least to most, or the default otherwise if the parameter was not sent or is blank.
+// number returns the value of a parameter that must be an integer from least to most. If the parameter was not sent or is blank, number
+// returns the argument otherwise.
 func (x *exchange) number(name string, otherwise, least, most int64) (int64, error) {
 	value, err := x.optional(name)
 	if err != nil || value == "" {
@@ -78,21 +79,22 @@ func digits(s string) (int64, bool) {
 	return n, err == nil
 }
 
-// flag reports whether a parameter is 1. The specification types it as a number.
+// flag reports whether a parameter is 1. In the specification, flags are numbers.
 func (x *exchange) flag(name string) (bool, error) {
 	n, err := x.number(name, 0, 0, 1)
 	return n == 1, err
 }
 
-// seed returns the seed of a random order, or "" if none was sent. The specification types it as a number; the deprecated
-// collection accepts any text.
+// seed returns the seed of a random order, or "" if none was sent. In the specification, a seed is a number. The deprecated collection
+// accepts any text.
 func (x *exchange) seed(numeric bool) (string, error) {
 	value, err := x.optional("seed")
 	if err != nil || value == "" {
 		return "", err
 	}
 	if numeric {
-		// ParseFloat also accepts inf, nan and hexadecimal. A number out of the range of float64 is still a number.
+		// ParseFloat also accepts inf, nan and hexadecimal numbers, so check the characters too. A number outside the range of float64 is
+		// still a number.
 		_, err := strconv.ParseFloat(value, 64)
 		if errors.Is(err, strconv.ErrSyntax) || strings.Trim(value, "+-.eE0123456789") != "" {
 			return "", invalid("seed", "must be a number")
@@ -104,7 +106,7 @@ func (x *exchange) seed(numeric bool) (string, error) {
 	return value, nil
 }
 
-// idParam reads the id of an item in a parameter.
+// idParam reads a parameter that contains the id of an item.
 func (x *exchange) idParam(name string) (item.ID, error) {
 	value, err := x.required(name)
 	if err != nil {
@@ -117,8 +119,8 @@ func (x *exchange) idParam(name string) (item.ID, error) {
 	return n, nil
 }
 
-// pathNumber reads a path segment that the specification types as a number. It returns -1, which is not an id, for an
-// integer out of the range of ids, and an error for text that is not an integer.
+// pathNumber reads a path segment that the specification types as a number. For an integer outside the range of ids, it returns -1, which
+// is not an id. For a text that is not an integer, it returns an error.
 func (x *exchange) pathNumber(name string) (int64, error) {
 	value := x.r.PathValue(name)
 	n, ok := digits(value)
@@ -131,8 +133,8 @@ func (x *exchange) pathNumber(name string) (int64, error) {
 	return 0, invalid(name, "in the path must be a whole number")
 }
 
-// pathID reads an id that the specification types as a string. It returns 0, which is not an id, for text that is not an
-// id.
+// pathID reads a path segment with an id that the specification types as a string. For a text that is not an id, it returns 0, which is not
+// an id either.
 func (x *exchange) pathID(name string) int64 {
 	n, ok := digits(x.r.PathValue(name))
 	if !ok || n > item.MaxID {
@@ -141,7 +143,7 @@ func (x *exchange) pathID(name string) int64 {
 	return n
 }
 
-// filterRef reads a filter's UUID or its numeric id.
+// filterRef parses a filter's UUID or numeric id.
 func filterRef(name string) library.FilterRef {
 	if n, ok := digits(name); ok {
 		return library.FilterRef{ID: n}
@@ -149,8 +151,8 @@ func filterRef(name string) library.FilterRef {
 	return library.FilterRef{UUID: strings.ToLower(name)}
 }
 
-// query parses a query from the caller and checks it with the caller's rights. It adds the warnings to the response.
-// Parsing counts towards the token's limit of concurrent queries, like running a query, because it expands patterns.
+// query parses a query from the caller and checks it with the caller's rights. It adds the warnings to the response. Parsing a query counts
+// towards the token's limit of concurrent queries in the same way as running it, because parsing expands patterns.
 func (x *exchange) query(text string) (query.Node, error) {
 	done, err := x.grant.allowance.begin(x.server.options.QueriesPerToken)
 	if err != nil {
@@ -165,7 +167,7 @@ func (x *exchange) query(text string) (query.Node, error) {
 	return parsed.Root, nil
 }
 
-// queryParam parses a parameter that contains a query; nil if it was not sent.
+// queryParam parses a parameter that contains a query. It returns nil if the parameter was not sent.
 func (x *exchange) queryParam(name string) (query.Node, error) {
 	text, err := x.optional(name)
 	if err != nil || text == "" {
@@ -178,7 +180,7 @@ func (x *exchange) queryParam(name string) (query.Node, error) {
 	return root, nil
 }
 
-// orderParam parses a parameter that contains an order; nil if it was not sent.
+// orderParam parses a parameter that contains an order. It returns nil if the parameter was not sent.
 func (x *exchange) orderParam(name string) (query.Order, error) {
 	text, err := x.optional(name)
 	if err != nil || text == "" {
@@ -191,15 +193,15 @@ func (x *exchange) orderParam(name string) (query.Order, error) {
 	return order, nil
 }
 
-// favouriteParam parses a parameter that contains a tag: a key of the namespace marketer_tags, or namespace:key. It returns
-// nil if the parameter was not sent.
+// favouriteParam parses a parameter that contains a tag, as namespace:key, or only as a key of the namespace marketer_tags. It returns nil
+// if the parameter was not sent.
 func (x *exchange) favouriteParam(name string) (*item.Tag, error) {
 	text, err := x.optional(name)
 	if err != nil || text == "" {
 		return nil, err
 	}
 	t := item.Tag{Namespace: item.MarketerNamespace, Key: text}
-	// A namespace can contain a colon; a key cannot.
+	// A namespace can contain a colon, but a key cannot.
 	if at := strings.LastIndexByte(text, ':'); at >= 0 {
 		t.Namespace, t.Key = text[:at], text[at+1:]
 	}
@@ -210,8 +212,8 @@ func (x *exchange) favouriteParam(name string) (*item.Tag, error) {
 	return &t, nil
 }
 
-// choices parses a comma-separated list of values that must be in allowed (nil permits any value); nil if the parameter was
-// not sent.
+// choices parses a comma-separated list of values. If allowed is not empty, it must contain all of the values. choices returns nil if the
+// parameter was not sent.
 func (x *exchange) choices(name string, allowed ...string) ([]string, error) {
 	values, err := x.commaList(name)
 	if err != nil {
@@ -225,7 +227,7 @@ func (x *exchange) choices(name string, allowed ...string) ([]string, error) {
 	return values, nil
 }
 
-// commaList parses a comma-separated list and trims white space around the values; nil if the parameter was not sent.
+// commaList parses a comma-separated list, and trims white space around the values. It returns nil if the parameter was not sent.
 func (x *exchange) commaList(name string) ([]string, error) {
 	text, err := x.optional(name)
 	if err != nil || text == "" {
@@ -246,6 +248,6 @@ func (x *exchange) commaList(name string) ([]string, error) {
 	return values, nil
 }
 
-// maxListed is the maximum number of values in a comma-separated parameter. It keeps a request with several such parameters
-// well below the query limit of 1,024 clauses.
+// maxListed is the maximum number of values in a comma-separated parameter. With this limit, a request with several such parameters stays
+// well below the limit of 1,024 clauses for a query.
 const maxListed = 100

@@ -9,8 +9,8 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// TestSubmissionsDoNotAffectPublicResponses compares two servers whose items differ only in submissions, one of which is removed.
-// READ-ONLY callers get the same responses from both, for any field that they query and sort by.
+// TestSubmissionsDoNotAffectPublicResponses compares two servers whose items differ only in their submissions. READ-ONLY callers must get
+// the same responses from both, for any field in queries and orders.
 func TestSubmissionsDoNotAffectPublicResponses(t *testing.T) {
 	with, without := newApp(t), newApp(t)
 	for i, submission := range []string{"", `,"submission":{"username":"jo","email":"jo@mail.example","size":"42"}`, `,"submission":{"email":"al@mail.example"}`} {
@@ -22,7 +22,7 @@ func TestSubmissionsDoNotAffectPublicResponses(t *testing.T) {
 		a.do(call{method: "PATCH", url: "/v2/content/7004", token: "other-rw", body: `{"submission":null}`})
 	}
 
-	// These parts are random, or sealed with a per-server key.
+	// drawn matches the parts of responses that are random, or sealed with a key of the server.
 	drawn := regexp.MustCompile(`/i/[0-9A-Za-z]{10}"|cursor=[0-9A-Za-z_-]+`)
 	queries := []string{
 		q("*:*"), q("submission:*"), q("submission.email:*"), q("*name:jo"), q("su*on.*:*"), q("42"), facets("tags", "q=*:*"), facets("tags", "q=*:*", "prefix=j"),
@@ -40,7 +40,7 @@ func TestSubmissionsDoNotAffectPublicResponses(t *testing.T) {
 	for _, private := range []string{"submission.email", "submission.size", "submission"} {
 		with.do(call{url: facets(private, "q=*:*", "prefix=4"), token: "other-ro", status: 403})
 	}
-	// The values are there for READ-WRITE callers.
+	// READ-WRITE callers must see the values.
 	with.do(call{url: suggestURL("submission.size:4|"), token: "other-rw", contains: []string{`"text":"42"`}})
 	with.do(call{url: "/v2/content/7003", token: "other-rw", contains: []string{"jo@mail.example"}})
 	compared := 0

@@ -16,7 +16,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// problemType is the last segment of a problem's type URI; docs/http-api.md lists all of them.
+// problemType is the last segment of a problem's type URI. docs/http-api.md lists all problem types.
 type problemType string
 
 const (
@@ -96,19 +96,19 @@ func (t problemType) about() (status int, title string) {
 // problemBase is the prefix of all problem type URIs.
 const problemBase = "https://vitrine.dev/problems/"
 
-// problem is an error that callers receive as a problem document (RFC 9457).
+// problem is an error that the caller receives as a problem document (RFC 9457).
 type problem struct {
 	Type   problemType
 	Detail string
 	// Parameter or Member names the invalid parameter or member, if there is one.
 	Parameter, Member string
-	// Syntax is the position of a syntax error in a query or an order.
+	// Syntax is the syntax error in a query or an order, with its position.
 	Syntax *query.SyntaxError
 	// UnknownIDs lists all item ids that do not exist.
 	UnknownIDs []item.ID
-	// retryAfter, if not 0, is sent as Retry-After.
+	// retryAfter, if not 0, is sent in the header Retry-After.
 	retryAfter time.Duration
-	// allow lists the methods of the path, for methodNotAllowed.
+	// allow lists the methods that the path accepts. It is set for methodNotAllowed.
 	allow string
 }
 
@@ -133,7 +133,7 @@ type problemDocument struct {
 	UnknownIDs []item.ID `json:"unknown_ids,omitempty"`
 }
 
-// document returns the JSON to send. redact removes the caller's tokens from text that quotes the request.
+// document returns the problem document to send. redact removes the caller's tokens from texts that quote the request.
 func (p *problem) document(redact func(string) string) problemDocument {
 	status, title := p.Type.about()
 	d := problemDocument{
@@ -147,7 +147,7 @@ func (p *problem) document(redact func(string) string) problemDocument {
 	return d
 }
 
-// problemOf maps an error to a problem. Errors of the server become internal; only the log shows their cause.
+// problemOf maps an error to a problem. If the server is at fault, the type is internal, and only the log shows the cause.
 func problemOf(err error) *problem {
 	if p, ok := errors.AsType[*problem](err); ok {
 		return p
@@ -210,23 +210,23 @@ func problemOf(err error) *problem {
 	return &problem{Type: internal, Detail: internalDetail}
 }
 
-// internalDetail is the whole detail of an internal problem.
+// internalDetail is the detail of every internal problem.
 const internalDetail = "the server failed to process the request: its log has the cause, under the X-Request-Id of this response"
 
-// diskFullDetail is the detail of a problem caused by a full disk. The path of the data is only logged; callers can only
-// wait.
+// diskFullDetail is the detail of a problem that a full disk causes. It does not contain the path of the data directory, which is only in
+// the log, because callers can only wait.
 const diskFullDetail = "the server's disk is full. Reads continue; the operator of the server must enlarge the volume " +
 	"of its data directory or free space there, and writes then resume automatically"
 
-// frozenDetail is the detail of a problem caused by a frozen library, without the time.
+// frozenDetail is the detail of a problem that a frozen library causes. The time of the freeze follows.
 const frozenDetail = "the library is being moved to another store. Reads continue; no write is accepted since "
 
-// diskFull reports whether the store refuses writes because its disk or quota is exhausted.
+// diskFull reports whether err means that the store refuses writes because its disk is full or its quota is exhausted.
 func diskFull(err error) bool {
 	return errors.Is(err, library.ErrUnavailable) && (errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT))
 }
 
-// named lists at most the first twenty ids as text.
+// named returns at most the first twenty ids as text.
 func named(ids []item.ID) string {
 	const most = 20
 	var words []string
@@ -239,17 +239,17 @@ func named(ids []item.ID) string {
 	return strings.Join(words, ", ")
 }
 
-// inParameter adds the name of the parameter that contains the invalid query or order.
+// inParameter adds to err the name of the parameter that contains the invalid query or order.
 func inParameter(err error, name string) error {
 	return located(err, func(p *problem) { p.Parameter = cmp.Or(p.Parameter, name) })
 }
 
-// inMember adds the name of the member of the body that contains it.
+// inMember adds to err the name of the member of the body that contains the invalid query or order.
 func inMember(err error, name string) error {
 	return located(err, func(p *problem) { p.Member = cmp.Or(p.Member, name) })
 }
 
-// located returns the problem of err, with the location that the function in adds. Internal errors are returned unchanged.
+// located returns the problem of err, to which the function in has added a location. It returns internal errors unchanged.
 func located(err error, in func(*problem)) error {
 	p := *problemOf(err)
 	if p.Type == internal {

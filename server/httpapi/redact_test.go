@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestRedactPartsRemovesTokens draws texts from pieces of a token. It expects that common runs of at least
-// tellingPart characters are removed, and that texts without such runs stay unchanged.
+// TestRedactPartsRemovesTokens builds random texts from pieces of a token. redactParts must remove all runs of at least tellingPart
+// characters that the text and the token have in common, and must not change texts without such runs.
 func TestRedactPartsRemovesTokens(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	const letters = "ab"
@@ -42,7 +42,7 @@ func TestRedactPartsRemovesTokens(t *testing.T) {
 	}
 }
 
-// TestMayShare checks that mayShare returns true for every text and token that share tellingPart characters.
+// TestMayShare checks that mayShare returns true for every text and token that have a run of tellingPart characters in common.
 func TestMayShare(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	word := func(n int) string {
@@ -62,8 +62,7 @@ func TestMayShare(t *testing.T) {
 	}
 }
 
-// TestHide checks that possible tokens and e-mail addresses are removed from a path, and that legitimate path segments
-// stay.
+// TestHide checks that hide removes possible tokens and e-mail addresses from a path, and keeps legitimate path segments.
 func TestHide(t *testing.T) {
 	const token = "Zm9vYmFyYmF6cXV4Zm9vYmFyYmF6cXV4Zm9vYmFyYmE"
 	const uuid = "6f1c2f0e-5b1d-4c53-9b1e-0d1d2c3b4a59"
@@ -95,7 +94,7 @@ func TestHide(t *testing.T) {
 		"sort_by=" + url.QueryEscape("ann@shop.example:asc"): "sort_by=%5Be-mail%5D",
 		"filter_id=" + uuid + "&q=x":                         "filter_id=" + uuid + "&q=…",
 	} {
-		params, _ := url.ParseQuery(query) // as far as it can be decoded
+		params, _ := url.ParseQuery(query) // ignore the error: params contains the part that can be decoded
 		if got := loggable(params); got != want {
 			t.Errorf("?%s is logged as %s; want %s", query, got, want)
 		}

@@ -9,19 +9,19 @@ import (
 	"github.com/vitrine-dev/vitrine/server/item"
 )
 
-// access is the kind of token that an endpoint requires.
+// access says which tokens an endpoint accepts.
 type access uint8
 
 const (
-	// anyone needs no token.
+	// anyone means that the endpoint needs no token.
 	anyone access = iota
-	// anyPage needs no token either, and web pages of every origin may read the response.
+	// anyPage means that the endpoint needs no token either, and that web pages of every origin may read the response.
 	anyPage
-	// reader needs a token that is not restricted to certain filters.
+	// reader means any token that is not restricted to certain filters.
 	reader
-	// writer needs a READ-WRITE token.
+	// writer means a READ-WRITE token.
 	writer
-	// filterReader needs a READ-WRITE token, or a READ-ONLY token that may list the filter; the handler checks the filter.
+	// filterReader means a READ-WRITE token, or a READ-ONLY token that may list the filter. The handler checks the filter.
 	filterReader
 )
 
@@ -30,13 +30,13 @@ func (a access) needsToken() bool { return a != anyone && a != anyPage }
 // route is one endpoint.
 type route struct {
 	method string
-	// path is a pattern of http.ServeMux without a trailing slash. Requests may have a trailing slash.
+	// path is a pattern for http.ServeMux without a trailing slash. The path of a request may have a trailing slash.
 	path   string
 	access access
 	handle func(*Server, *exchange) error
 }
 
-// routes lists all endpoints: those of the specification in its order, then our own.
+// routes lists all endpoints: first the endpoints of the specification, in its order, then the extensions.
 func routes() []route {
 	return []route{
 		{"POST", "/v2/content/filters", writer, (*Server).createFilter},
@@ -83,8 +83,8 @@ type resource struct {
 	anyPage bool
 }
 
-// newMux groups routes with the same path into one resource. The resource dispatches on the method instead of the mux, so
-// that HEAD, OPTIONS and 405 work the same everywhere.
+// newMux groups the routes with the same path into one resource. The resource, not the mux, dispatches on the method, so that HEAD, OPTIONS
+// and 405 work in the same way for all paths.
 func (s *Server) newMux() (*http.ServeMux, error) {
 	byPath := map[string]*resource{}
 	for _, r := range routes() {
@@ -116,11 +116,11 @@ func (s *Server) newMux() (*http.ServeMux, error) {
 	return mux, nil
 }
 
-// serving returns w as the exchange that it is.
+// serving returns the exchange that w is.
 func serving(w http.ResponseWriter) *exchange { return w.(*exchange) }
 
-// plainPath removes the trailing slash of a request's path. It reports false for a path that the mux would redirect to a
-// cleaner one (//, /./, /../): such paths are unknown.
+// plainPath removes the trailing slash from the path of a request. It returns false for a path that the mux would redirect to a cleaner one
+// (//, /./, /../), because such paths count as unknown.
 func plainPath(r *http.Request) bool {
 	u := r.URL
 	if len(u.Path) > 1 && strings.HasSuffix(u.EscapedPath(), "/") {

@@ -21,7 +21,7 @@ func manifestFilter(name, query, order string, public bool) library.Definition {
 	}}
 }
 
-// filterUUID returns the UUID of a manifest's filter.
+// filterUUID returns the UUID of the filter that the ContentFilter with this name declares.
 func filterUUID(name string) string {
 	uuid, _ := library.FilterIDs(shop, library.KindFilter, "shop", name)
 	return uuid
@@ -124,10 +124,10 @@ func definitions() []library.Definition {
 	}
 }
 
-// sampleLines returns 60 items of the property shop, 1001 to 1060, one day apart; the last one is the newest.
+// sampleLines returns the import lines of 60 items of the property shop, 1001 to 1060, one day apart. The last item is the newest.
 //
-// approval_status cycles through app, app, rej, pen; content_type through image, video, text. campaign is 12 for the first
-// 30 items and 13 for the rest. Every fifth item carries marketer_tags:summer, and every sixth is claimed and has a
+// The value of approval_status cycles through app, app, rej and pen, and the value of content_type through image, video and text. campaign
+// is 12 for the first 30 items and 13 for the rest. Every fifth item carries marketer_tags:summer. Every sixth item is claimed and has a
 // submission.
 func sampleLines() []string {
 	statuses := []string{"app", "app", "rej", "pen"}

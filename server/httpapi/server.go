@@ -18,37 +18,37 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// Options configures a Server. The zero value works.
+// Options configures a Server. The zero value contains the defaults.
 type Options struct {
 	// Clock returns the current time for token expiry, rate limits and cache times. Default: time.Now.
 	Clock func() time.Time
 	// Logger receives a line for each request and each failure. Default: nothing is logged.
 	Logger *slog.Logger
-	// ExternalURL is the absolute URL of the server as seen by callers, without a trailing slash. The externalURL of a
-	// property takes precedence. Its path is the prefix of every link. Default: links are paths from the root.
+	// ExternalURL is the absolute URL under which callers reach the server, without a trailing slash. The path of this URL is the prefix of
+	// every link. The externalURL of a property takes precedence. Default: links are paths from the root.
 	ExternalURL string
 	// Metrics is the registry for request metrics. Default: none.
 	Metrics prometheus.Registerer
-	// Version is shown in the header Server. Default: the header is omitted.
+	// Version is the version of the server for the header Server. Default: the header is omitted.
 	Version string
 	// QueryBudget is the maximum duration of a free query. Default: 2 s.
 	QueryBudget time.Duration
 	// QueriesPerToken is the maximum number of concurrent free queries and exports of one token. Default: 8.
 	QueriesPerToken int
-	// StreamIdle is how long a bulk import may wait for its client to send, or a stream for its client to receive. Default:
-	// 1 min.
+	// StreamIdle is the maximum time that a bulk import waits for the client to send, or that a stream waits for the client to receive.
+	// Default: 1 min.
 	StreamIdle time.Duration
 	// PageCache is the size of the page cache in bytes. Default: 64 MiB.
 	PageCache int64
-	// PageMemory is the memory in bytes for pages of items that are being built and sent, without the page cache. Default: 1 GiB.
+	// PageMemory is the maximum memory in bytes for pages of items that are being built or sent, not counting the page cache. Default: 1
+	// GiB.
 	PageMemory int64
-	// Pressure returns the level of memory pressure. No pages are cached unless it is library.Relaxed. Default: always
-	// library.Relaxed.
+	// Pressure returns the level of memory pressure. The server caches pages only at library.Relaxed. Default: always library.Relaxed.
 	Pressure func() library.Pressure
-	// Rejected lists the objects of a property whose condition Ready is False, and reports false if they are not known now. It
-	// must only read memory. Default: they are never known.
+	// Rejected lists the objects of a property whose condition Ready is False. It returns false if the objects are unknown at the moment.
+	// It must only read memory. Default: the objects are never known.
 	Rejected func(context.Context, library.PropertyID) ([]library.Rejection, bool, error)
-	// Rand is the source of seeds and filter ids. Default: crypto/rand.
+	// Rand is the source of random bytes for seeds and filter ids. Default: crypto/rand.
 	Rand io.Reader
 }
 
@@ -83,7 +83,7 @@ type Server struct {
 	gzip    gzipPool
 	scratch scratch
 	pages   *pageCache
-	// sending is the number of bytes of pages that are being built and sent.
+	// sending is the number of bytes of pages that are being built or sent.
 	sending atomic.Int64
 	metrics *metrics
 	// slow is true if the last write of an import was slow.
@@ -92,8 +92,8 @@ type Server struct {
 	name string
 }
 
-// New returns a server of lib. The server answers 503 until Run has loaded the library's tokens. New fails if ExternalURL
-// is not a valid URL or the metrics are already registered.
+// New returns a server for lib. Until Run has loaded the library's tokens, the server answers with status 503. New fails if ExternalURL is
+// not a valid URL, or if the metrics are already registered.
 func New(lib library.Library, o Options) (*Server, error) {
 	o = o.withDefaults()
 	if err := library.CheckExternalURL(o.ExternalURL); err != nil {
@@ -113,7 +113,7 @@ func New(lib library.Library, o Options) (*Server, error) {
 	return s, nil
 }
 
-// retryTokens is the delay before Run retries after the token feed failed.
+// retryTokens is the delay before Run retries after a failure of the token feed.
 const retryTokens = 250 * time.Millisecond
 
 // Run loads the library's tokens and follows their changes. It returns nil when ctx ends, and an error that wraps library.ErrClosed when
@@ -130,7 +130,7 @@ func (s *Server) Run(ctx context.Context) error {
 		case errors.Is(err, library.ErrClosed):
 			return fmt.Errorf("follow tokens: %w", err)
 		}
-		// The known tokens stay valid: a library whose feed fails briefly must not lock out all callers.
+		// Keep the known tokens valid, because a brief failure of the library's feed must not lock out all callers.
 		s.options.Logger.ErrorContext(ctx, "the token feed failed; retrying", "error", err)
 		retry := time.NewTimer(retryTokens)
 		select {
@@ -142,5 +142,5 @@ func (s *Server) Run(ctx context.Context) error {
 	}
 }
 
-// Ready reports whether all tokens are loaded, so that no caller with a valid token is refused.
+// Ready reports whether all tokens are loaded. Before that, the server might refuse a valid token.
 func (s *Server) Ready() bool { return s.tokens.synced() }

@@ -40,8 +40,8 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// TestLinksAndAddresses checks that the externalURL of a property takes precedence over the server's, and that links are
-// paths from the root if neither is set.
+// TestLinksAndAddresses checks that the externalURL of a property takes precedence over the ExternalURL of the server. If neither is set,
+// links must be paths from the root.
 func TestLinksAndAddresses(t *testing.T) {
 	a := newApp(t, func(o *httpapi.Options) { o.ExternalURL = "https://content.example/" })
 	a.do(call{url: q("*:*", "page_size=1"), token: "ro", contains: []string{`"self":{"href":"/v2/content/items?page_size=1`, `"shortened_permalink":"https://content.example/i/code`}})
@@ -52,7 +52,7 @@ func TestLinksAndAddresses(t *testing.T) {
 	bare.do(call{url: q("id:1001"), token: "ro", contains: []string{`"self":{"href":"/v2/content/items?q=id%3A1001"}`, `"shortened_permalink":"/i/code1001"`}})
 }
 
-// measured returns the counters and gauges of a registry by name and label values.
+// measured returns the values of the counters and gauges in a registry, by name and label values.
 func measured(t *testing.T, registry *prometheus.Registry) map[string]float64 {
 	t.Helper()
 	families, err := registry.Gather()
@@ -112,7 +112,7 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
-// failing is a library whose token feed fails a number of times.
+// failing is a library whose token feed fails a given number of times.
 type failing struct {
 	library.Library
 	breaks atomic.Int32

@@ -19,7 +19,7 @@ func (s *Server) followShortLink(x *exchange) error {
 	if err != nil {
 		return err
 	}
-	// The library already guarantees this; the check is a second line of defence against redirects to other schemes.
+	// The library already guarantees this. The check is a second line of defense against redirects to other schemes.
 	if u, err := url.Parse(original); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return absent("no short link has this code")
 	}
@@ -35,8 +35,8 @@ func (s *Server) followShortLink(x *exchange) error {
 	return nil
 }
 
-// escapedURL percent-encodes the bytes that RFC 3986 does not allow in a URI, such as quotes, angle brackets and non-ASCII
-// bytes. It keeps %, and with it existing escapes.
+// escapedURL percent-encodes the bytes that RFC 3986 does not allow in a URI, such as quotes, angle brackets and non-ASCII bytes. It keeps
+// %, and therefore keeps existing escapes.
 func escapedURL(address string) string {
 	escaped := make([]byte, 0, len(address))
 	for i := range len(address) {

@@ -15,15 +15,16 @@ import (
 
 // source is one reason why an item has a tag or a unit.
 type source struct {
-	// Kind is Tag, ActivateUnit, or caller for what was set over HTTP or imported; the other members are then empty.
+	// Kind is Tag, ActivateUnit, or caller. It is caller if the tag or unit was set over HTTP or imported. The other members are then
+	// empty.
 	Kind      string `json:"kind"`
 	Namespace string `json:"namespace,omitempty"`
 	Name      string `json:"name,omitempty"`
-	// By is id or selector.
+	// By is "id" if the manifest lists the item, or "selector" if its selector matches the item.
 	By string `json:"by,omitempty"`
 }
 
-// sourcedTag and sourcedUnit are a tag and a unit of an item with all reasons.
+// sourcedTag and sourcedUnit are a tag and a unit of an item, with the reasons why the item has them.
 type sourcedTag struct {
 	tagRecord
 	Sources []source `json:"sources"`
@@ -69,7 +70,7 @@ func (s *Server) showSources(x *exchange) error {
 	return x.show(marshal(out))
 }
 
-// ownItem returns an item with its own tags and units, without those of manifests. It reads them from an export.
+// ownItem returns an item with its own tags and units, without those from manifests. It reads the item from an export.
 func (x *exchange) ownItem(ctx context.Context, id item.ID) (*item.Item, error) {
 	for text, err := range x.server.lib.Export(ctx, x.grant.property, itemTerm(id)) {
 		if err != nil {
@@ -84,7 +85,7 @@ func (x *exchange) ownItem(ctx context.Context, id item.ID) (*item.Item, error) 
 	return nil, library.ErrNotFound
 }
 
-// tagSources returns the tags of an item. At most one manifest declares each.
+// tagSources returns the tags of an item with their sources. At most one manifest declares each tag.
 func (x *exchange) tagSources(ctx context.Context, own *item.Item) ([]sourcedTag, error) {
 	tags, err := x.server.lib.ItemTags(ctx, x.grant.property, own.ID)
 	if err != nil {
@@ -115,7 +116,7 @@ func (x *exchange) tagSources(ctx context.Context, own *item.Item) ([]sourcedTag
 	return all, nil
 }
 
-// unitSources returns the units of an item in the order of the item.
+// unitSources returns the units of an item with their sources, in the order of the item.
 func (x *exchange) unitSources(ctx context.Context, own *item.Item) ([]sourcedUnit, error) {
 	shown, err := x.server.lib.ReadItem(ctx, library.ItemRead{Property: x.grant.property, ID: own.ID, Audience: x.audience()})
 	if err != nil {
@@ -157,8 +158,8 @@ func (x *exchange) unitSources(ctx context.Context, own *item.Item) ([]sourcedUn
 	return all, nil
 }
 
-// sourcesOf returns the reasons why a manifest applies to an item: its list contains the id, or its selector matches, or both. It returns
-// none if the manifest does not apply.
+// sourcesOf returns the reasons why a manifest applies to an item: the manifest lists the id, its selector matches the item, or both. If
+// the manifest does not apply to the item, sourcesOf returns none.
 func (x *exchange) sourcesOf(ctx context.Context, owner library.Owner, id item.ID, ids []item.ID, selector string) ([]source, error) {
 	var all []source
 	from := source{Kind: owner.Kind.String(), Namespace: owner.Namespace, Name: owner.Name}
@@ -187,10 +188,10 @@ func (x *exchange) countItems(ctx context.Context, q query.Node) (int64, error) 
 	return page.Total, nil
 }
 
-// itemTerm matches one item.
+// itemTerm returns a query that matches one item.
 func itemTerm(id item.ID) query.Node { return query.FieldTerm("id", strconv.FormatInt(id, 10)) }
 
-// tagOf returns the tag of a value of query.AllTags. A namespace can contain a colon; a key cannot.
+// tagOf parses a value of query.AllTags as a tag. A namespace can contain a colon, but a key cannot.
 func tagOf(value string) item.Tag {
 	at := strings.LastIndexByte(value, ':')
 	return item.Tag{Namespace: value[:at], Key: value[at+1:]}

@@ -10,7 +10,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// definitionCounts are the numbers of served definitions of a property by kind.
+// definitionCounts contains the numbers of served definitions of a property, by kind.
 type definitionCounts struct {
 	Filters int `json:"filters"`
 	Tags    int `json:"tags"`
@@ -25,7 +25,7 @@ type tokenRecord struct {
 	Class     string `json:"class"`
 	// FiltersOnly is true for a token that may only list certain filters.
 	FiltersOnly bool `json:"filters_only"`
-	// Expires is the latest expiry among the values of the token; nil if one of them never expires.
+	// Expires is the latest expiry time among the values of the token, or nil if one of them never expires.
 	Expires *time.Time `json:"expires"`
 }
 
@@ -44,12 +44,12 @@ type statusRecord struct {
 	Version     string             `json:"version"`
 	Items       int64              `json:"items"`
 	Definitions definitionCounts   `json:"definitions"`
-	// StoreBytes and MemoryBytes are those of the whole server. They are omitted if the server has other properties, because they would
-	// reveal something about those, or if the library does not count them.
+	// StoreBytes and MemoryBytes are sizes of the whole server. They are omitted if the library does not measure them. They are also
+	// omitted if the server has other properties, because they would reveal something about these.
 	StoreBytes  int64         `json:"store_bytes,omitempty"`
 	MemoryBytes int64         `json:"memory_bytes,omitempty"`
 	Tokens      []tokenRecord `json:"tokens"`
-	// Rejected is nil if this server does not know the objects.
+	// Rejected is nil if this server does not know the rejected objects.
 	Rejected *[]rejectionRecord `json:"rejected,omitempty"`
 	Links    links              `json:"_links"`
 }
@@ -114,7 +114,7 @@ func (x *exchange) propertyStatus(ctx context.Context) (*statusRecord, error) {
 	return out, nil
 }
 
-// of lists the tokens of a property that have a valid value and belong to an object, by namespace and name.
+// of lists the tokens of a property by namespace and name. It omits tokens without a valid value, and tokens that belong to no object.
 func (t *tokenTable) of(p library.PropertyID, now time.Time) []tokenRecord {
 	all := []tokenRecord{}
 	known := t.current.Load()

@@ -44,7 +44,7 @@ func TestStatus(t *testing.T) {
 	})
 }
 
-// TestStatusOfTokens checks the expiry of a token: that of its last valid value.
+// TestStatusOfTokens checks the expiry time of a token, which is the expiry time of its last valid value.
 func TestStatusOfTokens(t *testing.T) {
 	a := newApp(t)
 	late := tokenDefinition(shop, "late", library.Token{Values: []library.TokenValue{
@@ -59,7 +59,7 @@ func TestStatusOfTokens(t *testing.T) {
 	a.do(call{url: statusURL, token: "rw", lacks: []string{`"name":"late"`}})
 }
 
-// TestStatusOfTheOnlyProperty checks that sizes of the whole server are shown only if they reveal nothing about other properties.
+// TestStatusOfTheOnlyProperty checks that the status contains sizes of the whole server only if they reveal nothing about other properties.
 func TestStatusOfTheOnlyProperty(t *testing.T) {
 	a, h := newHookedApp(t)
 	h.state = func() library.State {
@@ -75,7 +75,8 @@ func TestStatusOfTheOnlyProperty(t *testing.T) {
 	a.do(call{url: statusURL, token: "rw", lacks: []string{"_bytes"}})
 }
 
-// TestStatusHidesInternalTokens checks that a token without an AccessToken, such as that of vitrine dev, is neither listed nor counted.
+// TestStatusHidesInternalTokens checks that the status neither lists nor counts a token without an AccessToken, such as the token of
+// vitrine dev.
 func TestStatusHidesInternalTokens(t *testing.T) {
 	a := newApp(t)
 	a.apply(tokenDefinition(shop, "/default", library.Token{ReadWrite: true, Values: []library.TokenValue{{Digest: digest("internal")}}}))

@@ -13,17 +13,18 @@ import (
 )
 
 const (
-	// maxCompletions is the maximum number of completions, and maxTagCompletions that of tags for a word without a field.
+	// maxCompletions is the maximum number of completions. maxTagCompletions is the maximum number of tags among the completions of a word
+	// without a field.
 	maxCompletions    = 20
 	maxTagCompletions = 5
-	// valuesBudget is the maximum duration of the count of values for completions. Values that arrive later do not help a user who is typing.
+	// valuesBudget is the maximum time for counting the values for completions. Values that arrive later do not help a user who is typing.
 	valuesBudget = 250 * time.Millisecond
 )
 
-// errValuesLate is the cause of a context that has exceeded valuesBudget.
+// errValuesLate is the cause with which a context ends when it exceeds valuesBudget.
 var errValuesLate = errors.New("counting values for completions takes too long")
 
-// textProblem is an error or a warning about a parameter. Start and End are UTF-16 code units, as editors count.
+// textProblem is an error or a warning about a parameter. Start and End are positions in UTF-16 code units, which editors use.
 type textProblem struct {
 	Severity string `json:"severity"`
 	In       string `json:"in"`
@@ -32,7 +33,7 @@ type textProblem struct {
 	Message  string `json:"message"`
 }
 
-// completion is a text that can replace q[Start:End], in UTF-16 code units.
+// completion is a text that can replace the part of q from Start to End. Both are positions in UTF-16 code units.
 type completion struct {
 	Text  string `json:"text"`
 	Start int    `json:"start"`
@@ -40,11 +41,11 @@ type completion struct {
 	// Kind is one of the constants below.
 	Kind   string `json:"kind"`
 	Detail string `json:"detail"`
-	// Count is the number of items of the property that have the value; nil if it was not counted.
+	// Count is the number of items of the property that have the value, or nil if the server did not count them.
 	Count *int64 `json:"count,omitempty"`
 }
 
-// Kinds of completions.
+// These are the kinds of completions.
 const (
 	completesField    = "field"
 	completesEnum     = "enum"
@@ -53,8 +54,8 @@ const (
 	completesOperator = "operator"
 )
 
-// suggest answers GET /v2/content/suggest (extension): the problems of a query and an order that are being typed, and what can
-// be typed at a position of the query.
+// suggest answers GET /v2/content/suggest (extension). It sends the problems in a query and an order that a user is typing, and the
+// completions at a position of the query.
 func (s *Server) suggest(x *exchange) error {
 	q, err := x.param("q")
 	if err != nil {
@@ -89,7 +90,7 @@ func (s *Server) suggest(x *exchange) error {
 	return x.showUntil(body, freshness{never: c.late})
 }
 
-// textProblems appends the problems of the parameter in, whose value is text.
+// textProblems appends the problems of a text to the list. in is the name of the parameter that contains the text.
 func (x *exchange) textProblems(to []textProblem, in, text string, problems []query.Problem) []textProblem {
 	runes := []rune(text)
 	for _, p := range problems {
@@ -111,7 +112,7 @@ func codeUnits(text []rune) int {
 	return n
 }
 
-// characters returns how many whole characters of a text lie before a position in UTF-16 code units.
+// characters returns the number of whole characters of a text before a position in UTF-16 code units.
 func characters(text []rune, units int) int {
 	for i, r := range text {
 		if units -= max(1, utf16.RuneLen(r)); units < 0 {
@@ -131,7 +132,7 @@ type completer struct {
 	late bool
 }
 
-// complete finds the completions at a position in characters. They lack values if ctx ends with errValuesLate.
+// complete finds the completions at a position in characters. If ctx ends with errValuesLate, the completions lack values.
 func (c *completer) complete(ctx context.Context, at int) error {
 	if len(string(c.query)) > query.MaxLength {
 		return nil
@@ -159,7 +160,7 @@ func (c *completer) complete(ctx context.Context, at int) error {
 	return nil
 }
 
-// add adds a completion. count is negative if nothing was counted.
+// add adds a completion. count is negative if no items were counted.
 func (c *completer) add(kind, text, detail string, count int64) {
 	n := completion{
 		Text: text, Kind: kind, Detail: detail, Start: codeUnits(c.query[:c.spot.Start]), End: codeUnits(c.query[:c.spot.End]),
@@ -170,12 +171,13 @@ func (c *completer) add(kind, text, detail string, count int64) {
 	c.completions = append(c.completions, n)
 }
 
-// begins reports whether a text begins with what is typed, regardless of case.
+// begins reports whether a text begins with the typed text. The comparison ignores case.
 func (c *completer) begins(text string) bool {
 	return strings.HasPrefix(query.Fold(text), query.Fold(c.spot.Typed))
 }
 
-// operators adds the operators that are possible. They are written in capitals, so a word in small letters is not one.
+// operators adds the operators that are possible at the position. Operators are in upper case, so a word in lower case is not the beginning
+// of one.
 func (c *completer) operators() {
 	if c.spot.Quoted || c.spot.Named {
 		return
@@ -190,7 +192,7 @@ func (c *completer) operators() {
 	}
 }
 
-// clauses adds what a clause can begin with: fields, and tags for a word.
+// clauses adds texts with which a clause can begin: fields and, for a word, tags.
 func (c *completer) clauses(ctx context.Context) error {
 	if c.spot.Quoted {
 		return nil
@@ -216,7 +218,7 @@ func (c *completer) clauses(ctx context.Context) error {
 	return nil
 }
 
-// tagFields adds the fields of the namespaces of the most frequent tags.
+// tagFields adds the tag fields for the namespaces of the most frequent tags.
 func (c *completer) tagFields(ctx context.Context, colon string) error {
 	typed, begin := query.Fold(c.spot.Typed), "tags."
 	namespace, after := strings.CutPrefix(typed, begin)
@@ -225,7 +227,7 @@ func (c *completer) tagFields(ctx context.Context, colon string) error {
 	}
 	of := library.Facet{Field: query.AllTags, Limit: library.MaxFacetValues}
 	if after {
-		of.Prefix, _, _ = strings.Cut(namespace, ".") // a namespace contains none
+		of.Prefix, _, _ = strings.Cut(namespace, ".") // a namespace contains no dot
 	}
 	tags, err := c.frequent(ctx, of)
 	if err != nil {
@@ -243,7 +245,7 @@ func (c *completer) tagFields(ctx context.Context, colon string) error {
 	return nil
 }
 
-// fields adds the fields whose names begin with what is typed, then those with a part that does.
+// fields adds the fields whose names begin with the typed text, then the fields with a part of the name that begins with it.
 func (c *completer) fields(colon string) {
 	var further []completion
 	for _, r := range query.Rows() {
@@ -264,8 +266,9 @@ func (c *completer) fields(colon string) {
 	c.completions = append(c.completions, further...)
 }
 
-// nameOf returns the shortest name of a field that begins with what is typed, and true for direct. If there is none, but a part of the
-// field's name begins with what is typed, it returns the shortest name and false; otherwise, "". A dynamic field has no name of its own.
+// nameOf returns the shortest name of a field that begins with the typed text. direct is then true. If there is none, but a part of the
+// field's name begins with the typed text, nameOf returns the shortest name, and direct is false. Otherwise, it returns "". A dynamic field
+// has no name of its own.
 func (c *completer) nameOf(r query.Row) (name string, direct bool) {
 	if strings.Contains(r.Name, "<") {
 		return "", false
@@ -283,7 +286,7 @@ func (c *completer) nameOf(r query.Row) (name string, direct bool) {
 	return "", false
 }
 
-// values adds values of the field: those that the catalogue lists, then the most frequent ones.
+// values adds values of the field: first those that the catalogue lists, then the most frequent values.
 func (c *completer) values(ctx context.Context) error {
 	f, ok := query.Lookup(c.spot.Field.Name)
 	comparison := !c.spot.Quoted && strings.IndexAny(c.spot.Typed, "<>") == 0
@@ -332,7 +335,7 @@ func (c *completer) addValue(kind string, f query.Field, value string, count int
 	c.add(kind, text, "a value of "+f.Name, count)
 }
 
-// frequent returns the most frequent values among all items of the property, and none if counting takes too long.
+// frequent returns the most frequent values among all items of the property. If counting takes too long, it returns none.
 func (c *completer) frequent(ctx context.Context, f library.Facet) ([]library.FacetValue, error) {
 	found, err := c.x.countAll(ctx, f)
 	if errors.Is(err, errValuesLate) || errors.Is(err, context.DeadlineExceeded) && errors.Is(context.Cause(ctx), errValuesLate) {

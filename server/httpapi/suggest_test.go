@@ -15,7 +15,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// suggestURL returns the URL of suggestions for a query, in which | marks the position.
+// suggestURL returns the URL of a request for suggestions. In the query, | marks the position.
 func suggestURL(q string, more ...string) string {
 	before, after, marked := strings.Cut(q, "|")
 	u := "/v2/content/suggest?q=" + url.QueryEscape(before+after)
@@ -25,8 +25,8 @@ func suggestURL(q string, more ...string) string {
 	return u + strings.Join(append([]string{""}, more...), "&")
 }
 
-// TestCompletions lists what each query becomes with the first completions, in the form kind:query, and those that it must not
-// become.
+// TestCompletions lists for each query the queries that result from the first completions, in the form kind:query, and the queries that
+// must not result.
 func TestCompletions(t *testing.T) {
 	a := newApp(t)
 	for q, c := range map[string]struct {
@@ -39,7 +39,7 @@ func TestCompletions(t *testing.T) {
 		"APPR|":              {first: []string{"field:approval_status:"}},
 		"aut|":               {first: []string{"field:author:", "field:author.id:"}},
 		"content.author.us|": {first: []string{"field:content.author.username:"}},
-		"usern|":             {first: []string{"field:author:"}}, // a part of the name
+		"usern|":             {first: []string{"field:author:"}}, // the typed text is a part of the field's name
 		"te|xt:a":            {first: []string{"field:text:a"}, lacks: []string{"operator"}},
 		"ü 😀 te|":            {first: []string{"field:ü 😀 text:"}},
 		"a |":                {first: []string{"operator:a AND", "operator:a OR", "operator:a NOT", "field:a id:"}},
@@ -131,8 +131,8 @@ func TestSuggest(t *testing.T) {
 	})
 }
 
-// TestSuggestWithoutValues checks that a slow count of values does not delay the problems of a query, and that another error of the count
-// is not taken for slowness.
+// TestSuggestWithoutValues checks that a slow count of values does not delay the problems of a query. Other errors of the count must not be
+// mistaken for slowness.
 func TestSuggestWithoutValues(t *testing.T) {
 	a, h := newHookedApp(t)
 	h.facets = func(ctx context.Context) error {
@@ -150,7 +150,7 @@ func TestSuggestWithoutValues(t *testing.T) {
 	a.do(call{url: suggestURL("approval_status:|"), token: "ro", status: 503, contains: []string{"problems/unavailable"}})
 }
 
-// TestSuggestRareTags completes tags that are not among the most frequent ones.
+// TestSuggestRareTags requests completions for tags that are not among the most frequent ones.
 func TestSuggestRareTags(t *testing.T) {
 	a := newApp(t)
 	line := `{"id":%d,"approval_status":"app","created_on":"2026-01-01T00:00:00Z","content":{"content_type":"text","text":"x"},"tags":{%q:[%s]}}`
@@ -164,7 +164,7 @@ func TestSuggestRareTags(t *testing.T) {
 	a.do(call{url: suggestURL("tags.rare.k|"), token: "ro", contains: []string{`"text":"tags.rare.key:"`}})
 }
 
-// TestListedValues compares the fixed values of the catalogue with those that items can have.
+// TestListedValues compares the fixed values in the catalogue with the values that items can have.
 func TestListedValues(t *testing.T) {
 	for name, want := range map[string][]string{
 		"approval_status": {item.Approved, item.Rejected, item.Pending}, "content.content_type": {item.Image, item.Video, item.Text},

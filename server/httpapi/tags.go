@@ -10,10 +10,11 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// tagPageSize is the default and maximum page size of the list of a tag's items (our own limit).
+// tagPageSize is the default and the maximum page size of the list of a tag's items. The specification sets neither.
 const tagPageSize = 500
 
-// maxTagText is larger than the limits of a namespace and a key, whose own errors are more precise.
+// maxTagText is the maximum length of a namespace and of a key in a body, in bytes. It exceeds the limits of package item, so that a longer
+// namespace or key gets the more precise error of that package.
 const maxTagText = 4 << 10
 
 // tagRecord is a tag in a response.
@@ -22,7 +23,7 @@ type tagRecord struct {
 	Key       string `json:"key"`
 }
 
-// addTag answers POST /v1/tags/ (specification, Tagging). If any id is unknown, no item is tagged.
+// addTag answers POST /v1/tags/ (specification, Tagging). If any id is unknown, addTag adds the tag to no item.
 func (s *Server) addTag(x *exchange) error {
 	body, err := x.members()
 	if err != nil {
@@ -57,7 +58,7 @@ func (s *Server) addTag(x *exchange) error {
 	}{tagRecord(t), ids}))
 }
 
-// unknownItems returns an error with every unknown id in ids. wrong are the ids that are out of range.
+// unknownItems returns an error that lists every unknown id in ids. wrong contains the ids that are outside the range of ids.
 func (x *exchange) unknownItems(ids, wrong []item.ID) error {
 	unknown := wrong
 	for _, id := range ids {

@@ -59,10 +59,10 @@ func TestTagLife(t *testing.T) {
 		return call{method: "POST", url: "/v1/tags/", token: "rw", body: fmt.Sprintf(`{"ugc_ids":[%d],"namespace":"marketer_tags","key":"hero"}`, id), status: status}
 	}
 	a.steps(
-		// 1003 has the tag from a manifest: its removal is refused and changes nothing.
+		// 1003 has the tag from a manifest, so the server refuses to remove it, and nothing changes.
 		call{method: "DELETE", url: "/v1/tags/marketer_tags/hero/1003", token: "rw", status: 403, contains: []string{"problems/managed", "managed by Tag shop/hero"}},
 		call{url: "/v1/tags/marketer_tags/hero/", token: "ro", ids: []item.ID{1007, 1003}},
-		// Once 1003 is tagged over HTTP as well, the tag has two owners. The HTTP mapping can be removed.
+		// After a caller also adds the tag to 1003 over HTTP, the item has the tag from two sources. The mapping over HTTP can be removed.
 		tag(1003, 201),
 		tag(1003, 201),
 		call{url: "/v1/tags/marketer_tags/hero/", token: "ro", ids: []item.ID{1007, 1003}},
@@ -74,14 +74,14 @@ func TestTagLife(t *testing.T) {
 		call{url: "/v1/tags/marketer_tags/hero/", token: "ro", ids: []item.ID{1007, 1005, 1003}},
 		call{method: "DELETE", url: "/v1/tags/marketer_tags/hero/1005/", token: "rw", status: 204},
 		call{method: "DELETE", url: "/v1/tags/marketer_tags/hero/1005", token: "rw", status: 404, contains: []string{"problems/not-found"}},
-		// A selector puts this tag on 1002 only.
+		// A selector adds this tag only to 1002.
 		call{method: "DELETE", url: "/v1/tags/kinds/video/1002", token: "rw", status: 403},
 		call{method: "DELETE", url: "/v1/tags/kinds/video/1001", token: "rw", status: 404},
 		call{method: "DELETE", url: "/v1/tags/kinds/video/17", token: "rw", status: 404},
 		call{method: "DELETE", url: "/v1/tags/kinds/video/abc", token: "rw", status: 404},
 		call{method: "DELETE", url: "/v1/tags/kinds/video/99999999999999999999", token: "rw", status: 404},
 		call{method: "DELETE", url: "/v1/tags/kinds/NoKey/1001", token: "rw", status: 404},
-		// After its last mapping is removed, the tag is still known.
+		// The tag is still known after its last mapping was removed.
 		call{method: "POST", url: "/v1/tags/", token: "rw", body: `{"ugc_ids":[1001],"namespace":"short","key":"lived"}`, status: 201},
 		call{method: "DELETE", url: "/v1/tags/short/lived/1001", token: "rw", status: 204},
 		call{url: "/v1/tags/short/lived/", token: "ro", ids: []item.ID{}, contains: []string{`"namespace":"short","key":"lived"`, `"total_results":0`}},

@@ -9,23 +9,24 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// grant is the access that a token value grants.
+// grant describes the access that a token value gives.
 type grant struct {
 	property  library.PropertyID
 	owner     library.Owner
 	readWrite bool
-	// restricted is true for a token that may only list filters (by UUID).
+	// restricted is true for a token that may only list certain filters. filters contains their UUIDs.
 	restricted bool
 	filters    map[string]bool
-	// expires is the first instant at which the value is refused; zero means never.
+	// expires is the first instant at which the value is refused. Zero means never.
 	expires time.Time
-	// allowance is shared by all values of one token, and survives changes of the token.
+	// allowance is shared by all values of one token. It stays the same when the token changes.
 	allowance *allowance
 }
 
 func (g grant) expired(now time.Time) bool { return !g.expires.IsZero() && !now.Before(g.expires) }
 
-// tokenTable maps the digest of every valid token value to its grant. Readers load an immutable map, which follow replaces.
+// tokenTable maps the digest of every valid token value to its grant. Readers load an immutable map. follow replaces the map when tokens
+// change.
 type tokenTable struct {
 	current atomic.Pointer[map[library.Digest]grant]
 }
@@ -34,9 +35,9 @@ func (t *tokenTable) synced() bool { return t.current.Load() != nil }
 
 // find returns the grant of a token.
 //
-// The time of the map lookup depends on the key, but reveals nothing: the key is the SHA-256 of the presented token. To
-// learn from the timing how close a digest came, an attacker would have to choose digests, that is, invert SHA-256.
-// Therefore find compares digests and never tokens.
+// The duration of the map lookup depends on the key, but it reveals nothing, because the key is the SHA-256 digest of the presented token.
+// To learn from the duration how similar two digests are, an attacker would have to choose digests, that is, to invert SHA-256. This is why
+// find compares digests and never tokens.
 func (t *tokenTable) find(token string, now time.Time) (grant, bool) {
 	known := t.current.Load()
 	if known == nil {
@@ -61,7 +62,7 @@ type heldToken struct {
 	allowance *allowance
 }
 
-// follow processes events until they end. The current table stays in use until the new one is complete.
+// follow processes events until the sequence ends. The current table stays in use until the new table is complete.
 func (t *tokenTable) follow(events iter.Seq2[library.TokenEvent, error]) error {
 	held := map[tokenKey]heldToken{}
 	synced := false
@@ -87,8 +88,8 @@ func (t *tokenTable) follow(events iter.Seq2[library.TokenEvent, error]) error {
 	return nil
 }
 
-// publish replaces the table. A value that two tokens have is omitted: the library gives it to one of them, and neither
-// works until that change arrives.
+// publish replaces the table. It omits a value that two tokens have. The library gives the value to one of them, and the value works for
+// neither until that change arrives.
 func (t *tokenTable) publish(held map[tokenKey]heldToken) {
 	table := make(map[library.Digest]grant, len(held))
 	claimed := make(map[library.Digest]bool, len(held))

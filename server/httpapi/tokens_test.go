@@ -21,7 +21,7 @@ func tokenEvent(owner string, values ...string) (library.TokenEvent, error) {
 	return e, nil
 }
 
-// TestTokenTable feeds a table event by event and checks it after each.
+// TestTokenTable passes events to a table one by one, and checks the table after each.
 func TestTokenTable(t *testing.T) {
 	synced := func() (library.TokenEvent, error) { return library.TokenEvent{Synced: true}, nil }
 	set := func(owner string, values ...string) func() (library.TokenEvent, error) {
@@ -29,7 +29,7 @@ func TestTokenTable(t *testing.T) {
 	}
 	type step struct {
 		event func() (library.TokenEvent, error)
-		valid string // among a, b and c
+		valid string // the valid tokens among a, b and c
 	}
 	for name, steps := range map[string][]step{
 		"nothing before all are known": {{set("x", "a"), ""}, {set("y", "b"), ""}, {synced, "ab"}},
@@ -64,8 +64,8 @@ func TestTokenTable(t *testing.T) {
 	}
 }
 
-// TestTokenTableKeepsServing checks that a failed feed keeps the known tokens, and that a restarted feed replaces them all
-// at once.
+// TestTokenTableKeepsServing checks that the known tokens stay valid when the feed fails, and that a restarted feed replaces all of them in
+// one step.
 func TestTokenTableKeepsServing(t *testing.T) {
 	var table tokenTable
 	valid := func() []string {

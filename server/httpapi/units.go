@@ -27,7 +27,7 @@ func (s *Server) listUnits(x *exchange) error {
 	return x.show(append(body, '}'))
 }
 
-// showUnit answers GET /v1/activate_units/{id} with an array of one unit, as in the specification's sample.
+// showUnit answers GET /v1/activate_units/{id} with an array of one unit, as in the sample of the specification.
 func (s *Server) showUnit(x *exchange) error {
 	u, err := s.lib.Unit(x.grant.property, x.pathID("id"))
 	if errors.Is(err, library.ErrNotFound) {

@@ -8,22 +8,22 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// maxUnreadableRanges is the maximum number of ranges of ids that a trailer and a log line name.
+// maxUnreadableRanges is the maximum number of ranges of ids in a trailer and in a log line.
 const maxUnreadableRanges = 100
 
-// unreadableItems are the items that an export lacks, as ranges of ids in which no item was exported.
+// unreadableItems describes the items that an export lacks, as ranges of ids in which no item was exported.
 type unreadableItems struct {
 	count  int64
 	ranges []idRange
 	// open is true if the next item extends the last range.
 	open bool
-	// first is the reason why the first of them cannot be read.
+	// first is the error about the first of these items.
 	first error
 }
 
 type idRange struct{ first, last item.ID }
 
-// add adds the next item.
+// add adds the next unreadable item.
 func (u *unreadableItems) add(err *library.UnreadableItemError) {
 	if u.count++; u.count == 1 {
 		u.first = err
@@ -35,10 +35,10 @@ func (u *unreadableItems) add(err *library.UnreadableItemError) {
 	u.ranges[len(u.ranges)-1].last = err.ID
 }
 
-// closeRange ends the last range: a readable item follows.
+// closeRange ends the last range, because a readable item follows.
 func (u *unreadableItems) closeRange() { u.open = false }
 
-// String lists the ids, such as "7, 1200-1231"; with more than maxUnreadableRanges it ends with "and more".
+// String returns the ranges of ids, such as "7, 1200-1231". If there are more than maxUnreadableRanges, it ends with "and more".
 func (u *unreadableItems) String() string {
 	var parts []string
 	for _, r := range u.ranges[:min(len(u.ranges), maxUnreadableRanges)] {

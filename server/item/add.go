@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// The values of approval_status (specification, States and transitions). New items are Pending.
+// These are the values of approval_status (specification, States and transitions). New items are Pending.
 const (
 	Approved = "app"
 	Rejected = "rej"
@@ -34,17 +34,17 @@ const Active = "active"
 // Direct is the social platform of items that were posted over HTTP.
 const Direct = "direct"
 
-// ErrNoAuthorKey means that a body has a submission, but ParseOptions has no key to derive its author with.
+// ErrNoAuthorKey means that a body has a submission, but ParseOptions has no key from which to derive the author.
 var ErrNoAuthorKey = errors.New("derive author: ParseOptions has no author key")
 
-// ParseOptions are the inputs of parsing in addition to the body.
+// ParseOptions holds the inputs of parsing besides the body.
 type ParseOptions struct {
-	// Now is the creation time; zero means the system's clock.
+	// Now is the creation time of the item. Zero means the time of the system clock.
 	Now time.Time
-	// AuthorKey derives author references from submissions. It is required for bodies with a submission (ErrNoAuthorKey).
-	// It must not change, because otherwise one person becomes two authors.
+	// AuthorKey is the key that derives author references from submissions. It is required for bodies with a submission (ErrNoAuthorKey).
+	// The key must never change, because the same person would then become a second author.
 	AuthorKey []byte
-	// Rand is the source of short codes and generated references; nil means crypto/rand.
+	// Rand is the source of random bytes for short codes and generated references. nil means crypto/rand.
 	Rand io.Reader
 }
 
@@ -56,13 +56,13 @@ func (o ParseOptions) now() time.Time {
 }
 
 // ParseAdd parses the body of POST /v2/content/ (specification, Adding content; docs/http-api.md, "Adding and changing items") into a new
-// item with ID 0. Errors about the body are *InvalidError: Malformed for invalid JSON, a wrong type or a missing content_type, and not
-// Malformed for other values and combinations that are not accepted. Unknown members are ignored.
+// item with ID 0. Errors in the body are *InvalidError. Malformed is true for invalid JSON, a wrong type or a missing content_type, and
+// false for values and combinations that are not accepted. ParseAdd ignores unknown members.
 //
-// The content_url becomes the OriginalURL of every item that has one, and also the media's original_url of an image or video. The
+// ParseAdd stores content_url as the OriginalURL of the item and, for an image or a video, also as the original_url of its media. The
 // video_thumbnail of a video becomes its three media_urls. An explicit author takes precedence over the submission. If the body has no
-// author reference, it is a keyed hash of the submission's email or username, or random if there is no submission. No public member ever
-// contains the submission's email or a username with an @.
+// author reference, ParseAdd derives one as a keyed hash of the submission's email or username, or generates a random one if there is no
+// submission. No public member ever contains the email of the submission, or a username with an @.
 func ParseAdd(body []byte, o ParseOptions) (*Item, error) {
 	root, err := (&decoder{}).document(body)
 	if err != nil {
@@ -124,7 +124,7 @@ func (o object) added(opts ParseOptions) (*Item, error) {
 	return it, nil
 }
 
-// complete derives or generates the values that the body of an added item omits.
+// complete derives or generates the values that the body of a new item omits.
 func (it *Item) complete(submission object, author Author, o ParseOptions) error {
 	username, email := identity(submission.given("username")), identity(submission.given("email"))
 	if author == (Author{}) && username != "" && email != "" {
@@ -167,17 +167,17 @@ func authorHash(key []byte, identity string) string {
 	return hex.EncodeToString(mac.Sum(nil)[:16])
 }
 
-// identity returns the form in which emails and usernames are compared: trimmed and in lower case.
+// identity returns the form of an email or a username that is used for comparison: trimmed and in lower case.
 func identity(name string) string { return strings.ToLower(strings.TrimSpace(name)) }
 
 // base62 is the alphabet of random codes.
 const base62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
-// NewShortCode generates the code of a short link, 10 letters and digits, from r, or from crypto/rand if r is nil. If the code
-// is taken (a chance of 1 in 8e17 for each existing item), the library generates another.
+// NewShortCode generates the code of a short link: 10 letters and digits. It reads random bytes from r, or from crypto/rand if r is nil. If
+// another item has the code already (a chance of 1 in 8e17 for each existing item), the library generates another one.
 func NewShortCode(r io.Reader) (string, error) { return draw(r, 10) }
 
-// draw returns n random characters with uniform probability.
+// draw returns n random characters, each with the same probability.
 func draw(r io.Reader, n int) (string, error) {
 	if r == nil {
 		r = rand.Reader
@@ -189,7 +189,7 @@ func draw(r io.Reader, n int) (string, error) {
 			return "", fmt.Errorf("generate a random code: %w", err)
 		}
 		for _, b := range buf {
-			// 248 is the largest multiple of 62 in a byte. Larger bytes would favour the first characters.
+			// 248 is the largest multiple of 62 that fits in a byte. Larger bytes would make the first characters more frequent.
 			if b < 248 {
 				drawn = append(drawn, base62[b%62])
 			}
@@ -200,8 +200,8 @@ func draw(r io.Reader, n int) (string, error) {
 	}
 }
 
-// submission reads the member submission, an object of strings, as compact JSON with sorted members. It returns nil if the
-// member is absent or empty. Names and values are personal data: no error contains a value.
+// submission reads the member submission, an object of strings, as compact JSON with sorted members. It returns nil if the member is absent
+// or empty. Names and values are personal data, so no error contains a value.
 func (o object) submission() json.RawMessage {
 	submission := o.child("submission")
 	var kept []member
@@ -218,7 +218,7 @@ func (o object) submission() json.RawMessage {
 	return o.keepSubmission(kept)
 }
 
-// keepSubmission returns the stored form of a submission.
+// keepSubmission returns a submission in the form in which it is stored.
 func (d *decoder) keepSubmission(members []member) json.RawMessage {
 	if len(members) > MaxSubmissionMembers {
 		d.unacceptable("submission", "at most %d members are accepted", MaxSubmissionMembers)

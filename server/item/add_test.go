@@ -152,7 +152,7 @@ func TestParseAddAuthors(t *testing.T) {
 
 func TestAuthorHashDependsOnTheKey(t *testing.T) {
 	a, b := authorHash([]byte("one"), "ann"), authorHash([]byte("two"), "ann")
-	// Computed with another implementation of HMAC-SHA-256.
+	// The expected value was computed with another implementation of HMAC-SHA-256.
 	if got := authorHash([]byte("key"), "ann@mail.example"); got != "15fa08038fcfa29a65576ce0e4c1080f" {
 		t.Errorf("hash %q", got)
 	}
@@ -229,7 +229,7 @@ func TestDraw(t *testing.T) {
 	if _, err := NewShortCode(iotest.ErrReader(broken)); !errors.Is(err, broken) {
 		t.Errorf("error %v, want that of the source", err)
 	}
-	// 255 and 248 are skipped, because they would favour the first characters.
+	// NewShortCode must skip 255 and 248, because they would make the first characters more frequent.
 	code, err := NewShortCode(bytes.NewReader(append([]byte{255, 0, 248, 61, 62, 123, 247}, make([]byte, 64)...)))
 	if err != nil || code != "0z0zz00000" {
 		t.Errorf("code %q, error %v: want 0z0zz00000", code, err)

@@ -10,35 +10,35 @@ import (
 	"strings"
 )
 
-// decoder records the first error of a document while its members are read one after the other.
+// decoder records the first error in a document while its members are read one after the other.
 type decoder struct {
-	// stored is true for a document that was accepted before: limits and ranges are not checked again.
+	// stored is true for a document that was accepted before. The decoder does not check its limits and ranges again.
 	stored bool
 	err    *InvalidError
 }
 
-// malformed records an error for something that cannot be understood (HTTP 400). It takes precedence over unacceptable.
+// malformed records an error for input that cannot be understood (HTTP 400). It takes precedence over an error of unacceptable.
 func (d *decoder) malformed(member, format string, args ...any) {
 	if d.err == nil || !d.err.Malformed {
 		d.err = &InvalidError{Malformed: true, Member: member, Reason: fmt.Sprintf(format, args...)}
 	}
 }
 
-// unacceptable records an error for something that is well-formed but not accepted (HTTP 422).
+// unacceptable records an error for input that is well-formed but not accepted (HTTP 422).
 func (d *decoder) unacceptable(member, format string, args ...any) {
 	if d.err == nil && !d.stored {
 		d.err = &InvalidError{Member: member, Reason: fmt.Sprintf(format, args...)}
 	}
 }
 
-// check records the error of ValidNamespace or ValidKey for a member; nil is ignored.
+// check records an error of ValidNamespace or ValidKey for a member. It ignores nil.
 func (d *decoder) check(member string, err error) {
 	if invalid, ok := errors.AsType[*InvalidError](err); ok {
 		d.unacceptable(member, "%s", invalid.Reason)
 	}
 }
 
-// failure returns the recorded error, if any.
+// failure returns the recorded error, or nil if there is none.
 func (d *decoder) failure() error {
 	if d.err == nil {
 		return nil
@@ -63,7 +63,7 @@ func (d *decoder) root(v value, err error) (object, error) {
 	return object{decoder: d, value: v}, nil
 }
 
-// Nesting returns the nesting depth of arrays and objects in a JSON text, 0 for a scalar.
+// Nesting returns the nesting depth of arrays and objects in a JSON text. The depth of a scalar is 0.
 func Nesting(text []byte) int {
 	depth, deepest := 0, 0
 	for i := 0; i < len(text); i++ {
@@ -80,8 +80,8 @@ func Nesting(text []byte) int {
 	return deepest
 }
 
-// object is a JSON object that is being read. Its methods return the zero value for a member that is absent, null or of the
-// wrong type; they record a wrong type in the decoder.
+// object is a JSON object that is being read. For a member that is absent, null or of the wrong type, its methods return the zero value.
+// They also record a wrong type in the decoder.
 type object struct {
 	*decoder
 	path string
@@ -109,7 +109,7 @@ func (o object) text(name string, limit int) string {
 	return o.said(member{name, o.get(name)}, limit)
 }
 
-// said returns the string in a member that was already looked up. The string must have at most limit bytes.
+// said returns the string in a member that has already been looked up. The string must have at most limit bytes.
 func (o object) said(m member, limit int) string {
 	if m.kind != text {
 		if m.there() {
@@ -135,7 +135,7 @@ func (o object) given(name string) string {
 	return s
 }
 
-// oneOf reads a string that must be one of the choices; "" if it is blank or absent.
+// oneOf reads a string that must be one of the choices. It returns "" if the string is blank or absent.
 func (o object) oneOf(name string, choices ...string) string {
 	s := o.given(name)
 	if s == "" {
@@ -151,7 +151,7 @@ func (o object) oneOf(name string, choices ...string) string {
 	return s
 }
 
-// boolean reads true or false; false if the member is absent.
+// boolean reads true or false. It returns false if the member is absent.
 func (o object) boolean(name string) bool {
 	v := o.get(name)
 	if v.there() && v.kind != boolean {
@@ -160,7 +160,7 @@ func (o object) boolean(name string) bool {
 	return v.kind == boolean && v.text == "true"
 }
 
-// id reads the member id of an item or a unit: an integer from 1 to MaxID; 0 if it is absent.
+// id reads the member id of an item or a unit, an integer from 1 to MaxID. It returns 0 if the member is absent.
 func (o object) id() int64 {
 	if !o.has("id") {
 		return 0
@@ -168,7 +168,7 @@ func (o object) id() int64 {
 	return zero(o.wholeNumber(o.at("id"), o.get("id"), 1, MaxID))
 }
 
-// integer reads an integer from 0 to most; nil if the member is absent.
+// integer reads an integer from 0 to most. It returns nil if the member is absent.
 func (o object) integer(name string, most int64) *int64 {
 	if !o.has(name) {
 		return nil
@@ -194,15 +194,14 @@ func (d *decoder) wholeNumber(member string, v value, least, most int64) *int64 
 	return &n
 }
 
-// parseWhole parses a JSON number exactly. whole is false for a fraction, inRange is false for a number that does not fit
-// an int64. 1e3 and 1.50e1 are integers.
+// parseWhole parses a JSON number exactly. whole is false for a fraction, and inRange is false for a number that does not fit in an int64.
+// 1e3 and 1.50e1 are whole numbers.
 func parseWhole(num string) (n int64, whole, inRange bool) {
 	digits, negative := strings.CutPrefix(num, "-")
 	exponent := 0
 	if i := strings.IndexAny(digits, "eE"); i >= 0 {
 		var err error
-		// A number whose exponent has more than nine digits is out of any range or almost 0. Clamping the exponent does not
-		// change that.
+		// A number with an exponent beyond ±1e9 is either out of range or almost 0, and remains so with the exponent clamped to ±1e9.
 		if exponent, err = strconv.Atoi(strings.TrimPrefix(digits[i+1:], "+")); err != nil || exponent > 1e9 || exponent < -1e9 {
 			exponent = 1e9
 			if digits[i+1] == '-' {
@@ -251,7 +250,7 @@ func (o object) coordinate(name string, limit float64) float64 {
 	return f
 }
 
-// child reads an object. If it is absent, so are all of its members.
+// child reads an object. If the object is absent, all of its members are absent too.
 func (o object) child(name string) object {
 	v := o.get(name)
 	if v.kind != structure && v.there() {
@@ -263,7 +262,7 @@ func (o object) child(name string) object {
 // list reads an array.
 func (o object) list(name string) []member { return o.listed(member{name, o.get(name)}) }
 
-// listed reads a member that was already looked up as an array.
+// listed reads a member that has already been looked up as an array.
 func (o object) listed(m member) []member {
 	if m.kind == array {
 		return m.members
@@ -274,7 +273,7 @@ func (o object) listed(m member) []member {
 	return nil
 }
 
-// raw reads any JSON as compact text with sorted members; nil for null.
+// raw reads any JSON as compact text with sorted members. It returns nil for null.
 func (o object) raw(name string) json.RawMessage {
 	v := o.get(name)
 	if !v.there() {
@@ -290,8 +289,7 @@ func (o object) raw(name string) json.RawMessage {
 	return raw
 }
 
-// representable reports whether every number in a decoded value fits a double. Many JSON parsers refuse the whole text
-// otherwise.
+// representable reports whether every number in a decoded value fits in a double. If one does not, many JSON parsers refuse the whole text.
 func representable(v value) bool {
 	if v.kind == number {
 		_, err := strconv.ParseFloat(v.text, 64)
@@ -300,7 +298,7 @@ func representable(v value) bool {
 	return !slices.ContainsFunc(v.members, func(m member) bool { return !representable(m.value) })
 }
 
-// timestamp reads a timestamp and normalizes it, see normalTimestamp.
+// timestamp reads a timestamp and normalizes it (see normalTimestamp).
 func (o object) timestamp(name string) string {
 	s := o.given(name)
 	if s == "" || o.stored {
@@ -313,7 +311,7 @@ func (o object) timestamp(name string) string {
 	return normal
 }
 
-// link reads a URL from another system. It keeps the URL as given, but refuses schemes that a page must not follow.
+// link reads a URL that comes from another system. It keeps the URL unchanged, but refuses schemes that a page must not follow.
 func (o object) link(name string) string {
 	s := o.word(name)
 	if !harmless(s) {
@@ -322,8 +320,8 @@ func (o object) link(name string) string {
 	return s
 }
 
-// harmless reports whether a URL contains no control characters and either has no scheme, has the scheme http or https, or is about:blank.
-// Browsers skip blanks before a scheme, and skip control characters inside it.
+// harmless reports whether a page can safely link to a URL. The URL must not contain control characters. It must have no scheme, have the
+// scheme http or https, or be about:blank. Browsers skip blanks before a scheme, and control characters inside it.
 func harmless(address string) bool {
 	for i := range len(address) {
 		if address[i] < ' ' || address[i] == 0x7f {
@@ -342,7 +340,7 @@ func harmless(address string) bool {
 	return address == blank
 }
 
-// absoluteURL reads an absolute http or https URL; "" if the member is blank or absent.
+// absoluteURL reads an absolute http or https URL. It returns "" if the member is blank or absent.
 func (o object) absoluteURL(name string) string {
 	s := o.given(name)
 	if s == "" {

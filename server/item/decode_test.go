@@ -6,7 +6,7 @@ import (
 )
 
 func TestNesting(t *testing.T) {
-	// The line itself is one level.
+	// The outermost object of the line is one level.
 	nested := func(levels int) string {
 		return `{"configuration":` + strings.Repeat("[", levels-1) + strings.Repeat("]", levels-1) + `,` + minimal + `}`
 	}

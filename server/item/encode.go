@@ -8,8 +8,8 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// Encoded is an item as libraries store it: everything that Item holds, in a form from which Append makes the response without building
-// an Item. Decode is the inverse of Encode. The format is
+// Encoded is an item in the form in which libraries store it. It holds all values of the Item, and Append can build the response from it
+// without an Item. Decode is the inverse of Encode. The format is:
 //
 //	byte     encodedFormat, which no JSON text begins with
 //	byte     flags, which also say which numbers are present
@@ -19,10 +19,11 @@ import (
 //	units    uvarint number; for each, its id as varint, zigzag
 type Encoded []byte
 
-// encodedFormat is the first byte of an Encoded. Change it, and the formats of the store and of segments, whenever the format changes.
+// encodedFormat is the first byte of an Encoded. Whenever the format changes, change this byte and also the formats of the store and of
+// segments.
 const encodedFormat = 1
 
-// Flags of an Encoded.
+// These are the flags of an Encoded.
 const (
 	flagConfirmed = 1 << iota
 	flagFeatured
@@ -32,7 +33,7 @@ const (
 	flagMediaID
 )
 
-// The texts of an Encoded. To add one, change encodedFormat.
+// These are the texts of an Encoded. To add a text, change encodedFormat.
 const (
 	textStatus = iota
 	textCreated
@@ -51,7 +52,7 @@ const (
 	textPlatformCreated
 	textOriginalURL
 	textGeoType
-	textLatitude // a number in JSON, and "" without geo_data
+	textLatitude // a number in JSON, or "" without geo_data
 	textLongitude
 	textCountryCode
 	textLocationURL
@@ -81,23 +82,23 @@ const (
 	texts
 )
 
-// Slots are the data of other objects that Append inserts into an encoded item.
+// Slots holds the data of other objects that Append inserts into an encoded item.
 type Slots struct {
 	// Units are the item's conversion units in order, each encoded by EncodeUnit.
 	Units [][]byte
-	// Default is the item's default unit, encoded by EncodeUnit; nil means the null unit.
+	// Default is the item's default unit, encoded by EncodeUnit. nil means the null unit.
 	Default []byte
 	// BaseURL is the prefix of the server's own short links, without a trailing slash.
 	BaseURL string
 }
 
-// nullUnit is the encoded null unit. It must not be modified.
+// nullUnit is the encoded null unit. Do not modify it.
 var nullUnit = EncodeUnit(NullUnit())
 
 // Encode returns the encoded item.
 func Encode(it *Item) Encoded { return appendEncoded(make([]byte, 0, 1024), it) }
 
-// appendEncoded appends what Encode returns.
+// appendEncoded appends the encoded item.
 func appendEncoded(dst []byte, it *Item) []byte {
 	var (
 		c        = &it.Content
@@ -154,7 +155,7 @@ func appendEncoded(dst []byte, it *Item) []byte {
 	return dst
 }
 
-// valueOf returns the value of a pointer, or the zero value for nil.
+// valueOf returns *p, or the zero value if p is nil.
 func valueOf[T any](p *T) (v T) {
 	if p != nil {
 		v = *p
@@ -179,9 +180,9 @@ func flagsOf(it *Item) (flags byte) {
 	return flags
 }
 
-// appendSized appends what the function add appends, preceded by its length.
+// appendSized calls add to append a text, and puts the length of that text before it.
 func appendSized(dst []byte, add func([]byte) []byte) []byte {
-	// Most texts are shorter than 128 bytes, so that their length takes one byte.
+	// Reserve one byte for the length. It is enough for most texts, which are shorter than 128 bytes.
 	at := len(dst)
 	dst = add(append(dst, 0))
 	n := len(dst) - at - 1
@@ -193,11 +194,12 @@ func appendSized(dst []byte, add func([]byte) []byte) []byte {
 	return slices.Replace(dst, at, at+1, length[:binary.PutUvarint(length[:], uint64(n))]...)
 }
 
-// Append appends the item in response form as JSON. Every member that the specification requires is present and not null. Missing values
-// are filled in (docs/http-api.md, "The item"): place "Unknown", geo_data Point 0/0, campaign and ids 0, about:blank for links, the
-// item's social platform (or else "direct") for the platform of the hashtag, the author and the media, and the author's known name or
-// else "unknown". For query.Private, the response includes the member submission, which is null if the item has none; for query.Public,
-// it omits that member. Append allocates only if dst must grow. It appends nothing for bytes that are not the result of Encode.
+// Append appends the item in response form as JSON. Every member that the specification requires is present and not null. Append fills in
+// missing values (docs/http-api.md, "The item"): "Unknown" for places, Point 0/0 for geo_data, or 0 for the campaign and ids, and
+// about:blank for links. The platform of the hashtag, the author and the media becomes the item's social platform, or "direct" if the item
+// has none. A missing name of the author becomes the other known name, or "unknown". For query.Private, the response contains the member
+// submission, which is null if the item has none. For query.Public, it omits that member. Append allocates only if dst must grow. It
+// appends nothing if e is not the result of Encode.
 func (e Encoded) Append(dst []byte, a query.Audience, s Slots) []byte {
 	var r record
 	if !r.parse(e) {
@@ -206,18 +208,18 @@ func (e Encoded) Append(dst []byte, a query.Audience, s Slots) []byte {
 	return r.append(dst, a, s)
 }
 
-// record is a parsed Encoded, whose memory it shares.
+// record is a parsed Encoded. It shares the memory of the Encoded.
 type record struct {
 	flags   byte
 	numbers [numbers]int64
 	texts   [texts][]byte
-	// rest is the end of the Encoded: the number of tags, the tags, the number of units, and the unit IDs.
+	// rest is the end of the Encoded: the number of tags, the tags, the number of units, and the ids of the units.
 	rest []byte
 	// hashtag is the key of the first tag in HashtagNamespace.
 	hashtag []byte
 }
 
-// The numbers of an Encoded.
+// These are the numbers of an Encoded.
 const (
 	numberID = iota
 	numberCampaign
@@ -227,7 +229,7 @@ const (
 	numbers
 )
 
-// parse reads an Encoded. It returns false for bytes that are not one.
+// parse reads an Encoded. It returns false if e is not the result of Encode.
 func (r *record) parse(e Encoded) bool {
 	if len(e) < 2 || e[0] != encodedFormat {
 		return false
@@ -253,7 +255,7 @@ func (r *record) parse(e Encoded) bool {
 	return !in.failed && len(in.rest) == 0
 }
 
-// parser reads the parts of an Encoded. After the first one that does not fit, it returns zero values.
+// parser reads the parts of an Encoded. After the first invalid part, it returns only zero values.
 type parser struct {
 	rest   []byte
 	failed bool
@@ -273,7 +275,7 @@ func (p *parser) number() int64 {
 	return n
 }
 
-// count reads a number of things that take at least one byte each.
+// count reads the number of elements in a list. Each element takes at least one byte.
 func (p *parser) count() int {
 	n, size := binary.Uvarint(p.rest)
 	if size <= 0 || n > uint64(len(p.rest)-size) {
@@ -285,7 +287,7 @@ func (p *parser) count() int {
 }
 
 func (p *parser) text() []byte {
-	if len(p.rest) > 0 && p.rest[0] < 1<<7 { // mostly
+	if len(p.rest) > 0 && p.rest[0] < 1<<7 { // the length of most texts is one byte
 		if n := int(p.rest[0]) + 1; n <= len(p.rest) {
 			text := p.rest[1:n:n]
 			p.rest = p.rest[n:]
@@ -298,7 +300,7 @@ func (p *parser) text() []byte {
 	return text
 }
 
-// or returns the first text that is not empty, and the last one if all are.
+// or returns the first text that is not empty, or the last one if all are empty.
 func or(list ...[]byte) []byte {
 	for _, t := range list {
 		if len(t) > 0 {
@@ -308,7 +310,7 @@ func or(list ...[]byte) []byte {
 	return list[len(list)-1]
 }
 
-// Fillers. They must not be modified.
+// These are fillers. Do not modify them.
 var (
 	fillBlank   = []byte(blank)
 	fillEpoch   = []byte(epoch)
@@ -324,7 +326,7 @@ var (
 	fillNull    = []byte("null")
 )
 
-// append is Encoded.Append.
+// append implements Encoded.Append.
 func (r *record) append(dst []byte, a query.Audience, s Slots) []byte {
 	t := &r.texts
 	created := or(t[textCreated], fillEpoch)
@@ -416,7 +418,7 @@ func (r *record) append(dst []byte, a query.Audience, s Slots) []byte {
 	return append(dst, '}')
 }
 
-// permalink appends the short link without its closing quote: the imported one, or else the server's own.
+// permalink appends the imported short link if there is one, otherwise the server's own. It omits the closing quote.
 func (r *record) permalink(dst []byte, base string) []byte {
 	const lead = `"}}},"shortened_permalink":"`
 	imported, code := r.texts[textPermalink], r.texts[textShortCode]
@@ -430,10 +432,10 @@ func (r *record) permalink(dst []byte, base string) []byte {
 // ShortLinkPath is the path between the base URL and the short code in a short link.
 const ShortLinkPath = "/i/"
 
-// put appends JSON text and then a value.
+// put appends the JSON text lead, and then a value.
 func put(dst []byte, lead string, value []byte) []byte { return append(append(dst, lead...), value...) }
 
-// appendMember appends a member of an object after a comma.
+// appendMember appends a comma and then a member of an object.
 func appendMember(dst []byte, name, value string) []byte {
 	dst = append(dst, ',')
 	dst = append(AppendString(dst, name), ':')

@@ -17,8 +17,8 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// The members that the specification requires, with their types ("Resources and their fields"). A type that ends in + is a
-// string that must not be empty.
+// These are the members that the specification requires, with their types ("Resources and their fields"). A type that ends in + is a string
+// that must not be empty.
 var (
 	requiredOfItem = map[string]string{
 		"id": "number", "activate_units": "array", "entry_confirmation_sent": "boolean", "approval_status": "string+", "campaign": "number",
@@ -59,7 +59,7 @@ var (
 	}
 )
 
-// missing returns the names of all required members that are absent, null, or of another type.
+// missing returns the names of the required members that are absent, null, or of another type.
 func missing(root map[string]any, required map[string]string) []string {
 	var wrong []string
 	for path, want := range required {
@@ -98,7 +98,7 @@ func typeOf(v any) string {
 	return "null"
 }
 
-// shown decodes the response form of the item for the audience.
+// shown decodes the response form of an item for an audience.
 func shown(t *testing.T, it *Item, a query.Audience, s Slots) map[string]any {
 	t.Helper()
 	text := Encode(it).Append([]byte("before"), a, s)
@@ -299,7 +299,7 @@ func TestFillersFollowTheItem(t *testing.T) {
 func TestEncodeKeepsWhatIsGiven(t *testing.T) {
 	it := everything()
 	m := shown(t, it, query.Private, Slots{})
-	// The response form of an item with all values, parsed as an import line, is that item.
+	// If the response of an item with all values is parsed as an import line, the result must be the same item.
 	m["tags"] = map[string]any{"hashtags": []string{"summer"}, "marketer_tags": []string{"hero"}}
 	m["activate_units"] = []int64{5}
 	line, err := json.Marshal(m)
@@ -469,7 +469,7 @@ func BenchmarkUnmarshal(b *testing.B) {
 	}
 }
 
-// TestDecode checks that Decode is the inverse of Encode, and that a stored item has the same line as before.
+// TestDecode checks that Decode is the inverse of Encode, and that a decoded item has the same line as the original.
 func TestDecode(t *testing.T) {
 	for name, it := range corpus(t) {
 		again, err := Decode(Encode(it))
@@ -485,7 +485,8 @@ func TestDecode(t *testing.T) {
 	}
 }
 
-// TestEncodedForm detects a change of the form in which stores and files of segments hold items. encoded.hex contains everything().
+// TestEncodedForm detects a change of the encoded form, which stores and files of segments contain. encoded.hex contains the encoding of
+// everything().
 func TestEncodedForm(t *testing.T) {
 	text, err := os.ReadFile("testdata/encoded.hex")
 	if err != nil {
@@ -504,7 +505,7 @@ func TestEncodedForm(t *testing.T) {
 	}
 }
 
-// TestPacked checks that a packed item gives the same responses as the item itself, and the length of the longest one.
+// TestPacked checks that a packed item gives the same responses as the item itself. It also checks ResponseLen.
 func TestPacked(t *testing.T) {
 	var p Packer
 	var u Unpacker
@@ -523,7 +524,7 @@ func TestPacked(t *testing.T) {
 	}
 }
 
-// TestLongTexts checks the lengths at which the length of a text takes another byte.
+// TestLongTexts checks texts around the lengths at which the encoded length takes another byte.
 func TestLongTexts(t *testing.T) {
 	for _, n := range []int{0, 1, 127, 128, 129, 16383, 16384, MaxText} {
 		it := &Item{ID: 1, Content: Content{ContentType: Text, Text: strings.Repeat("é", n/2) + strings.Repeat("x", n%2), OriginalURL: "https://x.example"}}
@@ -534,7 +535,7 @@ func TestLongTexts(t *testing.T) {
 	}
 }
 
-// FuzzDamaged checks that damaged bytes are refused or read without a panic, and that what is read can be encoded again.
+// FuzzDamaged checks that damaged bytes are refused or read without a panic, and that an item read from them can be encoded again.
 func FuzzDamaged(f *testing.F) {
 	var p Packer
 	for seed := range uint64(20) {

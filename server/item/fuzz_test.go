@@ -10,8 +10,8 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// checkAccepted checks the invariants of an accepted item: its line parses back to the same item, and both response forms
-// are JSON with all required members.
+// checkAccepted checks the invariants of an accepted item. Its line must parse back to the same item, and both response forms must be JSON
+// with all required members.
 func checkAccepted(t *testing.T, l Line) {
 	t.Helper()
 	line := Marshal(l.Item, l.Units)

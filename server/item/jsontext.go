@@ -10,14 +10,14 @@ import (
 
 const hexDigits = "0123456789abcdef"
 
-// AppendString appends s as a JSON string. The package comment says which characters it escapes. Bytes that are not UTF-8 become U+FFFD.
+// AppendString appends s as a JSON string. The package comment lists the characters that it escapes. Invalid UTF-8 becomes U+FFFD.
 func AppendString(dst []byte, s string) []byte {
 	dst = append(dst, '"')
 	dst = appendEscaped(dst, s)
 	return append(dst, '"')
 }
 
-// appendEscaped appends s as it appears between the quotes of a JSON string.
+// appendEscaped appends s in the form that it has between the quotes of a JSON string.
 func appendEscaped(dst []byte, s string) []byte {
 	start := 0
 	for i := 0; i < len(s); {
@@ -66,8 +66,8 @@ func appendEscaped(dst []byte, s string) []byte {
 	return append(dst, s[start:]...)
 }
 
-// The scanner reads eight bytes at a time: eight returns the first eight bytes of a text, the first one in the lowest bits. equals and ends
-// mark bytes by their high bit. Only the first mark is reliable; later ones may be false.
+// The scanner reads eight bytes at a time. The function eight returns the first eight bytes of a text, with the first byte in the lowest
+// bits. The functions equals and ends mark a byte by setting its high bit. Only the first mark is reliable. Later marks may be wrong.
 const (
 	ones  = 0x0101010101010101
 	highs = 0x8080808080808080
@@ -79,19 +79,19 @@ func eight(s string) uint64 {
 		uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
 }
 
-// equals marks the bytes that are c.
+// equals marks the bytes that are equal to c.
 func equals(w uint64, c byte) uint64 {
 	w ^= ones * uint64(c)
 	return (w - ones) &^ w & highs
 }
 
-// ends marks the bytes that every JSON string must escape: quotes, backslashes and control characters.
+// ends marks the bytes that must be escaped in every JSON string: quotes, backslashes and control characters.
 func ends(w uint64) uint64 { return equals(w, '"') | equals(w, '\\') | (w-ones*' ')&^w&highs }
 
-// first returns the number of bytes before the first marked byte, 8 if there is none.
+// first returns the number of bytes before the first marked byte, or 8 if no byte is marked.
 func first(marks uint64) int { return bits.TrailingZeros64(marks) / 8 }
 
-// appendFloat appends f as the shortest JSON number that parses back to f, and 0 for NaN and infinities.
+// appendFloat appends f as the shortest JSON number that parses back to f. For NaN and infinities, it appends 0.
 func appendFloat(dst []byte, f float64) []byte {
 	if math.IsNaN(f) || math.IsInf(f, 0) {
 		return append(dst, '0')
@@ -103,8 +103,8 @@ func appendFloat(dst []byte, f float64) []byte {
 	return strconv.AppendFloat(dst, f, format, -1, 64)
 }
 
-// appendRaw appends raw without white space and with the escapes of AppendString. It appends null for nil and for invalid
-// JSON. Removing white space keeps an item on one line of an export, even if a manifest had line breaks in its free JSON.
+// appendRaw appends raw without white space and with the escapes of AppendString. For nil and invalid JSON, it appends null. It removes
+// white space, so that an item stays on one line of an export even if a manifest has line breaks in its free JSON.
 func appendRaw(dst []byte, raw json.RawMessage) []byte {
 	if !json.Valid(raw) {
 		return append(dst, "null"...)
@@ -125,7 +125,7 @@ func appendRaw(dst []byte, raw json.RawMessage) []byte {
 	return dst
 }
 
-// closingQuote returns the index of the quote that ends the string starting at raw[i], or len(raw) if there is none.
+// closingQuote returns the index of the quote that ends the string at raw[i], or len(raw) if there is none.
 func closingQuote(raw []byte, i int) int {
 	for i++; i < len(raw); i++ {
 		switch raw[i] {
@@ -138,7 +138,7 @@ func closingQuote(raw []byte, i int) int {
 	return len(raw)
 }
 
-// appendEscapedAgain appends the inside of a JSON string. It keeps existing escapes and adds the missing ones.
+// appendEscapedAgain appends the text between the quotes of a JSON string. It keeps existing escapes and adds missing ones.
 func appendEscapedAgain(dst, inside []byte) []byte {
 	for i := 0; i < len(inside); {
 		switch c := inside[i]; {

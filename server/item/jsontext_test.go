@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestEscapesAnywhere puts special and ordinary characters at every position of the eight bytes that are read at a time.
+// TestEscapesAnywhere puts special and ordinary characters at every position of the eight bytes that the scanner reads at a time.
 func TestEscapesAnywhere(t *testing.T) {
 	t.Parallel()
 	for r := range rune(0x3000) {

@@ -1,7 +1,7 @@
 package item
 
-// Limits of bodies, patches and import lines. Input that exceeds MaxDepth is malformed (HTTP 400). Input that exceeds another limit is
-// well-formed but not accepted (HTTP 422). The limits do not apply to items that are already stored.
+// These limits apply to bodies, patches and import lines, but not to items that are already stored. Input that exceeds MaxDepth is
+// malformed (HTTP 400). Input that exceeds another limit is well-formed but not accepted (HTTP 422).
 const (
 	// MaxText is the maximum length of content.text and of a caption, in bytes.
 	MaxText = 64 << 10
@@ -21,14 +21,14 @@ const (
 	MaxSubmissionKey = 128
 	// MaxNamespace is the maximum length of a tag namespace, in characters.
 	MaxNamespace = 63
-	// MaxKey is the maximum length of a tag key, in characters; MaxHashtagKey is that of a key in the namespace hashtags.
+	// MaxKey is the maximum length of a tag key, in characters. MaxHashtagKey is the maximum for the namespace hashtags.
 	MaxKey        = 64
 	MaxHashtagKey = 100
 	// MaxShortCode is the maximum length of an imported short code, in characters.
 	MaxShortCode = 32
-	// MaxFieldNames is the maximum number of different names of dynamic fields in one property: the members of submissions
-	// and the namespaces of own tags together. A name counts from the first item that has it until the property is purged,
-	// even if no item has it any longer. A store that already exceeds the limit is served, but new names are refused.
+	// MaxFieldNames is the maximum number of different names of dynamic fields in one property: the members of submissions and the
+	// namespaces of own tags together. Once an item has had a name, the name counts until the property is purged, even if no item has it
+	// any longer. A store that already exceeds the limit is served, but it refuses new names.
 	MaxFieldNames = 10_000
 	// MaxDepth is the maximum nesting depth of arrays and objects, including the outermost one.
 	MaxDepth = 64

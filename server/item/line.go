@@ -8,25 +8,25 @@ import (
 	"strings"
 )
 
-// platformRef is the prefix of the content's member that holds the platform's reference (specification, Content object).
-// The platform follows the prefix.
+// platformRef is the prefix in the name of the content's member that holds the reference on the platform (specification, Content object).
+// The name of the platform follows the prefix.
 const platformRef = "platform_ref:"
 
 // Line is the result of parsing one line of a bulk import.
 type Line struct {
 	Item *Item
-	// Units are the conversion units of the line: those with a name, which are created if the property does not have them, and references,
-	// which have only an id and Managed true. A reference may dangle until its manifest is applied. An id of Item.Units that is not among
-	// Units must exist in the property.
+	// Units holds the conversion units of the line that are more than an id. A unit with a name is created if the property does not have
+	// it. A reference has only an id and Managed true, and may dangle until its manifest is applied. If an id in Item.Units is not in
+	// Units, the property must already have the unit.
 	Units []Unit
 }
 
-// ParseLine parses one line of a bulk import. A line whose member content is an object is a whole item as Marshal writes it; ParseLine is
-// the inverse of Marshal. Any other line is a body of ParseAdd, which may also have an id.
+// ParseLine parses one line of a bulk import. If the member content is an object, the line is a whole item as Marshal writes it, and
+// ParseLine is the inverse of Marshal. Any other line is a body for ParseAdd, which may also have an id.
 //
-// In a whole item, content.content_type is required and everything else is optional. null and "" count as absent. Unknown
-// members are ignored, and so is default_activate_unit, which the other members determine. The default of created_on is
-// now, and that of approval_status is pending. Errors are *InvalidError with the path of the member.
+// In a whole item, content.content_type is required and everything else is optional. null and "" count as absent. ParseLine ignores unknown
+// members, and also default_activate_unit, which follows from the other members. The default of created_on is the current time, and the
+// default of approval_status is pending. Errors are *InvalidError with the path of the member.
 func ParseLine(line []byte, o ParseOptions) (Line, error) {
 	d := &decoder{}
 	s := scratches.Get().(*scratch)
@@ -65,8 +65,8 @@ func ParseLine(line []byte, o ParseOptions) (Line, error) {
 	return Line{Item: it, Units: units}, nil
 }
 
-// LineID returns the id that ParseLine reads from a line, or 0 if the line has none and its item will get a new id. It reads nothing else
-// of the line. ParseLine refuses every line for which LineID returns an error: the line is not a JSON object, or its id is not valid.
+// LineID returns the id in a line, or 0 if the line has none, so that its item will get a new id. It checks nothing else in the line. It
+// returns an error if the line is not a JSON object or its id is not valid. ParseLine refuses such a line too.
 func LineID(line []byte) (int64, error) {
 	d := &decoder{}
 	s := scratches.Get().(*scratch)
@@ -78,9 +78,8 @@ func LineID(line []byte) (int64, error) {
 	return body.id(), d.failure()
 }
 
-// Unmarshal parses the output of Marshal. Unlike ParseLine, it checks no limits, requires nothing and fills in nothing: it
-// is for a store that reads what it accepted before. Its errors are *InvalidError and mean that the stored bytes are
-// damaged.
+// Unmarshal parses the output of Marshal. Unlike ParseLine, it checks no limits, requires no members and fills in no values, because it
+// reads only items that a store accepted before. Its errors are *InvalidError, and mean that the stored bytes are damaged.
 func Unmarshal(stored []byte) (*Item, error) {
 	d := &decoder{stored: true}
 	s := scratches.Get().(*scratch)
@@ -97,8 +96,8 @@ func Unmarshal(stored []byte) (*Item, error) {
 }
 
 // Marshal returns the item as one line of an export, without the newline: the item shape without fillers, and the members tags, claimed and
-// short_code. units are those of the item's own units that the property has; the others are written as managed units with only an id.
-// ParseLine is the inverse of Marshal.
+// short_code. units contains the item's own units, except those that the property does not have. Marshal writes the missing ones as managed
+// units with only an id. ParseLine is the inverse of Marshal.
 func Marshal(it *Item, units []Unit) []byte {
 	w := objectWriter{dst: make([]byte, 0, 2048)}
 	w.dst = append(w.dst, '{')
@@ -235,7 +234,7 @@ func (m *Media) marshal(w *objectWriter) {
 	w.close()
 }
 
-// tags writes {namespace: [{"key": key}, …], …}; the tags are sorted by namespace.
+// tags writes {namespace: [{"key": key}, …], …}. The argument is sorted by namespace.
 func (w *objectWriter) tags(tags []Tag) {
 	if len(tags) == 0 {
 		return
@@ -260,13 +259,13 @@ func (w *objectWriter) tags(tags []Tag) {
 // objectWriter appends the members of JSON objects and omits empty ones.
 type objectWriter struct{ dst []byte }
 
-// key starts a member whose name needs no escaping.
+// key begins a member whose name needs no escaping.
 func (w *objectWriter) key(name string) {
 	w.next()
 	w.dst = append(append(append(w.dst, '"'), name...), '"', ':')
 }
 
-// keyOf starts a member with any name.
+// keyOf begins a member with any name.
 func (w *objectWriter) keyOf(name string) {
 	w.next()
 	w.dst = append(AppendString(w.dst, name), ':')
@@ -320,7 +319,7 @@ func (w *objectWriter) raw(name string, value json.RawMessage) {
 	}
 }
 
-// item reads the item shape. The ids of hashtags, authors and media come from other systems and can exceed MaxID.
+// item reads an item. The ids of hashtags, authors and media come from other systems, and can exceed MaxID.
 func (o object) item() (*Item, []Unit) {
 	it := &Item{
 		ID:                    o.id(),
@@ -364,8 +363,8 @@ func (o object) content() Content {
 		ContentType:             o.oneOf("content_type", Image, Video, Text),
 		Media:                   o.child("media").media(),
 	}
-	// The reference for the content's own platform takes precedence; otherwise, the first reference in order of name is used. If the content
-	// has no platform, it gets the platform in the name of that reference.
+	// The reference for the content's own platform takes precedence. If there is none, use the first reference in order of name. Content
+	// without a platform gets the platform in the name of that reference.
 	name := platformRef + c.SocialPlatform
 	if !o.has(name) {
 		name = ""
@@ -453,7 +452,7 @@ func (o object) shortCode() string {
 	return code
 }
 
-// orNil returns nil for the zero value.
+// orNil returns a pointer to v, or nil if v is the zero value.
 func orNil[T comparable](v T) *T {
 	if v == *new(T) {
 		return nil

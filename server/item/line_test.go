@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// testOptions returns options that make parsing deterministic except for generated codes.
+// testOptions returns options that make parsing deterministic, except for generated codes.
 func testOptions() ParseOptions {
 	return ParseOptions{Now: time.Date(2026, 11, 20, 9, 0, 0, 5e8, time.FixedZone("", 3600)), AuthorKey: []byte("key")}
 }
@@ -242,7 +242,7 @@ func TestParseLineTakesAddContentBodies(t *testing.T) {
 	}
 }
 
-// refused checks that err is an *InvalidError for the member.
+// refused checks that err is an *InvalidError about the member.
 func refused(t *testing.T, err error, malformed bool, member string) {
 	t.Helper()
 	invalid, ok := errors.AsType[*InvalidError](err)

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// TestManyMembersTakeLinearTime parses bodies of about one megabyte, the maximum. They take half a minute if each member is
+// TestManyMembersTakeLinearTime parses bodies of about one megabyte, the maximum size. It would take half a minute if each member were
 // looked up among all others.
 func TestManyMembersTakeLinearTime(t *testing.T) {
 	const members = 70_000
@@ -23,7 +23,7 @@ func TestManyMembersTakeLinearTime(t *testing.T) {
 				if i > 0 {
 					b.WriteByte(',')
 				}
-				// In reverse order, so that each name sorts before all previous ones.
+				// Number the members in reverse order, so that each name sorts before all previous ones.
 				fmt.Fprintf(&b, body.member, members-i)
 			}
 			b.WriteString(body.after)

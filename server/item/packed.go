@@ -9,11 +9,11 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// Packed is a compressed Encoded, for files from which single items are read: the length of the private response with empty Slots as
-// uvarint, and then the Encoded as a block of S2.
+// Packed is a compressed Encoded, for files from which single items are read. It consists of the length of the private response with empty
+// Slots, as uvarint, and the Encoded as a block of S2.
 type Packed []byte
 
-// maxEncoded bounds the memory that damaged bytes can take. It is far more than the length of any item.
+// maxEncoded limits the memory that damaged bytes can make the reader allocate, in bytes. It is far more than the length of any item.
 const maxEncoded = 64 << 20
 
 // Packer packs items, and reuses its memory. It is not safe for concurrent use.
@@ -29,7 +29,7 @@ func (p *Packer) Append(dst []byte, it *Item) []byte {
 	return dst[:n+len(s2.EncodeBetter(dst[n:cap(dst)], p.encoded))]
 }
 
-// ResponseLen returns the length of the private response with empty Slots, or 0 for bytes that cannot be right.
+// ResponseLen returns the length of the private response with empty Slots. It returns 0 if the stored length cannot be correct.
 func (p Packed) ResponseLen() int {
 	length, _, encoded, ok := p.split()
 	if !ok || length > mostFilled+mostRepeated*encoded {
@@ -38,14 +38,14 @@ func (p Packed) ResponseLen() int {
 	return length
 }
 
-// A response is at most mostFilled bytes longer than mostRepeated times its Encoded: names of members and fillers have a fixed length, and
-// no value occurs more often.
+// A response has at most mostFilled + mostRepeated·n bytes if its Encoded has n bytes: the names of members and the fillers have a fixed
+// length, and no value occurs more than mostRepeated times.
 const (
 	mostFilled   = 4096
 	mostRepeated = 8
 )
 
-// split returns the length of the response, the compressed block, and the length of the Encoded in it.
+// split returns the length of the response, the compressed block, and the length of the Encoded in the block.
 func (p Packed) split() (length int, block []byte, encoded int, ok bool) {
 	n, size := binary.Uvarint(p)
 	if size <= 0 || n > mostFilled+mostRepeated*maxEncoded {
@@ -56,13 +56,13 @@ func (p Packed) split() (length int, block []byte, encoded int, ok bool) {
 	return int(n), block, encoded, err == nil && encoded <= maxEncoded
 }
 
-// Unpacker makes responses of packed items, and reuses its memory. It is not safe for concurrent use.
+// Unpacker builds responses of packed items, and reuses its memory. It is not safe for concurrent use.
 type Unpacker struct {
 	encoded []byte
 	record  record
 }
 
-// Append appends the response of a packed item, see Encoded.Append. It returns false, and appends nothing, for damaged bytes.
+// Append appends the response of a packed item (see Encoded.Append). If p is damaged, it returns false and appends nothing.
 func (u *Unpacker) Append(dst []byte, p Packed, a query.Audience, s Slots) ([]byte, bool) {
 	_, block, _, ok := p.split()
 	if !ok {

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Patch is a parsed merge patch of the members that moderation can change; see ParsePatch.
+// Patch is a parsed merge patch. It contains only members that moderation can change (see ParsePatch).
 type Patch struct {
 	// changes are applied one after the other to a copy of the item.
 	changes []func(*decoder, *Item)
@@ -19,8 +19,8 @@ type Patch struct {
 // campaign, claimed, entry_confirmation_sent, activate_units as ids, submission, configuration, content.text and
 // content.content_state. Other members are ignored.
 //
-// null removes campaign, submission and its members, configuration and its members, all units, content.content_state, and
-// the text of an image or a video. The other members cannot be removed (HTTP 422). Errors are *InvalidError.
+// null removes campaign, submission and its members, configuration and its members, all units, content.content_state, and the text of an
+// image or a video. A null for any other of these members is refused (HTTP 422). Errors are *InvalidError.
 func ParsePatch(body []byte) (*Patch, error) {
 	d := &decoder{}
 	root, err := d.document(body)
@@ -46,8 +46,8 @@ func ParsePatch(body []byte) (*Patch, error) {
 	return p, nil
 }
 
-// Apply changes the item. If it returns an error, which is an *InvalidError that is not Malformed, the item is unchanged.
-// Apply replaces members and never writes through them, so that a shallow copy of a shared item can be patched.
+// Apply changes the item. If it returns an error, which is an *InvalidError that is not Malformed, the item is unchanged. Apply replaces
+// members, and never modifies the data that they point to. The item can therefore be a shallow copy of a shared one.
 func (p *Patch) Apply(it *Item) error {
 	changed := *it
 	d := &decoder{}
@@ -61,13 +61,13 @@ func (p *Patch) Apply(it *Item) error {
 	return nil
 }
 
-// Units returns the ids with which the patch replaces the item's units, and whether it replaces them at all. The library
-// checks that the ids exist.
+// Units returns the ids of the units that the patch gives to the item, and whether the patch changes the units at all. The library checks
+// that the units exist.
 func (p *Patch) Units() ([]int64, bool) { return slices.Clone(p.units), p.hasUnit }
 
 func (p *Patch) change(f func(*decoder, *Item)) { p.changes = append(p.changes, f) }
 
-// named reports whether the object has the member, even if it is null.
+// named reports whether the object has the member, even if its value is null.
 func (o object) named(name string) bool {
 	return o.get(name).kind != absent
 }
@@ -116,7 +116,7 @@ func (p *Patch) submission(root object) {
 		p.change(func(_ *decoder, it *Item) { it.Submission = nil })
 		return
 	}
-	// This call only validates. The merge uses the undecoded members, in which null has a meaning.
+	// This call only validates the submission. The merge uses the original members, because null has a meaning there.
 	root.submission()
 	merge := root.child("submission").value
 	p.change(func(d *decoder, it *Item) {
@@ -182,7 +182,7 @@ func mergePatch(target, patch value) value {
 	return out
 }
 
-// decoded decodes raw JSON. The result is absent if raw is empty.
+// decoded decodes raw JSON. If raw is empty, the kind of the result is absent.
 func decoded(raw json.RawMessage) value {
 	v, err := decodeValue(raw)
 	if err != nil {

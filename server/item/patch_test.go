@@ -12,7 +12,7 @@ func TestPatch(t *testing.T) {
 	twelve := int64(12)
 	for name, tc := range map[string]struct {
 		patch string
-		// change turns everything() into the expected item.
+		// change changes everything() to the expected item.
 		change func(*Item)
 	}{
 		"nothing":                     {`{}`, func(*Item) {}},

@@ -12,7 +12,7 @@ type maker struct{ *rand.Rand }
 
 func newMaker(seed uint64) maker { return maker{rand.New(rand.NewPCG(seed, 1))} }
 
-// often is true with probability 3/4, so that most items have most members, and each member is sometimes absent.
+// often returns true with probability 3/4, so that most items have most members, but each member is sometimes absent.
 func (m maker) often() bool { return m.IntN(4) > 0 }
 
 func (m maker) text() string {
@@ -43,7 +43,7 @@ func (m maker) date() string {
 
 func (m maker) id() int64 { return 1 + m.Int64N(MaxID) }
 
-// pointer returns an id of another system or nil.
+// pointer returns a pointer to an id from another system, or nil.
 func (m maker) pointer() *int64 {
 	if !m.often() {
 		return nil

@@ -11,8 +11,8 @@ import (
 // errEncoded means that bytes are not the result of Encode.
 var errEncoded = errors.New("the bytes are not an encoded item")
 
-// Decode returns the item of an Encoded. It is the inverse of Encode for items in normal form. An error means
-// that the bytes are damaged; it contains none of them.
+// Decode returns the item of an Encoded. It is the inverse of Encode for items in normal form. An error means that the bytes are damaged.
+// The error contains none of the bytes.
 func Decode(e Encoded) (*Item, error) {
 	var r record
 	if !r.parse(e) {
@@ -80,7 +80,7 @@ func Decode(e Encoded) (*Item, error) {
 	return it, nil
 }
 
-// pointer returns a number that may be absent.
+// pointer returns a pointer to a number, or nil if the flag is not set.
 func (r *record) pointer(flag byte, number int) *int64 {
 	if r.flags&flag == 0 {
 		return nil
@@ -89,7 +89,7 @@ func (r *record) pointer(flag byte, number int) *int64 {
 	return &n
 }
 
-// unescaper decodes the texts of an Encoded.
+// unescaper decodes the texts of an Encoded, which are JSON strings or JSON.
 type unescaper struct {
 	failed bool
 	quoted []byte

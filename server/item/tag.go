@@ -9,17 +9,16 @@ import (
 	"unicode/utf8"
 )
 
-// HashtagNamespace is the namespace of the tags that come from an item's hashtags (specification, Tag). Its keys may also
+// HashtagNamespace is the namespace of the tags that come from an item's hashtags (specification, Tag). Unlike other keys, its keys may
 // contain digits, underscores and letters of any script.
 const HashtagNamespace = "hashtags"
 
-// MarketerNamespace is the namespace that the dashboard shows (specification, Tag), and the default namespace of
-// favorite_tag.
+// MarketerNamespace is the namespace whose tags the dashboard shows (specification, Tag), and the default namespace of favorite_tag.
 const MarketerNamespace = "marketer_tags"
 
-// ValidNamespace returns nil for a tag namespace that can be used over HTTP: 1 to MaxNamespace characters, not blank, without slashes, dots
-// and control characters, and not "ugc", which is reserved because of its path (docs/http-api.md, "Tags"). Otherwise it returns an
-// *InvalidError with the member namespace, never Malformed.
+// ValidNamespace returns nil for a tag namespace that callers can use over HTTP. It must have 1 to MaxNamespace characters, must not be
+// blank, and must not contain slashes, dots or control characters. "ugc" is reserved because of its path (docs/http-api.md, "Tags"). For
+// any other namespace, the error is an *InvalidError for the member namespace, and not Malformed.
 func ValidNamespace(namespace string) error {
 	complain := ""
 	switch n := utf8.RuneCountInString(namespace); {
@@ -39,9 +38,9 @@ func ValidNamespace(namespace string) error {
 	return &InvalidError{Member: "namespace", Reason: "a tag namespace " + complain}
 }
 
-// ValidKey returns nil for a valid key of the namespace: 1 to MaxKey lowercase letters a to z (specification, Tag); in the
-// namespace hashtags, 1 to MaxHashtagKey lowercase letters of any script, digits and underscores. Otherwise it returns an
-// *InvalidError with the member key, never Malformed.
+// ValidKey returns nil for a valid key of the namespace. A key has 1 to MaxKey lowercase letters a to z (specification, Tag). In the
+// namespace hashtags, it has 1 to MaxHashtagKey lowercase letters of any script, digits and underscores. For any other key, the error is an
+// *InvalidError for the member key, and not Malformed.
 func ValidKey(namespace, key string) error {
 	invalid := func(format string, args ...any) error {
 		return &InvalidError{Member: "key", Reason: fmt.Sprintf(format, args...)}
@@ -64,8 +63,7 @@ func ValidKey(namespace, key string) error {
 	return nil
 }
 
-// notInHashtag reports whether hashtags cannot contain r. Marks are allowed, because they are parts of letters in many
-// scripts.
+// notInHashtag reports whether r cannot occur in a hashtag. Marks can occur, because they are parts of letters in many scripts.
 func notInHashtag(r rune) bool {
 	return !unicode.IsLetter(r) && !unicode.IsMark(r) && !unicode.IsDigit(r) && r != '_'
 }
@@ -75,7 +73,7 @@ func CompareTags(a, b Tag) int {
 	return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Key, b.Key))
 }
 
-// tags reads the member tags: {namespace: [key, …]} or {namespace: [{"key": key}, …]}. The result is sorted and unique.
+// tags reads the member tags: {namespace: [key, …]} or {namespace: [{"key": key}, …]}. The result is sorted, without duplicates.
 func (o object) tags() []Tag {
 	byNamespace := o.child("tags")
 	namespaces := byNamespace.sorted()
@@ -86,7 +84,7 @@ func (o object) tags() []Tag {
 	for _, n := range namespaces {
 		namespace := n.name
 		if err := ValidNamespace(namespace); err != nil {
-			// The path does not contain the name, which can be of any length.
+			// Report the path without the name of the namespace, which can have any length.
 			o.check(byNamespace.path, err)
 			if !o.stored {
 				continue
@@ -113,7 +111,7 @@ func (o object) tags() []Tag {
 	return slices.Compact(tags)
 }
 
-// tagKey reads one tag of a list: its key, or an object that contains it.
+// tagKey reads one element of a list of tags: a key, or an object that contains the key.
 func (d *decoder) tagKey(path func() string, v value) (string, bool) {
 	within := ""
 	if v.kind == structure {

@@ -10,13 +10,13 @@ import (
 )
 
 // normalTimestamp converts an RFC 3339 timestamp to UTC and keeps a year, a month or a day unchanged (docs/http-api.md, "Import and
-// export"). It returns false for anything else and for years outside 0 to 9999.
+// export"). It returns false for any other text, and for years outside 0 to 9999.
 func normalTimestamp(s string) (string, bool) {
 	if _, ok := query.CalendarDate(s); ok {
 		return s, true
 	}
 	var t time.Time
-	// Package time accepts a comma before the fraction, but RFC 3339 does not.
+	// Package time accepts a comma before the fraction, although RFC 3339 does not.
 	if err := t.UnmarshalText([]byte(strings.ToUpper(s))); err != nil || strings.Contains(s, ",") {
 		return s, false
 	}
@@ -31,8 +31,8 @@ func normalTimestamp(s string) (string, bool) {
 	return s, true
 }
 
-// Millis returns the instant of an item's timestamp in milliseconds since 1970-01-01T00:00:00Z, rounded down. A year, a
-// month or a day means its first instant. It returns false for "" and for text that is not a timestamp.
+// Millis returns the instant of an item's timestamp in milliseconds since 1970-01-01T00:00:00Z, rounded down. A year, a month or a day
+// means its first instant. It returns false for "" and for a text that is not a timestamp.
 func Millis(timestamp string) (int64, bool) {
 	if t, ok := query.CalendarDate(timestamp); ok {
 		return t.UnixMilli(), true
@@ -44,8 +44,8 @@ func Millis(timestamp string) (int64, bool) {
 // stamp formats the timestamp of a new item: RFC 3339 in UTC, in whole seconds.
 func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
-// CreatedMillis returns the created_on of an item in milliseconds since 1970. For an item without one it returns
-// math.MinInt64: the tie rule orders it as older than all others.
+// CreatedMillis returns the created_on of an item in milliseconds since 1970. For an item without created_on, it returns math.MinInt64: the
+// tie rule treats the item as older than all others.
 func (it *Item) CreatedMillis() int64 {
 	if ms, ok := Millis(it.CreatedOn); ok {
 		return ms
@@ -53,8 +53,8 @@ func (it *Item) CreatedMillis() int64 {
 	return math.MinInt64
 }
 
-// CompareNewest is the tie rule for items with equal sort values: the newest created_on first (see CreatedMillis), then the highest id. The
-// result is negative if the item a comes first, and 0 only for the same item.
+// CompareNewest is the tie rule for items with equal sort values. The item with the newer created_on comes first (see CreatedMillis), then
+// the item with the higher id. The result is negative if the item a comes first, and 0 only if both are the same item.
 func CompareNewest(aCreated int64, a ID, bCreated int64, b ID) int {
 	if aCreated != bCreated {
 		return cmp.Compare(bCreated, aCreated)

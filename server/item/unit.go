@@ -8,14 +8,14 @@ import (
 )
 
 const (
-	// blank is the filler for required URLs.
+	// blank is the filler for URLs that the specification requires.
 	blank = "about:blank"
-	// epoch is the filler for required timestamps.
+	// epoch is the filler for timestamps that the specification requires.
 	epoch = "1970-01-01T00:00:00Z"
 )
 
-// NullUnit returns the unit that is shown as default_activate_unit if there is none: id 0, archived, with about:blank as URLs
-// (docs/http-api.md, "The item").
+// NullUnit returns the unit that an item without a default unit shows as default_activate_unit. It is archived, its id is 0, and its URLs
+// are about:blank (docs/http-api.md, "The item").
 func NullUnit() Unit {
 	return Unit{
 		Name:                "none",
@@ -29,8 +29,8 @@ func NullUnit() Unit {
 	}
 }
 
-// DefaultUnit returns the unit that an item shows as default_activate_unit: the first of its units that is not archived, or
-// else the property's default, which is nil if there is none.
+// DefaultUnit returns the unit that an item shows as default_activate_unit: the first of its units that is not archived, otherwise the
+// default unit of the property, which may be nil.
 func DefaultUnit(units []Unit, property *Unit) *Unit {
 	for i := range units {
 		if !units[i].Archived {
@@ -40,8 +40,8 @@ func DefaultUnit(units []Unit, property *Unit) *Unit {
 	return property
 }
 
-// EncodeUnit returns the unit in response form, with every member that the specification requires. Missing values are
-// filled in as in NullUnit.
+// EncodeUnit returns the unit in response form, with every member that the specification requires. It fills in missing values from
+// NullUnit.
 func EncodeUnit(u Unit) []byte {
 	null := NullUnit()
 	dst := append([]byte(nil), `{"id":`...)
@@ -71,7 +71,7 @@ func EncodeUnit(u Unit) []byte {
 	return append(dst, `,"associated_contents":[]}`...)
 }
 
-// marshal appends the unit to an export line, without fillers.
+// marshal appends the unit in the form of an export line, without fillers.
 func (u Unit) marshal(dst []byte) []byte {
 	w := objectWriter{dst: append(dst, '{')}
 	w.number("id", u.ID)
@@ -90,8 +90,8 @@ func (u Unit) marshal(dst []byte) []byte {
 	return append(w.dst, '}')
 }
 
-// units reads the member activate_units: ids, or objects with an id. ids are all their ids, in order and unique; whole are the units with a
-// name and the managed ones.
+// units reads the member activate_units, whose elements are ids, or objects with an id. The result ids contains all ids in order, without
+// duplicates. The result whole contains the units that have a name or are managed.
 func (o object) units() (ids []int64, whole []Unit) {
 	list := o.list("activate_units")
 	if len(list) > MaxUnits && !o.stored {
@@ -122,7 +122,7 @@ func (o object) units() (ids []int64, whole []Unit) {
 	return ids, whole
 }
 
-// detached returns the unit with cloned strings. A unit outlives its import line by far and must not keep that line in
+// detached returns the unit with cloned strings, so that a unit, which lives much longer than its import line, does not keep the line in
 // memory.
 func (u Unit) detached() Unit {
 	for _, s := range []*string{&u.Name, &u.ImageURL, &u.ClickThroughURL, &u.ExternalID, &u.CreatedOn, &u.LastModified} {
@@ -131,7 +131,7 @@ func (u Unit) detached() Unit {
 	return u
 }
 
-// unit reads a conversion unit. Only its id is required: an object with only an id is the same as that id alone.
+// unit reads a conversion unit. Only the id is required. An object with only an id means the same as the id alone.
 func (o object) unit() Unit {
 	if !o.has("id") {
 		o.malformed(o.at("id"), "a unit needs its id")

@@ -27,7 +27,7 @@ const (
 	structure // a JSON object; the type object reads its members
 )
 
-// String returns the kind as named in errors.
+// String returns the name of the kind for error messages.
 func (k kind) String() string {
 	switch k {
 	case boolean:
@@ -47,7 +47,7 @@ func (k kind) String() string {
 // value is one decoded JSON value. It shares the memory of the text that it was decoded from.
 type value struct {
 	kind kind
-	// text is a decoded string, or a number or boolean as written.
+	// text is a decoded string, or the text of a number or boolean as written.
 	text string
 	// members holds the members of an object in document order, or the elements of an array, which have no names.
 	members []member
@@ -61,7 +61,7 @@ type member struct {
 // there reports whether the value is present and not null.
 func (v value) there() bool { return v.kind > null }
 
-// get returns the member of an object. If the name occurs more than once, the last one counts.
+// get returns a member of an object. If the name occurs more than once, the last member counts.
 func (v value) get(name string) value {
 	if v.kind != structure {
 		return value{}
@@ -74,8 +74,8 @@ func (v value) get(name string) value {
 	return value{}
 }
 
-// sorted returns the members of an object by name, the last one for each name; nil for other values. Callers must not
-// modify the result: members that are already in order, as written by this package, are not copied.
+// sorted returns the members of an object by name, or nil for other values. If a name occurs more than once, the last member counts.
+// Callers must not modify the result, because it is not a copy if the members are already in order, as this package writes them.
 func (v value) sorted() []member {
 	if v.kind != structure {
 		return nil
@@ -98,12 +98,12 @@ func (v value) sorted() []member {
 	return kept
 }
 
-// decodeValue decodes exactly one JSON value. Numbers stay as written. Errors are *InvalidError.
+// decodeValue decodes exactly one JSON value. It keeps numbers as written. Errors are *InvalidError.
 func decodeValue(body []byte) (value, error) {
 	return decodeInto(&scratch{stack: make([]member, 0, 32), arena: make([]member, 0, len(body)/24+8)}, body)
 }
 
-// decodeInto is like decodeValue, but takes memory from a scratch.
+// decodeInto is like decodeValue, but uses the memory of a scratch.
 func decodeInto(s *scratch, body []byte) (value, error) {
 	// Some editors write a byte order mark at the start of a file.
 	body = bytes.TrimPrefix(body, []byte("\uFEFF"))
@@ -116,19 +116,19 @@ func decodeInto(s *scratch, body []byte) (value, error) {
 	return value{}, complaint(body)
 }
 
-// scratch is the memory for the members of a document while it is read.
+// scratch is memory for the members of a document that is being read.
 type scratch struct {
 	// stack holds the members of open containers. When a container closes, its members move to arena.
 	stack, arena []member
 }
 
-// scratches is a pool: an import has millions of lines, and the members of a line take more memory than its text.
+// scratches is a pool, because an import has millions of lines, and the members of a line take more memory than its text.
 var scratches = sync.Pool{New: func() any { return new(scratch) }}
 
 // maxScratch is the maximum capacity, in members, of a scratch that is reused.
 const maxScratch = 512
 
-// release returns a scratch to the pool. Its members must no longer be in use.
+// release returns a scratch to the pool. The caller must no longer use the members in it.
 func (s *scratch) release() {
 	if cap(s.stack) > maxScratch || cap(s.arena) > maxScratch {
 		return
@@ -139,9 +139,8 @@ func (s *scratch) release() {
 	scratches.Put(s)
 }
 
-// reader parses UTF-8 text as JSON (RFC 8259) in one pass with one copy of the text. The standard library builds a map for
-// every object and an interface for every value, which took most of the time of an import. reader does not describe errors:
-// see complaint.
+// reader parses UTF-8 text as JSON (RFC 8259) in one pass with one copy of the text. The standard library builds a map for every object and
+// an interface for every value, which took most of the time of an import. reader does not describe errors. The function complaint does.
 type reader struct {
 	text  string
 	at    int
@@ -167,7 +166,7 @@ func (r *reader) blank() {
 	}
 }
 
-// next consumes the character c if it comes next.
+// next consumes the next character if it is c.
 func (r *reader) next(c byte) bool {
 	if r.at < len(r.text) && r.text[r.at] == c {
 		r.at++
@@ -250,8 +249,7 @@ func (r *reader) container(named bool) (value, bool) {
 	return v, true
 }
 
-// keep moves members from the stack to the arena. If they do not fit, it allocates a new arena; members in the old one stay
-// valid.
+// keep copies members from the stack to the arena. If they do not fit, it allocates a new arena. Members in the old arena stay valid.
 func (r *reader) keep(members []member) []member {
 	if cap(r.arena)-len(r.arena) < len(members) {
 		r.arena = make([]member, 0, max(len(members), 2*cap(r.arena), 32))
@@ -307,10 +305,10 @@ func (r *reader) escaped(i int) (string, bool) {
 	return "", false
 }
 
-// escapes maps the letter of a short escape to its character.
+// escapes maps the letter of a short escape to the character that it stands for.
 var escapes = map[byte]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
 
-// unescape decodes the escape at the start of s and returns the length of the escape. It refuses unpaired surrogates.
+// unescape decodes the escape at the start of s, and returns its length. It refuses unpaired surrogates.
 func unescape(b *strings.Builder, s string) (n int, ok bool) {
 	if len(s) < 2 {
 		return 0, false
@@ -336,7 +334,7 @@ func unescape(b *strings.Builder, s string) (n int, ok bool) {
 	return 12, true
 }
 
-// escapedUnit decodes the \u escape, which has four hexadecimal digits, at the start of s.
+// escapedUnit decodes the \u escape at the start of s, which has four hexadecimal digits.
 func escapedUnit(s string) (rune, bool) {
 	if len(s) < 6 || s[0] != '\\' || s[1] != 'u' {
 		return 0, false
@@ -375,8 +373,8 @@ func (r *reader) digits() bool {
 	return r.at > from
 }
 
-// complaint describes why reader refused a text: invalid UTF-8, nesting beyond MaxDepth, unpaired surrogates, which are not
-// characters and cannot be written back, and everything that encoding/json refuses.
+// complaint describes why reader refused a text. The reasons are invalid UTF-8, nesting beyond MaxDepth, unpaired surrogates (which are not
+// characters and cannot be written back), and all that encoding/json refuses.
 func complaint(body []byte) *InvalidError {
 	malformed := func(format string, args ...any) *InvalidError {
 		return &InvalidError{Malformed: true, Reason: fmt.Sprintf(format, args...)}
@@ -420,7 +418,7 @@ func complaint(body []byte) *InvalidError {
 	return malformed("not JSON")
 }
 
-// invalidAt returns the position of the first invalid UTF-8.
+// invalidAt returns the position of the first byte that is not valid UTF-8.
 func invalidAt(body []byte) int {
 	i := 0
 	for i < len(body) {
@@ -433,7 +431,7 @@ func invalidAt(body []byte) int {
 	return i
 }
 
-// loneSurrogate returns the position of the first escaped unpaired surrogate in the inside of a JSON string, or -1.
+// loneSurrogate returns the position of the first escaped unpaired surrogate between the quotes of a JSON string, or -1.
 func loneSurrogate(inside string) int {
 	for i := 0; i < len(inside); i++ {
 		if inside[i] != '\\' {

@@ -21,8 +21,8 @@ func standard(t *testing.T, body []byte) any {
 	return v
 }
 
-// checkValue compares the decoded value with that of the standard library. It accepts a refusal only if the standard
-// library refuses the text too, or for one of the few things that only this package refuses.
+// checkValue compares the decoded value with the result of the standard library. If this package refuses the text, the standard library
+// must refuse it too, unless the reason is one of the few that only this package has.
 func checkValue(t *testing.T, body []byte) {
 	t.Helper()
 	v, err := decodeValue(body)
@@ -39,7 +39,7 @@ func checkValue(t *testing.T, body []byte) {
 	}
 }
 
-// complaintOfNone is the complaint about a valid text. No refusal may return it.
+// complaintOfNone is the complaint about a valid text. No refusal may have this message.
 var complaintOfNone = complaint([]byte("{}")).Error()
 
 var valueSeeds = []string{

@@ -8,13 +8,14 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// Values yields every indexed value of the item with its field of the catalogue: text and keywords as stored, dates in milliseconds (a
-// year, a month or a day means its first instant), free JSON as a string if it is one, or else as compact text. A text that bare words
-// search is yielded a second time, under query.AllField. units and tags are all that the item carries, its own and those of manifests. def
-// is the property's default unit, or nil; it counts as default_activate_unit if all units of the item are archived (see DefaultUnit).
+// Values yields every indexed value of the item with its field in the catalogue. Texts and keywords are as stored. Dates are in
+// milliseconds, and a year, a month or a day means its first instant. Free JSON is a string if the JSON is a string, otherwise compact
+// text. Values yields a text that bare words search a second time, under query.AllField. units and tags are all that the item carries: its
+// own and those from manifests. def is the property's default unit, or nil. It counts as default_activate_unit if all units of the item are
+// archived (see DefaultUnit).
 //
-// Values yields nothing for missing values, so fillers are never indexed. It also yields the private fields of the
-// submission: see query.Field.Private.
+// Values yields nothing for missing values, so fillers are never indexed. It also yields the private fields of the submission (see
+// query.Field.Private).
 func (it *Item) Values(units []Unit, def *Unit, tags []Tag) iter.Seq2[query.Field, query.Value] {
 	return func(yield func(query.Field, query.Value) bool) {
 		e := emitter{yield: yield}
@@ -31,8 +32,8 @@ func (it *Item) Values(units []Unit, def *Unit, tags []Tag) iter.Seq2[query.Fiel
 	}
 }
 
-// FieldNames yields the canonical name of each dynamic field in which the item itself has a value (see query.TagField and
-// query.SubmissionField), each once.
+// FieldNames yields the canonical names of the dynamic fields in which the item itself has a value, without duplicates (see query.TagField
+// and query.SubmissionField).
 func (it *Item) FieldNames() iter.Seq[string] {
 	return func(yield func(string) bool) {
 		e := emitter{yield: func(f query.Field, _ query.Value) bool { return yield(f.Name) }}
@@ -59,14 +60,14 @@ func (e *emitter) value(f query.Field, v query.Value) {
 	}
 }
 
-// word yields a keyword or a text unless it is empty.
+// word yields a keyword or a text, unless it is empty.
 func (e *emitter) word(f query.Field, s string) {
 	if s != "" {
 		e.value(f, query.Value{Str: s})
 	}
 }
 
-// found yields a text, and yields it a second time under query.AllField, which bare words search.
+// found yields a text, and then yields it again under query.AllField, which bare words search.
 func (e *emitter) found(f query.Field, s string) {
 	e.word(f, s)
 	e.word(allField, s)
@@ -99,7 +100,7 @@ func (e *emitter) boolean(f query.Field, b bool) {
 	e.value(f, v)
 }
 
-// raw yields free JSON. It yields nothing for null, "", [] and {}, which count as missing (query language, Fields).
+// raw yields free JSON, except null, "", [] and {}, which count as missing (query language, Fields).
 func (e *emitter) raw(f query.Field, raw json.RawMessage) {
 	if raw == nil {
 		return
@@ -195,7 +196,7 @@ func (e *emitter) content(c *Content) {
 	}
 }
 
-// submission yields the members of a submission under submission.<key>.
+// submission yields the members of a submission. Their fields are named submission.<key>.
 func (e *emitter) submission(raw json.RawMessage) {
 	for _, m := range decoded(raw).sorted() {
 		if m.kind == text {
@@ -220,7 +221,7 @@ func (e *emitter) unit(f *unitFields, u *Unit) {
 	e.number(f.activateLibrary, u.ActivateUnitLibrary)
 }
 
-// The fields of the catalogue.
+// These are the fields of the catalogue that Values uses.
 var (
 	allField   = resolve(query.AllField)
 	itemFields = struct {
@@ -293,7 +294,7 @@ var (
 	defaultFields  = newUnitFields("default_activate_unit.")
 )
 
-// unitFields are the fields of a conversion unit under activate_units or default_activate_unit.
+// unitFields are the fields of a conversion unit, under activate_units or default_activate_unit.
 type unitFields struct {
 	id, name, imageURL, clickThroughURL, externalID, archived, managed query.Field
 	catalogItem, catalogImageURLSrc                                    query.Field

@@ -22,7 +22,7 @@ func fullUnit() Unit {
 	}
 }
 
-// valuesOf collects the values of Values as text, by field name.
+// valuesOf collects the result of Values as text, by field name.
 func valuesOf(it *Item, units []Unit, def *Unit, tags []Tag) map[string][]string {
 	got := map[string][]string{}
 	for f, v := range it.Values(units, def, tags) {

@@ -8,9 +8,8 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// Check validates a definition by itself, without regard to what else the library holds. It returns nil, a
-// *query.SyntaxError, or an error that wraps ErrInvalid and says what to do. Every implementation of Apply refuses what
-// Check refuses.
+// Check validates a definition on its own, independently of the other definitions in the library. It returns nil, a *query.SyntaxError, or
+// an error that wraps ErrInvalid and says what to do. Every implementation of Apply refuses the definitions that Check refuses.
 func Check(d Definition) error {
 	if n := d.specs(); n != 1 {
 		return fmt.Errorf("%w: %d of the five specs are set: set exactly one", ErrInvalid, n)
@@ -91,7 +90,7 @@ func (f *Filter) check(owner Owner) error {
 	return err
 }
 
-// CheckTag reports whether an item can carry a tag with that name. It returns nil or *item.InvalidError.
+// CheckTag reports whether items can carry the tag t. It returns nil or *item.InvalidError.
 func CheckTag(t item.Tag) error {
 	if err := item.ValidNamespace(t.Namespace); err != nil {
 		return err
@@ -128,15 +127,15 @@ func checkRule(kind Kind, ids []item.ID, selector string) error {
 	return err
 }
 
-// ParsedFilter is a Filter with its query and order parsed.
+// ParsedFilter is a Filter with its query and sort order parsed.
 type ParsedFilter struct {
 	Query     query.Node
 	Order     query.Order
 	Favourite *item.Tag
 }
 
-// ParseFilter parses the query and the order of a filter. Both may name private fields, because the author of a filter is allowed to query
-// them. An empty Order means newest first. The error is *query.SyntaxError.
+// ParseFilter parses the query and the order of a filter. Both may use private fields, because the author of a filter is allowed to query
+// them. An empty Order means newest first. The error wraps a *query.SyntaxError.
 func ParseFilter(f Filter) (ParsedFilter, error) {
 	q, err := query.ParseFor(f.Query, query.Private)
 	if err != nil {
@@ -152,9 +151,9 @@ func ParseFilter(f Filter) (ParsedFilter, error) {
 // DefaultOrder is the order of a filter whose Order is empty.
 const DefaultOrder = "created_on:desc"
 
-// SelectorError reports that a selector names a forbidden field. It wraps ErrInvalid.
+// SelectorError reports that a selector uses a forbidden field. It wraps ErrInvalid.
 type SelectorError struct {
-	// Field is the name or pattern as written.
+	// Field is the name of the field, or the pattern, as the author wrote it.
 	Field string
 	// Rule states the violated rule, such as "the selector of a Tag cannot use fields of tags or units".
 	Rule string
@@ -167,10 +166,10 @@ func (e *SelectorError) Error() string {
 // Unwrap returns ErrInvalid.
 func (e *SelectorError) Unwrap() error { return ErrInvalid }
 
-// ParseSelector parses the selector of a Tag (KindTag) or an ActivateUnit (KindUnit). "" gives a nil node, which matches nothing. To
-// prevent cycles between rules (docs/kinds.md, "Tag"), the selector of a Tag may name neither tags nor units, and that of an ActivateUnit
-// may not name units. A field pattern that could match a forbidden field counts as naming it. The error is *query.SyntaxError or wraps
-// ErrInvalid.
+// ParseSelector parses the selector of a Tag (KindTag) or an ActivateUnit (KindUnit). For an empty selector, it returns a nil node, which
+// matches nothing. To prevent cycles between rules (docs/kinds.md, "Tag"), the selector of a Tag cannot use fields of tags or units, and
+// the selector of an ActivateUnit cannot use fields of units. A field pattern that could match a forbidden field is refused too. The error
+// is a *query.SyntaxError or wraps ErrInvalid.
 func ParseSelector(kind Kind, selector string) (query.Node, []query.Warning, error) {
 	if selector == "" {
 		return nil, nil, nil

@@ -9,47 +9,47 @@ import (
 	"time"
 )
 
-// Candidate is what one owner asks the library to serve. Its definitions have passed Check.
+// Candidate holds the versions of a definition that one owner asks the library to serve. Both have passed Check.
 type Candidate struct {
 	// Latest is the newest version.
 	Latest Definition
-	// Good is the version that was served when the library could not serve Latest; nil when there is none. It is served instead of Latest
-	// unless another owner claims what it needs.
+	// Good is the version that the library was serving when it refused Latest, or nil if there is none. As long as the library refuses
+	// Latest, it serves Good, unless another owner holds one of Good's claims.
 	Good *Definition
 }
 
 // Verdict is the outcome of Arbitrate for one Candidate.
 type Verdict struct {
-	// Serve is Latest, Good, or nil for nothing. An adopting filter carries the ids of the filter that it adopted.
+	// Serve is the version to serve: Latest, Good, or nil for neither. A filter that adopts another one carries the ids of the adopted
+	// filter.
 	Serve *Definition
 	// Fallback is true when Serve is Good.
 	Fallback bool
-	// Err is why Latest is not served: *ConflictError, *IDTakenError, ErrNoProperty, ErrInvalid (nothing to adopt), or, for
-	// a filter created over HTTP that a manifest adopted, *ManagedError.
+	// Err is the reason why Latest is not served: *ConflictError, *IDTakenError, ErrNoProperty, ErrInvalid (nothing to adopt), or
+	// *ManagedError for a filter created over HTTP that a manifest adopted.
 	Err error
 }
 
-// Arbitrate decides which definitions of a library are served (docs/kinds.md, "Two claims on one thing"). The result depends only on the
-// set of candidates, not on their order. There is one exception: of two definitions created over HTTP, the first in the list takes
-// precedence.
+// Arbitrate decides which definitions of a library are served (docs/kinds.md, "Two claims on one thing"). The order of the candidates does
+// not affect the result, with one exception: of two definitions created over HTTP, the first in the list takes precedence.
 //
 //   - A definition whose property is not served waits (ErrNoProperty).
 //   - No manifest can take the ids of a definition that was created over HTTP; a manifest takes over such a filter by
 //     adopting it. An imported unit with Managed true is the exception: the manifest that derives its id takes precedence, and the
 //     unit is served again once that manifest is gone.
 //   - Of two manifests with the same claim, the older Created wins, then the lower namespace/name. A definition that loses
-//     one claim takes none.
+//     one of its claims gets none of them.
 //   - A token's value belongs to the manifest that had it first (TokenValue.Since), in any property; if the
-//     times are equal, the previous rule decides. That manifest keeps the value after it has replaced it (Token.Replaced). A token with a
+//     times are equal, the previous rule decides. The manifest owns the value even after a rotation (Token.Replaced). A token with a
 //     value that belongs to another manifest is refused.
 //   - The last good version of a refused definition is served if everything that it claims is still free.
 func Arbitrate(candidates []Candidate) []Verdict {
 	return arbitrate(candidates, func(PropertyID) bool { return false })
 }
 
-// Rejudge returns the verdicts that Arbitrate would return for a subset of all candidates, without reading the others. Use it when a change
-// touches no Property: served reports whether a property is served, and candidates contains no Property. For each of its candidates,
-// candidates must contain all others that share a stake with it (see Candidate.Stakes), in their original order.
+// Rejudge returns the verdicts that Arbitrate would return for some of the candidates, without reading the others. Call it only for a
+// change that touches no Property: candidates contains no Property, and served reports whether a property is served. For each of its
+// candidates, candidates must also contain every other one that shares a stake with it (see Candidate.Stakes), in the original order.
 func Rejudge(candidates []Candidate, served func(PropertyID) bool) []Verdict {
 	return arbitrate(candidates, served)
 }
@@ -65,7 +65,7 @@ func arbitrate(candidates []Candidate, served func(PropertyID) bool) []Verdict {
 		made:       map[claim]int{},
 	}
 	order := a.bySeniority()
-	// Properties come first: all other definitions depend on which of them are served.
+	// Judge properties first, because all other definitions depend on which properties are served.
 	for _, property := range []bool{true, false} {
 		for _, i := range order {
 			if c := candidates[i]; (c.Latest.Kind() == KindProperty) == property {
@@ -95,7 +95,7 @@ type arbiter struct {
 	holders    map[claim]Owner
 	values     map[Digest]bearer
 	properties map[PropertyID]bool
-	made       map[claim]int // index of each served filter created over HTTP, by id: what can be adopted
+	made       map[claim]int // index of each served filter created over HTTP, by id; manifests can adopt these filters
 }
 
 func (a *arbiter) bySeniority() []int {
@@ -109,9 +109,9 @@ func (a *arbiter) bySeniority() []int {
 	return order
 }
 
-// compareSeniority orders definitions by precedence: those created over HTTP, then manifests by age, then by
-// namespace/name, then imported units that yield to manifests. The remaining ties (the same name in two kinds or two
-// clusters) are broken too, so that the result is deterministic.
+// compareSeniority orders definitions by precedence: those created over HTTP, then manifests by age, then by namespace/name, then imported
+// units that yield to manifests. It also breaks the remaining ties (the same name in two kinds or two clusters), so that the result is
+// deterministic.
 func compareSeniority(a, b Definition) int {
 	return cmp.Or(
 		cmp.Compare(rank(a), rank(b)),
@@ -135,14 +135,14 @@ func rank(d Definition) int {
 	}
 }
 
-// bearer is the manifest that owns a token's value. since is when it first had that value.
+// bearer is the manifest that owns a value of a token, and since is the time at which it first had that value.
 type bearer struct {
 	owner Owner
 	since time.Time
 }
 
-// noteToken records the owner of each value of a token, including replaced values. arbitrate calls it for all tokens in
-// order of seniority, which decides between equal times, before it judges any token.
+// noteToken records the owner of each value of a token, including replaced values. Before arbitrate judges any token, it calls noteToken
+// for all tokens in order of seniority: if two tokens have had a value since the same time, the senior one owns it.
 func (a *arbiter) noteToken(d Definition) {
 	if d.Token == nil || !a.isServed(d.Property) {
 		return
@@ -164,7 +164,7 @@ func (a *arbiter) judge(d Definition, i int) Verdict {
 	return Verdict{Serve: &served}
 }
 
-// fallBack serves the last good version of a refused definition. It returns nil if that version cannot be served either.
+// fallBack serves the last good version of a refused definition, and returns it. It returns nil if that version cannot be served either.
 func (a *arbiter) fallBack(good Definition, i int) *Definition {
 	if good.Token != nil {
 		for _, v := range good.Token.Values {
@@ -177,12 +177,12 @@ func (a *arbiter) fallBack(good Definition, i int) *Definition {
 	if err != nil {
 		return nil
 	}
-	// A later fallback that shares a value with this one must find the value taken.
+	// Record the values, so that a later fallback that shares one of them finds it taken.
 	a.noteToken(served)
 	return &served
 }
 
-// try takes all claims of d or none.
+// try takes all claims of d, or none if one of them is held.
 func (a *arbiter) try(d Definition, i int) (Definition, error) {
 	if d.Kind() != KindProperty && !a.isServed(d.Property) {
 		return d, fmt.Errorf("property %s: %w", d.Property, ErrNoProperty)
@@ -234,7 +234,7 @@ func (a *arbiter) try(d Definition, i int) (Definition, error) {
 	return d, nil
 }
 
-// claim is something within a property that only one definition at a time can hold.
+// claim identifies something in a property that only one definition at a time can hold.
 type claim struct {
 	property PropertyID
 	what     claimed

@@ -49,7 +49,7 @@ func tokenDef(name string, created time.Time, values ...byte) Definition {
 	return d
 }
 
-// since sets Since for all values of a token.
+// since sets Since for all values of the token d.
 func since(t time.Time, d Definition) Definition {
 	for i := range d.Token.Values {
 		d.Token.Values[i].Since = t
@@ -57,7 +57,7 @@ func since(t time.Time, d Definition) Definition {
 	return d
 }
 
-// replacing adds replaced values to a token. They have the Since of its first value.
+// replacing adds replaced values to the token d. They have the Since of the first value.
 func replacing(d Definition, values ...byte) Definition {
 	for _, v := range values {
 		d.Token.Replaced = append(d.Token.Replaced, TokenValue{Digest: Digest{v}, Since: d.Token.Values[0].Since})
@@ -65,7 +65,7 @@ func replacing(d Definition, values ...byte) Definition {
 	return d
 }
 
-// far moves a definition to another namespace and its property.
+// far moves a definition to another namespace and to the property of that namespace.
 func far(d Definition) Definition {
 	d.Owner.Namespace, d.Property = "wall", "wall/default"
 	return d
@@ -90,7 +90,7 @@ func adopting(name string, id int64, created time.Time) Definition {
 	return d
 }
 
-// outcome describes a verdict as text: what is served, and why Latest is not.
+// outcome describes a verdict as text: the version that is served, and the reason why Latest is not.
 func outcome(v Verdict) string {
 	served := "nothing"
 	if v.Serve != nil {
@@ -257,7 +257,7 @@ func TestAdoptionKeepsTheIDs(t *testing.T) {
 	}
 }
 
-// TestArbitrateDoesNotDependOnOrder shuffles many conflicting claims.
+// TestArbitrateDoesNotDependOnOrder shuffles many conflicting definitions.
 func TestArbitrateDoesNotDependOnOrder(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	var crowd []Candidate

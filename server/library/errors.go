@@ -12,35 +12,37 @@ import (
 var (
 	// ErrNotFound means that the property, filter, unit, item, mapping or link does not exist.
 	ErrNotFound = errors.New("not found")
-	// ErrNoProperty means that the property of a definition or an item does not exist.
+	// ErrNoProperty means that there is no property for a definition or an item.
 	ErrNoProperty = errors.New("property not found")
 	// ErrNotModified means that the caller's version is current.
 	ErrNotModified = errors.New("not modified")
 	// ErrExists means that an item with that id already exists.
 	ErrExists = errors.New("an item with this id exists")
-	// ErrInvalid means that no library can accept the definition. It is wrapped with the reason.
+	// ErrInvalid means that no library can accept the definition. The returned error wraps it and adds the reason.
 	ErrInvalid = errors.New("invalid definition")
-	// ErrUnreadable means that this version cannot parse the query of a stored filter, although the version that stored it could. It is
-	// wrapped with the syntax error, which must not be shown to every caller who may list the filter.
+	// ErrUnreadable means that this version of Vitrine cannot parse the query of a stored filter, although the version that stored the
+	// filter could. The returned error also wraps the syntax error. Do not show that to every caller who may list the filter, because it
+	// quotes the query.
 	ErrUnreadable = errors.New("stored query not readable")
-	// ErrUnavailable means that the store cannot accept writes now (disk full, shutting down). It is wrapped with the
+	// ErrUnavailable means that the store cannot accept writes now (disk full, shutting down). The returned error wraps it and adds the
 	// reason.
 	ErrUnavailable = errors.New("store unavailable")
 	// ErrClosed means that the library was closed.
 	ErrClosed = errors.New("library closed")
 )
 
-// UnknownProperty returns an ErrNotFound for a property that is not served.
+// UnknownProperty returns an error that wraps ErrNotFound, for a property that is not served.
 func UnknownProperty(id PropertyID) error { return fmt.Errorf("property %s: %w", id, ErrNotFound) }
 
-// UnknownItem returns an ErrNotFound for an item that its property does not have.
+// UnknownItem returns an error that wraps ErrNotFound, for an item that its property does not have.
 func UnknownItem(id item.ID) error { return fmt.Errorf("item %d: %w", id, ErrNotFound) }
 
-// ConflictError says that another definition holds what this one claims.
+// ConflictError says that another definition already holds something that this one claims.
 type ConflictError struct {
-	// Claim is what both definitions claim, such as `tag marketer_tags:summer`.
+	// Claim describes what both definitions claim, such as `tag marketer_tags:summer`.
 	Claim string
-	// Holder is the owner that holds the claim. It is in the same namespace, except that a token's value can be held in another one.
+	// Holder is the owner that holds the claim. It is in the same namespace, except for a token's value, which an owner in another
+	// namespace can hold.
 	Holder Owner
 }
 
@@ -48,7 +50,7 @@ func (e *ConflictError) Error() string {
 	return fmt.Sprintf("%s is held by %s", e.Claim, e.Holder)
 }
 
-// IDTakenError says that another definition has the id that was derived for this one.
+// IDTakenError says that another definition already has the id that was derived for this one.
 type IDTakenError struct {
 	ID     int64
 	Holder Owner
@@ -58,13 +60,13 @@ func (e *IDTakenError) Error() string {
 	return fmt.Sprintf("id %d is taken by %s", e.ID, e.Holder)
 }
 
-// ManagedError says that a caller wants to change over HTTP what a manifest manages.
+// ManagedError says that a caller tried to change over HTTP something that a manifest manages.
 type ManagedError struct{ Owner Owner }
 
 func (e *ManagedError) Error() string { return "managed by " + e.Owner.String() }
 
-// UnreadableItemError says that an item is stored, but cannot be read: a file is damaged, the disk fails, or the stored bytes are not an
-// item. Other items may still be readable.
+// UnreadableItemError says that an item is stored, but cannot be read: a file is damaged, the disk fails, or the stored bytes do not decode
+// to an item. Other items may still be readable.
 type UnreadableItemError struct {
 	ID item.ID
 	// Err is the cause.
@@ -81,10 +83,9 @@ type UnknownItemsError struct{ IDs []item.ID }
 
 func (e *UnknownItemsError) Error() string { return fmt.Sprintf("unknown item ids: %v", e.IDs) }
 
-// FrozenError says that the library accepts no writes because it is copied to another one, see package transfer. It wraps
-// ErrUnavailable.
+// FrozenError says that the library refuses writes while it is being copied to another one (see package transfer). It wraps ErrUnavailable.
 type FrozenError struct {
-	// Since is the time from which the library has accepted no writes.
+	// Since is the time at which the library began to refuse writes.
 	Since time.Time
 }
 
@@ -98,7 +99,7 @@ func (e *FrozenError) Unwrap() error { return ErrUnavailable }
 
 // HeldError says that a sweep was refused because it would remove too many definitions.
 type HeldError struct {
-	// The sweep would remove Remove of the Total definitions in scope.
+	// Remove of the Total definitions in scope would be removed.
 	Remove, Total int
 }
 
@@ -106,14 +107,14 @@ func (e *HeldError) Error() string {
 	return fmt.Sprintf("sweep held: it would remove %d of %d definitions; check that all manifests are in the cluster, then confirm", e.Remove, e.Total)
 }
 
-// CursorError says that a cursor cannot be used: it belongs to another listing or to another version of the library.
+// CursorError says that a cursor cannot be used, because it belongs to another listing or to another version of the library.
 type CursorError struct{ Reason string }
 
 func (e *CursorError) Error() string { return "cursor cannot be used: " + e.Reason }
 
-// OffsetError says that Read.Offset exceeds what a library supports. Cursors reach all items.
+// OffsetError says that Read.Offset exceeds the limit of the library. Cursors have no such limit.
 type OffsetError struct {
-	// Limit is the number of items, from the start of the listing, that offsets can reach.
+	// Limit is the number of items at the start of the listing that offsets can reach.
 	Limit int64
 }
 

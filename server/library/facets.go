@@ -14,7 +14,7 @@ import (
 // MaxFacetValues is the maximum number of values that Facets returns.
 const MaxFacetValues = 100
 
-// Facet selects the values that Facets counts.
+// Facet says which values of which field Facets counts.
 type Facet struct {
 	// Field is the name of a field that query.Countable accepts.
 	Field string
@@ -23,7 +23,7 @@ type Facet struct {
 	Prefix string
 	// Key, if set, restricts the result for the field query.AllTags to tags whose key begins with it. The comparison ignores case.
 	Key string
-	// Only, if not nil, lists the only values to count.
+	// Only, if not nil, restricts the result to these values.
 	Only []string
 	// Limit is the maximum number of values, from 0 to MaxFacetValues.
 	Limit int
@@ -35,35 +35,35 @@ type Facets struct {
 	Field string
 	// Total is the number of matching items, with or without a value.
 	Total int64
-	// Values are the most frequent values, the most frequent first. Values of equal frequency are in ascending order: numbers by value,
-	// others by their bytes. Values longer than query.MaxLength bytes are left out.
+	// Values are the most frequent values, in descending order of frequency. Values with the same frequency are in ascending order: numbers
+	// numerically, others by their bytes. Values longer than query.MaxLength bytes are left out.
 	Values []FacetValue
-	// Expires is when the result may change through the passage of time (`now` in a query); zero means never.
+	// Expires is the time at which the result may change without a write, because of `now` in a query. Zero means never.
 	Expires time.Time
 }
 
 // FacetValue is one value and the number of matching items that have it.
 type FacetValue struct {
-	// Value is a keyword in lower case, "true" or "false", a decimal number, or for query.AllTags a tag as namespace:key. The query that
-	// query.ValueTerm returns for it finds exactly the items that have it.
+	// Value is a keyword in lower case, "true", "false", a decimal number or, for query.AllTags, a tag as namespace:key. query.ValueTerm
+	// returns the query that finds exactly the items with this value.
 	Value string
 	Count int64
 }
 
-// FacetCounter collects the counts of the values of a field, and keeps the most frequent ones. All implementations of Library share
-// it, so that they agree on the order. It is not safe for concurrent use.
+// FacetCounter collects the counts of the values of a field, and keeps the most frequent ones. All implementations of Library use it, so
+// that they return values in the same order. It is not safe for concurrent use.
 type FacetCounter struct {
 	field  query.Field
 	prefix string
 	key    string
 	only   []string
-	chosen map[string]bool // the values of only
+	chosen map[string]bool // the values of only, as a set
 	limit  int
 	// kept is a heap with the least frequent value first.
 	kept keptValues
 }
 
-// NewFacetCounter returns a counter for a facet, and the field whose values it counts. The error is that of query.Countable.
+// NewFacetCounter returns a counter for a facet, and the field whose values it counts. It returns the errors of query.Countable.
 func NewFacetCounter(f Facet, a query.Audience) (*FacetCounter, query.Field, error) {
 	field, err := query.Countable(f.Field, a)
 	if err != nil {
@@ -82,25 +82,26 @@ func NewFacetCounter(f Facet, a query.Audience) (*FacetCounter, query.Field, err
 	return c, field, nil
 }
 
-// Prefix returns the prefix of the wanted values in lower case. Keywords with this prefix are adjacent in a sorted dictionary.
+// Prefix returns the prefix of the wanted values, in lower case. In a sorted dictionary, all keywords with this prefix are adjacent.
 func (c *FacetCounter) Prefix() string { return c.prefix }
 
-// Key returns what the keys of the wanted tags begin with, in lower case.
+// Key returns the prefix of the keys of the wanted tags, in lower case.
 func (c *FacetCounter) Key() string { return c.key }
 
-// Only returns the wanted values, nil for all.
+// Only returns the wanted values, or nil if all values are wanted.
 func (c *FacetCounter) Only() []string { return c.only }
 
 // Limit returns the maximum number of values.
 func (c *FacetCounter) Limit() int { return c.limit }
 
-// Wants reports whether the facet includes a value. It omits values that are longer than a query can be, because no query could name them.
+// Wants reports whether the facet includes a value. It excludes values that are longer than the longest query, because no query could find
+// them.
 func (c *FacetCounter) Wants(value string) bool {
 	if len(value) > query.MaxLength || c.chosen != nil && !c.chosen[value] {
 		return false
 	}
 	if c.field.Name == query.AllTags {
-		value = query.Fold(value) // namespaces can have upper case
+		value = query.Fold(value) // namespaces can contain upper-case letters
 		if !strings.HasPrefix(value[strings.LastIndexByte(value, ':')+1:], c.key) {
 			return false
 		}
@@ -108,13 +109,13 @@ func (c *FacetCounter) Wants(value string) bool {
 	return strings.HasPrefix(value, c.prefix)
 }
 
-// Reaches reports whether a value with this count can still be among the most frequent ones, given the values that were added so far.
+// Reaches reports whether a value with this count can still be among the most frequent values, given the values that have been added.
 func (c *FacetCounter) Reaches(count int64) bool {
 	return count > 0 && c.limit > 0 && (len(c.kept) < c.limit || count >= c.kept[0].Count)
 }
 
-// Add adds a value with its total count. Each value can be added once. Values that are not wanted, or whose count is 0, are ignored. beaten
-// is true if the value is wanted, but the values that precede it already fill the limit.
+// Add adds a value with its total count. Call it once for each value. Add ignores a value that is not wanted or has a count of 0. beaten is
+// true if the value is wanted, but the values that precede it already fill the limit.
 func (c *FacetCounter) Add(value string, count int64) (beaten bool) {
 	if count <= 0 || c.limit == 0 || !c.Wants(value) {
 		return false
@@ -130,11 +131,11 @@ func (c *FacetCounter) Add(value string, count int64) (beaten bool) {
 	return false
 }
 
-// AddNumber is like Add, for a value of a field of the type Long.
+// AddNumber is like Add, for a value of a field of type Long.
 func (c *FacetCounter) AddNumber(n, count int64) {
 	v := keptValue{FacetValue: FacetValue{Count: count}, number: n}
 	if !c.Reaches(count) || c.isBeaten(v) {
-		return // without formatting the number
+		return // skip the cost of formatting the number
 	}
 	if v.Value = c.field.CountedNumber(n); c.Wants(v.Value) {
 		c.keep(v)
@@ -167,13 +168,13 @@ func (c *FacetCounter) Facets(total int64) *Facets {
 	return f
 }
 
-// keptValue is a value and, for the type Long, its number.
+// keptValue is a value with its count and, for type Long, the value as a number.
 type keptValue struct {
 	FacetValue
 	number int64
 }
 
-// compare orders values as Facets.Values are ordered.
+// compare orders values in the order of Facets.Values.
 func (v keptValue) compare(w keptValue) int {
 	return cmp.Or(cmp.Compare(w.Count, v.Count), cmp.Compare(v.number, w.number), strings.Compare(v.Value, w.Value))
 }

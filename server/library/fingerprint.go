@@ -8,8 +8,8 @@ import (
 )
 
 // Fingerprint returns a digest of the whole definition. Definitions with equal fingerprints have the same meaning: applying one after the
-// other changes nothing. The time zone of a time does not affect the digest, nor does the difference between an empty list and a missing
-// one; the order of a list does. Filters is the exception: a token with an empty list may read nothing, and one with a nil list everything.
+// other changes nothing. The digest depends on the order of a list, but not on the time zone of a time, nor on whether an empty list is
+// nil. Token.Filters is an exception: an empty list lets a token read nothing, and a nil list lets it read everything.
 func Fingerprint(d Definition) ([sha256.Size]byte, error) {
 	text, err := EncodeDefinition(d)
 	if err != nil {
@@ -27,7 +27,7 @@ func EncodeDefinition(d Definition) ([]byte, error) {
 	return text, nil
 }
 
-// DecodeDefinition decodes what EncodeDefinition encoded.
+// DecodeDefinition decodes the output of EncodeDefinition.
 func DecodeDefinition(text []byte) (Definition, error) {
 	var d Definition
 	if err := json.Unmarshal(text, &d); err != nil {
@@ -36,7 +36,7 @@ func DecodeDefinition(text []byte) (Definition, error) {
 	return normalized(d), nil
 }
 
-// normalized returns d with values of the same meaning mapped to equal values. It does not modify what d points to.
+// normalized returns d with equivalent values replaced by one canonical value. It does not modify the data that d points to.
 func normalized(d Definition) Definition {
 	d.Created = d.Created.UTC().Round(0)
 	if d.PropertySpec != nil {
@@ -64,7 +64,7 @@ func normalized(d Definition) Definition {
 	return d
 }
 
-// inUTC returns the values with their times in UTC, or nil if there are none.
+// inUTC returns the values with their times in UTC, or nil if there are no values.
 func inUTC(values []TokenValue) []TokenValue {
 	values = slices.Clone(absent(values))
 	for i, v := range values {
@@ -80,7 +80,7 @@ func absent[S ~[]E, E any](s S) S {
 	return s
 }
 
-// absentJSON maps null to nil, because responses show null for both.
+// absentJSON maps JSON null to nil, because responses show null for both.
 func absentJSON(raw json.RawMessage) json.RawMessage {
 	if len(raw) == 0 || string(raw) == "null" {
 		return nil

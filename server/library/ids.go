@@ -13,15 +13,15 @@ import (
 const idSpace = "e0b6b1d4-6c1f-5d43-9f35-0e4f3f1e7a52"
 
 // FilterIDs returns the UUID and the numeric id of the filter that the manifest namespace/name of the given kind declares in property p: a
-// UUIDv5 over (p, kind, namespace, name) and the number derived from it. They depend on nothing else, so all URLs stay the same when a
-// cluster is rebuilt from Git.
+// UUIDv5 over (p, kind, namespace, name) and the number derived from it. The ids depend on nothing else, so all URLs stay the same when you
+// rebuild a cluster from Git.
 func FilterIDs(p PropertyID, kind Kind, namespace, name string) (uuid string, id int64) {
 	uuid = derivedUUID(p, kind, namespace, name)
 	return uuid, IDFromUUID(uuid)
 }
 
 // NewFilterIDs generates the UUID and the numeric id of a filter created over HTTP: a random UUID, read from rand, and the number derived
-// from that UUID. It fails only if rand fails.
+// from that UUID. It fails only if reading from rand fails.
 func NewFilterIDs(rand io.Reader) (filterUUID string, id int64, err error) {
 	u, err := uuid.NewRandomFromReader(rand)
 	if err != nil {
@@ -35,12 +35,14 @@ func UnitID(p PropertyID, namespace, name string) int64 {
 	return IDFromUUID(derivedUUID(p, KindUnit, namespace, name))
 }
 
-// PlatformPageID returns the page id that the filter records of property p contain if its manifest sets none.
+// PlatformPageID returns the default page id of property p. The records of its filters contain this id if the manifest of the property sets
+// none.
 func PlatformPageID(p PropertyID) int64 {
 	return IDFromUUID(uuid.NewSHA1(uuid.MustParse(idSpace), []byte(p)).String())
 }
 
-// derivedUUID joins the parts with slashes. The key is unambiguous because names of Kubernetes objects contain no slash.
+// derivedUUID derives a UUID from the parts, joined with slashes. The joined key is unambiguous, because names of Kubernetes objects
+// contain no slash.
 func derivedUUID(p PropertyID, kind Kind, namespace, name string) string {
 	key := string(p) + "/" + kind.String() + "/" + namespace + "/" + name
 	return uuid.NewSHA1(uuid.MustParse(idSpace), []byte(key)).String()

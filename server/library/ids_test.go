@@ -9,7 +9,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/item"
 )
 
-// TestDerivedIDsNeverChange pins ids that are in use: a change here breaks URLs.
+// TestDerivedIDsNeverChange compares ids with values that are in use. If a derived id changes, URLs break.
 func TestDerivedIDsNeverChange(t *testing.T) {
 	uuid, id := FilterIDs("shop/default", KindFilter, "shop", "summer-wall")
 	if want := "d84e43ba-b105-545a-b717-382de3960863"; uuid != want {

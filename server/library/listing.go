@@ -10,30 +10,31 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// Listing is what a Read lists: the request combined with its stored filter by NewListing. All implementations share these rules.
+// Listing describes what a Read lists. NewListing combines the request with its stored filter. All implementations of Library share these
+// rules.
 type Listing struct {
-	// Parts are ANDed. Each is a separate tree, so that a caller's query cannot break out of a stored query. The caller's tree is evaluated
-	// with the rights of the caller, and the stored one with the rights of its author.
+	// Parts are combined with AND. Each part is a separate query tree, so that a caller's query cannot break out of a stored query. The
+	// caller's query is evaluated with the rights of the caller, and the stored query with the rights of its author.
 	Parts []Part
 	// Order is never nil.
 	Order query.Order
-	// Favourite, if set, puts items that match FavouriteTerm first, each group in Order.
+	// Favourite, if set, is the tag whose items come first (see FavouriteTerm). Both groups of items are in Order.
 	Favourite *item.Tag
 	// Seed is "" unless the order is random.
 	Seed string
-	// Identity differs between any two listings that order items differently, or that must not share cursors. It names a
-	// stored filter by its UUID: cursors stay valid when its query changes.
+	// Two listings have different identities if they order items differently, or if they must not share cursors. Identity contains the UUID
+	// of a stored filter, not its query, so cursors stay valid when the query changes.
 	Identity string
 }
 
-// Part is one tree of a Listing, and the audience with whose rights it is evaluated.
+// Part is one query of a Listing, and the audience with whose rights it is evaluated.
 type Part struct {
 	Query    query.Node
 	Audience query.Audience
 }
 
-// NewListing combines r with the stored filter that it names. f and uuid are that filter and its UUID; f is nil if r.Filter
-// is nil. The error is *query.ForbiddenFieldError or *query.SyntaxError, for r's own trees and order.
+// NewListing combines r with the stored filter f, whose UUID is uuid. f is nil if r.Filter is nil. NewListing fails with
+// *query.ForbiddenFieldError or *query.SyntaxError if r's own queries or order are at fault.
 func NewListing(r Read, f *ParsedFilter, uuid string) (Listing, error) {
 	var l Listing
 	var identity []string
@@ -84,8 +85,8 @@ func NewListing(r Read, f *ParsedFilter, uuid string) (Listing, error) {
 	return l, nil
 }
 
-// FavouriteTerm returns the query that matches items with the tag. A listing with a favourite consists of two disjoint
-// listings: one ANDed with this query, then one ANDed with its negation. The query does not affect relevance.
+// FavouriteTerm returns the query that matches items with the tag. A listing with a favorite tag consists of two disjoint listings: first
+// the items that match this query, then the others. The query does not affect relevance.
 func FavouriteTerm(t item.Tag) query.Node {
 	return query.FieldTerm(query.TagFieldName(t.Namespace), t.Key)
 }

@@ -1,6 +1,6 @@
 package library
 
-// Measure is one metric of a library: of its store, its caches or its read views.
+// Measure is one metric of a library, such as one of its store, its caches or its read views.
 type Measure struct {
 	// Name is in snake case and ends with the unit, or with _total for a counter: store_wal_bytes, view_hits_total. It is
 	// the same on every call.
@@ -14,7 +14,7 @@ type Measure struct {
 
 // Measurer is a Library that reports metrics in addition to State. The set of names depends on the implementation.
 type Measurer interface {
-	// Measures returns the current values, always under the same names. Its cost does not depend on how much is stored. Once the library is
-	// closed or its store has failed, Measures returns nothing.
+	// Measures returns the current values, always under the same names. Its cost does not depend on the amount of stored data. After the
+	// library is closed or its store has failed, Measures returns nothing.
 	Measures() []Measure
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/item"
 )
 
-// TestRandomPlaceNeverChanges pins values, so that the cursors of older versions stay valid.
+// TestRandomPlaceNeverChanges compares sort values with constants, because cursors of older versions contain these values.
 func TestRandomPlaceNeverChanges(t *testing.T) {
 	for name, c := range map[string]struct {
 		seed string
@@ -26,7 +26,7 @@ func TestRandomPlaceNeverChanges(t *testing.T) {
 	}
 }
 
-// TestRandomPlacesAreUniform counts how many of ten thousand items fall into each tenth of the range.
+// TestRandomPlacesAreUniform checks that about the same number of items falls into each tenth of the range.
 func TestRandomPlacesAreUniform(t *testing.T) {
 	const items, tenth = 10_000, (1<<63 - 1) / 10
 	for _, seed := range []string{"", "monday", "tuesday"} {

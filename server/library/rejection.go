@@ -2,8 +2,8 @@ package library
 
 // Rejection says why the newest version of an object is not served.
 type Rejection struct {
-	// Kind, Namespace and Name identify the object. For a file that cannot be read, Kind is "File" and Name its path.
+	// Kind, Namespace and Name identify the object. For a file that cannot be read, Kind is "File" and Name is its path.
 	Kind, Namespace, Name string
-	// Reason is a word for programs, and Message a sentence for users.
+	// Reason is a code for programs, and Message is a sentence for users.
 	Reason, Message string
 }

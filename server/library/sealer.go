@@ -11,10 +11,11 @@ import (
 	"fmt"
 )
 
-// Sealer makes cursors opaque. It encrypts them, because a sort value can be a member of a submission and links end up in logs. It
-// authenticates them together with the identity of their listing: a library accepts only its own cursors, each only for its own listing.
-// The length of a cursor reveals the length of its values only roughly: the values are padded to 128 bytes, 256 bytes and so on up to 4
-// KiB, and above that to multiples of 4 KiB. Equal cursors have equal texts, and every library with the same author key can open them.
+// Sealer makes cursors opaque. It encrypts them, because a sort value can be a private member of a submission, and links appear in logs. It
+// authenticates them together with the identity of their listing, so a library accepts a cursor only if it created the cursor for the same
+// listing. The length of a cursor reveals the length of its values only roughly: the values are padded to 128 bytes, 256 bytes and so on up
+// to 4 KiB, and above that to multiples of 4 KiB. Sealing the same place twice gives the same text, and every library with the same author
+// key can open the cursor.
 type Sealer struct {
 	aead cipher.AEAD
 	mac  []byte
@@ -44,7 +45,7 @@ func derive(key []byte, purposes ...string) []byte {
 	return h.Sum(nil)
 }
 
-// Seal encodes a place in a listing as a cursor. place is any value that JSON can encode, and identity is Listing.Identity.
+// Seal encodes a place in a listing as a cursor. The place can be any value that JSON can encode. identity is Listing.Identity.
 func (s *Sealer) Seal(identity string, place any) (Cursor, error) {
 	text, err := json.Marshal(place)
 	if err != nil {
@@ -55,13 +56,13 @@ func (s *Sealer) Seal(identity string, place any) (Cursor, error) {
 	return Cursor(base64.RawURLEncoding.EncodeToString(s.aead.Seal(nonce, nonce, text, []byte(identity)))), nil
 }
 
-// minPlace is the minimum length of an encoded place, and maxStep the maximum step between two lengths, both in bytes.
+// minPlace is the minimum length of an encoded place. maxStep is the maximum difference between two adjacent lengths. Both are in bytes.
 const (
 	minPlace = 128
 	maxStep  = 4 << 10
 )
 
-// pad appends blanks, which JSON ignores, up to the next permitted length of a cursor.
+// pad appends blanks, which JSON ignores, until the text has one of the permitted lengths.
 func pad(text []byte) []byte {
 	size := minPlace
 	for size < len(text) {
@@ -70,8 +71,8 @@ func pad(text []byte) []byte {
 	return append(text, bytes.Repeat([]byte{' '}, size-len(text))...)
 }
 
-// Open decodes the cursor into place. It returns *CursorError if the cursor does not belong to the listing, or encodes a
-// place of another shape.
+// Open decodes the cursor into place. It returns *CursorError if the cursor does not belong to the listing, or if the encoded place has
+// other members.
 func (s *Sealer) Open(c Cursor, identity string, place any) error {
 	foreign := &CursorError{Reason: "it does not belong to this listing: start again from the first page"}
 	sealed, err := base64.RawURLEncoding.DecodeString(string(c))

@@ -2,13 +2,13 @@ package library
 
 import "slices"
 
-// Stake identifies something that definitions can contend for: a claim, an id that can be adopted, a token's value. Use it
-// only for comparison.
+// Stake identifies something that definitions can compete for: a claim, an id that can be adopted, or a token's value. Use it only for
+// comparison.
 type Stake string
 
-// Stakes lists what both versions of a candidate contend for, without duplicates. The verdict on a candidate depends only on which
-// properties are served, and on the candidates that share stakes with it, directly or through other candidates. all is true for a Property,
-// which has no stakes: everything in it depends on it.
+// Stakes lists everything that the two versions of a candidate compete for, without duplicates. The verdict on a candidate depends only on
+// which properties are served, and on the candidates that share stakes with it, directly or through other candidates. all is true for a
+// Property: it has no stakes, but all definitions in it depend on it.
 func (c Candidate) Stakes() (stakes []Stake, all bool) {
 	versions := []Definition{c.Latest}
 	if c.Good != nil {
@@ -32,7 +32,7 @@ func (c Candidate) Stakes() (stakes []Stake, all bool) {
 		}
 		if d.Token != nil {
 			for _, v := range slices.Concat(d.Token.Values, d.Token.Replaced) {
-				// Values have no property: tokens of all properties contend for them.
+				// Values belong to no property: tokens of all properties compete for them.
 				add(Stake("value\x00" + string(v.Digest[:])))
 			}
 		}

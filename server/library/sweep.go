@@ -5,22 +5,21 @@ import (
 	"slices"
 )
 
-// A sweep is refused if it would remove more than sweepFew definitions and more than 1/sweepShare of those in scope.
+// A sweep is refused if it would remove more than sweepFew definitions and also more than 1/sweepShare of those in scope.
 const (
 	sweepFew   = 20
 	sweepShare = 5
 )
 
-// Contains reports whether a sweep with this scope may remove the definitions of owner. No scope contains definitions
-// created over HTTP. A scope without kinds, or with an empty non-nil list of namespaces, is empty: a sweep that does not
-// know where to look removes nothing.
+// Contains reports whether a sweep with this scope may remove the definitions of owner. No scope contains definitions created over HTTP. A
+// scope without kinds, or with an empty but non-nil list of namespaces, contains nothing, so its sweep removes nothing.
 func (s Scope) Contains(owner Owner) bool {
 	return !owner.IsHTTP() && owner.Install == s.Install && slices.Contains(s.Kinds, owner.Kind) &&
 		(s.Namespaces == nil || slices.Contains(s.Namespaces, owner.Namespace))
 }
 
 // Swept returns the owners whose definitions a sweep removes: those in known and in scope that are not in keep. It fails with *HeldError if
-// the guard of Scope refuses the sweep, and with ErrInvalid if the scope names no install.
+// the sweep would remove too many definitions (see Scope.Confirmed), and with ErrInvalid if the scope names no install.
 func Swept(known []Owner, scope Scope, keep []Owner) ([]Owner, error) {
 	if scope.Install == "" {
 		return nil, fmt.Errorf("%w: a sweep needs the identity of the cluster", ErrInvalid)

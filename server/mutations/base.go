@@ -11,22 +11,22 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// Base is the state of a property before a Stage. Its errors are returned as outcomes.
+// Base provides the state of a property before a Stage. The Stage returns its errors as outcomes.
 type Base interface {
-	// Item returns a stored item, or nil.
+	// Item returns a stored item, or nil if it does not exist.
 	Item(id item.ID) (*item.Item, error)
 	// Exists reports whether an item is stored.
 	Exists(id item.ID) (bool, error)
 	// Unit reports whether the property serves a conversion unit.
 	Unit(id int64) bool
-	// CodeHeld reports whether an item other than id, in any property, has a short code.
+	// CodeHeld reports whether an item other than id, in any property, has the short code.
 	CodeHeld(code string, id item.ID) (bool, error)
-	// TagMade reports whether a tag is known to exist. It may return false for an existing tag.
+	// TagMade reports whether the tag is known to exist. It may return false for a tag that exists.
 	TagMade(t item.Tag) bool
-	// NameKnown reports whether any item of the property ever had a field name; Names returns the number of such names.
+	// NameKnown reports whether any item of the property has ever had a field with this name. Names returns the number of such names.
 	NameKnown(n NameSum) bool
 	Names() int
-	// TagOwner returns a manifest that puts the tag on an item, independently of the item's own tags.
+	// TagOwner returns a manifest that assigns the tag to an item, whether or not the item has the tag itself.
 	TagOwner(t item.Tag, id item.ID) (library.Owner, bool, error)
 }
 
@@ -35,34 +35,33 @@ type Stage struct {
 	Property library.PropertyID
 	Base     Base
 	Namer    *Namer
-	// Random is the source of short codes; Now is the timestamp of new units.
+	// Random is the source of random bytes for short codes. Now is the creation time of new units.
 	Random io.Reader
 	Now    time.Time
-	// Sequence is the highest id ever assigned or imported. Items without an id get the ids that follow.
+	// Sequence is the highest id ever assigned or imported. Items without an id get the ids after it.
 	Sequence item.ID
 
 	// Items are the changed items, in the order of their first change.
 	Items []Item
-	// Tags, Names and Units are the tags, field names and conversion units that are new.
+	// Tags, Names and Units hold the new tags, field names and conversion units.
 	Tags  map[item.Tag]bool
 	Names map[NameSum]bool
 	Units map[definitions.Source]*definitions.Entry
-	// Codes are the short codes of staged items. All stages of one write share it.
+	// Codes holds the short codes of staged items. All stages of one write share this map.
 	Codes map[string]bool
 
 	at map[item.ID]int // index of an item in Items
 }
 
-// Item is the new state of an item and facts about its previous state.
+// Item is the staged state of an item, with facts about its previous state.
 type Item struct {
 	ID item.ID
-	// Item is the new item; nil deletes it.
+	// Item is the new item, or nil if the item is deleted.
 	Item *item.Item
-	// Existed reports whether the item was stored before; Code is its previous short code.
+	// Existed reports whether the item was stored before. Code is its previous short code.
 	Existed bool
 	Code    string
-	// Erase reports whether the previous bytes must be erased from the store, because the item is deleted or its submission
-	// changes.
+	// Erase reports whether the store must erase the previous bytes of the item, because the item is deleted or its submission changes.
 	Erase bool
 }
 
@@ -79,7 +78,7 @@ func (s *Stage) Empty() bool {
 	return len(s.Items) == 0 && len(s.Tags) == 0 && len(s.Names) == 0 && len(s.Units) == 0
 }
 
-// set stages the new state of an item; nil deletes it. before must be the result of s.item.
+// set stages the new state of an item. If after is nil, the item is deleted. before must be the result of s.item.
 func (s *Stage) set(id item.ID, before, after *item.Item) {
 	erase := before != nil && (after == nil || before.Submission != nil && !bytes.Equal(before.Submission, after.Submission))
 	if i, staged := s.at[id]; staged {
@@ -95,7 +94,7 @@ func (s *Stage) set(id item.ID, before, after *item.Item) {
 	s.Items = append(s.Items, next)
 }
 
-// item returns the staged or stored item, or nil.
+// item returns the staged or stored item, or nil if it does not exist.
 func (s *Stage) item(id item.ID) (*item.Item, error) {
 	if i, staged := s.at[id]; staged {
 		return s.Items[i].Item, nil

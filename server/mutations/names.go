@@ -12,9 +12,9 @@ import (
 	"github.com/vitrine-dev/vitrine/server/item"
 )
 
-// NameSum identifies the name of a dynamic field of a property. It is a prefix of a keyed hash, because a member of a
-// submission can be named after a person, and a store remembers names longer than items. The probability that two of
-// item.MaxFieldNames names have the same sum is below 10^-11; they would count as one name.
+// NameSum identifies the name of a dynamic field of a property. It is a prefix of a keyed hash and not the name itself, because a member of
+// a submission can be named after a person, and a store keeps the names of deleted items. Two names with the same sum count as one. The
+// probability that this happens among item.MaxFieldNames names is below 10^-11.
 type NameSum uint64
 
 // Namer computes NameSums with the author key of a store. It is not safe for concurrent use.
@@ -27,12 +27,12 @@ func NewNamer(authorKey []byte) *Namer { return &Namer{hmac.New(sha256.New, auth
 func (n *Namer) Sum(name string) NameSum {
 	var sum [sha256.Size]byte
 	n.mac.Reset()
-	_, _ = n.mac.Write([]byte("field\x00" + name)) // a hash never fails
+	_, _ = n.mac.Write([]byte("field\x00" + name)) // writing to a hash never fails
 	return NameSum(binary.BigEndian.Uint64(n.mac.Sum(sum[:0])))
 }
 
-// newNames returns the field names of an item that are new to its property. It fails with *item.InvalidError if that would
-// exceed item.MaxFieldNames. Known names are always accepted, even if an older store already exceeds the limit.
+// newNames returns the field names of an item that are new to its property. It fails with *item.InvalidError if the property would then
+// have more than item.MaxFieldNames names. It always accepts known names, even if an older store already exceeds the limit.
 func (s *Stage) newNames(names iter.Seq[string]) ([]NameSum, error) {
 	var fresh []NameSum
 	for name := range names {
@@ -49,7 +49,7 @@ func (s *Stage) newNames(names iter.Seq[string]) ([]NameSum, error) {
 	return fresh, nil
 }
 
-// memberOf returns the item member that a field comes from.
+// memberOf returns the name of the item's member that a field comes from.
 func memberOf(field string) string {
 	if namespace, ok := strings.CutPrefix(field, "tags."); ok {
 		return "tags." + strings.TrimSuffix(namespace, ".key")
@@ -57,7 +57,7 @@ func memberOf(field string) string {
 	return field
 }
 
-// takeNames stages the result of newNames. Call it only once the mutation is certain to be accepted.
+// takeNames stages the names that newNames returned. Call it only after all other checks of the mutation.
 func (s *Stage) takeNames(names []NameSum) {
 	for _, n := range names {
 		s.Names[n] = true

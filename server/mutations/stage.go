@@ -90,15 +90,15 @@ func (s *Stage) putItem(m library.Mutation) library.Outcome {
 	return library.Outcome{ID: it.ID, Created: before == nil}
 }
 
-// noIDLeft refuses an item without an id. Ids are assigned above the highest id that the property ever had, which an import
-// can raise to item.MaxID.
+// noIDLeft returns the error for an item without an id when no id is left. The server assigns ids above the highest id that the property
+// ever had, and an import can raise that to item.MaxID.
 func noIDLeft() error {
 	return &item.InvalidError{Member: "id", Reason: fmt.Sprintf(
 		"no id is left to assign: this property has had an item with id %d, the highest possible id, and the server assigns only ids above the highest one. Import the item with an explicit id", item.MaxID)}
 }
 
-// replaced returns the item that a put replaces, or nil if the put creates one. It fails with ErrExists if the put must not
-// replace. An id of 0 needs no check, because the assigned id is above all others.
+// replaced returns the item that a put replaces, or nil if the put creates one. It fails with ErrExists if the item exists and replace is
+// false. An id of 0 needs no check, because the id that the server assigns is above all others.
 func (s *Stage) replaced(id item.ID, replace bool) (*item.Item, error) {
 	if id == 0 {
 		return nil, nil
@@ -141,7 +141,7 @@ func unknownUnit(id int64) error {
 	return &item.InvalidError{Member: "activate_units", Reason: fmt.Sprintf("there is no conversion unit with id %d: create it first, or send the whole unit", id)}
 }
 
-// makeUnits stages the units of an import line that the property does not have.
+// makeUnits stages the units of an import line that the property does not have yet.
 func (s *Stage) makeUnits(units []item.Unit) error {
 	made, err := definitions.NewUnits(s.Property, units, s.hasUnit, s.Now)
 	if err != nil {
@@ -158,7 +158,7 @@ func (s *Stage) patch(id item.ID, patch *item.Patch) error {
 	}
 	if units, touched := patch.Units(); touched {
 		for _, u := range units {
-			// A patch can keep a unit that the item already refers to, even while its manifest is missing.
+			// A patch may keep a unit that the item already refers to, even if the manifest of the unit is missing.
 			if !s.hasUnit(u) && !slices.Contains(before.Units, u) {
 				return unknownUnit(u)
 			}
@@ -179,7 +179,7 @@ func (s *Stage) patch(id item.ID, patch *item.Patch) error {
 	return nil
 }
 
-// tag adds one mapping to all items or to none.
+// tag adds one tag to all items or to none.
 func (s *Stage) tag(t item.Tag, ids []item.ID) error {
 	if err := item.ValidNamespace(t.Namespace); err != nil {
 		return err
@@ -209,7 +209,7 @@ func (s *Stage) tag(t item.Tag, ids []item.ID) error {
 	return nil
 }
 
-// untag removes one mapping from all items or from none.
+// untag removes one tag from all items or from none.
 func (s *Stage) untag(t item.Tag, ids []item.ID) error {
 	items, err := s.requireItems(ids)
 	if err != nil {
@@ -236,7 +236,7 @@ func (s *Stage) untag(t item.Tag, ids []item.ID) error {
 	return nil
 }
 
-// requireItems returns the staged or stored items without duplicates, or *UnknownItemsError with all missing ids.
+// requireItems returns the staged or stored items without duplicates. It fails with *UnknownItemsError, which lists all missing ids.
 func (s *Stage) requireItems(ids []item.ID) ([]*item.Item, error) {
 	items := make([]*item.Item, 0, len(ids))
 	var unknown []item.ID

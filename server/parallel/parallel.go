@@ -1,6 +1,6 @@
 // Package parallel runs independent pieces of work on all processors.
 //
-// It imports nothing of this project.
+// This package imports no other package of this project.
 package parallel
 
 import (
@@ -9,10 +9,10 @@ import (
 	"sync"
 )
 
-// from is the minimum number of elements that are split among goroutines.
+// from is the minimum number of elements for which Workers returns more than one goroutine.
 const from = 64
 
-// Workers returns how many goroutines should share n elements: 1 for a few, otherwise one for each processor.
+// Workers returns the number of goroutines for n elements: 1 for few elements, otherwise one for each processor.
 func Workers(n int) int {
 	if n < from {
 		return 1
@@ -20,7 +20,8 @@ func Workers(n int) int {
 	return runtime.GOMAXPROCS(0)
 }
 
-// Run calls do with 0 to n-1, each in its own goroutine and the last one in that of the caller, and returns all errors joined.
+// Run calls do with 0 to n-1, and returns all errors joined. Each call runs in its own goroutine, except for the last one, which runs in
+// the caller's.
 func Run(n int, do func(i int) error) error {
 	errs := make([]error, n)
 	var others sync.WaitGroup

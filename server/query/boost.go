@@ -19,7 +19,7 @@ func (p *parser) boosted(n Node, in scope) (Node, error) {
 	return Boost{Node: n, Factor: factor}, nil
 }
 
-// factor parses the number right after ^: digits, optionally with a decimal part, without a sign.
+// factor parses the number directly after ^. It consists of digits and an optional decimal part, without a sign.
 func (p *parser) factor(sign token) (float64, error) {
 	digits := func(i int) int {
 		for i < len(p.src) && '0' <= p.src[i] && p.src[i] <= '9' {
@@ -45,7 +45,7 @@ func (p *parser) factor(sign token) (float64, error) {
 	return f, nil
 }
 
-// String returns the node and its factor.
+// String returns the node and its factor as text.
 func (n Boost) String() string {
 	var b strings.Builder
 	if inner, ok := n.Node.(Boost); ok {

@@ -6,31 +6,30 @@ import (
 	"sync"
 )
 
-// AllField is the name of the default field: it holds the words of every Row with InAll. Queries can also name it
-// explicitly.
+// AllField is the name of the default field, which contains the words of every Row with InAll. Queries can also name it explicitly.
 const AllField = "_all"
 
-// Row is a field of the catalogue with additional data for documentation and mappings.
+// Row is a field of the catalogue, with additional data for documentation and mappings.
 type Row struct {
 	Field
 	// InAll is true if the values are also values of AllField.
 	InAll bool
 	// About describes the field in a few words.
 	About string
-	// Values are all values of the field, if they are few and fixed.
+	// Values lists all values of the field if they are few and fixed.
 	Values []string
 }
 
-// CreatedOn is the field of the tie rule: items with equal sort values are ordered newest first.
+// CreatedOn is the field that breaks ties: items with equal sort values are sorted by it, newest first.
 const CreatedOn = "created_on"
 
-// The shapes of the dynamic fields. A shape represents one field for each platform, namespace or key.
+// These are the shapes of the dynamic fields. A shape represents one field for each platform, namespace or key.
 const (
-	// ReferenceField is the shape of the fields for the reference on one platform.
+	// ReferenceField is the shape of the fields with the references on a platform.
 	ReferenceField = "content.platform_ref:<platform>"
-	// TagField is the shape of the fields for the tag keys of one namespace.
+	// TagField is the shape of the fields with the tag keys of a namespace.
 	TagField = "tags.<namespace>.key"
-	// SubmissionField is the shape of the fields for the members of a submission.
+	// SubmissionField is the shape of the fields with the members of a submission.
 	SubmissionField = "submission.<key>"
 
 	referencePrefix  = "content.platform_ref:"
@@ -39,8 +38,8 @@ const (
 	submissionPrefix = "submission."
 )
 
-// rows returns the catalogue in the order of the documentation. It is the single source for lookups, the OpenSearch mapping
-// and docs/query-language.md.
+// rows returns the catalogue in the order of the documentation. Lookups, the OpenSearch mapping and docs/query-language.md all derive from
+// it.
 func rows() []Row {
 	keyword := func(name, about string) Row { return Row{Field: Field{Name: name, Sortable: true}, About: about} }
 	text := func(name, about string) Row { return Row{Field: Field{Name: name, Type: Text}, About: about} }
@@ -136,7 +135,7 @@ func rows() []Row {
 	)
 }
 
-// shortNames maps the documented short names, which omit "content.", to canonical names.
+// shortNames maps the documented short names of fields, which omit "content.", to canonical names.
 func shortNames() map[string]string {
 	return map[string]string{
 		"text":            "content.text",
@@ -147,16 +146,16 @@ func shortNames() map[string]string {
 	}
 }
 
-// shortPrefixes maps the short prefixes of fields, which omit "content.", to the canonical ones.
+// shortPrefixes maps the short prefixes of field names, which omit "content.", to the canonical prefixes.
 func shortPrefixes() map[string]string {
 	return map[string]string{"author.": "content.author.", "media.": "content.media."}
 }
 
-// catalogue is the table with its lookup structures.
+// catalogue contains the rows with the structures for lookups.
 type catalogue struct {
 	rows    []Row
 	fields  map[string]Field // static fields by canonical and by short name
-	objects map[string]bool  // every object that holds fields, such as content.media
+	objects map[string]bool  // every object that contains fields, such as content.media
 	names   []string         // all keys of fields, sorted
 }
 
@@ -190,11 +189,11 @@ var loadCatalogue = sync.OnceValue(func() *catalogue {
 	return c
 })
 
-// Rows returns the catalogue in the order of the documentation. Dynamic fields appear as their shapes (ReferenceField,
-// TagField, SubmissionField). AllField is not included.
+// Rows returns the catalogue in the order of the documentation. Rows represents dynamic fields by their shapes (ReferenceField, TagField,
+// SubmissionField). It does not include AllField.
 func Rows() []Row { return slices.Clone(loadCatalogue().rows) }
 
-// Values returns all values of a field, if they are few and fixed, such as those of a boolean.
+// Values returns all values of a field if they are few and fixed, such as true and false for a boolean.
 func Values(f Field) []string {
 	if f.Type == Boolean {
 		return []string{"true", "false"}
@@ -230,9 +229,8 @@ func Aliases(canonical string) []string {
 	return out
 }
 
-// Lookup finds a field by its documented name, a short name (text, author.username), or the name of a dynamic field
-// (content.platform_ref:<platform>, tags.<namespace>, tags.<namespace>.key, submission.<key>). The result has the canonical
-// name.
+// Lookup finds a field by its documented name, by a short name (text, author.username), or by the name of a dynamic field
+// (content.platform_ref:<platform>, tags.<namespace>, tags.<namespace>.key, submission.<key>). The result has the canonical name.
 func Lookup(name string) (Field, bool) {
 	if f, ok := loadCatalogue().fields[name]; ok {
 		return f, true
@@ -253,13 +251,13 @@ func Lookup(name string) (Field, bool) {
 	return Field{}, false
 }
 
-// TagFieldName returns the canonical name of the field with the tag keys of a namespace.
+// TagFieldName returns the canonical name of the field that contains the tag keys of a namespace.
 func TagFieldName(namespace string) string { return tagPrefix + namespace + tagSuffix }
 
-// IsTagField reports whether a canonical field name is of the form that TagFieldName returns.
+// IsTagField reports whether a canonical field name has the form that TagFieldName returns.
 func IsTagField(name string) bool { return strings.HasPrefix(name, tagPrefix) }
 
-// TagNamespace returns the namespace in a field name of the form that TagFieldName returns, and false for any other name.
+// TagNamespace returns the namespace in a field name that TagFieldName returned, and false for any other name.
 func TagNamespace(name string) (string, bool) {
 	if !IsTagField(name) {
 		return "", false
@@ -267,13 +265,13 @@ func TagNamespace(name string) (string, bool) {
 	return strings.TrimSuffix(strings.TrimPrefix(name, tagPrefix), tagSuffix), true
 }
 
-// Dynamic reports whether a canonical field name names a dynamic field.
+// Dynamic reports whether a canonical field name is the name of a dynamic field.
 func Dynamic(name string) bool {
 	return strings.HasPrefix(name, referencePrefix) || IsTagField(name) || strings.HasPrefix(name, submissionPrefix)
 }
 
-// Object reports whether name is an object with fields, such as content.media, tags or author, which _exists_ and _missing_
-// may name. It returns the canonical name.
+// Object reports whether name is the name of an object that contains fields, such as content.media, tags or author. Such names are allowed
+// after _exists_ and _missing_. Object returns the canonical name.
 func Object(name string) (string, bool) {
 	canonical := expandShort(name)
 	if loadCatalogue().objects[canonical] {
@@ -282,7 +280,7 @@ func Object(name string) (string, bool) {
 	return "", false
 }
 
-// expandShort returns the canonical form of a name that omits "content.", including names of objects.
+// expandShort returns the canonical form of a name that omits "content.". It can also be the name of an object.
 func expandShort(name string) string {
 	for short, long := range shortPrefixes() {
 		if rest, ok := strings.CutPrefix(name+".", short); ok {
@@ -295,7 +293,7 @@ func expandShort(name string) string {
 	return name
 }
 
-// private reports whether a name is in the private part of an item, even if Lookup and Object do not know it.
+// private reports whether a name belongs to the private part of an item, even if Lookup and Object do not know the name.
 func private(name string) bool {
 	return name == strings.TrimSuffix(submissionPrefix, ".") || strings.HasPrefix(name, submissionPrefix)
 }

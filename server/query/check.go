@@ -8,7 +8,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/analysis"
 )
 
-// ParseFor combines Parse and Check: it parses a query with the rights of its audience. It returns the warnings of both.
+// ParseFor combines Parse and Check: it parses a query, and checks it with the rights of its audience. It returns the warnings of both.
 func ParseFor(q string, a Audience) (Query, error) {
 	parsed, err := Parse(q)
 	if err != nil {
@@ -26,9 +26,9 @@ func ParseFor(q string, a Audience) (Query, error) {
 	return parsed, nil
 }
 
-// Check validates a tree against the catalogue, without an index. Warnings name the first 20 unknown fields. The error is a
-// *SyntaxError if a value or a construct does not fit the type of its field or a limit is exceeded, and a
-// *ForbiddenFieldError if n names a private field for the Public audience.
+// Check validates a tree against the catalogue, without an index. It warns about the first 20 unknown fields. The error is a *SyntaxError
+// if a value or a construct does not fit the type of its field, or if a limit is exceeded. It is a *ForbiddenFieldError if the audience is
+// Public and n uses a private field.
 func Check(n Node, a Audience) ([]Warning, error) {
 	var (
 		warnings []Warning
@@ -82,8 +82,8 @@ func Check(n Node, a Audience) ([]Warning, error) {
 	return warnings, nil
 }
 
-// namesPrivate reports whether f names a private field. For the Public audience, a pattern never matches private fields,
-// but a pattern that starts like them is refused too.
+// namesPrivate reports whether f is the name of a private field, or a pattern that starts like one. For the Public audience, a pattern
+// never matches private fields, but a pattern that starts like one is refused too.
 func namesPrivate(f FieldName) bool {
 	return private(f.Name) || f.Pattern && strings.HasPrefix(f.Name, strings.TrimSuffix(submissionPrefix, "."))
 }
@@ -97,7 +97,7 @@ func leafCount(n Node) int {
 	return 1
 }
 
-// tooManyClauses returns the error about the clause that exceeds MaxClauses.
+// tooManyClauses returns the error about the first clause that exceeds MaxClauses.
 func tooManyClauses(n Node) error {
 	err := ErrorAt(n, "too many clauses", fmt.Sprintf("at most %d", MaxClauses))
 	err.Limit = true
@@ -105,7 +105,8 @@ func tooManyClauses(n Node) error {
 }
 
 // clauseCount returns the number of clauses to which n expands in any corpus: one for each word of an analyzed text, and one for each field
-// whose presence is tested. A pattern can add clauses for the dynamic fields of a corpus. They are counted only when the query runs.
+// whose presence is tested. A pattern can add clauses for the dynamic fields of a corpus. These clauses are counted only when the query
+// runs.
 func clauseCount(n Node, fields []Field) int {
 	text := ""
 	switch n := n.(type) {
@@ -140,16 +141,16 @@ func clauseCount(n Node, fields []Field) int {
 	return count
 }
 
-// ExpandedError returns the error about the clause that exceeds MaxClauses after the expansion of words, lists and field
-// patterns.
+// ExpandedError returns the error for a query that exceeds MaxClauses after the expansion of words, lists and field patterns. n is the
+// clause at which it does.
 func ExpandedError(n Node) *SyntaxError {
 	err := ErrorAt(n, "too many clauses once words, lists and field patterns are expanded", fmt.Sprintf("at most %d", MaxClauses))
 	err.Limit = true
 	return err
 }
 
-// Resolve returns the fields that f matches for an audience: one for a known name, all matches of a pattern, none for an
-// unknown name. dynamic lists the canonical names of the dynamic fields of a corpus; only patterns need it.
+// Resolve returns the fields that f matches for an audience: one field for a known name, all matches of a pattern, or none for an unknown
+// name. dynamic lists the canonical names of the dynamic fields of a corpus. Only patterns need it.
 func Resolve(f FieldName, a Audience, dynamic []string) []Field {
 	if !f.Pattern {
 		if field, ok := Lookup(f.Name); ok {
@@ -160,7 +161,7 @@ func Resolve(f FieldName, a Audience, dynamic []string) []Field {
 	return collect(a, dynamic, func(name string) bool { return f.Matches(name) })
 }
 
-// ResolveObject returns the fields below the object that f names, or none if f does not name an object. dynamic is as in
+// ResolveObject returns the fields in the object with the name f, or none if f is not the name of an object. dynamic is the same as for
 // Resolve.
 func ResolveObject(f FieldName, a Audience, dynamic []string) []Field {
 	object, ok := Object(f.Name)
@@ -170,7 +171,7 @@ func ResolveObject(f FieldName, a Audience, dynamic []string) []Field {
 	return collect(a, dynamic, func(name string) bool { return strings.HasPrefix(name, object+".") })
 }
 
-// collect returns the fields that wanted accepts and the audience may see.
+// collect returns the fields that wanted accepts and that the audience may see.
 func collect(a Audience, dynamic []string, wanted func(string) bool) []Field {
 	var out []Field
 	for _, field := range Fields() {
@@ -186,8 +187,8 @@ func collect(a Audience, dynamic []string, wanted func(string) bool) []Field {
 	return out
 }
 
-// known reports whether a name without a matching static field is still valid: a pattern that can match dynamic fields, or
-// an object whose presence is tested.
+// known reports whether a name that matches no static field is still valid. It is valid if it is a pattern that can match dynamic fields,
+// or an object whose presence is tested.
 func known(n Node, f FieldName) bool {
 	if f.Pattern {
 		return f.Reaches("tags") || f.Reaches("submission") || starsMeet(f.Name, referencePrefix+"*")
@@ -220,7 +221,7 @@ func unknownField(f FieldName) Warning {
 	return Warning{Code: WarnUnknownField, Message: message, Field: f.Name}
 }
 
-// memberOf returns the first member of an object.
+// memberOf returns the name of the first field in an object.
 func memberOf(object string) string {
 	for _, r := range loadCatalogue().rows {
 		if strings.HasPrefix(r.Name, object+".") {
@@ -230,7 +231,7 @@ func memberOf(object string) string {
 	return object
 }
 
-// checkFit checks that the construct n and its value fit the type of the field.
+// checkFit checks that the construct n and its value are valid for the type of the field.
 func checkFit(n Node, f Field, patterns *Patterns) error {
 	switch f.Type {
 	case Keyword, Text:
@@ -263,13 +264,13 @@ func checkFit(n Node, f Field, patterns *Patterns) error {
 	return nil
 }
 
-// wrongConstruct returns the error about a construct that compares words if the field has no words.
+// wrongConstruct returns the error about a construct that compares words, on a field that has no words.
 func wrongConstruct(n Node, f Field, construct string) error {
 	return ErrorAt(n, fmt.Sprintf("%s on the %s field %q", construct, typeNoun(f.Type), f.Name), "a value, a range, or * for any value")
 }
 
-// nearestField returns the field name of the catalogue with the smallest edit distance to name, or "" if that distance exceeds a third of
-// the length of name.
+// nearestField returns the field name in the catalogue with the smallest edit distance to name. If that distance exceeds a third of the
+// length of name, it returns "".
 func nearestField(name string) string {
 	if len(name) > longestName {
 		return ""
@@ -283,7 +284,7 @@ func nearestField(name string) string {
 		for _, s := range []string{whole, tail} {
 			d := editDistance(name, s)
 			if s == tail && s != whole {
-				d++ // a match of the last member alone counts as one more edit
+				d++ // if only the last member matches, add one edit
 			}
 			if d < edits || d == edits && best != "" && len(candidate) < len(best) {
 				best, edits = candidate, d
@@ -293,7 +294,7 @@ func nearestField(name string) string {
 	return best
 }
 
-// editDistance returns the Levenshtein distance in characters.
+// editDistance returns the Levenshtein distance between two texts, in characters.
 func editDistance(a, b string) int {
 	s, t := []rune(a), []rune(b)
 	row := make([]int, len(t)+1)

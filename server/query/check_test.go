@@ -123,7 +123,8 @@ func TestCheckLimitsClausesOfComposedTrees(t *testing.T) {
 	}
 }
 
-// A stored query is checked only once: after a filter is accepted, listing it must never fail.
+// TestCheckCountsExpandedClauses checks that Check counts clauses after expansion. A stored query is checked only once, so after a filter
+// is accepted, listing it must never fail.
 func TestCheckCountsExpandedClauses(t *testing.T) {
 	for name, q := range map[string]string{
 		"words":         "text:" + strings.Repeat("a-", query.MaxClauses),

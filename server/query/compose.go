@@ -1,7 +1,7 @@
 package query
 
-// And returns the conjunction of the nodes. It joins trees and never strings, so that no part can affect how another is parsed. Nil nodes
-// are ignored. A single node is returned unchanged; without nodes, the result is nil.
+// And returns the conjunction of the nodes. It joins trees, never strings, so that no part can affect the parsing of another. And ignores
+// nil nodes. It returns a single node unchanged, and nil if there are no nodes.
 func And(nodes ...Node) Node {
 	var parts []Clause
 	for _, n := range nodes {
@@ -18,13 +18,13 @@ func And(nodes ...Node) Node {
 	return Bool{Clauses: parts}
 }
 
-// Not returns the query for what n does not match. It counts as many clauses as n, and adds nothing to scores: Not(n) or Not(Not(n)) as a
-// part of a conjunction restricts what matches without affecting the order by relevance.
+// Not returns a query that matches the items that n does not match. The query has as many clauses as n, and adds nothing to scores: as a
+// part of a conjunction, Not(n) or Not(Not(n)) restricts the matches without affecting the order by relevance.
 func Not(n Node) Node {
 	return Bool{Clauses: []Clause{{Occur: MustNot, Node: n}}}
 }
 
-// FieldTerm returns the query field:value. value is never parsed and can contain any characters.
+// FieldTerm returns the query field:value. The value is never parsed, so it can contain any characters.
 func FieldTerm(field, value string) Node {
 	if value == "" {
 		return Phrase{Field: FieldName{Name: field}}
@@ -32,8 +32,8 @@ func FieldTerm(field, value string) Node {
 	return Term{Field: FieldName{Name: field}, Text: value}
 }
 
-// Walk calls visit for n and everything below it, parents first. If visit returns false, Walk skips what is below that
-// node. Walk reports whether all calls returned true.
+// Walk calls visit for n and for all nodes below it, parents first. If visit returns false, Walk skips the nodes below that node. Walk
+// reports whether all calls returned true.
 func Walk(n Node, visit func(Node) bool) bool {
 	if n == nil {
 		return true
@@ -57,8 +57,8 @@ func Walk(n Node, visit func(Node) bool) bool {
 	return whole
 }
 
-// Names lists the fields and patterns that n names, as written and without duplicates, in order of first appearance. It
-// omits clauses without a field.
+// Names lists the names and patterns of fields in n, as written, without duplicates, in order of their first appearance. It ignores clauses
+// without a field.
 func Names(n Node) []FieldName {
 	var out []FieldName
 	seen := map[FieldName]bool{}
@@ -72,7 +72,7 @@ func Names(n Node) []FieldName {
 	return out
 }
 
-// namesDate reports whether f is a date field, or a pattern that matches one.
+// namesDate reports whether f is the name of a date field, or a pattern that matches one.
 func namesDate(f FieldName) bool {
 	if !f.Pattern {
 		field, ok := Lookup(f.Name)
@@ -86,8 +86,8 @@ func namesDate(f FieldName) bool {
 	return false
 }
 
-// FieldOf returns the field of a leaf as written; for Exists and Missing, the tested field. It returns the zero FieldName
-// for other nodes.
+// FieldOf returns the field of a leaf, as written. For Exists and Missing, this is the tested field. For other nodes, FieldOf returns the
+// zero FieldName.
 func FieldOf(n Node) FieldName {
 	switch n := n.(type) {
 	case Term:

@@ -6,15 +6,15 @@ import (
 	"strings"
 )
 
-// AllTags is the name of the field of all tags, with values of the form namespace:key. Its values can be counted. Queries cannot name it:
-// they name the tags of one namespace (TagFieldName).
+// AllTags is the name of a field that contains all tags, as values of the form namespace:key. Its values can be counted. Queries cannot use
+// it. They use the fields for the tags of one namespace (TagFieldName).
 const AllTags = "tags"
 
 // FieldError says that the values of a field cannot be counted.
 type FieldError struct {
-	// Field is the name as the caller wrote it.
+	// Field is the name of the field as the caller wrote it.
 	Field string
-	// Reason says why, and which field to name instead.
+	// Reason says why the field cannot be counted, and which field to use instead.
 	Reason string
 }
 
@@ -22,9 +22,9 @@ func (e *FieldError) Error() string {
 	return fmt.Sprintf("the values of field %q cannot be counted: %s", excerpt(e.Field, longestName), e.Reason)
 }
 
-// Countable finds a field whose values can be counted: a keyword, a boolean or a whole number by any name that Lookup accepts, or
-// AllTags. It returns a *ForbiddenFieldError if the Public audience names a private field, and a *FieldError for a field
-// that does not exist or has another type.
+// Countable finds a field whose values can be counted. This is AllTags, or a keyword, a boolean or a whole number, by any name that Lookup
+// accepts. Countable returns a *ForbiddenFieldError if the audience is Public and the field is private. It returns a *FieldError if the
+// field does not exist or has another type.
 func Countable(name string, a Audience) (Field, error) {
 	if a == Public && private(name) {
 		return Field{}, &ForbiddenFieldError{Field: name}
@@ -53,7 +53,7 @@ func Countable(name string, a Audience) (Field, error) {
 	return f, nil
 }
 
-// CountedNumber returns the form in which a number of a countable field of the type Long or Boolean is shown.
+// CountedNumber formats a number of a countable field of type Long or Boolean as a value in facets.
 func (f Field) CountedNumber(n int64) string {
 	if f.Type == Boolean {
 		return strconv.FormatBool(n != 0)
@@ -61,10 +61,10 @@ func (f Field) CountedNumber(n int64) string {
 	return strconv.FormatInt(n, 10)
 }
 
-// ValueTerm returns the query for the items in which a countable field has a value. The value is in the form in which it is shown.
+// ValueTerm returns the query for the items in which a countable field has a value. The value has the form that facets show.
 func ValueTerm(f Field, value string) Node {
 	if f.Name == AllTags {
-		// A namespace can contain a colon; a key cannot.
+		// A namespace can contain a colon, but a key cannot.
 		at := strings.LastIndexByte(value, ':')
 		if at < 0 {
 			return None{}

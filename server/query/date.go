@@ -9,16 +9,16 @@ import (
 	"time"
 )
 
-// period is the interval of a date text, from its first to its last millisecond: a year, a month, a day, an hour, a minute,
-// a second or an instant.
+// period is the interval that a date text describes, from its first to its last millisecond: a year, a month, a day, an hour, a minute, a
+// second or an instant.
 type period struct{ from, to int64 }
 
 // errDate is the error for every text that is not a date.
 var errDate = errors.New("not a date")
 
-// parsePeriod parses a date without date math: 2024, 2024-05, 2024-05-21, 2024-05-21T10 down to fractions of a second. A
-// text with a time can have a zone (Z, +02, +0200, +02:00); the default is UTC. A number of more than four digits means
-// milliseconds since 1970.
+// parsePeriod parses a date without date math: 2024, 2024-05, 2024-05-21, 2024-05-21T10 and so on, down to fractions of a second. A text
+// with a time can have a zone (Z, +02, +0200, +02:00). The default is UTC. A number with more than four digits means milliseconds since
+// 1970.
 func parsePeriod(s string) (period, error) {
 	if digits := strings.TrimPrefix(s, "-"); len(digits) > 4 && allDigits(digits) {
 		ms, err := strconv.ParseInt(s, 10, 64)
@@ -40,14 +40,14 @@ func parsePeriod(s string) (period, error) {
 	return parseClock(start, clock)
 }
 
-// CalendarDate returns the first instant of a year, a month or a day, written as 2024, 2024-05 or 2024-05-21 (UTC). It
-// returns false for anything else and for a day that does not exist.
+// CalendarDate returns the first instant of a year, a month or a day, written as 2024, 2024-05 or 2024-05-21 (UTC). It returns false for
+// any other text, and for a day that does not exist.
 func CalendarDate(s string) (time.Time, bool) {
 	start, _, err := parseCalendar(s)
 	return start, err == nil
 }
 
-// parseCalendar returns the first instant of a year, a month or a day, and that of the following one.
+// parseCalendar parses a year, a month or a day. It returns the first instant of that period, and the first instant of the following one.
 func parseCalendar(s string) (start, end time.Time, err error) {
 	year, month, date, parts := 0, 1, 1, strings.Split(s, "-")
 	for i, p := range parts {
@@ -83,7 +83,7 @@ func parseCalendar(s string) (start, end time.Time, err error) {
 // span returns the period from one instant to just before another.
 func span(from, to time.Time) period { return period{from.UnixMilli(), to.UnixMilli() - 1} }
 
-// parseClock parses the time of day after the T.
+// parseClock parses the time of day, which is the text after the T.
 func parseClock(day time.Time, s string) (period, error) {
 	offset := time.Duration(0)
 	if i := strings.IndexAny(s, "Z+-"); i >= 0 {
@@ -143,8 +143,8 @@ func parseZone(s string) (time.Duration, error) {
 	return offset, nil
 }
 
-// boundDate parses a date of a query, with or without date math, as an instant in milliseconds. A partial date or a rounding means its
-// first millisecond, or its last one if up is true (query language, "Ranges and dates").
+// boundDate parses a date of a query, with or without date math, as an instant in milliseconds. A partial date or a rounded date means its
+// first millisecond, or its last millisecond if up is true (query language, "Ranges and dates").
 func boundDate(s string, now time.Time, up bool) (int64, error) {
 	var t time.Time
 	steps, ok := strings.CutPrefix(s, "now")
@@ -178,14 +178,14 @@ func boundDate(s string, now time.Time, up bool) (int64, error) {
 	return t.UnixMilli(), nil
 }
 
-// step is one operation of date math: adding n units or, if round is set, rounding to one unit.
+// step is one operation of date math. It adds n units or, if round is set, rounds to one unit.
 type step struct {
 	round bool
 	n     int
 	unit  byte
 }
 
-// nextStep parses the first operation: +, - or /, digits (default: one unit), and a unit.
+// nextStep parses the first operation: +, - or /, then digits (optional, default: one unit), then a unit.
 func nextStep(s string) (step, string, error) {
 	var st step
 	sign := 1
@@ -243,7 +243,7 @@ func (st step) apply(t time.Time, up bool) (time.Time, error) {
 	return t, nil
 }
 
-// add adds n units. If the resulting month lacks the day, the result is on its last day.
+// add adds n units. If the resulting month does not have the day of t, the result is the last day of that month.
 func add(t time.Time, n int, unit byte) time.Time {
 	seconds := func(size int64) time.Time {
 		return time.Unix(t.Unix()+int64(n)*size, int64(t.Nanosecond())).UTC()

@@ -26,7 +26,7 @@ func readPage(t *testing.T) string {
 	return string(text)
 }
 
-// fieldTable returns the catalogue as the table of the documentation.
+// fieldTable returns the catalogue in the form of the table in the documentation.
 func fieldTable() string {
 	var b strings.Builder
 	b.WriteString("| Field | Type | | Holds |\n| --- | --- | --- | --- |\n")
@@ -69,7 +69,7 @@ func TestDocumentationContainsTheCatalogue(t *testing.T) {
 	}
 }
 
-// rows returns the first two cells of each row of the tables whose first header cell equals the parameter first.
+// rows returns the first two cells of each row, for the tables whose first header cell equals the parameter first.
 func rows(text, first string) [][2]string {
 	var out [][2]string
 	inside := false

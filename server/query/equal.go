@@ -2,7 +2,7 @@ package query
 
 import "slices"
 
-// Equal reports whether two trees are the same, ignoring positions in a query. Two nil nodes are equal.
+// Equal reports whether two trees are equal. It ignores the positions in the query. Two nil nodes are equal.
 func Equal(a, b Node) bool {
 	switch a := a.(type) {
 	case nil:
@@ -34,7 +34,7 @@ func Equal(a, b Node) bool {
 	}
 }
 
-// same reports whether b is of the type of a and equal to it.
+// same reports whether b has the type of a and is equal to a.
 func same[T interface{ Equal(o T) bool }](a T, b Node) bool {
 	o, ok := b.(T)
 	return ok && a.Equal(o)
@@ -50,7 +50,7 @@ func (n Bool) Equal(o Bool) bool {
 // Equal compares the values in order.
 func (n Any) Equal(o Any) bool { return slices.EqualFunc(n.Values, o.Values, Equal) }
 
-// Equal compares node and factor.
+// Equal compares the nodes and the factors.
 func (n Boost) Equal(o Boost) bool { return n.Factor == o.Factor && Equal(n.Node, o.Node) }
 
 // Equal compares everything except the position in the query.

@@ -2,16 +2,16 @@ package query
 
 import "fmt"
 
-// SyntaxError says where and why a query or a sort string is invalid. Its Error text is the sentence that users see,
-// identical over HTTP, in conditions and on the command line.
+// SyntaxError says where and why a query or a sort string is invalid. Its Error method returns the sentence that users see, which is the
+// same over HTTP, in conditions and on the command line.
 type SyntaxError struct {
 	// Reason describes the error without its position, such as "unbalanced parenthesis".
 	Reason string
-	// Position counts characters (not bytes) from 0.
+	// Position is the position of the error, in characters (not bytes) from 0.
 	Position int
-	// Near is the text at Position, at most 20 characters, "" at the end of the query.
+	// Near is the text at Position, at most 20 characters. It is "" at the end of the query.
 	Near string
-	// Expected says what is expected at Position, such as `")"`; "" if unknown.
+	// Expected describes what the parser expects at Position, such as `")"`. It is "" if that is unknown.
 	Expected string
 	// Limit is true if a limit was exceeded (length, nesting, clauses, automaton states), and false for invalid syntax.
 	Limit bool
@@ -29,44 +29,45 @@ func (e *SyntaxError) Error() string {
 	return s
 }
 
-// ForbiddenFieldError says that a public caller named a private field in a query or a sort string.
+// ForbiddenFieldError says that a public caller used a private field in a query or a sort string.
 type ForbiddenFieldError struct{ Field string }
 
 func (e *ForbiddenFieldError) Error() string {
 	return fmt.Sprintf("field %q requires a READ-WRITE token", excerpt(e.Field, longestName))
 }
 
-// The codes of warnings.
+// These are the codes of warnings.
 const (
-	// WarnMixedOperators: a group contains AND and OR without parentheses. There is no precedence between them.
+	// WarnMixedOperators means that a group contains AND and OR without parentheses. There is no precedence between them.
 	WarnMixedOperators = "mixed-operators"
-	// WarnUnknownField: the catalogue does not have the field, so the clause matches nothing.
+	// WarnUnknownField means that the catalogue does not have the field, so the clause matches nothing.
 	WarnUnknownField = "unknown-field"
-	// WarnLeadingWildcard: a pattern starts with a wildcard, so that every term must be tested.
+	// WarnLeadingWildcard means that a pattern starts with a wildcard, so every term must be tested.
 	WarnLeadingWildcard = "leading-wildcard"
 )
 
 // Warning is advice about a valid query.
 type Warning struct {
-	// Code is a stable identifier: mixed-operators, unknown-field, leading-wildcard.
+	// Code is a stable identifier: mixed-operators, unknown-field or leading-wildcard.
 	Code string
-	// Message is one sentence that describes the finding and what to do.
+	// Message is one sentence that describes the problem and says what to do.
 	Message string
 	// Field is the name or the pattern of the field that the warning is about, as in FieldName.Name. It is "" unless Code is unknown-field.
 	Field string
-	// Start and End delimit the text that the warning is about, in characters (not bytes) from 0: the first name of an unknown
-	// field, the clauses of a group, a pattern. Both are 0 if the query was not parsed from text.
+	// Start and End delimit the text that the warning is about, in characters (not bytes) from 0. The text is the first occurrence of an
+	// unknown field, the clauses of a group, or a pattern. Both are 0 if the query was not parsed from text.
 	Start int `json:"-"`
 	End   int `json:"-"`
 }
 
-// nearLength is the maximum number of characters that a message quotes from a query, and longestName that of a field name.
+// nearLength is the maximum number of characters that a message quotes from a query. longestName is the maximum number of characters that
+// it quotes from a field name.
 const (
 	nearLength  = 20
 	longestName = 100
 )
 
-// excerpt truncates s to n characters for a message.
+// excerpt returns at most the first n characters of s, for a message.
 func excerpt(s string, n int) string {
 	i := 0
 	for at := range s {

@@ -6,8 +6,9 @@ import (
 	"unicode/utf8"
 )
 
-// unescape removes the backslashes of src[start:end]. \x is x for every character x except u. \u and four hexadecimal digits are a UTF-16
-// code unit; a character outside the Basic Multilingual Plane has two. If wild is set, \*, \? and \\ stay escaped, as Wildcard requires.
+// unescape removes the backslashes from src[start:end]. \x means x for every character x except u. \u and four hexadecimal digits mean a
+// UTF-16 code unit. A character outside the Basic Multilingual Plane needs two of these. If wild is set, \*, \? and \\ stay escaped, as
+// Wildcard requires.
 func (p *parser) unescape(start, end int, wild bool) (string, error) {
 	var b strings.Builder
 	for i := start; i < end; i++ {
@@ -32,7 +33,8 @@ func (p *parser) unescape(start, end int, wild bool) (string, error) {
 	return b.String(), nil
 }
 
-// codePoint decodes the character at i, which is one \u escape or a surrogate pair of two. It also returns the end of the escapes.
+// codePoint decodes the character at i. The character is one \u escape, or a surrogate pair of two \u escapes. codePoint also returns the
+// position after the escapes.
 func (p *parser) codePoint(i, end int) (rune, int, error) {
 	high, ok := p.codeUnit(i, end)
 	if !ok {
@@ -49,7 +51,7 @@ func (p *parser) codePoint(i, end int) (rune, int, error) {
 	return 0, 0, p.errorAt(i, `unpaired surrogate in a \u escape`, "both surrogates of the pair")
 }
 
-// codeUnit decodes one \u escape, which has six characters, at i.
+// codeUnit decodes the \u escape at i. The escape has six characters.
 func (p *parser) codeUnit(i, end int) (rune, bool) {
 	if i+6 > end || p.src[i] != '\\' || p.src[i+1] != 'u' {
 		return 0, false
@@ -70,8 +72,8 @@ func (p *parser) codeUnit(i, end int) (rune, bool) {
 	return unit, true
 }
 
-// writeWord writes s with escapes so that it parses as one word. In a value of a named field it also escapes commas, which
-// would start a list, and a leading comparison sign.
+// writeWord writes s with escapes, so that it parses as one word. In a value of a named field, it also escapes commas, which would separate
+// the values of a list, and a leading comparison sign.
 func writeWord(b *strings.Builder, s string, value bool) {
 	switch s {
 	case "AND", "OR", "NOT", "&&", "||":
@@ -91,7 +93,7 @@ func writeWord(b *strings.Builder, s string, value bool) {
 	}
 }
 
-// writeQuoted writes s in quotes.
+// writeQuoted writes s in quotes, with escapes.
 func writeQuoted(b *strings.Builder, s string) {
 	b.WriteByte('"')
 	for _, c := range s {
@@ -103,7 +105,7 @@ func writeQuoted(b *strings.Builder, s string) {
 	b.WriteByte('"')
 }
 
-// write writes the name and a colon, or nothing for no field.
+// write writes the name and a colon. If there is no field, it writes nothing.
 func (f FieldName) write(b *strings.Builder) {
 	if f.Name != "" {
 		writeWord(b, f.Name, false)

@@ -5,19 +5,19 @@ import (
 	"strings"
 )
 
-// The two pseudo-fields that test the presence of a field.
+// These are the two pseudo-fields that test the presence of a field.
 const (
 	existsName  = "_exists_"
 	missingName = "_missing_"
 )
 
-// presence reports whether the scope tests the presence of a field.
+// presence reports whether clauses in this scope test the presence of a field.
 func (s scope) presence() bool { return s.field.Name == existsName || s.field.Name == missingName }
 
-// TestsPresence reports whether f is one of the two pseudo-fields _exists_ and _missing_, whose values are names of fields.
+// TestsPresence reports whether f is one of the two pseudo-fields _exists_ and _missing_. Their values are names of fields.
 func TestsPresence(f FieldName) bool { return scope{field: f}.presence() }
 
-// presence parses the field name or pattern after _exists_: or _missing_:.
+// presence parses the name or pattern of a field after _exists_: or _missing_:.
 func (p *parser) presence(in scope) (Node, error) {
 	tok, err := p.peek(true)
 	if err != nil {

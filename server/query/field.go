@@ -9,10 +9,9 @@ import (
 type Type uint8
 
 const (
-	// Keyword values are compared as a whole in lower case, and shown as stored.
+	// Keyword values are compared as a whole and in lower case. Responses show them as stored.
 	Keyword Type = iota
-	// Text values are split into words (UAX #29, lower case) with positions. There is a position gap of 100 between two
-	// values.
+	// Text values are split into words (UAX #29, lower case) with positions. Between two values, there is a gap of 100 positions.
 	Text
 	// Long values are 64-bit integers.
 	Long
@@ -24,7 +23,7 @@ const (
 	Date
 )
 
-// String returns the name of the type as in the documentation and OpenSearch mappings.
+// String returns the name of the type, as in the documentation and in OpenSearch mappings.
 func (t Type) String() string {
 	switch t {
 	case Keyword:
@@ -43,20 +42,20 @@ func (t Type) String() string {
 	return fmt.Sprintf("Type(%d)", uint8(t))
 }
 
-// Field is one row of the catalogue.
+// Field is a field of the catalogue.
 type Field struct {
 	// Name is the documented path, such as content.text.
 	Name string
 	Type Type
-	// Private fields (submission and everything below it) are visible only to READ-WRITE callers.
+	// Private is true for fields that only READ-WRITE callers can see: the submission and everything in it.
 	Private bool
-	// Sortable fields have at most one value per item and are permitted in sort_by. Text fields are never sortable.
+	// Sortable is true for fields that can be used in sort_by. They have at most one value in each item. Text fields are never sortable.
 	Sortable bool
 }
 
-// Value is one indexed value of a field. The field's type determines which member holds it.
+// Value is one indexed value of a field. The type of the field determines which member holds the value.
 type Value struct {
-	// Str holds Keyword (as stored, not lower-cased) and Text values.
+	// Str holds the values of Keyword fields (as stored, not in lower case) and of Text fields.
 	Str string
 	// Int holds Long values, Date values in milliseconds, and Boolean values (0 or 1).
 	Int int64
@@ -64,17 +63,18 @@ type Value struct {
 	Float float64
 }
 
-// Audience is the kind of reader. It determines which fields can be named and which bytes are returned.
+// Audience is the kind of reader. It determines which fields a query can use, and which data the reader sees.
 type Audience uint8
 
 const (
-	// Public is the audience of READ-ONLY tokens and the zero value. It sees nothing private.
+	// Public is the audience of READ-ONLY tokens, and the zero value. It sees nothing private.
 	Public Audience = iota
 	// Private is the audience of READ-WRITE tokens. It sees everything.
 	Private
 )
 
-// Matches reports whether f is a name (possibly a short one) of the field with a canonical name, or a pattern that matches it.
+// Matches reports whether f is a name of the field with the given canonical name, or a pattern that matches the canonical name. The name
+// can be a short one.
 func (f FieldName) Matches(canonical string) bool {
 	if !f.Pattern {
 		field, ok := Lookup(f.Name)
@@ -96,8 +96,8 @@ func (f FieldName) Matches(canonical string) bool {
 	return false
 }
 
-// Reaches reports whether the name is the object (such as tags) or something below it, or a pattern that can match either. The rules that
-// forbid queries to name an object use it. Short names count as their canonical names.
+// Reaches reports whether f is the name of an object (such as tags) or of something in it, or a pattern that can match such a name. It
+// treats short names as their canonical names. Rules that forbid the use of an object in a query call Reaches.
 func (f FieldName) Reaches(object string) bool {
 	if f.Pattern {
 		return starsMeet(f.Name, object) || starsMeet(f.Name, object+".*")
@@ -106,7 +106,7 @@ func (f FieldName) Reaches(object string) bool {
 	return name == object || strings.HasPrefix(name, object+".")
 }
 
-// matchStars reports whether s matches a pattern in which * matches any characters.
+// matchStars reports whether s matches a pattern, in which * matches any number of any characters.
 func matchStars(pattern, s string) bool {
 	parts := strings.Split(pattern, "*")
 	if len(parts) == 1 {
@@ -127,9 +127,9 @@ func matchStars(pattern, s string) bool {
 	return true
 }
 
-// starsMeet reports whether some string matches both patterns.
+// starsMeet reports whether at least one string matches both patterns.
 func starsMeet(a, b string) bool {
-	// meet[j] reports whether a[:i] and b[:j] have a match in common.
+	// meet[j] is true if at least one string matches both a[:i] and b[:j].
 	meet := make([]bool, len(b)+1)
 	for i := range len(a) + 1 {
 		diagonal := false // meet[j-1] of the previous row

@@ -14,7 +14,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// patience is the maximum duration of one call; a query within the limits takes milliseconds.
+// patience is the maximum duration of one call. A query within the limits takes milliseconds.
 const patience = 5 * time.Second
 
 // addSeeds adds every line of testdata/seeds.txt to a fuzz target.
@@ -34,7 +34,7 @@ func addSeeds(f *testing.F) {
 	}
 }
 
-// checkPlace checks that the position of an error is within the query, at the quoted text.
+// checkPlace checks that the position of an error is within the query, and that the quoted text is at that position.
 func checkPlace(t *testing.T, q string, err error) {
 	t.Helper()
 	var syntax *query.SyntaxError
@@ -67,7 +67,7 @@ func FuzzParse(f *testing.F) {
 		var syntax *query.SyntaxError
 		switch {
 		case errors.As(err, &syntax) && syntax.Limit:
-			// Brackets pass their field to every clause, so that the canonical form can be longer than the query.
+			// Parentheses pass their field to every clause in them, so the canonical form can be longer than the query.
 		case err != nil:
 			t.Fatalf("%q: its canonical form %q: %v", q, canonical, err)
 		case !query.Equal(parsed.Root, again.Root):

@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// maxEdits is the maximum edit distance. Larger numbers are reduced to it, as in OpenSearch.
+// maxEdits is the maximum edit distance. As in OpenSearch, it replaces larger numbers.
 const maxEdits = 2
 
-// fuzzy makes the leaf of word~ or word~N. It truncates fractions.
+// fuzzy returns the leaf for word~ or word~N. It truncates fractions.
 func (p *parser) fuzzy(tok token, s suffix, in scope) (Node, error) {
 	text := p.text(tok)
 	if tok.kind != tokBareSign {
@@ -29,7 +29,7 @@ func (p *parser) fuzzy(tok token, s suffix, in scope) (Node, error) {
 	return n, nil
 }
 
-// wholePart parses the integer part of a decimal number without a sign. Numbers above 2^31-1 are reduced to it.
+// wholePart parses the integer part of a decimal number without a sign. For numbers above 2^31-1, it returns 2^31-1.
 func wholePart(s string) (int, bool) {
 	whole, fraction, _ := strings.Cut(s, ".")
 	if !allDigits(whole + fraction) {
@@ -54,7 +54,7 @@ func allDigits(s string) bool {
 	return s != ""
 }
 
-// EditsFor returns the edit distance of AUTO by the number of characters: 0 for 1–2, 1 for 3–5, 2 from 6.
+// EditsFor returns the edit distance that AUTO means for a text: 0 for up to 2 characters, 1 for 3 to 5, and 2 for 6 or more.
 func EditsFor(text string) int {
 	switch n := len([]rune(text)); {
 	case n < 3:

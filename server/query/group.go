@@ -8,8 +8,8 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/analysis"
 )
 
-// group parses clauses up to the end of the query, or up to the parenthesis that closes the one at position open (-1 for none).
-// There is no precedence: AND makes the clauses before and after it Must, OR changes nothing.
+// group parses clauses up to the end of the query, or up to the parenthesis that closes the one at position open. open is -1 if there is
+// none. Operators have no precedence: AND makes the clauses before and after it Must, and OR changes nothing.
 func (p *parser) group(in scope, open int) (Node, error) {
 	var (
 		clauses       []Clause
@@ -77,7 +77,7 @@ func (p *parser) closing(tok token, open int, empty bool) error {
 	return nil
 }
 
-// wantClause returns an error if no clause follows the operator or sign.
+// wantClause returns an error if no clause follows the operator or the sign.
 func (p *parser) wantClause(in scope, sign token) error {
 	next, err := p.peek(in.list())
 	if err != nil {
@@ -90,7 +90,7 @@ func (p *parser) wantClause(in scope, sign token) error {
 	return nil
 }
 
-// requireLast makes the clause before an AND Must, unless it is MustNot. It skips clauses without words.
+// requireLast changes the clause before an AND to Must, unless the clause is MustNot. It skips clauses without words.
 func requireLast(clauses []Clause) {
 	for i := len(clauses) - 1; i >= 0; i-- {
 		if wordless(clauses[i].Node) {
@@ -103,8 +103,8 @@ func requireLast(clauses []Clause) {
 	}
 }
 
-// wordless reports whether n is a text query without any words, such as "...". Such a clause vanishes from its group, and an AND that
-// follows applies to the clause before.
+// wordless reports whether n is a text query without any words, such as "...". Such a clause vanishes from its group, and an AND after it
+// applies to the clause before it.
 func wordless(n Node) bool {
 	var text string
 	switch n := n.(type) {
@@ -129,7 +129,7 @@ func wordless(n Node) bool {
 	return !analysis.HasWord(text)
 }
 
-// modified parses a clause with an optional sign before it.
+// modified parses a clause that can have a sign before it.
 func (p *parser) modified(in scope) (Clause, error) {
 	tok, err := p.peek(in.list())
 	if err != nil {
@@ -160,7 +160,7 @@ func (p *parser) modified(in scope) (Clause, error) {
 	return Clause{Occur: occur, Node: n}, err
 }
 
-// clause parses an optional field prefix and what it applies to: parentheses or values.
+// clause parses an optional field prefix, followed by the parentheses or the values that it applies to.
 func (p *parser) clause(in scope) (Node, error) {
 	tok, err := p.peek(in.list())
 	if err != nil {
@@ -186,7 +186,7 @@ func (p *parser) colonAfter(i int) bool {
 	return i < len(p.src) && p.src[i] == ':'
 }
 
-// fielded parses a clause with a field prefix, where name is the token of the field.
+// fielded parses a clause with a field prefix. name is the token of the field name.
 func (p *parser) fielded(name token) (Node, error) {
 	if name.kind == tokPrefix || name.kind == tokWildcard {
 		return nil, p.errorAt(name.start, "a field name with an unescaped wildcard", `a field name; in a pattern, write each * as \*`)
@@ -216,7 +216,7 @@ func (p *parser) fielded(name token) (Node, error) {
 	return p.values(scope{field: f})
 }
 
-// parenthesized parses ( clauses ) and the boost after it.
+// parenthesized parses clauses in parentheses, and the boost after them.
 func (p *parser) parenthesized(in scope) (Node, error) {
 	p.skipSpace()
 	open := p.pos
@@ -237,7 +237,7 @@ func (p *parser) parenthesized(in scope) (Node, error) {
 	return p.boosted(n, in)
 }
 
-// String returns the clauses with their signs.
+// String returns the clauses with their signs as text.
 func (n Bool) String() string {
 	var b strings.Builder
 	for i, c := range n.Clauses {
@@ -256,7 +256,7 @@ func (n Bool) String() string {
 	return b.String()
 }
 
-// nested returns the form of n inside a group or before a boost.
+// nested returns the text of n for use in a group or before a boost.
 func nested(n Node) string {
 	switch n := n.(type) {
 	case Bool:
@@ -273,7 +273,7 @@ func (All) String() string { return "*:*" }
 // String returns the blank query.
 func (None) String() string { return "" }
 
-// shorten truncates a canonical form for a message to 300 characters.
+// shorten truncates a canonical form to 300 characters, for a message.
 func shorten(s string) string {
 	if cut := excerpt(s, 300); cut != s {
 		return cut + "…"

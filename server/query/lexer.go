@@ -2,7 +2,7 @@ package query
 
 import "strings"
 
-// tokenKind is the kind of a token. The lexer takes the longest token at a position, like Lucene's.
+// tokenKind is the kind of a token. As in Lucene, the lexer takes the longest token at a position.
 type tokenKind uint8
 
 const (
@@ -13,7 +13,7 @@ const (
 	tokStar               // * alone
 	tokQuoted             // "text"
 	tokRegexp             // /pattern/
-	tokFuzzy              // ~ and the word characters that follow it
+	tokFuzzy              // ~ and the word characters after it
 	tokAnd                // AND, &&
 	tokOr                 // OR, ||
 	tokNot                // NOT, !
@@ -29,7 +29,7 @@ const (
 	tokComma              // , in a list of values
 )
 
-// token is a piece of the query: src[start:end].
+// token is a part of the query: src[start:end].
 type token struct {
 	kind       tokenKind
 	start, end int
@@ -55,8 +55,8 @@ func (p *parser) skipSpace() {
 	}
 }
 
-// peek returns the next token after white space without consuming anything. In a list of values (list is true), a comma is
-// a separate token and ends a word.
+// peek returns the next token after white space, without consuming anything. If list is true, the token is in a list of values, where a
+// comma is a separate token and ends a word.
 func (p *parser) peek(list bool) (token, error) {
 	at := p.pos
 	for at < len(p.src) && isSpace(p.src[at]) {
@@ -134,7 +134,7 @@ func (p *parser) word(start int, list bool) (token, error) {
 	}
 }
 
-// wordEnd returns the end of the run of word characters that starts at i. If wild is set, the run can contain * and ?.
+// wordEnd returns the end of the run of word characters that starts at i. If wild is true, the run can contain * and ?.
 func (p *parser) wordEnd(i int, list, wild bool) (int, error) {
 	for i < len(p.src) {
 		switch c := p.src[i]; {
@@ -155,7 +155,7 @@ func (p *parser) wordEnd(i int, list, wild bool) (int, error) {
 	return i, nil
 }
 
-// delimited lexes a token that starts and ends with a delimiter; a backslash escapes.
+// delimited lexes a token that starts and ends with a delimiter. A backslash escapes the next character.
 func (p *parser) delimited(start int, kind tokenKind, delimiter rune, complaint string) (token, error) {
 	for i := start + 1; i < len(p.src); i++ {
 		switch p.src[i] {

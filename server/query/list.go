@@ -2,7 +2,8 @@ package query
 
 import "strings"
 
-// values parses one value, or the comma form field:a,b (specification, Query language), which matches any of its values.
+// values parses one value, or a list in the comma form field:a,b (specification, Query language). A list matches if any of its values
+// matches.
 func (p *parser) values(in scope) (Node, error) {
 	one := p.value
 	if in.presence() {
@@ -54,7 +55,7 @@ func anyOf(nodes []Node) Node {
 	return b
 }
 
-// comma consumes the comma that continues a list.
+// comma consumes the comma that continues a list. It reports whether there is one.
 func (p *parser) comma(in scope) bool {
 	i := p.pos
 	for in.parenthesized && i < len(p.src) && isSpace(p.src[i]) {

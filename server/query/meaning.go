@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Span returns the closed interval of values that a Term, Phrase or Range on a Long, Date or Boolean field covers; lo > hi
-// means none. now is the value of now in date math. The error is a *SyntaxError.
+// Span returns the closed interval of values that a Term, Phrase or Range on a Long, Date or Boolean field covers. lo > hi means that the
+// interval is empty. The parameter now is the value of now in date math. The error is a *SyntaxError.
 func Span(n Node, f Field, now time.Time) (lo, hi int64, err error) {
 	r := asRange(n)
 	lo, none, err := edge(f, r.From, true, now)
@@ -25,7 +25,7 @@ func Span(n Node, f Field, now time.Time) (lo, hi int64, err error) {
 	return lo, hi, nil
 }
 
-// FloatSpan is Span for a Double field; open ends are infinities.
+// FloatSpan is like Span, for a Double field. Open ends are infinities.
 func FloatSpan(n Node, f Field) (lo, hi float64, err error) {
 	r := asRange(n)
 	lo, hi = math.Inf(-1), math.Inf(1)
@@ -48,7 +48,7 @@ func FloatSpan(n Node, f Field) (lo, hi float64, err error) {
 	return lo, hi, nil
 }
 
-// asRange returns the range that is equivalent to a Term or Phrase on a field without words.
+// asRange returns the range that means the same as a Term or Phrase on a field without words.
 func asRange(n Node) Range {
 	switch n := n.(type) {
 	case Term:
@@ -63,7 +63,7 @@ func asRange(n Node) Range {
 	return Range{From: Bound{Open: true}, To: Bound{Open: true}, at: placeOf(n)}
 }
 
-// edge returns the outermost value that the bound b admits: the lowest value of a lower bound, or the highest value of an upper bound.
+// edge returns the outermost value that the bound b allows: the lowest value for a lower bound, or the highest value for an upper bound.
 // none is true if there is no such value. The error is a *SyntaxError.
 func edge(f Field, b Bound, lower bool, now time.Time) (v int64, none bool, err error) {
 	inwards, first, last := int64(1), int64(math.MinInt64), int64(math.MaxInt64)
@@ -83,7 +83,7 @@ func edge(f Field, b Bound, lower bool, now time.Time) (v int64, none bool, err 
 		var w whole
 		w, err = parseWhole(b.Text)
 		v = w.n
-		if w.cut { // with either bracket, a lower bound of 5.5 starts at 6, and one of -5.5 at -5
+		if w.cut { // with either bracket, a lower bound of 5.5 means 6, and one of -5.5 means -5
 			within = w.negative == lower
 		}
 	}
@@ -96,7 +96,7 @@ func edge(f Field, b Bound, lower bool, now time.Time) (v int64, none bool, err 
 	return v + inwards, v == last, nil
 }
 
-// misfit returns the error about a value that does not fit the type of its field.
+// misfit returns the error about a value that is not valid for the type of its field.
 func misfit(b Bound, f Field, err error) *SyntaxError {
 	reason := fmt.Sprintf("bad %s for field %q", typeNoun(f.Type), f.Name)
 	expected := ""
@@ -122,7 +122,7 @@ func misfit(b Bound, f Field, err error) *SyntaxError {
 	return b.at.errorAt(b.Text, reason, expected)
 }
 
-// typeNoun names the values of a type in messages.
+// typeNoun returns the noun for a value of a type, for messages.
 func typeNoun(t Type) string {
 	switch t {
 	case Long, Double:

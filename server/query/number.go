@@ -9,7 +9,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/analysis"
 )
 
-// errNumber and errRange are the errors for text that is not a number, and for a number out of the range of the type.
+// errNumber is the error for a text that is not a number. errRange is the error for a number outside the range of the type.
 var (
 	errNumber = errors.New("not a number")
 	errRange  = errors.New("out of range")
@@ -18,11 +18,11 @@ var (
 // whole is a decimal number truncated to an integer.
 type whole struct {
 	n int64
-	// cut is true if a fraction was removed. negative is the sign before truncation.
+	// cut is true if truncation removed a fraction. negative is true if the number was negative before truncation.
 	cut, negative bool
 }
 
-// parseWhole parses a decimal number exactly; a fraction and an exponent are optional.
+// parseWhole parses a decimal number exactly. The number can have a fraction and an exponent.
 func parseWhole(s string) (whole, error) {
 	var w whole
 	digits, point, err := decimal(s)
@@ -57,7 +57,8 @@ func parseWhole(s string) (whole, error) {
 	return w, nil
 }
 
-// decimal splits [sign]digits[.digits][e[sign]digits] into its digits and the position of the point among them.
+// decimal parses a number of the form [sign]digits[.digits][e[sign]digits]. It returns the digits and the position of the decimal point
+// among them.
 func decimal(s string) (digits string, point int, err error) {
 	if s != "" && (s[0] == '+' || s[0] == '-') {
 		s = s[1:]
@@ -69,7 +70,7 @@ func decimal(s string) (digits string, point int, err error) {
 		if !allDigits(e) || len(s[i+1:])-len(e) > 1 {
 			return "", 0, errNumber
 		}
-		// A larger exponent makes every number that fits into a query zero or out of range.
+		// With a larger exponent, every number that fits into a query is either 0 or out of range.
 		n, convErr := strconv.Atoi(e)
 		if convErr != nil || n > 4*MaxLength {
 			n = 4 * MaxLength
@@ -98,7 +99,7 @@ func parseDouble(s string) (float64, error) {
 	return f, nil
 }
 
-// errBoolean is the error for text that is not a boolean.
+// errBoolean is the error for a text that is not a boolean.
 var errBoolean = errors.New("not a boolean")
 
 func parseBoolean(s string) (int64, error) {
@@ -111,5 +112,5 @@ func parseBoolean(s string) (int64, error) {
 	return 0, errBoolean
 }
 
-// Fold returns the form in which keywords are compared: s in lower case, where each character is converted separately.
+// Fold returns the form of s that is used to compare keywords. Each character is converted to lower case separately.
 func Fold(s string) string { return analysis.Keyword(s) }

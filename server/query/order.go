@@ -7,27 +7,27 @@ import (
 	"unicode/utf8"
 )
 
-// Order is a parsed sort_by, most significant key first. nil means that no order was specified. The tie rule completes every order: newest
-// created_on, then highest id. Items without a value come last in both directions.
+// Order is a parsed sort_by. The most significant key comes first. nil means that no order was specified. Every order ends with the tie
+// rule: newest created_on first, then highest id first. Items without a value come last in both directions.
 type Order []Key
 
 // Key is one key of an Order.
 type Key struct {
 	// Field is the canonical name of a sortable field, ScoreKey or RandomKey.
 	Field string
-	// Desc is true for :desc.
+	// Desc is true for descending order (:desc).
 	Desc bool
 }
 
 const (
-	// ScoreKey sorts by relevance; only _score:desc exists.
+	// ScoreKey sorts by relevance. Only _score:desc is valid.
 	ScoreKey = "_score"
-	// RandomKey sorts by hash(seed, id). It must be the only key.
+	// RandomKey sorts by a hash of the seed and the id. It must be the only key.
 	RandomKey = "random"
 )
 
 // ParseOrder parses a sort string (specification, Endpoints): a comma-separated list of <field>:<asc|desc>, with _score:desc for relevance,
-// or only random. The error is a *SyntaxError; for a field that is not sortable it lists those that are.
+// or only random. The error is a *SyntaxError. For a field that is not sortable, it lists the sortable fields.
 func ParseOrder(s string) (Order, error) {
 	if strings.TrimSpace(s) == "" {
 		return nil, &SyntaxError{
@@ -47,8 +47,8 @@ func ParseOrder(s string) (Order, error) {
 	return order, nil
 }
 
-// ParseOrderFor parses a sort string with the rights of its audience. It checks the names before the rest, so that the error for
-// a private field depends only on its name: whether any item has a value for the field is private too. The error is a
+// ParseOrderFor parses a sort string with the rights of its audience. It checks the names of all fields first, so that the error for a
+// private field depends only on the name of the field. The error must not reveal whether any item has a value in that field. The error is a
 // *SyntaxError or a *ForbiddenFieldError.
 func ParseOrderFor(s string, a Audience) (Order, error) {
 	if a == Public {
@@ -62,7 +62,7 @@ func ParseOrderFor(s string, a Audience) (Order, error) {
 	return ParseOrder(s)
 }
 
-// parseKeys parses the keys. Its error lacks Near.
+// parseKeys parses the keys of an order. Its error does not set Near.
 func parseKeys(s string) (Order, *SyntaxError) {
 	var order Order
 	parts := strings.Split(s, ",")
@@ -85,7 +85,7 @@ func parseKeys(s string) (Order, *SyntaxError) {
 	return order, nil
 }
 
-// parseKey parses one key at position at.
+// parseKey parses the key s, which is at position at.
 func parseKey(s string, at int) (Key, *SyntaxError) {
 	if s == RandomKey {
 		return Key{Field: RandomKey}, nil
@@ -132,12 +132,12 @@ func orderError(reason string, at int, expected string) *SyntaxError {
 // Random reports whether the order is random and therefore needs a seed.
 func (o Order) Random() bool { return len(o) > 0 && o[0].Field == RandomKey }
 
-// Scored reports whether the order uses relevance.
+// Scored reports whether the order sorts by relevance.
 func (o Order) Scored() bool {
 	return slices.ContainsFunc(o, func(k Key) bool { return k.Field == ScoreKey })
 }
 
-// CheckOrder returns a *ForbiddenFieldError if the order names a field that the audience must not see.
+// CheckOrder returns a *ForbiddenFieldError if the order uses a field that the audience must not see.
 func CheckOrder(o Order, a Audience) error {
 	for _, k := range o {
 		if a == Public && private(k.Field) {
@@ -166,7 +166,7 @@ func (o Order) String() string {
 	return b.String()
 }
 
-// SortableFields lists the canonical names of the public fields that a sort string can contain, and _score and random.
+// SortableFields lists the canonical names of the public fields that a sort string can contain, followed by _score and random.
 func SortableFields() []string {
 	var out []string
 	for _, f := range Fields() {

@@ -11,9 +11,9 @@ import (
 // Query is a parsed query.
 type Query struct {
 	Root Node
-	// Warnings are about syntax only: mixed AND and OR, leading wildcards. Check adds those that need the catalogue.
+	// Warnings are the warnings about syntax: mixed AND and OR, and leading wildcards. Check returns the warnings that need the catalogue.
 	Warnings []Warning
-	// names are the places where the text first names each field.
+	// names maps each field in the text to its first occurrence.
 	names map[FieldName]stretch
 }
 
@@ -28,7 +28,7 @@ func (q Query) String() string {
 // Parse parses a query (specification, Query language). A blank query is None, which matches nothing. The error is a *SyntaxError.
 func Parse(q string) (Query, error) {
 	if len(q) > MaxLength {
-		end := MaxLength // the end of the characters that fit
+		end := MaxLength // the end of the last character that fits
 		for end > 0 && !utf8.RuneStart(q[end]) {
 			end--
 		}
@@ -54,7 +54,7 @@ func Parse(q string) (Query, error) {
 	return Query{Root: root, Warnings: p.warnings, names: p.names}, nil
 }
 
-// invalidAt returns the position of the first invalid UTF-8 in s, in characters.
+// invalidAt returns the position of the first character in s that is not valid UTF-8, in characters.
 func invalidAt(s string) int {
 	n := 0
 	for i, c := range s {
@@ -68,7 +68,7 @@ func invalidAt(s string) int {
 	return n
 }
 
-// parser is the state of one Parse: a recursive descent over the characters of the query.
+// parser is the state of one Parse. It is a recursive descent parser over the characters of the query.
 type parser struct {
 	src      []rune
 	pos      int // the next character
@@ -81,7 +81,7 @@ type parser struct {
 // stretch is a part of the query, in characters: src[start:end].
 type stretch struct{ start, end int }
 
-// named records where the query names a field.
+// named records the first place at which the query names a field.
 func (p *parser) named(f FieldName, at stretch) {
 	if p.names == nil {
 		p.names = map[FieldName]stretch{}
@@ -91,15 +91,15 @@ func (p *parser) named(f FieldName, at stretch) {
 	}
 }
 
-// scope is what parentheses pass to their clauses.
+// scope is the context that parentheses pass to their clauses.
 type scope struct {
 	// field is the field before the parentheses, or "".
 	field FieldName
-	// parenthesized is true for clauses in parentheses after a field, where white space is permitted around a comma.
+	// parenthesized is true for clauses in parentheses after a field. There, white space is allowed around a comma.
 	parenthesized bool
 }
 
-// list reports whether a comma separates values, which is so only after a field prefix.
+// list reports whether a comma separates values. It does so only after a field prefix.
 func (s scope) list() bool { return s.field.Name != "" }
 
 // errorAt returns the error about position i.
@@ -107,7 +107,7 @@ func (p *parser) errorAt(i int, reason, expected string) *SyntaxError {
 	return &SyntaxError{Reason: reason, Position: i, Near: p.near(i), Expected: expected}
 }
 
-// near returns the text at i for messages.
+// near returns the text at position i, for messages.
 func (p *parser) near(i int) string {
 	return string(p.src[i:min(i+nearLength, len(p.src))])
 }
@@ -118,8 +118,8 @@ func (p *parser) at(i int) place { return place{pos: i, near: p.near(i)} }
 // text returns the characters of a token as written.
 func (p *parser) text(t token) string { return string(p.src[t.start:t.end]) }
 
-// warn adds a warning unless it is a duplicate or exceeds maxWarnings. It replaces control characters in the message, which
-// may go into a header.
+// warn adds a warning unless it is a duplicate or exceeds maxWarnings. It replaces control characters, because the message may become part
+// of a header.
 func (p *parser) warn(code, message string, at stretch) {
 	message = strings.Map(func(c rune) rune {
 		if unicode.IsControl(c) {
@@ -138,7 +138,7 @@ func (p *parser) warn(code, message string, at stretch) {
 	p.warnings = append(p.warnings, Warning{Code: code, Message: message, Start: at.start, End: at.end})
 }
 
-// leaf counts a leaf at i towards MaxClauses.
+// leaf counts the leaf at position i towards MaxClauses.
 func (p *parser) leaf(i int) error {
 	if p.leaves++; p.leaves > MaxClauses {
 		err := p.errorAt(i, "too many clauses", fmt.Sprintf("at most %d", MaxClauses))
@@ -148,7 +148,7 @@ func (p *parser) leaf(i int) error {
 	return nil
 }
 
-// opened adds the position of the opening character to a complaint.
+// opened adds the position of the opening character to the text of an error.
 func opened(complaint string, at int) string {
 	return fmt.Sprintf("%s (opened at position %d)", complaint, at)
 }

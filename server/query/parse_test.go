@@ -17,7 +17,7 @@ type parseCase struct {
 	warns []string
 }
 
-// testParse checks that each query has its canonical form, and that this form parses to an equal tree.
+// testParse checks that each query has the expected canonical form, and that this form parses to an equal tree.
 func testParse(t *testing.T, cases map[string]parseCase) {
 	t.Helper()
 	for name, c := range cases {
@@ -47,7 +47,7 @@ func testParse(t *testing.T, cases map[string]parseCase) {
 	}
 }
 
-// failCase is a query with the complete expected message.
+// failCase is a query with the complete expected error message.
 type failCase struct{ query, want string }
 
 func testFail(t *testing.T, cases map[string]failCase) {

@@ -8,7 +8,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/automaton"
 )
 
-// wildcard makes the leaf of a word with wildcards. *:* is All.
+// wildcard returns the leaf for a word with wildcards. *:* is All.
 func (p *parser) wildcard(tok token, in scope) (Node, error) {
 	if tok.kind == tokStar && in.field == (FieldName{Name: "*", Pattern: true}) {
 		return All{}, nil
@@ -64,16 +64,16 @@ func (n Regexp) String() string {
 	return b.String()
 }
 
-// Patterns compiles the wildcards and regular expressions of one query, each distinct one once. The zero value is ready to
-// use; it is not safe for concurrent use.
+// Patterns compiles the wildcards and regular expressions of one query. It compiles equal patterns only once. The zero value is ready to
+// use. Patterns is not safe for concurrent use.
 type Patterns struct {
 	compiled map[string]automaton.Automaton
 	states   int
 	effort   int
 }
 
-// Compile returns the automaton of a Wildcard or Regexp in lower case, because texts and keywords are compared in lower
-// case (as in OpenSearch). The error is a *SyntaxError, with Limit set if the pattern exceeds automaton.MaxStates, or all
+// Compile returns the automaton of a Wildcard or Regexp. It converts the pattern to lower case, because texts and keywords are compared in
+// lower case (as in OpenSearch). The error is a *SyntaxError. Its Limit is set if the pattern exceeds automaton.MaxStates, or if all
 // patterns together exceed MaxStates or MaxEffort.
 func (p *Patterns) Compile(n Node) (automaton.Automaton, error) {
 	var (
@@ -112,7 +112,7 @@ func (p *Patterns) Compile(n Node) (automaton.Automaton, error) {
 	return a, nil
 }
 
-// compileWildcard compiles a wildcard. A plain prefix, the most frequent pattern, needs no table.
+// compileWildcard compiles a wildcard pattern. The most frequent pattern, a plain prefix, needs no table.
 func compileWildcard(pattern string) (automaton.Automaton, error) {
 	if prefix, ok := strings.CutSuffix(pattern, "*"); ok && !strings.ContainsAny(prefix, `*?\`) {
 		return automaton.Prefix(prefix), nil
@@ -120,8 +120,8 @@ func compileWildcard(pattern string) (automaton.Automaton, error) {
 	return automaton.Wildcard(pattern)
 }
 
-// patternError returns the error about a pattern whose node is at a place. lead is the number of characters between that place and the text
-// of the pattern.
+// patternError returns the error about a pattern. at is the place of its node, and lead is the number of characters between that place and
+// the text of the pattern.
 func patternError(at place, pattern string, lead int, err error) *SyntaxError {
 	var syntax *automaton.SyntaxError
 	if errors.As(err, &syntax) {

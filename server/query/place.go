@@ -1,14 +1,14 @@
 package query
 
-// place is the position of a node in the query that it was parsed from. Comparisons ignore it, so that a tree equals the
-// tree of its canonical form. Nodes made by programs have the zero place.
+// place is the position of a node in the query that it was parsed from. Comparisons ignore places, so that a tree equals the tree of its
+// canonical form. Nodes that were not parsed from text have the zero place.
 type place struct {
 	pos  int
 	near string
 }
 
-// errorAt returns a SyntaxError about the text at the place. For a node made by a program, text also serves as
-// SyntaxError.Near.
+// errorAt returns a SyntaxError about the text at the place. For a node that was not parsed from text, SyntaxError.Near is the beginning of
+// the parameter text.
 func (at place) errorAt(text, reason, expected string) *SyntaxError {
 	near := at.near
 	if near == "" {
@@ -50,8 +50,8 @@ func placeOf(n Node) place {
 	return place{}
 }
 
-// ErrorAt returns a SyntaxError about n, at its place in the query that it was parsed from (position 0 for a node made by a
-// program). Packages that evaluate trees use it to report errors.
+// ErrorAt returns a SyntaxError about n. Its position is the place of n in the query, or 0 if n was not parsed from text. Packages that
+// evaluate trees use ErrorAt to report errors.
 func ErrorAt(n Node, reason, expected string) *SyntaxError {
 	return placeOf(n).errorAt(n.String(), reason, expected)
 }

@@ -6,21 +6,21 @@ import (
 	"unicode/utf8"
 )
 
-// Problem is an error or a warning about a text, with its place.
+// Problem is an error or a warning about a text, with its position.
 type Problem struct {
-	// Warning is true for advice about a valid text.
+	// Warning is true for a warning, false for an error.
 	Warning bool
-	// Start and End delimit what the problem is about, in characters (not bytes) from 0. They are equal at the end of the text.
+	// Start and End delimit the text that the problem is about, in characters (not bytes) from 0. They are equal at the end of the text.
 	Start, End int
-	// Message is the text of the error or of the warning, the same as everywhere.
+	// Message is the usual message of the error or the warning.
 	Message string
 }
 
-// Problems returns the error or the warnings of ParseFor. A blank query has none.
+// Problems returns the error or the warnings of ParseFor. For a blank query, it returns none.
 func Problems(q string, a Audience) []Problem {
 	parsed, err := ParseFor(q, a)
 	if err != nil {
-		// parsed is needed only if the error is about a private field, and then the query parses.
+		// parsed is used only if the error is about a private field. In that case, Parse succeeds.
 		parsed, _ := Parse(q)
 		return []Problem{problemOf(err, q, func(field string) stretch {
 			return parsed.names[FieldName{Name: field, Pattern: strings.Contains(field, "*")}]
@@ -33,7 +33,7 @@ func Problems(q string, a Audience) []Problem {
 	return all
 }
 
-// OrderProblems returns the error of ParseOrderFor, if any. A blank order has none.
+// OrderProblems returns the error of ParseOrderFor, if there is one. For a blank order, it returns none.
 func OrderProblems(s string, a Audience) []Problem {
 	if strings.TrimSpace(s) == "" {
 		return nil
@@ -49,8 +49,8 @@ func OrderProblems(s string, a Audience) []Problem {
 	})}
 }
 
-// problemOf returns the problem for an error about text. place returns the part of the text that names a field which the caller may not
-// name.
+// problemOf returns the problem for an error about text. For a field that the caller may not use, the function place returns the part of
+// the text with the name of the field.
 func problemOf(err error, text string, place func(field string) stretch) Problem {
 	p := Problem{Message: err.Error()}
 	if forbidden := (*ForbiddenFieldError)(nil); errors.As(err, &forbidden) {

@@ -2,7 +2,7 @@ package query
 
 import "strings"
 
-// bracketRange parses [from TO to] with either bracket at either end.
+// bracketRange parses [from TO to]. Each end can have a square bracket or a brace.
 func (p *parser) bracketRange(in scope) (Node, error) {
 	p.skipSpace()
 	open := p.pos
@@ -42,10 +42,10 @@ func (p *parser) takeTo() bool {
 	return true
 }
 
-// endsBound reports whether c ends a bound. No other character does, so that :, -, / and | need no escape in a range.
+// endsBound reports whether c ends a bound. No other character ends a bound, so :, -, / and | need no escape in a range.
 func endsBound(c rune) bool { return isSpace(c) || c == ']' || c == '}' }
 
-// bound parses one end of the range that starts at open.
+// bound parses one end of the range that begins at position open.
 func (p *parser) bound(open int) (Bound, error) {
 	p.skipSpace()
 	start, end := p.pos, p.pos
@@ -89,7 +89,7 @@ func (p *parser) bound(open int) (Bound, error) {
 	return Bound{Text: text, at: p.at(start)}, nil
 }
 
-// comparison parses >x, >=x, <x and <=x, which are comparisons only right after a field. ok is false for any other word.
+// comparison parses >x, >=x, <x and <=x, which are comparisons only directly after a field. ok is false for any other word.
 func (p *parser) comparison(tok token, in scope) (_ Node, ok bool, _ error) {
 	if !in.list() {
 		return nil, false, nil
@@ -167,7 +167,7 @@ func (n Range) String() string {
 	return b.String()
 }
 
-// write writes the bound, in quotes if it would not parse as the same bound otherwise.
+// write writes the bound. It adds quotes if the bound would not parse as the same bound without them.
 func (b Bound) write(s *strings.Builder) {
 	switch {
 	case b.Open:

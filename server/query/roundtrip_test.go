@@ -67,7 +67,7 @@ func (r trees) leaf(f query.FieldName) query.Node {
 	return r.value(f)
 }
 
-// value returns a leaf that can also be in a list.
+// value returns a leaf that can also be a value in a list.
 func (r trees) value(f query.FieldName) query.Node {
 	switch r.IntN(6) {
 	case 0:

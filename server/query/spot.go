@@ -2,24 +2,24 @@ package query
 
 import "strings"
 
-// Spot describes a position in a query that is being typed, so that an editor can complete the query. The query can be invalid.
+// Spot describes a position in a query that a user is typing, so that an editor can complete the query. The query can be invalid.
 type Spot struct {
-	// Start and End delimit the word or the quoted text to replace, in characters. They are equal between words.
+	// Start and End delimit the word or the quoted text to replace, in characters. Between words, they are equal.
 	Start, End int
-	// Typed is the part of that text before the position, without escapes and quotes.
+	// Typed is the part of the text before the position, without escapes and quotes.
 	Typed string
 	// Quoted is true if the text begins with a quote.
 	Quoted bool
-	// Field is the field of the value at the position, zero where a clause begins.
+	// Field is the field of the value at the position. It is zero where a clause begins.
 	Field FieldName
 	// Named is true if the text is the name of a field and a colon already follows it.
 	Named bool
-	// Follows is true if a clause comes directly before, so that AND and OR are possible.
+	// Follows is true if there is a clause directly before the position, so that AND and OR are possible.
 	Follows bool
 }
 
 // SpotAt returns the spot at a position in a query. The position counts characters and is at most the length of the query. SpotAt returns
-// false where nothing can be completed: in a range, a pattern or a number after ^ or ~.
+// false where nothing can be completed: in a range, in a pattern, or in a number after ^ or ~.
 func SpotAt(q string, at int) (Spot, bool) {
 	s := spotter{parser: parser{src: []rune(q)}, at: at, scopes: []FieldName{{}}}
 	for {
@@ -40,12 +40,12 @@ func SpotAt(q string, at int) (Spot, bool) {
 type spotter struct {
 	parser
 	at int
-	// scopes are the fields of the open parentheses, the innermost last.
+	// scopes are the fields of the open parentheses. The innermost comes last.
 	scopes []FieldName
-	// field is the field whose colon was read last and which has no value yet; last is the field of the previous value. Both can be zero.
+	// field is the field whose colon was read last, as long as it has no value. last is the field of the previous value. Both can be zero.
 	field, last FieldName
 	follows     bool
-	// unclosed is true if the last token that the method next returned is not closed.
+	// unclosed is true if the token that the method next returned last is not closed.
 	unclosed bool
 }
 
@@ -83,12 +83,12 @@ func (s *spotter) value() FieldName {
 	return s.scopes[len(s.scopes)-1]
 }
 
-// between returns the spot between two tokens.
+// between returns the spot for a position between two tokens.
 func (s *spotter) between() Spot {
 	return Spot{Start: s.at, End: s.at, Field: s.value(), Follows: s.follows && s.field.Name == ""}
 }
 
-// within returns the spot in a word.
+// within returns the spot for a position in a word.
 func (s *spotter) within(tok token) (Spot, bool) {
 	out := s.between()
 	start := tok.start
@@ -96,7 +96,7 @@ func (s *spotter) within(tok token) (Spot, bool) {
 	if out.Quoted = tok.kind == tokQuoted; out.Quoted {
 		start++
 		if s.unclosed {
-			out.End = s.at // what follows an unclosed quote is rarely part of the value
+			out.End = s.at // the text after an unclosed quote is rarely part of the value
 		} else if s.at == tok.end {
 			return Spot{}, false
 		}
@@ -112,7 +112,7 @@ func (s *spotter) within(tok token) (Spot, bool) {
 	return out, true
 }
 
-// typed returns the text from start to the position without escapes, and false if the position is within an escape.
+// typed returns the text from start to the position, without escapes. It returns false if the position is within an escape.
 func (s *spotter) typed(start int) (string, bool) {
 	for i := start; i < s.at; i++ {
 		if s.src[i] == '\\' {
@@ -168,10 +168,10 @@ func (s *spotter) pass(tok token) bool {
 	return true
 }
 
-// take ends a value.
+// take records that the value at the current position has ended.
 func (s *spotter) take() { s.last, s.field, s.follows = s.value(), FieldName{}, true }
 
-// passTo moves past the next character that is in ends. It returns false if there is none before the position.
+// passTo moves past the next character that is in ends. It returns false if there is no such character before the position.
 func (s *spotter) passTo(ends string) bool {
 	for s.pos < s.at {
 		s.pos++
@@ -191,7 +191,8 @@ func (s *spotter) passNumber() bool {
 	return s.pos < s.at
 }
 
-// WordText returns a value as it is written after a field: as a word with escapes, or in quotes if it contains white space.
+// WordText returns the text to write for a value after a field: a word with escapes, or a quoted text if the value contains white space or
+// is empty.
 func WordText(value string) string {
 	var b strings.Builder
 	if strings.ContainsFunc(value, isSpace) || value == "" {
@@ -202,14 +203,14 @@ func WordText(value string) string {
 	return b.String()
 }
 
-// QuotedText returns a value as it is written in quotes.
+// QuotedText returns the text to write for a value in quotes.
 func QuotedText(value string) string {
 	var b strings.Builder
 	writeQuoted(&b, value)
 	return b.String()
 }
 
-// NameText returns the name of a field as it is written before a colon.
+// NameText returns the text to write for the name of a field before a colon.
 func NameText(name string) string {
 	var b strings.Builder
 	writeWord(&b, name, false)

@@ -1,10 +1,10 @@
 package query
 
-// Node is one node of a parsed query. The tree represents what the user wrote, before fields are looked up and texts are
-// split into words; package plan interprets it. Nodes are immutable and safe for concurrent use.
+// Node is one node of a parsed query. The tree represents the query as the user wrote it. Package plan interprets it: it looks up fields
+// and splits texts into words. Nodes are immutable and safe for concurrent use.
 //
-// String returns the canonical form, which parses to an equal tree. A parsed node has a position, which its Equal method
-// ignores. Compare trees with Equal or cmp.Diff, never with == or reflect.DeepEqual.
+// String returns the canonical form, which parses to an equal tree. A parsed node has a position, which the Equal methods ignore. Compare
+// trees with Equal or cmp.Diff, never with == or reflect.DeepEqual.
 type Node interface {
 	String() string
 	node()
@@ -14,11 +14,12 @@ type Node interface {
 type Occur uint8
 
 const (
-	// Should clauses contribute to the score. At least one must match if the group has no Must clause.
+	// Should is the role of optional clauses. They contribute to the score. At least one of them must match if the group has no Must
+	// clause.
 	Should Occur = iota
-	// Must clauses must match, and contribute to the score.
+	// Must is the role of clauses that must match. They contribute to the score.
 	Must
-	// MustNot clauses must not match.
+	// MustNot is the role of clauses that must not match.
 	MustNot
 )
 
@@ -29,19 +30,18 @@ type (
 		Node  Node
 	}
 
-	// Bool is a group of one or more clauses. It has no precedence: the parser has already mapped AND, OR, NOT, + and - to
-	// the Occur of each clause. Parse never returns a Bool with a single Should clause.
+	// Bool is a group of one or more clauses. It contains no operators, because the parser has mapped AND, OR, NOT, + and - to the Occur of
+	// each clause. Parse never returns a Bool with a single Should clause.
 	Bool struct{ Clauses []Clause }
 
-	// Term is a bare word or a single value, never "". Field is the name as written ("" for none; a name with a * is a
-	// pattern, see FieldName). Text is unescaped.
+	// Term is a bare word or a single value. Field is the name as written (see FieldName). Text has no escapes and is never "".
 	Term struct {
 		Field FieldName
 		Text  string
 		at    place
 	}
 
-	// Phrase is quoted text. Slop is the number of permitted moves, 0 for an exact phrase.
+	// Phrase is quoted text. Slop is the number of allowed moves. It is 0 for an exact phrase.
 	Phrase struct {
 		Field FieldName
 		Text  string
@@ -49,8 +49,8 @@ type (
 		at    place
 	}
 
-	// Wildcard is a word with * or ?, including prefixes (word*). Pattern keeps \*, \? and \\ escaped and has no other
-	// escapes. The pattern * tests the presence of the field, like Exists.
+	// Wildcard is a word with * or ?, including prefixes (word*). Pattern keeps \*, \? and \\ escaped and has no other escapes. The pattern
+	// * tests the presence of the field, as Exists does.
 	Wildcard struct {
 		Field   FieldName
 		Pattern string
@@ -65,22 +65,23 @@ type (
 		at    place
 	}
 
-	// Regexp is /pattern/ in Lucene's RegExp syntax, without the enclosing slashes; a slash inside stays escaped (\/).
+	// Regexp is /pattern/ in Lucene's RegExp syntax. Pattern does not contain the enclosing slashes. A slash in the pattern stays escaped
+	// (\/).
 	Regexp struct {
 		Field   FieldName
 		Pattern string
 		at      place
 	}
 
-	// Range is [From TO To] with either bracket, or >, >=, <, <=. An empty bound is Open.
+	// Range is [From TO To] with square brackets or braces, or a comparison with >, >=, < or <=. A bound that is * or missing is Open.
 	Range struct {
 		Field    FieldName
 		From, To Bound
 		at       place
 	}
 
-	// Any is the comma form field:(a,b) or field:a,b (specification, Query language). It matches any of the values and
-	// ranks like their OR. Each value is a Term, Phrase, Wildcard, Fuzzy, Regexp or Range of the same field.
+	// Any is the comma form field:(a,b) or field:a,b (specification, Query language). It matches any of the values, and is ranked in the
+	// same way as their OR. Each value is a Term, Phrase, Wildcard, Fuzzy, Regexp or Range of the same field.
 	Any struct{ Values []Node }
 
 	// Exists is _exists_:field.
@@ -101,30 +102,30 @@ type (
 		Factor float64
 	}
 
-	// All matches everything: *:*.
+	// All matches everything. It is *:*.
 	All struct{}
 
-	// None matches nothing: the blank query.
+	// None matches nothing. It is the blank query.
 	None struct{}
 )
 
-// AutoEdits selects the number of edits by length: 0 for 1–2 characters, 1 for 3–5, 2 from 6.
+// AutoEdits selects the number of edits by the length of the text: 0 for up to 2 characters, 1 for 3 to 5, and 2 for 6 or more.
 const AutoEdits = -1
 
-// FieldName is a field as written: an unescaped name, or a pattern with stars. No field has a star in its name; a query
-// writes the star of a pattern with an escape (tags.\*:x), as in Lucene.
+// FieldName is the name of a field as written, without escapes, or a pattern with stars. No field has a star in its name. As in Lucene, a
+// query escapes the stars of a pattern (tags.\*:x).
 type FieldName struct {
-	// Name is the name, or the pattern in which * matches any characters. "" means no field.
+	// Name is the name, or the pattern, in which * matches any number of any characters. "" means no field.
 	Name string
-	// Pattern is true if a * in Name is a wildcard.
+	// Pattern is true if Name is a pattern, in which * is a wildcard.
 	Pattern bool
 }
 
 // Bound is one end of a Range.
 type Bound struct {
-	// Text is the value without escapes and quotes; it is not used if Open.
+	// Text is the value without escapes and quotes. It is not used if Open is true.
 	Text string
-	// Open is true for *.
+	// Open is true if there is no bound (*).
 	Open bool
 	// Inclusive is true for a square bracket, >= and <=.
 	Inclusive bool

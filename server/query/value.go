@@ -40,7 +40,7 @@ func (p *parser) value(in scope) (Node, error) {
 	return n, nil
 }
 
-// leafOf makes the leaf of a token. A ~ after a pattern has no effect, as in Lucene.
+// leafOf returns the leaf for a token. A ~ after a pattern has no effect, as in Lucene.
 func (p *parser) leafOf(tok token, s suffix, in scope) (Node, error) {
 	at := p.at(tok.start)
 	switch tok.kind {
@@ -68,7 +68,7 @@ type suffix struct {
 	boosted bool
 	factor  float64
 	near    bool
-	number  string // the text right after ~
+	number  string // the text directly after ~
 	at      int    // position of ~
 }
 
@@ -122,7 +122,7 @@ func (n Term) String() string {
 	return b.String()
 }
 
-// phrase makes the leaf of quoted text. The number after ~ is the slop; the default is 0.
+// phrase returns the leaf for quoted text. The number after ~ is the slop. The default is 0.
 func (p *parser) phrase(tok token, s suffix, in scope) (Node, error) {
 	text, err := p.unescape(tok.start+1, tok.end-1, false)
 	if err != nil {

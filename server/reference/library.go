@@ -14,13 +14,13 @@ import (
 type Options struct {
 	// Dir is the directory of the store. Open creates it with mode 0700 if it does not exist. Required.
 	Dir string
-	// Clock returns the current time; nil means time.Now. `now` in a Read without a time and the creation times of units come from it. It
-	// need not be monotonic.
+	// Clock returns the current time. It is the value of `now` in a Read without a time, and the creation time of units. It need not be
+	// monotonic. nil means time.Now.
 	Clock func() time.Time
-	// Logger receives the store's messages and the rules that can no longer be evaluated; nil disables logging. Items, tokens and
-	// other personal data are never logged.
+	// Logger receives the store's messages, and messages about rules that can no longer be evaluated. The library never logs items, tokens
+	// or other personal data. nil disables logging.
 	Logger *slog.Logger
-	// Pressure returns the memory pressure of the process; nil means library.Relaxed. See store.Options.
+	// Pressure returns the memory pressure of the process (see store.Options). nil means library.Relaxed.
 	Pressure func() library.Pressure
 }
 
@@ -32,7 +32,7 @@ type Library struct {
 
 var _ library.Library = (*Library)(nil)
 
-// Open opens the store in o.Dir, creating it if there is none. Errors are those of store.Open. The caller must call Close.
+// Open opens the store in o.Dir, and creates it if there is none. It returns the errors of store.Open. The caller must call Close.
 func Open(o Options) (*Library, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
@@ -51,8 +51,8 @@ func (l *Library) VerifyCopy(ctx context.Context, dir string) error {
 	return l.Store.VerifyCopy(ctx, dir, func(library.PropertyID, []*item.Item) error { return nil })
 }
 
-// views is the store's Index: the views of properties that have not changed since they were computed. The store calls its methods
-// one at a time, and readers use it while they hold the store.
+// views is the store's Index: the views of properties that have not changed since they were computed. The store calls its methods one at a
+// time. Readers use it only within store.Hold.
 type views struct {
 	log   *slog.Logger
 	store *store.Store
@@ -67,7 +67,7 @@ func (v *views) Load(s *store.Store) error {
 	return nil
 }
 
-// Prepare computes nothing. install drops the views of the properties that change.
+// Prepare computes nothing. The returned install drops the views of the properties that change.
 func (v *views) Prepare(c *store.Change, _ *store.IndexBatch) (install func(), err error) {
 	return func() {
 		for _, p := range c.Properties {
@@ -79,7 +79,7 @@ func (v *views) Prepare(c *store.Change, _ *store.IndexBatch) (install func(), e
 	}, nil
 }
 
-// TagOwner implements store.Index with the rules at the current time.
+// TagOwner implements store.Index. It evaluates the rules at the current time.
 func (v *views) TagOwner(p library.PropertyID, t item.Tag, id item.ID) (library.Owner, bool) {
 	now, err := v.at(p, v.store.Now())
 	if err != nil {
@@ -94,7 +94,7 @@ func (v *views) TagOwner(p library.PropertyID, t item.Tag, id item.ID) (library.
 	return library.Owner{}, false
 }
 
-// Erase does nothing: there are no files.
+// Erase does nothing, because there are no files.
 func (v *views) Erase(context.Context) error { return nil }
 
 // Close does nothing.

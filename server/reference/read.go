@@ -24,7 +24,7 @@ func (l *Library) view(id library.PropertyID, now time.Time) (v *view, err error
 	return v, err
 }
 
-// listed returns the view of a Read's property at its time, and the listing.
+// listed returns the view of the Read's property at the Read's time, and the listing.
 func (l *Library) listed(r library.Read) (*view, library.Listing, error) {
 	if r.Now.IsZero() {
 		r.Now = l.Now()
@@ -37,7 +37,7 @@ func (l *Library) listed(r library.Read) (*view, library.Listing, error) {
 	return v, listing, err
 }
 
-// Read returns a page of items, see library.Library.
+// Read returns a page of items (see library.Library).
 func (l *Library) Read(ctx context.Context, r library.Read) (*library.Page, error) {
 	v, listing, err := l.listed(r)
 	if err != nil {
@@ -51,7 +51,7 @@ func (l *Library) Read(ctx context.Context, r library.Read) (*library.Page, erro
 	if err != nil {
 		return nil, err
 	}
-	// The rules can change with time as well.
+	// The items that rules select can change with time as well.
 	until = earlier(until, v.until)
 	page := &library.Page{Version: l.versionOf(v, until), Expires: until}
 	if r.IfVersion == page.Version {
@@ -87,8 +87,8 @@ func (l *Library) Read(ctx context.Context, r library.Read) (*library.Page, erro
 	return page, nil
 }
 
-// versionOf returns the version of a listing: the store, the batch that last changed the property, and the time until which the clock alone
-// changes nothing. That time distinguishes the intervals between two batches.
+// versionOf returns the version of a listing. It consists of the id of the store, the number of the batch that last changed the property,
+// and the time until which the result cannot change without a write. That time distinguishes the results between two batches.
 func (l *Library) versionOf(v *view, until time.Time) string {
 	version := l.ID() + "-" + strconv.FormatUint(v.version, 36)
 	if !until.IsZero() {
@@ -97,8 +97,8 @@ func (l *Library) versionOf(v *view, until time.Time) string {
 	return version
 }
 
-// follows returns the index of the first item after the place in a cursor. A write may change the relevance of any item, so in a listing by
-// relevance, the current place of the cursor's item counts, if the item is still listed.
+// follows returns the index of the first item after the place in a cursor. A write may change the relevance of any item. In a listing by
+// relevance, follows therefore uses the current place of the cursor's item, if the item is still listed.
 func follows(places []eval.Place, after eval.Place, o query.Order) int {
 	if o.Scored() {
 		if i := slices.IndexFunc(places, func(p eval.Place) bool { return p.ID == after.ID }); i >= 0 {
@@ -108,7 +108,7 @@ func follows(places []eval.Place, after eval.Place, o query.Order) int {
 	return sort.Search(len(places), func(i int) bool { return places[i].Compare(after, o) > 0 })
 }
 
-// find returns the places of a listing in order.
+// find returns the places of all items in a listing, in order.
 func (v *view) find(ctx context.Context, l library.Listing) ([]eval.Place, error) {
 	sorter, err := eval.NewSorter(l.Order, func(id int64) int64 { return library.RandomPlace(l.Seed, id) })
 	if err != nil {
@@ -137,7 +137,7 @@ func (v *view) find(ctx context.Context, l library.Listing) ([]eval.Place, error
 	return places, nil
 }
 
-// search returns the documents that match all trees.
+// search returns the documents that match all parts of a listing.
 func (v *view) search(ctx context.Context, parts ...library.Part) ([]eval.Hit, error) {
 	root, err := v.root(parts)
 	if err != nil {
@@ -150,7 +150,7 @@ func (v *view) search(ctx context.Context, parts ...library.Part) ([]eval.Hit, e
 	return m.Search(ctx)
 }
 
-// root returns a plan that matches the documents that match all parts of a listing.
+// root returns a plan for the documents that match all parts of a listing.
 func (v *view) root(parts []library.Part) (plan.Node, error) {
 	roots := make([]plan.Node, len(parts))
 	for i, part := range parts {
@@ -170,7 +170,7 @@ func (v *view) appendItem(dst []byte, rec *record, a query.Audience, baseURL str
 	return item.Encode(rec.item).Append(dst, a, v.catalogue.Slots(rec.units, baseURL))
 }
 
-// item returns the current view of a property, and one item of it. It fails with ErrNotFound or ErrClosed.
+// item returns the current view of a property and one item in it. It fails with ErrNotFound or ErrClosed.
 func (l *Library) item(p library.PropertyID, id item.ID) (*view, *record, error) {
 	v, err := l.view(p, l.Now())
 	if err != nil {
@@ -188,7 +188,7 @@ func (v *view) record(id item.ID) (*record, error) {
 	return rec, nil
 }
 
-// ReadItem returns one item, see library.Library.
+// ReadItem returns one item (see library.Library).
 func (l *Library) ReadItem(_ context.Context, r library.ItemRead) ([]byte, error) {
 	v, rec, err := l.item(r.Property, r.ID)
 	if err != nil {
@@ -197,7 +197,7 @@ func (l *Library) ReadItem(_ context.Context, r library.ItemRead) ([]byte, error
 	return v.appendItem(nil, rec, r.Audience, r.BaseURL), nil
 }
 
-// ItemTags lists the tags of one item, see library.Library.
+// ItemTags lists the tags of one item (see library.Library).
 func (l *Library) ItemTags(_ context.Context, p library.PropertyID, id item.ID) ([]item.Tag, error) {
 	_, rec, err := l.item(p, id)
 	if err != nil {
@@ -206,7 +206,7 @@ func (l *Library) ItemTags(_ context.Context, p library.PropertyID, id item.ID) 
 	return slices.Clone(rec.tags), nil
 }
 
-// Explain explains why a listing does or does not contain an item, see library.Library.
+// Explain explains why a listing does or does not contain an item (see library.Library).
 func (l *Library) Explain(ctx context.Context, r library.Read, id item.ID) (*library.Explanation, error) {
 	v, listing, err := l.listed(r)
 	if err != nil {
@@ -227,7 +227,7 @@ func (l *Library) Explain(ctx context.Context, r library.Read, id item.ID) (*lib
 	return &e, nil
 }
 
-// Facets counts the values of a field item by item, see library.Library.
+// Facets counts the values of a field item by item (see library.Library).
 func (l *Library) Facets(ctx context.Context, r library.Read, f library.Facet) (*library.Facets, error) {
 	counter, field, err := library.NewFacetCounter(f, r.Audience)
 	if err != nil {
@@ -259,7 +259,7 @@ func (l *Library) Facets(ctx context.Context, r library.Read, f library.Facet) (
 	return found, nil
 }
 
-// Export yields items as lines, see library.Library. All lines come from the same state.
+// Export yields items as lines (see library.Library). All lines come from the same state.
 func (l *Library) Export(ctx context.Context, p library.PropertyID, q query.Node) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		lines, err := l.lines(ctx, p, q)
@@ -274,7 +274,7 @@ func (l *Library) Export(ctx context.Context, p library.PropertyID, q query.Node
 	}
 }
 
-// lines encodes the items that match, by id, each with its own tags and units, without those of manifests.
+// lines encodes the items that match q, by id. Each line has the item's own tags and units, without those from manifests.
 func (l *Library) lines(ctx context.Context, p library.PropertyID, q query.Node) ([][]byte, error) {
 	if q == nil {
 		q = query.All{}

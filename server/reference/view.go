@@ -17,36 +17,36 @@ import (
 	"github.com/vitrine-dev/vitrine/server/store"
 )
 
-// view is one property at one instant. It is immutable.
+// view is the state of one property at one instant. It is immutable.
 type view struct {
-	// version is the batch that last changed anything of the property.
+	// version is the number of the batch that last changed anything in the property.
 	version   uint64
 	now       time.Time
 	catalogue *definitions.Catalogue
 	records   map[item.ID]*record
-	// members are the items of each rule.
+	// members are the items that each rule selects.
 	members map[*definitions.Rule]map[item.ID]bool
 	corpus  *eval.Corpus
-	// fields are the dynamic fields in which an item has a value. A field pattern expands to them.
+	// fields are the dynamic fields in which any item has a value. Field patterns expand to these fields.
 	fields []string
-	// volatile is true when a rule depends on more than the item.
+	// volatile is true if a rule depends on more than the item.
 	volatile bool
-	// until is when the clock alone may change the members of a rule; zero means never.
+	// until is the time at which the members of a rule may change without a write. Zero means never.
 	until time.Time
 }
 
-// record is one item as it is served.
+// record is one item with its tags and units, as it is served.
 type record struct {
 	item *item.Item
-	// tags are the item's own and those of manifests, sorted and unique.
+	// tags are the item's own tags and those from manifests, sorted, without duplicates.
 	tags []item.Tag
-	// units are the ids of the item's own units in order, then of those that manifests attach, by id; unique. They include own
-	// units that the property does not have, which are not shown.
+	// units are the ids of the item's own units in order, and then of the units that manifests attach, by id, without duplicates. They
+	// include own units that the property does not have, which responses do not show.
 	units []int64
 	doc   *eval.Doc
 }
 
-// newView computes a property that is served. The caller holds the store.
+// newView computes the view of a served property. The caller holds the store (see store.Store.Hold).
 func newView(s *store.Store, id library.PropertyID, now time.Time, log *slog.Logger) (*view, error) {
 	v := &view{
 		version: s.PropertyVersion(id), now: now, catalogue: s.Catalogue(id),
@@ -58,7 +58,7 @@ func newView(s *store.Store, id library.PropertyID, now time.Time, log *slog.Log
 		}
 		v.records[it.ID] = &record{item: it, tags: slices.Clone(it.Tags), units: slices.Clone(it.Units)}
 	}
-	// Tags come first, because the selector of a unit may name tags that rules add.
+	// Apply the rules for tags first, because the selector of a unit may use tags that rules add.
 	v.index()
 	for _, r := range v.catalogue.TagRules {
 		if err := v.apply(r, log, func(rec *record) { rec.tags = append(rec.tags, r.Tag) }); err != nil {
@@ -86,7 +86,7 @@ func newView(s *store.Store, id library.PropertyID, now time.Time, log *slog.Log
 			continue
 		}
 		v.volatile = true
-		// A selector that cannot be evaluated matches nothing at any time.
+		// A selector that cannot be evaluated matches nothing at any time, so ignore its error.
 		if until, err := v.boundary(library.Part{Query: r.Selector, Audience: query.Private}); err == nil {
 			v.until = earlier(v.until, until)
 		}
@@ -110,7 +110,7 @@ func (v *view) index() {
 	v.fields = slices.Sorted(maps.Keys(fields))
 }
 
-// units returns those units that the property has.
+// units returns the units with the given ids that the property has.
 func (v *view) units(ids []int64) []item.Unit {
 	var units []item.Unit
 	for _, id := range ids {
@@ -128,8 +128,8 @@ func (v *view) defaultUnit() *item.Unit {
 	return &v.catalogue.Default.Unit
 }
 
-// apply finds the items of a rule, and calls give with each. A selector that was valid when it was stored can later exceed a limit
-// of the query language, because a field pattern in it expands to more fields. It then matches nothing.
+// apply finds the items of a rule, and calls give for each. A selector that was valid when it was stored can later exceed a limit of the
+// query language, because a field pattern in it expands to more fields. Such a selector matches nothing.
 func (v *view) apply(r *definitions.Rule, log *slog.Logger, give func(*record)) error {
 	selected := func(*eval.Doc) bool { return false }
 	if r.Selector != nil {
@@ -157,7 +157,7 @@ func (v *view) apply(r *definitions.Rule, log *slog.Logger, give func(*record)) 
 	return nil
 }
 
-// plan returns the plan of one tree at a time.
+// plan returns the plan of one part of a listing at a given time.
 func (v *view) plan(part library.Part, now time.Time) (plan.Node, error) {
 	pl, err := plan.Build(part.Query, plan.Options{Audience: part.Audience, Now: now, Fields: v.fields})
 	if err != nil {
@@ -166,8 +166,7 @@ func (v *view) plan(part library.Part, now time.Time) (plan.Node, error) {
 	return pl.Root, nil
 }
 
-// boundary returns the first instant after now at which one of the trees may match different items, see plan.Boundary; zero
-// means never.
+// boundary returns the first instant after now at which one of the queries may match different items (see plan.Boundary). Zero means never.
 func (v *view) boundary(parts ...library.Part) (time.Time, error) {
 	parts = slices.DeleteFunc(slices.Clone(parts), func(p library.Part) bool { return !query.UsesNow(p.Query) })
 	if len(parts) == 0 {
@@ -185,7 +184,7 @@ func (v *view) boundary(parts ...library.Part) (time.Time, error) {
 	return plan.Boundary(v.now, roots, v.endsAhead)
 }
 
-// endsAhead returns the date that next leaves the range and the date that next enters it, as the range moves forward.
+// endsAhead returns the next date that will leave the range and the next date that will enter it, as the range moves forward.
 func (v *view) endsAhead(r plan.IntRange) (plan.Ends, error) {
 	var e plan.Ends
 	for _, rec := range v.records {

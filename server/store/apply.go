@@ -9,10 +9,10 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// namedMissing is the maximum number of missing ids that a Result lists.
+// namedMissing is the maximum number of ids of missing items that a Result lists.
 const namedMissing = 10
 
-// Apply stores definitions, see library.Library.
+// Apply stores definitions (see library.Library).
 func (s *Store) Apply(ctx context.Context, defs []library.Definition) ([]library.Result, error) {
 	results := make([]library.Result, len(defs))
 	err := s.do(ctx, request{shares: withDefinitions, stage: func(c *change) error { return c.apply(defs, results) }})
@@ -23,7 +23,7 @@ func (s *Store) Apply(ctx context.Context, defs []library.Definition) ([]library
 }
 
 func (c *change) apply(defs []library.Definition, results []library.Result) error {
-	// Count the missing items first: if that fails, nothing may be staged.
+	// Count the missing items first: if that fails, nothing must have been staged.
 	for i, d := range defs {
 		results[i] = library.Result{}
 		if err := c.countMissing(d, &results[i]); err != nil {
@@ -33,7 +33,8 @@ func (c *change) apply(defs []library.Definition, results []library.Result) erro
 	return c.defs.Apply(defs, c.s.Now(), results)
 }
 
-// countMissing counts the items that a definition names but that do not exist. It looks them up together, because a bulk load names many.
+// countMissing counts the items that a definition lists by id but that do not exist. It looks up all of them together, because a bulk load
+// lists many.
 func (c *change) countMissing(d library.Definition, result *library.Result) error {
 	var ids []item.ID
 	switch {
@@ -76,7 +77,7 @@ func (c *change) countMissing(d library.Definition, result *library.Result) erro
 	return nil
 }
 
-// Remove removes the definitions of the owners, see library.Library.
+// Remove removes the definitions of the owners (see library.Library).
 func (s *Store) Remove(ctx context.Context, owners []library.Owner) (int, error) {
 	n := 0
 	err := s.do(ctx, request{shares: withDefinitions, stage: func(c *change) (err error) {
@@ -86,7 +87,7 @@ func (s *Store) Remove(ctx context.Context, owners []library.Owner) (int, error)
 	return n, err
 }
 
-// Sweep removes the definitions of the owners within scope that are not in keep, see library.Library.
+// Sweep removes the definitions of the owners within scope that are not in keep (see library.Library).
 func (s *Store) Sweep(ctx context.Context, scope library.Scope, keep []library.Owner) (int, error) {
 	n := 0
 	err := s.do(ctx, request{shares: withDefinitions, stage: func(c *change) (err error) {
@@ -96,12 +97,12 @@ func (s *Store) Sweep(ctx context.Context, scope library.Scope, keep []library.O
 	return n, err
 }
 
-// RemoveFilter deletes a filter created over HTTP, see library.Library.
+// RemoveFilter deletes a filter created over HTTP (see library.Library).
 func (s *Store) RemoveFilter(ctx context.Context, p library.PropertyID, ref library.FilterRef) error {
 	return s.do(ctx, request{shares: withDefinitions, stage: func(c *change) error { return c.defs.RemoveFilter(p, ref) }})
 }
 
-// Purge erases a property, see library.Library.
+// Purge erases a property (see library.Library).
 func (s *Store) Purge(ctx context.Context, p library.PropertyID) error {
 	return s.do(ctx, request{shares: withNothing, stage: func(c *change) error {
 		if err := c.defs.Purge(p); err != nil {
@@ -115,7 +116,7 @@ func (s *Store) Purge(ctx context.Context, p library.PropertyID) error {
 	}})
 }
 
-// SetMark stores a mark, see library.Library.
+// SetMark stores a mark (see library.Library).
 func (s *Store) SetMark(ctx context.Context, key, value string) error {
 	return s.do(ctx, request{shares: withItems, stage: setMark(key, value)})
 }

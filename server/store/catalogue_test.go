@@ -12,8 +12,8 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// TestUnreadableFilter checks that a stored filter whose query this version cannot parse gives an error that names the filter, not
-// a syntax error of the caller.
+// TestUnreadableFilter lists a stored filter with a query that this version cannot parse. The error must name the filter, and must not be a
+// syntax error, which would blame the caller.
 func TestUnreadableFilter(t *testing.T) {
 	dir := t.TempDir()
 	l := mustOpen(t, Options{Dir: dir})

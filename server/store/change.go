@@ -16,9 +16,9 @@ import (
 // change collects the changes of one group of requests. Later requests see the staged changes of earlier requests.
 type change struct {
 	s *Store
-	// before is the state that is currently served. It does not change while a change is staged.
+	// before is the state that is currently served. It stays the same while requests are staged.
 	before *served
-	// defs are the definitions that will be served, and those that were created, changed or deleted.
+	// defs holds the definitions that will be served, and those that were created, changed or deleted.
 	defs       *definitions.Change
 	properties map[library.PropertyID]*mutations.Stage
 	marks      map[string]string
@@ -57,10 +57,10 @@ func (c *change) in(p library.PropertyID) *mutations.Stage {
 	return st
 }
 
-// prepare adds the change to a batch, including the index's part, and returns the function that makes it visible. It changes
-// nothing that readers see.
+// prepare adds the change and the index's keys to a batch. It returns the function that makes the change visible. Until then, readers see
+// nothing of it.
 func (c *change) prepare(b *pebble.Batch) (install func(), err error) {
-	// Units that came with items become definitions together.
+	// All units that came with items become definitions in one step.
 	units := map[definitions.Source]*definitions.Entry{}
 	for _, st := range c.properties {
 		maps.Copy(units, st.Units)
@@ -70,7 +70,7 @@ func (c *change) prepare(b *pebble.Batch) (install func(), err error) {
 	}
 	for id, served := range c.defs.Catalogues() {
 		if served == c.before.set.Catalogue(id) {
-			continue // its tags were created with this catalogue
+			continue // the catalogue did not change, so its tags already exist
 		}
 		for _, r := range served.TagRules {
 			if !c.before.property(id).made[r.Tag] {
@@ -144,7 +144,7 @@ func changes(st *mutations.Stage) []ItemChange {
 	return items
 }
 
-// grown returns by how many items a property grows.
+// grown returns the number of items by which a property grows, negative if it shrinks.
 func grown(st *mutations.Stage) int64 {
 	n := int64(0)
 	for _, it := range st.Items {
@@ -158,7 +158,7 @@ func grown(st *mutations.Stage) int64 {
 	return n
 }
 
-// put adds everything except the index's part to the batch, and reports whether something must be erased.
+// put adds everything except the index's keys to the batch, and reports whether something must be erased.
 func (c *change) put(b *pebble.Batch, out *Change) (erased bool, err error) {
 	if err := setNumber(b, []byte(keyVersion), out.Version); err != nil {
 		return false, err
@@ -280,7 +280,7 @@ func (c *change) putCode(b *pebble.Batch, p library.PropertyID, st *mutations.It
 		return nil
 	}
 	if st.Code != "" {
-		// Another item may have it: a store of format 1 could have two items with one code.
+		// Another item may have the code now: in a store of format 1, two items could have the same code.
 		holder, err := get(c.s.db.pebble, codeKey(p, st.Code))
 		if err != nil {
 			return err

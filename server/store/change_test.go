@@ -23,7 +23,7 @@ func wallProperty() library.Definition {
 	return d
 }
 
-// apply applies definitions, all of which must be accepted.
+// apply applies definitions, and fails the test if the store refuses one.
 func apply(t testing.TB, l *opened, defs ...library.Definition) {
 	t.Helper()
 	results, err := l.Apply(t.Context(), defs)
@@ -44,7 +44,7 @@ func put(id item.ID, text, code string) library.Mutation {
 	return m
 }
 
-// TestChangesPassedToTheIndex checks the Change of each batch: every item once, in its final state.
+// TestChangesPassedToTheIndex checks the Change of each batch: it must contain every changed item once, in its final state.
 func TestChangesPassedToTheIndex(t *testing.T) {
 	type told struct {
 		ID      item.ID
@@ -200,8 +200,8 @@ func TestAnIndexThatRefuses(t *testing.T) {
 	}
 }
 
-// TestOneBadRequestOfAGroup checks that a request that the index refuses fails alone, at any position in the group that shares its
-// commit, and that all others get the replies that they would get alone.
+// TestOneBadRequestOfAGroup puts a request that the index refuses at each position of a group that shares a commit. Only this request must
+// fail, and all others must get the replies that they would get alone.
 func TestOneBadRequestOfAGroup(t *testing.T) {
 	const bad = "cannot be indexed"
 	for at := range 8 {
@@ -217,9 +217,9 @@ func TestOneBadRequestOfAGroup(t *testing.T) {
 			case at:
 				m.Put.Content.Text = bad
 			case 8:
-				m = put(item.ID(at+1), "good", "again") // the id of the bad one, which is free
+				m = put(item.ID(at+1), "good", "again") // the id of the bad item, which is free
 			case 9:
-				m = put(item.ID((at+1)%8+1), "good", "taken") // the id of a good one
+				m = put(item.ID((at+1)%8+1), "good", "taken") // the id of a good item
 			}
 			m.Replace = false
 			group = append(group, request{
@@ -254,7 +254,7 @@ func TestOneBadRequestOfAGroup(t *testing.T) {
 	}
 }
 
-// TestBadRequestsAmongConcurrentWriters has concurrent writers, some of which write items that cannot be indexed.
+// TestBadRequestsAmongConcurrentWriters runs concurrent writers, some of which write items that cannot be indexed.
 func TestBadRequestsAmongConcurrentWriters(t *testing.T) {
 	const bad, writers, rounds = "cannot be indexed", 16, 20
 	l := mustOpen(t, Options{Dir: t.TempDir()})
@@ -295,7 +295,7 @@ func TestShortCodes(t *testing.T) {
 	l := mustOpen(t, Options{Dir: t.TempDir()})
 	apply(t, l, wallProperty())
 	write(t, l, link(put(1, "one", "code1"), 1), link(put(2, "two", "code2"), 2))
-	// A code that an item of this or another property or of the same group has is not assigned again.
+	// A code is not assigned again if an item has it, be it in this property, in another one, or in the same group.
 	write(t, l, link(put(3, "three", "code1"), 3), link(put(4, "four", "code4"), 4), link(put(5, "five", "code4"), 5))
 	if _, err := l.Write(t.Context(), wall, []library.Mutation{link(put(1, "wall", "code2"), 6)}); err != nil {
 		t.Fatal(err)
@@ -442,7 +442,7 @@ func TestKeysOfTheIndex(t *testing.T) {
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
-	// Another index writes meanwhile.
+	// In the meantime, write to the store with another index.
 	other, err := Open(Options{Dir: dir}, none{})
 	if err != nil {
 		t.Fatal(err)

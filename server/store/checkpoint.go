@@ -15,10 +15,10 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// Checkpoint copies the store to dir, which must exist and contain no copy yet. The copy has the state after one batch; Checkpoint returns
-// the number of that batch. If dir is on the same disk, the files of the copy are hard links. Vitrine can open a copy as its store. An
-// error, such as a full disk, affects only the copy; its files can then be removed. The index is not copied, because a library rebuilds a
-// missing index.
+// Checkpoint copies the store to dir, which must exist and contain no copy yet. The copy has the state after one batch, and Checkpoint
+// returns the number of that batch. If dir is on the same disk, the files of the copy are hard links. Vitrine can open a copy as its store.
+// An error, such as a full disk, affects only the copy, and the caller can then remove its files. Checkpoint does not copy the index,
+// because a library rebuilds a missing index.
 func (s *Store) Checkpoint(ctx context.Context, dir string) (version uint64, err error) {
 	s.holding.Lock()
 	defer s.holding.Unlock()
@@ -39,11 +39,12 @@ func (s *Store) Checkpoint(ctx context.Context, dir string) (version uint64, err
 	return version, nil
 }
 
-// VerifyCopy opens the copy in dir like a Store, but read-only, and decodes every definition and item in it. It calls try with the items of
-// each property, at most readChunk at a time and by id, so that a library can check whether it can index them. It reads the whole copy
-// once, one chunk at a time, and blocks neither readers nor writers of s. The error says what cannot be read, or is the error of try.
+// VerifyCopy opens the copy in dir like a Store, but read-only, and decodes every definition and item in it. It calls the function try with
+// the items of each property by id, at most readChunk at a time. In try, a library can check whether it can index the items. VerifyCopy
+// reads the whole copy once, one chunk at a time, and blocks neither readers nor writers of s. Its error says what cannot be read, or is
+// the error of try.
 func (s *Store) VerifyCopy(ctx context.Context, dir string, try func(library.PropertyID, []*item.Item) error) error {
-	const lockName = "LOCK" // Pebble creates it wherever it opens a database
+	const lockName = "LOCK" // Pebble creates this file in every database that it opens
 	o := Options{FS: s.options.FS, Logger: slog.New(slog.DiscardHandler), MemoryBytes: 8 << 20, MemTableBytes: 2 << 20}
 	name := o.FS.PathJoin(dir, databaseName)
 	db, err := openDatabase(o, name, true)

@@ -20,7 +20,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// The environment variables that tell the child of the crash test where to write and with which number to begin.
+// These environment variables tell the child process of the crash test where to write, and with which number to begin.
 const (
 	crashDir   = "VITRINE_CRASH_DIR"
 	crashFirst = "VITRINE_CRASH_FIRST"
@@ -37,10 +37,11 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// crashItems is the number of items of one write. The same write also puts a tag on them.
+// crashItems is the number of items in one write. The same write also puts a tag on them.
 const crashItems = 3
 
-// writeUntilKilled writes numbered groups of items with four goroutines, and prints each number once it is acknowledged.
+// writeUntilKilled writes numbered groups of items with four goroutines, and prints the number of each group after the store has
+// acknowledged it.
 func writeUntilKilled(dir string) error {
 	first, err := strconv.Atoi(os.Getenv(crashFirst))
 	if err != nil {
@@ -76,7 +77,7 @@ func writeUntilKilled(dir string) error {
 					errs <- err
 					return
 				}
-				// One write call for each number, so that a line is always complete.
+				// Use one write call for each number, so that a printed line is always complete.
 				if _, err := os.Stdout.WriteString(strconv.Itoa(n) + "\n"); err != nil {
 					errs <- err
 					return
@@ -93,7 +94,7 @@ func writeUntilKilled(dir string) error {
 	}
 }
 
-// TestNothingAcknowledgedIsLost kills a writing process at random instants, repeatedly on one store.
+// TestNothingAcknowledgedIsLost kills a writing process at random instants. It does so repeatedly, on the same store.
 func TestNothingAcknowledgedIsLost(t *testing.T) {
 	const rounds = 20
 	dir := t.TempDir()
@@ -112,7 +113,7 @@ func TestNothingAcknowledgedIsLost(t *testing.T) {
 	}
 }
 
-// TestTheHolderIsNamed opens a store that another process has open.
+// TestTheHolderIsNamed opens a store that another process has open. The error must describe that process.
 func TestTheHolderIsNamed(t *testing.T) {
 	dir := t.TempDir()
 	child := exec.CommandContext(t.Context(), os.Args[0])
@@ -124,7 +125,7 @@ func TestTheHolderIsNamed(t *testing.T) {
 	if err := child.Start(); err != nil {
 		t.Fatal(err)
 	}
-	if !bufio.NewScanner(out).Scan() { // it prints only after it has opened the store
+	if !bufio.NewScanner(out).Scan() { // the child prints only after it has opened the store
 		t.Error("the child says nothing")
 	}
 	_, err = open(Options{Dir: dir})
@@ -139,7 +140,7 @@ func TestTheHolderIsNamed(t *testing.T) {
 	mustOpen(t, Options{Dir: dir})
 }
 
-// crash runs the child, kills it some time after its first acknowledgement, and returns the highest number acknowledged.
+// crash runs the child, kills it some time after its first acknowledgment, and returns the highest number that was acknowledged.
 func crash(t *testing.T, dir string, first int, acknowledged map[int]bool, after time.Duration) int {
 	t.Helper()
 	child := exec.CommandContext(t.Context(), os.Args[0])
@@ -167,7 +168,7 @@ func crash(t *testing.T, dir string, first int, acknowledged map[int]bool, after
 		once.Do(func() {
 			killing.Go(func() {
 				<-time.After(after)
-				_ = child.Process.Signal(syscall.SIGKILL) // it cannot have ended by itself
+				_ = child.Process.Signal(syscall.SIGKILL) // the child cannot have ended by itself
 			})
 		})
 	}

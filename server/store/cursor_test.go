@@ -8,7 +8,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// TestCursorsOfEarlierVersions checks that a cursor with other members is refused, and not read as some other place.
+// TestCursorsOfEarlierVersions checks that the store refuses a cursor with other members, and does not read it as a different place.
 func TestCursorsOfEarlierVersions(t *testing.T) {
 	type place struct {
 		Rest   bool  `json:"r,omitempty"`

@@ -21,26 +21,27 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// database is one opening of Pebble. After a fatal error it can only be read and abandoned.
+// database is one open instance of Pebble. After a fatal error, it can only be read and abandoned.
 type database struct {
 	pebble *pebble.DB
 	fence  *fence
 	log    *slog.Logger
-	// failed is closed on the first fatal error, which is then in err.
+	// failed is closed on the first fatal error, and err holds that error.
 	failed chan struct{}
 	once   sync.Once
 	err    error
-	// using is read-locked by every call into Pebble, so that a closed database is never called.
+	// Every call into Pebble read-locks using, so that no call reaches a closed database.
 	using  sync.RWMutex
 	closed bool
-	// A readOnly database has no background work that a failure could stop: it can always be read and closed.
+	// readOnly is true for a database without background work. A failure cannot stop such a database: it can always be read and closed.
 	readOnly bool
 }
 
-// pebbleFormat is explicit, so that a newer Pebble never upgrades a store unasked.
+// pebbleFormat is set explicitly, so that a newer Pebble never upgrades a store on its own.
 const pebbleFormat = pebble.FormatValueSeparation
 
-// filterBits is the number of filter bits per key of a table: about one of a hundred lookups of a missing key reads a table.
+// filterBits is the number of filter bits for each key of a table. With 10 bits, about one in a hundred lookups of a missing key reads a
+// table.
 const filterBits = 10
 
 // openDatabase opens the database in dir, and creates it if there is none. If readOnly is set, the database must exist, and openDatabase
@@ -52,7 +53,7 @@ func openDatabase(o Options, dir string, readOnly bool) (*database, error) {
 		return nil, err
 	}
 	if !slices.ContainsFunc(names, isMarker) && slices.ContainsFunc(names, isData) {
-		return nil, errNoMarker // Pebble would create a new database there, and remove the files
+		return nil, errNoMarker // Pebble would create a new database and remove these files
 	}
 	if !readOnly {
 		if err := requireRoom(o.FS, o.Dir, dir, names); err != nil {
@@ -68,7 +69,7 @@ func openDatabase(o Options, dir string, readOnly bool) (*database, error) {
 	})
 	select {
 	case err = <-opening:
-	case <-d.failed: // Pebble retries a failed flush endlessly, and the opening waits for it
+	case <-d.failed: // Pebble retries a failed flush endlessly, and Open waits for it
 	}
 	if failure := d.failure(); failure != nil {
 		err = failure
@@ -81,11 +82,11 @@ func openDatabase(o Options, dir string, readOnly bool) (*database, error) {
 	return d, nil
 }
 
-// errNoMarker is returned for a database without the file that names its newest state.
+// errNoMarker is returned for a database without the marker file, which names its newest state.
 var errNoMarker = errors.New("the database has tables or logs, but no file marker.manifest.*, which names its newest state: " +
 	"restore the newest backup, or move the directory away to start with an empty store")
 
-// databaseFiles lists the files of a database, none if its directory is missing.
+// databaseFiles lists the files of a database. The list is empty if the directory is missing.
 func databaseFiles(disk vfs.FS, dir string) ([]string, error) {
 	names, err := disk.List(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -100,17 +101,17 @@ func isData(name string) bool {
 	return slices.Contains([]string{".sst", ".log", ".blob"}, path.Ext(name))
 }
 
-// Made reports whether a store was ever created in a directory.
+// Made reports whether a store has ever been created in a directory.
 func Made(disk vfs.FS, dir string) (bool, error) {
 	names, err := databaseFiles(disk, disk.PathJoin(dir, databaseName))
 	return slices.ContainsFunc(names, func(name string) bool { return isMarker(name) || isData(name) }), err
 }
 
-// markerPrefix is the prefix of the file that names the newest state of a database.
+// markerPrefix is the prefix of the name of the marker file, which names the newest state of a database.
 const markerPrefix = "marker.manifest."
 
 // requireRoom refuses to open a database with these files if the disk lacks room for it. Pebble writes the content of the logs into tables
-// before it removes the logs. An attempt that fails halfway leaks memory, so requireRoom prevents futile attempts.
+// before it removes the logs. An attempt that fails halfway leaks memory, so requireRoom prevents attempts that cannot succeed.
 func requireRoom(disk vfs.FS, storeDir, dir string, names []string) error {
 	usage, err := disk.GetDiskUsage(storeDir)
 	if errors.Is(err, vfs.ErrUnsupported) {
@@ -145,7 +146,7 @@ func (d *database) settings(o Options) *pebble.Options {
 		MemTableSize: uint64(o.MemTableBytes),
 		// One memtable is filled while two others are flushed.
 		MemTableStopWritesThreshold: 3,
-		// Large files, so that a store of millions of items consists of few files.
+		// Files are large, so that a store of millions of items consists of few of them.
 		LBaseMaxBytes: 4 * o.MemTableBytes,
 		EventListener: &pebble.EventListener{
 			BackgroundError: func(err error) { d.fail(err) },
@@ -158,17 +159,17 @@ func (d *database) settings(o Options) *pebble.Options {
 	s.TargetFileSizes[0] = 4 << 20
 	for i := range s.Levels {
 		s.Levels[i].FilterPolicy = bloom.FilterPolicy(filterBits)
-		s.Levels[i].BlockSize = 16 << 10 // items are about a kilobyte, and compress well together
+		s.Levels[i].BlockSize = 16 << 10 // items have about a kilobyte each, and compress well together
 		s.Levels[i].IndexBlockSize = 256 << 10
 	}
-	// Zstandard would save 70 bytes per item, but it took a tenth of the time of an import, and more without the C library.
+	// Zstandard would save 70 bytes for each item. But it took a tenth of the time of an import, and more without the C library.
 	s.ApplyCompressionSettings(func() pebble.DBCompressionSettings { return pebble.DBCompressionFastest })
 	return s
 }
 
-// cleaner removes obsolete files, including logs. Pebble would recycle the logs, and so keep the bytes of erased items, unless its cleaner
-// needs the contents of logs. Only Pebble's own cleaners can declare that need, so one is embedded. DeleteCleaner is embedded less deeply,
-// so its Clean takes precedence.
+// cleaner removes obsolete files, including logs. Pebble recycles logs, which would keep the bytes of erased items, unless its cleaner
+// declares that it needs the contents of logs. Only Pebble's own cleaners can declare that, so keepsNoLogs embeds one. DeleteCleaner is
+// embedded less deeply, so its Clean method takes precedence.
 type cleaner struct {
 	pebble.DeleteCleaner
 	keepsNoLogs
@@ -176,7 +177,7 @@ type cleaner struct {
 
 type keepsNoLogs struct{ pebble.ArchiveCleaner }
 
-// commit makes a batch durable. After an error it is unknown whether the batch is durable, until the store is opened again.
+// commit makes a batch durable. If commit fails, it is unknown until the store is opened again whether the batch is durable.
 func (d *database) commit(b *pebble.Batch) error {
 	err := d.call(func() error { return b.Commit(pebble.Sync) })
 	if err != nil {
@@ -185,7 +186,7 @@ func (d *database) commit(b *pebble.Batch) error {
 	return err
 }
 
-// call calls into Pebble. It returns early if the database fails, because the call may then never return.
+// call runs do, which calls into Pebble. If the database fails, call returns early, because do may then never return.
 func (d *database) call(do func() error) error {
 	select {
 	case err := <-d.start(do):
@@ -198,11 +199,11 @@ func (d *database) call(do func() error) error {
 	}
 }
 
-// readGrace is how long a read may take once the database has failed.
+// readGrace is the time that a read may take after the database has failed.
 const readGrace = 2 * time.Second
 
 // read is like call, but for reads. It also works on a database that has failed, because its contents stay readable. If read fails, do may
-// still be running, so the caller must not use what do writes to.
+// still be running, so the caller must not use anything that do writes to.
 func (d *database) read(do func() error) error {
 	done := d.start(do)
 	if d.readOnly {
@@ -223,7 +224,7 @@ func (d *database) read(do func() error) error {
 	}
 }
 
-// start calls into Pebble in a new goroutine.
+// start runs do, which calls into Pebble, in a new goroutine.
 func (d *database) start(do func() error) <-chan error {
 	return guard(func() error {
 		d.using.RLock()
@@ -235,7 +236,7 @@ func (d *database) start(do func() error) <-chan error {
 	})
 }
 
-// fail records the first fatal error and raises the fence.
+// fail records the first fatal error and raises the fence of the database.
 func (d *database) fail(err error) {
 	d.once.Do(func() {
 		d.err = err
@@ -245,7 +246,7 @@ func (d *database) fail(err error) {
 	})
 }
 
-// failure returns the fatal error, nil if there is none.
+// failure returns the fatal error, or nil if there is none.
 func (d *database) failure() error {
 	select {
 	case <-d.failed:
@@ -255,8 +256,8 @@ func (d *database) failure() error {
 	}
 }
 
-// close closes a database once no call uses it. A failed database that is not read-only is abandoned instead: its background work may be
-// stuck permanently, and the fence keeps that work from changing files.
+// close waits until no call uses the database, and closes it. It abandons a failed database that is not read-only: background work may be
+// stuck permanently, and the fence keeps it from changing files.
 func (d *database) close() error {
 	if d.failure() != nil && !d.readOnly {
 		return nil
@@ -278,11 +279,11 @@ func (d *database) close() error {
 	}
 }
 
-// errGaveUp is the result of guard for a fatal error whose cause is in the log.
+// errGaveUp is the result of guard if Pebble ended the goroutine with a fatal log line. The log contains the cause.
 var errGaveUp = errors.New("the database failed: see the log")
 
-// guard calls into Pebble, which reports some I/O errors with a panic and others with a fatal log line. Either ends only the
-// goroutine of the call, not the process.
+// guard calls into Pebble in a goroutine. Pebble reports some I/O errors with a panic, and others with a fatal log line. Both end only that
+// goroutine, not the process.
 func guard(call func() error) <-chan error {
 	done := make(chan error, 1)
 	go func() {
@@ -302,7 +303,7 @@ func guard(call func() error) <-chan error {
 	return done
 }
 
-// pebbleLog is Pebble's logger.
+// pebbleLog is the logger that Pebble writes to.
 type pebbleLog struct{ d *database }
 
 // Infof logs at debug level.
@@ -312,12 +313,13 @@ func (l pebbleLog) Infof(format string, args ...any) {
 	}
 }
 
-// Errorf logs an error from which Pebble continues.
+// Errorf logs an error after which Pebble continues.
 func (l pebbleLog) Errorf(format string, args ...any) {
 	l.d.log.Warn("pebble: " + fmt.Sprintf(format, args...))
 }
 
-// Fatalf must not return, because Pebble's state is inconsistent. Deferred calls run, so that Pebble's locks are released.
+// Fatalf must not return, because Pebble's state is inconsistent. It ends the goroutine, which runs deferred calls, so Pebble's locks are
+// released.
 func (l pebbleLog) Fatalf(format string, args ...any) {
 	err := &fatalError{text: fmt.Sprintf(format, args...)}
 	for _, a := range args {
@@ -329,7 +331,7 @@ func (l pebbleLog) Fatalf(format string, args ...any) {
 	runtime.Goexit()
 }
 
-// fatalError is a fatal log line with the error that it contains.
+// fatalError is a fatal log line, with the error among its arguments.
 type fatalError struct {
 	text  string
 	cause error
@@ -338,5 +340,5 @@ type fatalError struct {
 // Error returns the line.
 func (e *fatalError) Error() string { return e.text }
 
-// Unwrap returns the error that the line contains, or nil if there is none.
+// Unwrap returns the error among the arguments of the log line, or nil if there is none.
 func (e *fatalError) Unwrap() error { return e.cause }

@@ -1,5 +1,5 @@
-// Package store implements what the embedded libraries share: items and definitions in Pebble, and all methods of library.Library that do
-// not find items. A library provides an Index, which follows the store batch by batch and answers the rest.
+// Package store implements the parts that the embedded libraries share: items and definitions in Pebble, and all methods of library.Library
+// that do not search items. A library provides an Index, which follows the store batch by batch and implements the other methods.
 //
 // # Invariants
 //
@@ -10,18 +10,20 @@
 //   - Memory holds definitions, the tags that were ever created, hashes of the names of dynamic fields, and counts, but no items.
 //   - A refused request has changed nothing, neither on disk nor in memory. After an I/O error in a commit, it is unknown whether
 //     the batch is on disk until the store is opened again.
-//   - After any I/O error the store is fenced off, and opened again before the next write. It can be read meanwhile.
+//   - After any I/O error the store is fenced off, and opened again before the next write. Until then, it can be read.
 //   - The bytes of deleted data leave the files within Options.EraseWithin. Pending erasures survive the process.
 //
 // # Files
 //
-// In the directory of a store: LOCK, with an advisory lock while the store is open; LOCK.json, which describes the holder; pebble,
-// the database; and temporarily PROBE, with which a failed store checks whether the disk takes writes again. Other names belong to
-// the index.
+// The directory of a store contains these files. Other names belong to the index.
+//
+//   - LOCK has an advisory lock while the store is open, and LOCK.json describes the process that holds the lock.
+//   - pebble is the directory of the database.
+//   - PROBE exists temporarily. With it, a failed store checks whether the disk accepts writes again.
 //
 // # Keys
 //
-// Numbers are big-endian, so that they sort. NUL ends a name that is followed by another one; no name contains NUL.
+// Numbers are big-endian, so that they sort. NUL ends a name that is followed by another name. No name contains NUL.
 //
 //	key                                           value
 //	m format                                      JSON: format version, the oldest Vitrine that reads it
@@ -43,9 +45,9 @@
 //	p <property> NUL v                            uint64: the batch that last changed the property
 //	x …                                           keys of the index
 //
-// All data of a property, except for definitions from manifests, has one prefix, which a purge erases. An index can keep the number of the
-// last batch that it saw among its own keys. In Load, it can then detect whether batches were written without it: every batch goes through
-// Prepare, and m version counts them all.
+// All keys of a property, except for definitions from manifests, have the same prefix, so a purge erases one range of keys. An index can
+// store the number of the last batch that it saw under a key of its own. In Load, it can then detect whether batches were written without
+// it, because every batch goes through Prepare, and m version counts all batches.
 //
 // # Format versions
 //
@@ -54,5 +56,5 @@
 //	3  without item.Encode: items are lines of JSON, as in 1 and 2
 //	4  as above
 //
-// It may import definitions, mutations, parallel, transfer, library, query and item.
+// This package may import definitions, mutations, parallel, transfer, library, query and item.
 package store

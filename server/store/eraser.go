@@ -15,12 +15,13 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// erasure lists what one batch deleted or removed from items and what may still be in the files. It is the value of a key of spaceErase.
+// erasure lists the data that one batch deleted or removed from items, and that files may still contain. It is the value of a key in
+// spaceErase.
 type erasure struct {
-	// Items are by property. Properties are those that were purged.
+	// Items lists the changed and deleted items by property. Properties lists the purged properties.
 	Items      map[library.PropertyID][]item.ID `json:"items,omitempty"`
 	Properties []library.PropertyID             `json:"properties,omitempty"`
-	// All means everything in the store.
+	// All is true if the whole store must be rewritten.
 	All bool `json:"all,omitempty"`
 }
 
@@ -47,14 +48,14 @@ func (e *erasure) encode() ([]byte, error) {
 	return text, nil
 }
 
-// eraser removes the bytes of deleted items, and of submissions that were changed or removed, from the files of the store within
-// Options.EraseWithin: a delete in an LSM tree only hides them until a compaction rewrites their tables. Pending erasures are kept
-// in the store, so that they survive the process.
+// eraser removes the bytes of deleted items, and of changed or removed submissions, from the files of the store within Options.EraseWithin.
+// It is needed because a delete in an LSM tree only hides the bytes until a compaction rewrites their tables. The store records pending
+// erasures, so that they survive the process.
 type eraser struct {
 	s *Store
 	// wake holds at most one signal that something was deleted.
 	wake chan struct{}
-	// quit ends run and its current work. run then closes done.
+	// quit ends run and the erasure in progress. run then closes done.
 	ctx  context.Context
 	quit context.CancelFunc
 	done chan struct{}
@@ -74,7 +75,7 @@ func (e *eraser) wanted() {
 	}
 }
 
-// run erases once for all deletions within EraseWithin/2, which leaves the other half for the work.
+// run erases the data of all deletions within EraseWithin/2 in one pass. The other half of EraseWithin is left for the work itself.
 func (e *eraser) run() {
 	defer close(e.done)
 	for {
@@ -102,7 +103,7 @@ func (e *eraser) stop() {
 	<-e.done
 }
 
-// erase rewrites every table that may hold deleted keys, and the log; then the index erases.
+// erase rewrites every table that may contain deleted keys, and the log. Then it makes the index erase.
 func (e *eraser) erase() error {
 	db, err := e.s.database()
 	if err != nil {
@@ -132,14 +133,14 @@ func (e *eraser) erase() error {
 	return e.s.forget(upTo)
 }
 
-// forget deletes the records of completed erasures, up to one batch.
+// forget deletes the records of completed erasures up to the given batch.
 func (s *Store) forget(upTo uint64) error {
 	return s.CommitIndex(func(keys *IndexBatch) (func(), error) {
 		return nil, keys.batch.DeleteRange([]byte{spaceErase}, eraseKey(upTo+1), nil)
 	})
 }
 
-// keyRange is the keys in [from, to).
+// keyRange contains the keys in [from, to).
 type keyRange struct{ from, to []byte }
 
 // pending returns the key ranges to erase, and the last batch that deleted data in them.
@@ -172,8 +173,8 @@ func (e *erasure) add(o erasure) {
 	}
 }
 
-// maxRanges is the maximum number of key ranges of a property that are rewritten. More deletions are combined into this many ranges,
-// separated at the widest gaps, so that items between distant deletions are not rewritten.
+// maxRanges is the maximum number of key ranges that are rewritten for one property. If there are more deletions, they are combined into
+// this many ranges, separated at the widest gaps, so that items between distant deletions are not rewritten.
 const maxRanges = 64
 
 // ranges lists the key ranges with data to erase.
@@ -196,7 +197,7 @@ func (e *erasure) ranges() []keyRange {
 	return ranges
 }
 
-// stretches covers ids with at most limit closed intervals, cut at the widest gaps.
+// stretches covers ids with at most limit closed intervals, separated at the widest gaps.
 func stretches(ids []item.ID, limit int) [][2]item.ID {
 	ids = slices.Clone(ids)
 	slices.Sort(ids)
@@ -204,7 +205,7 @@ func stretches(ids []item.ID, limit int) [][2]item.ID {
 	if len(ids) == 0 {
 		return nil
 	}
-	cuts := make([]int, 0, len(ids)-1) // a cut at i is before ids[i]
+	cuts := make([]int, 0, len(ids)-1) // a cut at i separates ids[i-1] from ids[i]
 	for i := 1; i < len(ids); i++ {
 		cuts = append(cuts, i)
 	}

@@ -9,23 +9,24 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// errFenced is the error of file operations of an abandoned database.
+// errFenced is the error that file operations of an abandoned database return.
 var errFenced = errors.New("the store was abandoned after an I/O error")
 
-// fence is the file system of one opening of the database. Pebble cannot be closed safely after a fatal error (its background work
-// may be stuck, and would continue once the disk has room), so such an instance is abandoned. Once raised, the fence keeps it from
-// changing anything that its successor uses.
+// fence is the file system of one open instance of Pebble. After a fatal error, the instance cannot be closed safely, because its
+// background work may be stuck, and would continue once the disk has room. The store therefore abandons the instance and raises its fence.
+// The fence keeps the instance from changing any file that its successor uses.
 //
-// Once the database is open, the fence also withholds write errors from Pebble. Pebble handles those that occur while it switches to a new
-// log by ending the process, which recover cannot prevent. The fence passes them to onError, and blocks the goroutine permanently.
+// Once the database is open, the fence also withholds write errors from Pebble. If a write error occurs while Pebble switches to a new log,
+// Pebble ends the process, and recover cannot prevent that. The fence therefore passes write errors to onError, and blocks the goroutine
+// permanently.
 //
-// Files outside the directory of the database, such as those of a checkpoint, are not fenced.
+// Files outside the directory of the database, such as the files of a checkpoint, are not fenced.
 type fence struct {
 	vfs.FS
 	dir    string
 	raised atomic.Bool
-	// opened is true once write errors must not be returned. While Pebble opens, they are returned until the fence is raised. After that,
-	// they block the goroutine, because Pebble would retry a flush endlessly.
+	// opened is true after Pebble has opened the database: from then on, Pebble gets no write errors. While it opens the database, it gets
+	// them until the fence is raised. After that, a write error blocks the goroutine, because Pebble would retry a flush endlessly.
 	opened  atomic.Bool
 	onError func(error)
 }
@@ -34,7 +35,7 @@ func newFence(disk vfs.FS, dir string, onError func(error)) *fence {
 	return &fence{FS: disk, dir: dir, onError: onError}
 }
 
-// outside reports whether a file is not one of the database's.
+// outside reports whether a file is outside the directory of the database.
 func (f *fence) outside(name string) bool {
 	return name != f.dir && f.PathDir(name) != f.dir
 }
@@ -48,7 +49,8 @@ func (f *fence) check() error {
 	return nil
 }
 
-// stop returns err while Pebble opens and the fence is not raised. Otherwise, an error blocks the goroutine permanently.
+// stop returns err if Pebble is still opening the database and the fence is not raised. Otherwise, it blocks the goroutine permanently if
+// err is not nil.
 func (f *fence) stop(err error) error {
 	if err == nil || !f.opened.Load() && !f.raised.Load() {
 		return err
@@ -57,7 +59,7 @@ func (f *fence) stop(err error) error {
 	select {}
 }
 
-// change runs an operation on a file. It fails for a file of the database if the fence is raised.
+// change runs an operation that changes a file. If the fence is raised, the operation fails for files of the database.
 func (f *fence) change(name string, operation func() error) error {
 	if !f.outside(name) {
 		if err := f.check(); err != nil {
@@ -67,7 +69,7 @@ func (f *fence) change(name string, operation func() error) error {
 	return operation()
 }
 
-// open opens a file for writing. It wraps a file of the database, but does not return once the fence is raised.
+// open opens a file for writing, and wraps it if it belongs to the database. For such a file, it does not return once the fence is raised.
 func (f *fence) open(name string, open func() (vfs.File, error)) (vfs.File, error) {
 	if f.outside(name) {
 		return open()
@@ -83,7 +85,7 @@ func (f *fence) Create(name string, category vfs.DiskWriteCategory) (vfs.File, e
 	return f.open(name, func() (vfs.File, error) { return f.FS.Create(name, category) })
 }
 
-// OpenDir also wraps directories, because Sync writes to them.
+// OpenDir wraps directories too, because Sync writes to them.
 func (f *fence) OpenDir(name string) (vfs.File, error) {
 	if f.outside(name) {
 		return f.FS.OpenDir(name)
@@ -126,10 +128,10 @@ func (f *fence) MkdirAll(dir string, perm os.FileMode) error {
 	return f.change(dir, func() error { return f.FS.MkdirAll(dir, perm) })
 }
 
-// Lock locks nothing: the directory of the store is locked as a whole, and an abandoned instance could never release its own lock.
+// Lock locks nothing, because the store locks its directory as a whole, and an abandoned instance could never release a lock of its own.
 func (f *fence) Lock(string) (io.Closer, error) { return io.NopCloser(nil), nil }
 
-// Unwrap returns the underlying file system, which Pebble looks for.
+// Unwrap returns the underlying file system. Pebble calls it to find that file system.
 func (f *fence) Unwrap() vfs.FS { return f.FS }
 
 func (f *fence) wrap(file vfs.File, err error) (vfs.File, error) {
@@ -139,7 +141,7 @@ func (f *fence) wrap(file vfs.File, err error) (vfs.File, error) {
 	return &fencedFile{File: file, fence: f}, nil
 }
 
-// fencedFile is a file that is open for writing.
+// fencedFile is a file of the database that is open for writing.
 type fencedFile struct {
 	vfs.File
 	fence *fence
@@ -183,7 +185,7 @@ func (f *fencedFile) SyncTo(length int64) (fullSync bool, err error) {
 	return fullSync, err
 }
 
-// Close also works if the fence is raised, because an abandoned file is closed too. Its error is then ignored.
+// Close closes the file even if the fence is raised, because the files of an abandoned database are closed too. It then ignores the error.
 func (f *fencedFile) Close() error {
 	err := f.File.Close()
 	if f.fence.raised.Load() {

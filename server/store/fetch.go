@@ -17,28 +17,28 @@ type place struct {
 	id       item.ID
 }
 
-// found holds the records that a group of requests needs from the database. These are looked up together, on all processors; any other
-// record is looked up by itself.
+// found holds the records that a group of requests needs from the database. fetch looks these up together, on all processors. Any other
+// record is looked up individually.
 type found struct {
 	items map[place]*lookup
-	// holders are the items that have a short code, in all properties.
+	// holders lists the items that have a given short code, in all properties.
 	holders map[string][]place
 }
 
 // lookup is the lookup of one item or one short code, with its result.
 type lookup struct {
 	place place
-	// decode is true if the item itself is needed, and not only whether it exists.
+	// decode is true if the caller needs the item itself, not only whether it exists.
 	decode bool
 	exists bool
 	item   *item.Item
-	err    error // the item cannot be read
+	err    error // set if the item cannot be read
 
 	code    string
 	holders []place
 }
 
-// fetch looks up what the mutations of a group need. It fails if the database cannot be read.
+// fetch looks up the records that the mutations of a group need. It fails if the database cannot be read.
 func (c *change) fetch(group []request) error {
 	var wanted []*lookup
 	want := func(p library.PropertyID, id item.ID, decode bool) {
@@ -86,7 +86,7 @@ func (c *change) fetch(group []request) error {
 	return err
 }
 
-// withItems lists the properties that may have short codes.
+// withItems lists the properties whose items may have short codes.
 func (c *change) withItems() []library.PropertyID {
 	properties := make([]library.PropertyID, 0, len(c.before.properties))
 	for id, p := range c.before.properties {
@@ -161,7 +161,7 @@ type base struct {
 
 var _ mutations.Base = base{}
 
-// Item returns a stored item, nil if it does not exist.
+// Item returns a stored item, or nil if it does not exist.
 func (b base) Item(id item.ID) (*item.Item, error) {
 	l := b.found.items[place{b.property, id}]
 	if l == nil || l.exists && !l.decode {
@@ -186,16 +186,16 @@ func (b base) Exists(id item.ID) (bool, error) {
 // Unit reports whether the property serves a unit.
 func (b base) Unit(id int64) bool { return b.defs.Catalogue(b.property).Unit(id) != nil }
 
-// CodeHeld reports whether an item other than id has a short code.
+// CodeHeld reports whether an item other than id has the short code.
 func (b base) CodeHeld(code string, id item.ID) (bool, error) {
 	holders, err := b.codeHolders(code)
 	return slices.ContainsFunc(holders, func(h place) bool { return h != place{b.property, id} }), err
 }
 
-// TagMade reports whether a tag was ever created.
+// TagMade reports whether a tag has ever been created.
 func (b base) TagMade(t item.Tag) bool { return b.known.made[t] }
 
-// NameKnown reports whether an item has ever had a field name.
+// NameKnown reports whether any item has ever had a field with this name.
 func (b base) NameKnown(n mutations.NameSum) bool { return b.known.names[n] }
 
 // Names returns the number of field names that items have ever had.
@@ -207,7 +207,7 @@ func (b base) TagOwner(t item.Tag, id item.ID) (library.Owner, bool, error) {
 	return owner, held, nil
 }
 
-// look runs one lookup.
+// look runs one lookup that fetch did not run.
 func (c *change) look(l *lookup) error {
 	answer, err := lookUp(c.s, func(f finder) (lookup, error) {
 		one := *l
@@ -221,7 +221,7 @@ func (c *change) look(l *lookup) error {
 	return nil
 }
 
-// codeHolders lists the items that had a short code before this group.
+// codeHolders lists the items that had the short code before this group.
 func (c *change) codeHolders(code string) ([]place, error) {
 	if known, looked := c.found.holders[code]; looked {
 		return known, nil

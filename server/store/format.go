@@ -8,8 +8,8 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// formatVersion is the version of the key table in doc.go that this code reads and writes. formatNeeds is the oldest Vitrine that
-// does.
+// formatVersion is the version of the key table in doc.go that this code reads and writes. formatNeeds is the oldest version of Vitrine
+// that can read it.
 const (
 	formatVersion = 4
 	formatNeeds   = "0.1.0"
@@ -21,14 +21,15 @@ type format struct {
 	Needs   string `json:"needs"`
 }
 
-// upgrade adds to a batch what changes a store to the next version. Its index in a list of upgrades is the version that it upgrades from.
+// upgrade adds to a batch the changes that bring a store to the next version. Its index in a list of upgrades is the version that it
+// upgrades from.
 type upgrade func(db *pebble.DB, b *pebble.Batch) error
 
-// NewerFormatError reports that a newer Vitrine wrote the store.
+// NewerFormatError reports that a newer version of Vitrine wrote the store.
 type NewerFormatError struct {
 	Dir     string
 	Version int
-	// Needs is the oldest Vitrine that reads the store.
+	// Needs is the oldest version of Vitrine that can read the store.
 	Needs string
 }
 
@@ -37,8 +38,8 @@ func (e *NewerFormatError) Error() string {
 		e.Dir, e.Version, formatVersion, e.Needs)
 }
 
-// checkFormat stamps a new store, upgrades an older one step by step, each in one synced batch with its new stamp, and rejects a
-// newer one.
+// checkFormat stamps a new store and rejects a newer one. It upgrades an older store step by step. Each step is one synced batch, which
+// includes the new stamp.
 func checkFormat(db *pebble.DB, dir string, current format, upgrades []upgrade) error {
 	found, err := readFormat(db)
 	if err != nil {
@@ -72,10 +73,10 @@ func checkFormat(db *pebble.DB, dir string, current format, upgrades []upgrade) 
 	return nil
 }
 
-// upgrades are the steps to formatVersion. There is no step to version 1.
+// upgrades returns the steps to formatVersion. No step leads to version 1.
 func upgrades() []upgrade { return []upgrade{1: toFormat2, 2: toFormat3, 3: toFormat4} }
 
-// toFormat4 changes nothing: decodeValue reads items in JSON, and every write of an item replaces it. The stamp keeps
+// toFormat4 changes nothing, because decodeValue can read items in JSON, and every write of an item replaces its JSON. The new stamp keeps
 // older versions of Vitrine from opening the store.
 func toFormat4(*pebble.DB, *pebble.Batch) error { return nil }
 

@@ -12,8 +12,8 @@ import (
 	"github.com/vitrine-dev/vitrine/server/parallel"
 )
 
-// toFormat3 records the names of the dynamic fields that the items of each property have. Names that only deleted items had are no
-// longer known.
+// toFormat3 records the names of the dynamic fields that the items of each property have. It does not record names that only deleted items
+// had.
 func toFormat3(db *pebble.DB, b *pebble.Batch) error {
 	authorKey, err := get(db, []byte(keyAuthorKey))
 	if err != nil {
@@ -24,7 +24,7 @@ func toFormat3(db *pebble.DB, b *pebble.Batch) error {
 	return errors.Join(err, u.flush())
 }
 
-// upgrade3 collects items of one property, so that all processors decode them.
+// upgrade3 collects items of one property, and then decodes them on all processors.
 type upgrade3 struct {
 	batch    *pebble.Batch
 	namer    *mutations.Namer
@@ -33,7 +33,7 @@ type upgrade3 struct {
 	values   [][]byte
 }
 
-// key handles a key, and returns the key to continue with if that is not the next one.
+// key handles a key. It returns the key to continue with, or nil for the next one.
 func (u *upgrade3) key(key, value []byte) (skip []byte, err error) {
 	p, under, _, err := splitPropertyKey(key)
 	if err != nil {
@@ -62,7 +62,7 @@ func (u *upgrade3) key(key, value []byte) (skip []byte, err error) {
 func (u *upgrade3) flush() error {
 	names := make([][]string, len(u.values))
 	parallel.Each(len(u.values), func(i int) {
-		// An item that cannot be decoded has no fields that a query finds, and must not keep the store from opening.
+		// Skip an item that cannot be decoded: queries find none of its fields, and it must not keep the store from opening.
 		if stored, err := decodeValue(u.values[i]); err == nil {
 			names[i] = slices.Collect(stored.FieldNames())
 		}

@@ -17,9 +17,9 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// TestAStoreOfVersion1IsUpgraded opens a store that Vitrine 0.1 created, with the properties shop/default (35 items, one deleted; a
-// definition of each kind, and one that waits), shop/outlet (6 items without short codes) and shop/closed, whose manifest was
-// deleted (2 items).
+// TestAStoreOfVersion1IsUpgraded opens a store that Vitrine 0.1 created. Its properties are shop/default (35 items, one deleted; a
+// definition of each kind, and one that waits), shop/outlet (6 items without short codes) and shop/closed (2 items), whose manifest was
+// deleted.
 func TestAStoreOfVersion1IsUpgraded(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.CopyFS(dir, os.DirFS(filepath.Join("testdata", "v1"))); err != nil {
@@ -93,7 +93,7 @@ func TestAStoreOfVersion1IsUpgraded(t *testing.T) {
 	}
 }
 
-// checkLink checks the target of a short link, or "" if there is none.
+// checkLink checks the target of a short link. want is "" if the link must not exist.
 func (l *opened) checkLink(t *testing.T, code, want string) {
 	t.Helper()
 	_, got, err := l.ShortLink(t.Context(), code)
@@ -102,7 +102,8 @@ func (l *opened) checkLink(t *testing.T, code, want string) {
 	}
 }
 
-// TestTwoItemsWithOneCode upgrades items that an import could bring into a store of version 1. The first one must have the code.
+// TestTwoItemsWithOneCode upgrades a store of version 1 in which two items have the same code, as an import could cause. The first one must
+// keep the code.
 func TestTwoItemsWithOneCode(t *testing.T) {
 	db, err := pebble.Open("", &pebble.Options{FS: vfs.NewMem(), FormatMajorVersion: pebbleFormat, Logger: silent{}})
 	if err != nil {
@@ -149,8 +150,8 @@ func TestAnUpgradeOfADamagedItem(t *testing.T) {
 	}
 }
 
-// TestAStoreOfVersion2IsUpgraded checks that the names of dynamic fields are collected from all items, and that a store with more
-// of them than the limit opens and accepts the names that it has.
+// TestAStoreOfVersion2IsUpgraded checks that the names of dynamic fields are collected from all items, and that a store with more names
+// than the limit opens and still accepts the names that it has.
 func TestAStoreOfVersion2IsUpgraded(t *testing.T) {
 	dir := t.TempDir()
 	named := func(id item.ID, first, n int) library.Mutation {
@@ -205,7 +206,7 @@ func TestAStoreOfVersion2IsUpgraded(t *testing.T) {
 	}
 }
 
-// TestAStoreOfVersion3IsUpgraded checks that items in JSON are read, and that a write replaces the JSON.
+// TestAStoreOfVersion3IsUpgraded checks that the store can read items in JSON, and that a write replaces the JSON.
 func TestAStoreOfVersion3IsUpgraded(t *testing.T) {
 	dir := t.TempDir()
 	l := mustOpen(t, Options{Dir: dir})

@@ -12,7 +12,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// opened is a store with the index of these tests.
+// opened is an open store with its index of type items.
 type opened struct {
 	*Store
 	items *items
@@ -28,18 +28,18 @@ func open(o Options) (*opened, error) {
 	return l, nil
 }
 
-// items is an index that keeps the texts of all items, and checks its inputs.
+// items is an index for tests. It keeps the texts of all items, and checks what the store passes to it.
 type items struct {
 	mu      sync.Mutex
 	texts   map[place]string
 	version uint64
 	changes []*Change
-	// loads and erasures count calls. refuse is the error that the next Prepare returns.
+	// loads and erasures count the calls of Load and Erase. refuse is the error that the next Prepare returns.
 	loads, erasures int
 	refuse          error
-	// unindexable is a text for which Prepare fails, or "" if there is none.
+	// unindexable is a text that makes Prepare fail, or "" if there is none.
 	unindexable string
-	// loadError and eraseError are what Load and Erase return.
+	// loadError and eraseError are the errors that Load and Erase return.
 	loadError, eraseError error
 	closed                bool
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// IndexBatch adds keys in the index's own space to a batch. Keys and values are copied.
+// IndexBatch adds keys in the index's own space to a batch. It copies keys and values.
 type IndexBatch struct{ batch *pebble.Batch }
 
 // Set sets a key.
@@ -23,7 +23,7 @@ func indexKey(key []byte) []byte {
 	return append(append(make([]byte, 0, len(key)+1), spaceIndex), key...)
 }
 
-// IndexValue returns the value of one of the index's own keys, nil if it does not exist.
+// IndexValue returns the value of one of the index's own keys, or nil if it does not exist.
 func (s *Store) IndexValue(key []byte) ([]byte, error) {
 	return ask(s, func(db *pebble.DB) ([]byte, error) { return get(db, indexKey(key)) })
 }
@@ -39,9 +39,9 @@ func (s *Store) IndexKeys(from, to []byte) ([][]byte, error) {
 	})
 }
 
-// CommitIndex commits the index's own keys durably, while no Change is prepared or installed. add adds the keys to a batch, and returns a
-// function that makes them visible to readers, or nil. If add fails, nothing is committed. No version changes. CommitIndex fails with
-// ErrUnavailable while the store takes no writes.
+// CommitIndex durably commits keys of the index, at a time when the store neither prepares nor installs a Change. The function add adds the
+// keys to a batch, and returns a function that makes them visible to readers, or nil. If add fails, CommitIndex commits nothing. A commit
+// changes no version. CommitIndex fails with ErrUnavailable while the store accepts no writes.
 func (s *Store) CommitIndex(add func(keys *IndexBatch) (install func(), err error)) error {
 	s.holding.Lock()
 	defer s.holding.Unlock()

@@ -13,10 +13,11 @@ import (
 	"github.com/vitrine-dev/vitrine/server/parallel"
 )
 
-// readChunk is the number of items that are read and decoded at once: enough for all processors, but little memory.
+// readChunk is the number of items that are read and decoded at once. It is large enough to use all processors, and small enough to need
+// little memory.
 const readChunk = 1024
 
-// Item reads one item of a property, which need not be served. It fails with ErrNotFound.
+// Item reads one item of a property, even if the property is not served. It fails with ErrNotFound.
 func (s *Store) Item(p library.PropertyID, id item.ID) (*item.Item, error) {
 	items, err := s.ItemsByID(p, []item.ID{id})
 	if err != nil {
@@ -33,7 +34,7 @@ func (s *Store) Has(p library.PropertyID, id item.ID) (bool, error) {
 	return lookUp(s, func(f finder) (bool, error) { return f.has(itemKey(p, id)) })
 }
 
-// ItemsByID reads items. It returns nil for those that do not exist.
+// ItemsByID reads items by id. The result contains nil for each item that does not exist.
 func (s *Store) ItemsByID(p library.PropertyID, ids []item.ID) ([]*item.Item, error) {
 	return ask(s, func(db *pebble.DB) ([]*item.Item, error) {
 		items := make([]*item.Item, len(ids))
@@ -47,8 +48,8 @@ func (s *Store) ItemsByID(p library.PropertyID, ids []item.ID) ([]*item.Item, er
 	})
 }
 
-// Items yields all items of a property by id, decoded on all processors. Items that change meanwhile may appear in either state. It ends
-// with the first error, or with that of ctx.
+// Items yields all items of a property by id, decoded on all processors. An item that changes during the iteration may appear in its old or
+// new state. The sequence ends with the first error, or with the error of ctx.
 func (s *Store) Items(ctx context.Context, p library.PropertyID) iter.Seq2[*item.Item, error] {
 	return func(yield func(*item.Item, error) bool) {
 		for next := item.ID(0); ; {
@@ -74,7 +75,7 @@ func (s *Store) Items(ctx context.Context, p library.PropertyID) iter.Seq2[*item
 	}
 }
 
-// itemsFrom reads a chunk of items.
+// itemsFrom reads a chunk of the items of a property by id, beginning with the id from.
 func (s *Store) itemsFrom(p library.PropertyID, from item.ID) ([]*item.Item, error) {
 	items, err := ask(s, func(db *pebble.DB) ([]*item.Item, error) { return itemsFrom(db, p, from) })
 	if err != nil {
@@ -83,7 +84,7 @@ func (s *Store) itemsFrom(p library.PropertyID, from item.ID) ([]*item.Item, err
 	return items, nil
 }
 
-// itemsFrom reads a chunk of items.
+// itemsFrom reads a chunk of the items of a property by id, beginning with the id from.
 func itemsFrom(db *pebble.DB, p library.PropertyID, from item.ID) ([]*item.Item, error) {
 	type stored struct {
 		id    item.ID
@@ -102,8 +103,8 @@ func itemsFrom(db *pebble.DB, p library.PropertyID, from item.ID) ([]*item.Item,
 	return items, errors.Join(errs...)
 }
 
-// ItemIDs yields the ids of the items of a property in ascending order, from the given id on. Items that are created or deleted meanwhile
-// may be among them.
+// ItemIDs yields the ids of the items of a property in ascending order, beginning with the id from. It may or may not yield items that are
+// created or deleted during the iteration.
 func (s *Store) ItemIDs(ctx context.Context, p library.PropertyID, from item.ID) iter.Seq2[item.ID, error] {
 	return func(yield func(item.ID, error) bool) {
 		for next := from; ; {
@@ -133,7 +134,8 @@ func (s *Store) ItemIDs(ctx context.Context, p library.PropertyID, from item.ID)
 	}
 }
 
-// eachItem calls take with at most limit stored items of a property, by id, from the given id on. The values are reused.
+// eachItem calls take with at most limit stored items of a property by id, beginning with the id from. The values are valid only during the
+// call.
 func eachItem(db *pebble.DB, p library.PropertyID, from item.ID, limit int, take func(id item.ID, value []byte)) error {
 	prefix := len(propertyKey(p, underItem))
 	return scan(db, itemKey(p, from), propertyKey(p, underItem+1), func(key, value []byte) ([]byte, error) {

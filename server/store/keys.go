@@ -11,7 +11,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/mutations"
 )
 
-// The first byte of a key is its space; see the table in doc.go.
+// The first byte of a key is its space (see the table in doc.go).
 const (
 	spaceMeta     = 'm'
 	spaceMark     = 'k'
@@ -85,16 +85,16 @@ func codeKey(p library.PropertyID, code string) []byte {
 
 func eraseKey(batch uint64) []byte { return binary.BigEndian.AppendUint64([]byte{spaceErase}, batch) }
 
-// propertyBounds returns the first key of a property and the first one after it.
+// propertyBounds returns the first possible key of a property, and the first key after all keys of the property.
 func propertyBounds(p library.PropertyID) (lower, upper []byte) {
 	lower = append([]byte{spaceProperty}, p...)
 	upper = append(bytes.Clone(lower), 1)
 	return append(lower, 0), upper
 }
 
-// stretchEnd returns the end of the key range that contains a key, or nil if there is none. No table holds keys of two ranges. The items of
-// a property are a separate range: an import adds them in the order of their ids and does not touch older ones, while short codes, which
-// sort before items, are added anywhere.
+// stretchEnd returns the end of the key range that contains a key, or nil if the range has no end. No table contains keys of two ranges.
+// The items of a property have their own range, because an import appends items in the order of their ids, but inserts short codes, which
+// sort before the items, at any place.
 func stretchEnd(key []byte) []byte {
 	if len(key) == 0 || key[0] < spaceProperty {
 		return []byte{spaceProperty}
@@ -115,7 +115,7 @@ func stretchEnd(key []byte) []byte {
 	return upper
 }
 
-// splitPropertyKey splits a key of spaceProperty.
+// splitPropertyKey splits a key in spaceProperty.
 func splitPropertyKey(key []byte) (p library.PropertyID, under byte, rest []byte, err error) {
 	name, tail, ok := bytes.Cut(key[1:], []byte{0})
 	if !ok || len(tail) == 0 {
@@ -141,7 +141,7 @@ func decodeNumber(value []byte) (uint64, error) {
 	return binary.BigEndian.Uint64(value), nil
 }
 
-// sourceKey is the key of the entry of a source.
+// sourceKey returns the key of the entry of a source.
 func sourceKey(s definitions.Source) []byte {
 	switch {
 	case !s.Owner.IsHTTP():

@@ -15,7 +15,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// Owners lists the owners within scope, see library.Library.
+// Owners lists the owners within scope (see library.Library).
 func (s *Store) Owners(_ context.Context, scope library.Scope) ([]library.Owner, error) {
 	set, err := s.current()
 	if err != nil {
@@ -24,7 +24,7 @@ func (s *Store) Owners(_ context.Context, scope library.Scope) ([]library.Owner,
 	return set.Scoped(scope), nil
 }
 
-// Definition returns the served version of the definition of owner, or the newest one if none is served.
+// Definition returns the served version of the definition of an owner, or the newest version if none is served.
 func (s *Store) Definition(_ context.Context, owner library.Owner) (library.Definition, error) {
 	set, err := s.current()
 	if err != nil {
@@ -33,7 +33,7 @@ func (s *Store) Definition(_ context.Context, owner library.Owner) (library.Defi
 	return set.Definition(owner)
 }
 
-// current returns the definitions that the store serves, or ErrClosed.
+// current returns all definitions of the store and which of them are served, or ErrClosed.
 func (s *Store) current() (definitions.Set, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -43,12 +43,12 @@ func (s *Store) current() (definitions.Set, error) {
 	return s.served.set, nil
 }
 
-// Properties lists all properties that are served, see library.Library.
+// Properties lists all properties that are served (see library.Library).
 func (s *Store) Properties() []library.PropertyID {
 	return peek(s, func(now *served) []library.PropertyID { return slices.Sorted(maps.Keys(now.set.Catalogues())) })
 }
 
-// HasTag reports whether a tag was ever created, see library.Library.
+// HasTag reports whether a tag has ever been created (see library.Library).
 func (s *Store) HasTag(p library.PropertyID, t item.Tag) (bool, error) {
 	if _, err := s.Served(p); err != nil {
 		return false, err
@@ -56,15 +56,16 @@ func (s *Store) HasTag(p library.PropertyID, t item.Tag) (bool, error) {
 	return peek(s, func(now *served) bool { return now.property(p).made[t] }), nil
 }
 
-// Tokens yields all tokens and then their changes, see library.Library.
+// Tokens yields all tokens and then their changes (see library.Library).
 func (s *Store) Tokens(ctx context.Context) iter.Seq2[library.TokenEvent, error] {
 	return s.tokens.Listen(ctx)
 }
 
-// Sealer encodes and decodes the cursors of this store. Later processes on the same store can decode them, too.
+// Sealer returns the Sealer that encodes and decodes the cursors of this store. Later processes that open the same store can decode these
+// cursors too.
 func (s *Store) Sealer() *library.Sealer { return s.sealer }
 
-// ShortLink returns the target of a short link, see library.Library.
+// ShortLink returns the target of a short link (see library.Library).
 func (s *Store) ShortLink(_ context.Context, code string) (library.PropertyID, string, error) {
 	notFound := fmt.Errorf("short link: %w", library.ErrNotFound)
 	at, it, err := s.byCode(code)
@@ -85,7 +86,7 @@ func (s *Store) ShortLink(_ context.Context, code string) (library.PropertyID, s
 	return at, original, nil
 }
 
-// byCode returns the item with a short code in the properties that are served, or nil if there is none.
+// byCode returns the item with a short code in any served property, or nil if there is none.
 func (s *Store) byCode(code string) (library.PropertyID, *item.Item, error) {
 	if code == "" {
 		return "", nil, nil
@@ -107,12 +108,12 @@ func (s *Store) byCode(code string) (library.PropertyID, *item.Item, error) {
 	return found.property, found.item, err
 }
 
-// AuthorKey returns the key of author references, see library.Library.
+// AuthorKey returns the key that derives author references (see library.Library).
 func (s *Store) AuthorKey() []byte {
 	return peek(s, func(now *served) []byte { return bytes.Clone(now.authorKey) })
 }
 
-// Mark returns a mark of the operator, see library.Library.
+// Mark returns a mark of the operator (see library.Library).
 func (s *Store) Mark(key string) (string, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -122,29 +123,29 @@ func (s *Store) Mark(key string) (string, error) {
 	return s.served.marks[key], nil
 }
 
-// peek reads the data in memory.
+// peek calls look with the data in memory, under the read lock.
 func peek[T any](s *Store, look func(now *served) T) T {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return look(s.served)
 }
 
-// Catalogue returns what a property serves in addition to its items; nil while it is not served.
+// Catalogue returns the catalogue of a property, or nil if the property is not served.
 func (s *Store) Catalogue(p library.PropertyID) *definitions.Catalogue {
 	return peek(s, func(now *served) *definitions.Catalogue { return now.set.Catalogue(p) })
 }
 
-// Stored lists all properties that have anything stored or are served, by id.
+// Stored lists all properties that are served or have stored data, by id.
 func (s *Store) Stored() []library.PropertyID {
 	return peek(s, func(now *served) []library.PropertyID { return slices.Sorted(maps.Keys(now.properties)) })
 }
 
-// Count returns the number of items of a property, served or not.
+// Count returns the number of items of a property, even if it is not served.
 func (s *Store) Count(p library.PropertyID) int64 {
 	return peek(s, func(now *served) int64 { return now.property(p).items })
 }
 
-// PropertyVersion returns the number of the batch that last changed a property; 0 if it has nothing stored.
+// PropertyVersion returns the number of the batch that last changed a property, or 0 if the property has no stored data.
 func (s *Store) PropertyVersion(p library.PropertyID) uint64 {
 	return peek(s, func(now *served) uint64 { return now.property(p).version })
 }
@@ -154,7 +155,7 @@ func (s *Store) Version() uint64 {
 	return peek(s, func(now *served) uint64 { return now.version })
 }
 
-// ID identifies this store, also after a restart and in a backup: 32 hexadecimal digits.
+// ID returns the identity of this store: 32 hexadecimal digits that stay the same after a restart and in a backup.
 func (s *Store) ID() string {
 	return peek(s, func(now *served) string { return now.id })
 }

@@ -14,7 +14,7 @@ func (s *Store) metrics() (*pebble.Metrics, error) {
 	if err != nil {
 		return nil, err
 	}
-	answer := make(chan *pebble.Metrics, 1) // received only once it is complete, see database.call
+	answer := make(chan *pebble.Metrics, 1) // received only if do is complete, see database.call
 	err = db.call(func() error {
 		answer <- db.pebble.Metrics()
 		return nil
@@ -25,7 +25,7 @@ func (s *Store) metrics() (*pebble.Metrics, error) {
 	return <-answer, nil
 }
 
-// Measures returns the measures of the database, see library.Measurer.
+// Measures returns the measures of the database (see library.Measurer).
 func (s *Store) Measures() []library.Measure {
 	m, err := s.metrics()
 	if err != nil {

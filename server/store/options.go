@@ -19,29 +19,29 @@ import (
 type Options struct {
 	// Dir is the directory of the store. Open creates it with mode 0700 if it does not exist. Required.
 	Dir string
-	// Clock returns the current time; nil means time.Now. The creation times of units come from it. It need not be monotonic.
+	// Clock returns the current time, which becomes the creation time of units. It need not be monotonic. nil means time.Now.
 	Clock func() time.Time
-	// Logger receives messages for the operator; nil disables logging. Items, tokens and other personal data are never logged.
+	// Logger receives messages for the operator. The store never logs items, tokens or other personal data. nil disables logging.
 	Logger *slog.Logger
-	// EraseWithin is how long the bytes of a deleted item may stay in the store's files; 0 means 10 minutes. A shorter time
-	// rewrites files more often.
+	// EraseWithin is the maximum time for which the bytes of a deleted item may stay in the store's files. With a shorter time, the store
+	// rewrites files more often. 0 means 10 minutes.
 	EraseWithin time.Duration
-	// MemoryBytes is the memory of the database in addition to the Go heap, for recent writes and for recently read blocks of files; 0
-	// means 64 MiB. The filters of ten million items take 25 MiB of it; writes use them to check that an id and a short code are free. A
-	// library that serves items from memory or from its own files gains nothing from more.
+	// MemoryBytes is the memory that the database uses outside the Go heap, for recent writes and for recently read blocks of files. 0
+	// means 64 MiB. For ten million items, 25 MiB of it hold the filters with which writes check that an id and a short code are free. More
+	// memory does not help a library that serves items from memory or from its own files.
 	MemoryBytes int64
-	// MemTableBytes is the part of MemoryBytes that buffers writes before a flush; 0 means 16 MiB, or MemoryBytes/4 if that is less. Up to
-	// three times as much is used during flushes.
+	// MemTableBytes is the part of MemoryBytes that buffers writes before a flush. During flushes, up to three times as much is used. 0
+	// means 16 MiB, or MemoryBytes/4 if that is less.
 	MemTableBytes int64
-	// Pressure returns the memory pressure of the process; nil means library.Relaxed. At library.Full, mutations of items other
-	// than deletions are refused with library.ErrUnavailable.
+	// Pressure returns the memory pressure of the process. At library.Full, the store refuses mutations of items, except deletions, with
+	// library.ErrUnavailable. nil means library.Relaxed.
 	Pressure func() library.Pressure
 
-	// FS is the file system; nil means that of the operating system. Tests set their own.
+	// FS is the file system, which tests replace. nil means the file system of the operating system.
 	FS vfs.FS
-	// Random is the source of unguessable bytes; nil means crypto/rand.
+	// Random is the source of unguessable bytes. nil means crypto/rand.
 	Random io.Reader
-	// RetryAfter is the delay between two attempts to reopen a failed store; 0 means one second.
+	// RetryAfter is the delay between two attempts to reopen a failed store. 0 means one second.
 	RetryAfter time.Duration
 }
 

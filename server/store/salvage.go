@@ -21,9 +21,9 @@ func Damaged(err error) bool {
 	return undecodable || pebble.IsCorruptionError(err) || errors.Is(err, syscall.EIO)
 }
 
-// Salvage yields the items with the given ids that are stored, in the order of ids. For an item that is Damaged it yields a
-// *library.UnreadableItemError and continues. It ends with any other error, and with that of ctx. Each unreadable item costs up to a fifth
-// of a second, because Pebble searches for a bit whose change would make the block valid.
+// Salvage yields the stored items among ids, in that order. For a damaged item (see Damaged), it yields a *library.UnreadableItemError and
+// continues. Any other error, and the end of ctx, ends the sequence. Each unreadable item takes up to a fifth of a second, because Pebble
+// searches for a single bit whose change would make the block valid.
 func (s *Store) Salvage(ctx context.Context, p library.PropertyID, ids []item.ID) iter.Seq2[*item.Item, error] {
 	return func(yield func(*item.Item, error) bool) {
 		for chunk := range slices.Chunk(ids, readChunk) {
@@ -46,7 +46,7 @@ func (s *Store) Salvage(ctx context.Context, p library.PropertyID, ids []item.ID
 			}
 			for i, it := range items {
 				if it == nil && errs[i] == nil {
-					continue // the item was deleted meanwhile
+					continue // the item has been deleted since
 				}
 				if !yield(it, errs[i]) || errs[i] != nil && !Damaged(errs[i]) {
 					return
@@ -56,7 +56,8 @@ func (s *Store) Salvage(ctx context.Context, p library.PropertyID, ids []item.ID
 	}
 }
 
-// salvage reads one item alone, nil if it does not exist. It uses no filter of the lowest level, which may be what is damaged.
+// salvage reads a single item, or returns nil if the item does not exist. It does not use the filters of the lowest level, because the
+// damage may be in a filter.
 func (s *Store) salvage(p library.PropertyID, id item.ID) (*item.Item, error) {
 	value, err := ask(s, func(db *pebble.DB) ([]byte, error) { return get(db, itemKey(p, id)) })
 	switch {

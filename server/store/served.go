@@ -14,27 +14,26 @@ import (
 	"github.com/vitrine-dev/vitrine/server/mutations"
 )
 
-// served is the part of the store that is kept in memory: everything except items, short codes and the index's keys. Store.mu
-// guards it.
+// served is the part of the store that is in memory: everything except items, short codes and the index's keys. Store.mu guards it.
 type served struct {
-	// id identifies this store in versions.
+	// id is the identity of this store, which versions contain.
 	id        string
 	authorKey []byte
 	version   uint64
 	marks     map[string]string
 	set       definitions.Set
-	// properties are all properties that are served or have anything stored.
+	// properties are all properties that are served or have stored data.
 	properties map[library.PropertyID]*property
 }
 
-// property is the data in memory about the items of one property.
+// property is the part of the data of one property that is in memory.
 type property struct {
-	// version is the batch that last changed anything of the property.
+	// version is the number of the batch that last changed anything in the property.
 	version  uint64
 	sequence item.ID
 	items    int64
 	made     map[item.Tag]bool
-	// names are the hashed names of all dynamic fields that items have ever had, see item.MaxFieldNames.
+	// names are the hashed names of all dynamic fields that items have ever had (see item.MaxFieldNames).
 	names map[mutations.NameSum]bool
 }
 
@@ -42,7 +41,7 @@ func newProperty() *property {
 	return &property{made: map[item.Tag]bool{}, names: map[mutations.NameSum]bool{}}
 }
 
-// property returns the data of a property. If nothing is stored, it returns an empty one, which it does not keep.
+// property returns the data of a property. If the property has no stored data, the result is empty and is not part of s.
 func (s *served) property(p library.PropertyID) *property {
 	if known := s.properties[p]; known != nil {
 		return known
@@ -50,7 +49,7 @@ func (s *served) property(p library.PropertyID) *property {
 	return newProperty()
 }
 
-// load reads the state that the store keeps in memory. A store without an id and an author key gets them.
+// load reads the data that the store keeps in memory. If the store has no id or no author key, load generates them.
 func load(db *pebble.DB, random io.Reader) (*served, error) {
 	found, err := loadKeys(db)
 	if err != nil {
@@ -120,7 +119,7 @@ func readOrDraw(db *pebble.DB, b *pebble.Batch, key string, size int, random io.
 	return drawn, b.Set([]byte(key), drawn, nil)
 }
 
-// key handles one key of the table in doc.go, and returns the key to continue with if that is not the next one.
+// key handles one key of the table in doc.go. It returns the key to continue with, or nil for the next one.
 func (l *loader) key(key, value []byte) (skip []byte, err error) {
 	switch key[0] {
 	case spaceMeta:
@@ -187,7 +186,7 @@ func (l *loader) propertyKey(key, value []byte) (skip []byte, err error) {
 	return nil, err
 }
 
-// get returns a copy of a value, nil if there is none.
+// get returns a copy of the value of a key, or nil if there is none.
 func get(db *pebble.DB, key []byte) ([]byte, error) {
 	value, closer, err := db.Get(key)
 	if errors.Is(err, pebble.ErrNotFound) {

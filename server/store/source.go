@@ -20,7 +20,7 @@ var _ transfer.Source = (*Store)(nil)
 // Source returns the store as the source of a transfer.
 func (s *Store) Source() transfer.Source { return s }
 
-// Freeze makes every later change fail, see transfer.Source. A request that changes nothing succeeds.
+// Freeze makes every later change fail (see transfer.Source). Requests that change nothing still succeed.
 func (s *Store) Freeze(ctx context.Context) (freeze transfer.Freeze, err error) {
 	err = s.do(ctx, request{shares: withNothing, thaws: true, stage: func(c *change) error {
 		if freeze = c.before.frozen(); freeze == "" {
@@ -46,8 +46,8 @@ func (s *Store) Frozen(context.Context) (transfer.Freeze, error) {
 // frozen returns the current freeze, or "" if there is none.
 func (s *served) frozen() transfer.Freeze { return transfer.Freeze(s.marks[transfer.MarkFrozen]) }
 
-// serveFrozen replies to a group of requests while the store is frozen. Only requests that change nothing succeed, such as
-// definitions that are already stored.
+// serveFrozen replies to a group of requests while the store is frozen. Only requests that change nothing succeed, such as one that applies
+// an already stored definition.
 func (s *Store) serveFrozen(group []request) {
 	frozen := s.served.frozen().Err()
 	for _, r := range group {
@@ -65,7 +65,7 @@ func (s *Store) serveFrozen(group []request) {
 	}
 }
 
-// Facts returns everything except items, see transfer.Reader.
+// Facts returns all data of the library except the items (see transfer.Reader).
 func (s *Store) Facts(context.Context) (*transfer.Facts, error) {
 	if _, err := s.database(); err != nil {
 		return nil, err
@@ -73,7 +73,7 @@ func (s *Store) Facts(context.Context) (*transfer.Facts, error) {
 	return peek(s, factsOf), nil
 }
 
-// factsOf copies the facts, so that later changes do not affect them.
+// factsOf copies the facts in memory, so that later changes do not affect the copy.
 func factsOf(now *served) *transfer.Facts {
 	f := &transfer.Facts{
 		AuthorKey: bytes.Clone(now.authorKey), Marks: maps.Clone(now.marks), Definitions: now.set.Entries(),
@@ -86,14 +86,14 @@ func factsOf(now *served) *transfer.Facts {
 	return f
 }
 
-// Lines yields the stored items of a property, see transfer.Reader.
+// Lines yields the stored items of a property (see transfer.Reader).
 func (s *Store) Lines(ctx context.Context, p library.PropertyID) iter.Seq2[transfer.Line, error] {
 	return lines(ctx, p, func(from item.ID) ([]transfer.Line, error) {
 		return ask(s, func(db *pebble.DB) ([]transfer.Line, error) { return linesFrom(db, p, from) })
 	})
 }
 
-// lines yields the items of a property. read returns at most readChunk of them, by id, from an id on.
+// lines yields the items of a property. The function read returns at most readChunk of them by id, beginning with the id from.
 func lines(ctx context.Context, p library.PropertyID, read func(from item.ID) ([]transfer.Line, error)) iter.Seq2[transfer.Line, error] {
 	return func(yield func(transfer.Line, error) bool) {
 		for next := item.ID(0); ; {

@@ -15,8 +15,8 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// Store is an open store. It is a library.Base: a library embeds it and adds the methods that find items. All methods are safe for
-// concurrent use.
+// Store is an open store. It implements library.Base: a library embeds a Store and adds the methods that search items. All methods are safe
+// for concurrent use.
 type Store struct {
 	definitions.Reads
 	options Options
@@ -27,20 +27,20 @@ type Store struct {
 	eraser  *eraser
 
 	requests chan request
-	// The method Close closes the channel closing. The writer closes written when it ends.
+	// Close closes the channel closing. The writer closes the channel written when it ends.
 	closing, written chan struct{}
 	closeOnce        sync.Once
 	closeErr         error
 
-	// The writer locks holding while it prepares, commits and installs a batch, and mu while it makes the batch visible. Readers lock mu for
-	// reading. holding is always locked before mu.
+	// The writer locks holding while it prepares, commits and installs a batch, and locks mu while it makes the batch visible. Readers lock
+	// mu for reading. Lock holding before mu.
 	holding sync.Mutex
 	mu      sync.RWMutex
 	served  *served
 	db      *database
 	closed  bool
 
-	// attempted is when the writer last tried to reopen a failed store.
+	// attempted is the time at which the writer last tried to reopen a failed store.
 	attempted time.Time
 
 	problemMu sync.Mutex
@@ -49,12 +49,12 @@ type Store struct {
 
 var _ library.Base = (*Store)(nil)
 
-// databaseName is the directory of Pebble in that of the store.
+// databaseName is the name of Pebble's directory in the directory of the store.
 const databaseName = "pebble"
 
-// Open opens the store in o.Dir, creating it if there is none, and has the index load it. Errors: *LockedError while another
-// process has it open; *NewerFormatError if a newer Vitrine wrote it; one that says what to do if files are damaged or cannot be
-// read. The caller must call Close.
+// Open opens the store in o.Dir, and creates it if there is none. Then it makes the index load the store. It fails with *LockedError if
+// another process has the store open, and with *NewerFormatError if a newer Vitrine wrote it. If files are damaged or cannot be read, the
+// error says what to do. The caller must call Close.
 func Open(o Options, index Index) (*Store, error) {
 	o, err := o.withDefaults()
 	if err != nil {
@@ -83,12 +83,12 @@ func Open(o Options, index Index) (*Store, error) {
 	return s, nil
 }
 
-// open opens the database, reads it and has the index load it. If that fails, the store is as before.
+// open opens the database, reads it and makes the index load it. If open fails, the store is unchanged.
 func (s *Store) open() error {
 	o := s.options
 	db, err := openDatabase(o, o.FS.PathJoin(o.Dir, databaseName), false)
 	if s.db == nil && vfs.IsNoSpaceError(err) {
-		// Nothing is served yet. Reads need only a read-only database; the writer reopens it for writing.
+		// The store serves nothing yet. A read-only database is enough for reads. The writer reopens it for writing later.
 		readable, failed := openDatabase(o, o.FS.PathJoin(o.Dir, databaseName), true)
 		if failed == nil {
 			readable.fail(err)
@@ -130,7 +130,7 @@ func (s *Store) open() error {
 	return nil
 }
 
-// publish replaces the served state and the database, and returns the previous ones.
+// publish replaces the database and the data in memory, and returns the previous ones.
 func (s *Store) publish(db *database, now *served) (*database, *served) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -139,7 +139,7 @@ func (s *Store) publish(db *database, now *served) (*database, *served) {
 	return oldDB, oldServed
 }
 
-// advise adds to an error what to do about damaged files.
+// advise adds advice to an error if it means that files are damaged.
 func advise(err error) error {
 	if pebble.IsCorruptionError(err) {
 		return fmt.Errorf("a file is damaged: restore the newest backup, or move the directory away to start with an empty store: %w", err)
@@ -147,7 +147,8 @@ func advise(err error) error {
 	return err
 }
 
-// Close closes the store and the index. Accepted requests are completed, later ones return ErrClosed. It can be called again.
+// Close closes the store and the index. The store completes accepted requests, and refuses later ones with ErrClosed. Close can be called
+// again.
 func (s *Store) Close() error {
 	s.closeOnce.Do(func() {
 		close(s.closing)
@@ -163,14 +164,14 @@ func (s *Store) Close() error {
 	return s.closeErr
 }
 
-// Hold calls f while no batch is prepared, committed or installed. It waits for the current one.
+// Hold calls f at a time when no batch is being prepared, committed or installed. It waits for the current batch.
 func (s *Store) Hold(f func() error) error {
 	s.holding.Lock()
 	defer s.holding.Unlock()
 	return f()
 }
 
-// Now returns the time by the store's clock.
+// Now returns the time of the store's clock.
 func (s *Store) Now() time.Time { return s.options.Clock() }
 
 // database returns the open database, or ErrClosed.
@@ -183,14 +184,14 @@ func (s *Store) database() (*database, error) {
 	return s.db, nil
 }
 
-// ask reads the database.
+// ask calls look with the open database.
 func ask[T any](s *Store, look func(*pebble.DB) (T, error)) (T, error) {
 	var zero T
 	db, err := s.database()
 	if err != nil {
 		return zero, err
 	}
-	answer := make(chan T, 1) // received only once it is complete, see database.read
+	answer := make(chan T, 1) // received only if look is complete, see database.read
 	err = db.read(func() error {
 		found, err := look(db.pebble)
 		if err == nil {
@@ -210,7 +211,7 @@ func (s *Store) setProblem(err error) {
 	s.problem = err
 }
 
-// State describes the store, see library.Library. It is Ready until the store is closed.
+// State describes the store (see library.Library). Ready is true until the store is closed.
 func (s *Store) State(context.Context) library.State {
 	state := s.counts()
 	if !state.Ready {
@@ -231,7 +232,7 @@ func (s *Store) State(context.Context) library.State {
 	return state
 }
 
-// counts returns the state with the numbers of served items and definitions. It is Ready until the store is closed.
+// counts returns the state with the numbers of items and definitions. Ready is true until the store is closed.
 func (s *Store) counts() library.State {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -246,8 +247,8 @@ func (s *Store) counts() library.State {
 	return state
 }
 
-// Memory returns the memory of the database outside the Go heap: memtables and cached blocks, in bytes; 0 while the store has
-// failed.
+// Memory returns the memory of the database outside the Go heap in bytes: memtables and cached blocks. After a failure of the store, it
+// returns 0.
 func (s *Store) Memory() int64 {
 	m, err := s.metrics()
 	if err != nil {

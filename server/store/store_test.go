@@ -51,7 +51,7 @@ func mustStart(t testing.TB, o Options) *opened {
 	return l
 }
 
-// mustOpen is mustStart for a store that has the property shop.
+// mustOpen is like mustStart, and applies the property shop.
 func mustOpen(t testing.TB, o Options) *opened {
 	t.Helper()
 	l := mustStart(t, o)
@@ -133,14 +133,14 @@ func TestDirectoryThatCannotBeUsed(t *testing.T) {
 	}
 }
 
-// silent is a logger for databases that tests open themselves.
+// silent is a logger that discards everything, for databases that tests open themselves.
 type silent struct{}
 
 func (silent) Infof(string, ...any)           {}
 func (silent) Errorf(string, ...any)          {}
 func (silent) Fatalf(format string, a ...any) { panic(fmt.Sprintf(format, a...)) }
 
-// edit opens the database of a closed store and changes it.
+// edit opens the database of a closed store directly, and changes it.
 func edit(t *testing.T, dir string, change func(*pebble.DB) error) {
 	t.Helper()
 	db, err := pebble.Open(filepath.Join(dir, "pebble"), &pebble.Options{FormatMajorVersion: pebbleFormat, Logger: silent{}})
@@ -256,7 +256,7 @@ func TestDamageIsSaidClearly(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), dir) || !strings.Contains(err.Error(), "restore the newest backup") {
 		t.Fatalf("error %v, want one that names the store and says what to do", err)
 	}
-	// The lock is released, so the operator can restore a backup there.
+	// The lock must be released, so that the operator can restore a backup to the directory.
 	if _, again := open(Options{Dir: dir}); errors.As(again, new(*LockedError)) {
 		t.Errorf("the store that could not be opened is still locked: %v", again)
 	}
@@ -289,7 +289,7 @@ func TestAKeyThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// faultyDisk is a disk in memory that fails writes on demand.
+// faultyDisk is a disk in memory that fails writes while full is set.
 type faultyDisk struct {
 	full atomic.Bool
 	fs   vfs.FS
@@ -336,7 +336,7 @@ func TestAFullDisk(t *testing.T) {
 	if s := l.State(t.Context()); !s.Ready || s.Problem != "" {
 		t.Errorf("state %+v once there is room", s)
 	}
-	// Refused writes may be stored or not, because they were not acknowledged. Acknowledged ones must be.
+	// Refused writes may or may not be stored, because they were not acknowledged. Acknowledged writes must be stored.
 	for _, word := range []string{"before", "after"} {
 		if total(t, l, word) != 1 {
 			t.Errorf("the item %q is not there", word)
@@ -353,7 +353,7 @@ func TestAFullDisk(t *testing.T) {
 	}
 }
 
-// killed returns the disk of a store with these items after a kill. The items are in its log.
+// killed returns the disk of a store with these items after its process was killed. The items are only in the log of the store.
 func killed(t *testing.T, texts ...string) *vfs.MemFS {
 	t.Helper()
 	mem := vfs.NewCrashableMem()
@@ -364,7 +364,7 @@ func killed(t *testing.T, texts ...string) *vfs.MemFS {
 	return mem.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: 100, RNG: rand.New(rand.NewPCG(1, 1))})
 }
 
-// refusing returns a disk on which, while on is set, there is no room for the writes that refuses selects.
+// refusing returns a disk that, while on is set, has no room for the write operations that refuses selects.
 func refusing(disk vfs.FS, on *atomic.Bool, refuses func(errorfs.Op) bool) vfs.FS {
 	return errorfs.Wrap(disk, errorfs.InjectorFunc(func(op errorfs.Op) error {
 		if on.Load() && op.Kind.ReadOrWrite() == errorfs.OpIsWrite && op.Kind != errorfs.OpRemove && refuses(op) {
@@ -374,12 +374,12 @@ func refusing(disk vfs.FS, on *atomic.Bool, refuses func(errorfs.Op) bool) vfs.F
 	}))
 }
 
-// TestStartOnAFullDisk checks that a store that starts on a full disk serves reads, and takes writes once there is room.
+// TestStartOnAFullDisk checks that a store that starts on a full disk serves reads, and accepts writes once the disk has room.
 func TestStartOnAFullDisk(t *testing.T) {
 	everything := func(op errorfs.Op) bool { return path.Base(op.Path) != lockName && op.Kind != errorfs.OpMkdirAll }
 	for name, refuses := range map[string]func(errorfs.Op) bool{
 		"no file can be made": everything,
-		// The log is replayed into a table, which does not fit. Pebble retries that endlessly.
+		// Pebble replays the log into a table, which does not fit on the disk. It retries that endlessly.
 		"no room for a table": func(op errorfs.Op) bool { return path.Ext(op.Path) == ".sst" },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -410,7 +410,7 @@ func TestStartOnAFullDisk(t *testing.T) {
 	}
 }
 
-// TestLittleRoom checks that a failed store is not reopened before the disk has room for the content of its logs.
+// TestLittleRoom checks that a failed store is not reopened until the disk has room for the content of its logs.
 func TestLittleRoom(t *testing.T) {
 	mem := killed(t, strings.Repeat("long ", 1<<20))
 	mem.TestingSetDiskUsage(vfs.DiskUsage{AvailBytes: probeSize + 1<<20})
@@ -425,7 +425,7 @@ func TestLittleRoom(t *testing.T) {
 	write(t, l, post("after"))
 }
 
-// TestAPartOfADatabase checks that a database without the file that names its state is refused and not changed.
+// TestAPartOfADatabase checks that the store refuses to open a database without the marker file, and does not change the other files.
 func TestAPartOfADatabase(t *testing.T) {
 	mem := killed(t, "before")
 	dir := mem.PathJoin("store", databaseName)
@@ -497,7 +497,7 @@ func TestAStoreRecoversWithoutAWrite(t *testing.T) {
 	}
 }
 
-// TestFaultsAnywhere makes the n-th write operation of a workload fail, for every n. Nothing acknowledged may be lost.
+// TestFaultsAnywhere makes the n-th write operation of a workload fail, for every n. The store must not lose acknowledged writes.
 func TestFaultsAnywhere(t *testing.T) {
 	finished := false
 	for n := int32(0); !finished && n < 500; n++ {
@@ -550,11 +550,11 @@ func TestFaultsAnywhere(t *testing.T) {
 	}
 }
 
-// countingDisk counts how often the log is synced.
+// countingDisk counts the syncs of the log.
 type countingDisk struct {
 	vfs.FS
 	syncs atomic.Int64
-	// gate, if not nil, blocks the next sync until it is closed.
+	// gate, if not nil, blocks the next sync until the channel is closed.
 	gate atomic.Pointer[chan struct{}]
 }
 
@@ -585,8 +585,8 @@ func (f *countedFile) SyncTo(n int64) (bool, error) {
 	return f.File.SyncTo(n)
 }
 
-// TestConcurrentWritersShareAnFsync checks that many small writes that wait for another one share a commit, and that writes of long texts
-// do not, because everything in one commit is in memory several times.
+// TestConcurrentWritersShareAnFsync checks that many small writes that wait for another write share a commit. Writes of long texts must not
+// share one, because memory holds all data of a commit several times.
 func TestConcurrentWritersShareAnFsync(t *testing.T) {
 	const writers = 50
 	for name, tc := range map[string]struct {
@@ -613,7 +613,7 @@ func TestConcurrentWritersShareAnFsync(t *testing.T) {
 				})
 			}
 			begun.Wait()
-			// The first commit waits at the gate, and the others queue after it.
+			// Wait until the first commit is blocked at the gate. The other writes queue after it.
 			for disk.syncs.Load() == before {
 				runtime.Gosched()
 			}
@@ -630,7 +630,7 @@ func TestConcurrentWritersShareAnFsync(t *testing.T) {
 	}
 }
 
-// TestTheCacheHasRoom checks that memtables, which Pebble takes out of the cache, leave room for blocks.
+// TestTheCacheHasRoom checks that memtables, which take their memory from the cache, leave room for blocks.
 func TestTheCacheHasRoom(t *testing.T) {
 	for _, memory := range []int64{0, 4 << 20, 64 << 20, 1 << 30} {
 		o, err := Options{Dir: "store", MemoryBytes: memory}.withDefaults()
@@ -683,7 +683,7 @@ func TestErasedBytesLeaveTheFiles(t *testing.T) {
 	}
 }
 
-// TestErasureOutlivesARestart checks that what was deleted just before the end of a process is erased by the next one.
+// TestErasureOutlivesARestart deletes an item just before the process ends. The next process must erase its bytes.
 func TestErasureOutlivesARestart(t *testing.T) {
 	dir := t.TempDir()
 	l := mustOpen(t, Options{Dir: dir})

@@ -16,15 +16,15 @@ import (
 	"github.com/vitrine-dev/vitrine/server/transfer"
 )
 
-// UnfinishedError means that a directory contains an unfinished copy of another library.
+// UnfinishedError says that a directory contains an unfinished copy of another library.
 type UnfinishedError struct{ Dir string }
 
 func (e *UnfinishedError) Error() string {
 	return fmt.Sprintf("%s contains an unfinished copy of a library: run vitrine migrate again to finish it, or delete the directory", e.Dir)
 }
 
-// Target is a store that is being created, the target of a transfer. Until Finish, it has no format stamp, so that no version of Vitrine
-// opens it. It writes no index: a library builds its own when it first opens the store.
+// Target is a new store to which a transfer copies a library. It has no format stamp until Finish adds one, so no version of Vitrine opens
+// an unfinished copy. Target writes no index: a library builds its index when it first opens the store.
 type Target struct {
 	options Options
 	db      *database
@@ -33,7 +33,7 @@ type Target struct {
 
 var _ transfer.Target = (*Target)(nil)
 
-// OpenTarget opens the directory of a new store, or of an unfinished copy. It fails with *LockedError while another process uses the
+// OpenTarget opens the directory of a new store, or of an unfinished copy. It fails with *LockedError if another process uses the
 // directory, and with *transfer.RefusedError if the directory contains a store. The caller must call Close.
 func OpenTarget(o Options) (*Target, error) {
 	o, err := o.withDefaults()
@@ -73,7 +73,7 @@ func OpenTarget(o Options) (*Target, error) {
 // Close releases the directory. It can be called again.
 func (t *Target) Close() error { return errors.Join(t.db.close(), t.lock.Close()) }
 
-// Begin stores the facts, see transfer.Target.
+// Begin stores the facts (see transfer.Target).
 func (t *Target) Begin(_ context.Context, from transfer.Freeze, f *transfer.Facts) error {
 	var is []byte
 	err := t.db.read(func() (err error) {
@@ -113,7 +113,7 @@ func (t *Target) Begin(_ context.Context, from transfer.Freeze, f *transfer.Fact
 	})
 }
 
-// firstVersion is the version of a store that Finish has completed, and of its properties: the copy counts as batch 1.
+// firstVersion is the version of a completed store and of its properties: the whole copy counts as batch 1.
 const firstVersion = 1
 
 func putFacts(b *pebble.Batch, id library.PropertyID, p transfer.Property) error {
@@ -136,7 +136,7 @@ func (t *Target) commit(add func(*pebble.Batch) error) error {
 	return t.db.commit(b)
 }
 
-// Put stores items, see transfer.Target. If several items have the same short code, the one with the lowest id keeps it.
+// Put stores items (see transfer.Target). If several items have the same short code, the item with the lowest id keeps it.
 func (t *Target) Put(_ context.Context, p library.PropertyID, lines []transfer.Line) error {
 	codes, values := make([]string, len(lines)), make([][]byte, len(lines))
 	errs := make([]error, len(lines))
@@ -174,7 +174,7 @@ func (t *Target) Put(_ context.Context, p library.PropertyID, lines []transfer.L
 	})
 }
 
-// Finish stamps the store, see transfer.Target. The store gets its own id, because ids identify versions of responses.
+// Finish stamps the store (see transfer.Target). The store gets a new id, because versions of responses contain the id.
 func (t *Target) Finish(_ context.Context, items map[library.PropertyID]int64) error {
 	return t.commit(func(b *pebble.Batch) error {
 		for id, n := range items {
@@ -191,7 +191,7 @@ func (t *Target) Finish(_ context.Context, items map[library.PropertyID]int64) e
 	})
 }
 
-// Facts reads the facts back from the database, see transfer.Reader.
+// Facts reads the facts back from the database (see transfer.Reader).
 func (t *Target) Facts(context.Context) (f *transfer.Facts, err error) {
 	err = t.db.read(func() error {
 		key, err := get(t.db.pebble, []byte(keyAuthorKey))
@@ -208,7 +208,7 @@ func (t *Target) Facts(context.Context) (f *transfer.Facts, err error) {
 	return f, err
 }
 
-// Lines yields the items in the database, see transfer.Reader.
+// Lines yields the items in the database (see transfer.Reader).
 func (t *Target) Lines(ctx context.Context, p library.PropertyID) iter.Seq2[transfer.Line, error] {
 	return lines(ctx, p, func(from item.ID) (chunk []transfer.Line, err error) {
 		err = t.db.read(func() error {

@@ -7,7 +7,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// Write changes items, see library.Library.
+// Write changes items (see library.Library).
 func (s *Store) Write(ctx context.Context, p library.PropertyID, muts []library.Mutation) ([]library.Outcome, error) {
 	outcomes := make([]library.Outcome, len(muts))
 	stage := func(c *change) error {

@@ -14,18 +14,18 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// maxGroup is the maximum number of requests that share one commit: enough to make an fsync cheap, and few enough that the first request
-// does not wait for long. A group is also complete once it has maxGroupItems mutations, or texts of MemoryBytes/groupShare: storing and
-// indexing a text takes about twenty times its length in memory.
+// maxGroup is the maximum number of requests that share one commit. It is large enough to make an fsync cheap, and small enough that the
+// first request does not wait for long. A group is also complete when it has maxGroupItems mutations, or when the size of its texts reaches
+// MemoryBytes/groupShare, because storing and indexing a text takes about twenty times its length in memory.
 const (
 	maxGroup      = 256
 	maxGroupItems = 8192
 	groupShare    = 16
 )
 
-// size returns the approximate number of bytes of text that mutations stage.
+// size returns the approximate size in bytes of the texts that mutations stage.
 func size(muts []library.Mutation) int64 {
-	const other = 4 << 10 // of an item that is changed and not put
+	const other = 4 << 10 // size of an item that is changed but not put
 	n := int64(0)
 	for _, m := range muts {
 		if it := m.Put; it != nil {
@@ -37,35 +37,36 @@ func size(muts []library.Mutation) int64 {
 	return n
 }
 
-// request is a request of a caller to the writer.
+// request asks the writer for a change.
 type request struct {
-	// stage reads the current state and adds to the change. If it fails, it must leave the change as it was, and its error is the
-	// reply to the caller. It may be called again, with a new change, if its group cannot be committed.
+	// stage reads the current state and adds to the change. If it fails, it must leave the change as it was, and the caller gets its error.
+	// If the group cannot be committed, the writer may call stage again with a new change.
 	stage func(*change) error
-	// property and mutations are those of a Write, whose lookups run together (see change.fetch).
+	// property and mutations are set for a Write. The lookups of all Writes in a group run together (see change.fetch).
 	property  library.PropertyID
 	mutations []library.Mutation
 	shares    shares
-	// thaws is true for a request that a frozen store accepts, see Store.Freeze.
+	// thaws is true for requests that a frozen store accepts (see Store.Freeze).
 	thaws bool
 	ctx   context.Context
 	done  chan error // receives one reply
 }
 
-// shares says which requests can share a commit. Each request of a group sees what those before it staged, so that it gets the
-// reply that it would get alone, in order of arrival. The group has one fsync.
+// shares says which requests can share a commit, and thus an fsync. Each request of a group sees the changes that earlier requests of the
+// group staged. It therefore gets the same reply as if the requests were committed separately, in order of arrival.
 type shares uint8
 
 const (
-	// withItems is for changes of items and marks.
+	// withItems is the class of requests that change items or marks.
 	withItems shares = iota
-	// withDefinitions is for changes of definitions. It looks items up only in the database, so no items may be staged.
+	// withDefinitions is the class of requests that change definitions. They look up items only in the database, so a group with such
+	// requests must not stage items.
 	withDefinitions
-	// withNothing is for requests that cannot share a commit.
+	// withNothing is the class of requests that cannot share a commit.
 	withNothing
 )
 
-// do has the writer stage and commit one request, and returns when it is durable and visible, or refused.
+// do passes a request to the writer. It returns when the change is durable and visible, or when the request is refused.
 func (s *Store) do(ctx context.Context, r request) error {
 	r.ctx, r.done = ctx, make(chan error, 1)
 	select {
@@ -121,7 +122,7 @@ func (s *Store) write() {
 	}
 }
 
-// refuseAll answers the requests that came while the store closed.
+// refuseAll refuses the requests that arrived while the store was closing.
 func (s *Store) refuseAll() {
 	for {
 		select {
@@ -151,9 +152,9 @@ func answer(group []request, err error) {
 	}
 }
 
-// serveGroup stages a group of requests, commits them in one batch, makes them visible and replies. If the batch cannot be prepared, each
-// half of the group gets its own batch, and so on, until the request at fault is alone: only that request gets the error. One request at
-// fault among n costs about 2·log2(n) batches.
+// serveGroup stages a group of requests, commits them in one batch, makes them visible and replies. If the batch cannot be prepared,
+// serveGroup splits the group in halves, repeatedly, until the faulty request is alone. Only that request gets the error. One faulty
+// request among n costs about 2·log2(n) batches.
 func (s *Store) serveGroup(group []request) {
 	if s.served.frozen() != "" && !group[0].thaws {
 		s.serveFrozen(group)
@@ -164,7 +165,7 @@ func (s *Store) serveGroup(group []request) {
 		answer(group, unavailable(err))
 		return
 	}
-	// A refusal may depend on what an earlier request staged, so it is final only once that is committed.
+	// A refusal may depend on changes that an earlier request staged, so it is final only after those changes are committed.
 	refusals := make([]error, len(group))
 	for i, r := range group {
 		if refusals[i] = r.ctx.Err(); refusals[i] == nil {
@@ -183,8 +184,8 @@ func (s *Store) serveGroup(group []request) {
 	}
 }
 
-// commit makes a change durable, then visible. It reports whether the change could be prepared. If not, nothing has changed and the
-// error is about the staged requests; otherwise it is about the database.
+// commit makes a change durable, then visible. prepared reports whether the change could be prepared. If it is false, nothing has changed,
+// and the error concerns the staged requests. Otherwise, the error concerns the database.
 func (s *Store) commit(c *change) (prepared bool, err error) {
 	if c.empty() {
 		return true, nil
@@ -201,11 +202,11 @@ func (s *Store) commit(c *change) (prepared bool, err error) {
 	return true, b.Close()
 }
 
-// maxRetained is the maximum size of the memory of a batch that is reused.
+// maxRetained is the maximum size in bytes of a batch whose memory is reused.
 const maxRetained = 4 << 20
 
-// failed returns a channel that ends the wait for requests when the store fails. After that, the channel of retry ends it when it is time
-// to reopen the store.
+// failed returns a channel that ends the wait for requests when the store fails. It returns nil if the store has already failed. Then the
+// channel of retry ends the wait when it is time to reopen the store.
 func (s *Store) failed() <-chan struct{} {
 	if s.db.failure() != nil {
 		return nil
@@ -220,7 +221,7 @@ func (s *Store) retry() <-chan time.Time {
 	return time.After(time.Until(s.attempted.Add(s.options.RetryAfter)))
 }
 
-// reopen reopens a failed store without waiting for a write: a library that is not ready may never receive one.
+// reopen reopens a failed store without waiting for a write, because a library that is not ready may never receive one.
 func (s *Store) reopen() {
 	s.holding.Lock()
 	defer s.holding.Unlock()
@@ -229,8 +230,8 @@ func (s *Store) reopen() {
 	}
 }
 
-// recoverStore reopens the store after an I/O error, unless the last attempt is less than RetryAfter ago. It also rebuilds what is
-// in memory, because it is unknown whether the failed batch was stored.
+// recoverStore reopens the store after an I/O error, unless the last attempt was less than RetryAfter ago. It also rebuilds the data in
+// memory, because it is unknown whether the failed batch was stored.
 func (s *Store) recoverStore() error {
 	failure := s.db.failure()
 	if failure == nil {
@@ -253,8 +254,9 @@ func (s *Store) recoverStore() error {
 	return nil
 }
 
-// probeName is a file that is written to check whether the disk takes writes. probeSize is its size, enough for the log of a newly opened
-// store. A failed attempt to open the database leaks memory, so probe prevents futile attempts.
+// probeName is the name of a file that the store writes to check whether the disk accepts writes. probeSize is the size of that file, which
+// is enough for the log of a newly opened store. A failed attempt to open the database leaks memory, so probe prevents attempts that cannot
+// succeed.
 const (
 	probeName = "PROBE"
 	probeSize = 1 << 20
@@ -275,7 +277,7 @@ func probe(disk vfs.FS, name string) error {
 	return nil
 }
 
-// unavailable wraps an error in ErrUnavailable: nothing can be written now.
+// unavailable wraps an error in ErrUnavailable, which means that the store cannot write now.
 func unavailable(err error) error {
 	return fmt.Errorf("%w: %w", library.ErrUnavailable, err)
 }

@@ -14,11 +14,11 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// Progress describes how far a Copy has come.
+// Progress describes the progress of a Copy.
 type Progress struct {
 	// Verifying is false while items are copied, and true while they are read back.
 	Verifying bool `json:"verifying,omitempty"`
-	// Done is the number of items that were copied or read back, of Total.
+	// Done is the number of items that were copied or read back. Total is the number of all items.
 	Done  int64 `json:"done"`
 	Total int64 `json:"total"`
 }
@@ -27,7 +27,7 @@ type Progress struct {
 type Report struct {
 	Definitions int              `json:"definitions"`
 	Properties  []PropertyReport `json:"properties"`
-	// Stored is the number of items that this Copy stored. The others were in the target already.
+	// Stored is the number of items that this Copy stored. The target already had the others.
 	Stored int64 `json:"stored"`
 }
 
@@ -37,34 +37,34 @@ type PropertyReport struct {
 	Items    int64              `json:"items"`
 	// Sum is the SHA-256 of the ids and bytes of all items, in hexadecimal digits.
 	Sum string `json:"sum"`
-	// Sequence is the highest item id that was ever assigned. Tags is the number of tags that ever existed.
+	// Sequence is the highest item id that was ever assigned. Tags is the number of tags that were ever created.
 	Sequence item.ID `json:"sequence"`
 	Tags     int     `json:"tags"`
 }
 
-// MismatchError means that the contents of a target differ from those of its source.
+// MismatchError means that the contents of a target differ from the contents of its source.
 type MismatchError struct {
-	// What names the difference.
+	// What describes the difference.
 	What string
 }
 
-// Error says what differs and what to do.
+// Error describes the difference and says what to do.
 func (e *MismatchError) Error() string {
 	return "the copy differs from its source in " + e.What + ": delete the copy and start again"
 }
 
-// errThawed means that the source accepted writes while it was copied.
+// errThawed means that the source accepted writes while Copy was copying it.
 var errThawed = errors.New("the migration was cancelled while it ran: delete the copy and start again")
 
-// Limits of one call of Target.Put.
+// These are the limits for one call of Target.Put.
 const (
 	putItems = 1000
 	putBytes = 4 << 20
 )
 
 // Copy freezes the library from, copies it to the target to, verifies the copy, and finishes it. It calls progress after each batch. If
-// Copy fails, from stays frozen, and a later Copy continues; but if the target refuses the copy, from is as before. Errors are those of
-// from and to, *RefusedError, *MismatchError, and the cause of ctx.
+// Copy fails, the source stays frozen, and a later Copy can continue. But if the target refuses the copy, Copy leaves the source as it was.
+// Copy returns the errors of the source and the target, *RefusedError, *MismatchError, or the cause of ctx.
 func Copy(ctx context.Context, from Source, to Target, progress func(Progress)) (*Report, error) {
 	before, err := from.Frozen(ctx)
 	if err != nil {
@@ -115,7 +115,7 @@ func Copy(ctx context.Context, from Source, to Target, progress func(Progress)) 
 	return report, nil
 }
 
-// copying is one call of Copy.
+// copying is the state of one call of Copy.
 type copying struct {
 	Progress
 	from   Source
@@ -124,14 +124,14 @@ type copying struct {
 	stored int64
 }
 
-// advance counts an item as done. It reports the progress from time to time and at the end.
+// advance counts one more item as done. It reports the progress from time to time, and at the end.
 func (c *copying) advance() {
 	if c.Done++; c.Done%putItems == 0 || c.Done == c.Total {
 		c.report(c.Progress)
 	}
 }
 
-// copy stores those items of a property that are missing in the target or differ there from the source.
+// copy stores the items of a property that the target lacks, or that differ from the items of the source.
 func (c *copying) copy(ctx context.Context, p library.PropertyID) (*sum, error) {
 	next, stop := iter.Pull2(c.to.Lines(ctx, p))
 	defer stop()
@@ -211,7 +211,7 @@ func (c *copying) verify(ctx context.Context, want *Facts, sums map[library.Prop
 	return r, nil
 }
 
-// sum is the number of items and the checksum over them.
+// sum contains the number of items and a checksum of them.
 type sum struct {
 	items int64
 	hash  hash.Hash
@@ -219,7 +219,7 @@ type sum struct {
 
 func newSum() *sum { return &sum{hash: sha256.New()} }
 
-// add adds an item. Lengths separate the items.
+// add adds an item. The checksum includes the length of each item, so that it is clear where an item ends.
 func (s *sum) add(l Line) {
 	var head [16]byte
 	binary.BigEndian.PutUint64(head[:8], uint64(l.ID))

@@ -17,30 +17,30 @@ import (
 	"github.com/vitrine-dev/vitrine/server/mutations"
 )
 
-// Facts are the contents of a library, except for items.
+// Facts holds all data of a library, except its items.
 type Facts struct {
-	// AuthorKey is the key of author references, of the sums of field names, and of cursors.
+	// AuthorKey is the key for author references, for the sums of field names, and for cursors.
 	AuthorKey []byte
-	// Marks are those of the operator, without the marks of a freeze or of a leader.
+	// Marks are the marks of the operator, without the marks of a freeze or of a leader.
 	Marks map[string]string
-	// Definitions are all definitions, served or not.
+	// Definitions are all definitions, even those that are not served.
 	Definitions map[definitions.Source]*definitions.Entry
-	// Properties are all properties that are served or have anything stored.
+	// Properties are all properties that are served or have stored data.
 	Properties map[library.PropertyID]Property
 }
 
-// Property contains the facts of one property that outlive its items.
+// Property contains the facts of one property that remain when its items are deleted.
 type Property struct {
-	// Items is the number of items. It is the total that Progress shows; Copy counts the items itself.
+	// Items is the number of items. Only Progress shows it. Copy counts the items itself.
 	Items int64
 	// Sequence is the highest item id that was ever assigned or imported.
 	Sequence item.ID
-	// Names are the sums of all field names that items ever had. Tags are all tags that ever existed.
+	// Names are the sums of the names of all fields that items have ever had. Tags are all tags that were ever created.
 	Names map[mutations.NameSum]bool
 	Tags  map[item.Tag]bool
 }
 
-// Line is one item as item.Marshal writes it without units.
+// Line is one item in the form that item.Marshal writes without units.
 type Line struct {
 	ID   item.ID
 	Text []byte
@@ -48,48 +48,49 @@ type Line struct {
 
 // Reader reads the contents of a library.
 type Reader interface {
-	// Facts returns everything except items.
+	// Facts returns all data of the library, except its items.
 	Facts(ctx context.Context) (*Facts, error)
-	// Lines yields all stored items of a property by id. It ends with the first error.
+	// Lines yields all stored items of a property by id. The sequence ends with the first error.
 	Lines(ctx context.Context, p library.PropertyID) iter.Seq2[Line, error]
 }
 
 // Source is a library that can be copied.
 type Source interface {
 	Reader
-	// Freeze makes every later write fail with library.FrozenError, in all processes and after a restart, until Thaw. When it
-	// returns, no earlier write is in progress. It returns the freeze, or that of an earlier call if the library is frozen.
+	// Freeze makes every later write fail with library.FrozenError, in all processes and after a restart, until Thaw. When it returns, no
+	// earlier write is in progress. It returns the new freeze, or the current one if the library is already frozen.
 	Freeze(ctx context.Context) (Freeze, error)
-	// Frozen returns the current freeze, "" if the library accepts writes.
+	// Frozen returns the current freeze, or "" if the library accepts writes.
 	Frozen(ctx context.Context) (Freeze, error)
-	// Thaw makes the library accept writes again. It changes nothing if the library is not frozen.
+	// Thaw makes the library accept writes again. If the library is not frozen, Thaw changes nothing.
 	Thaw(ctx context.Context) error
 }
 
-// Target is a library that is being created.
+// Target is a library that a Copy creates.
 type Target interface {
 	Reader
 	// Begin stores the facts in an empty target, and marks it as an unfinished copy of a source with this freeze. In an unfinished copy of
 	// the same freeze, it stores the facts again. It fails with *RefusedError for any other target.
 	Begin(ctx context.Context, from Freeze, f *Facts) error
-	// Put stores items of a property. It replaces items that exist.
+	// Put stores items of a property. It replaces items that already exist.
 	Put(ctx context.Context, p library.PropertyID, lines []Line) error
 	// Finish makes the target a library that can be opened. items is the number of items of each property.
 	Finish(ctx context.Context, items map[library.PropertyID]int64) error
 }
 
-// RefusedError means that a library cannot be copied to a target because of what the target contains. The target did not change.
+// RefusedError means that a library cannot be copied to a target because of the contents of the target. The target is unchanged.
 type RefusedError struct {
-	// Reason says what the target contains and what to do.
+	// Reason describes the contents of the target and says what to do.
 	Reason string
 }
 
 func (e *RefusedError) Error() string { return e.Reason }
 
-// Freeze identifies a period in which a library accepts no writes: random text, a space, and the time at which it began.
+// Freeze identifies a period in which a library accepts no writes. It consists of a random text, a space, and the time at which the period
+// began.
 type Freeze string
 
-// MarkFrozen is the mark that holds the Freeze of a library.
+// MarkFrozen is the key of the mark that holds the Freeze of a library.
 const MarkFrozen = "frozen"
 
 // NewFreeze returns a Freeze that begins now.
@@ -97,13 +98,13 @@ func NewFreeze(now time.Time) Freeze {
 	return Freeze(rand.Text() + " " + now.UTC().Format(time.RFC3339))
 }
 
-// Err returns the error of writes during the freeze, nil for "".
+// Err returns the error for writes during the freeze, or nil if f is "".
 func (f Freeze) Err() error {
 	if f == "" {
 		return nil
 	}
 	_, at, _ := strings.Cut(string(f), " ")
-	since, _ := time.Parse(time.RFC3339, at) // zero for a mark that was written by hand
+	since, _ := time.Parse(time.RFC3339, at) // zero for a mark that a person wrote by hand
 	return &library.FrozenError{Since: since}
 }
 

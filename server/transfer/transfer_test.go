@@ -30,7 +30,7 @@ func newSeed(t *testing.T) uint64 {
 	return seed
 }
 
-// TestRoundTrip copies a library to each implementation and back, and compares all answers.
+// TestRoundTrip copies a library to each implementation and back, and compares everything that callers see.
 func TestRoundTrip(t *testing.T) {
 	for _, kind := range []string{"reference", "opensearch"} {
 		t.Run(kind, func(t *testing.T) {
@@ -81,7 +81,7 @@ func TestRoundTrip(t *testing.T) {
 
 var errInterrupted = errors.New("interrupted")
 
-// interrupted is a target that fails at random, after it has stored a random part of what it was given.
+// interrupted is a target that fails at random, after it has stored a random part of the items that it received.
 type interrupted struct {
 	transfer.Target
 	*rand.Rand
@@ -115,7 +115,7 @@ func (i interrupted) Finish(ctx context.Context, items map[library.PropertyID]in
 	return i.Target.Finish(ctx, items)
 }
 
-// copyInPieces copies a library with interruptions until it succeeds. It calls between after each interruption.
+// copyInPieces copies a library with interruptions until a copy succeeds. It calls between after each interruption.
 func (p place) copyInPieces(t *testing.T, from movable, r *rand.Rand, between func()) *transfer.Report {
 	t.Helper()
 	for {
@@ -130,7 +130,8 @@ func (p place) copyInPieces(t *testing.T, from movable, r *rand.Rand, between fu
 	}
 }
 
-// TestInterruptions checks that a copy that is interrupted at any point cannot be opened, and that the next one continues it.
+// TestInterruptions checks that a library cannot be opened from a copy that was interrupted at any point, and that the next copy continues
+// it.
 func TestInterruptions(t *testing.T) {
 	for _, kind := range []string{"engine", "opensearch"} {
 		t.Run(kind, func(t *testing.T) {
@@ -153,7 +154,7 @@ func TestInterruptions(t *testing.T) {
 	}
 }
 
-// TestManyItems copies more items than a library reads or writes at once, with interruptions.
+// TestManyItems copies, with interruptions, more items than a library reads or writes at once.
 func TestManyItems(t *testing.T) {
 	for _, kind := range []string{"engine", "opensearch"} {
 		t.Run(kind, func(t *testing.T) {
@@ -192,7 +193,7 @@ func TestManyItems(t *testing.T) {
 	}
 }
 
-// TestCancelledCopy checks that a cancelled context ends a copy.
+// TestCancelledCopy checks that a copy ends when its context is canceled.
 func TestCancelledCopy(t *testing.T) {
 	from := kinds["engine"](t).library(t)
 	fill(t, from, newSeed(t))
@@ -203,7 +204,7 @@ func TestCancelledCopy(t *testing.T) {
 	}
 }
 
-// TestTargets checks which targets a copy refuses.
+// TestTargets checks that a copy refuses some targets and accepts others.
 func TestTargets(t *testing.T) {
 	for _, kind := range []string{"engine", "opensearch"} {
 		t.Run(kind, func(t *testing.T) {
@@ -256,8 +257,8 @@ type stopped struct{ transfer.Target }
 
 func (stopped) Put(context.Context, library.PropertyID, []transfer.Line) error { return errInterrupted }
 
-// TestFreeze checks that a frozen library refuses all changes and serves reads, also after a restart and in other processes, and that
-// it accepts changes again once it is thawed.
+// TestFreeze checks that a frozen library refuses all changes and serves reads, even after a restart and in other processes. Once thawed,
+// it must accept changes again.
 func TestFreeze(t *testing.T) {
 	for kind := range kinds {
 		t.Run(kind, func(t *testing.T) {
@@ -328,7 +329,7 @@ func TestFreeze(t *testing.T) {
 	}
 }
 
-// damaged is a target that reads something back that differs from what it was given.
+// damaged is a target that reads back different data than it received.
 type damaged struct {
 	transfer.Target
 	facts func(*transfer.Facts)
@@ -353,7 +354,7 @@ func (d *damaged) Lines(ctx context.Context, p library.PropertyID) iter.Seq2[tra
 	}
 }
 
-// TestVerification checks that a copy that differs from its source in any way is not finished.
+// TestVerification checks that Copy does not finish a target that differs from its source in any way.
 func TestVerification(t *testing.T) {
 	from := kinds["engine"](t).library(t)
 	fill(t, from, newSeed(t))
@@ -407,7 +408,7 @@ func TestVerification(t *testing.T) {
 	}
 }
 
-// TestThawDuringCopy checks that a copy of a source that was thawed meanwhile is not finished.
+// TestThawDuringCopy checks that Copy does not finish a target if the source was thawed during the copy.
 func TestThawDuringCopy(t *testing.T) {
 	from, at := kinds["engine"](t).library(t), kinds["engine"](t)
 	fill(t, from, newSeed(t))
@@ -420,7 +421,7 @@ func TestThawDuringCopy(t *testing.T) {
 	}
 }
 
-// thawing is a target that thaws the source with each batch.
+// thawing is a target that thaws the source with each batch that it stores.
 type thawing struct {
 	transfer.Target
 	from transfer.Source

@@ -32,13 +32,13 @@ type movable interface {
 	Source() transfer.Source
 }
 
-// target is a target that must be closed.
+// target is a target that the caller must close.
 type target interface {
 	transfer.Target
 	Close() error
 }
 
-// place is where a library is stored.
+// place is a place in which a library can be stored.
 type place struct {
 	open   func(t *testing.T) (movable, error)
 	target func(t *testing.T) (target, error)
@@ -78,7 +78,7 @@ var kinds = map[string]func(*testing.T) place{
 	},
 }
 
-// opened returns a nil interface, not one that contains a nil pointer, if there is an error.
+// opened returns its arguments. If err is not nil, it returns a nil interface instead of one that contains a nil pointer.
 func opened[T any](v T, err error) (T, error) {
 	if err != nil {
 		var none T
@@ -87,7 +87,7 @@ func opened[T any](v T, err error) (T, error) {
 	return v, nil
 }
 
-// library opens a place, and closes it at the end of the test.
+// library opens the library in a place, and closes it at the end of the test.
 func (p place) library(t *testing.T) movable {
 	t.Helper()
 	l, err := p.open(t)
@@ -102,7 +102,7 @@ func (p place) library(t *testing.T) movable {
 	return l
 }
 
-// copyOf copies a library into a place. The copy goes through the target that wrap returns.
+// copyOf copies the library from into a place. The copy uses the target that wrap returns.
 func (p place) copyOf(ctx context.Context, t *testing.T, from movable, wrap func(transfer.Target) transfer.Target) (*transfer.Report, error) {
 	t.Helper()
 	to, err := p.target(t)
@@ -184,7 +184,7 @@ func write(t *testing.T, l library.Library, p library.PropertyID, muts ...librar
 	return outcomes
 }
 
-// line returns the mutation that imports a line.
+// line returns the mutation that imports an import line.
 func line(t *testing.T, text string) library.Mutation {
 	t.Helper()
 	parsed, err := item.ParseLine([]byte(text), item.ParseOptions{Now: noon})
@@ -194,7 +194,7 @@ func line(t *testing.T, text string) library.Mutation {
 	return library.Mutation{Put: parsed.Item, Units: parsed.Units}
 }
 
-// fill stores everything that a library can hold, in an order that depends on the seed.
+// fill stores data of every kind that a library can hold, in an order that depends on the seed.
 func fill(t *testing.T, l library.Library, seed uint64) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 1))
@@ -205,7 +205,7 @@ func fill(t *testing.T, l library.Library, seed uint64) {
 	adopting := library.Definition{Property: shop, Owner: manifest(library.KindFilter, "adopter"), Created: noon, Filter: &library.Filter{
 		ID: httpFilter(shop, 1, "").Filter.ID, Name: "adopted", Query: "text:city", Adopt: true,
 	}}
-	// The second tag is refused, and the filter without a property waits. The older tag then takes what the newer one had.
+	// The second tag is refused, and the filter without a property waits. The older tag then takes the claim of the newer one.
 	second, waiting, older := tagRule("second", "", 1), httpFilter("shop/none", 6, "*:*"), tagRule("older", "", 2)
 	second.Tag.Tag.Key, older.Tag.Tag.Key, older.Created = "summer", "summer", noon.Add(-time.Hour)
 	waiting.Owner, waiting.Created = manifest(library.KindFilter, "waiting"), noon
@@ -331,7 +331,7 @@ func answers(t *testing.T, l library.Library) (all []string) {
 	return all
 }
 
-// continued describes what a library does next: ids, the limit of field names, and claimed tokens.
+// continued describes the results of later changes: new ids, the limit of field names, and claimed tokens.
 func continued(t *testing.T, l library.Library) (all []string) {
 	t.Helper()
 	for _, p := range []library.PropertyID{shop, kiosk, empty} {
@@ -345,7 +345,7 @@ func continued(t *testing.T, l library.Library) (all []string) {
 	return append(all, fmt.Sprint(err))
 }
 
-// cursors returns reads of second pages, which continue after a cursor of the library.
+// cursors returns reads of second pages, which continue from a cursor of the library.
 func cursors(t *testing.T, l library.Library) (reads []library.Read) {
 	t.Helper()
 	for _, q := range []string{"*:*", "beach", "tags.marketer_tags.key:summer"} {
@@ -371,7 +371,7 @@ func cursors(t *testing.T, l library.Library) (reads []library.Read) {
 	return reads
 }
 
-// pages returns the items of pages.
+// pages returns the items of all pages that reads request.
 func pages(t *testing.T, l library.Library, reads []library.Read) (items []string) {
 	t.Helper()
 	for _, r := range reads {

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Clock is a clock that moves only when a test moves it. It is safe for concurrent use.
+// Clock is a clock that shows the same time until a test advances it. It is safe for concurrent use.
 type Clock struct {
 	mu  sync.Mutex
 	now time.Time

@@ -11,7 +11,8 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// facets counts the values of a field among the items of a Read, and checks that the query for each value finds as many items.
+// facets counts the values of a field among the items of a Read. It also checks that the query for each value finds the same number of
+// items.
 func (w *world) facets(r library.Read, f library.Facet) *library.Facets {
 	w.Helper()
 	got, err := w.lib.Facets(w.ctx(), r, f)
@@ -35,7 +36,7 @@ func (w *world) facets(r library.Read, f library.Facet) *library.Facets {
 	return got
 }
 
-// counts compares the values of a field among the items that a query finds, each as "value count".
+// counts compares the values of a field among the items that a query finds. Each wanted value has the form "value count".
 func (w *world) counts(q, field string, want ...string) {
 	w.Helper()
 	w.countsIn(w.search(q), library.Facet{Field: field, Limit: library.MaxFacetValues}, want...)

@@ -18,7 +18,7 @@ func itoa(n int64) string { return strconv.FormatInt(n, 10) }
 // option changes an item that newItem makes.
 type option func(*item.Item)
 
-// newItem makes an approved image, created id%1000 seconds after start, so that higher ids are newer.
+// newItem makes an approved image that was created id%1000 seconds after start, so that items with higher ids are newer.
 func newItem(id item.ID, options ...option) *item.Item {
 	it := &item.Item{
 		ID: id, ApprovalStatus: item.Approved, CreatedOn: start.Add(time.Duration(id%1000) * time.Second).Format(time.RFC3339),
@@ -77,7 +77,7 @@ func made(d library.Definition, edits []edit) library.Definition {
 	return d
 }
 
-// age sets how old a manifest is, in hours.
+// age sets the age of a manifest in hours.
 func age(hours int) edit {
 	return func(d *library.Definition) { d.Created = start.Add(time.Duration(-hours) * time.Hour) }
 }
@@ -91,7 +91,7 @@ func property(id library.PropertyID) library.Definition {
 	}
 }
 
-// filter makes a ContentFilter of shop.
+// filter makes a ContentFilter in the namespace shop.
 func filter(name, q string, edits ...edit) library.Definition {
 	uuid, id := library.FilterIDs(shop, library.KindFilter, "shop", name)
 	return made(library.Definition{
@@ -110,16 +110,16 @@ func adopt(id int64) edit {
 	return func(d *library.Definition) { d.Filter.UUID, d.Filter.ID, d.Filter.Adopt = "", id, true }
 }
 
-// httpFilter makes a filter as created over HTTP.
+// httpFilter makes a filter in the form in which a caller creates it over HTTP.
 func httpFilter(name, q string) library.Definition {
-	// The ids are distinct and the same in every run, unlike those of a random UUID.
+	// Random UUIDs would differ between runs. These ids are distinct, and the same in every run.
 	uuid, id := library.FilterIDs("http/made", library.KindFilter, "http", name)
 	return library.Definition{Property: shop, Filter: &library.Filter{UUID: uuid, ID: id, Name: name, Query: q, Order: "created_on:desc"}}
 }
 
 func ref(d library.Definition) *library.FilterRef { return &library.FilterRef{UUID: d.Filter.UUID} }
 
-// tagRule makes a Tag of shop in the namespace marketer_tags.
+// tagRule makes a Tag in the namespace shop. The tag that it assigns is in the tag namespace marketer_tags.
 func tagRule(key, selector string, ids []item.ID, edits ...edit) library.Definition {
 	return made(library.Definition{
 		Property: shop, Owner: owner(library.KindTag, "shop", key),
@@ -131,7 +131,7 @@ func named(name string) edit { return func(d *library.Definition) { d.Owner.Name
 
 func unitID(name string) int64 { return library.UnitID(shop, "shop", name) }
 
-// unitRule makes an ActivateUnit of shop.
+// unitRule makes an ActivateUnit in the namespace shop.
 func unitRule(name, selector string, ids []item.ID, edits ...edit) library.Definition {
 	return made(library.Definition{
 		Property: shop, Owner: owner(library.KindUnit, "shop", name),
@@ -145,7 +145,7 @@ func unitRule(name, selector string, ids []item.ID, edits ...edit) library.Defin
 func byDefault(d *library.Definition) { d.Unit.Default = true }
 func archived(d *library.Definition)  { d.Unit.Unit.Archived = true }
 
-// token makes an AccessToken of shop. Each byte of values becomes the digest of one value.
+// token makes an AccessToken in the namespace shop. Each byte of values becomes the digest of one value.
 func token(name string, values []byte, edits ...edit) library.Definition {
 	d := library.Definition{Property: shop, Owner: owner(library.KindToken, "shop", name), Token: &library.Token{}}
 	for _, v := range values {
@@ -163,7 +163,8 @@ func since(hours int) edit {
 	}
 }
 
-// base64Of returns the part of the base64 form of s that does not depend on what follows s, if s starts at a multiple of three bytes.
+// base64Of returns the part of the base64 form of s that is the same for any bytes that follow s. s must start at a multiple of three
+// bytes.
 func base64Of(s string) string {
 	encoded := base64.RawURLEncoding.EncodeToString([]byte(s))
 	return encoded[:len(encoded)/4*4-4]

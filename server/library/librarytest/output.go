@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// Output collects what a program writes, such as its log. It can be read meanwhile.
+// Output collects the text that a program writes, such as its log. A test can read it while the program writes.
 type Output struct {
 	mu sync.Mutex
 	b  bytes.Buffer

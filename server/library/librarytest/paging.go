@@ -9,8 +9,8 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// follow reads a listing to its end by cursors. It calls between after every page. As in the links of the HTTP API, a request with a cursor
-// also has the offset of its page, which must be ignored.
+// follow reads a listing from page to page with cursors, and calls between after every page. As in the links of the HTTP API, each request
+// with a cursor also has the offset of its page, which the library must ignore.
 func (w *world) follow(r library.Read, between func(page int)) []item.ID {
 	w.Helper()
 	var all []item.ID
@@ -93,7 +93,7 @@ var pagingTests = map[string]func(*world){
 			r.Order, r.Seed, r.Limit = w.order(order), "seed", 4
 			gone := map[item.ID]bool{}
 			got := w.follow(r, func(page int) {
-				// Add items before, within and after the listing, delete one, and patch one without changing its place.
+				// Add items before, within and after the listing, delete one item, and patch one item without changing its position.
 				w.put(newItem(next, text("beach"), created("2027-01-01T00:00:00Z")), newItem(next+1, text("beach"), created("2020-01-01T00:00:00Z"), campaign(5)),
 					newItem(next+2, text("beach"), created("2026-11-21T12:00:15Z"), campaign(1)))
 				next += 3
@@ -168,7 +168,7 @@ var pagingTests = map[string]func(*world){
 	},
 	"by relevance the item of a cursor is deleted": func(w *world) {
 		r := w.beaches()
-		r.Query = w.query("approval_status:app") // all items have the same score, regardless of writes
+		r.Query = w.query("approval_status:app") // all items have the same score, and writes do not change it
 		r.After = w.page(r).Next
 		w.erase(7)
 		w.put(newItems(10, 12, text("forest"))...)
@@ -180,12 +180,12 @@ var pagingTests = map[string]func(*world){
 		r := w.beaches()
 		r.Favourite = &item.Tag{Namespace: "marketer_tags", Key: "hero"}
 		w.tag("marketer_tags", "hero", 2, 4)
-		r.After = w.page(r).Next // the cursor after item 9; the favourites 4 and 2 come first
+		r.After = w.page(r).Next // the cursor after item 9; the favorites 4 and 2 come first
 		w.expect("unchanged", r, 8, 7, 6)
 		w.tag("marketer_tags", "hero", 9)
 		w.expect("it is a favourite now", r, 4, 2, 8)
 		r.After, r.Limit = "", 2
-		r.After = w.page(r).Next // the cursor after item 4; the favourite 9 comes first
+		r.After = w.page(r).Next // the cursor after item 4; the favorite 9 comes first
 		w.expect("after a favourite", r, 2, 8)
 		w.untag("hero", 4)
 		w.expect("it is no longer a favourite", r, 3, 1)
@@ -244,7 +244,7 @@ var pagingTests = map[string]func(*world){
 	},
 }
 
-// beaches stores nine items with equal scores. It returns a search for them by relevance, three per page.
+// beaches stores nine items with equal scores. It returns a Read that searches for them by relevance, with three items on each page.
 func (w *world) beaches() library.Read {
 	w.serve()
 	w.put(newItems(1, 9, text("beach"))...)

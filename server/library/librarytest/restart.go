@@ -128,7 +128,7 @@ var concurrencyTests = map[string]func(*world){
 						return o.Err
 					}
 				}
-				// A read after a write must see what was written.
+				// A read after a write must see the written data.
 				tags, err := w.lib.ItemTags(w.ctx(), shop, id)
 				if err == nil && !slices.Contains(tags, item.Tag{Namespace: "vibe", Key: "bold"}) {
 					err = fmt.Errorf("item %d was written and is not tagged: %v", id, tags)

@@ -1,10 +1,10 @@
-// Package librarytest is the conformance suite of package library: it tests what the Library interface promises. An
-// implementation runs it with
+// Package librarytest is the conformance suite of package library: it tests the contract of the Library interface. An implementation runs
+// it as follows:
 //
 //	func TestLibrary(t *testing.T) { librarytest.Run(t, open) }
 //
-// Each test has its own store and a clock that only the test moves, so that no test waits for time to pass. The package may
-// import library, query and item.
+// Each test has its own store, and a clock that only the test advances, so that no test waits for time to pass. The package may import
+// library, query and item.
 package librarytest
 
 import (
@@ -14,9 +14,8 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// Factory opens the library stored in dir, and creates it if there is none. clock is the only source of time that it may
-// use. The suite calls it again on the same dir after Close, to test restarts. It must not register a cleanup that closes
-// the library.
+// Factory opens the library stored in dir, and creates it if there is none. A factory reads the time only from clock. To test restarts, the
+// suite closes the library and calls the factory again with the same dir. The factory must not register a cleanup that closes the library.
 type Factory func(t *testing.T, dir string, clock func() time.Time) library.Library
 
 // Run tests an implementation against the contract of library.Library.

@@ -9,7 +9,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// listener follows the tokens of a library in a goroutine, one event at a time.
+// listener receives the events of Library.Tokens in a goroutine. A test takes them one at a time.
 type listener struct {
 	w      *world
 	events chan library.TokenEvent
@@ -40,7 +40,7 @@ func (l *listener) run(ctx context.Context, seq iter.Seq2[library.TokenEvent, er
 	}
 }
 
-// next waits for an event, and fails after ten seconds. Revocation must take effect within one second.
+// next waits for an event, and fails the test after ten seconds. Revocation must take effect within one second.
 func (l *listener) next() library.TokenEvent {
 	l.w.Helper()
 	select {

@@ -25,7 +25,7 @@ const install = "cluster-uid"
 // start is the time at which every test begins: a Saturday at noon, far from the boundaries of days, months and years.
 var start = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
-// world is a library under test with helpers. Its methods fail the test on unexpected errors.
+// world is a library under test, with methods for tests. They fail the test on unexpected errors.
 type world struct {
 	*testing.T
 	open  Factory
@@ -56,7 +56,7 @@ func (w *world) restart() {
 
 func (w *world) ctx() context.Context { return w.Context() }
 
-// serve applies the property shop.
+// serve applies the definition of the property shop.
 func (w *world) serve() { w.Helper(); w.accept(property(shop)) }
 
 // apply applies definitions and returns the results, including refusals.
@@ -72,7 +72,7 @@ func (w *world) apply(defs ...library.Definition) []library.Result {
 	return results
 }
 
-// accept applies definitions that must be accepted.
+// accept applies definitions, and fails the test if the library refuses one.
 func (w *world) accept(defs ...library.Definition) []library.Result {
 	w.Helper()
 	results := w.apply(defs...)
@@ -93,7 +93,7 @@ func (w *world) remove(owners ...library.Owner) int {
 	return n
 }
 
-// write writes to shop and returns the outcomes, including refusals.
+// write sends mutations of shop to the library and returns the outcomes, including refusals.
 func (w *world) write(muts ...library.Mutation) []library.Outcome {
 	w.Helper()
 	outcomes, err := w.lib.Write(w.ctx(), shop, muts)
@@ -106,7 +106,7 @@ func (w *world) write(muts ...library.Mutation) []library.Outcome {
 	return outcomes
 }
 
-// change writes mutations that must be accepted.
+// change sends mutations of shop to the library, and fails the test if it refuses one.
 func (w *world) change(muts ...library.Mutation) []library.Outcome {
 	w.Helper()
 	outcomes := w.write(muts...)
@@ -118,7 +118,7 @@ func (w *world) change(muts ...library.Mutation) []library.Outcome {
 	return outcomes
 }
 
-// put stores items of shop.
+// put stores items in shop.
 func (w *world) put(items ...*item.Item) {
 	w.Helper()
 	muts := make([]library.Mutation, len(items))
@@ -146,7 +146,7 @@ func (w *world) untag(key string, ids ...item.ID) {
 	w.change(library.Mutation{Untag: &item.Tag{Namespace: "marketer_tags", Key: key}, IDs: ids})
 }
 
-// patch changes an item by a JSON merge patch.
+// patch changes an item with a JSON merge patch.
 func (w *world) patch(id item.ID, body string) {
 	w.Helper()
 	w.change(library.Mutation{Patch: w.parsePatch(body), ID: id})
@@ -161,7 +161,7 @@ func (w *world) parsePatch(body string) *item.Patch {
 	return p
 }
 
-// query parses a query; "" is nil.
+// query parses a query. For "", it returns nil.
 func (w *world) query(q string) query.Node {
 	w.Helper()
 	if q == "" {
@@ -183,13 +183,13 @@ func (w *world) order(s string) query.Order {
 	return o
 }
 
-// search is a Read of shop by query with the rights of a READ-WRITE token, newest first.
+// search returns a Read of shop for a query, with the rights of a READ-WRITE token, newest first.
 func (w *world) search(q string) library.Read {
 	w.Helper()
 	return library.Read{Property: shop, Audience: query.Private, Query: w.query(q), Order: w.order("created_on:desc"), Limit: 500}
 }
 
-// page reads a page.
+// page reads a page, and fails the test on an error.
 func (w *world) page(r library.Read) *library.Page {
 	w.Helper()
 	p, err := w.lib.Read(w.ctx(), r)
@@ -254,7 +254,7 @@ func (w *world) expect(what string, r library.Read, want ...item.ID) {
 	}
 }
 
-// finds compares the set of items that a query finds with the wanted ones, ignoring the order.
+// finds compares the items that a query finds with the wanted ones, in any order.
 func (w *world) finds(q string, want ...item.ID) {
 	w.Helper()
 	got := w.ids(w.page(w.search(q)))
@@ -265,7 +265,7 @@ func (w *world) finds(q string, want ...item.ID) {
 	}
 }
 
-// show returns one item as shown to a READ-WRITE token.
+// show returns one item as a READ-WRITE token sees it.
 func (w *world) show(id item.ID) shownItem {
 	w.Helper()
 	r := w.search("*:*")
@@ -322,7 +322,7 @@ func (w *world) errorIs(what string, err, target error) {
 	}
 }
 
-// errorAs returns the error of type E in err, and fails if there is none.
+// errorAs returns the error of type E that err wraps, and fails the test if there is none.
 func errorAs[E error](w *world, what string, err error) E {
 	w.Helper()
 	e, ok := errors.AsType[E](err)
@@ -332,7 +332,7 @@ func errorAs[E error](w *world, what string, err error) E {
 	return e
 }
 
-// wantError fails if err contains no error of type E.
+// wantError fails the test if err wraps no error of type E.
 func wantError[E error](w *world, what string, err error) {
 	w.Helper()
 	_ = errorAs[E](w, what, err)

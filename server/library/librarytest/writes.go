@@ -174,7 +174,7 @@ var writeTests = map[string]func(*world){
 	},
 	"a property has a maximum number of field names": func(w *world) {
 		w.accept(property(shop), property(wall))
-		// names makes an item with a tag in each of the namespaces in tags. Its submission has n members, numbered from first.
+		// names makes an item with a tag in each of the namespaces in tags. Its submission has n members, with names numbered from first.
 		names := func(id item.ID, first, n int, tags ...string) *item.Item {
 			members := map[string]string{}
 			for i := range n {
@@ -206,7 +206,7 @@ var writeTests = map[string]func(*world){
 		}
 		w.change(muts...)
 
-		// Concurrent writers add more new names than are left. Only as many as are left may be accepted.
+		// Concurrent writers try to add more new names than the limit still allows. The library must accept exactly the allowed number.
 		var taken atomic.Int64
 		var wg sync.WaitGroup
 		for writer := range 4 {
@@ -337,7 +337,8 @@ var exportTests = map[string]func(*world){
 			if json.Unmarshal(lines[i], &a) != nil || json.Unmarshal(again[i], &b) != nil {
 				w.Fatalf("line %d is not JSON", i)
 			}
-			// A short code belongs to one item across all properties, and a manifest's unit belongs to one property.
+			// Remove the values that cannot be the same in two properties: a short code belongs to one item across all properties, and a
+			// manifest's unit belongs to one property.
 			delete(a, "short_code")
 			delete(b, "short_code")
 			if i == 2 {

@@ -2,7 +2,7 @@
 // same tokens and positions as the standard analyzer of OpenSearch (Lucene 10: StandardTokenizer, then LowerCaseFilter),
 // and for keywords the same text as its lowercase normalizer.
 //
-// Indexes store the results: any change of a result invalidates existing indexes.
+// Indexes store the results, so any change of a result invalidates existing indexes.
 //
 // # Unicode versions
 //
@@ -14,8 +14,8 @@
 //	                                                                        U+10D50 to U+10D65 stay unchanged there,
 //	                                                                        in keywords (they are in no word)
 //
-// Letters and ideographs added to Unicode after 12.1 (CJK Extensions G and later, Vithkuqi and Kawi among others) are not words, either in
-// OpenSearch or here. Emoji added since then are words, because their code points were reserved.
+// Letters and ideographs added to Unicode after 12.1 (CJK Extensions G and later, Vithkuqi and Kawi among others) are not words, neither in
+// OpenSearch nor here. Emoji added after 12.1 are words, because their code points were already reserved.
 //
 // This package imports only the standard library.
 package analysis
@@ -25,12 +25,12 @@ import (
 	"unicode/utf8"
 )
 
-// maxWordUnits is the maximum length of a word in UTF-16 units, in which Lucene counts (max_token_length). The rest of a
-// longer word starts a new word.
+// maxWordUnits is the maximum length of a word in UTF-16 code units, which Lucene counts (max_token_length). The rest of a longer word
+// begins a new word.
 const maxWordUnits = 255
 
-// PositionGap is the position gap between the last word of one value of a text field and the first word of the next, so
-// that no phrase spans two values (OpenSearch: position_increment_gap).
+// PositionGap is the gap between the position of the last word in one value of a text field and that of the first word in the next value.
+// Because of the gap, no phrase spans two values (OpenSearch: position_increment_gap).
 const PositionGap = 100
 
 // Token is one word of a text.
@@ -52,8 +52,8 @@ func Analyze(text string) []Token {
 	return tokens
 }
 
-// AppendWords appends the words of a text to dst, without separators. To ends it appends where each word ends in dst. The words are those
-// of Analyze, and their positions are consecutive. It does not allocate a string for each word.
+// AppendWords appends the words of a text to dst, without separators, and the offset in dst at which each word ends to ends. The words are
+// those of Analyze, and their positions are consecutive. Unlike Analyze, AppendWords does not allocate a string for each word.
 func AppendWords(dst []byte, ends []int, text string) ([]byte, []int) {
 	for from, to := range cut(text) {
 		dst = appendLower(dst, text[from:to])
@@ -98,8 +98,8 @@ func HasWord(text string) bool {
 	return false
 }
 
-// Keyword returns the form in which keywords are compared: s in lower case, where each character is converted separately.
+// Keyword returns the form of s that is used to compare keywords. Each character is converted to lower case separately.
 func Keyword(s string) string { return lower(s) }
 
-// AppendKeyword appends the result of Keyword.
+// AppendKeyword appends the result of Keyword to dst.
 func AppendKeyword(dst []byte, s string) []byte { return appendLower(dst, s) }

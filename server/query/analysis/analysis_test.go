@@ -37,7 +37,7 @@ func TestBrokenUTF8(t *testing.T) {
 	}
 }
 
-// FuzzAnalyze checks invariants for any text.
+// FuzzAnalyze checks the invariants of Analyze for any text.
 func FuzzAnalyze(f *testing.F) {
 	rng := rand.New(rand.NewPCG(7, 8))
 	parts := []string{"a", "Z", "9", "_", ".", ",", "'", "\"", ":", "א", "ア", "ひ", "漢", "ไท", "ย์", "한국", "़", "\u200d", "\ufe0f", "\u20e3", "#", "🇫", "👍", "🏽", "ℹ", " ", "\xff", "\U000E0067", "\U000E007F"}
@@ -81,7 +81,7 @@ func FuzzAnalyze(f *testing.F) {
 			if !utf8.ValidString(tok.Text) {
 				t.Errorf("%q: token %q is not UTF-8", text, tok.Text)
 			}
-			// An analyzed word stays the same word when it is analyzed again, so that queries match items.
+			// A word from Analyze must stay the same word when it is analyzed again, so that queries match items.
 			if again := analysis.Analyze(tok.Text); len(again) != 1 || again[0].Text != tok.Text {
 				t.Errorf("%q: token %q becomes %+v", text, tok.Text, again)
 			}

@@ -18,7 +18,7 @@ const (
 	hiragana
 	han
 	complexLetter // Thai, Lao, Khmer, Myanmar and other scripts whose word boundaries cannot be derived from the characters
-	complexMark   // a mark of these scripts; like extend, it can follow any other character
+	complexMark   // a mark of these scripts; it can follow any other character, as extend can
 	connector     // _ and similar characters
 	midLetter
 	midNum
@@ -45,7 +45,8 @@ type classRange struct {
 	class  class
 }
 
-// classTable holds the classes of the Basic Multilingual Plane, which covers nearly all text. classRanges has those of the other planes.
+// classTable holds the classes of the code points in the Basic Multilingual Plane, which contains nearly all text. classRanges also
+// contains the other planes.
 type classTable [0x10000]class
 
 func newClassTable() *classTable {

@@ -49,10 +49,10 @@ func run(tarball string) error {
 // set is a set of code points.
 type set map[rune]bool
 
-// ranges matches the encoded ranges in a module of the package.
+// ranges matches the encoded ranges in a module of the npm package.
 var ranges = regexp.MustCompile(`decodeRanges\('([^']*)'\)`)
 
-// read returns the code points of each property, by its path in the package.
+// read returns the code points of each property. The keys are the paths of the properties in the npm package.
 func read(tarball string) (map[string]set, error) {
 	whole, err := os.ReadFile(tarball)
 	if err != nil {
@@ -88,9 +88,9 @@ func read(tarball string) (map[string]set, error) {
 	}
 }
 
-// decode decodes ranges like decode-ranges.mjs of the package: for each range, the distance from the end of the previous
-// one, and the length minus one. A number has 1 to 4 digits of 6 bits; the high bits of the first digit encode the number
-// of digits.
+// decode decodes ranges in the same way as decode-ranges.mjs in the npm package. Each range consists of two numbers: the distance from the
+// end of the previous range, and the length minus one. A number has 1 to 4 digits of 6 bits. The high bits of the first digit encode the
+// number of digits.
 func decode(text string) set {
 	const digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 	next := func() rune {
@@ -184,10 +184,10 @@ package analysis
 var classRanges = [...]classRange{
 `
 
-// width is the maximum length of a line.
+// width is the maximum length of a line in the generated file.
 const width = 117
 
-// write returns the source of the table.
+// write returns the source code of the table.
 func write(properties map[string]set) []byte {
 	var b bytes.Buffer
 	b.WriteString(header)

@@ -15,15 +15,15 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/analysis"
 )
 
-// The golden file contains texts and their tokens from a real OpenSearch 3.8 (Lucene 10.5, JDK 25). To record the tokens of
-// the existing texts again:
+// update makes TestGolden record the golden file. The file contains texts and their tokens from a real OpenSearch 3.8 (Lucene 10.5, JDK
+// 25). To record the tokens of the existing texts again, run:
 //
 //	OPENSEARCH_URL=http://127.0.0.1:9200 go test ./server/query/analysis -run Golden -update
 var update = flag.Bool("update", false, "record testdata/golden.json from the OpenSearch node at OPENSEARCH_URL")
 
 const goldenFile = "testdata/golden.json"
 
-// goldenText is one text with its standard tokens as "position text" and the result of the lowercase normalizer.
+// goldenText is one text with its standard tokens, each as "position text", and with the result of the lowercase normalizer.
 type goldenText struct {
 	About   string   `json:"about"`
 	Text    string   `json:"text"`

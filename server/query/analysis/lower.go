@@ -6,7 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// lower folds each character separately, like Java's Character.toLowerCase: a final sigma stays σ, and İ becomes i.
+// lower converts each character to lower case separately, as Java's Character.toLowerCase does. For example, it converts a final Σ to σ,
+// and İ to i.
 func lower(s string) string {
 	for i := 0; i < len(s); i++ {
 		if s[i] >= utf8.RuneSelf {
@@ -31,8 +32,8 @@ func appendLower(dst []byte, s string) []byte {
 	return dst
 }
 
-// lowerRune adds to Go's Unicode 15.0 the pairs that are new in Unicode 16.0, which JDK 25 has. A later Go version will
-// have them too.
+// lowerRune converts a character to lower case. In addition to the pairs of Unicode 15.0, which Go knows, it converts the pairs that are
+// new in Unicode 16.0, which JDK 25 knows. A later version of Go will also know them.
 func lowerRune(r rune) rune {
 	switch {
 	case r < 0x1C89:

@@ -1,18 +1,18 @@
-// Package automaton builds finite automata over the UTF-8 bytes of a term: prefixes, wildcards and Lucene's regular
-// expressions. Its interface is that of term dictionaries, so that the same automaton can test a single word and walk a sorted
-// dictionary. Fuzzy words need no automaton: Distance compares two terms.
+// Package automaton builds finite automata over the UTF-8 bytes of a term: prefixes, wildcards and Lucene's regular expressions. The
+// interface Automaton is the one that term dictionaries use, so that the same automaton can test a single word and walk a sorted
+// dictionary. Fuzzy words need no automaton, because Distance compares two terms directly.
 //
-// This package imports nothing of this project.
+// This package imports no other package of this project.
 package automaton
 
-// Automaton accepts or rejects byte strings. States are small integers; a negative state is dead. An Automaton is immutable
-// and safe for concurrent use.
+// Automaton accepts or rejects byte strings. States are small integers. A negative state is dead: no continuation is accepted. An Automaton
+// is immutable and safe for concurrent use.
 type Automaton interface {
 	// Start returns the start state.
 	Start() int
 	// IsMatch reports whether the bytes read so far are accepted.
 	IsMatch(state int) bool
-	// CanMatch reports whether any continuation can be accepted.
+	// CanMatch reports whether at least one continuation is accepted.
 	CanMatch(state int) bool
 	// WillAlwaysMatch reports whether every continuation is accepted.
 	WillAlwaysMatch(state int) bool

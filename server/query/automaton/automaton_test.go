@@ -14,8 +14,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/automaton"
 )
 
-// accepted returns the terms that an automaton accepts. It also checks that the other methods of the automaton are consistent with this
-// result.
+// accepted returns the terms that an automaton accepts. It also checks that the other methods of the automaton agree with this result.
 func accepted(t *testing.T, a automaton.Automaton, terms []string) []string {
 	t.Helper()
 	out := []string{}
@@ -94,7 +93,7 @@ func TestWildcard(t *testing.T) {
 	}
 }
 
-// TestRegexp compares the syntax with the results of Lucene 10 for the same patterns and terms.
+// TestRegexp compares the results for patterns and terms with those of Lucene 10.
 func TestRegexp(t *testing.T) {
 	terms := []string{"", "a", "b", "ab", "abc", "aab", "aaab", "^a", "a$", "a|b", "|a", "5", "x5", "_", " ", "é", "東", "😀", "]", "-", ")", "a.b", `a"b`, "*a"}
 	tests := map[string]struct {
@@ -198,7 +197,7 @@ func TestRegexpErrors(t *testing.T) {
 	}
 }
 
-// TestRegexpOperators compares the optional operators with the results of Lucene 10 for the same patterns and terms.
+// TestRegexpOperators compares the results of the optional operators with those of Lucene 10, for the same patterns and terms.
 func TestRegexpOperators(t *testing.T) {
 	terms := []string{
 		"", "a", "b", "ab", "~a", "&", "&a", "a&b", "@", "<1-5>", "7", "07", "007", "1", "01", "12", "15", "100", "a12", "joe@example.com", "joe-example.com", "😀",
@@ -254,7 +253,7 @@ func TestRegexpOperators(t *testing.T) {
 	}
 }
 
-// TestRegexpIntervals compares intervals with the numbers in them.
+// TestRegexpIntervals checks that an interval accepts exactly the numbers in it.
 func TestRegexpIntervals(t *testing.T) {
 	for _, ends := range [][2]int{{0, 0}, {0, 5}, {0, 10}, {3, 8}, {9, 11}, {10, 99}, {12, 17}, {5, 120}, {99, 101}, {100, 1000}, {119, 1203}, {0, 9999}} {
 		for _, width := range []int{0, 4} {
@@ -307,7 +306,7 @@ func TestTooComplex(t *testing.T) {
 	}
 }
 
-// TestEffortIsACount checks the two patterns with which docs/query-language.md explains the limit. The limit must not depend on time.
+// TestEffortIsACount checks the two patterns that docs/query-language.md uses to explain the limit. The limit must not depend on time.
 func TestEffortIsACount(t *testing.T) {
 	if _, err := automaton.Regexp("(.?){700}"); err != nil {
 		t.Errorf("700 optional parts: %v", err)
@@ -317,7 +316,8 @@ func TestEffortIsACount(t *testing.T) {
 	}
 }
 
-// A pattern must take little memory even if it is refused in the end, because any caller can send many.
+// TestComplexPatternsTakeLittleMemory checks that a pattern takes little memory even if it is refused in the end. Otherwise, any caller
+// could exhaust the memory by sending many patterns.
 func TestComplexPatternsTakeLittleMemory(t *testing.T) {
 	tests := map[string]func() (automaton.Automaton, error){
 		"large sets, refused":  func() (automaton.Automaton, error) { return automaton.Regexp("(.?){500}a{500}") },
@@ -375,7 +375,7 @@ func TestDistance(t *testing.T) {
 	}
 }
 
-// naiveDistance computes the whole table of optimal string alignment.
+// naiveDistance computes the edit distance from the whole table of optimal string alignment.
 func naiveDistance(a, b []rune) int {
 	table := make([][]int, len(a)+1)
 	for i := range table {
@@ -402,7 +402,7 @@ func naiveDistance(a, b []rune) int {
 	return table[len(a)][len(b)]
 }
 
-// FuzzDistance compares Distance with the whole table.
+// FuzzDistance compares Distance with naiveDistance.
 func FuzzDistance(f *testing.F) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	word := func() string {
@@ -428,7 +428,7 @@ func FuzzDistance(f *testing.F) {
 	})
 }
 
-// naiveWildcard matches by exhaustive search.
+// naiveWildcard matches a text with a wildcard pattern by exhaustive search.
 func naiveWildcard(pattern, text []rune) bool {
 	if len(pattern) == 0 {
 		return len(text) == 0
@@ -446,7 +446,7 @@ func naiveWildcard(pattern, text []rune) bool {
 	return pattern[0] == text[0] && naiveWildcard(pattern[1:], text[1:])
 }
 
-// FuzzWildcard compares the automaton with the naive matcher.
+// FuzzWildcard compares the automaton with naiveWildcard.
 func FuzzWildcard(f *testing.F) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	for range 500 {

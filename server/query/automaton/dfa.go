@@ -8,26 +8,26 @@ import (
 )
 
 const (
-	// maxEffort bounds the steps of the subset construction of a pattern, so that a pattern is refused within about a
-	// quarter of a second even if it stays below MaxStates: the instruction sets of its states can be as large as the
-	// pattern.
+	// maxEffort is the maximum number of steps of the subset construction for a pattern. Even a pattern that stays below MaxStates can take
+	// long, because the instruction set of a state can be as large as the pattern. With this limit, such a pattern is refused within about
+	// a quarter of a second.
 	maxEffort = 8_000_000
-	// cellEffort is the effort of one table cell. It makes the effort also bound the memory of the table.
+	// cellEffort is the effort of one table cell. Because cells count too, the effort also limits the memory of the table.
 	cellEffort = 2
-	// pairEffort is the same for an intersection, which looks up each cell.
+	// pairEffort is the effort of one table cell of an intersection, whose construction must look up each cell.
 	pairEffort = 8
 )
 
 const dead = -1
 
-// dfa is a complete deterministic automaton over bytes. Bytes that no state distinguishes share a column.
+// dfa is a complete deterministic automaton over bytes. Bytes that no state distinguishes share a column of the table.
 type dfa struct {
 	columns [256]uint8
 	width   int     // number of columns
-	next    []int32 // next[state*width+column]; dead if nothing can follow
+	next    []int32 // next[state*width+column]; dead if no match can follow
 	accept  []bool
-	always  []bool // every continuation is accepted
-	effort  int    // steps that its construction took
+	always  []bool // true if every continuation is accepted
+	effort  int    // number of steps of the construction
 }
 
 func (d *dfa) Start() int {
@@ -48,8 +48,8 @@ func (d *dfa) Accept(s int, b byte) int {
 	return int(d.next[s*d.width+int(d.columns[b])])
 }
 
-// determinize converts the program with the given entry to a deterministic automaton (subset construction) with at most
-// limit states and the given effort. It removes states from which no match is possible.
+// determinize converts the program with the given entry to a deterministic automaton, by subset construction. limit is the maximum number
+// of states, and effort the maximum number of steps. determinize removes states from which no match is possible.
 func (p *program) determinize(entry int32, limit, effort int) (*dfa, error) {
 	if p.err != nil {
 		return nil, p.err
@@ -58,8 +58,8 @@ func (p *program) determinize(entry int32, limit, effort int) (*dfa, error) {
 	p.columns(d)
 	var (
 		ids = map[string]int32{}
-		// keys holds the instruction set of each state, encoded as in ids. Both use the same strings, because the sets take most of the
-		// memory for a large pattern.
+		// keys holds the instruction set of each state, encoded as in ids. Both share the strings, because the sets of a large pattern take
+		// most of the memory.
 		keys    []string
 		set     []int32
 		key     []byte
@@ -68,8 +68,8 @@ func (p *program) determinize(entry int32, limit, effort int) (*dfa, error) {
 		stamp   int32
 		targets = make([][]int32, d.width)
 	)
-	// closure follows the splits from the given addresses. It returns the sorted instructions that read or accept; the
-	// result is valid until the next call.
+	// closure follows the splits from the given addresses. It returns the instructions that read or accept, sorted. The result is valid
+	// until the next call.
 	closure := func(from []int32) []int32 {
 		stamp++
 		stack = append(stack[:0], from...)
@@ -92,7 +92,7 @@ func (p *program) determinize(entry int32, limit, effort int) (*dfa, error) {
 		slices.Sort(set)
 		return set
 	}
-	// state returns the number of the state for a set of instructions, and creates the state if it is new.
+	// state returns the number of the state for a set of instructions. It creates the state if there is none.
 	state := func(set []int32) int32 {
 		if len(set) == 0 {
 			return dead
@@ -152,8 +152,8 @@ func (p *program) determinize(entry int32, limit, effort int) (*dfa, error) {
 	return d, nil
 }
 
-// intersect returns an automaton that accepts what both a and b accept (product construction), with at most limit states
-// and the given effort.
+// intersect returns an automaton that accepts the strings that both a and b accept, by product construction. limit is the maximum number of
+// states, and effort the maximum number of steps.
 func intersect(a, b *dfa, limit, effort int) (*dfa, error) {
 	d := &dfa{}
 	if len(a.accept) == 0 || len(b.accept) == 0 {
@@ -206,7 +206,7 @@ func (d *dfa) firsts() []byte {
 	return firsts
 }
 
-// members yields the instructions of a set from its key.
+// members yields the instructions in the set that a key encodes.
 func members(key string) iter.Seq[int32] {
 	return func(yield func(int32) bool) {
 		at, step, shift := uint64(0), uint64(0), 0
@@ -224,8 +224,8 @@ func members(key string) iter.Seq[int32] {
 	}
 }
 
-// columns assigns the same column to bytes that no instruction distinguishes. Columns ascend with the bytes, so that a
-// range of bytes is a range of columns.
+// columns assigns the same column to bytes that no instruction distinguishes. The numbers of the columns ascend with the bytes, so a range
+// of bytes is a range of columns.
 func (p *program) columns(d *dfa) {
 	var starts [257]bool
 	starts[0] = true
@@ -245,8 +245,8 @@ func (p *program) columns(d *dfa) {
 	d.width = n + 1
 }
 
-// trim replaces every state from which no match is possible by the state dead, renumbers the remaining states, and finds those that always
-// match.
+// trim replaces every state from which no match is possible with the state dead. It renumbers the remaining states, and finds those that
+// always match.
 func (d *dfa) trim() {
 	n := len(d.accept)
 	before := make([][]int32, n)
@@ -303,8 +303,8 @@ func (d *dfa) trim() {
 	d.findAlways()
 }
 
-// findAlways finds the states that always match: a state that accepts, and all of whose successors always match. It starts
-// with the accepting states and removes states until nothing changes.
+// findAlways finds the states that always match. Such a state accepts, and all of its successors always match. findAlways starts with the
+// accepting states, and removes states until nothing changes.
 func (d *dfa) findAlways() {
 	d.always = slices.Clone(d.accept)
 	for changed := true; changed; {

@@ -8,7 +8,8 @@ func Distance(a, b string, limit int) int {
 	if a == b {
 		return 0
 	}
-	// If the lengths differ by more than the limit, so do the terms. Compare the lengths in bytes first, because they are known.
+	// If the lengths in characters differ by more than the limit, the distance exceeds the limit too. Compare the lengths in bytes first,
+	// because they are known.
 	if d := len(a) - len(b); d > limit*utf8.UTFMax || -d > limit*utf8.UTFMax {
 		return limit + 1
 	}
@@ -23,7 +24,8 @@ func appendRunes(dst []rune, s string) []rune {
 	return dst
 }
 
-// distance computes optimal string alignment with three rows of the table, only within the band that the limit permits.
+// distance computes the distance by optimal string alignment. It keeps three rows of the table, and computes only the band of cells that
+// the limit allows.
 func distance(a, b []rune, limit int) int {
 	over := limit + 1
 	if d := len(a) - len(b); d > limit || -d > limit {
@@ -65,7 +67,7 @@ func distance(a, b []rune, limit int) int {
 			row[j] = min(d, over)
 			best = min(best, row[j])
 		}
-		// All later rows grow from this row and, through transpositions, from the previous one.
+		// All later rows derive from this row and, through transpositions, from the previous one.
 		if best >= over && lastBest >= over {
 			return over
 		}

@@ -8,15 +8,15 @@ import (
 // MaxStates is the maximum number of states of the automaton of a pattern (query language, "Limits").
 const MaxStates = 10_000
 
-// ErrTooComplex means that the automaton of a pattern would have more than MaxStates states, or that its construction would
-// take too much effort. Errors wrap it.
+// ErrTooComplex means that the automaton of a pattern would have more than MaxStates states, or that its construction would take too many
+// steps. The returned errors wrap ErrTooComplex.
 var ErrTooComplex = errors.New("pattern is too complex")
 
-// SyntaxError says where and why a regular expression is invalid.
+// SyntaxError describes where and why a regular expression is invalid.
 type SyntaxError struct {
-	// Offset counts characters (not bytes) of the pattern from 0.
+	// Offset is the position in the pattern, in characters (not bytes) from 0.
 	Offset int
-	// Reason is one phrase without the position, such as `missing ")"`.
+	// Reason is a phrase without the position, such as `missing ")"`.
 	Reason string
 }
 

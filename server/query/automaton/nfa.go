@@ -5,8 +5,8 @@ import (
 	"unicode/utf8"
 )
 
-// maxInstructions bounds the program of a pattern before it is made deterministic, because repetitions such as
-// a{1000}{1000} multiply. A program of MaxStates states rarely needs a tenth of it.
+// maxInstructions is the maximum number of instructions in the program of a pattern, before the program is made deterministic. It is needed
+// because repetitions such as a{1000}{1000} multiply. A pattern with MaxStates states rarely needs a tenth of this number.
 const maxInstructions = 100_000
 
 // op is the operation of an instruction.
@@ -15,8 +15,8 @@ type op uint8
 const (
 	opBytes op = iota // read one byte in [lo, hi], go to out
 	opSplit           // go to out and to alt without reading
-	opMatch           // accept what was read
-	opFail            // a dead end
+	opMatch           // accept the bytes read so far
+	opFail            // reject
 )
 
 type instruction struct {
@@ -25,9 +25,9 @@ type instruction struct {
 	out, alt int32
 }
 
-// program is a nondeterministic automaton over bytes. It is built from the end: every build method takes the address at
-// which to continue and returns its entry address. The program relies on terms being valid UTF-8: "any string" is any
-// bytes, and "any character" does not check for overlong forms.
+// program is a nondeterministic automaton over bytes. It is built from the end, so every build method takes the address at which to
+// continue, and returns its entry address. The program assumes that terms are valid UTF-8: "any string" means any bytes, and "any
+// character" does not check for overlong forms.
 type program struct {
 	code []instruction
 	err  error
@@ -84,7 +84,7 @@ func (p *program) anyRune(next int32) int32 {
 		p.split(p.bytes(0xE0, 0xEF, two), p.bytes(0xF0, 0xF4, three)))
 }
 
-// runes reads one character of a normalized set of ranges; an empty set never matches.
+// runes reads one character that is in a normalized set of ranges. An empty set never matches.
 func (p *program) runes(set []runeRange, next int32) int32 {
 	if len(set) == 1 && set[0] == (runeRange{0, utf8.MaxRune}) {
 		return p.anyRune(next)
@@ -112,7 +112,7 @@ func (p *program) runes(set []runeRange, next int32) int32 {
 	return entry
 }
 
-// embed adds a deterministic automaton, which must accept at least one string.
+// embed adds a deterministic automaton to the program. The automaton must accept at least one string.
 func (p *program) embed(d *dfa, next int32) int32 {
 	heads := make([]int32, len(d.accept))
 	for s := range heads {

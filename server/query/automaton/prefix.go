@@ -1,7 +1,7 @@
 package automaton
 
-// prefix accepts the strings that start with it. State i means that the first i bytes have matched; the last state is
-// final.
+// prefix accepts the strings that start with the bytes of the prefix. State i means that the first i bytes have matched. The last state
+// accepts every continuation.
 type prefix string
 
 // Prefix returns an automaton that accepts every term that starts with the bytes of text.

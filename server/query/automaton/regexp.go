@@ -10,12 +10,12 @@ import (
 	"unicode/utf8"
 )
 
-// Regexp returns an automaton for a regular expression in the syntax of Lucene's RegExp with all optional operators, anchored at both ends:
-// . ? * + {n} {n,} {n,m} | & ( ) [ ] [^ ], "quoted text", a backslash before any character that is not a letter, and \d \D \s \S \w \W
-// (ASCII). @ matches any string, # nothing, and () the empty string. <n-m> matches a number from n to m: with the same number of digits if
-// n and m have equally many, otherwise with any number of leading zeros. & binds tighter than |, and concatenation binds tighter than &. ^,
-// $ and ~ are ordinary characters. As in Lucene, an operator in a place where an operand is expected is an ordinary character too. The
-// comparison is case-sensitive.
+// Regexp returns an automaton for a regular expression in the syntax of Lucene's RegExp, with all optional operators. The expression is
+// anchored at both ends. The syntax consists of . ? * + {n} {n,} {n,m} | & ( ) [ ] [^ ], "quoted text", a backslash before any character
+// that is not a letter, and \d \D \s \S \w \W (ASCII). @ matches any string, # matches nothing, and () matches the empty string. <n-m>
+// matches a number from n to m. If n and m have the same number of digits, the number must have as many digits. Otherwise, it can have any
+// number of leading zeros. & binds tighter than |, and concatenation binds tighter than &. ^, $ and ~ are ordinary characters. As in
+// Lucene, an operator is also an ordinary character where an operand is expected. The comparison is case-sensitive.
 //
 // Errors are *SyntaxError, or wrap ErrTooComplex.
 func Regexp(pattern string) (Automaton, error) {
@@ -48,10 +48,10 @@ const (
 	exprConcat                 // parts in sequence; none means the empty string
 	exprUnion                  // one of parts
 	exprRepeat                 // parts[0], min to max times
-	exprDFA                    // what dfa accepts, which is not empty
+	exprDFA                    // the strings that dfa accepts, at least one
 )
 
-// unbounded is the max of a repetition without an upper limit.
+// unbounded is the value of max for a repetition without an upper limit.
 const unbounded = -1
 
 type expression struct {
@@ -62,8 +62,7 @@ type expression struct {
 	dfa      *dfa
 }
 
-// never reports whether e accepts nothing at all, like #. In Lucene, a starred expression of this kind accepts nothing
-// either.
+// never reports whether e accepts no string at all, as # does. In Lucene, such an expression with a star accepts no string either.
 func (e expression) never() bool {
 	switch e.kind {
 	case exprRunes:
@@ -79,7 +78,7 @@ func (e expression) never() bool {
 	}
 }
 
-// compile adds e to a program and returns its entry; next is the address at which it continues.
+// compile adds e to a program and returns its entry address. next is the address at which the program continues after e.
 func (e expression) compile(p *program, next int32) int32 {
 	if p.err != nil {
 		return next
@@ -105,8 +104,8 @@ func (e expression) compile(p *program, next int32) int32 {
 	}
 }
 
-// repeat compiles the body min times, then either a loop around the last copy or the optional copies, each of which can
-// exit to next.
+// repeat compiles min copies of the body. After these, it compiles either a loop around the last copy, or the optional copies, each of
+// which can continue at next.
 func (e expression) repeat(p *program, next int32) int32 {
 	body, at, copies := e.parts[0], next, e.min
 	if e.max == unbounded {
@@ -118,7 +117,7 @@ func (e expression) repeat(p *program, next int32) int32 {
 		size := len(p.code)
 		entry := body.compile(p, at)
 		if p.err != nil || len(p.code) == size {
-			break // no room left, or the body is the empty string
+			break // the program is full, or the body is the empty string
 		}
 		if e.max != unbounded && i < e.max-e.min {
 			entry = p.split(entry, next)
@@ -128,7 +127,7 @@ func (e expression) repeat(p *program, next int32) int32 {
 	return at
 }
 
-// loop matches the body any number of times, or at least once if min > 0.
+// loop compiles an expression that matches the body any number of times, or at least once if min > 0.
 func (e expression) loop(p *program, next int32) int32 {
 	body := e.parts[0]
 	if body.never() {
@@ -149,7 +148,7 @@ func (e expression) loop(p *program, next int32) int32 {
 	return entry
 }
 
-// regexpParser is a recursive descent over the characters of the pattern.
+// regexpParser is a recursive descent parser over the characters of the pattern.
 type regexpParser struct {
 	text []rune
 	pos  int
@@ -187,8 +186,7 @@ func (ps *regexpParser) next() (rune, error) {
 	return r, nil
 }
 
-// determinize converts an expression to a deterministic automaton within the remaining effort, and subtracts the effort
-// used.
+// determinize converts an expression to a deterministic automaton within the remaining effort. It subtracts the effort that this takes.
 func (ps *regexpParser) determinize(e expression) (*dfa, error) {
 	p := &program{}
 	entry := e.compile(p, p.match())
@@ -218,8 +216,7 @@ func (ps *regexpParser) union() (expression, error) {
 	return u, nil
 }
 
-// intersection parses operands separated by &. It makes each one deterministic, because only deterministic automata can be
-// intersected.
+// intersection parses operands separated by &. It makes each operand deterministic, because only deterministic automata can be intersected.
 func (ps *regexpParser) intersection() (expression, error) {
 	e, err := ps.concat()
 	if err != nil || !ps.peek("&") {
@@ -276,7 +273,7 @@ func (ps *regexpParser) repetition() (expression, error) {
 		default:
 			err = ps.count(&r)
 		}
-		// x** is x*. Without this, a run of operators would nest as deeply as the pattern is long.
+		// x** means the same as x*. Without this shortcut, a run of operators would nest as deeply as the pattern is long.
 		if e.kind == exprRepeat && e.min == 0 && e.max == unbounded && r.min <= 1 && r.max != 0 && !e.never() {
 			continue
 		}
@@ -362,7 +359,7 @@ func anyOf(set ...runeRange) expression {
 	return expression{kind: exprRunes, set: normalise(set)}
 }
 
-// interval parses <n-m> after its "<" at start. Like Lucene, it accepts the two numbers in any order.
+// interval parses <n-m>. Its "<" is at start and has been consumed. As in Lucene, the two numbers can be in any order.
 func (ps *regexpParser) interval(start int) (expression, error) {
 	end := start + 1
 	for end < len(ps.text) && ps.text[end] != '>' {
@@ -379,7 +376,7 @@ func (ps *regexpParser) interval(start int) (expression, error) {
 	if len(low) == len(high) {
 		return between(fmt.Sprintf("%0*d", len(low), from), fmt.Sprintf("%0*d", len(low), to)), nil
 	}
-	// byLength accepts the numbers of each length without leading zeros, and 0.
+	// byLength accepts the numbers without leading zeros, length by length, and 0.
 	byLength := expression{kind: exprUnion}
 	for first := uint64(0); first <= to; first = max(10, 10*first) {
 		last := max(10, 10*first) - 1
@@ -391,7 +388,8 @@ func (ps *regexpParser) interval(start int) (expression, error) {
 	return expression{kind: exprConcat, parts: []expression{zeros, byLength}}, nil
 }
 
-// between accepts the strings of digits from one string to another of the same length, which must not be less.
+// between returns an expression for all strings of digits from one string to another. Both have the same length, and the second must not be
+// less than the first.
 func between(from, to string) expression {
 	if from == "" {
 		return expression{kind: exprConcat}
@@ -427,7 +425,7 @@ func (ps *regexpParser) quoted(start int) (expression, error) {
 	return e, nil
 }
 
-// escape parses what follows a backslash: a named class, or a character that is not a letter.
+// escape parses the text after a backslash: a named class, or a character that is not a letter.
 func (ps *regexpParser) escape() ([]runeRange, error) {
 	at := ps.pos - 1
 	r, err := ps.next()
@@ -457,7 +455,7 @@ func (ps *regexpParser) escape() ([]runeRange, error) {
 	return []runeRange{{r, r}}, nil
 }
 
-// class parses a bracket expression after its "[" at start. A leading "]" is an ordinary character.
+// class parses a bracket expression. Its "[" is at start and has been consumed. A leading "]" is an ordinary character.
 func (ps *regexpParser) class(start int) (expression, error) {
 	negated := ps.take('^')
 	var set []runeRange

@@ -11,7 +11,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/automaton"
 )
 
-// randomPattern returns a pattern that means the same in Lucene and, within (?s)^…$, in Go.
+// randomPattern returns a pattern that means the same in Lucene and, enclosed in (?s)^…$, in Go.
 func randomPattern(rng *rand.Rand, depth int) string {
 	if depth == 0 {
 		return []string{"a", "b", "c", ".", "[ab]", "[^a]", `\.`, "é", "[é-東]", `\d`, `\w`, "1"}[rng.IntN(12)]
@@ -29,7 +29,7 @@ func randomPattern(rng *rand.Rand, depth int) string {
 	}
 }
 
-// TestRegexpAgainstGo compares random patterns with Go's regexp.
+// TestRegexpAgainstGo compares the results for random patterns with the results of Go's regexp.
 func TestRegexpAgainstGo(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	terms := []string{""}
@@ -43,7 +43,7 @@ func TestRegexpAgainstGo(t *testing.T) {
 	for range 2000 {
 		pattern := randomPattern(rng, 4)
 		judge := regexp.MustCompile("(?s)^(?:" + pattern + ")$")
-		both := judge // in Go, an intersection is two expressions
+		both := judge // Go has no intersections, so match two expressions
 		if rng.IntN(3) == 0 {
 			other := randomPattern(rng, 3)
 			both = regexp.MustCompile("(?s)^(?:" + other + ")$")
@@ -61,7 +61,7 @@ func TestRegexpAgainstGo(t *testing.T) {
 	}
 }
 
-// FuzzRegexp searches for patterns that cause neither success nor one of the documented errors.
+// FuzzRegexp searches for patterns for which Regexp neither succeeds nor returns a documented error.
 func FuzzRegexp(f *testing.F) {
 	for _, seed := range []string{"", "a", "(a|b)*", "[^a-c]{2,3}", `\d+"x"`, "a{1000}{1000}", "((((", "]]]", "#+{0,}?", "[]-a]", `\`, "a++++", "東[é-東]*", "@&<1-20>é", "(a&b)*", "&&", "<9-10"} {
 		f.Add(seed, "aé")

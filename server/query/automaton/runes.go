@@ -42,8 +42,8 @@ func complement(set []runeRange) []runeRange {
 	return out
 }
 
-// utf8Sequences returns sequences of byte ranges that together accept exactly the UTF-8 forms of a range. It omits
-// surrogates, which have no UTF-8 form.
+// utf8Sequences returns sequences of byte ranges that together accept exactly the UTF-8 encodings of the code points in a range. It omits
+// surrogates, which have no UTF-8 encoding.
 func utf8Sequences(r runeRange) [][]byteRange {
 	var out [][]byteRange
 	var split func(lo, hi rune)
@@ -63,7 +63,7 @@ func utf8Sequences(r runeRange) [][]byteRange {
 				return
 			}
 		}
-		// Both ends have the same length. All bytes after the first difference must span 80 to BF.
+		// The encodings of both ends have the same length. Split the range until all bytes after the first difference range from 80 to BF.
 		for shift := 6; shift <= 18; shift += 6 {
 			mask := rune(1)<<shift - 1
 			if hi>>shift == 0 && hi <= 0x7F || lo&^mask == hi&^mask {

@@ -1,7 +1,7 @@
 package automaton
 
-// Size returns the number of states in the table of an automaton, or 0 if it needs no table. Callers use it to limit all patterns of a
-// query together.
+// Size returns the number of states in the table of an automaton, or 0 if it needs no table. Callers use it to limit the total for all
+// patterns of a query.
 func Size(a Automaton) int {
 	if d, ok := a.(*dfa); ok {
 		return len(d.accept)

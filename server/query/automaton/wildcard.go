@@ -5,8 +5,8 @@ import (
 	"unicode/utf8"
 )
 
-// Wildcard returns an automaton for Lucene's wildcard patterns: * matches any string, ? any one character, and a backslash
-// escapes the next character (a trailing backslash matches itself). The pattern must match the whole term and is
+// Wildcard returns an automaton for a wildcard pattern in Lucene's syntax. * matches any string, ? matches any one character, and a
+// backslash escapes the next character (a trailing backslash matches itself). The pattern must match the whole term. The comparison is
 // case-sensitive. The only error wraps ErrTooComplex.
 func Wildcard(pattern string) (Automaton, error) {
 	type piece struct {

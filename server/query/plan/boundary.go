@@ -6,27 +6,27 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// horizon limits the search of Boundary. A change after that time counts as no change.
+// horizon is the maximum time that Boundary looks ahead. It ignores later changes.
 const horizon = 200 * 365 * 24 * time.Hour
 
-// Ends are the date values, in milliseconds since 1970, at which a moving range changes its content. The zero value means that no item has
-// a value in the range or above it.
+// Ends contains the date values of items, in milliseconds since 1970, that determine when the content of a moving range changes. The zero
+// value means that no item has a value in the range or above it.
 type Ends struct {
-	// Leaving is the smallest value that is not below the range's lower end. It is valid if Leave is true.
+	// Leaving is the smallest value that is not below the lower end of the range. It is valid if Leave is true.
 	Leaving int64
 	Leave   bool
-	// Entering is the smallest value above the range's upper end. It is valid if Enter is true.
+	// Entering is the smallest value above the upper end of the range. It is valid if Enter is true.
 	Entering int64
 	Enter    bool
 }
 
 // Boundary returns the first instant after now at which queries that use `now` may match different items than at now, because the date of
-// an item leaves or enters a moving range. Zero means never, or more than 200 years ahead. build plans the queries for a given time, and
-// ahead returns the Ends of a range at now. Boundary returns the errors of ahead and of build(now). An error of build for a later time
-// counts as a change.
+// an item leaves or enters a moving range. Zero means never, or more than 200 years ahead. The function build plans the queries for a given
+// time, and the function ahead returns the Ends of a range at now. Boundary returns the errors of ahead and of build(now). If build fails
+// for a later time, that counts as a change.
 //
-// Both ends of a moving range only move forwards. A range lo(t)…hi(t) therefore changes its content when lo passes the smallest value in or
-// above the range, or when hi reaches the smallest value above it. Boundary finds the first such t by binary search.
+// Both ends of a moving range only move forward. A range lo(t)…hi(t) therefore changes its content when lo passes the smallest value in or
+// above the range, or when hi reaches the smallest value above it. Boundary finds the first such time t by binary search.
 func Boundary(now time.Time, build func(time.Time) ([]Node, error), ahead func(IntRange) (Ends, error)) (time.Time, error) {
 	roots, err := build(now)
 	if err != nil {
@@ -48,7 +48,7 @@ func Boundary(now time.Time, build func(time.Time) ([]Node, error), ahead func(I
 		}
 		leaves := leavesOf(roots)
 		if len(leaves) != len(start) {
-			// The plan has a different shape (for example, a range became empty): evaluate it again then.
+			// The plan has a different shape at that time, for example because a range is empty, so count this as a change.
 			return true
 		}
 		for i, leaf := range leaves {
@@ -68,7 +68,7 @@ func Boundary(now time.Time, build func(time.Time) ([]Node, error), ahead func(I
 			return time.Time{}, nil
 		}
 	}
-	// changed(now+step) and !changed(now+step/2): the first instant lies between them.
+	// changed(now+step) is true and changed(now+step/2) is false, so the first change is between these two times.
 	low, high := step/2, step
 	if step == time.Millisecond {
 		low = 0

@@ -9,7 +9,8 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/plan"
 )
 
-// TestBoundary has one item, created an hour before now, and checks to the millisecond when a query may match differently.
+// TestBoundary uses one item that was created an hour before now. It checks to the millisecond the time at which the result of a query may
+// change.
 func TestBoundary(t *testing.T) {
 	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	created := now.Add(-time.Hour)
@@ -58,7 +59,8 @@ func TestBoundary(t *testing.T) {
 	}
 }
 
-// TestBoundaryOfUnbuildableQuery distinguishes a query that cannot be built now from one that cannot be built later.
+// TestBoundaryOfUnbuildableQuery checks a query that cannot be planned now, which is an error, and one that cannot be planned later, which
+// is a change.
 func TestBoundaryOfUnbuildableQuery(t *testing.T) {
 	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	cannot := errors.New("too many fields")

@@ -15,8 +15,8 @@ const maxExpansions = 50
 // errNoNow is the error for Options without Now.
 var errNoNow = errors.New("plan: Options.Now is required")
 
-// Build plans a query. The error is a *query.SyntaxError (a value that does not fit its field, an invalid pattern, a limit)
-// or a *query.ForbiddenFieldError, as in query.Check. A nil query matches nothing.
+// Build plans a query. The errors are those of query.Check: a *query.SyntaxError (a value that does not fit its field, an invalid pattern,
+// an exceeded limit) or a *query.ForbiddenFieldError. A nil query matches nothing.
 func Build(n query.Node, o Options) (*Plan, error) {
 	if o.Now.IsZero() {
 		return nil, errNoNow
@@ -38,7 +38,7 @@ func Build(n query.Node, o Options) (*Plan, error) {
 	return &Plan{Root: root}, nil
 }
 
-// builder is the state of one Build. A nil Node is a clause without words, which vanishes from its group.
+// builder is the state of one Build. A method returns a nil Node for a clause without words, which vanishes from its group.
 type builder struct {
 	Options
 	patterns query.Patterns
@@ -73,7 +73,7 @@ func (b *builder) build(n query.Node) (Node, error) {
 	return b.leaf(n)
 }
 
-// count counts clauses towards query.MaxClauses. n is the clause to report if they exceed it.
+// count adds clauses to the count that query.MaxClauses limits. n is the clause to report if the count exceeds the limit.
 func (b *builder) count(n query.Node, clauses int) error {
 	if b.clauses += clauses; b.clauses <= query.MaxClauses {
 		return nil
@@ -136,8 +136,8 @@ func (b *builder) onText(n query.Node, f query.Field) (Node, error) {
 	return b.onTerms(n, f)
 }
 
-// words builds a bare word: each word of its analyzed text becomes a separate clause, as with auto_generate_phrase_queries
-// off.
+// words builds a bare word. Each word of its analyzed text becomes a separate clause, as in OpenSearch without
+// auto_generate_phrase_queries.
 func (b *builder) words(n query.Node, f query.Field, tokens []analysis.Token) (Node, error) {
 	if err := b.count(n, len(tokens)); err != nil {
 		return nil, err
@@ -155,7 +155,7 @@ func (b *builder) words(n query.Node, f query.Field, tokens []analysis.Token) (N
 	return group, nil
 }
 
-// phrase builds a phrase; a single word becomes a term.
+// phrase builds a phrase. A phrase with a single word becomes a term.
 func (b *builder) phrase(n query.Phrase, f query.Field, tokens []analysis.Token) (Node, error) {
 	if err := b.count(n, len(tokens)); err != nil {
 		return nil, err
@@ -173,7 +173,7 @@ func (b *builder) phrase(n query.Phrase, f query.Field, tokens []analysis.Token)
 	return p, nil
 }
 
-// onKeyword builds a leaf on a keyword field, whose values are compared as a whole in lower case.
+// onKeyword builds a leaf on a keyword field. The values of such a field are compared as a whole and in lower case.
 func (b *builder) onKeyword(n query.Node, f query.Field) (Node, error) {
 	text := ""
 	switch n := n.(type) {
@@ -190,8 +190,8 @@ func (b *builder) onKeyword(n query.Node, f query.Field) (Node, error) {
 	return Term{Field: f, Text: query.Fold(text)}, b.count(n, 1)
 }
 
-// onTerms builds the leaves that compare terms one by one, on text and keyword fields. Their text is converted to lower
-// case but never split into words.
+// onTerms builds leaves that compare single terms, on text and keyword fields. The text of such a leaf is converted to lower case, but
+// never split into words.
 func (b *builder) onTerms(n query.Node, f query.Field) (Node, error) {
 	if err := b.count(n, 1); err != nil {
 		return nil, err
@@ -223,7 +223,7 @@ func (b *builder) onTerms(n query.Node, f query.Field) (Node, error) {
 	return nil, fmt.Errorf("plan: unknown clause %T", n)
 }
 
-// onInteger builds a leaf on a Long, Date or Boolean field. A single value is a range of one.
+// onInteger builds a leaf on a Long, Date or Boolean field. A single value becomes a range of one value.
 func (b *builder) onInteger(n query.Node, f query.Field) (Node, error) {
 	if err := b.count(n, 1); err != nil {
 		return nil, err
@@ -236,7 +236,7 @@ func (b *builder) onInteger(n query.Node, f query.Field) (Node, error) {
 		return None{}, nil
 	}
 	if f.Type == query.Boolean && lo == hi {
-		// A single boolean value is a term and ranks by its idf, even if it comes from a range, as in OpenSearch.
+		// As in OpenSearch, a single boolean value is a term and is ranked by its IDF, even if it comes from a range.
 		return Term{Field: f, Text: []string{"false", "true"}[lo]}, nil
 	}
 	return IntRange{Field: f, Lo: lo, Hi: hi}, nil

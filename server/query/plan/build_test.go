@@ -15,7 +15,7 @@ import (
 // now is a Saturday.
 var now = time.Date(2026, 11, 21, 10, 30, 15, 0, time.UTC)
 
-// show formats a plan in one line: + Must, ? Should, - MustNot.
+// show formats a plan in one line, where + means Must, ? means Should, and - means MustNot.
 func show(n plan.Node) string {
 	list := func(sign string, nodes []plan.Node) string {
 		var b strings.Builder
@@ -92,7 +92,8 @@ func build(t *testing.T, q string, o plan.Options) *plan.Plan {
 	return p
 }
 
-// options are those of the tables: the Private audience at now, over a corpus with two namespaces and two members.
+// options returns the options for the test tables: the Private audience at now, and a corpus with tags of two namespaces and submissions
+// with two members.
 func options() plan.Options {
 	return plan.Options{
 		Audience: query.Private,

@@ -2,7 +2,7 @@ package plan
 
 import "github.com/vitrine-dev/vitrine/server/query"
 
-// exists builds the presence of a field, of any field that a pattern matches, or of anything in an object, with score 1.
+// exists builds a test for the presence of a field, of any field that a pattern matches, or of any field in an object. The score is 1.
 func (b *builder) exists(n query.Node, name query.FieldName) (Node, error) {
 	if name.Name == "" {
 		return Exists{Field: query.Field{Name: query.AllField, Type: query.Text}}, b.count(n, 1)
@@ -27,7 +27,7 @@ func (b *builder) exists(n query.Node, name query.FieldName) (Node, error) {
 	return Const{Node: group, Score: 1}, nil
 }
 
-// missing builds the exact negation of exists, with score 1. An unknown field is missing in every item.
+// missing builds the exact negation of exists. The score is 1. An unknown field is missing in every item.
 func (b *builder) missing(n query.Missing) (Node, error) {
 	there, err := b.exists(n, n.Field)
 	if err != nil {

@@ -1,7 +1,7 @@
-// Package plan translates a parsed query into a typed plan: it looks up fields in the catalogue, splits texts into words or
-// parses them as numbers and dates, binds date math to an instant, and reduces every construct to the few typed leaves that
-// a library can evaluate. It implements all rules that libraries share. Everything that needs an index (document
-// frequencies, the terms that a fuzzy word expands to) comes later.
+// Package plan translates a parsed query into a typed plan: it looks up fields in the catalogue, splits texts into words or parses them as
+// numbers and dates, binds date math to an instant, and reduces every construct to the few typed leaves that a library can evaluate. It
+// implements all rules that libraries share. It does nothing that needs an index, such as finding document frequencies or the terms that a
+// fuzzy word expands to.
 //
 // This package may import query and its other subpackages.
 package plan
@@ -13,23 +13,23 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/automaton"
 )
 
-// Options are the inputs of a plan in addition to the query.
+// Options holds the inputs of a plan besides the query.
 type Options struct {
-	// Audience determines which fields can be named and which a pattern expands to. The zero value is Public.
+	// Audience determines which fields a query can use, and which fields a pattern expands to. The zero value is Public.
 	Audience query.Audience
 	// Now is the value of `now`. Required.
 	Now time.Time
-	// Fields lists the canonical names of the dynamic fields (see query.Dynamic) of the corpus, for field patterns. It need
-	// not list static fields.
+	// Fields lists the canonical names of the dynamic fields of the corpus (see query.Dynamic), for field patterns. It need not contain
+	// static fields.
 	Fields []string
 }
 
-// Plan is a query ready to be evaluated.
+// Plan is a query that is ready for evaluation.
 type Plan struct {
 	Root Node
 }
 
-// Node is a node of a plan. All leaves are typed; their Field is always a canonical catalogue name or query.AllField.
+// Node is a node of a plan. All leaves are typed. The name of their Field is always a canonical name of the catalogue, or query.AllField.
 //
 //sumtype:decl
 type Node interface{ plan() }
@@ -41,37 +41,37 @@ type (
 	// None matches nothing.
 	None struct{}
 
-	// Bool matches if every Must and no MustNot matches and, if Must is empty, at least one Should. Its score is the sum of
-	// the scores of the matching Must and Should. A Bool never has only MustNot: Build adds All to Must (with score 0
-	// through Const where Lucene gives none).
+	// Bool matches if all Must nodes and no MustNot node match and, if Must is empty, at least one Should node matches. Its score is the
+	// sum of the scores of the matching Must and Should nodes. A Bool never has only MustNot nodes: Build adds an All to Must, in a Const
+	// with score 0 where Lucene gives no score.
 	Bool struct{ Must, Should, MustNot []Node }
 
-	// Term matches items whose Field contains Text: one analyzed word of a text field, scored by BM25; one lower-cased
-	// keyword, score 1; or "true" or "false" of a boolean, scored by idf.
+	// Term matches items whose Field contains Text. On a text field, Text is one analyzed word, scored by BM25. On a keyword field, it is
+	// one keyword in lower case, with score 1. On a boolean field, it is "true" or "false", scored by IDF.
 	Term struct {
 		Field query.Field
 		Text  string
 	}
 
-	// Phrase matches items with the words at the given relative positions, with up to Slop moves, in a text field. It is scored by BM25
-	// with the (sloppy) phrase frequency and the sum of the idf of its words.
+	// Phrase matches items in which a text field has the words at the given relative positions, with up to Slop moves. It is scored by BM25
+	// with the (sloppy) phrase frequency and the sum of the IDFs of its words.
 	Phrase struct {
 		Field query.Field
 		Words []Word
 		Slop  int
 	}
 
-	// Pattern matches items with at least one term (word or lower-cased keyword) that the automaton accepts; score 1.
-	// Source is the pattern as written, for explanations. Source and Regexp together identify the automaton.
+	// Pattern matches items with at least one term (a word, or a keyword in lower case) that the automaton accepts. Its score is 1. Source
+	// is the pattern as written, for explanations. Source and Regexp together identify the automaton.
 	Pattern struct {
 		Field     query.Field
 		Automaton automaton.Automaton
 		Source    string
-		Regexp    bool // a regular expression, otherwise a wildcard
+		Regexp    bool // true for a regular expression, false for a wildcard
 	}
 
-	// Fuzzy matches items with a term within Edits of Text, where a transposition is one edit. It expands to at most
-	// MaxExpansions terms, the most similar first, scored like Lucene's top-terms blended-frequency rewrite.
+	// Fuzzy matches items with a term that differs from Text by at most Edits edits. A transposition counts as one edit. Fuzzy expands to
+	// at most MaxExpansions terms, the most similar first. They are scored as in Lucene's top-terms rewrite with blended frequencies.
 	Fuzzy struct {
 		Field         query.Field
 		Text          string
@@ -79,33 +79,31 @@ type (
 		MaxExpansions int
 	}
 
-	// IntRange matches items with a value v of a Long, Date or Boolean field such that Lo <= v <= Hi; score 1. Exact
-	// numbers and dates are ranges of one value. Build converts exclusive and open ends to closed ones; Lo > Hi never
-	// occurs.
+	// IntRange matches items in which a Long, Date or Boolean field has a value v such that Lo <= v <= Hi. Its score is 1. An exact number
+	// or date is a range of one value. Build converts exclusive and open ends to closed ones. Lo > Hi never occurs.
 	IntRange struct {
 		Field  query.Field
 		Lo, Hi int64
 	}
 
-	// FloatRange is IntRange for a Double field; open ends are infinities.
+	// FloatRange is like IntRange, for a Double field. Open ends are infinities.
 	FloatRange struct {
 		Field  query.Field
 		Lo, Hi float64
 	}
 
-	// TermRange matches items with a term of a Keyword or Text field between the bounds in byte order; score 1.
+	// TermRange matches items in which a Keyword or Text field has a term between the bounds, in byte order. Its score is 1.
 	TermRange struct {
 		Field          query.Field
 		Lo, Hi         string
-		LoOpen, HiOpen bool // no bound on that side
+		LoOpen, HiOpen bool // true if there is no bound on that side
 		LoIncl, HiIncl bool
 	}
 
-	// Exists matches items in which Field has at least one non-empty value; score 1. A text without any word is such a
-	// value.
+	// Exists matches items in which Field has at least one non-empty value. Its score is 1. A text without any word is such a value.
 	Exists struct{ Field query.Field }
 
-	// Const gives every match of Node the score Score.
+	// Const matches the same items as Node, and gives each the score Score.
 	Const struct {
 		Node  Node
 		Score float32
@@ -117,7 +115,7 @@ type (
 		Factor float32
 	}
 
-	// DisMax matches if any of Nodes matches, with the highest of their scores. It represents one clause over several
+	// DisMax matches if at least one of Nodes matches. Its score is the highest of their scores. It represents one clause on several
 	// fields.
 	DisMax struct{ Nodes []Node }
 )
@@ -125,11 +123,11 @@ type (
 // Leaf is a node that reads one field.
 type Leaf interface {
 	Node
-	// LooksAt returns the field.
+	// LooksAt returns the field that the leaf reads.
 	LooksAt() query.Field
 }
 
-// Walk calls visit with n and then with all nodes below it, from left to right.
+// Walk calls visit for n, and then for all nodes below it, from left to right.
 func Walk(n Node, visit func(Node)) {
 	visit(n)
 	switch n := n.(type) {
@@ -151,7 +149,7 @@ func Walk(n Node, visit func(Node)) {
 	}
 }
 
-// Word is one word of a Phrase and its position relative to the first.
+// Word is one word of a Phrase, with its position relative to the first word.
 type Word struct {
 	Text     string
 	Position int

@@ -7,7 +7,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// instant is the format of an instant for OpenSearch. It is complete, so that OpenSearch rounds nothing.
+// instant is the format of an instant for OpenSearch. It includes milliseconds, so that OpenSearch rounds nothing.
 const instant = "2006-01-02T15:04:05.000Z"
 
 // date rewrites n, a query for a single date.
@@ -62,7 +62,7 @@ func (r *rewriter) dateRange(n query.Range) (query.Node, error) {
 	return n, nil
 }
 
-// bindNow replaces `now` by its instant.
+// bindNow replaces `now` with its instant.
 func (r *rewriter) bindNow(text string) string {
 	math, ok := strings.CutPrefix(text, "now")
 	switch {
@@ -74,7 +74,7 @@ func (r *rewriter) bindNow(text string) string {
 	return r.now + "||" + math
 }
 
-// isPartial reports whether a date text is a year or a month. OpenSearch would read it as its first day.
+// isPartial reports whether a date text is a year or a month. OpenSearch would interpret such a text as its first day.
 func isPartial(text string) bool {
 	year, month, hasMonth := strings.Cut(text, "-")
 	return isDigits(year, 4) && (!hasMonth || isDigits(month, 2))

@@ -7,8 +7,8 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/querystring"
 )
 
-// FuzzRewrite checks that the rewritten text of every valid query is a valid query, and that rewriting it again changes
-// nothing. AllField keeps its name, because names must not be rewritten twice.
+// FuzzRewrite checks that the rewritten text of every valid query is a valid query, and that rewriting it again changes nothing. The test
+// keeps the name of AllField, because names must not be rewritten twice.
 func FuzzRewrite(f *testing.F) {
 	for _, q := range []string{
 		`approval_status:(app,pen) AND -_missing_:media`, `created_on:[now-1M/M TO 2024]^2`, `author.\*:(a b "c d"~2)`, `_exists_:tags.*`, `text:\>a\-b OR x`,

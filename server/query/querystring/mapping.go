@@ -2,9 +2,9 @@ package querystring
 
 import "github.com/vitrine-dev/vitrine/server/query"
 
-// Mapping returns the mapping of an index whose documents have the fields of the catalogue under their canonical names,
-// query.AllField as DefaultAllField, and the short names of Aliases as aliases. Every other string field becomes a keyword.
-// The settings of the index need Analysis. The caller may modify the map.
+// Mapping returns the mapping of an index. It contains the fields of the catalogue under their canonical names, query.AllField as
+// DefaultAllField, and the short names of Aliases as aliases. Every other string field becomes a keyword. The settings of the index must
+// contain Analysis. The caller may modify the map.
 func Mapping() map[string]any {
 	properties := map[string]any{DefaultAllField: map[string]any{"type": "text"}}
 	for _, f := range query.Fields() {
@@ -21,7 +21,7 @@ func Mapping() map[string]any {
 	}
 }
 
-// FieldMapping returns the mapping of a field by its type.
+// FieldMapping returns the mapping of a field of a type.
 func FieldMapping(t query.Type) map[string]any {
 	switch t {
 	case query.Keyword:
@@ -33,7 +33,7 @@ func FieldMapping(t query.Type) map[string]any {
 	return map[string]any{"type": t.String()}
 }
 
-// Analysis returns the setting "analysis" of an index with Mapping. It defines the normalizer of keywords.
+// Analysis returns the setting "analysis" for an index with Mapping. It defines the normalizer for keywords.
 func Analysis() map[string]any {
 	return map[string]any{"normalizer": map[string]any{
 		"lower": map[string]any{"type": "custom", "filter": []string{"lowercase"}},

@@ -1,9 +1,9 @@
-// Package querystring formats a query for OpenSearch's query_string query. Most of the language means the same on both
-// sides. Rewrite replaces constructs that only this language has, or that it interprets differently, by constructs that
-// both share; it is the only place that knows these differences. Libraries on OpenSearch and the parity run send its
-// output. Mapping returns the mapping of an index for these queries.
+// Package querystring formats a query for OpenSearch's query_string query. Most constructs mean the same in both languages. Rewrite
+// replaces constructs that only this language has, or that OpenSearch interprets differently, with constructs that mean the same in both.
+// No other package knows these differences. Libraries on OpenSearch and the parity run send the output of Rewrite. Mapping returns the
+// mapping of an index for these queries.
 //
-// This package may import query and its subpackages, and does not depend on an index.
+// This package may import query and its subpackages. It does not depend on an index.
 package querystring
 
 import (
@@ -17,24 +17,25 @@ import (
 // DefaultAllField is the name of query.AllField in an OpenSearch index, where names with a leading underscore are reserved.
 const DefaultAllField = "all"
 
-// Options are the inputs of Rewrite in addition to the tree.
+// Options holds the inputs of Rewrite besides the tree.
 type Options struct {
 	// Now is the value of `now`. Required.
 	Now time.Time
-	// AllField is the field of the index that corresponds to query.AllField. The search must name it as its only field (not
-	// as default_field, which would turn bare words that start with < or > into comparisons). Empty means DefaultAllField.
+	// AllField is the field of the index that corresponds to query.AllField. A search must list it as its only entry in fields. If a search
+	// names it as default_field instead, OpenSearch interprets bare words that start with < or > as comparisons. Empty means
+	// DefaultAllField.
 	AllField string
-	// Source is the text that the tree was parsed from, or "" for a composed tree. Rewrite returns it unchanged if nothing
-	// must be rewritten.
+	// Source is the text that the tree was parsed from, or "" for a composed tree. If nothing must be rewritten, Rewrite returns Source
+	// unchanged.
 	Source string
 }
 
 // errNoNow is the error for Options without Now.
 var errNoNow = errors.New("querystring: Options.Now is required")
 
-// Rewrite returns the text of a query_string query that selects and ranks like n, over documents without empty values. For
-// a single _exists_ on a text field, OpenSearch's total omits texts without any word, although they are among the hits; a
-// search with a post_filter counts them. Rewrite replaces:
+// Rewrite returns the text of a query_string query that selects and ranks documents in the same way as n, if the documents have no empty
+// values. For a query that is a single _exists_ on a text field, OpenSearch's total omits texts without any word, although they are among
+// the hits. A search with a post_filter counts them. Rewrite makes the following replacements:
 //
 //   - a list of values, field:(a,b), by a group of the values;
 //   - _missing_:f by (+*:* -_exists_:f);
@@ -56,9 +57,9 @@ var errNoNow = errors.New("querystring: Options.Now is required")
 //
 // If none of these occurs, Rewrite returns Options.Source or, without one, the canonical form of the tree.
 //
-// Rewrite does not change a pattern of field names. Such a pattern matches all fields of the index, including private ones:
-// a library with readers who must not see them must exclude them itself. The index needs the aliases of Aliases. The tree
-// must have passed query.Check for its audience. The error is a *query.SyntaxError about a date.
+// Rewrite does not change a pattern of field names. Such a pattern matches all fields of the index, including private ones. If some readers
+// must not see the private fields, the library must exclude these fields itself. The index needs the aliases of Aliases. The tree must have
+// passed query.Check for its audience. The error is a *query.SyntaxError about a date.
 func Rewrite(n query.Node, o Options) (string, error) {
 	if o.Now.IsZero() {
 		return "", errNoNow
@@ -77,8 +78,8 @@ func Rewrite(n query.Node, o Options) (string, error) {
 	return out.String(), nil
 }
 
-// Aliases returns the short field names that an index must define as aliases, mapped to their canonical names. The other
-// short names cannot be aliases, because they are also objects; Rewrite replaces them.
+// Aliases returns the short field names that an index must define as aliases, mapped to their canonical names. The other short names cannot
+// be aliases, because they are also objects. Rewrite replaces these names.
 func Aliases() map[string]string {
 	aliases := map[string]string{}
 	for _, f := range query.Fields() {
@@ -91,7 +92,8 @@ func Aliases() map[string]string {
 	return aliases
 }
 
-// aliasable reports whether a mapping can define a short name as an alias. A name of several parts would make its first part an object.
+// aliasable reports whether a mapping can define a short name as an alias. If a name has several parts, an alias would make the first part
+// an object.
 func aliasable(short string) bool { return !strings.Contains(short, ".") }
 
 // rewriter is the state of one Rewrite.
@@ -100,7 +102,7 @@ type rewriter struct {
 	now string
 }
 
-// node returns n without constructs that OpenSearch does not support or interprets differently.
+// node rewrites the constructs in n that OpenSearch does not support or interprets differently.
 func (r *rewriter) node(n query.Node) (query.Node, error) {
 	switch n := n.(type) {
 	case query.Bool:
@@ -177,7 +179,7 @@ func (r *rewriter) term(n query.Term) (query.Node, error) {
 		n.Text = unsigned(n.Text)
 	}
 	if rest := strings.TrimLeft(n.Text, "<>"); n.Field.Name != "" && rest != n.Text {
-		// OpenSearch interprets even an escaped comparison sign.
+		// OpenSearch interprets a comparison sign even if it is escaped.
 		if rest == "" || !isText(n.Field) {
 			return query.Phrase{Field: r.field(n.Field), Text: n.Text}, nil
 		}
@@ -200,7 +202,7 @@ func (r *rewriter) group(clauses []query.Clause) (query.Node, error) {
 	return query.Bool{Clauses: out}, nil
 }
 
-// except returns a query for everything except n, with score 1.
+// except returns a query that matches all items that n does not match, with score 1.
 func except(n query.Node) query.Node {
 	return query.Bool{Clauses: []query.Clause{
 		{Occur: query.Must, Node: query.All{}},
@@ -208,7 +210,7 @@ func except(n query.Node) query.Node {
 	}}
 }
 
-// field returns the index name of a field as written.
+// field returns the name that a field has in the index.
 func (r *rewriter) field(f query.FieldName) query.FieldName {
 	if f.Name == query.AllField {
 		return query.FieldName{Name: r.AllField}
@@ -227,7 +229,7 @@ func (r *rewriter) field(f query.FieldName) query.FieldName {
 	return f
 }
 
-// presence is like field, but for _exists_ and _missing_, which can also name an object.
+// presence is like field, for the value of _exists_ or _missing_, which can also be the name of an object.
 func (r *rewriter) presence(f query.FieldName) query.FieldName {
 	if object, ok := query.Object(f.Name); ok && !f.Pattern {
 		return query.FieldName{Name: object}
@@ -235,7 +237,7 @@ func (r *rewriter) presence(f query.FieldName) query.FieldName {
 	return r.field(f)
 }
 
-// exists rewrites the presence of a field, an object or a pattern.
+// exists rewrites a test for the presence of a field, of an object, or of fields that match a pattern.
 func (r *rewriter) exists(n query.Exists) query.Node {
 	switch {
 	case r.hidden(n.Field):
@@ -247,16 +249,16 @@ func (r *rewriter) exists(n query.Exists) query.Node {
 	return n
 }
 
-// everyField reports whether f is a pattern that matches all names. It would match names that only the index has.
+// everyField reports whether f is a pattern that matches all names. Such a pattern would also match names that only the index has.
 func everyField(f query.FieldName) bool { return f.Pattern && strings.Trim(f.Name, "*") == "" }
 
-// hidden reports whether f is not in the catalogue, but means something to the index.
+// hidden reports whether f is not in the catalogue but has a meaning for the index.
 func (r *rewriter) hidden(f query.FieldName) bool {
 	if f.Pattern || f.Name == query.AllField {
 		return false
 	}
 	_, known := query.Lookup(f.Name)
-	onlyDots := f.Name != "" && strings.Trim(f.Name, ".") == "" // an error in OpenSearch
+	onlyDots := f.Name != "" && strings.Trim(f.Name, ".") == "" // which is an error in OpenSearch
 	return !known && (f.Name == r.AllField || strings.HasPrefix(f.Name, "_") || onlyDots)
 }
 
@@ -279,8 +281,7 @@ func unsigned(text string) string {
 	return text
 }
 
-// isOnly reports whether a name matches only fields of one type: it is such a field, or a pattern that matches nothing
-// else.
+// isOnly reports whether f matches only fields of type t. f is the name of such a field, or a pattern that matches no other fields.
 func isOnly(f query.FieldName, t query.Type) bool {
 	fields := query.Resolve(f, query.Private, nil)
 	for _, field := range fields {
@@ -291,7 +292,7 @@ func isOnly(f query.FieldName, t query.Type) bool {
 	return len(fields) > 0
 }
 
-// isText reports whether a name is that of a text field, or empty.
+// isText reports whether f is empty or the name of a text field.
 func isText(f query.FieldName) bool {
 	if f.Name == "" {
 		return true

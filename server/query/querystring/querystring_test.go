@@ -68,7 +68,7 @@ func TestRewrite(t *testing.T) {
 	}
 }
 
-// TestSourceUnchanged checks that constructs that both languages share are sent as written.
+// TestSourceUnchanged checks that Rewrite does not change constructs that both languages share.
 func TestSourceUnchanged(t *testing.T) {
 	for _, source := range []string{
 		`love   AND great OR day`, `text:love`, `author:foodie`, `_exists_:text`, `text:(love great)`, `approval_status:(app OR pen)`,
@@ -151,7 +151,7 @@ func parse(t *testing.T, source string) query.Node {
 	return q.Root
 }
 
-// TestMapping checks that the mapping has every field of the catalogue with its type, and every alias.
+// TestMapping checks that the mapping contains every field of the catalogue with its type, and every alias.
 func TestMapping(t *testing.T) {
 	properties := querystring.Mapping()["properties"].(map[string]any)
 	want := map[string]string{querystring.DefaultAllField: "text"}

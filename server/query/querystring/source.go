@@ -13,7 +13,7 @@ type source []rune
 
 func newSource(text string) source { return source([]rune(text)) }
 
-// ours reports whether any part of n is written in a way that OpenSearch interprets differently.
+// ours reports whether the source contains a part of n in a form that OpenSearch interprets differently.
 func (s source) ours(n query.Node) bool {
 	found := false
 	query.Walk(n, func(n query.Node) bool {
@@ -37,7 +37,7 @@ func (s source) exotic() bool {
 	return slices.ContainsFunc(s, func(c rune) bool { return c != ' ' && isSpace(c) })
 }
 
-// glued reports whether two bare words on a field that is not a text field are adjacent, without an operator between them.
+// glued reports whether the group contains two adjacent bare words, without an operator between them, on a field that is not a text field.
 // OpenSearch treats such words as one value.
 func (s source) glued(group query.Bool) bool {
 	for i := 1; i < len(group.Clauses); i++ {
@@ -50,7 +50,8 @@ func (s source) glued(group query.Bool) bool {
 	return false
 }
 
-// joined reports whether an operator directly precedes a word. from and to are the positions of the previous word and of the word.
+// joined reports whether there is an operator directly before a word. from is the position of the previous word, and to is the position of
+// the word.
 func (s source) joined(from, to int) bool {
 	if from >= to || to > len(s) {
 		return false
@@ -70,8 +71,8 @@ func (s source) comparesQuoted(n query.Range) bool {
 	return value != rest && strings.HasPrefix(strings.TrimSpace(value), `"`)
 }
 
-// escapesLetter reports whether the pattern contains an escaped letter, as itself or by its code. In patterns, OpenSearch
-// does not decode codes, and does not convert such letters to lower case.
+// escapesLetter reports whether the pattern contains an escaped letter, either after a backslash or as a code. In patterns, OpenSearch does
+// not decode codes, and does not convert escaped letters to lower case.
 func (s source) escapesLetter(n query.Wildcard) bool {
 	word := s[min(position(n), len(s)):]
 	for i, c := range word {

@@ -2,32 +2,33 @@ package rank
 
 import "math"
 
-// The parameters of BM25, Lucene's defaults.
+// These are the parameters of BM25, with Lucene's defaults.
 const (
 	K1 float32 = 1.2  // how quickly additional occurrences saturate
 	B  float32 = 0.75 // how much the length of the field counts
 )
 
-// Field holds the statistics of a field in the whole corpus.
+// Field contains the statistics of a field in the whole corpus.
 type Field struct {
 	// Docs is the number of items with at least one term in the field.
 	Docs int64
-	// Terms is the sum of the field lengths over all items: the number of words of a text field, or of distinct terms of a
-	// keyword or boolean field.
+	// Terms is the sum of the lengths of the field in all items. The length of a text field is its number of words. The length of a keyword
+	// or boolean field is its number of distinct terms.
 	Terms int64
 }
 
-// AverageLength returns the average length of the field over the items that have it.
+// AverageLength returns the average length of the field in the items that have it.
 func (f Field) AverageLength() float32 {
 	return float32(float64(f.Terms) / float64(f.Docs))
 }
 
-// IDF returns the inverse document frequency of a term: docs items have the field, and docFreq of them contain the term.
+// IDF returns the inverse document frequency of a term. docs is the number of items that have the field, and docFreq is the number of those
+// that contain the term.
 func IDF(docFreq, docs int64) float32 {
 	return float32(math.Log(1 + (float64(docs-docFreq)+0.5)/(float64(docFreq)+0.5)))
 }
 
-// PhraseIDF returns the weight of a phrase: the sum of the IDF of its words, with repetitions.
+// PhraseIDF returns the weight of a phrase: the sum of the IDFs of its words. Repeated words count each time.
 func PhraseIDF(docFreqs []int64, docs int64) float32 {
 	sum := 0.0
 	for _, n := range docFreqs {
@@ -36,8 +37,8 @@ func PhraseIDF(docFreqs []int64, docs int64) float32 {
 	return float32(sum)
 }
 
-// Norms holds the contribution of each length norm to the scores of one field, for one state of the corpus. All terms of a
-// query share it.
+// Norms is a table of the contributions of length norms to the scores of one field, for one state of the corpus. All terms of a query share
+// it.
 type Norms struct {
 	inverse [256]float32
 }
@@ -64,14 +65,13 @@ func NewScorer(norms *Norms, boost, idf float32) Scorer {
 	return Scorer{norms: norms, weight: boost * idf}
 }
 
-// Score returns the score of an item with the given term frequency (for a phrase: its frequency) in a field with the given
-// norm.
+// Score returns the score of an item. freq is the frequency of the term or phrase in the field, and norm is the norm of the field.
 func (s Scorer) Score(freq float32, norm byte) float32 {
-	// weight·freq/(freq+k), in the form that Lucene rounds. The conversions prevent the compiler from fusing operations,
-	// which would round once where Lucene rounds twice.
+	// Compute weight·freq/(freq+k) in the same form as Lucene, because of the rounding. The conversions prevent the compiler from fusing
+	// operations, which would round once where Lucene rounds twice.
 	damped := 1 + float32(freq*s.norms.inverse[norm])
 	return s.weight - float32(s.weight/damped)
 }
 
-// Most returns an upper bound of the score for any frequency and length.
+// Most returns an upper bound of the score, valid for any frequency and length.
 func (s Scorer) Most() float32 { return max(s.weight, 0) }

@@ -13,15 +13,15 @@ import (
 // Expansion is one term that a fuzzy word expands to.
 type Expansion struct {
 	Term string
-	// Similarity is a factor of the term's score. It is 1 for the word itself, and decreases with the number of edits relative to the
+	// Similarity is a factor of the term's score. It is 1 for the word itself. It decreases with the number of edits, relative to the
 	// length of the shorter of the two terms. It is never negative.
 	Similarity float32
 	// DocFreq is the number of items that contain the term.
 	DocFreq int64
 }
 
-// Expansions selects the expansions of a fuzzy word from all terms of a field: the most similar ones, and among equals the
-// first in byte order. The terms can be offered in any order.
+// Expansions selects the expansions of a fuzzy word from all terms of a field. It selects the most similar terms. Of equally similar terms,
+// it selects the first in byte order. The caller can offer the terms in any order.
 type Expansions struct {
 	text  string
 	runes int
@@ -30,12 +30,12 @@ type Expansions struct {
 	best  leastFirst
 }
 
-// NewExpansions starts the selection of at most max terms within edits of text.
+// NewExpansions starts a selection of at most max terms whose edit distance from text is at most edits.
 func NewExpansions(text string, edits, max int) *Expansions {
 	return &Expansions{text: text, runes: utf8.RuneCountInString(text), edits: edits, max: max}
 }
 
-// Offer considers a term. Each term must be offered at most once.
+// Offer considers a term for the selection. The caller must offer each term at most once.
 func (e *Expansions) Offer(term string, docFreq int64) {
 	d := automaton.Distance(e.text, term, e.edits)
 	if d > e.edits || e.max <= 0 {
@@ -56,7 +56,7 @@ func (e *Expansions) Offer(term string, docFreq int64) {
 	heap.Push(&e.best, x)
 }
 
-// Terms returns the selected terms in byte order, with Similarity at least 0.
+// Terms returns the selected terms in byte order. Their Similarity is at least 0.
 func (e *Expansions) Terms() []Expansion {
 	terms := slices.Clone([]Expansion(e.best))
 	for i := range terms {
@@ -66,9 +66,9 @@ func (e *Expansions) Terms() []Expansion {
 	return terms
 }
 
-// WeighExpansions returns the weights of the expansions of a fuzzy word, with the similarity as their boost. total and
-// norms are those of the field. All expansions get the idf of the highest of their document frequencies, so that a rare
-// misspelling does not outweigh the word.
+// WeighExpansions returns the weights of the expansions of a fuzzy word, with the similarity as their boost. total and norms are the
+// statistics and the norms of the field. All expansions get the IDF of the most frequent one, so that a rare misspelling does not outweigh
+// the word.
 func WeighExpansions(f query.Field, expansions []Expansion, total Field, norms *Norms) []WeightedTerm {
 	var docFreq int64
 	for _, e := range expansions {
@@ -82,7 +82,8 @@ func WeighExpansions(f query.Field, expansions []Expansion, total Field, norms *
 	return terms
 }
 
-// compareExpansions orders by similarity. Of two expansions with the same similarity, the first in byte order is the greater one.
+// compareExpansions compares expansions by similarity. Of two expansions with the same similarity, the first in byte order is the greater
+// one.
 func compareExpansions(a, b Expansion) int {
 	if c := cmp.Compare(a.Similarity, b.Similarity); c != 0 {
 		return c
@@ -90,7 +91,7 @@ func compareExpansions(a, b Expansion) int {
 	return cmp.Compare(b.Term, a.Term)
 }
 
-// leastFirst is a heap with the weakest expansion on top.
+// leastFirst is a heap with the least similar expansion on top.
 type leastFirst []Expansion
 
 func (h leastFirst) Len() int           { return len(h) }

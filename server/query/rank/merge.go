@@ -9,12 +9,12 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/plan"
 )
 
-// Lucene rewrites a group before it scores it. It merges groups of optional clauses inside an optional clause, and groups
-// of required clauses inside a required one, into the outer group, and replaces a fuzzy word by its expansions. Then a term
-// that occurs several times in the group becomes one clause with the sum of the boosts and the statistics of the first
-// occurrence. This affects scores if a word and a fuzzy word meet, as in `beach beach~`: the expansions are scored with the
-// document frequency of the most frequent of them, the word with its own. If boosts differ, Lucene uses either statistics
-// at random; Merge always uses the first.
+// Lucene rewrites a group before it scores the group. If an optional clause is a group of optional clauses, or a required clause is a group
+// of required clauses, Lucene merges the inner group into the outer one. It replaces a fuzzy word with its expansions. Then, a term that
+// occurs several times in the group becomes one clause, with the sum of the boosts and the statistics of the first occurrence. This affects
+// scores if a group contains a word and a fuzzy word that expands to it, as in `beach beach~`. The expansions are scored with the document
+// frequency of the most frequent one, but the word is scored with its own. If the boosts differ, Lucene uses the statistics of either
+// occurrence at random. Merge always uses the statistics of the first.
 
 // Occur selects one of the two scored lists of a group.
 type Occur bool
@@ -30,18 +30,19 @@ const (
 type WeightedTerm struct {
 	Field query.Field
 	Text  string
-	// Boost is the product of the boosts around the term within its group, or the sum of several such products.
+	// Boost is the product of the boosts around the term within its group. If the term occurs several times, it is the sum of these
+	// products.
 	Boost float64
 	IDF   float32
 	Norms *Norms
 }
 
-// Scorer returns the scorer of the term; boost is the product of the boosts around the group.
+// Scorer returns the scorer of the term. boost is the product of the boosts around the group.
 func (t WeightedTerm) Scorer(boost float32) Scorer {
 	return NewScorer(t.Norms, float32(t.Boost)*boost, t.IDF)
 }
 
-// Weights provides the statistics of a corpus. Its methods can take long; they return the cause of ctx when ctx ends.
+// Weights provides the statistics of a corpus. Its methods can take long. If ctx ends, they return its cause.
 type Weights interface {
 	// Weigh returns the weights of a term of a text field, with boost 1.
 	Weigh(ctx context.Context, t plan.Term) (WeightedTerm, error)
@@ -51,19 +52,19 @@ type Weights interface {
 
 // Merged is one clause of a merged list: a node or terms.
 type Merged struct {
-	// Node is an unmerged clause, set if there are no Terms. Factor is the product of the boosts around it within the
+	// Node is a clause that could not be merged. It is set if Terms is empty. Factor is the product of the boosts around Node within the
 	// group.
 	Node   plan.Node
 	Factor float32
-	// Terms is one term, or several terms of one field in byte order, of which a document needs one. The scores of its
-	// matching terms are summed and rounded before they are added to those of the other clauses.
+	// Terms is one term, or several terms of one field in byte order. A document matches if it contains at least one of them. The scores of
+	// the terms in the document are summed and rounded before the sum is added to the scores of the other clauses.
 	Terms []WeightedTerm
 }
 
-// manyTerms is the minimum number of optional terms of one field that are combined into one clause.
+// manyTerms is the minimum number of optional terms of one field for which they are combined into one clause.
 const manyTerms = 4
 
-// Merge merges one list of the clauses of a group into the clauses that Lucene scores. It returns the errors of w.
+// Merge merges one list of clauses in a group into the clauses that Lucene scores. It returns the errors of w.
 func Merge(ctx context.Context, nodes []plan.Node, o Occur, w Weights) ([]Merged, error) {
 	m := merger{occur: o, weights: w, seen: map[termKey]int{}}
 	for _, n := range nodes {
@@ -85,7 +86,8 @@ type merger struct {
 
 type termKey struct{ field, text string }
 
-// take decomposes a node as far as possible. factor is the product of the boosts around it within the group.
+// take adds a node to the merged clauses, after splitting it as far as possible. factor is the product of the boosts around the node within
+// the group.
 func (m *merger) take(ctx context.Context, n plan.Node, factor float64) error {
 	switch n := n.(type) {
 	case plan.Boost:
@@ -126,7 +128,7 @@ func (m *merger) take(ctx context.Context, n plan.Node, factor float64) error {
 	return nil
 }
 
-// inner returns the clauses of a group that can replace it in the outer group.
+// inner returns the clauses that can replace an inner group in the outer group. It returns false if none can.
 func (m *merger) inner(n plan.Bool, factor float64) ([]plan.Node, bool) {
 	switch {
 	case len(n.MustNot) > 0 || len(n.Must)+len(n.Should) == 0:
@@ -142,8 +144,8 @@ func (m *merger) inner(n plan.Bool, factor float64) ([]plan.Node, bool) {
 	}
 }
 
-// add adds a term, or adds its boost to that of an earlier occurrence of the term. A term with boost 0 only matches and does not contribute
-// to the sum.
+// add adds a term. If the term has occurred before, add only adds its boost to the boost of the first occurrence. A term with boost 0
+// affects only the matches, not the sum.
 func (m *merger) add(t WeightedTerm) {
 	if t.Boost == 0 {
 		m.clauses = append(m.clauses, Merged{Node: plan.Const{Node: plan.Term{Field: t.Field, Text: t.Text}}, Factor: 1})

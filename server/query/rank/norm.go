@@ -2,14 +2,15 @@ package rank
 
 import "math/bits"
 
-// freeLengths is the number of lengths with their own byte. Each longer length shares its byte with adjacent lengths.
+// freeLengths is the number of lengths that have a byte of their own in the encoding. Longer lengths are shortened first.
 const freeLengths = 255 - 231 // 231 is the shortened form of the largest 32-bit length
 
 // NoNorm is the norm of fields without lengths: keywords and booleans.
 const NoNorm byte = 1
 
-// EncodeLength encodes the number of words in a field in one byte, like Lucene's norms (SmallFloat.intToByte4): exactly up
-// to 40, then with three significant bits after the first. Lengths are 0 to 2,147,483,647.
+// EncodeLength encodes the number of words in a field in one byte, in the same way as Lucene's norms (SmallFloat.intToByte4). It encodes
+// lengths below freeLengths exactly, and the four highest bits of the excess of longer lengths, so the encoding is exact up to 40. Lengths
+// are from 0 to 2,147,483,647.
 func EncodeLength(length int) byte {
 	if length < freeLengths {
 		return byte(length)
@@ -17,7 +18,7 @@ func EncodeLength(length int) byte {
 	return byte(freeLengths + shorten(uint64(length-freeLengths)))
 }
 
-// DecodeLength returns the length that ranking uses for a norm: the smallest of those that share it.
+// DecodeLength returns the length that ranking uses for a norm: the smallest length that EncodeLength encodes as this norm.
 func DecodeLength(norm byte) int {
 	if int(norm) < freeLengths {
 		return int(norm)
@@ -25,7 +26,7 @@ func DecodeLength(norm byte) int {
 	return freeLengths + int(lengthen(uint64(norm)-freeLengths))
 }
 
-// shorten keeps the four highest bits of v: three of them (the first is implied) and the shift.
+// shorten keeps the four highest bits of v. The result contains three of these bits (the first is implied) and the shift.
 func shorten(v uint64) uint64 {
 	n := bits.Len64(v)
 	if n < 4 {

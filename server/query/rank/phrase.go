@@ -5,17 +5,18 @@ import (
 	"slices"
 )
 
-// Phrase counts occurrences of a phrase from the positions of its words, like Lucene's exact and sloppy phrase matchers. It
-// is immutable and safe for concurrent use.
+// Phrase counts the occurrences of a phrase from the positions of its words, in the same way as Lucene's exact and sloppy phrase matchers.
+// It is immutable and safe for concurrent use.
 type Phrase struct {
 	offsets []int
 	slop    int
-	// groups holds the indexes of each repeated word in ascending order. repeats[i] is the group of word i, or -1.
+	// groups contains one list for each repeated word: the indexes of its occurrences in the phrase, in ascending order. repeats[i] is the
+	// index of the group of word i, or -1.
 	groups  [][]int
 	repeats []int
 }
 
-// NewPhrase returns a phrase of two or more words at the given ascending offsets, with slop permitted moves.
+// NewPhrase returns a phrase of two or more words at the given ascending offsets. slop is the number of allowed moves.
 func NewPhrase(words []string, offsets []int, slop int) *Phrase {
 	p := &Phrase{offsets: offsets, slop: slop, repeats: make([]int, len(words))}
 	for i, w := range words {
@@ -35,9 +36,9 @@ func NewPhrase(words []string, offsets []int, slop int) *Phrase {
 	return p
 }
 
-// Freq returns the frequency of the phrase in an item: each occurrence counts 1/(1+d), where d is its distance, the number
-// of moves between it and the phrase. It is 0 if the phrase does not occur. positions[i] are the positions of word i,
-// ascending and without duplicates.
+// Freq returns the frequency of the phrase in an item. Each occurrence counts 1/(1+d), where d is its distance: the number of moves that
+// would turn it into the exact phrase. The frequency is 0 if the phrase does not occur. positions[i] are the positions of word i, in
+// ascending order and without duplicates.
 func (p *Phrase) Freq(positions [][]uint32) float32 {
 	for _, list := range positions {
 		if len(list) == 0 {
@@ -56,7 +57,7 @@ func (p *Phrase) Freq(positions [][]uint32) float32 {
 	return s.freq()
 }
 
-// exact counts the positions at which every word is at its offset.
+// exact counts the positions at which the phrase begins with every word at its offset.
 func (p *Phrase) exact(positions [][]uint32) float32 {
 	lead := 0
 	for i, list := range positions {
@@ -66,7 +67,7 @@ func (p *Phrase) exact(positions [][]uint32) float32 {
 	}
 	freq := 0
 	var buf [8]int
-	at := append(buf[:0], make([]int, len(positions))...) // index into each list
+	at := append(buf[:0], make([]int, len(positions))...) // current index in each list
 next:
 	for _, pos := range positions[lead] {
 		start := int(pos) - p.offsets[lead]
@@ -91,7 +92,8 @@ next:
 type cursor struct {
 	list   []uint32 // the remaining positions
 	offset int
-	// start is where the phrase starts according to this word. If all cursors agree, the match is exact.
+	// start is the position at which the phrase would start, given the current position of this word. If all cursors have the same start,
+	// the match is exact.
 	start  int
 	popped bool
 }
@@ -108,12 +110,12 @@ func (c *cursor) next() bool {
 // place is the current position of the cursor.
 func (c *cursor) place() int { return c.start + c.offset }
 
-// sloppy computes the frequency of a phrase with slop. The last cursor advances until it passes the next one; the smallest
-// spread on the way is the distance of an occurrence. Two cursors of a repeated word must not be at the same position: if
-// they are, the one behind advances.
+// sloppy computes the frequency of a phrase with slop. The hindmost cursor advances until it passes the next one. The smallest spread on
+// the way is the distance of an occurrence. Two cursors of a repeated word must not be at the same position. If they are, the hindmost of
+// the two advances.
 //
-// The order in which cursors advance determines which occurrences are found, and therefore the frequency. It must be
-// Lucene's, even where another order would find more.
+// The order in which cursors advance determines which occurrences are found, and therefore the frequency. The order must be the same as in
+// Lucene, even where another order would find more occurrences.
 type sloppy struct {
 	phrase  *Phrase
 	cursors []cursor
@@ -139,7 +141,7 @@ func (s *sloppy) freq() float32 {
 		width := s.end - s.cursors[lead].start
 		for {
 			if !s.advance(lead) || !s.separate(lead) {
-				// A list is exhausted. The last spread can still be an occurrence.
+				// A list has ended. The last spread can still be an occurrence.
 				return s.count(freq, width)
 			}
 			if s.cursors[lead].start > bound {
@@ -152,7 +154,7 @@ func (s *sloppy) freq() float32 {
 	}
 }
 
-// count adds an occurrence with the given distance if that is within the slop.
+// count adds an occurrence to the frequency if its distance is within the slop.
 func (s *sloppy) count(freq float32, distance int) float32 {
 	if distance <= s.phrase.slop {
 		freq += 1 / (1 + float32(distance))
@@ -160,7 +162,7 @@ func (s *sloppy) count(freq float32, distance int) float32 {
 	return freq
 }
 
-// pop removes the last cursor. It returns the cursor and the start of the one that follows it.
+// pop removes the hindmost cursor. It returns the index of that cursor, and the start of the cursor that is hindmost after it.
 func (s *sloppy) pop() (lead, bound int) {
 	lead = s.hindmost()
 	s.cursors[lead].popped = true
@@ -177,13 +179,14 @@ func (s *sloppy) hindmost() int {
 	return best
 }
 
-// behind orders cursors by start, then offset (their order in the phrase).
+// behind reports whether cursor i is behind cursor j. It compares their starts, and then their offsets, which are their order in the
+// phrase.
 func (s *sloppy) behind(i, j int) bool {
 	a, b := &s.cursors[i], &s.cursors[j]
 	return a.start < b.start || a.start == b.start && a.offset < b.offset
 }
 
-// advance advances a cursor. It returns false at the end of the list.
+// advance advances cursor i. It returns false at the end of a list.
 func (s *sloppy) advance(i int) bool {
 	c := &s.cursors[i]
 	if !c.next() {
@@ -193,7 +196,7 @@ func (s *sloppy) advance(i int) bool {
 	return true
 }
 
-// separate resolves the collisions of a cursor that has just advanced with others of the same word.
+// separate resolves collisions between a cursor that has just advanced and other cursors of the same word.
 func (s *sloppy) separate(i int) bool {
 	g := s.phrase.repeats[i]
 	if g < 0 {
@@ -213,7 +216,8 @@ func (s *sloppy) separate(i int) bool {
 	}
 }
 
-// collision returns the first other cursor of a group at the position of cursor i, or -1.
+// collision returns the first cursor in a group, other than cursor i, that is at the same position as cursor i. It returns -1 if there is
+// none.
 func (s *sloppy) collision(i int, group []int) int {
 	for _, j := range group {
 		if j != i && s.cursors[j].place() == s.cursors[i].place() {

@@ -14,7 +14,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/rank"
 )
 
-// TestNorms compares norms with those of Lucene's SmallFloat.
+// TestNorms compares norms with the results of Lucene's SmallFloat.
 func TestNorms(t *testing.T) {
 	tests := []struct {
 		length  int
@@ -125,7 +125,7 @@ func TestSum(t *testing.T) {
 	}
 }
 
-// places returns the positions of each word of a phrase in a text.
+// places returns the positions in a text of each word of a phrase.
 func places(phrase, text []string) [][]uint32 {
 	out := make([][]uint32, len(phrase))
 	for i, w := range phrase {
@@ -186,7 +186,7 @@ func TestPhraseOffsets(t *testing.T) {
 	}
 }
 
-// narrowest returns the smallest distance of any choice of distinct positions, or -1.
+// narrowest returns the smallest distance for any choice of distinct positions, or -1.
 func narrowest(lists [][]uint32) int {
 	best := -1
 	var choose func(i int, chosen []uint32)
@@ -211,8 +211,8 @@ func narrowest(lists [][]uint32) int {
 	return best
 }
 
-// FuzzPhrase compares Freq with an exhaustive search. If a phrase repeats a word, Lucene does not find every occurrence, so
-// the test checks only that each one it finds exists.
+// FuzzPhrase compares Freq with an exhaustive search. If a phrase repeats a word, Lucene does not find every occurrence, so the test only
+// checks that the found occurrences exist.
 func FuzzPhrase(f *testing.F) {
 	for seed := range uint64(400) {
 		f.Add(seed)
@@ -283,7 +283,7 @@ func TestExpansions(t *testing.T) {
 	}
 }
 
-// TestWeighExpansions checks that all expansions have the idf of the most frequent one.
+// TestWeighExpansions checks that all expansions have the IDF of the most frequent one.
 func TestWeighExpansions(t *testing.T) {
 	text, norms := query.Field{Name: "content.text", Type: query.Text}, rank.NewNorms(rank.Field{Docs: 20, Terms: 90})
 	idf := rank.IDF(9, 20)
@@ -298,7 +298,7 @@ func TestWeighExpansions(t *testing.T) {
 	}
 }
 
-// FuzzExpansions compares the selection with sorting all terms.
+// FuzzExpansions compares the selected expansions with the result of sorting all terms.
 func FuzzExpansions(f *testing.F) {
 	for seed := range uint64(100) {
 		f.Add(seed)

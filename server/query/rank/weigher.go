@@ -6,18 +6,17 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/plan"
 )
 
-// Statistics provides the statistics of all documents that are ranked together. Its methods return the cause of ctx when
-// ctx ends.
+// Statistics provides the statistics of all documents that are ranked together. If ctx ends, its methods return the cause of ctx.
 type Statistics interface {
-	// Field returns the totals of a field, and in docFreqs[i] the number of documents whose field contains terms[i]. For an unknown field
-	// it returns zeros.
+	// Field returns the totals of a field. docFreqs[i] is the number of documents whose field contains terms[i]. For an unknown field,
+	// Field returns zeros.
 	Field(ctx context.Context, field string, terms []string) (total Field, docFreqs []int64, err error)
-	// Similar offers terms of the fuzzy word's field with their document frequencies, in any order and each once. It must
-	// offer at least every term within the word's edits.
+	// Similar calls offer with terms of the fuzzy word's field and their document frequencies, in any order, once for each term. It must
+	// offer at least every term within the edit distance of the word.
 	Similar(ctx context.Context, n plan.Fuzzy, offer func(term string, docFreq int64)) error
 }
 
-// Weigher computes the weights of the terms of one query. It caches results, so that it requests no statistics twice. It is
+// Weigher computes the weights of the terms of one query. It caches statistics, so that it never requests the same statistics twice. It is
 // not safe for concurrent use.
 type Weigher struct {
 	source     Statistics
@@ -34,12 +33,12 @@ type weighedField struct {
 	docFreqs map[string]int64
 }
 
-// NewWeigher returns a Weigher over s.
+// NewWeigher returns a Weigher that uses the statistics s.
 func NewWeigher(s Statistics) *Weigher {
 	return &Weigher{source: s, fields: map[string]*weighedField{}, expansions: map[plan.Fuzzy][]Expansion{}}
 }
 
-// field returns the statistics of a field, including the document frequencies of at least these terms.
+// field returns the statistics of a field. They include the document frequencies of at least the given terms.
 func (w *Weigher) field(ctx context.Context, name string, terms ...string) (*weighedField, error) {
 	f, known := w.fields[name]
 	if !known {
@@ -68,7 +67,7 @@ func (w *Weigher) field(ctx context.Context, name string, terms ...string) (*wei
 	return f, nil
 }
 
-// Scorer returns the scorer of a phrase of these words; boost is the product of the boosts around it.
+// Scorer returns the scorer of a phrase with these words. boost is the product of the boosts around the phrase.
 func (w *Weigher) Scorer(ctx context.Context, field string, boost float32, words []string) (Scorer, error) {
 	f, err := w.field(ctx, field, words...)
 	if err != nil {
@@ -106,8 +105,7 @@ func (w *Weigher) Expansions(ctx context.Context, n plan.Fuzzy) ([]Expansion, er
 	return w.expansions[n], nil
 }
 
-// Expand implements Weights. All expansions get the idf of the highest of their document frequencies, so that a rare
-// misspelling does not outweigh the word.
+// Expand implements Weights. All expansions get the IDF of the most frequent one, so that a rare misspelling does not outweigh the word.
 func (w *Weigher) Expand(ctx context.Context, n plan.Fuzzy) ([]WeightedTerm, error) {
 	expansions, err := w.Expansions(ctx, n)
 	if err != nil || len(expansions) == 0 {

@@ -44,7 +44,7 @@ func (c *counted) Similar(_ context.Context, _ plan.Fuzzy, offer func(string, in
 	return nil
 }
 
-// TestWeigher checks the weights of terms, fuzzy words and phrases, and that nothing is requested twice.
+// TestWeigher checks the weights of terms, fuzzy words and phrases, and that no statistics are requested twice.
 func TestWeigher(t *testing.T) {
 	text := query.Field{Name: "content.text", Type: query.Text}
 	fuzzy := plan.Fuzzy{Field: text, Text: "beach", Edits: 1, MaxExpansions: 50}
