@@ -64,7 +64,7 @@ func TestPlanPages(t *testing.T) {
 	if totals[p.hot.filter] < 50 || p.hot.page != 1 {
 		t.Errorf("the hot page is %+v", p.hot)
 	}
-	for name, l := range map[string]pageLog{"zipf": p.zipf, "uniform": p.uniform, "first": p.first, "last": p.last} {
+	for name, l := range map[string]pageLog{"zipf": p.zipf, "uniform": p.uniform, "wire": p.wire, "first": p.first, "last": p.last} {
 		if len(l) != b.scale.rounds {
 			t.Errorf("%s: %d rounds; want %d", name, len(l), b.scale.rounds)
 		}

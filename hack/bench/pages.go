@@ -32,8 +32,8 @@ type pageLog [][]filterPage
 
 // pagePlan contains the pages of all workloads.
 type pagePlan struct {
-	hot                        filterPage
-	zipf, uniform, first, last pageLog
+	hot                              filterPage
+	zipf, uniform, wire, first, last pageLog
 }
 
 // planPages chooses the pages. totals contains the number of items of each filter.
@@ -49,7 +49,7 @@ func (b *suite) planPages(totals []int64) (pagePlan, error) {
 	}
 	popularity := sample.NewZipf(len(totals))
 	for range s.rounds {
-		var zipf, uniform []filterPage
+		var zipf []filterPage
 		// These rounds are the first rounds with pages of all filters, so a server that has just started accesses much of its memory for
 		// the first time. The rounds are long enough that most requests come after this warm-up.
 		for range 3 * s.requests {
@@ -58,11 +58,14 @@ func (b *suite) planPages(totals []int64) (pagePlan, error) {
 			page := int(math.Pow(float64(pagesOf(f)+1), dice.Float64()))
 			zipf = append(zipf, filterPage{f, min(max(page, 1), pagesOf(f))})
 		}
-		for range s.requests {
-			f := dice.IntN(len(totals))
-			uniform = append(uniform, filterPage{f, 1 + dice.IntN(pagesOf(f))})
+		random := func(n int) (list []filterPage) {
+			for range n {
+				f := dice.IntN(len(totals))
+				list = append(list, filterPage{f, 1 + dice.IntN(pagesOf(f))})
+			}
+			return list
 		}
-		p.zipf, p.uniform = append(p.zipf, zipf), append(p.uniform, uniform)
+		p.zipf, p.uniform, p.wire = append(p.zipf, zipf), append(p.uniform, random(s.requests)), append(p.wire, random(2*s.requests))
 	}
 	// Take the first and last pages from filters that have enough pages, because each round needs different full pages at both ends.
 	var long []int
@@ -198,50 +201,50 @@ func (b *suite) requests(l pageLog) [][]load.Request {
 
 // earlyStage measures the library with a fifth of the items, for comparison with the complete library.
 func (b *suite) earlyStage(ctx context.Context) error {
-	bare, plan, err := b.openPages(ctx, "book-early", true)
+	r, err := b.openPages(ctx, "book-early", func(p pagePlan) []pageLog { return []pageLog{p.zipf} })
 	if err != nil {
 		return err
 	}
-	if err := b.pageRounds(ctx, bare, report.EarlyHot, "Hot page, a fifth of the items", http.StatusOK, b.hotRounds(plan)); err != nil {
+	if err := b.pageRounds(ctx, r.bare, report.EarlyHot, "Hot page, a fifth of the items", http.StatusOK, b.hotRounds(r.plan)); err != nil {
 		return err
 	}
-	if err := b.pageRounds(ctx, bare, report.EarlyZipf, "Random pages (Zipf), a fifth of the items", http.StatusOK, b.requests(plan.zipf)); err != nil {
+	if err := b.pageRounds(ctx, r.bare, report.EarlyZipf, "Random pages (Zipf), a fifth of the items", http.StatusOK, b.requests(r.plan.zipf)); err != nil {
 		return err
 	}
 	if err := b.stage(ctx, b.scale.early()); err != nil {
 		return err
 	}
-	return bare.Stop(syscall.SIGTERM)
+	return r.bare.Stop(syscall.SIGTERM)
 }
 
-// openPages records the pages, and restarts Vitrine to clear its caches. It then starts a bare server and reads the first page of every
-// filter once.
-func (b *suite) openPages(ctx context.Context, name string, early bool) (*subject.Bare, pagePlan, error) {
+// recorded holds pages that a bare server serves too.
+type recorded struct {
+	plan pagePlan
+	book *subject.Book
+	bare *subject.Bare
+}
+
+// openPages records the pages of some logs, and restarts Vitrine to empty its caches. It then starts a bare server and reads the first page
+// of every filter once.
+func (b *suite) openPages(ctx context.Context, name string, logs func(pagePlan) []pageLog) (r recorded, err error) {
 	totals, err := b.totals(ctx, b.vitrine)
 	if err != nil {
-		return nil, pagePlan{}, err
+		return r, err
 	}
-	plan, err := b.planPages(totals)
-	if err != nil {
-		return nil, plan, err
+	if r.plan, err = b.planPages(totals); err != nil {
+		return r, err
 	}
-	logs := []pageLog{plan.zipf}
-	if !early {
-		logs = append(logs, plan.uniform)
-	}
-	book, err := b.record(ctx, name, plan.hot, logs...)
-	if err != nil {
-		return nil, plan, err
+	if r.book, err = b.record(ctx, name, r.plan.hot, logs(r.plan)...); err != nil {
+		return r, err
 	}
 	if err := errors.Join(b.stopVitrine(syscall.SIGTERM), b.startVitrine(ctx)); err != nil {
-		return nil, plan, err
+		return r, err
 	}
-	bare, err := b.startBare(ctx, book)
-	if err != nil {
-		return nil, plan, err
+	if r.bare, err = b.startBare(ctx, r.book); err != nil {
+		return r, err
 	}
 	_, err = b.totals(ctx, b.vitrine)
-	return bare, plan, err
+	return r, err
 }
 
 // present returns the number of items in the store.
@@ -254,11 +257,11 @@ func (b *suite) present() int {
 
 // pages runs all measurements of pages of filters.
 func (b *suite) pages(ctx context.Context) error {
-	bare, plan, err := b.openPages(ctx, "book", false)
+	r, err := b.openPages(ctx, "book", func(p pagePlan) []pageLog { return []pageLog{p.zipf, p.uniform} })
 	if err != nil {
 		return err
 	}
-	hot := b.vitrine.Page(plan.hot.filter, plan.hot.page)
+	hot := b.vitrine.Page(r.plan.hot.filter, r.plan.hot.page)
 	header, _, err := b.client.Do(ctx, hot, http.StatusOK)
 	if err != nil {
 		return err
@@ -270,17 +273,17 @@ func (b *suite) pages(ctx context.Context) error {
 		want      int
 		rounds    [][]load.Request
 	}{
-		{report.HotPages, "Hot page of 50 items", http.StatusOK, b.hotRounds(plan)},
+		{report.HotPages, "Hot page of 50 items", http.StatusOK, b.hotRounds(r.plan)},
 		{report.ZippedPages, "Hot page, gzip", http.StatusOK, repeat(zipped(hot), b.scale.rounds, b.scale.requests)},
 		{report.HeldPages, "Hot page that the client has cached (304)", http.StatusNotModified, repeat(held, b.scale.rounds, 2*b.scale.requests)},
-		{report.ZipfPages, "Random pages, Zipf over 1,000 filters and their pages", http.StatusOK, b.requests(plan.zipf)},
-		{report.UniformPages, "Random pages, uniform over 1,000 filters and their pages", http.StatusOK, b.requests(plan.uniform)},
+		{report.ZipfPages, "Random pages, Zipf over 1,000 filters and their pages", http.StatusOK, b.requests(r.plan.zipf)},
+		{report.UniformPages, "Random pages, uniform over 1,000 filters and their pages", http.StatusOK, b.requests(r.plan.uniform)},
 	} {
-		if err := b.pageRounds(ctx, bare, w.id, w.title, w.want, w.rounds); err != nil {
+		if err := b.pageRounds(ctx, r.bare, w.id, w.title, w.want, w.rounds); err != nil {
 			return err
 		}
 	}
-	if err := b.depths(ctx, plan); err != nil {
+	if err := b.depths(ctx, r.plan); err != nil {
 		return err
 	}
 	if err := b.stage(ctx, b.scale.items); err != nil {
@@ -289,13 +292,13 @@ func (b *suite) pages(ctx context.Context) error {
 	if err := b.profile(ctx, "hot", repeat(hot, 1, b.scale.requests)[0]); err != nil {
 		return err
 	}
-	if err := b.profile(ctx, "uniform", slices.Concat(b.requests(plan.uniform)...)); err != nil {
+	if err := b.profile(ctx, "uniform", slices.Concat(b.requests(r.plan.uniform)...)); err != nil {
 		return err
 	}
-	if err := b.quietPages(ctx, bare, plan); err != nil {
+	if err := b.quietPages(ctx, r.bare, r.plan); err != nil {
 		return err
 	}
-	return bare.Stop(syscall.SIGTERM)
+	return r.bare.Stop(syscall.SIGTERM)
 }
 
 // depths compares the first pages of long filters with their last pages.

@@ -70,6 +70,7 @@ func (s scale) early() int { return s.items / 5 }
 // the comparison with Lucene does not need them.
 const (
 	partPages    = "pages"
+	partWire     = "wrk"
 	partSearch   = "search"
 	partRestart  = "restart"
 	partPosts    = "posts"
@@ -78,7 +79,7 @@ const (
 	partLucene   = "lucene"
 )
 
-var parts = []string{partPages, partSearch, partRestart, partPosts, partStanding, partScaled, partLucene}
+var parts = []string{partPages, partWire, partSearch, partRestart, partPosts, partStanding, partScaled, partLucene}
 
 // chosen parses the flag -only.
 func chosen(only string) (map[string]bool, error) {

@@ -82,8 +82,8 @@ func (b *suite) run(ctx context.Context) error {
 		part string
 		do   func(context.Context) error
 	}{
-		{"", b.startPeers}, {"", b.importItems}, {partRestart, b.restart}, {partPages, b.pages}, {partSearch, b.search},
-		{partPosts, b.posts}, {"", b.stopMain}, {partStanding, b.standing},
+		{"", b.startPeers}, {"", b.importItems}, {partRestart, b.restart}, {partPages, b.pages}, {partWire, b.wire},
+		{partSearch, b.search}, {partPosts, b.posts}, {"", b.stopMain}, {partStanding, b.standing},
 		{partScaled, b.scaled}, {partLucene, b.lucene},
 	}
 	alone := len(b.parts) == 1 && b.parts[partLucene]

@@ -14,18 +14,22 @@ const (
 	ZipfPages    = "zipf"
 	UniformPages = "uniform"
 	Depths       = "depths"
-	EarlyHot     = "early-hot"
-	EarlyZipf    = "early-zipf"
-	Booleans     = "boolean"
-	BooleansKept = "boolean-again"
-	Ranked       = "ranked"
-	RankedKept   = "ranked-again"
-	Imports      = "import"
-	Standing     = "standing-import"
-	FirstReads   = "standing-first"
-	Matching     = "standing-match"
-	Posts        = "posts"
-	Restarts     = "restart"
+	// The workloads that wrk measures.
+	WireHot       = "wrk-hot"
+	WireUniform   = "wrk-uniform"
+	ColdEncodings = "wrk-cold"
+	EarlyHot      = "early-hot"
+	EarlyZipf     = "early-zipf"
+	Booleans      = "boolean"
+	BooleansKept  = "boolean-again"
+	Ranked        = "ranked"
+	RankedKept    = "ranked-again"
+	Imports       = "import"
+	Standing      = "standing-import"
+	FirstReads    = "standing-first"
+	Matching      = "standing-match"
+	Posts         = "posts"
+	Restarts      = "restart"
 	// The workloads of Vitrine on OpenSearch.
 	ScaledQueries = "opensearch-query"
 	ScaledHot     = "opensearch-hot"
@@ -39,6 +43,8 @@ const (
 const (
 	FirstPage   = "first pages"
 	LastPage    = "last pages"
+	Identity    = "not compressed"
+	Gzip        = "gzip"
 	NoFilters   = "no filters"
 	ManyFilters = "10,000 filters"
 	Percolator  = "OpenSearch's percolator"
@@ -122,6 +128,14 @@ var Bars = []Bar{
 		ratio(UniformPages, Vitrine, Bare, P99), none, 4, times, 0.2, 4}, // 1.39; the slowest hundredth of 1,500 requests varies much
 	{"last-page", "last pages compared with first pages, default order: requests/s", "at least 0.9 ×",
 		ratio(Depths, LastPage, FirstPage, PerSecond), 0.9, none, times, 0.7, 1.4}, // 0.95, 36 % above
+	{"wrk-hot", "by wrk, hot filter page of 50 items: requests/s", "at least 0.85 × the bare server's",
+		ratio(WireHot, Vitrine, Bare, PerSecond), 0.85, none, times, 0.4, 1.3},
+	{"wrk-hot-nginx", "the same, wrk and nginx", "at least 0.75 × nginx's",
+		ratio(WireHot, Vitrine, Nginx, PerSecond), 0.75, none, times, 0.3, 1.3},
+	{"wrk-uniform", "by wrk, random pages, uniform: requests/s", "at least 0.5 × the bare server's",
+		ratio(WireUniform, Vitrine, Bare, PerSecond), 0.5, none, times, 0.2, 1.2},
+	{"wrk-gzip", "by wrk, page requested for the first time, with gzip: processor time per request", "at most 2 × the same without gzip",
+		ratio(ColdEncodings, Gzip, Identity, CPUPerRequest), none, 2, times, 0.5, 20},
 	{"boolean", "boolean query sorted by date, first page, exact total: median", "at least 20 × faster than OpenSearch",
 		ratio(Booleans, OpenSearch, Vitrine, P50), 20, none, times, 12, 60}, // 19, 58 % above; OpenSearch's median varies by half between runs
 	{"ranked", "ranked full text with exact totals, log of 100 queries: median", "at least 5 × faster than OpenSearch",

@@ -32,6 +32,10 @@ func measured() *Run {
 	for _, id := range []string{HotPages, ZippedPages, HeldPages, ZipfPages, UniformPages, EarlyHot, EarlyZipf, Posts} {
 		add(id, &Series{Vitrine, rounds(1.2, 900, 1000, 1100)}, &Series{Bare, rounds(1, 1000, 1000, 1000)})
 	}
+	for _, id := range []string{WireHot, WireUniform} {
+		add(id, &Series{Vitrine, rounds(1.2, 900, 1000, 1100)}, &Series{Bare, rounds(1, 1000, 1000, 1000)}, &Series{Nginx, rounds(0, 2000, 2000, 2000)})
+	}
+	add(ColdEncodings, &Series{Identity, rounds(1, 900)}, &Series{Gzip, rounds(3, 300)})
 	add(Depths, &Series{FirstPage, rounds(1, 100, 100)}, &Series{LastPage, rounds(1, 95, 95)})
 	for _, id := range []string{Booleans, BooleansKept, Ranked, RankedKept, Imports} {
 		add(id, &Series{Vitrine, rounds(1, 1000, 1000, 1000, 1000, 900)}, &Series{OpenSearch, rounds(1, 10, 10, 10, 10, 10)}, &Series{Bleve, rounds(1, 20, 20)})
@@ -68,7 +72,7 @@ func TestBars(t *testing.T) {
 		met   bool
 	}{
 		"hot-cpu": {1.2, true}, "hot-rate": {1, true}, "zipf-rate": {1, true}, "zipf-p99": {1, true}, "uniform-rate": {1, true}, "uniform-p99": {1, true},
-		"last-page": {0.95, true}, "boolean": {100, true}, "ranked": {100, true}, "ranked-each": {0.5, false}, "import": {100, true},
+		"last-page": {0.95, true}, "wrk-hot": {1, true}, "wrk-hot-nginx": {0.5, false}, "wrk-uniform": {1, true}, "wrk-gzip": {3, false}, "boolean": {100, true}, "ranked": {100, true}, "ranked-each": {0.5, false}, "import": {100, true},
 		"import-bleve": {50, true}, "standing-import": {0.99, true}, "standing-first": {20, true}, "standing-match": {100, true}, "posts": {1, true},
 		"restart": {4, false}, "heap": {200, true}, "index": {400, true}, "growth-page": {1, true}, "growth-random": {1, true}, "growth-heap": {2, true}, "growth-import": {0.9, true},
 		"opensearch-query": {1.2, true}, "opensearch-hot": {0.9, true}, "opensearch-posts": {350, false}, "opensearch-import": {0.5, false},

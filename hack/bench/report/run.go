@@ -49,11 +49,15 @@ const (
 	OpenSearch = "OpenSearch"
 	Bleve      = "Bleve"
 	Lucene     = "Lucene"
+	Nginx      = "nginx"
 	// Engine is Vitrine's engine in process.
 	Engine = "Vitrine in process"
 	// Scaled is Vitrine with the library on OpenSearch.
 	Scaled = "Vitrine on OpenSearch"
 )
+
+// Wrk is the client of some workloads. It is absent if it is not installed.
+const Wrk = "wrk"
 
 // Machine is the machine of a run.
 type Machine struct {
