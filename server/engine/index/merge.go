@@ -218,6 +218,7 @@ func (x *Index) merge(ctx context.Context, inputs []segment.Part, to target) (*p
 		x.remove(file)
 		return nil, nil, fmt.Errorf("open the new segment: %w", err)
 	}
+	s.Populate()
 	if len(inputs) > 0 && inputs[0].Segment.Mapped() {
 		x.counters.merges.Add(1)
 	} else {
