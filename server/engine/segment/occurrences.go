@@ -20,9 +20,8 @@ type Occurrences struct {
 	word, before int
 
 	freqs, skipped, positions []byte
-	// nextFreqs and nextPositions begin with the frequency and the positions of the document whose index is in the field `next`.
-	next                     int
-	nextFreqs, nextPositions []byte
+	// freq and position are the offsets of the frequency and of the positions of the document whose index is in the field `next`.
+	next, freq, position int
 }
 
 // wordsPerRank is the number of words that can be copied and counted in the time of one call of Rank of package roaring.
@@ -51,7 +50,6 @@ func (p Postings) Occurrences(lookups int) *Occurrences {
 		}
 	}
 	o.freqs, o.skipped, o.positions = p.occurrences(rest)
-	o.nextFreqs, o.nextPositions = o.freqs, o.positions
 	return o
 }
 
@@ -65,27 +63,21 @@ func (o *Occurrences) Positions(dst []uint32, doc uint32) []uint32 {
 	if skip := at / skipEvery; skip > o.next/skipEvery && skip*skipBytes <= len(o.skipped) {
 		b := o.skipped[(skip-1)*skipBytes:]
 		o.next = skip * skipEvery
-		o.nextFreqs = after(o.freqs, binary.LittleEndian.Uint32(b))
-		o.nextPositions = after(o.positions, binary.LittleEndian.Uint32(b[4:]))
+		o.freq, o.position = offset(b, o.freqs), offset(b[4:], o.positions)
 	}
-	var passed uint64
-	o.nextFreqs, passed = addVarints(o.nextFreqs, at-o.next)
-	o.nextPositions = skipVarints(o.nextPositions, passed)
-	freq, rest, ok := uvarint(o.nextFreqs)
-	if !ok {
-		return dst
+	freqs, passed := addVarints(o.freqs[o.freq:], at-o.next)
+	positions := skipVarints(o.positions[o.position:], passed)
+	freq, freqs, ok := uvarint(freqs)
+	if ok {
+		dst, positions = appendPositions(dst, positions, freq)
 	}
-	o.next, o.nextFreqs = at+1, rest
-	dst, o.nextPositions = appendPositions(dst, o.nextPositions, freq)
+	o.next, o.freq, o.position = at+1, len(o.freqs)-len(freqs), len(o.positions)-len(positions)
 	return dst
 }
 
-// after returns b without its first n bytes. It returns nil if b has fewer bytes, which can happen in a damaged file.
-func after(b []byte, n uint32) []byte {
-	if uint64(n) > uint64(len(b)) {
-		return nil
-	}
-	return b[n:]
+// offset reads an offset in the bytes `of`. A damaged file can contain a larger number, which offset reduces to the end of the bytes.
+func offset(b, of []byte) int {
+	return int(min(uint64(binary.LittleEndian.Uint32(b)), uint64(len(of))))
 }
 
 // index returns the number of documents in the postings that come before doc, and whether doc is in the postings. If doc is not in the

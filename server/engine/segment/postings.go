@@ -318,12 +318,15 @@ func (i *Iterator) Positions(dst []uint32) []uint32 {
 func appendPositions(dst []uint32, b []byte, n uint64) (positions []uint32, rest []byte) {
 	last := uint64(0)
 	for range n {
-		d, rest, ok := uvarint(b)
-		if !ok {
-			return dst, nil
+		if len(b) > 0 && b[0] < 0x80 {
+			last, b = last+uint64(b[0]), b[1:]
+		} else {
+			d, rest, ok := uvarint(b)
+			if !ok {
+				return dst, nil
+			}
+			last, b = last+d, rest
 		}
-		b = rest
-		last += d
 		dst = append(dst, uint32(last))
 	}
 	return dst, b
@@ -331,6 +334,15 @@ func appendPositions(dst []uint32, b []byte, n uint64) (positions []uint32, rest
 
 // addVarints returns the sum of n varints, or of fewer if b ends early, and the bytes after them.
 func addVarints(b []byte, n int) (rest []byte, sum uint64) {
+	for n >= 8 && len(b) >= 8 {
+		word := binary.LittleEndian.Uint64(b)
+		if word&0x8080808080808080 != 0 {
+			break // a varint of several bytes
+		}
+		pairs := word&0x00ff00ff00ff00ff + word>>8&0x00ff00ff00ff00ff
+		sum += pairs * 0x0001000100010001 >> 48
+		b, n = b[8:], n-8
+	}
 	for ; n > 0 && len(b) > 0; n-- {
 		if b[0] < 0x80 {
 			sum, b = sum+uint64(b[0]), b[1:]

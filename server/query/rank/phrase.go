@@ -59,6 +59,9 @@ func (p *Phrase) Freq(positions [][]uint32) float32 {
 
 // exact counts the positions at which the phrase begins with every word at its offset.
 func (p *Phrase) exact(positions [][]uint32) float32 {
+	if len(positions) == 2 {
+		return float32(pairs(positions[0], positions[1], uint64(p.offsets[1]-p.offsets[0])))
+	}
 	lead := 0
 	for i, list := range positions {
 		if len(list) < len(positions[lead]) {
@@ -86,6 +89,23 @@ next:
 		freq++
 	}
 	return float32(freq)
+}
+
+// pairs counts the elements of a for which b contains the sum of the element and the distance. Both lists are ascending.
+func pairs(a, b []uint32, distance uint64) int {
+	n := 0
+	for _, pos := range a {
+		for len(b) > 0 && uint64(b[0]) < uint64(pos)+distance {
+			b = b[1:]
+		}
+		if len(b) == 0 {
+			break
+		}
+		if uint64(b[0]) == uint64(pos)+distance {
+			n++
+		}
+	}
+	return n
 }
 
 // cursor iterates over the positions of one word of the phrase.
