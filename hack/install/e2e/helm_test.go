@@ -172,7 +172,7 @@ func exposed(ctx context.Context) map[string]any {
 var loginLink = regexp.MustCompile(`(http://127\.0\.0\.1:\d+/console/)login#code=(\w+)`)
 
 // consolePage and consoleSection name the section with the command that opens the console.
-const consolePage, consoleSection = "docs/console-setup.md", "Open it without an Ingress"
+const consolePage, consoleSection = "docs/console-setup.md", "Open the console without an Ingress"
 
 // visitConsole runs the command of the page that opens the console, which an upgrade has enabled, with a browser that does nothing. It then
 // logs in with the printed link, in the same way as the login page, and stops the command.

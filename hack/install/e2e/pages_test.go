@@ -31,7 +31,7 @@ func pageSpecs() {
 	itRuns("docs/install.md", "The image")
 	itRuns("docs/install.md", "kustomize")
 	itRuns("docs/install.md", "One file")
-	itRuns("docs/install.md", "Is it up?")
+	itRuns("docs/install.md", "Check the installation")
 	It("makes the samples Ready", applySamples)
 	It("imports items from a client pod", importItems)
 	itRuns("docs/operations.md", "What to watch")
