@@ -159,11 +159,12 @@ func (d *database) settings(o Options) *pebble.Options {
 	s.TargetFileSizes[0] = 4 << 20
 	for i := range s.Levels {
 		s.Levels[i].FilterPolicy = bloom.FilterPolicy(filterBits)
-		s.Levels[i].BlockSize = 16 << 10 // items have about a kilobyte each, and compress well together
+		s.Levels[i].BlockSize = 32 << 10 // items have about a kilobyte each, and compress well together
 		s.Levels[i].IndexBlockSize = 256 << 10
 	}
-	// Zstandard would save 70 bytes for each item. But it took a tenth of the time of an import, and more without the C library.
-	s.ApplyCompressionSettings(func() pebble.DBCompressionSettings { return pebble.DBCompressionFastest })
+	// Pebble compresses the last level, which holds nearly all items, with Zstandard. The import of new items takes the same time as before.
+	// The update of an item that is not in the cache takes about 30 µs longer, because it decompresses a block.
+	s.ApplyCompressionSettings(func() pebble.DBCompressionSettings { return pebble.DBCompressionBalanced })
 	return s
 }
 
