@@ -80,7 +80,7 @@ func reportToken(ctx context.Context, p *pass) error {
 	if !expires.IsZero() {
 		o.Status.ExpiresAt = &metav1.Time{Time: expires}
 	}
-	return tokens.Expired(expires, now, fmt.Sprintf("Delete Secret %s for a new value, or raise spec.expiresAfter", o.Status.SecretName))
+	return tokens.Expired(expires, now, fmt.Sprintf("delete Secret %s to get a new value, or raise spec.expiresAfter", o.Status.SecretName))
 }
 
 // writeSecret creates or updates the Secret of a token if its content differs from the desired content.
@@ -112,7 +112,7 @@ func reportExpiry(ctx context.Context, p *pass) error {
 	if expires.After(now) {
 		p.wake(expires)
 	}
-	return tokens.Expired(expires, now, "Set spec.suspend to false, and then delete the Secret for a new value or raise spec.expiresAfter")
+	return tokens.Expired(expires, now, "set spec.suspend to false, and then delete the Secret to get a new value, or raise spec.expiresAfter")
 }
 
 // loadToken translates a token with the value in its Secret. It returns false if the Secret has no usable value: the reconciler then

@@ -157,7 +157,7 @@ var _ = Describe("AccessToken", func() {
 		second.start(func(o *cluster.Options) { o.CABundle, o.ExternalURL = nil, "https://second.example" })
 		ready := w.settle(ctx, t, kstatus.FailedStatus)
 		Expect(ready.Reason).To(Equal(v1alpha1.ReasonSecretConflict))
-		Expect(ready.Message).To(HavePrefix("Stop one of the two operators, or hand the Secret over with kubectl annotate secret"))
+		Expect(ready.Message).To(ContainSubstring(": stop one of them, or run kubectl annotate secret"))
 		Expect(w.condition(ctx, t, v1alpha1.ConflictCondition)).NotTo(BeNil())
 		// Each change to the Secret makes both operators reconcile the token.
 		w.nudge(ctx, "storefront")
@@ -314,7 +314,7 @@ var _ = Describe("AccessToken", func() {
 			Expect(kube.Update(ctx, s)).To(Succeed())
 			ready := w.settle(ctx, t, kstatus.FailedStatus)
 			Expect(ready.Reason).To(Equal(v1alpha1.ReasonSecretInvalid))
-			Expect(ready.Message).To(HavePrefix("Put another value into Secret sealed, key token: "))
+			Expect(ready.Message).To(HavePrefix("key token of Secret sealed: "))
 			Expect(w.accepts(value)).To(BeTrue())
 		})
 	})

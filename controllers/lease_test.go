@@ -142,7 +142,7 @@ var _ = Describe("Replicas", func() {
 		second.network.cut()
 		Eventually(func() cluster.Status { return second.supervisor.Status() }).Should(And(
 			HaveField("LastError", MatchError(ContainSubstring("read Lease "+first.namespace+"/vitrine"))),
-			HaveField("Message", HavePrefix("serving last known state: ")),
+			HaveField("Message", HavePrefix("serving the last known state: ")),
 		))
 		second.network.restore()
 		standsBy(second, "pod-a")

@@ -33,7 +33,7 @@ var _ = Describe("A slow API server", func() {
 		Eventually(w.network.waiting).ShouldNot(BeZero())
 		w.post(ctx, 5)
 		Expect(w.matching(ctx, "approval_status:app")).To(BeEquivalentTo(5))
-		Expect(w.supervisor.Status()).To(And(HaveField("Synced", false), HaveField("Remembered", true), HaveField("Message", HavePrefix("serving last known state: "))))
+		Expect(w.supervisor.Status()).To(And(HaveField("Synced", false), HaveField("Remembered", true), HaveField("Message", HavePrefix("serving the last known state: "))))
 		g := w.tag("g", "summer", 1)
 		Expect(kube.Create(ctx, g)).To(Succeed())
 		release()

@@ -56,7 +56,7 @@ var _ = Describe("Two operators with separate stores", func() {
 				}
 			}
 			return notes, err
-		}).Should(ContainElement(HavePrefix("Stop one of the two operators")))
+		}).Should(ContainElement(HavePrefix("Two operators manage this namespace")))
 		Consistently(second.network.written, "1s").ShouldNot(ContainElement(Or(
 			ContainSubstring("/contentfilters/"), ContainSubstring("/properties/"), ContainSubstring("/tags/"), ContainSubstring("/activateunits/"),
 		)), "several times the interval of counts")

@@ -30,7 +30,7 @@ func (r *reconciler) report(ctx context.Context, before v1alpha1.Object, current
 		// The status of the AccessToken already reports the conflict. A user has to resolve it.
 		if r.kind.Definition == library.KindProperty {
 			r.Events.Eventf(o, nil, corev1.EventTypeWarning, secondOperatorReason, "Reconcile",
-				"Stop one of the two operators: the operator of store %s writes the statuses in this namespace, and this operator has store %s", other, r.Store)
+				"Two operators manage this namespace: one with store %s, which writes the statuses, and this one with store %s. Stop one of them.", other, r.Store)
 		}
 		return nil
 	}

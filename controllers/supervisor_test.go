@@ -44,7 +44,7 @@ var _ = Describe("The sweep at start", func() {
 		Eventually(func() error { return w.supervisor.Status().LastError }).Should(MatchError(And(
 			ContainSubstring("install the CRDs (kubectl apply --server-side -k config/crd)"), ContainSubstring("Tag"),
 		)))
-		Expect(w.supervisor.Status()).To(And(HaveField("Synced", false), HaveField("Remembered", true), HaveField("Message", HavePrefix("serving last known state: "))))
+		Expect(w.supervisor.Status()).To(And(HaveField("Synced", false), HaveField("Remembered", true), HaveField("Message", HavePrefix("serving the last known state: "))))
 		Expect(w.matching(ctx, "tags.marketer_tags.key:summer")).To(BeEquivalentTo(1))
 
 		installCRDs()
@@ -187,7 +187,7 @@ var _ = Describe("The supervisor", func() {
 		w.network.cut()
 		w.launch()
 		Eventually(func() error { return w.supervisor.Status().LastError }).ShouldNot(Succeed())
-		Expect(w.supervisor.Status()).To(And(HaveField("Remembered", true), HaveField("Message", HavePrefix("serving last known state: "))))
+		Expect(w.supervisor.Status()).To(And(HaveField("Remembered", true), HaveField("Message", HavePrefix("serving the last known state: "))))
 	})
 
 	It("reports an unreachable API server while a manager runs", func(ctx context.Context) {
@@ -196,7 +196,7 @@ var _ = Describe("The supervisor", func() {
 		message := func() string { return w.supervisor.Status().Message }
 		Eventually(message).Should(Equal("following the cluster"))
 		w.network.cut()
-		Eventually(message).Should(HavePrefix("serving last known state: "))
+		Eventually(message).Should(HavePrefix("serving the last known state: "))
 		Expect(w.supervisor.Status().Synced).To(BeTrue())
 		w.network.restore()
 		Eventually(message).Should(Equal("following the cluster"))

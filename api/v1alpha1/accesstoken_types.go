@@ -19,7 +19,7 @@ const (
 // +kubebuilder:validation:XValidation:rule="!(has(self.secretName) && has(self.existingSecret))",message="set secretName (a Secret that the operator writes) or existingSecret (a Secret that it reads), not both"
 // +kubebuilder:validation:XValidation:rule="!(has(self.rotation) && has(self.existingSecret))",message="the operator does not rotate the value in existingSecret: remove rotation"
 // +kubebuilder:validation:XValidation:rule="!has(self.filters) || self.class == 'ReadOnly'",message="filters is allowed only if class is ReadOnly"
-// +kubebuilder:validation:XValidation:rule="!has(self.expiresAfter) || !has(self.rotation) || !self.expiresAfter.matches('^([0-9]{1,6}([.][0-9]{1,6})?(ms|s|m|h))+$') || !self.rotation.every.matches('^([0-9]{1,6}([.][0-9]{1,6})?(ms|s|m|h))+$') || duration(self.expiresAfter) > duration(self.rotation.every)",message="expiresAfter must be longer than rotation.every, or the value expires before it is replaced"
+// +kubebuilder:validation:XValidation:rule="!has(self.expiresAfter) || !has(self.rotation) || !self.expiresAfter.matches('^([0-9]{1,6}([.][0-9]{1,6})?(ms|s|m|h))+$') || !self.rotation.every.matches('^([0-9]{1,6}([.][0-9]{1,6})?(ms|s|m|h))+$') || duration(self.expiresAfter) > duration(self.rotation.every)",message="expiresAfter must be longer than rotation.every, otherwise the value expires before it is replaced"
 type AccessTokenSpec struct {
 	// propertyRef names the Property that the object belongs to, in the same namespace. Defaults to "default". It cannot change: delete the
 	// object and create a new one.
@@ -37,24 +37,24 @@ type AccessTokenSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="secretName must be the name of a Secret: lowercase letters, digits, dashes and dots"
 	SecretName string `json:"secretName,omitempty"`
 
-	// existingSecret names a Secret that a user provides, with a token value of 32 to 4,096 printable characters. The operator ignores a
-	// trailing newline, and never writes the Secret.
+	// existingSecret names a Secret that a user provides, with a token value of 32 to 4,096 printable ASCII characters without spaces. The
+	// operator ignores a trailing newline, and never writes the Secret.
 	// +optional
 	ExistingSecret *SecretKeyReference `json:"existingSecret,omitempty"`
 
-	// expiresAfter is how long a value is valid after it was issued: 1m to 999999h. By default it does not expire.
+	// expiresAfter is how long a value is valid after it was issued: 1m to 999999h. By default, a value does not expire.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,6}([.][0-9]{1,6})?(ms|s|m|h))+$') && duration(self) >= duration('1m') && duration(self) <= duration('999999h')",message="expiresAfter must be a duration from 1m to 999999h, such as 720h"
 	ExpiresAfter *metav1.Duration `json:"expiresAfter,omitempty"`
 
-	// rotation replaces the value regularly. By default it is never replaced.
+	// rotation replaces the value regularly. By default, the operator never replaces a value.
 	// +optional
 	Rotation *Rotation `json:"rotation,omitempty"`
 
-	// filters restricts a ReadOnly token to these ContentFilters, which must also set readAccess: ReadOnly. A name without a
-	// ContentFilter grants nothing.
+	// filters restricts a ReadOnly token to the ContentFilters with these names. The token can list only those that set readAccess: ReadOnly.
+	// The name of a ContentFilter that does not exist grants nothing.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MinItems=1
@@ -93,7 +93,7 @@ type Rotation struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,6}([.][0-9]{1,6})?(ms|s|m|h))+$') && duration(self) >= duration('1m')",message="every must be a duration of at least 1m, such as 720h"
 	Every metav1.Duration `json:"every"`
 
-	// overlap is how long the replaced value stays valid.
+	// overlap is how long a replaced value stays valid after a rotation.
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,6}([.][0-9]{1,6})?(ms|s|m|h))+$') && duration(self) >= duration('0s')",message="overlap must be a duration, such as 1h"
@@ -133,13 +133,13 @@ type AccessTokenStatus struct {
 // +kubebuilder:storageversion
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:shortName=vtoken,categories=vitrine
-// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`,description="Whether the server serves the newest spec, or while suspended, the last applied one"
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`,description="Whether the server serves the newest spec or, while the object is suspended, the last applied spec"
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`,description="Reason of the Ready condition; Suspended while spec.suspend is true and an earlier generation is served"
-// +kubebuilder:printcolumn:name="Class",type=string,JSONPath=`.spec.class`,description="What the token may do"
+// +kubebuilder:printcolumn:name="Class",type=string,JSONPath=`.spec.class`,description="Token class: ReadOnly or ReadWrite"
 // +kubebuilder:printcolumn:name="Secret",type=string,JSONPath=`.status.secretName`,description="Secret that holds the value"
 // +kubebuilder:printcolumn:name="Expires",type=string,JSONPath=`.status.expiresAt`,description="When the current value expires"
 // +kubebuilder:printcolumn:name="Suspended",type=boolean,priority=1,JSONPath=`.spec.suspend`,description="Whether reconciliation is suspended"
-// +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].message`,description="Message of the Ready condition: what the server serves, or what to do"
+// +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].message`,description="Message of the Ready condition: what the server serves, or what is wrong"
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`,description="Time since the object was created"
 type AccessToken struct {
 	metav1.TypeMeta `json:",inline"`

@@ -46,7 +46,7 @@ type ActivateUnitSpec struct {
 	// +kubebuilder:pruning:PreserveUnknownFields
 	CatalogImageURLSrc *JSON `json:"catalogImageURLSrc,omitempty"`
 
-	// archived marks the unit as archived: it stays attached, and is never the default unit of an item.
+	// archived marks the unit as archived. An archived unit stays attached to its items, but is never the default unit of an item.
 	// +optional
 	Archived bool `json:"archived,omitempty"`
 
@@ -54,13 +54,13 @@ type ActivateUnitSpec struct {
 	// +optional
 	Default bool `json:"default,omitempty"`
 
-	// activateUnitLibrary is the activate_unit_library in the API. Defaults to 1.
+	// activateUnitLibrary is the value of activate_unit_library in the API. Defaults to 1.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=9007199254740991
 	ActivateUnitLibrary *int64 `json:"activateUnitLibrary,omitempty"`
 
-	// clickUnitLibrary is the click_unit_library in the API. Defaults to 1.
+	// clickUnitLibrary is the value of click_unit_library in the API. Defaults to 1.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=9007199254740991
@@ -94,7 +94,7 @@ type ActivateUnitStatus struct {
 	// +optional
 	ID int64 `json:"id,omitempty"`
 
-	// url is the URL of the unit.
+	// url is the URL of the unit in the HTTP API.
 	// +optional
 	// +kubebuilder:validation:MaxLength=4096
 	URL string `json:"url,omitempty"`
@@ -103,7 +103,7 @@ type ActivateUnitStatus struct {
 	// +optional
 	Attached *int64 `json:"attached,omitempty"`
 
-	// missing reports which of spec.items are not in the library; absent if all are.
+	// missing reports the ids in spec.items that are not in the library. It is absent if all of these items are in the library.
 	// +optional
 	Missing *MissingItems `json:"missing,omitempty"`
 
@@ -122,13 +122,13 @@ type ActivateUnitStatus struct {
 // +kubebuilder:storageversion
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:shortName=vunit,categories=vitrine
-// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`,description="Whether the server serves the newest spec, or while suspended, the last applied one"
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`,description="Whether the server serves the newest spec or, while the object is suspended, the last applied spec"
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`,description="Reason of the Ready condition; Suspended while spec.suspend is true and an earlier generation is served"
 // +kubebuilder:printcolumn:name="Name",type=string,JSONPath=`.spec.name`,description="Name of the unit"
 // +kubebuilder:printcolumn:name="Attached",type=integer,JSONPath=`.status.attached`,description="Approximate number of items that this object attaches the unit to"
-// +kubebuilder:printcolumn:name="URL",type=string,priority=1,JSONPath=`.status.url`,description="URL of the unit"
+// +kubebuilder:printcolumn:name="URL",type=string,priority=1,JSONPath=`.status.url`,description="URL of the unit in the HTTP API"
 // +kubebuilder:printcolumn:name="Suspended",type=boolean,priority=1,JSONPath=`.spec.suspend`,description="Whether reconciliation is suspended"
-// +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].message`,description="Message of the Ready condition: what the server serves, or what to do"
+// +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].message`,description="Message of the Ready condition: what the server serves, or what is wrong"
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`,description="Time since the object was created"
 type ActivateUnit struct {
 	metav1.TypeMeta `json:",inline"`

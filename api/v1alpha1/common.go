@@ -53,7 +53,7 @@ type MissingItems struct {
 	// count is the number of listed items that are not in the library.
 	Count int64 `json:"count"`
 
-	// first lists up to ten of their ids.
+	// first lists the ids of up to ten of these items.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=10

@@ -42,7 +42,7 @@ const (
 	ReasonAdoptedFilterNotFound = "AdoptedFilterNotFound"
 	// ReasonSecretNotFound: the Secret in spec.existingSecret, or its key, does not exist yet.
 	ReasonSecretNotFound = "SecretNotFound"
-	// ReasonSecretInvalid: the value in spec.existingSecret is not 32 to 4,096 printable characters.
+	// ReasonSecretInvalid: the value in spec.existingSecret is not 32 to 4,096 printable ASCII characters without spaces.
 	ReasonSecretInvalid = "SecretInvalid"
 	// ReasonSecretConflict: a Secret with the token's secretName exists and does not belong to the AccessToken, or the operator of
 	// another store writes it.

@@ -46,12 +46,13 @@ type ContentFilterSpec struct {
 	// +optional
 	FavoriteTag *TagName `json:"favoriteTag,omitempty"`
 
-	// readAccess is the token class that may list the items: ReadWrite (the default) or ReadOnly, which means both classes. Set it in
-	// the manifest: a GitOps tool does not revert a field that the manifest omits.
+	// readAccess decides which tokens may list the items. ReadWrite (the default) permits only READ-WRITE tokens; ReadOnly permits both
+	// classes. Set it in the manifest, because a GitOps tool does not revert a field that the manifest omits.
 	// +optional
 	ReadAccess ReadAccess `json:"readAccess,omitempty"`
 
-	// adopt takes over a filter that was created over HTTP and keeps its ids. Deleting the object hands the filter back.
+	// adopt takes over a filter that was created over HTTP, and keeps the ids of the filter. When the object is deleted, the filter returns
+	// to its state before the adoption.
 	// +optional
 	Adopt *AdoptedFilter `json:"adopt,omitempty"`
 
@@ -88,8 +89,8 @@ type ContentFilterStatus struct {
 	// +kubebuilder:validation:MaxLength=4096
 	URL string `json:"url,omitempty"`
 
-	// readAccess is the token class that can currently list the items; ReadOnly means both classes. It is spec.readAccess, or ReadWrite if
-	// that is omitted.
+	// readAccess shows which tokens can currently list the items: ReadWrite for READ-WRITE tokens only, ReadOnly for both classes. It is
+	// ReadWrite if spec.readAccess is omitted.
 	// +optional
 	ReadAccess ReadAccess `json:"readAccess,omitempty"`
 
@@ -111,15 +112,15 @@ type ContentFilterStatus struct {
 // +kubebuilder:storageversion
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:shortName=vfilter,categories=vitrine
-// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`,description="Whether the server serves the newest spec, or while suspended, the last applied one"
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`,description="Whether the server serves the newest spec or, while the object is suspended, the last applied spec"
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`,description="Reason of the Ready condition; Suspended while spec.suspend is true and an earlier generation is served"
-// +kubebuilder:printcolumn:name="Read Access",type=string,JSONPath=`.status.readAccess`,description="Token class that can list the items; ReadOnly means both classes"
+// +kubebuilder:printcolumn:name="Read Access",type=string,JSONPath=`.status.readAccess`,description="Tokens that can list the items: ReadWrite for READ-WRITE tokens only, ReadOnly for both classes"
 // +kubebuilder:printcolumn:name="Items",type=integer,JSONPath=`.status.matchedItems`,description="Approximate number of matching items"
 // +kubebuilder:printcolumn:name="Query",type=string,priority=1,JSONPath=`.spec.query`,description="Query of the newest spec"
 // +kubebuilder:printcolumn:name="Sort",type=string,priority=1,JSONPath=`.spec.sortBy`,description="Sort order in the newest spec"
 // +kubebuilder:printcolumn:name="URL",type=string,priority=1,JSONPath=`.status.url`,description="URL that lists the items"
 // +kubebuilder:printcolumn:name="Suspended",type=boolean,priority=1,JSONPath=`.spec.suspend`,description="Whether reconciliation is suspended"
-// +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].message`,description="Message of the Ready condition: what the server serves, or what to do"
+// +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].message`,description="Message of the Ready condition: what the server serves, or what is wrong"
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`,description="Time since the object was created"
 type ContentFilter struct {
 	metav1.TypeMeta `json:",inline"`

@@ -10,14 +10,14 @@ type PropertySpec struct {
 	// +kubebuilder:validation:XValidation:rule="self.trim() != ''",message="displayName must not be blank"
 	DisplayName string `json:"displayName"`
 
-	// platformPageID is the platform_page_id in filter records. By default it is derived from namespace and name.
+	// platformPageID is the platform_page_id in filter records. By default, it is derived from the namespace and the name of the object.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=9007199254740991
 	PlatformPageID *int64 `json:"platformPageID,omitempty"`
 
-	// allowedOrigins lists the origins of web pages that may call the API (CORS). Scheme, host and port match exactly; a leading "*."
-	// matches exactly one label. By default, no web page may call the API.
+	// allowedOrigins lists the origins of web pages that may call the API (CORS). Scheme, host and port must match exactly; a leading
+	// "*." matches exactly one label. By default, no web page may call the API.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=100
@@ -37,8 +37,8 @@ type PropertySpec struct {
 	// +optional
 	Maintenance *Maintenance `json:"maintenance,omitempty"`
 
-	// externalURL is the base URL of links, short links and Location headers: http or https, a host, and optionally a port and a path
-	// of letters, digits and ._~-, such as https://content.example/base. Defaults to the server's --external-url.
+	// externalURL is the base URL of links, short links and Location headers, such as https://content.example/base. It consists of http://
+	// or https://, a host, and optionally a port and a path of letters, digits and ._~-. Defaults to the server's --external-url.
 	// +optional
 	// +kubebuilder:validation:MaxLength=2048
 	// +kubebuilder:validation:XValidation:rule="self.matches('^https?://([A-Za-z0-9._-]+|[[][0-9A-Fa-f:.]+])(:([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]))?(/[A-Za-z0-9._~-]+)*/?$') && !self.matches('/[.][.]?(/|$)')",message="externalURL must consist of http or https, a host, and optionally a port (1 to 65535) and a path of letters, digits and ._~-, such as https://content.example/base"
@@ -116,12 +116,12 @@ type PropertyStatus struct {
 // +kubebuilder:storageversion
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:shortName=vprop,categories=vitrine
-// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`,description="Whether the server serves the newest spec, or while suspended, the last applied one"
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`,description="Whether the server serves the newest spec or, while the object is suspended, the last applied spec"
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`,description="Reason of the Ready condition; Suspended while spec.suspend is true and an earlier generation is served"
 // +kubebuilder:printcolumn:name="Name",type=string,JSONPath=`.spec.displayName`,description="Display name of the property"
 // +kubebuilder:printcolumn:name="Items",type=integer,JSONPath=`.status.items`,description="Approximate number of items"
 // +kubebuilder:printcolumn:name="Suspended",type=boolean,priority=1,JSONPath=`.spec.suspend`,description="Whether reconciliation is suspended"
-// +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].message`,description="Message of the Ready condition: what the server serves, or what to do"
+// +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].message`,description="Message of the Ready condition: what the server serves, or what is wrong"
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`,description="Time since the object was created"
 type Property struct {
 	metav1.TypeMeta `json:",inline"`

@@ -59,7 +59,7 @@ func (o operations) Stored(ctx context.Context) (map[library.PropertyID]int64, e
 func (o operations) Purge(ctx context.Context, p library.PropertyID) error {
 	err := o.p.lib.Purge(ctx, p)
 	if managed, ok := errors.AsType[*library.ManagedError](err); ok {
-		return fmt.Errorf("%s is managed by %s: delete that manifest first", p, managed.Owner)
+		return fmt.Errorf("property %s is still declared by the manifest of %s: delete that manifest first", p, managed.Owner)
 	}
 	o.p.log.Info("property purged", "property", p, "failed", err != nil)
 	return err
@@ -80,13 +80,13 @@ const checkpointPrefix = ".backup-"
 func (o operations) Backup(ctx context.Context, w io.Writer, evenDamaged bool) (damage, err error) {
 	lib, ok := o.p.lib.(checkpointer)
 	if !ok {
-		return nil, errors.New("this library cannot be backed up: its items are not in the data directory")
+		return nil, errors.New("vitrine backup copies only libraries in a data directory, and this library is on OpenSearch: take a snapshot of the OpenSearch cluster")
 	}
 	o.p.copies.Add(1)
 	defer o.p.copies.Done()
 	dir, err := os.MkdirTemp(o.p.o.dataDir, checkpointPrefix)
 	if err != nil {
-		return nil, fmt.Errorf("create the directory of the copy: %w", err)
+		return nil, fmt.Errorf("create a directory for the copy: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	began := time.Now()
@@ -98,7 +98,7 @@ func (o operations) Backup(ctx context.Context, w io.Writer, evenDamaged bool) (
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
 	case damage != nil && !evenDamaged:
-		return nil, fmt.Errorf("%w; export writes the items that can be read, and backup --even-damaged copies the store as it is", damage)
+		return nil, fmt.Errorf("%w; save the readable items with vitrine export, or copy the store as it is with vitrine backup --even-damaged", damage)
 	}
 	err = backup.Write(ctx, w, backup.DatabaseIn(dir), backup.Header{Vitrine: buildVersion().version, Created: began.UTC()})
 	o.p.log.Info("backup", "took", time.Since(began).Round(time.Millisecond), "failed", err != nil, "damage", damage)
@@ -115,7 +115,7 @@ func (o operations) ReportBackups(_ context.Context, b admin.Backups) error {
 func (o operations) Migrate(ctx context.Context, to admin.OpenSearch, progress func(transfer.Progress)) (*transfer.Report, error) {
 	from, ok := o.p.lib.(migratable)
 	if !ok || o.p.o.library == libraryOpenSearch {
-		return nil, errors.New("this server keeps its library on OpenSearch already: run vitrine migrate --to=engine with a new data directory")
+		return nil, errors.New("the library of this server is already on OpenSearch; to move it back, run vitrine migrate --to=engine with a new data directory")
 	}
 	if !o.p.migrating.TryLock() {
 		return nil, errors.New("another migration is in progress: wait until it ends, or interrupt its command")

@@ -26,13 +26,13 @@ func newBackup() *cobra.Command {
 		Short: "Copy the store of a running server into a directory, a tar stream or an S3 bucket",
 		Long: `Copy the complete store at one point in time, while the server continues to run. TARGET is a new directory, a file whose name
 ends in .tar, such a file in a bucket (s3://BUCKET/NAME.tar), or - for standard output. The command replaces an existing .tar
-file when the copy is complete, and leaves no incomplete copy behind.
+file only when the copy is complete. If it fails, it leaves no incomplete copy behind.
 
-The credentials for a bucket are those of the environment variables AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or those of the
-pod's identity in a cloud.
+For a bucket, the command takes the credentials from the environment variables AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or
+from the pod's identity in a cloud.
 
-Before the server sends the copy, it opens the copy and indexes every item in it. The copy contains personal data and keys:
-protect it like the store. The command connects to the server that uses the data directory.`,
+The server verifies the copy before it sends it: it opens the copy and indexes every item. The copy contains personal data and
+keys, so protect it like the store. The command connects to the server that uses the data directory.`,
 		Example: example(`
 # Copy the store of a pod to this machine
 kubectl exec -n vitrine-system deploy/vitrine -- vitrine backup - > vitrine.tar
@@ -49,7 +49,7 @@ vitrine backup --data-dir ./data --every 24h --keep 30 --s3-endpoint https://s3.
 				return runBackup(cmd, c, dataDir, args[0], flags, evenDamaged)
 			}
 			if s.every < time.Minute || s.keep < 1 || args[0] == "-" {
-				return usagef("--every %s --keep %d %s: --every must be at least 1m, --keep at least 1, and TARGET a directory", s.every, s.keep, args[0])
+				return usagef("--every %s --keep %d %s: --every must be at least 1m, --keep must be at least 1, and TARGET must not be -", s.every, s.keep, args[0])
 			}
 			if evenDamaged {
 				return usagef("--even-damaged cannot be used with --every: copies of a damaged store would replace the earlier backups")
@@ -74,17 +74,17 @@ vitrine backup --data-dir ./data --every 24h --keep 30 --s3-endpoint https://s3.
 		},
 	}
 	bindDataDir(cmd.Flags(), &dataDir)
-	cmd.Flags().DurationVar(&s.every, "every", 0, "interval between backups, such as 24h: make backups until the command is stopped, in the directory TARGET, which is created if it is missing, or in the folder s3://BUCKET/FOLDER")
-	cmd.Flags().IntVar(&s.keep, "keep", 7, "with --every, number of backups to keep; the command removes older ones")
+	cmd.Flags().DurationVar(&s.every, "every", 0, "make a backup at this interval, such as 24h, until the command is stopped; TARGET is then a directory, which the command creates if it is missing, or s3://BUCKET/FOLDER")
+	cmd.Flags().IntVar(&s.keep, "keep", 7, "with --every, number of backups to keep; the command removes older backups")
 	flags.bind(cmd.Flags())
-	cmd.Flags().BoolVar(&evenDamaged, "even-damaged", false, "copy the store as it is, even if it has items that cannot be read or indexed; the exit code is then 8. Not with --every")
+	cmd.Flags().BoolVar(&evenDamaged, "even-damaged", false, "copy the store as it is, even if it has items that cannot be read or indexed; the exit code is then 8; cannot be used with --every")
 	return cmd
 }
 
 func runBackup(cmd *cobra.Command, c *admin.Client, dataDir, target string, flags s3Flags, evenDamaged bool) error {
 	for _, suffix := range []string{".gz", ".tgz", ".zst", ".xz", ".bz2", ".zip"} {
 		if strings.HasSuffix(target, suffix) {
-			return usagef("%s: backup does not compress: use a name that ends in .tar, or a pipe as in vitrine backup - | gzip > vitrine.tar.gz", target)
+			return usagef("%s: vitrine backup does not compress: use a name that ends in .tar, or a pipe, as in vitrine backup - | gzip > vitrine.tar.gz", target)
 		}
 	}
 	bucket, key, err := flags.open(target)
@@ -92,7 +92,7 @@ func runBackup(cmd *cobra.Command, c *admin.Client, dataDir, target string, flag
 		return err
 	}
 	if bucket != nil && !strings.HasSuffix(key, ".tar") {
-		return usagef("%s: the name of a backup in a bucket must end in .tar; with --every, name a folder", target)
+		return usagef("%s: the name of a backup in a bucket must end in .tar; to name a folder, use --every", target)
 	}
 	ctx := cmd.Context()
 	stream, w := io.Pipe()
@@ -135,7 +135,7 @@ func runBackup(cmd *cobra.Command, c *admin.Client, dataDir, target string, flag
 		fmt.Fprintf(summary, "%s bytes in %d files copied to %s\n", text.Thousands(h.Bytes), h.Files, target)
 	}
 	if damage != nil {
-		return &codedError{exitDamaged, fmt.Errorf("the store that was copied is damaged: %w", damage)}
+		return &codedError{exitDamaged, fmt.Errorf("the copy is complete, but the store is damaged: %w", damage)}
 	}
 	return nil
 }
@@ -169,12 +169,12 @@ func newRestore() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "restore SOURCE",
 		Short: "Restore a store from a backup into a data directory that contains no store",
-		Long: `Create a store from a backup: a directory, a file, a file in a bucket (s3://BUCKET/NAME.tar), the newest scheduled backup in a
-folder of a bucket (s3://BUCKET/FOLDER/), or - for standard input. The command puts the store in place only after it has verified
-the checksum of every byte. It rejects a data directory that contains a store.
+		Long: `Create a store from a backup. SOURCE is a directory, a file, a file in a bucket (s3://BUCKET/NAME.tar), a folder of a bucket
+(s3://BUCKET/FOLDER/) for its newest scheduled backup, or - for standard input. The command puts the store in place only after
+it has verified the checksum of every file. It rejects a data directory that contains a store.
 
-The credentials for a bucket are those of the environment variables AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or those of the
-pod's identity in a cloud.`,
+For a bucket, the command takes the credentials from the environment variables AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or
+from the pod's identity in a cloud.`,
 		Example: example(`
 # Restore into a new data directory
 vitrine restore --data-dir ./data vitrine.tar

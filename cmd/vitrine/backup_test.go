@@ -93,7 +93,7 @@ func TestBackupThatCannotBeIndexed(t *testing.T) {
 	copies := t.TempDir()
 	for _, target := range []string{filepath.Join(copies, "copy"), filepath.Join(copies, "copy.tar"), "-"} {
 		got := vitrine(t.Context(), "", "backup", "--data-dir", dir, target)
-		got.want(t, exitFailed, "read item", "backup --even-damaged copies the store as it is")
+		got.want(t, exitFailed, "read item", "copy the store as it is with vitrine backup --even-damaged")
 		if got.stdout != "" {
 			t.Errorf("backup to %s writes %d bytes", target, len(got.stdout))
 		}
@@ -102,7 +102,7 @@ func TestBackupThatCannotBeIndexed(t *testing.T) {
 		t.Errorf("left %v, %v", left, err)
 	}
 	asItIs := filepath.Join(copies, "as-it-is.tar")
-	vitrine(t.Context(), "", "backup", "--data-dir", dir, "--even-damaged", asItIs).want(t, exitDamaged, "copied to "+asItIs, "the store that was copied is damaged", "read item")
+	vitrine(t.Context(), "", "backup", "--data-dir", dir, "--even-damaged", asItIs).want(t, exitDamaged, "copied to "+asItIs, "the copy is complete, but the store is damaged", "read item")
 	s.signal(syscall.SIGTERM)
 	restored := filepath.Join(t.TempDir(), "data")
 	vitrine(t.Context(), "", "restore", "--data-dir", restored, asItIs).want(t, 0, "restored")
@@ -240,7 +240,7 @@ func TestInterruptedBackupIsNotReportedAsDamaged(t *testing.T) {
 	dir := serveAdmin(t, broken{})
 	for _, target := range []string{"-", filepath.Join(t.TempDir(), "copy"), filepath.Join(t.TempDir(), "copy.tar")} {
 		got := vitrine(t.Context(), "", "backup", "--data-dir", dir, target)
-		if got.code != exitFailed || !strings.Contains(got.stderr, "the backup is incomplete, run it again") || strings.Contains(got.stderr, "damaged") {
+		if got.code != exitFailed || !strings.Contains(got.stderr, "the backup is incomplete") || strings.Contains(got.stderr, "damaged") {
 			t.Errorf("%s: exit code %d: %s", target, got.code, got.stderr)
 		}
 	}
@@ -275,8 +275,8 @@ func TestStoppingDuringABackup(t *testing.T) {
 		t.Errorf("left behind: %v", left)
 	}
 	for _, name := range []string{"https", "admin"} {
-		if !strings.Contains(s.logged(), "requests on "+name+" were cut off") {
-			t.Errorf("the log does not say that a request on %s was cut off", name)
+		if !strings.Contains(s.logged(), "requests to the "+name+" listener were cut off") {
+			t.Errorf("the log does not say that a request to the %s listener was cut off", name)
 		}
 	}
 }

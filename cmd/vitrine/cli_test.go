@@ -183,7 +183,7 @@ func TestImportRefusesOtherFormats(t *testing.T) {
 		"a JSON array":       {"\n[\n" + line + ",\n" + line + "\n]\n", "is a JSON array: put one item on each line, for example with jq -c '.[]'"},
 		"an array in a line": {"[" + line + "]", "is a JSON array"},
 		"several lines":      {"{\n  \"caption\": \"x\"\n}\n", "jq -c '.'"},
-		"gzip":               {"\x1f\x8b\x08\x00\n", "not UTF-8 text: it is compressed with gzip"},
+		"gzip":               {"\x1f\x8b\x08\x00\n", "is compressed with gzip"},
 		"UTF-16":             {"\xff\xfe{\x00", "not UTF-8 text"},
 		"UTF-16 without BOM": {"{\x00}\x00", "not UTF-8 text"},
 	} {
@@ -221,7 +221,7 @@ func TestImportIsResumed(t *testing.T) {
 	prefix := itemLines(1, 1000)
 	vitrine(t.Context(), itemLines(1, 2000), "import", "-").want(t, 0)
 	keepState(t, file, prefix, 1000, 2000)
-	vitrine(t.Context(), "", "import", file).want(t, 0, "resuming after line 1,000", "use --restart to start again", "2,500 lines", "500 added, 1,000 already present")
+	vitrine(t.Context(), "", "import", file).want(t, 0, "resuming after line 1,000", "to import from the first line, use --restart", "2,500 lines", "500 added, 1,000 already present")
 	left, err := filepath.Glob(filepath.Join(os.Getenv("XDG_CACHE_HOME"), "vitrine", "imports", "*"))
 	if err != nil || len(left) != 0 {
 		t.Errorf("a finished import leaves %v, %v", left, err)
@@ -230,7 +230,7 @@ func TestImportIsResumed(t *testing.T) {
 	keepState(t, file, prefix, 1000, 2000)
 	vitrine(t.Context(), "", "import", file, "--restart", "--on-conflict", "skip").want(t, 0, "0 added, 2,500 already present")
 	keepState(t, file, strings.Replace(prefix, "item", "iten", 1), 1000, 2000)
-	vitrine(t.Context(), "", "import", file).want(t, exitFailed, "changed since the import was interrupted", "use --restart to start with its first line")
+	vitrine(t.Context(), "", "import", file).want(t, exitFailed, "has changed since the import was interrupted", "to import from the first line, use --restart")
 }
 
 func TestCommandErrors(t *testing.T) {
@@ -275,7 +275,7 @@ func TestWrongAuthorityAndWrongToken(t *testing.T) {
 	s.environment(t)
 	t.Setenv("VITRINE_TOKEN", "another-token-that-nobody-has-issued")
 	got := vitrine(t.Context(), itemLines(1, 1), "import", "-")
-	got.want(t, exitFailed, "stopped after line 0", "a READ-WRITE token of the property is needed")
+	got.want(t, exitFailed, "stopped after line 0", "use a READ-WRITE token of the property")
 	if strings.Contains(got.stderr, "another-token") {
 		t.Error("the token was printed")
 	}
@@ -287,16 +287,16 @@ func TestSweepAndPurge(t *testing.T) {
 	vitrine(t.Context(), itemLines(1, 3), "import", "-").want(t, 0)
 	dir := "--data-dir=" + s.dir
 	vitrine(t.Context(), "", "sweep", dir).want(t, 0, "no sweep is held: the server watches no cluster")
-	vitrine(t.Context(), "", "purge", "shop/other", dir).want(t, exitFailed, "the store has no property shop/other; it has: shop/default (3 items)")
+	vitrine(t.Context(), "", "purge", "shop/other", dir).want(t, exitFailed, "the store has no property shop/other (its properties: shop/default (3 items))")
 	vitrine(t.Context(), "shop/default\n", "purge", "shop/default", dir).want(t, exitFailed, "nothing was erased")
-	vitrine(t.Context(), "", "purge", "shop/default", "--yes", dir).want(t, exitFailed, "managed by Property shop/default: delete that manifest first")
+	vitrine(t.Context(), "", "purge", "shop/default", "--yes", dir).want(t, exitFailed, "still declared by the manifest of Property shop/default: delete that manifest first")
 	s.signal(15)
 
 	forget(t, s.dir)
 	start(t, s.dir)
-	vitrine(t.Context(), "", "purge", "shop/default", "--yes", dir).want(t, 0, "shop/default erased, with 3 items")
-	vitrine(t.Context(), "", "purge", "shop/default", dir).want(t, exitFailed, "the store has no property shop/default; it has: nothing")
-	vitrine(t.Context(), "", "purge", "shop/default", "--yes", dir).want(t, exitFailed, "shop/default: not found; the store has: nothing")
+	vitrine(t.Context(), "", "purge", "shop/default", "--yes", dir).want(t, 0, "property shop/default erased, with 3 items")
+	vitrine(t.Context(), "", "purge", "shop/default", dir).want(t, exitFailed, "the store has no property shop/default (its properties: none)")
+	vitrine(t.Context(), "", "purge", "shop/default", "--yes", dir).want(t, exitFailed, "shop/default: not found (properties of the store: none)")
 }
 
 // forget removes the definitions of the test's manifests, as if the manifests had been deleted.

@@ -49,7 +49,7 @@ func (c *clusterFlags) load() (*rest.Config, string, error) {
 		return nil, "", usagef("no cluster: pass --kubeconfig or set KUBECONFIG")
 	}
 	if err != nil {
-		return nil, "", fmt.Errorf("use the kubeconfig: %w", err)
+		return nil, "", fmt.Errorf("cannot use the kubeconfig: %w", err)
 	}
 	namespace := c.namespace
 	if namespace == "" {

@@ -23,7 +23,7 @@ type connection struct {
 func (c *connection) bind(fs *pflag.FlagSet) {
 	fs.StringVar(&c.server, "server", "", "base URL of the server, such as https://content.shop.example (environment: VITRINE_SERVER)")
 	fs.StringVar(&c.tokenFile, "token-file", "", "file with the access token (environment: VITRINE_TOKEN holds the token itself)")
-	fs.StringVar(&c.caFile, "ca-file", "", "PEM file of the only certificate authority to trust (environment: VITRINE_CA_FILE)")
+	fs.StringVar(&c.caFile, "ca-file", "", "PEM file of CA certificates to trust instead of the system's CA certificates (environment: VITRINE_CA_FILE)")
 }
 
 // open returns a client of the server.
@@ -85,7 +85,7 @@ func advise(err error) error {
 	case errors.As(err, &host):
 		return &codedError{exitCertificate, fmt.Errorf("%w: use a name from the certificate, or add this name with serve --tls-hosts", err)}
 	case errors.As(err, &problem) && problem.Status == http.StatusForbidden:
-		return fmt.Errorf("%w: a READ-WRITE token of the property is needed", err)
+		return fmt.Errorf("%w: use a READ-WRITE token of the property", err)
 	case errors.As(err, &problem) && problem.Documented && strings.Contains(problem.Detail, "no endpoint has this path"):
 		return fmt.Errorf("%w: specify the base URL of the server, such as https://content.shop.example, without an API path such as /v2", err)
 	}

@@ -52,18 +52,20 @@ func newConsole() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "console",
 		Short: "Open the console of a property in a browser, without typing a token",
-		Long: `Open the console in a browser, with a login link that you confirm. The command runs until Ctrl-C. It finds a token that you may
-read, preferably of the class ReadWrite, and forwards a port to a pod of the server. The server must run with --console.
+		Long: `Open a login link to the console in a browser, where you confirm the login. The command runs until Ctrl-C. It finds a token in a
+Secret that you may read, preferably a token of the class ReadWrite, and forwards a port to a pod of the server. The server must
+run with --console.
 
-The browser talks to the command on this machine. The command verifies the certificate of the server.`,
+The browser connects only to the command on this machine. The command passes the requests on to the server, and verifies the
+server's certificate.`,
 		Example: example(`
-# The property of a namespace
+# Open the console of the property in a namespace
 kubectl vitrine console -n shop
 
-# Print the URL, for another browser on this machine
+# Only print the URL, for another browser on this machine
 kubectl vitrine console -n shop --no-browser
 
-# A server that this machine can reach, without a forwarded port
+# Connect to a server that this machine can reach, without a forwarded port
 kubectl vitrine console -n shop --server https://content.shop.example`),
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -74,8 +76,8 @@ kubectl vitrine console -n shop --server https://content.shop.example`),
 	o.reach.bind(cmd)
 	fs := cmd.Flags()
 	fs.StringVar(&o.property, "property", "", "name of the Property (default: the token's Property)")
-	fs.StringVar(&o.service, "service", "", "NAMESPACE/NAME of the server's Service (default: that in the token's Secret, else "+defaultService+")")
-	fs.Uint16Var(&o.port, "port", 0, "port of the console on this machine (default: any)")
+	fs.StringVar(&o.service, "service", "", "NAMESPACE/NAME of the server's Service (default: the Service in the URL of the token's Secret, else "+defaultService+")")
+	fs.Uint16Var(&o.port, "port", 0, "port of the console on this machine (default: any free port)")
 	fs.BoolVar(&o.noBrowser, "no-browser", false, "only print the URL")
 	return cmd
 }
@@ -135,7 +137,7 @@ type consoleTarget struct {
 func (o *consoleOptions) target(ctx context.Context, parts *errgroup.Group) (*consoleTarget, error) {
 	server := cmp.Or(o.reach.connection.server, os.Getenv("VITRINE_SERVER"))
 	if server != "" && o.service != "" {
-		return nil, usagef("--service cannot be used with --server: the command forwards no port")
+		return nil, usagef("--service cannot be used with --server or VITRINE_SERVER, because the command then forwards no port")
 	}
 	access := client.Options{Server: server}
 	var err error
@@ -264,7 +266,7 @@ func forward(ctx context.Context, parts *errgroup.Group, config *rest.Config, k 
 	}
 	parts.Go(func() error {
 		if err := forwarded.wait(); ctx.Err() == nil {
-			return fmt.Errorf("the connection to pod %s is lost, run the command again: %w", pod, err)
+			return fmt.Errorf("lost the connection to pod %s: %w; run the command again", pod, err)
 		}
 		return nil
 	})
@@ -292,7 +294,7 @@ func consoleCode(ctx context.Context, transport http.RoundTripper, base, token s
 	defer res.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(res.Body, 64<<10))
 	if err != nil {
-		return "", "", fmt.Errorf("log in to the console: %w", err)
+		return "", "", fmt.Errorf("cannot log in to the console: %w", err)
 	}
 	var answer struct{ Code, Property, Detail string }
 	_ = json.NewDecoder(bytes.NewReader(body)).Decode(&answer) // if the body is not JSON, the status alone decides
@@ -302,7 +304,7 @@ func consoleCode(ctx context.Context, transport http.RoundTripper, base, token s
 	case res.StatusCode == http.StatusNotFound:
 		return "", "", errors.New("the server has no console: run it with --console, or set console.enabled in the chart")
 	}
-	return "", "", fmt.Errorf("log in to the console: %s: %s", res.Status, answer.Detail)
+	return "", "", fmt.Errorf("cannot log in to the console: %s: %s", res.Status, answer.Detail)
 }
 
 // loginURL returns the URL with which a browser logs in with a code. Browsers do not send the part after the # to the server.
@@ -358,7 +360,7 @@ const loginPage = `<!doctype html>
 func openBrowser(ctx context.Context, out io.Writer, login string) (remove func()) {
 	page, remove, err := writeLoginPage(login)
 	if err != nil {
-		fmt.Fprintf(out, "cannot open a browser, open the URL yourself: %s\n", oneLine(err))
+		fmt.Fprintf(out, "cannot open a browser: %s; open the URL yourself\n", oneLine(err))
 		return remove
 	}
 	time.AfterFunc(time.Minute, remove)
@@ -371,7 +373,7 @@ func openBrowser(ctx context.Context, out io.Writer, login string) (remove func(
 	}
 	cmd := exec.CommandContext(context.WithoutCancel(ctx), command[0], command[1:]...)
 	if err := cmd.Start(); err != nil {
-		fmt.Fprintf(out, "cannot open a browser, open the URL yourself: %s\n", oneLine(err))
+		fmt.Fprintf(out, "cannot open a browser: %s; open the URL yourself\n", oneLine(err))
 		return remove
 	}
 	go func() { _ = cmd.Wait() }() // a browser can stay open longer than this process

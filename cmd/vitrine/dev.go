@@ -58,10 +58,10 @@ func newDev() *cobra.Command {
 		Use:   "dev PATH...",
 		Short: "Serve manifests from files and folders on this machine, without a cluster, and follow their changes",
 		Long: "Serve the manifests in files and folders on this machine, without a cluster, until Ctrl-C. The command validates each\n" +
-			"manifest, and reports problems with the messages that its conditions would have in a cluster. When a file changes, the server\n" +
-			"follows within half a second. If a manifest becomes invalid, the server keeps serving its last valid version. Each Property\n" +
-			"gets a READ-WRITE token, and each AccessToken a value. The command prints them; it reads no Secrets. Without --data-dir,\n" +
-			"the store is deleted when the command ends.",
+			"manifest, and reports each problem with the message that the object's conditions would have in a cluster. When a file\n" +
+			"changes, the server applies the change within half a second. If a manifest becomes invalid, the server keeps serving its\n" +
+			"last valid version. The command creates a READ-WRITE token for each Property and a value for each AccessToken, and prints\n" +
+			"them. It reads no Secrets. Without --data-dir, the command deletes the store when it ends.",
 		Example: example(`
 # Serve the sample manifests with sample content
 vitrine dev config/samples --samples
@@ -69,7 +69,7 @@ vitrine dev config/samples --samples
 # The same, and open the console in a browser
 vitrine dev config/samples --samples --open
 
-# Serve your manifests with your items, and keep the items for the next time
+# Serve your manifests with your items, and keep the items for the next run
 vitrine dev deploy/ --import posts.ndjson --data-dir .vitrine-dev`),
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -85,10 +85,10 @@ vitrine dev deploy/ --import posts.ndjson --data-dir .vitrine-dev`),
 	fs := cmd.Flags()
 	fs.StringVarP(&o.namespace, "namespace", "n", "default", "namespace for manifests that do not specify one")
 	fs.StringVar(&o.address, "http-bind-address", "127.0.0.1:8080", "address of the HTTP API")
-	fs.StringVar(&o.dataDir, "data-dir", "", "directory of the store, kept when the command ends (default: a temporary directory)")
+	fs.StringVar(&o.dataDir, "data-dir", "", "directory of the store, which stays when the command ends (default: a temporary directory)")
 	fs.BoolVar(&o.open, "open", false, "open the console of the first Property in a browser")
 	fs.BoolVar(&o.samples, "samples", false, "import sample content into every Property")
-	fs.StringSliceVar(&o.imports, "import", nil, "NDJSON file to import, see vitrine import; repeatable")
+	fs.StringSliceVar(&o.imports, "import", nil, "NDJSON file to import (see vitrine import); repeatable")
 	fs.StringVar(&o.property, "property", "", "NAMESPACE/NAME of the Property for --import (default: the only one)")
 	fs.StringVar(&o.consoleDir, "console-assets", "", "folder with the files of the console, for its development (default: the embedded files)")
 	_ = fs.MarkHidden("console-assets") // fails only for an unknown flag
@@ -211,7 +211,7 @@ func (o *devOptions) introduce(ctx context.Context, lib library.Library) {
 		}
 	}
 	if first {
-		fmt.Fprintln(o.out, "\nChange a manifest, and the server follows. Press Ctrl-C to stop.")
+		fmt.Fprintln(o.out, "\nThe server applies each change to the manifests. Press Ctrl-C to stop.")
 	}
 }
 
@@ -223,7 +223,7 @@ func (o *devOptions) introduceConsole(ctx context.Context, token string) {
 		code, _, err = consoleCode(ctx, o.transport(), "http://localhost"+console.Path, token)
 	}
 	if err != nil {
-		fmt.Fprintf(o.out, "  no link to the console: %s\n", oneLine(err))
+		fmt.Fprintf(o.out, "  cannot create a login link to the console: %s\n", oneLine(err))
 		return
 	}
 	login := loginURL(o.url, code)
@@ -259,7 +259,7 @@ func (o *devOptions) fill(ctx context.Context, lib library.Library) error {
 	target := library.PropertyID(o.property)
 	if target == "" {
 		if len(properties) != 1 {
-			return usagef("--import: the manifests declare %d valid Properties: name one with --property", len(properties))
+			return usagef("--import needs one Property, but the manifests declare %d valid Properties: select one with --property", len(properties))
 		}
 		target = properties[0]
 	}
@@ -317,7 +317,7 @@ func (o *devOptions) await(ctx context.Context, token string) error {
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("wait until the server accepts a token: %w", ctx.Err())
+			return fmt.Errorf("the server did not accept a new token in time: %w", ctx.Err())
 		case <-tick.C:
 		}
 	}

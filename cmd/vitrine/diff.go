@@ -28,23 +28,23 @@ func newDiff() *cobra.Command {
 	o := &diffOptions{}
 	cmd := &cobra.Command{
 		Use:   "diff -f FILE|DIR|-",
-		Short: "Compare changed ContentFilters with the served ones, as Markdown",
-		Long: `Show which items each ContentFilter in the manifests would add and remove compared with the served filter, as Markdown. The
-command changes nothing. It needs a READ-WRITE token of the property of the filters.`,
+		Short: "Compare the ContentFilters in manifests with the served filters, as Markdown",
+		Long: `For each ContentFilter in the manifests, show as Markdown which items it would add to the served filter, and which items it would
+remove. The command changes nothing. It needs a READ-WRITE token of the filters' property.`,
 		Example: example(`
 # Comment on a pull request
 vitrine diff -f deploy/ | gh pr comment --body-file -
 
-# List up to 50 items that each filter adds or removes
+# For each filter, list up to 50 added items and up to 50 removed items
 vitrine diff -f deploy/ --items 50`),
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}
 	o.connection.bind(cmd.Flags())
 	o.manifests.bind(cmd.Flags())
-	cmd.Flags().StringVar(&o.property, "property", "", "NAMESPACE/NAME of the property of the token, if the manifests have filters of several properties")
-	cmd.Flags().IntVar(&o.items, "items", 5, "maximum number of added and of removed items to list for each filter, 0 to 500")
-	cmd.Flags().StringVarP(&o.output, "output", "o", "markdown", "markdown or json")
+	cmd.Flags().StringVar(&o.property, "property", "", "NAMESPACE/NAME of the token's property, required if the manifests have filters of several properties")
+	cmd.Flags().IntVar(&o.items, "items", 5, "for each filter, maximum number of added items to list, and of removed items, 0 to 500")
+	cmd.Flags().StringVarP(&o.output, "output", "o", "markdown", "output format: markdown or json")
 	return cmd
 }
 
@@ -61,7 +61,7 @@ func (o *diffOptions) run(cmd *cobra.Command) error {
 	}
 	if report.Errors > 0 {
 		validate.Text(cmd.ErrOrStderr(), report.Findings)
-		return &codedError{exitManifests, fmt.Errorf("the manifests have errors, correct them first: %s", tally(report))}
+		return &codedError{exitManifests, fmt.Errorf("the manifests have errors (%s): correct them first", tally(report))}
 	}
 	filters, err := o.filters(judged)
 	if err != nil {
@@ -132,7 +132,7 @@ func (o *diffOptions) filters(judged []validate.Judged) ([]validate.Judged, erro
 		}
 	}
 	if o.property == "" && len(byProperty) > 1 {
-		return nil, usagef("the manifests have filters of %s, but a token belongs to one property: name it with --property",
+		return nil, usagef("the manifests have filters of several properties (%s), but a token belongs to one property: name that property with --property",
 			strings.Join(slices.Sorted(maps.Keys(byProperty)), ", "))
 	}
 	for property, filters := range byProperty {

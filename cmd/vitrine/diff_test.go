@@ -112,9 +112,9 @@ func TestDiff(t *testing.T) {
 		t.Errorf("Markdown (-want +got):\n%s", diff)
 	}
 
-	vitrine(t.Context(), filterManifest("a", "query: 'x AND'"), "diff", "-f", "-").want(t, exitManifests, "nothing after AND", "have errors, correct them first")
+	vitrine(t.Context(), filterManifest("a", "query: 'x AND'"), "diff", "-f", "-").want(t, exitManifests, "nothing after AND", "the manifests have errors", "correct them first")
 	other := filterManifest("b", "query: x, propertyRef: {name: other}")
-	vitrine(t.Context(), manifests+other, "diff", "-f", "-").want(t, exitUsage, "filters of shop/default, shop/other", "--property")
+	vitrine(t.Context(), manifests+other, "diff", "-f", "-").want(t, exitUsage, "filters of several properties (shop/default, shop/other)", "--property")
 	vitrine(t.Context(), manifests+other, "diff", "-f", "-", "--property", "shop/default").want(t, 0, "4 changed, 1 new, 1 suspended, 1 unchanged")
 	vitrine(t.Context(), manifests, "diff", "-f", "-", "--property", "shop/none").want(t, exitFailed, "no ContentFilter of property shop/none")
 	vitrine(t.Context(), other, "diff", "-f", "-").want(t, exitFailed, "belongs to property shop/default, and the ContentFilters to shop/other")
@@ -127,7 +127,7 @@ func TestDiff(t *testing.T) {
 	vitrine(t.Context(), manifests, "diff", "-f", "-").want(t, exitFailed, "specify the base URL of the server")
 	t.Setenv("VITRINE_SERVER", strings.TrimSuffix(os.Getenv("VITRINE_SERVER"), "/v2"))
 	t.Setenv("VITRINE_TOKEN", readOnly)
-	vitrine(t.Context(), manifests, "diff", "-f", "-").want(t, exitFailed, "a READ-WRITE token of the property is needed")
+	vitrine(t.Context(), manifests, "diff", "-f", "-").want(t, exitFailed, "use a READ-WRITE token of the property")
 	t.Setenv("VITRINE_TOKEN", "another-token-that-nobody-has-issued")
-	vitrine(t.Context(), manifests, "diff", "-f", "-").want(t, exitFailed, "a READ-WRITE token of the property is needed")
+	vitrine(t.Context(), manifests, "diff", "-f", "-").want(t, exitFailed, "use a READ-WRITE token of the property")
 }

@@ -23,8 +23,8 @@ func newExplain() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "explain FILTER ID",
 		Short: "Explain clause by clause why an item is or is not in a ContentFilter",
-		Long: `Explain clause by clause why an item is or is not in a ContentFilter: ✓ means that the clause includes the item, ✗ that it
-excludes it, and · that it does neither.`,
+		Long: `Explain clause by clause why an item is or is not in a ContentFilter. ✓ marks a clause that the item satisfies, ✗ a clause that
+it does not satisfy, and · an optional clause that it does not satisfy.`,
 		Example: example(`
 # Why is item 100412 not in the filter summer-wall?
 kubectl vitrine explain summer-wall 100412 -n shop`),

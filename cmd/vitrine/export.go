@@ -23,9 +23,9 @@ func newExport() *cobra.Command {
 	o := &exportOptions{}
 	cmd := &cobra.Command{
 		Use:   "export",
-		Short: "Export all items as NDJSON, one per line, for import",
-		Long: `Export every item of the property of the token as one line of NDJSON, sorted by ID, with its tags, units and submission.
-The command import accepts this format.`,
+		Short: "Export all items as NDJSON, one item per line",
+		Long: `Export every item of the token's property as one line of NDJSON, sorted by ID, with its tags, units and submission. The command
+vitrine import accepts this format.`,
 		Example: example(`
 # Export all items to a compressed file
 vitrine export --file items.ndjson.gz

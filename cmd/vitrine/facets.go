@@ -23,10 +23,10 @@ func newFacets() *cobra.Command {
 	o := &facetsOptions{}
 	cmd := &cobra.Command{
 		Use:   "facets FIELD",
-		Short: "Count the most frequent values of a field",
-		Long: `Count the most frequent values of a field among the items of the property of the token, or among those that match a query or a
-filter. The counts are exact. FIELD is a field of the type keyword, boolean or long, or tags for the tags of all namespaces. The
-command never shows submissions, regardless of the token.`,
+		Short: "List the most frequent values of a field, and count their items",
+		Long: `List the most frequent values of a field, each with the exact number of items that have it. The command counts all items of the
+token's property, or only those that match a query, a filter, or both. FIELD is a field of the type keyword, boolean or long, or
+the word tags, which means the tags of all namespaces. The command never shows submissions, regardless of the token.`,
 		Example: example(`
 # The ten most frequent tags
 vitrine facets tags

@@ -36,8 +36,8 @@ func newImport() *cobra.Command {
 		Long: `Import items from an NDJSON file (optionally compressed as .gz) or from standard input, one item per line: complete items as
 export writes them, or request bodies of POST /v2/content/.
 
-The server validates each line separately. The command prints the rejected lines with their numbers, and the exit code is 3.
-If an import of a file is interrupted, run the same command again to continue it.`,
+The server validates each line separately. If it rejects lines, the command prints the number of each rejected line with the
+reason, and the exit code is 3. If an import of a file is interrupted, run the same command again to continue it.`,
 		Example: example(`
 # Import a file
 vitrine import items.ndjson
@@ -51,9 +51,9 @@ jq -c '.[]' array.json | vitrine import -`),
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, args[0]) },
 	}
 	o.connection.bind(cmd.Flags())
-	cmd.Flags().StringVar(&o.onConflict, "on-conflict", string(client.Fail), "what to do with a line whose ID exists: fail (that line), replace (the item) or skip (the line)")
+	cmd.Flags().StringVar(&o.onConflict, "on-conflict", string(client.Fail), "what to do if an item with the ID of a line exists: fail (reject the line), replace (the item) or skip (the line)")
 	cmd.Flags().StringVar(&o.unanswered, "unanswered", string(client.Stop),
-		"what to do with a line without an ID whose response was lost: stop, resend (may store it twice) or skip (may lose it)")
+		"what to do if the response to a line without an ID was lost: stop, resend (may store the item twice) or skip (may lose it)")
 	cmd.Flags().BoolVar(&o.restart, "restart", false, "start with the first line, even if an earlier import of the file was interrupted")
 	return cmd
 }
@@ -84,7 +84,7 @@ func (o *importOptions) run(cmd *cobra.Command, name string) error {
 	stderr := cmd.ErrOrStderr()
 	kept, state := o.state(stderr, c, in)
 	if state.At.Lines > 0 || state.At.Sent > 0 {
-		fmt.Fprintf(stderr, "resuming after line %s of an import started %s; use --restart to start again\n",
+		fmt.Fprintf(stderr, "resuming after line %s of the import that started at %s; to import from the first line, use --restart\n",
 			text.Thousands(state.At.Lines), state.Begun.Local().Format(time.DateTime))
 	}
 
@@ -136,7 +136,7 @@ func (o *importOptions) state(stderr io.Writer, c *client.Client, in *input) (*i
 	}
 	cache, err := os.UserCacheDir()
 	if err != nil {
-		fmt.Fprintf(stderr, "this import cannot be resumed if it is stopped: %v\n", err)
+		fmt.Fprintf(stderr, "cannot record the progress, so this import cannot be resumed if it stops: %v\n", err)
 		return nil, fresh
 	}
 	kept := importstate.Open(filepath.Join(cache, "vitrine", "imports"), c.Server(), c.Identity(), in.path)
@@ -162,9 +162,9 @@ func (o *importOptions) stopped(ctx context.Context, in *input, at client.Checkp
 	var lost *client.UnansweredError
 	switch {
 	case errors.Is(err, client.ErrChanged):
-		return fmt.Errorf("%s changed since the import was interrupted: %w; use --restart to start with its first line", in.name, err)
+		return fmt.Errorf("%s has changed since the import was interrupted: %w; to import from the first line, use --restart", in.name, err)
 	case errors.As(err, &lost):
-		return fmt.Errorf("stopped after line %s: %w; check whether they were stored, then run again with --unanswered=resend or --unanswered=skip",
+		return fmt.Errorf("stopped after line %s: %w; check whether the server has these items, then run the command again with --unanswered=resend or --unanswered=skip",
 			text.Thousands(at.Lines), err)
 	case ctx.Err() != nil:
 		return &codedError{exitInterrupted, fmt.Errorf("interrupted after line %s; %s", text.Thousands(at.Lines), again)}
@@ -177,7 +177,7 @@ func summary(at client.Checkpoint, took time.Duration) string {
 	for _, p := range []struct {
 		n    int64
 		what string
-	}{{at.Replaced, "replaced"}, {at.Present, "already present"}, {at.Unknown, "of unknown outcome"}, {at.Failed, "failed"}} {
+	}{{at.Replaced, "replaced"}, {at.Present, "already present"}, {at.Unknown, "with unknown outcome"}, {at.Failed, "failed"}} {
 		if p.n > 0 {
 			parts = append(parts, text.Thousands(p.n)+" "+p.what)
 		}
@@ -251,24 +251,20 @@ func (in *input) checkFormat() error {
 		}
 	}
 	in.Reader = io.MultiReader(bytes.NewReader(head), lines)
-	format := ""
 	switch {
 	case len(first) == 0:
 	case bytes.HasPrefix(first, []byte("\x1f\x8b")):
-		return fmt.Errorf("%s is not UTF-8 text: it is compressed with gzip: rename it so that its name ends in .gz, or decompress it", in.name)
+		return fmt.Errorf("%s is compressed with gzip: decompress it, or rename the file so that its name ends in .gz", in.name)
 	case bytes.HasPrefix(first, []byte("\xff\xfe")), bytes.HasPrefix(first, []byte("\xfe\xff")), bytes.IndexByte(first, 0) >= 0:
-		return fmt.Errorf("%s is not UTF-8 text: convert it, as in iconv -f UTF-16 -t UTF-8", in.name)
+		return fmt.Errorf("%s is not UTF-8 text: convert it, for example with iconv -f UTF-16 -t UTF-8", in.name)
 	case first[0] == '[':
-		format = "a JSON array"
+		return fmt.Errorf("%s is a JSON array: put one item on each line, for example with jq -c '.[]'", in.name)
 	case string(first) == "{":
 		return fmt.Errorf("%s has JSON that spans several lines: put one item on each line, for example with jq -c '.'", in.name)
 	case first[0] != '{' && bytes.ContainsAny(first, ",;\t"):
-		format = "CSV"
+		return fmt.Errorf("%s is CSV: convert it to NDJSON, with one item on each line", in.name)
 	}
-	if format == "" {
-		return nil
-	}
-	return fmt.Errorf("%s is %s: put one item on each line, for example with jq -c '.[]'", in.name, format)
+	return nil
 }
 
 func (in *input) close() {

@@ -21,7 +21,7 @@ func restConfig(flag string) (func() (*rest.Config, error), error) {
 		if _, err := rest.InClusterConfig(); errors.Is(err, rest.ErrNotInCluster) {
 			return nil, usagef("no cluster: pass --kubeconfig or set KUBECONFIG, or serve the stored state with --without-kubernetes")
 		} else if err != nil {
-			return nil, fmt.Errorf("use the pod's service account: %w", err)
+			return nil, fmt.Errorf("cannot use the pod's service account: %w", err)
 		}
 		return rest.InClusterConfig, nil
 	}
@@ -35,7 +35,7 @@ func restConfig(flag string) (func() (*rest.Config, error), error) {
 			return nil, errors.New("the kubeconfig is missing or names no cluster: check --kubeconfig and KUBECONFIG")
 		}
 		if err != nil {
-			return nil, fmt.Errorf("use the kubeconfig: %w", err)
+			return nil, fmt.Errorf("cannot use the kubeconfig: %w", err)
 		}
 		return c, nil
 	}

@@ -86,7 +86,7 @@ func (l *listener) serve() error {
 func (l *listener) drain(ctx context.Context) error {
 	err := l.server.Shutdown(ctx)
 	if err != nil {
-		return errors.Join(fmt.Errorf("requests on %s were cut off: %w", l.name, err), l.server.Close())
+		return errors.Join(fmt.Errorf("requests to the %s listener were cut off: %w", l.name, err), l.server.Close())
 	}
 	return nil
 }

@@ -36,7 +36,7 @@ func memoryMetrics(gauge *memory.Gauge) []prometheus.Collector {
 			Name: "vitrine_memory_limit_bytes", Help: "Memory limit of the process in bytes (--memory-limit); 0 means no limit.",
 		}, func() float64 { return float64(gauge.Limit()) }),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-			Name: "vitrine_memory_pressure", Help: "Memory pressure: 0 relaxed; 1 tight, caches shrink; 2 full, the server rejects writes of items.",
+			Name: "vitrine_memory_pressure", Help: "Memory pressure: 0 is relaxed; 1 is tight (caches shrink); 2 is full (the server rejects writes of items).",
 		}, func() float64 { return float64(gauge.Pressure()) }),
 	}
 }
@@ -46,7 +46,7 @@ func memoryMetrics(gauge *memory.Gauge) []prometheus.Collector {
 func backupMetrics(every time.Duration, reported *atomic.Pointer[admin.Backups]) []prometheus.Collector {
 	return []prometheus.Collector{
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-			Name: "vitrine_backup_interval_seconds", Help: "Expected time between two scheduled backups in seconds (--expect-backups); 0 means that none are expected.",
+			Name: "vitrine_backup_interval_seconds", Help: "Expected time between two scheduled backups in seconds (--expect-backups); 0 means that no backups are expected.",
 		}, every.Seconds),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "vitrine_backup_last_success_timestamp_seconds", Help: "Time of the newest scheduled backup, in seconds since 1970; 0 if vitrine backup --every has reported none.",
@@ -57,7 +57,7 @@ func backupMetrics(every time.Duration, reported *atomic.Pointer[admin.Backups])
 			return 0
 		}),
 		prometheus.NewCounterFunc(prometheus.CounterOpts{
-			Name: "vitrine_backup_failures_total", Help: "Failed scheduled backups since vitrine backup --every started, as it reports them.",
+			Name: "vitrine_backup_failures_total", Help: "Scheduled backups that have failed since vitrine backup --every started.",
 		}, func() float64 {
 			if b := reported.Load(); b != nil {
 				return float64(b.Failures)
@@ -82,7 +82,7 @@ func newLibraryCollector(lib library.Library) *libraryCollector {
 		items:       prometheus.NewDesc("vitrine_items", "Stored items, by property.", []string{"property"}, nil),
 		definitions: prometheus.NewDesc("vitrine_definitions", "Stored definitions of all properties.", nil, nil),
 		disk:        prometheus.NewDesc("vitrine_store_bytes", "Size of the store on disk, in bytes.", nil, nil),
-		sizes:       prometheus.NewDesc("vitrine_library_bytes", "Memory of the library, in bytes: heap (the part of the index in the heap), caches, store (the database), mapped-index and mapped-items (mapped files, which use the page cache).", []string{"kind"}, nil),
+		sizes:       prometheus.NewDesc("vitrine_library_bytes", "Memory of the library in bytes, by kind: heap (the part of the index in the heap), caches, store (the database), mapped-index and mapped-items (mapped files, which use the page cache).", []string{"kind"}, nil),
 	}
 }
 

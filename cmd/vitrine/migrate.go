@@ -40,11 +40,13 @@ func newMigrate() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "migrate --to=opensearch|engine | --cancel",
 		Short: "Move the library to OpenSearch, or back to a data directory",
-		Long: `Copy the library to an OpenSearch cluster, or from there to a new data directory, and compare the copy with the original.
+		Long: `Copy the library from a data directory to an OpenSearch cluster, or from OpenSearch to a new data directory, and compare the copy
+with the original.
 
-As soon as the copy starts, the library rejects writes with 503, but continues to serve reads. When the copy is complete, start
-the server with the copy, or make the library accept writes again with --cancel. To continue an interrupted copy, run the same
-command again. With --to=opensearch, the server that uses the data directory makes the copy.`,
+As soon as the copying starts, the original library rejects writes with 503, but continues to serve reads. When the copy is
+complete, start the server with it. To keep the original library instead, run vitrine migrate --cancel, which makes it accept
+writes again. To continue an interrupted migration, run the same command again. With --to=opensearch, the server that uses the
+data directory makes the copy.`,
 		Example: example(`
 # Move the library to OpenSearch
 kubectl exec -it -n vitrine-system deploy/vitrine -- vitrine migrate --to=opensearch --opensearch-url=https://search:9200
@@ -52,7 +54,7 @@ kubectl exec -it -n vitrine-system deploy/vitrine -- vitrine migrate --to=opense
 # Move it back, to a new data directory
 vitrine migrate --to=engine --data-dir ./new --opensearch-url=https://search:9200
 
-# Make the library accept writes again
+# Cancel the migration, so that the original library accepts writes again
 vitrine migrate --cancel --data-dir ./data`),
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -65,8 +67,8 @@ vitrine migrate --cancel --data-dir ./data`),
 			return m.run(cmd)
 		},
 	}
-	cmd.Flags().StringVar(&m.to, "to", "", "where to copy the library: opensearch, or engine for a new data directory")
-	cmd.Flags().BoolVar(&m.cancel, "cancel", false, "make the library accept writes again: with --opensearch-url, the library on OpenSearch; otherwise, the one in the data directory")
+	cmd.Flags().StringVar(&m.to, "to", "", "where to copy the library: opensearch, or engine (a new data directory)")
+	cmd.Flags().BoolVar(&m.cancel, "cancel", false, "make the original library accept writes again: with --opensearch-url, the library on OpenSearch; otherwise, the library in the data directory")
 	bindDataDir(cmd.Flags(), &m.dataDir)
 	m.cluster.bind(cmd.Flags())
 	return cmd
@@ -75,7 +77,7 @@ vitrine migrate --cancel --data-dir ./data`),
 func (m *migration) validate() error {
 	switch {
 	case m.cancel == (m.to != ""):
-		return usagef("pass either --to=%s, --to=%s or --cancel", libraryOpenSearch, libraryEngine)
+		return usagef("pass exactly one of --to=%s, --to=%s and --cancel", libraryOpenSearch, libraryEngine)
 	case m.to != "" && m.to != libraryOpenSearch && m.to != libraryEngine:
 		return usagef("--to %q: must be %s or %s", m.to, libraryOpenSearch, libraryEngine)
 	case len(m.cluster.urls) == 0 && m.to != "":
@@ -100,7 +102,7 @@ func (m *migration) run(cmd *cobra.Command) error {
 	bar.finish()
 	switch {
 	case cmd.Context().Err() != nil && err != nil:
-		return &codedError{exitInterrupted, errors.New("interrupted; the library may reject writes: run the same command again to continue the copy, or vitrine migrate --cancel")}
+		return &codedError{exitInterrupted, errors.New("interrupted; the library may still reject writes: to continue, run the same command again; to make the library accept writes, run vitrine migrate --cancel")}
 	case err != nil:
 		return err
 	}
@@ -150,7 +152,7 @@ func migrate(ctx context.Context, from transfer.Source, to closingTarget, progre
 		return report, nil
 	}
 	if frozen, failed := from.Frozen(context.WithoutCancel(ctx)); failed == nil && frozen != "" {
-		err = fmt.Errorf("%w; the library rejects writes: run the same command again to continue, or vitrine migrate --cancel", err)
+		err = fmt.Errorf("%w; the library still rejects writes: to continue, run the same command again; to make the library accept writes, run vitrine migrate --cancel", err)
 	}
 	return nil, err
 }
@@ -174,7 +176,7 @@ func (m *migration) thaw(cmd *cobra.Command) (err error) {
 	ctx := cmd.Context()
 	done := func(err error) error {
 		if err == nil {
-			fmt.Fprintln(cmd.OutOrStdout(), "the library accepts writes; delete the copy")
+			fmt.Fprintln(cmd.OutOrStdout(), "the original library accepts writes again; you can delete the copy")
 		}
 		return err
 	}
@@ -249,13 +251,13 @@ func (m *migration) print(w io.Writer, r *transfer.Report) error {
 	if err := columns(w, []string{"PROPERTY", "ITEMS", "HIGHEST ID", "TAGS", "SHA-256"}, rows); err != nil {
 		return err
 	}
-	fmt.Fprintf(w, "%s items and %s definitions copied; compared with the original: equal\n", text.Thousands(total), text.Thousands(int64(r.Definitions)))
+	fmt.Fprintf(w, "%s and %s copied; the copy equals the original\n", text.Plural(total, "item"), text.Plural(int64(r.Definitions), "definition"))
 	next := "--library=opensearch and the same --opensearch flags"
 	if m.to == libraryEngine {
 		next = "--data-dir=" + m.dataDir + ", without the --opensearch flags"
 	}
-	fmt.Fprintf(w, "start the server with %s\n", next)
-	fmt.Fprintln(w, "until then, it rejects writes; to keep the current library instead, run vitrine migrate --cancel")
+	fmt.Fprintf(w, "to use the copy, start the server with %s\n", next)
+	fmt.Fprintln(w, "until then, the original library stays read-only; to keep using it instead, run vitrine migrate --cancel")
 	return nil
 }
 

@@ -86,7 +86,7 @@ func TestMigrate(t *testing.T) {
 	}
 	want := first.everything()
 	migrate(append(cluster, "--to=opensearch", "--data-dir", first.dir)...).want(t, 0,
-		"PROPERTY", "shop/default   51", "51 items and 3 definitions copied; compared with the original: equal", "start the server with --library=opensearch")
+		"PROPERTY", "shop/default   51", "51 items and 3 definitions copied; the copy equals the original", "to use the copy, start the server with --library=opensearch")
 	first.rejectsWrites(want)
 	if code := first.signal(syscall.SIGTERM); code != 0 {
 		t.Errorf("exit code %d", code)
@@ -132,7 +132,7 @@ func TestMigrateWithoutServer(t *testing.T) {
 	args := []string{"migrate", "--to=opensearch", "--data-dir", newStore(t), "--opensearch-url", strings.Join(urls, ","), "--opensearch-index-prefix", prefix}
 	interrupted, cancel := context.WithCancel(t.Context())
 	cancel()
-	vitrine(interrupted, "", args...).want(t, exitInterrupted, "run the same command again to continue")
+	vitrine(interrupted, "", args...).want(t, exitInterrupted, "to continue, run the same command again")
 	vitrine(t.Context(), "", args...).want(t, 0, "0 items and 3 definitions copied")
 	none := append(args[:3:3], filepath.Join(t.TempDir(), "none"))
 	vitrine(t.Context(), "", append(none, args[4:]...)...).want(t, exitStore, "contains no store")

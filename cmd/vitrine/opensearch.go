@@ -32,7 +32,7 @@ func (f *opensearchFlags) bind(fs *pflag.FlagSet) {
 	fs.StringVar(&f.caFile, "opensearch-ca-file", "", "PEM file of CA certificates that verify OpenSearch, read again when it changes (default: the system's CA certificates)")
 	fs.BoolVar(&f.allowPlaintext, "opensearch-allow-plaintext", false, "accept http URLs of OpenSearch that are not on loopback: items and credentials are sent unencrypted")
 	fs.StringVar(&f.prefix, "opensearch-index-prefix", opensearch.DefaultPrefix, "prefix of every index name: installations with different prefixes can share a cluster")
-	fs.DurationVar(&f.readTimeout, "opensearch-read-timeout", opensearch.DefaultReadTimeout, "how long one read of items may take, with all of its requests to OpenSearch, before the caller gets 503; at most 1m")
+	fs.DurationVar(&f.readTimeout, "opensearch-read-timeout", opensearch.DefaultReadTimeout, "time limit for one read of items, including all of its requests to OpenSearch, after which the caller gets 503; at most 1m")
 }
 
 // validate checks the flags. used is true if --library selects OpenSearch.
@@ -59,7 +59,7 @@ func (f *opensearchFlags) check() error {
 		return usagef("--opensearch-read-timeout=0: must be longer than 0")
 	}
 	if err := f.options(nil).Check(); err != nil {
-		return usagef("check the --opensearch flags: %w", err)
+		return usagef("the --opensearch flags are not valid: %w", err)
 	}
 	return nil
 }

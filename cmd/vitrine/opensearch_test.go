@@ -101,9 +101,9 @@ func TestOpenSearchInterruptedPurge(t *testing.T) {
 	}
 	s = start(t, filepath.Join(t.TempDir(), "data"), flags...)
 	dir := "--data-dir=" + s.dir
-	vitrine(t.Context(), "", "purge", "shop/default", dir).want(t, exitFailed, "the store has no property shop/default; it has: nothing")
+	vitrine(t.Context(), "", "purge", "shop/default", dir).want(t, exitFailed, "the store has no property shop/default (its properties: none)")
 	vitrine(t.Context(), "", "purge", "shop/default", "--yes", dir).want(t, 0, "shop/default erased")
-	vitrine(t.Context(), "", "purge", "shop/default", "--yes", dir).want(t, exitFailed, "shop/default: not found; the store has: nothing")
+	vitrine(t.Context(), "", "purge", "shop/default", "--yes", dir).want(t, exitFailed, "shop/default: not found (properties of the store: none)")
 }
 
 // TestOpenSearchIsWaitedFor checks that a server whose cluster is unreachable stays alive, reports why it is not ready, and becomes ready

@@ -19,7 +19,7 @@ import (
 type output struct{ format string }
 
 func (o *output) bind(fs *pflag.FlagSet) {
-	fs.StringVarP(&o.format, "output", "o", "table", "table, json or yaml")
+	fs.StringVarP(&o.format, "output", "o", "table", "output format: table, json or yaml")
 }
 
 func (o *output) validate() error {

@@ -107,7 +107,7 @@ func TestPlugin(t *testing.T) {
 	plugin("status", "-n", "nope").want(t, exitFailed, `namespace "nope" does not exist`)
 
 	apply(t, k, []string{"../../config/samples"}, "")
-	plugin("status", "-n", "shop").want(t, 0, "ContentFilter   8       0", "NotSeen", "check that an operator runs and watches this namespace")
+	plugin("status", "-n", "shop").want(t, 0, "ContentFilter   8       0", "NotSeen", "Check that an operator runs and watches this namespace")
 	completion("items", "-n", "shop", "").want(t, 0, "latest\nmoderation-queue\n")
 	plugin("items", "latest", "-n", "shop").want(t, exitFailed, "ContentFilter shop/latest was never served")
 
@@ -259,7 +259,7 @@ func TestPlugin(t *testing.T) {
 		opened.stop()
 		opened = startConsole(t, forwarded...)
 		stopKubelet()
-		opened.wait(exitFailed, "the connection to pod shop/vitrine-0 is lost, run the command again")
+		opened.wait(exitFailed, "lost the connection to pod shop/vitrine-0")
 	})
 	t.Run("tokens", func(t *testing.T) {
 		got := plugin("tokens", "-n", "shop")

@@ -38,8 +38,8 @@ func TestProbes(t *testing.T) {
 		},
 		"API server unreachable, earlier load recorded": {
 			state: ready, tokens: true,
-			operator: &cluster.Status{Remembered: true, LastError: errors.New("refused"), Message: "serving last known state: refused"},
-			code:     200, gate: 200, says: []string{"[+] definitions: serving last known state: refused"},
+			operator: &cluster.Status{Remembered: true, LastError: errors.New("refused"), Message: "serving the last known state: refused"},
+			code:     200, gate: 200, says: []string{"[+] definitions: serving the last known state: refused"},
 		},
 		"never loaded": {
 			state: ready, tokens: true, operator: &cluster.Status{LastError: errors.New("refused"), Message: "nothing loaded yet: refused"},

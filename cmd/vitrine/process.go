@@ -158,7 +158,7 @@ func (p *process) openCertificate() error {
 	if p.o.certFile != "" {
 		watcher, err := certwatcher.New(p.o.certFile, p.o.keyFile)
 		if err != nil {
-			return &codedError{exitCertificate, fmt.Errorf("use --tls-cert-file %s with --tls-private-key-file %s: %w", p.o.certFile, p.o.keyFile, err)}
+			return &codedError{exitCertificate, fmt.Errorf("cannot use --tls-cert-file %s with --tls-private-key-file %s: %w", p.o.certFile, p.o.keyFile, err)}
 		}
 		p.tls.GetCertificate = watcher.GetCertificate
 		p.background = append(p.background, watcher.Start)

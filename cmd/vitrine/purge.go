@@ -21,8 +21,9 @@ func newPurge() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "purge NAMESPACE/NAME",
 		Short: "Erase a deleted property with all its items",
-		Long: `Erase a deleted property permanently: its items, and everything that was created in it over HTTP. Otherwise they stay stored
-and return when the Property is created again. The command connects to the server that uses the data directory.`,
+		Long: `Erase a deleted property permanently: its items, and everything that was created in it over HTTP. Without this command, the
+server keeps this data, and serves it again when the Property is created again. The command connects to the server that uses
+the data directory.`,
 		Example: example(`
 # Erase the property default of the namespace shop
 kubectl exec -it -n vitrine-system deploy/vitrine -- vitrine purge shop/default`),
@@ -40,20 +41,20 @@ kubectl exec -it -n vitrine-system deploy/vitrine -- vitrine purge shop/default`
 			items, listed := stored[p]
 			switch {
 			case !listed && !yes:
-				return fmt.Errorf("the store has no property %s; it has: %s; if an earlier purge was interrupted, pass --yes to complete it",
+				return fmt.Errorf("the store has no property %s (its properties: %s); if an earlier purge of the property was interrupted, pass --yes to complete it",
 					p, listing(stored))
 			case !yes && !confirmed(cmd, p, items):
-				return errors.New("nothing was erased: enter the name of the property when asked, or pass --yes")
+				return errors.New("nothing was erased: enter NAMESPACE/NAME of the property when asked, or pass --yes")
 			}
 			// An interrupted purge can leave data of a property that is not listed.
 			err = c.Purge(cmd.Context(), p)
 			if err != nil && !listed {
-				return fmt.Errorf("%w; the store has: %s", adminError(dataDir, err), listing(stored))
+				return fmt.Errorf("%w (properties of the store: %s)", adminError(dataDir, err), listing(stored))
 			}
 			if err != nil {
 				return adminError(dataDir, err)
 			}
-			fmt.Fprintf(cmd.OutOrStdout(), "%s erased, with %s items\n", p, text.Thousands(items))
+			fmt.Fprintf(cmd.OutOrStdout(), "property %s erased, with %s\n", p, text.Plural(items, "item"))
 			return nil
 		},
 	}
@@ -67,18 +68,18 @@ func confirmed(cmd *cobra.Command, p library.PropertyID, items int64) bool {
 	if !isTerminal(cmd.InOrStdin()) {
 		return false
 	}
-	fmt.Fprintf(cmd.ErrOrStderr(), "This permanently erases %s items of %s. Enter the name of the property to continue: ", text.Thousands(items), p)
+	fmt.Fprintf(cmd.ErrOrStderr(), "This permanently erases %s and all other data of property %s. To continue, enter NAMESPACE/NAME of the property: ", text.Plural(items, "item"), p)
 	line, err := bufio.NewReader(cmd.InOrStdin()).ReadString('\n')
 	return err == nil && strings.TrimSpace(line) == string(p)
 }
 
 func listing(stored map[library.PropertyID]int64) string {
 	if len(stored) == 0 {
-		return "nothing"
+		return "none"
 	}
 	var names []string
 	for _, p := range slices.Sorted(maps.Keys(stored)) {
-		names = append(names, fmt.Sprintf("%s (%s items)", p, text.Thousands(stored[p])))
+		names = append(names, fmt.Sprintf("%s (%s)", p, text.Plural(stored[p], "item")))
 	}
 	return strings.Join(names, ", ")
 }

@@ -120,7 +120,7 @@ func usableToken(ctx context.Context, k kube.Client, all []*v1alpha1.AccessToken
 		return secret, token, nil
 	}
 	if len(unusable) > 0 {
-		return nil, "", fmt.Errorf("no token can be used: %w: fix one of them, ask for permission to read Secrets, or pass --server and --token-file", errors.Join(unusable...))
+		return nil, "", fmt.Errorf("no token can be used: %w; fix one of these problems, ask for permission to read Secrets, or pass --server and --token-file", errors.Join(unusable...))
 	}
 	return nil, "", nil
 }

@@ -110,7 +110,7 @@ func (p *process) shareAuthorities(ctx context.Context, restConfig func() (*rest
 				continue
 			}
 			if servingcert.HasAuthority(dir) {
-				p.log.Warn("using the certificate authority in the data directory", "dir", dir, "error", err)
+				p.log.Warn("cannot share the certificate authority of the other replicas; using the one in the data directory", "dir", dir, "error", err)
 				continue
 			}
 			return true, fmt.Errorf("share the certificate authority %s in Secret %s/%s: %w", key, p.o.lease.namespace, name, err)

@@ -23,7 +23,7 @@ func (f *s3Flags) bind(fs *pflag.FlagSet) {
 	o := &f.options
 	fs.StringVar(&o.Endpoint, "s3-endpoint", s3.AWS, "https URL of the S3-compatible store")
 	fs.StringVar(&o.Region, "s3-region", "", "region of the bucket (default: $AWS_REGION, or us-east-1)")
-	fs.StringVar(&o.Addressing, "s3-addressing", s3.Auto, "where requests name the bucket: path, virtual (in the host), or auto (virtual for large clouds, otherwise path)")
+	fs.StringVar(&o.Addressing, "s3-addressing", s3.Auto, "where URLs contain the bucket: path, virtual (in the host name), or auto (virtual for Amazon, Google and Alibaba Cloud, otherwise path)")
 	fs.StringVar(&o.CAFile, "s3-ca-file", "", "PEM file of CA certificates that verify the S3 store (default: the system's CA certificates)")
 	fs.BoolVar(&o.AllowHTTP, "s3-allow-plaintext", false, "accept an http URL that is not on loopback: backups are sent unencrypted")
 }
@@ -88,7 +88,7 @@ func newest(ctx context.Context, bucket *s3.Bucket, folder string) (string, erro
 	}
 	names = slices.DeleteFunc(names, func(name string) bool { _, ok := copyTime(name); return !ok })
 	if len(names) == 0 {
-		return "", fmt.Errorf("there is no file such as %s%s: name another file, or another folder", folder, copyName)
+		return "", fmt.Errorf("the folder contains no scheduled backup, such as %s%s: name another folder, or a file", folder, copyName)
 	}
 	return folder + slices.Max(names), nil
 }

@@ -287,7 +287,7 @@ func TestInterruptedUpload(t *testing.T) {
 		t.Errorf("after a kill: %v and, incomplete, %v", files, incomplete)
 	}
 	vitrine(t.Context(), "", "restore", "--data-dir", filepath.Join(t.TempDir(), "data"), "--s3-endpoint", store.url, "--s3-ca-file", store.ca, "s3://backups/vitrine/").
-		want(t, exitFailed, "there is no file such as vitrine/vitrine-")
+		want(t, exitFailed, "contains no scheduled backup, such as vitrine/vitrine-")
 
 	ctx, cancel = context.WithCancel(t.Context())
 	go func() { ended <- vitrine(ctx, "", args(store.url)...) }()
@@ -310,7 +310,7 @@ func TestS3Errors(t *testing.T) {
 		code                                int
 		want                                []string
 	}{
-		{"another bucket", store.url, store.ca, "s3://other/vitrine.tar", s3Secret, exitFailed, []string{"other", store.url, "there is no such bucket"}},
+		{"another bucket", store.url, store.ca, "s3://other/vitrine.tar", s3Secret, exitFailed, []string{"other", store.url, "the bucket does not exist"}},
 		{"a wrong secret", store.url, store.ca, "s3://backups/vitrine.tar", s3Secret + "-no", exitFailed, []string{"backups", store.url, "access denied"}},
 		{"an unknown authority", store.url, "", "s3://backups/vitrine.tar", s3Secret, exitFailed, []string{"backups", store.url, "certificate"}},
 		{"nothing there", closed.URL, "", "s3://backups/vitrine.tar", s3Secret, exitFailed, []string{"backups", closed.URL, "refused"}},
@@ -343,7 +343,7 @@ func TestS3Errors(t *testing.T) {
 	vitrine(t.Context(), "", append(args, store.flags("s3://backups/vitrine.tar")...)...).want(t, 0)
 	args[2] = serveAdmin(t, broken{})
 	got := vitrine(t.Context(), "", append(args, store.flags("s3://backups/vitrine.tar")...)...)
-	got.want(t, exitFailed, "the backup is incomplete, run it again")
+	got.want(t, exitFailed, "the backup is incomplete", "run the command again")
 	if files, incomplete := store.visible(); !cmp.Equal(files, []string{"vitrine.tar"}) || incomplete != nil || strings.Contains(got.stderr, "damaged") {
 		t.Errorf("%s\nthe bucket contains %v and, incomplete, %v", got.stderr, files, incomplete)
 	}

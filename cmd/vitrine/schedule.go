@@ -62,7 +62,7 @@ func (s *schedule) run(ctx context.Context) error {
 			default:
 				wait, pause = min(pause, s.every), min(2*pause, longestPause)
 				s.state.Failures++
-				fmt.Fprintf(s.log, "vitrine: the scheduled backup failed; the next attempt is in %s: %s\n", wait, oneLine(err))
+				fmt.Fprintf(s.log, "vitrine: the scheduled backup failed: %s; the next attempt is in %s\n", oneLine(err), wait)
 			}
 			due = s.now().Add(wait)
 		}
@@ -137,7 +137,7 @@ const abandoned = time.Hour
 
 func (d directory) list(_ context.Context, now time.Time) (names []string, err error) {
 	if err := os.Mkdir(string(d), 0o700); err != nil && !errors.Is(err, os.ErrExist) {
-		return nil, fmt.Errorf("create the directory: %w", err)
+		return nil, fmt.Errorf("create the directory of the backups: %w", err)
 	}
 	entries, err := os.ReadDir(string(d))
 	if err != nil {

@@ -64,11 +64,11 @@ func newServe() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Run the content server and its operator",
-		Long: `Run the content server and its operator in one process. The operator follows the manifests in the cluster, and the server
-serves what they declare over HTTPS.
+		Long: `Run the content server and its operator in one process. The operator follows the manifests in the cluster. The server serves
+over HTTPS what the manifests declare.
 
-Without --tls-cert-file, the server creates a certificate authority once, in the data directory. Without a cluster, it serves
-the last known state.`,
+Without --tls-cert-file, the server creates its own certificate authority in the data directory at its first start. While the
+API server of the cluster is unreachable, the server serves the last known state.`,
 		Example: example(`
 # In a pod, follow the cluster of the pod
 vitrine serve
@@ -102,8 +102,8 @@ vitrine serve --data-dir ./try --without-kubernetes`),
 	fs.StringVar(&o.memoryLimit, "memory-limit", "", "memory limit of the process, such as 512Mi: above 75 %, caches shrink; above 90 %, the server rejects writes of items other than deletions (default: GOMEMLIMIT, else 80 % of the limit of the container)")
 	fs.DurationVar(&o.expectBackups, "expect-backups", 0, "expected time between two backups by vitrine backup --every, such as 24h; an alert reports overdue backups (default: none are expected)")
 	fs.StringVar(&o.https, "https-bind-address", ":8443", "address of the HTTPS API; empty means off")
-	fs.StringVar(&o.certFile, "tls-cert-file", "", "certificate chain in PEM format, reloaded when it changes (default: a certificate from an authority in the data directory)")
-	fs.StringVar(&o.keyFile, "tls-private-key-file", "", "private key of the certificate in PEM format")
+	fs.StringVar(&o.certFile, "tls-cert-file", "", "PEM file with the certificate chain, reloaded when it changes (default: a certificate from an authority in the data directory)")
+	fs.StringVar(&o.keyFile, "tls-private-key-file", "", "PEM file with the private key of the certificate")
 	fs.StringSliceVar(&o.tlsHosts, "tls-hosts", nil, "additional names and IP addresses for the certificate that the server creates, such as those of its Service")
 	fs.StringVar(&o.http, "http-bind-address", "", "address of the plain HTTP API, for loopback or behind a proxy that terminates TLS (default: off)")
 	fs.BoolVar(&o.console, "console", false, "serve the console, a web page to find, compare and moderate content, below /console/ on the HTTPS and HTTP addresses")
@@ -113,8 +113,8 @@ vitrine serve --data-dir ./try --without-kubernetes`),
 	fs.StringVar(&o.debug, "debug-bind-address", "", "address of /debug/pprof/; use a loopback address, because profiles show memory contents (default: off)")
 	fs.StringVar(&o.externalURL, "external-url", "", "base URL at which callers reach the server; externalURL of a Property overrides it")
 	fs.DurationVar(&o.drainFor, "drain-timeout", 20*time.Second, "how long requests and backups in progress may continue after SIGTERM, in total; the grace period of the pod must be longer")
-	fs.StringVar(&o.logFormat, "log-format", "text", "text or json")
-	fs.StringVar(&o.logLevel, "log-level", "info", "debug, info, warn or error")
+	fs.StringVar(&o.logFormat, "log-format", "text", "log format: text or json")
+	fs.StringVar(&o.logLevel, "log-level", "info", "lowest level to log: debug, info, warn or error")
 	return cmd
 }
 
@@ -155,7 +155,7 @@ func (o *serveOptions) validate() error {
 		ns = strings.TrimSpace(ns)
 		if len(validation.IsDNS1123Label(ns)) > 0 {
 			// An empty name would select all namespaces, although the list is meant to restrict them.
-			return usagef("--watch-namespaces: %q is not a namespace: separate namespaces with commas, or omit the flag to watch all", ns)
+			return usagef("--watch-namespaces: %q is not the name of a namespace: separate namespaces with commas, or omit the flag to watch all", ns)
 		}
 		o.watchNamespaces[i] = ns
 	}

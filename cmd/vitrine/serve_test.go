@@ -294,7 +294,7 @@ func TestStoppingHasDeadline(t *testing.T) {
 	if code := s.signal(syscall.SIGTERM); code != 0 {
 		t.Errorf("exit code %d", code)
 	}
-	if !strings.Contains(s.logged(), "requests on https were cut off") {
+	if !strings.Contains(s.logged(), "requests to the https listener were cut off") {
 		t.Error("the log does not say that a request was cut off")
 	}
 }
@@ -347,8 +347,8 @@ func TestServeRefusesInvalidFlags(t *testing.T) {
 		"log level":                   {[]string{"--log-level", "loud"}, exitUsage, "must be debug, info, warn or error"},
 		"log format":                  {[]string{"--log-format", "xml"}, exitUsage, "must be text or json"},
 		"memory limit":                {[]string{"--memory-limit", "lots"}, exitUsage, "must be at least 64Mi"},
-		"an empty namespace":          {[]string{"--kubeconfig", "none", "--watch-namespaces", "shop,"}, exitUsage, "is not a namespace"},
-		"an invalid namespace":        {[]string{"--kubeconfig", "none", "--watch-namespaces", "UPPER/x"}, exitUsage, "is not a namespace"},
+		"an empty namespace":          {[]string{"--kubeconfig", "none", "--watch-namespaces", "shop,"}, exitUsage, "is not the name of a namespace"},
+		"an invalid namespace":        {[]string{"--kubeconfig", "none", "--watch-namespaces", "UPPER/x"}, exitUsage, "is not the name of a namespace"},
 		"negative backup interval":    {[]string{"--without-kubernetes", "--expect-backups", "-5s"}, exitUsage, "must be 0s or more"},
 		"negative drain":              {[]string{"--without-kubernetes", "--drain-timeout", "-5s"}, exitUsage, "must be 0s or more"},
 		"no address":                  {[]string{"--without-kubernetes", "--https-bind-address", ""}, exitUsage, "pass --https-bind-address or --http-bind-address"},

@@ -128,7 +128,7 @@ func (s *clusterStatus) add(counts *kindStatus, o v1alpha1.Object) {
 	}
 	tells := state.Tells
 	if tells == nil {
-		tells = &metav1.Condition{Reason: "NotSeen", Message: "No operator has processed this object yet: check that an operator runs and watches this namespace. An operator reports a missing Property after 30 seconds."}
+		tells = &metav1.Condition{Reason: "NotSeen", Message: "No operator has processed this object yet. Check that an operator runs and watches this namespace. If the Property of the object is missing, the operator reports it only after 30 seconds."}
 	}
 	s.Notable = append(s.Notable, objectStatus{
 		Kind: counts.Kind, Namespace: o.GetNamespace(), Name: o.GetName(), Ready: string(state.Ready),

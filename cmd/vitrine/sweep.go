@@ -23,17 +23,17 @@ func newSweep() *cobra.Command {
 	var confirm bool
 	cmd := &cobra.Command{
 		Use:   "sweep",
-		Short: "Show whether a sweep is held, and confirm it",
-		Long: `Show whether a sweep is held, and with --confirm run it.
+		Short: "Show or confirm the removals that the operator holds",
+		Long: `Show whether a sweep is held. With --confirm, run the held sweep.
 
-After a start, the operator removes the definitions whose manifests are no longer in the cluster. If it would remove unusually
-many, it holds the sweep: the server keeps serving them until the manifests return or this command confirms the removal. The
-command connects to the server that uses the data directory.`,
+After a start, the operator sweeps: it removes the definitions whose manifests are no longer in the cluster. If it would remove
+unusually many, it holds the sweep: the server keeps serving these definitions until their manifests return, or until this
+command confirms the removal. The command connects to the server that uses the data directory.`,
 		Example: example(`
 # Show a held sweep
 kubectl exec -n vitrine-system deploy/vitrine -- vitrine sweep
 
-# Run it
+# Run the held sweep
 kubectl exec -n vitrine-system deploy/vitrine -- vitrine sweep --confirm`),
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -54,7 +54,7 @@ kubectl exec -n vitrine-system deploy/vitrine -- vitrine sweep --confirm`),
 				}
 				fmt.Fprintf(out, "%s definitions removed\n", text.Thousands(n))
 			case s.Held:
-				fmt.Fprintf(out, "a sweep is held: it would remove %s of %s definitions; check that all manifests are in the cluster, then run this command with --confirm\n",
+				fmt.Fprintf(out, "a sweep is held: it would remove %s of %s definitions, whose manifests are not in the cluster; apply these manifests, or run this command with --confirm to remove the definitions\n",
 					text.Thousands(s.Remove), text.Thousands(s.Total))
 			default:
 				fmt.Fprintf(out, "no sweep is held; %s\n", s.Message)
@@ -63,7 +63,7 @@ kubectl exec -n vitrine-system deploy/vitrine -- vitrine sweep --confirm`),
 		},
 	}
 	bindDataDir(cmd.Flags(), &dataDir)
-	cmd.Flags().BoolVar(&confirm, "confirm", false, "run the held sweep; if the store holds the manifests of another cluster, hand it over to the current one")
+	cmd.Flags().BoolVar(&confirm, "confirm", false, "run the held sweep; if the store belongs to another cluster or installation, hand the store over to the current one")
 	return cmd
 }
 

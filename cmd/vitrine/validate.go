@@ -44,7 +44,7 @@ func (m *manifests) judge(cmd *cobra.Command) (validate.Report, []validate.Judge
 	report, judged, err := validate.Run(cmd.Context(), objects, problems, m.namespace)
 	if err == nil && report.Objects+report.Errors == 0 {
 		// In a pipeline, a wrong path causes this result, which must not look like success.
-		err = fmt.Errorf("no manifest of %s in %d files: check -f", v1alpha1.GroupVersion.Group, len(files))
+		err = fmt.Errorf("no manifest of the API group %s in %s: check -f", v1alpha1.GroupVersion.Group, text.Plural(len(files), "file"))
 	}
 	return report, judged, err
 }
@@ -52,7 +52,7 @@ func (m *manifests) judge(cmd *cobra.Command) (validate.Report, []validate.Judge
 // checkNamespace returns an error if the value of --namespace is not a valid name.
 func checkNamespace(name string) error {
 	if len(validation.IsDNS1123Label(name)) > 0 {
-		return usagef("--namespace %q is not a namespace name", name)
+		return usagef("--namespace %q: must be the name of a namespace", name)
 	}
 	return nil
 }
@@ -85,7 +85,7 @@ vitrine validate -f deploy/ -o github`),
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}
 	o.manifests.bind(cmd.Flags())
-	cmd.Flags().StringVarP(&o.output, "output", "o", "text", "text, json, or github for annotations in a pull request")
+	cmd.Flags().StringVarP(&o.output, "output", "o", "text", "output format: text, json, or github (annotations in a pull request)")
 	cmd.Flags().BoolVar(&o.strict, "strict", false, "fail on warnings too")
 	return cmd
 }
@@ -117,7 +117,7 @@ func (o *validateOptions) run(cmd *cobra.Command) error {
 		return fmt.Errorf("write the report: %w", err)
 	}
 	if report.Errors > 0 || o.strict && report.Warnings > 0 {
-		return &codedError{exitManifests, fmt.Errorf("the manifests have errors: %s", tally(report))}
+		return &codedError{exitManifests, fmt.Errorf("the manifests have problems: %s", tally(report))}
 	}
 	return nil
 }

@@ -36,7 +36,7 @@ func TestValidate(t *testing.T) {
 
 	vitrine(t.Context(), "", "validate").want(t, exitUsage, "name files or directories with -f")
 	vitrine(t.Context(), "", "validate", "-f", "-", "-o", "xml").want(t, exitUsage, "must be text, json or github")
-	vitrine(t.Context(), "", "validate", "-f", "-", "-n", "").want(t, exitUsage, "is not a namespace")
-	vitrine(t.Context(), "kind: ConfigMap\n", "validate", "-f", "-").want(t, exitFailed, "no manifest of vitrine.dev in 1 files: check -f")
+	vitrine(t.Context(), "", "validate", "-f", "-", "-n", "").want(t, exitUsage, "must be the name of a namespace")
+	vitrine(t.Context(), "kind: ConfigMap\n", "validate", "-f", "-").want(t, exitFailed, "no manifest of the API group vitrine.dev in 1 file: check -f")
 	vitrine(t.Context(), "", "validate", "-f", "none").want(t, exitFailed, "no such file")
 }

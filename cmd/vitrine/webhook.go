@@ -24,9 +24,9 @@ type webhookOptions struct {
 
 func (o *webhookOptions) bind(fs *pflag.FlagSet) {
 	fs.StringVar(&o.address, "webhook-bind-address", "", "address of the validating webhook (default: off)")
-	fs.StringVar(&o.url, "webhook-url", "", "base URL at which the API server reaches the webhook; the server then writes the whole webhook configuration (default: the API server uses the Service in the configuration that a manifest declares)")
-	fs.StringSliceVar(&o.hosts, "webhook-hosts", nil, "names and IP addresses for the webhook certificate, such as those of its Service; it always includes loopback and the host of --webhook-url")
-	fs.StringVar(&o.configuration, "webhook-configuration", "vitrine", "ValidatingWebhookConfiguration in which the server sets the certificate authority")
+	fs.StringVar(&o.url, "webhook-url", "", "base URL at which the API server reaches the webhook; with this flag, the server writes the whole webhook configuration (default: a manifest declares the configuration, which names the Service of the webhook)")
+	fs.StringSliceVar(&o.hosts, "webhook-hosts", nil, "names and IP addresses for the webhook certificate, such as those of its Service; the certificate always includes loopback and the host of --webhook-url")
+	fs.StringVar(&o.configuration, "webhook-configuration", "vitrine", "name of the ValidatingWebhookConfiguration in which the server sets the certificate authority")
 }
 
 func (o *webhookOptions) validate(withoutKubernetes bool) error {
@@ -44,7 +44,7 @@ func (o *webhookOptions) validate(withoutKubernetes bool) error {
 	}
 	o.url = strings.TrimRight(o.url, "/")
 	if u, err := url.Parse(o.url); o.url != "" && (err != nil || u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "") {
-		return usagef("--webhook-url %q: must be an absolute https address", o.url)
+		return usagef("--webhook-url %q: must be an absolute https URL without a query", o.url)
 	}
 	return nil
 }

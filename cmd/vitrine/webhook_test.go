@@ -62,7 +62,7 @@ func TestWebhookFlags(t *testing.T) {
 	}{
 		"without a cluster":        {[]string{"--webhook-bind-address", ":0", "--without-kubernetes"}, "cannot be used with --without-kubernetes"},
 		"no address":               {[]string{"--webhook-url", "https://a.example"}, "need --webhook-bind-address"},
-		"plain HTTP":               {[]string{"--webhook-bind-address", ":0", "--webhook-url", "http://a.example"}, "must be an absolute https address"},
+		"plain HTTP":               {[]string{"--webhook-bind-address", ":0", "--webhook-url", "http://a.example"}, "must be an absolute https URL"},
 		"no configuration":         {[]string{"--webhook-bind-address", ":0", "--webhook-configuration", ""}, "must not be empty"},
 		"hosts without an address": {[]string{"--webhook-hosts", "a"}, "need --webhook-bind-address"},
 	}

@@ -225,7 +225,7 @@ func TestAdmission(t *testing.T) {
 		}
 		manifest.SetName("by-manifest")
 		named := &admission.Keeper{RESTConfig: keeper.RESTConfig, CABundle: keeper.CABundle, Name: "by-manifest"}
-		if _, err := named.Once(t.Context()); err == nil || !strings.Contains(err.Error(), "apply ValidatingWebhookConfiguration by-manifest") {
+		if _, err := named.Once(t.Context()); err == nil || !strings.Contains(err.Error(), "ValidatingWebhookConfiguration by-manifest is missing, apply config/webhook") {
 			t.Errorf("without a manifest: %v", err)
 		}
 		applied := func() {

@@ -71,7 +71,7 @@ func (k *Keeper) Run(ctx context.Context) error {
 			}
 			told = err.Error()
 		case changed:
-			log.Info("set the certificate authority in the webhook configuration", "configuration", k.Name)
+			log.Info("certificate authority set in the webhook configuration", "configuration", k.Name)
 			told = ""
 		}
 		select {
@@ -99,7 +99,7 @@ func (k *Keeper) Once(ctx context.Context) (bool, error) {
 	present := &admissionregistrationv1.ValidatingWebhookConfiguration{}
 	err = c.Get(ctx, client.ObjectKey{Name: k.Name}, present)
 	if apierrors.IsNotFound(err) && k.URL == "" {
-		return false, fmt.Errorf("apply ValidatingWebhookConfiguration %s (config/webhook): %w", k.Name, err)
+		return false, fmt.Errorf("ValidatingWebhookConfiguration %s is missing, apply config/webhook: %w", k.Name, err)
 	}
 	if client.IgnoreNotFound(err) != nil {
 		return false, fmt.Errorf("read ValidatingWebhookConfiguration %s: %w", k.Name, err)

@@ -64,7 +64,7 @@ func identify(ctx context.Context, cfg *rest.Config) (string, error) {
 		}
 	}
 	if len(absent) > 0 {
-		return "", fmt.Errorf("install the CRDs (%s): the cluster does not serve %s of %s", installCRDs, strings.Join(absent, ", "), v1alpha1.GroupVersion)
+		return "", fmt.Errorf("the cluster does not serve %s of %s: install the CRDs (%s)", strings.Join(absent, ", "), v1alpha1.GroupVersion, installCRDs)
 	}
 	return install, nil
 }

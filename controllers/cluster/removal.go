@@ -232,6 +232,6 @@ func (r *removals) hold(owners ...library.Owner) {
 		// write Events there and the users whose manifests are missing can see them.
 		regarded := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: ns}}
 		r.events.Eventf(regarded, nil, corev1.EventTypeWarning, sweepHeldReason, "Sweep",
-			"Apply the manifests of this namespace that are missing in the cluster, or run vitrine sweep --confirm to remove what they declared")
+			"Manifests of this namespace are missing in the cluster, and the server keeps serving what they declared: apply these manifests, or run vitrine sweep --confirm to remove what they declared")
 	}
 }

@@ -165,7 +165,7 @@ func (s *Supervisor) once(ctx context.Context) error {
 func (s *Supervisor) follow(ctx context.Context, cfg *rest.Config, install string, lib library.Library) error {
 	store, err := nameStore(ctx, lib)
 	if err != nil {
-		return fmt.Errorf("name the store: %w", err)
+		return fmt.Errorf("determine the name of the store: %w", err)
 	}
 	mgr, seen, err := newManager(cfg, s.options)
 	if err != nil {
@@ -273,7 +273,7 @@ func (s *Supervisor) admit(install string) error {
 		return s.admitLease()
 	}
 	s.foreign = install
-	return fmt.Errorf("check the kubeconfig, or run vitrine sweep --confirm to hand the store over: it holds the manifests of cluster %s, and this is cluster %s", recorded, install)
+	return fmt.Errorf("the store holds the manifests of cluster %s, and this is cluster %s: check the kubeconfig, or run vitrine sweep --confirm to hand the store over to this cluster", recorded, install)
 }
 
 // admitLease fails if the library belongs to an installation with another Lease. The caller holds mu.
@@ -289,8 +289,8 @@ func (s *Supervisor) admitLease() error {
 		return nil
 	}
 	s.rival = recorded
-	return fmt.Errorf("set another --opensearch-index-prefix for this installation, or run vitrine sweep --confirm if it replaces the other one: "+
-		"the library belongs to the installation with the Lease %s, and this one has %s", recorded, s.options.Lease)
+	return fmt.Errorf("the library belongs to the installation with the Lease %s, and this installation has the Lease %s: "+
+		"set another --opensearch-index-prefix, or, if this installation replaces the other one, run vitrine sweep --confirm", recorded, s.options.Lease)
 }
 
 // recordLease records the Lease of this installation, if there is one.
@@ -364,19 +364,19 @@ func (s *Supervisor) Status() Status {
 	missing := s.holds.missing()
 	switch {
 	case st.Synced && unreachable != nil:
-		st.Message = "serving last known state: " + unreachable.Error()
+		st.Message = "serving the last known state: " + unreachable.Error()
 	case st.Synced && missing != "":
-		st.Message = fmt.Sprintf("serving last known state of some kinds: install the CRDs (%s): %s", installCRDs, missing)
+		st.Message = fmt.Sprintf("serving the last known state of some kinds, because CRDs are missing (%s): install the CRDs (%s)", missing, installCRDs)
 	case st.Synced && st.HeldSweep != nil:
 		st.Message = st.HeldSweep.Error()
 	case st.Synced:
 		st.Message = "following the cluster"
 	case st.Remembered && st.LastError != nil:
-		st.Message = "serving last known state: " + st.LastError.Error()
+		st.Message = "serving the last known state: " + st.LastError.Error()
 	case st.Standby && st.Remembered:
 		st.Message = (&NotLeaderError{leader}).Error()
 	case st.Remembered:
-		st.Message = "serving last known state: the first load of this process is under way"
+		st.Message = "serving the last known state: the first load of this process is under way"
 	case st.LastError != nil:
 		st.Message = "nothing loaded yet: " + st.LastError.Error()
 	default:
@@ -386,7 +386,7 @@ func (s *Supervisor) Status() Status {
 }
 
 // ErrNothingHeld means that there is nothing to confirm: neither a sweep nor a handover.
-var ErrNothingHeld = errors.New("no sweep is held, and the store belongs to this cluster")
+var ErrNothingHeld = errors.New("nothing to confirm: no sweep is held, and the store belongs to this cluster")
 
 // ConfirmSweep runs the held sweep and returns the number of removed definitions. If no sweep is held, it returns ErrNothingHeld. If
 // another replica runs the controllers, it returns a *NotLeaderError.

@@ -105,7 +105,7 @@ func (k *Keeper) keep(ctx context.Context, look *Look, o v1alpha1.Object, count 
 	before := o.DeepCopyObject().(v1alpha1.Object)
 	changed, err := count(ctx, look, o)
 	if err != nil {
-		log.Info("could not count", "reason", err.Error())
+		log.Info("could not count items", "reason", err.Error())
 		return false
 	}
 	if !changed {
@@ -117,7 +117,7 @@ func (k *Keeper) keep(ctx context.Context, look *Look, o v1alpha1.Object, count 
 		return false
 	}
 	if err := k.Objects.WriteCounts(ctx, before, o); err != nil {
-		log.Info("could not write a count", "reason", err.Error())
+		log.Info("could not write an item count", "reason", err.Error())
 		return false
 	}
 	return true

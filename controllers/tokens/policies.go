@@ -32,7 +32,7 @@ func leftBehind(s Subject) *verdict.Refusal {
 	}
 	return &verdict.Refusal{
 		Reason: v1alpha1.ReasonSecretConflict, Waiting: true,
-		Cure:    "Wait until Kubernetes deletes Secret " + s.Secret.Name + ", or delete it if the cluster has no garbage collector",
+		Cure:    "wait until Kubernetes deletes the Secret, or delete it yourself if the cluster has no garbage collector",
 		Problem: fmt.Sprintf("Secret %s belongs to a deleted AccessToken of the same name", s.Secret.Name),
 	}
 }
@@ -42,8 +42,8 @@ func foreign(s Subject) *verdict.Refusal {
 	if s.Secret == nil || metav1.IsControlledBy(s.Secret, s.Token) {
 		return nil
 	}
-	return verdict.Conflict(v1alpha1.ReasonSecretConflict, "Choose another spec.secretName, or delete Secret "+s.Secret.Name,
-		"the Secret does not belong to this AccessToken, and the operator does not change it")
+	return verdict.Conflict(v1alpha1.ReasonSecretConflict, "choose another spec.secretName, or delete the Secret",
+		"Secret "+s.Secret.Name+" does not belong to this AccessToken, so the operator does not change it")
 }
 
 // otherStore refuses a Secret that the operator of another store writes, so that two operators never write the same Secret.
@@ -53,9 +53,9 @@ func otherStore(s Subject) *verdict.Refusal {
 		return nil
 	}
 	return verdict.Conflict(v1alpha1.ReasonSecretConflict,
-		fmt.Sprintf("Stop one of the two operators, or hand the Secret over with kubectl annotate secret -n %s %s %s-",
+		fmt.Sprintf("stop one of them, or run kubectl annotate secret -n %s %s %s- to hand the Secret over",
 			s.Secret.Namespace, s.Secret.Name, StoreAnnotation),
-		fmt.Sprintf("the operator of store %s writes the Secret, and this operator has store %s", other, s.Store))
+		fmt.Sprintf("the operator with store %s writes this Secret, and this operator has store %s", other, s.Store))
 }
 
 // absent refuses spec.existingSecret until the Secret exists and contains the key.
@@ -68,7 +68,7 @@ func absent(s Subject) *verdict.Refusal {
 	}
 	return &verdict.Refusal{
 		Reason: v1alpha1.ReasonSecretNotFound, Waiting: true,
-		Cure: fmt.Sprintf("Create Secret %s with the key %s", ref.Name, ref.Key), Problem: "this object is waiting for it",
+		Cure: "create the Secret, or add the key", Problem: fmt.Sprintf("Secret %s does not exist or has no key %s", ref.Name, ref.Key),
 	}
 }
 
@@ -80,8 +80,8 @@ func unusable(s Subject) *verdict.Refusal {
 		return nil
 	}
 	return &verdict.Refusal{
-		Reason: v1alpha1.ReasonSecretInvalid, Cure: fmt.Sprintf("Put another value into Secret %s, key %s", ref.Name, ref.Key),
-		Problem: err.Error(), Cause: err,
+		Reason: v1alpha1.ReasonSecretInvalid, Cure: "change the value",
+		Problem: fmt.Sprintf("key %s of Secret %s: %s", ref.Key, ref.Name, err), Cause: err,
 	}
 }
 

@@ -69,7 +69,7 @@ func TestRead(t *testing.T) {
 		"of another token": {token: own, secret: written(other, "ours", now), reason: v1alpha1.ReasonSecretConflict, conflict: true},
 		"of a deleted token": {
 			token: recreated, secret: written(own, "ours", now), reason: v1alpha1.ReasonSecretConflict, waiting: true,
-			cure: "Wait until Kubernetes deletes Secret storefront",
+			cure: "wait until Kubernetes deletes the Secret",
 		},
 		"existing, absent":      {token: existing, reason: v1alpha1.ReasonSecretNotFound, waiting: true},
 		"existing, without key": {token: existing, secret: holding("other", text), reason: v1alpha1.ReasonSecretNotFound, waiting: true},

@@ -18,7 +18,7 @@ const (
 )
 
 // ErrTokenValue means that a value in a Secret cannot serve as a token.
-var ErrTokenValue = errors.New("the value is not 32 to 4,096 printable characters without spaces, on one line")
+var ErrTokenValue = errors.New("the value is not one line of 32 to 4,096 printable ASCII characters without spaces")
 
 // TokenText reads a token from a value in a Secret. It removes a trailing newline. The rest must be MinTokenLength to MaxTokenLength
 // printable ASCII characters without spaces.

@@ -1,7 +1,6 @@
 package verdict
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 
@@ -31,8 +30,13 @@ type Refusal struct {
 	Cause error
 }
 
-// Error returns the message of the conditions: first the member to correct or the action to take, then the problem.
-func (e *Refusal) Error() string { return cmp.Or(e.Member, e.Cure) + ": " + e.Problem }
+// Error returns the message of the conditions: the problem, after the member to correct or before the action to take.
+func (e *Refusal) Error() string {
+	if e.Member != "" {
+		return e.Member + ": " + e.Problem
+	}
+	return e.Problem + ": " + e.Cure
+}
 
 // Unwrap returns Cause.
 func (e *Refusal) Unwrap() error { return e.Cause }
@@ -68,31 +72,31 @@ func Refuse(o v1alpha1.Object, err error) error {
 			Reason: v1alpha1.ReasonInvalidQuery, Member: member, Problem: syntax.Error(), Condition: v1alpha1.QueryValidCondition, Cause: err,
 		}
 	case errors.As(err, &conflict):
-		r := Conflict(v1alpha1.ReasonClaimHeld, "Change or delete one of the two objects", fmt.Sprintf("%s is held by %s", conflict.Claim, conflict.Holder))
+		r := Conflict(v1alpha1.ReasonClaimHeld, "change or delete one of the two objects", fmt.Sprintf("%s is held by %s", conflict.Claim, conflict.Holder))
 		if conflict.Holder.Namespace != o.GetNamespace() {
 			// A user who may read this object must not see the names of objects in other namespaces.
-			r.Cure = "Change this object or what it refers to"
+			r.Cure = "change this object or what it refers to"
 			r.Problem = fmt.Sprintf("%s is held by an object of another namespace", conflict.Claim)
 		}
 		r.Cause = err
 		return r
 	case errors.As(err, &taken):
-		r := Conflict(v1alpha1.ReasonIDTaken, "Rename the object, or remove the holder of the id", fmt.Sprintf("id %d is held by %s", taken.ID, taken.Holder))
+		r := Conflict(v1alpha1.ReasonIDTaken, "rename this object, or remove the other one", fmt.Sprintf("id %d is held by %s", taken.ID, taken.Holder))
 		r.Cause = err
 		return r
 	case errors.Is(err, library.ErrNoProperty):
 		return &Refusal{
 			Reason: v1alpha1.ReasonPropertyNotFound, Waiting: true, Cause: err,
-			Cure:    fmt.Sprintf("Apply the Property %q in namespace %s", o.PropertyName(), o.GetNamespace()),
-			Problem: "this object is waiting for it",
+			Problem: fmt.Sprintf("the Property %q does not exist in namespace %s, or is not served", o.PropertyName(), o.GetNamespace()),
+			Cure:    "apply or correct the Property",
 		}
 	case errors.Is(err, library.ErrInvalid) && errors.Is(err, library.ErrNotFound):
 		return &Refusal{
 			Reason: v1alpha1.ReasonAdoptedFilterNotFound, Member: "spec.adopt.filterID", Cause: err,
-			Problem: "this property has no filter with that id, or the filter was not created over HTTP",
+			Problem: "the property has no filter with this id that was created over HTTP",
 		}
 	case errors.Is(err, library.ErrInvalid):
-		return &Refusal{Reason: v1alpha1.ReasonInvalidSpec, Cure: "Correct the spec", Problem: err.Error(), Cause: err}
+		return &Refusal{Reason: v1alpha1.ReasonInvalidSpec, Cure: "correct the spec", Problem: err.Error(), Cause: err}
 	}
 	return err
 }

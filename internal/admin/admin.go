@@ -93,7 +93,7 @@ func Listen(dataDir string) (net.Listener, error) {
 	made := filepath.Join(dir, "s")
 	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: made, Net: "unix"})
 	if err != nil {
-		return nil, fmt.Errorf("create the admin socket (its path is limited to about 90 bytes: use a shorter --data-dir): %w", err)
+		return nil, fmt.Errorf("create the admin socket: %w; if its path is too long, use a shorter --data-dir", err)
 	}
 	l.SetUnlinkOnClose(false)
 	path := SocketPath(dataDir)
@@ -292,7 +292,7 @@ func (c *Client) Backup(ctx context.Context, w io.Writer, evenDamaged bool) (dam
 	}
 	defer resp.Body.Close()
 	if _, err := io.Copy(w, resp.Body); err != nil {
-		return nil, fmt.Errorf("the backup is incomplete, run it again: the connection to the server ended early: %w", err)
+		return nil, fmt.Errorf("the backup is incomplete, because the connection to the server ended early: %w; run the command again", err)
 	}
 	if reason := resp.Trailer.Get(backupError); reason != "" {
 		return nil, errors.New(reason)
@@ -330,7 +330,7 @@ func (c *Client) Migrate(ctx context.Context, to OpenSearch, progress func(trans
 		case ctx.Err() != nil:
 			return nil, context.Cause(ctx)
 		case err != nil:
-			return nil, fmt.Errorf("the connection to the server ended early: run the same command again to continue: %w", err)
+			return nil, fmt.Errorf("the connection to the server ended early: %w; to continue, run the same command again", err)
 		case e.Error != "":
 			return nil, errors.New(e.Error)
 		case e.Report != nil:

@@ -241,7 +241,7 @@ func TestStalledReaderIsDisconnected(t *testing.T) {
 		t.Errorf("the backup ended with %v", err)
 	}
 	go func() { _, _ = io.Copy(io.Discard, r) }()
-	if err := <-received; err == nil || !strings.Contains(err.Error(), "the backup is incomplete, run it again") {
+	if err := <-received; err == nil || !strings.Contains(err.Error(), "the backup is incomplete") {
 		t.Errorf("the client reports %v", err)
 	}
 }

@@ -182,7 +182,7 @@ func prepareDir(dir string) (made bool, err error) {
 		return false, err
 	}
 	if len(entries) > 0 {
-		return false, fmt.Errorf("%s is not empty: it contains %s", dir, entries[0].Name())
+		return false, fmt.Errorf("%s is not empty (it contains %s): choose a new directory", dir, entries[0].Name())
 	}
 	return false, nil
 }
@@ -210,7 +210,7 @@ func Peek(r *bufio.Reader) (Header, error) {
 	in := tar.NewReader(bytes.NewReader(start))
 	entry, err := in.Next()
 	if err != nil {
-		return Header{}, &DamagedError{Reason: "it does not begin with " + headerName + ": this is not a Vitrine backup"}
+		return Header{}, &DamagedError{Reason: "its first file is not " + headerName + " (is it a Vitrine backup?)"}
 	}
 	h, _, err := readHeader(in, entry.Name)
 	return h, err
@@ -292,7 +292,7 @@ func (x *extraction) first(name string) error {
 func (x *extraction) file(entry *tar.Header) error {
 	name := entry.Name
 	if entry.Typeflag != tar.TypeReg || !isEntry(name) || x.sums[name] != "" {
-		return &DamagedError{File: name, Reason: "it is not part of a backup"}
+		return &DamagedError{File: name, Reason: "a backup has no such file"}
 	}
 	sum := sha256.New()
 	to := ""
@@ -342,7 +342,7 @@ func isEntry(name string) bool {
 
 func readHeader(r io.Reader, name string) (Header, []byte, error) {
 	if name != headerName {
-		return Header{}, nil, &DamagedError{Reason: "it does not begin with " + headerName + ": this is not a Vitrine backup"}
+		return Header{}, nil, &DamagedError{Reason: "its first file is not " + headerName + " (is it a Vitrine backup?)"}
 	}
 	text, err := io.ReadAll(io.LimitReader(r, maxHeader))
 	if err != nil {
@@ -366,19 +366,19 @@ func checkSums(list []byte, sums map[string]string) error {
 	for line := range strings.Lines(string(list)) {
 		want, name, ok := strings.Cut(strings.TrimSuffix(line, "\n"), "  ")
 		if !ok {
-			return &DamagedError{File: checksumName, Reason: "a line is not a checksum"}
+			return &DamagedError{File: checksumName, Reason: "a line of the list is not a checksum"}
 		}
 		switch got := sums[name]; got {
 		case want:
 			listed++
 		case "":
-			return &DamagedError{File: name, Reason: "it is missing"}
+			return &DamagedError{File: name, Reason: "the file is missing"}
 		default:
-			return &DamagedError{File: name, Reason: "its checksum differs"}
+			return &DamagedError{File: name, Reason: "the file does not match its checksum"}
 		}
 	}
 	if listed != len(sums) {
-		return &DamagedError{File: checksumName, Reason: fmt.Sprintf("it lists %d of %d files", listed, len(sums))}
+		return &DamagedError{File: checksumName, Reason: fmt.Sprintf("the list contains only %d of %d files", listed, len(sums))}
 	}
 	return nil
 }
@@ -460,7 +460,7 @@ func Open(source string) (io.ReadCloser, error) {
 	}
 	list, err := os.Open(filepath.Join(source, checksumName))
 	if err != nil {
-		return nil, &DamagedError{Reason: fmt.Sprintf("%s has no %s: it is not a backup, or it is incomplete", source, checksumName)}
+		return nil, &DamagedError{Reason: fmt.Sprintf("%s has no %s (is it a complete backup?)", source, checksumName)}
 	}
 	defer list.Close()
 	names := []string{}
@@ -468,7 +468,7 @@ func Open(source string) (io.ReadCloser, error) {
 	for lines.Scan() {
 		if _, name, ok := strings.Cut(lines.Text(), "  "); ok {
 			if name != headerName && !isEntry(name) {
-				return nil, &DamagedError{File: name, Reason: "it is not part of a backup"}
+				return nil, &DamagedError{File: name, Reason: "a backup has no such file"}
 			}
 			names = append(names, name)
 		}

@@ -96,7 +96,7 @@ func (f *Folder) Claim(ctx context.Context) error {
 		return fmt.Errorf("read whose manifests the store holds: %w", err)
 	}
 	if recorded != "" && recorded != Install {
-		return fmt.Errorf("use another data directory: the store holds the manifests of cluster %s", recorded)
+		return fmt.Errorf("the store holds the manifests of cluster %s: use another data directory", recorded)
 	}
 	if err := f.o.Library.SetMark(ctx, markInstall, Install); err != nil {
 		return fmt.Errorf("record whose manifests the store holds: %w", err)

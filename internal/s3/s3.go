@@ -70,7 +70,7 @@ func Open(name string, o Options) (*Bucket, error) {
 	}
 	lookup, ok := map[string]minio.BucketLookupType{Auto: minio.BucketLookupAuto, Path: minio.BucketLookupPath, Virtual: minio.BucketLookupDNS}[o.Addressing]
 	if !ok {
-		return nil, fmt.Errorf("the addressing %q is not known: use %s, %s or %s", o.Addressing, Auto, Path, Virtual)
+		return nil, fmt.Errorf("unknown addressing %q: use %s, %s or %s", o.Addressing, Auto, Path, Virtual)
 	}
 	u, err := endpoint(o)
 	if err != nil {
@@ -102,7 +102,7 @@ func endpoint(o Options) (*url.URL, error) {
 	}
 	ip := net.ParseIP(u.Hostname())
 	if u.Scheme == "http" && u.Hostname() != "localhost" && !ip.IsLoopback() && !o.AllowHTTP {
-		return nil, fmt.Errorf("the S3 endpoint %s must begin with https://: http:// sends backups, which contain personal data, unencrypted", o.Endpoint)
+		return nil, fmt.Errorf("the S3 endpoint %s must begin with https://, because http:// sends backups unencrypted, and backups contain personal data", o.Endpoint)
 	}
 	return u, nil
 }
@@ -256,7 +256,7 @@ func explain(err error) error {
 	case !errors.As(err, &response):
 		return err
 	case response.Code == minio.NoSuchBucket:
-		return fmt.Errorf("there is no such bucket: create it, or name another one (%w)", response)
+		return fmt.Errorf("the bucket does not exist: create it, or name another bucket (%w)", response)
 	case response.StatusCode == http.StatusForbidden:
 		return fmt.Errorf("access denied: check the credentials and their permissions (%s: %w)", response.Code, response)
 	default:

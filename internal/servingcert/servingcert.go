@@ -203,7 +203,7 @@ func (s *Source) openAuthority() (pair, error) {
 		return kept, writeFile(s.CAFile(), encodeCertificate(kept.certificate), 0o644)
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		// Do not replace the authority silently, because the clients that trust it could no longer connect.
-		return pair{}, fmt.Errorf("read the certificate authority in %s (if you remove the file, the server creates a new authority, and clients need the new ca.crt): %w", keyed, err)
+		return pair{}, fmt.Errorf("read the certificate authority in %s: %w; if you remove the file, the server creates a new authority, and clients need the new ca.crt", keyed, err)
 	}
 	made, err := makeAuthority(s.clock())
 	if err != nil {
@@ -276,7 +276,7 @@ func newSerial() *big.Int {
 	return new(big.Int).SetBytes(b)
 }
 
-var errNotPEM = errors.New("must be a CERTIFICATE and an EC PRIVATE KEY in PEM")
+var errNotPEM = errors.New("expected a CERTIFICATE and its EC PRIVATE KEY in PEM format")
 
 func readPair(path string) (pair, error) {
 	content, err := os.ReadFile(path)

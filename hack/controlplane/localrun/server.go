@@ -72,7 +72,7 @@ func loaded(ctx context.Context, readyz string) error {
 	if err != nil {
 		return err
 	}
-	if resp.StatusCode != http.StatusOK || strings.Contains(string(text), "serving last known state") {
+	if resp.StatusCode != http.StatusOK || strings.Contains(string(text), "serving the last known state") {
 		return fmt.Errorf("%s returned %d: %s", readyz, resp.StatusCode, text)
 	}
 	return nil

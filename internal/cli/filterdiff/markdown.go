@@ -37,7 +37,7 @@ func Markdown(w io.Writer, changes []Change) {
 func (c Change) markdown(w io.Writer) {
 	fmt.Fprintf(w, "\n#### %s (%s)\n\n", text.Visible(c.Filter), c.State)
 	if c.Problem != "" {
-		fmt.Fprintf(w, "It cannot be compared: %s\n", code(c.Problem))
+		fmt.Fprintf(w, "The filter cannot be compared: %s\n", code(c.Problem))
 		return
 	}
 	if c.Before == nil {

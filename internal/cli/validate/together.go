@@ -119,7 +119,7 @@ func secrets(all []Judged) []Finding {
 		}
 		owner := translate.Owner("", library.KindToken, other.Typed)
 		findings = append(findings, j.finding(Error, RuleClaim, member,
-			fmt.Sprintf("Change or delete one of the two objects: Secret %s/%s is held by %s", token.Namespace, name, owner)))
+			fmt.Sprintf("Secret %s/%s is held by %s: change or delete one of the two objects", token.Namespace, name, owner)))
 	}
 	return append(findings, written(all, writers)...)
 }
@@ -137,7 +137,7 @@ func written(all []Judged, writers map[string]Judged) []Finding {
 		if writer, ok := writers[token.Namespace+"/"+name]; ok {
 			owner := translate.Owner("", library.KindToken, writer.Typed)
 			findings = append(findings, j.finding(Error, RuleClaim, "spec.existingSecret.name",
-				fmt.Sprintf("Choose another Secret: %s writes Secret %s/%s and owns its value", owner, token.Namespace, name)))
+				fmt.Sprintf("%s writes Secret %s/%s and owns its value: choose another Secret", owner, token.Namespace, name)))
 		}
 	}
 	return findings

@@ -152,7 +152,7 @@ func (j *Judged) judge(refused bool, said []Finding) []Finding {
 	}
 	if o.Suspended() {
 		f.Severity = Warning
-		f.Message += " (not checked in the cluster until spec.suspend is false)"
+		f.Message += " (in the cluster, the operator does not check this while spec.suspend is true)"
 	}
 	return append(findings, f)
 }

@@ -99,7 +99,7 @@ func TestRules(t *testing.T) {
 		"one value read twice":        {token("a", "class: ReadOnly, existingSecret: {name: s, key: k}") + token("b", "class: ReadOnly, existingSecret: {name: s, key: k}"), []string{"error claim 10:48 spec.existingSecret.name"}, "Secret shop/s is held by AccessToken shop/a"},
 		"a value that is written":     {token("a", "class: ReadOnly") + token("b", "class: ReadOnly, existingSecret: {name: a, key: token}"), []string{"error claim 10:48 spec.existingSecret.name"}, "AccessToken shop/a writes Secret shop/a"},
 		"another key of that Secret":  {text: token("a", "class: ReadOnly") + token("b", "class: ReadOnly, existingSecret: {name: a, key: mine}")},
-		"suspended, a broken query":   {filter("a", "query: 'a AND', suspend: true"), []string{"warning query 5:21 spec.query"}, "not checked in the cluster until"},
+		"suspended, a broken query":   {filter("a", "query: 'a AND', suspend: true"), []string{"warning query 5:21 spec.query"}, "the operator does not check this while spec.suspend is true"},
 		"suspended, a bad schema":     {filter("a", "query: a, suspend: true, readAccess: Public"), []string{"error schema 5:45 spec.readAccess"}, "Unsupported value"},
 		"two keys of one Secret":      {text: token("a", "class: ReadOnly, existingSecret: {name: s, key: k}") + token("b", "class: ReadOnly, existingSecret: {name: s, key: l}")},
 		"an invalid schema and query": {filter("a", "query: 'a AND', readAccess: Public"), []string{"error query 5:21 spec.query", "error schema 5:36 spec.readAccess"}, "Unsupported value"},
