@@ -205,10 +205,10 @@ func (b *suite) earlyStage(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := b.pageRounds(ctx, r.bare, report.EarlyHot, "Hot page, a fifth of the items", http.StatusOK, b.hotRounds(r.plan)); err != nil {
+	if err := b.pageRounds(ctx, r.bare, report.EarlyHot, "Hot page, with a fifth of the items", http.StatusOK, b.hotRounds(r.plan)); err != nil {
 		return err
 	}
-	if err := b.pageRounds(ctx, r.bare, report.EarlyZipf, "Random pages (Zipf), a fifth of the items", http.StatusOK, b.requests(r.plan.zipf)); err != nil {
+	if err := b.pageRounds(ctx, r.bare, report.EarlyZipf, "Random pages of 1,000 filters (Zipf-distributed), with a fifth of the items", http.StatusOK, b.requests(r.plan.zipf)); err != nil {
 		return err
 	}
 	if err := b.stage(ctx, b.scale.early()); err != nil {
@@ -276,8 +276,8 @@ func (b *suite) pages(ctx context.Context) error {
 		{report.HotPages, "Hot page of 50 items", http.StatusOK, b.hotRounds(r.plan)},
 		{report.ZippedPages, "Hot page, gzip", http.StatusOK, repeat(zipped(hot), b.scale.rounds, b.scale.requests)},
 		{report.HeldPages, "Hot page that the client has cached (304)", http.StatusNotModified, repeat(held, b.scale.rounds, 2*b.scale.requests)},
-		{report.ZipfPages, "Random pages, Zipf over 1,000 filters and their pages", http.StatusOK, b.requests(r.plan.zipf)},
-		{report.UniformPages, "Random pages, uniform over 1,000 filters and their pages", http.StatusOK, b.requests(r.plan.uniform)},
+		{report.ZipfPages, "Random pages of 1,000 filters (Zipf-distributed)", http.StatusOK, b.requests(r.plan.zipf)},
+		{report.UniformPages, "Random pages of 1,000 filters (uniform)", http.StatusOK, b.requests(r.plan.uniform)},
 	} {
 		if err := b.pageRounds(ctx, r.bare, w.id, w.title, w.want, w.rounds); err != nil {
 			return err
@@ -311,7 +311,7 @@ func (b *suite) depths(ctx context.Context, plan pagePlan) error {
 	of := func(name string, rounds [][]load.Request) contender {
 		return b.sender(ctx, name, clients, http.StatusOK, b.vitrine.CPU, func(round int) []load.Request { return rounds[round] })
 	}
-	w := b.workload(report.Depths, "Last pages against first pages, in the default order", "requests", clients, b.scale.items)
+	w := b.workload(report.Depths, "Last pages compared with first pages, in the default order", "requests", clients, b.scale.items)
 	return b.alternate(w, len(first), of(report.FirstPage, first), of(report.LastPage, last))
 }
 
@@ -320,7 +320,7 @@ func (b *suite) quietPages(ctx context.Context, bare *subject.Bare, plan pagePla
 	if err := errors.Join(b.stopVitrine(syscall.SIGTERM), b.startVitrine(ctx, "--log-level", "warn")); err != nil {
 		return err
 	}
-	if err := b.pageRounds(ctx, bare, report.QuietPages, "Hot page of 50 items, --log-level warn", http.StatusOK, b.hotRounds(plan)); err != nil {
+	if err := b.pageRounds(ctx, bare, report.QuietPages, "Hot page of 50 items, with --log-level warn", http.StatusOK, b.hotRounds(plan)); err != nil {
 		return err
 	}
 	return errors.Join(b.stopVitrine(syscall.SIGTERM), b.startVitrine(ctx))

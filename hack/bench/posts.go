@@ -55,7 +55,7 @@ func (b *suite) posts(ctx context.Context) error {
 			return b.opensearch.Put("posts", body)
 		}))
 	}
-	w := b.workload(report.Posts, "Single POSTs, each durable when answered", "requests", postClients, b.scale.items)
+	w := b.workload(report.Posts, "Single POSTs, each on disk before its response", "requests", postClients, b.scale.items)
 	if err := b.alternate(w, b.scale.rounds, contenders...); err != nil {
 		return err
 	}

@@ -12,7 +12,7 @@ import (
 // restart stops Vitrine with SIGTERM and with SIGKILL. Each time, it measures the time from the start of the next process until that
 // process is ready.
 func (b *suite) restart(ctx context.Context) error {
-	w := b.workload(report.Restarts, "From the start of the process until /readyz says so", "starts", 1, b.scale.items)
+	w := b.workload(report.Restarts, "Restart: from the start of the process until it is ready", "starts", 1, b.scale.items)
 	after := func(name string, sig syscall.Signal) contender {
 		return contender{name, func(int) (load.Result, error) {
 			if err := errors.Join(b.stopVitrine(sig), b.startVitrine(ctx)); err != nil {

@@ -131,7 +131,7 @@ func (b *suite) both(v *subject.Vitrine) func() (time.Duration, error) {
 // scaledImport compares three imports of the same items: through Vitrine on OpenSearch, through Vitrine with the built-in engine, and
 // directly into OpenSearch as the documents that Vitrine would store.
 func (b *suite) scaledImport(ctx context.Context, on, engine *subject.Vitrine, documents [][]byte) error {
-	w := b.workload(report.ScaledImport, "Bulk import, the library on OpenSearch", "items", importers, b.scale.scaled)
+	w := b.workload(report.ScaledImport, "Bulk import, with the library on OpenSearch", "items", importers, b.scale.scaled)
 	chunk := b.scale.scaled / b.scale.scaledRounds
 	into := func(name string, v *subject.Vitrine, cpu func() (time.Duration, error)) contender {
 		return importer(ctx, name, cpu, func(round int) (load.Result, error) { return b.importVitrine(ctx, v, cpu, round*chunk, chunk) })
@@ -198,7 +198,7 @@ func (b *suite) scaledQueries(ctx context.Context, on *subject.Vitrine, through 
 	if err := again(nil); err != nil {
 		return nil, err
 	}
-	w := b.workload(report.ScaledQueries, "Items query sorted by date: Vitrine on OpenSearch, and the search it sends, run directly on OpenSearch", "queries", 1, b.scale.scaled)
+	w := b.workload(report.ScaledQueries, "Free query sorted by date, with the library on OpenSearch, and the search that Vitrine sends for it, sent directly to OpenSearch", "queries", 1, b.scale.scaled)
 	// The first block is the warm-up of both servers and belongs to no round.
 	block := func(list []load.Request) func(int) []load.Request {
 		return func(round int) []load.Request {
@@ -235,14 +235,14 @@ func (b *suite) scaledHot(ctx context.Context, on, engine *subject.Vitrine) erro
 		})
 	}
 	ours, theirs := of(report.Scaled, on, b.both(on)), of(report.Vitrine, engine, engine.CPU)
-	w := b.workload(report.ScaledHot, "Hot page of 50 items, the library on OpenSearch", "requests", clients, b.scale.scaled)
+	w := b.workload(report.ScaledHot, "Hot page of 50 items, with the library on OpenSearch", "requests", clients, b.scale.scaled)
 	return b.alternate(w, b.scale.rounds, ours, theirs)
 }
 
 // scaledPosts posts single items to Vitrine with a few concurrent clients. It compares these requests with requests that send the documents
 // of the items directly to OpenSearch.
 func (b *suite) scaledPosts(ctx context.Context, on *subject.Vitrine, documents [][]byte) error {
-	w := b.workload(report.ScaledPosts, "Single POSTs, the library on OpenSearch", "requests", clients, b.scale.scaled)
+	w := b.workload(report.ScaledPosts, "Single POSTs, with the library on OpenSearch", "requests", clients, b.scale.scaled)
 	next := 0
 	of := func(name string, cpu func() (time.Duration, error), request func(i int) load.Request) contender {
 		return b.sender(ctx, name, clients, http.StatusCreated, cpu, func(int) []load.Request {

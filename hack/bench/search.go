@@ -19,21 +19,21 @@ func (b *suite) search(ctx context.Context) error {
 	// Before the first round, every subject runs a block of queries that no round uses, because a Java virtual machine needs a warm-up.
 	booleans := b.corpus.Booleans((1 + s.rounds) * s.booleans)
 	block := func(round int) []string { return booleans[(1+round)*s.booleans : (2+round)*s.booleans] }
-	w := b.workload(report.Booleans, "Boolean query sorted by date, first page, exact total, each asked for the first time", "queries", 1, s.items)
+	w := b.workload(report.Booleans, "Boolean queries sorted by date, first page, exact total, each sent for the first time", "queries", 1, s.items)
 	if err := b.ask(ctx, w, s.rounds, asking{sorted: true, queries: block}); err != nil {
 		return err
 	}
-	w = b.workload(report.BooleansKept, "The same queries asked again", "queries", 1, s.items)
+	w = b.workload(report.BooleansKept, "The same queries, sent again", "queries", 1, s.items)
 	if err := b.ask(ctx, w, s.rounds, asking{sorted: true, queries: block}); err != nil {
 		return err
 	}
 	log := b.corpus.Ranked()
 	whole := func(int) []string { return log }
-	w = b.workload(report.Ranked, fmt.Sprintf("Ranked full text with exact totals, log of %d queries, after a write", sample.RankedQueries), "queries", 1, s.items)
+	w = b.workload(report.Ranked, fmt.Sprintf("Ranked full-text queries with exact totals, a log of %d queries, after a write", sample.RankedQueries), "queries", 1, s.items)
 	if err := b.ask(ctx, w, s.rounds, asking{queries: whole, before: b.writeOne}); err != nil {
 		return err
 	}
-	w = b.workload(report.RankedKept, "The same log asked again", "queries", 1, s.items)
+	w = b.workload(report.RankedKept, "The same log, sent again", "queries", 1, s.items)
 	if err := b.ask(ctx, w, s.rounds, asking{queries: whole}); err != nil {
 		return err
 	}

@@ -38,7 +38,7 @@ func (b *suite) standing(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	w := b.workload(report.Standing, "Import with stored filters", "items", importers, b.scale.standing)
+	w := b.workload(report.Standing, "Import, with and without stored filters", "items", importers, b.scale.standing)
 	const turns = 10
 	chunk := b.scale.standing / turns
 	into := func(name string, v *subject.Vitrine) contender {
@@ -54,7 +54,7 @@ func (b *suite) standing(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	w = b.workload(report.Matching, "Which of 10,000 filters match which items", "items", 1, b.scale.standing)
+	w = b.workload(report.Matching, "Matching of all items against 10,000 filters", "items", 1, b.scale.standing)
 	w.Add(report.Vitrine, matched)
 	err = with.Stop(syscall.SIGTERM)
 	if err == nil && b.opensearch != nil {

@@ -54,7 +54,7 @@ func (b *suite) wire(ctx context.Context) error {
 		rounds    [][]load.Request
 	}{
 		{report.WireHot, "Hot page of 50 items, by wrk", repeat(b.vitrine.Page(r.plan.hot.filter, r.plan.hot.page), b.scale.rounds, 1)},
-		{report.WireUniform, "Random pages, uniform over 1,000 filters and their pages, by wrk", b.requests(r.plan.wire)},
+		{report.WireUniform, "Random pages of 1,000 filters (uniform), by wrk", b.requests(r.plan.wire)},
 	} {
 		contenders := make([]contender, len(servers))
 		for i, s := range servers {
@@ -132,7 +132,7 @@ func (b *suite) coldEncodings(ctx context.Context, wrk *load.Wrk, plan pagePlan)
 		halves[0], halves[1] = append(halves[0], first), append(halves[1], second)
 	}
 	self := func(r load.Request) load.Request { return r }
-	w := b.workload(report.ColdEncodings, "Random pages, uniform, each requested for the first time, by wrk", "requests", clients, b.present())
+	w := b.workload(report.ColdEncodings, "Random pages of 1,000 filters (uniform), each requested for the first time, by wrk", "requests", clients, b.present())
 	return b.alternate(w, len(plan.wire),
 		wireSender(ctx, wrk, wireServer{report.Identity, b.vitrine.CPU, self}, "", halves[0]),
 		wireSender(ctx, wrk, wireServer{report.Gzip, b.vitrine.CPU, self}, "Accept-Encoding: gzip", halves[1]))

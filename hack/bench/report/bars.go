@@ -118,29 +118,29 @@ var Bars = []Bar{
 		ratio(HotPages, Vitrine, Bare, CPUPerRequest), none, 1.35, times, 0.9, 1.9}, // 1.36, 28 % below the limit
 	{"hot-rate", "hot filter page of 50 items: requests/s", "at least 0.8 × the bare server's",
 		ratio(HotPages, Vitrine, Bare, PerSecond), 0.8, none, times, 0.5, 1.2}, // 0.80, 60 % above
-	{"zipf-rate", "random pages, Zipf over 1,000 filters and their pages: requests/s", "at least 0.6 × the bare server's",
+	{"zipf-rate", "random pages of 1,000 filters (Zipf-distributed): requests/s", "at least 0.6 × the bare server's",
 		ratio(ZipfPages, Vitrine, Bare, PerSecond), 0.6, none, times, 0.38, 1.2}, // 0.57, 50 % above
-	{"zipf-p99", "the same: p99", "at most 4 × the bare server's",
+	{"zipf-p99", "the same pages: p99", "at most 4 × the bare server's",
 		ratio(ZipfPages, Vitrine, Bare, P99), none, 4, times, 0.2, 4}, // 1.17; the slowest hundredth of 4,500 requests varies much
-	{"uniform-rate", "random pages, uniform: requests/s", "at least 0.4 × the bare server's",
+	{"uniform-rate", "random pages of 1,000 filters (uniform): requests/s", "at least 0.4 × the bare server's",
 		ratio(UniformPages, Vitrine, Bare, PerSecond), 0.4, none, times, 0.36, 1.2}, // 0.51, 42 % above
-	{"uniform-p99", "the same: p99", "at most 4 × the bare server's",
+	{"uniform-p99", "the same pages: p99", "at most 4 × the bare server's",
 		ratio(UniformPages, Vitrine, Bare, P99), none, 4, times, 0.2, 4}, // 1.39; the slowest hundredth of 1,500 requests varies much
 	{"last-page", "last pages compared with first pages, default order: requests/s", "at least 0.9 ×",
 		ratio(Depths, LastPage, FirstPage, PerSecond), 0.9, none, times, 0.7, 1.4}, // 0.95, 36 % above
-	{"wrk-hot", "by wrk, hot filter page of 50 items: requests/s", "at least 0.85 × the bare server's",
+	{"wrk-hot", "hot filter page of 50 items, measured by wrk: requests/s", "at least 0.85 × the bare server's",
 		ratio(WireHot, Vitrine, Bare, PerSecond), 0.85, none, times, 0.4, 1.3},
-	{"wrk-hot-nginx", "the same, wrk and nginx", "at least 0.75 × nginx's",
+	{"wrk-hot-nginx", "the same, compared with nginx", "at least 0.75 × nginx's",
 		ratio(WireHot, Vitrine, Nginx, PerSecond), 0.75, none, times, 0.3, 1.3},
-	{"wrk-uniform", "by wrk, random pages, uniform: requests/s", "at least 0.5 × the bare server's",
+	{"wrk-uniform", "random pages of 1,000 filters (uniform), measured by wrk: requests/s", "at least 0.5 × the bare server's",
 		ratio(WireUniform, Vitrine, Bare, PerSecond), 0.5, none, times, 0.2, 1.2},
-	{"wrk-gzip", "by wrk, page requested for the first time, with gzip: processor time per request", "at most 2 × the same without gzip",
+	{"wrk-gzip", "pages requested for the first time, with gzip, measured by wrk: processor time per request", "at most 2 × the same without gzip",
 		ratio(ColdEncodings, Gzip, Identity, CPUPerRequest), none, 2, times, 0.5, 20},
-	{"boolean", "boolean query sorted by date, first page, exact total: median", "at least 20 × faster than OpenSearch",
+	{"boolean", "boolean queries sorted by date, first page, exact total: median", "at least 20 × faster than OpenSearch",
 		ratio(Booleans, OpenSearch, Vitrine, P50), 20, none, times, 12, 60}, // 19, 58 % above; OpenSearch's median varies by half between runs
-	{"ranked", "ranked full text with exact totals, log of 100 queries: median", "at least 5 × faster than OpenSearch",
+	{"ranked", "ranked full-text queries with exact totals, a log of 100 queries: median", "at least 5 × faster than OpenSearch",
 		ratio(Ranked, OpenSearch, Vitrine, P50), 5, none, times, 4.5, 20}, // 7.0, 56 % above
-	{"ranked-each", "the same: the query with the least advantage", "none slower than OpenSearch",
+	{"ranked-each", "the same, only the query with the lowest ratio", "not slower than OpenSearch",
 		func(r *Run) Measure {
 			if w := r.Workload(Ranked); w != nil {
 				return exactly(w.SlowestRatio)
@@ -153,11 +153,11 @@ var Bars = []Bar{
 		ratio(Imports, Vitrine, Bleve, PerSecond), 5, none, times, 8, 30}, // 17, 2.1 × above
 	{"standing-import", "import with 10,000 stored filters compared with none: items/s", "at least 0.9 ×",
 		ratio(Standing, ManyFilters, NoFilters, PerSecond), 0.9, none, times, 0.7, 1.3}, // 1.00, 43 % above
-	{"standing-first", "then the first read of each filter: p99", "at most 50 ms",
+	{"standing-first", "first read of each of these 10,000 filters: p99", "at most 50 ms",
 		func(r *Run) Measure { return r.Workload(FirstReads).Find(Vitrine).Median(P99) }, none, 50, millis, 0.1, 10}, // 1.1 ms, 9 × below
-	{"standing-match", "items matched per second against 10,000 filters", "at least 50 × the percolator",
+	{"standing-match", "items matched per second against 10,000 filters", "at least 50 × OpenSearch's percolator",
 		ratio(Matching, Vitrine, Percolator, PerSecond), 50, none, times, 80, 700}, // 217, 2.7 × above
-	{"posts", "single POSTs from 64 clients, each durable when answered: requests/s", "at least 0.4 × a bare server that decodes and appends",
+	{"posts", "single POSTs from 64 clients, each on disk before its response: requests/s", "at least 0.4 × the bare server's",
 		ratio(Posts, Vitrine, Bare, PerSecond), 0.4, none, times, 0.3, 0.95}, // 0.54, 80 % above
 	{"restart", "ready after a restart", "at most 3 s",
 		func(r *Run) Measure {
@@ -173,11 +173,11 @@ var Bars = []Bar{
 		func(r *Run) Measure {
 			return exactly(float64(r.stage(-1).IndexBytes) / float64(r.stage(-1).SegmentItems))
 		}, none, 500, octets, 300, 500}, // 446 bytes, 11 % below; it does not depend on the machine
-	{"growth-page", "hot page relative to the bare server, with five times as many items: processor time", "flat: at most 1.15 ×",
+	{"growth-page", "hot page with all items, compared with a fifth of the items: processor time relative to the bare server's", "at most 1.15 ×",
 		growth(EarlyHot, HotPages, CPUPerRequest), none, 1.15, times, 0.5, 1.5}, // 1.04, 31 % below
-	{"growth-random", "random pages (Zipf) relative to the bare server, with five times as many items: processor time", "flat: at most 1.25 ×",
+	{"growth-random", "random pages (Zipf-distributed) with all items, compared with a fifth of the items: processor time relative to the bare server's", "at most 1.25 ×",
 		growth(EarlyZipf, ZipfPages, CPUPerRequest), none, 1.25, times, 0.5, 1.5}, // 1.08, 28 % below
-	{"growth-heap", "heap in use with five times as many items", "sub-linear: below 5 ×",
+	{"growth-heap", "heap in use with all items, compared with a fifth of the items", "less than 5 ×",
 		func(r *Run) Measure {
 			if len(r.Stages) < 2 {
 				return Measure{}
@@ -185,25 +185,25 @@ var Bars = []Bar{
 			return exactly(float64(r.stage(-1).HeapInUse) / float64(r.stage(0).HeapInUse))
 		}, none, 5, times, 0.2, 2.6}, // 1.87, 28 % below; it varies with the heap
 	{"growth-import", "import rate of the last fifth of the items compared with the first fifth", "at least 0.8 ×", importGrowth, 0.8, none, times, 0.6, 1.7}, // 1.03, 72 % above
-	{"opensearch-query", "Vitrine on OpenSearch, items query: median minus 1 ms, compared with the same search sent to OpenSearch", "at most 1.3 ×",
+	{"opensearch-query", "Vitrine on OpenSearch, free query: median minus 1 ms, compared with the same search sent directly to OpenSearch", "at most 1.3 ×",
 		func(r *Run) Measure { return beyond(r.Workload(ScaledQueries), 1) }, none, 1.3, times, 0.2, 2}, // 1.03 with 20,000 items, 94 % above
 	{"opensearch-hot", "Vitrine on OpenSearch, hot filter page of 50 items: requests/s", "at least 0.8 × the built-in engine's",
 		ratio(ScaledHot, Scaled, Vitrine, PerSecond), 0.8, none, times, 0.4, 1.3}, // 0.96 with 20,000 items, 2.4 × above
-	{"opensearch-posts", "Vitrine on OpenSearch, single POST: p99 beyond that of the same document sent to OpenSearch", "at most 300 ms",
+	{"opensearch-posts", "Vitrine on OpenSearch, single POST: p99 minus the p99 of the same document sent directly to OpenSearch", "at most 300 ms",
 		func(r *Run) Measure { return extra(r.Workload(ScaledPosts), P99) }, none, 300, millis, 0, 600}, // 246 ms with 20,000 items; a write that misses a refresh waits for the next one, so the number is up to 400 ms on a busy machine
-	{"opensearch-import", "Vitrine on OpenSearch, bulk import: items/s", "at least 0.6 × the same documents sent to OpenSearch",
+	{"opensearch-import", "Vitrine on OpenSearch, bulk import: items/s", "at least 0.6 × the same documents sent directly to OpenSearch",
 		ratio(ScaledImport, Scaled, OpenSearch, PerSecond), 0.6, none, times, 0.35, 1.5}, // 0.70 with 20,000 items, 2 × above
-	{"lucene-ranked", "in process, ranked full text asked for the first time, the family with the highest ratio: median", "at most 1 × Lucene's",
+	{"lucene-ranked", "in process, ranked full-text queries sent for the first time, the kind of query with the highest ratio: median", "at most 1 × Lucene's",
 		slowest(RankedFamily, firstTime), none, 1, times, 0.2, 3}, // 1.35 with 100,000 items, 55 % below
-	{"lucene-date", "in process, boolean query sorted by date asked for the first time: median", "at most 0.3 × Lucene's",
+	{"lucene-date", "in process, boolean queries sorted by date, sent for the first time: median", "at most 0.3 × Lucene's",
 		together(ByDateFamily, firstTime), none, 0.3, times, 0.02, 0.3}, // 0.10 with 100,000 items, 67 % below
-	{"lucene-date-forgot", "the same with nothing kept: median", "at most 0.8 × Lucene's",
+	{"lucene-date-forgot", "the same with empty caches: median", "at most 0.8 × Lucene's",
 		together(ByDateFamily, nothingKept), none, 0.8, times, 0.05, 0.8}, // 0.27 with 100,000 items, 66 % below
-	{"lucene-count", "in process, total of a query with nothing kept, the family with the highest ratio: median", "at most 1 × Lucene's",
+	{"lucene-count", "in process, total of a query with empty caches, the kind of query with the highest ratio: median", "at most 1 × Lucene's",
 		slowest(CountedFamily, nothingKept), none, 1, times, 0.5, 8}, // 3.80 with 100,000 items, 53 % below
-	{"lucene-import", "in process, bulk import with each 1,000 items durable: items/s", "at least 1.5 × Lucene with one commit for each tenth",
+	{"lucene-import", "in process, bulk import, each batch of 1,000 items durable: items/s", "at least 1.5 × Lucene's, with one commit for each tenth of the items",
 		ratio(AnchorImport, Engine, Lucene, PerSecond), 1.5, none, times, 0.8, 4}, // 1.36 with 100,000 items, 70 % above
-	{"lucene-disk", "in process, disk space per item beside Lucene", "at most 1,100 bytes",
+	{"lucene-disk", "in process, in the comparison with Lucene: disk space per item", "at most 1,100 bytes",
 		func(r *Run) Measure { return exactly(float64(r.Peers[Engine].Disk) / float64(r.Peers[Engine].Items)) }, none, 1100, octets, 500, 3500}, // 2,651 bytes with 100,000 items, 24 % below
 }
 

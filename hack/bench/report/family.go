@@ -95,7 +95,7 @@ func familyTable(r *Run) table {
 	if len(r.Families) == 0 {
 		return nil
 	}
-	t := table{{"queries", "", "Lucene", "Vitrine, first time", "÷ Lucene", "nothing kept", "÷ Lucene", "again"}}
+	t := table{{"result", "queries", "Lucene", "Vitrine, first time", "÷ Lucene", "Vitrine, empty caches", "÷ Lucene", "Vitrine, sent again"}}
 	kind := ""
 	for _, f := range r.Families {
 		label := f.Kind

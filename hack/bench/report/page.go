@@ -159,7 +159,7 @@ func workloadTable(r *Run) table {
 			rate, cpu := s.Median(PerSecond), s.Median(CPUPerRequest)
 			spent := duration(cpu.Value) + spread(cpu)
 			if after := s.Median(CPUAfterwards).Value; after > 0 {
-				spent += " and " + duration(after) + " afterwards"
+				spent += ", plus " + duration(after) + " afterwards"
 			}
 			t = append(t, []string{
 				title, s.Name, significant(rate.Value) + " " + w.Unit + spread(rate), spent,

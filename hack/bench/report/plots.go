@@ -30,7 +30,7 @@ var plots = []graph{
 		{"hot", HotPages}, {"gzip", ZippedPages}, {"304", HeldPages}, {"Zipf", ZipfPages}, {"uniform", UniformPages},
 	}, func(r Round) float64 { return 1000 * CPUPerRequest(r) }},
 	{"latency", "Median latency of a free query, one client", "ms", []group{
-		{"boolean, newest first", Booleans}, {"asked again", BooleansKept}, {"ranked full text", Ranked}, {"asked again", RankedKept},
+		{"boolean, newest first", Booleans}, {"sent again", BooleansKept}, {"ranked full text", Ranked}, {"sent again", RankedKept},
 	}, P50},
 	{"writes", "Items written per second, durable", "items/s", []group{
 		{"bulk import", Imports}, {"64 single posts", Posts},

@@ -58,18 +58,18 @@ func (s *Scale) rows() (t table, out []string) {
 	ratio, create, late, heap := median(ratios), median(s.Create), Quantile(s.Served, 0.99), (s.HeapFull-s.HeapEmpty)/(1<<20)
 	add(!slices.ContainsFunc(s.StatusWrites, func(n int64) bool { return n != int64(s.Small) }), "one per object", strings.Trim(fmt.Sprint(s.StatusWrites), "[]"),
 		"%d ContentFilters: status writes, by round", s.Small)
-	add(ratio <= 1.5, "≤ 1.5 ×", fmt.Sprintf("%.2f × (rounds %.2f to %.2f; %.1f s against %.1f s)", ratio, slices.Min(ratios), slices.Max(ratios), create, median(s.Bare)),
-		"%d ContentFilters: first create to last Ready, against a bare client that creates them and writes one status each", s.Small)
-	add(s.Broken <= 1.5*create, "≤ 1.5 ×", fmt.Sprintf("%.2f ×", s.Broken/create), "one broken object among %d: the others Ready, against none broken", s.Small)
-	add(late <= 250, "≤ 250 ms", fmt.Sprintf("%.0f ms (median %.0f ms)", late, median(s.Served)), "created filter to first correct page, p99 of %d at %d filters", len(s.Served), s.Small)
-	add(true, "–", fmt.Sprintf("%.1f s", s.Many), "%d more ContentFilters, from creation to Ready", max(0, s.Objects-s.Small-s.Tags))
-	add(true, "–", fmt.Sprintf("%.1f s, %d status writes", s.TagsReady, s.TagStatusWrites), "%d Tags with selectors, from creation to Ready", s.Tags)
-	add(s.RestCPU <= 0.01, "≤ 1 % of a core", fmt.Sprintf("%.2f %%", 100*s.RestCPU), "at rest with %d objects: processor", s.Objects)
+	add(ratio <= 1.5, "≤ 1.5 ×", fmt.Sprintf("%.2f × (rounds %.2f to %.2f; %.1f s, the bare client %.1f s)", ratio, slices.Min(ratios), slices.Max(ratios), create, median(s.Bare)),
+		"%d ContentFilters: time from the first create to the last Ready, compared with a bare client that creates the same objects and writes one status for each", s.Small)
+	add(s.Broken <= 1.5*create, "≤ 1.5 ×", fmt.Sprintf("%.2f ×", s.Broken/create), "one broken object among %d: time until the others are Ready, compared with no broken object", s.Small)
+	add(late <= 250, "≤ 250 ms", fmt.Sprintf("%.0f ms (median %.0f ms)", late, median(s.Served)), "time from the creation of a filter to its first correct page, p99 of %d filters, with %d filters in the cluster", len(s.Served), s.Small)
+	add(true, "–", fmt.Sprintf("%.1f s", s.Many), "%d more ContentFilters: time from the first create to the last Ready", max(0, s.Objects-s.Small-s.Tags))
+	add(true, "–", fmt.Sprintf("%.1f s, %d status writes", s.TagsReady, s.TagStatusWrites), "%d Tags with selectors: time from the first create to the last Ready", s.Tags)
+	add(s.RestCPU <= 0.01, "≤ 1 % of a core", fmt.Sprintf("%.2f %%", 100*s.RestCPU), "at rest with %d objects: processor time", s.Objects)
 	add(s.RestWrites == 0, "0", fmt.Sprint(s.RestWrites), "at rest: API writes in %s", RestTime)
-	add(heap <= 150, "≤ 150 MiB", fmt.Sprintf("%.0f MiB", heap), "heap of %d objects, in addition to that of an empty process", s.Objects)
+	add(heap <= 150, "≤ 150 MiB", fmt.Sprintf("%.0f MiB", heap), "heap of %d objects, in addition to the heap of an empty process", s.Objects)
 	// After a restart, the server serves its last known state before the operator has listed the objects, so a restart can be faster than
 	// one list.
-	add(s.Restart <= s.List+3, "≤ the list + 3 s", fmt.Sprintf("%.1f s (the list: %.1f s)", s.Restart, s.List), "restart with %d objects: start to /readyz, compared with one list of all", s.Objects)
+	add(s.Restart <= s.List+3, "≤ the list + 3 s", fmt.Sprintf("%.1f s (the list: %.1f s)", s.Restart, s.List), "restart with %d objects: time from the start of the process until it is ready, compared with one list of all objects", s.Objects)
 	add(s.ResyncWrites == 0, "0", fmt.Sprint(s.ResyncWrites), "full resync after the restart: API writes")
 	return t, out
 }

@@ -30,7 +30,7 @@ func TestScaleOutOfRange(t *testing.T) {
 		says  string
 	}{
 		"a write too many":    {func(r *Scale) { r.StatusWrites[1]++ }, "status writes, by round: 1000 1001 1000"},
-		"slow":                {func(r *Scale) { r.Create = []float64{16, 16, 1} }, "against a bare client"},
+		"slow":                {func(r *Scale) { r.Create = []float64{16, 16, 1} }, "compared with a bare client"},
 		"held up by a broken": {func(r *Scale) { r.Broken = 17 }, "one broken object"},
 		"late": {func(r *Scale) {
 			for i := range 3 {
