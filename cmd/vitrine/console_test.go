@@ -183,7 +183,7 @@ func TestConsoleRefuses(t *testing.T) {
 		want(t, exitUsage, "--property other: the token belongs to property shop/default")
 	t.Setenv("VITRINE_TOKEN", strings.Repeat("x", 40))
 	vitrine(t.Context(), "", "console", "--server", "https://"+with.addresses["https"], "--ca-file", filepath.Join(with.dir, "tls", "ca.crt")).
-		want(t, exitFailed, "401 Unauthorized: send a valid access token")
+		want(t, exitFailed, "401 Unauthorized: the access token is missing, unknown, expired or revoked")
 	vitrine(t.Context(), "", "console", "--server", "https://"+with.addresses["https"]).want(t, exitCertificate, "--ca-file")
 	t.Setenv("VITRINE_SERVER", "")
 	empty := write(t, "kubeconfig", "")

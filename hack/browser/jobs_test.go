@@ -334,13 +334,13 @@ func TestOtherOrder(t *testing.T) {
 		order.dispatchEvent(new Event('change'));
 		return true;
 	})()`)
-	tab.wait(`document.activeElement.getAttribute('aria-label') === 'Order as fields'`)
+	tab.wait(`document.activeElement.getAttribute('aria-label') === 'Fields to sort by'`)
 	tab.click(".querybar input")
 	tab.keys("beach" + kb.Enter)
 	tab.waitTotal("beach")
-	tab.click("[aria-label='Order as fields']")
+	tab.click("[aria-label='Fields to sort by']")
 	tab.keys("id:asc" + kb.Enter)
-	tab.wait(`new URLSearchParams(location.search).get('sort_by') === 'id:asc' && document.querySelector("[aria-label='Order as fields']").value === 'id:asc'`)
+	tab.wait(`new URLSearchParams(location.search).get('sort_by') === 'id:asc' && document.querySelector("[aria-label='Fields to sort by']").value === 'id:asc'`)
 }
 
 // TestTagWithColon checks that the console splits a tag at its last colon, as the server does.
@@ -563,5 +563,5 @@ func navigateByKeyboard(tab *tab) {
 	tab.wait(`!document.querySelector('dialog')`)
 	tab.keys("nothing happens")
 	tab.open("nonsense")
-	tab.waitText("main", "There is no such page")
+	tab.waitText("main", "This page does not exist")
 }

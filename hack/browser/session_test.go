@@ -137,7 +137,7 @@ func TestLoginLink(t *testing.T) {
 	tab.wait(`document.querySelector('#token') && location.hash === ''`)
 	tab.open("login#code=" + s.code(t))
 	tab.waitText(".login", "with a READ-WRITE token?")
-	tab.waitText(".login", "comes from kubectl vitrine console or vitrine dev")
+	tab.waitText(".login", "The commands kubectl vitrine console and vitrine dev")
 	if hash := eval[string](tab, `location.href`); strings.Contains(hash, "code=") {
 		t.Errorf("the code is still in the URL %s", hash)
 	}
@@ -207,7 +207,7 @@ func TestUndoOfOthers(t *testing.T) {
 	}
 	rejected := s.total(t, "approval_status:rej")
 	tab.keys("z")
-	tab.waitText(".toasts", "Changed by someone else")
+	tab.waitText(".toasts", "Changed by another user")
 	if now := s.total(t, "approval_status:rej"); now != rejected {
 		t.Errorf("%d items are rejected after Undo, want %d", now, rejected)
 	}

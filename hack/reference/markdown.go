@@ -32,15 +32,21 @@ func (p *page) table(heading []string, rows [][]string) {
 
 var (
 	breaks = regexp.MustCompile(`\s+`)
-	// special matches characters with a meaning in Markdown or in a table cell. An underscore inside of a word has no meaning.
-	special = regexp.MustCompile(`[|<>*\[\]]|\b_\B|\B_\b`)
+	// special matches text in code style, and characters with a meaning in Markdown or in a table cell. An underscore inside of a word has no
+	// meaning.
+	special = regexp.MustCompile("`[^`]*`|" + `[|<>*\[\]]|\b_\B|\B_\b`)
 	// unlinked matches characters that the fragment of a heading does not contain.
 	unlinked = regexp.MustCompile(`[^a-z0-9 _-]`)
 )
 
-// prose returns text for a table cell or a paragraph, on one line and without Markdown.
+// prose returns text for a table cell or a paragraph, on one line and without Markdown except for code style.
 func prose(text string) string {
-	return special.ReplaceAllString(strings.TrimSpace(breaks.ReplaceAllString(text, " ")), `\$0`)
+	return special.ReplaceAllStringFunc(strings.TrimSpace(breaks.ReplaceAllString(text, " ")), func(found string) string {
+		if strings.HasPrefix(found, "`") {
+			return strings.ReplaceAll(found, "|", `\|`)
+		}
+		return `\` + found
+	})
 }
 
 // code returns text in code style for a table cell, or nothing.

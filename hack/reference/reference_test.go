@@ -14,6 +14,8 @@ func TestProse(t *testing.T) {
 		"a  b\nc":           "a b c",
 		"a|b <c> * [d]":     `a\|b \<c\> \* \[d\]`,
 		"page_size, _score": `page_size, \_score`,
+		"`<a>_` <a>":        "`<a>_` \\<a\\>",
+		"`a|b`, a `":        "`a\\|b`, a `",
 	} {
 		if got := prose(text); got != want {
 			t.Errorf("%q: got %q, want %q", text, got, want)
@@ -71,14 +73,15 @@ func TestHTTP(t *testing.T) {
 			"parameters": [{"$ref": "#/components/parameters/id"}, {"name": "q", "in": "query", "schema": {"type": "string", "default": ""}}],
 			"responses": {"200": {"description": "X.", "content": {"application/json": {"schema": {"$ref": "#/components/schemas/X"}}}}, "404": {"$ref": "#/components/responses/None"}}}}},
 		"components": {"parameters": {"id": {"name": "id", "in": "path", "required": true, "schema": {"type": "integer", "minimum": 1}}},
-			"responses": {"None": {"description": "There is none."}}, "schemas": {"X": {"type": "object", "properties": {"id": {"type": "integer"}}}}}}`))
+			"responses": {"None": {"description": "There is none."}}, "schemas": {"X": {"type": "object", "properties": {"id": {"type": "integer"},
+			"one": {"type": "array", "minItems": 1, "maxItems": 1, "items": {"type": "string", "enum": ["", "a"]}}}}}}}`))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
 		"### `GET /x/{id}`\n\nGet x. *Extension.* \n", "| `id` | path | integer | **Required.** At least 1. |",
 		"| `q` | query | string | Default: the empty string. |", "| `200` | X. | [X](#x) as `application/json` |",
-		"Other responses: [404](#common-responses).", "| `404` | There is none. |  |", "### X\n", "| `id` | integer |  |",
+		"Other responses: [404](#common-responses).", "| `404` | There is none. |  |", "### X\n", "| `id` | integer |  |", "| `one` | []string | Exactly 1 item. Each: One of the empty string, `a`. |",
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("the page lacks %q:\n%s", want, got)

@@ -1,6 +1,7 @@
 package reference
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -52,6 +53,17 @@ func (s *schema) kind() string {
 	return s.Type
 }
 
+// emptyString stands for the empty string in a sentence.
+const emptyString = "the empty string"
+
+// singular returns a unit in the plural, such as " items", in the singular if n is 1.
+func singular(n float64, unit string) string {
+	if n == 1 {
+		return strings.TrimSuffix(unit, "s")
+	}
+	return unit
+}
+
 // limits returns the limits of a value as sentences.
 func (s *schema) limits() string {
 	var sentences []string
@@ -59,21 +71,21 @@ func (s *schema) limits() string {
 	span := func(least, most *float64, unit string) {
 		switch {
 		case least != nil && most != nil && *least == *most:
-			add("Exactly %.0f%s", *least, unit)
+			add("Exactly %.0f%s", *least, singular(*least, unit))
 		case least != nil && most != nil:
 			add("%.0f to %.0f%s", *least, *most, unit)
 		case least != nil && *least == 1 && unit != "":
 			add("Not empty")
 		case least != nil && (*least > 0 || unit == ""):
-			add("At least %.0f%s", *least, unit)
+			add("At least %.0f%s", *least, singular(*least, unit))
 		case most != nil:
-			add("At most %.0f%s", *most, unit)
+			add("At most %.0f%s", *most, singular(*most, unit))
 		}
 	}
 	if len(s.Enum) > 0 {
 		var values []string
 		for _, v := range s.Enum {
-			values = append(values, code(fmt.Sprint(v)))
+			values = append(values, cmp.Or(code(fmt.Sprint(v)), emptyString))
 		}
 		add("One of %s", strings.Join(values, ", "))
 	}
@@ -87,7 +99,7 @@ func (s *schema) limits() string {
 	switch s.Default {
 	case nil:
 	case "":
-		add("Default: the empty string")
+		add("Default: %s", emptyString)
 	default:
 		add("Default: %s", code(fmt.Sprint(s.Default)))
 	}

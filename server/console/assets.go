@@ -71,7 +71,7 @@ func loadAssets(files fs.FS) (*assets, error) {
 	}
 	page, ok := a.files[indexFile]
 	if !ok {
-		return nil, fmt.Errorf("there is no %s", indexFile)
+		return nil, fmt.Errorf("%s is missing", indexFile)
 	}
 	a.hash = hex.EncodeToString(sum.Sum(nil)[:8])
 	page.plain = bytes.ReplaceAll(page.plain, []byte(`"assets/`), []byte(`"`+Path+"assets/"+a.hash+"/"))
@@ -115,7 +115,7 @@ func (a *assets) servePage(w http.ResponseWriter, r *http.Request) {
 func (a *assets) serveFile(w http.ResponseWriter, r *http.Request) {
 	f, ok := a.files[r.PathValue("file")]
 	if !ok || r.PathValue("hash") != a.hash {
-		(&problem{notFound, "this version of the server has no such file: reload the page"}).write(w)
+		(&problem{notFound, "the file does not belong to this version of the console: reload the page"}).write(w)
 		return
 	}
 	w.Header().Set("Cache-Control", "public, max-age=31536000, immutable")

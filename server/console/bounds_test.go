@@ -65,7 +65,7 @@ func TestAssets(t *testing.T) {
 	hashes := map[string]bool{}
 	for want, files := range map[string]fstest.MapFS{
 		"notes.txt: the extension": {"index.html": page, "notes.txt": {}},
-		"there is no index.html":   {"main.js": {}},
+		"index.html is missing":    {"main.js": {}},
 		"1":                        {"index.html": page, "main.js": {Data: []byte("1")}},
 		"2":                        {"index.html": page, "main.js": {Data: []byte("2")}},
 		"3":                        {"index.html": page, "sub/main.js": {Data: []byte("2")}},

@@ -114,7 +114,7 @@ func bearer(r *http.Request) string {
 // the code can begin.
 func (c *console) makeCode(w http.ResponseWriter, r *http.Request) error {
 	token := bearer(r)
-	a, err := c.attempt(r, "send a valid access token: Authorization: Bearer", func() string { return token })
+	a, err := c.attempt(r, `the access token is missing, unknown, expired or revoked (send it in the header "Authorization: Bearer TOKEN")`, func() string { return token })
 	if err != nil {
 		return err
 	}
@@ -135,7 +135,7 @@ func (c *console) lookUpCode(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if sent.Code == "" {
-		return &problem{invalidBody, `send {"code": "…"}`}
+		return &problem{invalidBody, `the body must contain a code: {"code": "…"}`}
 	}
 	var expires time.Time
 	a, err := c.attempt(r, codeRefusal, func() (token string) {

@@ -147,7 +147,7 @@ func (c *console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	protect(w.Header())
 	if !c.knowsHost(r) {
-		(&problem{hostRefused, "the console does not serve this host name: use http://localhost or the external URL of the server"}).write(w)
+		(&problem{hostRefused, "the console does not accept this host name: use localhost, or the external URL of the server"}).write(w)
 		return
 	}
 	c.mux.ServeHTTP(w, r)
@@ -210,7 +210,7 @@ func (c *console) guarded(handle func(http.ResponseWriter, *http.Request) error)
 		}
 		p := (*problem)(nil)
 		if !errors.As(err, &p) {
-			c.o.Logger.ErrorContext(r.Context(), "a request of the console failed", "error", err)
+			c.o.Logger.ErrorContext(r.Context(), "a request to the console failed", "error", err)
 			p = &problem{unavailable, "the server cannot check the access token now: retry later"}
 		}
 		p.write(w)
@@ -220,7 +220,7 @@ func (c *console) guarded(handle func(http.ResponseWriter, *http.Request) error)
 // checkOrigin rejects requests that other origins caused. The SameSite attribute of the cookie is not enough: pages on other ports of the
 // host and on sibling subdomains belong to the same site, so the browser sends the cookie with their requests.
 func (c *console) checkOrigin(r *http.Request) error {
-	refused := &problem{requestRefused, "only the console itself may send this request"}
+	refused := &problem{requestRefused, "the server accepts this request only from a page of the console"}
 	if site := r.Header.Get("Sec-Fetch-Site"); site != "" && site != "same-origin" && site != "none" {
 		return refused
 	}

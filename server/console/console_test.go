@@ -482,7 +482,7 @@ func TestOtherTab(t *testing.T) {
 		t.Errorf("the IDs: %q, %q", id(first), id(second))
 	}
 	stale := map[string]string{"X-Vitrine-Console": id(first)}
-	refused := s.do(call{path: items, cookie: second, header: stale, status: 401, contains: "another session now"})
+	refused := s.do(call{path: items, cookie: second, header: stale, status: 401, contains: "a different session"})
 	if refused.Header.Get("Set-Cookie") != "" {
 		t.Errorf("the other session ends: %v", refused.Header)
 	}

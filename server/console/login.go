@@ -68,7 +68,7 @@ func (c *console) logIn(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if (credentials.Token == "") == (credentials.Code == "") {
-		return &problem{invalidBody, `send {"token": "…"} or {"code": "…"}`}
+		return &problem{invalidBody, `the body must contain either a token or a code: {"token": "…"} or {"code": "…"}`}
 	}
 	token, refusal := strings.TrimSpace(credentials.Token), "the access token is unknown, expired or revoked"
 	if credentials.Code != "" {
@@ -98,17 +98,17 @@ func (c *console) logIn(w http.ResponseWriter, r *http.Request) error {
 }
 
 // codeRefusal is the detail of the problem for a code that is not valid.
-const codeRefusal = "the code is unknown, used or expired: a code works once, within a minute"
+const codeRefusal = "the code is unknown, already used or expired: a code works only once, and only for one minute"
 
 // readBody decodes a JSON body.
 func readBody(w http.ResponseWriter, r *http.Request, into any) error {
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
-		return &problem{invalidBody, "send Content-Type: application/json"}
+		return &problem{invalidBody, "the request must have the header Content-Type: application/json"}
 	}
 	from := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxBody))
 	from.DisallowUnknownFields()
 	if from.Decode(into) != nil {
-		return &problem{invalidBody, `send a token or a code: {"token": "…"} or {"code": "…"}`}
+		return &problem{invalidBody, `the body must be a JSON object with a token or a code: {"token": "…"} or {"code": "…"}`}
 	}
 	return nil
 }
@@ -128,9 +128,9 @@ func (c *console) attempt(r *http.Request, refusal string, find func() string) (
 	case !ok:
 		refused = &problem{loginRefused, refusal}
 	case a.FiltersOnly:
-		refused = &problem{classRefused, "this token can only list its filters: log in with another one"}
+		refused = &problem{classRefused, "this token can only list the items of certain filters: log in with another token"}
 	case len(token) > maxToken:
-		refused = &problem{classRefused, fmt.Sprintf("this token is too long: the console accepts %d characters", maxToken)}
+		refused = &problem{classRefused, fmt.Sprintf("this token is too long: the console accepts at most %d characters", maxToken)}
 	default:
 		return a, nil
 	}

@@ -26,7 +26,7 @@ const (
 func (t problemType) about() (status int, title string) {
 	switch t {
 	case invalidBody:
-		return http.StatusBadRequest, "The body cannot be understood"
+		return http.StatusBadRequest, "The body is not valid"
 	case loginRequired:
 		return http.StatusUnauthorized, "Not logged in"
 	case loginRefused:

@@ -162,7 +162,7 @@ func (c *console) admit(w http.ResponseWriter, r *http.Request, id string) (sess
 		return session{}, Access{}, required
 	}
 	if id != "" && id != s.publicID() {
-		required.detail = "the browser has another session now: reload the page"
+		required.detail = "this browser now has a different session: reload the page"
 		return session{}, Access{}, required
 	}
 	a, ok, err := c.o.Access(r.Context(), s.Token)

@@ -51,7 +51,7 @@ func (x *exchange) authenticate() error {
 	}
 	if x.token == "" {
 		return &problem{Type: tokenRefused,
-			Detail: "send an access token in the header `Authorization: Bearer TOKEN` or in the parameter access_token"}
+			Detail: `the request has no access token: send one in the header "Authorization: Bearer TOKEN" or in the parameter "access_token"`}
 	}
 	g, settings, ok, err := x.server.granted(x.r.Context(), x.token)
 	if err != nil {
@@ -111,7 +111,7 @@ func (x *exchange) authorize() error {
 	case x.route.access == filterReader:
 		return nil
 	case x.grant.restricted:
-		return &problem{Type: classRefused, Detail: "this token can only list its filters"}
+		return &problem{Type: classRefused, Detail: "this token can only list the items of certain filters"}
 	case x.route.access == writer && !x.grant.readWrite:
 		return &problem{Type: classRefused, Detail: "this operation needs a READ-WRITE token"}
 	}

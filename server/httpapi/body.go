@@ -52,7 +52,7 @@ func badBody(err error) error {
 	if p := problemOf(err); p.Type != internal {
 		return err
 	}
-	return &problem{Type: invalidBody, Detail: "the body ended before all of it was received"}
+	return &problem{Type: invalidBody, Detail: "the body is incomplete, or its transfer encoding is not valid"}
 }
 
 // members reads the body as a JSON object. Unknown members are ignored.
@@ -83,13 +83,13 @@ func (o object) text(name string, most int) (string, error) {
 	}
 	var s string
 	if err := json.Unmarshal(raw, &s); err != nil {
-		return "", &problem{Type: invalidBody, Member: name, Detail: fmt.Sprintf("member %s must be a string", name)}
+		return "", &problem{Type: invalidBody, Member: name, Detail: fmt.Sprintf("member %q must be a string", name)}
 	}
 	if strings.TrimSpace(s) == "" {
 		return "", lacking(name)
 	}
 	if len(s) > most {
-		return "", &problem{Type: unacceptable, Member: name, Detail: fmt.Sprintf("member %s has more than %d bytes", name, most)}
+		return "", &problem{Type: unacceptable, Member: name, Detail: fmt.Sprintf("member %q has more than %d bytes", name, most)}
 	}
 	return s, nil
 }
@@ -101,7 +101,7 @@ func (o object) ids(name string) ([]item.ID, error) {
 	if !ok || string(raw) == "null" {
 		return nil, lacking(name)
 	}
-	wrong := &problem{Type: invalidBody, Member: name, Detail: fmt.Sprintf("member %s must be an array of whole numbers", name)}
+	wrong := &problem{Type: invalidBody, Member: name, Detail: fmt.Sprintf("member %q must be an array of whole numbers", name)}
 	var numbers []json.RawMessage
 	if err := json.Unmarshal(raw, &numbers); err != nil {
 		return nil, wrong
@@ -110,7 +110,7 @@ func (o object) ids(name string) ([]item.ID, error) {
 		return nil, lacking(name)
 	}
 	if len(numbers) > maxTagged {
-		return nil, &problem{Type: unacceptable, Member: name, Detail: fmt.Sprintf("member %s has more than %d ids: send them in several requests", name, maxTagged)}
+		return nil, &problem{Type: unacceptable, Member: name, Detail: fmt.Sprintf("member %q has more than %d ids: send them in several requests", name, maxTagged)}
 	}
 	ids := make([]item.ID, 0, len(numbers))
 	seen := make(map[item.ID]bool, len(numbers))
@@ -123,7 +123,7 @@ func (o object) ids(name string) ([]item.ID, error) {
 				return nil, wrong
 			}
 			if math.Abs(f) > item.MaxID {
-				return nil, &problem{Type: unacceptable, Member: name, Detail: fmt.Sprintf("member %s contains %s, but an id must be from 1 to 2^53-1", name, clip(string(n), 40))}
+				return nil, &problem{Type: unacceptable, Member: name, Detail: fmt.Sprintf("member %q contains %s, but an id must be from 1 to 2^53-1", name, clip(string(n), 40))}
 			}
 			id = item.ID(f)
 		} else if n[0] == 'n' {
@@ -143,5 +143,5 @@ func impossible(ids []item.ID) []item.ID {
 }
 
 func lacking(name string) error {
-	return &problem{Type: invalidBody, Member: name, Detail: fmt.Sprintf("member %s is required", name)}
+	return &problem{Type: invalidBody, Member: name, Detail: fmt.Sprintf("member %q is required", name)}
 }

@@ -32,7 +32,7 @@ func (s *Server) importItems(x *exchange) error {
 		return err
 	}
 	if mode != "" && mode != "fail" && mode != "replace" {
-		return invalid("on_conflict", "must be fail or replace")
+		return invalid("on_conflict", `must be "fail" or "replace"`)
 	}
 	if err := x.plain(); err != nil {
 		return err
@@ -218,7 +218,7 @@ func (b *bulkImport) mutation(l bulkLine) (library.Mutation, error) {
 func (b *bulkImport) refuse(a *lineAnswer, err error) {
 	p := problemOf(err)
 	if p.Type == internal {
-		b.x.server.options.Logger.ErrorContext(b.x.r.Context(), "import line failed", "request", b.x.id, "line", a.Line, "error", b.x.redact(err.Error()))
+		b.x.server.options.Logger.ErrorContext(b.x.r.Context(), "cannot import a line", "request", b.x.id, "line", a.Line, "error", b.x.redact(err.Error()))
 	}
 	d := p.document(b.x.redact)
 	a.Status, a.Problem = d.Status, &d

@@ -490,7 +490,7 @@ func TestCallerHangsUp(t *testing.T) {
 				}
 				a.eventually("the request is logged", func() bool { return strings.Contains(a.log.String(), "msg=request ") })
 				log := a.log.String()
-				if strings.Contains(log, "level=ERROR") || !strings.Contains(log, `level=INFO msg="the caller hung up"`) {
+				if strings.Contains(log, "level=ERROR") || !strings.Contains(log, `level=INFO msg="the caller closed the connection"`) {
 					t.Errorf("the log:\n%s", log)
 				}
 				got := measured(t, registry)

@@ -98,7 +98,7 @@ func (x *exchange) versionBefore() (*version, error) {
 	}
 	for _, param := range []string{"from_q", "from_sort_by", "from_favorite_tag"} {
 		if text, err := x.optional(param); err != nil || text != "" {
-			return nil, cmp.Or(err, invalid(param, "cannot be combined with from_filter, which has its own: omit one of them"))
+			return nil, cmp.Or(err, invalid(param, `cannot be combined with "from_filter": omit one of them`))
 		}
 	}
 	f, err := x.filter(name)

@@ -168,7 +168,7 @@ func TestCompareParameters(t *testing.T) {
 		"size":            {url: compareURL("q", "a", "size", "501"), token: "rw", status: 400, contains: []string{`"parameter":"size"`}},
 		"another owner's": {url: compareURL("from_filter", wall, "q", "a"), token: "other-rw", status: 404},
 		"an order of a filter": {url: compareURL("from_filter", wall, "from_sort_by", "id:asc", "q", "a"), token: "rw", status: 400, contains: []string{
-			`"parameter":"from_sort_by"`, "cannot be combined with from_filter",
+			`"parameter":"from_sort_by"`, `cannot be combined with \"from_filter\"`,
 		}},
 		"a tag of a filter": {url: compareURL("from_filter", wall, "from_favorite_tag", "hero", "q", "a"), token: "rw", status: 400, contains: []string{`"parameter":"from_favorite_tag"`}},
 	})
@@ -259,7 +259,7 @@ func TestCompareMemory(t *testing.T) {
 	}
 	big, bh := newHookedApp(t, func(o *httpapi.Options) { o.PageMemory = 4*size - 2 })
 	bh.read = h.read
-	big.do(call{url: c.url, token: "rw", status: 400, contains: []string{`"parameter":"size"`, "use a smaller size"}})
+	big.do(call{url: c.url, token: "rw", status: 400, contains: []string{`"parameter":"size"`, `use a smaller \"size\"`}})
 }
 
 func TestMovedBetween(t *testing.T) {

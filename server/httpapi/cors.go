@@ -38,7 +38,7 @@ func (x *exchange) exposeTo(origin string) {
 }
 
 func refusedOrigin() error {
-	return &problem{Type: originRefused, Detail: "the property does not list the origin of this web page: add it to spec.allowedOrigins"}
+	return &problem{Type: originRefused, Detail: "the property does not list the origin of this web page: add the origin to spec.allowedOrigins of the Property"}
 }
 
 // options answers OPTIONS: a preflight, or a request for the supported methods.

@@ -50,7 +50,7 @@ func (s *Server) listDefinitions(x *exchange) error {
 		return err
 	}
 	if kind != "tag" && kind != "unit" {
-		return invalid("kind", "must be tag or unit")
+		return invalid("kind", `must be "tag" or "unit"`)
 	}
 	at, err := x.pagingParams(definitionPageSize, definitionPageSize)
 	if err != nil {

@@ -32,7 +32,7 @@ func TestDefinitions(t *testing.T) {
 		"past the last": {url: "/v2/content/definitions?kind=tag&page=9007199254740991", token: "rw", contains: []string{`"definitions":[]`}},
 		"none":          {url: "/v2/content/definitions?kind=unit", token: "other-rw", contains: []string{`{"total_results":0,"_embedded":{"definitions":[]}`}},
 		"no kind":       {url: "/v2/content/definitions", token: "rw", status: 400, contains: []string{`"parameter":"kind"`}},
-		"another kind":  {url: "/v2/content/definitions?kind=filter", token: "rw", status: 400, contains: []string{`"parameter":"kind"`, "must be tag or unit"}},
+		"another kind":  {url: "/v2/content/definitions?kind=filter", token: "rw", status: 400, contains: []string{`"parameter":"kind"`, `must be \"tag\" or \"unit\"`}},
 		"read-only":     {url: "/v2/content/definitions?kind=tag", token: "ro", status: 403},
 	})
 }

@@ -34,7 +34,7 @@ func (s *Server) listCollection(x *exchange) error {
 		return err
 	}
 	if campaign < 0 {
-		return absent("no campaign can have that id")
+		return absent("no campaign can have this id: ids of campaigns are from 0 to 2^53-1")
 	}
 	parts, err := x.collectionParams()
 	if err != nil {
@@ -65,7 +65,7 @@ func (x *exchange) collectionOrder() (query.Order, error) {
 	case "date_asc":
 		return query.Order{{Field: "created_on"}}, nil
 	}
-	return nil, invalid("order", "must be random_sort or date_asc")
+	return nil, invalid("order", `must be "random_sort" or "date_asc"`)
 }
 
 // collectionParams translates the parameters of the collection into query trees. It builds the trees with constructors, so that the values
@@ -90,7 +90,7 @@ func (x *exchange) collectionParams() ([]query.Node, error) {
 			return nil, err
 		}
 		if p.name == "activate_unit_id" && slices.ContainsFunc(values, isNoID) {
-			return nil, invalid(p.name, "must list the ids of units, which are whole numbers")
+			return nil, invalid(p.name, "must contain ids of conversion units, which are whole numbers up to 2^53-1")
 		}
 		if len(values) > 0 {
 			parts = append(parts, anyOf(values, p.node))
@@ -166,10 +166,10 @@ func (x *exchange) collectionTags() ([]query.Node, error) {
 		if namespaces == nil {
 			name = "namespace"
 		}
-		return nil, &problem{Type: missingParameter, Parameter: name, Detail: "parameters namespace and tags_required require each other"}
+		return nil, &problem{Type: missingParameter, Parameter: name, Detail: `the parameters "namespace" and "tags_required" are required together`}
 	}
 	if len(namespaces)*len(keys) > maxListed {
-		return nil, invalid("tags_required", "lists too many tags: at most %d", maxListed)
+		return nil, invalid("tags_required", "combines too many keys and namespaces: the number of keys times the number of namespaces must be at most %d", maxListed)
 	}
 	var parts []query.Node
 	for _, key := range keys {

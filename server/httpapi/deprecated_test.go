@@ -69,7 +69,7 @@ func TestCollection(t *testing.T) {
 		"blank":                   ids(url("approval_status=", "author_id=+", "page_size=1"), 30, 1001),
 		"no such campaign":        {url: "/v1/ugc/collections/99/", token: "ro", ids: []item.ID{}},
 		"campaign 0":              {url: "/v1/ugc/collections/0/", token: "ro", ids: []item.ID{}},
-		"campaign 2^70":           {url: "/v1/ugc/collections/1180591620717411303424/", token: "ro", status: 404, contains: []string{"no campaign can have that id"}},
+		"campaign 2^70":           {url: "/v1/ugc/collections/1180591620717411303424/", token: "ro", status: 404, contains: []string{"no campaign can have this id"}},
 		"negative campaign":       {url: "/v1/ugc/collections/-5/", token: "ro", status: 404},
 		"campaign of a sign":      {url: "/v1/ugc/collections/-/", token: "ro", status: 400, contains: []string{`"parameter":"collection_id"`}},
 		"campaign of text":        {url: "/v1/ugc/collections/summer/", token: "ro", status: 400, contains: []string{`"parameter":"collection_id"`}},

@@ -102,7 +102,7 @@ func (x *exchange) serve(res *resource, r *http.Request) {
 // the endpoint, then authentication, the state of the property, the rate limit, and the class of the token.
 func (x *exchange) answer() error {
 	if x.resource == nil {
-		return absent("no endpoint has this path: /openapi.json describes all of them")
+		return absent("no endpoint has this path: /openapi.json describes all endpoints")
 	}
 	if x.r.Method == http.MethodOptions {
 		return x.options()
@@ -171,7 +171,7 @@ func (x *exchange) hungUp(err error) bool {
 // fail answers the request with an error. It logs the error if the server is at fault.
 func (x *exchange) fail(err error) {
 	if x.hungUp(err) {
-		x.server.options.Logger.InfoContext(x.r.Context(), "the caller hung up", "request", x.id, "route", x.routeName(), "error", x.redact(err.Error()))
+		x.server.options.Logger.InfoContext(x.r.Context(), "the caller closed the connection", "request", x.id, "route", x.routeName(), "error", x.redact(err.Error()))
 		if x.status == 0 {
 			x.status = statusHungUp
 		}
@@ -203,7 +203,7 @@ func (x *exchange) fail(err error) {
 // logDisk logs an error that a full disk caused. The log contains the path of the file, which callers must not see.
 func (x *exchange) logDisk(err error) {
 	if diskFull(err) {
-		x.server.options.Logger.WarnContext(x.r.Context(), "a write was refused, as the disk of the data directory is full",
+		x.server.options.Logger.WarnContext(x.r.Context(), "a write was refused, because the disk of the data directory is full",
 			"request", x.id, "route", x.routeName(), "error", x.redact(err.Error()))
 	}
 }

@@ -75,7 +75,7 @@ func (x *exchange) selection() (library.Read, error) {
 		return r, err
 	}
 	if !x.grant.readWrite {
-		return r, &problem{Type: classRefused, Parameter: "filter", Detail: "the parameter filter needs a READ-WRITE token"}
+		return r, &problem{Type: classRefused, Parameter: "filter", Detail: `the parameter "filter" needs a READ-WRITE token`}
 	}
 	if r.Where, err = x.queryParam("q"); err != nil {
 		return r, err

@@ -234,7 +234,7 @@ func (s *Server) deleteFilter(x *exchange) error {
 	return x.done(http.StatusNoContent, nil)
 }
 
-func noFilter() error { return absent("no filter of this property has that id") }
+func noFilter() error { return absent("no filter of this property has this id") }
 
 // filter finds a filter by its UUID or its numeric id.
 func (x *exchange) filter(name string) (library.FilterRecord, error) {
@@ -251,11 +251,11 @@ func (x *exchange) readableFilter() (library.FilterRecord, error) {
 	f, err := x.filter(x.r.PathValue("filter_uuid"))
 	switch {
 	case x.grant.restricted && (err != nil || !x.grant.filters[f.UUID]):
-		return f, &problem{Type: classRefused, Detail: "this token can only list its filters"}
+		return f, &problem{Type: classRefused, Detail: "this token can only list the items of certain filters"}
 	case err != nil || x.grant.readWrite:
 		return f, err
 	case !f.Public:
-		return f, &problem{Type: classRefused, Detail: "this operation needs a READ-WRITE token, as the filter's readAccess is not ReadOnly"}
+		return f, &problem{Type: classRefused, Detail: "this operation needs a READ-WRITE token, because the readAccess of the filter is not ReadOnly"}
 	}
 	return f, nil
 }

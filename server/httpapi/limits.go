@@ -59,7 +59,7 @@ func (a *allowance) take(now time.Time, p library.Property, h http.Header) error
 	wait := max(1, seconds((1-left)/p.RatePerSecond))
 	return &problem{
 		Type: rateLimited, retryAfter: time.Duration(wait) * time.Second,
-		Detail: fmt.Sprintf("this token may send %g requests a second, %d at once: retry in %d s", p.RatePerSecond, burst, wait),
+		Detail: fmt.Sprintf("this token exceeded its rate limit, which is %g requests per second and %d at once: retry in %d s", p.RatePerSecond, burst, wait),
 	}
 }
 
@@ -73,7 +73,7 @@ func (a *allowance) begin(most int) (done func(), err error) {
 	if a.queries >= most {
 		return nil, &problem{
 			Type: tooManyQueries, retryAfter: time.Second,
-			Detail: fmt.Sprintf("this token already runs %d free queries, the maximum: wait for one to end, or list a stored filter", most),
+			Detail: fmt.Sprintf("this token already runs %d free queries, which is the maximum: wait until one of them ends, or list the items of a stored filter", most),
 		}
 	}
 	a.queries++
@@ -117,7 +117,7 @@ func (x *exchange) tooExpensive() *problem {
 			}
 		}
 	}
-	return &problem{Type: queryTooExpensive, Detail: "the request exceeded its time budget: request less, or retry later"}
+	return &problem{Type: queryTooExpensive, Detail: "the request exceeded its time budget: retry later, or request fewer results"}
 }
 
 // reserve reserves memory for items in the response until release. size is the name of the parameter that limits the number of items. One
@@ -126,7 +126,7 @@ func (x *exchange) reserve(size string, bytes int) error {
 	n, all := int64(bytes), x.server.options.PageMemory
 	if x.reserved+n > all/2 {
 		return &problem{Type: invalidParameter, Parameter: size, Detail: fmt.Sprintf(
-			"the items in this response have more than %d bytes, the limit of this server: use a smaller %s", all/2, size,
+			"the items in this response exceed the limit of %d bytes: use a smaller %q", all/2, size,
 		)}
 	}
 	x.reserved += n
@@ -134,7 +134,7 @@ func (x *exchange) reserve(size string, bytes int) error {
 	if own > all/2 || together > all {
 		return &problem{
 			Type: unavailable, retryAfter: time.Second,
-			Detail: "responses that are still being sent use up the memory for pages: receive them faster, or use a smaller " + size,
+			Detail: fmt.Sprintf("responses that the server is still sending use up its memory for pages: receive responses faster, or use a smaller %q", size),
 		}
 	}
 	return nil

@@ -77,7 +77,7 @@ func (x *exchange) list(l listing) error {
 // a syntax error at this point concerns the stored query at least partly.
 func hideStored(err error, r library.Read) error {
 	if syntax := (*query.SyntaxError)(nil); r.Filter != nil && r.Audience == query.Public && errors.As(err, &syntax) {
-		return &problem{Type: queryTooExpensive, Detail: "the filter and additional_query together exceed a limit of the query language"}
+		return &problem{Type: queryTooExpensive, Detail: `the filter and "additional_query" together exceed a limit of the query language`}
 	}
 	return err
 }
@@ -165,7 +165,7 @@ func (x *exchange) readItem(id item.ID) ([]byte, error) {
 
 func noItem(id int64) error {
 	if id < 1 {
-		return absent("no item of this property has that id")
+		return absent("no item of this property has this id")
 	}
 	return absent("no item of this property has the id %d", id)
 }

@@ -207,7 +207,7 @@ func (x *exchange) favouriteParam(name string) (*item.Tag, error) {
 	}
 	err = errors.Join(item.ValidNamespace(t.Namespace), item.ValidKey(t.Namespace, t.Key))
 	if err != nil {
-		return nil, invalid(name, "must be a tag's key, or namespace:key")
+		return nil, invalid(name, "must be a tag: a key in the namespace marketer_tags, or namespace:key")
 	}
 	return &t, nil
 }
@@ -221,7 +221,7 @@ func (x *exchange) choices(name string, allowed ...string) ([]string, error) {
 	}
 	for _, v := range values {
 		if allowed != nil && !slices.Contains(allowed, v) {
-			return nil, invalid(name, "must be a comma-separated list of: %s", strings.Join(allowed, ", "))
+			return nil, invalid(name, "must be one or more of these values, separated by commas: %s", strings.Join(allowed, ", "))
 		}
 	}
 	return values, nil
@@ -236,7 +236,7 @@ func (x *exchange) commaList(name string) ([]string, error) {
 	var values []string
 	for v := range strings.SplitSeq(text, ",") {
 		if v = strings.TrimSpace(v); v == "" {
-			return nil, invalid(name, "has an empty value between its commas")
+			return nil, invalid(name, "has an empty value: remove the extra comma")
 		}
 		if !slices.Contains(values, v) {
 			values = append(values, v)

@@ -48,11 +48,11 @@ const (
 func (t problemType) about() (status int, title string) {
 	switch t {
 	case invalidParameter:
-		return http.StatusBadRequest, "A parameter cannot be used"
+		return http.StatusBadRequest, "A parameter is not valid"
 	case missingParameter:
 		return http.StatusBadRequest, "A parameter is missing"
 	case invalidBody:
-		return http.StatusBadRequest, "The body cannot be understood"
+		return http.StatusBadRequest, "The body is not valid"
 	case syntaxError:
 		return http.StatusBadRequest, "The query or the order cannot be parsed"
 	case queryTooExpensive:
@@ -211,15 +211,15 @@ func problemOf(err error) *problem {
 }
 
 // internalDetail is the detail of every internal problem.
-const internalDetail = "the server failed to process the request: its log has the cause, under the X-Request-Id of this response"
+const internalDetail = "the server failed to process the request: the log of the server has the cause, under the X-Request-Id of this response"
 
 // diskFullDetail is the detail of a problem that a full disk causes. It does not contain the path of the data directory, which is only in
 // the log, because callers can only wait.
-const diskFullDetail = "the server's disk is full. Reads continue; the operator of the server must enlarge the volume " +
-	"of its data directory or free space there, and writes then resume automatically"
+const diskFullDetail = "the server's disk is full. Reads continue. Writes resume automatically after an administrator " +
+	"has enlarged the volume of the data directory or freed space on it"
 
 // frozenDetail is the detail of a problem that a frozen library causes. The time of the freeze follows.
-const frozenDetail = "the library is being moved to another store. Reads continue; no write is accepted since "
+const frozenDetail = "the library is being moved to another store. Reads continue, but the library has accepted no writes since "
 
 // diskFull reports whether err means that the store refuses writes because its disk is full or its quota is exhausted.
 func diskFull(err error) bool {
@@ -260,11 +260,11 @@ func located(err error, in func(*problem)) error {
 }
 
 func missing(name string) error {
-	return &problem{Type: missingParameter, Parameter: name, Detail: fmt.Sprintf("parameter %s is required", name)}
+	return &problem{Type: missingParameter, Parameter: name, Detail: fmt.Sprintf("parameter %q is required", name)}
 }
 
 func invalid(name, format string, args ...any) error {
-	return &problem{Type: invalidParameter, Parameter: name, Detail: fmt.Sprintf("parameter %s ", name) + fmt.Sprintf(format, args...)}
+	return &problem{Type: invalidParameter, Parameter: name, Detail: fmt.Sprintf("parameter %q ", name) + fmt.Sprintf(format, args...)}
 }
 
 func absent(format string, args ...any) error {

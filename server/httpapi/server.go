@@ -131,7 +131,7 @@ func (s *Server) Run(ctx context.Context) error {
 			return fmt.Errorf("follow tokens: %w", err)
 		}
 		// Keep the known tokens valid, because a brief failure of the library's feed must not lock out all callers.
-		s.options.Logger.ErrorContext(ctx, "the token feed failed; retrying", "error", err)
+		s.options.Logger.ErrorContext(ctx, "cannot follow changes to tokens; retrying", "error", err)
 		retry := time.NewTimer(retryTokens)
 		select {
 		case <-ctx.Done():

@@ -183,7 +183,7 @@ func (c *completer) operators() {
 		return
 	}
 	for _, o := range []struct{ text, detail string }{
-		{"AND", "both clauses must match"}, {"OR", "one of the clauses must match"}, {"NOT", "the next clause must not match"},
+		{"AND", "both clauses must match"}, {"OR", "at least one of the clauses must match"}, {"NOT", "the next clause must not match"},
 	} {
 		after := c.spot.Follows || o.text == "NOT" && c.spot.Typed != "" && c.spot.Field.Name == ""
 		if after && strings.HasPrefix(o.text, c.spot.Typed) {

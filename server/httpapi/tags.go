@@ -104,7 +104,7 @@ func (s *Server) listTagged(x *exchange) error {
 		return err
 	}
 	if !known {
-		return absent("no item of this property ever carried this tag")
+		return absent("this tag has never existed in this property")
 	}
 	names := marshal(tagRecord(t))
 	return x.list(listing{

@@ -31,7 +31,7 @@ func (s *Server) listUnits(x *exchange) error {
 func (s *Server) showUnit(x *exchange) error {
 	u, err := s.lib.Unit(x.grant.property, x.pathID("id"))
 	if errors.Is(err, library.ErrNotFound) {
-		return absent("no conversion unit of this property has that id")
+		return absent("no conversion unit of this property has this id")
 	}
 	if err != nil {
 		return err

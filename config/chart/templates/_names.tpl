@@ -70,7 +70,7 @@ app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{- if .Values.serviceAccount.create -}}
 {{- default (include "vitrine.fullname" .) .Values.serviceAccount.name -}}
 {{- else -}}
-{{- required "serviceAccount.name: name the account to use, as serviceAccount.create is false" .Values.serviceAccount.name -}}
+{{- required "serviceAccount.name: required, because serviceAccount.create is false" .Values.serviceAccount.name -}}
 {{- end -}}
 {{- end -}}
 

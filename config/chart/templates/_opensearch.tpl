@@ -15,7 +15,7 @@
 {{- if .allowPlaintext }}
 - --opensearch-allow-plaintext
 {{- else if contains "http://" (join "," .urls) }}
-{{- fail "opensearch.urls: must begin with https://, because http:// sends items and credentials unencrypted; opensearch.allowPlaintext: true accepts it" }}
+{{- fail "opensearch.urls: must begin with https://, because http:// sends items and credentials unencrypted; to accept http://, set opensearch.allowPlaintext: true" }}
 {{- end }}
 - --opensearch-index-prefix={{ include "vitrine.indexPrefix" $ }}
 - --opensearch-url={{ join "," .urls }}

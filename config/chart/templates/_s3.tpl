@@ -35,7 +35,7 @@
 {{- if .allowPlaintext }}
 - --s3-allow-plaintext
 {{- else if hasPrefix "http://" (default "" .endpoint) }}
-{{- fail "backup.s3.endpoint: must begin with https://, because http:// sends backups unencrypted; backup.s3.allowPlaintext: true accepts it" }}
+{{- fail "backup.s3.endpoint: must begin with https://, because http:// sends backups unencrypted; to accept http://, set backup.s3.allowPlaintext: true" }}
 {{- end }}
 {{- end -}}
 {{- end -}}

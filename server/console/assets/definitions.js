@@ -54,7 +54,7 @@ export function definitionsPage() {
     const text = search.value.trim().toLowerCase();
     const found = all.filter((d) => [`${d.namespace}: ${d.key}`, d.name, d.managed_by, d.selector].some((part) => String(part ?? '').toLowerCase().includes(text)));
     if (found.length === 0) {
-      fill(body, all.length > 0 ? empty(kind === 'tag' ? 'No tag matches' : 'No conversion unit matches', 'The text is in no name, owner or selector.')
+      fill(body, all.length > 0 ? empty(kind === 'tag' ? 'No tag matches' : 'No conversion unit matches', 'No name, owner or selector contains the text.')
         : kind === 'tag' ? empty('There are no tags yet', 'Apply a Tag manifest, or tag items on the Moderation page.')
           : empty('There are no conversion units yet', 'Apply an ActivateUnit manifest.'));
       return;

@@ -36,7 +36,7 @@ export function editorPage({ session }) {
   const asNewChoice = h('label', { class: 'check', hidden: true }, asNew, h('span', null, 'Export as a new filter'));
   const advice = h('p', { class: 'muted' });
   const httpButton = button({ text: 'Create over HTTP', kind: 'quiet', title: 'Creates the filter now, without a manifest', onclick: create });
-  const httpReason = h('span', { class: 'muted', hidden: true }, 'A filter created over HTTP cannot have a favorite tag, and READ-ONLY tokens cannot read it.');
+  const httpReason = h('span', { class: 'muted', hidden: true }, 'Not possible: a filter that is created over HTTP has no favorite tag, and READ-ONLY tokens cannot read it.');
   const heading = h('h1', { tabindex: '-1' }, from ? 'Propose a change' : 'New filter');
   const source = h('p', null, from ? skeletonLine() : 'Write a query, see which items it selects, and export the filter as a manifest for a pull request.');
   const result = h('div', null);
@@ -134,16 +134,17 @@ export function editorPage({ session }) {
   /** @param {any} data */
   function comparison(data) {
     if (!data.before) return h('div', null, data.after.total === 0 ? empty('No item matches', 'Use fewer clauses.') : group('Items', data.entering, ''));
+    const later = `after ${data.moving.compared}`;
     const same = data.entering.total + data.leaving.total + data.moving.total === 0;
     return h('div', null,
       h('dl', { class: 'figures' }, figure('Now', data.before.total), figure('Draft', data.after.total), figure('Enter', data.entering.total, 'good'),
         figure('Leave', data.leaving.total, 'bad'), figure(data.moving.compared < data.after.total ? `Move (of the first ${data.moving.compared})` : 'Move', data.moving.total)),
-      same && empty('Nothing changes', 'The draft shows the same items as the filter now, and the first of them in the same order. A random order is not compared.'),
+      same && empty('Nothing changes', 'The draft contains the same items as the filter, and the first items have the same order. Random orders are not compared.'),
       data.entering.total > 0 && group('Enter', data.entering, 'good'),
       data.leaving.total > 0 && group('Leave', data.leaving, 'bad'),
       data.moving.total > 0 && h('section', { class: 'group' }, h('h2', null, `Move (${number(data.moving.total)})`),
         h('ul', { class: 'moves' }, data.moving.items.slice(0, shown).map((/** @type {any} */ m) => h('li', null,
-          h('a', { href: href('wall', { q: `id:${m.id}`, item: m.id }) }, String(m.id)), ` ${m.from ?? 'later'} → ${m.to ?? 'later'}`)))));
+          h('a', { href: href('wall', { q: `id:${m.id}`, item: m.id }) }, String(m.id)), ` ${m.from ?? later} → ${m.to ?? later}`)))));
   }
 
   /** @param {string} label @param {number} value @param {string} [kind] */
@@ -167,7 +168,7 @@ export function editorPage({ session }) {
         fill(result, failure(err, () => void start()));
         return;
       }
-      fill(source, 'A draft of ', h('strong', null, h('bdi', null, String(served?.name))), ' (', ownerOf(served?.managed_by), '). The filter itself stays as it is: export the manifest, and open a pull request.');
+      fill(source, 'This is a draft of ', h('strong', null, h('bdi', null, String(served?.name))), ' (', ownerOf(served?.managed_by), '). The draft does not change the filter. To propose your change, export the manifest, and open a pull request.');
       if (!params.has('name')) name.value = draft.name = String(served?.name ?? '');
       if (!params.has('q')) {
         draft.q = String(served?.query ?? '');

@@ -64,11 +64,11 @@ export function filtersPage(_context) {
     const wanted = search.value.trim().toLowerCase();
     const found = filters.filter((f) => [f.name, f.managed_by, f.query, f.filter_uuid].some((text) => String(text ?? '').toLowerCase().includes(wanted)));
     if (filters.length === 0) {
-      fill(body, empty('There are no filters yet', 'A filter is a saved query. Find items on the wall, and select New filter from this query.', button({ text: 'Go to the wall', onclick: () => go(href('wall')) })));
+      fill(body, empty('There are no filters yet', 'A filter is a saved query. Find items on the wall, and select “New filter from this query…”.', button({ text: 'Go to the wall', onclick: () => go(href('wall')) })));
       return;
     }
     if (found.length === 0) {
-      fill(body, empty('No filter matches', `The text is in no name, owner or query of ${count(filters.length, 'filter')}.`));
+      fill(body, empty('No filter matches', `No name, owner or query of the ${count(filters.length, 'filter')} contains the text.`));
       return;
     }
     fill(body, h('div', { class: 'tablewrap', tabindex: '0', role: 'region', 'aria-label': 'Filters' }, h('table', { class: 'filters' },

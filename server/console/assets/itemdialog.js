@@ -178,7 +178,7 @@ function sources(item) {
     const tags = data.tags ?? [];
     const units = data.units ?? [];
     if (tags.length + units.length === 0) {
-      fill(box, empty('No tags and no units', 'Neither a manifest nor a caller has set one for this item.'));
+      fill(box, empty('No tags and no units', 'No manifest and no caller has assigned a tag or a unit to this item.'));
       return;
     }
     fill(box, tags.length > 0 && h('section', null, h('h3', null, 'Tags'), tags.map((/** @type {any} */ t) => h('div', { class: 'source' }, tagLink(t), origin(t.sources)))),

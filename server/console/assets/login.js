@@ -29,7 +29,7 @@ export function loginPage(reason, done) {
       submit.disabled = false;
     }
   } }, h('div', { class: 'brand' }, logo(), 'Vitrine'), h('h1', null, 'Log in to the console'), h('label', { for: 'token' }, 'Access token'), token, message, submit,
-  h('p', { class: 'muted' }, 'The value of an AccessToken of your property. ', h('code', null, 'kubectl vitrine console'), ' finds one and opens a login link.'));
+  h('p', { class: 'muted' }, 'Type the value of an AccessToken of your property. The command ', h('code', null, 'kubectl vitrine console'), ' finds such a token and opens a login link.'));
   return { element: h('main', { class: 'login' }, form), focus: () => token.focus() };
 }
 
@@ -56,7 +56,7 @@ export function codePage(code, offered, done) {
     }
   } }, h('div', { class: 'brand' }, logo(), 'Vitrine'), h('h1', null, 'Log in to the console'),
   h('p', null, 'Log in to property ', h('strong', null, h('bdi', null, offered.property)), ` with a ${offered.class} token?`),
-  h('p', { class: 'muted' }, 'A link to this page comes from ', h('code', null, 'kubectl vitrine console'), ' or ', h('code', null, 'vitrine dev'), '. Continue only if you ran one of them yourself.'), message, submit, button({ text: 'Cancel', onclick: done }));
+  h('p', { class: 'muted' }, 'The commands ', h('code', null, 'kubectl vitrine console'), ' and ', h('code', null, 'vitrine dev'), ' create links to this page. Continue only if you ran one of these commands yourself.'), message, submit, button({ text: 'Cancel', onclick: done }));
   return { element: h('main', { class: 'login' }, form), focus: () => submit.focus() };
 }
 

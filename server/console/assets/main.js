@@ -18,7 +18,7 @@ let reason = '';
 // Each failed request dispatches this event, but only the first event ends the frame.
 sessionEvents.addEventListener('signedout', () => {
   if (!running) return;
-  reason = 'Your session has ended, or someone logged in with another token in another tab. Log in again, or reload the page to use the session of that tab.';
+  reason = 'Your session has ended, or another tab has logged in with a different token. Log in again, or reload the page to use the session of the other tab.';
   showLogin();
 });
 // The browser can keep a page in memory. After the logout, the Back button must not show private data from such a page.
@@ -50,7 +50,7 @@ async function askAboutCode() {
   } catch (err) {
     const { title, text } = explainError(err);
     reason = err instanceof Problem && err.type === 'login-refused'
-      ? 'This link no longer works: a link logs in once, within a minute. Run the command again for a new link, or log in with a token.' : `${title}. ${text}`;
+      ? 'This link no longer works, because a link is valid for only one login and only one minute. Run the command again to get a new link, or log in with a token.' : `${title}. ${text}`;
   }
 }
 

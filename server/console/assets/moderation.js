@@ -200,7 +200,7 @@ export function moderationPage() {
    */
   function changedSince(now) {
     replace(now, now);
-    return new Problem(409, { type: changedByOthers, title: 'Changed by someone else', detail: `Item ${now.id} has changed since your decision, and stays as it is.` });
+    return new Problem(409, { type: changedByOthers, title: 'Changed by another user', detail: `Item ${now.id} has changed since your decision. The decision was not undone.` });
   }
 
   function feature() {
@@ -221,7 +221,7 @@ export function moderationPage() {
         lastTag = text;
         dialog.close();
         void tag(items, splitTag(text));
-      } }, h('label', { for: 'tagname' }, 'Tag'), input, h('p', { class: 'muted', id: 'taghelp' }, 'A key of the namespace marketer_tags, or namespace:key.'),
+      } }, h('label', { for: 'tagname' }, 'Tag'), input, h('p', { class: 'muted', id: 'taghelp' }, 'Type a key of the namespace marketer_tags, or namespace:key.'),
       h('div', { class: 'row end' }, button({ text: 'Cancel', onclick: () => dialog.close() }), button({ text: 'Set the tag', kind: 'primary', type: 'submit' }))));
     input.focus();
     input.select();

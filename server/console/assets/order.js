@@ -16,7 +16,7 @@ const common = [
  *   text of the default order, which `set` can change
  */
 export function orderControl({ value, standard, changed }) {
-  const custom = h('input', { type: 'text', class: 'mono', 'aria-label': 'Order as fields', placeholder: 'field:asc,field:desc', spellcheck: 'false',
+  const custom = h('input', { type: 'text', class: 'mono', 'aria-label': 'Fields to sort by', placeholder: 'field:asc,field:desc', spellcheck: 'false',
     onchange: () => changed(custom.value.trim()) });
   const choice = h('select', { onchange: () => {
     custom.hidden = choice.value !== '?';

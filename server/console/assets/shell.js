@@ -104,7 +104,7 @@ export function startShell(session) {
       const entry = entries.find((e) => e.page === wanted.split('/')[0]);
       // The API rejects the requests of all other pages.
       const page = entry && entry.page !== 'wall' && session.class === 'READ-ONLY' ? refused(entry.text)
-        : load ? (await load())({ session, scroller }) : { element: h('div', { class: 'page' }, h('h1', { class: 'hidden', tabindex: '-1' }, 'Not found'), empty('There is no such page', 'The address is incomplete or from another version.', h('a', { class: 'button', href: href('wall') }, 'Go to the wall'))), title: 'Not found' };
+        : load ? (await load())({ session, scroller }) : { element: h('div', { class: 'page' }, h('h1', { class: 'hidden', tabindex: '-1' }, 'Not found'), empty('This page does not exist', 'The address is incomplete, or belongs to another version of the console.', h('a', { class: 'button', href: href('wall') }, 'Go to the wall'))), title: 'Not found' };
       if (mine !== turn) return;
       current = page;
       document.title = `${page.title} – ${session.property} – Vitrine`;
@@ -121,7 +121,7 @@ export function startShell(session) {
   navigation.addEventListener('navigate', navigated);
   const removeGlobal = addShortcuts('Everywhere', [
     ...entries.map((e) => ({ keys: `g ${e.key}`, text: e.text, run: () => go(href(e.page)) })),
-    { keys: '?', text: 'Show these keys', run: showKeys },
+    { keys: '?', text: 'Show the keyboard shortcuts', run: showKeys },
     { keys: 'Escape', text: 'Close the dialog or the suggestions' },
   ]);
   void show();

@@ -31,12 +31,12 @@ export function statusPage({ session }) {
         rejected.length === 0 ? h('p', { class: 'muted' }, badge('good', 'None'), ' No object of this property is rejected.')
           : h('ul', { class: 'rejected' }, rejected.map((/** @type {any} */ r) => h('li', null, h('div', { class: 'row' }, h('strong', null, `${r.kind} ${[r.namespace, r.name].filter(Boolean).join('/')}`), badge('bad', String(r.reason))), h('pre', { class: 'code', tabindex: '0' }, String(r.message)))))),
       h('section', { class: 'block' }, h('h2', null, 'Access tokens'),
-        tokens.length === 0 ? empty('There are no tokens', 'Declare an AccessToken manifest.')
+        tokens.length === 0 ? empty('There are no tokens', 'Apply an AccessToken manifest.')
           : h('div', { class: 'tablewrap', tabindex: '0', role: 'region', 'aria-label': 'Access tokens' }, h('table', null,
             h('thead', null, h('tr', null, ['Name', 'Class', 'Expires'].map((t) => h('th', { scope: 'col' }, t)))),
             h('tbody', null, tokens.map((/** @type {any} */ t) => h('tr', null, h('td', null, h('bdi', null, `${t.namespace}/${t.name}`)), h('td', null, h('div', { class: 'chips' }, badge('plain', String(t.class)), t.filters_only && badge('plain', 'certain filters only'))), h('td', null, t.expires ? date(t.expires) : 'never'))))))),
       h('p', { class: 'muted' }, `Property ${data.property}. `, data.version && `Server version ${data.version}. `,
-        session.expires && `Your session ends by ${date(session.expires)}.`));
+        session.expires && `Your session ends no later than ${date(session.expires)}.`));
   }
 
   return {

@@ -38,7 +38,7 @@ export function wallPage({ session, scroller }) {
   });
   const explain = button({ text: 'Explain', 'aria-pressed': 'false', disabled: !writes, title: writes ? null : 'Explain needs a READ-WRITE token', onclick: () => change({ explain: !state.explain, out: false }) });
   const save = button({
-    icon: 'filters', text: 'New filter from this query…', disabled: !writes, title: writes ? null : 'Filters need a READ-WRITE token',
+    icon: 'filters', text: 'New filter from this query…', disabled: !writes, title: writes ? null : 'A new filter needs a READ-WRITE token',
     onclick: () => newFilter().catch(toastError),
   });
   const filterChip = h('div', { class: 'filterchip', hidden: true });
@@ -120,7 +120,7 @@ export function wallPage({ session, scroller }) {
       type: 'button', 'aria-pressed': String(state.out === out), onclick: () => change({ out }),
     }, text);
     fill(explainBar,
-      h('span', null, 'Select an item to see why it is in the result or not.'),
+      h('span', null, 'Select an item to see why it is or is not in the result.'),
       h('div', { class: 'segments', role: 'group', 'aria-label': 'Items to show' }, segment(false, 'In the result'), segment(true, 'Not in the result')),
       h('form', { onsubmit: (/** @type {Event} */ e) => {
         e.preventDefault();
@@ -192,7 +192,7 @@ export function wallPage({ session, scroller }) {
       element.removeAttribute('aria-busy');
       fill(bar.status);
       if (bar.showProblem(err)) {
-        if (!grid.element.isConnected) fill(body, empty('The query has an error', 'The message below the query says where. Correct it to see the items.'));
+        if (!grid.element.isConnected) fill(body, empty('The query has an error', 'The message below the query describes the error. Correct the query to see its items.'));
         return;
       }
       fill(body, failure(err, () => void load()));
@@ -206,8 +206,8 @@ export function wallPage({ session, scroller }) {
     grid.reset();
     if (listing.items.length === 0) {
       grid.setCount(0);
-      fill(body, state.explain && state.out ? empty('Every item is in the result', 'The query leaves no item out.')
-        : state.q || state.filter ? empty('No item matches', writes ? 'Use fewer clauses, or select Explain to see which clause excludes an item.' : 'Use fewer clauses.', button({ text: 'Show all items', onclick: () => change({ q: '', filter: '' }) }))
+      fill(body, state.explain && state.out ? empty('Every item is in the result', 'The query excludes no item.')
+        : state.q || state.filter ? empty('No item matches', writes ? 'Use fewer clauses, or select “Explain” to see which clause excludes an item.' : 'Use fewer clauses.', button({ text: 'Show all items', onclick: () => change({ q: '', filter: '' }) }))
           : empty('There are no items yet', 'Items appear here when an app posts them, or when you import a file with vitrine import.'));
       return;
     }
