@@ -124,9 +124,9 @@ func TestExportOfADamagedStore(t *testing.T) {
 	s.environment(t)
 	file := filepath.Join(t.TempDir(), "rescue.ndjson.gz")
 	toFile := vitrine(t.Context(), "", "export", "--file", file)
-	toFile.want(t, exitDamaged, "lines in", "vitrine: the server cannot read", "items, which are missing from the export: ")
+	toFile.want(t, exitDamaged, "lines in", "vitrine: the export lacks", "items that the server cannot read, with ids in these ranges: ")
 	toStdout := vitrine(t.Context(), "", "export")
-	toStdout.want(t, exitDamaged, "items, which are missing from the export: ")
+	toStdout.want(t, exitDamaged, "items that the server cannot read, with ids in these ranges: ")
 	rescued := unpack(t, file)
 	if rescued != toStdout.stdout {
 		t.Error("the file and the standard output differ")
@@ -135,7 +135,7 @@ func TestExportOfADamagedStore(t *testing.T) {
 	if n < items/2 || n >= items || !strings.Contains(rescued, `"id":1,`) || !strings.Contains(rescued, `"id":200,`) || strings.Contains(rescued, `"id":100,`) {
 		t.Errorf("%d items of %d are exported", n, items)
 	}
-	if !strings.Contains(toFile.stderr, fmt.Sprintf("cannot read %d items", items-n)) {
+	if !strings.Contains(toFile.stderr, fmt.Sprintf("lacks %d items", items-n)) {
 		t.Errorf("%d items are missing, and the command says\n%s", items-n, toFile.stderr)
 	}
 	eventually(t, "logged", func() bool { return strings.Contains(s.logged(), "an export lacks items that cannot be read") })
@@ -163,7 +163,7 @@ func TestImportReportsInvalidLines(t *testing.T) {
 	s.environment(t)
 	lines := itemLines(1, 2) + "nonsense\n\n" + `{"content_type":"text"}` + "\n" + itemLines(2, 2)
 	got := vitrine(t.Context(), lines, "import", "-")
-	got.want(t, exitLines, "line 3: ", "line 5: caption", "line 6: an item with this id exists", "3 added, 3 failed", "3 of 7 lines failed")
+	got.want(t, exitLines, "line 3: ", "line 5: caption", "line 6: an item with this id already exists", "3 added, 3 failed", "3 of 7 lines failed")
 	vitrine(t.Context(), itemLines(1, 4), "import", "-", "--on-conflict", "skip").want(t, 0, "1 added, 3 already present")
 	vitrine(t.Context(), strings.ReplaceAll(itemLines(1, 2), "number", "changed"), "import", "-", "--on-conflict", "replace").want(t, 0, "0 added, 2 replaced")
 	if out := vitrine(t.Context(), "", "export", "-q", "text:changed").stdout; strings.Count(out, "\n") != 2 {

@@ -221,7 +221,7 @@ func TestOpenSearchFlags(t *testing.T) {
 		"a prefix alone":     {[]string{"--opensearch-index-prefix=x"}, exitUsage, "--library=opensearch"},
 		"a timeout alone":    {[]string{"--opensearch-read-timeout=9s"}, exitUsage, "--library=opensearch"},
 		"no time to read":    {append(used, "--opensearch-url=https://search.example", "--opensearch-read-timeout=0"), exitUsage, "longer than 0"},
-		"too long a timeout": {append(used, "--opensearch-url=https://search.example", "--opensearch-read-timeout=2m"), exitUsage, "at most 1m"},
+		"too long a timeout": {append(used, "--opensearch-url=https://search.example", "--opensearch-read-timeout=2m"), exitUsage, "longer than 1m"},
 		"plain text alone":   {[]string{"--opensearch-allow-plaintext"}, exitUsage, "--library=opensearch"},
 		"an unknown library": {[]string{"--library=solr"}, exitUsage, "engine or opensearch"},
 		"plain text":         {append(used, "--opensearch-url=http://search.example"), exitUsage, "not encrypted"},

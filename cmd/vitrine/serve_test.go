@@ -343,7 +343,7 @@ func TestServeRefusesInvalidFlags(t *testing.T) {
 		"broken kubeconfig":           {[]string{"--kubeconfig", broken}, exitUsage, "read the kubeconfig"},
 		"unknown library":             {[]string{"--library", "sql"}, exitUsage, `--library "sql": must be engine or opensearch`},
 		"a certificate without a key": {[]string{"--tls-cert-file", broken}, exitUsage, "must be set together"},
-		"external URL":                {[]string{"--external-url", "shop.example"}, exitUsage, "must be http or https, a host"},
+		"external URL":                {[]string{"--external-url", "shop.example"}, exitUsage, "must be an http or https URL with a host"},
 		"log level":                   {[]string{"--log-level", "loud"}, exitUsage, "must be debug, info, warn or error"},
 		"log format":                  {[]string{"--log-format", "xml"}, exitUsage, "must be text or json"},
 		"memory limit":                {[]string{"--memory-limit", "lots"}, exitUsage, "must be at least 64Mi"},

@@ -105,7 +105,7 @@ func Script(dir string, commands []Command) string {
 		// Use braces instead of parentheses, so that later blocks see the variables of this block.
 		block := "{\n" + c.Script + "} >" + output + "' 2>&1"
 		if c.Fails {
-			block = "if " + block + "; then echo 'the last command did not fail' >>" + output + "'; exit 1; fi"
+			block = "if " + block + "; then echo 'the last command did not fail, but the page says that it fails' >>" + output + "'; exit 1; fi"
 		}
 		script += block + "\n: >" + output + ".done'\n"
 	}
@@ -118,13 +118,13 @@ func Judge(page, dir string, commands []Command) error {
 		output := filepath.Join(dir, fmt.Sprint(i))
 		got, err := os.ReadFile(output)
 		if err != nil {
-			return fmt.Errorf("%s:%d: did not run: %w", page, c.Line, err)
+			return fmt.Errorf("%s:%d: the commands did not run: %w", page, c.Line, err)
 		}
 		if _, err := os.Stat(output + ".done"); err != nil {
-			return fmt.Errorf("%s:%d: ended unexpectedly:\n%s", page, c.Line, got)
+			return fmt.Errorf("%s:%d: the commands ended unexpectedly:\n%s", page, c.Line, got)
 		}
 		if c.Output != "" && !Matches(c.Output, string(got)) {
-			return fmt.Errorf("%s:%d: the page shows\n%s\nand the commands print\n%s", page, c.Line, c.Output, got)
+			return fmt.Errorf("%s:%d: the page shows\n%s\nbut the commands print\n%s", page, c.Line, c.Output, got)
 		}
 	}
 	return nil

@@ -43,10 +43,10 @@ func TestJudge(t *testing.T) {
 	for _, c := range []struct{ name, page, want string }{
 		{"a later block sees variables", "```sh\na=1\n```\n```sh\necho $a\n```\n```text\n1\n```\n", ""},
 		{"fails as marked", "```sh fails\nfalse\n```\n", ""},
-		{"another output", "```sh\necho 1\n```\n```text\n2\n```\n", "x.md:2: the page shows\n2\n\nand the commands print\n1\n"},
-		{"a command fails", "```sh\necho 1\nfalse\n```\n", "x.md:2: ended unexpectedly:\n1\n"},
-		{"does not fail", "```sh fails\ntrue\n```\n", "x.md:2: ended unexpectedly:\nthe last command did not fail\n"},
-		{"an undefined variable", "```sh\ntrue $b\n```\n", "x.md:2: ended unexpectedly:\n"}, // followed by the shell's own message
+		{"another output", "```sh\necho 1\n```\n```text\n2\n```\n", "x.md:2: the page shows\n2\n\nbut the commands print\n1\n"},
+		{"a command fails", "```sh\necho 1\nfalse\n```\n", "x.md:2: the commands ended unexpectedly:\n1\n"},
+		{"does not fail", "```sh fails\ntrue\n```\n", "x.md:2: the commands ended unexpectedly:\nthe last command did not fail, but the page says that it fails\n"},
+		{"an undefined variable", "```sh\ntrue $b\n```\n", "x.md:2: the commands ended unexpectedly:\n"}, // followed by the shell's own message
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "it's")

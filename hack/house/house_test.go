@@ -103,7 +103,7 @@ var rooms = map[string]room{
 		others: []string{"golang.org/x/time/", "github.com/klauspost/compress/", "github.com/prometheus/client_golang/", "github.com/maypok86/otter/v2"},
 	},
 	"server/console":  {ownInTests: append([]string{"server/engine", "server/httpapi"}, domain...), others: []string{}},
-	"server/client":   {own: []string{"server/item"}, ownInTests: append([]string{"server/httpapi", "server/reference"}, domain...)},
+	"server/client":   {own: []string{"internal/text", "server/item"}, ownInTests: append([]string{"server/httpapi", "server/reference"}, domain...)},
 	"config":          {others: []string{}},
 	"internal/admin":  {own: append([]string{"server/transfer"}, domain...), others: []string{}},
 	"internal/backup": {others: []string{}},

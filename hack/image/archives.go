@@ -31,7 +31,7 @@ func archivePrograms(ctx context.Context, from *source, platforms []string, to s
 		var on platform
 		var ok bool
 		if on.os, on.arch, ok = strings.Cut(name, "/"); !ok {
-			return fmt.Errorf("-platforms %q: want a list such as linux/amd64,windows/amd64", name)
+			return fmt.Errorf("-platforms %q: must be a list such as linux/amd64,windows/amd64", name)
 		}
 		b, err := from.program(ctx, on)
 		if err != nil {

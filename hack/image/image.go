@@ -68,7 +68,7 @@ func newImage(arch string, files []file, s stamp) (platformImage, error) {
 		return platformImage{}, err
 	}
 	if len(plain) >= limit {
-		return platformImage{}, fmt.Errorf("the image for %s has %d bytes unpacked; the limit is %d: find what was added (go version -m, go tool nm -size)", arch, len(plain), limit)
+		return platformImage{}, fmt.Errorf("the image for %s has %d bytes unpacked, but the limit is %d: use go version -m and go tool nm -size to find what was added", arch, len(plain), limit)
 	}
 	layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(plain)), nil },
 		tarball.WithCompressedCaching, tarball.WithCompressionLevel(gzip.BestCompression), tarball.WithMediaType(types.OCILayer))

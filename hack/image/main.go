@@ -43,19 +43,19 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("image", flag.ContinueOnError)
 	from := &source{}
 	flags.StringVar(&from.dir, "source", filepath.Join("..", ".."), "the root of the repository")
-	flags.StringVar(&from.version, "version", "", "the version that the binaries report (default: the one that Go takes from the repository)")
+	flags.StringVar(&from.version, "version", "", "the version that the binaries report (default: the version that Go derives from the repository)")
 	ref := flags.String("ref", "", "name and tag of the image")
 	to := flags.String("to", "", "the archive to write")
 	root := flags.String("root", "", "write the root filesystem for one architecture into this directory instead")
-	archives := flags.String("archives", "", "write the archives with the command-line programs into this directory; without -ref, no image")
+	archives := flags.String("archives", "", "write the archives with the command-line programs into this directory; if -ref is not set, build no image")
 	systems := flags.String("platforms", "", "the platforms of the archives, separated by commas")
-	list := flags.String("architectures", "", "the architectures to build for, separated by commas (default: amd64,arm64; with -root that of this machine)")
+	list := flags.String("architectures", "", "the architectures to build for, separated by commas (default: amd64,arm64; with -root: the architecture of this machine)")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
 	if *archives != "" {
 		if from.version == "" {
-			return errors.New("-archives: want -version, which is in the names of the archives")
+			return errors.New("-archives requires -version, because the names of the archives contain the version")
 		}
 		if err := archivePrograms(ctx, from, strings.Split(*systems, ","), *archives); err != nil || *ref == "" {
 			return err
@@ -67,7 +67,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	}
 	if *root != "" {
 		if len(architectures) != 1 {
-			return errors.New("-root: want one architecture")
+			return errors.New("-root: -architectures must name exactly one architecture")
 		}
 		files, err := build(ctx, from, architectures[0])
 		if err != nil {
@@ -82,7 +82,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	}
 	tagged, ok := name.(reference.NamedTagged)
 	if !ok || *to == "" {
-		return errors.New("want -ref name:tag and -to FILE")
+		return errors.New("-ref NAME:TAG and -to FILE are required")
 	}
 	s := stamp{version: tagged.Tag()}
 	if s.revision, s.created, err = commit(ctx, from.dir); err != nil {
@@ -120,7 +120,7 @@ func parseArchitectures(list string, own bool) ([]string, error) {
 	architectures := strings.Split(list, ",")
 	for _, a := range architectures {
 		if !slices.Contains(supported, a) {
-			return nil, fmt.Errorf("-architectures %q: want some of %s", a, strings.Join(supported, ", "))
+			return nil, fmt.Errorf("-architectures %q: the architectures are %s", a, strings.Join(supported, ", "))
 		}
 	}
 	return architectures, nil
@@ -138,7 +138,7 @@ func commit(ctx context.Context, source string) (revision string, at time.Time, 
 	}
 	n, err := strconv.ParseInt(seconds, 10, 64)
 	if err != nil {
-		return "", time.Time{}, fmt.Errorf("SOURCE_DATE_EPOCH %q: want seconds since 1970: %w", seconds, err)
+		return "", time.Time{}, fmt.Errorf("SOURCE_DATE_EPOCH %q: must be a number of seconds since 1970: %w", seconds, err)
 	}
 	return revision, time.Unix(n, 0).UTC(), nil
 }

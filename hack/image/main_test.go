@@ -68,7 +68,7 @@ func TestRefuses(t *testing.T) {
 		says string
 	}{
 		"an unknown architecture": {[]string{"-architectures", "riscv64", "-ref", "a:b", "-to", "x"}, "riscv64"},
-		"no tag":                  {[]string{"-ref", "registry:5000/vitrine", "-to", "x"}, "name:tag"},
+		"no tag":                  {[]string{"-ref", "registry:5000/vitrine", "-to", "x"}, "NAME:TAG"},
 		"no name":                 {[]string{"-ref", "Vitrine:v1", "-to", "x"}, "Vitrine"},
 		"nowhere to write":        {[]string{"-ref", "vitrine:v1"}, "-to"},
 		"a version of nothing":    {[]string{"-archives", "x"}, "-version"},

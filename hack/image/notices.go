@@ -42,7 +42,7 @@ type text struct {
 func documents(ctx context.Context, from source, binaries ...binary) (papers, error) {
 	license, err := os.ReadFile(filepath.Join(from.dir, licenseFile))
 	if err != nil {
-		return papers{}, fmt.Errorf("read the licence: %w", err)
+		return papers{}, fmt.Errorf("read the license: %w", err)
 	}
 	var main debug.Module
 	var parts []part
@@ -110,7 +110,7 @@ func linked(ctx context.Context, dir string, on platform, info *debug.BuildInfo)
 			return nil, err
 		}
 		if len(p.texts) == 0 {
-			return nil, fmt.Errorf("%s %s is linked into the binary, but no licence was found for it", p.path, p.version)
+			return nil, fmt.Errorf("%s %s is linked into the binary, but no license was found for it", p.path, p.version)
 		}
 		parts = append(parts, p)
 	}
@@ -147,11 +147,11 @@ func texts(root string, dirs []string) ([]text, error) {
 			path := filepath.Join(folder, e.Name())
 			content, err := os.ReadFile(path)
 			if err != nil {
-				return nil, fmt.Errorf("read a licence: %w", err)
+				return nil, fmt.Errorf("read a license: %w", err)
 			}
 			name, err := filepath.Rel(root, path)
 			if err != nil {
-				return nil, fmt.Errorf("name a licence: %w", err)
+				return nil, fmt.Errorf("name a license: %w", err)
 			}
 			out = append(out, text{name: filepath.ToSlash(name), content: content})
 		}
@@ -163,14 +163,14 @@ func texts(root string, dirs []string) ([]text, error) {
 // heading is the beginning of each part of the notices. The module's path and version follow.
 var heading = strings.Repeat("=", 80) + "\nModule "
 
-// sameText is the beginning of the note that replaces a text. The module and the file with the same text follow.
-const sameText = "This file has the same text as that of the module "
+// sameText is the beginning of the note that replaces a text. The module and the file with the identical text follow.
+const sameText = "The text of this file is identical to that of "
 
 // notices returns the texts of all parts as one file. It writes each text only once, because half of the modules have the same license.
 func notices(parts []part) []byte {
 	var out bytes.Buffer
 	out.WriteString("The binary vitrine contains the software below. Each part begins with its Go module (std is Go's standard library)\n" +
-		"and its version; the files of the module with licences, copyrights and notices follow.\n\n")
+		"and its version. The license, copyright and notice files of the module follow.\n\n")
 	above := map[string]string{} // the module and the file of each text
 	for _, p := range parts {
 		out.WriteString(heading + p.path + " " + p.version + "\n")

@@ -40,7 +40,7 @@ func TestDocuments(t *testing.T) {
 		t.Errorf("the same binaries give different documents: %v", err)
 	}
 	if !bytes.Contains(docs.license, []byte("Apache License")) {
-		t.Errorf("the licence is not that of this repository:\n%.200s", docs.license)
+		t.Errorf("the license is not that of this repository:\n%.200s", docs.license)
 	}
 
 	parts := map[string]string{} // parts of the notices by heading
@@ -89,13 +89,13 @@ func TestDocuments(t *testing.T) {
 			}
 		}
 		if found == 0 {
-			t.Errorf("%s: no licence was found in %s", name, dir)
+			t.Errorf("%s: no license was found in %s", name, dir)
 		}
 		row, ok := rows[name]
 		if !ok {
 			t.Errorf("%s is not in the bill of materials", name)
 		} else if row.Licenses == nil || !strings.HasPrefix(row.PackageURL, "pkg:golang/") {
-			t.Errorf("%s: no licence or no address in the bill of materials: %+v", name, row)
+			t.Errorf("%s: no license or no address in the bill of materials: %+v", name, row)
 		}
 	}
 	if len(rows) != len(want) || len(parts) != len(want) {
@@ -158,7 +158,7 @@ func TestDocumentsRefuse(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = documents(t.Context(), from, b)
-	if err == nil || !strings.Contains(err.Error(), "bare") || !strings.Contains(err.Error(), "no licence") {
-		t.Errorf("a module without a licence: %v", err)
+	if err == nil || !strings.Contains(err.Error(), "bare") || !strings.Contains(err.Error(), "no license") {
+		t.Errorf("a module without a license: %v", err)
 	}
 }

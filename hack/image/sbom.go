@@ -18,7 +18,7 @@ import (
 func bill(module debug.Module, parts []part) ([]byte, error) {
 	classifier, err := assets.DefaultClassifier()
 	if err != nil {
-		return nil, fmt.Errorf("load the classifier of licences: %w", err)
+		return nil, fmt.Errorf("load the license classifier: %w", err)
 	}
 	main := component(cyclonedx.ComponentTypeApplication, module.Path, module.Version, []string{"Apache-2.0"})
 	var components []cyclonedx.Component
@@ -37,7 +37,7 @@ func bill(module debug.Module, parts []part) ([]byte, error) {
 		if p.sum != "" {
 			digest, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(p.sum, "h1:"))
 			if err != nil {
-				return nil, fmt.Errorf("read the sum of %s: %w", p.path, err)
+				return nil, fmt.Errorf("read the checksum of %s: %w", p.path, err)
 			}
 			c.Hashes = &[]cyclonedx.Hash{{Algorithm: cyclonedx.HashAlgoSHA256, Value: hex.EncodeToString(digest)}}
 		}

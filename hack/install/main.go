@@ -69,8 +69,8 @@ func run(args []string, out io.Writer) error {
 		}
 		return writeValues(filepath.Join(*config, "chart"), out)
 	case "chart":
-		version := flags.String("version", "", "the version of the chart and of the server, as Semantic Versioning has it")
-		repository := flags.String("repository", "", "the default of the chart's value image.repository, if it differs from that of the source")
+		version := flags.String("version", "", "the version of the chart and of the server: a semantic version")
+		repository := flags.String("repository", "", "the default of the chart's value image.repository (default: the one in the source)")
 		to := flags.String("to", ".", "the folder to write to")
 		if err := flags.Parse(args[1:]); err != nil {
 			return err

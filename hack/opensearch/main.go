@@ -29,10 +29,10 @@ func run() error {
 	var o node.Options
 	flag.StringVar(&o.Version, "version", node.Version3, "version of OpenSearch")
 	nodes := flag.Int("nodes", 1, "number of nodes of the cluster; 0 only downloads and compiles what a node needs")
-	flag.IntVar(&o.Port, "port", 9200, "HTTP port of the first node; the others use the next ports, and transport ports are 100 higher")
-	host := flag.String("host", "", "address that also serves HTTP, without authentication (default only 127.0.0.1)")
+	flag.IntVar(&o.Port, "port", 9200, "HTTP port of the first node; the other nodes use the next ports, and the transport port of each node is 100 higher than its HTTP port")
+	host := flag.String("host", "", "address to serve HTTP on in addition to 127.0.0.1, without authentication")
 	flag.StringVar(&o.Heap, "heap", "768m", "Java heap of each node")
-	dir := flag.String("dir", "", "directory of the data (default a temporary one)")
+	dir := flag.String("dir", "", "directory for the data (default: a temporary directory)")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()

@@ -67,9 +67,9 @@ func run(ctx context.Context) error {
 	for _, f := range findings {
 		fmt.Println(f)
 	}
-	fmt.Printf("prose: %d pages and %d texts, %d findings\n", len(pages), len(texts), len(findings))
+	fmt.Printf("prose: checked %d pages and %d texts: %d findings\n", len(pages), len(texts), len(findings))
 	if len(findings) > 0 {
-		return errors.New("rewrite these texts; hack/prose/styles has the rules")
+		return errors.New("rewrite these texts (the rules are in hack/prose/styles)")
 	}
 	return nil
 }

@@ -47,8 +47,8 @@ func (r *release) writeKrew(context.Context) error {
 		Spec: pluginSpec{
 			Version: r.version, Homepage: "https://github.com/vitrine-dev/vitrine",
 			ShortDescription: "Inspect a Vitrine content library",
-			Description: "Shows which objects of Vitrine, a content library for Kubernetes, are not ready and\n" +
-				"why, which items a ContentFilter lists, why an item matches, and which tokens exist.\n" +
+			Description: "Inspects Vitrine, a content library for Kubernetes. Shows which objects are not ready\n" +
+				"and why, which items a ContentFilter lists, why an item matches, and which tokens exist.\n" +
 				"Validates manifests, and imports and exports items.\n",
 		},
 	}

@@ -60,8 +60,8 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	flags.StringVar(&r.version, "version", "", "the version, such as v0.1.0 or v0.1.0-rc.1")
 	flags.StringVar(&r.to, "to", "dist", "the directory to write to, which must be empty or not exist")
 	flags.StringVar(&r.image, "image", "ghcr.io/vitrine-dev/vitrine", "the image in install.yaml and in the chart, without a tag")
-	flags.StringVar(&r.downloads, "downloads", "https://github.com/vitrine-dev/vitrine/releases/download", "the URL below which each version has a directory with its files")
-	flags.StringVar(&r.platforms, "platforms", "linux/amd64,linux/arm64,darwin/amd64,darwin/arm64,windows/amd64", "the platforms of the archives; the image is built for those with linux")
+	flags.StringVar(&r.downloads, "downloads", "https://github.com/vitrine-dev/vitrine/releases/download", "the URL of the directory that contains a directory with the files of each version")
+	flags.StringVar(&r.platforms, "platforms", "linux/amd64,linux/arm64,darwin/amd64,darwin/arm64,windows/amd64", "the platforms of the archives; the image is built for the linux platforms among them")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -88,7 +88,7 @@ var versionForm = regexp.MustCompile(`^v(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)
 // check rejects an invalid version, a version whose tag is on another commit, and a target directory that contains files.
 func (r *release) check(ctx context.Context) error {
 	if !versionForm.MatchString(r.version) {
-		return fmt.Errorf("version %q: want v and a semantic version, such as v0.1.0 or v0.1.0-rc.1", r.version)
+		return fmt.Errorf("version %q: must be v and a semantic version, such as v0.1.0 or v0.1.0-rc.1", r.version)
 	}
 	git := func(args ...string) string {
 		out, err := exec.CommandContext(ctx, "git", append([]string{"-C", r.source}, args...)...).Output()
@@ -98,17 +98,17 @@ func (r *release) check(ctx context.Context) error {
 		return strings.TrimSpace(string(out))
 	}
 	if tag := git("rev-parse", "--quiet", "--verify", "refs/tags/"+r.version+"^{commit}"); tag != "" && tag != git("rev-parse", "HEAD") {
-		return fmt.Errorf("version %s: its tag is the commit %.12s, which is not checked out: run git switch --detach %[1]s, or choose another version", r.version, tag)
+		return fmt.Errorf("version %s: its tag is on commit %.12s, but another commit is checked out: run git switch --detach %[1]s, or choose another version", r.version, tag)
 	}
 	if git("status", "--porcelain") != "" {
-		fmt.Fprintln(r.out, "the tree has changes that are not committed: do not publish these files")
+		fmt.Fprintln(r.out, "do not publish these files, because the working tree has uncommitted changes")
 	}
 	entries, err := os.ReadDir(r.to)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("-to: %w", err)
 	}
 	if len(entries) > 0 {
-		return fmt.Errorf("-to %s: the directory has files: remove them, because SHA256SUMS lists every file", r.to)
+		return fmt.Errorf("-to %s: the directory is not empty: remove its files, because SHA256SUMS would list them", r.to)
 	}
 	return nil
 }
@@ -196,7 +196,7 @@ func (r *release) writeSums(context.Context) error {
 func (r *release) sum(name string) (string, error) {
 	content, err := os.ReadFile(filepath.Join(r.to, name))
 	if err != nil {
-		return "", fmt.Errorf("read what was written: %w", err)
+		return "", fmt.Errorf("read a file of the release: %w", err)
 	}
 	return fmt.Sprintf("%x", sha256.Sum256(content)), nil
 }

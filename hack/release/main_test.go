@@ -121,12 +121,12 @@ func releaseOf(t *testing.T, source string) string {
 	if err := run(t.Context(), []string{"-source", source, "-version", version, "-platforms", "linux/" + runtime.GOARCH, "-to", to}, &out); err != nil {
 		t.Fatalf("%v\n%s", err, out.String())
 	}
-	for _, want := range []string{"those of [Unreleased]", "image.tar", "krew.yaml"} {
+	for _, want := range []string{"using the section [Unreleased]", "image.tar", "krew.yaml"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("the output lacks %s:\n%s", want, out.String())
 		}
 	}
-	if strings.Contains(out.String(), "not committed") {
+	if strings.Contains(out.String(), "uncommitted") {
 		t.Errorf("the tree has changes:\n%s", command(t, "git", "-C", source, "status", "--short"))
 	}
 	return to
@@ -327,14 +327,14 @@ func TestRefuses(t *testing.T) {
 		"a version without notes": {[]string{"-version", "v0.1.0", "-source", unreleased, "-to", t.TempDir()}, "rename its section [Unreleased] to [0.1.0]"},
 		"an empty section":        {[]string{"-version", "v0.1.0", "-source", empty, "-to", t.TempDir()}, "no notes for v0.1.0"},
 		"nothing unreleased":      {[]string{"-version", "v0.3.0-rc.1", "-source", empty, "-to", t.TempDir()}, "no notes for v0.3.0-rc.1"},
-		"a directory with files":  {[]string{"-version", "v0.1.0", "-source", t.TempDir(), "-to", full}, "has files"},
-		"another commit's tag":    {[]string{"-version", "v0.1.0", "-source", tagged, "-to", t.TempDir()}, "not checked out"},
+		"a directory with files":  {[]string{"-version", "v0.1.0", "-source", t.TempDir(), "-to", full}, "is not empty"},
+		"another commit's tag":    {[]string{"-version", "v0.1.0", "-source", tagged, "-to", t.TempDir()}, "but another commit is checked out"},
 	}
 	for _, v := range []string{"", "latest", "0.1.0", "v0.1", "v1", "vv0.1.0", "v0.1.0.1", "v01.1.0", "v0.1.0-", "v0.1.0-01", "v0.1.0+build", " v0.1.0", "v0.1.0\n"} {
 		cases["version "+v] = struct {
 			args []string
 			says string
-		}{[]string{"-version", v, "-source", t.TempDir(), "-to", t.TempDir()}, "want v and a semantic version"}
+		}{[]string{"-version", v, "-source", t.TempDir(), "-to", t.TempDir()}, "must be v and a semantic version"}
 	}
 	for name, c := range cases {
 		if err := run(t.Context(), c.args, io.Discard); err == nil || !strings.Contains(err.Error(), c.says) {

@@ -22,7 +22,7 @@ func (r *release) writeNotes(context.Context) error {
 	number := strings.TrimPrefix(r.version, "v")
 	notes := notesOf(string(changelog), number)
 	if strings.TrimSpace(notes) == "" && strings.Contains(number, "-") {
-		fmt.Fprintf(r.out, "CHANGELOG.md has no section [%s]: the notes of this pre-release are those of [Unreleased]\n", number)
+		fmt.Fprintf(r.out, "CHANGELOG.md has no section [%s]: using the section [Unreleased] for this pre-release\n", number)
 		notes = notesOf(string(changelog), "Unreleased")
 	}
 	if strings.TrimSpace(notes) == "" {

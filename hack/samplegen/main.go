@@ -13,8 +13,8 @@ import (
 )
 
 func main() {
-	items := flag.Int("items", sample.Default, "how many items to write")
-	output := flag.String("output", "-", "the file to write to; - is the standard output")
+	items := flag.Int("items", sample.Default, "number of items to write")
+	output := flag.String("output", "-", "the file to write to; - means standard output")
 	flag.Parse()
 	if err := run(*items, *output); err != nil {
 		fmt.Fprintf(os.Stderr, "samplegen: %v\n", err)

@@ -265,9 +265,9 @@ func checkLinks(pages map[string]*page) (problems []error) {
 				continue
 			}
 			if to := pages[name]; to == nil {
-				problems = append(problems, fmt.Errorf("%s: the link %s: there is no such page", p.name, destination))
+				problems = append(problems, fmt.Errorf("%s: the link %s points to a page that does not exist", p.name, destination))
 			} else if u.Fragment != "" && !to.anchors[u.Fragment] {
-				problems = append(problems, fmt.Errorf("%s: the link %s: there is no such heading", p.name, destination))
+				problems = append(problems, fmt.Errorf("%s: the link %s points to a heading that does not exist", p.name, destination))
 			}
 		}
 	}
@@ -311,7 +311,7 @@ func checkNavigation(pages map[string]*page) (problems []error) {
 			}
 		}
 		if places != 1 {
-			problems = append(problems, fmt.Errorf("%s links to %s %d times: it must do so exactly once", from, name, places))
+			problems = append(problems, fmt.Errorf("%s links to %s %d times instead of exactly once", from, name, places))
 		}
 	}
 	return problems

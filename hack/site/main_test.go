@@ -37,9 +37,9 @@ func TestProblems(t *testing.T) {
 		name, page, want string
 	}{
 		{"no problem", "[home](README.md#start), [itself](#a--b), [code](../go.mod)", ""},
-		{"missing page", "[x](nothing.md)", "page.md: the link nothing.md: there is no such page"},
-		{"missing heading", "[x](README.md#nothing)", "page.md: the link README.md#nothing: there is no such heading"},
-		{"missing own heading", "[x](#nothing)", "page.md: the link #nothing: there is no such heading"},
+		{"missing page", "[x](nothing.md)", "page.md: the link nothing.md points to a page that does not exist"},
+		{"missing heading", "[x](README.md#nothing)", "page.md: the link README.md#nothing points to a heading that does not exist"},
+		{"missing own heading", "[x](#nothing)", "page.md: the link #nothing points to a heading that does not exist"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			check(t, map[string]string{index: "# Home\n\n## Start\n\n- [Page](page.md): it\n", "page.md": "# Page\n\n## A & `b`\n\n" + c.page + "\n"}, c.want)

@@ -5,7 +5,7 @@
 // follows no redirects, so it sends the token to no other host. It uses plain HTTP only for the local machine. It retries a call only if
 // the retry cannot apply the call twice.
 //
-// This package may import server/item.
+// This package may import server/item and internal/text.
 package client
 
 import (

@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+
+	"github.com/vitrine-dev/vitrine/internal/text"
 )
 
 // ErrTruncated means that an export ended early, so the written lines are incomplete.
@@ -24,7 +26,7 @@ type UnreadableError struct {
 
 // Error returns the number of missing items and the ranges of their ids.
 func (e *UnreadableError) Error() string {
-	return fmt.Sprintf("the server cannot read %d items, which are missing from the export: %s", e.Items, e.IDs)
+	return fmt.Sprintf("the export lacks %s that the server cannot read, with ids in these ranges: %s", text.Plural(e.Items, "item"), e.IDs)
 }
 
 // ErrNoPropertyNamed means that the server does not name the property of a token. Servers that are older than this client do not name it.

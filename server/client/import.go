@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"time"
 
+	"github.com/vitrine-dev/vitrine/internal/text"
 	"github.com/vitrine-dev/vitrine/server/item"
 )
 
@@ -99,11 +100,11 @@ type UnansweredError struct {
 }
 
 func (e *UnansweredError) Error() string {
-	return fmt.Sprintf("the server's response to lines %d to %d was lost, and %d of them have no id: they may have been added already", e.First, e.Last, e.Count)
+	return fmt.Sprintf("the server's response to lines %d to %d was lost, and %d of these lines have no id, so they may already have been added", e.First, e.Last, e.Count)
 }
 
 // ErrChanged means that the input differs from the input of the import that Resume continues.
-var ErrChanged = errors.New("the lines already imported differ from the start of this input")
+var ErrChanged = errors.New("the input does not begin with the lines that were already imported")
 
 // maxLine is the maximum length of one line of a bulk request, in bytes (docs/http-api.md, "Import and export").
 const maxLine = 1 << 20
@@ -173,7 +174,7 @@ func (im *importer) resume(at Checkpoint) error {
 	for im.lines.number < at.Lines {
 		l, err := im.lines.next()
 		if errors.Is(err, io.EOF) {
-			return fmt.Errorf("%w: it has %d lines instead of %d", ErrChanged, im.lines.number, at.Lines)
+			return fmt.Errorf("%w: it has only %d lines, but %d lines were imported", ErrChanged, im.lines.number, at.Lines)
 		}
 		if err != nil {
 			return fmt.Errorf("read line %d: %w", im.lines.number+1, err)
@@ -324,7 +325,7 @@ func (im *importer) request(ctx context.Context, lines []*line) error {
 		}
 		if a.Line < 1 || a.Line > len(lines) {
 			markUnsure(lines)
-			return fmt.Errorf("the server responded to line %d of a request of %d lines", a.Line, len(lines))
+			return fmt.Errorf("the server responded to line %d, but the request has only %d lines", a.Line, len(lines))
 		}
 		if p := im.answered(lines[a.Line-1], a); p != nil {
 			later = p
@@ -336,7 +337,7 @@ func (im *importer) request(ctx context.Context, lines []*line) error {
 	}
 	if left := unfinished(lines); len(left) > 0 {
 		markUnsure(lines)
-		return &url.Error{Op: "Read", URL: "/v2/content/bulk", Err: fmt.Errorf("%d lines got no response: %w", len(left), io.ErrUnexpectedEOF)}
+		return &url.Error{Op: "Read", URL: "/v2/content/bulk", Err: fmt.Errorf("no response for %s: %w", text.Plural(len(left), "line"), io.ErrUnexpectedEOF)}
 	}
 	return nil
 }

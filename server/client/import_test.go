@@ -115,7 +115,7 @@ func (s *bulkServer) store(l string, replace bool) map[string]any {
 		if replace {
 			return map[string]any{"status": 200, "id": body.ID}
 		}
-		return map[string]any{"status": 409, "problem": map[string]any{"detail": "an item with this id exists"}}
+		return map[string]any{"status": 409, "problem": map[string]any{"detail": "an item with this id already exists"}}
 	}
 	s.items[name] = 1
 	return map[string]any{"status": 201, "id": body.ID}
@@ -178,7 +178,7 @@ func TestImport(t *testing.T) {
 		"bad lines are told by number, the others stored": {
 			input: "{\"id\":1,\"content\":{}}\n\nnonsense\n" + `{"id":2,"content":{}}` + "\n", before: []string{"2"},
 			want:     Checkpoint{Lines: 4, Sent: 4, Created: 1, Failed: 2},
-			failed:   []string{"line 3: content.text: not JSON", "line 4: an item with this id exists"},
+			failed:   []string{"line 3: content.text: not JSON", "line 4: an item with this id already exists"},
 			requests: []int{3},
 		},
 		"a line that is too long": {

@@ -79,7 +79,7 @@ func (f *follower) Load(s *store.Store) error {
 	}
 	go f.load(l)
 	if !l.wait(f.options.patience) {
-		f.options.Logger.Warn("an index is being rebuilt; its property is not served until the rebuild is complete")
+		f.options.Logger.Warn("rebuilding the index of a property; the property is not served until the rebuild is complete")
 	}
 	return nil
 }

@@ -145,7 +145,7 @@ func (f *follower) load(l *loading) {
 }
 
 func (f *follower) logFailure(id library.PropertyID, err error) {
-	f.options.Logger.Error("the index of a property cannot be opened: the property returns 503 until then; retrying",
+	f.options.Logger.Error("cannot open the index of a property, will retry; requests for the property get 503 until it opens",
 		slog.String("property", string(id)), slog.Any("error", err), slog.Duration("after", f.options.retryAfter))
 }
 
@@ -194,7 +194,7 @@ func (f *follower) serve(p *property) {
 		before.end()
 	}
 	if !errors.As(f.failed[p.id], &opening{}) {
-		f.options.Logger.Info("the index of a property is open: the property is served again", slog.String("property", string(p.id)))
+		f.options.Logger.Info("opened the index of a property; the property is served again", slog.String("property", string(p.id)))
 	}
 	f.properties[p.id] = p
 	delete(f.failed, p.id)

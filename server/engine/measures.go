@@ -29,12 +29,12 @@ func (f *follower) measures() []library.Measure {
 		}
 	}
 	return []library.Measure{
-		{Name: "unindexed_properties", Help: "Properties that return 503 because their index cannot be opened; /readyz and the log show the reason.", Value: float64(len(f.failures(false)))},
+		{Name: "unindexed_properties", Help: "Properties whose index cannot be opened, so that requests for them get 503; /readyz and the log show the reason.", Value: float64(len(f.failures(false)))},
 		{Name: "segment_files", Help: "Segments of the index on disk.", Value: files},
-		{Name: "segment_memory_parts", Help: "Segments of the index in memory, until they are written to a file.", Value: parts},
-		{Name: "segment_merges_total", Help: "Index files created by merging several.", Counter: true, Value: merges},
+		{Name: "segment_memory_parts", Help: "Segments of the index that are still in memory because they are not yet written to a file.", Value: parts},
+		{Name: "segment_merges_total", Help: "Index files created by merging several files.", Counter: true, Value: merges},
 		{Name: "segment_rebuilds_total", Help: "Damaged index files that were rebuilt from the store.", Counter: true, Value: rebuilt},
-		{Name: "segment_rebuild_items", Help: "Items still to be read by a rebuild in progress.", Value: left},
+		{Name: "segment_rebuild_items", Help: "Items that a rebuild in progress still has to read.", Value: left},
 	}
 }
 

@@ -20,7 +20,7 @@ func (l *Library) State(ctx context.Context) library.State {
 		id := slices.Min(slices.Collect(maps.Keys(failed)))
 		s.Ready, s.Problem = s.Ready && len(l.follower.all()) > 0, unindexed(id, failed[id]).Error()
 		if len(failed) > 1 && !pending {
-			s.Problem += fmt.Sprintf("; %d more cannot be opened, see the log", len(failed)-1)
+			s.Problem += fmt.Sprintf("; the log names the other indexes that cannot be opened (%d)", len(failed)-1)
 		}
 	}
 	s.Sizes.Store = l.store.Memory()

@@ -228,14 +228,14 @@ func (e explainer) detail(n plan.Node) string {
 	switch n := n.(type) {
 	case plan.Term:
 		if f.Type == query.Text {
-			return fmt.Sprintf("%d times among %d words", len(at.terms[n.Text]), at.words)
+			return fmt.Sprintf("%d of %d words", len(at.terms[n.Text]), at.words)
 		}
 	case plan.Phrase:
 		parts := make([]string, len(n.Words))
 		for i, w := range n.Words {
 			parts[i] = fmt.Sprintf("%s %d", w.Text, len(at.terms[w.Text]))
 		}
-		return fmt.Sprintf("times among %d words: %s", at.words, strings.Join(parts, ", "))
+		return fmt.Sprintf("of %d words: %s", at.words, strings.Join(parts, ", "))
 	default: // the values explain enough
 	}
 	return at.list(f)

@@ -92,12 +92,12 @@ func TestExplain(t *testing.T) {
 		return x
 	}
 	want := below(leaf("", "all of", true, ""),
-		leaf("must", "content.text:summer", true, "2 times among 3 words"),
+		leaf("must", "content.text:summer", true, "2 of 3 words"),
 		below(leaf("must", "constant 2", true, ""),
 			below(leaf("must", "all of", true, ""),
 				leaf("should", "approval_status:app", true, "app"),
 				leaf("should", "nothing", false, ""))),
-		leaf("should", `content.text:"summer beach"~1`, true, "times among 3 words: summer 2, beach 1"),
+		leaf("should", `content.text:"summer beach"~1`, true, "of 3 words: summer 2, beach 1"),
 		below(leaf("should", "boost 3", true, ""), leaf("must", "content.text:sum*", true, "beach, summer")),
 		below(leaf("should", "the best of", true, ""),
 			leaf("should", "campaign:[* TO 2]", false, "3"),

@@ -508,6 +508,6 @@ func TestNoIDIsLeft(t *testing.T) {
 	a := newApp(t)
 	a.do(call{method: "POST", url: "/v2/content/bulk", token: "rw", body: `{"id":9007199254740991,"content":{"content_type":"text","text":"x"}}`, contains: []string{`"status":201`}})
 	a.do(call{method: "POST", url: "/v2/content/", token: "rw", body: `{"content_type":"text","caption":"x"}`, status: 422,
-		contains: []string{`"member":"id"`, "has had an item with id 9007199254740991", "with an explicit id"}})
+		contains: []string{`"member":"id"`, "that is already 9007199254740991", "with an explicit id"}})
 	a.do(call{method: "POST", url: "/v2/content/bulk", token: "rw", body: `{"id":77,"content":{"content_type":"text","text":"x"}}`, contains: []string{`"status":201`}})
 }

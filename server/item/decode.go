@@ -280,7 +280,7 @@ func (o object) raw(name string) json.RawMessage {
 		return nil
 	}
 	if !representable(v) {
-		o.unacceptable(o.at(name), "contains a number beyond the range of clients (1.8e308)")
+		o.unacceptable(o.at(name), "contains a number that is too large for most clients (beyond ±1.8e308)")
 	}
 	raw := appendValue(nil, v)
 	if len(raw) > MaxRaw {

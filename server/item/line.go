@@ -447,7 +447,7 @@ func (o object) media() *Media {
 func (o object) shortCode() string {
 	code := o.word("short_code")
 	if len(code) > MaxShortCode || strings.Trim(code, base62) != "" {
-		o.unacceptable(o.at("short_code"), "must have at most %d letters and digits", MaxShortCode)
+		o.unacceptable(o.at("short_code"), "must consist of at most %d letters and digits", MaxShortCode)
 	}
 	return code
 }

@@ -397,7 +397,7 @@ func complaint(body []byte) *InvalidError {
 		case '"':
 			end := closingQuote(body, i)
 			if at := loneSurrogate(string(body[i+1 : min(end, len(body))])); at >= 0 {
-				return malformed("unpaired surrogate, at byte %d: send the whole character", i+1+at)
+				return malformed("unpaired surrogate, at byte %d: send both surrogates of the character", i+1+at)
 			}
 			i = end
 		}

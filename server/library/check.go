@@ -19,7 +19,7 @@ func Check(d Definition) error {
 	}
 	if d.Owner.IsHTTP() {
 		if k := d.Kind(); k != KindFilter && k != KindUnit {
-			return fmt.Errorf("%w: a %s cannot be created over HTTP: write a manifest", ErrInvalid, k)
+			return fmt.Errorf("%w: a %s cannot be created over HTTP: apply a manifest instead", ErrInvalid, k)
 		}
 	} else if d.Owner.Kind != d.Kind() || d.Owner.Namespace == "" || d.Owner.Name == "" {
 		return fmt.Errorf("%w: owner %q cannot own a %s", ErrInvalid, d.Owner, d.Kind())

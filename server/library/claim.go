@@ -194,7 +194,7 @@ func (a *arbiter) try(d Definition, i int) (Definition, error) {
 			return d, &ConflictError{Claim: adoptionClaim(d).String(), Holder: holder}
 		}
 		if !ok {
-			return d, fmt.Errorf("%w: adopt names filter id %d, but property %s has no filter with that id that was created over HTTP: %w",
+			return d, fmt.Errorf("%w: adopt names the filter id %d, but no filter of property %s with this id was created over HTTP: %w",
 				ErrInvalid, d.Filter.ID, d.Property, ErrNotFound)
 		}
 		adopted = j

@@ -17,13 +17,13 @@ var (
 	// ErrNotModified means that the caller's version is current.
 	ErrNotModified = errors.New("not modified")
 	// ErrExists means that an item with that id already exists.
-	ErrExists = errors.New("an item with this id exists")
+	ErrExists = errors.New("an item with this id already exists")
 	// ErrInvalid means that no library can accept the definition. The returned error wraps it and adds the reason.
 	ErrInvalid = errors.New("invalid definition")
 	// ErrUnreadable means that this version of Vitrine cannot parse the query of a stored filter, although the version that stored the
 	// filter could. The returned error also wraps the syntax error. Do not show that to every caller who may list the filter, because it
 	// quotes the query.
-	ErrUnreadable = errors.New("stored query not readable")
+	ErrUnreadable = errors.New("the stored query cannot be read")
 	// ErrUnavailable means that the store cannot accept writes now (disk full, shutting down). The returned error wraps it and adds the
 	// reason.
 	ErrUnavailable = errors.New("store unavailable")
@@ -90,8 +90,8 @@ type FrozenError struct {
 }
 
 func (e *FrozenError) Error() string {
-	return fmt.Sprintf("the library has accepted no writes since %s because vitrine migrate copies it: "+
-		"serve the copy when it is complete, or run vitrine migrate --cancel", e.Since.UTC().Format(time.RFC3339))
+	return fmt.Sprintf("the library has rejected writes since %s because of a migration: "+
+		"serve the copy when it is complete, or run vitrine migrate --cancel to keep using this library", e.Since.UTC().Format(time.RFC3339))
 }
 
 // Unwrap returns ErrUnavailable.

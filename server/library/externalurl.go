@@ -19,5 +19,5 @@ func CheckExternalURL(address string) error {
 	if address == "" || plainURL.MatchString(address) && !dotSegments.MatchString(address) {
 		return nil
 	}
-	return fmt.Errorf("%q must be http or https, a host, and at most a port (1 to 65535) and a path of letters, digits and ._~-, such as https://content.example/base", address)
+	return fmt.Errorf("%q must be an http or https URL with a host, and optionally a port (1 to 65535) and a path of letters, digits and ._~-, such as https://content.example/base", address)
 }

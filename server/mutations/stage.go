@@ -94,7 +94,7 @@ func (s *Stage) putItem(m library.Mutation) library.Outcome {
 // ever had, and an import can raise that to item.MaxID.
 func noIDLeft() error {
 	return &item.InvalidError{Member: "id", Reason: fmt.Sprintf(
-		"no id is left to assign: this property has had an item with id %d, the highest possible id, and the server assigns only ids above the highest one. Import the item with an explicit id", item.MaxID)}
+		"no id is left to assign: the server assigns only ids above the highest id that the property has ever had, and that is already %d, the highest possible id. Import the item with an explicit id", item.MaxID)}
 }
 
 // replaced returns the item that a put replaces, or nil if the put creates one. It fails with ErrExists if the item exists and replace is

@@ -35,7 +35,7 @@ func (l *Library) reading(ctx context.Context) (within context.Context, end func
 		return nil, nil, err
 	}
 	if !l.calls.reads.TryAcquire(1) {
-		return nil, nil, fmt.Errorf("%w: this replica already has %d reads in progress, the limit", library.ErrUnavailable, readsAtOnce)
+		return nil, nil, fmt.Errorf("%w: this replica already has %d reads in progress, which is the limit", library.ErrUnavailable, readsAtOnce)
 	}
 	within, cancel := limited(ctx, l.options.ReadTimeout)
 	return within, func() {

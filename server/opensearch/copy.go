@@ -226,7 +226,7 @@ func (c *copier) prepare(ctx context.Context) error {
 // of the block. If it fails, it removes the block.
 func (c *copier) finish(ctx context.Context) (took time.Duration, err error) {
 	l := c.library
-	within, cancel := context.WithTimeoutCause(ctx, switchTimeout, fmt.Errorf("not finished within %s", switchTimeout))
+	within, cancel := context.WithTimeoutCause(ctx, switchTimeout, fmt.Errorf("the last step of the rebuild did not finish within %s", switchTimeout))
 	defer cancel()
 	start := time.Now()
 	defer func() {
@@ -246,7 +246,7 @@ func (c *copier) finish(ctx context.Context) (took time.Duration, err error) {
 			return // the library is frozen, and a rebuild continues when the library accepts writes again
 		}
 		if failed != nil {
-			l.options.Logger.Warn("cannot remove a block of writes: it is removed later", slog.Any("error", failed))
+			l.options.Logger.Warn("cannot remove a write block, will retry", slog.Any("error", failed))
 		}
 	}()
 	// The response shows that all earlier writes have ended.
@@ -281,7 +281,7 @@ func (c *copier) finish(ctx context.Context) (took time.Duration, err error) {
 		if err := c.save(within, true); err != nil {
 			return 0, err
 		}
-		return 0, fmt.Errorf("index %s has %d items and its copy %s has %d: copying all of them again", c.from.name, counts[0].Count, c.to.name, counts[1].Count)
+		return 0, fmt.Errorf("index %s has %d items, but its copy %s has %d: copying all items again", c.from.name, counts[0].Count, c.to.name, counts[1].Count)
 	}
 	alias := l.names.items(c.from.Property)
 	change := func(action string, x *itemIndex, alias string) object {
@@ -394,7 +394,7 @@ func (c *copier) differing(ctx context.Context, ranges []idRange) ([]idRange, er
 			return nil, err
 		}
 		if of[i] = answer.Aggregations.Ranges.Buckets; len(of[i]) != len(ranges) {
-			return nil, fmt.Errorf("compare index %s with its copy: %d ranges, want %d", x.name, len(of[i]), len(ranges))
+			return nil, fmt.Errorf("compare index %s with its copy: got %d ranges, want %d", x.name, len(of[i]), len(ranges))
 		}
 	}
 	var out []idRange

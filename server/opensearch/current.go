@@ -98,7 +98,7 @@ func (l *Library) Current(ctx context.Context) error {
 		}
 		if late == nil {
 			if !l.calls.waits.TryAcquire(1) {
-				return fmt.Errorf("%w: %d requests already wait for the definitions, the limit", library.ErrUnavailable, waitsAtOnce)
+				return fmt.Errorf("%w: %d requests are already waiting for the definitions, which is the limit", library.ErrUnavailable, waitsAtOnce)
 			}
 			defer l.calls.waits.Release(1)
 			patience := reconnect
@@ -115,7 +115,7 @@ func (l *Library) Current(ctx context.Context) error {
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-late:
-			return fmt.Errorf("%w: this replica has not been able to read the definitions for %s, "+
+			return fmt.Errorf("%w: for %s, this replica has been unable to read the definitions, "+
 				"so it may have missed that a token was revoked: %s", library.ErrUnavailable, time.Since(at).Round(time.Second), l.records.problem())
 		}
 	}

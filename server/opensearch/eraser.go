@@ -60,7 +60,7 @@ func (e *eraser) note(ctx context.Context, p library.PropertyID) error {
 	now := time.Now()
 	op := operation{index: e.library.names.facts(), id: noteID(p), doc: fact{Token: rand.Text()}, over: true}
 	if err := failure(e.library.cluster.bulk(ctx, []operation{op}, refreshNone)); err != nil {
-		return fmt.Errorf("store the note of an erasure: %w", err)
+		return fmt.Errorf("record that deleted items must be erased: %w", err)
 	}
 	e.noted.Store(p, now)
 	return nil
@@ -71,7 +71,7 @@ func (e *eraser) run(ctx context.Context) {
 	for pause := e.step(); sleep(ctx, pause); {
 		held, err := e.erase(ctx)
 		if err != nil && ctx.Err() == nil {
-			e.library.options.Logger.Warn("cannot erase deleted items from the files of OpenSearch: will try again", slog.Any("error", err))
+			e.library.options.Logger.Warn("cannot erase deleted items from the files of OpenSearch, will retry", slog.Any("error", err))
 		}
 		if pause = e.step(); held {
 			pause = min(pause, e.claim.expire) // another replica that holds the claim may have crashed
@@ -141,7 +141,7 @@ func (e *eraser) ask(ctx context.Context, p library.PropertyID, path string) err
 		return nil
 	}
 	if done := answer.Shards; err == nil && done.Successful < done.Total {
-		err = fmt.Errorf("%w: %d of %d copies of the shard responded", library.ErrUnavailable, done.Successful, done.Total)
+		err = fmt.Errorf("%w: only %d of %d copies of the shard responded", library.ErrUnavailable, done.Successful, done.Total)
 	}
 	if err != nil {
 		return fmt.Errorf("erase deleted items of property %s: %w", p, err)
@@ -170,7 +170,7 @@ func (e *eraser) notes(ctx context.Context) (map[library.PropertyID]version, err
 		} `json:"docs"`
 	}
 	if err := e.library.cluster.do(ctx, http.MethodPost, "/"+e.library.names.facts()+"/_mget?_source=false", object{"ids": ids}, &answer); err != nil {
-		return nil, fmt.Errorf("read the notes of erasures: %w", err)
+		return nil, fmt.Errorf("find the properties whose deleted items must be erased: %w", err)
 	}
 	notes := map[library.PropertyID]version{}
 	for _, d := range answer.Docs {

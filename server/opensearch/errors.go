@@ -164,7 +164,7 @@ func tooLarge(err error) error {
 	var answer *responseError
 	if errors.As(err, &answer) && strings.HasPrefix(answer.Type, "too_many_") {
 		return &query.SyntaxError{
-			Reason: "too many clauses for OpenSearch once the rules of tags and units are added", Expected: "a shorter query", Limit: true,
+			Reason: "too many clauses for OpenSearch after the rules of tags and units were added", Expected: "a shorter query", Limit: true,
 		}
 	}
 	return nil

@@ -83,7 +83,7 @@ func (r *records) poll(ctx context.Context, limit time.Duration) error {
 // searches, but does not see writes to the other nodes.
 func (r *records) attached(ctx context.Context) error {
 	if err := r.look(ctx, http.MethodGet, "/_cluster/health?filter_path=status", nil, nil); err != nil {
-		return fmt.Errorf("ask the cluster manager: %w", err)
+		return fmt.Errorf("check that the cluster manager responds: %w", err)
 	}
 	return nil
 }
@@ -94,9 +94,9 @@ func (r *records) note(err error) {
 	defer r.problemMu.Unlock()
 	switch {
 	case err != nil && r.failure == nil:
-		r.library.options.Logger.Warn("cannot follow the definitions", slog.Any("error", err))
+		r.library.options.Logger.Warn("cannot read changes to the definitions, will retry", slog.Any("error", err))
 	case err == nil && r.failure != nil:
-		r.library.options.Logger.Info("follows the definitions again")
+		r.library.options.Logger.Info("reads changes to the definitions again")
 	}
 	r.failure = err
 }
@@ -112,7 +112,7 @@ func (r *records) problem() string {
 	if err == nil {
 		return ""
 	}
-	return fmt.Sprintf("changed definitions are not seen: %v", err)
+	return fmt.Sprintf("changes to definitions are not applied: %v", err)
 }
 
 // fails reports whether the last poll failed.
@@ -133,7 +133,7 @@ func (r *records) setUnreadable(d *decoded, all bool) {
 		delete(r.unreadable, id)
 	}
 	for id, err := range d.unreadable {
-		r.library.options.Logger.Warn("a definition cannot be read; its previous state stays in use", slog.Any("error", err))
+		r.library.options.Logger.Warn("cannot read a definition; its previous state stays in use, unless it is a token, which is rejected", slog.Any("error", err))
 		r.unreadable[id] = err
 	}
 }

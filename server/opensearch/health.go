@@ -41,7 +41,7 @@ func (c *cluster) checkVersion(ctx context.Context) error {
 	var is [2]int
 	_, err = fmt.Sscanf(about.Version.Number, "%d.%d", &is[0], &is[1])
 	if err != nil || slices.Compare(is[:], oldestVersion[:]) < 0 {
-		return fmt.Errorf("this is OpenSearch %s: use %d.%d or newer", about.Version.Number, oldestVersion[0], oldestVersion[1])
+		return fmt.Errorf("OpenSearch %s is not supported: use %d.%d or newer", about.Version.Number, oldestVersion[0], oldestVersion[1])
 	}
 	return nil
 }
@@ -62,7 +62,7 @@ func (l *Library) checkWhole(ctx context.Context) (exists bool, err error) {
 		delete(there, name)
 	}
 	if len(there) > 0 && len(missing) > 0 {
-		return false, fmt.Errorf("the cluster has items of a library, but not %s: restore what is missing from a snapshot, or delete the indices %s to start with an empty library",
+		return false, fmt.Errorf("the cluster contains items of a library, but lacks %s: restore the missing indices from a snapshot, or delete the indices %s to start with an empty library",
 			strings.Join(missing, " and "), l.names.everyItems())
 	}
 	return len(missing) == 0, nil
@@ -140,7 +140,7 @@ func (l *Library) State(ctx context.Context) library.State {
 			}
 		}
 		if failed, ok := l.unbuilt.Load(p); ok && frozen == nil {
-			problems = append(problems, fmt.Sprintf("%v: will try again", failed))
+			problems = append(problems, fmt.Sprintf("%v (will retry)", failed))
 		}
 		for _, x := range g.retired {
 			delete(blocked, x.name)
@@ -157,7 +157,7 @@ func (l *Library) State(ctx context.Context) library.State {
 	}
 	if len(missing) > 0 {
 		slices.Sort(missing)
-		problems = append(problems, "the index is missing for "+strings.Join(missing, ", ")+": restore from a snapshot")
+		problems = append(problems, "the index is missing for "+strings.Join(missing, ", ")+": restore it from a snapshot")
 	}
 	if frozen != nil {
 		problems, blocked = append(problems, frozen.Error()), nil

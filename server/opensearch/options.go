@@ -84,10 +84,10 @@ func (o Options) withDefaults() (Options, error) {
 		o.Prefix = DefaultPrefix
 	}
 	if !validPrefix.MatchString(o.Prefix) || strings.Contains(o.Prefix+"-", "-items-") {
-		return o, &OptionsError{fmt.Sprintf("index prefix %q: use at most 40 lower-case letters, digits and hyphens, the first one a letter, without -items", o.Prefix)}
+		return o, &OptionsError{fmt.Sprintf("index prefix %q: must have at most 40 lowercase letters, digits and hyphens, begin with a letter, and not contain the part -items", o.Prefix)}
 	}
 	if o.ReadTimeout < 0 || o.ReadTimeout > time.Minute {
-		return o, &OptionsError{fmt.Sprintf("read timeout %s: use at most 1m", o.ReadTimeout)}
+		return o, &OptionsError{fmt.Sprintf("read timeout %s: must not be negative or longer than 1m", o.ReadTimeout)}
 	}
 	setDefault(&o.RefreshInterval, 200*time.Millisecond)
 	setDefault(&o.FollowInterval, 200*time.Millisecond)
@@ -126,7 +126,7 @@ func (o Options) checkURL(address string) error {
 		return &OptionsError{"a URL of OpenSearch is not an http or https URL: use https://host:port"}
 	}
 	if u.User != nil {
-		return &OptionsError{fmt.Sprintf("%s contains credentials: pass them as files", u.Redacted())}
+		return &OptionsError{fmt.Sprintf("%s contains credentials: remove them, and pass them in files", u.Redacted())}
 	}
 	if u.Path != "" && u.Path != "/" || u.RawQuery != "" || u.Fragment != "" {
 		return &OptionsError{fmt.Sprintf("%s: must be https://host:port, without a path", address)}

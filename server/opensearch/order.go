@@ -97,7 +97,7 @@ func (o order) place(values []sortValue, rest bool) (eval.Place, error) {
 // after returns the search_after values for the part of the listing that comes after a place.
 func (o order) after(p eval.Place) ([]any, error) {
 	if len(p.Values) != len(o) {
-		return nil, &library.CursorError{Reason: "it does not have as many sort keys as the listing: start again from the first page"}
+		return nil, &library.CursorError{Reason: "its number of sort keys differs from that of the listing: start again from the first page"}
 	}
 	var values []any
 	for i, k := range o {

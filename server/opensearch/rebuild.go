@@ -67,7 +67,7 @@ func (r *rebuilder) run(ctx context.Context) {
 		case r.library.frozen() != "":
 			pause = r.times.retry
 		case err != nil:
-			r.library.options.Logger.Warn("cannot rebuild an index of items: will try again", slog.Any("error", err), slog.Duration("in", backoff))
+			r.library.options.Logger.Warn("cannot rebuild an index of items, will retry", slog.Any("error", err), slog.Duration("in", backoff))
 			pause, backoff = backoff, min(2*backoff, r.times.check)
 		case left:
 			pause = backoff

@@ -147,7 +147,7 @@ func (r *records) open(ctx context.Context) error {
 	}
 	r.currency.advance(began)
 	if r.state.Load().unfinished {
-		return fmt.Errorf("the indices %s-* are an unfinished copy of a library: run vitrine migrate again to finish it, or delete them",
+		return fmt.Errorf("the indices %s-* are an unfinished copy of a library: run vitrine migrate again to finish it, or delete the indices",
 			r.library.options.Prefix)
 	}
 	return nil
@@ -417,7 +417,7 @@ func (r *records) reload(ctx context.Context) error {
 		return fmt.Errorf("read the definitions: index %s contains no key of a library: restore it from a snapshot", index)
 	}
 	if meta.Format > recordFormat {
-		return fmt.Errorf("read the definitions: format %d was written by a newer Vitrine, and this one reads up to %d", meta.Format, recordFormat)
+		return fmt.Errorf("read the definitions: a newer Vitrine wrote them in format %d, but this version reads only formats up to %d", meta.Format, recordFormat)
 	}
 	key, err := base64.StdEncoding.DecodeString(meta.AuthorKey)
 	if err != nil {

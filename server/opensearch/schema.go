@@ -56,7 +56,7 @@ type schemaError struct {
 
 // Error says which versions can use the index.
 func (e *schemaError) Error() string {
-	return fmt.Sprintf("index %s has schema %d, and this version of Vitrine knows schemas 1 to %d: use the version that wrote the index, or restore a snapshot",
+	return fmt.Sprintf("index %s has schema %d, but this version of Vitrine knows only schemas 1 to %d: use the version that wrote the index, or restore a snapshot",
 		e.index, e.has, e.knows)
 }
 

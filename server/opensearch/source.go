@@ -40,10 +40,10 @@ func (l *Library) Freeze(ctx context.Context) (transfer.Freeze, error) {
 		Indices []object `json:"indices"`
 	}
 	if err := l.cluster.do(ctx, http.MethodPut, "/"+l.everyIndex()+"/_block/read_only", nil, &answer); err != nil {
-		return "", fmt.Errorf("block the writes of the indices: %w", err)
+		return "", fmt.Errorf("block writes to the indices: %w", err)
 	}
 	if !answer.All && len(answer.Indices) > 0 {
-		return "", fmt.Errorf("block the writes of the indices: %w: not every shard has confirmed the block", library.ErrUnavailable)
+		return "", fmt.Errorf("block writes to the indices: %w: not every shard has confirmed the block", library.ErrUnavailable)
 	}
 	return freeze, nil
 }

@@ -52,7 +52,7 @@ func (t *Target) Begin(ctx context.Context, from transfer.Freeze, f *transfer.Fa
 	case is.Transfer == "":
 		return refused("the cluster contains a library with the index prefix %[1]s: choose another --opensearch-index-prefix, or delete the indices %[1]s-*", l.options.Prefix)
 	case is.Transfer != from:
-		return refused("the indices %s-* are an unfinished copy of another library, or of this one at another time: delete them and start again", l.options.Prefix)
+		return refused("the indices %s-* are an unfinished copy from another migration (of another library, or of this one at another time): delete them and start again", l.options.Prefix)
 	}
 	if err := l.createShared(ctx); err != nil {
 		return err
@@ -120,7 +120,7 @@ func (t *Target) claim(ctx context.Context, from transfer.Freeze, authorKey []by
 	}
 	is, err := t.meta(ctx)
 	if err == nil && is == nil {
-		err = fmt.Errorf("the index %s was deleted meanwhile", l.names.definitions())
+		err = fmt.Errorf("the index %s was deleted during the migration", l.names.definitions())
 	}
 	return is, err
 }

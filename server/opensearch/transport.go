@@ -73,7 +73,7 @@ func (t *transport) current() (http.RoundTripper, secrets) {
 	defer t.mu.Unlock()
 	if now := t.options.Clock(); now.Sub(t.read) > rereadAfter {
 		if err := t.reread(now); err != nil {
-			t.options.Logger.Warn("the credentials of OpenSearch cannot be read again; the previous ones stay in use", slog.Any("error", err))
+			t.options.Logger.Warn("cannot read the credentials of OpenSearch again; the previous credentials stay in use", slog.Any("error", err))
 		}
 	}
 	return t.over, t.secrets

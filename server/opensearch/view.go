@@ -165,7 +165,7 @@ func (v *view) selector(ctx context.Context, r *definitions.Rule) (plan.Node, er
 		return nil, err
 	}
 	if err != nil {
-		v.library.options.Logger.Warn("a selector cannot be evaluated: its rule applies to no item", slog.String("rule", r.Owner.String()), slog.Any("error", err))
+		v.library.options.Logger.Warn("a selector cannot be evaluated, so its rule applies to no items", slog.String("rule", r.Owner.String()), slog.Any("error", err))
 	}
 	v.selectors[r] = n
 	return n, nil

@@ -58,7 +58,7 @@ func rows() []Row {
 		typed("entry_confirmation_sent", Boolean, "whether a confirmation of the entry was sent to the author"),
 		typed("featured", Boolean, "whether the item is featured"),
 		keyword("shortened_permalink", "the short link that was imported"),
-		keyword("configuration", "the configuration: the text of a JSON string, or the compact JSON of any other value"),
+		keyword("configuration", "the configuration: the string itself if it is a JSON string, otherwise its compact JSON text"),
 		inAll(keyword("hashtag.hashtag_text", "the hashtag that collected the item")),
 		typed("hashtag.id", Long, "the id of the hashtag"),
 		keyword("hashtag.social_platform", "the platform of the hashtag"),
@@ -69,7 +69,7 @@ func rows() []Row {
 		keyword("content.social_platform", "the platform, such as instagram or twitter"),
 		typed("content.created_on", Date, "when the content was added to the library"),
 		typed("content.social_platform_created_on", Date, "when the content was posted"),
-		keyword("content.platform_ref", "the reference of the content on any platform"),
+		keyword("content.platform_ref", "the reference of the content, on any platform"),
 		keyword(ReferenceField, "the reference of the content on one platform; in a query, write content.platform_ref\\:<platform>"),
 
 		inAll(keyword("content.author.username", "the user name of the author on the platform")),
@@ -103,7 +103,7 @@ func rows() []Row {
 		keyword("content.media.base_url", "the base URL of the medium"),
 		keyword("content.media.platform_data.url", "the URL of the medium on its platform"),
 		keyword("content.media.media_urls.small_image", "the URL of the small image"),
-		keyword("content.media.media_urls.medium_image", "the URL of the medium image"),
+		keyword("content.media.media_urls.medium_image", "the URL of the medium-sized image"),
 		keyword("content.media.media_urls.large_image", "the URL of the large image"),
 	}
 	unit := []Row{
@@ -112,10 +112,10 @@ func rows() []Row {
 		keyword("image_url", "the URL of the image of the unit"),
 		keyword("click_through_url", "the URL that a click opens"),
 		keyword("external_id", "the id of the unit in another system"),
-		keyword("catalog_item", "the catalog item: the text of a JSON string, or the compact JSON of any other value"),
-		keyword("catalog_image_url_src", "the source of the image URL: the text of a JSON string, or the compact JSON of any other value"),
+		keyword("catalog_item", "the catalog item: the string itself if it is a JSON string, otherwise its compact JSON text"),
+		keyword("catalog_image_url_src", "the source of the image URL: the string itself if it is a JSON string, otherwise its compact JSON text"),
 		typed("archived", Boolean, "whether the unit is archived"),
-		typed("managed", Boolean, "whether a manifest manages the unit, in this library or in the one that it was imported from"),
+		typed("managed", Boolean, "whether a manifest manages the unit, in this library or in the library from which it was imported"),
 		typed("created_on", Date, "when the unit was created"),
 		typed("last_modified", Date, "when the unit was last modified"),
 		typed("activate_unit_library", Long, "the library of the unit"),
@@ -130,8 +130,8 @@ func rows() []Row {
 		table = append(table, r)
 	}
 	return append(table,
-		Row{Field: Field{Name: TagField}, About: "the keys of the item's tags in one namespace; also as tags.<namespace>"},
-		Row{Field: Field{Name: SubmissionField, Private: true, Sortable: true}, About: "one member of the submission; READ-WRITE tokens only"},
+		Row{Field: Field{Name: TagField}, About: "the keys of the item's tags in one namespace; you can also write tags.<namespace>"},
+		Row{Field: Field{Name: SubmissionField, Private: true, Sortable: true}, About: "one member of the submission; requires a READ-WRITE token"},
 	)
 }
 

@@ -144,7 +144,7 @@ func clauseCount(n Node, fields []Field) int {
 // ExpandedError returns the error for a query that exceeds MaxClauses after the expansion of words, lists and field patterns. n is the
 // clause at which it does.
 func ExpandedError(n Node) *SyntaxError {
-	err := ErrorAt(n, "too many clauses once words, lists and field patterns are expanded", fmt.Sprintf("at most %d", MaxClauses))
+	err := ErrorAt(n, "too many clauses after words, lists and field patterns were expanded", fmt.Sprintf("at most %d", MaxClauses))
 	err.Limit = true
 	return err
 }
@@ -214,7 +214,7 @@ func unknownField(f FieldName) Warning {
 	}
 	message := fmt.Sprintf("there is no field %q, so its clause finds nothing", name)
 	if object, ok := Object(f.Name); ok {
-		message += fmt.Sprintf(": it is an object; name one of its members, such as %q", memberOf(object))
+		message = fmt.Sprintf("%q is an object and not a field, so its clause finds nothing; use one of its members, such as %q", name, memberOf(object))
 	} else if near := nearestField(f.Name); near != "" {
 		message += fmt.Sprintf("; did you mean %q?", near)
 	}

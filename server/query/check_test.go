@@ -21,7 +21,7 @@ func TestCheckWarnsOfUnknownFields(t *testing.T) {
 		"member alone":     {query: "username:x", want: []string{`there is no field "username", so its clause finds nothing; did you mean "author.username"?`}},
 		"nothing near":     {query: "colour:x", want: []string{`there is no field "colour", so its clause finds nothing`}},
 		"once":             {query: "colour:x OR colour:y", want: []string{`there is no field "colour", so its clause finds nothing`}},
-		"object":           {query: "content.media:x", want: []string{`there is no field "content.media", so its clause finds nothing: it is an object; name one of its members, such as "content.media.id"`}},
+		"object":           {query: "content.media:x", want: []string{`"content.media" is an object and not a field, so its clause finds nothing; use one of its members, such as "content.media.id"`}},
 		"object exists":    {query: "_exists_:content.media _missing_:tags _exists_:author _exists_:activate_units hashtag:*"},
 		"unknown exists":   {query: "_exists_:colour", want: []string{`there is no field "colour", so its clause finds nothing`}},
 		"pattern":          {query: `tags.\*:x content.author.\*username:y media.\*image:z`},

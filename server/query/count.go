@@ -38,7 +38,7 @@ func Countable(name string, a Audience) (Field, error) {
 	f, ok := Lookup(name)
 	if !ok {
 		if object, ok := Object(name); ok {
-			return refused("it is an object; name one of its members, such as %q", memberOf(object))
+			return refused("it is an object; use one of its members, such as %q", memberOf(object))
 		}
 		if near := nearestField(name); near != "" {
 			return refused("there is no such field; did you mean %q?", near)

@@ -68,7 +68,7 @@ func parseCalendar(s string) (start, end time.Time, err error) {
 	}
 	start = time.Date(year, time.Month(month), date, 0, 0, 0, 0, time.UTC)
 	if start.Year() != year || int(start.Month()) != month || start.Day() != date {
-		return start, end, fmt.Errorf("%w: the day does not exist", errDate)
+		return start, end, fmt.Errorf("%w: no such date", errDate)
 	}
 	switch len(parts) {
 	case 1:
@@ -206,10 +206,10 @@ func nextStep(s string) (step, string, error) {
 	if i > 1 {
 		n, err := strconv.ParseInt(s[1:i], 10, 32)
 		if err != nil {
-			return st, "", fmt.Errorf("%w: %s is too large a number for date math", errDate, excerpt(s[1:i], nearLength))
+			return st, "", fmt.Errorf("%w: the number %s is too large for date math", errDate, excerpt(s[1:i], nearLength))
 		}
 		if st.n = sign * int(n); st.round && n != 1 {
-			return st, "", fmt.Errorf("%w: / rounds to one unit", errDate)
+			return st, "", fmt.Errorf("%w: the number after / must be 1", errDate)
 		}
 	}
 	if i == len(s) {

@@ -37,7 +37,7 @@ func TestLists(t *testing.T) {
 		"nothing between":    {"campaign:1,,2", `nothing before the comma at position 11, near ",2": expected a value`},
 		"boost within":       {"campaign:(1^2,3)", `a boost within a list of values at position 10, near "1^2,3)": expected the boost after the parentheses, as in field:(a,b)^2, or OR between the values`},
 		"boosted star":       {"*:0,*^0", `a boost within a list of values at position 4, near "*^0": expected the boost after the parentheses, as in field:(a,b)^2, or OR between the values`},
-		"negative in a list": {"campaign:(1,-2)", `misplaced - at position 12, near "-2)": expected a value; to begin a value with it, write \- or put the value in quotes`},
+		"negative in a list": {"campaign:(1,-2)", `misplaced - at position 12, near "-2)": expected a value; to begin a value with -, write \- or put the value in quotes`},
 	})
 }
 

@@ -88,7 +88,7 @@ func (p *Patterns) Compile(n Node) (automaton.Automaton, error) {
 	case Regexp:
 		key, pattern, at, compile, lead = "/", n.Pattern, n.at, automaton.Regexp, 1
 	default:
-		return nil, fmt.Errorf("compile pattern: %T is none", n)
+		return nil, fmt.Errorf("compile pattern: %T is not a pattern", n)
 	}
 	key += Fold(pattern)
 	if a, ok := p.compiled[key]; ok {

@@ -25,7 +25,7 @@ func (p *parser) bracketRange(in scope) (Node, error) {
 		return nil, p.errorAt(p.pos, opened("unclosed range", open), `"]" or "}"`)
 	}
 	if c := p.src[p.pos]; c != ']' && c != '}' {
-		return nil, p.errorAt(p.pos, "bad range", `"]" or "}"; a bound with spaces is written in quotes`)
+		return nil, p.errorAt(p.pos, "bad range", `"]" or "}"; to use a bound with spaces, put it in quotes`)
 	}
 	n.To.Inclusive = p.src[p.pos] == ']'
 	p.pos++

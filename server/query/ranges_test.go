@@ -44,7 +44,7 @@ func TestRanges(t *testing.T) {
 		"no upper bound":    {"id:[1 TO", `unclosed range (opened at position 3) at position 8, at the end: expected a bound, or * for an open end`},
 		"no TO":             {"id:[1 5]", `bad range at position 6, near "5]": expected TO between the two bounds`},
 		"lower-case to":     {"id:[1 to 5]", `bad range at position 6, near "to 5]": expected TO between the two bounds`},
-		"three bounds":      {"id:[1 TO 2 3]", `bad range at position 11, near "3]": expected "]" or "}"; a bound with spaces is written in quotes`},
+		"three bounds":      {"id:[1 TO 2 3]", `bad range at position 11, near "3]": expected "]" or "}"; to use a bound with spaces, put it in quotes`},
 		"empty":             {"id:[]", `a range lacks a bound at position 4, near "]": expected a value, or * for an open end`},
 		"text after quotes": {`id:["a"b TO 5]`, `text right after a quote at position 7, near "b TO 5]": expected a space or a bracket`},
 		"unclosed quote":    {`id:["a TO 5]`, `unclosed quote (opened at position 4) at position 12, at the end: expected "\""`},

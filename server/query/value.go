@@ -104,9 +104,9 @@ func (p *parser) unexpected(tok token) error {
 	case tokComma:
 		return p.errorAt(tok.start, "nothing before the comma", "a value")
 	case tokPlus, tokMinus, tokNot:
-		return p.errorAt(tok.start, "misplaced "+p.text(tok), `a value; to begin a value with it, write \`+p.text(tok)+` or put the value in quotes`)
+		return p.errorAt(tok.start, "misplaced "+p.text(tok), `a value; to begin a value with `+p.text(tok)+`, write \`+p.text(tok)+` or put the value in quotes`)
 	case tokColon:
-		return p.errorAt(tok.start, "misplaced colon", `one field name before it; a colon in a value is written \: or in quotes`)
+		return p.errorAt(tok.start, "misplaced colon", `one field name before it; in a value, write a colon as \: or put the value in quotes`)
 	}
 	return p.errorAt(tok.start, "misplaced "+string(p.src[tok.start]), "a clause before it")
 }
@@ -130,7 +130,7 @@ func (p *parser) phrase(tok token, s suffix, in scope) (Node, error) {
 	}
 	slop, ok := wholePart(s.number)
 	if !ok && s.number != "" {
-		return nil, p.errorAt(s.at, "bad slop", "a number of moves such as ~2")
+		return nil, p.errorAt(s.at, "bad slop", "a number of word moves, such as ~2")
 	}
 	return Phrase{Field: in.field, Text: text, Slop: slop, at: p.at(tok.start)}, nil
 }

@@ -135,7 +135,7 @@ func (v *view) apply(r *definitions.Rule, log *slog.Logger, give func(*record)) 
 	if r.Selector != nil {
 		root, err := v.plan(library.Part{Query: r.Selector, Audience: query.Private}, v.now)
 		if err != nil {
-			log.Warn("a selector cannot be evaluated: its rule applies to no item", slog.String("rule", r.Owner.String()), slog.Any("error", err))
+			log.Warn("a selector cannot be evaluated, so its rule applies to no items", slog.String("rule", r.Owner.String()), slog.Any("error", err))
 			root = plan.None{}
 		}
 		m, err := v.corpus.Compile(context.Background(), root)

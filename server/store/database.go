@@ -129,7 +129,7 @@ func requireRoom(disk vfs.FS, storeDir, dir string, names []string) error {
 		}
 	}
 	if usage.AvailBytes < need {
-		return fmt.Errorf("opening the database needs %d bytes of disk space, and the disk has only %d free: %w",
+		return fmt.Errorf("opening the database needs %d bytes of disk space, but the disk has only %d free: %w",
 			need, usage.AvailBytes, syscall.ENOSPC)
 	}
 	return nil

@@ -92,7 +92,7 @@ func (e *eraser) run() {
 		case <-timer.C:
 		}
 		if err := e.erase(); err != nil && e.ctx.Err() == nil {
-			e.s.options.Logger.Warn("erase deleted items from the store's files", slog.Any("error", err))
+			e.s.options.Logger.Warn("cannot erase deleted items from the files of the store, will retry", slog.Any("error", err))
 			e.wanted()
 		}
 	}
@@ -128,7 +128,7 @@ func (e *eraser) erase() error {
 		return err
 	}
 	if err := e.s.index.Erase(e.ctx); err != nil {
-		return fmt.Errorf("in the index: %w", err)
+		return fmt.Errorf("erase deleted items from the index: %w", err)
 	}
 	return e.s.forget(upTo)
 }

@@ -125,7 +125,7 @@ func holders(f finder, properties []library.PropertyID, code string) ([]place, e
 		}
 		id, err := decodeNumber(value)
 		if err != nil {
-			return nil, fmt.Errorf("a short code of property %s: %w", p, err)
+			return nil, fmt.Errorf("decode a short code of property %s: %w", p, err)
 		}
 		places = append(places, place{p, item.ID(id)})
 	}

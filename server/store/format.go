@@ -34,7 +34,7 @@ type NewerFormatError struct {
 }
 
 func (e *NewerFormatError) Error() string {
-	return fmt.Sprintf("store at %s has format %d, and this Vitrine reads formats up to %d: use Vitrine %s or newer, or restore an older backup",
+	return fmt.Sprintf("store at %s has format %d, but this version of Vitrine reads only formats up to %d: use Vitrine %s or newer, or restore an older backup",
 		e.Dir, e.Version, formatVersion, e.Needs)
 }
 
@@ -119,7 +119,7 @@ func requireEmpty(db *pebble.DB) error {
 		return err
 	}
 	if it.First() {
-		err = fmt.Errorf("the database holds keys, but no format version: it was not made by Vitrine")
+		err = fmt.Errorf("the database contains keys, but no format version: it was not created by Vitrine")
 	}
 	return errors.Join(err, it.Error(), it.Close())
 }

@@ -127,7 +127,7 @@ func splitPropertyKey(key []byte) (p library.PropertyID, under byte, rest []byte
 func splitTag(rest []byte) (item.Tag, error) {
 	namespace, key, ok := bytes.Cut(rest, []byte{0})
 	if !ok {
-		return item.Tag{}, fmt.Errorf("a tag without a key: %q", rest)
+		return item.Tag{}, fmt.Errorf("a tag has no key: %q", rest)
 	}
 	return item.Tag{Namespace: string(namespace), Key: string(key)}, nil
 }
@@ -136,7 +136,7 @@ func encodeNumber(n uint64) []byte { return binary.BigEndian.AppendUint64(nil, n
 
 func decodeNumber(value []byte) (uint64, error) {
 	if len(value) != 8 {
-		return 0, fmt.Errorf("a number of %d bytes", len(value))
+		return 0, fmt.Errorf("a number has %d bytes instead of 8", len(value))
 	}
 	return binary.BigEndian.Uint64(value), nil
 }

@@ -142,7 +142,7 @@ func (s *Store) publish(db *database, now *served) (*database, *served) {
 // advise adds advice to an error if it means that files are damaged.
 func advise(err error) error {
 	if pebble.IsCorruptionError(err) {
-		return fmt.Errorf("a file is damaged: restore the newest backup, or move the directory away to start with an empty store: %w", err)
+		return fmt.Errorf("a file is damaged: %w (restore the newest backup, or move the directory away to start with an empty store)", err)
 	}
 	return err
 }

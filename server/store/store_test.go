@@ -173,7 +173,7 @@ func TestNewerFormatIsRefused(t *testing.T) {
 func TestForeignDatabaseIsRefused(t *testing.T) {
 	dir := t.TempDir()
 	edit(t, dir, func(db *pebble.DB) error { return db.Set([]byte("theirs"), nil, pebble.Sync) })
-	if _, err := open(Options{Dir: dir}); err == nil || !strings.Contains(err.Error(), "not made by Vitrine") {
+	if _, err := open(Options{Dir: dir}); err == nil || !strings.Contains(err.Error(), "not created by Vitrine") {
 		t.Errorf("error %v, want one that says whose it is not", err)
 	}
 }

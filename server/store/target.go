@@ -84,7 +84,7 @@ func (t *Target) Begin(_ context.Context, from transfer.Freeze, f *transfer.Fact
 		return err
 	}
 	if is != nil && string(is) != string(from) {
-		return &transfer.RefusedError{Reason: t.options.Dir + " contains an unfinished copy of another library, or of this one at another time: delete the directory and start again"}
+		return &transfer.RefusedError{Reason: t.options.Dir + " contains an unfinished copy from another migration (of another library, or of this one at another time): delete the directory and start again"}
 	}
 	return t.commit(func(b *pebble.Batch) error {
 		if err := errors.Join(b.Set([]byte(keyTransfer), []byte(from), nil), b.Set([]byte(keyAuthorKey), f.AuthorKey, nil)); err != nil {

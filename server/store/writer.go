@@ -226,7 +226,7 @@ func (s *Store) reopen() {
 	s.holding.Lock()
 	defer s.holding.Unlock()
 	if err := s.recoverStore(); err != nil {
-		s.options.Logger.Warn("the store cannot be opened again yet", slog.Any("error", err))
+		s.options.Logger.Warn("cannot open the store again yet, will retry", slog.Any("error", err))
 	}
 }
 

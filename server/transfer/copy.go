@@ -54,7 +54,7 @@ func (e *MismatchError) Error() string {
 }
 
 // errThawed means that the source accepted writes while Copy was copying it.
-var errThawed = errors.New("the migration was cancelled while it ran: delete the copy and start again")
+var errThawed = errors.New("the migration was canceled while it ran: delete the copy and start again")
 
 // These are the limits for one call of Target.Put.
 const (

@@ -413,7 +413,7 @@ func TestThawDuringCopy(t *testing.T) {
 	from, at := kinds["engine"](t).library(t), kinds["engine"](t)
 	fill(t, from, newSeed(t))
 	_, err := at.copyOf(t.Context(), t, from, func(to transfer.Target) transfer.Target { return thawing{to, from.Source()} })
-	if err == nil || !strings.Contains(err.Error(), "cancelled while it ran") {
+	if err == nil || !strings.Contains(err.Error(), "canceled while it ran") {
 		t.Errorf("%v", err)
 	}
 	if _, err := at.open(t); err == nil {

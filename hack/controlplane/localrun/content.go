@@ -14,7 +14,7 @@ import (
 // importContent generates and imports the sample content, unless an earlier run has imported the same content into the same data.
 func (s *stack) importContent(ctx context.Context) error {
 	file := filepath.Join(s.state, "samples.ndjson")
-	if err := assets.Go(ctx, s.assets(), s.root, "making sample content", "run", "./hack/samplegen", "-output", file); err != nil {
+	if err := assets.Go(ctx, s.assets(), s.root, "generating the sample content", "run", "./hack/samplegen", "-output", file); err != nil {
 		return err
 	}
 	content, err := os.ReadFile(file)

@@ -57,7 +57,7 @@ func run(ctx context.Context) error {
 		if err == nil {
 			s.stop()
 		}
-		opts.say("\nstopped before it was up")
+		opts.say("\nstopped before everything was ready")
 		return nil
 	}
 	if err != nil {

@@ -55,14 +55,14 @@ func (s *stack) report(ctx context.Context) error {
 		}
 		s.say("\n%s", indent(tables))
 	}
-	s.say("\nkubectl, vitrine, vcurl (curl with the READ-WRITE token) and VITRINE_SERVER for another terminal:\n\n  . %s", process.Quote(s.environmentFile()))
-	s.say("\nThe console in a browser, in that terminal:\n\n  vitrine console")
+	s.say("\nTo prepare another terminal for kubectl, vitrine and vcurl (curl with the READ-WRITE token), run this in it:\n\n  . %s", process.Quote(s.environmentFile()))
+	s.say("\nTo open the console in a browser, run this in that terminal:\n\n  vitrine console")
 	s.say("\nThe server's log is %s.", s.log())
-	after := "make run continues with the same data; rm -r " + process.Quote(s.state) + " deletes it."
+	after := "The next make run continues with the same data; rm -r " + process.Quote(s.state) + " deletes the data."
 	if s.given {
-		after = "The objects stay in your cluster; kubectl delete -k config/samples removes them."
+		after = "The sample objects stay in your cluster; kubectl delete -k config/samples removes them."
 	}
-	s.say("Ctrl-C stops everything that was started here. %s", after)
+	s.say("Ctrl-C stops everything that this command has started. %s", after)
 	return nil
 }
 
@@ -72,14 +72,14 @@ func (s *stack) environmentFile() string { return filepath.Join(s.state, "env") 
 func (s *stack) writeEnvironment(context.Context) error {
 	tools := filepath.Join(s.state, "bin")
 	if err := os.MkdirAll(tools, 0o700); err != nil {
-		return fmt.Errorf("create a directory of the state: %w", err)
+		return fmt.Errorf("create a directory in the state directory: %w", err)
 	}
 	for _, name := range []string{"vitrine", "kubectl-vitrine", "kubectl_complete-vitrine"} {
 		if err := os.Symlink(s.binary(), filepath.Join(tools, name)); err != nil && !errors.Is(err, os.ErrExist) {
 			return fmt.Errorf("link a program: %w", err)
 		}
 	}
-	text := fmt.Sprintf(`# For a shell beside a local run: . %[1]s
+	text := fmt.Sprintf(`# Prepares a shell for commands to a local run. Usage: . %[1]s
 export KUBECONFIG=%[2]s
 export PATH=%[3]s:%[8]s:"$PATH"
 export VITRINE_SERVER=%[4]s
@@ -100,7 +100,7 @@ func (s *stack) shell(ctx context.Context, script string) (string, error) {
 	cmd.Env = append(os.Environ(), "KUBECACHEDIR="+s.cluster.cache, "KUBERC=off")
 	text, messages, err := output(ctx, cmd)
 	if err != nil {
-		return "", fmt.Errorf("run by a shell: %w\n%s\n%s%s", err, indent(script), indent(text), indent(messages))
+		return "", fmt.Errorf("run a command in a shell: %w\n%s\n%s%s", err, indent(script), indent(text), indent(messages))
 	}
 	return text, nil
 }

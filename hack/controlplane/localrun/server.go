@@ -51,7 +51,7 @@ func (s *stack) startServer(ctx context.Context) error {
 	s.Add(vitrine)
 	err = s.poll(ctx, 2*time.Minute, func(ctx context.Context) error { return loaded(ctx, "http://"+free[0]+"/readyz") })
 	if err != nil {
-		return fmt.Errorf("vitrine is not ready: %w; the end of %s:\n%s", err, s.log(), process.Tail(s.log(), 15))
+		return fmt.Errorf("vitrine is not ready: %w\nThe end of %s:\n%s", err, s.log(), process.Tail(s.log(), 15))
 	}
 	return nil
 }
@@ -94,5 +94,5 @@ func rememberedAddress(file string) (string, error) {
 			return l.Addr().String(), writePrivate(file, l.Addr().String())
 		}
 	}
-	return "", errors.New("no port on loopback is free")
+	return "", errors.New("no port of the loopback interface is free")
 }

@@ -96,7 +96,7 @@ func bringUp(ctx context.Context, opts options) (_ *stack, err error) {
 		if ctx.Err() != nil {
 			return nil, err
 		}
-		s.say("some counts in the tables may lag: %v", err)
+		s.say("some counts in the tables may be too low: %v", err)
 	}
 	s.say("up after %s", time.Since(begin).Round(100*time.Millisecond))
 	return s, nil
@@ -114,7 +114,7 @@ func lock(state string) (unlock func(), err error) {
 		return nil, fmt.Errorf("lock the state directory: %w", err)
 	}
 	if !taken {
-		return nil, fmt.Errorf("another run uses %s: stop that one first, or choose another directory (make run STATE=DIR)", state)
+		return nil, fmt.Errorf("another run uses %s: stop that run first, or choose another directory (make run STATE=DIR)", state)
 	}
 	return func() { file.Close() }, nil
 }
@@ -159,13 +159,13 @@ func (s *stack) startPlane(ctx context.Context) error {
 			_, err = os.Stat(s.cluster.kubeconfig)
 		}
 		if err != nil {
-			return fmt.Errorf("KUBECONFIG has to name one file that exists, or be unset for a control plane of our own: %w", err)
+			return fmt.Errorf("KUBECONFIG must name one existing file: %w (to start a separate control plane instead, unset KUBECONFIG)", err)
 		}
 		address, err := s.cluster.run(ctx, "", "config", "view", "--minify", "-o", "jsonpath={.clusters[0].cluster.server}")
 		if err != nil {
 			return err
 		}
-		s.say("using the cluster at %s, since KUBECONFIG is set to %s", address, given)
+		s.say("using the cluster at %s, because KUBECONFIG is set to %s", address, given)
 		return nil
 	}
 	s.say("starting etcd and kube-apiserver…")
@@ -191,7 +191,7 @@ func (s *stack) applySamples(ctx context.Context) error {
 		return err
 	}
 	if err := s.cluster.waitReady(ctx, "-k", s.samples()); err != nil {
-		return fmt.Errorf("wait until the sample objects are ready: %w; the end of %s:\n%s", err, s.log(), process.Tail(s.log(), 15))
+		return fmt.Errorf("wait until the sample objects are ready: %w\nThe end of %s:\n%s", err, s.log(), process.Tail(s.log(), 15))
 	}
 	return nil
 }
@@ -205,7 +205,7 @@ func (s *stack) readTokens(ctx context.Context) error {
 		}
 		value, authority := string(secret.Data["token"]), string(secret.Data["ca.crt"])
 		if value == "" || authority == "" {
-			return fmt.Errorf("the Secret %s/%s lacks token or ca.crt", namespace, name)
+			return fmt.Errorf("the Secret %s/%s lacks the key token or ca.crt", namespace, name)
 		}
 		file := filepath.Join(s.state, "tokens", name)
 		s.tokens[name] = token{value: value, file: file, header: file + ".header"}
@@ -234,7 +234,7 @@ func (s *stack) counted(ctx context.Context) error {
 	}
 	for _, o := range list.Items {
 		if o.Status.Items+o.Status.MatchedItems+o.Status.Applied+o.Status.Attached == 0 {
-			return fmt.Errorf("%s counts no items yet", o.Kind)
+			return fmt.Errorf("the status of a %s does not count any items yet", o.Kind)
 		}
 	}
 	return nil
@@ -243,10 +243,10 @@ func (s *stack) counted(ctx context.Context) error {
 // writePrivate writes a file that only this user can read.
 func writePrivate(file, text string) error {
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-		return fmt.Errorf("create a directory of the state: %w", err)
+		return fmt.Errorf("create a directory in the state directory: %w", err)
 	}
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		return fmt.Errorf("write a file of the state: %w", err)
+		return fmt.Errorf("write a file in the state directory: %w", err)
 	}
 	return nil
 }

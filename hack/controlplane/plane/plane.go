@@ -64,11 +64,11 @@ func Start(dir, assets string) (_ *Plane, err error) {
 	p.env.ControlPlane.Etcd, api.CertDir = etcd, filepath.Join(dir, "pki")
 	// Remove the sockets that a killed control plane has left, and the certificates, which envtest creates for each run.
 	if err := errors.Join(os.RemoveAll(p.socket), os.RemoveAll(api.CertDir)); err != nil {
-		return nil, fmt.Errorf("remove what an earlier control plane left: %w", err)
+		return nil, fmt.Errorf("remove the files of an earlier control plane: %w", err)
 	}
 	for _, d := range []string{p.socket, api.CertDir, etcd.DataDir} {
 		if err := os.MkdirAll(d, 0o700); err != nil {
-			return nil, fmt.Errorf("create a directory of the control plane: %w", err)
+			return nil, fmt.Errorf("create a directory for the control plane: %w", err)
 		}
 	}
 	if err := hide(etcd, api); err != nil {
@@ -116,7 +116,7 @@ func hide(etcd *envtest.Etcd, api *envtest.APIServer) error {
 func (p *Plane) program(dir, assets, name string) (script string, log io.Writer, err error) {
 	script, p.logs[name] = filepath.Join(dir, "bin", name), filepath.Join(dir, "logs", name+".log")
 	if err := os.MkdirAll(filepath.Dir(script), 0o700); err != nil {
-		return "", nil, fmt.Errorf("create the directory of a script: %w", err)
+		return "", nil, fmt.Errorf("create the directory for a script: %w", err)
 	}
 	if err := os.WriteFile(script, []byte(process.Leashed(p.socket, filepath.Join(assets, name))), 0o700); err != nil {
 		return "", nil, fmt.Errorf("write a script: %w", err)
@@ -129,7 +129,7 @@ func (p *Plane) program(dir, assets, name string) (script string, log io.Writer,
 func (p *Plane) tails() string {
 	text := ""
 	for _, name := range []string{"etcd", "kube-apiserver"} {
-		text += fmt.Sprintf("\nthe end of %s:\n%s", p.logs[name], process.Tail(p.logs[name], 15))
+		text += fmt.Sprintf("\nThe end of %s:\n%s", p.logs[name], process.Tail(p.logs[name], 15))
 	}
 	return text
 }

@@ -73,7 +73,7 @@ func Start(ctx context.Context, o Options) (*Node, error) {
 		o.Version = Version3
 	}
 	if o.Security && o.Version != Version2 {
-		return nil, &AbsentError{"the plugin for security is available only for OpenSearch " + Version2}
+		return nil, &AbsentError{"the security plugin is available only for OpenSearch " + Version2}
 	}
 	if o.Heap == "" {
 		o.Heap = "768m"
@@ -140,7 +140,7 @@ func Start(ctx context.Context, o Options) (*Node, error) {
 		}
 		return n, nil
 	case err := <-n.done:
-		return nil, fmt.Errorf("start OpenSearch: the process ended: %w", errors.Join(err, errors.New("see its log")))
+		return nil, fmt.Errorf("start OpenSearch: the process ended: %w", errors.Join(err, errors.New("see the log of the process")))
 	case <-ctx.Done():
 		return nil, fmt.Errorf("start OpenSearch: %w", errors.Join(ctx.Err(), n.process.Process.Kill()))
 	}
@@ -155,7 +155,7 @@ func (n *Node) Kill() error {
 		return fmt.Errorf("kill OpenSearch: %w", err)
 	}
 	if err := <-n.done; err == nil {
-		return errors.New("kill OpenSearch: it has already ended by itself")
+		return errors.New("kill OpenSearch: the process had already ended")
 	}
 	return nil
 }

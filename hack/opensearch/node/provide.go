@@ -66,7 +66,7 @@ func provide(ctx context.Context, version string) (*launcher, error) {
 	}
 	home, major := newestJDK(ctx)
 	if major < release {
-		return nil, &AbsentError{fmt.Sprintf("OpenSearch %s needs a JDK of version %d or newer: install one, or set OPENSEARCH_JAVA to its directory", version, release)}
+		return nil, &AbsentError{fmt.Sprintf("OpenSearch %s needs JDK %d or newer: install a JDK, or set OPENSEARCH_JAVA to the directory of one", version, release)}
 	}
 	cache, err := os.UserCacheDir()
 	if err != nil {
@@ -135,7 +135,7 @@ func newestJDK(ctx context.Context) (home string, major int) {
 func provideJars(ctx context.Context, version, dir string) ([]string, error) {
 	list, err := files.Open("jars-" + version + ".txt")
 	if err != nil {
-		return nil, fmt.Errorf("provide OpenSearch %s: the supported versions are %s and %s", version, Version3, Version2)
+		return nil, fmt.Errorf("provide OpenSearch %s: only the versions %s and %s are supported", version, Version3, Version2)
 	}
 	defer list.Close()
 	var jars []string

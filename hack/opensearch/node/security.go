@@ -97,15 +97,15 @@ func provideSecurity(ctx context.Context, maven string) (string, error) {
 	}
 	temp, err := os.MkdirTemp(filepath.Dir(maven), ".security-*")
 	if err != nil {
-		return "", fmt.Errorf("unpack the plugin for security: %w", err)
+		return "", fmt.Errorf("unpack the security plugin: %w", err)
 	}
 	defer os.RemoveAll(temp)
 	if err := unpack(archive, temp); err != nil {
-		return "", fmt.Errorf("unpack the plugin for security: %w", err)
+		return "", fmt.Errorf("unpack the security plugin: %w", err)
 	}
 	if err := os.Rename(temp, dir); err != nil {
 		if _, there := os.Stat(dir); there != nil { // another process may have unpacked it first
-			return "", fmt.Errorf("unpack the plugin for security: %w", err)
+			return "", fmt.Errorf("unpack the security plugin: %w", err)
 		}
 	}
 	return dir, nil

@@ -387,7 +387,7 @@ func (x *Index) Close() error {
 }
 
 // errEnded is the error of an attempt to write to the store after the index has ended.
-var errEnded = errors.New("the index has ended")
+var errEnded = errors.New("the index is closed")
 
 // end marks the index as ended and releases its snapshot. Later readers get an empty snapshot.
 func (x *Index) end() {

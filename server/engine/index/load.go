@@ -28,12 +28,12 @@ func (x *Index) load(ctx context.Context) error {
 	// A restored backup has no files of the index.
 	restored := len(m.Files) > 0 && !x.hasFiles()
 	if restored && !x.o.Sound {
-		x.o.Logger.Info("there are no segment files, as after a restore: rebuilding all of them from the store")
+		x.o.Logger.Info("found no segment files (for example, after a restore); rebuilding all segments from the store")
 	}
 	for _, f := range m.Files {
 		opened, err := x.openFile(f.Name)
 		if err == nil && opened.Len() != f.Docs {
-			err = &segment.CorruptError{Path: f.Name, Section: "directory", Reason: fmt.Sprintf("it holds %d documents, and the manifest says %d", opened.Len(), f.Docs)}
+			err = &segment.CorruptError{Path: f.Name, Section: "directory", Reason: fmt.Sprintf("it contains %d documents, but the manifest says %d", opened.Len(), f.Docs)}
 			_ = opened.Close()
 		}
 		var dead *roaring.Bitmap
@@ -49,7 +49,7 @@ func (x *Index) load(ctx context.Context) error {
 		}
 		if err != nil {
 			if lost = true; !restored && !x.o.Sound {
-				x.o.Logger.Error("a segment cannot be used and is rebuilt from the store", slog.String("file", f.Name), slog.Any("error", err))
+				x.o.Logger.Error("cannot use a segment; rebuilding it from the store", slog.String("file", f.Name), slog.Any("error", err))
 			}
 			continue
 		}
@@ -70,7 +70,7 @@ func (x *Index) load(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return x.replay(ctx, changed, min(m.Version+1, x.loaded), "read again what changed last")
+	return x.replay(ctx, changed, min(m.Version+1, x.loaded), "read the last changes again")
 }
 
 // isLost reports whether an error of opening a file means that the file is missing or damaged.

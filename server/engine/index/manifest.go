@@ -87,7 +87,7 @@ func (x *Index) readManifest() (manifest, error) {
 	}
 	if written := x.o.Store.PropertyVersion(x.o.Property); known < written {
 		if known > 0 {
-			x.o.Logger.Warn("the store was written without its index, which is rebuilt", slog.Uint64("known", known), slog.Uint64("written", written))
+			x.o.Logger.Warn("the store was written without its index; rebuilding the index", slog.Uint64("known", known), slog.Uint64("written", written))
 		}
 		return m, nil
 	}

@@ -103,7 +103,7 @@ func (x *Index) restore(ctx context.Context, p *part, cause error) error {
 	if damaged == nil {
 		return nil // the file has been replaced
 	}
-	x.o.Logger.Error("a segment is damaged and is rebuilt from the store", slog.String("file", p.file), slog.Any("error", cause))
+	x.o.Logger.Error("a segment is damaged; rebuilding it from the store", slog.String("file", p.file), slog.Any("error", cause))
 	ids := damaged.input().IDs()
 	x.counters.rebuildLeft.Store(int64(len(ids)))
 	defer x.counters.rebuildLeft.Store(0)

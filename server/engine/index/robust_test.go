@@ -108,7 +108,7 @@ func TestRestored(t *testing.T) {
 		w.f.x = nil
 		w.open()
 		w.check()
-		if !regexp.MustCompile("rebuil(t|ding all of them) from the store").MatchString(log.String()) || strings.Contains(log.String(), "ERROR") != lost.anError {
+		if !regexp.MustCompile("rebuilding (it|all segments) from the store").MatchString(log.String()) || strings.Contains(log.String(), "ERROR") != lost.anError {
 			t.Errorf("with %d of 3 files lost (an error: %t) the log says\n%s", lost.files, lost.anError, log.String())
 		}
 	}

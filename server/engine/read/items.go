@@ -112,7 +112,7 @@ func (s *Snapshot) appendItems(ctx context.Context, r library.Read, hits []searc
 		}
 		// The index also finds the damage when it verifies its files, and then rebuilds the file.
 		id := s.corpus.Parts[h.Part].Segment.ID(h.Doc)
-		s.property.Logger.Error("the bytes of an item are damaged: reading it from the store", slog.Int64("item", id))
+		s.property.Logger.Error("the bytes of an item in the index are damaged; reading the item from the store", slog.Int64("item", id))
 		it, err := s.property.Store.Item(s.property.ID, id)
 		if err != nil {
 			return dst, err

@@ -142,5 +142,5 @@ func (p *Property) warnOnce(r *definitions.Rule, err error) {
 		return
 	}
 	p.warned[r] = true
-	p.Logger.Warn("a selector can no longer be evaluated: its rule applies to no item", slog.String("rule", r.Owner.String()), slog.Any("error", err))
+	p.Logger.Warn("a selector can no longer be evaluated, so its rule applies to no items", slog.String("rule", r.Owner.String()), slog.Any("error", err))
 }

@@ -83,7 +83,7 @@ func (o *Order) column(ctx context.Context, p segment.Part, name string) (column
 		return column{}, nil
 	case query.RandomKey:
 		if o.random == nil {
-			return column{}, fmt.Errorf("no places for the random order are given")
+			return column{}, fmt.Errorf("the random order needs the function random")
 		}
 		return column{}, nil
 	}

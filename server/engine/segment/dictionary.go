@@ -45,19 +45,19 @@ type dictionary struct {
 func openDictionary(s *Segment) (dictionary, error) {
 	b, ok := s.bytes(s.dir.Blocks)
 	if !ok || len(b) < 4 {
-		return dictionary{}, &CorruptError{Section: "blocks", Reason: "they do not lie within the file"}
+		return dictionary{}, &CorruptError{Section: "blocks", Reason: "its position or length is wrong"}
 	}
 	n := int(binary.LittleEndian.Uint32(b))
 	b = b[4:]
 	if n < 0 || len(b) < 12*n || n != (int(s.dir.Terms)+termsPerBlock-1)/termsPerBlock {
-		return dictionary{}, &CorruptError{Section: "blocks", Reason: "their number is wrong"}
+		return dictionary{}, &CorruptError{Section: "blocks", Reason: "the number of blocks is wrong"}
 	}
 	d := dictionary{s: s, n: n, offsets: b[:8*n], ends: b[8*n : 12*n], keys: b[12*n:]}
 	last := uint32(0)
 	for i := range n {
 		end := binary.LittleEndian.Uint32(d.ends[4*i:])
 		if end < last || int64(end) > int64(len(d.keys)) {
-			return dictionary{}, &CorruptError{Section: "blocks", Reason: fmt.Sprintf("the key of block %d lies outside", i)}
+			return dictionary{}, &CorruptError{Section: "blocks", Reason: fmt.Sprintf("the key of block %d is outside the section", i)}
 		}
 		last = end
 	}
@@ -279,7 +279,7 @@ func (w *dictionaryWriter) finish() (span, error) {
 	if err := fits("terms", w.terms); err != nil {
 		return span{}, err
 	}
-	if err := fits("bytes in the first keys of its blocks", uint64(len(w.keys))); err != nil {
+	if err := fits("bytes for the first keys of its blocks", uint64(len(w.keys))); err != nil {
 		return span{}, err
 	}
 	from := w.out.off

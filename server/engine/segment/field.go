@@ -36,13 +36,13 @@ func (f *Field) init(s *Segment, number int) error {
 		return &CorruptError{Section: "field " + e.Name, Reason: reason}
 	}
 	if e.Docs < 0 || e.Docs > s.dir.Docs || e.Worded > e.Docs || e.First > e.End || e.End > s.dir.Terms {
-		return broken("its numbers are out of range")
+		return broken("a number in its directory entry is out of range")
 	}
 	if _, ok := s.bytes(e.Present); !ok {
-		return broken("its presence does not lie within the file")
+		return broken("the position or length of its list of documents is wrong")
 	}
 	if e.Present.Len == 0 && e.Docs != s.dir.Docs {
-		return broken("the list of documents with a value is missing")
+		return broken("its list of documents is missing")
 	}
 	if e.Present.Len > 0 {
 		present, err := s.bitmap(e.Present)
@@ -50,7 +50,7 @@ func (f *Field) init(s *Segment, number int) error {
 			return broken(err.Error())
 		}
 		if present.GetCardinality() != uint64(e.Docs) {
-			return broken("its presence has a wrong number of documents")
+			return broken("its list of documents has a wrong number of documents")
 		}
 		f.present.Store(present)
 	}
@@ -61,7 +61,7 @@ func (f *Field) init(s *Segment, number int) error {
 			count = e.Docs
 		}
 		if !ok || len(b) != count*e.Column.Width || !slices.Contains([]int{0, 1, 2, 4, 8}, e.Column.Width) {
-			return broken("its numbers do not lie within the file")
+			return broken("the position or length of its values is wrong")
 		}
 		f.column.column, f.column.b = e.Column, b
 	}

@@ -174,7 +174,7 @@ func (m *merger) union() ([]fieldEntry, error) {
 			numbers[n] = 0
 			known, ok := byName[e.Name]
 			if ok && known.Type != e.Type {
-				return nil, fmt.Errorf("merge segments in which the field %s has two types", e.Name)
+				return nil, fmt.Errorf("merge segments: the field %s has two types", e.Name)
 			}
 			byName[e.Name] = fieldEntry{Name: e.Name, Type: e.Type, Private: e.Private}
 		}

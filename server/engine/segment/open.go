@@ -33,18 +33,18 @@ func Parse(whole []byte) (*Segment, error) { return parse(whole) }
 
 func parse(whole []byte) (*Segment, error) {
 	if len(whole) > len(magic) && string(whole[:len(magicAny)]) == magicAny && string(whole[:len(magic)]) != magic {
-		return nil, &CorruptError{Section: "header", Reason: fmt.Sprintf("it has format %q, and this Vitrine reads %s", whole[len(magicAny)], magic[len(magicAny):])}
+		return nil, &CorruptError{Section: "header", Reason: fmt.Sprintf("the file has format %q, but this version of Vitrine reads only format %s", whole[len(magicAny)], magic[len(magicAny):])}
 	}
 	if len(whole) < len(magic)+footerSize || string(whole[:len(magic)]) != magic {
 		return nil, &CorruptError{Section: "header", Reason: "the file is not a segment, or is incomplete"}
 	}
 	footer := whole[len(whole)-footerSize:]
 	if string(footer[footerSize-len(magic):]) != magic {
-		return nil, &CorruptError{Section: "footer", Reason: "the file ends early"}
+		return nil, &CorruptError{Section: "footer", Reason: "the file ends too early"}
 	}
 	const fields = footerSize - len(magic) - 4
 	if crc32.Checksum(footer[:fields], castagnoli) != binary.LittleEndian.Uint32(footer[fields:]) {
-		return nil, &CorruptError{Section: "footer", Reason: "its checksum differs"}
+		return nil, &CorruptError{Section: "footer", Reason: "its checksum does not match"}
 	}
 	itemsEnd := binary.LittleEndian.Uint64(footer)
 	length := binary.LittleEndian.Uint64(footer[8:])
@@ -52,10 +52,10 @@ func parse(whole []byte) (*Segment, error) {
 	sums := checksums{items: binary.LittleEndian.Uint32(footer[20:]), index: binary.LittleEndian.Uint32(footer[24:])}
 	body := whole[len(magic) : len(whole)-footerSize]
 	if itemsEnd > length || length+dirLen != uint64(len(body)) {
-		return nil, &CorruptError{Section: "footer", Reason: "the length of the file is wrong"}
+		return nil, &CorruptError{Section: "footer", Reason: "it does not match the length of the file"}
 	}
 	if crc32.Checksum(body[itemsEnd:], castagnoli) != sums.index {
-		return nil, &CorruptError{Section: "index", Reason: "its checksum differs"}
+		return nil, &CorruptError{Section: "index", Reason: "its checksum does not match"}
 	}
 	dir, err := parseDirectory(body[length:])
 	if err != nil {
@@ -95,7 +95,7 @@ func (s *Segment) Verify(ctx context.Context, paused func(bytes int)) error {
 		}
 	}
 	if sum != s.checksums.items {
-		return &CorruptError{Path: s.path, Section: "items", Reason: "their checksum differs"}
+		return &CorruptError{Path: s.path, Section: "items", Reason: "its checksum does not match"}
 	}
 	return nil
 }

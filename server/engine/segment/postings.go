@@ -409,7 +409,7 @@ func (w *postingsWriter) writeSkips(list postingList) {
 	if n == 0 {
 		return
 	}
-	w.err = cmp.Or(w.err, fits("bytes of positions of one word", uint64(len(list.positions))))
+	w.err = cmp.Or(w.err, fits("bytes for the positions of one word", uint64(len(list.positions))))
 	b, freqs, positions := w.bytes[:0], list.freqs, list.positions
 	for range n {
 		sum := uint64(0)

@@ -79,7 +79,7 @@ type CorruptError struct {
 }
 
 func (e *CorruptError) Error() string {
-	return fmt.Sprintf("segment %s is damaged: %s: %s", e.Path, e.Section, e.Reason)
+	return fmt.Sprintf("segment %s is damaged: section %q: %s", e.Path, e.Section, e.Reason)
 }
 
 const (
@@ -126,12 +126,12 @@ func assemble(dir directory, data []byte) (*Segment, error) {
 	} {
 		b, ok := s.bytes(part.at)
 		if !ok || uint64(len(b)) != part.want {
-			return nil, &CorruptError{Section: part.name, Reason: "it does not lie within the file"}
+			return nil, &CorruptError{Section: part.name, Reason: "its position or length is wrong"}
 		}
 		*part.into = b
 	}
 	if _, ok := s.bytes(dir.Items); !ok {
-		return nil, &CorruptError{Section: "items", Reason: "they do not lie within the file"}
+		return nil, &CorruptError{Section: "items", Reason: "its position or length is wrong"}
 	}
 	var err error
 	if s.withUnits, err = s.bitmap(dir.UnitDocs); err != nil {
@@ -139,7 +139,7 @@ func assemble(dir directory, data []byte) (*Segment, error) {
 	}
 	ends, ok := s.bytes(dir.UnitEnds)
 	if _, ok2 := s.bytes(dir.Units); !ok || !ok2 || uint64(len(ends)) != 4*s.withUnits.GetCardinality() {
-		return nil, &CorruptError{Section: "units", Reason: "they do not lie within the file"}
+		return nil, &CorruptError{Section: "units", Reason: "its position or length is wrong"}
 	}
 	if s.dict, err = openDictionary(s); err != nil {
 		return nil, err
@@ -166,7 +166,7 @@ func (s *Segment) bytes(at span) ([]byte, bool) {
 func (s *Segment) bitmap(at span) (*roaring.Bitmap, error) {
 	b, ok := s.bytes(at)
 	if !ok {
-		return nil, errors.New("it does not lie within the file")
+		return nil, errors.New("the position or length of a bitmap is wrong")
 	}
 	out := roaring.New()
 	if len(b) == 0 {
@@ -179,7 +179,7 @@ func (s *Segment) bitmap(at span) (*roaring.Bitmap, error) {
 		return nil, err
 	}
 	if !s.within(out) {
-		return nil, errors.New("it contains documents out of range")
+		return nil, errors.New("a bitmap contains documents that do not exist")
 	}
 	return out, nil
 }

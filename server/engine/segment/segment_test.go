@@ -671,7 +671,7 @@ func TestTooLarge(t *testing.T) {
 		{plain, 1, "2 documents"},
 		{units, 5, "6 units"},
 		{terms, 5, "6 terms"},
-		{terms, 6, "8 bytes in the first keys"},
+		{terms, 6, "8 bytes for the first keys"},
 	} {
 		maxNumber = math.MaxUint32 - 1
 		docs := []Doc{c.doc(1), c.doc(2)}

@@ -18,7 +18,7 @@ var maxNumber uint64 = math.MaxUint32 - 1
 // results.
 func fits(what string, n uint64) error {
 	if n > maxNumber {
-		return fmt.Errorf("the segment would have %d %s; a file holds at most %d", n, what, maxNumber)
+		return fmt.Errorf("the segment would have %d %s, but a file can have at most %d", n, what, maxNumber)
 	}
 	return nil
 }

@@ -172,16 +172,16 @@ func TestRegexpErrors(t *testing.T) {
 		"backslash at the end": {`ab\`, automaton.SyntaxError{Offset: 2, Reason: `nothing follows the backslash`}},
 		"unknown class":        {`a\n`, automaton.SyntaxError{Offset: 1, Reason: `unknown class \n`}},
 		"range out of order":   {"[z-a]", automaton.SyntaxError{Offset: 1, Reason: `the range z-a is out of order`}},
-		"no count":             {"a{,2}", automaton.SyntaxError{Offset: 2, Reason: `a number is expected after '{'`}},
+		"no count":             {"a{,2}", automaton.SyntaxError{Offset: 2, Reason: `expected a number after '{'`}},
 		"count not closed":     {"a{2", automaton.SyntaxError{Offset: 3, Reason: `missing '}'`}},
 		"count out of order":   {"a{3,2}", automaton.SyntaxError{Offset: 1, Reason: `the repetition {3,2} is out of order`}},
 		"count too large":      {"a{99999999999}", automaton.SyntaxError{Offset: 2, Reason: `the number is too large`}},
 		"nothing to intersect": {"a&", automaton.SyntaxError{Offset: 2, Reason: `unexpected end`}},
-		"interval not closed":  {"a<1-5", automaton.SyntaxError{Offset: 1, Reason: `an interval such as <1-99> is expected; write \< for the character`}},
-		"name":                 {"é<a>", automaton.SyntaxError{Offset: 1, Reason: `an interval such as <1-99> is expected; write \< for the character`}},
-		"one number":           {"<1>", automaton.SyntaxError{Offset: 0, Reason: `an interval such as <1-99> is expected; write \< for the character`}},
-		"three numbers":        {"<1-2-3>", automaton.SyntaxError{Offset: 0, Reason: `an interval such as <1-99> is expected; write \< for the character`}},
-		"number too large":     {"<1-2147483648>", automaton.SyntaxError{Offset: 0, Reason: `an interval such as <1-99> is expected; write \< for the character`}},
+		"interval not closed":  {"a<1-5", automaton.SyntaxError{Offset: 1, Reason: `expected an interval such as <1-99>; for the character <, write \<`}},
+		"name":                 {"é<a>", automaton.SyntaxError{Offset: 1, Reason: `expected an interval such as <1-99>; for the character <, write \<`}},
+		"one number":           {"<1>", automaton.SyntaxError{Offset: 0, Reason: `expected an interval such as <1-99>; for the character <, write \<`}},
+		"three numbers":        {"<1-2-3>", automaton.SyntaxError{Offset: 0, Reason: `expected an interval such as <1-99>; for the character <, write \<`}},
+		"number too large":     {"<1-2147483648>", automaton.SyntaxError{Offset: 0, Reason: `expected an interval such as <1-99>; for the character <, write \<`}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

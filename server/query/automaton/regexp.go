@@ -288,7 +288,7 @@ func (ps *regexpParser) count(r *expression) error {
 	ps.pos++
 	var err error
 	if !ps.peek("0123456789") {
-		return ps.errorf(ps.pos, "a number is expected after %q", '{')
+		return ps.errorf(ps.pos, "expected a number after %q", '{')
 	}
 	if r.min, err = ps.number(); err != nil {
 		return err
@@ -369,7 +369,7 @@ func (ps *regexpParser) interval(start int) (expression, error) {
 	from, lowErr := strconv.ParseUint(strings.TrimPrefix(low, "+"), 10, 31)
 	to, highErr := strconv.ParseUint(strings.TrimPrefix(high, "+"), 10, 31)
 	if end == len(ps.text) || lowErr != nil || highErr != nil {
-		return expression{}, ps.errorf(start, "an interval such as <1-99> is expected; write \\< for the character")
+		return expression{}, ps.errorf(start, "expected an interval such as <1-99>; for the character <, write \\<")
 	}
 	ps.pos = end + 1
 	from, to = min(from, to), max(from, to)

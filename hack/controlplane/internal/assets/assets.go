@@ -66,7 +66,7 @@ func Dir(ctx context.Context, opts Options) (string, error) {
 	names := []string{Etcd, Kubectl, APIServer}
 	if dir := os.Getenv(EnvAssets); dir != "" {
 		if lacking := missing(dir, names); len(lacking) > 0 {
-			return "", fmt.Errorf("%s is set to %s, which has no %s: put it there, or unset the variable", EnvAssets, dir, strings.Join(lacking, ", "))
+			return "", fmt.Errorf("%s is set to %s, but that directory lacks %s: add what is missing, or unset the variable", EnvAssets, dir, strings.Join(lacking, ", "))
 		}
 		return filepath.Abs(dir)
 	}
@@ -91,8 +91,8 @@ func Dir(ctx context.Context, opts Options) (string, error) {
 	if ctx.Err() != nil {
 		return "", context.Cause(ctx)
 	}
-	opts.Progress("cannot download them: %v", err)
-	opts.Progress("building them from source instead, once, in about %d minutes if this machine does nothing else", minutes(runtime.NumCPU()))
+	opts.Progress("cannot download the programs: %v", err)
+	opts.Progress("building the programs from source instead: this happens only once, and takes about %d minutes if the machine is otherwise idle", minutes(runtime.NumCPU()))
 	built, err = Kubernetes.Ensure(ctx, opts, names...)
 	return built.Dir, err
 }
@@ -109,11 +109,11 @@ func lock(ctx context.Context, opts Options, dir string) (unlock func(), err err
 	file := flock.New(dir + ".lock")
 	taken, err := file.TryLock()
 	if err == nil && !taken {
-		opts.Progress("another process fills %s; waiting for it", dir)
+		opts.Progress("waiting for another process that is filling %s", dir)
 		_, err = file.TryLockContext(ctx, 200*time.Millisecond)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("lock a directory of the cache: %w", err)
+		return nil, fmt.Errorf("lock the cache directory: %w", err)
 	}
 	return func() { file.Close() }, nil
 }
@@ -158,7 +158,7 @@ func FindRoot() (string, error) {
 			return at, nil
 		}
 		if at == filepath.Dir(at) {
-			return "", fmt.Errorf("%s is not within a clone of this repository: change into one", dir)
+			return "", fmt.Errorf("%s is not in a clone of the Vitrine repository: run the command from inside a clone", dir)
 		}
 	}
 }

@@ -70,7 +70,7 @@ func TestDirBuildsOnceWhatCannotBeDownloaded(t *testing.T) {
 			t.Errorf("%s does not name %s", dir, part)
 		}
 	}
-	for _, want := range []string{"cannot download them: ", "connection refused", "building them from source instead, once, in about", "building etcd, kubectl, kube-apiserver…", "built etcd"} {
+	for _, want := range []string{"cannot download the programs: ", "connection refused", "building the programs from source instead: ", "building etcd, kubectl, kube-apiserver…", "built etcd"} {
 		if !strings.Contains(progress(), want) {
 			t.Errorf("nothing says %q:\n%s", want, progress())
 		}
@@ -179,7 +179,7 @@ func TestDirHonoursGivenAssets(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := Dir(t.Context(), opts); err == nil || !strings.Contains(err.Error(), "no kubectl") {
+	if _, err := Dir(t.Context(), opts); err == nil || !strings.Contains(err.Error(), "lacks kubectl") {
 		t.Errorf("without kubectl: %v", err)
 	}
 	if err := os.WriteFile(filepath.Join(given, Kubectl), nil, 0o600); err != nil {

@@ -50,7 +50,7 @@ func (s source) unpack(ctx context.Context, series, to string) error {
 	defer os.RemoveAll(temp)
 	archive, err := os.Create(filepath.Join(temp, "archive"))
 	if err != nil {
-		return fmt.Errorf("keep the archive: %w", err)
+		return fmt.Errorf("save the archive: %w", err)
 	}
 	defer archive.Close()
 	if err := client.GetVersion(ctx, item.Version, platform, archive); err != nil {
@@ -68,7 +68,7 @@ func (s source) unpack(ctx context.Context, series, to string) error {
 		return err
 	}
 	if lacking := missing(dir, []string{Etcd, Kubectl, APIServer}); len(lacking) > 0 {
-		return fmt.Errorf("the archive of Kubernetes %s has no %s", item.Version, strings.Join(lacking, ", "))
+		return fmt.Errorf("the archive of Kubernetes %s lacks %s", item.Version, strings.Join(lacking, ", "))
 	}
 	return errors.Join(os.Chmod(dir, 0o755), os.Rename(dir, to)) // a directory can be renamed only if it is writable
 }
@@ -103,7 +103,7 @@ func (s source) limit(ctx context.Context) (context.Context, context.CancelFunc)
 	if s.total == 0 {
 		s.total = 5 * time.Minute
 	}
-	ctx, end := context.WithTimeoutCause(ctx, s.total, fmt.Errorf("not complete within %s", s.total))
+	ctx, end := context.WithTimeoutCause(ctx, s.total, fmt.Errorf("the download did not finish within %s", s.total))
 	ctx, cancel := context.WithCancelCause(ctx)
 	timer := time.AfterFunc(s.firstByte, func() { cancel(fmt.Errorf("no response within %s", s.firstByte)) })
 	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{

@@ -98,9 +98,9 @@ func TestDirBuildsAfterABadDownload(t *testing.T) {
 	}{
 		"a wrong checksum":           {source{index: official(t, complete, checksum(incomplete), "v1.23.2")}, "checksum mismatch"},
 		"no build of the version":    {source{index: official(t, complete, checksum(complete), "v1.22.9")}, "no official build of Kubernetes 1.23"},
-		"an incomplete archive":      {source{index: official(t, incomplete, checksum(incomplete), "v1.23.2")}, "has no kubectl, kube-apiserver"},
+		"an incomplete archive":      {source{index: official(t, incomplete, checksum(incomplete), "v1.23.2")}, "lacks kubectl, kube-apiserver"},
 		"a server that hangs":        {source{index: hang.URL, firstByte: 50 * time.Millisecond}, "no response within 50ms"},
-		"an answer that never ends":  {source{index: stall.URL, total: 200 * time.Millisecond}, "not complete within 200ms"},
+		"an answer that never ends":  {source{index: stall.URL, total: 200 * time.Millisecond}, "did not finish within 200ms"},
 		"a server that does not run": {source{index: "http://127.0.0.1:1/"}, "connection refused"},
 	} {
 		t.Run(name, func(t *testing.T) {

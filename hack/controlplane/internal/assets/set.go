@@ -81,7 +81,7 @@ func (s Set) Find(root string) (Built, error) {
 	file := filepath.Join(s.module(root), "go.mod")
 	mod, err := os.ReadFile(file)
 	if err != nil {
-		return Built{}, fmt.Errorf("read the versions of %s: %w", s.Name, err)
+		return Built{}, fmt.Errorf("read the required versions of %s: %w", s.Name, err)
 	}
 	var b Built
 	name := ""
@@ -216,7 +216,7 @@ func (s Set) copyCRDs(ctx context.Context, opts Options, to string) error {
 		}
 	}
 	if err == nil && copied == 0 {
-		err = fmt.Errorf("there are no CRDs in %s of %s", s.CRDs, answer.Dir)
+		err = fmt.Errorf("found no CRDs in the folder %s of %s", s.CRDs, answer.Dir)
 	}
 	if err != nil {
 		return fmt.Errorf("copy the CRDs of %s: %w", s.Name, err)

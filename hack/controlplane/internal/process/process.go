@@ -95,7 +95,7 @@ func (p *Process) Err() error {
 	if p.err != nil {
 		status = p.err.Error()
 	}
-	return fmt.Errorf("%s ended: %s; the end of %s:\n%s", p.spec.Name, status, p.spec.Log, Tail(p.spec.Log, 15))
+	return fmt.Errorf("%s ended: %s\nThe end of %s:\n%s", p.spec.Name, status, p.spec.Log, Tail(p.spec.Log, 15))
 }
 
 // Stop sends SIGTERM to the program's process group, and SIGKILL if the program does not end within its grace period. It returns
@@ -114,7 +114,7 @@ func (p *Process) Stop() {
 // CreateLog creates or truncates a log file, and creates its directory.
 func CreateLog(file string) (*os.File, error) {
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-		return nil, fmt.Errorf("create the directory of a log: %w", err)
+		return nil, fmt.Errorf("create the directory for a log: %w", err)
 	}
 	log, err := os.OpenFile(file, os.O_CREATE|os.O_WRONLY|os.O_TRUNC|os.O_APPEND, 0o600)
 	if err != nil {
