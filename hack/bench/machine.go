@@ -24,8 +24,11 @@ func surroundings(ctx context.Context, binary string) (report.Machine, map[strin
 	}
 	processors, cpuErr := proc.CPUInfo()
 	memory, err := proc.Meminfo()
-	if err := errors.Join(cpuErr, err); err != nil || len(processors) == 0 || memory.MemTotalBytes == nil {
-		return report.Machine{}, nil, fmt.Errorf("describe the machine: %d processors: %w", len(processors), err)
+	if err := errors.Join(cpuErr, err); err != nil {
+		return report.Machine{}, nil, fmt.Errorf("describe the machine: %w", err)
+	}
+	if len(processors) == 0 || memory.MemTotalBytes == nil {
+		return report.Machine{}, nil, errors.New("describe the machine: /proc names no processor or no memory")
 	}
 	m := report.Machine{Cores: runtime.NumCPU(), Processor: cmp.Or(processors[0].ModelName, "unknown"), MemoryGiB: float64(*memory.MemTotalBytes) / (1 << 30)}
 	if text, err := os.ReadFile("/proc/sys/kernel/osrelease"); err == nil {

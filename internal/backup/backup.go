@@ -355,7 +355,7 @@ func readHeader(r io.Reader, name string) (Header, []byte, error) {
 	case h.Format < 1:
 		return Header{}, nil, &DamagedError{File: headerName, Reason: "it has no format version"}
 	case h.Format > formatVersion:
-		return Header{}, nil, fmt.Errorf("the backup has format %d, and this Vitrine reads formats up to %d: use Vitrine %s or newer", h.Format, formatVersion, h.Vitrine)
+		return Header{}, nil, fmt.Errorf("the backup has format %d, but this version of Vitrine reads only formats up to %d: use Vitrine %s or newer", h.Format, formatVersion, h.Vitrine)
 	}
 	return h, text, nil
 }

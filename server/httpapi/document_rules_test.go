@@ -266,3 +266,23 @@ func TestPatterns(t *testing.T) {
 		})
 	}
 }
+
+// TestTimestampPattern checks that the pattern of timestamps accepts every form in which an item can store one.
+func TestTimestampPattern(t *testing.T) {
+	document, err := openapi3.NewLoader().LoadFromFile("openapi.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	pattern := regexp.MustCompile(document.Components.Schemas["Timestamp"].Value.Pattern)
+	for text, timestamp := range map[string]bool{
+		"2019": true, "2019-07": true, "2019-07-14": true, "2019-07-14T10:00:00Z": true, "2019-07-14T10:00:00.123Z": true,
+		"2019-": false, "2019-07-": false, "2019-07T10:00:00Z": false,
+	} {
+		if _, accepted := item.Millis(text); accepted != timestamp {
+			t.Errorf("an item accepts the timestamp %s: %t, expected %t", text, accepted, timestamp)
+		}
+		if matches := pattern.MatchString(text); matches != timestamp {
+			t.Errorf("the pattern matches %s: %t, expected %t", text, matches, timestamp)
+		}
+	}
+}

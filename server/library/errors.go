@@ -104,7 +104,7 @@ type HeldError struct {
 }
 
 func (e *HeldError) Error() string {
-	return fmt.Sprintf("sweep held: it would remove %d of %d definitions; check that all manifests are in the cluster, then confirm", e.Remove, e.Total)
+	return fmt.Sprintf("sweep held: it would remove %d of %d definitions; check that all manifests are in the cluster, then confirm the sweep", e.Remove, e.Total)
 }
 
 // CursorError says that a cursor cannot be used, because it belongs to another listing or to another version of the library.
