@@ -83,7 +83,7 @@ func advise(err error) error {
 	case errors.As(err, &unknown):
 		return &codedError{exitCertificate, fmt.Errorf("%w: pass the server's ca.crt with --ca-file", err)}
 	case errors.As(err, &host):
-		return &codedError{exitCertificate, fmt.Errorf("%w: use a name from the certificate, or add this name with serve --tls-hosts", err)}
+		return &codedError{exitCertificate, fmt.Errorf("%w: use a host name from the certificate, or start the server with --tls-hosts to add the host name that you used", err)}
 	case errors.As(err, &problem) && problem.Status == http.StatusForbidden:
 		return fmt.Errorf("%w: use a READ-WRITE token of the property", err)
 	case errors.As(err, &problem) && problem.Documented && strings.Contains(problem.Detail, "no endpoint has this path"):

@@ -76,7 +76,7 @@ kubectl vitrine console -n shop --server https://content.shop.example`),
 	o.reach.bind(cmd)
 	fs := cmd.Flags()
 	fs.StringVar(&o.property, "property", "", "name of the Property (default: the token's Property)")
-	fs.StringVar(&o.service, "service", "", "NAMESPACE/NAME of the server's Service (default: the Service in the URL of the token's Secret, else "+defaultService+")")
+	fs.StringVar(&o.service, "service", "", "NAMESPACE/NAME of the server's Service (default: the Service that the URL in the token's Secret names, otherwise "+defaultService+")")
 	fs.Uint16Var(&o.port, "port", 0, "port of the console on this machine (default: any free port)")
 	fs.BoolVar(&o.noBrowser, "no-browser", false, "only print the URL")
 	return cmd

@@ -28,8 +28,8 @@ func newDiff() *cobra.Command {
 	o := &diffOptions{}
 	cmd := &cobra.Command{
 		Use:   "diff -f FILE|DIR|-",
-		Short: "Compare the ContentFilters in manifests with the served filters, as Markdown",
-		Long: `For each ContentFilter in the manifests, show as Markdown which items it would add to the served filter, and which items it would
+		Short: "Show in Markdown how the ContentFilters in manifests differ from the served filters",
+		Long: `For each ContentFilter in the manifests, show in Markdown which items it would add to the served filter, and which items it would
 remove. The command changes nothing. It needs a READ-WRITE token of the filters' property.`,
 		Example: example(`
 # Comment on a pull request

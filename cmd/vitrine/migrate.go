@@ -68,7 +68,7 @@ vitrine migrate --cancel --data-dir ./data`),
 		},
 	}
 	cmd.Flags().StringVar(&m.to, "to", "", "where to copy the library: opensearch, or engine (a new data directory)")
-	cmd.Flags().BoolVar(&m.cancel, "cancel", false, "make the original library accept writes again: with --opensearch-url, the library on OpenSearch; otherwise, the library in the data directory")
+	cmd.Flags().BoolVar(&m.cancel, "cancel", false, "cancel the migration, so that the original library accepts writes again (the library on OpenSearch if --opensearch-url is set, otherwise the library in the data directory)")
 	bindDataDir(cmd.Flags(), &m.dataDir)
 	m.cluster.bind(cmd.Flags())
 	return cmd

@@ -76,7 +76,7 @@ func Refuse(o v1alpha1.Object, err error) error {
 		if conflict.Holder.Namespace != o.GetNamespace() {
 			// A user who may read this object must not see the names of objects in other namespaces.
 			r.Cure = "change this object or what it refers to"
-			r.Problem = fmt.Sprintf("%s is held by an object of another namespace", conflict.Claim)
+			r.Problem = fmt.Sprintf("%s is held by an object in another namespace", conflict.Claim)
 		}
 		r.Cause = err
 		return r

@@ -92,7 +92,7 @@ func (o object) tags() []Tag {
 		}
 		list := byNamespace.listed(n)
 		if len(list) > MaxTagsPerNamespace {
-			o.unacceptable(byNamespace.at(namespace), "at most %d tags of a namespace are accepted", MaxTagsPerNamespace)
+			o.unacceptable(byNamespace.at(namespace), "a namespace can have at most %d tags", MaxTagsPerNamespace)
 		}
 		for i, v := range list {
 			path := func() string { return fmt.Sprintf("%s[%d]", byNamespace.at(namespace), i) }

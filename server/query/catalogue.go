@@ -98,7 +98,7 @@ func rows() []Row {
 
 		typed("content.media.id", Long, "the id of the medium"),
 		oneOf(keyword("content.media.mediatype", "image, video or text"), "image", "video", "text"),
-		keyword("content.media.social_platform", "the platform of the medium"),
+		keyword("content.media.social_platform", "the platform that the medium comes from"),
 		keyword("content.media.original_url", "the URL of the medium"),
 		keyword("content.media.base_url", "the base URL of the medium"),
 		keyword("content.media.platform_data.url", "the URL of the medium on its platform"),

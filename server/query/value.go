@@ -130,7 +130,7 @@ func (p *parser) phrase(tok token, s suffix, in scope) (Node, error) {
 	}
 	slop, ok := wholePart(s.number)
 	if !ok && s.number != "" {
-		return nil, p.errorAt(s.at, "bad slop", "a number of word moves, such as ~2")
+		return nil, p.errorAt(s.at, "bad slop", "the number of moves allowed, such as ~2")
 	}
 	return Phrase{Field: in.field, Text: text, Slop: slop, at: p.at(tok.start)}, nil
 }

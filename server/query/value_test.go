@@ -70,7 +70,7 @@ func TestPhrases(t *testing.T) {
 	})
 	testFail(t, map[string]failCase{
 		"unclosed": {`a "b c`, `unclosed quote (opened at position 2) at position 6, at the end: expected "\""`},
-		"bad slop": {`"a b"~x`, `bad slop at position 5, near "~x": expected a number of word moves, such as ~2`},
+		"bad slop": {`"a b"~x`, `bad slop at position 5, near "~x": expected the number of moves allowed, such as ~2`},
 	})
 }
 

@@ -50,7 +50,7 @@ func (f *Field) init(s *Segment, number int) error {
 			return broken(err.Error())
 		}
 		if present.GetCardinality() != uint64(e.Docs) {
-			return broken("its list of documents has a wrong number of documents")
+			return broken("the length of its list of documents differs from its document count")
 		}
 		f.present.Store(present)
 	}
