@@ -157,7 +157,7 @@ func BenchmarkLibrary(b *testing.B) {
 			}
 		})
 	}
-	// Read a hundred pages by relevance and follow the cursors.
+	// Read a hundred pages of a listing by relevance, each with the cursor of the page before.
 	for name, between := range map[string]func(n int){
 		"Cursors": func(int) {},
 		"Cursors under writes": func(n int) {
@@ -258,8 +258,8 @@ func BenchmarkRanked(b *testing.B) {
 	}
 }
 
-// BenchmarkFamilies measures the median first read, with empty caches, for each family of queries of the sample library. It measures the
-// total, and for queries of text also the first page by relevance.
+// BenchmarkFamilies measures the median first read, with empty caches, for each family of queries of the sample library. For each family,
+// it measures a read of only the total. For families of text queries, it also measures a read of the first page by relevance.
 func BenchmarkFamilies(b *testing.B) {
 	corpus := sample.NewLibrary()
 	l := benchLibrary(b, 100_000, func(_ *rand.Rand, n int) *item.Item {

@@ -15,8 +15,8 @@ func (l *Library) Checkpoint(ctx context.Context, dir string) (version uint64, e
 }
 
 // VerifyCopy verifies the copy that Checkpoint made in dir. It opens the copy, indexes all items as if the index were empty, and discards
-// the segments. This takes about as long as a start without an index on one processor, and the memory of a segment with some thousand
-// items. The error names the property that cannot be read or indexed.
+// the segments. VerifyCopy takes about as long as a rebuild of all indexes on one processor. It needs the memory of a segment with a few
+// thousand items. The error names the property that cannot be read or indexed.
 func (l *Library) VerifyCopy(ctx context.Context, dir string) error {
 	builder, scratch := segment.NewBuilder(), new(segment.Scratch)
 	return l.store.VerifyCopy(ctx, dir, func(_ library.PropertyID, items []*item.Item) error {

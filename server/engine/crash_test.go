@@ -56,8 +56,8 @@ func openToKill(dir string) (*Library, error) {
 	return l, err
 }
 
-// killItems is the number of items in a group. Each write creates a group. In the previous group, it replaces one item and deletes
-// another.
+// killItems is the number of items in a group. Each write creates a group. The same write replaces one item of the previous group and
+// deletes another.
 const killItems = 3
 
 func killMutations(n int) []library.Mutation {
@@ -74,7 +74,7 @@ func killMutations(n int) []library.Mutation {
 	return append(muts, put(n-1, 0, fmt.Sprintf("again%d", n)), library.Mutation{Delete: true, ID: item.ID((n-1)*killItems + 2)})
 }
 
-// writeUntilKilled writes one group after the other. After each acknowledged group, it prints the number of the group.
+// writeUntilKilled writes one group of items after the other. After each acknowledged write, it prints the number of the group.
 func writeUntilKilled(dir string) error {
 	first, err := strconv.Atoi(os.Getenv(killFirst))
 	if err != nil {
@@ -155,7 +155,7 @@ func killOnce(t *testing.T, dir string, first int, after time.Duration) int {
 }
 
 // checkKilled opens the store after a kill, and compares the index and the store with the acknowledged groups. It returns the last group
-// that exists. This group may have been in progress during the kill.
+// that exists. The write of this group may have been in progress when the process was killed.
 func checkKilled(t *testing.T, dir string, round, acknowledged int) int {
 	t.Helper()
 	l, err := openToKill(dir)
@@ -205,7 +205,7 @@ func checkKilled(t *testing.T, dir string, round, acknowledged int) int {
 		t.Errorf("round %d: the index holds %d items, want %d", round, n, len(want))
 	}
 	for n := max(1, last-40); n <= last; n++ {
-		fresh := int64(killItems - 2) // the next group replaces one item and deletes another
+		fresh := int64(killItems - 2) // the write of the next group replaces one of the items and deletes another
 		if n == last {
 			fresh = killItems
 		}

@@ -99,8 +99,8 @@ func TestIndexesWithoutAStore(t *testing.T) {
 	}
 }
 
-// TestExportOfADamagedDatabase changes a byte of a block in a table of the database. The export must contain every item or report the
-// item as unreadable. This includes the items after the block.
+// TestExportOfADamagedDatabase changes a byte of a block in a table of the database. The export must contain every item or report the item
+// as unreadable. This includes the items after the damaged block.
 func TestExportOfADamagedDatabase(t *testing.T) {
 	const items, lost = 1500, 1200
 	dir := t.TempDir()

@@ -12,7 +12,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/store"
 )
 
-// Export yields items as lines. See library.Library.
+// Export yields each item as one line. See library.Library.
 func (l *Library) Export(ctx context.Context, p library.PropertyID, q query.Node) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		for it, err := range l.exported(ctx, p, q) {
@@ -46,8 +46,8 @@ func ownUnits(c *definitions.Catalogue, it *item.Item) []item.Unit {
 }
 
 // exported yields the matching items in ascending order of IDs, and a *library.UnreadableItemError for each item that cannot be read. For
-// query.All, it reads the store in one pass. If a block of the store is damaged, the keys after it are unknown. From there on, exported
-// takes the IDs from the index.
+// query.All, it reads the store in one pass. If a block of the store is damaged, this pass cannot read the keys after the damage. For the
+// remaining items, exported takes the IDs from the index.
 func (l *Library) exported(ctx context.Context, p library.PropertyID, q query.Node) iter.Seq2[*item.Item, error] {
 	return func(yield func(*item.Item, error) bool) {
 		if _, err := l.store.Served(p); err != nil {

@@ -183,7 +183,7 @@ func rewriteFormat(t *testing.T, disk vfs.FS, p library.PropertyID, format byte)
 }
 
 // TestAnIndexOfAnotherFormatIsRebuiltWhileOthersAreServed blocks the rebuild of one property. During the rebuild, the other property must
-// be readable and writable, although its ID is greater.
+// be readable and writable, although its index comes later in the order of opening.
 func TestAnIndexOfAnotherFormatIsRebuiltWhileOthersAreServed(t *testing.T) {
 	disk := madeDisk(t)
 	o := Options{Dir: "/store", fs: disk, sealDocs: 2}
@@ -280,7 +280,7 @@ func TestAPropertyThatCannotBeIndexed(t *testing.T) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	// The follower also rejects a write that reaches the store after the check in Library.Write.
+	// The follower must also reject a write that has already passed the check in Library.Write.
 	if _, err := l.store.Write(t.Context(), trialShop, []library.Mutation{beach(3)}); !errors.Is(err, library.ErrUnavailable) {
 		t.Errorf("a write directly to the store: %v", err)
 	}
@@ -555,7 +555,7 @@ func TestAnInterruptedPurge(t *testing.T) {
 	if with := filesWith(t, disk, "/store/"+directory, "beach"); len(with) > 0 {
 		t.Errorf("after the purge, while a reader holds them: %v", with)
 	}
-	// At this time, the removal of the files is not durable.
+	// The removal of the files is not durable yet, so a crash at this time restores them.
 	after := disk.CrashClone(vfs.CrashCloneCfg{})
 	release()
 	if err := l.Close(); err != nil {

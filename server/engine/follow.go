@@ -35,8 +35,9 @@ type follower struct {
 	// loading opens the indexes.
 	loading    *loading
 	properties map[library.PropertyID]*property
-	// failed maps each stored property whose index is not open to the reason: an opening before the first failure, and the error after it.
-	// attempt is the current attempt to open one of these indexes, or nil if there is none.
+	// failed holds the reason for each stored property whose index is not open. The reason is an error of type opening until an attempt to
+	// open the index has failed, and after that the error of the latest failed attempt. attempt is the current attempt to open one of these
+	// indexes, or nil if there is none.
 	failed  map[library.PropertyID]error
 	attempt *attempt
 	closed  bool
@@ -44,12 +45,12 @@ type follower struct {
 
 var _ store.Index = (*follower)(nil)
 
-// directory is the name of the directory with the indexes. It is in the directory of a store.
+// directory is the name of the directory with the indexes, which is in the directory of the store.
 const directory = "index"
 
-// Load opens the indexes of all stored properties. If the store was reopened, Load first abandons the previous indexes. Reads then use
-// the last snapshots of these indexes until the new indexes are open. While the index of a property is not open, writes of its items
-// return ErrUnavailable. Reads also return ErrUnavailable if there is no such snapshot. Load retries failed indexes in the background
+// Load opens the indexes of all stored properties. If the store was reopened, Load first abandons the previous indexes. Reads then use the
+// last snapshots of these indexes until the new indexes are open. While the index of a property is not open, writes of its items return
+// ErrUnavailable. Reads of a property that has no such snapshot also return ErrUnavailable. Load retries failed indexes in the background
 // until they are open. These retries do not delay other properties. Load returns when each index is open or has failed once, or after
 // Options.patience.
 func (f *follower) Load(s *store.Store) error {
@@ -197,7 +198,7 @@ type batch struct {
 	f       *follower
 	version uint64
 	steps   []step
-	// fresh lists the new properties whose index was opened. failed maps each new property whose index cannot be opened to the error.
+	// fresh lists the new properties whose index was opened. failed holds the error for each new property whose index cannot be opened.
 	fresh  []*property
 	failed map[library.PropertyID]error
 	purged []*property
@@ -210,7 +211,7 @@ type step struct {
 	after    *definitions.Catalogue
 }
 
-// prepare prepares the index of one property for the property's part of the batch.
+// prepare prepares the changes that the batch makes to the index of one property.
 func (b *batch) prepare(pc store.PropertyChange, keys *store.IndexBatch) error {
 	f := b.f
 	p, cause := f.property(pc.Property), f.failure(pc.Property)
@@ -322,7 +323,7 @@ func (f *follower) Erase(ctx context.Context) error {
 	return err
 }
 
-// all lists the properties, sorted by ID.
+// all lists the properties that have an open index or an earlier snapshot, sorted by ID.
 func (f *follower) all() []*property {
 	f.mu.RLock()
 	defer f.mu.RUnlock()

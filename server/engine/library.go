@@ -57,7 +57,7 @@ func (l *Library) Write(ctx context.Context, p library.PropertyID, muts []librar
 	if err := l.follower.failure(p); err != nil {
 		return nil, err
 	}
-	// If writes are faster than sealing, the caller waits here. In this place, the caller cannot block other callers.
+	// If writes are faster than sealing, the caller waits here and not in the store, where it would block other callers.
 	if known := l.follower.property(p); known != nil {
 		if x := known.segments(); x != nil {
 			if err := x.Wait(ctx); err != nil {
@@ -94,9 +94,9 @@ func (l *Library) Read(ctx context.Context, r library.Read) (*library.Page, erro
 	return withSnapshot(ctx, l, r.Property, r.Now, func(s *read.Snapshot) (*library.Page, error) { return s.Page(ctx, r) })
 }
 
-// Forget drops cached results of queries: views, orders, ranked listings and bound queries. It also drops bound rules that depend on
-// other items or on the time. The next reads compute these results again. Forget keeps other bound rules. It also keeps the data that
-// each segment keeps until it is merged: statistics, length norms, sketches of terms and lists of units. Benchmarks call Forget to
+// Forget drops cached results of queries: views, orders, ranked listings and bound queries. It also drops bound rules that depend on other
+// items or on the time. The next reads compute these results again. Forget keeps other bound rules. It also keeps the data that stays with
+// each segment until the segment is merged: statistics, length norms, sketches of terms and lists of units. Benchmarks call Forget to
 // measure first reads.
 func (l *Library) Forget() {
 	l.follower.cache.Shrink(0)

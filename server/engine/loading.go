@@ -21,8 +21,8 @@ type loading struct {
 	cancel context.CancelFunc
 	// done is closed when each index is open or has failed once. ended is closed when load returns.
 	done, ended chan struct{}
-	// holding carries functions that must run while the store is held. The caller of Load holds the store. So wait, which Load calls, runs
-	// these functions until it returns and closes returned.
+	// holding carries functions that must run while the store is held. The caller of Load holds the store, so wait, which Load calls, runs
+	// these functions. When wait returns, it closes returned, and from then on, hold holds the store itself.
 	holding  chan func()
 	returned chan struct{}
 	// failed holds a signal if the index of a property could not be opened.
@@ -48,7 +48,7 @@ func (l *loading) replayed(items, of int) {
 	l.items, l.of = items, of
 }
 
-// retry signals load that the index of a property could not be opened.
+// retry signals to load that the index of a property could not be opened.
 func (l *loading) retry() {
 	select {
 	case l.failed <- struct{}{}:
@@ -108,8 +108,8 @@ type attempt struct {
 	opened *property
 }
 
-// load opens all indexes, and then retries the failed ones until l is canceled. It opens the indexes that need no rebuild first, so that
-// a rebuild does not delay other properties.
+// load opens all indexes, and then retries the failed ones until l is canceled. It first opens the indexes that need no rebuild, so that a
+// rebuild does not delay other properties.
 func (f *follower) load(l *loading) {
 	defer close(l.ended)
 	if err := f.removeGone(l); err != nil {
@@ -225,8 +225,8 @@ func (f *follower) stopLoading() {
 	}
 }
 
-// failures returns the properties whose index failed to open, with the errors. If pending is true, it returns the properties whose index
-// is not open yet and has not failed.
+// failures returns the properties whose index failed to open, with the errors. If pending is true, it instead returns the properties whose
+// index is not open yet and has not failed.
 func (f *follower) failures(pending bool) map[library.PropertyID]error {
 	f.mu.RLock()
 	defer f.mu.RUnlock()

@@ -238,7 +238,7 @@ func (r *trial) purge() {
 	if r.IntN(2) == 0 {
 		r.agree("purge", func(l library.Library) any { return said(l.Purge(context.Background(), trialShop)) })
 	} else {
-		r.write() // every library rejects it
+		r.write() // every library rejects the write
 	}
 	r.apply(p)
 }
@@ -340,7 +340,7 @@ func (r *trial) date() string {
 	return r.clock.Now().Add(time.Duration(r.Int64N(int64(8*24*time.Hour))) - 6*24*time.Hour).Truncate(r.pick(time.Second, time.Hour, 24*time.Hour)).Format(time.RFC3339)
 }
 
-// some returns at most n random IDs. Most of them are IDs of items.
+// some returns at most n random IDs. Most of them are IDs of existing items.
 func (r *trial) some(n int) []item.ID {
 	var ids []item.ID
 	for range r.IntN(n + 1) {
@@ -514,7 +514,7 @@ func (r *trial) query(depth int) string {
 	return b.String()
 }
 
-// order returns a random order. The empty string stands for the order of the listed object.
+// order returns a random order. An empty string means that no order is given.
 func (r *trial) order(free bool) string {
 	orders := []string{
 		"", "created_on:desc", "created_on:asc", "campaign:asc", "campaign:desc,id:asc", "id:desc", "social_platform:desc,created_on:asc", "featured:desc",
@@ -689,9 +689,9 @@ func (r *trial) facets() {
 	})
 }
 
-// follow reads a listing by its cursors. In some runs, it changes something between pages. Every page must be a contiguous part of the
-// current listing. Without changes, each page must begin directly after the previous page. In a listing by relevance, it must begin
-// directly after the current place of the previous page's last item.
+// follow reads the pages of a listing, each with the cursor of the page before. In some runs, it changes something between pages. Every
+// page must be a contiguous part of the current listing. Without changes, each page must begin directly after the previous page. In a
+// listing by relevance, each page must begin directly after the current place of the previous page's last item.
 func (r *trial) follow() {
 	r.Helper()
 	read, what := r.listing()

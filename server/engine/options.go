@@ -15,8 +15,8 @@ import (
 type Options struct {
 	// Dir is the directory of the store. Open creates it with mode 0700 if it does not exist. Required.
 	Dir string
-	// Clock returns the current time; nil means time.Now. The time determines `now` in reads without a time, and the dates of units. Stored
-	// data does not depend on a monotonic clock.
+	// Clock returns the current time; nil means time.Now. The time determines `now` in reads without a time, and the dates of units. The clock
+	// need not be monotonic.
 	Clock func() time.Time
 	// Logger receives messages for the operator; nil disables logging. Items, tokens and other personal data are never logged.
 	Logger *slog.Logger
@@ -33,7 +33,8 @@ type Options struct {
 	// cache to CacheBytes/tightShare, and drops data derived from segments. For library.Full, see store.Options.
 	Pressure func() library.Pressure
 
-	// Only tests set the fields below. fs is the file system. The next fields make segments small.
+	// Only tests set the fields below. fs is the file system. sealDocs, memoryParts, fanIn and maxDocs are passed to index.Options, to make
+	// segments small.
 	fs                                    vfs.FS
 	sealDocs, memoryParts, fanIn, maxDocs int
 	// rankedHits is the value of read.Options.RankedHits.
@@ -66,8 +67,8 @@ func (o Options) share(of, least, most int64) int64 {
 	return min(max(o.MemoryLimit/of, least), most)
 }
 
-// sealBytes returns the size at which segments in memory are sealed into a file. Writers can buffer up to twice this size before they
-// have to wait. Sealing takes this much memory again.
+// sealBytes returns the size at which segments in memory are sealed into a file. Writers can buffer up to twice this size before they have
+// to wait. Sealing needs this much memory in addition.
 func (o Options) sealBytes() int64 { return o.share(16, 2<<20, 64<<20) }
 
 // store returns the options of the store.

@@ -26,7 +26,7 @@ func (l *Library) watchMemory() {
 	}
 }
 
-// tightShare divides CacheBytes while the process is short of memory.
+// tightShare determines the limit of the cache while the process is short of memory: CacheBytes/tightShare.
 const tightShare = 4
 
 // relieve shrinks the cache if the process is short of memory.

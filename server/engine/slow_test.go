@@ -140,8 +140,8 @@ func checkSlow(t *testing.T, l *Library, when string, want int) {
 	}
 }
 
-// TestSlowDiskDelaysOnlyWriters blocks all writes to the log. No write may be acknowledged or visible before it is on disk. A write that
-// its caller cancels while it is in the queue must not change anything. Readers must not be delayed.
+// TestSlowDiskDelaysOnlyWriters blocks all writes to the log. No write may be acknowledged or visible before it is on disk. A write that is
+// canceled while it is in the queue must not change anything. Readers must not be delayed.
 func TestSlowDiskDelaysOnlyWriters(t *testing.T) {
 	const before, writers = 10, 64
 	under := madeDisk(t)
@@ -222,8 +222,8 @@ func slowStored(t *testing.T, disk *vfs.MemFS) map[item.ID]bool {
 	return stored
 }
 
-// TestSlowSealingDelaysWriters blocks only writes to segment files. When memory holds twice as many documents as a file, writers must
-// wait until their context ends or the disk continues. Readers must not be delayed.
+// TestSlowSealingDelaysWriters blocks only writes to segment files. When memory holds twice as many documents as a file, writers must wait
+// until their context ends or the disk no longer blocks writes. Readers must not be delayed.
 func TestSlowSealingDelaysWriters(t *testing.T) {
 	const sealDocs, batch, before = 40, 10, 10
 	disk := newSlowDisk(madeDisk(t), ".seg")

@@ -4,7 +4,7 @@
 // If the caller that does the work fails, for example because its context ends, the other callers do not get the error. The next waiting
 // caller then does the work itself.
 //
-// The package may import nothing.
+// The package may import only the standard library.
 package flight
 
 import (
@@ -47,7 +47,7 @@ type Value[T any] struct {
 	made atomic.Pointer[T]
 }
 
-// Get returns the value. The first caller computes it with build, and the other callers wait until their own context ends. If build
+// Get returns the value. The first caller computes it with build. Each other caller waits for it until its own context ends. If build
 // fails, only the caller that ran build gets the error, and the next caller computes the value. If ctx ends while Get waits, Get returns
 // the cause of ctx.
 func (v *Value[T]) Get(ctx context.Context, build func() (T, error)) (T, error) {

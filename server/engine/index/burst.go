@@ -6,12 +6,13 @@ import (
 )
 
 // burst detects write bursts. During a write burst, merges are postponed. A postponed merge takes more segments at once, so each document
-// is merged fewer times, and the processors are free for the writes. In return, there are more segments during a burst, within limits.
+// is merged fewer times, and the processors are free for the writes. The cost is a larger number of segments during the burst. The type
+// policy limits this number.
 type burst struct {
 	began time.Time
-	// until is the time at which the burst ends if no further write comes. It is a duration since began.
+	// until is the time at which the burst ends if no further write comes, as a duration since began.
 	until atomic.Int64
-	// over is a timer. At the time `until`, it calls the function that newBurst got.
+	// over is a timer that calls the function passed to newBurst at the time `until`.
 	over *time.Timer
 }
 

@@ -7,11 +7,11 @@ import (
 	"github.com/vitrine-dev/vitrine/server/store"
 )
 
-// coverage describes the data in files after data in memory was replaced with files.
+// coverage describes the data that files hold after the swap of a commit.
 type coverage struct {
-	// through is the last batch up to which files hold all data, unless memory still holds older data.
+	// through is the last batch up to which the files hold all data. If memory still holds older data, commit uses an earlier batch instead.
 	through uint64
-	// journaled is the approximate number of journal keys that the swap makes unnecessary.
+	// journaled is the approximate number of journal keys that are not needed after the swap.
 	journaled int64
 }
 
@@ -19,7 +19,7 @@ type coverage struct {
 // removed, and the store and the index are opened again.
 var errUncertain = errors.New("it is not known whether the manifest was written")
 
-// commit makes the snapshot that swap returns visible. If swap changes files, commit also writes a manifest to the store `through`.
+// commit makes the snapshot that swap returns visible. If `to` is toFile, commit also writes a manifest to the store `through`.
 func (x *Index) commit(through *store.Store, to target, covered coverage, swap func() *Snapshot) error {
 	if to == inMemory {
 		return through.Hold(func() error {

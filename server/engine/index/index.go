@@ -34,18 +34,18 @@ type Options struct {
 	FS vfs.FS
 	// Logger receives messages for the operator; nil disables logging.
 	Logger *slog.Logger
-	// SealDocs and SealBytes are the numbers of documents and bytes in memory at which segments are sealed into a file; 0 means 32,768
-	// documents and 64 MiB. They limit the number of items that a restart must read from the store again.
+	// When the segments in memory have SealDocs documents or SealBytes bytes, they are sealed into a file; 0 means 32,768 documents and 64
+	// MiB. These options limit the number of items that a restart must read from the store again.
 	SealDocs  int
 	SealBytes int64
 	// MemoryParts is the maximum number of small segments in memory; 0 means 8. If there are more, some of them are merged. A segment of at
-	// least 1/(2·MemoryParts) of SealDocs or SealBytes is large and is not merged in memory, so there are at most 3·MemoryParts segments. In
-	// a write burst, a segment of 1/(8·MemoryParts) is already large, and the maximum is 9·MemoryParts segments.
+	// least 1/(2·MemoryParts) of SealDocs or SealBytes is large and is not merged in memory, so there are at most 3·MemoryParts segments in
+	// total. In a write burst, a segment of 1/(8·MemoryParts) is already large, and the maximum is 9·MemoryParts segments in total.
 	MemoryParts int
 	// FanIn is the number of files of similar size that are merged into one; 0 means 4. In a write burst, merging waits for 4·FanIn files.
 	FanIn int
-	// MaxDocs limits the size of merged files; 0 means 524,288. A file with more than MaxDocs/2 live documents is not merged with other
-	// files.
+	// MaxDocs limits the number of documents in merged files; 0 means 524,288. A file with more than MaxDocs/2 live documents is not merged
+	// with other files.
 	MaxDocs int
 	// OnMerge is called before a merged segment replaces its inputs, so that the caller can carry over cached results. maps[i] maps each
 	// document of inputs[i] to its new number (see segment.Merge). OnMerge may be nil.
@@ -82,8 +82,8 @@ type Index struct {
 	o       Options
 	current atomic.Pointer[Snapshot]
 	// The task `memory` merges segments in memory, the task `seals` seals them into files, and the task `files` merges files. The tasks run
-	// concurrently, so that a long task does not delay the others. A goroutine that holds `seals` may also take `memory`. A goroutine that
-	// holds `memory` or `files` must not take another task. quit ends the tasks, and running waits until they have ended.
+	// concurrently, so that a long task does not delay the others. A goroutine that holds `seals` (see task.with) may also take `memory`. A
+	// goroutine that holds `memory` or `files` must not take another task. quit ends the tasks, and running waits until they have ended.
 	memory, seals, files *task
 	burst                *burst
 	ctx                  context.Context
@@ -95,7 +95,8 @@ type Index struct {
 
 	// pending is the latest prepared batch. It is nil after the batch is installed.
 	pending *Prepared
-	// ended is true after the index has ended. The index must then write nothing to the store, because another index may have replaced it.
+	// ended is true after Close, Abandon or Drop. From then on, the index must write nothing to the store, because another index may have
+	// replaced it.
 	ended atomic.Bool
 
 	nextFile atomic.Uint64
@@ -122,7 +123,8 @@ type counters struct {
 	rebuildLeft                          atomic.Int64
 }
 
-// ErrRebuild means that the index, or a part of it, must be rebuilt from the store. Open returns it if Options.Sound is true.
+// ErrRebuild means that the index, or a part of it, must be rebuilt from the store. Open returns it only if Options.Sound is true.
+// Otherwise, Open does the rebuild itself.
 var ErrRebuild = errors.New("the index must be rebuilt from the store")
 
 // Open opens the index of a property. It maps the files, rebuilds damaged and lost files, and indexes the items that changed after the
@@ -165,8 +167,8 @@ type Prepared struct {
 	journaled int
 }
 
-// Prepare builds the segments of one batch of the store, and adds the batch's journal keys to keys. Readers see the segments only after
-// Install. If the caller does not install a Prepared, the next Prepare releases it.
+// Prepare builds the segments of one batch of the store, and adds the batch's journal keys to the parameter keys. Readers see the segments
+// only after Install. If the caller does not install a Prepared, the next Prepare releases it.
 func (x *Index) Prepare(version uint64, items []store.ItemChange, keys *store.IndexBatch) (*Prepared, error) {
 	x.discard()
 	changes := make([]change, len(items))
@@ -253,7 +255,7 @@ func (x *Index) apply(from *Snapshot, version, since uint64, changes []change) (
 // findVersions finds the documents that a change replaces, and adds those in entry i to died[i]. If the bytes of the item must be erased,
 // it also sets erased[i] for each entry i that contains any version of the item.
 func (s *Snapshot) findVersions(c change, died []*roaring.Bitmap, erased []bool) {
-	// The latest version is likely to be in a recent segment.
+	// Search the most recent segments first, because the live version of an item is likely to be there.
 	for i, e := range slices.Backward(s.entries) {
 		doc, ok := e.segment.Find(c.id)
 		if !ok {
@@ -272,8 +274,8 @@ func (s *Snapshot) findVersions(c change, died []*roaring.Bitmap, erased []bool)
 	}
 }
 
-// splitFrom is the minimum number of items for which several processors build one segment each. Building takes most of the time, and the
-// segments are large enough not to be merged in memory.
+// splitFrom is the minimum number of items for which several processors build one segment each. For so many items, building takes most of
+// the time of a batch, and the segments are large enough not to be merged in memory.
 const splitFrom = 2048
 
 // buildItems builds one segment of the items. If there are at least splitFrom items, it builds up to maxPieces segments.
@@ -362,7 +364,7 @@ func (x *Index) Wait(ctx context.Context) error {
 	}
 }
 
-// crowded is the multiple of SealDocs and SealBytes from which writers have to wait.
+// crowded determines when writers have to wait: when memory holds crowded·SealDocs documents or crowded·SealBytes bytes.
 const crowded = 2
 
 func (x *Index) madeRoom() {
@@ -379,7 +381,7 @@ func (x *Index) Close() error {
 	x.running.Wait()
 	err := x.Seal(context.Background())
 	if err != nil {
-		// The journal covers all data in memory.
+		// No data is lost, because the journal lists all items whose changes are only in memory.
 		x.o.Logger.Warn("the segments in memory could not be sealed; the next start rebuilds them from the store", slog.Any("error", err))
 	}
 	x.end()
@@ -396,18 +398,18 @@ func (x *Index) end() {
 }
 
 // Abandon ends the index without writing anything. Use it after a store error that leaves unknown which data was committed. Abandon does
-// not wait for the background tasks, because they may be waiting for the store, which the caller holds. When a task gets the store, it
-// checks ended.
+// not wait for the background tasks, because they may be waiting for the store, which the caller holds. A task that gets the store after
+// that writes nothing, because it first checks ended.
 func (x *Index) Abandon() {
 	x.quit()
 	x.discard()
 	x.end()
 }
 
-// Drop ends the index of a property that is purged, and unlinks the index's files immediately. Readers that hold a snapshot have the
-// files open and can continue. The caller deletes the keys of the index with DropKeys in the same batch. Like Abandon, Drop does not wait
-// for the background tasks. If a task is writing a file, the task removes it. Files that cannot be removed stay in Options.Dir, which the
-// caller removes.
+// Drop ends the index of a property that is purged, and unlinks the index's files immediately. Readers that hold a snapshot have the files
+// open and can continue. The caller deletes the keys of the index with DropKeys in the batch that purges the property. Like Abandon, Drop
+// does not wait for the background tasks. If a task is writing a file, the task removes it. Files that cannot be removed stay in
+// Options.Dir, which the caller removes.
 func (x *Index) Drop() {
 	x.quit()
 	for _, e := range x.current.Load().entries {
@@ -423,13 +425,13 @@ type Stats struct {
 	Files, MemoryParts int
 	// Docs counts all documents, and Dead counts those with a tombstone.
 	Docs, Dead int64
-	// MemoryBytes is the size of the segments in the heap. DerivedBytes is the size of the data that fields of segments derived on first
-	// use. MappedIndex and MappedItems are the sizes of the indexes and of the items in mapped files.
+	// MemoryBytes is the size of the segments in the heap. DerivedBytes is the size of the data that was derived from fields of segments on
+	// first use. MappedIndex and MappedItems are the sizes of the indexes and of the items in mapped files.
 	MemoryBytes, DerivedBytes, MappedIndex, MappedItems int64
 	// Seals, Merges and MemoryMerges count these operations since the index was opened. Rebuilt counts the rebuilds from the store.
 	Seals, Merges, MemoryMerges, Rebuilt int64
-	// DocsIn counts the indexed documents. DocsWritten counts the documents that seals and merges wrote to files or to memory.
-	// DocsWritten/DocsIn is the write amplification.
+	// DocsIn counts the documents that were built from items. DocsWritten counts the documents that seals and merges wrote to files or to
+	// memory. DocsWritten/DocsIn is the write amplification.
 	DocsIn, DocsWritten int64
 	// RebuildLeft is the number of items that must still be read from the store to rebuild a damaged file.
 	RebuildLeft int64

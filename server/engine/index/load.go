@@ -53,7 +53,7 @@ func (x *Index) load(ctx context.Context) error {
 			}
 			continue
 		}
-		// For each dead document, the item may have been deleted or only replaced, so the document's bytes must be erased.
+		// It is unknown which dead documents belong to deleted items and which were only replaced, so the bytes of all of them must be erased.
 		s.add(newPart(x, opened, f.Name, 0), dead, dead != nil)
 	}
 	if lost && x.o.Sound {
@@ -127,7 +127,7 @@ func (x *Index) replay(ctx context.Context, ids []item.ID, since uint64, what st
 		}
 		changes := make([]change, len(chunk))
 		for i, id := range chunk {
-			// Earlier versions of the item may exist, so all of them are erased.
+			// The segments may contain earlier versions of the item, and it is unknown whether they must be erased, so all of them are erased.
 			changes[i] = change{id: id, item: items[i], existed: true, erase: true}
 		}
 		next, err := x.apply(x.current.Load(), x.o.Store.Version(), since, changes)

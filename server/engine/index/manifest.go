@@ -54,8 +54,8 @@ func DropKeys(p library.PropertyID, keys *store.IndexBatch) error {
 	return keys.DeleteRange(from, to)
 }
 
-// Pass records a batch that changes no items of a property whose index is not open. Without this record, opening the index would rebuild
-// it.
+// Pass is used instead of Prepare while the index of a property is not open. It records that the index has seen a batch that changes only
+// definitions of the property. Without this record, Open would rebuild the index.
 func Pass(s *store.Store, p library.PropertyID, version uint64, keys *store.IndexBatch) error {
 	known, err := readKnown(s, p)
 	if err != nil || known != s.PropertyVersion(p) {
@@ -78,7 +78,8 @@ func readKnown(s *store.Store, p library.PropertyID) (uint64, error) {
 	return binary.BigEndian.Uint64(value), nil
 }
 
-// readManifest reads the manifest. The result is empty if there is none, or if the property has since been written without its index.
+// readManifest reads the manifest. It returns an empty manifest if the store has none, or if the property has since been written without
+// its index.
 func (x *Index) readManifest() (manifest, error) {
 	var m manifest
 	known, err := readKnown(x.o.Store, x.o.Property)
@@ -101,7 +102,7 @@ func (x *Index) readManifest() (manifest, error) {
 	return m, nil
 }
 
-// readDead reads the bitmap of the deleted documents of a file. It returns nil if there is none.
+// readDead reads the bitmap of the deleted documents of a file. It returns nil if no document is deleted.
 func (x *Index) readDead(file string, docs int) (*roaring.Bitmap, error) {
 	value, err := x.o.Store.IndexValue(x.deadKey(file))
 	if err != nil || value == nil {

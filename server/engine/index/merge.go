@@ -31,7 +31,7 @@ func (x *Index) policy() policy {
 	}
 }
 
-// chosen returns the parts of the entries whose sizes the function choose selects.
+// chosen passes the sizes of the entries to choose, and returns the parts of the entries that choose selects.
 func chosen(entries []entry, choose func([]size) []int) []*part {
 	sizes := make([]size, len(entries))
 	for i, e := range entries {
@@ -78,7 +78,7 @@ func (x *Index) mergeOrRestore(ctx context.Context, parts []*part) error {
 
 // mergeParts replaces parts with one merged segment. Readers and the writer can continue during the merge, because mergeParts holds the
 // store only for the swap. through is the store. While the index is being loaded, through is nil: mergeParts then writes nothing to the
-// store, and there is no other writer. The caller holds the task of the parts, so that no other merge takes them.
+// store, and there is no other writer. The caller holds the task that works on these parts, so that no other merge takes them.
 func (x *Index) mergeParts(ctx context.Context, parts []*part, to target, through *store.Store) error {
 	covered := coverage{}
 	if to == toFile && !slices.ContainsFunc(parts, func(p *part) bool { return p.file != "" }) {
@@ -159,7 +159,8 @@ func (m *replacement) in(s *Snapshot) *Snapshot {
 	return next
 }
 
-// carryOver adds to dead the documents of an input that were deleted after the merge began. It adds their numbers in the merged segment.
+// carryOver adds to dead the documents of an input that were deleted after the merge began, with the numbers that they have in the merged
+// segment.
 func carryOver(dead **roaring.Bitmap, now *roaring.Bitmap, input segment.Part, to []uint32) {
 	for it := now.Iterator(); it.HasNext(); {
 		if doc := it.Next(); input.Lives(doc) && to[doc] != segment.Gone {
@@ -177,7 +178,7 @@ func with(set *roaring.Bitmap, doc uint32) *roaring.Bitmap {
 	return set
 }
 
-// oldest returns the oldest batch from which any of the parts contains data.
+// oldest returns the oldest batch from which any of the parts can contain data.
 func oldest(parts []*part) uint64 {
 	if len(parts) == 0 {
 		return 0

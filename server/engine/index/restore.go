@@ -59,7 +59,8 @@ func (x *Index) scrub() {
 // Verify reads all files, compares their items with their checksums, and rebuilds damaged files from the store. Reads and writes can
 // continue during Verify. Verify calls paused after each chunk (see segment.Segment.Verify). paused may be nil.
 func (x *Index) Verify(ctx context.Context, paused func(bytes int)) error {
-	// Hold only one file at a time, until it is verified or obsolete. A held snapshot would keep all files open, including erased ones.
+	// Release each file as soon as it is verified or known to be obsolete. A held snapshot would keep all files open until the end, including
+	// erased ones.
 	s := x.Acquire()
 	files := partsOf(s.in(toFile))
 	for _, p := range files {
@@ -94,8 +95,8 @@ func (x *Index) verifyPart(ctx context.Context, p *part, paused func(bytes int))
 	return err
 }
 
-// restore replaces a damaged file with new files. These contain the items that have live documents in the damaged file, as read from the
-// store. Reads and writes can continue during restore. The caller holds the task `files`.
+// restore replaces a damaged file with new files. The new files contain the items that have live documents in the damaged file, as read
+// from the store. Reads and writes can continue during restore. The caller holds the task `files`.
 func (x *Index) restore(ctx context.Context, p *part, cause error) error {
 	before := x.Acquire()
 	defer before.Release()

@@ -138,7 +138,7 @@ func TestPassed(t *testing.T) {
 	w.f.passing = true
 	define(2)
 	w.f.passing = false
-	// Close writes the manifest of an earlier snapshot.
+	// Close writes the manifest of a snapshot that is older than the batch that bypassed the index.
 	if said := reload(); strings.Contains(said, "without its index") {
 		t.Errorf("batch passed while the index was open: the log says\n%s", said)
 	}

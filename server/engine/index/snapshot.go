@@ -127,8 +127,8 @@ func (s *Snapshot) edit(version uint64) *Snapshot {
 // kill adds tombstones to an entry of a mutable snapshot. It takes ownership of died.
 func (e *entry) kill(died *roaring.Bitmap) {
 	if e.dead != nil {
-		// Readers use e.dead, so it must not change. Bitmaps of tombstones are never cloned, so Or copies the containers of e.dead and does not
-		// share them.
+		// Readers use e.dead, so it must not change. died.Or copies the containers of e.dead, because it shares only containers of bitmaps that
+		// were cloned, and bitmaps of tombstones never are.
 		died.Or(e.dead)
 	}
 	e.dead = died

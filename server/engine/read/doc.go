@@ -16,7 +16,7 @@
 //
 // # Invariants
 //
-//   - A page comes from one Snapshot. The results of a Snapshot never change. A Snapshot only caches them.
+//   - A page comes from one Snapshot. Reads of the same Snapshot always have the same results. A Snapshot changes only by caching them.
 //   - The caller holds the segments of a Snapshot (index.Snapshot) for as long as it uses the Snapshot. Reads return copies of the data.
 //   - A caller that waits for a computation of another caller stops waiting when its own context ends (package flight).
 //

@@ -16,7 +16,7 @@ func (s *Snapshot) Tags(ctx context.Context, id item.ID) ([]item.Tag, error) {
 	return tags, err
 }
 
-// tagged reads an item from the store. It returns the item with all of its tags, and the item's document.
+// tagged reads an item from the store. It returns the item, all of its tags, and its document as a search.Hit.
 func (s *Snapshot) tagged(ctx context.Context, id item.ID) (*item.Item, []item.Tag, search.Hit, error) {
 	h, ok := s.find(id)
 	if !ok {

@@ -70,8 +70,8 @@ func (s *Snapshot) appendItems(ctx context.Context, r library.Read, hits []searc
 	if len(hits) == 0 {
 		return dst, nil
 	}
-	// First find all items, and then read the length of each. Each step waits for memory that is not in the processor's caches. In a short
-	// loop, the processor overlaps several of these waits.
+	// First find all items, and then read the length of each. For each item, both steps wait for memory that is not in the processor's caches.
+	// In a short loop, the processor overlaps several of these waits.
 	items := make([]item.Packed, len(hits))
 	for i, h := range hits {
 		items[i] = s.corpus.Parts[h.Part].Segment.Item(h.Doc)

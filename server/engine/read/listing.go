@@ -14,16 +14,16 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/plan"
 )
 
-// listing is the result of a library.Read on a snapshot. The snapshot caches it, so that the next page needs no parsing, planning and
-// binding.
+// listing is the list of items from which a library.Read on a snapshot takes a page. The snapshot caches it, so that the next page needs no
+// parsing, planning or binding.
 type listing struct {
 	library.Listing
 	snapshot *Snapshot
 	// now is the value of `now` in the queries.
 	now      time.Time
 	audience query.Audience
-	// valid is the interval in which the matches of the queries do not depend on the time. until is the next time at which the matches of
-	// the queries or rules can change only because time passes; zero means never.
+	// valid is the interval in which the matches of the queries do not depend on the time. until is the next time at which the matches of the
+	// queries or rules can change without a write; zero means never.
 	valid interval
 	until time.Time
 	name  listingName
@@ -34,7 +34,7 @@ type listing struct {
 	order   *search.Order
 	// ranked caches some of the hits of each query in their order. It is used for listings by relevance.
 	ranked []ranked
-	// counted is the result of counts. For a listing by relevance, best may compute the result.
+	// counted is the result of counts. For a listing by relevance, best may compute it instead.
 	counted flight.Value[[][]int64]
 	// versioned is the value of Page.Version.
 	versioned flight.Value[string]
@@ -114,8 +114,8 @@ func (s *Snapshot) name(r library.Read) (name listingName, of library.Listing, e
 	return name, of, nil
 }
 
-// newListing returns a listing that is not yet bound, and determines how long it is valid. If the time of the last binding is still
-// valid, newListing uses that time, so that cached results can be reused.
+// newListing returns a listing that is not yet bound, and determines how long it is valid. If the last binding of the same listing is still
+// valid, newListing uses the time of that binding, so that cached results can be reused.
 func (s *Snapshot) newListing(ctx context.Context, of library.Listing, name listingName, r library.Read) (*listing, error) {
 	l := &listing{Listing: of, snapshot: s, audience: r.Audience, name: name, now: r.Now}
 	moves := false
@@ -142,7 +142,7 @@ func (s *Snapshot) newListing(ctx context.Context, of library.Listing, name list
 	return l, nil
 }
 
-// standsFor returns the interval from now in which the matches of a listing's queries do not depend on the time.
+// standsFor returns the interval, beginning at the time now, in which the matches of a listing's queries do not depend on the time.
 func (s *Snapshot) standsFor(ctx context.Context, of library.Listing, now time.Time) (interval, error) {
 	valid := interval{from: now}
 	for _, part := range of.Parts {
@@ -192,7 +192,7 @@ func (l *listing) bindQueries(ctx context.Context) error {
 	return err
 }
 
-// root returns the plan of all parts of a listing.
+// root returns one plan that combines all parts of a listing.
 func (s *Snapshot) root(ctx context.Context, of library.Listing, now time.Time) (plan.Node, error) {
 	var roots []plan.Node
 	for _, part := range of.Parts {
@@ -248,8 +248,8 @@ func sum(counts []int64) (total int64) {
 	return total
 }
 
-// take appends at most `limit` hits of query i to hits. They start after the place `after`, or after the first `skip` hits if `after` is
-// nil.
+// take appends at most `limit` hits of query i to hits. The appended hits start after the place `after`, or after the first `skip` hits if
+// `after` is nil.
 func (l *listing) take(ctx context.Context, hits []search.Hit, i int, after *eval.Place, skip int64, limit int) ([]search.Hit, error) {
 	if l.Order.Scored() {
 		more, err := l.rank(ctx, i, after, skip, limit)

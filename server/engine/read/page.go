@@ -113,8 +113,8 @@ func (l *listing) page(ctx context.Context, r library.Read, after *eval.Place) (
 	return hits, &next, nil
 }
 
-// present returns the current place of the item in a cursor, because the item's score may have changed since the cursor was created. If
-// the item is no longer listed, present returns the place in the cursor.
+// present returns the current place of the item that a cursor names, because the item's score may have changed since the cursor was
+// created. If the item is no longer listed, present returns the place that the cursor contains.
 func (l *listing) present(ctx context.Context, at *eval.Place) (*eval.Place, error) {
 	for i := range l.ranked {
 		known, err := l.ranked[i].has(ctx, l.order, *at)

@@ -117,7 +117,7 @@ func (p *Property) keep(s *Snapshot) {
 	p.snapshots = append(p.snapshots, s)
 }
 
-// Forget drops all cached snapshots, because the state of the property has changed. Snapshots that are in use stay valid.
+// Forget drops all cached snapshots. The caller uses it when the state of the property has changed. Snapshots that are in use stay valid.
 func (p *Property) Forget() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

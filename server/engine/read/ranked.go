@@ -60,8 +60,8 @@ func (r *ranked) keep(ctx context.Context, best rankedRun) error {
 	return nil
 }
 
-// rank returns at most `limit` hits of query i. They start after the place `after`, or after the first `skip` hits if `after` is nil. The
-// slice is read-only.
+// rank returns at most `limit` hits of query i. The hits start after the place `after`, or after the first `skip` hits if `after` is nil.
+// The slice is read-only.
 func (l *listing) rank(ctx context.Context, i int, after *eval.Place, skip int64, limit int) ([]search.Hit, error) {
 	totals, err := l.totals(ctx)
 	if err != nil {
@@ -92,7 +92,8 @@ func (l *listing) rank(ctx context.Context, i int, after *eval.Place, skip int64
 // or all such hits if there are fewer.
 func (l *listing) rankAnew(ctx context.Context, i int, total int64, after *eval.Place, n int) ([]search.Hit, error) {
 	q, r, maxRanked := l.queries[i], &l.ranked[i], l.snapshot.property.RankedHits
-	// Top cannot rank by further keys. Ranking a large share of the hits costs as much as ranking all of them.
+	// Rank all hits if they fit into a run, if the order has keys after the score (Top supports none), or if a large share of the hits is
+	// needed, because ranking a large share costs as much as ranking all.
 	if len(l.Order) > 1 || total <= int64(maxRanked) || after == nil && int64(n) > total/4 {
 		all, err := q.Ordered(ctx, l.order)
 		if err != nil {

@@ -46,7 +46,7 @@ func (h *weakestFirst) offerBlock(part int, b *block, scores *sums) {
 	}
 }
 
-// offer adds a hit. If the heap is full, the hit replaces the weakest one, or is refused if it is weaker itself.
+// offer adds a hit. If the heap is full, a hit that ranks before the weakest hit replaces it, and any other hit is refused.
 func (h *weakestFirst) offer(hit Hit) {
 	switch {
 	case h.most <= 0:
@@ -73,7 +73,8 @@ func (h *weakestFirst) Pop() any {
 // ceiling is a place in the order by relevance. Only hits that come after the place are wanted.
 type ceiling struct {
 	score float32
-	// docs holds one document for each part: the first document that comes after the place if its score equals that of the place.
+	// docs holds one document for each part. Of the documents whose score equals that of the place, this document and all later ones come
+	// after the place.
 	docs []uint32
 }
 
@@ -144,7 +145,8 @@ func atLeast(scores *sums, w int, word uint64, cut float64) uint64 {
 }
 
 // bar returns the bar for a part. The documents of a part are offered in order. If two of them have the same score, the document that was
-// offered later ranks after the other.
+// offered later ranks after the other. The score of the weakest hit is therefore not enough if that hit, or a refused hit with this score,
+// is in the same part.
 func (h *weakestFirst) bar(part int) bar {
 	switch {
 	case h.most <= 0:

@@ -21,14 +21,14 @@ type Query struct {
 	match  node
 	key    string
 
-	// binder is kept so that ranked can be bound on first use. Binding it needs statistics, which are expensive.
+	// binder is kept so that ranked can be bound on first use. Binding ranked needs statistics, which are expensive.
 	binder *binder
 	ranked flight.Value[clause]
 }
 
 // Bind binds a plan to a corpus. It expands fuzzy words to terms of the live documents. If manifests add tags or units to fields of the
-// plan, it resolves these too. It gathers no statistics: that happens only when scores are requested. Bind fails if the context ends or
-// if the plan contains a node of an unknown type.
+// plan, Bind also binds the rules of these manifests. It gathers no statistics: that happens only when scores are requested. Bind fails if
+// the context ends or if the plan contains a node of an unknown type.
 func Bind(ctx context.Context, root plan.Node, c *Corpus) (*Query, error) {
 	b := newBinder(c, ofUnits)
 	match, err := b.match(ctx, root)

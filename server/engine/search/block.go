@@ -37,8 +37,8 @@ type block struct {
 type blocks struct {
 	block
 	n int
-	// words has a bit for each wanted document. If only a few documents are wanted, words is nil. Then docs lists the wanted documents of
-	// the blocks to come, and few has the bits of the current block.
+	// words has a bit for each wanted document. If only a few documents are wanted, words is nil. In this case, docs lists the wanted
+	// documents of the blocks to come, and few has the bits of the current block.
 	words *[]uint64
 	docs  []uint32
 	few   [blockBits]uint64
@@ -49,7 +49,7 @@ type blocks struct {
 // fewShare defines when only a few documents are wanted: fewer than 1/fewShare of all documents.
 const fewShare = 64
 
-// newBlocks returns an iterator over the blocks of n documents. It wants the documents in set that are not in dead.
+// newBlocks returns an iterator over the blocks of n documents. The wanted documents are those in set that are not in dead.
 func newBlocks(set *roaring.Bitmap, dead []uint64, n int, c *Cache) *blocks {
 	s := &blocks{n: n}
 	if found := set.GetCardinality(); found < uint64(n/fewShare) {
@@ -114,12 +114,12 @@ func (s *blocks) move(from uint32) {
 	s.touched = [blockBits]uint64{}
 }
 
-// touch marks a document.
+// touch adds a document to b.touched.
 func (b *block) touch(doc uint32) {
 	b.touched[doc/64%blockBits] |= 1 << (doc % 64)
 }
 
-// touchAll marks all documents.
+// touchAll adds all documents to b.touched.
 func (b *block) touchAll() {
 	for i := range b.touched {
 		b.touched[i] = ^uint64(0)
@@ -156,7 +156,8 @@ func dense(b *roaring.Bitmap, n int) []uint64 {
 	return words
 }
 
-// denseWords returns the number of words that dense needs for n documents. The last block is always complete.
+// denseWords returns the number of words that dense needs for n documents. The words cover whole blocks, even if n is not a multiple of
+// blockDocs.
 func denseWords(n int) int { return (n + blockDocs - 1) / blockDocs * blockBits }
 
 // each yields the live documents of a block with their scores. The caller sets Hit.Part.

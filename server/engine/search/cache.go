@@ -10,9 +10,9 @@ import (
 )
 
 // Cache holds the views of all corpora: the documents that match a query, and orders of documents. A view is valid for the life of its
-// segment, so the cost of a write does not depend on the number of filters. When the views exceed the size limit, the cache evicts the
-// least recently used ones. When a segment is dropped, all of its views are dropped too. A view also includes documents that were deleted
-// after it was made; see View.gone.
+// segment. Writes invalidate no views, so the cost of a write does not depend on the number of filters. When the views exceed the size
+// limit, the cache evicts the least recently used ones. When a segment is dropped, all of its views are dropped too. A view also includes
+// documents that were deleted after it was made; see View.gone.
 type Cache struct {
 	limit int64
 
@@ -272,7 +272,7 @@ func (c *Cache) Carry(inputs []segment.Part, merged *segment.Segment, maps [][]u
 	}
 }
 
-// everywhere returns the views that Carry carries over. For each key with which all segments have a view of matches, it returns the
+// everywhere returns the views that Carry carries over. For each key under which all segments have a view of matches, it returns the
 // documents of these views.
 func (c *Cache) everywhere(segments []*derived) map[string][]*roaring.Bitmap {
 	c.mu.Lock()

@@ -75,7 +75,7 @@ func (b *binder) rankedTerm(ctx context.Context, n plan.Term, boost float32) (cl
 	return b.scoredTerm(ctx, n.Field, n.Text, scorer)
 }
 
-// merged merges the required or the optional nodes of a group with rank.Merge. It binds the result.
+// merged merges the required or the optional nodes of a group with rank.Merge, and binds the merged nodes.
 func (b *binder) merged(ctx context.Context, nodes []plan.Node, boost float32, o rank.Occur) ([]clause, error) {
 	list, err := rank.Merge(ctx, nodes, o, b.weigher)
 	if err != nil {

@@ -7,11 +7,12 @@ import (
 	"slices"
 )
 
-// contest adds the scores of a part, block by block. If only the best hits are wanted and enough of them are known, it skips documents
-// that cannot be among the best. The sum of the clauses' maximum scores in a block is an upper bound for its documents, so many blocks
-// are skipped before any document is read. In the remaining blocks, some clauses (mostly those of frequent words) cannot lift a document
-// among the best, even together. These clauses are evaluated only for documents whose sum from the other clauses is high enough. This
-// algorithm is MaxScore (Turtle and Flood, "Query evaluation: strategies and optimizations", 1995), applied to each block.
+// contest adds the scores of a part, block by block. If only the best hits are wanted and enough of them are known, it skips documents that
+// cannot be among the best. The sum of the clauses' maximum scores in a block is an upper bound for its documents, so many blocks are
+// skipped before any document is read. In the remaining blocks, some clauses (mostly those of frequent words) cannot raise the score of a
+// document enough to be among the best, even together. These clauses are evaluated only for documents whose sum from the other clauses is
+// high enough. This algorithm is MaxScore (Turtle and Flood, "Query evaluation: strategies and optimizations", 1995), applied to each
+// block.
 type contest struct {
 	runners []runner
 	best    *weakestFirst
@@ -128,8 +129,8 @@ func (c *contest) keep(b *block, to *sums, bar bar, rest float64) bool {
 	return some
 }
 
-// sort moves the optional runners to the front of c.order. Optional runners cannot lift a document over the bar, even together. sort
-// returns the sum of their maximum scores and their number.
+// sort moves the optional runners to the front of c.order. Optional runners cannot raise a document to the bar without other runners, even
+// together. sort returns the sum of their maximum scores and their number.
 func (c *contest) sort(b *block, bar bar) (rest float64, optional int) {
 	c.order = c.order[:0]
 	for i := range c.runners {

@@ -17,8 +17,8 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/plan"
 )
 
-// TestTop checks that skipping documents does not change the result of Top. The hits equal the first hits of the complete ranking, with
-// bit-identical scores, both with and without outlines of frequent terms.
+// TestTop checks that skipping documents does not change the result of Top. The hits must equal the first hits of the complete ranking,
+// with bit-identical scores, both with and without outlines of frequent terms.
 func TestTop(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	text, state := query.Field{Name: "content.text", Type: query.Text}, query.Field{Name: "approval_status", Type: query.Keyword}

@@ -35,8 +35,9 @@ type Overlay struct {
 	Units []UnitRule
 	// Default is the property's default unit; nil if it has none.
 	Default *item.Unit
-	// Fixed is true if every selector depends only on the item itself. It is false if a selector depends on the current time, on the fields
-	// of other items, or on their words (for fuzzy matching). Fixed rules are bound once for all corpora.
+	// Fixed is true if every selector depends only on the item itself. It is false if a selector depends on the current time, on the dynamic
+	// fields of other items (for field patterns), or on the words of other items (for fuzzy matching). Fixed rules are bound once for all
+	// corpora.
 	Fixed bool
 
 	rules boundRules
@@ -81,8 +82,8 @@ type Rule struct {
 // of returns the data derived from a part's segment.
 func (c *Corpus) of(p segment.Part) *derived { return c.Cache.of(p.Segment) }
 
-// view returns the documents of a part that are cached under a key. If there are none, view calls make and caches the result. ctx limits
-// the wait for another caller that makes the same view.
+// view returns the documents of a part that are cached under a key. If no view is cached under the key, view calls make and caches the
+// result. ctx limits the wait for another caller that makes the same view.
 func (c *Corpus) view(ctx context.Context, p segment.Part, key string, make func() (*roaring.Bitmap, error)) (*View, error) {
 	return c.of(p).get(ctx, key, func() (*View, error) {
 		docs, err := make()

@@ -197,8 +197,8 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// TestOrderKey checks that different orders have different keys and that the default order has no key. The key of an order by units
-// depends on the units.
+// TestOrderKey checks that different orders have different keys and that the default order has no key. The key of an order by units must
+// depend on the units.
 func TestOrderKey(t *testing.T) {
 	w := newWorld(t, 15, 50)
 	corpus := func(unit string) *search.Corpus {

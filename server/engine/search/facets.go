@@ -37,7 +37,7 @@ type Tally interface {
 	AddNumber(n, count int64)
 }
 
-// matched holds the live documents of one part in which values are counted.
+// matched holds the live documents of one part whose values are counted.
 type matched struct {
 	part segment.Part
 	docs segment.Docs
@@ -186,7 +186,7 @@ func (c *valueCounter) terms(ctx context.Context, field query.Field, named, pref
 			for _, i := range same {
 				n += sources[i].count()
 			}
-			// Terms ascend. So after a beaten term, all later terms that are not more frequent are beaten too.
+			// Terms ascend, so after a beaten term, all later terms that are not more frequent are beaten too.
 			if c.tally.Reaches(n) && c.tally.Add(named+string(term), n) {
 				floor = max(floor, n)
 			}

@@ -34,8 +34,8 @@ type frequent struct {
 	must, not []node
 }
 
-// frequent splits the nodes. It returns nil if a split would not help, because fewer than two nodes have bits, or because a required node
-// is a rare term, which is faster to evaluate first.
+// frequent splits the nodes of c. It returns nil if a split would not help, because fewer than two nodes have bits, or because a required
+// node is a rare term, which is faster to evaluate first.
 func (c *conjunction) frequent(ctx context.Context, e *evaluation) (*frequent, error) {
 	if e.shown || e.corpus.Cache == nil || e.part.Segment.Len() < frequentDocs {
 		return nil, nil

@@ -45,7 +45,8 @@ func (t *words) find(ctx context.Context, s *segment.Segment, f *segment.Field, 
 	return u.set(), nil
 }
 
-// count returns the number of live documents of a part that have one of the terms. It returns false if more than one term occurs there.
+// count returns the number of live documents of a part that have one of the terms. It returns false if more than one of the terms occurs in
+// the part.
 func (t *words) count(p segment.Part, f *segment.Field) (int64, bool) {
 	var only segment.Postings
 	for i := range t.terms {

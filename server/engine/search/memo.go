@@ -36,8 +36,8 @@ const (
 	maxLists    = 2
 )
 
-// counted locks the memo and updates its statistics to the tombstones of a part. The caller must unlock m.mu. Updates are cheap, because
-// a part usually has only a few tombstones that are not in m.dead.
+// counted locks the memo and updates its statistics for the tombstones of a part. The caller must unlock m.mu. Updates are cheap, because a
+// part usually has only a few tombstones that are not in m.dead.
 func (m *memo) counted(p segment.Part) {
 	m.mu.Lock()
 	if m.totals != nil && m.dead == p.Dead {

@@ -157,7 +157,8 @@ func (c *conjunction) find(ctx context.Context, e *evaluation, within *roaring.B
 	return found, nil
 }
 
-// begin evaluates the nodes that should be evaluated first. It returns the documents that these nodes leave, and the remaining nodes.
+// begin evaluates the first nodes: those with plain bits if frequent can split c, and otherwise the cheapest. It returns the documents that
+// match these nodes, and the remaining nodes.
 func (c *conjunction) begin(ctx context.Context, e *evaluation, within *roaring.Bitmap) (found set, must, not []node, err error) {
 	if within == nil {
 		f, err := c.frequent(ctx, e)

@@ -227,8 +227,8 @@ func (o *Order) sort(ctx context.Context, part int, docs []uint32, scores []floa
 	return docs, nil
 }
 
-// digits returns a function that maps a document to a number, such that ascending numbers are in the order of the key. The function
-// returns false if the document has no value.
+// digits returns a function that maps a document to a number. If documents are sorted by ascending numbers, they are in the order of the
+// key. The function returns false if the document has no value.
 func (o *Order) digits(part, key int, scores []float32) func(doc uint32) (uint64, bool) {
 	rising := func(doc uint32) (uint64, bool) {
 		v := o.value(Hit{Part: part, Doc: doc}, key)

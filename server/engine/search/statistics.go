@@ -15,7 +15,8 @@ import (
 
 var _ rank.Statistics = (*binder)(nil)
 
-// Statistics returns the statistics of all live documents. The result reads each field only once and is not safe for concurrent use.
+// Statistics returns the statistics of all live documents. The returned rank.Statistics reads each field only once and is not safe for
+// concurrent use.
 func (c *Corpus) Statistics() rank.Statistics { return newBinder(c, ofUnits) }
 
 // Field implements rank.Statistics.
@@ -226,7 +227,7 @@ func weigh(lists *roaring.Bitmap, live []int64) int64 {
 
 // similarTo returns the terms within the edit distance of a fuzzy word. Some of these terms may occur in no live document.
 func (b *binder) similarTo(ctx context.Context, n plan.Fuzzy) (similarTerms, error) {
-	if err := interrupted(ctx); err != nil { // checked for each word, because the first word of a field can take a long time
+	if err := interrupted(ctx); err != nil { // checked for each word, because the search for the first word of a field can take a long time
 		return nil, err
 	}
 	found := similarTerms{}
@@ -302,7 +303,7 @@ func (b *binder) addOwn(ctx context.Context, n plan.Fuzzy, found similarTerms) e
 	return nil
 }
 
-// addTagged adds the similar keywords that rules add to items. Their frequencies also count documents that have the tag themselves.
+// addTagged adds the similar keywords that rules add to items. Their frequencies also count items that have the tag themselves.
 func (b *binder) addTagged(ctx context.Context, n plan.Fuzzy, found similarTerms) error {
 	field := n.Field.Name
 	stats, err := b.stats(ctx, field)

@@ -210,9 +210,9 @@ func (s *stream) split(n int) position {
 const fewOpen = 48
 
 // pivot chooses the next document to probe in a run that has width open documents. need is the number of open documents in all runs that
-// are among the first n. If all runs were distributed equally, the boundary of the run would be at a predictable place. pivot probes
-// alternately a little before and a little after this place, to approach the boundary from both sides. Every fourth probe is in the
-// middle, so that runs with different distributions take at most four times as many probes as bisection.
+// are among the first n. If all runs were distributed equally, the last document of the run that is among the first n would be at a
+// predictable place. pivot probes alternately a little before and a little after this place, to approach that document from both sides.
+// Every fourth probe is in the middle, so that runs with different distributions take at most four times as many probes as bisection.
 func pivot(width, need, open, probe int) int {
 	if probe%4 == 3 {
 		return width / 2

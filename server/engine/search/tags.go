@@ -82,7 +82,7 @@ type boundTags struct {
 	byField map[string][]*member
 }
 
-// tagMembers returns the rules that add tags to a field, sorted by the keys of the tags. The corpus must have an overlay.
+// tagMembers returns the rules that add tags to a field, sorted by member.key. The corpus must have an overlay.
 func (c *Corpus) tagMembers(ctx context.Context, field string) ([]*member, error) {
 	tags := &c.bound().tags
 	if err := tags.mu.Lock(ctx); err != nil {

@@ -96,7 +96,7 @@ func (l *unitLists) scan(lists *roaring.Bitmap) set {
 	return owned(roaring.FromDense(words, false))
 }
 
-// group fills l.docs, and removes the lists that no document shows.
+// group fills l.docs, and removes the lists that no document shows, except list 0.
 func (l *unitLists) group(docs int) {
 	if l.of == nil {
 		l.docs = []*roaring.Bitmap{everything(docs).published()}

@@ -68,7 +68,8 @@ func goneOf(docs, dead *roaring.Bitmap) *roaring.Bitmap {
 	return nil
 }
 
-// scanFrom is a share: findHoles scans all documents of a view if more than 1/scanFrom of them were deleted since the last call.
+// scanFrom determines how findHoles works: it scans all documents of a view if more than 1/scanFrom of them were deleted since the last
+// call.
 const scanFrom = 64
 
 // holes returns the indexes of deleted documents in View.sorted, in ascending order. place returns the index of a document.

@@ -7,8 +7,8 @@ import (
 )
 
 // bitSlices is a transposed column of small numbers. There is a slice for each bit position. A slice has one bit for each number, in words
-// of 64 bits. The bit is set if the number minus the base has a 0 at that position. One operation per slice then compares 64 numbers with a
-// bound. The slices are built in memory on the first range query. They take no more memory than the column.
+// of 64 bits. The bit is set if the number minus the base has a 0 at that position. A comparison of 64 numbers with a bound then takes one
+// operation per slice. The slices are built in memory on the first range query. They take no more memory than the column.
 type bitSlices struct {
 	// blocks holds depth slices for each block of sliceBlock numbers. Within a block, the slice of the lowest bit comes first.
 	blocks []sliceWords

@@ -94,7 +94,7 @@ type buildField struct {
 	next *buildField
 }
 
-// Build creates a segment. It is like the function Build.
+// Build does the same as the function Build, but reuses the memory of b.
 func (b *Builder) Build(docs []Doc) (*Segment, error) {
 	defer b.reset()
 	b.docs = slices.Grow(b.docs[:0], len(docs))
@@ -317,8 +317,8 @@ func (b *Builder) finish() (*Segment, error) {
 
 // writeTerms writes the dictionary with all postings.
 func (b *Builder) writeTerms(w *segmentWriter, fields []*buildField) error {
-	// Sort the occurrences by term, and keep the order of a term's occurrences. starts[t] is the index in sorted at which the next
-	// occurrence of term t goes. After the loop, it is the end of the occurrences of term t.
+	// Sort the occurrences by term, and keep the order of a term's occurrences. starts[t] is the index in sorted to which the next occurrence
+	// of term t is copied. After the loop, starts[t] is the end of the occurrences of term t.
 	b.starts = slices.Grow(b.starts[:0], len(b.terms))[:len(b.terms)]
 	next := uint32(0)
 	for t := range b.terms {

@@ -201,8 +201,8 @@ func (n *numbers) scanWords(words []uint64, count int, from, length uint64) {
 }
 
 // scanFloats is like scanRange, for a column of floating-point numbers. It compares the bits of the numbers as integers. The integers of
-// positive numbers are positive and have the same order as the numbers. The integers of negative numbers are negative and have the
-// reverse order. 0 and -0 have different bits. For these reasons, scanFloats scans each sign separately.
+// positive numbers are positive and have the same order as the numbers. The integers of negative numbers are negative and have the reverse
+// order. 0 and -0 have different bits. For these reasons, scanFloats scans for positive and for negative numbers separately.
 func (n *numbers) scanFloats(count int, lo, hi float64) []uint64 {
 	var words []uint64
 	if lo <= hi && hi >= 0 {

@@ -6,8 +6,8 @@ type Derived interface {
 	Drop()
 }
 
-// Derived returns the Derived of the segment. A segment has at most one, which the first call creates with build. If first calls are
-// concurrent, several of them may call build, and one result is kept.
+// Derived returns the Derived of the segment. A segment has at most one, which the first call creates with build. If the first calls are
+// concurrent, several of them may call build, but the segment keeps only one result.
 func (s *Segment) Derived(build func() Derived) Derived {
 	if d := s.derived.Load(); d != nil {
 		return *d

@@ -224,7 +224,7 @@ func (r *reader) count() int {
 	return int(n)
 }
 
-// maxCount limits numbers that are later multiplied by the width of a column or an offset, so that the product does not overflow.
+// maxCount limits numbers that are later multiplied by the size of an offset or of a column entry, so that the product does not overflow.
 const maxCount = 1 << 32
 
 func (r *reader) bytes(n int) []byte {

@@ -46,7 +46,7 @@
 // a frequent word then does not read all positions of the frequent word.
 //
 // Format 5 compresses each item (decision 16). In format 4, each item was stored as its response, including the names of members and the
-// fillers. This took four times as much space.
+// fillers of missing values. This took four times as much space as format 5.
 //
 // # Invariants
 //

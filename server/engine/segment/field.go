@@ -21,7 +21,7 @@ type Field struct {
 	number int
 	entry  *fieldEntry
 	column numbers
-	// The fields below are derived on first use. However, init sets present if the file contains it.
+	// The fields below are derived on first use, except that init sets present if the file contains it.
 	present  atomic.Pointer[roaring.Bitmap]
 	ordinals atomic.Pointer[[]uint32]
 	sorted   atomic.Pointer[[]int64]

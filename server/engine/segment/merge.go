@@ -191,7 +191,8 @@ func (m *merger) union() ([]fieldEntry, error) {
 	return fields, nil
 }
 
-// gather reads a field of an input. In words, it sets the bits of the new documents with a value. It copies their numbers to m.column.
+// gather reads a field of an input. For each live document with a value, it sets the bit of the new document in words, and copies the
+// number to m.column.
 func (m *merger) gather(f *Field, to []uint32, words []uint64) {
 	numbered := hasColumn(f.entry.Type)
 	place := 0 // position in a sparse column

@@ -42,7 +42,7 @@ type source struct {
 	left int
 	over bool
 	term []byte // the current term
-	// shared is the length of the prefix that the term shares with the latest winner to which it was compared.
+	// shared is the length of the prefix that the term shares with the latest winner with which it was compared.
 	shared int
 	before []byte
 }

@@ -24,7 +24,7 @@ type Occurrences struct {
 	next, freq, position int
 }
 
-// wordsPerRank is the number of words that can be copied and counted in the time of one call of Rank of package roaring.
+// wordsPerRank is the number of 64-bit words that can be copied and counted in the time of one call of Rank of package roaring.
 const wordsPerRank = 64
 
 // Occurrences returns the occurrences of a word. lookups is the approximate number of documents that the caller will look up.
@@ -75,7 +75,8 @@ func (o *Occurrences) Positions(dst []uint32, doc uint32) []uint32 {
 	return dst
 }
 
-// offset reads an offset in the bytes `of`. A damaged file can contain a larger number, which offset reduces to the end of the bytes.
+// offset reads an offset in the bytes `of`. If the offset is beyond the end of these bytes, because the file is damaged, offset returns the
+// end.
 func offset(b, of []byte) int {
 	return int(min(uint64(binary.LittleEndian.Uint32(b)), uint64(len(of))))
 }

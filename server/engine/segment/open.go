@@ -21,7 +21,7 @@ func Open(path string) (*Segment, error) {
 		if corrupt, ok := errors.AsType[*CorruptError](err); ok {
 			corrupt.Path = path
 		}
-		_ = unmap() // return the error of the damage, not this one
+		_ = unmap() // return the error of parse, not that of unmap
 		return nil, err
 	}
 	s.path, s.unmap = path, unmap
@@ -100,16 +100,16 @@ func (s *Segment) Verify(ctx context.Context, paused func(bytes int)) error {
 	return nil
 }
 
-// Populate maps all pages of a mapped file, so that first reads cause no page faults. A page of 50 items would otherwise cause a page fault
-// for almost every item, which takes longer than building the response. Call Populate after writing a file, when its pages are still in the
-// page cache. Pages that are not in the page cache are read from the disk.
+// Populate maps all pages of a mapped file, so that first reads cause no page faults. A response with 50 items would otherwise cause a page
+// fault for almost every item. These page faults take longer than building the response. Call Populate after writing a file, when its pages
+// are still in the page cache. Pages that are not in the page cache are read from the disk.
 func (s *Segment) Populate() {
 	if s.unmap != nil {
 		populate(s.whole)
 	}
 }
 
-// Close drops the Derived and unmaps the file. Do not use the segment or data that its methods returned after Close.
+// Close drops the Derived and unmaps the file. After Close, do not use the segment or data that its methods have returned.
 func (s *Segment) Close() error {
 	s.dropDerived()
 	if s.unmap == nil {

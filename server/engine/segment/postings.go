@@ -86,8 +86,8 @@ func (p Postings) Freqs() []byte {
 	return freqs
 }
 
-// occurrences splits the bytes after the documents. If the field is not a text field, all results are nil. positions may extend beyond
-// the last position.
+// occurrences splits the bytes after the documents. If the field is not a text field, all results are nil. The slice positions may have
+// further bytes after the last position.
 func (p Postings) occurrences(rest []byte) (freqs, skipped, positions []byte) {
 	if !p.text {
 		return nil, nil, nil

@@ -63,7 +63,7 @@ func (s *Scratch) NewDoc(it *item.Item) Doc {
 // usualValues is the capacity for the values of one item. It is enough for most items.
 const usualValues = 64
 
-// Reset makes the memory available for reuse. Do not use documents that NewDoc returned after Reset.
+// Reset makes the memory available for reuse. After Reset, do not use documents that NewDoc has returned before.
 func (s *Scratch) Reset() {
 	clear(s.values)
 	s.bytes, s.values = s.bytes[:0], s.values[:0]
@@ -95,7 +95,8 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 type Segment struct {
 	path string
 	dir  directory
-	// data holds the items and the index. whole is the file that contains data, or nil for a segment that was built in memory.
+	// data holds the items and the index. whole holds the bytes of the file that contains data, or is nil for a segment that was built in
+	// memory.
 	data   []byte
 	whole  []byte
 	unmap  func() error
