@@ -2,8 +2,11 @@
 // import and export.
 //
 // Invariants: the client sends the token only in the Authorization header, never in a URL, and no error contains the token. The client
-// follows no redirects, so it sends the token to no other host. It uses plain HTTP only for the local machine. It retries a call only if
-// the retry cannot apply the call twice.
+// follows no redirects, so it sends the token to no other host. It accepts a plain http URL only for the local machine. It retries a call
+// only if the retry cannot apply the call twice.
+//
+// Comments name the section of the specification "Content Library Interface" that describes a type or a call, or say "extension" if the
+// specification does not contain it.
 //
 // This package may import server/item and internal/text.
 package client
@@ -30,19 +33,18 @@ import (
 
 // Options configures a Client.
 type Options struct {
-	// Server is the base URL, such as https://content.shop.example:8443. If the URL has a path, it is the prefix of every path of the
-	// interface. Required. Plain http is accepted only for the local machine, because it would expose the token to the network.
+	// Server is the base URL, such as https://content.shop.example:8443. If the URL has a path, the paths of all requests begin with it.
+	// Required. Plain http is accepted only for the local machine, because it would expose the token to the network.
 	Server string
 	// Token is the access token. It determines the property and the permitted operations. Required.
 	Token string
 	// RootCAs are the certificate authorities that may sign the server's certificate. nil means the certificate authorities of the system.
 	RootCAs *x509.CertPool
-	// Transport, if set, handles connections in place of the default transport, for tests and proxies. RootCAs is then ignored. Default:
-	// none.
+	// Transport, if set, replaces the default transport, for tests and proxies. A client with a Transport ignores RootCAs. Default: none.
 	Transport http.RoundTripper
 	// Attempts is the maximum number of times that a call is sent. Default: 4.
 	Attempts int
-	// Wait pauses between attempts. If ctx ends, it returns the error of ctx early. Default: a timer.
+	// Wait pauses for d between attempts. If ctx ends during the pause, Wait returns the error of ctx immediately. Default: a timer.
 	Wait func(ctx context.Context, d time.Duration) error
 	// UserAgent is the User-Agent header of each call. Default: "vitrine-client".
 	UserAgent string
@@ -142,7 +144,7 @@ func isLoopback(host string) bool {
 // Server returns the base URL, without a trailing slash.
 func (c *Client) Server() string { return c.base.String() }
 
-// Identity returns a digest of the token. It is always the same for the same token, and reveals nothing about it.
+// Identity returns a digest of the token. The same token always has the same digest, and the digest reveals nothing about the token.
 func (c *Client) Identity() string {
 	sum := sha256.Sum256([]byte("vitrine client\x00" + c.token))
 	return hex.EncodeToString(sum[:])
@@ -199,8 +201,7 @@ func (c *Client) send(ctx context.Context, k call, body []byte) (*http.Response,
 	}
 }
 
-// once sends a call without retries. For a status other than 2xx, it returns a *Problem. For any other failure in transit, it returns a
-// *url.Error.
+// once sends a call without retries. For a status other than 2xx, it returns a *Problem. If it gets no response, it returns a *url.Error.
 func (c *Client) once(ctx context.Context, k call, body io.Reader, length int64) (*http.Response, error) {
 	target := c.base.String() + k.path
 	if len(k.query) > 0 {
@@ -236,8 +237,9 @@ func drain(body io.ReadCloser) {
 	body.Close()
 }
 
-// retriable reports whether a failed call may be retried. It may if the server refused the call without any effect, if the connection was
-// not established, or if repeating the call gives the same result.
+// retriable reports whether a failed call may be retried. A retry is permitted if the server refused the call without any effect, if the
+// connection was not established, or if the effect of the call is unknown but a repeated call with its method (GET or PUT) gives the same
+// result.
 func retriable(method string, err error) bool {
 	if fateOf(err) == refused {
 		return true

@@ -535,7 +535,7 @@ func TestNewRefusesInvalidOptions(t *testing.T) {
 	}
 }
 
-// scripted answers each request with its next answer, and repeats the last one.
+// scripted is a server that gives its answers one after the other, and repeats the last answer for all further requests.
 type scripted struct {
 	answers []http.HandlerFunc
 	mu      sync.Mutex

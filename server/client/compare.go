@@ -20,7 +20,7 @@ type Version struct {
 	Total int64 `json:"total"`
 }
 
-// Change is a change of a filter or a query to another version.
+// Change describes a change of a filter, or of the version From, to the version To.
 type Change struct {
 	// FromFilter is the UUID or numeric id of the filter to change. If it is "", the change starts from From. If From has no query either,
 	// every item that To matches is entering.
@@ -32,7 +32,7 @@ type Change struct {
 
 // Comparison is the effect of a Change (extension).
 type Comparison struct {
-	// Before is the version before the change, or nil if there is none.
+	// Before is the version before the change, or nil if the Change has neither a FromFilter nor a query in From.
 	Before *Version `json:"before"`
 	After  Version  `json:"after"`
 	// Entering are the items that only After matches, in the order of After. Leaving are the items that only Before matches, in the order
@@ -48,8 +48,8 @@ type ComparedItems struct {
 	Items []Item `json:"items"`
 }
 
-// MovedItems are the items whose positions change among the first Compared items that both versions match. If an order is random, there are
-// none.
+// MovedItems are the items whose positions change among the first Compared items that both versions match. If the order of a version is
+// random, the list is empty.
 type MovedItems struct {
 	Compared int         `json:"compared"`
 	Total    int         `json:"total"`

@@ -17,7 +17,7 @@ type Definition struct {
 	// ManagedBy is the manifest, such as "Tag shop/summer". It is "" for a tag that only callers set, and for a unit that was created over
 	// HTTP.
 	ManagedBy string `json:"managed_by"`
-	// Tag is zero for a unit.
+	// Tag is the tag. It is zero for a unit.
 	Tag
 	// ID and Name are set for a unit.
 	ID   int64  `json:"id"`
@@ -35,7 +35,7 @@ type Definition struct {
 	Items int64 `json:"items"`
 }
 
-// Definitions yields all definitions of a kind: "tag" for tags, by namespace and key, or "unit" for units, by id. Of the tags that only
+// Definitions yields the definitions of a kind: "tag" for tags, by namespace and key, or "unit" for units, by id. Of the tags that only
 // callers set, it yields only the most frequent ones. It needs a READ-WRITE token.
 func (c *Client) Definitions(ctx context.Context, kind string) iter.Seq2[Definition, error] {
 	return listed(ctx, c, "/v2/content/definitions", url.Values{"kind": {kind}}, func(raw json.RawMessage) ([]Definition, error) {
@@ -60,7 +60,7 @@ type Sources struct {
 	} `json:"units"`
 }
 
-// Source says what gave an item a tag or a unit: a manifest or a caller.
+// Source says where a tag or a unit of an item comes from: a manifest or a caller.
 type Source struct {
 	// Kind is Tag, ActivateUnit, or caller. For a caller, the other members are empty.
 	Kind      string `json:"kind"`

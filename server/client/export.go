@@ -48,10 +48,11 @@ func (c *Client) Property(ctx context.Context) (string, error) {
 	return name, nil
 }
 
-// Export writes every item that matches a query ("" for all) by id, each as one line of NDJSON, in the format of Import. It needs a
-// READ-WRITE token, because a line contains submissions and tags. If progress is not nil, Export calls it from time to time with the
-// numbers of lines and bytes written so far. Export returns the number of lines. After the first byte, it does not retry, so an error
-// leaves a partial export. An *UnreadableError means that the export contains every item that the server can read.
+// Export writes every item that matches a query, in the order of the ids. An empty query matches all items. Each item is one line of NDJSON
+// in the format of Import. Export needs a READ-WRITE token, because a line contains submissions and tags. If progress is not nil, Export
+// calls it from time to time with the numbers of lines and bytes written so far. Export returns the number of lines. After the response has
+// begun, Export does not retry, so an error leaves a partial export. An *UnreadableError means that the export contains every item except
+// those that the server cannot read.
 func (c *Client) Export(ctx context.Context, w io.Writer, query string, progress func(lines, bytes int64)) (int64, error) {
 	v := url.Values{}
 	if query != "" {
@@ -89,7 +90,8 @@ func (c *Client) Export(ctx context.Context, w io.Writer, query string, progress
 	}
 }
 
-// These are the trailers of an export: the number of items that it lacks because the server cannot read them, and ranges of their ids.
+// These are the trailers of an export: the number of items that the export lacks because the server cannot read them, and ranges of ids
+// that contain these items.
 const (
 	unreadableHeader    = "X-Vitrine-Unreadable"
 	unreadableIDsHeader = "X-Vitrine-Unreadable-Ids"

@@ -8,7 +8,7 @@ import (
 	"strconv"
 )
 
-// FacetQuery selects the values that Facets counts (extension). Query or Filter is required. With both, items must match both.
+// FacetQuery selects the values that Facets counts (extension). Query or Filter is required. If both are set, items must match both.
 type FacetQuery struct {
 	// Field is a field of type keyword, boolean or long, or "tags" for the tags of all namespaces as namespace:key.
 	Field string

@@ -48,13 +48,13 @@ type ImportOptions struct {
 	Unanswered Unanswered
 	// Resume continues an earlier import of the same input. The reader must be at the start of the input.
 	Resume *Checkpoint
-	// ChunkLines is the maximum number of lines in one request. Once a request has ChunkBytes bytes, it also gets no further line.
-	// Defaults: 1,000 and 4 MiB.
+	// A request ends after ChunkLines lines, or as soon as it has at least ChunkBytes bytes. Defaults: 1,000 and 4 MiB.
 	ChunkLines, ChunkBytes int
-	// GiveUpAfter is the time for which Import retries without getting an answer to any line. Default: 5 minutes.
+	// GiveUpAfter limits the time since the last answer to a line. If a further retry would exceed it, Import returns the error. Default: 5
+	// minutes.
 	GiveUpAfter time.Duration
-	// Save, if not nil, is called before each request and after each answer. Its Checkpoint can be used for Resume. If Save returns an
-	// error, the import ends.
+	// Save, if not nil, is called before each request and after each answer. Resume can continue from each Checkpoint that Save receives.
+	// If Save returns an error, the import ends.
 	Save func(Checkpoint) error
 	// Failed, if not nil, is called for each line that was not stored, in the order of the lines within a request.
 	Failed func(LineError)
@@ -72,8 +72,8 @@ type Checkpoint struct {
 	// Sent is the number of the last line that was ever sent. The lines after Lines, up to Sent, may have been stored.
 	Sent int64 `json:"sent"`
 	// These members count the finished lines by outcome, without blank lines. Created and Replaced lines were stored. Present lines were
-	// passed over because their id exists. Unknown lines have no id, and were passed over because the answer was lost (PassOver). Failed
-	// lines were refused.
+	// passed over because an item with their id exists. Unknown lines have no id, and were passed over because the answer was lost
+	// (PassOver). Failed lines were refused.
 	Created  int64 `json:"created"`
 	Replaced int64 `json:"replaced"`
 	Present  int64 `json:"present"`
@@ -85,7 +85,7 @@ type Checkpoint struct {
 type LineError struct {
 	// Line is the number of the line, from 1, including blank lines.
 	Line int64
-	// Status is the HTTP status of the line.
+	// Status is the HTTP status in the answer to the line.
 	Status int
 	// Reason describes the error, such as "content.text: …".
 	Reason string
@@ -95,7 +95,7 @@ func (e LineError) Error() string { return fmt.Sprintf("line %d: %s", e.Line, e.
 
 // UnansweredError says that the import stopped because it is unknown whether some lines were stored (see Unanswered).
 type UnansweredError struct {
-	// First and Last are the first and last of these lines. Count is their number.
+	// First and Last are the numbers of the first and the last of these lines. Count is the number of these lines.
 	First, Last, Count int64
 }
 
@@ -112,8 +112,8 @@ const maxLine = 1 << 20
 // Import reads NDJSON and stores each line as an item through POST /v2/content/bulk (extension), in requests of bounded size. The server
 // accepts or refuses each line separately. Import counts refused lines and passes them to Failed. If the connection is lost, or the server
 // responds with 429 or 503, Import retries for as long as GiveUpAfter permits. When ctx ends, the current request may continue for 10
-// seconds, so that its answers are not lost. Import returns its progress, which Resume can continue after an error. It needs a READ-WRITE
-// token.
+// seconds, so that its answers are not lost. Import returns its progress. After an error, another Import can continue from it (see
+// ImportOptions.Resume). Import needs a READ-WRITE token.
 func (c *Client) Import(ctx context.Context, r io.Reader, o ImportOptions) (Checkpoint, error) {
 	im, err := newImporter(c, r, o)
 	if err != nil {
@@ -237,7 +237,8 @@ func (im *importer) store(ctx context.Context, chunk []*line) error {
 	}
 }
 
-// settle is called before the import gives up. If the outcome of every line is known, it saves a checkpoint that says so.
+// settle is called before the import gives up. If no line of the chunk has an unknown outcome, it saves a checkpoint that says so: Sent
+// equals Lines.
 func (im *importer) settle(chunk []*line) error {
 	for _, l := range chunk {
 		if l.unsure && !l.done {
@@ -345,7 +346,7 @@ func (im *importer) request(ctx context.Context, lines []*line) error {
 // lastRequest is the time for which the current request may continue after the import was canceled, so that its answers are not lost.
 const lastRequest = 10 * time.Second
 
-// outlive returns a context that ends after ctx, later by the given duration.
+// outlive returns a context that ends after ctx has ended and the given duration has passed.
 func outlive(ctx context.Context, by time.Duration) (context.Context, context.CancelFunc) {
 	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() { time.AfterFunc(by, cancel) })

@@ -19,7 +19,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/item"
 )
 
-// bulkServer is a server with one property, to which it imports lines. It processes one request at a time. Its connection fails as the test
+// bulkServer is a server that imports lines into one property. It processes one request at a time. Its connection fails as the test
 // specifies.
 type bulkServer struct {
 	t  *testing.T
@@ -39,7 +39,7 @@ type fault struct {
 	// If cut is set, store and answer are the numbers of lines that the server stores and answers before the connection breaks.
 	cut           bool
 	store, answer int
-	// refuse, if not 0, is the number of the first line that is answered with an error: with status refuseWith, or 503 if that is 0.
+	// refuse, if not 0, is the number of the first line that is answered with an error: with status refuseWith, or 503 if refuseWith is 0.
 	refuse, refuseWith int
 }
 
@@ -396,7 +396,8 @@ func TestInterruptLetsTheRequestFinish(t *testing.T) {
 	}
 }
 
-// TestIdentified checks which lines can be sent again, and compares the result with the id that the server reads from the line.
+// TestIdentified checks which lines can safely be sent again. A line that the server accepts can be sent again only if the server reads an
+// id from it.
 func TestIdentified(t *testing.T) {
 	for raw, tc := range map[string]struct{ identified, refused bool }{
 		`{"id":5,"content":{"content_type":"text"}}`:                  {true, false},

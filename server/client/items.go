@@ -227,7 +227,7 @@ type NewItem struct {
 	ApprovalStatus string `json:"approval_status,omitempty"`
 }
 
-// NewAuthor is the author of an added item. If there is none, the server derives the author from the submission.
+// NewAuthor is the author of an added item. If an item is added without an author, the server derives the author from the submission.
 type NewAuthor struct {
 	Username string `json:"username,omitempty"`
 	// AuthorRef is the author's unique id. If it is "", the server derives one.
@@ -253,7 +253,7 @@ func (c *Client) DeleteItem(ctx context.Context, id item.ID) error {
 	return c.do(ctx, call{method: http.MethodDelete, path: path("v2", "content", number(id))}, nil)
 }
 
-// page is the envelope of every list. The list of filters spells the name _embedded differently.
+// page is the envelope of every list. In the list of filters, the name of the member _embedded is spelled _embeded.
 type page struct {
 	Total    int64           `json:"total_results"`
 	Embedded json.RawMessage `json:"_embedded"`

@@ -42,7 +42,7 @@ type TokenState struct {
 
 // Rejection describes why the newest version of an object is not served.
 type Rejection struct {
-	// Kind is File for a file that cannot be read, with its path in Name.
+	// Kind is the kind of the object. For a file that cannot be read, Kind is File and Name is the path of the file.
 	Kind      string `json:"kind"`
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`

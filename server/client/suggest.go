@@ -8,7 +8,7 @@ import (
 )
 
 // Suggestions contains the problems in a query and an order that a user is typing, and the completions at a position of the query
-// (extension). Positions are UTF-16 code units from 0.
+// (extension). Positions count UTF-16 code units from 0.
 type Suggestions struct {
 	Problems    []TextProblem `json:"problems"`
 	Completions []Completion  `json:"completions"`

@@ -15,8 +15,8 @@ type Tag struct {
 	Key       string `json:"key"`
 }
 
-// AddTag creates the tag if it does not exist, and adds it to all of the items, or to none if one of them is unknown. It is idempotent. It
-// needs a READ-WRITE token.
+// AddTag creates the tag if it does not exist, and adds it to all of the items. If one of them is unknown, AddTag adds the tag to none of
+// them. It is idempotent. It needs a READ-WRITE token.
 func (c *Client) AddTag(ctx context.Context, t Tag, ids ...item.ID) error {
 	body := struct {
 		Tag

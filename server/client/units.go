@@ -38,7 +38,7 @@ func (c *Client) Units(ctx context.Context) ([]Unit, error) {
 
 // Unit returns one conversion unit. Use it only at low volume (specification, Conversion units).
 func (c *Client) Unit(ctx context.Context, id int64) (Unit, error) {
-	var answer []Unit // the interface returns an array of one
+	var answer []Unit // the server returns an array with one unit
 	if err := c.do(ctx, call{method: http.MethodGet, path: path("v1", "activate_units", number(id))}, &answer); err != nil {
 		return Unit{}, err
 	}

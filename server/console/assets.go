@@ -85,7 +85,7 @@ func loadAssets(files fs.FS) (*assets, error) {
 	return a, nil
 }
 
-// zip returns the content in gzip format. It returns nil if that is not smaller than the content.
+// zip returns the content in gzip format. It returns nil if the compressed content is not smaller.
 func zip(content []byte) ([]byte, error) {
 	var b bytes.Buffer
 	w, err := gzip.NewWriterLevel(&b, gzip.BestCompression)

@@ -59,7 +59,7 @@ func TestClients(t *testing.T) {
 	}
 }
 
-// TestAssets checks the errors for files that cannot be served, and that every version has its own hash.
+// TestAssets checks the errors for files that cannot be served. It also checks that every version has its own hash.
 func TestAssets(t *testing.T) {
 	page := &fstest.MapFile{Data: []byte(`<script src="assets/main.js">`)}
 	hashes := map[string]bool{}

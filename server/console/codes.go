@@ -17,8 +17,8 @@ const (
 	maxCodes = 8
 )
 
-// codes contains the valid one-time codes. With a code, a program that has a token logs a browser in, and the browser does not need the
-// token. Only the server that issued a code accepts it. The zero value is empty.
+// codes contains the valid one-time codes. A program that has a token can use a code to log a browser in, so that the user does not have to
+// enter the token. Only the server that issued a code accepts it. The zero value is empty.
 type codes struct {
 	mu sync.Mutex
 	// issued contains the valid codes in the order of their expiry. A linear search is fast enough, because there are never many codes.

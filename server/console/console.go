@@ -41,7 +41,8 @@ type Options struct {
 	// same Key. Key must have at least 16 bytes. Required.
 	Key []byte
 	// Hosts contains additional host names of the server (without a port), such as that of the external URL. As protection from DNS
-	// rebinding, a request over plain HTTP to a loopback address must name localhost, a loopback address or one of Hosts.
+	// rebinding, the Host header of a request over plain HTTP to a loopback address must name localhost, a loopback address or one of
+	// Hosts.
 	Hosts []string
 	// Dir is a folder with the files of the application, for development. The console reads the files on each request. Default: the embedded
 	// files.
@@ -130,8 +131,8 @@ func (c *console) showPage(w http.ResponseWriter, r *http.Request) {
 	c.current().servePage(w, r)
 }
 
-// policy is the Content-Security-Policy. It allows the files of the application. It also allows pictures and videos from all sites,
-// because items show those of other sites. No script may turn text into markup or code, not even with a policy of Trusted Types.
+// policy is the Content-Security-Policy. It allows the files of the application. It also allows pictures and videos from all sites, because
+// the media of items come from other sites. No script may turn text into markup or code, not even through a policy of Trusted Types.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' https: http:; media-src https: http:; " +
 	"connect-src 'self'; font-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 

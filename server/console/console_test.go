@@ -438,8 +438,8 @@ func TestHosts(t *testing.T) {
 		(&site{w, plain}).do(call{path: "/console/", host: host, status: status})
 		(&site{w, plain}).do(call{path: "/console/session", host: host, status: max(status, 204)})
 	}
-	// Requests to the API and requests over TLS may have any host name, because a foreign page has no token and the certificate does not
-	// match.
+	// Requests to the API may have any host name, because a foreign page has no token. Requests over TLS may have any host name, because
+	// the certificate does not contain the name of a foreign site.
 	(&site{w, plain}).do(call{path: "/openapi.json", host: "evil.example", status: 200})
 	w.serve().do(call{path: "/console/", host: "vitrine.vitrine-system.svc", status: 200})
 	absent := httptest.NewRequestWithContext(

@@ -113,10 +113,10 @@ func readBody(w http.ResponseWriter, r *http.Request, into any) error {
 	return nil
 }
 
-// attempt calls find, which returns a token, and returns the rights of this token. If the console cannot use the token, attempt counts a
-// failed login and returns a problem. refusal is the detail of the problem for a token that is not valid. A client that has failed too
-// often always gets the same problem, which is not logged. A usable token is always accepted, because clients behind one proxy share a
-// counter and one client must not lock out the others.
+// attempt returns the rights of the token that find returns. If the console cannot use the token, attempt counts a failed login and returns
+// a problem. refusal is the detail of the problem for a token that is not valid. A client that has failed too often always gets the same
+// problem, which is not logged. A usable token is always accepted, because clients behind one proxy share a counter and one client must not
+// lock out the others.
 func (c *console) attempt(r *http.Request, refusal string, find func() string) (Access, error) {
 	token := find()
 	a, ok, err := c.o.Access(r.Context(), token)

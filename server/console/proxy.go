@@ -22,7 +22,8 @@ func (c *console) callAPI(w http.ResponseWriter, r *http.Request) error {
 	call.URL.Path = path
 	call.URL.RawPath = strings.TrimPrefix(r.URL.RawPath, apiPath)
 	call.RequestURI = call.URL.RequestURI()
-	// The API must see only the token. For example, a property does not have to allow the origin of the console.
+	// Remove the headers that are only for the console. Without them, the API checks only the token, so a property does not have to allow
+	// the origin of the console.
 	for _, name := range []string{"Cookie", "Origin", "Referer", header} {
 		call.Header.Del(name)
 	}

@@ -194,7 +194,7 @@ type endedSessions struct {
 
 // endedOf contains the ended sessions of one token.
 type endedOf struct {
-	// ids contains the latest time at which each ended session would have ended without the user, by the ID of the session.
+	// ids maps the ID of each ended session to the latest time at which the session would have ended if the user had not ended it.
 	ids map[string]time.Time
 	// before is a time in Unix seconds. All sessions that began at this time or earlier have ended.
 	before int64

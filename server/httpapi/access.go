@@ -88,12 +88,12 @@ type Access struct {
 	Owner    library.Owner
 	// ReadWrite is true for a token of the class READ-WRITE. FiltersOnly is true for a token that may only list certain filters.
 	ReadWrite, FiltersOnly bool
-	// Expires is the first instant at which the value is refused. Zero means never.
+	// Expires is the first instant at which the token is refused. Zero means never.
 	Expires time.Time
 }
 
 // Access returns the rights of a token, for other handlers in the same process. It returns false if the API refuses the token. It returns
-// an error if the server cannot decide that now.
+// an error if the server cannot check the token now.
 func (s *Server) Access(ctx context.Context, token string) (Access, bool, error) {
 	if !s.Ready() {
 		return Access{}, false, fmt.Errorf("%w: the tokens are not loaded yet", library.ErrUnavailable)
@@ -119,7 +119,7 @@ func (x *exchange) authorize() error {
 }
 
 // stillValid returns errRevoked if the token of a long request no longer grants the same access. It returns another error if the server
-// cannot decide that now.
+// cannot check the token now.
 func (x *exchange) stillValid() error {
 	if err := x.server.current(x.r.Context()); err != nil {
 		return err

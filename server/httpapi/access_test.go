@@ -130,7 +130,7 @@ func TestTokenLife(t *testing.T) {
 			t.Errorf("%s: status %d, want %d", name, got, want)
 		}
 	}
-	// Both values of a rotated token work until the exact second at which the old one expires.
+	// The old value of a rotated token works until exactly its expiry time. The new value works before and after that time.
 	steps("expiring-old", 200)
 	steps("expiring-new", 200)
 	steps("expired", 403)

@@ -17,8 +17,8 @@ import (
 	"github.com/klauspost/compress/gzip"
 )
 
-// marshal returns v as JSON. As in items, it escapes < and >, so that a page can embed the response in a script element. It
-// does not escape &, which occurs in every link.
+// marshal returns v as JSON. Like package item, it escapes < and >, so that a page can embed the response in a script element. It does not
+// escape &, which occurs in every link.
 func marshal(v any) []byte {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -78,8 +78,8 @@ func (x *exchange) showUntil(body []byte, f freshness) error {
 	return x.showTagged(body, base64.RawURLEncoding.EncodeToString(sum[:16]), f)
 }
 
-// showTagged answers a GET with a body whose ETag is known. tag is the ETag without quotes and content coding. If the caller already has
-// that version, showTagged sends 304.
+// showTagged answers a GET with a body whose ETag is known. tag is the ETag without quotes and without the suffix for the content coding.
+// If the caller already has the body with this ETag, showTagged sends 304.
 func (x *exchange) showTagged(body []byte, tag string, f freshness) error {
 	zip := acceptsGzip(x.r.Header)
 	if x.unchanged(quoteTag(tag, zip), f) {
@@ -92,8 +92,8 @@ func (x *exchange) showTagged(body []byte, tag string, f freshness) error {
 	return nil
 }
 
-// unchanged sets the headers of the response to a GET. tag is the quoted ETag. If the caller already has that version, unchanged sends 304
-// and returns true.
+// unchanged sets the headers of the response to a GET. tag is the quoted ETag. If the caller already has the body with this ETag, unchanged
+// sends 304 and returns true.
 func (x *exchange) unchanged(tag string, f freshness) bool {
 	x.warn()
 	x.set("Cache-Control", x.cacheControl(f))
@@ -114,7 +114,7 @@ func (x *exchange) send(body []byte, zip bool) {
 	x.write(http.StatusOK, "application/json", body)
 }
 
-// quoteTag returns the ETag for one content coding. The ETag is strong, because each coding has its own.
+// quoteTag returns the ETag for one content coding. Each coding has its own ETag, so the ETag is strong.
 func quoteTag(tag string, zip bool) string {
 	if zip {
 		tag += "-gzip"
@@ -122,7 +122,7 @@ func quoteTag(tag string, zip bool) string {
 	return `"` + tag + `"`
 }
 
-// heldTags returns the ETags in If-None-Match. It removes the marks of weak ETags, because the comparison is weak (RFC 9110, 13.1.2).
+// heldTags returns the ETags in If-None-Match. It removes the prefix W/ of weak ETags, because the comparison is weak (RFC 9110, 13.1.2).
 func heldTags(h http.Header) []string {
 	var tags []string
 	for _, line := range h.Values("If-None-Match") {
@@ -156,7 +156,7 @@ func holds(h http.Header, tag string) bool {
 	return false
 }
 
-// These are the cache times of responses for properties that set none (docs/http-api.md, "Caching and limits").
+// These are the cache times of responses for properties that do not set any (docs/http-api.md, "Caching and limits").
 const (
 	defaultMaxAge = time.Minute
 	defaultStale  = 5 * time.Minute
@@ -205,7 +205,7 @@ func acceptsGzip(h http.Header) bool {
 	return accepted
 }
 
-// quality parses the q parameter of a header value. It returns 1 if there is none.
+// quality parses the q parameter of a header value. It returns 1 if the value has no q parameter.
 func quality(params string) float64 {
 	name, value, ok := strings.Cut(strings.TrimSpace(params), "=")
 	if !ok || !strings.EqualFold(strings.TrimSpace(name), "q") {

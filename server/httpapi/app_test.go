@@ -208,7 +208,7 @@ func (r answer) member(t testing.TB, path ...string) any {
 	return v
 }
 
-// link returns the URL of a HAL link without the path of the external URL. It returns "" if there is no such link.
+// link returns the URL of a HAL link without the path of the external URL. It returns "" if the body does not contain the link.
 func (r answer) link(t testing.TB, rel string) string {
 	t.Helper()
 	href, _ := r.member(t, "_links", rel, "href").(string)

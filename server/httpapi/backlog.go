@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// A batch contains the lines that arrive while the previous batch is written, up to these limits. The limits are large enough for many
-// lines to share an fsync, and small enough for each answer to come soon. The byte limit also limits the size of the backlog.
+// A batch contains the lines that arrive while the previous batch is being written, up to these limits. The limits are large enough for
+// many lines to share an fsync, and small enough for each line to be answered soon. The byte limit also limits the size of the backlog.
 const (
 	batchLines = 256
 	batchBytes = 1 << 20
@@ -43,7 +43,7 @@ type backlog struct {
 	finished, abandoned bool
 }
 
-// newBacklog returns an empty backlog. slow is true if the last write was slow.
+// newBacklog returns an empty backlog. slow is true if the last write of any import was slow.
 func newBacklog(slow bool) *backlog {
 	b := &backlog{factor: 1}
 	if slow {

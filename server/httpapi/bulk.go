@@ -38,7 +38,8 @@ func (s *Server) importItems(x *exchange) error {
 		return err
 	}
 	conn := http.NewResponseController(x.ResponseWriter)
-	// Ignore the errors of all calls of conn. HTTP/2 is full duplex anyway, and the connections in tests have no deadlines.
+	// Ignore the errors of all calls of conn. They only mean that a function is not supported: HTTP/2 is always full duplex, and the
+	// connections in tests have no deadlines.
 	_ = conn.EnableFullDuplex()
 	imp := &bulkImport{x: x, conn: conn, replace: mode == "replace"}
 
@@ -127,7 +128,7 @@ func readLine(r *bufio.Reader) ([]byte, error) {
 	}
 }
 
-// answer writes batches of lines, and answers them, until there are no more.
+// answer writes batches of lines and answers them, until the backlog has no more lines.
 func (b *bulkImport) answer(lines *backlog) error {
 	for {
 		batch := lines.take()
@@ -239,16 +240,16 @@ func (b *bulkImport) send(answers []lineAnswer) error {
 	return nil
 }
 
-// flush sends the buffered output. If the connection does not support flushing, it sends the output when its buffer is full.
+// flush sends the buffered output. A connection that does not support flushing sends its output when its buffer is full.
 func (b *bulkImport) flush() { _ = b.conn.Flush() }
 
 // propertyHeader is a header of the response to an export. Its value is the property of the token. Only READ-WRITE tokens can export.
 const propertyHeader = "X-Vitrine-Property"
 
 // exportItems answers GET /v2/content/bulk (extension). It sends every item that matches q, or all items if there is no q, by id. Each item
-// is a line that importItems accepts. If an export fails in the middle, exportItems aborts the connection, so that the caller cannot
-// mistake the output for a complete export. If the library cannot read some items, the trailer lists them. If the caller accepts no
-// trailers, exportItems aborts the connection after the last readable item.
+// is a line that importItems accepts. If an export fails after the response has begun, exportItems aborts the connection, so that the
+// caller cannot mistake the output for a complete export. If the library cannot read some items, the trailer lists them. If the caller
+// accepts no trailers, exportItems aborts the connection after the last readable item.
 func (s *Server) exportItems(x *exchange) error {
 	root, err := x.queryParam("q")
 	if err != nil {
@@ -360,8 +361,8 @@ func (x *exchange) beginExport() {
 	x.WriteHeader(http.StatusOK)
 }
 
-// These are the headers in the trailer of an export. They contain the number of items that it lacks because they cannot be read, and ranges
-// of ids with these items, as unreadableItems.String writes them.
+// These are the headers in the trailer of an export. The first contains the number of items that the export lacks because they cannot be
+// read. The second contains ranges of ids with these items, as unreadableItems.String writes them.
 const (
 	unreadableHeader    = "X-Vitrine-Unreadable"
 	unreadableIDsHeader = "X-Vitrine-Unreadable-Ids"

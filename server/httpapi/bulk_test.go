@@ -227,7 +227,8 @@ func TestImportOfARevokedToken(t *testing.T) {
 	a.do(call{url: q("id:3002"), token: "ro", contains: []string{`"total_results":0`}})
 }
 
-// TestBrokenImport sends a body that ends early. The answered lines must stay stored, and the response must visibly end early, too.
+// TestBrokenImport sends a body that ends early. The answered lines must stay stored, and the caller must be able to see that the response
+// is incomplete.
 func TestBrokenImport(t *testing.T) {
 	a := newApp(t)
 	srv := a.listen()
@@ -327,7 +328,7 @@ func TestBodyThatEndsEarly(t *testing.T) {
 	}
 }
 
-// TestFailingExport checks that a caller cannot mistake a failed export for a complete one, if it fails immediately or in the middle.
+// TestFailingExport checks that a caller cannot mistake a failed export for a complete one, whether it fails immediately or in the middle.
 func TestFailingExport(t *testing.T) {
 	for name, lines := range map[string]int{"at once": 0, "in the middle": 3} {
 		t.Run(name, func(t *testing.T) {
@@ -362,8 +363,8 @@ func TestFailingExport(t *testing.T) {
 	}
 }
 
-// TestExportWithUnreadableItems checks that an export contains all readable items, and that the log and the trailer list the others. If the
-// caller accepts no trailers, the response must not end like a complete one.
+// TestExportWithUnreadableItems checks that an export contains all readable items, and that the log and the trailer list the unreadable
+// items. If the caller accepts no trailers, the response must not end like a complete one.
 func TestExportWithUnreadableItems(t *testing.T) {
 	const line = `{"id":1}`
 	unreadable := func(ids ...item.ID) iter.Seq2[[]byte, error] {

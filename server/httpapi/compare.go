@@ -16,7 +16,7 @@ import (
 const (
 	// comparePageSize is the default number of items in each list of a comparison. maxItemPageSize is the maximum.
 	comparePageSize = 10
-	// comparedPositions is the number of items at the start of each version whose positions are compared.
+	// comparedPositions is the number of items whose positions are compared, from the start of the list of each version.
 	comparedPositions = 100
 )
 
@@ -140,13 +140,13 @@ type comparison struct {
 	x *exchange
 	// now is the value of `now` in all queries.
 	now time.Time
-	// before is the version to compare with, or nil if there is none. after is the other version.
+	// before is the version to compare with, or nil if the caller names none. after is the other version.
 	before, after *version
 	// size is the maximum number of items in each list.
 	size int
 }
 
-// append appends the response.
+// append appends the body of the response to body.
 func (c *comparison) append(ctx context.Context, body []byte) ([]byte, error) {
 	versions, err := c.versions(ctx)
 	if err != nil {
@@ -180,7 +180,7 @@ func (c *comparison) read(ctx context.Context, v *version, where query.Node, r l
 }
 
 // versions counts the items of both versions, and returns a function that formats the beginning of the response. If there is no version to
-// compare with, all items are entering. The function then uses the total of the entering items, so versions need not count.
+// compare with, all items are entering. In that case, versions counts nothing, and the function uses the total of the entering items.
 func (c *comparison) versions(ctx context.Context) (func(entering int64) []byte, error) {
 	if c.before == nil {
 		return func(entering int64) []byte { return fmt.Appendf(nil, `{"after":%s`, marshal(c.after.record(entering))) }, nil
@@ -209,9 +209,9 @@ func (c *comparison) count(ctx context.Context, v *version) (int64, error) {
 	return page.Total, nil
 }
 
-// appendMissing appends the list of items that v matches and other does not: the output of head for their number, the first items in the
-// order of v, and the end of the list. Both versions can be nil. If the order of v is random, appendMissing uses the default order of
-// filters, so that each response lists the same items.
+// appendMissing appends the list of items that v matches and other does not. The list consists of the output of head, which gets the number
+// of these items, the first of these items in the order of v, and the end of the list. Both versions can be nil. If the order of v is
+// random, appendMissing uses the default order of filters, so that each response lists the same items.
 func (c *comparison) appendMissing(ctx context.Context, body []byte, v, other *version, head func(total int64) []byte) ([]byte, error) {
 	if v == nil || other != nil && query.Equal(v.query, other.query) {
 		return append(append(body, head(0)...), "]}"...), nil
@@ -258,7 +258,8 @@ func (c *comparison) movedItems(ctx context.Context) ([]movedItem, error) {
 	return movedBetween(was, is), nil
 }
 
-// firstIDs returns the ids of the first items that both versions match, in the order of v. The query of other does not affect their scores.
+// firstIDs returns the ids of the first items that both versions match, in the order of v. The query of other only restricts the items, and
+// does not affect their scores.
 func (c *comparison) firstIDs(ctx context.Context, v, other *version) ([]item.ID, error) {
 	page, err := c.read(ctx, v, query.Not(query.Not(other.query)), library.Read{Limit: comparedPositions, OnlyIDs: true})
 	if err != nil {

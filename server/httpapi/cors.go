@@ -44,8 +44,8 @@ func refusedOrigin() error {
 // options answers OPTIONS: a preflight, or a request for the supported methods.
 //
 // A preflight carries no Authorization header. If its URL contains access_token, the property of that token decides. Otherwise, the
-// preflight succeeds if any property allows the origin, and the server checks the origin again in the actual request. If any page may read
-// the resource, every preflight succeeds.
+// preflight succeeds if any property allows the origin, and the server checks the origin again in the actual request. If web pages of every
+// origin may read the resource, every preflight succeeds.
 func (x *exchange) options() error {
 	h := x.Header()
 	h.Set("Cache-Control", "private, no-store")

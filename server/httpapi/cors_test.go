@@ -74,7 +74,8 @@ func TestPreflight(t *testing.T) {
 	})
 }
 
-// TestPreflightDoesNotCountTowardsRateLimit checks that a preflight does not count towards the rate limit.
+// TestPreflightDoesNotCountTowardsRateLimit checks that ten preflights with a token do not reduce the number of requests that the token has
+// left.
 func TestPreflightDoesNotCountTowardsRateLimit(t *testing.T) {
 	a := newApp(t)
 	for range 10 {

@@ -92,7 +92,8 @@ func (s *Server) listDefinitions(x *exchange) error {
 	}{total, embedded{all}, to}))
 }
 
-// countDefinitions sets the number of items of each definition. The tags or units are values of the field.
+// countDefinitions sets the number of items of each definition. It counts the values of the field, which are the tags or units of the
+// definitions.
 func (x *exchange) countDefinitions(ctx context.Context, field string, defs []definitionRecord) error {
 	values := make([]string, len(defs))
 	for i, d := range defs {

@@ -120,7 +120,7 @@ func term(field string) func(value string) query.Node {
 	return func(value string) query.Node { return query.FieldTerm(field, value) }
 }
 
-// hasUnits returns a tree that matches items with conversion units if value is "yes", otherwise items without.
+// hasUnits returns a tree that matches items with conversion units if value is "yes", and items without conversion units otherwise.
 func hasUnits(value string) query.Node {
 	units := query.FieldName{Name: "activate_units.id"}
 	if value == "yes" {
@@ -129,7 +129,7 @@ func hasUnits(value string) query.Node {
 	return query.Missing{Field: units}
 }
 
-// anyOf returns a tree that matches the items that at least one of the trees for the values matches.
+// anyOf returns a tree that matches an item if the tree of at least one value matches the item. node returns the tree of a value.
 func anyOf(values []string, node func(value string) query.Node) query.Node {
 	if len(values) == 1 {
 		return node(values[0])

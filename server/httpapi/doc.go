@@ -12,11 +12,14 @@
 //   - openapi.json describes every response. The tests validate all responses that they receive against openapi.json.
 //
 // Layout: routes.go lists all endpoints, one line each, with the required access and the handler. A handler reads its parameters
-// (params.go) or its body (body.go), calls the library, and answers through exchange.go. A handler returns errors instead of writing them;
-// only problem.go maps errors to responses. Every list of items is one call of list (listing.go).
+// (params.go) or its body (body.go), calls the library, and answers with the functions in answer.go. A handler returns errors instead of
+// writing them; only problem.go maps errors to responses. Every list of items is one call of list (listing.go).
 //
 // To add an endpoint, add a line in routes.go, a handler, a path with examples in openapi.json, rows in the tests' table,
 // and a section in docs/http-api.md.
+//
+// Comments name the section of the specification that an endpoint follows, or say "extension" if the specification does not contain the
+// endpoint. A free query is a query that the caller sends, as opposed to the query of a stored filter.
 //
 // This package may import library, query and item.
 package httpapi

@@ -82,7 +82,8 @@ func TestNumbersAreWide(t *testing.T) {
 // idTexts are the names of ids that are strings: UUIDs, lists of ids, and ids of other systems.
 var idTexts = []string{"filter_id", "filter_uuid", "platform_id", "external_id", "activate_unit_id", "author_id"}
 
-// TestIdsAreInt64 checks all schemas whose names say that they are ids, or that contain ids under another name.
+// TestIdsAreInt64 checks that every numeric id is an integer of the format int64. The pattern also contains the names of ids that do not
+// end in "id".
 func TestIdsAreInt64(t *testing.T) {
 	name := regexp.MustCompile(`(?:^|[ ._])(id|campaign|[a-z_]*_id|ugc_ids\[\]|unknown_ids\[\]|activate_units\[\])$`)
 	found := 0

@@ -142,7 +142,7 @@ func (d apiDocument) find(path string) *openapi3.PathItem {
 	return best
 }
 
-// everywhere lists headers that the document need not describe.
+// everywhere lists headers that the document does not have to describe, because many different responses have them.
 var everywhere = []string{
 	"Content-Type", "Content-Length", "Date", "Vary", "X-Request-Id", "X-Content-Type-Options", "Server", "Cache-Control",
 	"Access-Control-Allow-Origin", "Access-Control-Expose-Headers", "Transfer-Encoding", "Connection",
@@ -230,8 +230,8 @@ func (d apiDocument) lineSchema(r *http.Request) *openapi3.Schema {
 	return openapi3.NewObjectSchema().WithRequired([]string{"id", "content"})
 }
 
-// filterForms lists the members of a filter response besides total_results: those of the filter if info=1 was sent, otherwise those of a
-// list of items.
+// filterForms lists the members of a filter response in addition to total_results. The key is true for a response to info=1, which is the
+// filter, and false for a list of items.
 var filterForms = map[bool][]string{
 	false: {"_embedded", "_links"},
 	true:  {"id", "filter_uuid", "name", "platform_page_id", "sort_by", "is_editable", "managed_by", "read_access", "favorite_tag", "last_modified"},

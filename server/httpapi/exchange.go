@@ -33,7 +33,7 @@ type exchange struct {
 		known bool
 		path  string
 	}
-	// badParams is the reason why params lacks a part of the URL's query part, or nil.
+	// badParams is the error of decoding the query part of the URL, or nil. If it is not nil, params lacks what could not be decoded.
 	badParams error
 
 	// token is the token value that grant belongs to. Both are zero if the endpoint needs no token.
@@ -98,8 +98,8 @@ func (x *exchange) serve(res *resource, r *http.Request) {
 	}
 }
 
-// answer runs the checks before the handler, and then the handler. The order of the checks is part of the interface: first the existence of
-// the endpoint, then authentication, the state of the property, the rate limit, and the class of the token.
+// answer checks the request and, if no check fails, runs the handler. The order of the checks is part of the interface: first the existence
+// of the endpoint, then authentication, the state of the property, the rate limit, and the class of the token.
 func (x *exchange) answer() error {
 	if x.resource == nil {
 		return absent("no endpoint has this path: /openapi.json describes all endpoints")
@@ -232,7 +232,7 @@ func (x *exchange) end() {
 }
 
 // log writes the line of the access log. It builds the record directly, because a Logger would first look up the source line of its caller.
-// That line is always the same, and the lookup causes much of the cost.
+// That line is always the same, and looking it up is expensive.
 func (x *exchange) log(elapsed time.Duration) {
 	ctx, h := x.r.Context(), x.server.options.Logger.Handler()
 	if !h.Enabled(ctx, slog.LevelInfo) {

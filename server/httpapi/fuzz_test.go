@@ -12,8 +12,8 @@ import (
 	"github.com/vitrine-dev/vitrine/server/httpapi"
 )
 
-// FuzzRequest sends requests with a token of any class, or without a token. None may cause a server error, and openapi.json must describe
-// every response.
+// FuzzRequest sends requests with a token of any class, or without a token. No request may cause a server error, and openapi.json must
+// describe every response.
 func FuzzRequest(f *testing.F) {
 	for _, r := range httpapi.Routes() {
 		path := strings.NewReplacer("{filter_uuid}", "4242", "{namespace}", "marketer_tags", "{key}", "summer", "{ugc_id}", "1001", "{id}", "1001", "{collection_id}", "12", "{code}", "code1001").Replace(r[1])

@@ -37,7 +37,7 @@ func (s *Server) listItems(x *exchange) error {
 	return x.list(l)
 }
 
-// presentation reads the parameters that all current lists of items share: sort_by, favorite_tag and seed.
+// presentation reads the parameters that listItems and listFilterItems share: sort_by, favorite_tag and seed.
 func (x *exchange) presentation(r *library.Read) error {
 	var err error
 	if r.Order, err = x.orderParam("sort_by"); err != nil {

@@ -20,7 +20,7 @@ type allowance struct {
 	mu      sync.Mutex
 	limiter *rate.Limiter
 	queries int
-	// sending is the number of bytes of pages that are being built and sent.
+	// sending is the number of bytes of this token's pages that are being built and sent.
 	sending atomic.Int64
 }
 
@@ -120,8 +120,9 @@ func (x *exchange) tooExpensive() *problem {
 	return &problem{Type: queryTooExpensive, Detail: "the request exceeded its time budget: retry later, or request fewer results"}
 }
 
-// reserve reserves memory for items in the response until release. size is the name of the parameter that limits the number of items. One
-// token gets at most half of the memory, so that callers that receive slowly cannot prevent callers with other tokens from reading.
+// reserve reserves memory for items in the response until release is called. size is the name of the parameter that limits the number of
+// items. One token gets at most half of the memory, so that callers that receive slowly cannot prevent callers with other tokens from
+// reading.
 func (x *exchange) reserve(size string, bytes int) error {
 	n, all := int64(bytes), x.server.options.PageMemory
 	if x.reserved+n > all/2 {
@@ -140,7 +141,8 @@ func (x *exchange) reserve(size string, bytes int) error {
 	return nil
 }
 
-// release releases the memory that reserve reserved. If there is none, as for a page from the cache, it does not touch the shared counters.
+// release releases the memory that reserve reserved. If reserve was not called, as for a page from the cache, release does not touch the
+// shared counters.
 func (x *exchange) release() {
 	if x.reserved == 0 {
 		return

@@ -121,8 +121,8 @@ func (x *exchange) pageLinks(n int64, cursor library.Cursor, seed string) links 
 // fields. Their limits are between 8 KiB and 64 KiB.
 const maxLinkHeader = 4 << 10
 
-// header returns the links to other pages as values of the header Link (RFC 8288). If long request parameters make them exceed
-// maxLinkHeader, it returns none. The body always contains the links.
+// header returns the links to other pages as values of the header Link (RFC 8288). If long request parameters make the links exceed
+// maxLinkHeader, it returns no links. The body always contains the links.
 func (l links) header() []string {
 	if len(l.prev)+len(l.next) > maxLinkHeader {
 		return nil

@@ -20,7 +20,7 @@ import (
 type listing struct {
 	// read selects the items. The method list fills in paging, audience and property.
 	read library.Read
-	// random is true if the effective order is random, because of read or of the stored filter.
+	// random is true if the order of the list is random. The order comes from read or from the stored filter.
 	random bool
 	// free is true for a free query, which has a time budget and counts towards the token's limit of concurrent queries.
 	free bool
@@ -36,8 +36,8 @@ type paging struct {
 	cursor     library.Cursor
 }
 
-// pagingParams reads the parameters page, page_size and cursor. The cursor takes precedence over page, which then only serves to number the
-// pages.
+// pagingParams reads the parameters page, page_size and cursor. The cursor takes precedence over page. If both are sent, page only
+// determines the number of the page in links.
 func (x *exchange) pagingParams(defaultSize, maxSize int64) (paging, error) {
 	page, err := x.number("page", 1, 1, item.MaxID)
 	if err != nil {
@@ -134,7 +134,8 @@ func versionTag(version, identity string) string {
 	return base64.RawURLEncoding.EncodeToString([]byte(version)) + "." + identity
 }
 
-// heldVersion returns the library's version in the ETag that the caller has for the list with this identity and encoding, or "".
+// heldVersion finds the ETag of the list with this identity and content coding among tags, the ETags that the caller has. It returns the
+// library's version in that ETag, or "" if the caller has no such ETag.
 func heldVersion(tags []string, identity string, zip bool) string {
 	end := strings.TrimPrefix(quoteTag("."+identity, zip), `"`)
 	for _, tag := range tags {

@@ -115,8 +115,8 @@ func tokenName(g grant) string {
 	return g.owner.String()
 }
 
-// requestID returns the id of the request for its response and the log. It is the X-Request-Id of the caller if that is a plain word
-// without a token, otherwise a random id.
+// requestID returns the id that identifies a request in its response and in the log. It is the X-Request-Id of the caller if that is a
+// plain word without a token, otherwise a random id.
 func requestID(r *http.Request, tokens []string) string {
 	id := r.Header.Get("X-Request-Id")
 	plain := !strings.ContainsFunc(id, func(c rune) bool {

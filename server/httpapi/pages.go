@@ -132,8 +132,8 @@ func (s *scratch) put(b *[]byte, now []byte) {
 	}
 }
 
-// page answers with the page of items that r reads. It sends 304 if the caller has the current version, a cached page if that is current,
-// or otherwise a new page. The function finish returns the links to other pages.
+// page answers with the page of items that r reads. It sends 304 if the caller has the current version of the page. Otherwise, it sends the
+// cached page if that page is current, or else a new page. The function finish returns the links to other pages.
 func (x *exchange) page(r library.Read, l listing, fresh freshness, finish func(next library.Cursor) links) error {
 	key := x.pageKey(r.Seed)
 	held := ""

@@ -55,7 +55,7 @@ func (x *exchange) required(name string) (string, error) {
 }
 
 // number returns the value of a parameter that must be an integer from least to most. If the parameter was not sent or is blank, number
-// returns the argument otherwise.
+// returns the default, which is the argument "otherwise".
 func (x *exchange) number(name string, otherwise, least, most int64) (int64, error) {
 	value, err := x.optional(name)
 	if err != nil || value == "" {

@@ -100,7 +100,7 @@ const problemBase = "https://vitrine.dev/problems/"
 type problem struct {
 	Type   problemType
 	Detail string
-	// Parameter or Member names the invalid parameter or member, if there is one.
+	// If a parameter or a member of the body is invalid, Parameter or Member contains its name.
 	Parameter, Member string
 	// Syntax is the syntax error in a query or an order, with its position.
 	Syntax *query.SyntaxError
@@ -119,7 +119,7 @@ func (p *problem) status() int {
 	return status
 }
 
-// problemDocument is the JSON of a problem.
+// problemDocument is the JSON form of a problem.
 type problemDocument struct {
 	Type       string    `json:"type"`
 	Title      string    `json:"title"`
@@ -213,8 +213,8 @@ func problemOf(err error) *problem {
 // internalDetail is the detail of every internal problem.
 const internalDetail = "the server failed to process the request: the log of the server has the cause, under the X-Request-Id of this response"
 
-// diskFullDetail is the detail of a problem that a full disk causes. It does not contain the path of the data directory, which is only in
-// the log, because callers can only wait.
+// diskFullDetail is the detail of a problem that a full disk causes. It does not contain the path of the data directory, because callers
+// can only wait. The log contains the path.
 const diskFullDetail = "the server's disk is full. Reads continue. Writes resume automatically after an administrator " +
 	"has enlarged the volume of the data directory or freed space on it"
 

@@ -36,7 +36,7 @@ type route struct {
 	handle func(*Server, *exchange) error
 }
 
-// routes lists all endpoints: first the endpoints of the specification, in its order, then the extensions.
+// routes lists all endpoints: first the endpoints of the specification, in the order of the specification, then the extensions.
 func routes() []route {
 	return []route{
 		{"POST", "/v2/content/filters", writer, (*Server).createFilter},
@@ -116,7 +116,7 @@ func (s *Server) newMux() (*http.ServeMux, error) {
 	return mux, nil
 }
 
-// serving returns the exchange that w is.
+// serving returns w as an exchange. ServeHTTP passes an exchange to the mux as the ResponseWriter.
 func serving(w http.ResponseWriter) *exchange { return w.(*exchange) }
 
 // plainPath removes the trailing slash from the path of a request. It returns false for a path that the mux would redirect to a cleaner one

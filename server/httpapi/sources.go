@@ -15,8 +15,8 @@ import (
 
 // source is one reason why an item has a tag or a unit.
 type source struct {
-	// Kind is Tag, ActivateUnit, or caller. It is caller if the tag or unit was set over HTTP or imported. The other members are then
-	// empty.
+	// Kind is Tag, ActivateUnit, or caller. It is caller if the tag or unit was set over HTTP or imported. For caller, the other members
+	// are empty.
 	Kind      string `json:"kind"`
 	Namespace string `json:"namespace,omitempty"`
 	Name      string `json:"name,omitempty"`
@@ -116,7 +116,7 @@ func (x *exchange) tagSources(ctx context.Context, own *item.Item) ([]sourcedTag
 	return all, nil
 }
 
-// unitSources returns the units of an item with their sources, in the order of the item.
+// unitSources returns the units of an item with their sources, in the order in which the item shows them.
 func (x *exchange) unitSources(ctx context.Context, own *item.Item) ([]sourcedUnit, error) {
 	shown, err := x.server.lib.ReadItem(ctx, library.ItemRead{Property: x.grant.property, ID: own.ID, Audience: x.audience()})
 	if err != nil {

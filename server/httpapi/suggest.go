@@ -132,7 +132,7 @@ type completer struct {
 	late bool
 }
 
-// complete finds the completions at a position in characters. If ctx ends with errValuesLate, the completions lack values.
+// complete finds the completions at a position, which counts characters. If ctx ends with errValuesLate, the completions lack values.
 func (c *completer) complete(ctx context.Context, at int) error {
 	if len(string(c.query)) > query.MaxLength {
 		return nil
@@ -245,7 +245,8 @@ func (c *completer) tagFields(ctx context.Context, colon string) error {
 	return nil
 }
 
-// fields adds the fields whose names begin with the typed text, then the fields with a part of the name that begins with it.
+// fields adds the fields whose names begin with the typed text. After them, it adds the fields with a name in which only a later part
+// begins with the typed text.
 func (c *completer) fields(colon string) {
 	var further []completion
 	for _, r := range query.Rows() {
@@ -266,9 +267,9 @@ func (c *completer) fields(colon string) {
 	c.completions = append(c.completions, further...)
 }
 
-// nameOf returns the shortest name of a field that begins with the typed text. direct is then true. If there is none, but a part of the
-// field's name begins with the typed text, nameOf returns the shortest name, and direct is false. Otherwise, it returns "". A dynamic field
-// has no name of its own.
+// nameOf returns the shortest name of a field that begins with the typed text, and true for direct. If no name begins with the typed text,
+// but a later part of a name does, nameOf returns the shortest name of the field, and false for direct. Otherwise, it returns "". It also
+// returns "" for a dynamic field, which has no name of its own.
 func (c *completer) nameOf(r query.Row) (name string, direct bool) {
 	if strings.Contains(r.Name, "<") {
 		return "", false

@@ -25,8 +25,8 @@ func suggestURL(q string, more ...string) string {
 	return u + strings.Join(append([]string{""}, more...), "&")
 }
 
-// TestCompletions lists for each query the queries that result from the first completions, in the form kind:query, and the queries that
-// must not result.
+// TestCompletions checks the completions of each query. first contains the queries that result from the first completions, in the form
+// kind:query. lacks contains the kinds that no completion may have.
 func TestCompletions(t *testing.T) {
 	a := newApp(t)
 	for q, c := range map[string]struct {

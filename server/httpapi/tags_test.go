@@ -62,7 +62,8 @@ func TestTagLife(t *testing.T) {
 		// 1003 has the tag from a manifest, so the server refuses to remove it, and nothing changes.
 		call{method: "DELETE", url: "/v1/tags/marketer_tags/hero/1003", token: "rw", status: 403, contains: []string{"problems/managed", "managed by Tag shop/hero"}},
 		call{url: "/v1/tags/marketer_tags/hero/", token: "ro", ids: []item.ID{1007, 1003}},
-		// After a caller also adds the tag to 1003 over HTTP, the item has the tag from two sources. The mapping over HTTP can be removed.
+		// After a caller also adds the tag to 1003 over HTTP, the item has the tag from two sources. The request removes only the source
+		// over HTTP, so the item keeps the tag.
 		tag(1003, 201),
 		tag(1003, 201),
 		call{url: "/v1/tags/marketer_tags/hero/", token: "ro", ids: []item.ID{1007, 1003}},
@@ -81,7 +82,7 @@ func TestTagLife(t *testing.T) {
 		call{method: "DELETE", url: "/v1/tags/kinds/video/abc", token: "rw", status: 404},
 		call{method: "DELETE", url: "/v1/tags/kinds/video/99999999999999999999", token: "rw", status: 404},
 		call{method: "DELETE", url: "/v1/tags/kinds/NoKey/1001", token: "rw", status: 404},
-		// The tag is still known after its last mapping was removed.
+		// The tag is still known after it was removed from its last item.
 		call{method: "POST", url: "/v1/tags/", token: "rw", body: `{"ugc_ids":[1001],"namespace":"short","key":"lived"}`, status: 201},
 		call{method: "DELETE", url: "/v1/tags/short/lived/1001", token: "rw", status: 204},
 		call{url: "/v1/tags/short/lived/", token: "ro", ids: []item.ID{}, contains: []string{`"namespace":"short","key":"lived"`, `"total_results":0`}},

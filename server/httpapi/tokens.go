@@ -17,7 +17,7 @@ type grant struct {
 	// restricted is true for a token that may only list certain filters. filters contains their UUIDs.
 	restricted bool
 	filters    map[string]bool
-	// expires is the first instant at which the value is refused. Zero means never.
+	// expires is the first instant at which the token value is refused. Zero means never.
 	expires time.Time
 	// allowance is shared by all values of one token. It stays the same when the token changes.
 	allowance *allowance
@@ -88,8 +88,8 @@ func (t *tokenTable) follow(events iter.Seq2[library.TokenEvent, error]) error {
 	return nil
 }
 
-// publish replaces the table. It omits a value that two tokens have. The library gives the value to one of them, and the value works for
-// neither until that change arrives.
+// publish replaces the table. The library gives a value to only one token, but until all events of a change have arrived, two tokens can
+// have the value. In this case, publish omits the value, so it works for neither token.
 func (t *tokenTable) publish(held map[tokenKey]heldToken) {
 	table := make(map[library.Digest]grant, len(held))
 	claimed := make(map[library.Digest]bool, len(held))

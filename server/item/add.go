@@ -21,7 +21,7 @@ const (
 	Pending  = "pen"
 )
 
-// The values of content_type (specification, Content object).
+// These are the values of content_type (specification, Content object).
 const (
 	Image = "image"
 	Video = "video"
@@ -37,12 +37,12 @@ const Direct = "direct"
 // ErrNoAuthorKey means that a body has a submission, but ParseOptions has no key from which to derive the author.
 var ErrNoAuthorKey = errors.New("derive author: ParseOptions has no author key")
 
-// ParseOptions holds the inputs of parsing besides the body.
+// ParseOptions holds the inputs of parsing in addition to the body.
 type ParseOptions struct {
 	// Now is the creation time of the item. Zero means the time of the system clock.
 	Now time.Time
-	// AuthorKey is the key that derives author references from submissions. It is required for bodies with a submission (ErrNoAuthorKey).
-	// The key must never change, because the same person would then become a second author.
+	// AuthorKey is the key with which author references are derived from submissions. It is required for bodies with a submission
+	// (ErrNoAuthorKey). The key must never change: with another key, the same person would become a second author.
 	AuthorKey []byte
 	// Rand is the source of random bytes for short codes and generated references. nil means crypto/rand.
 	Rand io.Reader

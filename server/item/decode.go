@@ -12,7 +12,7 @@ import (
 
 // decoder records the first error in a document while its members are read one after the other.
 type decoder struct {
-	// stored is true for a document that was accepted before. The decoder does not check its limits and ranges again.
+	// stored is true for a document that was accepted before. For such a document, the decoder does not check limits and ranges again.
 	stored bool
 	err    *InvalidError
 }
@@ -250,7 +250,7 @@ func (o object) coordinate(name string, limit float64) float64 {
 	return f
 }
 
-// child reads an object. If the object is absent, all of its members are absent too.
+// child reads a member that is an object. If the member is absent, all of its members are absent too.
 func (o object) child(name string) object {
 	v := o.get(name)
 	if v.kind != structure && v.there() {
@@ -259,7 +259,7 @@ func (o object) child(name string) object {
 	return object{decoder: o.decoder, path: o.at(name), value: v}
 }
 
-// list reads an array.
+// list reads a member that is an array.
 func (o object) list(name string) []member { return o.listed(member{name, o.get(name)}) }
 
 // listed reads a member that has already been looked up as an array.
@@ -289,7 +289,8 @@ func (o object) raw(name string) json.RawMessage {
 	return raw
 }
 
-// representable reports whether every number in a decoded value fits in a double. If one does not, many JSON parsers refuse the whole text.
+// representable reports whether every number in a decoded value fits in a double. Many JSON parsers refuse a whole text if a number in it
+// does not fit.
 func representable(v value) bool {
 	if v.kind == number {
 		_, err := strconv.ParseFloat(v.text, 64)
@@ -321,7 +322,8 @@ func (o object) link(name string) string {
 }
 
 // harmless reports whether a page can safely link to a URL. The URL must not contain control characters. It must have no scheme, have the
-// scheme http or https, or be about:blank. Browsers skip blanks before a scheme, and control characters inside it.
+// scheme http or https, or be about:blank. harmless ignores blanks at the start and refuses all control characters, because browsers skip
+// both when they read the scheme.
 func harmless(address string) bool {
 	for i := range len(address) {
 		if address[i] < ' ' || address[i] == 0x7f {

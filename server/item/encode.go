@@ -23,7 +23,7 @@ type Encoded []byte
 // segments.
 const encodedFormat = 1
 
-// These are the flags of an Encoded.
+// These are the bits of the flags in an Encoded.
 const (
 	flagConfirmed = 1 << iota
 	flagFeatured
@@ -33,7 +33,7 @@ const (
 	flagMediaID
 )
 
-// These are the texts of an Encoded. To add a text, change encodedFormat.
+// These are the positions of the texts in an Encoded. To add a text, change encodedFormat.
 const (
 	textStatus = iota
 	textCreated
@@ -95,10 +95,10 @@ type Slots struct {
 // nullUnit is the encoded null unit. Do not modify it.
 var nullUnit = EncodeUnit(NullUnit())
 
-// Encode returns the encoded item.
+// Encode returns the item in the form in which libraries store it.
 func Encode(it *Item) Encoded { return appendEncoded(make([]byte, 0, 1024), it) }
 
-// appendEncoded appends the encoded item.
+// appendEncoded appends the result of Encode to dst.
 func appendEncoded(dst []byte, it *Item) []byte {
 	var (
 		c        = &it.Content
@@ -195,11 +195,11 @@ func appendSized(dst []byte, add func([]byte) []byte) []byte {
 }
 
 // Append appends the item in response form as JSON. Every member that the specification requires is present and not null. Append fills in
-// missing values (docs/http-api.md, "The item"): "Unknown" for places, Point 0/0 for geo_data, or 0 for the campaign and ids, and
-// about:blank for links. The platform of the hashtag, the author and the media becomes the item's social platform, or "direct" if the item
-// has none. A missing name of the author becomes the other known name, or "unknown". For query.Private, the response contains the member
-// submission, which is null if the item has none. For query.Public, it omits that member. Append allocates only if dst must grow. It
-// appends nothing if e is not the result of Encode.
+// missing values (docs/http-api.md, "The item"): "Unknown" for places, Point 0/0 for geo_data, 0 for the campaign and ids, and about:blank
+// for links. The platform of the hashtag, the author and the media becomes the item's social platform, or "direct" if the item has none. A
+// missing name of the author becomes the other known name, or "unknown". For query.Private, the response contains the member submission,
+// which is null if the item has none. For query.Public, it omits that member. Append allocates only if dst must grow. It appends nothing if
+// e is not the result of Encode.
 func (e Encoded) Append(dst []byte, a query.Audience, s Slots) []byte {
 	var r record
 	if !r.parse(e) {
@@ -219,7 +219,7 @@ type record struct {
 	hashtag []byte
 }
 
-// These are the numbers of an Encoded.
+// These are the positions of the numbers in an Encoded.
 const (
 	numberID = iota
 	numberCampaign
@@ -418,7 +418,7 @@ func (r *record) append(dst []byte, a query.Audience, s Slots) []byte {
 	return append(dst, '}')
 }
 
-// permalink appends the imported short link if there is one, otherwise the server's own. It omits the closing quote.
+// permalink appends the imported short link, or the server's own short link if none was imported. It omits the closing quote.
 func (r *record) permalink(dst []byte, base string) []byte {
 	const lead = `"}}},"shortened_permalink":"`
 	imported, code := r.texts[textPermalink], r.texts[textShortCode]

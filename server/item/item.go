@@ -116,7 +116,7 @@ type Unit struct {
 	ActivateUnitLibrary int64
 }
 
-// Reference reports whether the unit is managed and has nothing but an id. It then refers to a unit that a manifest declares.
+// Reference reports whether the unit is managed and has nothing but an id. Such a unit refers to a unit that a manifest declares.
 func (u Unit) Reference() bool {
 	return u.Managed && u.Name == "" && u.ImageURL == "" && u.ClickThroughURL == "" && u.CatalogItem == nil &&
 		u.CatalogImageURLSrc == nil && u.ExternalID == ""

@@ -15,8 +15,8 @@ const platformRef = "platform_ref:"
 // Line is the result of parsing one line of a bulk import.
 type Line struct {
 	Item *Item
-	// Units holds the conversion units of the line that are more than an id. A unit with a name is created if the property does not have
-	// it. A reference has only an id and Managed true, and may dangle until its manifest is applied. If an id in Item.Units is not in
+	// Units holds the conversion units that the line describes with more than an id. A unit with a name is created if the property does not
+	// have it. A reference has only an id and Managed true, and may dangle until its manifest is applied. If an id in Item.Units is not in
 	// Units, the property must already have the unit.
 	Units []Unit
 }
@@ -65,8 +65,8 @@ func ParseLine(line []byte, o ParseOptions) (Line, error) {
 	return Line{Item: it, Units: units}, nil
 }
 
-// LineID returns the id in a line, or 0 if the line has none, so that its item will get a new id. It checks nothing else in the line. It
-// returns an error if the line is not a JSON object or its id is not valid. ParseLine refuses such a line too.
+// LineID returns the id in a line, or 0 if the line has none. The item of a line without an id gets a new id. LineID checks nothing else in
+// the line. It returns an error if the line is not a JSON object or its id is not valid. ParseLine refuses such a line too.
 func LineID(line []byte) (int64, error) {
 	d := &decoder{}
 	s := scratches.Get().(*scratch)
@@ -319,7 +319,7 @@ func (w *objectWriter) raw(name string, value json.RawMessage) {
 	}
 }
 
-// item reads an item. The ids of hashtags, authors and media come from other systems, and can exceed MaxID.
+// item reads a whole item, as Marshal writes it. The ids of hashtags, authors and media come from other systems, and can exceed MaxID.
 func (o object) item() (*Item, []Unit) {
 	it := &Item{
 		ID:                    o.id(),
@@ -363,8 +363,8 @@ func (o object) content() Content {
 		ContentType:             o.oneOf("content_type", Image, Video, Text),
 		Media:                   o.child("media").media(),
 	}
-	// The reference for the content's own platform takes precedence. If there is none, use the first reference in order of name. Content
-	// without a platform gets the platform in the name of that reference.
+	// The reference for the content's own platform takes precedence. If the object has no such reference, use the first reference in order
+	// of name. Content without a platform gets the platform in the name of that reference.
 	name := platformRef + c.SocialPlatform
 	if !o.has(name) {
 		name = ""

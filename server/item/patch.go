@@ -46,8 +46,8 @@ func ParsePatch(body []byte) (*Patch, error) {
 	return p, nil
 }
 
-// Apply changes the item. If it returns an error, which is an *InvalidError that is not Malformed, the item is unchanged. Apply replaces
-// members, and never modifies the data that they point to. The item can therefore be a shallow copy of a shared one.
+// Apply changes the item. If it fails, the item is unchanged, and the error is an *InvalidError that is not Malformed. Apply replaces
+// members, and never modifies the data that they point to. The item can therefore be a shallow copy of an item that other goroutines use.
 func (p *Patch) Apply(it *Item) error {
 	changed := *it
 	d := &decoder{}

@@ -18,7 +18,7 @@ const MarketerNamespace = "marketer_tags"
 
 // ValidNamespace returns nil for a tag namespace that callers can use over HTTP. It must have 1 to MaxNamespace characters, must not be
 // blank, and must not contain slashes, dots or control characters. "ugc" is reserved because of its path (docs/http-api.md, "Tags"). For
-// any other namespace, the error is an *InvalidError for the member namespace, and not Malformed.
+// any other namespace, the error is an *InvalidError for the member namespace that is not Malformed.
 func ValidNamespace(namespace string) error {
 	complain := ""
 	switch n := utf8.RuneCountInString(namespace); {
@@ -40,7 +40,7 @@ func ValidNamespace(namespace string) error {
 
 // ValidKey returns nil for a valid key of the namespace. A key has 1 to MaxKey lowercase letters a to z (specification, Tag). In the
 // namespace hashtags, it has 1 to MaxHashtagKey lowercase letters of any script, digits and underscores. For any other key, the error is an
-// *InvalidError for the member key, and not Malformed.
+// *InvalidError for the member key that is not Malformed.
 func ValidKey(namespace, key string) error {
 	invalid := func(format string, args ...any) error {
 		return &InvalidError{Member: "key", Reason: fmt.Sprintf(format, args...)}

@@ -122,8 +122,8 @@ func (o object) units() (ids []int64, whole []Unit) {
 	return ids, whole
 }
 
-// detached returns the unit with cloned strings, so that a unit, which lives much longer than its import line, does not keep the line in
-// memory.
+// detached returns the unit with cloned strings. The unit lives much longer than its import line. Without the clones, its strings would
+// keep the whole line in memory.
 func (u Unit) detached() Unit {
 	for _, s := range []*string{&u.Name, &u.ImageURL, &u.ClickThroughURL, &u.ExternalID, &u.CreatedOn, &u.LastModified} {
 		*s = strings.Clone(*s)

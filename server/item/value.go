@@ -140,7 +140,8 @@ func (s *scratch) release() {
 }
 
 // reader parses UTF-8 text as JSON (RFC 8259) in one pass with one copy of the text. The standard library builds a map for every object and
-// an interface for every value, which took most of the time of an import. reader does not describe errors. The function complaint does.
+// an interface for every value, which would take most of the time of an import. reader does not describe errors. The function complaint
+// does.
 type reader struct {
 	text  string
 	at    int
@@ -374,7 +375,7 @@ func (r *reader) digits() bool {
 }
 
 // complaint describes why reader refused a text. The reasons are invalid UTF-8, nesting beyond MaxDepth, unpaired surrogates (which are not
-// characters and cannot be written back), and all that encoding/json refuses.
+// characters and cannot be written back), and everything that encoding/json refuses.
 func complaint(body []byte) *InvalidError {
 	malformed := func(format string, args ...any) *InvalidError {
 		return &InvalidError{Malformed: true, Reason: fmt.Sprintf(format, args...)}

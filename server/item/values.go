@@ -10,9 +10,9 @@ import (
 
 // Values yields every indexed value of the item with its field in the catalogue. Texts and keywords are as stored. Dates are in
 // milliseconds, and a year, a month or a day means its first instant. Free JSON is a string if the JSON is a string, otherwise compact
-// text. Values yields a text that bare words search a second time, under query.AllField. units and tags are all that the item carries: its
-// own and those from manifests. def is the property's default unit, or nil. It counts as default_activate_unit if all units of the item are
-// archived (see DefaultUnit).
+// text. If bare words search a text, Values yields it a second time, under query.AllField. The parameters units and tags contain all units
+// and tags that the item carries: its own and those from manifests. def is the property's default unit, or nil. It counts as
+// default_activate_unit if all units of the item are archived (see DefaultUnit).
 //
 // Values yields nothing for missing values, so fillers are never indexed. It also yields the private fields of the submission (see
 // query.Field.Private).

@@ -12,7 +12,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/mutations"
 )
 
-// base is the part of a property's state before a write that the mutations need.
+// base is the state of a property before a write, limited to what the mutations of the write need.
 type base struct {
 	*view
 	// target is the generation of the items' index to which the write applies.
@@ -93,9 +93,9 @@ func (b *base) Unit(id int64) bool { return b.catalogue.Unit(id) != nil }
 const randomCodeLength = 10
 
 // CodeHeld reports whether an item other than id has the short code. Two concurrent writes can give the same code to two items. The link
-// then leads to the item that comes first by property and id. While some items cannot be searched, CodeHeld reports a random code of a
-// new item as held, so that the item gets another code. For other codes, it then fails. It does not look up the codes that the write
-// itself generates, because they are random.
+// then leads to the item that comes first by property and id. While some items cannot be searched, CodeHeld reports a random code of a new
+// item as held, so that the item gets another code, and fails for any other code in the mutations. Codes that the write itself generates
+// are not looked up, because they are random.
 func (b *base) CodeHeld(code string, id item.ID) (bool, error) {
 	for _, h := range b.holders.of[code] {
 		if h != (holder{b.catalogue.Property, id}) {

@@ -20,10 +20,11 @@ type version struct {
 // operation is one operation of a bulk request.
 type operation struct {
 	index, id string
-	// doc is the document to store, either as encoded or as a value for package json. If it is nil, the operation deletes the document.
+	// doc is the document to store: a function of the type encoded, or a value for package json. If it is nil, the operation deletes the
+	// document.
 	doc any
-	// at is the state that the operation replaces. If it is nil, the operation stores a document only if none exists, and deletes a document
-	// in any state.
+	// at is the state that the operation replaces. If at is nil, an operation with a document stores it only if no document exists, and an
+	// operation without a document deletes the existing document in any state.
 	at *version
 	// over is true if the operation stores the document whether or not one exists.
 	over bool

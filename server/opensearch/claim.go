@@ -73,7 +73,7 @@ func (c *claim) keep(ctx context.Context, mine fact, lose context.CancelCauseFun
 			return
 		case <-ticks.C:
 		}
-		// After an error, the next attempt may succeed. If another replica takes over before that, this does no harm.
+		// After an error, the next attempt may succeed. It does no harm if another replica takes over the claim before that attempt.
 		at, token, err := c.read(ctx)
 		if err == nil && token != mine.Token {
 			lose(errClaimLost)

@@ -67,10 +67,9 @@ const leastAttempt = 3 * time.Second
 
 // do sends a request and decodes the response into out, which may be nil. body is nil, []byte, or a value to encode as JSON. While the
 // cluster rejects the request for lack of capacity, do retries until ctx ends or the timeout passes. While the cluster is unreachable, do
-// begins no attempt later than reconnect after the first attempt. If a node accepts the request but does not respond, do sends the
-// request to one more node after half of the time, if there is another node. The request must therefore be safe to send twice. If ctx
-// ends before any attempt has failed, the error is the cause of ctx, and also library.ErrUnavailable if the cluster is known not to
-// respond.
+// begins no attempt later than reconnect after the first attempt. If a node accepts the request but does not respond in time (see
+// patience), do sends the request to one other node, if there is one. The request must therefore be safe to send twice. If ctx ends before
+// any attempt has failed, the error is the cause of ctx, and also library.ErrUnavailable if the cluster is known not to respond.
 func (c *cluster) do(ctx context.Context, method, path string, body, out any) error {
 	encoded, isBytes := body.([]byte)
 	if body != nil && !isBytes {

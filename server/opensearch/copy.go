@@ -22,7 +22,8 @@ import (
 // and never overwrites a newer state of an item. Deleted items have no document, so the copier finds them by comparing the two indices.
 //
 // The copier fills the copy through an alias that contains a random token, and the switch to the copy requires this alias. A copier that
-// takes over changes the alias. A suspended copier therefore cannot change the copy or switch to it.
+// takes over a copy changes the alias. If the process of the previous copier was only paused and continues later, it can therefore neither
+// change the copy nor switch to it.
 type copier struct {
 	library  *Library
 	from, to *itemIndex
@@ -71,7 +72,7 @@ func (l *Library) rebuild(ctx context.Context, g *generations) error {
 	if err := c.prepare(ctx); err != nil {
 		return err
 	}
-	// The copy contains hidden documents of items that were deleted during the rebuild.
+	// Items that were deleted during the rebuild are only hidden in the copy. The eraser must remove their bytes.
 	if err := l.eraser.note(ctx, c.from.Property); err != nil {
 		return err
 	}
@@ -138,7 +139,7 @@ func (c *copier) refresh(ctx context.Context, x *itemIndex) error {
 	return c.library.cluster.do(ctx, http.MethodPost, "/"+x.name+"/_refresh", nil, nil)
 }
 
-// pass copies the operations that all copies of the source's shard have now. It returns the number of copied items.
+// pass copies the operations that every shard copy of the source has at the start of the pass. It returns the number of copied items.
 func (c *copier) pass(ctx context.Context) (int64, error) {
 	stats, err := c.library.statisticsOf(ctx, c.from.name)
 	if err != nil {
@@ -297,8 +298,8 @@ func (c *copier) finish(ctx context.Context) (took time.Duration, err error) {
 	if err != nil {
 		return 0, err
 	}
-	// The response shows that all nodes read from the copy. Only now may the copy accept writes. On a node that still uses the source, reads
-	// would not see earlier writes.
+	// The response shows that all nodes read from the copy. Only now may the copy accept writes: a node that still read from the source
+	// would not see writes to the copy.
 	return time.Since(start), l.alias(within, c.to.activate())
 }
 

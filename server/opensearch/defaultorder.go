@@ -11,8 +11,8 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// defaultKey sorts by a field of the default unit. No document contains this field. defaultKey returns a clause that gives each item a
-// score: the rank of its unit's value among the values of all units.
+// defaultKey returns the sort key for a field of the default unit. No document contains this field, so defaultKey also returns a clause
+// that gives each item a score: the rank of its default unit's value among the values of all units.
 func (v *view) defaultKey(ctx context.Context, key query.Key) (orderKey, object, error) {
 	f, _ := query.Lookup(key.Field)
 	of := map[int64]eval.SortValue{} // by unit

@@ -103,7 +103,7 @@ func (v *view) shownTags(ctx context.Context, items []*item.Item, rules bool) ([
 	return tags, nil
 }
 
-// corpusOf returns documents for the items, with the given tags and without units.
+// corpusOf returns a corpus with a document for each item, with the given tags and without units.
 func corpusOf(items []*item.Item, tags [][]item.Tag) *eval.Corpus {
 	corpus := eval.NewCorpus()
 	for i, it := range items {

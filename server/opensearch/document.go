@@ -18,7 +18,7 @@ const (
 	// ofTags stands for fields of tags. An item has its own values, and manifests add more values.
 	ofTags
 	// ofUnits stands for fields of the units that an item shows. ofDefault stands for fields of the item's default unit. No document
-	// contains either.
+	// contains these fields.
 	ofUnits
 	ofDefault
 )

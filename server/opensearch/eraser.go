@@ -14,27 +14,28 @@ import (
 )
 
 // eraser removes the bytes of deleted items, and of changed or removed submissions, from the files of the cluster within
-// Options.EraseWithin. OpenSearch only hides a deleted document: the bytes stay in a segment until OpenSearch merges the segment.
-// Besides, the copies of a shard keep the history of operations for one another.
+// Options.EraseWithin. OpenSearch only hides a deleted document: the bytes stay in a segment until OpenSearch merges the segment. In
+// addition, the copies of a shard keep the history of operations for one another.
 //
 // Before a write erases data, it stores a note for its property, so that a pending erasure is not lost if all replicas stop. The eraser
-// makes OpenSearch write its segments and discard the translog. One step later, no copy of the shard needs the history any more, and the
-// eraser makes OpenSearch merge the segments that have deleted documents. Then the eraser deletes the note, unless another write has
-// stored it again.
+// makes OpenSearch write its segments and discard the translog. One step later, no copy of the shard needs the history, and the eraser
+// makes OpenSearch merge the segments that have deleted documents. Then the eraser deletes the note, unless another write has stored it
+// again.
 //
 // Every replica runs an eraser. A claim decides which eraser works.
 type eraser struct {
 	library *Library
 	claim   *claim
-	// noted contains, for each property, the time at which this replica last stored the note.
+	// noted contains, for each property, the time at which this replica last stored the property's note.
 	noted sync.Map
 }
 
 const (
 	// eraserClaim is the id of the claim in the facts index.
 	eraserClaim = "erasing"
-	// eraseSteps is the number of eraser steps in Options.EraseWithin. If a note is stored just after the eraser has read the notes, it is
-	// processed after four steps. If that eraser crashes at the end, another eraser needs two more steps. The last step is for the merges.
+	// eraseSteps is the number of equal steps into which Options.EraseWithin is divided. If a note is stored just after the eraser has read
+	// the notes, it is processed after four steps. If the eraser crashes at the end of these steps, another eraser needs two more steps.
+	// The last step is for the merges.
 	eraseSteps = 7
 	// noteSteps limits how often one replica stores the note of a property: noteSteps times in a step. A write may rely on a note with an
 	// age of up to step/noteSteps (about 4 seconds by default), and takes up to Options.Timeout (30 seconds by default). Together, these
@@ -46,7 +47,7 @@ func newEraser(l *Library) *eraser {
 	return &eraser{library: l, claim: l.newClaim(eraserClaim)}
 }
 
-// step is the duration of one step.
+// step returns the duration of one of the eraseSteps equal steps.
 func (e *eraser) step() time.Duration { return e.library.options.EraseWithin / eraseSteps }
 
 // noteID returns the id of a property's note in the facts index.
@@ -66,7 +67,7 @@ func (e *eraser) note(ctx context.Context, p library.PropertyID) error {
 	return nil
 }
 
-// run erases the data of noted properties until ctx ends.
+// run calls erase repeatedly until ctx ends.
 func (e *eraser) run(ctx context.Context) {
 	for pause := e.step(); sleep(ctx, pause); {
 		held, err := e.erase(ctx)
@@ -79,8 +80,8 @@ func (e *eraser) run(ctx context.Context) {
 	}
 }
 
-// erase erases the data of the noted properties. If another replica holds the claim, erase does nothing and returns true. A frozen
-// library accepts no merge, so its notes stay until it accepts writes again.
+// erase erases deleted data from the files of each property that has a note. If another replica holds the claim, erase does nothing and
+// returns true. A frozen library accepts no merge, so its notes stay until it accepts writes again.
 func (e *eraser) erase(ctx context.Context) (held bool, err error) {
 	notes, err := e.notes(ctx)
 	if err != nil || len(notes) == 0 {
@@ -94,7 +95,7 @@ func (e *eraser) erase(ctx context.Context) (held bool, err error) {
 	return false, e.eraseNoted(ctx, notes)
 }
 
-// eraseNoted erases the data of the noted properties until no note is left.
+// eraseNoted erases deleted data from the files of each property that has a note, until no note is left.
 func (e *eraser) eraseNoted(ctx context.Context, notes map[library.PropertyID]version) (err error) {
 	for len(notes) > 0 {
 		if !sleep(ctx, e.step()) || e.library.frozen() != "" {

@@ -28,7 +28,7 @@ func marker() string {
 	return string(r)
 }
 
-// filesWith returns the files below a directory that contain each of the texts.
+// filesWith returns, for the name of each text, the files below a directory that contain the text.
 func filesWith(t *testing.T, dir string, texts map[string]string) map[string][]string {
 	t.Helper()
 	out := map[string][]string{}

@@ -10,7 +10,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// responseError is an error response of the cluster, with the innermost cause in the response.
+// responseError is an error response of the cluster. It contains only the innermost cause in the response.
 type responseError struct {
 	Status int
 	Type   string

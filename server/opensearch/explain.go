@@ -91,8 +91,8 @@ func (s statistics) Field(ctx context.Context, field string, terms []string) (ra
 			} `json:"terms"`
 		} `json:"term_vectors"`
 	}
-	// The cluster returns the statistics of the words in this artificial document. For a document without words, it returns none, so the
-	// document always contains the word "a".
+	// The cluster returns the statistics of the words in this artificial document. For a document without words, it returns no statistics,
+	// so the document always contains the word "a".
 	body := object{
 		"doc": object{name: append([]string{"a"}, terms...)}, "term_statistics": true, "field_statistics": true,
 		"positions": false, "offsets": false,

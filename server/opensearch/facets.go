@@ -72,7 +72,8 @@ type valueQuery struct {
 	query object
 }
 
-// counted is the result of counting. counts contains at least the most frequent values.
+// counted is what run has counted: the number of all matching items (total), and the number of items with each value (counts). counts
+// contains at least the most frequent values.
 type counted struct {
 	total  int64
 	counts map[string]int64
@@ -242,7 +243,7 @@ func (c *counting) ownAggregation(name string, of object) object {
 }
 
 // once counts the values in a single search. The parameter terms contains the size of the terms aggregation, and once adds the other
-// members. It reports whether the result is complete: no other value can then be among the most frequent values.
+// members. It returns true only if the result is complete, that is, if no other value can be among the most frequent values.
 func (c *counting) once(ctx context.Context, terms object) (*counted, bool, error) {
 	found := &counted{counts: map[string]int64{}}
 	aggs := object{}
@@ -326,7 +327,8 @@ func (c *counting) dynamic() string {
 	return prefixOf(c.field)
 }
 
-// include returns the terms that a terms aggregation counts, as a list or as a regular expression. For all terms, it returns neither.
+// include returns the terms that a terms aggregation counts, as a list or as a regular expression. If the aggregation counts all terms,
+// include returns neither.
 func (c *counting) include() (list []any, pattern string) {
 	only := c.counter.Only()
 	if only != nil && c.field.Type != query.Boolean {
@@ -375,7 +377,7 @@ func (c *counting) termOf(value string) any {
 }
 
 // within returns a query for the items that have a number with the requested prefix. It returns nil if the request has no prefix. It also
-// returns nil if the values are not numbers, because a regular expression then selects the terms.
+// returns nil if the values are not numbers, because for other values, a regular expression selects the terms.
 func (c *counting) within() object {
 	if c.field.Type != query.Long || c.counter.Prefix() == "" {
 		return nil

@@ -126,7 +126,7 @@ func TestFacetsOfNumbersWithAPrefix(t *testing.T) {
 	}
 }
 
-// TestFacetsOfManyRules compares facets of a property that has more rules than one search can count. The terms are then read in pages.
+// TestFacetsOfManyRules compares facets of a property that has more rules than one search can count, so that the terms are read in pages.
 func TestFacetsOfManyRules(t *testing.T) {
 	a := newAgreed(t, openReference)
 	var defs []library.Definition
@@ -147,8 +147,8 @@ func TestFacetsOfManyRules(t *testing.T) {
 	a.facets("beach", library.Facet{Field: "tags", Prefix: "vibe:", Limit: 100})
 }
 
-// TestFacetsOfSlices checks that facets equal those of the reference library even if many segments are searched in concurrent slices. A
-// terms aggregation is then only approximate.
+// TestFacetsOfSlices checks that facets equal those of the reference library even if many segments are searched in concurrent slices. In
+// this case, a terms aggregation is only approximate.
 func TestFacetsOfSlices(t *testing.T) {
 	a := newAgreed(t, openReference)
 	l := a.cluster.(*Library)

@@ -195,7 +195,7 @@ func TestDeepPages(t *testing.T) {
 // failing is a transport that makes the cluster fail to write one document.
 type failing struct {
 	http.RoundTripper
-	// id is the id of the document, or the empty string.
+	// id is the id of the document that the cluster must fail to write. An empty string means none.
 	id atomic.Value
 }
 

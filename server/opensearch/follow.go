@@ -30,8 +30,8 @@ const recordsAtOnce = 1000
 // stored nothing, or that its document has changed again. Operations become visible within milliseconds of one another.
 const gapPatience = 10 * time.Second
 
-// These constants limit one poll of the follower. The first limit is short. If a node does not respond, the revocation of a token then
-// waits only until the next poll, which goes to another node. Each failure doubles the limit, because a slow cluster may need more time.
+// These constants limit one poll of the follower. The first limit is short, so that a node that does not respond delays the revocation of a
+// token only until the next poll, which goes to another node. Each failure doubles the limit, because a slow cluster may need more time.
 const (
 	shortestPoll = 300 * time.Millisecond
 	longestPoll  = 10 * time.Second

@@ -33,7 +33,7 @@ func TestUnchangedPage(t *testing.T) {
 	mustWrite(t, l, library.Mutation{Put: image(1, "a")})
 	read := library.Read{Property: shop, Query: query.All{}, Limit: 10}
 	version := ""
-	// search repeats the read until it needs no search.
+	// search repeats the read until the replica remembers the page, so that the read needs no search.
 	search := func(what string) {
 		t.Helper()
 		for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); {

@@ -17,7 +17,8 @@ type itemIndex struct {
 	name string
 	// uuid distinguishes indices that have the same name at different times.
 	uuid string
-	// copying is the alias through which a copier fills a copy. It is empty for an index that is not an unfinished copy (see copier).
+	// copying is the alias through which a copier fills the index, if the index is an unfinished copy (see copier). It is empty for all
+	// other indices.
 	copying string
 	// active is true if the index has the alias that the method writes returns.
 	active bool
@@ -42,7 +43,7 @@ const (
 	copyMark    = "==copy-"
 )
 
-// generations holds the indices of a property's items. Only the current index is read and written.
+// generations holds the indices of a property's items. Reads and writes of items use only the current index.
 type generations struct {
 	// current is nil if there is no current index.
 	current *itemIndex

@@ -18,7 +18,7 @@ import (
 // oldestVersion is the oldest version of OpenSearch with which this package is tested.
 var oldestVersion = [2]int{2, 19}
 
-// checkVersion checks the service at the URLs. While there is no response, it fails with library.ErrUnavailable. It fails with another
+// checkVersion checks the service at the URLs. If the service does not respond, it fails with library.ErrUnavailable. It fails with another
 // error if the service is not a supported version of OpenSearch or rejects the credentials.
 func (c *cluster) checkVersion(ctx context.Context) error {
 	var about struct {

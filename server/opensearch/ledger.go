@@ -133,8 +133,8 @@ func (ls *ledgers) keep(p library.PropertyID, l *ledger) {
 	}
 }
 
-// change replaces the state `from` of a ledger. It returns false if the ledger was in another state, and then the next get returns that
-// state.
+// change replaces the state `from` of a ledger. It returns false if the ledger was in another state. In this case, the next get returns
+// that state.
 func (ls *ledgers) change(ctx context.Context, p library.PropertyID, from *ledger, sequence item.ID, names map[mutations.NameSum]bool) (bool, error) {
 	next := &ledger{sequence: max(sequence, from.sequence), names: from.names, token: rand.Text()}
 	if len(names) > 0 {

@@ -12,7 +12,7 @@ const (
 	// fieldDynamic contains the values of all dynamic fields in the form name, NUL, value. This way, the size of the mapping does not depend
 	// on the number of names.
 	fieldDynamic = "dynamic"
-	// fieldUnits contains the ids of the item's own units. fieldUnitOrder contains these ids in their order, separated by spaces.
+	// fieldUnits contains the ids of the item's own units. fieldUnitOrder contains these ids in the order of the item, separated by spaces.
 	fieldUnits     = "units"
 	fieldUnitOrder = "unit_order"
 	// fieldCode contains the code of the short link.
@@ -56,7 +56,7 @@ func itemMapping() object {
 	return object{"_source": object{"enabled": false}, "dynamic": "strict", "properties": properties}
 }
 
-// mappingOf returns the mapping of a type. Dates are stored in milliseconds.
+// mappingOf returns the mapping of a field whose values have the type t. Dates are stored in milliseconds.
 func mappingOf(t query.Type) object {
 	switch t {
 	case query.Text:

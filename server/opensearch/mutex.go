@@ -17,7 +17,7 @@ func newMutex(limit time.Duration) mutex { return mutex{make(chan struct{}, 1), 
 
 var errBusy = &unreachableError{errors.New("other changes of this replica wait for it")}
 
-// lock takes the lock. If ctx ends first, lock returns the cause of ctx.
+// lock waits until the lock is free and takes it. If ctx ends first, lock returns the cause of ctx.
 func (m mutex) lock(ctx context.Context) (unlock func(), err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, m.limit, errBusy)
 	defer cancel()

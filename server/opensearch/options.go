@@ -44,7 +44,7 @@ type Options struct {
 	// Pressure returns the memory pressure of the process; nil means library.Relaxed. Above library.Relaxed, the library caches no items. At
 	// library.Full, it rejects mutations other than deletions with library.ErrUnavailable.
 	Pressure func() library.Pressure
-	// Logger receives messages for the operator; nil disables logging. Items, tokens and other personal data are never logged.
+	// Logger receives messages for the operator; nil disables logging. Items, tokens and personal data are never logged.
 	Logger *slog.Logger
 	// Transport replaces the HTTP transport in tests; nil means a copy of http.DefaultTransport.
 	Transport http.RoundTripper

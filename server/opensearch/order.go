@@ -23,11 +23,11 @@ type orderKey struct {
 	write func(eval.SortValue, item.ID) []any
 }
 
-// order is the order of a listing.
+// order contains the sort keys of a listing, with the most significant key first.
 type order []orderKey
 
-// order translates an order. seed is the seed of a random order. If a key sorts by score in a listing without relevance, ranks is the
-// clause that gives each item its score.
+// order returns the OpenSearch sort keys for o. seed is the seed of a random order. If o contains a field of the default unit, ranks is the
+// clause that gives each item the score to sort by (see defaultKey). Otherwise, ranks is nil.
 func (v *view) order(ctx context.Context, o query.Order, seed string) (out order, ranks object, err error) {
 	out = make(order, len(o))
 	for i, key := range o {
@@ -106,7 +106,7 @@ func (o order) after(p eval.Place) ([]any, error) {
 	return append(values, p.Created, p.ID), nil
 }
 
-// sortBy sorts by a field of the index. Items without a value come last.
+// sortBy returns the sort parameter for a field of the index. Items without a value come last.
 func sortBy(field string, desc bool) object {
 	return object{field: object{"order": direction(desc), "missing": "_last"}}
 }
@@ -129,8 +129,8 @@ func scoreKey() orderKey {
 	}
 }
 
-// fieldKey sorts by a field of the catalogue. For a missing integer, OpenSearch returns the largest or the smallest int64, whichever
-// comes last. For a missing keyword, it returns null.
+// fieldKey returns the sort key for a field of the catalogue. For a missing integer, OpenSearch returns the largest or the smallest int64,
+// whichever comes last. For a missing keyword, it returns null.
 func fieldKey(f query.Field, desc bool) orderKey {
 	switch {
 	case query.Dynamic(f.Name):
@@ -175,7 +175,7 @@ func fieldKey(f query.Field, desc bool) orderKey {
 	}
 }
 
-// doubleKey sorts by a floating-point number. For a missing number, OpenSearch returns an infinity.
+// doubleKey returns the sort key for a field with floating-point numbers. For a missing number, OpenSearch returns an infinity.
 func doubleKey(f query.Field, desc bool) orderKey {
 	missing := math.Inf(1)
 	if desc {

@@ -25,8 +25,8 @@ const (
 // stripe is the number of bytes that XXH64 processes at a time.
 const stripe = 32
 
-// randomKey sorts by the places of items in the random order of a seed. A place has 63 bits, which a sort value of a script cannot hold.
-// For this reason, the key has two sort values: the upper 32 bits and the lower 31 bits.
+// randomKey returns the sort key for the places of items in the random order of a seed. A place has 63 bits, which a sort value of a script
+// cannot hold. For this reason, the key has two sort values: the upper 32 bits and the lower 31 bits.
 func randomKey(seed string) orderKey {
 	lanes := [4]uint64{prime1, prime2, 0, 0}
 	lanes[0] += prime2

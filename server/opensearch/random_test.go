@@ -49,7 +49,7 @@ func TestRandomOperations(t *testing.T) {
 	}
 }
 
-// randomly generates operations.
+// randomly is a generator of random operations.
 type randomly struct {
 	*rand.Rand
 	*agreed

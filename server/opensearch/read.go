@@ -104,7 +104,7 @@ type listed struct {
 	sections []object
 }
 
-// listed translates a listing.
+// listed translates the order and the sections of a listing for OpenSearch.
 func (v *view) listed(ctx context.Context, listing library.Listing) (*listed, error) {
 	root, err := v.root(ctx, listing)
 	if err != nil {
@@ -197,7 +197,7 @@ func (s *listed) page(ctx context.Context, r library.Read) (*result, error) {
 	return s.collect(ctx, first, values, 0, r.Limit)
 }
 
-// collect finds limit items and counts all items of the listing. It starts at an offset, or after a place in the section `first`.
+// collect finds at most limit items and counts all items of the listing. It starts at an offset, or after a place in the section `first`.
 func (s *listed) collect(ctx context.Context, first int, after []any, offset int64, limit int) (*result, error) {
 	found := &result{}
 	for i := range s.sections {

@@ -23,12 +23,12 @@ type rebuilder struct {
 	replacedAt map[string]time.Time
 }
 
-// rebuildTimes contains the times of a rebuilder. A zero value means the default.
+// rebuildTimes contains the intervals and time limits of a rebuilder. A zero value means the default.
 type rebuildTimes struct {
 	// settle is the time between Open and the start of the rebuilder. It is long enough for a rolling update, because replicas of the
 	// previous version cannot write to a rebuilt index.
 	settle time.Duration
-	// check is the time between two searches for work. retry replaces check while work is left. It is shorter.
+	// check is the time between two searches for work. While work is left, the rebuilder uses retry instead, which is shorter.
 	check, retry time.Duration
 	// renew is the time between two renewals of the claim. A claim that is not renewed for the duration `expire` is void. `expire` is
 	// shorter than the default timeout of requests. If a replica crashes while it blocks writes, the writes therefore wait until another
@@ -53,8 +53,8 @@ func newRebuilder(l *Library) *rebuilder {
 	return &rebuilder{library: l, times: l.options.rebuild, replacedAt: map[string]time.Time{}, claim: l.newClaim(rebuildClaim)}
 }
 
-// run works until ctx ends. After each failure, it waits longer before the next attempt, until no work is left. It does not reset the
-// pause if another replica takes the claim, because that replica may fail for the same reason.
+// run works until ctx ends. Each failure doubles the pause before the next attempt. run resets the pause when no work is left, but not when
+// another replica takes the claim, because that replica may fail for the same reason.
 func (r *rebuilder) run(ctx context.Context) {
 	start := time.Now()
 	for backoff := r.times.retry; ; {
@@ -181,8 +181,8 @@ func (r *rebuilder) jobs(ctx context.Context, settled bool) (jobs map[library.Pr
 			}
 			j.drop = append(j.drop, x.name)
 		}
-		// A rebuild waits until the retired generations are deleted. A retired generation is recognized because the current generation names it
-		// as its source. The next generation does not name it.
+		// A rebuild waits until the retired generations are deleted. A retired generation is recognized only because the current generation
+		// names it as its source. The next generation would not name it.
 		if old && len(g.retired) == 0 {
 			j.rebuild = g
 		}

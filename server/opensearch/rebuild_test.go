@@ -79,7 +79,7 @@ func indicesOf(t *testing.T, l *Library) *generations {
 	return g
 }
 
-// waitRebuilt waits until the only index of the property is one with the schema of the later version.
+// waitRebuilt waits until the property has only one index, and this index has the schema of the later version.
 func waitRebuilt(t *testing.T, l *Library) {
 	t.Helper()
 	eventually(t, "the rebuild", func() bool {

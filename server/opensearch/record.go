@@ -24,7 +24,7 @@ import (
 type record struct {
 	// Type is recordMeta, recordMark or recordDefinition.
 	Type string `json:"type"`
-	// Name is the name of a mark.
+	// Name is the key of a mark. It is empty for records of other types.
 	Name string `json:"name,omitempty"`
 	// Value is a metaRecord, the value of a mark, or a definitions.Entry.
 	Value string `json:"value"`
@@ -128,7 +128,8 @@ func (r *records) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// An existing library keeps its keys, because this operation then conflicts. An index that rejects writes already has keys.
+	// An existing library keeps its keys, because this operation conflicts with the existing document. An index that rejects writes already
+	// has keys.
 	op := operation{index: r.library.names.definitions(), id: recordMeta, doc: meta}
 	if err := failure(r.library.cluster.bulk(ctx, []operation{op}, refreshNow)); err != nil && !isBlocked(err) {
 		return err

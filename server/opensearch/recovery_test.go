@@ -30,7 +30,7 @@ func (i *intercepted) RoundTrip(r *http.Request) (*http.Response, error) {
 	return i.RoundTripper.RoundTrip(r)
 }
 
-// intercept sets on.
+// intercept sets the function `on`.
 func (i *intercepted) intercept(on func(*http.Request) (*http.Response, error)) { i.on.Store(&on) }
 
 // respond returns a response with a JSON body.

@@ -114,8 +114,8 @@ func (l *Library) Facts(ctx context.Context) (*transfer.Facts, error) {
 		return nil, err
 	}
 	l.count(&state, stats, all)
-	// The statistics do not contain indices without a working shard. Facts of a property without an index are left over from an interrupted
-	// purge, so they are ignored.
+	// List the properties by their indices and not by the statistics, which do not contain indices without a working shard. Facts of a
+	// property without an index are left over from an interrupted purge, so they are ignored.
 	for p, g := range all {
 		if g.current != nil {
 			f.Properties[p] = transfer.Property{Items: state.PropertyItems[p], Tags: map[item.Tag]bool{}}

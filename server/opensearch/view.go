@@ -152,7 +152,7 @@ func (v *view) dynamicFields(ctx context.Context) ([]string, error) {
 const fieldsAtMost = item.MaxFieldNames + 10_000
 
 // selector returns the plan of a rule's selector, or nil if the rule has no selector. A selector that was valid when it was applied can
-// later exceed a limit, because a field pattern in it expands to more fields. It then matches no item, and selector returns nil.
+// later exceed a limit, because a field pattern in it expands to more fields. Such a selector matches no item, and selector returns nil.
 func (v *view) selector(ctx context.Context, r *definitions.Rule) (plan.Node, error) {
 	if r.Selector == nil {
 		return nil, nil

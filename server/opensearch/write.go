@@ -68,7 +68,8 @@ func (w *write) deletions(muts []pendingMutation) (deletions []pendingMutation) 
 	return deletions
 }
 
-// fail ends the write with an error. If no item is stored, the whole call returns the error. Otherwise, only the given mutations get it.
+// fail ends the write with an error. If no item is stored, the whole call returns the error. Otherwise, only the given mutations get the
+// error.
 func (w *write) fail(muts []pendingMutation, err error) ([]library.Outcome, error) {
 	if !w.stored {
 		return nil, err
@@ -79,7 +80,7 @@ func (w *write) fail(muts []pendingMutation, err error) ([]library.Outcome, erro
 	return w.outcomes, nil
 }
 
-// write is one call of Write.
+// write is the state of one call of Write.
 type write struct {
 	library  *Library
 	property library.PropertyID
@@ -279,8 +280,9 @@ func (w *write) operations(b *base, items []mutations.Item) (ops []operation, id
 	return ops, ids
 }
 
-// again returns the mutations of items that were lost to another write, and sets the errors of items that could not be stored. If a
-// mutation changes the tags of several items, it is decided again only for the lost items, because the other items are already stored.
+// again returns the mutations to decide again, because another write has changed their items (lost). It sets the errors of items that could
+// not be stored (failed). If a mutation changes the tags of several items, it is decided again only for the lost items, because the other
+// items are already stored.
 func (w *write) again(pending []pendingMutation, lost map[item.ID]bool, failed map[item.ID]error) []pendingMutation {
 	var out []pendingMutation
 	for _, m := range pending {

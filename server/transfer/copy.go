@@ -27,7 +27,7 @@ type Progress struct {
 type Report struct {
 	Definitions int              `json:"definitions"`
 	Properties  []PropertyReport `json:"properties"`
-	// Stored is the number of items that this Copy stored. The target already had the others.
+	// Stored is the number of items that this Copy stored. The target already had the other items.
 	Stored int64 `json:"stored"`
 }
 
@@ -62,9 +62,9 @@ const (
 	putBytes = 4 << 20
 )
 
-// Copy freezes the library from, copies it to the target to, verifies the copy, and finishes it. It calls progress after each batch. If
-// Copy fails, the source stays frozen, and a later Copy can continue. But if the target refuses the copy, Copy leaves the source as it was.
-// Copy returns the errors of the source and the target, *RefusedError, *MismatchError, or the cause of ctx.
+// Copy freezes the source, copies it to the target, verifies the copy, and finishes it. It calls progress after each batch. If Copy fails,
+// the source stays frozen, and a later Copy can continue. But if the target refuses the copy, Copy leaves the source as it was. Copy
+// returns the errors of the source and the target, *RefusedError, *MismatchError, or the cause of ctx.
 func Copy(ctx context.Context, from Source, to Target, progress func(Progress)) (*Report, error) {
 	before, err := from.Frozen(ctx)
 	if err != nil {
@@ -131,7 +131,7 @@ func (c *copying) advance() {
 	}
 }
 
-// copy stores the items of a property that the target lacks, or that differ from the items of the source.
+// copy stores in the target those items of a property that the target lacks or that differ from the items of the source.
 func (c *copying) copy(ctx context.Context, p library.PropertyID) (*sum, error) {
 	next, stop := iter.Pull2(c.to.Lines(ctx, p))
 	defer stop()
@@ -219,7 +219,8 @@ type sum struct {
 
 func newSum() *sum { return &sum{hash: sha256.New()} }
 
-// add adds an item. The checksum includes the length of each item, so that it is clear where an item ends.
+// add adds an item to the number and to the checksum. The checksum includes the length of each item, so that it is clear where an item
+// ends.
 func (s *sum) add(l Line) {
 	var head [16]byte
 	binary.BigEndian.PutUint64(head[:8], uint64(l.ID))

@@ -31,7 +31,7 @@ type Facts struct {
 
 // Property contains the facts of one property that remain when its items are deleted.
 type Property struct {
-	// Items is the number of items. Only Progress shows it. Copy counts the items itself.
+	// Items is the number of items. Copy uses it only for Progress, because Copy counts the items itself.
 	Items int64
 	// Sequence is the highest item id that was ever assigned or imported.
 	Sequence item.ID

@@ -115,7 +115,7 @@ func (i interrupted) Finish(ctx context.Context, items map[library.PropertyID]in
 	return i.Target.Finish(ctx, items)
 }
 
-// copyInPieces copies a library with interruptions until a copy succeeds. It calls between after each interruption.
+// copyInPieces copies a library with interruptions until a copy succeeds. After each interruption, it calls the function between.
 func (p place) copyInPieces(t *testing.T, from movable, r *rand.Rand, between func()) *transfer.Report {
 	t.Helper()
 	for {

@@ -38,13 +38,13 @@ type target interface {
 	Close() error
 }
 
-// place is a place in which a library can be stored.
+// place is a directory, or an index prefix in a cluster, in which one library can be stored.
 type place struct {
 	open   func(t *testing.T) (movable, error)
 	target func(t *testing.T) (target, error)
 }
 
-// kinds are the implementations. Each function returns a new place.
+// kinds contains a function for each implementation of a library. The function returns a new place.
 var kinds = map[string]func(*testing.T) place{
 	"engine": func(t *testing.T) place {
 		dir := filepath.Join(t.TempDir(), "data")
@@ -102,7 +102,7 @@ func (p place) library(t *testing.T) movable {
 	return l
 }
 
-// copyOf copies the library from into a place. The copy uses the target that wrap returns.
+// copyOf copies a library into a place. It passes the target that wrap returns to transfer.Copy.
 func (p place) copyOf(ctx context.Context, t *testing.T, from movable, wrap func(transfer.Target) transfer.Target) (*transfer.Report, error) {
 	t.Helper()
 	to, err := p.target(t)
@@ -205,7 +205,8 @@ func fill(t *testing.T, l library.Library, seed uint64) {
 	adopting := library.Definition{Property: shop, Owner: manifest(library.KindFilter, "adopter"), Created: noon, Filter: &library.Filter{
 		ID: httpFilter(shop, 1, "").Filter.ID, Name: "adopted", Query: "text:city", Adopt: true,
 	}}
-	// The second tag is refused, and the filter without a property waits. The older tag then takes the claim of the newer one.
+	// The tag "second" is refused, because the tag "summer" claims the same key. The filter without a property waits. The tag "older",
+	// which is applied last but was created first, takes over the claim of "summer".
 	second, waiting, older := tagRule("second", "", 1), httpFilter("shop/none", 6, "*:*"), tagRule("older", "", 2)
 	second.Tag.Tag.Key, older.Tag.Tag.Key, older.Created = "summer", "summer", noon.Add(-time.Hour)
 	waiting.Owner, waiting.Created = manifest(library.KindFilter, "waiting"), noon
@@ -371,7 +372,7 @@ func cursors(t *testing.T, l library.Library) (reads []library.Read) {
 	return reads
 }
 
-// pages returns the items of all pages that reads request.
+// pages returns the items of all pages that the given reads request.
 func pages(t *testing.T, l library.Library, reads []library.Read) (items []string) {
 	t.Helper()
 	for _, r := range reads {
