@@ -15,7 +15,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/transfer"
 )
 
-// operations provides the operations of a process on the admin socket.
+// operations implements the operations that a server process offers on its admin socket.
 type operations struct{ p *process }
 
 var _ admin.Operations = operations{}
@@ -144,7 +144,7 @@ func (o operations) CancelMigration(ctx context.Context) error {
 	return err
 }
 
-// removeCheckpoints removes the copies that remain if an earlier process ended during a backup.
+// removeCheckpoints removes the copies that an earlier process left in the data directory because it ended during a backup.
 func removeCheckpoints(dataDir string) error {
 	left, err := filepath.Glob(filepath.Join(dataDir, checkpointPrefix+"*"))
 	for _, dir := range left {

@@ -68,7 +68,7 @@ vitrine backup --data-dir ./data --every 24h --keep 30 --s3-endpoint https://s3.
 			s.report = func(b admin.Backups) {
 				ctx, cancel := context.WithTimeout(cmd.Context(), 10*time.Second)
 				defer cancel()
-				_ = c.ReportBackups(ctx, b) // if no server runs, the next backup reports the error
+				_ = c.ReportBackups(ctx, b) // ignore the error: if no server runs, the next backup reports it
 			}
 			return s.run(cmd.Context())
 		},
@@ -121,7 +121,8 @@ func runBackup(cmd *cobra.Command, c *admin.Client, dataDir, target string, flag
 	}
 	if err != nil {
 		stream.Close()
-		// A stream that ended early looks damaged. Return the error that ended it, which is more useful.
+		// If the connection failed, the stream ended early, and err only reports a damaged stream. Return the error of the connection,
+		// which is more useful.
 		if cut := <-received; cut != nil && !errors.Is(cut, io.ErrClosedPipe) {
 			err = cut
 		}
@@ -140,7 +141,8 @@ func runBackup(cmd *cobra.Command, c *admin.Client, dataDir, target string, flag
 	return nil
 }
 
-// checkCopy writes a stream to w and checks it. If w fails, it returns that error, because the check reports only that the stream ended.
+// checkCopy writes a stream to w and checks it. If a write to w fails, checkCopy returns the error of the write, because the error of the
+// check would not contain the cause.
 func checkCopy(ctx context.Context, stream io.Reader, w *recorder, progress backup.Progress) (backup.Header, error) {
 	h, err := backup.Check(ctx, io.TeeReader(stream, w), progress)
 	if w.err != nil {

@@ -36,9 +36,9 @@ func TestBackupAndRestore(t *testing.T) {
 	vitrine(t.Context(), "", "backup", "--data-dir", s.dir, dir).want(t, exitFailed, "is not empty")
 	nowhere := filepath.Join(t.TempDir(), "nowhere", "vitrine.tar")
 	vitrine(t.Context(), "", "backup", "--data-dir", s.dir, nowhere).want(t, exitFailed, "write "+nowhere+": no such file or directory")
-	// These items are written after all backups.
+	// No backup contains these items, because they are imported after all backups.
 	vitrine(t.Context(), itemLines(201, 10), "import", "-").want(t, 0, "10 added")
-	// The server cleans up after the refused backup as soon as it notices that the client has stopped reading.
+	// The server removes its copy for the failed backup as soon as it notices that the client has stopped reading.
 	eventually(t, "nothing is left in the data directory", func() bool {
 		left, err := filepath.Glob(filepath.Join(s.dir, ".backup-*"))
 		return err == nil && len(left) == 0
@@ -246,7 +246,8 @@ func TestInterruptedBackupIsNotReportedAsDamaged(t *testing.T) {
 	}
 }
 
-// TestStoppingDuringABackup checks that a backup whose client has stopped reading does not prolong the drain, and leaves no files behind.
+// TestStoppingDuringABackup stops the server during a backup whose client has stopped reading. It checks that the backup does not prolong
+// the stop of the server, and leaves no files behind.
 func TestStoppingDuringABackup(t *testing.T) {
 	s := start(t, newStore(t), "--drain-timeout", "200ms")
 	s.environment(t)

@@ -98,7 +98,7 @@ func TestExportOfADamagedStore(t *testing.T) {
 	s.environment(t)
 	vitrine(t.Context(), strings.Join(lines, ""), "import", "-").want(t, 0, "200 added")
 	s.signal(syscall.SIGTERM)
-	start(t, dir).signal(syscall.SIGTERM) // the stop flushes the log of the database to a table
+	start(t, dir).signal(syscall.SIGTERM) // when the server stops, the database writes its log to a table
 	tables, err := filepath.Glob(filepath.Join(dir, "pebble", "*.sst"))
 	if err != nil {
 		t.Fatal(err)
@@ -217,7 +217,7 @@ func TestImportIsResumed(t *testing.T) {
 
 	s = start(t, s.dir)
 	s.environment(t)
-	// Record the state that a run leaves if it is killed after its second request and before the response.
+	// Record the state that an import leaves if it is killed after it has sent its second request and before it receives the response.
 	prefix := itemLines(1, 1000)
 	vitrine(t.Context(), itemLines(1, 2000), "import", "-").want(t, 0)
 	keepState(t, file, prefix, 1000, 2000)
@@ -309,7 +309,7 @@ func forget(t *testing.T, dir string) {
 	withdraw(t, lib)
 }
 
-// withdraw removes what fill declares from a library, and closes it.
+// withdraw removes the property and the tokens of fill from a library, and closes the library.
 func withdraw(t *testing.T, lib library.Library) {
 	t.Helper()
 	removed, err := lib.Sweep(t.Context(), library.Scope{
@@ -327,8 +327,8 @@ func TestVersion(t *testing.T) {
 	vitrine(t.Context(), "", "version").want(t, 0, "vitrine ", "commit ", "go1.")
 }
 
-// keepState records the state of an interrupted import of file. The server has confirmed the given number of lines, whose text is prefix.
-// sent is the number of lines that the client has sent.
+// keepState records the state of an interrupted import of file. lines is the number of lines that the server has confirmed, and prefix is
+// their text. sent is the number of lines that the client has sent.
 func keepState(t *testing.T, file, prefix string, lines, sent int64) {
 	t.Helper()
 	c, err := (&connection{}).open()

@@ -29,16 +29,16 @@ func (c *clusterFlags) bind(cmd *cobra.Command) {
 	fs.StringVar(&c.kubeconfig, "kubeconfig", "", "kubeconfig to use (default: the files in KUBECONFIG, else ~/.kube/config)")
 	fs.StringVar(&c.context, "context", "", "context of the kubeconfig (default: the current context)")
 	fs.StringVarP(&c.namespace, "namespace", "n", "", "namespace (default: the context's namespace)")
-	_ = cmd.RegisterFlagCompletionFunc("namespace", c.suggest(&corev1.NamespaceList{})) // fails only for an unknown flag
+	_ = cmd.RegisterFlagCompletionFunc("namespace", c.suggest(&corev1.NamespaceList{})) // an error means that the flag does not exist
 }
 
-// bindAll also binds --all-namespaces.
+// bindAll binds the flags of bind and --all-namespaces.
 func (c *clusterFlags) bindAll(cmd *cobra.Command) {
 	c.bind(cmd)
 	cmd.Flags().BoolVarP(&c.allNamespaces, "all-namespaces", "A", false, "all namespaces")
 }
 
-// load returns the configuration of the cluster and the selected namespace. "" stands for all namespaces.
+// load returns the configuration of the cluster, and the selected namespace ("" for all namespaces).
 func (c *clusterFlags) load() (*rest.Config, string, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = c.kubeconfig
@@ -63,7 +63,7 @@ func (c *clusterFlags) load() (*rest.Config, string, error) {
 	return config, namespace, nil
 }
 
-// open returns a client of the cluster and the selected namespace. "" stands for all namespaces.
+// open returns a client of the cluster, and the selected namespace ("" for all namespaces).
 func (c *clusterFlags) open() (kube.Client, string, error) {
 	config, namespace, err := c.load()
 	if err != nil {

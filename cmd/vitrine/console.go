@@ -133,7 +133,8 @@ type consoleTarget struct {
 	transport *http.Transport
 }
 
-// target finds a token and a connection to the server. If it has to forward a port, a goroutine of parts does so until ctx ends.
+// target finds a token and a connection to the server. If the connection needs a forwarded port, target starts a goroutine in parts that
+// forwards the port until ctx ends.
 func (o *consoleOptions) target(ctx context.Context, parts *errgroup.Group) (*consoleTarget, error) {
 	server := cmp.Or(o.reach.connection.server, os.Getenv("VITRINE_SERVER"))
 	if server != "" && o.service != "" {
@@ -200,7 +201,8 @@ func newConsoleTarget(access client.Options) (*consoleTarget, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Only the replica that issued a code accepts it. With HTTP/2, all requests share one connection and thus reach the same replica.
+	// A one-time code works only on the replica that issued it. With HTTP/2, all requests share one connection and thus reach the same
+	// replica.
 	return &consoleTarget{server: server, token: access.Token, transport: &http.Transport{
 		TLSClientConfig: &tls.Config{RootCAs: access.RootCAs, MinVersion: tls.VersionTLS12}, TLSHandshakeTimeout: 10 * time.Second,
 		Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true,
@@ -253,8 +255,8 @@ func serviceOf(text string) (types.NamespacedName, error) {
 	return types.NamespacedName{Namespace: namespace, Name: name}, nil
 }
 
-// forward forwards a port of this machine to a pod of a Service, and returns the address on this machine. A goroutine of parts does the
-// forwarding.
+// forward forwards a port of this machine to a pod of a Service, and returns the address on this machine. A goroutine in parts forwards the
+// port until ctx ends.
 func forward(ctx context.Context, parts *errgroup.Group, config *rest.Config, k kube.Client, service types.NamespacedName) (string, error) {
 	pod, port, err := serverPod(ctx, k, service)
 	if err != nil {
@@ -297,7 +299,7 @@ func consoleCode(ctx context.Context, transport http.RoundTripper, base, token s
 		return "", "", fmt.Errorf("cannot log in to the console: %w", err)
 	}
 	var answer struct{ Code, Property, Detail string }
-	_ = json.NewDecoder(bytes.NewReader(body)).Decode(&answer) // if the body is not JSON, the status alone decides
+	_ = json.NewDecoder(bytes.NewReader(body)).Decode(&answer) // if the body is not JSON, the error contains only the status
 	switch {
 	case res.StatusCode == http.StatusCreated && answer.Code != "":
 		return answer.Code, answer.Property, nil
@@ -307,11 +309,12 @@ func consoleCode(ctx context.Context, transport http.RoundTripper, base, token s
 	return "", "", fmt.Errorf("cannot log in to the console: %s: %s", res.Status, answer.Detail)
 }
 
-// loginURL returns the URL with which a browser logs in with a code. Browsers do not send the part after the # to the server.
+// loginURL returns the URL with which a browser logs in with a code. The code follows a #, because browsers do not send that part of a URL
+// to the server.
 func loginURL(server, code string) string { return server + console.Path + "login#code=" + code }
 
-// passedPaths are the paths of the requests that the proxy passes to the server: the console and the API. The console shows commands and
-// links that use the API. Requests to the API still need a token.
+// passedPaths are the paths of the requests that the proxy passes to the server: the console and the API. The proxy passes the API because
+// the console shows commands and links that use it. Requests to the API still need a token.
 var passedPaths = []string{console.Path, "/v1/", "/v2/", "/i/"}
 
 // proxy passes requests of a browser on this machine to the server. address is the host and port of the proxy.
@@ -321,7 +324,7 @@ func (t *consoleTarget) proxy(address string) http.Handler {
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.SetURL(t.server)
 			r.Out.Header["User-Agent"] = r.In.Header["User-Agent"]
-			// Replace the origin of this proxy, which the server does not know.
+			// Replace the origin of this proxy with the origin of the server, because the server accepts no other origin.
 			if r.In.Header.Get("Origin") == "http://"+address {
 				r.Out.Header.Set("Origin", t.server.Scheme+"://"+t.server.Host)
 			}
@@ -345,7 +348,8 @@ func (t *consoleTarget) proxy(address string) http.Handler {
 	})
 }
 
-// loginPage is the format of a file that opens a URL. Using html/template would make the binary a quarter larger.
+// loginPage is the format of a file that opens a URL. It is not a template of html/template, because that package would make the binary a
+// quarter larger.
 const loginPage = `<!doctype html>
 <meta charset="utf-8">
 <meta name="referrer" content="no-referrer">
@@ -381,7 +385,7 @@ func openBrowser(ctx context.Context, out io.Writer, login string) (remove func(
 }
 
 // writeLoginPage writes a file that opens the login URL, in a directory that only this user can read. remove deletes the file and the
-// directory, and can be called even after an error.
+// directory. The caller can call it even after an error.
 func writeLoginPage(login string) (path string, remove func(), err error) {
 	dir, err := os.MkdirTemp("", "vitrine-console-")
 	if err != nil {

@@ -160,7 +160,7 @@ func TestConsole(t *testing.T) {
 	}
 	for path, want := range map[string]int{
 		"/v2/content/items?q=*:*&access_token=" + secret: http.StatusOK, "/v1/tags/a/b?access_token=" + secret: http.StatusNotFound, "/i/none": http.StatusNotFound,
-		"/v2/content/items?q=*:*": http.StatusForbidden, "/": http.StatusOK, "/metrics": http.StatusOK, // the last two redirect to the console
+		"/v2/content/items?q=*:*": http.StatusForbidden, "/": http.StatusOK, "/metrics": http.StatusOK, // / and /metrics redirect
 	} {
 		if code, _ := get(t, origin+path); code != want {
 			t.Errorf("%s: %d, want %d", path, code, want)
@@ -239,7 +239,7 @@ func (o openedPage) check(t *testing.T) {
 	}
 }
 
-// fakeBrowser puts a substitute for the program that opens pages into PATH.
+// fakeBrowser puts a fake of the program that opens a browser into PATH.
 func fakeBrowser(t *testing.T) openedPage {
 	t.Helper()
 	dir := t.TempDir()
@@ -253,7 +253,7 @@ func fakeBrowser(t *testing.T) openedPage {
 	return openedPage{dir}
 }
 
-// TestServerPod checks which pod of a Service a port is forwarded to.
+// TestServerPod checks which pod of a Service, and which port, serverPod returns.
 func TestServerPod(t *testing.T) {
 	name := types.NamespacedName{Namespace: "vitrine-system", Name: "vitrine"}
 	labels := map[string]string{"app.kubernetes.io/name": "vitrine"}

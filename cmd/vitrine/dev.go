@@ -46,7 +46,7 @@ type devOptions struct {
 	api        *httpapi.Server
 	// listener is the address of the server, and url is its URL.
 	listener, url string
-	// introduced contains the objects that introduce has printed, as KIND NAME; nil before the first load.
+	// introduced contains the objects that introduce has printed, as KIND NAME. It is nil before the first load.
 	introduced map[string]bool
 	// removePage removes the file that --open has written.
 	removePage func()
@@ -91,7 +91,7 @@ vitrine dev deploy/ --import posts.ndjson --data-dir .vitrine-dev`),
 	fs.StringSliceVar(&o.imports, "import", nil, "NDJSON file to import (see vitrine import); repeatable")
 	fs.StringVar(&o.property, "property", "", "NAMESPACE/NAME of the Property for --import (default: the only one)")
 	fs.StringVar(&o.consoleDir, "console-assets", "", "folder with the files of the console, for its development (default: the embedded files)")
-	_ = fs.MarkHidden("console-assets") // fails only for an unknown flag
+	_ = fs.MarkHidden("console-assets") // an error means that the flag does not exist
 	return cmd
 }
 
@@ -305,7 +305,8 @@ func withSamplePictures(public http.Handler) http.Handler {
 	})
 }
 
-// await waits until the server accepts a token. The library already has the token, but the server learns of new tokens with a delay.
+// await waits until the server accepts a token. It is necessary even after the library has received the token, because the server reads new
+// tokens with a delay.
 func (o *devOptions) await(ctx context.Context, token string) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()

@@ -40,7 +40,7 @@ func TestExamples(t *testing.T) {
 		seen := 0
 		for _, m := range regexp.MustCompile(`(?m)(?:^  |\| |-- |kubectl )vitrine ([^|>\n]*)`).FindAllStringSubmatch(cmd.Example, -1) {
 			seen++
-			// Use a new command tree, because flags keep their values.
+			// Use a new command tree for each example, because flags keep the values of earlier examples.
 			found, rest, err := newRoot().Find(strings.Fields(m[1]))
 			if err == nil {
 				err = found.ParseFlags(rest)

@@ -76,8 +76,8 @@ func mark(e client.Explanation) string {
 	return "✗"
 }
 
-// tree writes a clause and, indented below it, its children. first is the prefix of the clause's line, and rest is the prefix of the lines
-// below that line.
+// tree writes a clause and, indented below it, the clauses that it contains. first is the prefix of the clause's own line, and rest is the
+// prefix of all following lines.
 func tree(w io.Writer, e client.Explanation, first, rest string) {
 	fmt.Fprint(w, first, mark(e), " ")
 	if e.Occur != "" {

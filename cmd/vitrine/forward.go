@@ -19,7 +19,7 @@ import (
 	kube "sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// serverPod returns a ready pod of a Service, and the port of the pod behind the HTTPS port of the Service.
+// serverPod returns a ready pod of a Service, and the port of this pod to which the HTTPS port of the Service leads.
 func serverPod(ctx context.Context, k kube.Client, name types.NamespacedName) (types.NamespacedName, int, error) {
 	none := types.NamespacedName{}
 	service := &corev1.Service{}
@@ -92,7 +92,7 @@ func forwardPort(ctx context.Context, config *rest.Config, pod types.NamespacedN
 	if err != nil {
 		return nil, err
 	}
-	// Fall back to SPDY as kubectl does, because older API servers and some proxies support only SPDY.
+	// Try WebSocket first and fall back to SPDY, as kubectl does, because older API servers and some proxies support only SPDY.
 	dialer := portforward.NewFallbackDialer(websocket, spdy.NewDialer(upgrader, &http.Client{Transport: transport}, http.MethodPost, url), func(err error) bool {
 		return httpstream.IsUpgradeFailure(err) || httpstream.IsHTTPSProxyError(err)
 	})

@@ -19,7 +19,7 @@ func help(cmd *cobra.Command, _ []string) {
 		fmt.Fprintf(w, "\nExamples:\n%s\n", cmd.Example)
 	}
 	fmt.Fprintln(w)
-	_, _ = io.WriteString(w, usage(cmd)) // as above, there is nowhere to report an error
+	_, _ = io.WriteString(w, usage(cmd)) // like the Fprint calls above, ignore an error: there is nowhere to report it
 }
 
 // usage returns the usage line of a command, its subcommands and its flags.
@@ -71,7 +71,7 @@ func example(lines string) string {
 	return strings.ReplaceAll("  "+strings.ReplaceAll(strings.TrimSpace(lines), "\n", "\n  "), "\n  \n", "\n\n")
 }
 
-// first completes only the first argument of a command.
+// first returns a completion function that uses complete for the first argument of a command and completes no further arguments.
 func first(complete cobra.CompletionFunc) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, toComplete string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		if len(args) > 0 {
@@ -81,7 +81,7 @@ func first(complete cobra.CompletionFunc) cobra.CompletionFunc {
 	}
 }
 
-// suggest completes names of objects in the selected namespace. The type of list selects their kind.
+// suggest returns a function that completes names of objects in the selected namespace. The type of list selects the kind of the objects.
 func (c *clusterFlags) suggest(list kube.ObjectList) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		k, namespace, err := c.open()

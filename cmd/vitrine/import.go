@@ -90,7 +90,7 @@ func (o *importOptions) run(cmd *cobra.Command, name string) error {
 
 	from := state.At.Bytes
 	if in.compressed {
-		from = 0 // the position in the compressed file is not known
+		from = 0 // state.At.Bytes counts uncompressed bytes, so the position in the compressed file is unknown
 	}
 	p := newProgress(stderr, "imported", state.At.Lines, from, in.size)
 	began := time.Now()
@@ -127,8 +127,8 @@ func (o *importOptions) run(cmd *cobra.Command, name string) error {
 	return nil
 }
 
-// state returns the file that records the progress of the import, and the state from which the import continues. The file is nil if the
-// progress cannot be recorded.
+// state returns the file that records the progress of the import, and the state from which the import continues. If the progress of the
+// input cannot be recorded, state returns a nil file.
 func (o *importOptions) state(stderr io.Writer, c *client.Client, in *input) (*importstate.File, importstate.State) {
 	fresh := importstate.State{Server: c.Server(), Input: in.path, Begun: time.Now().UTC()}
 	if in.path == "" {
@@ -185,12 +185,12 @@ func summary(at client.Checkpoint, took time.Duration) string {
 	return fmt.Sprintf("%s in %s: %s", text.Plural(at.Lines, "line"), took.Round(time.Millisecond), strings.Join(parts, ", "))
 }
 
-// input is the input of an import. It counts the bytes that it reads from the file, before decompression.
+// input is the input of an import. Its member read counts the bytes of the file that it has read, before decompression.
 type input struct {
 	io.Reader
 	name string
 	path string // absolute; "" for standard input
-	size int64  // of the file; 0 if unknown
+	size int64  // length of the file in bytes; 0 if unknown
 	read int64
 	file *os.File
 	// compressed is true if the file is compressed, so that read counts compressed bytes.

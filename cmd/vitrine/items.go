@@ -63,7 +63,7 @@ func (o *itemsOptions) run(cmd *cobra.Command, name string) error {
 		if err != nil {
 			return advise(err)
 		}
-		it.Submission = nil // personal data does not belong in terminals, scroll-back buffers and screenshots
+		it.Submission = nil // omit personal data, which does not belong in terminals, scroll-back buffers and screenshots
 		items = append(items, it)
 		if len(items) == o.limit {
 			break

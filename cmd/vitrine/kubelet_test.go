@@ -17,8 +17,8 @@ import (
 	kube "sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// startKubelet adds a node to a cluster that has none, and returns its name. The kubelet of the node supports only port forwarding. It
-// forwards every port of every pod to address until stop is called.
+// startKubelet adds a node to a cluster without nodes, and returns the name of the node. The kubelet of the node supports only port
+// forwarding. Until stop is called, the kubelet forwards every port of every pod to address.
 func startKubelet(t *testing.T, k kube.Client, address string) (node string, stop func()) {
 	t.Helper()
 	stopped, stop := context.WithCancel(t.Context())
@@ -67,7 +67,7 @@ func startKubelet(t *testing.T, k kube.Client, address string) (node string, sto
 
 // forwardStream connects a stream with an address until one of them ends.
 func forwardStream(s httpstream.Stream, address string) {
-	defer s.Reset() //nolint:errcheck // it may have ended
+	defer s.Reset() //nolint:errcheck // the stream may have ended already
 	target, err := net.Dial("tcp", address)
 	if err != nil {
 		fmt.Fprintln(s, err)

@@ -12,7 +12,7 @@ import (
 
 // restConfig returns a function that returns the configuration of the cluster: from the file in flag, otherwise from the files in
 // KUBECONFIG, otherwise from the pod. It never reads the user's ~/.kube/config, because a server must not depend on the cluster that the
-// user selected last. The caller calls the function for each new connection, so that it sees changed files.
+// user selected last. The caller must call the returned function for each new connection, so that changed files take effect.
 func restConfig(flag string) (func() (*rest.Config, error), error) {
 	rules := &clientcmd.ClientConfigLoadingRules{ExplicitPath: flag}
 	if env := os.Getenv("KUBECONFIG"); flag == "" && env != "" {
@@ -39,7 +39,7 @@ func restConfig(flag string) (func() (*rest.Config, error), error) {
 		}
 		return c, nil
 	}
-	// An invalid file at start is a usage error. If the file is missing later, the server waits for it.
+	// A missing or invalid kubeconfig at start is a usage error. If the file is missing later, the server waits for it.
 	if _, err := load(); err != nil {
 		return nil, usagef("%w", err)
 	}

@@ -34,21 +34,22 @@ func newLogger(w io.Writer, format, level string) (log *slog.Logger, flush func(
 	return slog.New(gathering{h, g}), g.flush, nil
 }
 
-// gatherFor is the maximum time for which a line is buffered. When gatherLines lines are buffered, they are written at once.
+// gatherFor is the maximum time for which a line stays in the buffer. gatherLines is the number of lines that fill the buffer, which is
+// then written immediately.
 const (
 	gatherFor   = 100 * time.Millisecond
 	gatherLines = 512
 )
 
 // gathered buffers lines and writes several of them at a time. A system call for each line would be a large part of the cost of a request.
-// Formatting the lines one at a time would also be expensive, because other work in between evicts the code and data of the logger from the
-// processor caches.
+// Formatting the lines one at a time would also be expensive, because the work between two lines evicts the code and data of the logger
+// from the processor caches.
 type gathered struct {
 	mu      sync.Mutex
 	lines   []line
 	waiting bool
 
-	// writing serializes the writers, so that the lines stay in order. It is locked before mu.
+	// writing serializes the writers, so that the lines stay in order. A goroutine that locks both writing and mu locks writing first.
 	writing sync.Mutex
 	w       io.Writer
 	text    bytes.Buffer // receives the output of the handlers
@@ -86,15 +87,15 @@ func (g *gathered) flush() {
 		_ = l.to.Handle(context.Background(), l.record) // writes to memory, so it does not fail
 	}
 	if g.text.Len() > 0 {
-		_, _ = g.w.Write(g.text.Bytes()) // there is no place to report that the log cannot be written
+		_, _ = g.w.Write(g.text.Bytes()) // ignore an error: there is nowhere to report that the log cannot be written
 		g.text.Reset()
 	}
 	clear(lines)
 	g.spare = lines[:0]
 }
 
-// gathering is a handler that buffers its lines. It writes warnings and errors at once, together with the lines before them. It also writes
-// a record at once if the values of the record could change later.
+// gathering is a handler that buffers its lines. It writes a warning or an error immediately, together with all buffered lines. It does the
+// same for a record whose values could change before a later write.
 type gathering struct {
 	slog.Handler
 	lines *gathered
@@ -129,8 +130,7 @@ func (g gathering) WithGroup(name string) slog.Handler {
 	return gathering{g.Handler.WithGroup(name), g.lines}
 }
 
-// bridge makes the Kubernetes libraries write to the same log. Their loggers are package variables, so this affects the whole
-// process.
+// bridge makes the Kubernetes libraries write to log. Their loggers are package variables, so this affects the whole process.
 func bridge(log *slog.Logger) logr.Logger {
 	l := logr.FromSlogHandler(log.Handler())
 	ctrl.SetLogger(l)

@@ -10,7 +10,8 @@ import (
 	"testing"
 )
 
-// controlGroup creates a control group, of either version, with a memory limit. If it fails, dir is "", and why is the reason.
+// controlGroup creates a control group, of either version, with a memory limit. If the control group cannot be created, controlGroup
+// returns "" as dir, and the reason as why.
 func controlGroup(t *testing.T, bytes int) (dir, why string) {
 	t.Helper()
 	var errs []error
@@ -21,7 +22,7 @@ func controlGroup(t *testing.T, bytes int) (dir, why string) {
 		err := os.Mkdir(dir, 0o755)
 		if err == nil {
 			t.Cleanup(func() { _ = os.Remove(dir) })
-			// The file exists if the kernel has the controller. Do not create it.
+			// This file exists only if the kernel has the memory controller of this version. Do not create it.
 			var f *os.File
 			if f, err = os.OpenFile(filepath.Join(dir, at.limit), os.O_WRONLY, 0); err == nil {
 				_, err = fmt.Fprint(f, bytes)

@@ -67,7 +67,7 @@ func backupMetrics(every time.Duration, reported *atomic.Pointer[admin.Backups])
 	}
 }
 
-// libraryCollector collects the state of the library, and the library's own measures, at every scrape.
+// libraryCollector reads, at every scrape, the state of the library and the metrics that the library itself provides.
 type libraryCollector struct {
 	lib                                       library.Library
 	ready, degraded, items, definitions, disk *prometheus.Desc

@@ -20,7 +20,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/httpapi"
 )
 
-// ownMetrics returns all metrics of the server, with the engine as its library.
+// ownMetrics returns all metrics of a server that uses the engine as its library.
 func ownMetrics(t *testing.T) reference.Registry {
 	t.Helper()
 	lib, err := engine.Open(engine.Options{Dir: newStore(t)})
@@ -51,7 +51,7 @@ func ownMetrics(t *testing.T) reference.Registry {
 
 var metricName = regexp.MustCompile(`\b(?:vitrine|go|process|controller_runtime|workqueue)_[a-z_]*[a-z]\b`)
 
-// series returns the name of the histogram that a series belongs to. For any other series, it returns the name of the series.
+// series returns the name of the metric of a series. For a series of a histogram, this is the name without the suffix.
 func series(name string) string {
 	for _, suffix := range []string{"_bucket", "_sum", "_count"} {
 		if base, ok := strings.CutSuffix(name, suffix); ok && strings.HasSuffix(base, "_seconds") {

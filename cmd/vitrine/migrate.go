@@ -21,7 +21,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/transfer"
 )
 
-// migratable is a library that can be copied to another library.
+// migratable is a library that can be the source of a migration.
 type migratable interface {
 	library.Library
 	Source() transfer.Source
@@ -145,7 +145,7 @@ type closingTarget interface {
 	io.Closer
 }
 
-// migrate copies a library, and closes the target. If the copy fails and the library stays frozen, the error says so.
+// migrate copies a library, and closes the target. If the copy fails and the source stays frozen, the error says so.
 func migrate(ctx context.Context, from transfer.Source, to closingTarget, progress func(transfer.Progress)) (*transfer.Report, error) {
 	report, err := transfer.Copy(ctx, from, to, progress)
 	if err = errors.Join(err, to.Close()); err == nil {
@@ -157,7 +157,8 @@ func migrate(ctx context.Context, from transfer.Source, to closingTarget, progre
 	return nil, err
 }
 
-// toEngine copies the library on OpenSearch to a new data directory. It opens the library in the same way as a replica.
+// toEngine copies the library on OpenSearch to a new data directory. It opens the library on OpenSearch as a further replica does, so the
+// servers on the library can continue to run.
 func (m *migration) toEngine(ctx context.Context, progress func(transfer.Progress)) (report *transfer.Report, err error) {
 	lib, err := m.openCluster(ctx)
 	if err != nil {
@@ -222,7 +223,7 @@ func (m *migration) openCluster(ctx context.Context) (migratable, error) {
 	return lib, nil
 }
 
-// forServer returns the flags with absolute paths, because the server may have another working directory.
+// forServer returns the flags with absolute paths, because the working directory of the server can differ from that of this command.
 func (f *opensearchFlags) forServer() (admin.OpenSearch, error) {
 	to := admin.OpenSearch{
 		URLs: f.urls, UsernameFile: f.usernameFile, PasswordFile: f.passwordFile, CAFile: f.caFile, AllowHTTP: f.allowPlaintext, Prefix: f.prefix,

@@ -32,7 +32,7 @@ func (s *server) post(body string) (status int, retryAfter, answer string) {
 	return resp.StatusCode, resp.Header.Get("Retry-After"), string(text)
 }
 
-// everything returns the responses to some reads.
+// everything returns the responses of a server to a fixed list of queries.
 func (s *server) everything() (answers []string) {
 	s.t.Helper()
 	for _, q := range []string{"q=*:*&sort_by=id:asc", "q=text:number&sort_by=created_on:desc", "q=tags.marketer_tags.key:summer&sort_by=id:desc", "q=item+7"} {
@@ -42,7 +42,7 @@ func (s *server) everything() (answers []string) {
 	return answers
 }
 
-// equal reports responses that differ from earlier responses.
+// equal fails the test for each response in got that differs from the earlier response in want.
 func equal(t *testing.T, when string, want, got []string) {
 	t.Helper()
 	for i := range want {
@@ -55,7 +55,7 @@ func equal(t *testing.T, when string, want, got []string) {
 // rejectsWrites checks that a server rejects writes and serves reads.
 func (s *server) rejectsWrites(want []string) {
 	s.t.Helper()
-	// If another process has only just frozen the library, the response does not give the reason yet.
+	// For a short time after another process has frozen the library, the response does not contain the reason yet.
 	eventually(s.t, "a 503 with the reason", func() bool {
 		status, retryAfter, body := s.post(`{"content_type":"text","caption":"x"}`)
 		if status != http.StatusServiceUnavailable || retryAfter == "" {

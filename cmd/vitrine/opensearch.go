@@ -55,7 +55,7 @@ func (f *opensearchFlags) check() error {
 	if (f.usernameFile == "") != (f.passwordFile == "") {
 		return usagef("--opensearch-username-file and --opensearch-password-file must be set together")
 	}
-	if f.readTimeout == 0 { // the library would replace 0 with its default
+	if f.readTimeout == 0 { // reject 0, which package opensearch would replace with its default
 		return usagef("--opensearch-read-timeout=0: must be longer than 0")
 	}
 	if err := f.options(nil).Check(); err != nil {
@@ -71,7 +71,7 @@ func (f *opensearchFlags) options(log *slog.Logger) opensearch.Options {
 	}
 }
 
-// lockedLibrary is a library that holds the lock of a data directory.
+// lockedLibrary is a library together with the lock of the data directory of its process.
 type lockedLibrary struct {
 	*opensearch.Library
 	lock io.Closer

@@ -72,7 +72,8 @@ func TestOpenSearchKeepsWhatWasAcknowledged(t *testing.T) {
 	}
 }
 
-// TestOpenSearchInterruptedPurge checks that vitrine purge completes a purge that deleted only the index of the property.
+// TestOpenSearchInterruptedPurge checks that vitrine purge completes an earlier purge that was interrupted after it had deleted the index
+// of the property.
 func TestOpenSearchInterruptedPurge(t *testing.T) {
 	urls, flags := newIndices(t)
 	prefix := flags[slices.Index(flags, "--opensearch-index-prefix")+1]

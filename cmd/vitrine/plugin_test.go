@@ -143,8 +143,8 @@ func TestPlugin(t *testing.T) {
 	t.Setenv("VITRINE_CA_FILE", "")
 
 	t.Run("which token", func(t *testing.T) {
-		// Sorted by class and name, these tokens precede the token of the samples. The value of the first is held by another token, and the
-		// value of the second is too short. The value of the third has a trailing newline, which the operator removes.
+		// The plugin tries these tokens before the token of the samples, because it sorts tokens by class and name. a-twin has the value of
+		// another token, and the value of a-short is too short. The value of b-newline has a trailing newline, which the operator removes.
 		secrets := map[string]string{
 			"a-twin": string(secretOf("storefront").Data["token"]), "a-short": "short", "b-newline": strings.Repeat("newline", 6) + "\n",
 		}

@@ -17,20 +17,20 @@ type health struct {
 	// tokens reports whether the server has read all tokens.
 	tokens func() bool
 	// operator returns the state of the supervisor. loaded reports whether the definitions are loaded: from the cluster, from files, or
-	// from a store that has recorded a complete load. Both are nil if the server serves only the stored state.
+	// from a store that has recorded a complete load. Both functions are nil if the server serves only the stored state.
 	operator func() cluster.Status
 	loaded   func() bool
 	draining atomic.Bool
 }
 
-// check is one line of a probe's response.
+// check is the state of one part of the process, as one line of the response of /readyz.
 type check struct {
 	name   string
 	ok     bool
 	detail string
 }
 
-// checks returns the state of every part. The process is ready if all of them are ok.
+// checks returns a check for every part. The process is ready only if all checks are ok.
 func (h *health) checks(r *http.Request) []check {
 	state := h.lib.State(r.Context())
 	store := check{"store", state.Ready, fmt.Sprintf("%s items, %s definitions", text.Thousands(state.Items), text.Thousands(state.Definitions))}
@@ -73,7 +73,7 @@ func (h *health) probes() http.Handler {
 		answerProbe(w, code, word+"\n"+b.String())
 	})
 	// This handler checks nothing. A process that responds is alive, and a restart repairs neither a full disk nor an unreachable API
-	// server or OpenSearch cluster. A check could also take longer than the kubelet waits.
+	// server or OpenSearch cluster. In addition, a check could take longer than the kubelet waits for a response.
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { answerProbe(w, http.StatusOK, "alive\n") })
 	return mux
 }
@@ -87,7 +87,7 @@ func answerProbe(w http.ResponseWriter, code int, text string) {
 }
 
 // gate responds with 503 until the definitions are loaded, because otherwise the server would report existing filters as missing. While the
-// process stops, each response tells the client that the connection closes.
+// process stops, gate adds the header "Connection: close" to each response.
 func (h *health) gate(next http.Handler) http.Handler {
 	const body = `{"type":"https://vitrine.dev/problems/unavailable","title":"Unavailable","status":503,` +
 		`"detail":"the server is starting and loading its definitions: retry in a few seconds"}` + "\n"

@@ -30,7 +30,7 @@ func TestProbes(t *testing.T) {
 		draining bool
 		code     int
 		says     []string
-		gate     int // status code that callers of the HTTP interface get
+		gate     int // status code with which the gate responds
 	}{
 		"following": {
 			state: ready, tokens: true, operator: &cluster.Status{Synced: true, Remembered: true, Message: "following the cluster"},

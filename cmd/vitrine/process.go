@@ -52,9 +52,9 @@ type process struct {
 	}
 	// background contains the tasks that run until the listeners are drained.
 	background []func(context.Context) error
-	// The public listeners are drained first. The private listeners (probes, metrics, admin) respond until the end.
+	// When the process stops, the public listeners are drained first. The private listeners (probes, metrics, admin) are drained last.
 	public, private []*listener
-	// copies counts the backups and migrations in progress, which use the library.
+	// copies counts the backups and migrations in progress. The library must stay open until they have ended.
 	copies sync.WaitGroup
 	// backups is the last report about scheduled backups, or nil.
 	backups atomic.Pointer[admin.Backups]
@@ -174,7 +174,7 @@ func (p *process) openCertificate() error {
 	return nil
 }
 
-// listen creates the HTTP server and binds all addresses. From then on, the server responds to requests. It responds with 503 until the
+// listen creates the HTTP server and binds all addresses. From then on, the server accepts connections. It responds with 503 until the
 // definitions are loaded.
 func (p *process) listen(ctx context.Context) error {
 	var err error
@@ -285,7 +285,7 @@ func (p *process) run(ctx context.Context) error {
 			if err := f(failed); err != nil && failed.Err() == nil {
 				return err
 			}
-			return nil // errors during the stop do not matter
+			return nil // ignore errors that the stop itself causes
 		})
 	}
 	select {
@@ -302,7 +302,7 @@ func (p *process) run(ctx context.Context) error {
 	p.drain(deadline, p.public)
 	stop()
 	p.drain(deadline, p.private)
-	p.copies.Wait() // interrupted backups remove their directories
+	p.copies.Wait() // wait until the interrupted backups have removed their directories
 	err := parts.Wait()
 	p.log.Info("stopped")
 	return err
@@ -311,9 +311,9 @@ func (p *process) run(ctx context.Context) error {
 // lingerShare limits linger to drainFor / lingerShare.
 const lingerShare = 20
 
-// linger waits until no client is connected, but only for a part of the drain timeout. Meanwhile, each response tells the client that the
-// server closes the connection. If the server closed an idle connection without this, it could lose a request that the client is sending at
-// that time.
+// linger waits until no client is connected, but only for a part of the drain timeout. During this time, each response contains
+// "Connection: close", so that the client closes the connection. If the server instead closed an idle connection at once, a request that
+// the client is just sending could be lost.
 func (p *process) linger(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, p.o.drainFor/lingerShare)
 	defer cancel()

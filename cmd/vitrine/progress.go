@@ -17,14 +17,14 @@ import (
 
 // progress shows the progress of a long command: as a bar on a terminal, and as a line every plainEvery elsewhere.
 type progress struct {
-	out   io.Writer // for messages, which appear above the bar
+	out   io.Writer // receives messages; on a terminal, they appear above the bar
 	bar   *mpb.Bar
 	bars  *mpb.Progress
 	verb  string
 	unit  string // the unit that lines counts
 	begun time.Time
-	// lines is the number of completed lines (or other units). share is the completed part of total; both are either in lines or in bytes.
-	// from is the value of share at the start.
+	// lines is the number of completed lines (or other units). share is the completed part of total. share and total are both in lines or
+	// both in bytes. from is the value of share at the start.
 	lines, share atomic.Int64
 	from, total  int64
 	firstLine    int64
@@ -34,8 +34,9 @@ type progress struct {
 // plainEvery is the interval between two lines of output if the output is not a terminal.
 const plainEvery = 10 * time.Second
 
-// newProgress starts to show the progress of a command. An earlier run has completed firstLine lines, which correspond to the share from.
-// The command is complete when its share reaches total. A total of 0 means that the total is unknown.
+// newProgress starts to show the progress of a command. If the command continues an earlier run, firstLine is the number of lines that the
+// earlier run has completed, and from is their share. The command is complete when its share reaches total. A total of 0 means that the
+// total is unknown.
 func newProgress(out io.Writer, verb string, firstLine, from, total int64) *progress {
 	p := &progress{out: out, verb: verb, unit: "lines", begun: time.Now(), lastSaid: time.Now(), from: from, total: total, firstLine: firstLine}
 	p.lines.Store(firstLine)
@@ -77,7 +78,7 @@ func (p *progress) finish() {
 	p.bars.Wait()
 }
 
-// describe formats the progress: lines, rate and remaining time. took is the time since the start.
+// describe formats the progress: the completed lines, the rate and the remaining time. took is the time since the start of the command.
 func (p *progress) describe(took time.Duration) string {
 	lines := p.lines.Load()
 	var b strings.Builder

@@ -24,7 +24,7 @@ import (
 )
 
 // reach finds a ContentFilter in the cluster, and connects to a server that serves it. It uses the token that the user provides, as the
-// other client commands do. If the user provides none, it uses a token from a Secret that the user may read.
+// other client commands do. If the user provides no token, reach uses a token from a Secret that the user may read.
 type reach struct {
 	cluster    clusterFlags
 	connection connection
@@ -132,8 +132,8 @@ func classOrder(t *v1alpha1.AccessToken) int {
 	return 1
 }
 
-// options returns the client options for a token. It takes the server URL and the certificate authority from the user's settings, otherwise
-// from the token's Secret. The server URL can be missing.
+// options returns the client options for a token. The server URL and the certificate authority come from the user's settings, otherwise
+// from the token's Secret. If neither contains a server URL, the URL in the options is "".
 func (r *reach) options(secret *corev1.Secret, token string) (client.Options, error) {
 	server := cmp.Or(r.connection.server, os.Getenv("VITRINE_SERVER"), string(secret.Data[tokens.URLKey]))
 	o := client.Options{Server: server, Token: token, UserAgent: "vitrine/" + buildVersion().version}

@@ -16,7 +16,7 @@ var update = flag.Bool("update", false, "write docs/reference, as make generate 
 // TestReference compares the pages of docs/reference with the pages that the code generates.
 func TestReference(t *testing.T) {
 	var crds [][]byte
-	// The order is that of the pages that explain the kinds.
+	// The kinds have the same order as in the pages that explain them.
 	for _, plural := range []string{"properties", "accesstokens", "contentfilters", "tags", "activateunits"} {
 		crds = append(crds, readFile(t, "../../config/crd/bases/vitrine.dev_"+plural+".yaml"))
 	}

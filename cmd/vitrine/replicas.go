@@ -80,7 +80,8 @@ func (f *leaseFlags) lease() (*cluster.Lease, error) {
 }
 
 // shareAuthorities copies the authorities that all replicas share from a Secret to the data directory. The first replica creates the
-// authorities. While the API server is unreachable, a replica uses the authorities that it has already stored, or waits.
+// authorities. While the API server is unreachable, a replica uses the authorities in its data directory. If that has none yet, the replica
+// waits.
 func (p *process) shareAuthorities(ctx context.Context, restConfig func() (*rest.Config, error)) error {
 	dirs := map[string]string{}
 	if p.o.certFile == "" {
@@ -152,7 +153,7 @@ func adoptShared(ctx context.Context, secrets typedv1.SecretInterface, name, key
 		} else {
 			_, err = secrets.Create(ctx, secret, metav1.CreateOptions{})
 		}
-		// If another replica was faster, the next iteration adopts its authority.
+		// If another replica has changed the Secret in the meantime, the next iteration adopts its authority.
 		if err != nil && !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) {
 			return err
 		}

@@ -38,7 +38,7 @@ func (s *server) url(token string) string {
 	return "http://" + s.addresses["http"] + "/v2/content/items?q=text:number&access_token=" + token
 }
 
-// takeover is longer than a replica needs to take over from a replica that did not release its lease.
+// takeover is a time limit within which another replica becomes the leader even if the previous leader did not release its lease.
 const takeover = 40 * time.Second
 
 // newReplicas starts an API server with the sample manifests. It returns a client of the API server, and a function that starts a replica.
@@ -61,7 +61,7 @@ func newReplicas(t *testing.T) (kube.Client, func() *server) {
 }
 
 // TestReplicas runs replicas of the server on one OpenSearch cluster and one API server. All of them serve reads and writes, and one of
-// them runs the controllers. Another replica takes over when this leader stops, is killed or is suspended.
+// them runs the controllers. This replica is the leader. When the leader stops, is killed or is suspended, another replica takes over.
 func TestReplicas(t *testing.T) {
 	k, replica := newReplicas(t)
 	first, second := replica(), replica()
@@ -163,7 +163,7 @@ func (f *fleet) replace(old, fresh *server) {
 	}
 }
 
-// do sends a request, and sends it once more to another replica if there is no response or a 5xx.
+// do sends a request, and sends it once more, to another replica, if there is no response or the response is a 5xx.
 func (f *fleet) do(ctx context.Context, client *http.Client, method, path, token, body string) (failure error) {
 	var replica *server
 	for range 2 {
@@ -213,7 +213,7 @@ func TestReplicasUnderLoad(t *testing.T) {
 	loop := func(once func(*http.Client) error, n *atomic.Int64) {
 		load.Go(func() {
 			client := &http.Client{Transport: http.DefaultTransport.(*http.Transport).Clone(), Timeout: 30 * time.Second}
-			pace := time.NewTicker(20 * time.Millisecond) // a token may send 200 requests a second
+			pace := time.NewTicker(20 * time.Millisecond) // stay below the rate limit of 200 requests a second for each token
 			defer pace.Stop()
 			for ; ctx.Err() == nil; <-pace.C {
 				if err := once(client); err != nil && ctx.Err() == nil {

@@ -42,8 +42,8 @@ func run(ctx context.Context, program string, args []string, stdin io.Reader, st
 	return exitCode(err)
 }
 
-// oneLine formats an error as one line for a terminal or a log. It leaves out repeated lines, because a failed database reports the same
-// error from each of its parts.
+// oneLine formats an error as one line for a terminal or a log. It omits repeated lines, because each part of a failed database reports the
+// same error.
 func oneLine(err error) string {
 	var parts []string
 	for line := range strings.Lines(err.Error()) {
@@ -52,7 +52,7 @@ func oneLine(err error) string {
 			parts = append(parts, line)
 		}
 	}
-	return text.Visible(strings.Join(parts, "; ")) // an error can quote content
+	return text.Visible(strings.Join(parts, "; ")) // an error can quote content, which can contain control characters
 }
 
 func newRoot() *cobra.Command {
@@ -94,7 +94,7 @@ kubectl vitrine items summer-wall -n shop`),
 	return root
 }
 
-// asUsage turns errors about arguments into usage errors, which have their own exit code.
+// asUsage returns a check of arguments that turns the errors of another check into usage errors, which have their own exit code.
 func asUsage(check cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if err := check(cmd, args); err != nil {
@@ -104,7 +104,7 @@ func asUsage(check cobra.PositionalArgs) cobra.PositionalArgs {
 	}
 }
 
-// usageError is an error in the command line.
+// usageError is an error that a wrong command line causes.
 type usageError struct{ err error }
 
 func (e *usageError) Error() string { return e.err.Error() }
@@ -125,7 +125,7 @@ const (
 	exitInterrupted = 130
 )
 
-// codedError is a failure with its own exit code.
+// codedError is an error that determines the exit code of the command.
 type codedError struct {
 	code int
 	err  error

@@ -71,9 +71,9 @@ func upload(ctx context.Context, stream io.Reader, bucket *s3.Bucket, key string
 		ended <- err
 	}()
 	h, err = backup.Check(ctx, io.TeeReader(in, w), progress)
-	w.CloseWithError(err) // a nil error ends the file
-	// If the check fails, the upload fails with the same error. If the upload fails first, return its error, because the check only sees
-	// that the stream ended.
+	w.CloseWithError(err) // with a nil error, the file ends here and is complete
+	// If the check fails, the upload fails with the error of the check. If the upload fails first, return the error of the upload, because
+	// the error of the check would not contain the cause.
 	if failed := <-ended; failed != nil && !(err != nil && errors.Is(failed, err)) {
 		return h, failed
 	}
@@ -93,7 +93,7 @@ func newest(ctx context.Context, bucket *s3.Bucket, folder string) (string, erro
 	return folder + slices.Max(names), nil
 }
 
-// bucketFolder is a place for the backups of one schedule, in a bucket.
+// bucketFolder is a folder of a bucket, as the place of the backups of one schedule.
 type bucketFolder struct {
 	bucket *s3.Bucket
 	// folder is empty or ends with a slash.
@@ -101,7 +101,7 @@ type bucketFolder struct {
 }
 
 func (f bucketFolder) list(ctx context.Context, _ time.Time) ([]string, error) {
-	// No other command makes scheduled backups here, so an incomplete upload is abandoned.
+	// Only this command makes scheduled backups in this folder, so an incomplete upload of one belongs to a command that has ended.
 	scheduled := func(name string) bool { _, ok := copyTime(name); return ok }
 	if err := f.bucket.RemoveIncomplete(ctx, f.folder, scheduled); err != nil {
 		return nil, err

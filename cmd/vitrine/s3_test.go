@@ -28,7 +28,7 @@ import (
 	"github.com/vitrine-dev/vitrine/internal/s3"
 )
 
-// The credentials of the store in the tests.
+// The credentials of the S3 store that the tests start.
 const (
 	s3User   = "test-user"
 	s3Secret = "test-secret-that-must-never-be-printed"
@@ -43,8 +43,8 @@ type s3Store struct {
 	client       *minio.Client
 }
 
-// newS3 starts a store, stops it when the test ends, and sets its credentials in the environment. It skips the test if no program is
-// configured.
+// newS3 starts a store, stops it when the test ends, and sets its credentials in the environment. It skips the test if the path of
+// versitygw is not configured.
 func newS3(t *testing.T) *s3Store {
 	t.Helper()
 	program := os.Getenv("VITRINE_S3_SERVER")
@@ -84,7 +84,7 @@ func newS3(t *testing.T) *s3Store {
 	}
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()
-		_ = cmd.Wait() // the error only reports that the program was killed
+		_ = cmd.Wait() // ignore the error, which only reports that the program was killed
 		if t.Failed() {
 			t.Logf("output of the store:\n%s", log.String())
 		}
@@ -142,8 +142,8 @@ func (s *s3Store) visible() (files, incomplete []string) {
 	return files, incomplete
 }
 
-// stuck returns the URL of a proxy that never returns the response to the upload of a part. It also returns a channel that is closed when
-// the store has received the first part.
+// stuck returns the URL of a proxy in front of the store. The proxy never returns the response to the upload of a part. stuck also returns
+// a channel that is closed when the store has received the first part.
 func (s *s3Store) stuck() (address string, uploaded <-chan struct{}) {
 	s.t.Helper()
 	target, err := url.Parse(s.url)
@@ -155,7 +155,7 @@ func (s *s3Store) stuck() (address string, uploaded <-chan struct{}) {
 		Transport: s.transport(),
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.SetURL(target)
-			r.Out.Host = r.In.Host // the signature covers the host
+			r.Out.Host = r.In.Host // keep the host, because the signature of the request covers it
 		},
 		ModifyResponse: func(r *http.Response) error {
 			if r.Request.URL.Query().Has("partNumber") {
@@ -282,7 +282,7 @@ func TestInterruptedUpload(t *testing.T) {
 	if err := killed.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	_ = killed.Wait() // the error only reports that the command was killed
+	_ = killed.Wait() // ignore the error, which only reports that the command was killed
 	if files, incomplete := store.visible(); files != nil || len(incomplete) != 1 {
 		t.Errorf("after a kill: %v and, incomplete, %v", files, incomplete)
 	}
@@ -324,7 +324,7 @@ func TestS3Errors(t *testing.T) {
 				{"backup", "--data-dir", dir, c.target}, {"restore", "--data-dir", filepath.Join(t.TempDir(), "data"), c.target},
 			} {
 				if c.about == "no file name" && args[0] == "restore" {
-					continue // it names a file without a suffix, which does not exist
+					continue // for restore, this target is not an error, but a file without a suffix that does not exist
 				}
 				got := vitrine(t.Context(), "", append(args, "--s3-endpoint", c.endpoint, "--s3-ca-file", c.ca)...)
 				got.want(t, c.code, c.want...)
@@ -338,7 +338,7 @@ func TestS3Errors(t *testing.T) {
 		t.Errorf("failed backups left %v and, incomplete, %v", files, incomplete)
 	}
 
-	// The server fails during the backup. The command reports the error of the server, and the earlier file stays.
+	// If the server fails during a backup, the command must report the error of the server, and the earlier file must stay.
 	args := append([]string{"backup", "--data-dir"}, dir)
 	vitrine(t.Context(), "", append(args, store.flags("s3://backups/vitrine.tar")...)...).want(t, 0)
 	args[2] = serveAdmin(t, broken{})

@@ -56,7 +56,7 @@ func (s *schedule) run(ctx context.Context) error {
 			wait, err := s.step(ctx)
 			switch {
 			case ctx.Err() != nil:
-				return nil // a backup in progress was interrupted
+				return nil // the user has stopped the command, which interrupted the step
 			case err == nil:
 				pause = time.Minute
 			default:
@@ -78,7 +78,7 @@ func (s *schedule) run(ctx context.Context) error {
 // step makes a backup if one is due, and returns the time until the next backup is due.
 func (s *schedule) step(ctx context.Context) (time.Duration, error) {
 	now := s.now()
-	// Prune before the backup as well, because the old backups may leave no space for another one.
+	// Prune before the backup too, and not only after it, because the old backups may leave no space for another one.
 	copies, err := s.prune(ctx, now)
 	if err != nil {
 		return 0, err
@@ -90,7 +90,7 @@ func (s *schedule) step(ctx context.Context) (time.Duration, error) {
 			return wait, nil
 		}
 	}
-	s.report(s.state) // do not wait for the backup, which takes a long time
+	s.report(s.state) // report before the backup, which takes a long time
 	if err := s.copy(now.UTC().Format(copyName)); err != nil {
 		return 0, err
 	}
@@ -129,7 +129,7 @@ func copyTime(name string) (at time.Time, ok bool) {
 	return at, err == nil && at.Format(copyName) == name
 }
 
-// directory is a place in the file system.
+// directory is the path of a directory, as the place of scheduled backups.
 type directory string
 
 // abandoned is the age at which an incomplete file is certain to belong to a command that was killed.

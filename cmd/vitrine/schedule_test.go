@@ -16,12 +16,12 @@ import (
 	"github.com/vitrine-dev/vitrine/internal/admin"
 )
 
-// TestSchedule checks, with a directory, the times at which scheduled backups are made and the backups that stay.
+// TestSchedule checks when scheduled backups are made, and which backups are kept, with a directory as the place.
 func TestSchedule(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "vitrine")
 	write := func(name string) error { return os.WriteFile(filepath.Join(dir, name), nil, 0o600) }
 	s := testSchedule(t, directory(dir), write)
-	// The step removes the incomplete file of a killed command.
+	// A step removes the incomplete file that a killed command has left.
 	left := filepath.Join(dir, incompletePrefix+"1")
 	if err := errors.Join(write(incompletePrefix+"1"), os.Chtimes(left, s.now(), s.now().Add(-2*time.Hour))); err != nil {
 		t.Fatal(err)
@@ -92,7 +92,7 @@ func testSchedule(t *testing.T, to place, write func(name string) error) *schedu
 	if want := time.Date(2026, 12, 2, 3, 1, 0, 0, time.UTC); !reported.Newest.Equal(want) {
 		t.Errorf("before a backup, the newest one is from %s, want %s", reported.Newest, want)
 	}
-	// Other files stay. The step removes old backups before it makes the next one.
+	// Other files stay. The step removes old backups before it makes a new one.
 	if err := write("notes.txt"); err != nil {
 		t.Fatal(err)
 	}
@@ -132,7 +132,7 @@ func TestScheduledBackup(t *testing.T) {
 	eventually(t, "the failure is in the metrics", metrics(none, failures+"1\n"))
 	stop()
 	stop = schedule(to)
-	// The metric is a time in seconds since 1970, such as 1.8e+09, and therefore begins with "1.".
+	// The value of the metric is a time in seconds since 1970, such as 1.8e+09, and therefore begins with "1.".
 	eventually(t, "the backup is in the metrics", metrics("vitrine_backup_last_success_timestamp_seconds 1.", failures+"0\n"))
 	stop()
 	copies, err := filepath.Glob(filepath.Join(to, "vitrine-*Z.tar"))

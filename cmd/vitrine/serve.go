@@ -51,8 +51,8 @@ type serveOptions struct {
 	logFormat, logLevel string
 }
 
-// The values of --library. Only tests use the reference library, to compare the others with it. The reference library and the engine store
-// items in the same format, so that each of them can open the store of the other.
+// The values of --library. Only tests use the reference library, to compare the other libraries with it. The reference library and the
+// engine store items in the same format, so that each of them can open the store of the other.
 const (
 	libraryEngine     = "engine"
 	libraryOpenSearch = "opensearch"
@@ -118,7 +118,7 @@ vitrine serve --data-dir ./try --without-kubernetes`),
 	return cmd
 }
 
-// validate checks the flags before anything is opened.
+// validate checks the flags, before the server opens any file or address.
 func (o *serveOptions) validate() error {
 	switch o.library {
 	case libraryEngine, libraryReference, libraryOpenSearch:
@@ -154,7 +154,7 @@ func (o *serveOptions) validate() error {
 	for i, ns := range o.watchNamespaces {
 		ns = strings.TrimSpace(ns)
 		if len(validation.IsDNS1123Label(ns)) > 0 {
-			// An empty name would select all namespaces, although the list is meant to restrict them.
+			// Reject an empty name, which would select all namespaces, although the flag is meant to restrict the namespaces.
 			return usagef("--watch-namespaces: %q is not the name of a namespace: separate namespaces with commas, or omit the flag to watch all", ns)
 		}
 		o.watchNamespaces[i] = ns
@@ -172,7 +172,7 @@ func (o *serveOptions) validate() error {
 	return nil
 }
 
-// replicated reports whether several processes can serve the library and follow the cluster.
+// replicated reports whether this process can be one of several replicas that serve the same library and follow the same cluster.
 func (o *serveOptions) replicated() bool {
 	return o.library == libraryOpenSearch && !o.withoutKubernetes
 }
@@ -197,8 +197,8 @@ func (o *serveOptions) certificateHosts() []string {
 	return append(reachedAt(o.https, o.externalURL), o.tlsHosts...)
 }
 
-// reachedAt returns the names and addresses of a listener: loopback, the host of the external URL if there is one, and the IP address of
-// the listener unless that is the unspecified address.
+// reachedAt returns the names and addresses at which clients reach a listener: loopback, the host of the external URL if there is one, and
+// the IP address of the listener unless that is the unspecified address.
 func reachedAt(address, external string) []string {
 	hosts := []string{"localhost", "127.0.0.1", "::1"}
 	if u, err := url.Parse(external); err == nil && u.Hostname() != "" {

@@ -62,7 +62,7 @@ func TestPlainHTTPWhenAskedFor(t *testing.T) {
 	if s.addresses["https"] != "" {
 		t.Error("HTTPS is on though its address is empty")
 	}
-	// HTTP/1.1 needs special support for a response that starts before the request is complete.
+	// Import over HTTP/1.1 too: the response starts before the request is complete, which net/http must allow explicitly for HTTP/1.1.
 	s.environment(t)
 	t.Setenv("VITRINE_SERVER", "http://"+s.addresses["http"])
 	vitrine(t.Context(), itemLines(1, 2500), "import", "-").want(t, 0, "2,500 added")
@@ -325,7 +325,7 @@ func TestSignalDuringTheStart(t *testing.T) {
 }
 
 func TestServeRefusesInvalidFlags(t *testing.T) {
-	// All of these commands fail before they open a store, so they can run in the test process.
+	// All commands in this table fail before they open a store, so they can run in the test process.
 	t.Setenv("KUBECONFIG", "")
 	t.Setenv("KUBERNETES_SERVICE_HOST", "")
 	dir := t.TempDir()

@@ -101,7 +101,7 @@ func statusOf(ctx context.Context, k kube.Client, namespace string) (*clusterSta
 	}
 	none := !slices.ContainsFunc(s.Kinds, func(k kindStatus) bool { return k.Total > 0 })
 	if namespace != "" && none {
-		// Any other error does not matter here: a user who may not read namespaces sees an empty status.
+		// Ignore any other error: a user who may not read namespaces sees an empty status.
 		if err := k.Get(ctx, kube.ObjectKey{Name: namespace}, &corev1.Namespace{}); apierrors.IsNotFound(err) {
 			return nil, fmt.Errorf("namespace %q does not exist: check --namespace and --context", namespace)
 		}

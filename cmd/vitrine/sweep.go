@@ -47,7 +47,8 @@ kubectl exec -n vitrine-system deploy/vitrine -- vitrine sweep --confirm`),
 			case !s.Kubernetes:
 				fmt.Fprintln(out, "no sweep is held: the server watches no cluster")
 			case confirm:
-				// Confirm even if no sweep is held, because a confirmation also hands over a store that belongs to another cluster.
+				// Send the confirmation even if no sweep is held, because a confirmation also assigns a store that belongs to another
+				// cluster to this cluster.
 				n, err := c.ConfirmSweep(cmd.Context())
 				if err != nil {
 					return adminError(dataDir, err)

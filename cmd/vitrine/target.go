@@ -11,20 +11,21 @@ import (
 	"strings"
 )
 
-// target is the file that an export or a backup writes. A regular file gets its name only when it is complete. Only its owner can read it,
-// because it contains personal data. If the path is a symbolic link, the file replaces the target of the link. A device, a pipe or a socket
-// receives the content directly.
+// target is the file that an export or a backup writes. A regular file gets its name only when the file is complete. Only the owner of the
+// file can read it, because it contains personal data. If the path is a symbolic link, the file replaces the target of the link. A device,
+// a pipe or a socket receives the content directly.
 type target struct {
 	io.Writer
 	path string // the path that the user gave
-	// summary is the output for the command's summary. It is standard error if the target may be standard output.
+	// summary is the output for the command's summary. It is standard error if the content goes to a stream, a pipe or a device, because
+	// that may be standard output.
 	summary io.Writer
 	zip     *gzip.Writer
 	out     *recorder
 	file    *os.File // nil after keep
 	// name is the name that the file gets when it is complete; "" if the target writes to an existing file that is not regular.
 	name string
-	// stream means that the file is standard output or standard error of the command, which stays open.
+	// stream means that the file is standard output or standard error of the command. The target does not close it.
 	stream bool
 }
 
@@ -67,7 +68,8 @@ func (t *target) open(streams ...io.Writer) error {
 		if t.name, err = followLinks(t.path); err != nil {
 			return err
 		}
-		// The path of a link in /proc to an open file may now belong to another file, or to no file.
+		// A link in /proc to an open file contains the path that the file had when it was opened. By now, this path may belong to another
+		// file, or to no file.
 		if named, err := os.Stat(t.name); there != nil && (err != nil || !os.SameFile(there, named)) {
 			t.name = ""
 		}
@@ -104,7 +106,7 @@ func (t *target) keep() error {
 	return nil
 }
 
-// abandon removes an incomplete file. It does nothing after keep.
+// abandon removes the incomplete file. It does nothing if keep has succeeded.
 func (t *target) abandon() {
 	if t.file == nil {
 		return
@@ -157,10 +159,10 @@ func followLinks(path string) (string, error) {
 		path = filepath.Join(dir, base)
 		link, err := os.Readlink(path)
 		if err != nil {
-			return path, nil // the path is missing or is not a link
+			return path, nil // the path does not exist or is not a link
 		}
 		if path = link; !filepath.IsAbs(link) {
-			path = dir + string(filepath.Separator) + link // filepath.Join would remove .. before links are followed
+			path = dir + string(filepath.Separator) + link // do not use filepath.Join, which would remove .. before links are followed
 		}
 	}
 	return "", errors.New("too many symbolic links")

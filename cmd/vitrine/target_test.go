@@ -66,7 +66,8 @@ func TestTargetWritesPipeDirectly(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, path := range []string{pipe, link} {
-		// Open the pipe for reading and writing, so that opening it does not block and reading from it does not reach an end.
+		// Open the pipe for reading and writing, so that the open does not block, and reads do not return the end of the file between two
+		// writers.
 		r, err := os.OpenFile(pipe, os.O_RDWR, 0)
 		if err != nil {
 			t.Fatal(err)

@@ -45,7 +45,8 @@ type tokenStatus struct {
 	Property  string   `json:"property"`
 	Filters   []string `json:"filters,omitempty"`
 	Secret    string   `json:"secret"`
-	// Issued, Expires and Rotates are the times at which the current value was issued, expires and is replaced; zero means never.
+	// Issued, Expires and Rotates are the times at which the current value was issued, will expire and will be replaced. The zero time
+	// means never.
 	Issued  time.Time `json:"issued,omitzero"`
 	Expires time.Time `json:"expires,omitzero"`
 	Rotates time.Time `json:"rotates,omitzero"`

@@ -43,7 +43,8 @@ func (m *manifests) judge(cmd *cobra.Command) (validate.Report, []validate.Judge
 	}
 	report, judged, err := validate.Run(cmd.Context(), objects, problems, m.namespace)
 	if err == nil && report.Objects+report.Errors == 0 {
-		// In a pipeline, a wrong path causes this result, which must not look like success.
+		// Return an error if there is nothing to validate: in a CI pipeline, the cause is usually a wrong path, which must not look like
+		// success.
 		err = fmt.Errorf("no manifest of the API group %s in %s: check -f", v1alpha1.GroupVersion.Group, text.Plural(len(files), "file"))
 	}
 	return report, judged, err
@@ -122,7 +123,7 @@ func (o *validateOptions) run(cmd *cobra.Command) error {
 	return nil
 }
 
-// tally returns a report in one line.
+// tally returns a summary of a report in one line.
 func tally(r validate.Report) string {
 	return fmt.Sprintf("%s, %s, %s", text.Plural(r.Objects, "object"), text.Plural(r.Errors, "error"), text.Plural(r.Warnings, "warning"))
 }

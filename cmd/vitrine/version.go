@@ -24,8 +24,8 @@ vitrine version`),
 	}
 }
 
-// released is the version of a release; hack/image sets it with the linker. In other binaries, it is empty, and they report the version
-// that the Go toolchain takes from the repository.
+// released is the version of a release; hack/image sets it with the linker. In other binaries, released is "", and the binary reports the
+// version that the Go toolchain derives from the Git repository.
 var released string
 
 // build is the build information in the binary.

@@ -84,7 +84,7 @@ type server struct {
 	cmd       *exec.Cmd
 	dir       string
 	addresses map[string]string // by name of the listener
-	// bound is closed when the server listens on its last address.
+	// bound is closed when the server listens on all of its addresses.
 	bound  chan struct{}
 	exited chan struct{}
 	mu     sync.Mutex
@@ -155,7 +155,7 @@ func command(args ...string) *exec.Cmd {
 	return cmd
 }
 
-// follow reads the log until the process ends. It closes bound when the server listens on its last address.
+// follow reads the log until the process ends. It closes s.bound when the server listens on all of its addresses.
 func (s *server) follow(stderr io.Reader) {
 	defer close(s.exited)
 	for lines := bufio.NewScanner(stderr); lines.Scan(); {
@@ -217,7 +217,7 @@ func (s *server) wait() int {
 	return s.cmd.ProcessState.ExitCode()
 }
 
-// environment points the client commands of this process to the server.
+// environment sets variables that make the client commands of this process use the server.
 func (s *server) environment(t *testing.T) {
 	t.Helper()
 	t.Setenv("VITRINE_SERVER", "https://"+s.addresses["https"])

@@ -16,8 +16,8 @@ const (
 	lastRetry  = 15 * time.Second
 )
 
-// retry calls try until it succeeds, ctx ends, or try returns false for again. From the first failure on, the probes report that the
-// process is alive but not ready, and name the part for which it waits and the reason.
+// retry calls try until try succeeds or returns false for again, or until ctx ends. From the first failure on, the probes report that the
+// process is alive but not ready, and name the part for which the process waits and the reason.
 func retry(ctx context.Context, probes, part string, log *slog.Logger, try func() (again bool, err error)) (err error) {
 	again, err := try()
 	if err == nil || !again {
@@ -31,7 +31,7 @@ func retry(ctx context.Context, probes, part string, log *slog.Logger, try func(
 		}
 		served := make(chan error, 1)
 		go func() { served <- meanwhile.serve() }()
-		// Close the listener, because the probes of the whole process bind the same address later.
+		// Close the listener at the end, because the listener of the server's own probes binds the same address later.
 		defer func() {
 			err = errors.Join(err, meanwhile.server.Close(), <-served)
 		}()

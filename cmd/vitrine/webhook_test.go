@@ -24,7 +24,7 @@ func freeAddress(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// TestWebhook checks that serve validates manifests for a real API server, which trusts the webhook's certificate.
+// TestWebhook checks that a real API server trusts the certificate of the webhook, and that the webhook validates manifests.
 func TestWebhook(t *testing.T) {
 	k, config := newCluster(t)
 	if err := k.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}); err != nil {

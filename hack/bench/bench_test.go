@@ -74,7 +74,7 @@ func TestPlanPages(t *testing.T) {
 			}
 		}
 	}
-	// The pages of the logs first and last must be full, and no page may occur twice.
+	// All pages in the logs "first" and "last" must be full, and no page may occur twice.
 	seen := map[filterPage]bool{}
 	for _, v := range append(slices.Concat(p.first...), slices.Concat(p.last...)...) {
 		if seen[v] || int64(v.page)*50 > totals[v.filter] {

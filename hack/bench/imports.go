@@ -20,8 +20,8 @@ const bulkLines = 1000
 // mainIndex is the OpenSearch index of the items.
 const mainIndex = "items"
 
-// importItems imports the items into all subjects chunk by chunk, in alternating order. After a fifth of the items, it measures the early
-// stage.
+// importItems imports the items into all subjects chunk by chunk, and alternates the order of the subjects. After a fifth of the items, it
+// measures the early stage.
 func (b *suite) importItems(ctx context.Context) error {
 	b.filters = b.corpus.Filters(filters)
 	var err error
@@ -44,7 +44,7 @@ func (b *suite) importItems(ctx context.Context) error {
 	for chunk := range chunks {
 		first := chunk * b.scale.chunk
 		take := func() error { return b.importChunk(ctx, w, first) }
-		if b.serve.Debug && chunk == chunks/2&^1 { // an even round, in which Vitrine is the first
+		if b.serve.Debug && chunk == chunks/2&^1 { // take the profile in an even round, in which Vitrine comes first
 			err = b.profileLoad(ctx, "import", importProfileSeconds, take)
 		} else {
 			err = take()
@@ -78,8 +78,8 @@ func (b *suite) importChunk(ctx context.Context, w *report.Workload, first int) 
 }
 
 // importer returns a contender that imports items. After each import, it waits until the server has finished its background work, such as
-// merging, so that this work does not affect the next contender. It counts the processor time of this work separately. It omits
-// latencies, because its requests have many lines.
+// merging, so that this work does not affect the next contender. It reports the processor time of this work separately. It reports no
+// latencies, because each request imports many items.
 func importer(ctx context.Context, name string, cpu func() (time.Duration, error), take func(round int) (load.Result, error)) contender {
 	return contender{name, func(round int) (load.Result, error) {
 		r, err := take(round)
@@ -92,8 +92,8 @@ func importer(ctx context.Context, name string, cpu func() (time.Duration, error
 	}}
 }
 
-// bodies returns the request bodies of an import. Build them before the measurement. line appends the line that precedes an item; nil means
-// that there is no such line.
+// bodies returns the request bodies of an import, so that the measurement does not include the time to build them. line appends the line
+// that precedes an item; nil means that no line precedes an item.
 func (b *suite) bodies(first, count int, line func(out []byte, id int64) []byte) [][]byte {
 	list := make([][]byte, 0, (count+bulkLines-1)/bulkLines)
 	for from := first; from < first+count; from += bulkLines {
@@ -127,7 +127,7 @@ func (b *suite) importVitrine(ctx context.Context, v *subject.Vitrine, cpu func(
 	return r, err
 }
 
-// importOpenSearch imports the unchanged items into OpenSearch.
+// importOpenSearch imports the items into OpenSearch, as the same JSON as into Vitrine.
 func (b *suite) importOpenSearch(ctx context.Context, first, count int) (load.Result, error) {
 	return b.importRaw(ctx, mainIndex, b.bodies(first, count, subject.BulkLine), count)
 }
@@ -160,7 +160,7 @@ func (b *suite) importRaw(ctx context.Context, index string, bodies [][]byte, co
 	return r, err
 }
 
-// stage records the current size of Vitrine's store and process.
+// stage records the current sizes of Vitrine's store and process as a report.Stage.
 func (b *suite) stage(ctx context.Context, items int) error {
 	metrics, err := b.vitrine.Metrics(ctx)
 	if err != nil {
@@ -184,7 +184,7 @@ func (b *suite) stage(ctx context.Context, items int) error {
 	return nil
 }
 
-// peers records the sizes of the other subjects after the import.
+// peers records the sizes of the subjects other than Vitrine after the import.
 func (b *suite) peers(ctx context.Context) error {
 	m, err := b.bleve.Memory()
 	if err != nil {

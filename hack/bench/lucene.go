@@ -51,16 +51,16 @@ func (b *suite) lucene(ctx context.Context) error {
 	return errors.Join(ours.Close(), theirs.Close())
 }
 
-// pair is the comparison of the engine (ours) with Lucene (theirs).
+// pair contains the two libraries of the comparison: the engine (ours) and Lucene (theirs).
 type pair struct {
 	*suite
 	ours, theirs *anchor.Library
 }
 
-// anchorRounds is the number of rounds of the import.
+// anchorRounds is the number of rounds of the import. Each round imports the same number of items.
 const anchorRounds = 10
 
-// importItems imports a tenth of the items in each round, from a file.
+// importItems imports the items into both libraries in anchorRounds rounds, each from a file.
 func (p *pair) importItems(ctx context.Context, path string) error {
 	w := p.workload(report.AnchorImport, "Bulk import in process, all queried fields searchable at the end", "items", anchor.Writers, p.scale.items)
 	chunk := p.scale.items / anchorRounds
@@ -110,7 +110,8 @@ func (p *pair) sizes() error {
 	return nil
 }
 
-// course contains the queries of one kind in blocks. The first block warms up both libraries, and each round uses another block.
+// course contains the queries of one kind. The method block divides them into blocks: the first block is for the warm-up of both libraries,
+// and each round uses another block.
 type course struct {
 	kind        string
 	limit       int
@@ -118,7 +119,8 @@ type course struct {
 	families    []sample.Family
 }
 
-// courses returns all queries. Listings use the first half of the queries of each family, and counts use the second half.
+// courses returns the queries of the comparison: a course for each kind. Listings use the first half of the queries of each family, and
+// counts use the second half.
 func (p *pair) courses() []course {
 	half := (1 + p.scale.rounds) * p.scale.family
 	ranked, byDate := course{kind: report.RankedFamily, limit: 20}, course{kind: report.ByDateFamily, limit: 50, newestFirst: true}
@@ -152,8 +154,8 @@ func (c course) block(round, size int) ([]anchor.Query, error) {
 // warmUps is the number of times that the queries of the first block run. The Java virtual machine compiles only code that runs often.
 const warmUps = 20
 
-// queries runs all queries with the engine's caches. After that, it runs all queries again and clears the caches before each query. It does
-// not mix the two series, so that clearing the caches does not affect the first series.
+// queries first runs all queries without clearing the engine's caches. After that, it runs all queries again, and clears the caches before
+// each query. It does not alternate between the two, so that clearing the caches does not affect the first measurement.
 func (p *pair) queries(ctx context.Context) error {
 	courses := p.courses()
 	for _, forget := range []bool{false, true} {
@@ -172,14 +174,14 @@ func (p *pair) queries(ctx context.Context) error {
 	return nil
 }
 
-// asked is a library with the options for running the queries of a block.
+// asked is one way to run the queries of a block: a library and its options. name is the series of the result.
 type asked struct {
 	name    string
 	library *anchor.Library
 	way     anchor.Way
 }
 
-// block runs the queries of one round with each library and its options. All of them must return the same results.
+// block runs the queries of one round in each way (see asked). All ways must return the same results.
 func (p *pair) block(ctx context.Context, c course, round int, forget bool) error {
 	queries, err := c.block(round, p.scale.family)
 	if err != nil {

@@ -35,7 +35,7 @@ func surroundings(ctx context.Context, binary string) (report.Machine, map[strin
 		m.Kernel, _, _ = strings.Cut(strings.TrimSpace(string(text)), "-")
 	}
 	versions := map[string]string{"Go": strings.TrimPrefix(runtime.Version(), "go")}
-	// Prefer git describe, because a binary that was built without a version cannot report its version.
+	// Prefer the version from git describe, because the binary does not know its version if it was built without one.
 	out, err := exec.CommandContext(ctx, "git", "-C", "../..", "describe", "--tags", "--always", "--dirty").Output()
 	if err != nil {
 		if out, err = exec.CommandContext(ctx, binary, "version").Output(); err != nil {

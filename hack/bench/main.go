@@ -1,16 +1,16 @@
 // Command bench compares Vitrine with other programs in one run: a bare net/http server that sends the same bytes, OpenSearch, its
-// percolator, and Bleve. It also compares Vitrine on OpenSearch with OpenSearch alone, to which it sends the same requests as Vitrine, and
-// Vitrine's engine with Lucene, both as libraries. The results are ratios between processes that ran on the same machine in alternating
-// rounds, so that they are meaningful even on a busy or slow machine.
+// percolator, and Bleve. It also compares Vitrine on OpenSearch with OpenSearch alone, which receives the same requests that Vitrine sends
+// to it. Finally, it compares Vitrine's engine with Lucene, both as libraries. The results are ratios between processes that ran on the
+// same machine in alternating rounds, so that they are meaningful even on a busy or slow machine.
 //
 //	make bench                       200,000 items, about ten minutes
 //	make bench FULL=1                1,000,000 items
 //	make bench CHECK=1               the quick run, which fails if a number is out of its range
 //	cd hack/bench && go run . -items 20000               a small run during development
 //
-// The command needs Linux. It uses the OpenSearch node at OPENSEARCH_URL, or starts a node, which needs a JDK. With neither a node nor a
-// JDK, docs/benchmarks.md says that OpenSearch is absent. Lucene runs from the jars of OpenSearch, and also needs a JDK. The command writes
-// the results to docs/benchmarks.md, and plots and JSON files to docs/benchmarks.
+// The command needs Linux. It uses the OpenSearch node at OPENSEARCH_URL, or starts a node, which needs a JDK. Without a node and without a
+// JDK, the command does not measure OpenSearch, and docs/benchmarks.md says so. Lucene runs from the jars of OpenSearch, and also needs a
+// JDK. The command writes the results to docs/benchmarks.md, and plots and JSON files to docs/benchmarks.
 package main
 
 import (
@@ -111,13 +111,14 @@ func parseFlags(args []string, output io.Writer) (settings, error) {
 	named := false
 	set.Visit(func(f *flag.Flag) { named = named || f.Name == "docs" })
 	if !named && (*items > 0 || s.only != "") {
-		s.docs = "" // do not save the results of some parts or of another size
+		s.docs = "" // by default, do not save a run of only some parts or of another size
 	}
 	s.scale = scaleOf(*full, *items)
 	return s, nil
 }
 
-// run measures and writes the results. With -check, it reports whether every number is in its range. Without -check, it returns true.
+// run measures and writes the results. With -check, it reports whether every number is in its range. Without -check, it always returns
+// true.
 func run(ctx context.Context, s settings, out io.Writer) (inside bool, err error) {
 	var measured *report.Run
 	if !s.render {

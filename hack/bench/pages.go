@@ -23,11 +23,11 @@ import (
 // pagesSeed is fixed, so that every run requests the same pages.
 const pagesSeed = 5
 
-// filterPage is a page of a filter: the rank of the filter and the number of the page.
+// filterPage names a page of a filter: filter is the rank of the filter, and page is the number of the page.
 type filterPage struct{ filter, page int }
 
-// pageLog contains the pages of each round. Rounds have different pages, so that no round benefits from the caches that the previous round
-// has filled. Some logs repeat pages on purpose.
+// pageLog contains, for each round, the pages to request. The rounds have different pages, so that no round benefits from the caches that
+// an earlier round has filled. The log "zipf" repeats popular pages on purpose.
 type pageLog [][]filterPage
 
 // pagePlan contains the pages of all workloads.
@@ -51,10 +51,10 @@ func (b *suite) planPages(totals []int64) (pagePlan, error) {
 	for range s.rounds {
 		var zipf []filterPage
 		// These rounds are the first rounds with pages of all filters, so a server that has just started accesses much of its memory for
-		// the first time. The rounds are long enough that most requests come after this warm-up.
+		// the first time. The rounds are so long that most of their requests come after this warm-up.
 		for range 3 * s.requests {
 			f := popularity.Rank(dice.Float64())
-			// Page numbers follow the same distribution: page k is requested about 1/k times as often as the first page.
+			// Page numbers also follow Zipf's law: page k is requested about 1/k times as often as the first page.
 			page := int(math.Pow(float64(pagesOf(f)+1), dice.Float64()))
 			zipf = append(zipf, filterPage{f, min(max(page, 1), pagesOf(f))})
 		}
@@ -67,7 +67,8 @@ func (b *suite) planPages(totals []int64) (pagePlan, error) {
 		}
 		p.zipf, p.uniform, p.wire = append(p.zipf, zipf), append(p.uniform, random(s.requests)), append(p.wire, random(2*s.requests))
 	}
-	// Take the first and last pages from filters that have enough pages, because each round needs different full pages at both ends.
+	// Use only filters with enough pages for the logs "first" and "last", because each round needs another full page at the beginning and
+	// at the end of each filter.
 	var long []int
 	for f, total := range totals {
 		if b.filters[f].Order == newestFirst && int(total)/subject.PageSize >= 3*s.rounds {
@@ -136,7 +137,7 @@ func (b *suite) record(ctx context.Context, name string, hot filterPage, logs ..
 	return book, nil
 }
 
-// zipped returns the request with the header of a client that accepts gzip.
+// zipped returns a copy of a request with the header of a client that accepts gzip.
 func zipped(r load.Request) load.Request {
 	r.Header = http.Header{"Accept-Encoding": {"gzip"}}
 	return r
@@ -199,7 +200,7 @@ func (b *suite) requests(l pageLog) [][]load.Request {
 	return list
 }
 
-// earlyStage measures the library with a fifth of the items, for comparison with the complete library.
+// earlyStage measures pages and sizes when the library has a fifth of its items, for comparison with the complete library.
 func (b *suite) earlyStage(ctx context.Context) error {
 	r, err := b.openPages(ctx, "book-early", func(p pagePlan) []pageLog { return []pageLog{p.zipf} })
 	if err != nil {
@@ -217,15 +218,15 @@ func (b *suite) earlyStage(ctx context.Context) error {
 	return r.bare.Stop(syscall.SIGTERM)
 }
 
-// recorded holds pages that a bare server serves too.
+// recorded contains pages of Vitrine that were recorded in a book, and the bare server that serves the book.
 type recorded struct {
 	plan pagePlan
 	book *subject.Book
 	bare *subject.Bare
 }
 
-// openPages records the pages of some logs, and restarts Vitrine to empty its caches. It then starts a bare server and reads the first page
-// of every filter once.
+// openPages records the pages of some logs, and restarts Vitrine to empty its caches. It then starts a bare server, and requests the first
+// page of every filter from Vitrine once.
 func (b *suite) openPages(ctx context.Context, name string, logs func(pagePlan) []pageLog) (r recorded, err error) {
 	totals, err := b.totals(ctx, b.vitrine)
 	if err != nil {

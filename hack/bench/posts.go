@@ -13,7 +13,7 @@ import (
 	"github.com/vitrine-dev/vitrine/hack/bench/subject"
 )
 
-// posts measures requests that add one item each, from many concurrent clients. Each item is on disk when its request is answered.
+// posts measures requests that add one item each, from many concurrent clients. Each subject responds only after the item is on disk.
 func (b *suite) posts(ctx context.Context) error {
 	example := b.vitrine.Post(b.corpus.Post(0))
 	header, answer, err := b.client.Do(ctx, example, http.StatusCreated)

@@ -9,14 +9,15 @@ import (
 	"github.com/vitrine-dev/vitrine/hack/bench/load"
 )
 
-// Durations of profiles in seconds. An import cannot be repeated, so its profile is shorter than the profiles of other loads.
+// Durations of profiles in seconds. The profile of an import is shorter than other profiles, because a chunk can be imported only once and
+// the profile must end with it.
 const (
 	profileSeconds       = 5
 	importProfileSeconds = 2
 )
 
-// profile writes a processor profile of Vitrine under a load, if the user requested profiles. It does not run during the rounds, because
-// profiling would affect their results.
+// profile writes a CPU profile of Vitrine under a load, if the user requested profiles. The load is in addition to the measured rounds,
+// because profiling would affect their results.
 func (b *suite) profile(ctx context.Context, name string, list []load.Request) error {
 	if !b.serve.Debug {
 		return nil
@@ -27,8 +28,8 @@ func (b *suite) profile(ctx context.Context, name string, list []load.Request) e
 	})
 }
 
-// profileLoad takes a profile of the given duration while it calls do repeatedly. For a profile shorter than profileSeconds, it calls do
-// once.
+// profileLoad calls do repeatedly, and records a CPU profile of the given duration meanwhile. For a profile shorter than profileSeconds, it
+// calls do only once.
 func (b *suite) profileLoad(ctx context.Context, name string, seconds int, do func() error) error {
 	path, taken := filepath.Join(b.profiles, name+".pprof"), make(chan error, 1)
 	go func() {

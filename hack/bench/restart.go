@@ -9,8 +9,8 @@ import (
 	"github.com/vitrine-dev/vitrine/hack/bench/report"
 )
 
-// restart stops Vitrine with SIGTERM and with SIGKILL. Each time, it measures the time from the start of the next process until that
-// process is ready.
+// restart repeatedly stops Vitrine, with SIGTERM or with SIGKILL, and starts it again. It measures the time from the start of each new
+// process until that process is ready.
 func (b *suite) restart(ctx context.Context) error {
 	w := b.workload(report.Restarts, "Restart: from the start of the process until it is ready", "starts", 1, b.scale.items)
 	after := func(name string, sig syscall.Signal) contender {

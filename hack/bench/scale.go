@@ -25,7 +25,7 @@ type scale struct {
 	booleans int
 	// family is the number of queries of each family in a round of the comparison with Lucene. No query occurs in two rounds.
 	family int
-	// posts is the number of posts in one round. postsOpenSearch is the number for OpenSearch.
+	// posts is the number of posts in one round. postsOpenSearch is this number for OpenSearch.
 	posts, postsOpenSearch int
 	// standing is the number of items that are imported while there are standingFilters filters.
 	standing, standingFilters int
@@ -33,8 +33,8 @@ type scale struct {
 	percolated int
 	// restarts is the number of restarts of each kind.
 	restarts int
-	// scaled is the number of items in the library on OpenSearch. scaledRounds is the number of rounds of their import. scaledPosts is the
-	// number of posts in one round.
+	// scaled is the number of items in the library on OpenSearch. scaledRounds is the number of rounds in which these items are imported.
+	// scaledPosts is the number of posts in one round.
 	scaled, scaledRounds, scaledPosts int
 }
 
@@ -67,7 +67,7 @@ func scaleOf(full bool, items int) scale {
 func (s scale) early() int { return s.items / 5 }
 
 // Parts of a run, in order. The import of the items is not a part that can be selected: it runs before all parts that need the items. Only
-// the comparison with Lucene does not need them.
+// the comparison with Lucene does not need this import.
 const (
 	partPages    = "pages"
 	partWire     = "wrk"

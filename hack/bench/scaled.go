@@ -17,7 +17,7 @@ import (
 	"github.com/vitrine-dev/vitrine/internal/sample"
 )
 
-// Names of the libraries and the index of the part about Vitrine on OpenSearch.
+// Names of the libraries and of the index that the part about Vitrine on OpenSearch creates.
 const (
 	scaledLibrary = "scaled"
 	recordLibrary = "recorded"
@@ -25,7 +25,8 @@ const (
 )
 
 // scaled measures Vitrine with the library on OpenSearch. For imports, queries and posts, it records the requests that Vitrine sends to
-// OpenSearch, and measures the same requests without Vitrine. It also compares a hot page with the same page of the built-in engine.
+// OpenSearch, and measures the same requests without Vitrine. It also compares a hot page of Vitrine on OpenSearch with the same page of
+// Vitrine with the built-in engine.
 func (b *suite) scaled(ctx context.Context) error {
 	if b.opensearch == nil {
 		b.say("the requirements of Vitrine on OpenSearch were not measured: OpenSearch is absent")
@@ -116,7 +117,7 @@ func (b *suite) recordImport(ctx context.Context, through *subject.Recorder) ([]
 	return documents, errors.Join(v.Stop(syscall.SIGTERM), b.opensearch.CreateLike(ctx, rawIndex, prefix))
 }
 
-// both returns the processor time of Vitrine and of OpenSearch.
+// both returns a function that returns the sum of the processor times of Vitrine and of OpenSearch.
 func (b *suite) both(v *subject.Vitrine) func() (time.Duration, error) {
 	return func() (time.Duration, error) {
 		ours, err := v.CPU()
@@ -169,8 +170,8 @@ func (b *suite) rawBodies(documents [][]byte, first int) [][]byte {
 	return bodies
 }
 
-// scaledQueries sends queries to Vitrine one after the other. It compares their latency with that of the searches that Vitrine sends for
-// them, when the benchmark sends these searches directly to OpenSearch. It restarts Vitrine and returns the new process.
+// scaledQueries sends queries to Vitrine one after the other. It also records the searches that Vitrine sends to OpenSearch for these
+// queries, sends the same searches directly to OpenSearch, and compares the latencies. It restarts Vitrine and returns the new process.
 func (b *suite) scaledQueries(ctx context.Context, on *subject.Vitrine, through *subject.Recorder) (*subject.Vitrine, error) {
 	again := func(through *subject.Recorder) (err error) {
 		if err := on.Stop(syscall.SIGTERM); err != nil {
@@ -219,7 +220,8 @@ func (b *suite) scaledQueries(ctx context.Context, on *subject.Vitrine, through 
 	return on, b.alternate(w, b.scale.rounds, ours, raw)
 }
 
-// scaledHot compares the hot page of Vitrine on OpenSearch with the hot page of the built-in engine. Both libraries have the same items.
+// scaledHot compares the hot page of Vitrine on OpenSearch with the hot page of Vitrine with the built-in engine. Both libraries have the
+// same items.
 func (b *suite) scaledHot(ctx context.Context, on, engine *subject.Vitrine) error {
 	totals, err := b.totals(ctx, engine)
 	if err != nil {

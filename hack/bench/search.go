@@ -59,7 +59,7 @@ func (b *suite) writeOne(ctx context.Context) error {
 type asking struct {
 	sorted  bool
 	queries func(round int) []string
-	// before, if not nil, is called before each round of Vitrine.
+	// If before is not nil, it is called before each round of Vitrine.
 	before func(context.Context) error
 }
 
@@ -74,7 +74,7 @@ func (b *suite) items(queries []string, order string) []load.Request {
 	return list
 }
 
-// answers contains the results of one subject by query: the number of items, and the latency in each round.
+// answers contains the results of one subject: for each query, the total number of items, and the latency in each round.
 type answers struct {
 	totals    map[string]int64
 	latencies map[string][]time.Duration
@@ -153,8 +153,8 @@ func (b *suite) ask(ctx context.Context, w *report.Workload, rounds int, a askin
 	return b.agree(w, said)
 }
 
-// agree checks that subjects with the same items have the same totals. It also finds the query for which Vitrine has the smallest advantage
-// over OpenSearch.
+// agree checks that subjects with the same items have the same totals. It also records the lowest ratio, over all queries, of OpenSearch's
+// latency to Vitrine's latency.
 func (b *suite) agree(w *report.Workload, said map[string]*answers) error {
 	ours := said[report.Vitrine]
 	slowest, which := math.Inf(1), ""

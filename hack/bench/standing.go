@@ -13,8 +13,8 @@ import (
 	"github.com/vitrine-dev/vitrine/internal/sample"
 )
 
-// standing measures the effect of stored filters on the time of an import, and the work of the first read of each filter after that. It
-// compares this work with the work of a percolator, which finds the queries that match an item when the item arrives.
+// standing measures how much stored filters slow down an import, and the work of the first read of each filter after the import. It
+// compares both with a percolator, which matches each item against all queries when the item arrives.
 func (b *suite) standing(ctx context.Context) error {
 	filters := b.corpus.Filters(b.scale.standingFilters)
 	serve := func(name string, filters []sample.Filter) (*subject.Vitrine, error) {

@@ -39,7 +39,7 @@ type suite struct {
 	stopping []*child.Child
 }
 
-// Numbers of concurrent requests for pages, imports and posts.
+// Numbers of concurrent clients that request pages, import items and post items.
 const (
 	clients     = 8
 	importers   = 4
@@ -166,14 +166,14 @@ func (b *suite) say(format string, args ...any) {
 	fmt.Fprintf(b.out, "%6.1f s  %s\n", time.Since(b.began).Seconds(), fmt.Sprintf(format, args...))
 }
 
-// workload adds a workload to the result.
+// workload adds a workload to the result of the run, and returns it.
 func (b *suite) workload(id, title, unit string, clients, items int) *report.Workload {
 	w := &report.Workload{ID: id, Title: title, Unit: unit, Clients: clients, Items: items}
 	b.result.Workloads = append(b.result.Workloads, w)
 	return w
 }
 
-// contender is a participant in alternating rounds.
+// contender is one of the programs, or variants of a program, that are measured in alternating rounds. round runs one round.
 type contender struct {
 	name  string
 	round func(round int) (load.Result, error)
@@ -186,7 +186,7 @@ func (b *suite) sender(ctx context.Context, name string, clients, want int, cpu 
 	}}
 }
 
-// alternate runs a number of rounds with alternating contenders.
+// alternate runs a number of rounds. In each round, every contender runs once.
 func (b *suite) alternate(w *report.Workload, rounds int, contenders ...contender) error {
 	for round := range rounds {
 		if err := turn(w, round, contenders...); err != nil {
@@ -197,8 +197,8 @@ func (b *suite) alternate(w *report.Workload, rounds int, contenders ...contende
 	return nil
 }
 
-// turn runs one round. Every other round has the opposite order, so that after-effects of a contender, or a period in which the machine is
-// slow, do not always affect the same contender.
+// turn runs one round with each contender. Every other round reverses the order of the contenders, so that after-effects of a contender, or
+// a slow period of the machine, do not always affect the same contender.
 func turn(w *report.Workload, round int, contenders ...contender) error {
 	for i := range contenders {
 		if round%2 == 1 {
@@ -230,7 +230,7 @@ func roundOf(r load.Result) report.Round {
 	}
 }
 
-// settle waits for at most two minutes until a server is idle. It returns the processor time that the server used during the wait.
+// settle waits until a server is idle, but at most for two minutes. It returns the processor time that the server used during the wait.
 func settle(ctx context.Context, cpu func() (time.Duration, error)) (time.Duration, error) {
 	const (
 		look = 250 * time.Millisecond

@@ -15,10 +15,10 @@ import (
 	"github.com/vitrine-dev/vitrine/hack/bench/subject"
 )
 
-// wireSeconds is the length of a round with the hot page, and the longest time that the pages of another round may take.
+// wireSeconds is the length of a round with the hot page. In other rounds, it is the maximum time for all pages of the round.
 const wireSeconds = 2
 
-// wire measures pages with wrk, which leaves more of the processors to the servers, and compares them with nginx too.
+// wire measures pages with wrk, which leaves more of the processors to the servers, and also compares them with nginx.
 func (b *suite) wire(ctx context.Context) error {
 	wrk, err := load.NewWrk(b.dir)
 	if errors.Is(err, load.ErrNoWrk) {
@@ -47,7 +47,7 @@ func (b *suite) wire(ctx context.Context) error {
 	default:
 		b.stopping = append(b.stopping, nginx.Child)
 		b.result.Versions[report.Nginx] = nginx.Version
-		servers = append(servers, wireServer{report.Nginx, nil, nginx.At}) // its processor time is that of its workers
+		servers = append(servers, wireServer{report.Nginx, nil, nginx.At}) // no CPU: its worker processes do the work
 	}
 	for _, w := range []struct {
 		id, title string
@@ -58,7 +58,7 @@ func (b *suite) wire(ctx context.Context) error {
 	} {
 		contenders := make([]contender, len(servers))
 		for i, s := range servers {
-			// Compare the bodies once, for some pages.
+			// Check once, for some pages, that all servers send the same bodies.
 			if err := b.sameBodies(ctx, w.rounds[0][:min(len(w.rounds[0]), 20)], s.at); err != nil {
 				return err
 			}
@@ -95,7 +95,7 @@ func wireSender(ctx context.Context, wrk *load.Wrk, s wireServer, header string,
 	}}
 }
 
-// sameBodies fails if a server sends other bodies than Vitrine.
+// sameBodies returns an error if a server sends a body that differs from Vitrine's body.
 func (b *suite) sameBodies(ctx context.Context, requests []load.Request, at func(load.Request) load.Request) error {
 	for _, r := range requests {
 		_, want, err := b.client.Do(ctx, r, http.StatusOK)
@@ -113,8 +113,9 @@ func (b *suite) sameBodies(ctx context.Context, requests []load.Request, at func
 	return nil
 }
 
-// coldEncodings compares the processor time of pages that Vitrine compresses with that of pages that it does not, all of them
-// requested for the first time. In each round, one half of the pages is compressed, in the next round the other half.
+// coldEncodings compares the processor time of pages that Vitrine compresses with that of pages that Vitrine does not compress. All pages
+// are requested for the first time. In each round, one half of the pages is requested with compression, and the other half without; the
+// halves alternate between the rounds.
 func (b *suite) coldEncodings(ctx context.Context, wrk *load.Wrk, plan pagePlan) error {
 	if err := errors.Join(b.stopVitrine(syscall.SIGTERM), b.startVitrine(ctx)); err != nil {
 		return err

@@ -225,10 +225,11 @@ type tab struct {
 	server  *server
 	mutex   sync.Mutex
 	bad     []string // messages of the console and requests to third parties
-	allowed []string // parts of messages that the test causes on purpose
+	allowed []string // a message in bad that contains one of these texts does not fail the test
 }
 
-// tab opens an empty tab. The test fails at its end if the tab logged an unexpected message or sent an unexpected request.
+// tab opens an empty tab. At the end of the test, the test fails if the tab has logged a message or sent a request that allowed does not
+// cover.
 func (b *chromium) tab(t *testing.T, width, height int, theme string) *tab {
 	t.Helper()
 	ctx, stop := chromedp.NewContext(b.ctx)
@@ -254,7 +255,8 @@ func (b *chromium) tab(t *testing.T, width, height int, theme string) *tab {
 	return tab
 }
 
-// event records an event of the tab. It also answers requests for pictures of other sites, because the sites in the samples do not exist.
+// event records messages and unexpected requests of the tab. It also responds to requests for pictures from other sites, because the sites
+// in the samples do not exist.
 func (tab *tab) event(event any) {
 	note := func(format string, args ...any) {
 		tab.mutex.Lock()
@@ -289,13 +291,13 @@ func (tab *tab) event(event any) {
 	}
 }
 
-// answer responds to a request with a picture.
+// answer responds to a request for a picture with a black triangle.
 func (tab *tab) answer(e *fetch.EventRequestPaused) {
 	params := fetch.FulfillRequestParams{
 		RequestID: e.RequestID, ResponseCode: http.StatusOK, ResponseHeaders: []*fetch.HeaderEntry{{Name: "Content-Type", Value: "image/svg+xml"}},
 		Body: []byte(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1 1"><path d="M0 0h1v1z"/></svg>`),
 	}
-	_, _ = chromedp.Call(tab.ctx, fetch.FulfillRequest, params) // fails if the page has canceled the request
+	_, _ = chromedp.Call(tab.ctx, fetch.FulfillRequest, params) // ignore an error: the page may have canceled the request
 }
 
 func (tab *tab) do(actions ...chromedp.Action[chromedp.Void]) {
@@ -340,7 +342,7 @@ func (tab *tab) wait(expression string) {
 	ctx, stop := context.WithTimeout(tab.ctx, patience)
 	defer stop()
 	_, err := chromedp.Run(ctx, chromedp.Evaluate[bool](script, chromedp.EvalAwaitPromise))
-	for err != nil && strings.Contains(err.Error(), "navigated") { // the page has been loaded again in the meantime
+	for err != nil && strings.Contains(err.Error(), "navigated") { // retry if the tab has loaded another page in the meantime
 		_, err = chromedp.Run(ctx, chromedp.Evaluate[bool](script, chromedp.EvalAwaitPromise))
 	}
 	if err != nil {
@@ -381,7 +383,7 @@ func (tab *tab) button(text string) string {
 	})()`, text, text, text, text))
 }
 
-// keys presses keys as a user does on a keyboard. If the page prevents the default action of a key, the key enters no character.
+// keys sends the same events as a keyboard. If the page prevents the default action of a key, the key therefore enters no character.
 func (tab *tab) keys(keys string) {
 	tab.t.Helper()
 	ctx, stop := context.WithTimeout(tab.ctx, patience)

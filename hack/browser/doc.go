@@ -1,10 +1,11 @@
 // Package browser tests the console in a real Chromium against a real server, vitrine dev with the sample content. The tests perform the
 // main task of each page by mouse alone and by keyboard alone, check the pages with axe-core, show hostile items, and scroll through ten
-// thousand items. A test fails if a tab logs a message to the browser's console, or requests anything but pictures and videos from a
-// third party. The package is a separate module, because the product needs none of these tools. It contains only tests.
+// thousand items. A test fails if a tab logs a message to the browser's console, or requests anything but pictures and videos from a third
+// party. The package is a separate module, because Vitrine itself needs none of these tools. It contains only tests.
 //
 // The tests run only if VITRINE_BROWSER is set, as in `make browser`. They need Chromium or Chrome, and download axe-core and the
-// TypeScript compiler once. A test that cannot run is skipped and logs "DID NOT RUN". With VITRINE_REQUIRE_TOOLS, it fails instead.
+// TypeScript compiler once. A test whose tool is missing is skipped and logs "DID NOT RUN". If VITRINE_REQUIRE_TOOLS is set, the test fails
+// instead.
 //
 // With -shots DIR, the tests also write the screenshots of the documentation.
 package browser

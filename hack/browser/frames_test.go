@@ -30,7 +30,8 @@ func (e *traceEvent) end() float64 { return e.Start + e.Duration }
 // frameBegins is the name of the event that begins each frame, in the thread that runs the scripts of the page.
 const frameBegins = "BeginMainThreadFrame"
 
-// workOf maps names of trace events to kinds of work of a page. Other events within a script count as a part of the script.
+// workOf maps the names of trace events to the kind of work that the page does. An event that is not in the map and is within a script
+// counts as a part of the script.
 var workOf = map[string]string{
 	"UpdateLayoutTree": "style", "Layout": "layout", "PrePaint": "paint", "Paint": "paint", "Layerize": "paint", "Commit": "paint",
 }
@@ -121,7 +122,7 @@ func framesOf(events []traceEvent) []frame {
 		frames[i] = frame{(at[i+1] - at[i]) / 1000, map[string]float64{}}
 	}
 	events = slices.DeleteFunc(events, func(e traceEvent) bool { return e.Phase != "X" || of(e) != page })
-	// Events can be nested. Sort an outer event before the events that it contains.
+	// Events can be nested. Of events that begin at the same time, sort the longer event first, because it contains the shorter one.
 	slices.SortFunc(events, func(a, b traceEvent) int {
 		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(b.Duration, a.Duration))
 	})

@@ -44,7 +44,7 @@ func TestJobs(t *testing.T) {
 
 func testLogin(t *testing.T, b *chromium) {
 	tab := b.tab(t, 1280, 800, "light")
-	tab.allowed = append(tab.allowed, "/console/session") // the browser reports the status of a refused login
+	tab.allowed = append(tab.allowed, "/console/session") // the browser logs the status of the rejected login
 	tab.open("wall?q=beach")
 	tab.wait(`document.activeElement?.id === 'token'`)
 	tab.keys("wrong" + kb.Enter)
@@ -101,7 +101,7 @@ func findByKeyboard(tab *tab) {
 	tab.wait(fmt.Sprintf(`document.querySelector('dialog h2 .mono').innerText !== %q`, shown))
 	tab.keys(kb.Escape)
 	tab.wait(`!document.querySelector('dialog') && document.activeElement.matches('.tile a')`)
-	// The URL of a wall shows the same items, so that users can share a wall.
+	// After a reload, the wall must show the same items, so that users can share its URL.
 	tab.do(chromedp.Reload())
 	tab.waitTotal("approval_status:app AND sunset")
 }
@@ -136,7 +136,7 @@ func explainByMouse(tab *tab) {
 	tab.open("wall?q=approval_status:app+AND+beach")
 	tab.waitTotal("approval_status:app AND beach")
 	tab.click(tab.button("Explain"))
-	tab.wait(`document.querySelector('.explainbar:not([hidden])')`) // the bar moves the tiles, so wait for it
+	tab.wait(`document.querySelector('.explainbar:not([hidden])')`) // wait for the bar, because it moves the tiles when it appears
 	tab.click(".tile a")
 	tab.waitText(".verdict", "is in the result")
 	tab.click("dialog header .button:last-child")
@@ -175,7 +175,8 @@ func compareByMouse(tab *tab) {
 	tab.compared()
 }
 
-// compared waits for the comparison of the served filter with a draft that also requires the word beach.
+// compared waits until the page shows the correct numbers of the comparison of the served filter with a draft that also requires the word
+// beach.
 func (tab *tab) compared() {
 	tab.t.Helper()
 	before, after := tab.server.total(tab.t, escape(served)), tab.server.total(tab.t, escape(served+" AND beach"))
@@ -257,7 +258,7 @@ func exportByKeyboard(tab *tab) {
 }
 
 // TestNarrowedFilter creates a filter from the wall of another filter. It checks that the new query combines the query of that filter with
-// the query in the query bar. It also checks the message on the wall of a filter without results.
+// the query in the query bar. It also checks the message of a wall that lists the items outside of the result when there are none.
 func TestNarrowedFilter(t *testing.T) {
 	browserPath(t)
 	s := startServer(t, "--samples")
@@ -289,7 +290,7 @@ func TestNarrowedFilter(t *testing.T) {
 	tab.exported("sortBy: '" + list.Filters[i].SortBy + "'\n")
 	tab.open("wall?explain=1&out=1&q=*:*")
 	tab.waitText(".wallbody", "Every item is in the result")
-	// A query without an order lists the best match first. The new filter must do so, too.
+	// A query without an order lists the best match first. The new filter must have the same order.
 	tab.open("wall?q=beach")
 	tab.waitTotal("beach")
 	tab.click(tab.button("New filter from this query…"))
@@ -436,8 +437,8 @@ func (tab *tab) states() [3]int {
 	}
 }
 
-// waitStates waits for the message of a decision. It then checks that the number of items in each state differs from before by the given
-// number.
+// waitStates waits for the message of a decision. It then checks that, since before, the number of items in each state has changed by the
+// given number.
 func (tab *tab) waitStates(message string, before [3]int, pending, approved, rejected int) {
 	tab.t.Helper()
 	tab.waitText(".toast", message)

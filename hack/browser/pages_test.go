@@ -128,7 +128,7 @@ func TestHostileItems(t *testing.T) {
 	var lines strings.Builder
 	encoder := json.NewEncoder(&lines)
 	for i, long := range hostile {
-		text := long[:min(4000, len(long))] // the length limit of all texts except the caption
+		text := long[:min(4000, len(long))] // the server limits all texts except the caption to this length
 		address := text
 		if u, err := url.Parse(text); err != nil || u.Scheme != "" {
 			address = "https://media.example.com/" + escape(text) // the server rejects other schemes and invalid URLs
@@ -245,7 +245,7 @@ func TestScroll(t *testing.T) {
 			const main = document.querySelector('main.content');
 			const tiles = document.getElementsByTagName('article');
 			const r = { Loaded: 0, Most: 0 };
-			// Three rows in each frame, until the last item is visible.
+			// Scroll by three rows in each frame, until the last item is visible.
 			for (let still = 0; still < 120;) {
 				await new Promise((done) => requestAnimationFrame(done));
 				const before = main.scrollTop;
@@ -270,9 +270,9 @@ func TestScroll(t *testing.T) {
 	slices.SortFunc(frames, func(a, b frame) int { return cmp.Compare(b.total(), a.total()) })
 	p99 := frames[len(frames)/100]
 	t.Logf("most work of the page: %s; 99th percentile: %s; median: %s", frames[0], p99, frames[len(frames)/2])
-	// The limit allows sixty frames a second. It applies only to the work of the page, because the time of the renderer depends on the
-	// machine, and is much longer without a graphics card. It applies to the median, because the 99th percentile depends on other programs
-	// on the machine.
+	// This limit allows sixty frames a second. It applies only to the work of the page, because the time that the renderer needs depends on
+	// the machine, and is much longer without a graphics card. It applies to the median, because the 99th percentile also depends on the
+	// other programs on the machine.
 	if median := frames[len(frames)/2].total(); median > 1000.0/60 {
 		t.Errorf("the work of the page in a frame takes %.1f ms in the median, want at most 16.7 ms", median)
 	}

@@ -51,7 +51,8 @@ func (tab *tab) failOnce(condition string) {
 	})()`)
 }
 
-// frames waits until the page has drawn some frames. By then, the page has processed everything that it received before.
+// frames waits until the page has drawn some frames. After that, the page has processed every response that it had received before the
+// call.
 func (tab *tab) frames() {
 	tab.t.Helper()
 	eval[bool](tab, `(async () => {
@@ -84,13 +85,14 @@ func TestLateAnswer(t *testing.T) {
 	}
 }
 
-// TestLateEnd checks that the page shows only one login form if a session ends while several requests are in progress.
+// TestLateEnd checks that the page shows only one login form if the server rejects several concurrent requests because the session has
+// ended.
 func TestLateEnd(t *testing.T) {
 	browserPath(t)
 	s := startServer(t, "--samples")
 	b := startBrowser(t, s).logIn(t)
 	tab := b.tab(t, 1280, 800, "light")
-	tab.allowed = append(tab.allowed, "/console/") // the browser reports each refused request
+	tab.allowed = append(tab.allowed, "/console/") // the browser logs each rejected request
 	tab.open("moderation")
 	tab.wait(`document.querySelector('.tile')`)
 	eval[int](tab, `fetch('/console/session', { method: 'DELETE', headers: { 'X-Vitrine-Console': '1' } }).then((r) => r.status)`)
@@ -155,7 +157,7 @@ func TestOtherSession(t *testing.T) {
 	s := startServer(t, "--samples")
 	b := startBrowser(t, s).logIn(t)
 	tab := b.tab(t, 1280, 800, "light")
-	tab.allowed = append(tab.allowed, "/console/api/") // the browser reports each refused request
+	tab.allowed = append(tab.allowed, "/console/api/") // the browser logs each rejected request
 	tab.open("moderation")
 	tab.wait(`document.querySelector('.tile')`)
 	pending := s.total(t, "approval_status:pen")
@@ -284,7 +286,7 @@ func TestOldLink(t *testing.T) {
 	browserPath(t)
 	b := startBrowser(t, startServer(t))
 	tab := b.tab(t, 1280, 800, "light")
-	tab.allowed = append(tab.allowed, "/console/codes/lookup") // the browser reports the refused code
+	tab.allowed = append(tab.allowed, "/console/codes/lookup") // the browser logs the rejected code
 	tab.open("login#code=USED")
 	tab.waitText("#login-message", "This link no longer works")
 }

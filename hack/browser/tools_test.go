@@ -22,7 +22,7 @@ import (
 // Packages and their SHA-256.
 var (
 	axePackage = archive{"axe-core@4.14.1", "e6b0ce02b84d892e2e33e403485e7f3d6c29e2be6df65daf44d89ba564139745"}
-	// compilers contains the builds of the TypeScript compiler by system and architecture.
+	// compilers contains the npm packages of the TypeScript compiler by operating system and architecture.
 	compilers = map[string]archive{
 		"linux/amd64":  {"@typescript/typescript-linux-x64@7.0.2", "7ecad6f67377e831856367ab062ef394f21506a611405bf8ac0ff039348637d3"},
 		"linux/arm64":  {"@typescript/typescript-linux-arm64@7.0.2", "c83d931ac9dd7549cde6e71246aa9d6a9812843023df3e277fe3b5dcf41dd0ea"},

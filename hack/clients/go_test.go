@@ -5,7 +5,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	// The code that oapi-codegen generates imports these packages. With these imports, it builds with the versions in this module.
+	// The code that oapi-codegen generates imports these packages. Import them here too, so that go.mod of this module determines their
+	// versions.
 	_ "github.com/oapi-codegen/runtime"
 	_ "github.com/oapi-codegen/runtime/types"
 )

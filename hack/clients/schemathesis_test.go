@@ -7,7 +7,7 @@ import (
 )
 
 // TestSchemathesis sends valid and invalid requests that Schemathesis generates from the document, with each class of token. It runs all
-// checks. testdata/schemathesis contains settings for facts that the document does not state.
+// checks of Schemathesis. testdata/schemathesis contains settings for properties of the server that the document does not describe.
 func TestSchemathesis(t *testing.T) {
 	tools(t, "python3")
 	dir := workspace(t, "schemathesis")
@@ -19,7 +19,7 @@ func TestSchemathesis(t *testing.T) {
 				t.Fatal(err)
 			}
 			if token != "" {
-				// The server accepts the same token in both places.
+				// The document describes two ways to send the token, in a header and in the query. Use both with the same token.
 				text = append(text, "\n[auth.openapi]\nbearer.bearer = \""+token+"\"\nquery.api_key = \""+token+"\"\n"...)
 			}
 			config := filepath.Join(dir, class+".toml")

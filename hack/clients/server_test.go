@@ -28,7 +28,8 @@ import (
 // root is the root of the repository, relative to this package.
 const root = "../.."
 
-// The property that the clients use, and its contents. The ids do not fit into types narrower than int64.
+// The property that the clients use, and its contents. The clients must use 64-bit integers, because these ids do not fit into narrower
+// types.
 const (
 	property   = library.PropertyID("shop/default")
 	unitID     = 2582118650523114
@@ -53,7 +54,7 @@ func items() []string {
 			campaign = 13
 		}
 		if id == 100001 {
-			code = "4fGh0kQx2Z" // from the examples of the document
+			code = "4fGh0kQx2Z" // the code in the examples of the OpenAPI document
 		}
 		lines[i] = fmt.Sprintf(`{"id":%d,"approval_status":"app","created_on":"2026-06-%02dT08:00:00Z","campaign":%d,"short_code":"%s",
 			"content":{"content_type":"image","text":"At the beach","social_platform":"instagram","platform_ref:instagram":"CuB3qXyL0aa",
@@ -90,7 +91,7 @@ func definitions() []library.Definition {
 	}
 }
 
-// newStore creates a data directory with the definitions and items that an operator and an import would store.
+// newStore creates a data directory with definitions and items, in the same form as an operator and an import store them.
 func newStore(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "data")
@@ -200,7 +201,7 @@ func serve(t *testing.T) string {
 	}
 }
 
-// serving is the state of a server according to its log.
+// serving is the state of a server, as its log reports it.
 type serving struct {
 	addresses map[string]string // by name of the listener; complete when bound is closed
 	failures  []string          // complete when exited is closed
@@ -262,8 +263,8 @@ func later(t *testing.T, server string) string {
 		FlushInterval: -1,
 	}
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		// Read the whole body first: the server responds to an import before the body ends, and the proxy would then close the connection
-		// while the caller is still sending.
+		// Read the whole request body first. Otherwise, the server would begin to respond to an import before the body ends, and the proxy
+		// would close the connection while the caller is still sending.
 		body, err := io.ReadAll(r.Body)
 		if err != nil {
 			http.Error(w, err.Error(), http.StatusBadGateway)

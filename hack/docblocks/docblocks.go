@@ -1,14 +1,14 @@
 // Package docblocks extracts the YAML and the commands of a documentation page, for tests that apply, run or check them. It imports
 // only the standard library.
 //
-// A block whose language begins with sh contains commands, and a block with the language text directly after it contains their output.
-// The rest of the language says what runs the block:
+// A block whose language begins with sh contains commands, and a block with the language text directly after it contains their output. The
+// rest of the language says which test runs the commands:
 //
 //	sh                  make smoke; all blocks of a page run in one shell
 //	sh cluster          make e2e, in a cluster; all blocks of a section run in one shell
 //	sh not run: REASON  no test
 //
-// After one of the first two, `fails` marks a block whose last command fails.
+// After `sh` or `sh cluster`, the word `fails` marks a block whose last command must fail.
 package docblocks
 
 import (
@@ -25,8 +25,8 @@ const (
 	Cluster = "sh cluster"
 )
 
-// YAML returns the YAML documents in the ```yaml blocks of a Markdown page, in order. It removes the indentation of the blocks, and splits
-// them at lines of three dashes.
+// YAML returns the YAML documents in the ```yaml blocks of a Markdown page, in order. It removes the indentation of each block, and splits
+// the block at lines of three dashes.
 func YAML(page string) []string {
 	var documents []string
 	var block strings.Builder
@@ -51,11 +51,11 @@ func YAML(page string) []string {
 type Command struct {
 	// Line is the number of the block's first line in the page, counted from 1.
 	Line int
-	// Section is the heading above it.
+	// Section is the heading above the block.
 	Section string
 	// Script contains the commands.
 	Script string
-	// Fails means that the last command fails.
+	// Fails means that the last command must fail.
 	Fails bool
 	// Output is the output that the page shows. It is empty if the page shows none.
 	Output string
@@ -96,13 +96,13 @@ func Commands(page, language string) []Command {
 	return all
 }
 
-// Script returns a script for sh that runs commands one after the other. It stops at the first command that does not end as its page says.
-// The script writes the output of the commands to files in dir, which Judge reads.
+// Script returns a script for sh that runs commands one after the other. The script stops at the first block that does not end as the page
+// says. The script writes the output of the commands to files in dir, which Judge reads.
 func Script(dir string, commands []Command) string {
 	script := "set -eu\n"
 	for i, c := range commands {
 		output := "'" + strings.ReplaceAll(filepath.Join(dir, fmt.Sprint(i)), "'", `'\''`)
-		// Use braces instead of parentheses, so that later blocks see the variables of this block.
+		// Group the commands of a block with braces instead of parentheses, so that later blocks see the variables of this block.
 		block := "{\n" + c.Script + "} >" + output + "' 2>&1"
 		if c.Fails {
 			block = "if " + block + "; then echo 'the last command did not fail, but the page says that it fails' >>" + output + "'; exit 1; fi"

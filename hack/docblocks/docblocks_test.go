@@ -46,7 +46,7 @@ func TestJudge(t *testing.T) {
 		{"another output", "```sh\necho 1\n```\n```text\n2\n```\n", "x.md:2: the page shows\n2\n\nbut the commands print\n1\n"},
 		{"a command fails", "```sh\necho 1\nfalse\n```\n", "x.md:2: the commands ended unexpectedly:\n1\n"},
 		{"does not fail", "```sh fails\ntrue\n```\n", "x.md:2: the commands ended unexpectedly:\nthe last command did not fail, but the page says that it fails\n"},
-		{"an undefined variable", "```sh\ntrue $b\n```\n", "x.md:2: the commands ended unexpectedly:\n"}, // followed by the shell's own message
+		{"an undefined variable", "```sh\ntrue $b\n```\n", "x.md:2: the commands ended unexpectedly:\n"}, // plus the shell's message
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "it's")
@@ -54,7 +54,7 @@ func TestJudge(t *testing.T) {
 				t.Fatal(err)
 			}
 			commands := Commands(c.page, Smoke)
-			_ = exec.Command("sh", "-c", Script(dir, commands)).Run() // Judge reports how it ended
+			_ = exec.Command("sh", "-c", Script(dir, commands)).Run() // ignore the error, because Judge reports how the script ended
 			got := ""
 			if err := Judge("x.md", dir, commands); err != nil {
 				got = err.Error()

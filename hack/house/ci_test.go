@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// ci copies .ci into a temporary repository and returns a function that runs a command in it. In the repository, make runs the script
-// makeScript, and apt-get always fails. If shared is true, the empty folder ../shared exists.
+// ci copies .ci into a temporary repository and returns a function that runs a command in it. In the temporary repository, the command make
+// runs the script makeScript, and apt-get always fails. If shared is true, the empty folder ../shared exists.
 func ci(t *testing.T, shared bool, makeScript string) func(command string) (output string, status int) {
 	t.Helper()
 	bash, err := exec.LookPath("bash")
@@ -107,8 +107,8 @@ func TestCI(t *testing.T) {
 	}
 }
 
-// TestCIRunsEveryCheck checks that a check that cannot run fails instead of being skipped, if the machine must run all checks. Such a
-// machine has ../shared, and runs the checks as root on Debian.
+// TestCIRunsEveryCheck runs checks that cannot run. On a machine that must run all checks, such a check must fail; on any other machine, it
+// must report that it did not run. A machine must run all checks if ../shared exists and the checks run as root on Debian.
 func TestCIRunsEveryCheck(t *testing.T) {
 	want, begins := 3, "DID NOT RUN: "
 	if rootOnDebian() {
@@ -129,8 +129,8 @@ func TestCIRunsEveryCheck(t *testing.T) {
 	}
 }
 
-// TestWorkflowsPinActions checks that the workflows pin each action to a commit, because a tag can move. For readers and Dependabot, a
-// comment must name the version.
+// TestWorkflowsPinActions checks that the workflows pin each action to a commit, because a tag can move. A comment must name the version of
+// the action, for readers and for Dependabot.
 func TestWorkflowsPinActions(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(root, ".github", "workflows", "*.yml"))
 	if err != nil || len(files) == 0 {

@@ -9,9 +9,9 @@ import (
 )
 
 var (
-	// link matches a Markdown link to a file of the repository, up to its anchor.
+	// link matches a Markdown link to a file of the repository, up to the anchor in the link.
 	link = regexp.MustCompile(`\]\(([^)#:]+)(?:#[^)]*)?\)`)
-	// place matches a path below a top-level folder, as the documents write it.
+	// place matches the path of a file or folder below a top-level folder, in the form that the documents use.
 	place = regexp.MustCompile("`((?:api|cmd|config|controllers|docs|hack|server)/[A-Za-z0-9_./-]+)`")
 )
 
@@ -67,7 +67,7 @@ func TestCommands(t *testing.T) {
 			case !fence && !within && empty && strings.HasPrefix(line, "    "):
 				t.Errorf("docs/%s.md:%d: an indented block: write a block with a language", name, number)
 			}
-			within = within != fence // a fence begins a block or ends it
+			within = within != fence // a fence begins or ends a block
 			empty = strings.TrimSpace(line) == ""
 		}
 		if within {

@@ -1,5 +1,5 @@
-// Package house tests the rules of the repository. The rules define the imports that the packages in each folder (room) may have, and the
-// files and folders at the top level. docs/architecture.md explains the rooms.
+// Package house tests rules of the repository, such as: which imports the packages in each folder (room) may have, and which files and
+// folders the top level may contain. docs/architecture.md explains the rooms.
 package house
 
 import (
@@ -19,13 +19,14 @@ const module = "github.com/vitrine-dev/vitrine/"
 // root is the root of the repository, relative to this package.
 const root = "../.."
 
-// room lists the packages that the packages of a folder may import in addition to the standard library.
+// room lists what the packages of a folder may import in addition to the standard library.
 type room struct {
 	// own lists the folders of this module that the room may import. A room may always import itself.
 	own []string
 	// ownInTests lists the folders that only the tests of the room may import.
 	ownInTests []string
-	// others lists prefixes of the paths of other modules that the room may import. nil allows all modules.
+	// others lists prefixes of the paths of packages in other modules that the room may import. nil allows all modules. The tests of the
+	// room may import all other modules.
 	others []string
 }
 
@@ -180,7 +181,7 @@ func (r room) allows(name, imported string, test bool) bool {
 	return slices.ContainsFunc(r.others, hasPrefix) || test
 }
 
-// roomOf returns the innermost room of a file.
+// roomOf returns the innermost room that contains a file.
 func roomOf(path string) (string, room, bool) {
 	best := ""
 	for name := range rooms {

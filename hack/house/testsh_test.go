@@ -42,7 +42,8 @@ func runTests(t *testing.T, race string, more map[string]string) (output string,
 	return string(out), err == nil
 }
 
-// TestTestScript checks the counts of hack/test.sh. A failing test, build or process must fail the run, and the run must show its output.
+// TestTestScript checks the counts of hack/test.sh. If a test or a build fails, or a test process ends early, the run must fail and show
+// the output of the failure.
 func TestTestScript(t *testing.T) {
 	done := regexp.MustCompile(`(?m)^DONE .* in `)
 	for name, c := range map[string]struct {

@@ -15,12 +15,12 @@ import (
 	"github.com/google/renameio/v2"
 )
 
-// programs are the names of the command-line program. With the second name, it is a plugin of kubectl.
+// programs are the names under which the binary is distributed as a command-line program. As kubectl-vitrine, it is a plugin of kubectl.
 var programs = []string{"vitrine", "kubectl-vitrine"}
 
-// archivePrograms builds the binaries for the platforms. For each platform and each name of the program, it writes an archive with the
-// program, the license and the notices into the directory named to: a .zip file for Windows, otherwise a .tar.gz file. It also writes the
-// notices and the bill of materials of all the binaries.
+// archivePrograms builds the binaries for the platforms. For each platform and each name in programs, it writes an archive with the binary,
+// the license and the notices into the directory to: a .zip file for Windows, otherwise a .tar.gz file. It also writes the notices and the
+// bill of materials of all the binaries.
 func archivePrograms(ctx context.Context, from *source, platforms []string, to string) error {
 	_, created, err := commit(ctx, from.dir)
 	if err != nil {

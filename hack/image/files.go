@@ -14,7 +14,7 @@ import (
 	"golang.org/x/crypto/x509roots/fallback/bundle"
 )
 
-// file is a file or a directory in the image.
+// file is a file or a directory in the root filesystem of the image.
 type file struct {
 	name    string // without a leading or trailing slash
 	mode    fs.FileMode
@@ -34,7 +34,7 @@ type source struct {
 	dir string // the root of the repository
 	// version is the version that the binaries report. If it is empty, they report the version that the Go toolchain derives from Git.
 	version string
-	// built contains the programs that program has compiled.
+	// built contains the binaries that the method program has already compiled.
 	built map[platform]binary
 }
 
@@ -106,8 +106,8 @@ func writeFiles(dir string, files []file) error {
 	return nil
 }
 
-// authorities returns the public certificate authorities as PEM. It omits authorities that are trusted with a constraint, such as only for
-// certificates issued before a date, because PEM cannot express constraints.
+// authorities returns the public certificate authorities as PEM. It omits authorities that are trusted only with a constraint, because PEM
+// cannot express constraints. An example is an authority that is trusted only for certificates issued before a certain date.
 func authorities() (out []byte) {
 	for root := range bundle.Roots() {
 		if root.Constraint == nil {
@@ -133,7 +133,7 @@ func compile(ctx context.Context, from source, pkg string, on platform) (binary,
 	defer os.RemoveAll(dir)
 	vcs, flags := "-buildvcs=true", "-s -w -buildid="
 	if _, err := os.Stat(filepath.Join(from.dir, ".git")); err != nil {
-		vcs = "-buildvcs=auto" // a source archive has no commit
+		vcs = "-buildvcs=auto" // outside of a Git repository, as in a source archive, there is no commit
 	}
 	if from.version != "" {
 		flags += " -X main.released=" + from.version
@@ -153,8 +153,8 @@ func compile(ctx context.Context, from source, pkg string, on platform) (binary,
 	return binary{on, content}, nil
 }
 
-// environment returns the environment of the go command for a platform. It overrides the caller's flags, which would change the
-// bytes. GOAMD64 and GOARM64 are the lowest levels, so that a binary runs on every processor.
+// environment returns the environment of the go command for a platform. It overrides the caller's flags, which would change the bytes of
+// the binary. GOAMD64 and GOARM64 select the oldest versions of the architectures, so that the binary runs on every processor.
 func environment(on platform) []string {
 	return append(os.Environ(), "CGO_ENABLED=0", "GOOS="+on.os, "GOARCH="+on.arch, "GOAMD64=v1", "GOARM64=v8.0", "GOFLAGS=", "GOWORK=off", "GOEXPERIMENT=")
 }

@@ -32,7 +32,7 @@ func TestBuild(t *testing.T) {
 		"vitrine": 0o755,
 	}
 	to := t.TempDir()
-	for range 2 { // the second call overwrites the files of the first call
+	for range 2 { // write twice, because the second call must overwrite the files of the first call
 		if err := writeFiles(to, files); err != nil {
 			t.Fatal(err)
 		}

@@ -40,7 +40,7 @@ type platformImage struct {
 	packed, unpacked int64
 }
 
-// config returns the configuration of the image. It must match the Dockerfile, as a test checks.
+// config returns the configuration of the image. It must match the Dockerfile, and a test checks that it does.
 func config(s stamp) v1.Config {
 	return v1.Config{
 		User: fmt.Sprintf("%d:%d", uid, uid), // a number, so that Kubernetes can verify that the user is not root
@@ -142,7 +142,7 @@ func writeArchive(to string, name reference.NamedTagged, created time.Time, imag
 	if err != nil {
 		return digest, fmt.Errorf("write the layout: %w", err)
 	}
-	list, err := dockerList(images[0], reference.FamiliarString(name)) // docker supports one architecture per file
+	list, err := dockerList(images[0], reference.FamiliarString(name)) // docker load supports only one architecture in a file
 	if err == nil {
 		err = written.WriteFile("manifest.json", list, 0o644)
 	}

@@ -1,5 +1,5 @@
-// Command image builds Vitrine's container image without a container engine, a registry or a base image, and the archives with the
-// command-line programs:
+// Command image builds Vitrine's container image, without a container engine, a registry or a base image. It also builds the archives with
+// the command-line programs:
 //
 //	go -C hack/image run . -ref vitrine:v1 -to dist/image.tar [-architectures amd64,arm64] [-version V]
 //	go -C hack/image run . -root DIR [-architectures amd64]
@@ -73,7 +73,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		if err != nil {
 			return err
 		}
-		// The Dockerfile creates the directory of the store, because its owner is not root.
+		// Omit the directory of the store, whose owner is not root. The Dockerfile creates it.
 		return writeFiles(*root, slices.DeleteFunc(files, func(f file) bool { return f.uid != 0 }))
 	}
 	name, err := reference.ParseNormalizedNamed(*ref)

@@ -24,7 +24,7 @@ const (
 // papers are the documents that are distributed with a binary.
 type papers struct{ license, notices, sbom []byte }
 
-// part is a module that is linked into the binary, or the Go standard library.
+// part is a module that is linked into the binary. The Go standard library is a part too.
 type part struct {
 	path, version string
 	sum           string // from go.sum; "" for the standard library
@@ -33,7 +33,7 @@ type part struct {
 
 // text is a file with a license, a copyright or a notice.
 type text struct {
-	name    string // path below the module
+	name    string // path below the module's directory
 	content []byte
 }
 
@@ -64,7 +64,7 @@ func documents(ctx context.Context, from source, binaries ...binary) (papers, er
 	return papers{license, notices(parts), sbom}, err
 }
 
-// merge returns the parts of both lists, in the same order as linked.
+// merge returns the parts of both lists, in the same order as linked returns parts.
 func merge(a, b []part) []part {
 	for _, p := range b {
 		i := slices.IndexFunc(a, func(q part) bool { return q.path == p.path })
@@ -85,8 +85,8 @@ func merge(a, b []part) []part {
 
 func byName(a, b text) int { return strings.Compare(a.name, b.name) }
 
-// linked returns the parts of the binary: the standard library, followed by the modules ordered by path. Each part has the texts in
-// the directories of its linked packages and in their parent directories.
+// linked returns the parts of the binary: the standard library, followed by the modules ordered by path. Each part contains the texts in
+// the directories of its linked packages and in the parent directories of these, up to the module's directory.
 func linked(ctx context.Context, dir string, on platform, info *debug.BuildInfo) ([]part, error) {
 	const format = "{{if .Standard}}std\t{{.Root}}\t{{.Root}}{{else}}{{.Module.Path}}\t{{.Module.Dir}}\t{{.Dir}}{{end}}"
 	cmd := exec.CommandContext(ctx, "go", "list", "-mod=readonly", "-deps", "-f", format, command)
@@ -117,13 +117,14 @@ func linked(ctx context.Context, dir string, on platform, info *debug.BuildInfo)
 	return parts, nil
 }
 
-// named matches the names of files with a license, a copyright or a notice. code matches other files with similar names.
+// named matches the names of files with a license, a copyright or a notice. code matches the names of source files, which are excluded even
+// if named matches them.
 var (
 	named = regexp.MustCompile(`(?i)^(un)?licen[cs]e|^copying|^copyright|^notice|^patents`)
 	code  = regexp.MustCompile(`(?i)\.(go|s|h|c|json|ya?ml|sh|py|tmpl)$`)
 )
 
-// texts returns the texts in root and in the folders between root and each of dirs.
+// texts returns the texts in root, in each of dirs, and in the folders between them.
 func texts(root string, dirs []string) ([]text, error) {
 	if root == "" {
 		return nil, nil
@@ -160,10 +161,10 @@ func texts(root string, dirs []string) ([]text, error) {
 	return out, nil
 }
 
-// heading is the beginning of each part of the notices. The module's path and version follow.
+// heading begins each part of the notices. It is followed by the module's path and version.
 var heading = strings.Repeat("=", 80) + "\nModule "
 
-// sameText is the beginning of the note that replaces a text. The module and the file with the identical text follow.
+// sameText begins the note that replaces a repeated text. It is followed by the module and the file with the identical text.
 const sameText = "The text of this file is identical to that of "
 
 // notices returns the texts of all parts as one file. It writes each text only once, because half of the modules have the same license.

@@ -69,7 +69,7 @@ func TestDocuments(t *testing.T) {
 		want[m.Path+" "+m.Version] = dirs[m.Path]
 	}
 	for name, dir := range want {
-		// The notices contain all such files in the module's root.
+		// The notices must contain all license and notice files in the module's root.
 		found := 0
 		for _, pattern := range []string{"LICENSE*", "LICENCE*", "License*", "license*", "COPYING*", "UNLICENSE*", "NOTICE*"} {
 			paths, err := filepath.Glob(filepath.Join(dir, pattern))
@@ -79,7 +79,7 @@ func TestDocuments(t *testing.T) {
 			for _, path := range paths {
 				content, err := os.ReadFile(path)
 				if err != nil {
-					continue // a directory, which is not a notice
+					continue // the path is a directory, and not a notice
 				}
 				found++
 				text := string(bytes.TrimSpace(content))

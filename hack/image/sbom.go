@@ -58,7 +58,7 @@ func bill(module debug.Module, parts []part) ([]byte, error) {
 // component returns the entry of a module, with the SPDX identifiers of its licenses.
 func component(kind cyclonedx.ComponentType, path, version string, licenses []string) cyclonedx.Component {
 	url := "pkg:golang/" + path
-	if version == "(devel)" { // the binary was built outside of a repository
+	if version == "(devel)" { // a binary that was built outside of a Git repository has no version
 		version = ""
 	} else {
 		url += "@" + strings.ReplaceAll(version, "+", "%2B")

@@ -39,8 +39,8 @@ func writeValues(dir string, out io.Writer) error {
 	return writeRows(out, "", document.Content[0])
 }
 
-// writeRows writes a row for each member of a mapping. If the value of a member is a mapping with comments, the row contains only the
-// comment of the member, and the members of that mapping have their own rows.
+// writeRows writes a row for each member of a mapping. If the value of a member is a mapping whose members have comments, the row contains
+// only the comment of the member, and the members of that mapping have rows of their own.
 func writeRows(out io.Writer, prefix string, mapping *yaml.Node) error {
 	for i := 0; i < len(mapping.Content); i += 2 {
 		key, value := mapping.Content[i], mapping.Content[i+1]

@@ -10,11 +10,11 @@ import (
 func Free(n int) ([]string, error) {
 	out := make([]string, n)
 	for i := range out {
-		l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // an address, without names to resolve
+		l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // the address contains no name to resolve
 		if err != nil {
 			return nil, fmt.Errorf("find a free port: %w", err)
 		}
-		defer l.Close() // close all listeners only at the end, so that no address is found twice
+		defer l.Close() // close the listeners only when all addresses are found, so that no address is found twice
 		out[i] = l.Addr().String()
 	}
 	return out, nil

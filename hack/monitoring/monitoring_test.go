@@ -83,8 +83,8 @@ func TestAlertsSayWhatToDo(t *testing.T) {
 	}
 }
 
-// fires contains series for each alert: loud makes the alert fire, and quiet does not. Each line is one series with one value per minute
-// for an hour. The expression is evaluated in the last minute.
+// fires contains two groups of series for each alert: with loud, the alert must fire, and with quiet, it must not. Each line is one series
+// with one value per minute for an hour. The expression of the alert is evaluated in the last minute.
 var fires = map[string]struct{ loud, quiet string }{
 	"VitrineAbsent":            {`other 1x60`, `vitrine_store_ready 1x60`},
 	"VitrineStoreNotReady":     {`vitrine_store_ready{pod="a"} 0x60`, `vitrine_store_ready{pod="a"} 1x60`},
@@ -102,12 +102,12 @@ var fires = map[string]struct{ loud, quiet string }{
 		volume("vitrine", "10"), volume("vitrine", "20") + "\n" + volume("other", "1"),
 	},
 	"VitrineBackupOverdue": {
-		// The clock of the test is one hour after the epoch. The metric is 0 if there is no backup.
+		// The expression is evaluated one hour after the epoch. The metric for the last success is 0 if there is no backup.
 		"vitrine_backup_last_success_timestamp_seconds 0x60\nvitrine_backup_interval_seconds 1800x60",
 		"vitrine_backup_last_success_timestamp_seconds{pod=\"a\"} 1200x60\nvitrine_backup_interval_seconds{pod=\"a\"} 1800x60\n" +
 			"vitrine_backup_last_success_timestamp_seconds{pod=\"b\"} 0x60\nvitrine_backup_interval_seconds{pod=\"b\"} 0x60",
 	},
-	// A single failure must not fire, because the next attempt can succeed.
+	// The alert must not fire after a single failure, because the next attempt can succeed.
 	"VitrineBackupFails":        {`vitrine_backup_failures_total 0x30 1x10 2x20`, `vitrine_backup_failures_total 0x30 1x30`},
 	"VitrineClusterUnreachable": {`vitrine_cluster_reachable 0x60`, `vitrine_cluster_reachable 1x60`},
 	"VitrineNoLeader": {
@@ -123,8 +123,8 @@ var fires = map[string]struct{ loud, quiet string }{
 	},
 }
 
-// buckets returns the series of requests. all is the number of requests per minute, and fast is the number of requests per minute that took
-// at most half a second.
+// buckets returns the series of the duration of requests. all is the number of requests per minute, and fast is the number of these
+// requests that took at most half a second.
 func buckets(method, route, all, fast string) string {
 	series := func(le, n string) string {
 		return `vitrine_http_request_seconds_bucket{method="` + method + `",route="` + route + `",le="` + le + `"} 0+` + n + "x60\n"

@@ -2,7 +2,8 @@
 //
 //	go run ./hack/opensearch [--version 3.8.0] [--nodes 1] [--port 9200] [--host ADDRESS] [--dir DIR] [--heap 768m]
 //
-// It prints a line for each node that is ready. It needs a JDK, and downloads the jars from Maven Central with checksums.
+// The command prints a line for each node that is ready. It needs a JDK. It downloads the jars from Maven Central and verifies their
+// checksums.
 package main
 
 import (

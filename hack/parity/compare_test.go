@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// nearlyEqual is the relative difference below which two scores of OpenSearch count as equal. OpenSearch adds float32 values in an order
-// that depends on its segments.
+// nearlyEqual is the relative difference up to which two scores of OpenSearch count as equal. Scores are not exact, because OpenSearch adds
+// float32 values in an order that depends on its segments.
 const nearlyEqual = 1e-5
 
 // hit is one item of a result.
@@ -17,9 +17,9 @@ type hit struct {
 	score float64
 }
 
-// compare compares our result with the result of the oracle. It returns the first difference as one sentence, or "". If all scores are
-// equal, the order must be identical, because the tie rule applies. Otherwise, items whose scores the oracle can hardly distinguish may be
-// in any order.
+// compare compares our result with the result of the oracle. It returns the first difference as one sentence, or "". If all scores of the
+// oracle are equal, the order must be identical, because the tie rule determines it. Otherwise, adjacent items whose scores are nearly
+// equal (see nearlyEqual) may be in any order.
 func compare(ours, theirs []hit) string {
 	if len(ours) != len(theirs) {
 		return fmt.Sprintf("%d items here, %d in OpenSearch%s", len(ours), len(theirs), alone(ours, theirs))
@@ -52,7 +52,7 @@ func near(a, b float64) bool {
 	return max(a, b)-min(a, b) <= nearlyEqual*max(a, b)
 }
 
-// alone names an item that only one of the two results contains.
+// alone returns the end of a message that names an item that only one of the two results contains, or "" if both contain the same items.
 func alone(ours, theirs []hit) string {
 	if h, ok := lacks(theirs, ours); ok {
 		return fmt.Sprintf("; only here: %d", h.id)
@@ -80,8 +80,8 @@ func lacks(answer, others []hit) (hit, bool) {
 // sameItems reports whether two results differ at most in their order.
 func sameItems(ours, theirs []hit) bool { return len(ours) == len(theirs) && alone(ours, theirs) == "" }
 
-// firstOdd returns the item to examine first. This is an item that only one side has. If there is none, it is the item at the first
-// position that differs, or otherwise the first item. It returns false if both results are empty.
+// firstOdd returns the item whose explanation can best show why the results differ: an item that only one side has, otherwise the item at
+// the first position that differs, otherwise the first item. It returns false if both results are empty.
 func firstOdd(ours, theirs []hit) (int64, bool) {
 	if h, ok := lacks(theirs, ours); ok {
 		return h.id, true

@@ -24,21 +24,21 @@ import (
 //go:embed testdata/messy.ndjson
 var messy []byte
 
-// sampleItems is the number of items of the sample content in a run without files.
+// sampleItems is the number of items of the sample content that a run without the flag -corpus uses.
 const sampleItems = 2000
 
 // maxLine is the maximum length of an import line in bytes.
 const maxLine = 16 << 20
 
-// document is one item in the forms that the two sides use.
+// document is one item, in the form that each of the two sides uses.
 type document struct {
 	id int64
-	// doc is the form for our side, which is created from line.
+	// doc is the item as our side searches it. It is created from line.
 	doc  *eval.Doc
 	line item.Line
-	// fields is the form for OpenSearch: values by the name in the index, without empty values.
+	// fields is the item as OpenSearch indexes it: the values by the name of the field in the index, without empty values.
 	fields map[string][]any
-	// text is the item's text, and words are its words in order, for the generator.
+	// text is the text of the item, and words contains the words of text in order. The generator uses both.
 	text  string
 	words []string
 }
@@ -113,7 +113,7 @@ func readItems(name string, r io.Reader) ([]document, error) {
 	return docs, nil
 }
 
-// newDocument returns the values of an item for both sides, in the form in which the library indexes them.
+// newDocument returns an item as a document for both sides.
 func newDocument(line item.Line) document {
 	it := line.Item
 	created, _ := item.Millis(it.CreatedOn)
@@ -132,16 +132,17 @@ func newDocument(line item.Line) document {
 	return d
 }
 
-// dateLayout is the format in which dates are sent. OpenSearch could mistake a number of milliseconds for a year.
+// dateLayout is the format in which dates are sent to OpenSearch. A number of milliseconds would be ambiguous, because OpenSearch could
+// read it as a year.
 const dateLayout = "2006-01-02T15:04:05.000Z"
 
-// indexed returns the form of a value in a JSON document for OpenSearch.
+// indexed returns a value in the form that encoding/json writes into a document for OpenSearch.
 func indexed(f query.Field, v query.Value) any {
 	switch f.Type {
 	case query.Long:
 		return v.Int
 	case query.Double:
-		return v.Float + 0 // avoids negative zero, which Lucene sorts below zero
+		return v.Float + 0 // + 0 turns negative zero, which Lucene sorts below zero, into zero
 	case query.Boolean:
 		return v.Int != 0
 	case query.Date:

@@ -19,7 +19,7 @@ var curated string
 // refused is the family of queries that both sides must reject.
 const refused = "refused"
 
-// question is one query to compare, and its family.
+// question is one query to compare, with its order and its family.
 type question struct {
 	family, text string
 	order        string // a sort string; "" means by relevance
@@ -41,7 +41,7 @@ func questions(text string) []question {
 	return list
 }
 
-// orders returns a question for each order by one field.
+// orders returns a question for each field by which items can be sorted, in each direction.
 func orders() []question {
 	var list []question
 	for _, field := range query.SortableFields() {
@@ -55,8 +55,8 @@ func orders() []question {
 	return list
 }
 
-// TestCurated checks that there are at least 300 different queries, and that this library rejects the queries of the family refused, and
-// only these.
+// TestCurated checks that there are at least 300 different curated queries, and that our side rejects all queries of the family refused and
+// no others.
 func TestCurated(t *testing.T) {
 	now := time.Date(2026, time.November, 21, 0, 0, 0, 0, time.UTC)
 	w := newWalker(corpus(t), now)
@@ -102,7 +102,8 @@ func TestOrders(t *testing.T) {
 	}
 }
 
-// TestExceptions checks that there are no more exceptions than the documentation states, and that each exception has a row there.
+// TestExceptions checks that there are at most five exceptions, as the documentation states, and that each exception has a row in the
+// documentation.
 func TestExceptions(t *testing.T) {
 	list := exceptions()
 	if len(list) > 5 {
@@ -121,7 +122,8 @@ func TestExceptions(t *testing.T) {
 	}
 }
 
-// TestEmptyValues checks an assumption of the comparison: OpenSearch gets no empty value, but it gets every text without a word.
+// TestEmptyValues checks an assumption of the comparison: the documents for OpenSearch contain no empty value, but they contain every text
+// that has no word.
 func TestEmptyValues(t *testing.T) {
 	empty := map[string]int{}
 	for _, d := range corpus(t) {

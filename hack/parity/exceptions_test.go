@@ -10,14 +10,14 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/automaton"
 )
 
-// exception is a known difference with a row in docs/query-language.md under the same name.
+// exception is a known difference between both sides. docs/query-language.md has a row with the same name.
 type exception struct {
 	name, reason string
 	// applies reports whether the difference explains the verdict on a query.
 	applies func(text string, v verdict) bool
 }
 
-// exceptions returns all exceptions. There may be at most five.
+// exceptions returns the exceptions for every library. There may be at most five.
 func exceptions() []exception {
 	return []exception{{
 		name:   "half a clause",
@@ -44,7 +44,8 @@ func exceptions() []exception {
 // followed by something other than a number.
 var halfClause = regexp.MustCompile(`:\s*[<>]=?(?:[\s)\[{(/~^*?:+!-]|$)|_(?:exists|missing)_\s*:\s*(?:[^\s"]*\s*~|[+!\[{(/-])|"[\s\x{3000}]*~[\d.]*[^\s\d.()\[\]{}^":~*?/!\\]`)
 
-// clusterExceptions returns the exceptions of the library on OpenSearch, which are in docs/opensearch.md under the same name.
+// clusterExceptions returns the exceptions for the library on OpenSearch: those in exceptions, and further ones that have a row with the
+// same name in docs/opensearch.md.
 func clusterExceptions() []exception {
 	return append(exceptions(), exception{
 		name:   "relevance",
@@ -113,8 +114,8 @@ func misspelt(text string) bool {
 	return false
 }
 
-// reachesBack reports whether an AND in a query makes an unquoted text of several words, such as wi-fi, required although a clause without
-// words is between the text and the AND.
+// reachesBack reports whether a query contains an unquoted text of several words, such as wi-fi, that an AND makes required although a
+// clause without words is between the text and this AND.
 func reachesBack(text string) bool {
 	parsed, err := query.Parse(text)
 	if err != nil {
@@ -126,7 +127,7 @@ func reachesBack(text string) bool {
 		if !ok {
 			return !found
 		}
-		words := -1 // the number of words of the last clause with words, or -1 if that clause is quoted or AND does not require it
+		words := -1 // the number of words of the last clause with words, or -1 if that clause is quoted or not required
 		for i, c := range group.Clauses {
 			t, bare := c.Node.(query.Term)
 			p, quoted := c.Node.(query.Phrase)
@@ -148,7 +149,7 @@ func TestExcepted(t *testing.T) {
 	tests := map[string]struct {
 		text string
 		kind kind
-		ours []hit // the hits of the other side are items 1 and 2
+		ours []hit // the hits of our side; the hits of OpenSearch are the items 1 and 2
 		want string
 	}{
 		"no value":                     {text: `love text:>`, kind: oursRefuses, want: "half a clause"},

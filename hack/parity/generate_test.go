@@ -18,8 +18,8 @@ import (
 // same queries.
 type generator struct {
 	rand   *rand.Rand
-	words  []string            // the words of the texts, most frequent first
-	runs   []string            // sequences of two to four words
+	words  []string            // the different words of the texts, most frequent first
+	runs   []string            // sequences of two to four consecutive words of a text
 	pieces []string            // unchanged parts of the texts
 	values map[string][]string // by field, sorted
 	fields []query.Field       // fields with values, except for texts
@@ -28,7 +28,7 @@ type generator struct {
 	counts []query.Field // numeric fields
 }
 
-// Maximum numbers of runs and pieces, and of values of one field.
+// maxRuns is the maximum number of runs and of pieces, and maxValues is the maximum number of values of one field.
 const (
 	maxRuns   = 20000
 	maxValues = 500
@@ -99,7 +99,7 @@ func (g *generator) gatherValues(docs []document) {
 	}
 }
 
-// next generates one query. Its family is the kind of its root.
+// next generates one query. The family of the question is the kind of the root of the query.
 func (g *generator) next() question {
 	switch n := g.rand.IntN(20); {
 	case n < 8:
@@ -119,10 +119,10 @@ func (g *generator) next() question {
 // chance returns true with the probability 1/n.
 func (g *generator) chance(n int) bool { return g.rand.IntN(n) == 0 }
 
-// group generates two to five clauses, joined in all ways that the grammar allows.
+// group generates two to five clauses, joined in random ways that the grammar allows.
 func (g *generator) group(depth int) string {
 	var b strings.Builder
-	free := true // whether a sign is allowed here
+	free := true // whether a sign or NOT is allowed before the next clause
 	for i := range 2 + g.rand.IntN(4) {
 		if i > 0 {
 			join := pick(g.rand, []string{" ", " ", "  ", " AND ", " OR ", " AND NOT ", " OR NOT ", " && ", " || ", " AND -", " OR +", "\u3000"})
@@ -144,7 +144,7 @@ func (g *generator) group(depth int) string {
 			listed = family == "list"
 		}
 		b.WriteString(text)
-		// A value in a list cannot have a boost, and the parser would read a number directly after ~ as the distance.
+		// Do not add a boost to a list, because its last value cannot have one.
 		if g.chance(12) && !listed {
 			b.WriteString(pick(g.rand, []string{"^2", "^0.5", "^3.25", "^1"}))
 		}
@@ -280,7 +280,7 @@ func (g *generator) bareValue(f query.Field) string {
 	return escape(v)
 }
 
-// onTerms calls make with a random term. It returns the result, in some cases after the name of the term's field.
+// onTerms calls make with a random term and returns the result. In some cases, the name of the term's field precedes the result.
 func (g *generator) onTerms(make func(string) string) string {
 	switch g.rand.IntN(6) {
 	case 0:
@@ -399,7 +399,7 @@ func (g *generator) numberRange() string {
 	return f.Name + ":" + g.brackets(a, b)
 }
 
-// termRange generates a range over the words of a text or the values of a keyword.
+// termRange generates a range of the words of a text field or of the values of a keyword field.
 func (g *generator) termRange() string {
 	if g.chance(2) {
 		a, b := g.anyWord(), g.anyWord()
@@ -537,10 +537,10 @@ func (g *generator) list() string {
 	return field + ":(" + strings.Join(values, pick(g.rand, []string{" OR ", " ", ",", ", "})) + ")"
 }
 
-// typed returns a part of a text that a user may paste, with special characters escaped.
+// typed returns a part of a text, as a user may paste it, with special characters escaped.
 func (g *generator) typed() string { return g.fielded() + escapeText(pick(g.rand, g.pieces)) }
 
-// soup generates tokens without regard to the grammar.
+// soup generates a sequence of tokens that the grammar need not allow.
 func (g *generator) soup() string {
 	var b strings.Builder
 	for range 2 + g.rand.IntN(6) {
@@ -563,7 +563,8 @@ func (g *generator) soup() string {
 
 func pick[T any](r *rand.Rand, list []T) T { return list[r.IntN(len(list))] }
 
-// escape puts a backslash before every character that has a meaning in either parser, and before an operator word.
+// escape puts a backslash before every character that has a special meaning in the parser of either side, and before a word that is an
+// operator.
 func escape(word string) string {
 	var b strings.Builder
 	switch word {
@@ -599,7 +600,7 @@ func quote(text string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(text) + `"`
 }
 
-// draw returns n generated queries for a corpus.
+// draw returns n generated questions for a corpus.
 func draw(t *testing.T, docs []document, seed uint64, n int) []string {
 	t.Helper()
 	g := newGenerator(seed, docs)
@@ -633,7 +634,8 @@ func TestGenerateIsDeterministic(t *testing.T) {
 	}
 }
 
-// TestGenerateCoversTheGrammar checks that every family occurs, and that everything except for soup is a valid query.
+// TestGenerateCoversTheGrammar checks that queries of every family are generated, and that all generated queries except those of the family
+// soup are valid.
 func TestGenerateCoversTheGrammar(t *testing.T) {
 	counts := map[string]int{}
 	for _, line := range draw(t, corpus(t), 1, 2000) {

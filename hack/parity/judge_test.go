@@ -16,22 +16,22 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/querystring"
 )
 
-// subject is a library that is compared with OpenSearch.
+// subject is the library that is compared with OpenSearch ("our side").
 type subject interface {
-	// search returns every match in the given order, followed by the tie rule.
+	// search returns every match in the given order. The tie rule determines the order of items that are equal in it.
 	search(ctx context.Context, n query.Node, order query.Order) ([]hit, error)
 	// explain returns why an item does or does not match a query.
 	explain(ctx context.Context, n query.Node, id int64) (library.Explanation, error)
 }
 
-// bench contains both sides.
+// bench contains both sides of the comparison.
 type bench struct {
 	ours   subject
 	theirs *oracle
 	// exceptions are the known differences between both sides.
 	exceptions []exception
 	now        time.Time
-	// docs are the items of both sides.
+	// docs are the items that both sides have.
 	docs []document
 	// canonical is true if all queries are sent in their canonical form instead of the form in which they were written.
 	canonical bool
@@ -52,7 +52,7 @@ type verdict struct {
 	refusal, theirRefusal error
 }
 
-// kind is the kind of a verdict. A query is reduced only while the kind of its verdict stays the same.
+// kind is the kind of a verdict. The reduction of a failing query keeps the kind of its verdict.
 type kind uint8
 
 const (
@@ -109,7 +109,8 @@ func (b *bench) compare(ctx context.Context, text, sort string) (verdict, error)
 	return v, nil
 }
 
-// judge checks a verdict against the expectation of the question's family. It returns a description of the failure, or "".
+// judge decides whether a verdict is a failure of a question: both sides must agree, and both must reject the queries of the family
+// refused. It returns a description of the failure, or "".
 func (q question) judge(v verdict) string {
 	if q.family == refused && v.kind == same {
 		return fmt.Sprintf("both answer with %d items and should refuse", len(v.theirs))
@@ -117,15 +118,16 @@ func (q question) judge(v verdict) string {
 	return v.difference
 }
 
-// asked is the number of concurrent questions.
+// asked is the maximum number of concurrent questions.
 const asked = 4
 
-// judgeAll compares the questions, and counts the results in the order of the questions. It returns an error if the node cannot be queried.
+// judgeAll compares both sides for all questions, and reports the results in the order of the questions. It returns an error if the node
+// cannot be queried.
 func (b *bench) judgeAll(ctx context.Context, questions []question) (*report, error) {
 	type result struct {
 		outcome   outcome
 		exception string
-		verdict   verdict // only set for a failed question, because a verdict can have thousands of hits
+		verdict   verdict // set only for a failed question, because a verdict can contain thousands of hits
 	}
 	results := make([]result, len(questions))
 	group, groupCtx := errgroup.WithContext(ctx)
@@ -177,7 +179,7 @@ const (
 	outcomes
 )
 
-// report contains counts by family, in the order of the first query of each family.
+// report contains the results of a run. families is in the order in which the families first occur.
 type report struct {
 	families   []string
 	counts     map[string]*[outcomes]int
@@ -208,7 +210,7 @@ func (r *report) print(out io.Writer) {
 		}
 	}
 	row("all", total)
-	_ = w.Flush() // a failure to write to the terminal cannot be reported
+	_ = w.Flush() // ignore an error: there is nowhere to report that the terminal cannot be written
 	for _, e := range clusterExceptions() {
 		if n := r.exceptions[e.name]; n > 0 {
 			fmt.Fprintf(out, "exception %q, %d queries: %s\n", e.name, n, e.reason)
@@ -216,7 +218,7 @@ func (r *report) print(out io.Writer) {
 	}
 }
 
-// shortest reduces a failing question and describes it in one line.
+// shortest reduces the query of a failing question, and describes the question in one line.
 func (b *bench) shortest(ctx context.Context, q question, v verdict) (string, error) {
 	describe := func(text string, v verdict) string {
 		s := fmt.Sprintf("%q", text)

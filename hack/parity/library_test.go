@@ -13,7 +13,8 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// whole is a complete library with the items in one property. It uses cursors to read the pages, as callers of a server do.
+// whole is a subject that uses a complete library, with the items in one property. It reads the pages of a result with cursors, as clients
+// of a server do.
 type whole struct {
 	library.Library
 	now time.Time
@@ -23,7 +24,7 @@ type whole struct {
 const corpusProperty = library.PropertyID("parity/corpus")
 
 const (
-	// written is the number of items in one Write, and read is the number of items on one page.
+	// written is the number of items in one call of Write, and read is the number of items on one page.
 	written = 500
 	read    = 1000
 )
@@ -68,7 +69,7 @@ func (w *whole) fill(ctx context.Context, docs []document) error {
 	return nil
 }
 
-// search returns every match in the given order, followed by the tie rule. A library returns no scores.
+// search returns every match in the given order, without scores, because a library returns no scores.
 func (w *whole) search(ctx context.Context, n query.Node, order query.Order) ([]hit, error) {
 	r := library.Read{Property: corpusProperty, Audience: query.Private, Query: n, Order: order, Limit: read, Now: w.now}
 	var hits []hit

@@ -11,8 +11,9 @@ import (
 // maxAttempts limits the work on one failing query.
 const maxAttempts = 400
 
-// minimise reduces a query to a shorter one that still fails. It reduces the tree if the canonical form fails, and otherwise the text, word
-// by word. It calls fails for each candidate, and returns the last candidate for which fails returned true.
+// minimise reduces a failing query to a shorter query that still fails. If the canonical form of the query fails too, it reduces the tree
+// of the query. Otherwise, it reduces the text, word by word. It calls fails for each candidate, and returns the last candidate for which
+// fails returned true.
 func minimise(text string, fails func(string) bool) string {
 	attempts := 0
 	try := func(candidate string) bool {
@@ -25,7 +26,7 @@ func minimise(text string, fails func(string) bool) string {
 	return smallestText(text, try)
 }
 
-// smallestTree repeatedly replaces n with the first smaller tree that fails, until no smaller tree fails.
+// smallestTree repeatedly replaces n with the first tree in smaller(n) that fails, until none of them fails.
 func smallestTree(n query.Node, try func(string) bool) query.Node {
 	for {
 		i := -1
@@ -43,12 +44,13 @@ func smallestTree(n query.Node, try func(string) bool) query.Node {
 	}
 }
 
-// weight is a number that decreases with every step: twice the length of the query, minus the length of the open ends of its ranges.
+// weight is a number that must decrease with every step, so that the steps end: twice the length of the query, minus the length of the open
+// ends of its ranges.
 func weight(n query.Node) int {
 	return len(strings.ReplaceAll(n.String(), "* TO", "")) + len(strings.ReplaceAll(n.String(), "TO *", ""))
 }
 
-// smaller returns the trees that are one step smaller than n, smallest first.
+// smaller returns all trees that are one step smaller than n. The smallest of them come first.
 func smaller(n query.Node) []query.Node {
 	var out []query.Node
 	switch n := n.(type) {
@@ -98,7 +100,7 @@ func smaller(n query.Node) []query.Node {
 	return out
 }
 
-// with returns the group with the clause at i replaced.
+// with returns a copy of the group n in which c replaces the clause at i.
 func with(n query.Bool, i int, c query.Clause) query.Bool {
 	clauses := slices.Clone(n.Clauses)
 	clauses[i] = c
@@ -173,7 +175,7 @@ func TestMinimise(t *testing.T) {
 	}
 }
 
-// TestMinimiseEnds checks that the work on one query is limited.
+// TestMinimiseEnds checks that minimise calls fails at most maxAttempts times.
 func TestMinimiseEnds(t *testing.T) {
 	text := strings.Repeat("(a b) ", 300)
 	asked := 0

@@ -13,11 +13,11 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// node is a fake of OpenSearch that evaluates queries with this library.
+// node is a fake OpenSearch node that evaluates queries with the walker.
 type node struct {
 	t    *testing.T
 	ours *walker
-	// answer changes the result of a query; nil leaves it unchanged.
+	// answer changes the result of a query. If answer is nil, results stay unchanged.
 	answer func(q string, hits []hit) []hit
 	// fail is the HTTP status of the responses to all searches; 0 means success.
 	fail int

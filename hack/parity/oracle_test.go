@@ -30,14 +30,14 @@ func newOracle(url string) *oracle {
 	return &oracle{url: url, index: "parity-" + strings.ToLower(rand.Text()), client: &http.Client{Timeout: time.Minute}}
 }
 
-// do sends one request and decodes the response into out, which may be nil. It returns an error response as an *oracleError with the node's
-// own reason.
+// do sends one request and decodes the response into out, which may be nil. If the node responds with an error, do returns an *oracleError
+// with the reason that the node states.
 func (o *oracle) do(ctx context.Context, method, path string, body []byte, out any) error {
 	req, err := http.NewRequestWithContext(ctx, method, o.url+path, bytes.NewReader(body))
 	if err != nil {
 		return err
 	}
-	// The bulk API also accepts this content type for its lines.
+	// This content type is correct for all requests: the bulk API accepts it for lines of JSON too.
 	req.Header.Set("Content-Type", "application/json")
 	res, err := o.client.Do(req)
 	if err != nil {
@@ -70,8 +70,8 @@ type cause struct {
 	CausedBy *cause `json:"caused_by"`
 }
 
-// aboutQuery reports whether the error means that the node rejects the query, and not that the node has failed. OpenSearch detects too many
-// clauses late, and reports them as a failure of the server.
+// aboutQuery reports whether the error means that the node rejects the query, and not that the node has failed. The status is not enough:
+// OpenSearch reports a query with too many clauses as a failure of the server.
 func (e *oracleError) aboutQuery() bool {
 	return e.status == http.StatusBadRequest || strings.HasPrefix(e.Type, "too_many_")
 }
@@ -179,12 +179,14 @@ func queryString(q string) map[string]any {
 	}}
 }
 
-// search returns every match in the given order, followed by the tie rule. Scores are 0 unless the order begins with the score.
+// search returns every match in the given order. The tie rule determines the order of items that are equal in it. The scores of the hits
+// are 0 unless the order begins with the score.
 func (o *oracle) search(ctx context.Context, q string, order query.Order) ([]hit, error) {
 	body, err := json.Marshal(map[string]any{
 		"query": queryString(q), "sort": sorting(order),
-		// Without a filter, OpenSearch computes the total of _exists_ on a text field from the terms. Texts without a word have no
-		// terms, so the total would omit them, although OpenSearch finds them.
+		// This filter matches all documents, but it makes OpenSearch count the matches. Without it, OpenSearch computes the total of
+		// _exists_ on a text field from the terms. Texts without a word have no terms, so that total would not count them, although
+		// OpenSearch finds them.
 		"post_filter": map[string]any{"match_all": map[string]any{}},
 		"size":        window, "stored_fields": "_none_", "track_total_hits": true,
 	})
@@ -220,8 +222,8 @@ func (o *oracle) search(ctx context.Context, q string, order query.Order) ([]hit
 	return hits, nil
 }
 
-// sorting translates an order for OpenSearch. Missing values come last. Items with equal values are sorted newest first, and then by id,
-// highest first.
+// sorting returns the OpenSearch sort keys for order. Items without a value come last. Items with equal values are sorted newest first, and
+// then by id, highest first.
 func sorting(order query.Order) []any {
 	key := func(field, direction string) any {
 		return map[string]any{field: map[string]any{"order": direction, "missing": "_last"}}
@@ -240,7 +242,7 @@ func sorting(order query.Order) []any {
 	return append(list, key("created_on", "desc"), key("id", "desc"))
 }
 
-// reading returns the Lucene query that OpenSearch creates from a text.
+// reading returns the Lucene query, as text, that OpenSearch creates from the query q.
 func (o *oracle) reading(ctx context.Context, q string) (string, error) {
 	body, err := json.Marshal(map[string]any{"query": queryString(q)})
 	if err != nil {

@@ -44,7 +44,7 @@ func TestParity(t *testing.T) {
 	if flags.url == "" {
 		t.Skip("needs an OpenSearch node: make parity")
 	}
-	// Even an interrupted run must delete its index.
+	// Handle signals, because an interrupted run must delete its index too.
 	ctx, stop := signal.NotifyContext(t.Context(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	b, err := newBench(ctx, t, flags)
@@ -73,7 +73,7 @@ func TestParity(t *testing.T) {
 	r.print(os.Stdout)
 }
 
-// newBench fills both sides with the corpus. The index is deleted when the test ends.
+// newBench returns a bench with the corpus on both sides. The index of the oracle is deleted when the test ends.
 func newBench(ctx context.Context, t testing.TB, s settings) (*bench, error) {
 	var paths []string
 	if s.corpora != "" {
@@ -125,7 +125,7 @@ func newBench(ctx context.Context, t testing.TB, s settings) (*bench, error) {
 	return b, nil
 }
 
-// gather returns the questions for the settings, beginning with the curated questions.
+// gather returns the questions that the settings select: those of a file, or the curated questions followed by generated ones.
 func gather(s settings, docs []document) ([]question, error) {
 	var all []question
 	if s.queries != "" {

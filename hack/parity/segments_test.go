@@ -19,14 +19,15 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// segments is the engine's search over many small segments. Each segment also contains some items of another segment that are marked as
-// deleted, as after a change. Deleted items must not affect anything, including statistics.
+// segments is a subject that uses the engine's search over many small segments. Each segment also contains some items of another segment,
+// marked as deleted, as after a change of these items. Deleted items must not affect results or statistics.
 type segments struct {
 	*walker
 	corpus *search.Corpus
 }
 
-// The sizes are prime, so that segment boundaries do not always fall on the same runs of similar items.
+// segmentItems is the number of items in a segment, and segmentDead is the number of its deleted items. Both are prime, so that the
+// boundaries of segments do not always fall on the same position in sequences of similar items.
 const (
 	segmentItems = 97
 	segmentDead  = 13

@@ -10,7 +10,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// shown is the maximum number of printed hits of each side.
+// shown is the maximum number of hits that show prints for each side.
 const shown = 10
 
 // show compares one query and prints the results of both sides. It explains the first item that differs or, if the results are equal, the

@@ -11,7 +11,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/plan"
 )
 
-// walker searches in the same way as the reference library: it walks documents in memory.
+// walker is a subject that searches in the same way as the reference library: it evaluates the query for each document in memory.
 type walker struct {
 	corpus *eval.Corpus
 	docs   map[int64]*eval.Doc
@@ -28,12 +28,12 @@ func newWalker(docs []document, now time.Time) *walker {
 	return w
 }
 
-// plan returns the plan of a tree with access to the whole catalogue.
+// plan returns the plan of a query that may use all fields of the catalogue, including private ones.
 func (w *walker) plan(n query.Node) (*plan.Plan, error) {
 	return plan.Build(n, plan.Options{Audience: query.Private, Now: w.now, Fields: w.fields})
 }
 
-// search returns every match in the given order, followed by the tie rule.
+// search returns every match in the given order. The tie rule determines the order of items that are equal in it.
 func (w *walker) search(ctx context.Context, n query.Node, order query.Order) ([]hit, error) {
 	p, err := w.plan(n)
 	if err != nil {

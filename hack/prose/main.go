@@ -1,5 +1,5 @@
-// Command prose checks texts that people read with Vale: the pages of the repository, messages in Go code, descriptions of the kinds and of
-// the HTTP API, and alerts. The rules are in vale.ini and styles/Vitrine. From the root of the repository:
+// Command prose uses Vale to check the texts that people read: the pages of the repository, messages in Go code, descriptions of the kinds
+// and of the HTTP API, and alerts. The rules are in vale.ini and styles/Vitrine. From the root of the repository:
 //
 //	go run ./hack/prose
 //
@@ -33,7 +33,7 @@ func main() {
 	}
 }
 
-// text is one text of a program and its place.
+// text is one text from the source of a program, and its place.
 type text struct{ place, text string }
 
 func run(ctx context.Context) error {
@@ -74,7 +74,7 @@ func run(ctx context.Context) error {
 	return nil
 }
 
-// written reports whether a page is generated. The texts of generated pages are in templates and in the code.
+// written reports whether a page is generated. The check skips generated pages, because their texts are in templates and in the code.
 func written(file string) bool {
 	return file == "docs/benchmarks.md" || file == "docs/scale.md" || strings.HasPrefix(file, "docs/reference/")
 }

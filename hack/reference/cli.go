@@ -51,7 +51,7 @@ func CLI(root *cobra.Command) string {
 	return p.String()
 }
 
-// escaped returns paragraphs of plain text as Markdown, without the line breaks inside the paragraphs.
+// escaped returns paragraphs of plain text as Markdown, with each paragraph on one line.
 func escaped(text string) string {
 	var paragraphs []string
 	for paragraph := range strings.SplitSeq(strings.TrimSpace(text), "\n\n") {

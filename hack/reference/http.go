@@ -32,7 +32,7 @@ type operation struct {
 	Responses            map[string]*response
 }
 
-// marks returns the marks of an operation that is an extension or is deprecated.
+// marks returns the words "Extension" and "Deprecated", in Markdown, if they apply to an operation.
 func (o *operation) marks() (marks string) {
 	if o.Extension {
 		marks = " *Extension.*"
@@ -70,7 +70,7 @@ func (c content) String() string {
 	return strings.Join(types, ", ")
 }
 
-// commonTitle is the heading of the responses that several endpoints have.
+// commonTitle is the heading of the section about responses that several endpoints have in common.
 const commonTitle = "Common responses"
 
 // HTTP returns the reference of the HTTP API, from its OpenAPI document in JSON.
@@ -86,7 +86,7 @@ func HTTP(openapi []byte) (string, error) {
 		*operation
 	}
 	endpoints := map[string][]endpoint{}
-	shared := map[string]*response{} // the responses that several endpoints have, by status
+	shared := map[string]*response{} // the responses that several endpoints have in common, by status
 	for path, methods := range d.Paths {
 		for method, o := range methods {
 			endpoints[o.Tags[0]] = append(endpoints[o.Tags[0]], endpoint{strings.ToUpper(method), path, o})

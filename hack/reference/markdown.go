@@ -32,10 +32,10 @@ func (p *page) table(heading []string, rows [][]string) {
 
 var (
 	breaks = regexp.MustCompile(`\s+`)
-	// special matches text in code style, and characters with a meaning in Markdown or in a table cell. An underscore inside of a word has no
-	// meaning.
+	// special matches text in code style, and characters that have a special meaning in Markdown or in a table cell. An underscore inside a
+	// word has no special meaning.
 	special = regexp.MustCompile("`[^`]*`|" + `[|<>*\[\]]|\b_\B|\B_\b`)
-	// unlinked matches characters that the fragment of a heading does not contain.
+	// unlinked matches characters of a heading that are not part of its fragment.
 	unlinked = regexp.MustCompile(`[^a-z0-9 _-]`)
 )
 
@@ -49,7 +49,7 @@ func prose(text string) string {
 	})
 }
 
-// code returns text in code style for a table cell, or nothing.
+// code returns text in code style for a table cell, or "" if text is empty.
 func code(text string) string {
 	if text == "" {
 		return ""
@@ -61,7 +61,7 @@ func code(text string) string {
 	return "`" + text + "`"
 }
 
-// anchor returns the fragment that GitHub and the site give a heading.
+// anchor returns the fragment that GitHub and the site of the documentation give a heading.
 func anchor(heading string) string {
 	return strings.Trim(strings.ReplaceAll(unlinked.ReplaceAllString(strings.ToLower(heading), ""), " ", "-"), "-")
 }

@@ -23,7 +23,7 @@ type Metric struct {
 	Type string
 }
 
-// described matches the text of a prometheus.Desc, whose fields are private.
+// described extracts the fields of a prometheus.Desc from its text, because the fields are private.
 var described = regexp.MustCompile(`fqName: "([^"]+)", help: "((?:[^"\\]|\\.)*)", .*variableLabels: {([^}]*)}`)
 
 // Register implements prometheus.Registerer.
@@ -43,7 +43,7 @@ func (r Registry) Register(c prometheus.Collector) error {
 		if found[3] != "" {
 			m.Labels = strings.Split(found[3], ",")
 		}
-		// According to the conventions of Prometheus, only counters have this suffix.
+		// By the conventions of Prometheus, only counters have the suffix _total.
 		if strings.HasSuffix(m.Name, "_total") {
 			m.Type = "counter"
 		}
@@ -59,7 +59,7 @@ func (r Registry) Register(c prometheus.Collector) error {
 func (r Registry) MustRegister(all ...prometheus.Collector) {
 	for _, c := range all {
 		if err := r.Register(c); err != nil {
-			panic(err) // as the interface requires
+			panic(err) // the interface requires a panic
 		}
 	}
 }

@@ -53,10 +53,10 @@ func (s *schema) kind() string {
 	return s.Type
 }
 
-// emptyString stands for the empty string in a sentence.
+// emptyString is the name of the empty string in sentences.
 const emptyString = "the empty string"
 
-// singular returns a unit in the plural, such as " items", in the singular if n is 1.
+// singular returns a unit such as " items", without the final s if n is 1.
 func singular(n float64, unit string) string {
 	if n == 1 {
 		return strings.TrimSuffix(unit, "s")
@@ -64,7 +64,7 @@ func singular(n float64, unit string) string {
 	return unit
 }
 
-// limits returns the limits of a value as sentences.
+// limits describes the limits of a value in sentences.
 func (s *schema) limits() string {
 	var sentences []string
 	add := func(format string, args ...any) { sentences = append(sentences, fmt.Sprintf(format, args...)+".") }

@@ -25,7 +25,7 @@ type pluginSpec struct {
 	Platforms        []pluginPlatform `json:"platforms"`
 }
 
-// pluginPlatform is the archive for the machines with the labels of the selector.
+// pluginPlatform is the archive for the platforms that the selector selects.
 type pluginPlatform struct {
 	Selector metav1.LabelSelector `json:"selector"`
 	URI      string               `json:"uri"`

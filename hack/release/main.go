@@ -12,8 +12,8 @@
 //	RELEASE-NOTES.md                        the section of the version in CHANGELOG.md, or [Unreleased] for a pre-release without one
 //	SHA256SUMS                              the sums of all of these
 //
-// It needs Go and git, but no container engine. If the module cache is complete, it needs no network. With the same version of Go, the
-// same commit gives the same bytes.
+// The command needs Go and git, but no container engine. If the module cache is complete, it needs no network. With the same version of Go,
+// the same commit results in the same bytes.
 package main
 
 import (
@@ -48,7 +48,7 @@ type release struct {
 	source, to string // directories
 	version    string
 	image      string // without a tag
-	downloads  string // the URL of the directory with the files of this version
+	downloads  string // the URL below which the files of this version can be downloaded
 	platforms  string // the platforms of the archives
 	out        io.Writer
 }
@@ -93,7 +93,7 @@ func (r *release) check(ctx context.Context) error {
 	git := func(args ...string) string {
 		out, err := exec.CommandContext(ctx, "git", append([]string{"-C", r.source}, args...)...).Output()
 		if err != nil {
-			return "" // no repository, or no tag
+			return "" // the source is no Git repository, or the tag does not exist
 		}
 		return strings.TrimSpace(string(out))
 	}
@@ -116,7 +116,7 @@ func (r *release) check(ctx context.Context) error {
 // tool runs another program of the repository and returns its output.
 func (r *release) tool(ctx context.Context, name string, args ...string) ([]byte, error) {
 	dir := filepath.Join(r.source, "hack", name)
-	// With -trimpath, all clones of the repository share the build cache.
+	// Use -trimpath, so that all clones of the repository share the build cache.
 	cmd := exec.CommandContext(ctx, "go", append([]string{"-C", dir, "run", "-trimpath", "."}, args...)...)
 	cmd.Stderr = os.Stderr
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }

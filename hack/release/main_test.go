@@ -100,7 +100,7 @@ func checkout(t *testing.T) string {
 	for name := range strings.SplitSeq(strings.TrimRight(command(t, "git", "-C", "../..", "ls-files", "-z", "--cached", "--others", "--exclude-standard"), "\x00"), "\x00") {
 		content, err := os.ReadFile(filepath.Join("../..", name))
 		if errors.Is(err, os.ErrNotExist) {
-			continue // deleted and not committed
+			continue // the deletion of this file is not committed
 		}
 		path := filepath.Join(dir, name)
 		if err := errors.Join(err, os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, content, 0o644)); err != nil {
@@ -164,7 +164,7 @@ func checkSums(t *testing.T, dir string) {
 	}
 }
 
-// checkImage checks the index of the image in an OCI layout. The tests of hack/image check the rest.
+// checkImage checks the index of the image in an OCI layout. The tests of hack/image check the rest of the image.
 func checkImage(t *testing.T, path string) {
 	t.Helper()
 	f, err := os.Open(path)

@@ -29,7 +29,7 @@ import (
 	"github.com/yuin/goldmark/text"
 )
 
-// repository is the URL of files that are not in docs.
+// repository is the base URL of links to files that are not in docs.
 const repository = "https://github.com/vitrine-dev/vitrine/blob/main/"
 
 // index is the page with the navigation.
@@ -60,7 +60,7 @@ type page struct {
 	root    ast.Node
 	title   string
 	anchors map[string]bool
-	links   []string // destinations as they are in the source
+	links   []string // destinations, as they are written in the source
 }
 
 // section is a part of the navigation.
@@ -122,10 +122,10 @@ func build(docs, to string) (int, error) {
 }
 
 func write(file string, content []byte) error {
-	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil { //nolint:gosec // a web server reads it
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil { //nolint:gosec // readable by all, because a web server reads it
 		return fmt.Errorf("create a directory of the site: %w", err)
 	}
-	if err := os.WriteFile(file, content, 0o644); err != nil { //nolint:gosec // a web server reads it
+	if err := os.WriteFile(file, content, 0o644); err != nil { //nolint:gosec // readable by all, because a web server reads it
 		return fmt.Errorf("write a file of the site: %w", err)
 	}
 	return nil
@@ -164,7 +164,7 @@ func read(docs string) (pages map[string]*page, images []string, err error) {
 
 // markdown parses and renders Markdown as GitHub does.
 var markdown = goldmark.New(goldmark.WithExtensions(extension.GFM), goldmark.WithParserOptions(parser.WithAutoHeadingID()),
-	goldmark.WithRendererOptions(html.WithUnsafe())) // the pages contain HTML comments
+	goldmark.WithRendererOptions(html.WithUnsafe())) // because the pages contain HTML comments
 
 func parse(name string, source []byte) *page {
 	p := &page{name: name, source: source, anchors: map[string]bool{}}
@@ -293,8 +293,8 @@ func navigation(pages map[string]*page) []section {
 	return sections
 }
 
-// checkNavigation returns an error for each page to which an index does not link exactly once. The index of docs also lists the pages of
-// other directories, except those of a directory with its own index.
+// checkNavigation returns an error for each page to which an index does not link exactly once. The index of docs must also list the pages
+// in subdirectories, except the pages in a subdirectory that has an index of its own.
 func checkNavigation(pages map[string]*page) (problems []error) {
 	for _, name := range slices.Sorted(maps.Keys(pages)) {
 		from := path.Join(path.Dir(name), index)

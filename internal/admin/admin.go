@@ -1,9 +1,9 @@
-// Package admin provides the operations on a running server for callers that may write to its data directory: confirming a held sweep,
-// purging a property, backing up the store, and copying the library to OpenSearch. It uses HTTP over a Unix socket in that directory, so
-// that commands that are run with `kubectl exec` can use it. There is no token, because the mode of the socket file controls access.
+// Package admin provides operations on a running server for callers that may write to its data directory: confirming a held sweep, purging
+// a property, backing up the store, and copying the library to OpenSearch. It uses HTTP over a Unix socket in that directory, so that
+// commands that run in the pod (kubectl exec) can use it. Calls need no token, because the mode of the socket file controls access.
 //
-// Invariants: as soon as the socket has its name, only its owner can read and write it. A GET request changes nothing. The package may
-// import library and transfer.
+// Invariants: at its final path, the socket is at all times readable and writable only for its owner. A GET request changes nothing. The
+// package may import library and transfer.
 package admin
 
 import (
@@ -33,7 +33,7 @@ func SocketPath(dataDir string) string { return filepath.Join(dataDir, "admin.so
 type Sweep struct {
 	// Kubernetes is false if the server watches no cluster and therefore never sweeps.
 	Kubernetes bool `json:"kubernetes"`
-	// Held is true if a sweep that would remove Remove of Total definitions waits for confirmation.
+	// Held is true if a sweep waits for confirmation. This sweep would remove Remove of Total definitions.
 	Held   bool `json:"held"`
 	Remove int  `json:"remove"`
 	Total  int  `json:"total"`
@@ -51,8 +51,9 @@ type Operations interface {
 	Stored(ctx context.Context) (map[library.PropertyID]int64, error)
 	// Purge erases a property that no manifest declares.
 	Purge(ctx context.Context, p library.PropertyID) error
-	// Backup writes a consistent copy of the store as a stream. If Backup fails, the stream is not a valid backup. For a damaged store,
-	// Backup fails unless evenDamaged is true. In that case, it copies the store as it is, and damage describes the damage.
+	// Backup writes a consistent copy of the store as a stream. If Backup fails, the stream is not a valid backup. If the store is damaged
+	// and evenDamaged is false, Backup fails. If the store is damaged and evenDamaged is true, Backup copies the store as it is, and damage
+	// describes the damage.
 	Backup(ctx context.Context, w io.Writer, evenDamaged bool) (damage, err error)
 	// ReportBackups records the state of the scheduled backups, for the metrics of the server.
 	ReportBackups(ctx context.Context, b Backups) error
@@ -84,7 +85,7 @@ type OpenSearch struct {
 // Listen creates the socket in a data directory. It replaces the socket of a server that has stopped. The caller must hold the store's
 // lock, so that Listen never replaces the socket of a running server.
 func Listen(dataDir string) (net.Listener, error) {
-	// Create the socket in a directory that no other user may enter, set its mode, and only then move it to its path.
+	// Create the socket in a directory that no other user may enter, set the mode of the socket, and only then move it to its path.
 	dir, err := os.MkdirTemp(dataDir, ".admin-")
 	if err != nil {
 		return nil, fmt.Errorf("create the admin socket: %w", err)
@@ -103,7 +104,7 @@ func Listen(dataDir string) (net.Listener, error) {
 	return &listener{l, path}, nil
 }
 
-// listener removes its socket when it closes, so that clients see at once that no server runs.
+// listener removes its socket when it is closed, so that clients immediately detect that no server runs.
 type listener struct {
 	net.Listener
 	path string
@@ -180,14 +181,14 @@ func Handler(ops Operations, stall time.Duration) http.Handler {
 			w.Header().Set(backupDamage, damage.Error())
 		}
 		if err != nil {
-			// Clients recognize an incomplete stream, because its last entry is missing. The trailer adds the reason.
+			// Clients detect an incomplete stream by its missing last entry. This trailer tells them the reason.
 			w.Header().Set(backupError, err.Error())
 		}
 	})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		conn := http.NewResponseController(w)
-		// An error means that the connection supports no deadlines. Remove the read deadline as well, because it would cancel the request's
-		// context.
+		// Remove both deadlines: the read deadline, too, would cancel the context of a long request. Ignore an error, which means that the
+		// connection supports no deadlines.
 		_, _ = conn.SetReadDeadline(time.Time{}), conn.SetWriteDeadline(time.Time{})
 		mux.ServeHTTP(w, r)
 	})
@@ -198,7 +199,7 @@ func migrate(ops Operations, stall time.Duration) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		conn := http.NewResponseController(w)
 		lines := json.NewEncoder(&steady{w, conn, stall})
-		say := func(e event) { _ = errors.Join(lines.Encode(e), conn.Flush()) } // after a disconnect, the request's context ends
+		say := func(e event) { _ = errors.Join(lines.Encode(e), conn.Flush()) } // a disconnect ends the request's context
 		var to OpenSearch
 		if err := json.NewDecoder(r.Body).Decode(&to); err != nil {
 			say(event{Error: "read the request: " + err.Error()})
@@ -213,7 +214,7 @@ func migrate(ops Operations, stall time.Duration) http.HandlerFunc {
 	}
 }
 
-// steady sets a new write deadline for each write to a stream.
+// steady is a writer that sets a new write deadline before each write.
 type steady struct {
 	io.Writer
 	conn  *http.ResponseController
@@ -229,9 +230,9 @@ func (s *steady) Write(p []byte) (int, error) {
 const (
 	// backupError is the trailer with the reason why a backup ended early.
 	backupError = "Vitrine-Error"
-	// backupDamage is the trailer that describes the damage of the copied store.
+	// backupDamage is the trailer that describes the damage of the store that was copied.
 	backupDamage = "Vitrine-Damage"
-	// evenDamagedQuery is the parameter that requests a backup even if the store is damaged.
+	// evenDamagedQuery is the query parameter that requests a backup even if the store is damaged.
 	evenDamagedQuery = "even-damaged"
 )
 

@@ -21,7 +21,7 @@ import (
 type fake struct {
 	held   bool
 	stored map[library.PropertyID]int64
-	// backups is the last report.
+	// backups is the argument of the last call of ReportBackups.
 	backups Backups
 }
 
@@ -161,7 +161,7 @@ func TestOperations(t *testing.T) {
 // piece is a part of a backup that does not fit into the buffers of a connection.
 var piece = make([]byte, 64<<10)
 
-// slow is a server whose operations take longer than the timeouts of its http.Server.
+// slow implements operations that take longer than the timeouts of the http.Server.
 type slow struct {
 	*fake
 	takes time.Duration
@@ -211,7 +211,7 @@ func TestOperationsOutlastServerTimeouts(t *testing.T) {
 	}
 }
 
-// endless is a server whose backup never ends. ended receives the error that stopped it.
+// endless implements a backup that never ends. ended receives the error that stopped the backup.
 type endless struct {
 	*fake
 	ended chan error
@@ -230,7 +230,7 @@ func TestStalledReaderIsDisconnected(t *testing.T) {
 	dir := t.TempDir()
 	ops := endless{&fake{}, make(chan error, 1)}
 	defer serveBy(t, dir, &http.Server{Handler: Handler(ops, 50*time.Millisecond), ReadHeaderTimeout: time.Second})()
-	r, w := io.Pipe() // nothing reads from r yet
+	r, w := io.Pipe() // nothing reads from r until the backup has been stopped
 	defer r.Close()
 	received := make(chan error, 1)
 	go func() {
@@ -256,7 +256,7 @@ func TestSocketIsPrivateAndReplaced(t *testing.T) {
 	if err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("mode %v, %v; want 0600", info.Mode(), err)
 	}
-	// A killed server leaves its socket.
+	// Imitate a killed server, which leaves its socket behind.
 	_ = l.(*listener).Listener.Close()
 	if _, err := NewClient(dir).Sweep(t.Context()); !errors.Is(err, ErrNoServer) {
 		t.Errorf("with a socket that a killed server left: %v", err)

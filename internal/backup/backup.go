@@ -1,16 +1,16 @@
 // Package backup writes a consistent copy of a store as a tar stream, extracts such a stream, and checks every byte against the
 // checksums in it.
 //
-// A backup contains items, definitions, the digests of tokens and the store's own keys. It contains neither the index, which the library
-// rebuilds when it first opens the restored store, nor the server's certificate. It contains personal data and the key of author
-// references, so it needs the same protection as the store.
+// A backup contains items, definitions, the digests of tokens and the store's own keys. It contains no index, because the library rebuilds
+// the index when it first opens the restored store, and it does not contain the server's certificate. A backup contains personal data and
+// the key of author references, so it needs the same protection as the store.
 //
 // # The stream
 //
 // A stream is a tar with, in this order: vitrine-backup.json (a Header), the files of the database under pebble/, and SHA256SUMS, which has
 // one line for each of the other entries, in the format of sha256sum. A stream without this last entry is incomplete.
 //
-// It imports nothing from this project.
+// The package imports nothing from this project.
 package backup
 
 import (
@@ -40,7 +40,8 @@ const (
 	databaseName = "pebble"
 	// formatVersion is the version of the stream format.
 	formatVersion = 1
-	// maxHeader and maxChecksums limit the amount of data that is read into memory, because a stream may not be a backup.
+	// maxHeader and maxChecksums are the maximum sizes of the entries headerName and checksumName. They limit the use of memory for a
+	// stream that is not a backup.
 	maxHeader    = 64 << 10
 	maxChecksums = 64 << 20
 )
@@ -48,7 +49,7 @@ const (
 // Header describes a backup.
 type Header struct {
 	Format int `json:"format"`
-	// Vitrine is the version that wrote the backup.
+	// Vitrine is the version of Vitrine that wrote the backup.
 	Vitrine string    `json:"vitrine"`
 	Created time.Time `json:"created"`
 	// Files and Bytes are the number and the total size of the files that follow.
@@ -56,7 +57,7 @@ type Header struct {
 	Bytes int64 `json:"bytes"`
 }
 
-// Progress is called with the number of bytes done and the total.
+// Progress is called with the number of processed bytes and the total number of bytes.
 type Progress func(done, total int64)
 
 // Write writes the database in dir as a stream. The files in dir must not change until it returns.
@@ -142,7 +143,7 @@ func (w *writer) entry(name string, size int64, content io.Reader) error {
 // DatabaseIn returns the path of the database in a data directory or in the copy of a data directory.
 func DatabaseIn(dir string) string { return filepath.Join(dir, databaseName) }
 
-// DamagedError means that a backup is incomplete, or differs from its checksums.
+// DamagedError means that a backup is incomplete, does not match its checksums, or has another wrong content.
 type DamagedError struct {
 	// File is the name of the damaged entry, or "" for the whole backup.
 	File   string
@@ -216,13 +217,13 @@ func Peek(r *bufio.Reader) (Header, error) {
 	return h, err
 }
 
-// peeked is the number of bytes that Peek reads. It is sufficient for the first entry of a stream, because the header has only a few short
+// peeked is the number of bytes that Peek reads. The first entry of a stream fits into them, because the header has only a few short
 // members.
 const peeked = 2 << 10
 
 // MaxSize returns a size that no stream with this header exceeds.
 func (h Header) MaxSize() int64 {
-	// Each entry has a heading of 512 bytes, up to 512 bytes of padding, and a line of less than 512 bytes in the list of checksums.
+	// Each entry needs a tar header of 512 bytes, up to 512 bytes of padding, and a line of less than 512 bytes in the list of checksums.
 	const perFile, rest = 3 * 512, 128 << 10
 	return h.Bytes + perFile*int64(h.Files) + rest
 }
@@ -232,10 +233,10 @@ func Check(ctx context.Context, r io.Reader, progress Progress) (Header, error) 
 	return extract(ctx, r, "", progress)
 }
 
-// extract reads a stream and writes its files to dir; "" means to discard them.
+// extract reads a stream, checks it, and writes its files to dir. If dir is "", it discards the files.
 func extract(ctx context.Context, r io.Reader, dir string, progress Progress) (Header, error) {
 	buffered := bufio.NewReader(r)
-	// Ignore errors and short streams here: the tar reader reports them.
+	// Ignore read errors and short streams here, because the tar reader reports them.
 	if start, err := buffered.Peek(2); err == nil && string(start) == "\x1f\x8b" {
 		return Header{}, ErrCompressed
 	}
@@ -319,7 +320,7 @@ func (x *extraction) last(stream io.Reader) error {
 	if err := checkSums(text, x.sums); err != nil {
 		return err
 	}
-	// The rest is the padding of the archive. If the sender failed, the last read returns the error of the sender.
+	// The rest of the stream is padding. Read it to its end, because the last read returns the error of the sender if the sender failed.
 	if _, err := io.Copy(io.Discard, stream); err != nil {
 		return err
 	}
@@ -334,7 +335,7 @@ func keep(dir, name string, text []byte) error {
 	return os.WriteFile(filepath.Join(dir, name), text, 0o600)
 }
 
-// isEntry reports whether a backup can have an entry with this name: a file below the database folder.
+// isEntry reports whether name is the path of a file below the database folder, as an entry of a backup must be.
 func isEntry(name string) bool {
 	rest, ok := strings.CutPrefix(name, databaseName+"/")
 	return ok && rest != "" && path.Clean(name) == name && filepath.IsLocal(filepath.FromSlash(name))
@@ -360,7 +361,7 @@ func readHeader(r io.Reader, name string) (Header, []byte, error) {
 	return h, text, nil
 }
 
-// checkSums compares the checksums in the list with those of the entries that were read.
+// checkSums compares the checksums in the last entry with those of the entries that were read.
 func checkSums(list []byte, sums map[string]string) error {
 	listed := 0
 	for line := range strings.Lines(string(list)) {
@@ -384,7 +385,7 @@ func checkSums(list []byte, sums map[string]string) error {
 }
 
 // writeFile writes a file and creates its folders, or discards the content if name is "". It adds the content to sum, and calls said with
-// the size of each piece that it has written.
+// the size of each piece after it has written the piece.
 func writeFile(name string, content io.Reader, sum hash.Hash, said func(int64)) (err error) {
 	if name == "" {
 		return copyPieces(io.Discard, content, sum, said)
@@ -430,7 +431,7 @@ func readError(file string, err error) error {
 	return err
 }
 
-// syncTree makes the names of all files in dir durable.
+// syncTree syncs dir and all directories below it, so that the names of all files are durable.
 func syncTree(dir string) error {
 	return filepath.WalkDir(dir, func(name string, e fs.DirEntry, err error) error {
 		if err != nil || !e.IsDir() {
@@ -501,11 +502,12 @@ func (e *NotEmptyError) Error() string {
 	return fmt.Sprintf("%s is not empty: it contains %s. Restore to a new directory, or move the contents away", e.Dir, e.Holds)
 }
 
-// spare reports whether a data directory without a store can contain a file or folder of this name. It allows the folder lost+found of a
-// volume, and the folders with the certificates of the HTTP interface and of the webhook.
+// spare reports whether Restore ignores a file or folder of this name in the data directory. These are the folder lost+found of a volume,
+// and the folders with the certificates of the HTTP interface and of the webhook.
 func spare(name string) bool { return name == "lost+found" || name == "tls" || name == "webhook" }
 
-// asidePrefix is the prefix of the temporary directory into which Restore writes before it moves the store to its place.
+// asidePrefix is the prefix of the name of the temporary directory into which Restore writes the files before it moves them to their
+// places.
 const asidePrefix = ".restore-"
 
 // Restore creates a store from a stream, in a data directory without a store. It moves files to their places only after it has checked all
@@ -519,7 +521,8 @@ func Restore(ctx context.Context, r io.Reader, dataDir string, progress Progress
 		return Header{}, err
 	}
 	for _, e := range entries {
-		// Remove files of a killed restore. They cannot belong to another running restore, because only this process may use the directory.
+		// Remove the files of an earlier restore that was killed. They cannot belong to a running restore, because only this process may
+		// use the directory.
 		if strings.HasPrefix(e.Name(), asidePrefix) {
 			if err := os.RemoveAll(filepath.Join(dataDir, e.Name())); err != nil {
 				return Header{}, err

@@ -75,7 +75,7 @@ func tree(t *testing.T, dir string) map[string]string {
 func TestRoundTrip(t *testing.T) {
 	whole, files := stream(t)
 	dataDir := t.TempDir()
-	for _, name := range []string{"lost+found", "tls", "webhook", ".restore-1234"} { // the last one is from an interrupted restore
+	for _, name := range []string{"lost+found", "tls", "webhook", ".restore-1234"} { // the last folder is from an interrupted restore
 		if err := os.Mkdir(filepath.Join(dataDir, name), 0o700); err != nil {
 			t.Fatal(err)
 		}
@@ -151,7 +151,7 @@ func TestDirectory(t *testing.T) {
 	}
 }
 
-// TestDamage cuts a stream at many places and flips bits in it, and checks that Restore fails and leaves no files.
+// TestDamage truncates a stream at many places, and flips bits in it. In each case, it checks that Restore fails and leaves no files.
 func TestDamage(t *testing.T) {
 	whole, _ := stream(t)
 	rng := rand.New(rand.NewPCG(3, 4))
@@ -166,7 +166,7 @@ func TestDamage(t *testing.T) {
 			t.Errorf("%s: a failed restore left %d files", what, len(left))
 		}
 	}
-	end := bytes.LastIndex(whole, []byte("pebble/")) // in the list of checksums
+	end := bytes.LastIndex(whole, []byte("pebble/")) // the last occurrence, which is in the list of checksums
 	for range 60 {
 		try("cut", whole[:rng.IntN(end)])
 	}

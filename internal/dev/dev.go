@@ -1,6 +1,6 @@
 // Package dev serves the manifests in files and folders without a cluster. It reads and validates the manifests, applies them to a library,
-// and follows their changes. Its messages are those of the operator's conditions. If a manifest becomes invalid, the library keeps serving
-// its last valid version.
+// and follows their changes. It reports errors with the same messages as the operator's conditions. If a manifest becomes invalid, the
+// library keeps serving the last valid version of the object.
 //
 // It may import internal/cli, api, controllers/translate, and the domain.
 package dev
@@ -25,17 +25,18 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// Install identifies the definitions of this package in a library. Definitions of an operator have the identity of their cluster instead.
+// Install identifies the definitions of this package in a library. The definitions of an operator have the identity of its cluster instead.
 const Install = "dev"
 
-// markInstall is the mark that records whether a library holds the manifests of a cluster or of this package. The operator checks it as
-// well.
+// markInstall is the name of the mark that records whether a library holds the manifests of a cluster or of this package. The operator uses
+// the same mark.
 const markInstall = "install"
 
 // DefaultInterval is the default of Options.Interval.
 const DefaultInterval = 250 * time.Millisecond
 
-// settle is the time for which a changed file must stay unchanged before it is read, because a program may still be writing it.
+// settle is the time between the checks after a change. The manifests are loaded only when two checks find the same state, because a
+// program may still be writing a file.
 const settle = 50 * time.Millisecond
 
 // Options configure a Folder.
@@ -56,19 +57,22 @@ type Options struct {
 type Load struct {
 	// Report contains the findings, including the errors that the library returned.
 	validate.Report
-	// Kept lists, in sorted order, the objects that have an error or are suspended and whose last valid version the library still serves.
+	// Kept lists, in sorted order, the objects whose last valid version the library still serves although the manifest has an error or is
+	// suspended.
 	Kept []string
-	// Applied is the number of definitions that changed, and Removed the number of definitions whose manifests no longer exist.
+	// Applied is the number of definitions that were added or changed. Removed is the number of definitions that were removed because their
+	// manifests no longer exist.
 	Applied, Removed int
 	// Failed is the reason why the manifests could not be read or applied at all, or nil if the load succeeded. After a failure, the
 	// library keeps serving the previous definitions.
 	Failed error
 }
 
-// Folder follows manifests in files. Its methods are not safe for concurrent use, except for Loaded.
+// Folder applies the manifests in files to a library, and follows the changes of the files. Of its methods, only Loaded and Rejected are
+// safe for concurrent use.
 type Folder struct {
 	o Options
-	// files maps the owner of each definition that the library has received to the file of its manifest.
+	// files maps the owner of each definition that this Folder has applied to the file of the manifest.
 	files map[library.Owner]string
 	// seen is the state of the files at the last load.
 	seen   string
@@ -85,11 +89,11 @@ func New(o Options) *Folder {
 	return &Folder{o: o, files: map[library.Owner]string{}}
 }
 
-// Loaded reports whether the manifests have been read and applied once.
+// Loaded reports whether the manifests have been read and applied at least once.
 func (f *Folder) Loaded() bool { return f.loaded.Load() }
 
-// Claim records that the library holds the manifests of this package. It fails if the library holds the manifests of a cluster, because
-// their definitions would conflict.
+// Claim records that the library holds the manifests of this package. It fails if the library holds the manifests of a cluster, because the
+// definitions of both would conflict.
 func (f *Folder) Claim(ctx context.Context) error {
 	recorded, err := f.o.Library.Mark(markInstall)
 	if err != nil {
@@ -105,7 +109,7 @@ func (f *Folder) Claim(ctx context.Context) error {
 }
 
 // Run loads the manifests, and loads them again after each change to a file, until ctx ends or Report fails. After a change, it waits until
-// two consecutive checks find the same state. It retries a failed load, and reports the same failure only once.
+// two consecutive checks find the files in the same state. It retries a failed load, and reports consecutive equal failures only once.
 func (f *Folder) Run(ctx context.Context) error {
 	failed := ""
 	for last := f.state(); ; {
@@ -139,7 +143,7 @@ func (f *Folder) Run(ctx context.Context) error {
 	}
 }
 
-// state describes the files by their names, sizes and modification times. It does not read the files.
+// state returns the names, sizes and modification times of the files as a text. It does not read the files.
 func (f *Folder) state() string {
 	files, err := manifest.Files(f.o.Paths)
 	if err != nil {
@@ -182,19 +186,19 @@ func (f *Folder) load(ctx context.Context) (l Load, err error) {
 	}
 	l.Report = report
 	var sound []validate.Judged
-	there := map[library.Owner]bool{} // every object, including those that cannot be applied
+	there := map[library.Owner]bool{} // the owners of all objects, including those that cannot be applied
 	unreadable := map[string]bool{}
 	for _, p := range problems {
 		unreadable[p.Place.File] = true
 	}
 	for _, name := range files {
 		if info, err := os.Stat(name); err == nil && info.Size() == 0 {
-			unreadable[name] = true // a program may be about to write it
+			unreadable[name] = true // a program may be about to write the file
 		}
 	}
 	for _, j := range judged {
 		if j.Typed == nil || j.GetName() == "" {
-			unreadable[j.Value("").File] = true // its name may be the name of an object that the library serves
+			unreadable[j.Value("").File] = true // keep all definitions of this file, because the object could be any of them
 			continue
 		}
 		owner := j.Owner(Install)
@@ -240,8 +244,9 @@ func (f *Folder) load(ctx context.Context) (l Load, err error) {
 // kinds are the kinds of all definitions.
 var kinds = []library.Kind{library.KindProperty, library.KindToken, library.KindFilter, library.KindTag, library.KindUnit}
 
-// removeDeleted removes the definitions whose manifests were deleted, and returns the owners of all others except the tokens of this
-// package. there contains the owner of every object. removeDeleted keeps the definitions of objects in unreadable files.
+// removeDeleted removes the definitions whose manifests were deleted. It returns the owners of the remaining definitions, except for the
+// tokens of tokenOwner. there contains the owners of all objects in the manifests. removeDeleted keeps all definitions whose manifests are
+// in an unreadable file.
 func (f *Folder) removeDeleted(ctx context.Context, there map[library.Owner]bool, unreadable map[string]bool) (others map[library.Owner]bool, removed int, err error) {
 	known, err := f.o.Library.Owners(ctx, library.Scope{Install: Install, Kinds: kinds})
 	if err != nil {
@@ -269,8 +274,8 @@ func (f *Folder) removeDeleted(ctx context.Context, there map[library.Owner]bool
 	return others, removed, nil
 }
 
-// definitions returns the definitions of objects, in the same order, followed by a READ-WRITE token for each Property. all contains the
-// objects to which tokens can refer.
+// definitions returns the definitions of objects, in the same order, followed by a READ-WRITE token for each Property among them. all
+// contains all objects in the manifests; the tokens among objects can refer to them.
 func (f *Folder) definitions(ctx context.Context, objects, all []validate.Judged) ([]library.Definition, error) {
 	var defs, tokens []library.Definition
 	for _, j := range objects {
@@ -304,8 +309,8 @@ func tokenOwner(p library.PropertyID) library.Owner {
 	return library.Owner{Install: Install, Kind: library.KindToken, Namespace: namespace, Name: "/" + name}
 }
 
-// Token returns the READ-WRITE token of a Property. It depends only on the Property and on the library, so it stays the same as long as the
-// library exists.
+// Token returns the READ-WRITE token of a Property. The token depends only on the Property and on the library, so it stays the same as long
+// as the library exists.
 func (f *Folder) Token(p library.PropertyID) string { return f.text(tokenOwner(p)) }
 
 // Tokens returns the values of the AccessTokens that are served, by namespace/name.
@@ -329,8 +334,8 @@ func (f *Folder) values(owner library.Owner) []library.TokenValue {
 	return []library.TokenValue{{Digest: sha256.Sum256([]byte(f.text(owner)))}}
 }
 
-// filters resolves spec.filters of a token to UUIDs, as the operator does. If the manifest of a filter is missing or invalid, filters
-// returns the UUID that the filter will have.
+// filters returns the UUIDs of the filters in spec.filters of a token, as the operator does. For a filter whose manifest is missing or
+// invalid, it returns the UUID that the filter will have.
 func (f *Folder) filters(t *v1alpha1.AccessToken, objects []validate.Judged) []string {
 	var uuids []string
 	for _, name := range t.Spec.Filters {

@@ -37,12 +37,12 @@ spec: {class: ReadOnly, filters: [wall]}
 `
 )
 
-// empty stands for the content of an empty file.
+// empty is an argument of write for an empty file, because "" deletes the file.
 const empty = "empty"
 
 const shop = library.PropertyID("shop/default")
 
-// world is a folder of manifests and the library that receives them.
+// world is a folder with manifests, and the library to which they are applied.
 type world struct {
 	t   *testing.T
 	dir string
@@ -101,7 +101,7 @@ func (w *world) load() Load {
 	return l
 }
 
-// wall returns the query of the served filter, or "" if the library serves none.
+// wall returns the query of the filter wall, or "" if the library does not serve this filter.
 func (w *world) wall() string {
 	uuid, _ := library.FilterIDs(shop, library.KindFilter, "shop", "wall")
 	f, err := w.lib.Filter(shop, library.FilterRef{UUID: uuid})
@@ -111,7 +111,7 @@ func (w *world) wall() string {
 	return f.Query
 }
 
-// large is a text that is too large for a manifest.
+// large is a text that is larger than the maximum size of a manifest.
 var large = strings.Repeat("#", 33<<20)
 
 func with(query string) string { return strings.Replace(filter, "QUERY", query, 1) }
@@ -200,7 +200,8 @@ func TestLoad(t *testing.T) {
 	}
 }
 
-// TestTokens checks the values of tokens, and that a filter with an invalid query stays in spec.filters.
+// TestTokens checks the values of tokens, and that a token still allows a filter in its spec.filters after the filter's query became
+// invalid.
 func TestTokens(t *testing.T) {
 	w := newWorld(t)
 	w.write("all.yaml", property+"---"+token)
@@ -279,7 +280,7 @@ func TestRun(t *testing.T) {
 	if err := os.RemoveAll(w.dir); err != nil {
 		t.Fatal(err)
 	}
-	for l := range loads { // the files can disappear one by one
+	for l := range loads { // a check can happen between the deletions of two files
 		if l.Failed != nil {
 			break
 		}

@@ -12,7 +12,7 @@ import (
 // rejected contains the errors of a load.
 type rejected struct {
 	all []library.Rejection
-	// properties maps the name of each object that can be decoded, as in findings, to the property of the object.
+	// properties maps each object that can be decoded to its property. The key is the name of the object as in findings.
 	properties map[string]library.PropertyID
 }
 
@@ -39,7 +39,7 @@ func (f *Folder) remember(l Load, judged []validate.Judged) {
 	f.rejected.Store(r)
 }
 
-// rejectAll replaces the errors of the last load with the reason why this load failed.
+// rejectAll stores the reason why a whole load failed, instead of the errors of an earlier load.
 func (f *Folder) rejectAll(err error) {
 	f.rejected.Store(&rejected{all: []library.Rejection{
 		{Kind: "File", Name: strings.Join(f.o.Paths, ", "), Reason: "LoadFailed", Message: err.Error()},

@@ -1,7 +1,7 @@
 // Package memory keeps the process within its memory limit. It determines the limit, sets it in the garbage collector, and reports
 // the memory pressure to caches and writers.
 //
-// It may import the domain, and nothing else from this project.
+// Of this project, it may import only the domain.
 package memory
 
 import (
@@ -26,13 +26,13 @@ import (
 // least is the smallest limit that makes sense: an empty server uses about 40 MiB.
 const least = 64 << 20
 
-// share is the part of a container's limit that the Go runtime may use. The rest is mainly for the pages of mapped files, which the kernel
-// also charges to the container.
+// share is the part of a container's memory limit that the Go runtime may use. The rest is mainly for the pages of mapped files, because
+// the kernel also counts these pages as memory of the container.
 const share = 0.8
 
-// Limit returns the number of bytes that the process may use, or 0 if there is no limit. It uses the flag, otherwise GOMEMLIMIT, otherwise
-// 80 % of the container's limit. The container's limit is the lowest limit of the process's control group, of version 1 or 2, and of its
-// parent groups.
+// Limit returns the number of bytes that the process may use, or 0 if there is no limit. The limit is the value of the flag, otherwise
+// GOMEMLIMIT, otherwise 80 % of the container's limit. The container's limit is the lowest of the limits of the process's control group
+// (version 1 or 2) and of all parents of this group.
 func Limit(flag string) (int64, error) { return limit(flag, memlimit.FromCgroup) }
 
 func limit(flag string, ofContainer func() (uint64, error)) (int64, error) {
@@ -58,7 +58,8 @@ func limit(flag string, ofContainer func() (uint64, error)) (int64, error) {
 	return int64(float64(n) * share), nil
 }
 
-// The shares of the limit above which the pressure rises, and below which it falls again.
+// The shares of the limit above which the pressure rises to Tight and to Full, and below which it falls again. The two shares differ, so
+// that the pressure does not change with every small change of the memory use.
 const (
 	tightAbove, tightBelow = 0.75, 0.65
 	fullAbove, fullBelow   = 0.90, 0.82
@@ -70,7 +71,7 @@ type Gauge struct {
 	log     *slog.Logger
 	use     func() Use
 	collect func()
-	// pace sets GOGC; nil if the environment sets it.
+	// pace sets GOGC. It is nil if the environment sets GOGC.
 	pace     func(percent int)
 	pressure atomic.Int32
 }
@@ -85,8 +86,8 @@ type Use struct {
 	Collections uint64
 }
 
-// NewGauge returns a gauge for a limit, and sets the limit in the garbage collector. 0 means no limit: the pressure then never rises.
-// NewGauge does not override GOGC if the environment sets it.
+// NewGauge returns a gauge for a limit, and sets the limit in the garbage collector. If limit is 0, there is no limit, and the pressure
+// never rises. NewGauge does not override GOGC if the environment sets it.
 func NewGauge(limit int64, log *slog.Logger) *Gauge {
 	if limit > 0 {
 		debug.SetMemoryLimit(limit)
@@ -99,15 +100,15 @@ func NewGauge(limit int64, log *slog.Logger) *Gauge {
 	return g
 }
 
-// By default, Go starts a collection when the heap has doubled, even if the heap is small. With 20 MiB of small objects in use (ten
-// thousand parsed filters), an import would cause a scan of all of them for every 20 MiB that it allocates. Therefore, the next collection
-// also waits until the heap reaches min(heapFloor, limit/floorShare), but at most until it has grown by mostPercentage percent.
+// By default, Go starts a collection when the heap has doubled, even if the heap is small. For example, ten thousand parsed filters are 20
+// MiB of small objects. During an import, a collection would scan all of them whenever the import has allocated another 20 MiB. Therefore,
+// a collection does not start before the heap has reached min(heapFloor, limit/floorShare) or has grown by mostPercentage percent.
 const (
 	heapFloor       = 320 << 20
 	floorShare      = 4
 	leastPercentage = 100
 	mostPercentage  = 1000
-	percentageStep  = 25 // a smaller difference is not worth the pause of a change
+	percentageStep  = 25 // smaller changes are omitted, because each change pauses the process
 )
 
 // percentage returns the GOGC value for a live heap of the given size.
@@ -125,12 +126,13 @@ func (g *Gauge) Limit() int64 { return g.limit }
 // Pressure returns the current pressure. It costs one atomic load.
 func (g *Gauge) Pressure() library.Pressure { return library.Pressure(g.pressure.Load()) }
 
-// interval is the interval at which Run reads the memory use. The memory between fullAbove and the limit must be sufficient for the writes
-// during one interval.
+// interval is the interval at which Run reads the memory use. The writes during one interval must fit into the memory between fullAbove and
+// the limit.
 const interval = 50 * time.Millisecond
 
-// stale is the number of intervals under pressure without a collection after which Run starts one. Only a collection shows how much memory
-// is live, and a process that rejects writes may not start a collection by itself for a long time.
+// stale is the number of intervals after which Run starts a collection if there is pressure and no collection has happened. The pressure
+// can fall only after a collection, which shows how much memory is live. A process that rejects writes allocates so little that the next
+// collection could be far away.
 const stale = 20
 
 // Run updates the pressure and GOGC until ctx ends.
@@ -163,7 +165,7 @@ func (g *Gauge) Run(ctx context.Context) error {
 	}
 }
 
-// look reads the memory use and sets the pressure.
+// look reads the memory use, updates the pressure, and returns the memory use.
 func (g *Gauge) look() Use {
 	u := g.use()
 	if g.limit == 0 {
@@ -183,7 +185,7 @@ func (g *Gauge) look() Use {
 	return u
 }
 
-// next returns the new pressure when the process uses a share of the limit. before is the previous pressure.
+// next returns the pressure of a process that uses the given share of its limit. before is the previous pressure.
 func next(before library.Pressure, share float64) library.Pressure {
 	switch {
 	case share >= fullAbove, before == library.Full && share >= fullBelow:
@@ -194,7 +196,7 @@ func next(before library.Pressure, share float64) library.Pressure {
 	return library.Relaxed
 }
 
-// readUse reads the metrics of the runtime.
+// readUse returns the memory use according to the metrics of the Go runtime.
 func readUse() Use {
 	samples := []metrics.Sample{
 		{Name: "/gc/heap/live:bytes"}, {Name: "/gc/cycles/total:gc-cycles"}, {Name: "/memory/classes/total:bytes"},

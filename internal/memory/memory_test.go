@@ -122,7 +122,7 @@ func TestPercentage(t *testing.T) {
 	}
 }
 
-// TestPace checks that Run sets the percentage only after a collection, and only if the percentage differs enough.
+// TestPace checks that Run sets GOGC only after a collection, and only if the new value differs enough from the old one.
 func TestPace(t *testing.T) {
 	var collections atomic.Uint64
 	collections.Store(1)
@@ -151,7 +151,7 @@ func TestPace(t *testing.T) {
 	}
 }
 
-// TestUse checks that readUse counts live memory.
+// TestUse checks that readUse counts memory that is in use.
 func TestUse(t *testing.T) {
 	runtime.GC()
 	before := readUse()

@@ -1,4 +1,4 @@
-// Package s3 stores files in a bucket of Amazon S3 or of a store with the same interface.
+// Package s3 stores files in a bucket of Amazon S3, or of another store with the same interface.
 //
 // Invariants: a file is visible only after the upload of the whole file. An error names the bucket and its endpoint, and never a
 // credential. The package imports nothing from this project.
@@ -26,12 +26,13 @@ import (
 type Options struct {
 	// Endpoint is the URL of the store; "" means AWS.
 	Endpoint string
-	// Region is the region of the bucket. "" means the region in AWS_REGION or, without this variable, us-east-1, which stores without
-	// regions expect.
+	// Region is the region of the bucket. "" means the region in AWS_REGION or, if this variable is not set, us-east-1. Stores that have no
+	// regions expect us-east-1 too.
 	Region string
 	// Addressing is the way in which requests name the bucket: Path, Virtual, or Auto.
 	Addressing string
-	// CAFile contains the CA certificates that verify the store, in PEM; "" means the CA certificates of the system.
+	// CAFile is the path of a file with the CA certificates, in PEM, that verify the certificate of the store; "" means the CA certificates
+	// of the system.
 	CAFile string
 	// AllowHTTP permits http:// for addresses other than loopback addresses.
 	AllowHTTP bool
@@ -39,7 +40,7 @@ type Options struct {
 
 // Values of Options.Addressing.
 const (
-	// Auto is Virtual for the large clouds, and Path for other endpoints.
+	// Auto means Virtual for the endpoints of the large clouds, and Path for all other endpoints.
 	Auto = "auto"
 	// Path names the bucket in the path: https://endpoint/bucket.
 	Path = "path"
@@ -93,10 +94,10 @@ func Open(name string, o Options) (*Bucket, error) {
 	return &Bucket{core, name, u.Scheme + "://" + u.Host}, nil
 }
 
-// endpoint checks the URL of the store.
+// endpoint parses and checks the URL of the store.
 func endpoint(o Options) (*url.URL, error) {
 	u, err := url.Parse(o.Endpoint)
-	// The error of Parse repeats the URL, which may contain a password by mistake.
+	// Do not return the error of Parse, because it contains the URL, and the user may have put a password into it.
 	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.User != nil || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" {
 		return nil, errors.New("the S3 endpoint must be a URL such as https://s3.example:9000, without a path and without credentials")
 	}
@@ -107,7 +108,8 @@ func endpoint(o Options) (*url.URL, error) {
 	return u, nil
 }
 
-// responseTimeout is the maximum time until a store begins to respond. Some stores copy all parts when an upload is completed.
+// responseTimeout is the maximum time until a store begins to respond to a request. It is long, because some stores copy all parts of a
+// file before they respond to the request that completes an upload.
 const responseTimeout = 10 * time.Minute
 
 func (o Options) transport(secure bool) (*http.Transport, error) {
@@ -138,7 +140,8 @@ func provider() (credentials.Provider, error) {
 	if os.Getenv("AWS_ACCESS_KEY_ID") != "" && os.Getenv("AWS_SECRET_ACCESS_KEY") != "" {
 		return &credentials.EnvAWS{}, nil
 	}
-	// Without these variables, credentials.IAM would send requests to the metadata service of EC2, which most networks do not have.
+	// Use credentials.IAM only if one of these variables is set. Otherwise, it would send requests to the metadata service of EC2, which
+	// most networks do not have.
 	for _, name := range []string{"AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_CONTAINER_CREDENTIALS_FULL_URI", "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI"} {
 		if os.Getenv(name) != "" {
 			return &credentials.IAM{}, nil
@@ -179,13 +182,13 @@ type reader struct {
 
 func (r *reader) Read(p []byte) (int, error) {
 	n, err := r.ReadCloser.Read(p)
-	if err != nil && err != io.EOF { //nolint:errorlint // as io.Reader defines it
+	if err != nil && err != io.EOF { //nolint:errorlint // readers return io.EOF itself, and not a wrapped error
 		err = r.bucket.failure("read", r.key, err)
 	}
 	return n, err
 }
 
-// Remove removes a file. A file that does not exist is not an error.
+// Remove removes a file. If the file does not exist, Remove returns nil.
 func (b *Bucket) Remove(ctx context.Context, key string) error {
 	return b.failure("remove", key, b.core.RemoveObject(ctx, b.name, key, minio.RemoveObjectOptions{}))
 }
@@ -199,7 +202,7 @@ func (b *Bucket) Write(ctx context.Context, key string, r io.Reader, most int64)
 	_, err := b.core.Client.PutObject(ctx, b.name, key, r, -1, minio.PutObjectOptions{
 		ContentType: "application/x-tar", PartSize: partSize(most), SendContentMd5: true,
 	})
-	if ctx.Err() != nil { // the library uses ctx, so it could not remove the parts
+	if ctx.Err() != nil { // PutObject removes the parts of a failed upload with ctx, so it cannot remove them after ctx has ended
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), abortTimeout)
 		defer cancel()
 		err = errors.Join(err, b.core.RemoveIncompleteUpload(ctx, b.name, key))
@@ -208,21 +211,22 @@ func (b *Bucket) Write(ctx context.Context, key string, r io.Reader, most int64)
 }
 
 const (
-	// smallestPart is the size of the parts of most files. Only one part is in memory at a time.
+	// smallestPart is the minimum size of a part, and the size of the parts of most files. An upload has only one part in memory at a time.
 	smallestPart = 16 << 20
-	// mostParts is the limit of S3.
+	// mostParts is the maximum number of parts of a file in S3.
 	mostParts = 10_000
 )
 
-// partSize returns the size of the parts of a file. All parts of a file have the same size, because some stores require it.
+// partSize returns the size of the parts of a file. All parts of a file except the last have this size, because some stores require parts
+// of equal size.
 func partSize(most int64) uint64 {
 	const step = 1 << 20
 	n := (most + mostParts - 1) / mostParts
 	return uint64(max(smallestPart, (n+step-1)/step*step))
 }
 
-// RemoveIncomplete removes the parts of interrupted uploads. It affects only files whose keys consist of prefix and a name for which
-// matches returns true.
+// RemoveIncomplete removes the parts of interrupted uploads. It removes only parts of files whose keys consist of prefix and a name for
+// which matches returns true.
 func (b *Bucket) RemoveIncomplete(ctx context.Context, prefix string, matches func(name string) bool) error {
 	for u := range b.core.ListIncompleteUploads(ctx, b.name, prefix, true) {
 		if u.Err != nil {
@@ -252,7 +256,7 @@ func explain(err error) error {
 	var request *url.Error
 	switch {
 	case errors.As(err, &request):
-		return request.Err // without the URL, which names the endpoint again
+		return request.Err // without the URL, because failure already names the endpoint
 	case !errors.As(err, &response):
 		return err
 	case response.Code == minio.NoSuchBucket:

@@ -18,7 +18,7 @@ func TestPartSize(t *testing.T) {
 	}
 }
 
-// TestOpen checks which settings are refused, and that no error contains a credential.
+// TestOpen checks which settings Open rejects, and that no error contains a credential.
 func TestOpen(t *testing.T) {
 	t.Setenv("AWS_ACCESS_KEY_ID", "reader")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "a-secret")

@@ -5,10 +5,10 @@ import (
 	"sort"
 )
 
-// dice is the random source for one generated thing, such as an item or a picture.
+// dice is the source of the random choices for one generated thing, such as an item or a picture.
 type dice struct{ *rand.Rand }
 
-// Kinds of generated things. They make the random choices for different kinds independent, even for equal indices.
+// Kinds of generated things. Things of different kinds have independent random choices, even if their indices are equal.
 const (
 	kindSample uint64 = iota
 	kindItem
@@ -18,11 +18,11 @@ const (
 	kindRanked
 	kindPost
 	kindPicture
-	kindFamily // the numbers after it are also used, one for each family
+	kindFamily // must be last, because the numbers from kindFamily on are used, one for each family
 )
 
-// throw returns the dice for the thing with an index. Each thing has its own dice, so it can be generated without the others. PCG returns
-// the same numbers in every Go release.
+// throw returns the dice for the thing with a kind and an index. Each thing has its own dice, so a thing can be generated without the
+// things before it. PCG returns the same numbers in every Go release.
 func throw(kind uint64, index int) dice { return dice{rand.New(rand.NewPCG(kind, uint64(index)))} }
 
 // chance returns true with a probability of percent.

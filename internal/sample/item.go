@@ -11,7 +11,7 @@ import (
 // object is a JSON object. Its members are encoded in alphabetical order.
 type object = map[string]any
 
-// place is a real place. Captions use its native name.
+// place is a real place. Captions use the native name of the place.
 type place struct {
 	Native, Name, Country, Code string
 	Latitude, Longitude         float64

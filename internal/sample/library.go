@@ -22,14 +22,14 @@ type vocabulary struct {
 	}
 }
 
-// Library generates a library of any size. Its items resemble real items: each has 2.3 KiB of JSON and ten unique strings, the words of the
-// texts follow Zipf's law in seven languages, and the dates cover three years. It is safe for concurrent use.
+// Library generates a library of any size. Its items resemble real items: each has 2.3 KiB of JSON and ten unique strings, the texts are in
+// seven languages and their words follow Zipf's law, and the dates cover three years. It is safe for concurrent use.
 type Library struct {
 	*vocabulary
 	hashtags   []string
 	places     []place
 	languages  []spoken
-	byShare    []int // the languages of 100 texts, as indices
+	byShare    []int // indices of languages; a language occurs as often as its share in percent
 	tagRanks   Zipf
 	campaigned Zipf
 }
@@ -48,8 +48,8 @@ const (
 	units     = 50
 )
 
-// newest is the creation time of the newest items. The oldest items are three years older, and two thirds of all items are from the
-// last year.
+// newest is the creation time of the newest items. The oldest items are three years older than this, and two thirds of all items are from
+// the last of the three years.
 var newest = time.Date(2026, time.November, 15, 20, 0, 0, 0, time.UTC)
 
 const span = 3 * 365 * 24 * time.Hour
@@ -76,7 +76,7 @@ func NewLibrary() *Library {
 // the characters of this block.
 const firstIdeograph = 0x4e00
 
-// allWords returns n different words, common words first.
+// allWords returns n different words: the words in common, followed by generated words.
 func allWords(common, syllables []string, n int) []string {
 	list := make([]string, 0, n)
 	seen := map[string]bool{}
@@ -112,14 +112,14 @@ func (l *Library) Item(i int) []byte {
 		id: FirstID + i, campaign: 1 + l.campaigned.draw(d), hashtag: l.hashtags[l.tagRanks.draw(d)], hashtagID: 7,
 		platform: pick(d, l.Platforms), contentType: pick(d, l.ContentTypes), status: pick(d, l.States), at: &where, text: l.text(d),
 		created: newest.Add(-time.Duration(float64(span) * age * age * age)),
-		author:  int(rank * rank * authors), // few authors post a lot, and most authors post once or twice
+		author:  int(rank * rank * authors), // a few authors have many items, and most authors have one or two
 		media:   true, featured: d.chance(3), confirmed: d.chance(50),
 	}
 	p.posted = p.created.Add(-time.Duration(d.IntN(7*24*3600)) * time.Second)
 	p.user = l.Interests[p.author%len(l.Interests)] + "_" + strconv.Itoa(p.author)
 	p.name = p.user
 	var marketer, moods []string
-	for range d.IntN(4) { // tags later in the list are rarer
+	for range d.IntN(4) { // the minimum of two indices makes the later tags in the list rarer
 		marketer = append(marketer, l.MarketerTags[min(d.IntN(len(l.MarketerTags)), d.IntN(len(l.MarketerTags)))])
 	}
 	if d.chance(36) {
@@ -189,7 +189,7 @@ func (l *Library) text(d dice) string {
 	return text + "."
 }
 
-// word returns an English word of about the given rank, for filters and searches.
+// word returns an English word for filters and searches. Its rank by frequency is about rank.
 func (l *Library) word(rank int) string {
 	words := l.languages[0].words
 	return words[min(rank, len(words)-1)]

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// MediaURL is the beginning of the URLs of all pictures and videos in the sample. No server has this host name; Picture returns the
+// MediaURL is the beginning of the URLs of all pictures and videos in the sample. No server with this host name exists; Picture returns the
 // pictures.
 const MediaURL = "https://media.example.com/"
 
@@ -50,7 +50,7 @@ const side = 800
 type canvas struct {
 	dice
 	shapes strings.Builder
-	// hue is the color of the light. It colors the sky and tints distant things. night is true for a dark sky.
+	// hue is the hue of the light, which colors the sky and tints distant things. night is true for a dark sky.
 	hue   int
 	night bool
 }
@@ -69,7 +69,7 @@ func (c *canvas) circle(x, y, radius int, fill string) {
 	c.draw(`<circle cx="%d" cy="%d" r="%d" fill="%s"/>`, x, y, radius, fill)
 }
 
-// ridge fills the area below a wavy line. The line has count waves around the height y.
+// ridge fills the area below a wavy line, which has count waves around the height y.
 func (c *canvas) ridge(y, amplitude int, count float64, fill string) {
 	phase := c.Float64() * 2 * math.Pi
 	c.draw(`<path fill="%s" d="M0 %d`, fill, side)

@@ -9,7 +9,7 @@ import (
 // Filter is a saved query and its order.
 type Filter struct{ Name, Query, Order string }
 
-// distinct returns n different queries. It calls from with the dice for consecutive indices.
+// distinct returns n different queries. It calls from with the dice for the indices 0, 1, 2 and so on, and omits repeated queries.
 func distinct(kind uint64, n int, from func(d dice) string) []string {
 	list := make([]string, 0, n)
 	seen := map[string]bool{}
@@ -73,7 +73,7 @@ func (l *Library) filterQuery(d dice) string {
 
 func (l *Library) country(d dice) string { return strings.ToLower(pick(d, l.places).Code) }
 
-// Booleans returns n different queries that contain only exact values. They are for lists in the order newest first, with an exact total.
+// Booleans returns n different queries without full text. Callers request their results newest first, with an exact total.
 func (l *Library) Booleans(n int) []string {
 	return distinct(kindBoolean, n, func(d dice) string {
 		parts := []string{"approval_status:" + pick(d, l.States), "content.social_platform:" + pick(d, l.Platforms)}
@@ -107,7 +107,7 @@ func (l *Library) anyWord(d dice) string {
 	return l.word(100 + d.IntN(4900))
 }
 
-// Ranked returns full-text queries such as users enter: frequent and rare words, phrases, prefixes and misspelled words.
+// Ranked returns full-text queries like those that users enter: frequent and rare words, phrases, prefixes and misspelled words.
 func (l *Library) Ranked() []string {
 	return distinct(kindRanked, RankedQueries, func(d dice) string {
 		word := func() string { return l.anyWord(d) }
@@ -134,12 +134,13 @@ func (l *Library) Ranked() []string {
 // Family contains queries of one kind.
 type Family struct {
 	Name string
-	// Text is true if the queries are full text, listed by relevance. Otherwise, they are combinations of conditions, listed newest first.
+	// Text is true if the queries are full-text queries, whose results are listed by relevance. Otherwise, they are combinations of
+	// conditions, whose results are listed newest first.
 	Text    bool
 	Queries []string
 }
 
-// Families returns n different queries for each of twelve kinds. n is at most 1,000.
+// Families returns twelve families, each with n different queries. n must be at most 1,000.
 func (l *Library) Families(n int) []Family {
 	status := func(d dice) string { return " AND approval_status:" + pick(d, []string{"app", "pen", "rej"}) }
 	families := []struct {
@@ -183,7 +184,7 @@ func (l *Library) Families(n int) []Family {
 	list := make([]Family, len(families))
 	for i, f := range families {
 		queries := distinct(kindFamily+uint64(i), n, f.from)
-		// Without the shuffle, frequent words would come first, because distinct draws each of them early.
+		// Shuffle the queries. Otherwise, frequent words would come first, because distinct draws each of them early.
 		throw(kindFamily, n).Shuffle(n, func(a, b int) { queries[a], queries[b] = queries[b], queries[a] })
 		list[i] = Family{f.name, f.text, queries}
 	}

@@ -1,4 +1,4 @@
-// Package sample generates content: items as import lines. The same index results in the same bytes on every machine. All content is
+// Package sample generates content: items as import lines. An item with a given index has the same bytes on every machine. All content is
 // invented, and URLs use example domains.
 //
 // Write generates sample content for a local server, with captions in nine languages about eight themes (see captions.yaml). Library
@@ -19,13 +19,13 @@ import (
 )
 
 const (
-	// FirstID is the id of the first item. The ids are consecutive, so that manifests can name items.
+	// FirstID is the id of the first item. The ids of the following items are consecutive, so that manifests can contain ids of items.
 	FirstID = 100001
 	// Default is the number of items in the sample content of a local server.
 	Default = 2000
 )
 
-// until is the end of the two years in which the items of the sample were created. The items are sorted by age, oldest first.
+// until is the end of the two years in which the items of the sample content were posted. The items are sorted by this time, oldest first.
 var until = time.Date(2026, time.November, 1, 0, 0, 0, 0, time.UTC)
 
 const period = 2 * 365 * 24 * time.Hour
@@ -42,7 +42,7 @@ var captions = parse[struct {
 	Languages []language
 }](captionsFile)
 
-// language is a language in captions.yaml. It contains enough grammar for a few hundred different sentences.
+// language is a language in captions.yaml, with the parts of sentences that can be combined into a few hundred different captions.
 type language struct {
 	Code     string
 	Share    int
@@ -63,7 +63,7 @@ func parse[T any](text []byte) *T {
 	return v
 }
 
-// Write writes n items of the sample as NDJSON, with one import line for each item.
+// Write writes n items of the sample content as NDJSON, with one import line for each item.
 func Write(w io.Writer, n int) error {
 	out := bufio.NewWriter(w)
 	encoder := json.NewEncoder(out)
@@ -76,8 +76,8 @@ func Write(w io.Writer, n int) error {
 	return out.Flush()
 }
 
-// makeItem returns item i of n. The items of a platform, a state or a language are spread over the whole period. Each value that a filter
-// can select occurs in many items.
+// makeItem returns item i of n. The items of a platform, a state or a language are spread over the whole period. Each value by which a
+// filter can select items occurs in many items.
 func makeItem(i, n int) object {
 	d := throw(kindSample, i)
 	index, lang := 0, &captions.Languages[0]
@@ -87,7 +87,7 @@ func makeItem(i, n int) object {
 	}
 	about := d.IntN(len(captions.Themes))
 	theme := captions.Themes[about]
-	number := 1 + d.IntN(40) // the author, who writes in one language about one theme, on all platforms
+	number := 1 + d.IntN(40) // the number of the author; an author writes in one language about one theme, on all platforms
 	p := post{
 		id: FirstID + i, campaign: 1 + d.IntN(12), hashtag: pick(d, theme.Hashtags), hashtagID: about*10 + 1,
 		platform:    pick(d, []string{"instagram", "instagram", "instagram", "twitter", "twitter", "facebook", "tumblr", "vinetweet", "direct", "direct"}),
@@ -113,7 +113,7 @@ func makeItem(i, n int) object {
 		p.tags["marketer_tags"] = keys("summer")
 	}
 	item := p.item()
-	// Items that were posted through the HTTP API contain the sender's details.
+	// Items of the platform direct were posted through the HTTP API, so they contain the sender's details.
 	if item["claimed"] = p.platform == "direct"; p.platform == "direct" {
 		item["submission"] = p.submission()
 	}

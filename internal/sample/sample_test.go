@@ -68,8 +68,8 @@ func lines(t *testing.T, n int) []line {
 	return out
 }
 
-// TestSame checks the bytes of the sample, because manifests and documentation contain ids, texts and times from it. After an intended
-// change, update the digest.
+// TestSame checks that the bytes of the sample content do not change, because manifests and documentation contain ids, texts and times from
+// it. After an intended change, update the digest in this test.
 func TestSame(t *testing.T) {
 	const want = "6a7ebc1b0f48c3bf0ca4123931297dcf7fadb3d4d3e5d9795c234123c74824ff"
 	sum := sha256.Sum256(write(t, Default))
@@ -160,7 +160,7 @@ func TestLanguagesAreComplete(t *testing.T) {
 	}
 }
 
-// TestImportable parses the sample as the server does, and checks that it accepts every line without a loss of data.
+// TestImportable parses the sample content as the server does, and checks that the parser accepts every line without a loss of data.
 func TestImportable(t *testing.T) {
 	for text := range bytes.Lines(write(t, Default)) {
 		parsed, err := item.ParseLine(text, item.ParseOptions{AuthorKey: []byte("key")})
@@ -181,7 +181,8 @@ func TestImportable(t *testing.T) {
 	}
 }
 
-// TestPicture checks that Picture always returns the same drawing for a picture or an avatar of the sample, and no drawing for other paths.
+// TestPicture checks that Picture always returns the same drawing for a path of a picture or an avatar in the sample content, and no
+// drawing for other paths.
 func TestPicture(t *testing.T) {
 	urls := map[string]bool{}
 	for _, url := range regexp.MustCompile(MediaURL+`[^"]+\.jpg`).FindAllString(string(write(t, 300)), -1) {

@@ -1,11 +1,11 @@
-// Package servingcert creates a certificate for a server if the user does not provide one. It creates an authority once and keeps it in a
-// directory. The authority issues the server certificate, which the package renews before it expires.
+// Package servingcert creates the certificate of a server whose user does not provide one. It creates a certificate authority once and
+// keeps it in a directory. This authority issues the server certificate, which the package renews before the certificate expires.
 //
-// Several servers can share an authority. The caller gets the authority from ProposeAuthority, keeps it in a place that all servers can
-// read, and stores it in the directory of each server with Adopt.
+// Several servers can share an authority. For this, one server gets an authority from ProposeAuthority and stores it in a place that all
+// servers can read. Each server then copies it to its own directory with Adopt.
 //
-// Invariants: only their owner can read the private keys in the directory. The package replaces files by rename, so that a crash leaves
-// either the old or the new file. It imports only the standard library.
+// Invariants: only the owner of the files can read the private keys in the directory. The package replaces files by rename, so that a crash
+// leaves either the old or the new file. It imports only the standard library.
 package servingcert
 
 import (
@@ -33,22 +33,23 @@ import (
 )
 
 const (
-	// authorityFor is the lifetime of the authority. If less than authorityLeft remains, Open creates a new authority, which clients then
-	// have to trust.
+	// authorityFor is the lifetime of the authority. If less than authorityLeft of it remains, Open creates a new authority, and clients
+	// have to trust the new one.
 	authorityFor  = 10 * 365 * 24 * time.Hour
 	authorityLeft = 365 * 24 * time.Hour
-	// certificateFor is the lifetime of a server certificate. It is renewed when less than certificateLeft remains.
+	// certificateFor is the lifetime of a server certificate. The certificate is renewed when less than certificateLeft of it remains.
 	certificateFor  = 90 * 24 * time.Hour
 	certificateLeft = 30 * 24 * time.Hour
-	// backdate is the time between the start of a certificate's validity and its creation. It allows for clients whose clocks are slow.
+	// backdate is the time by which a certificate's validity begins before its creation, so that clients whose clocks are slow accept the
+	// certificate.
 	backdate = time.Hour
-	// lookEvery is the interval at which Run checks the certificate.
+	// lookEvery is the interval at which Run checks whether the certificate must be renewed.
 	lookEvery = 6 * time.Hour
 	// authorityFile contains the certificate and the key of the authority.
 	authorityFile = "ca.pem"
 )
 
-// Source holds the certificate in use. It is safe for concurrent use.
+// Source provides the certificate that a server currently uses. It is safe for concurrent use.
 type Source struct {
 	dir       string
 	hosts     []string
@@ -63,8 +64,9 @@ type pair struct {
 	key         *ecdsa.PrivateKey
 }
 
-// Open reads the authority and the server certificate from dir. It creates each of them if it is missing or expires soon. It also creates a
-// new server certificate if the present one is not valid for all hosts (names and IP addresses). A nil clock means time.Now.
+// Open reads the authority and the server certificate from dir. If one of them is missing or expires soon, Open creates a new one. It also
+// creates a new server certificate if the certificate in dir is not valid for all hosts (names and IP addresses). A nil clock means
+// time.Now.
 func Open(dir string, hosts []string, clock func() time.Time) (*Source, error) {
 	if clock == nil {
 		clock = time.Now
@@ -83,9 +85,9 @@ func Open(dir string, hosts []string, clock func() time.Time) (*Source, error) {
 	return s, nil
 }
 
-// ProposeAuthority returns an authority for several servers, as a certificate and a key in PEM. It returns the authority in dir, so that
-// clients of this server can continue to trust the same authority. If that authority is missing, not valid or expires soon, it returns a
-// new one.
+// ProposeAuthority returns an authority for several servers, as a certificate and a key in PEM. If dir contains a valid authority that does
+// not expire soon, ProposeAuthority returns it, so that clients of this server can continue to trust it. Otherwise, ProposeAuthority
+// returns a new authority.
 func ProposeAuthority(dir string) ([]byte, error) {
 	kept, err := os.ReadFile(filepath.Join(dir, authorityFile))
 	if err == nil && usable(kept) == nil {
@@ -122,13 +124,13 @@ func usable(authority []byte) error {
 	return err
 }
 
-// HasAuthority reports whether dir has an authority.
+// HasAuthority reports whether dir contains an authority.
 func HasAuthority(dir string) bool {
 	_, err := os.Stat(filepath.Join(dir, authorityFile))
 	return err == nil
 }
 
-// GetCertificate is the callback for tls.Config.
+// GetCertificate returns the current certificate. It is the value of the member with the same name in tls.Config.
 func (s *Source) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	return s.current.Load(), nil
 }
@@ -139,8 +141,8 @@ func (s *Source) CABundle() []byte { return encodeCertificate(s.authority.certif
 // CAFile returns the path of the file with the CA bundle.
 func (s *Source) CAFile() string { return filepath.Join(s.dir, "ca.crt") }
 
-// Run renews the certificate when necessary, until ctx ends. It calls report after each renewal and each error. After an error, the
-// old certificate stays in use and Run retries.
+// Run renews the certificate when necessary, until ctx ends. It calls report after each renewal and each error. After an error, the server
+// continues to use the old certificate, and Run tries again at the next check.
 func (s *Source) Run(ctx context.Context, report func(renewed bool, err error)) {
 	ticker := time.NewTicker(lookEvery)
 	defer ticker.Stop()
@@ -156,7 +158,7 @@ func (s *Source) Run(ctx context.Context, report func(renewed bool, err error)) 
 	}
 }
 
-// Renew creates a new server certificate if the stored certificate is no longer sufficient. It returns true if it created one.
+// Renew uses the stored server certificate if serves returns true for it. Otherwise, it creates and stores a new one, and returns true.
 func (s *Source) Renew() (bool, error) {
 	path := filepath.Join(s.dir, "server.pem")
 	kept, err := readPair(path)
@@ -202,7 +204,7 @@ func (s *Source) openAuthority() (pair, error) {
 	case err == nil && s.clock().Add(authorityLeft).Before(kept.certificate.NotAfter):
 		return kept, writeFile(s.CAFile(), encodeCertificate(kept.certificate), 0o644)
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
-		// Do not replace the authority silently, because the clients that trust it could no longer connect.
+		// Return an error instead of replacing the authority, because clients that trust the old authority could no longer connect.
 		return pair{}, fmt.Errorf("read the certificate authority in %s: %w; if you remove the file, the server creates a new authority, and clients need the new ca.crt", keyed, err)
 	}
 	made, err := makeAuthority(s.clock())
@@ -219,7 +221,7 @@ func makeAuthority(now time.Time) (pair, error) {
 	serial := newSerial()
 	return sign(&x509.Certificate{
 		SerialNumber: serial,
-		// The number distinguishes this authority from others in a list of trusted authorities.
+		// The number distinguishes this authority from other authorities of Vitrine in a list of trusted authorities.
 		Subject:               pkix.Name{CommonName: "vitrine authority " + hex.EncodeToString(serial.Bytes()[:4])},
 		NotBefore:             now.Add(-backdate),
 		NotAfter:              now.Add(authorityFor),
@@ -250,7 +252,7 @@ func (s *Source) issue() (pair, error) {
 	return sign(c, &s.authority)
 }
 
-// sign creates a key for c and signs c with the key of parent; nil means self-signed.
+// sign creates a key for c and signs c with the key of parent. If parent is nil, c is self-signed.
 func sign(c *x509.Certificate, parent *pair) (pair, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

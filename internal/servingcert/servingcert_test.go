@@ -137,7 +137,7 @@ func TestServersShareAnAuthority(t *testing.T) {
 		if HasAuthority(dir) {
 			t.Error("an empty directory has an authority")
 		}
-		// The server already has its own authority.
+		// The server already has an authority of its own when it adopts the shared one.
 		if _, err := Open(dir, hosts, nil); err != nil {
 			t.Fatal(err)
 		}

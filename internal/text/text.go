@@ -28,7 +28,7 @@ func Thousands[N int | int64](n N) string {
 	return s
 }
 
-// Plural formats a number of things, such as 1 error and 2 errors. It adds an s for the plural.
+// Plural formats a number of things, such as "1 error" or "2 errors". what is the singular; its plural must end with an additional s.
 func Plural[N int | int64](n N, what string) string {
 	if n != 1 {
 		what += "s"
@@ -37,8 +37,8 @@ func Plural[N int | int64](n N, what string) string {
 }
 
 // Visible replaces dangerous characters in s with escapes such as \x1b, \n and \u202e: control characters, line separators, controls of the
-// writing direction, and bytes that are not UTF-8. A terminal could execute these characters, or they could make one line look like another
-// line or like several lines. Visible leaves everything else unchanged, including backslashes.
+// writing direction, and bytes that are not UTF-8. Such characters could control a terminal, or could make one line look like another line
+// or like several lines. Visible leaves everything else unchanged, including backslashes.
 func Visible(s string) string {
 	clean := true
 	for _, r := range s {
@@ -74,7 +74,8 @@ func Visible(s string) string {
 	return b.String()
 }
 
-// Line returns s as one line. It replaces white space with single spaces, and other characters in the same way as Visible.
+// Line returns s as one line. It replaces each sequence of white space with one space, and escapes other characters in the same way as
+// Visible.
 func Line(s string) string { return Visible(strings.Join(strings.Fields(s), " ")) }
 
 // hidden reports whether Visible escapes a character.

@@ -34,7 +34,7 @@ func TestPlural(t *testing.T) {
 	}
 }
 
-// visible maps texts to the results of Visible.
+// visible maps arguments of Visible to the expected results.
 var visible = map[string]string{
 	"": "",
 	"a `quoted` text, é, 日本, 👩\u200d🚀": "a `quoted` text, é, 日本, 👩\u200d🚀",
@@ -57,7 +57,8 @@ func TestVisible(t *testing.T) {
 	}
 }
 
-// FuzzVisible checks that the result is one line of UTF-8 without hidden characters, and that escaping it again changes nothing.
+// FuzzVisible checks that the result of Visible is valid UTF-8 without characters that Visible must escape, and that a second call changes
+// nothing.
 func FuzzVisible(f *testing.F) {
 	for in := range visible {
 		f.Add(in)

@@ -1,6 +1,6 @@
 // Package anchor runs Vitrine's engine and Lucene as libraries, with the same items and the same queries. Each library runs in its own
-// process, which the package calls over standard input and output. The measured time is that of the library alone, without HTTP and without
-// the transport of results.
+// process, which receives calls over its standard input and output. The measured time is the time that the library itself needs, without
+// HTTP and without the transport of results.
 //
 // Lucene indexes only the fields that the queries need. Its index is sorted by date and merged into one segment, and Lucene commits once
 // for each import. The engine indexes every field, and each batch of items is durable before the next batch begins.
@@ -61,12 +61,12 @@ type Command struct {
 	Way
 }
 
-// Way contains the options for running queries.
+// Way contains the options for a search.
 type Way struct {
 	// Forget makes the engine clear its caches before each query.
 	Forget bool `json:",omitempty"`
 	// OnePass makes Lucene find the page and the total together. Otherwise, Lucene first finds the page, and may skip hits that cannot be
-	// on the page. It then counts the hits.
+	// on the page. After that, it counts all hits.
 	OnePass bool `json:",omitempty"`
 }
 
@@ -80,7 +80,7 @@ type Answer struct {
 	IDs       [][]int64
 }
 
-// Import imports the lines of a file with count items. The time does not include reading the file.
+// Import imports a file of count items, one item per line. The measured time does not include reading the file.
 func (l *Library) Import(ctx context.Context, file string, count int) (load.Result, error) {
 	before, err := l.CPU()
 	if err != nil {
@@ -151,7 +151,7 @@ func StartEngine(dir string) (*Library, error) {
 	return l, err
 }
 
-// Agree returns an error for the first query whose total or page differs between two answers.
+// Agree returns nil if all totals and pages of two answers are equal, and otherwise an error about the first query for which they differ.
 func Agree(queries []Query, a, b Answer) error {
 	for i, q := range queries {
 		if a.Totals[i] != b.Totals[i] {

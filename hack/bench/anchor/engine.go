@@ -39,7 +39,7 @@ type Engine struct {
 	buffer []byte
 }
 
-// RunEngine is the main function of the process with the engine. It serves until stdin ends.
+// RunEngine is the main function of the process with the engine. It handles calls until stdin ends.
 func RunEngine(args []string, stdin io.Reader, stdout io.Writer) error {
 	set := flag.NewFlagSet(EngineMode, flag.ContinueOnError)
 	dir := set.String("dir", "", "directory of the store")

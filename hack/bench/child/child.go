@@ -58,7 +58,7 @@ func Start(s Spec) (*Child, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the output of %s: %w", s.Name, err)
 	}
-	cmd := exec.Command(s.Path, s.Args...) //nolint:noctx // the caller stops children in a certain order, which a context cannot do
+	cmd := exec.Command(s.Path, s.Args...) //nolint:noctx // no context: the caller stops the children in order
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = s.Stdin, out, out
 	if s.Stdout != nil {
 		cmd.Stdout = s.Stdout
@@ -68,7 +68,8 @@ func Start(s Spec) (*Child, error) {
 	c := &Child{Process: Process{Name: s.Name}, Output: s.Output, exited: make(chan struct{})}
 	started := make(chan error)
 	go func() {
-		// The kernel sends Pdeathsig when the thread that forked ends, so this goroutine must keep its thread.
+		// The kernel sends Pdeathsig when the thread that started the child ends, so this goroutine must keep its thread until the child
+		// has ended.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		defer out.Close()
@@ -90,7 +91,7 @@ func Start(s Spec) (*Child, error) {
 // Exited returns a channel that is closed when the program has ended.
 func (c *Child) Exited() <-chan struct{} { return c.exited }
 
-// patience is the maximum time that a program may take to end after a signal.
+// patience is the maximum time that a program may take to end after Stop has sent a signal.
 const patience = time.Minute
 
 // Stop sends a signal and waits until the program ends. It kills a program that does not end within patience. A program that has already
@@ -129,7 +130,7 @@ func (c *Child) Await(ctx context.Context, timeout time.Duration, what string, r
 	return nil
 }
 
-// tail returns the end of the output.
+// tail returns the last part of the output file.
 func (c *Child) tail() string {
 	text, err := os.ReadFile(c.Output)
 	if err != nil {
@@ -138,10 +139,10 @@ func (c *Child) tail() string {
 	return string(text[max(0, len(text)-2000):])
 }
 
-// CPU returns the user and system time that all threads of the program have used since its start.
+// CPU returns the processor time (user and system) that all threads of the program have used since its start.
 func (p Process) CPU() (time.Duration, error) {
-	// This is the clock that clock_getcpuclockid(3) returns. It is more precise than the files in /proc, which count in hundredths of a
-	// second.
+	// Read the clock that clock_getcpuclockid(3) returns for the process. It is more precise than the files in /proc, which count in
+	// hundredths of a second.
 	const schedulerClock = 2
 	clock := int32(^p.PID<<3 | schedulerClock)
 	var t unix.Timespec
@@ -156,7 +157,7 @@ type Memory struct {
 	// Resident is the sum of Anonymous (heap, stacks) and File (mapped files in memory).
 	Resident, Anonymous, File int64
 	// Mapped is the total length of the mappings of files below a directory, including pages that are not in memory. Files contains the
-	// paths of these files without duplicates and deleted files.
+	// path of each of these files once, except for deleted files.
 	Mapped int64
 	Files  []string
 }

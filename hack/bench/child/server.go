@@ -19,7 +19,7 @@ type Server struct {
 // service is the name under which Offer registers its receiver.
 const service = "Server"
 
-// pipe combines the two directions of a connection.
+// pipe is a connection that consists of a reader and a writer.
 type pipe struct {
 	io.Reader
 	io.Writer
@@ -29,7 +29,7 @@ type pipe struct {
 // Close ends the connection.
 func (p pipe) Close() error { return p.close() }
 
-// Serve starts a program that answers JSON-RPC calls. Serve sets Stdin and Stdout of the Spec.
+// Serve starts a program that answers JSON-RPC calls. It replaces Stdin and Stdout of the Spec with a connection for the calls.
 func Serve(s Spec) (*Server, error) {
 	commands, to := io.Pipe()
 	from, answers := io.Pipe()
@@ -65,7 +65,7 @@ func (s *Server) Call(ctx context.Context, method string, command, answer any) e
 // Close stops the program.
 func (s *Server) Close() error { return errors.Join(s.client.Close(), s.Stop(syscall.SIGTERM)) }
 
-// Offer serves the methods of a receiver until stdin ends. A Go program that Serve starts calls it in its main function.
+// Offer serves the methods of a receiver until stdin ends. A Go program that is started with Serve calls Offer in its main function.
 func Offer(receiver any, stdin io.Reader, stdout io.Writer) error {
 	server := rpc.NewServer()
 	if err := server.RegisterName(service, receiver); err != nil {

@@ -1,5 +1,5 @@
 // Package load sends requests over persistent connections: each client sends the next request as soon as it has received a response. The
-// package measures latencies at the client and processor time at the server.
+// package measures the latencies in the client and the processor time of the server.
 //
 // It may import only the standard library.
 package load
@@ -100,12 +100,13 @@ type Plan struct {
 	Clients int
 	// Requests are sent in this order.
 	Requests []Request
-	// Want is the expected status; 0 means any status below 300. Another status ends the round.
+	// Want is the expected status; 0 means any status below 300. Any other status ends the round with an error.
 	Want int
 	// CPU returns the total processor time of the server. If it is nil, processor time is not measured.
 	CPU func() (time.Duration, error)
-	// Check is called concurrently with the index of a request and the body of its response. nil checks nothing. Check must not retain the
-	// body. An error ends the round. Check slows down the client, so use it only for requests that keep the server busy for much longer.
+	// Check is called concurrently with the index of a request and the body of its response. If Check is nil, bodies are not checked. Check
+	// must not retain the body. An error of Check ends the round. Check slows down the client, so set it only for requests for which the
+	// server needs much more time than Check.
 	Check func(i int, body []byte) error
 }
 
@@ -119,7 +120,7 @@ type Result struct {
 	// CPU is the processor time of the server during the round. After is the processor time of the server for background work after the
 	// round, or 0 if it was not measured.
 	CPU, After time.Duration
-	// Latencies contains for each request the time until the last byte of the response.
+	// Latencies contains, for each request, the time from the start of the request to the last byte of the response.
 	Latencies []time.Duration
 }
 

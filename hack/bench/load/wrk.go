@@ -43,17 +43,17 @@ func NewWrk(dir string) (*Wrk, error) {
 type WrkPlan struct {
 	// Clients is the number of concurrent requests.
 	Clients int
-	// URLs, all of one server, are requested once each. A single URL is requested until the round ends.
+	// URLs contains URLs of one server. Several URLs are requested once each; a single URL is requested until the round ends.
 	URLs []*url.URL
 	// Header is an additional header line, if it is not empty.
 	Header string
-	// Seconds is the length of the round. With several URLs, it is the longest time that they may take.
+	// Seconds is the length of a round with a single URL. For several URLs, it is the maximum time for all of them.
 	Seconds int
-	// CPU returns the total processor time of the server. nil measures none.
+	// CPU returns the total processor time of the server. If CPU is nil, processor time is not measured.
 	CPU func() (time.Duration, error)
 }
 
-// Run runs one round. Result.Bytes includes the headers, and there are no latencies. A response with an error status is an error.
+// Run runs one round. In the result, Bytes includes the headers, and Latencies is empty. A response with an error status is an error.
 func (w *Wrk) Run(ctx context.Context, p WrkPlan) (Result, error) {
 	args := []string{"--threads", "1", "--connections", strconv.Itoa(p.Clients), "--duration", fmt.Sprintf("%ds", p.Seconds), "--script", w.script}
 	if p.Header != "" {

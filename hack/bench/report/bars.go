@@ -39,7 +39,7 @@ const (
 	AnchorImport = "lucene-import"
 )
 
-// The series that are variants of Vitrine and not subjects.
+// The names of series that do not have the name of a subject.
 const (
 	FirstPage   = "first pages"
 	LastPage    = "last pages"
@@ -60,16 +60,16 @@ type Bar struct {
 	Want string
 	// Measure returns the measured number.
 	Measure func(*Run) Measure
-	// Least and Most are the limits; NaN means that there is no limit on that side.
+	// Least and Most are the limits of the requirement; NaN means that there is no limit on that side.
 	Least, Most float64
 	// Show formats the number.
 	Show func(float64) string
-	// Low and High are the ends of the range of the number in the quick run on two cores. The range contains all past results, but is so
-	// narrow that a number outside of it indicates a real change.
+	// Low and High are the ends of the range that is expected for the number in the quick run on two cores. All past results are in this
+	// range, but it is so narrow that a number outside of the range indicates a real change.
 	Low, High float64
 }
 
-// Met reports whether a measured number is within the limits.
+// Met reports whether the number was measured and is within the limits.
 func (b Bar) Met(m Measure) bool {
 	return m.Known && !(m.Value < b.Least) && !(m.Value > b.Most)
 }
@@ -111,8 +111,8 @@ func ratio(id, a, b string, of Metric) func(*Run) Measure {
 	return func(r *Run) Measure { return r.Workload(id).Ratio(a, b, of) }
 }
 
-// Bars are the requirements. The comment after each range shows the last number measured on an otherwise idle machine, and its distance
-// from the worse end of the range.
+// Bars are the requirements. The comment after each range shows the last number that was measured on an otherwise idle machine, and the
+// distance of this number from the worse end of the range.
 var Bars = []Bar{
 	{"hot-cpu", "hot filter page of 50 items: processor time per request", "at most 1.35 × the bare server's",
 		ratio(HotPages, Vitrine, Bare, CPUPerRequest), none, 1.35, times, 0.9, 1.9}, // 1.36, 28 % below the limit
@@ -222,7 +222,8 @@ func extra(w *Workload, of Metric) Measure {
 	return ours.less(raw.Value)
 }
 
-// growth returns a function that compares the cost of a page at two sizes of the library. The cost is relative to the bare server.
+// growth returns a function that divides the cost of a page in a large library by its cost in a small library. Each cost is relative to the
+// cost of the bare server in the same workload.
 func growth(early, late string, of Metric) func(*Run) Measure {
 	return func(r *Run) Measure {
 		before, after := r.Workload(early).Ratio(Vitrine, Bare, of), r.Workload(late).Ratio(Vitrine, Bare, of)

@@ -17,8 +17,8 @@ const EveryFamily = "all of them"
 
 // Series of a Family.
 const (
-	// FirstTime runs each query for the first time. Parts of the query, such as a frequent value, may be in a cache because of other
-	// queries.
+	// FirstTime runs each query for the first time. Results for parts of the query, such as a frequent value, may already be in a cache
+	// because of earlier queries.
 	FirstTime = "Vitrine, first time"
 	// Again repeats each query.
 	Again = "Vitrine, again"
@@ -31,7 +31,7 @@ const (
 
 // Family compares Vitrine's engine with Lucene, both as libraries, for the queries of one family.
 type Family struct {
-	// Kind is one of the constants above. Name is unique among the families of a kind.
+	// Kind is one of the constants above. Name is unique among the families of the same kind.
 	Kind, Name string
 	// Kept contains FirstTime, Again, and the series of Lucene in the same rounds. Forgotten contains NothingKept, and the series of Lucene
 	// in the same rounds. For counts, Lucene has only TwoPasses.
@@ -66,7 +66,7 @@ func toLucene(w *Workload, name string) Measure { return Ratio(w.Find(name), luc
 func firstTime(f *Family) Measure   { return toLucene(&f.Kept, FirstTime) }
 func nothingKept(f *Family) Measure { return toLucene(&f.Forgotten, NothingKept) }
 
-// together returns the comparison of all queries of a kind.
+// together returns a function that compares all queries of a kind with Lucene.
 func together(kind string, of func(*Family) Measure) func(*Run) Measure {
 	return func(r *Run) Measure {
 		for _, f := range r.Families {
@@ -78,7 +78,7 @@ func together(kind string, of func(*Family) Measure) func(*Run) Measure {
 	}
 }
 
-// slowest returns the comparison of the family with the greatest ratio.
+// slowest returns a function that returns, of the families of a kind, the greatest ratio to Lucene.
 func slowest(kind string, of func(*Family) Measure) func(*Run) Measure {
 	return func(r *Run) (most Measure) {
 		for _, f := range r.Families {

@@ -24,7 +24,7 @@ var pages = template.Must(template.New("").Option("missingkey=zero").Funcs(templ
 	"length": func(r *Run) time.Duration { return time.Duration(r.Took) * time.Second },
 }).ParseFS(templates, "*"))
 
-// page returns a page about figures.
+// page returns the text of the page with the given name. figures is the argument of its template.
 func page(name string, figures any) (string, error) {
 	var b strings.Builder
 	if err := pages.ExecuteTemplate(&b, name+".tmpl", figures); err != nil {
@@ -33,7 +33,7 @@ func page(name string, figures any) (string, error) {
 	return b.String(), nil
 }
 
-// save writes figures as JSON.
+// save writes figures as JSON to the file at path.
 func save(path string, figures any) error {
 	text, err := json.MarshalIndent(figures, "", " ")
 	if err != nil {
@@ -42,7 +42,7 @@ func save(path string, figures any) error {
 	return errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, append(text, '\n'), 0o644))
 }
 
-// writePage writes a page about figures into a directory.
+// writePage writes the page with the given name into the directory docs. figures is the argument of its template.
 func writePage(docs, name string, figures any) error {
 	text, err := page(name, figures)
 	if err != nil {
@@ -149,7 +149,7 @@ func workloadTable(r *Run) table {
 	for _, w := range r.Workloads {
 		title := fmt.Sprintf("%s; %s", w.Title, plural(w.Clients, "client"))
 		for _, s := range w.Series {
-			// spread formats the spread of the rounds.
+			// spread formats the variation of a number between the rounds.
 			spread := func(m Measure) string {
 				if len(s.Rounds) < 2 {
 					return ""

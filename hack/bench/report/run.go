@@ -1,5 +1,6 @@
 // Package report contains the results of measurements, checks them against requirements (Bar) and ranges, and renders the tables and plots
-// of docs/benchmarks.md and docs/scale.md. Run contains the results of the benchmarks, and Scale the results of the operator.
+// of docs/benchmarks.md and docs/scale.md. Run contains the results of the benchmarks, and Scale contains the results of the measurement of
+// the operator.
 //
 // It may import the standard library and the plotting libraries.
 package report
@@ -22,7 +23,7 @@ type Run struct {
 	Library  string // the value of --library
 	Machine  Machine
 	Versions map[string]string
-	// Absent maps the name of each subject that was not measured to the reason.
+	// Absent maps the name of each subject that was not measured to the reason why it was not measured.
 	Absent map[string]string `json:",omitempty"`
 	// Workloads are in the order in which they ran.
 	Workloads []*Workload
@@ -56,7 +57,7 @@ const (
 	Scaled = "Vitrine on OpenSearch"
 )
 
-// Wrk is the client of some workloads. It is absent if it is not installed.
+// Wrk is the name of the client of some workloads. Run.Absent contains it if wrk is not installed.
 const Wrk = "wrk"
 
 // Machine is the machine of a run.
@@ -67,7 +68,7 @@ type Machine struct {
 	Kernel    string
 }
 
-// Workload is one measurement.
+// Workload is one measurement: the same kind of load on each subject.
 type Workload struct {
 	ID    string
 	Title string
@@ -78,7 +79,8 @@ type Workload struct {
 	// Items is the number of items in the library.
 	Items  int
 	Series []*Series
-	// SlowestRatio is the lowest ratio of OpenSearch's latency to Vitrine's among the queries, or 0 if they were not compared one by one.
+	// SlowestRatio is the lowest ratio, over all queries, of OpenSearch's latency to Vitrine's latency. It is 0 if the queries were not
+	// compared one by one.
 	SlowestRatio float64 `json:",omitempty"`
 }
 
@@ -90,7 +92,8 @@ type Series struct {
 
 // Round is one round of load.
 type Round struct {
-	// Requests is the number of requests. They took Seconds in total, and CPUSeconds of the server's processor time.
+	// Requests is the number of requests. Seconds is the total time that the requests took, and CPUSeconds is the processor time that the
+	// server used for them.
 	Requests   int
 	Seconds    float64
 	CPUSeconds float64
@@ -106,7 +109,8 @@ type Stage struct {
 	Items int
 	// Sizes in bytes: the heap in use, resident memory by kind, mappings of the store's files, the store on disk.
 	HeapInUse, Resident, Anonymous, File, Mapped, Disk int64
-	// IndexBytes is the size of the segments without the stored bytes of their items. SegmentItems is the number of these items.
+	// IndexBytes is the size of the index segments without the stored items that they contain. SegmentItems is the number of items in these
+	// segments.
 	IndexBytes, SegmentItems int64 `json:",omitempty"`
 }
 
@@ -177,7 +181,7 @@ func P99(r Round) float64 { return r.P99 }
 // Seconds returns the duration of the round.
 func Seconds(r Round) float64 { return r.Seconds }
 
-// Measure is a number and its variation between rounds.
+// Measure is a measured number and its variation between rounds.
 type Measure struct {
 	Value float64
 	// Low and High are the quartiles of the rounds.
@@ -214,15 +218,15 @@ func (s *Series) Median(of Metric) Measure {
 	return summary(Quantile(values, 0.5), values)
 }
 
-// Ratio returns the ratio of the medians of two series. The quartiles of the result are those of the ratios in single rounds, because the
-// two series ran directly one after the other in each round.
+// Ratio returns the ratio of the medians of two series. The quartiles of the result are the quartiles of the ratios of the single rounds,
+// because in each round the two series ran directly one after the other.
 func Ratio(a, b *Series, of Metric) Measure {
 	ma, mb := a.Median(of), b.Median(of)
 	if !ma.Known || !mb.Known || mb.Value == 0 {
 		return Measure{}
 	}
 	var ratios []float64
-	// If one series has a single round, compare that round with all rounds of the other series. Otherwise, ignore the surplus rounds of the
+	// If one series has a single round, compare that round with all rounds of the other series. Otherwise, ignore the last rounds of the
 	// longer series.
 	rounds := min(len(a.Rounds), len(b.Rounds))
 	if rounds == 1 {
@@ -239,7 +243,8 @@ func Ratio(a, b *Series, of Metric) Measure {
 // Ratio returns the ratio of two series of a workload.
 func (w *Workload) Ratio(a, b string, of Metric) Measure { return Ratio(w.Find(a), w.Find(b), of) }
 
-// exactly returns a measure of one number, without rounds. The measure is unknown if the number is 0, infinite or NaN.
+// exactly returns a measure of a number that was measured once, and not in rounds. The measure is unknown if the number is 0, infinite or
+// NaN.
 func exactly(v float64) Measure {
 	if v == 0 || math.IsNaN(v) || math.IsInf(v, 0) {
 		return Measure{}
@@ -251,7 +256,8 @@ func summary(value float64, rounds []float64) Measure {
 	return Measure{Value: value, Low: Quantile(rounds, 0.25), High: Quantile(rounds, 0.75), Known: true}
 }
 
-// Quantile interpolates between the values without modifying them. It returns 0 if there are none.
+// Quantile returns the q-th quantile of values, and interpolates between neighboring values. It does not modify values. It returns 0 if
+// values is empty.
 func Quantile(values []float64, q float64) float64 {
 	if len(values) == 0 {
 		return 0

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Scale contains the measurements of the operator at scale. Times are in seconds unless the name says otherwise.
+// Scale contains the measurements of the operator at scale. Times are in seconds unless the JSON name contains another unit.
 type Scale struct {
 	Date       string `json:"date"`
 	Go         string `json:"go"`
@@ -21,7 +21,8 @@ type Scale struct {
 	Bare         []float64 `json:"bare"`
 	StatusWrites []int64   `json:"statusWrites"`
 	Broken       float64   `json:"broken"`
-	// Served contains the times in milliseconds, sorted.
+	// Served contains, for each filter, the time from its creation until the server returns its first correct page, in milliseconds and
+	// sorted.
 	Served          []float64 `json:"servedMilliseconds"`
 	Many            float64   `json:"many"`
 	Tags            int       `json:"tags"`
@@ -37,7 +38,7 @@ type Scale struct {
 	ResyncWrites int64   `json:"resyncWrites"`
 }
 
-// RestTime is the time for which the measurement observes the idle operator.
+// RestTime is the time for which the idle operator is observed.
 const RestTime = 30 * time.Second
 
 // rows returns the table of the figures, and a line for each figure that is outside its range.

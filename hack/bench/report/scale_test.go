@@ -20,7 +20,7 @@ func sound() *Scale {
 	}
 }
 
-// TestScaleOutOfRange checks that each figure is reported when it leaves its range.
+// TestScaleOutOfRange checks that each figure is reported when it is outside of its range.
 func TestScaleOutOfRange(t *testing.T) {
 	if out := sound().OutOfRange(); len(out) > 0 {
 		t.Errorf("no figure is out of range, but OutOfRange returns %q", out)

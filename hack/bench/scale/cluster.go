@@ -87,7 +87,7 @@ func (c *cluster) during(ctx context.Context, do func() error) (plane.Writes, er
 	return after.Since(before), err
 }
 
-// each calls do for 0 to n-1 with the given number of workers, and returns the first error.
+// each calls do with each i from 0 to n-1, at most workers calls at a time, and returns the first error.
 func each(ctx context.Context, n, workers int, do func(ctx context.Context, i int) error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(workers)

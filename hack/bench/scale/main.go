@@ -3,10 +3,10 @@
 //
 //	go -C hack/bench run ./scale [-objects 10000] [-check] [-docs DIR]
 //
-// It starts kube-apiserver and etcd (KUBEBUILDER_ASSETS names their directory). It builds the operator from this tree and starts it as a
-// separate process. The speed of the operator is measured relative to that of a bare client in the same run, because the speed of
-// machines varies. Numbers of writes are exact, because they come from the API server's counters. With -check, the command fails if a
-// figure is out of its range.
+// The command starts kube-apiserver and etcd from the directory in KUBEBUILDER_ASSETS. It builds the operator from this tree and starts it
+// as a separate process. It compares the speed of the operator with that of a bare client in the same run, because the speed of machines
+// varies. The numbers of writes are exact, because the API server counts them. With -check, the command fails if a figure is out of its
+// range.
 package main
 
 import (

@@ -35,7 +35,7 @@ const (
 	unwatched = "bare"
 )
 
-// words contains words for different queries. The queries need not match any item.
+// words contains the words of the queries of filters. The queries need not match any item.
 var words = strings.Fields("beach sunset summer city mountain coffee dog running vintage garden travel music")
 
 // measurement is the state of one run.
@@ -114,7 +114,7 @@ func (m *measurement) setUp(ctx context.Context, r *report.Scale) error {
 // patience is the maximum time that the measurement waits for a condition.
 const patience = 5 * time.Minute
 
-// poll calls done at the given interval until done returns true or the time patience has passed.
+// poll calls done at the given interval until done returns true. It fails after the time patience.
 func poll(ctx context.Context, every time.Duration, what string, done wait.ConditionWithContextFunc) error {
 	if err := wait.PollUntilContextTimeout(ctx, every, patience, true, done); err != nil {
 		return fmt.Errorf("wait for %s: %w", what, err)
@@ -131,7 +131,7 @@ func (m *measurement) start(ctx context.Context) (err error) {
 	return err
 }
 
-// heap returns the live bytes of the heap after two garbage collections. Objects in a sync.Pool survive the first collection.
+// heap returns the live bytes of the operator's heap after two garbage collections: objects in a sync.Pool survive the first one.
 func (m *measurement) heap(ctx context.Context) (float64, error) {
 	for range 2 {
 		if err := m.server.Collect(ctx); err != nil {
@@ -212,8 +212,8 @@ func (m *measurement) createWithStatus(ctx context.Context, f *v1alpha1.ContentF
 	return m.cluster.kube.Status().Patch(ctx, f, client.MergeFrom(before))
 }
 
-// untilReady creates filters in one namespace. It returns the time until a watch has reported all of them as Ready, except for broken
-// filters.
+// untilReady creates filters in one namespace. It returns the time until a watch has reported all of them, except those with brokenQuery,
+// as Ready.
 func (m *measurement) untilReady(ctx context.Context, filters []*v1alpha1.ContentFilter, create func(context.Context, *v1alpha1.ContentFilter) error) (time.Duration, error) {
 	waits := map[string]bool{}
 	for _, f := range filters {
@@ -285,7 +285,8 @@ func (m *measurement) broken(ctx context.Context, r *report.Scale) error {
 	return m.remove(ctx, watched, "broken-")
 }
 
-// filterUUID returns the UUID of a filter, which is known before the operator has seen the filter.
+// filterUUID computes the UUID of a filter from its namespace and name, because the measurement needs it before the operator has set the
+// status.
 func filterUUID(f *v1alpha1.ContentFilter) string {
 	uuid, _ := library.FilterIDs(library.PropertyID(f.Namespace+"/default"), library.KindFilter, f.Namespace, f.Name)
 	return uuid
@@ -370,7 +371,7 @@ func tagKey(i int) string {
 	return string(key)
 }
 
-// rest measures the work of the operator while nothing changes.
+// rest measures the processor time and the API writes of the operator while nothing changes.
 func (m *measurement) rest(ctx context.Context, r *report.Scale) error {
 	if err := m.settle(ctx); err != nil {
 		return err
@@ -414,7 +415,7 @@ func (m *measurement) settle(ctx context.Context) error {
 	})
 }
 
-// restart restarts the operator while all objects exist, which causes a full resync.
+// restart measures a restart of the operator while all objects exist, and the full resync that follows.
 func (m *measurement) restart(ctx context.Context, r *report.Scale) error {
 	written, err := m.cluster.during(ctx, func() error {
 		if err := m.server.Stop(syscall.SIGTERM); err != nil {
@@ -434,7 +435,7 @@ func (m *measurement) restart(ctx context.Context, r *report.Scale) error {
 	return err
 }
 
-// list lists every kind once and in parallel, as caches do when they sync.
+// list returns the time to list the objects of all kinds in parallel, as the operator's caches do when they start.
 func (m *measurement) list(ctx context.Context) (time.Duration, error) {
 	kinds := v1alpha1.Kinds()
 	began := time.Now()

@@ -21,7 +21,7 @@ import (
 	"github.com/vitrine-dev/vitrine/hack/loopback"
 )
 
-// Book contains the responses of the bare server. One file contains the bodies, and another file contains a table of contents.
+// Book contains the responses of the bare server, in two files: the bodies, and a table of contents.
 type Book struct {
 	path     string
 	file     *os.File
@@ -51,7 +51,8 @@ func NewBook(path string) (*Book, error) {
 	return &Book{path: path, file: file, contents: contents, encoder: json.NewEncoder(contents)}, nil
 }
 
-// leafKey identifies a response by path, parameters and encoding. All posts have the same response.
+// leafKey returns the key of the response to a request: the path, the parameters and the accepted encoding. All posts have the same
+// response, and therefore the same key.
 func leafKey(method, uri string, header http.Header) string {
 	if method == http.MethodPost {
 		return method
@@ -62,7 +63,7 @@ func leafKey(method, uri string, header http.Header) string {
 // Add adds the response to a request to the book, with every header that Vitrine sent.
 func (b *Book) Add(r load.Request, header http.Header, body []byte) error {
 	header = header.Clone()
-	header.Del("Date") // net/http adds this header
+	header.Del("Date") // net/http adds this header to each response
 	if err := b.encoder.Encode(leaf{leafKey(r.Method, r.URL.RequestURI(), r.Header), header, b.length, int64(len(body))}); err != nil {
 		return fmt.Errorf("write the table of contents: %w", err)
 	}
@@ -91,8 +92,8 @@ const self = "/proc/self/exe"
 // bareMode is the first argument that makes this binary run as the bare server.
 const bareMode = "serve-bare"
 
-// StartBare starts the bare server, which sends the responses in the book. It responds to a POST after it has appended the body to a file
-// in dir and synced the file.
+// StartBare starts the bare server, which sends the responses in the book. The server responds to a POST only after it has appended the
+// body to a file in dir and synced the file.
 func StartBare(ctx context.Context, dir string, book *Book) (*Bare, error) {
 	free, err := loopback.Free(1)
 	if err != nil {
@@ -104,7 +105,7 @@ func StartBare(ctx context.Context, dir string, book *Book) (*Bare, error) {
 		return nil, err
 	}
 	err = b.Await(ctx, time.Minute, "listening", func() bool {
-		connection, err := net.Dial("tcp", b.address) //nolint:noctx // an address, without names to resolve
+		connection, err := net.Dial("tcp", b.address) //nolint:noctx // the address contains no name to resolve
 		return err == nil && connection.Close() == nil
 	})
 	return b, err
@@ -131,7 +132,7 @@ type barePost struct {
 	done chan error
 }
 
-// RunBare is the main function of the bare server. It serves until the process is killed.
+// RunBare is the main function of the bare server. It serves requests until the process is killed.
 func RunBare(args []string) error {
 	set := flag.NewFlagSet(bareMode, flag.ContinueOnError)
 	address := set.String("listen", "", "address to listen on")
@@ -152,7 +153,7 @@ func RunBare(args []string) error {
 	return (&http.Server{Addr: *address, Handler: s, ReadHeaderTimeout: time.Minute}).ListenAndServe()
 }
 
-// open maps the whole book into memory at once, so that responses come directly from the page cache.
+// open maps the bodies of the book into memory, so that responses come directly from the page cache.
 func (s *bareServer) open(path string) error {
 	file, err := os.Open(path)
 	if err != nil {
@@ -183,7 +184,7 @@ func (s *bareServer) open(path string) error {
 	}
 }
 
-// ServeHTTP sends the stored response, and does no other work for a GET.
+// ServeHTTP sends the stored response. For a GET, it does no other work.
 func (s *bareServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodPost {
 		s.post(w, r)
@@ -216,7 +217,7 @@ func (s *bareServer) send(w http.ResponseWriter, status int, l leaf) {
 	_, _ = w.Write(s.book[l.Offset:][:l.Length])
 }
 
-// posted is the part of a POST body that the bare server decodes. It has all members of the bodies in the benchmark.
+// posted is the decoded body of a POST. It has all members that the bodies in the benchmark have.
 type posted struct {
 	ContentType    string `json:"content_type"`
 	ApprovalStatus string `json:"approval_status"`

@@ -95,7 +95,7 @@ type BleveServer struct {
 	items *sample.Library
 }
 
-// RunBleve is the main function of the process with the index. It serves until stdin ends.
+// RunBleve is the main function of the process with the index. It handles calls until stdin ends.
 func RunBleve(args []string, stdin io.Reader, stdout io.Writer) error {
 	set := flag.NewFlagSet(bleveMode, flag.ContinueOnError)
 	dir := set.String("dir", "", "directory of the index")
@@ -119,8 +119,8 @@ const (
 	sourceField     = "source"
 )
 
-// bleveMapping returns the mapping of the catalogue. All values are indexed in lower case. Texts are split into words by UAX #29, and
-// keywords are not split. The document itself is stored and not indexed. Only sort fields have doc values.
+// bleveMapping returns the mapping of the fields in Vitrine's catalogue of fields. All values are indexed in lower case. Texts are split
+// into words by UAX #29, and keywords are not split. The JSON of the item is stored, but not indexed. Only sort fields have doc values.
 func bleveMapping() (mapping.IndexMapping, error) {
 	m := bleve.NewIndexMapping()
 	err := errors.Join(
@@ -312,13 +312,13 @@ func bleveField(name string) string {
 	return f.Name
 }
 
-// bleveValue returns a query for one value, by the type of its field.
+// bleveValue returns a query for one value. The type of the field determines the kind of the query.
 func bleveValue(field, text string) (query.Query, error) {
 	f, _ := ours.Lookup(field)
 	switch {
 	case field == "" || f.Type == ours.Text:
 		q := bleve.NewMatchQuery(text)
-		// Bleve does not find the analyzer of a field whose name contains dots.
+		// Set the analyzer, because Bleve does not find the analyzer of a field whose name contains dots.
 		q.Analyzer = textAnalyzer
 		q.SetField(bleveField(field))
 		return q, nil

@@ -34,14 +34,15 @@ type Nginx struct {
 // ErrNoNginx is returned if nginx is not installed.
 var ErrNoNginx = errors.New("nginx is not in PATH or /usr/sbin")
 
-// nginxConfig takes a directory, an address and a directive for the account of the workers. It has one worker for each processor, keeps files open as the bare server keeps them
-// mapped, and writes a line for every request to a buffered log, as Vitrine does.
+// nginxConfig is the format of the configuration. Its arguments are a directory, an address and a directive for the account of the workers.
+// With it, nginx runs one worker for each processor, and keeps files open, as the bare server keeps its book mapped. Like Vitrine, nginx
+// writes a line for every request to a buffered log.
 //
 //go:embed nginx.conf
 var nginxConfig string
 
-// StartNginx writes the bodies of a book that are not compressed to files, and starts nginx on them. It returns ErrNoNginx if nginx is
-// not installed.
+// StartNginx writes the uncompressed bodies of a book to files, and starts an nginx that serves these files. It returns ErrNoNginx if nginx
+// is not installed.
 func StartNginx(ctx context.Context, dir string, book *Book) (*Nginx, error) {
 	path, err := findNginx()
 	if err != nil {
@@ -61,9 +62,9 @@ func StartNginx(ctx context.Context, dir string, book *Book) (*Nginx, error) {
 	if err := n.writePages(filepath.Join(home, "pages"), book); err != nil {
 		return nil, fmt.Errorf("write the pages for nginx: %w", err)
 	}
-	account := "" // of the workers, that of this process
+	account := "" // the directive for the account of the workers; "" means the account of this process
 	if os.Getuid() == 0 {
-		account = "user root;\n" // otherwise an account that cannot read the directory
+		account = "user root;\n" // by default, root's workers run as an account that cannot read the directory
 	}
 	config := filepath.Join(home, "nginx.conf")
 	if err := os.WriteFile(config, fmt.Appendf(nil, nginxConfig, home, n.address, account), 0o600); err != nil {
@@ -74,7 +75,7 @@ func StartNginx(ctx context.Context, dir string, book *Book) (*Nginx, error) {
 		return nil, err
 	}
 	err = n.Await(ctx, time.Minute, "listening", func() bool {
-		connection, err := net.Dial("tcp", n.address) //nolint:noctx // an address, without names to resolve
+		connection, err := net.Dial("tcp", n.address) //nolint:noctx // the address contains no name to resolve
 		return err == nil && connection.Close() == nil
 	})
 	return n, err

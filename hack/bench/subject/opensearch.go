@@ -137,14 +137,15 @@ func PercolatorMapping() map[string]any {
 	mapping := ItemMapping()
 	properties := mapping["properties"].(map[string]any)
 	properties[percolatorField] = map[string]any{"type": "percolator"}
-	// The percolator parses a query when the query is registered. At that time, no item has created these fields yet.
+	// Map these fields explicitly: the percolator parses a query when the query is registered, and at that time no item has created the
+	// fields yet.
 	for _, name := range dynamicFields {
 		properties[name] = querystring.FieldMapping(query.Keyword)
 	}
 	return mapping
 }
 
-// found lists the fields that a word without a field name searches. A test compares this list with the values of an item.
+// found lists the fields that a word without a field name searches. A test checks that the list is complete.
 var found = []string{
 	"hashtag.hashtag_text", "content.text", "content.author.username", "content.author.profile.name",
 	"content.platform_data.location.name", "content.platform_data.location.full_name", "content.platform_data.location.country",
@@ -155,7 +156,7 @@ var dynamicFields = []string{
 	"tags.marketer_tags.key", "tags.hashtags.key", "tags.vibe.key", "submission.consent", "submission.email", "submission.username",
 }
 
-// Bulk returns a request that imports documents. In lines, a BulkLine precedes each document.
+// Bulk returns a request that imports documents. lines contains the documents, each of them after the line that BulkLine appends.
 func (s *OpenSearch) Bulk(name string, lines []byte) load.Request {
 	return request(http.MethodPost, s.base, s.index(name)+"/_bulk", nil, lines)
 }
@@ -201,8 +202,8 @@ func queryString(q string) map[string]any {
 }
 
 // Search returns a request for the first page of a query with its exact total and whole documents. The order is newest first, or by
-// relevance. In an order by relevance, Vitrine also guarantees the order of items with the same score. This request does not require that,
-// so OpenSearch has less work.
+// relevance. In an order by relevance, Vitrine also sorts items with the same score. This request does not ask OpenSearch to do that, so
+// OpenSearch has less work than Vitrine.
 func (s *OpenSearch) Search(name, q string, newestFirst bool) load.Request {
 	body := map[string]any{"query": queryString(q), "size": PageSize, "track_total_hits": true}
 	if newestFirst {
@@ -227,7 +228,7 @@ func SearchTotal(answer []byte) (int64, error) {
 	return a.Hits.Total.Value, nil
 }
 
-// percolatorField contains the queries of a percolator.
+// percolatorField is the field that contains the queries of a percolator.
 const percolatorField = "percolated_query"
 
 // Register stores queries in a percolator.
@@ -295,7 +296,7 @@ func (s *OpenSearch) CPU() (time.Duration, error) {
 	return 0, err
 }
 
-// process returns the node that this program started.
+// process returns the process of the node that this program started.
 func (s *OpenSearch) process() child.Process {
 	return child.Process{Name: "OpenSearch", PID: s.node.PID()}
 }

@@ -17,7 +17,7 @@ import (
 )
 
 // Recorder forwards requests to a node of OpenSearch and keeps their bodies, so that the benchmark can send them again without Vitrine. No
-// measurement runs through a recorder.
+// recorder runs during a measurement.
 type Recorder struct {
 	server *httptest.Server
 	mu     sync.Mutex
@@ -50,7 +50,7 @@ func (r *Recorder) URL() string { return r.server.URL }
 // Close stops the recorder.
 func (r *Recorder) Close() { r.server.Close() }
 
-// take returns the bodies of a kind that have arrived since the last call, in order.
+// take returns the bodies with a kind, such as "_bulk", that have arrived since the last call, in order.
 func (r *Recorder) take(kind string) [][]byte {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -59,7 +59,7 @@ func (r *Recorder) take(kind string) [][]byte {
 	return bodies
 }
 
-// Sources returns the documents of items that were stored since the last call, as lines of JSON, by the id of the item.
+// Sources returns the documents that Vitrine has stored for items since the last call: one line of JSON by the id of the item.
 func (r *Recorder) Sources() (map[string][]byte, error) {
 	documents := map[string][]byte{}
 	for _, body := range r.take("_bulk") {
@@ -88,11 +88,12 @@ func (r *Recorder) Sources() (map[string][]byte, error) {
 // Searches returns the bodies of the searches since the last call.
 func (r *Recorder) Searches() [][]byte { return r.take("_search") }
 
-// IsFollowing reports whether a search checks for changed definitions. Every process with a library on OpenSearch sends such searches
-// several times a second.
+// IsFollowing reports whether a recorded search only looks for changed definitions. Every process with a library on OpenSearch sends such
+// searches several times a second.
 func IsFollowing(search []byte) bool { return bytes.Contains(search, []byte(`{"_seq_no":{"gte":`)) }
 
-// itemsOfProperty is the end of the alias of the items in Vitrine's library. The aliases for writes have a suffix after it.
+// itemsOfProperty is the end of the name of the alias with which Vitrine reads the items of the library. The aliases for writes have a
+// further suffix.
 const itemsOfProperty = "-items-bench_default"
 
 // Prefix returns an index prefix for a library of Vitrine in this cluster.
@@ -108,7 +109,7 @@ func (s *OpenSearch) LibraryFlags(prefix string, through *Recorder) []string {
 	return []string{"--opensearch-url", address, "--opensearch-index-prefix", prefix, "--opensearch-allow-plaintext"}
 }
 
-// CreateLike creates an index with the settings and the mapping of the items of a library.
+// CreateLike creates an index with the settings and the mapping of the items index of a library.
 func (s *OpenSearch) CreateLike(ctx context.Context, name, prefix string) error {
 	var like map[string]struct {
 		Mappings map[string]any `json:"mappings"`
@@ -129,7 +130,7 @@ func (s *OpenSearch) CreateLike(ctx context.Context, name, prefix string) error 
 	return fmt.Errorf("the library %s has no index of items", prefix)
 }
 
-// SearchItems returns a request for a recorded search of the items of a library.
+// SearchItems returns a request that sends the body of a recorded search to the items of a library.
 func (s *OpenSearch) SearchItems(prefix string, body []byte) load.Request {
 	query := url.Values{"allow_partial_search_results": {"false"}}
 	return request(http.MethodPost, s.base, "/"+prefix+itemsOfProperty+"/_search", query, body)

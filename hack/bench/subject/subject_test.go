@@ -26,7 +26,8 @@ import (
 	"github.com/vitrine-dev/vitrine/server/reference"
 )
 
-// TestMain runs the test binary as a child process of a subject if the arguments request that.
+// TestMain runs the program of a subject instead of the tests if the arguments request that, because the subjects start this binary as a
+// child process.
 func TestMain(m *testing.M) {
 	if ran, err := Main(os.Args[1:], os.Stdin, os.Stdout); ran {
 		if err != nil {

@@ -104,7 +104,7 @@ func BuildVitrine(ctx context.Context, dir string) (string, error) {
 type Vitrine struct {
 	*child.Child
 	Store *Store
-	// Ready is the time from the start of the process until /readyz reported it as ready.
+	// Ready is the time from the start of the process until /readyz reported the process as ready.
 	Ready time.Duration
 
 	client *load.Client
@@ -123,7 +123,7 @@ type ServeOptions struct {
 	Flags []string
 	// Output is the log file.
 	Output string
-	// Debug enables profiles.
+	// Debug enables the HTTP endpoints for profiles.
 	Debug bool
 }
 
@@ -172,8 +172,8 @@ func (v *Vitrine) base() *url.URL { return &url.URL{Scheme: "http", Host: v.http
 // PageSize is the number of items on every page.
 const PageSize = 50
 
-// Page returns a request for a page of PageSize items of a filter. A web page that shows a wall sends such requests. filter is the rank of
-// the filter, and page counts from 1.
+// Page returns a request for a page of PageSize items of a filter. A web page that shows a wall of items sends such requests. filter is the
+// rank of the filter, and the first page is 1.
 func (v *Vitrine) Page(filter, page int) load.Request {
 	return request(http.MethodGet, v.base(), "/v2/content/filters/"+strconv.FormatInt(v.Store.filters[filter], 10), url.Values{
 		"access_token": {v.Store.readOnly}, "page": {strconv.Itoa(page)}, "page_size": {strconv.Itoa(PageSize)},
@@ -230,7 +230,7 @@ func (v *Vitrine) Metrics(ctx context.Context) (map[string]float64, error) {
 	return parseMetrics(string(text)), nil
 }
 
-// parseMetrics parses the text format: one line for each name{labels} value.
+// parseMetrics parses the text format of Prometheus, in which each line is name{labels} value. It returns the sums of the values by name.
 func parseMetrics(text string) map[string]float64 {
 	sums := map[string]float64{}
 	for line := range strings.Lines(text) {
@@ -267,7 +267,7 @@ func (v *Vitrine) Collect(ctx context.Context) error {
 	return nil
 }
 
-// Profile writes a processor profile of the given number of seconds to a file. The server must have been started with Debug.
+// Profile records a CPU profile for the given number of seconds and writes it to a file. The server must have been started with Debug.
 func (v *Vitrine) Profile(ctx context.Context, seconds int, path string) error {
 	_, profile, err := v.client.Do(ctx, get(v.debug, fmt.Sprintf("/debug/pprof/profile?seconds=%d", seconds)), http.StatusOK)
 	if err != nil {
@@ -279,8 +279,8 @@ func (v *Vitrine) Profile(ctx context.Context, seconds int, path string) error {
 	return nil
 }
 
-// IndexSize returns the size of the segments among files without the stored bytes of their items, and the number of these items. It ignores
-// other files, and segments that a merge has already removed.
+// IndexSize returns the total size of the index segments among files, without the stored items that they contain, and the number of items
+// in these segments. It ignores files that are not segments, and segments that a merge has already removed.
 func IndexSize(files []string) (bytes, items int64) {
 	for _, path := range files {
 		s, err := segment.Open(path)

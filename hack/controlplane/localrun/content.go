@@ -11,7 +11,8 @@ import (
 	"github.com/vitrine-dev/vitrine/hack/controlplane/internal/assets"
 )
 
-// importContent generates and imports the sample content, unless an earlier run has imported the same content into the same data.
+// importContent generates the sample content and imports it, unless an earlier run has imported the same content into the same data
+// directory.
 func (s *stack) importContent(ctx context.Context) error {
 	file := filepath.Join(s.state, "samples.ndjson")
 	if err := assets.Go(ctx, s.assets(), s.root, "generating the sample content", "run", "./hack/samplegen", "-output", file); err != nil {
@@ -27,7 +28,7 @@ func (s *stack) importContent(ctx context.Context) error {
 		return nil
 	}
 	s.say("importing the sample content…")
-	// Start from the beginning, because the position of an interrupted run may belong to other data.
+	// Import from the first line, because the recorded position of an interrupted import may belong to another data directory.
 	cmd := exec.CommandContext(ctx, s.binary(), "import", "--on-conflict=replace", "--restart", file)
 	cmd.Env = append(os.Environ(), "VITRINE_SERVER="+s.url, "VITRINE_TOKEN="+s.tokens[readWrite].value, "VITRINE_CA_FILE="+s.authority())
 	if text, messages, err := output(ctx, cmd); err != nil {

@@ -70,7 +70,7 @@ spec: {sourceRepos: ["*"], destinations: [{server: "*", namespace: "*"}]}
 	})
 
 	It("the first sync: Synced and Healthy, and served", func(ctx SpecContext) {
-		// The walk with Flux left other files in the repository, and no objects in the namespace.
+		// The specs of Flux ran before. They have left other files in the repository, but no objects in the namespace.
 		files := shopContent()
 		files["content/dollar.yaml"], files["content/new.yaml"], files["content/refused.yaml"] = "", "", ""
 		a.commit(ctx, "the content for Argo CD", files)
@@ -126,7 +126,7 @@ spec: {sourceRepos: ["*"], destinations: [{server: "*", namespace: "*"}]}
 	})
 
 	It("drift that stays: members that the manifest leaves out; the Application is Synced anyway", func(ctx SpecContext) {
-		// The previous spec added these members to the filter plain.
+		// The previous spec has set members of the filter plain that its manifest omits.
 		a.refresh(ctx, argoContent, "hard")
 		a.await(ctx, func(g Gomega) { // Argo CD removes the annotation after the refresh
 			g.Expect(a.do(ctx, "get", "-n", argoNamespace, "application", argoContent, "-o", "jsonpath={.metadata.annotations}")).
@@ -194,17 +194,17 @@ func (a *argoWalk) startPrograms() {
 	a.start(&a.tools, "argocd-application-controller", a.program, env("argocd-application-controller"),
 		"--kubeconfig="+a.cluster.kubeconfig, "--namespace="+argoNamespace, "--redis="+redis, "--repo-server="+repo, "--repo-server-plaintext",
 		"--metrics-port="+port(metrics),
-		"--persist-resource-health") // shows each object's health in the Application's status, where the walk reads it
+		"--persist-resource-health") // writes each object's health into the status of the Application, where the walk reads it
 }
 
-// commit commits the content.
+// commit writes files and commits the content.
 func (a *argoWalk) commit(ctx context.Context, message string, files map[string]string) {
 	GinkgoHelper()
 	a.content.commit(ctx, message, files)
 	a.revision = a.content.head(ctx)
 }
 
-// push commits the content and refreshes the Application, as a webhook of the Git server would do.
+// push commits the content and refreshes the Application. With a real Git server, a webhook would request the refresh.
 func (a *argoWalk) push(ctx context.Context, message string, files map[string]string) {
 	GinkgoHelper()
 	a.commit(ctx, message, files)
@@ -235,7 +235,8 @@ func (a *argoWalk) healthy(ctx context.Context, name string) {
 	})
 }
 
-// trigger evaluates a trigger of the page for the current Application with Argo CD's own command.
+// trigger checks the result of a notification trigger of the page for the Application in its current state. It evaluates the trigger with
+// Argo CD's own command.
 func (a *argoWalk) trigger(ctx context.Context, name, want string) {
 	GinkgoHelper()
 	configuration, err := manifest(a.page, "ConfigMap", "argocd-notifications-cm")

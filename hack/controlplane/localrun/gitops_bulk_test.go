@@ -20,9 +20,9 @@ const (
 	bulkNamespace = "bulk"
 )
 
-// Limits of the large roll-out for each tool. An object waits for a missing Property for 30 seconds without an event. Therefore, any order
-// of roll-out and pruning costs one status write for each filter and no Warning event. The limits allow a tenth of the objects to wait
-// longer on a slow machine.
+// Limits of the large roll-out for each tool. If the Property of an object is missing, the operator waits for 30 seconds before it reports
+// an error. Therefore, in whatever order a tool creates or prunes the objects, the cost is one status write for each filter and no Warning
+// event. The limits allow for a slow machine, on which the wait is too short for a tenth of the objects.
 const (
 	maxStatusWrites    = bulk + bulk/10
 	maxRolloutWarnings = bulk / 10
@@ -50,7 +50,7 @@ func (w *gitops) load(ctx context.Context) (statuses int64, warnings plane.Write
 	return writes["contentfilters/status"], warnings
 }
 
-// rollOutBulk rolls out and prunes the large content, and compares the cost with the limits.
+// rollOutBulk rolls out the content of the large roll-out, prunes it, and compares the cost with the limits.
 func (w *gitops) rollOutBulk(ctx context.Context, rollOut, prune func()) {
 	GinkgoHelper()
 	before, warningsBefore := w.load(ctx)

@@ -45,15 +45,15 @@ type fluxWalk struct {
 	pokes    int
 }
 
-// fluxSpecs tests Flux's kustomize-controller with a fake source-controller. After the specs, no program of Flux runs and no content is
-// left.
+// fluxSpecs tests Flux's kustomize-controller with a fake source-controller. After these specs, no program of Flux runs, and the cluster
+// contains no content.
 func fluxSpecs(f *fluxWalk) {
 	BeforeAll(func(ctx SpecContext) {
 		program := f.startTool(ctx, assets.KustomizeController, sourceCRDs(), fluxNamespace)
 		f.sources = startSources(f.stack)
 		f.start(&f.tools, "kustomize-controller", program, []string{"RUNTIME_NAMESPACE=" + fluxNamespace, "TMPDIR=" + f.state},
 			"--enable-leader-election=false", "--metrics-addr=127.0.0.1:0", "--health-addr=127.0.0.1:0",
-			"--requeue-dependency=2s") // by default, a Kustomization may wait 30 s for a dependency that is ready
+			"--requeue-dependency=2s") // by default, a Kustomization checks its dependencies only every 30 s
 	})
 
 	It("dependsOn: the content waits for the CRDs, and is served once they are there", func(ctx SpecContext) {
@@ -71,7 +71,7 @@ func fluxSpecs(f *fluxWalk) {
 			g.Expect(ready).To(And(HaveField("Status", metav1.ConditionFalse), HaveField("Reason", "DependencyNotReady")))
 		})
 		f.show(ctx, "GitRepository", "vitrine")
-		// There is no node for the Deployment, so only the CRDs of the operator's manifests are applied.
+		// Apply only the CRDs of the operator's manifests, because the cluster has no node for the Deployment.
 		f.show(ctx, "Kustomization", "vitrine", "path: ./config/default", "path: ./config/crd")
 		f.ready(ctx, "vitrine", f.sources.publish(ctx, operator, "vitrine", "VERSION"))
 		Expect(f.startServer(ctx)).To(Succeed())
@@ -204,8 +204,8 @@ func (f *fluxWalk) ready(ctx context.Context, name, revision string) {
 	})
 }
 
-// fails waits until the Kustomization of the content has tried the last revision and is not ready. The message must contain each of the
-// parts.
+// fails waits until the Kustomization of the content has tried to apply the last revision and is not ready. The message of its condition
+// Ready must contain each of the parts.
 func (f *fluxWalk) fails(ctx context.Context, parts ...string) {
 	GinkgoHelper()
 	f.await(ctx, func(g Gomega) {

@@ -29,13 +29,13 @@ const gitopsPage = "docs/gitops.md"
 // whyPrefix is the prefix of the page's command that shows why objects are not ready.
 const whyPrefix = "kubectl get vitrine -n shop -o custom-columns="
 
-// gitops is a walk that rolls out content with GitOps tools and the manifests of the page, to a control plane and a server.
+// gitops is a walk that rolls out content to a control plane and a server, with GitOps tools and the manifests of the page.
 type gitops struct {
 	*stack
 	page    string
 	content repository        // the team's repository: content/ for the namespace shop, bulk/ for the large roll-out
 	readers map[string]caller // callers with a READ-WRITE token, by namespace
-	tools   process.Group     // programs of the current tool
+	tools   process.Group     // the running programs of the GitOps tool
 }
 
 var _ = Describe("GitOps", Label("gitops"), Ordered, func() {
@@ -67,7 +67,7 @@ var _ = Describe("GitOps", Label("gitops"), Ordered, func() {
 		w.content = newRepository(ctx, filepath.Join(w.state, "content"))
 		Expect(w.buildServer(ctx)).To(Succeed())
 		DeferCleanup(func() { w.Stop() })
-		GinkgoT().Setenv("KUBECONFIG", "") // use the control plane of the walk
+		GinkgoT().Setenv("KUBECONFIG", "") // so that startPlane starts a control plane for the walk
 		Expect(w.startPlane(ctx)).To(Succeed())
 		w.startControllers(ctx)
 		for _, role := range []string{"view", "edit", "admin"} {
@@ -90,7 +90,7 @@ func (w *gitops) startControllers(ctx context.Context) {
 		"--controllers=garbage-collector-controller,clusterrole-aggregation-controller", "--secure-port=0")
 }
 
-// start starts a program as a member of a group.
+// start starts a program and adds it to a group.
 func (w *gitops) start(group *process.Group, name, path string, env []string, args ...string) {
 	GinkgoHelper()
 	p, err := process.Start(process.Spec{
@@ -166,7 +166,7 @@ const (
 	readWriter = "apiVersion: vitrine.dev/v1alpha1\nkind: AccessToken\nmetadata: {name: backoffice}\nspec: {class: ReadWrite}\n"
 )
 
-// explicit contains the members that a manifest must set so that the tools revert them.
+// explicit contains optional members. The tools revert a change to such a member only if the manifest sets it.
 const explicit = "  readAccess: ReadWrite\n  suspend: false\n"
 
 // filter returns the manifest of a ContentFilter.
@@ -193,7 +193,7 @@ func (w *gitops) spec(ctx context.Context, g Gomega, name string) map[string]any
 	return object.Spec
 }
 
-// wallRight expects that the query and the explicit members of the filter wall have the values of the first commit.
+// wallRight expects that the query and the members in explicit have, in the filter wall, the values of the first commit.
 func (w *gitops) wallRight(ctx context.Context, g Gomega) {
 	GinkgoHelper()
 	g.Expect(w.spec(ctx, g, "wall")).To(And(
@@ -208,14 +208,15 @@ func (w *gitops) drift(ctx context.Context) {
 	w.leftOut(ctx)
 }
 
-// leftOut sets two members that the manifest of the filter plain omits, as the field manager in args.
+// leftOut sets two members that the manifest of the filter plain omits. args are further arguments of kubectl patch, such as the field
+// manager.
 func (w *gitops) leftOut(ctx context.Context, args ...string) {
 	GinkgoHelper()
 	w.do(ctx, append([]string{"patch", "-n", namespace, "contentfilter", "plain", "--type=merge",
 		`--patch={"spec": {"readAccess": "ReadOnly", "sortBy": "id:asc"}}`}, args...)...)
 }
 
-// readToken reads the token of a namespace.
+// readToken reads the token of a namespace into w.readers.
 func (w *gitops) readToken(ctx context.Context, from string) {
 	w.readers[from] = w.caller(ctx, from, "backoffice")
 }
@@ -228,19 +229,19 @@ func (w *gitops) address(ctx context.Context, name string) string {
 	return url
 }
 
-// answers waits until an address returns a status to the reader of a namespace.
+// answers waits until a request to an address, with the token of a namespace, returns a status.
 func (w *gitops) answers(ctx context.Context, from, address string, status int) {
 	GinkgoHelper()
 	w.await(ctx, func(g Gomega) { w.readers[from].get(ctx, g, address, status) })
 }
 
-// served expects that a filter of the namespace shop is served.
+// served waits until the server serves a filter of the namespace shop.
 func (w *gitops) served(ctx context.Context, name string) {
 	GinkgoHelper()
 	w.answers(ctx, namespace, w.address(ctx, name), http.StatusOK)
 }
 
-// objects returns the objects that kubectl get prints for args.
+// objects returns the objects that kubectl get returns for args.
 func (w *gitops) objects(ctx context.Context, g Gomega, args ...string) []unstructured.Unstructured {
 	GinkgoHelper()
 	var list unstructured.UnstructuredList
@@ -262,11 +263,11 @@ func ready(objects []unstructured.Unstructured) {
 func (w *gitops) nothingLeft(ctx context.Context, from string) {
 	GinkgoHelper()
 	w.answers(ctx, from, "/v2/content/items?q=*:*", http.StatusForbidden)
-	// The garbage collector deletes the token's Secret.
+	// The server rejects the token after the garbage collector has deleted the token's Secret.
 	w.await(ctx, func(g Gomega) { g.Expect(w.objects(ctx, g, "-n", from, "vitrine,secret")).To(BeEmpty()) })
 }
 
-// stalled returns the message of the condition Stalled of a filter in the namespace shop. The filter must be stalled.
+// stalled expects that a filter in the namespace shop is stalled, and returns the message of its condition Stalled.
 func (w *gitops) stalled(ctx context.Context, name string) string {
 	GinkgoHelper()
 	message := w.do(ctx, "get", "-n", namespace, "contentfilter", name, "-o", `jsonpath={.status.conditions[?(@.type=="Stalled")].message}`)

@@ -59,20 +59,20 @@ func (c cluster) get(ctx context.Context, into any, args ...string) error {
 
 // applyCRDs applies the CRDs of the five kinds.
 func (c cluster) applyCRDs(ctx context.Context, root string) error {
-	// Apply server-side, because the annotation of a client-side apply would contain a second copy of each schema. Force conflicts,
-	// because these fields belong to Vitrine, even if an older version or another tool set them.
+	// Apply server-side, because the annotation of a client-side apply would contain a second copy of each schema. Override conflicts,
+	// because these fields belong to Vitrine, even if an older version or another tool has set them.
 	_, err := c.run(ctx, "", "apply", "--server-side", "--force-conflicts", "--field-manager=vitrine-localrun", "-f", filepath.Join(root, "config", "crd", "bases"))
 	return err
 }
 
-// established returns nil when the API server serves every kind. kubectl waits for the CRDs, but fails immediately if one of them has no
-// conditions yet. In that case, call established again.
+// established returns nil when the API server serves every kind. It calls kubectl wait, which fails immediately if a CRD has no conditions
+// yet. In that case, call established again.
 func (c cluster) established(ctx context.Context) error {
 	_, err := c.run(ctx, "", "wait", "--for=condition=Established", "--timeout=60s", "crd", "--all")
 	return err
 }
 
-// waitReady waits until the named objects of a manifest are ready. It ignores objects of other APIs.
+// waitReady waits until the named objects of a manifest are ready. It ignores objects of other API groups than Vitrine's.
 func (c cluster) waitReady(ctx context.Context, args ...string) error {
 	names, err := c.run(ctx, "", append([]string{"get", "-o", "name"}, args...)...)
 	if err != nil {

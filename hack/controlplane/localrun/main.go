@@ -1,9 +1,9 @@
-// Command localrun runs the whole product on this machine until it is interrupted: a control plane on loopback, the vitrine
+// Command localrun runs a complete installation on this machine until the command is interrupted: a control plane on loopback, the vitrine
 // process, the sample manifests of config/samples and the sample content of hack/samplegen.
 //
 //	localrun [-state DIR] [-webhook]
 //
-// The state stays in DIR, and the next run continues with it. With -webhook, a webhook validates manifests when they are applied. `make
+// The state is kept in DIR, and the next run continues with it. With -webhook, a webhook validates manifests when they are applied. `make
 // run` starts this command. `make smoke` and `make gitops` run tests of this package, which use the same stack.
 //
 // If KUBECONFIG is set, localrun uses that cluster instead of its own control plane. It reads no other kubeconfig.

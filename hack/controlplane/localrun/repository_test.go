@@ -67,15 +67,15 @@ func (r repository) commit(ctx context.Context, message string, files map[string
 // head returns the hash of the last commit.
 func (r repository) head(ctx context.Context) string { return r.git(ctx, "rev-parse", "HEAD") }
 
-// archive writes the files of the last commit to an archive. It archives the tree instead of the commit, because the archive of a
-// commit begins with a Git header.
+// archive writes the files of the last commit to an archive. It archives the tree of the commit instead of the commit itself, because the
+// archive of a commit begins with a header of Git.
 func (r repository) archive(ctx context.Context, file string) {
 	GinkgoHelper()
 	r.git(ctx, "archive", "--format=tar.gz", "--output="+file, "HEAD^{tree}")
 }
 
 // sources is a fake of Flux's source-controller. It packs the last commit of a repository into an archive, serves the archive over HTTP,
-// and reports it in the status of a GitRepository. It does not poll; call publish after each commit.
+// and reports it in the status of a GitRepository. It does not poll the repository, so a spec must call publish after each commit.
 type sources struct {
 	stack *stack
 	dir   string // the served directory

@@ -43,7 +43,7 @@ func (s *stack) startServer(ctx context.Context) error {
 	}
 	vitrine, err := process.Start(process.Spec{
 		Name: "vitrine", Path: s.binary(), Args: args, Log: s.log(),
-		Grace: 25 * time.Second, // serve drains requests for up to 20 s, and then closes the store
+		Grace: 25 * time.Second, // longer than serve needs, which drains requests for up to 20 s and then closes the store
 	})
 	if err != nil {
 		return err
@@ -56,8 +56,8 @@ func (s *stack) startServer(ctx context.Context) error {
 	return nil
 }
 
-// loaded returns nil when vitrine is ready and has loaded the cluster. After a restart, vitrine is ready immediately with the
-// stored state.
+// loaded returns nil when vitrine is ready and has loaded the objects of the cluster. The first condition is not enough: after a restart,
+// vitrine is ready immediately, because it serves the stored state.
 func loaded(ctx context.Context, readyz string) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, readyz, nil)
 	if err != nil {
@@ -89,7 +89,7 @@ func rememberedAddress(file string) (string, error) {
 		if address == "" {
 			continue
 		}
-		if l, err := net.Listen("tcp", address); err == nil { //nolint:noctx // an address, without names to resolve
+		if l, err := net.Listen("tcp", address); err == nil { //nolint:noctx // the address contains no name to resolve
 			l.Close()
 			return l.Addr().String(), writePrivate(file, l.Addr().String())
 		}

@@ -17,7 +17,7 @@ import (
 var _ = Describe("make run", Label("smoke"), Ordered, func() {
 	var s *stack
 
-	// up starts everything with the state of the walk.
+	// up brings up a stack with the given options, and assigns it to s.
 	up := func(ctx context.Context, opts options) {
 		GinkgoHelper()
 		started, err := bringUp(ctx, opts)
@@ -31,7 +31,7 @@ var _ = Describe("make run", Label("smoke"), Ordered, func() {
 		Expect(err).NotTo(HaveOccurred(), "the printed lines need curl: install it")
 		s = newStack()
 		if os.Getenv("KUBECONFIG") != "" {
-			// The walk deletes the objects that it has applied.
+			// The walk deletes the namespace of the samples, so this namespace must not exist before the walk.
 			Expect(s.startPlane(ctx)).To(Succeed())
 			found := s.do(ctx, "get", "namespace", namespace, "--ignore-not-found", "-o", "name")
 			Expect(found).To(BeEmpty(), "the cluster of KUBECONFIG has a namespace %s, and the walk deletes what is in it: unset KUBECONFIG, or remove the namespace", namespace)
@@ -103,7 +103,7 @@ spec:
 		c.get(ctx, Default, wall, http.StatusOK)
 		s.do(ctx, "delete", "-n", namespace, "contentfilter/summer-wall")
 		s.await(ctx, func(g Gomega) { c.get(ctx, g, wall, http.StatusNotFound) })
-		// This command deletes the namespace with its objects, and waits until they no longer exist.
+		// This command deletes the namespace with all of its objects, and waits until the namespace is gone.
 		s.do(ctx, "delete", "-k", s.samples(), "--ignore-not-found", "--timeout=60s")
 		s.await(ctx, func(g Gomega) { c.get(ctx, g, "/v2/content/items?q=*:*", http.StatusForbidden) })
 		Expect(s.Err()).To(Succeed())

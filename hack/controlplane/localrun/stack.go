@@ -55,17 +55,17 @@ type stack struct {
 	process.Group
 	cluster cluster
 	given   bool   // the cluster belongs to the user
-	fresh   bool   // vitrine started without data
+	fresh   bool   // the data directory did not exist when vitrine started
 	url     string // URL of the content server
 	tokens  map[string]token
 	unlock  func()
 }
 
-// token is the content of an AccessToken's Secret.
+// token is the token value in the Secret of an AccessToken.
 type token struct {
 	value string
-	// file is a file with the value. header is a file with the value as a header line for curl -H @FILE. Commands read these files, because
-	// every user of the machine can see the arguments of a command.
+	// file is the path of a file with the value. header is the path of a file with the value as a header line, for curl -H @FILE. Commands
+	// read these files, because every user of the machine can see the arguments of a command.
 	file, header string
 }
 
@@ -140,13 +140,13 @@ func (s *stack) poll(ctx context.Context, timeout time.Duration, check func(cont
 }
 
 func (s *stack) buildServer(ctx context.Context) error {
-	// Omit the version from git, because reading it fails if the clone belongs to another user, as in some containers. -trimpath
-	// without cgo is also used for the control plane and this program, so the standard library is compiled only once.
+	// Omit the version from Git, because Git refuses to read a clone that belongs to another user, as in some containers. The control plane
+	// and this program are also built with -trimpath and without cgo, so the standard library is compiled only once.
 	return assets.Go(ctx, s.assets(), s.root, "building vitrine", "build", "-v", "-buildvcs=false", "-trimpath", "-o", s.binary(), "./cmd/vitrine")
 }
 
-// startPlane starts a control plane, or uses the cluster in KUBECONFIG. The file .vitrine/env sets KUBECONFIG to the control plane of
-// localrun, which does not count as a cluster of the user.
+// startPlane starts a control plane, or uses the cluster in KUBECONFIG. If the user has sourced .vitrine/env, KUBECONFIG names localrun's
+// own control plane. In that case, startPlane starts the control plane.
 func (s *stack) startPlane(ctx context.Context) error {
 	bin, err := assets.Dir(ctx, s.assets())
 	if err != nil {
@@ -220,8 +220,8 @@ func (s *stack) readTokens(ctx context.Context) error {
 	return nil
 }
 
-// counted returns nil when the counts in the statuses match the content. The server writes the counts with a delay. Wait for them only so
-// that the tables show them.
+// counted returns nil when the counts in the statuses match the content. The server writes the counts with a delay. Nothing depends on
+// them, except that the printed tables show them.
 func (s *stack) counted(ctx context.Context) error {
 	var list struct {
 		Items []struct {

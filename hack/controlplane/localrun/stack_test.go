@@ -36,7 +36,8 @@ func TestPoll(t *testing.T) {
 	g.Expect(s.poll(t.Context(), time.Hour, check)).To(MatchError(ContainSubstring("broken ended: exit status 1")))
 }
 
-// TestApplyCRDs uses a kubectl whose first wait fails, as for a CRD that has no conditions yet.
+// TestApplyCRDs checks that applyCRDs retries kubectl wait, with a fake kubectl whose first wait fails as for a CRD that has no conditions
+// yet.
 func TestApplyCRDs(t *testing.T) {
 	dir := t.TempDir()
 	kubectl, calls := filepath.Join(dir, "kubectl"), filepath.Join(dir, "calls")

@@ -25,13 +25,13 @@ import (
 // walkVariable enables the walks, which take minutes.
 const walkVariable = "VITRINE_WALK"
 
-// TestWalks runs the walks, which are suites of specs that go through a whole setup step by step. make smoke and make gitops select one
-// walk each by its label (-ginkgo.label-filter).
+// TestWalks runs the walks. A walk is a suite of specs that goes through a complete setup step by step. make smoke and make gitops each
+// select one walk by its label (-ginkgo.label-filter).
 func TestWalks(t *testing.T) {
 	if os.Getenv(walkVariable) == "" {
 		t.Skip("DID NOT RUN: make smoke and make gitops run it")
 	}
-	// If make is killed, Ginkgo stops the started programs, as on Ctrl-C.
+	// If make is killed, interrupt Ginkgo as Ctrl-C would, so that it stops the programs that the walk has started.
 	ctx, cancel := process.WithParent(context.Background())
 	defer cancel()
 	context.AfterFunc(ctx, func() {

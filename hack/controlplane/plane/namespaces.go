@@ -16,8 +16,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// refusal and silence are the times after which an API server that is unavailable counts as stopped: refusal if it refuses connections, and
-// silence for any other error. silence is longer, because a busy machine can be slow.
+// refusal and silence are the times without a successful request after which the API server counts as stopped: refusal if the API server
+// refuses connections, and silence after any other error. silence is longer, because an API server on a busy machine can be slow.
 const (
 	refusal = 5 * time.Second
 	silence = 2 * time.Minute
@@ -45,7 +45,8 @@ func (p *Plane) watch(ctx context.Context) {
 }
 
 // removeNamespaces deletes the content of terminating namespaces, and finalizes empty namespaces. It fails if the API server cannot list
-// the namespaces. After any other error, the next call retries. A namespace that cannot be emptied stays Terminating, as in any cluster.
+// the namespaces. It ignores other errors, because the next call tries again. A namespace that cannot be emptied stays Terminating, as in
+// any cluster.
 func removeNamespaces(ctx context.Context, config *rest.Config) error {
 	ctx, cancel := context.WithTimeout(ctx, silence/4)
 	defer cancel()
@@ -66,8 +67,8 @@ func removeNamespaces(ctx context.Context, config *rest.Config) error {
 	return nil
 }
 
-// empty deletes the content of a namespace and reports whether nothing is left. Objects with finalizers remain for a while. If the
-// content is unknown, empty returns false.
+// empty deletes the content of a namespace and reports whether nothing is left. It returns false if objects with finalizers remain, or if
+// it cannot list the content.
 func empty(ctx context.Context, config *rest.Config, kube kubernetes.Interface, namespace string) bool {
 	lists, err := discovery.ServerPreferredNamespacedResources(kube.Discovery())
 	if err != nil {

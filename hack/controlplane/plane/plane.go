@@ -1,8 +1,8 @@
 //go:build unix
 
-// Package plane runs etcd and kube-apiserver on loopback with envtest. Their state is in a directory that survives a stop. The package adds
-// what users of a cluster expect but envtest lacks: deleted namespaces disappear, only this user can read etcd, the two programs end with
-// this process, and the package reports when they end.
+// Package plane runs etcd and kube-apiserver on loopback with envtest. Their state is in a directory that Stop does not remove. The package
+// adds to envtest what users of a cluster expect: deleted namespaces disappear, only this user can read etcd, the two programs end with
+// this process, and the package reports when the API server no longer responds.
 //
 // There is no controller-manager, no scheduler and no node: owner references have no effect on deletion, and namespaces get no
 // service accounts. etcd runs without fsync, so the state can be lost if the machine loses power.
@@ -56,7 +56,7 @@ func Start(dir, assets string) (_ *Plane, err error) {
 	}
 	defer func() {
 		if err != nil {
-			_ = p.env.Stop() // envtest does not stop the programs that it has started
+			_ = p.env.Stop() // after an error, envtest does not stop the programs that it has already started
 			os.RemoveAll(p.socket)
 		}
 	}()
@@ -84,7 +84,7 @@ func Start(dir, assets string) (_ *Plane, err error) {
 	if _, err := p.env.Start(); err != nil {
 		return nil, fmt.Errorf("%w%s", err, p.tails())
 	}
-	p.env.Config.WarningHandler = rest.NoWarnings{} // watch lists every resource, even deprecated ones
+	p.env.Config.WarningHandler = rest.NoWarnings{} // suppress warnings, because watch lists every resource, even deprecated ones
 	if err := os.WriteFile(Kubeconfig(dir), p.env.KubeConfig, 0o600); err != nil {
 		return nil, fmt.Errorf("write the kubeconfig: %w", err)
 	}
@@ -105,7 +105,7 @@ func hide(etcd *envtest.Etcd, api *envtest.APIServer) error {
 	etcd.URL = &url.URL{Scheme: "http", Host: free[0]}
 	etcd.Configure().Set("listen-client-urls", "unix://clients").Set("advertise-client-urls", "unix://clients").
 		Set("listen-peer-urls", "unix://peers").
-		Set("listen-metrics-urls", etcd.URL.String()). // for envtest's health check; this address serves no data
+		Set("listen-metrics-urls", etcd.URL.String()). // envtest checks the health of etcd at this address, which serves no data
 		Set("log-level", "warn")
 	api.Configure().Set("etcd-servers", "unix://clients").Set("endpoint-reconciler-type", "none")
 	return nil

@@ -60,13 +60,13 @@ func TestPlaneKeepsItsState(t *testing.T) {
 	// etcd serves its data only through the socket.
 	connection, err := net.Dial("unix", filepath.Join(second.socket, "clients"))
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(connection.Close()).To(Succeed()) // etcd waits for open connections when it stops
+	g.Expect(connection.Close()).To(Succeed()) // close the connections, because etcd waits for open connections when it stops
 	answer, err := http.Post(second.env.ControlPlane.Etcd.URL.String()+"/v3/kv/range", "application/json", strings.NewReader("{}"))
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(answer.Body.Close()).To(Succeed())
 	g.Expect(answer.StatusCode).To(Equal(http.StatusNotFound))
 
-	// Check that a Plane reports a broken control plane. env.Stop stops the programs without the Plane's knowledge.
+	// Check that a Plane reports when its control plane stops working. env.Stop stops the programs, but not the Plane.
 	g.Expect(second.env.Stop()).To(Succeed())
 	g.Eventually(second.Done()).WithTimeout(10 * refusal).Should(BeClosed())
 	g.Expect(second.Err()).To(MatchError(And(ContainSubstring("the API server does not respond"), ContainSubstring("kube-apiserver.log"))))

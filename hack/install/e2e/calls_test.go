@@ -37,7 +37,8 @@ func secret(ctx context.Context, name, member string) (string, error) {
 }
 
 // call sends a request to a pod over a forwarded port, as a caller outside of the cluster would. token is the name of the AccessToken whose
-// token it sends, or "" for no token. call verifies the certificate with the authority in the token's Secret and the name of the Service.
+// token call sends, or "" to send no token. call verifies the server's certificate with the authority in the token's Secret, for the name
+// of the Service.
 func call(ctx context.Context, pod *corev1.Pod, method, path, token, body string) (status int, answer []byte, err error) {
 	value := ""
 	if token != "" {
@@ -55,7 +56,7 @@ func call(ctx context.Context, pod *corev1.Pod, method, path, token, body string
 	return over(ctx, pod, verify, 8443, method, path, value, body)
 }
 
-// page requests a path on a port of a pod that no Service exposes.
+// page requests a path on a port of a pod, such as the port of the probes, that no Service exposes.
 func page(ctx context.Context, pod *corev1.Pod, port int, path string) (status int, answer []byte, err error) {
 	return over(ctx, pod, nil, port, http.MethodGet, path, "", "")
 }
@@ -114,7 +115,7 @@ func forward(ctx context.Context, pod *corev1.Pod, port int) (local uint16, stop
 	}
 	stop = func() {
 		close(ended)
-		<-failed //nolint:errcheck // the forwarding ended because stop was called
+		<-failed //nolint:errcheck // ignore the error: the forwarding ended because stop was called
 	}
 	ports, err := f.GetPorts()
 	if err != nil {
@@ -136,7 +137,7 @@ func inPod(ctx context.Context, command ...string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	var out, said bytes.Buffer // separate buffers, because different goroutines fill them
+	var out, said bytes.Buffer // use separate buffers, because different goroutines write standard output and standard error
 	err = e.StreamWithContext(ctx, remotecommand.StreamOptions{Stdout: &out, Stderr: &said})
 	return out.String() + said.String(), err
 }
@@ -170,7 +171,7 @@ func job(ctx context.Context, name string, args ...string) string {
 		},
 		Containers: []corev1.Container{{
 			Name: "client", Image: *imageFlag, ImagePullPolicy: corev1.PullIfNotPresent, Args: args,
-			// The import stores its position below HOME.
+			// The command import stores its position below HOME, so HOME must be writable.
 			Env: []corev1.EnvVar{{Name: "HOME", Value: "/tmp"}},
 			SecurityContext: &corev1.SecurityContext{
 				AllowPrivilegeEscalation: ptr.To(false), ReadOnlyRootFilesystem: ptr.To(true), Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},

@@ -1,14 +1,15 @@
 // Package e2e installs Vitrine into the cluster of KUBECONFIG and tests it there: `make e2e`. Its specs have the labels pages, install,
-// after, helm and replicas, so that the node can be killed between install and after. The specs with the label replicas need an OpenSearch
-// node without security at OPENSEARCH_URL that the pods of the cluster can reach. Without such a node, they are skipped. The specs with the
-// label pages need a node whose containerd this machine can use, and run only if they are selected.
+// after, helm and replicas, so that a caller can run them separately and, for example, kill the node between install and after. The specs
+// with the label replicas need an OpenSearch node without security at OPENSEARCH_URL that the pods of the cluster can reach. Without such a
+// node, they are skipped. The specs with the label pages need a node whose containerd this machine can use, and run only if a label filter
+// selects them.
 //
 // Some specs run the commands of pages (pages_test.go), with kubectl, curl, git and tar. They need the working directory to be the root
 // of the repository.
 //
-// The specs use the namespaces vitrine-system, shop and elsewhere, which must not exist before. At the end, they remove these
-// namespaces and all other objects that they have created. The first failing spec ends the run, and prints the pods, logs and warnings
-// of the cluster.
+// The specs use the namespaces vitrine-system, shop and elsewhere, which must not exist before the run. At the end, they remove these
+// namespaces and all other objects that they have created. The first failing spec ends the run, and prints the pods, logs and warnings of
+// the cluster.
 package e2e
 
 import (
@@ -44,13 +45,13 @@ import (
 const (
 	system = "vitrine-system" // namespace of the server
 	shop   = "shop"           // namespace of config/samples and of the clients
-	other  = "elsewhere"      // a namespace that a namespaced install must not touch
+	other  = "elsewhere"      // a namespace that an installation limited to its own namespaces must not touch
 	server = "https://vitrine.vitrine-system.svc"
 	group  = "vitrine.dev/v1alpha1"
 	owner  = client.FieldOwner("vitrine-e2e")
 
-	// patience is the time limit for a change that a cluster makes by itself. prompt is the time limit for a deletion that nothing may
-	// block.
+	// patience is the time limit for a change that a cluster makes by itself. prompt is a shorter time limit, such as for a deletion that
+	// nothing may block.
 	patience = 2 * time.Minute
 	prompt   = time.Minute
 	// sampleItems is the number of imported items.
@@ -84,7 +85,7 @@ func TestE2E(t *testing.T) {
 }
 
 var _ = BeforeSuite(func() {
-	// client-go logs the end of a forwarded connection as an error, even if the response was already complete.
+	// Discard this log, because client-go logs the end of a forwarded connection as an error, even if the response was already complete.
 	klog.SetLogger(logr.Discard())
 	SetDefaultEventuallyTimeout(patience)
 	SetDefaultEventuallyPollingInterval(200 * time.Millisecond)
@@ -111,7 +112,7 @@ var _ = BeforeSuite(func() {
 	Expect(err).NotTo(HaveOccurred())
 })
 
-// The contexts run in this order on one cluster.
+// The containers below run in this order on one cluster.
 var _ = Describe("Vitrine", Ordered, func() {
 	AfterEach(func(ctx context.Context) {
 		if CurrentSpecReport().Failed() {
@@ -164,7 +165,7 @@ func apply(ctx context.Context, objects ...*unstructured.Unstructured) {
 	}
 }
 
-// gone reports whether err means that an object or its kind does not exist.
+// gone reports whether err means that an object does not exist, or that the API server does not know its kind.
 func gone(err error) bool { return apierrors.IsNotFound(err) || meta.IsNoMatchError(err) }
 
 // remove deletes objects and waits until they are gone. It ignores objects that do not exist.

@@ -47,7 +47,7 @@ func helmSpecs() {
 			_, after, found := strings.Cut(string(text), "copied to /backup/")
 			g.Expect(found).To(BeTrue(), string(text))
 			copied = strings.TrimSpace(after)
-		}).WithTimeout(3 * time.Minute).Should(Succeed()) // the first attempt may run before the server is ready; the next attempt runs a minute later
+		}).WithTimeout(3 * time.Minute).Should(Succeed()) // enough for a second attempt, a minute after the first
 	})
 	itRuns("docs/operations.md", "Scheduled backups")
 	It("exports the items to a client pod over the NodePort", func(ctx context.Context) {
@@ -60,7 +60,7 @@ func helmSpecs() {
 			o.Object["spec"] = map[string]any{"query": query}
 			return kube.Apply(ctx, client.ApplyConfigurationFromUnstructured(o), owner, client.DryRunAll)
 		}
-		// If the webhook does not respond, the API server admits the object, so the first attempts may succeed.
+		// Retry until the object is rejected: the API server admits objects while the webhook does not respond yet.
 		Eventually(ctx, func() error { return try("approval_status:app AND (beach OR") }).WithTimeout(prompt).
 			Should(MatchError(And(ContainSubstring("validate.vitrine.dev"), ContainSubstring("position"))))
 		Expect(try("approval_status:app AND (beach OR sunset)")).To(Succeed())
@@ -155,12 +155,13 @@ func helmUninstall() {
 	Expect(err).NotTo(HaveOccurred())
 }
 
-// exposed returns the values of the upgrades: a NodePort, a certificate for the node's address, the webhook, backups and the console.
+// exposed returns the values of an upgrade that enables a NodePort, a certificate for the node's address, the webhook, backups and the
+// console.
 func exposed(ctx context.Context) map[string]any {
 	GinkgoHelper()
 	return map[string]any{
 		"service": map[string]any{"type": "NodePort", "nodePort": nodePort},
-		// Statuses and Secrets must still contain the address of the Service.
+		// Do not set the external URL: statuses and Secrets must still contain the address of the Service.
 		"server":  map[string]any{"tlsHosts": []any{nodeAddress(ctx)}, "logLevel": "debug"},
 		"webhook": map[string]any{"enabled": true},
 		"backup":  map[string]any{"enabled": true, "size": "1Gi"},
@@ -174,8 +175,8 @@ var loginLink = regexp.MustCompile(`(http://127\.0\.0\.1:\d+/console/)login#code
 // consolePage and consoleSection name the section with the command that opens the console.
 const consolePage, consoleSection = "docs/console-setup.md", "Open the console without an Ingress"
 
-// visitConsole runs the command of the page that opens the console, which an upgrade has enabled, with a browser that does nothing. It then
-// logs in with the printed link, in the same way as the login page, and stops the command.
+// visitConsole runs the command of the page that opens the console, with a fake browser that does nothing. It then logs in with the printed
+// link, in the same way as the login page, and stops the command. An earlier upgrade must have enabled the console.
 func visitConsole(ctx context.Context) {
 	commands := sections(consolePage)[consoleSection]
 	Expect(commands).To(HaveLen(1))
@@ -243,7 +244,8 @@ func confined(ctx context.Context) {
 		return o
 	}
 	apply(ctx, declared(other), declared(shop))
-	// The other Property was created first. If the operator processed it at all, it would do so before the Property in shop is Ready.
+	// The Property in the other namespace was created first. If the operator processed it, the operator would have done so before the
+	// Property in shop is Ready.
 	expectReady(ctx, declared(shop))
 	o, err := get(ctx, declared(other))
 	Expect(err).NotTo(HaveOccurred())

@@ -35,8 +35,8 @@ func installSpecs() {
 			apply(ctx, o)
 			after, err := get(ctx, o)
 			Expect(err).NotTo(HaveOccurred())
-			// A status may have changed in the meantime, so compare generations. For kinds without a generation, compare the
-			// resourceVersion.
+			// Check that the second apply has changed nothing. Compare the generations, because a status may have changed in the meantime,
+			// and with it the resourceVersion. For kinds without a generation, compare the resourceVersion.
 			Expect(after.GetGeneration()).To(Equal(before.GetGeneration()), "%s %s", o.GetKind(), o.GetName())
 			if before.GetGeneration() == 0 {
 				Expect(after.GetResourceVersion()).To(Equal(before.GetResourceVersion()), "%s %s", o.GetKind(), o.GetName())
@@ -104,7 +104,7 @@ func installSpecs() {
 	})
 }
 
-// afterSpecs tests the installation again and then removes it. The node may have been killed before.
+// afterSpecs tests an existing installation again, even if its node was killed in the meantime, and then removes the installation.
 func afterSpecs() {
 	It("becomes ready", func(ctx context.Context) { rolledOut(ctx, nil) })
 	It("has the same items and filters as before", readFilter)
@@ -161,12 +161,13 @@ func restricted(ctx context.Context) {
 	Expect(out).To(ContainSubstring("read-only"))
 }
 
-// applySamples applies config/samples, waits until every object is Ready in its current generation, and creates a ConfigMap with the items.
+// applySamples applies config/samples, waits until every object is Ready in its current generation, and creates a ConfigMap with the items
+// to import.
 func applySamples(ctx context.Context) {
 	apply(ctx, namespace(shop))
 	var declared []*unstructured.Unstructured
 	for _, o := range kustomization("samples") {
-		if o.GetKind() != "Namespace" { // the namespace already exists, with additional labels
+		if o.GetKind() != "Namespace" { // the namespace was applied above, with additional labels
 			declared = append(declared, o)
 		}
 	}
@@ -246,8 +247,8 @@ const account = "system:serviceaccount:" + system + ":vitrine"
 
 var accountGroups = []string{"system:serviceaccounts", "system:serviceaccounts:" + system, "system:authenticated"}
 
-// expectGrants asks the API server for the permissions of a user. Each line of grants is an expected answer, such as "yes patch
-// GROUP/RESOURCE/status in NAMESPACE named NAME".
+// expectGrants asks the API server for the permissions of a user. Each line of grants is a permission and the expected answer, such as "yes
+// patch GROUP/RESOURCE/status in NAMESPACE named NAME".
 func expectGrants(ctx context.Context, g Gomega, user string, groups []string, grants string) {
 	GinkgoHelper()
 	for line := range strings.Lines(strings.TrimSpace(grants)) {
@@ -269,7 +270,7 @@ func expectGrants(ctx context.Context, g Gomega, user string, groups []string, g
 	}
 }
 
-// people checks the permissions of users with the cluster roles view, edit and admin on Vitrine's kinds.
+// people checks the permissions on Vitrine's kinds that the cluster roles view, edit and admin give to users.
 func people(ctx context.Context) {
 	for role, grants := range map[string]string{
 		"view": `
@@ -313,7 +314,7 @@ func kill(ctx context.Context, pod *corev1.Pod) {
 	Expect(typed.CoreV1().Pods(system).Delete(ctx, pod.Name, metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)})).To(Succeed())
 }
 
-// expectReplaced replaces the pod and checks that the next pod serves the same content from the same volume.
+// expectReplaced calls replace to replace the server's pod, and checks that the new pod serves the same content from the same volume.
 func expectReplaced(ctx context.Context, replace func(before *corev1.Pod)) {
 	GinkgoHelper()
 	claim := object("v1", "PersistentVolumeClaim", system, "vitrine")

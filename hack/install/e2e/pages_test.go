@@ -56,7 +56,8 @@ func pageSpecs() {
 	})
 }
 
-// loseManifests deletes 30 filters while the operator does not run. These are too many for a sweep without confirmation.
+// loseManifests creates 30 filters and deletes them while the operator does not run. These are so many that the operator does not remove
+// their definitions without a confirmation.
 func loseManifests(ctx context.Context) {
 	Expect(shell(ctx, `
 		set -eu
@@ -74,7 +75,8 @@ func loseManifests(ctx context.Context) {
 // erasingPage and erasingSection name the section with the command that purges a property.
 const erasingPage, erasingSection = "docs/operations.md", "Erasing"
 
-// purge deletes the Property, and runs the command of the page on a terminal, where the command asks for the name of the property.
+// purge deletes the Property and runs the command of the page. The command runs on a terminal, where it asks the user to enter the name of
+// the property.
 func purge(ctx context.Context) {
 	commands := sections(erasingPage)[erasingSection]
 	Expect(commands).To(HaveLen(1))
@@ -146,7 +148,7 @@ func prepareDesk() {
 // blocks in the section.
 func TestPages(t *testing.T) {
 	if *imageFlag != "" {
-		t.Skip("make test checks it") // the specs can run only once in a process
+		t.Skip("make test checks it") // do not run the specs: Ginkgo can run them only once in a process
 	}
 	RegisterTestingT(t)
 	t.Chdir("../../..")

@@ -84,7 +84,7 @@ func serve(t *testing.T, kubeconfig string) {
 	})
 }
 
-// put applies a manifest with strict validation, as Flux and Argo CD do.
+// put applies a manifest server-side with strict validation, as Flux and Argo CD do.
 func put(t *testing.T, kube client.Client, text string, options ...client.ApplyOption) *unstructured.Unstructured {
 	t.Helper()
 	objects, err := render.Objects([]byte(text))
@@ -105,12 +105,12 @@ func manifest(kind, name, spec string) string {
 	return fmt.Sprintf("{apiVersion: vitrine.dev/v1alpha1, kind: %s, metadata: {name: %s, namespace: shop}, spec: {%s}}", kind, name, spec)
 }
 
-// TestHealth creates objects in every state with a running server. For each object, it compares the result of the page's script for Argo CD
-// with the result of kstatus.
+// TestHealth creates objects and runs a server, so that the objects are in all possible states. For each object, it checks the result of
+// the page's script for Argo CD and the result of kstatus.
 func TestHealth(t *testing.T) {
 	script := healthScript(t)
 	kube, kubeconfig := newCluster(t)
-	// is returns the health of an object according to the script and to kstatus.
+	// is returns the health of an object: the result of kstatus, followed by the result of the script.
 	is := func(o *unstructured.Unstructured) (string, error) {
 		u := &unstructured.Unstructured{}
 		u.SetGroupVersionKind(o.GroupVersionKind())
@@ -183,7 +183,7 @@ func observed(t *testing.T, kube client.Client) func(o *unstructured.Unstructure
 	}
 }
 
-// become waits until the health of an object is want.
+// become waits until the function is returns want for an object.
 func become(t *testing.T, is func(*unstructured.Unstructured) (string, error), o *unstructured.Unstructured, want string) {
 	t.Helper()
 	deadline := time.NewTimer(time.Minute)
@@ -217,7 +217,7 @@ func TestManifests(t *testing.T) {
 		group, _, _ := strings.Cut(h.APIVersion, "/")
 		switch {
 		case h.APIVersion == "", strings.HasSuffix(group, ".fluxcd.io"), group == "argoproj.io", group == "external-secrets.io":
-			continue // kinds of other products
+			continue // the API server does not know kinds of other products
 		}
 		put(t, kube, d, client.DryRunAll)
 		judged[group]++

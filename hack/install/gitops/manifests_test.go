@@ -118,7 +118,7 @@ func TestRetries(t *testing.T) {
 	}
 }
 
-// TestNamespaces checks that the page contains the manifest of each namespace to which it rolls out content.
+// TestNamespaces checks that the page contains the manifest of each namespace that has a RoleBinding on the page.
 func TestNamespaces(t *testing.T) {
 	targets := map[string]bool{}
 	for _, d := range documents(t) {
@@ -134,7 +134,7 @@ func TestNamespaces(t *testing.T) {
 	}
 }
 
-// overlay contains the parts of a kustomization that both tools add to config/default.
+// overlay contains the images and patches that the manifests of both tools (Flux and Argo CD) add to config/default.
 type overlay struct {
 	Images  []types.Image `json:"images"`
 	Patches []types.Patch `json:"patches"`

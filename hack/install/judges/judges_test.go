@@ -21,10 +21,10 @@ import (
 
 const config = "../../../config"
 
-// digest is the digest of the image. An installation should use a digest, and the checks of the image tag require one.
+// digest is the digest of the image in the renderings. Some checks require a digest, and installations should use one.
 const digest = "sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
 
-// The exceptions to the checks, with their reasons. A test fails if an exception is no longer necessary.
+// The checks that may fail, with the reason. A test fails if one of these checks no longer fails.
 var (
 	kubeScore = map[string]string{
 		"container-resources":                           "a CPU limit would slow down responses while the node is idle",
@@ -119,8 +119,8 @@ func parse(t *testing.T, cmd *exec.Cmd, into any) {
 	}
 }
 
-// compare reports failed checks without an exception, and exceptions without a failed check. failed contains, by check, the objects that
-// fail the check.
+// compare fails the test for each failed check without an exception, and for each exception whose check has not failed. failed contains, by
+// check, the objects that fail the check.
 func compare(t *testing.T, failed map[string][]string, exceptions map[string]string) {
 	t.Helper()
 	for _, check := range slices.Sorted(maps.Keys(failed)) {

@@ -74,7 +74,7 @@ func schemas(t *testing.T) string {
 		}
 		kinds, _ := d["x-kubernetes-group-version-kind"].([]any)
 		if len(kinds) != 1 {
-			continue // such as DeleteOptions, which all groups share
+			continue // skip schemas that are not of exactly one kind, such as DeleteOptions, which all groups share
 		}
 		kind := kinds[0].(map[string]any)
 		group, _, _ := strings.Cut(kind["group"].(string), ".")

@@ -70,8 +70,8 @@ func newPlane(t *testing.T) *plane {
 		t.Fatal(err)
 	}
 	p.env = &envtest.Environment{CRDDirectoryPaths: []string{filepath.Join(root, "config/crd/bases")}, ErrorIfCRDPathMissing: true}
-	// OpenShift enables this plugin. It allows an account to set an owner reference that blocks the owner's deletion only if the account
-	// may update the owner's finalizers.
+	// Enable an admission plugin that OpenShift uses too. With this plugin, an account may set an owner reference that blocks the deletion
+	// of the owner only if the account may update the finalizers of the owner.
 	p.env.ControlPlane.GetAPIServer().Configure().
 		Append("audit-policy-file", policy).Append("audit-log-path", p.audit).Append("audit-log-mode", "blocking").
 		Append("enable-admission-plugins", "OwnerReferencesPermissionEnforcement")
@@ -193,7 +193,7 @@ func (p *plane) serve(t *testing.T, more ...string) (stop func()) {
 	return stop
 }
 
-// until calls complaint repeatedly until it returns "". It fails the test with the last complaint after a minute.
+// until calls complaint repeatedly until it returns "". If that takes more than a minute, until fails the test with the last complaint.
 func until(t *testing.T, what string, complaint func() string) {
 	t.Helper()
 	deadline := time.NewTimer(time.Minute)
@@ -275,7 +275,8 @@ func granted(t *testing.T, objects []*unstructured.Unstructured, names ...string
 	return grants
 }
 
-// byTiming contains the grants that a run may or may not need, depending on the timing of requests. The values are the reasons.
+// byTiming contains the grants that the server needs only in some runs, depending on the timing of its requests. The values are the
+// reasons.
 var byTiming = func() map[permissions.Grant]string {
 	out := map[permissions.Grant]string{
 		"patch events.events.k8s.io": "an event that is repeated for the same version of an object becomes a series",
@@ -317,10 +318,10 @@ func TestPermissions(t *testing.T) {
 	p := newPlane(t)
 	ctx := t.Context()
 	objects := p.apply(t, "default")
-	// The webhook component contains the permissions for the webhook.
+	// Also apply the role of the webhook component, because the server runs with the webhook.
 	objects = append(objects, p.applyFile(t, "webhook/rbac.yaml")...)
-	// Disable streaming lists, so that the audit log also contains the requests for older API servers, where the client lists objects
-	// before it watches them.
+	// Disable streaming lists in the client, so that it first lists objects and then watches them, as with older API servers, because the
+	// role must allow these requests too.
 	t.Setenv("KUBE_FEATURE_WatchListClient", "false")
 	stop := p.serve(t)
 	property := object(t, "{apiVersion: vitrine.dev/v1alpha1, kind: Property, metadata: {name: listed, namespace: default}, spec: {displayName: Listed}}")

@@ -105,7 +105,7 @@ func TestAPIServer(t *testing.T) {
 			namespaces[name] = true
 		}
 	}
-	class := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: "1000"}, Value: 1000} // for the case all-digits
+	class := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: "1000"}, Value: 1000} // the case all-digits uses this class
 	if err := kube.Create(ctx, class); err != nil {
 		t.Fatal(err)
 	}
@@ -170,7 +170,7 @@ func TestAPIServer(t *testing.T) {
 		})
 	}
 
-	// Check that the dry run detects mistakes.
+	// Check that the dry run does detect mistakes.
 	broken := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "Service", "metadata": map[string]any{"name": "broken", "namespace": "shop"},
 		"spec": map[string]any{"prots": []any{}},

@@ -90,9 +90,9 @@ func rendered(t *testing.T, values map[string]any) []*unstructured.Unstructured 
 	return objects
 }
 
-// TestChart compares the objects and the notes of every rendering with a golden file. The chart copies CRDs, alerts and the dashboard from
-// config. Of these copies, the golden file contains only the metadata and the alerts that name the release. TestChartEqualsKustomize
-// compares the rest.
+// TestChart compares the objects and the notes of every rendering with a golden file. The CRDs, the alerts and the dashboard of the chart
+// are copies from config. Of these copies, the golden file contains only the metadata, and those alerts that contain the name of the
+// release. TestChartEqualsKustomize compares the rest.
 func TestChart(t *testing.T) {
 	for name, c := range cases(t) {
 		t.Run(name, func(t *testing.T) {
@@ -185,7 +185,7 @@ webhook: {enabled: true}
 			delete(want, "Namespace vitrine-system") // not part of a chart: `helm install --create-namespace` creates it
 			got := byName(rendered(t, values))
 			for _, o := range want {
-				labels := map[string]string{"app.kubernetes.io/name": "vitrine"} // also set on the objects of components
+				labels := map[string]string{"app.kubernetes.io/name": "vitrine"} // the chart also labels the objects of components
 				maps.Copy(labels, o.GetLabels())
 				o.SetLabels(labels)
 			}
@@ -239,7 +239,7 @@ func dropHelm(in any) {
 	}
 }
 
-// TestChartFiles checks that the copies of config in the chart match config. The chart needs copies, because Helm reads no file
+// TestChartFiles checks that the copies of config in the chart match config. The chart contains copies, because Helm cannot read files
 // outside of a chart.
 func TestChartFiles(t *testing.T) {
 	for from, to := range map[string]string{"crd/bases": "crds", "rbac": "rbac", "monitoring": "monitoring"} {
@@ -287,7 +287,7 @@ monitoring:
 	if err != nil {
 		t.Fatal(err)
 	}
-	objects := rendered(t, values) // fails if a mapping contains a key twice
+	objects := rendered(t, values) // rendered fails the test if a mapping contains a key twice
 	for _, o := range objects {
 		for key, value := range o.GetLabels() {
 			if value == "mine" {
@@ -346,8 +346,8 @@ func TestChartCRDs(t *testing.T) {
 	}
 }
 
-// TestChartHostNetwork checks that a pod in the network of its node can resolve the names of Services. TestAPIServer has no such case,
-// because the Pod Security level "restricted" forbids the host network.
+// TestChartHostNetwork checks that a pod in the network of its node can resolve the names of Services. TestAPIServer cannot check this
+// case, because the Pod Security level "restricted" forbids the host network.
 func TestChartHostNetwork(t *testing.T) {
 	for policy, want := range map[string]string{"": "ClusterFirstWithHostNet", "Default": "Default"} {
 		deployment := objectOf(t, rendered(t, map[string]any{"hostNetwork": true, "dnsPolicy": policy}), "Deployment", "vitrine")
@@ -437,15 +437,15 @@ func TestChartInvalidValues(t *testing.T) {
 	}
 }
 
-// owned contains the values whose members are fields of Kubernetes objects. Such a member can be null, which stands for the default of
-// Kubernetes.
+// owned contains the values whose members are fields of Kubernetes objects, and not values of the chart. TestChartNull does not check these
+// members: null is valid for them, and stands for the default of Kubernetes.
 var owned = map[string]bool{
 	"resources": true, "readinessProbe": true, "livenessProbe": true, "startupProbe": true, "podSecurityContext": true,
 	"containerSecurityContext": true, "nodeSelector": true, "labels": true,
 }
 
-// TestChartNull sets each value to null, which makes Helm remove the default. If the default is not empty, the chart must reject null with
-// an error that names the value. Otherwise, null must mean the default.
+// TestChartNull sets each value to null, which makes Helm remove the default of the value. If the default is not empty, the chart must
+// reject null with an error that names the value. If the default is empty, null must have the same effect as the default.
 func TestChartNull(t *testing.T) {
 	c := loadChart(t)
 	all := cases(t)
@@ -470,7 +470,7 @@ func TestChartNull(t *testing.T) {
 					}
 					continue
 				}
-				want, wantErr := text(plain) // wantErr is not nil if the case needs the value
+				want, wantErr := text(plain) // wantErr is not nil if this case is invalid without the value
 				if (err == nil) != (wantErr == nil) || got != want {
 					t.Errorf("%s: %s: null is not the default: %v, %v (-default +null):\n%s",
 						base, strings.Join(at, "."), wantErr, err, cmp.Diff(want, got))
@@ -484,7 +484,7 @@ func TestChartNull(t *testing.T) {
 	check(c.Values)
 }
 
-// empty reports whether a value counts as false in a template.
+// empty reports whether the condition of an if in a template treats a value as false.
 func empty(value any) bool {
 	switch value := value.(type) {
 	case nil:

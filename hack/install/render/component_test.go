@@ -128,8 +128,8 @@ func TestWebhookComponent(t *testing.T) {
 	}
 }
 
-// TestMonitoringComponent checks that the PodMonitor selects the pod and its port, and that the ConfigMap contains the dashboard that the
-// tests in hack/monitoring check.
+// TestMonitoringComponent checks that the PodMonitor selects the pod and its port. It also checks that the dashboard in the ConfigMap is
+// the one that hack/monitoring tests.
 func TestMonitoringComponent(t *testing.T) {
 	objects := withComponents(t, "monitoring")
 	monitor := objectOf(t, objects, "PodMonitor", "vitrine")

@@ -11,7 +11,7 @@ import (
 )
 
 // Image parses the reference of an image for the server, such as "registry.example:5000/vitrine:v1" or "vitrine@sha256:…". It rejects a
-// reference without a tag or digest, because such a reference could mean another image after each push.
+// reference without a tag or digest, because it could refer to another image after each push.
 func Image(text string) (types.Image, error) {
 	ref, err := reference.Parse(text)
 	image := types.Image{Name: "vitrine"}

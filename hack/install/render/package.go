@@ -18,9 +18,9 @@ import (
 )
 
 // Package writes the chart in dir as a package for `helm install`, and returns the path of the package. The parameter to is the folder of
-// the package. version is a semantic version, with or without a leading "v". The chart's version has no "v", and the server's version has
-// one. The image tag is the server's version, with "_" instead of "+", which tags cannot contain. If repository is not empty, it becomes
-// the default of the value image.repository. The same chart always results in the same bytes.
+// the package. version is a semantic version, with or without a leading "v". In the package, the chart's version has no leading "v", and
+// the server's version has one. The image tag is the server's version, with "_" instead of "+", which tags cannot contain. If repository is
+// not "", it becomes the default of the value image.repository. The same arguments and the same chart always result in the same bytes.
 func Package(dir, version, repository, to string) (string, error) {
 	c, err := loader.Load(dir)
 	if err != nil {
@@ -43,7 +43,8 @@ func Package(dir, version, repository, to string) (string, error) {
 	return path, stopClock(path)
 }
 
-// setRepository replaces the default of image.repository in the text of values.yaml. Save writes this text, including its comments.
+// setRepository replaces the default of image.repository in the text of values.yaml. It edits the raw text, because chartutil.Save writes
+// that text, with its comments, and not the parsed values.
 func setRepository(c *chart.Chart, repository string) error {
 	const line = "\n  repository: vitrine\n"
 	for _, f := range c.Raw {

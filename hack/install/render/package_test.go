@@ -10,7 +10,8 @@ import (
 	"github.com/vitrine-dev/vitrine/hack/install/render"
 )
 
-// TestPackage checks that a package contains the whole chart, and that the version and the repository of the image are set everywhere.
+// TestPackage checks that a package contains the whole chart, and that the packaged chart runs the image with the given repository and
+// version. It also checks that invalid versions are rejected.
 func TestPackage(t *testing.T) {
 	path, err := render.Package(filepath.Join(config, "chart"), "1.2.3", "registry.example/vitrine", t.TempDir())
 	if err != nil {

@@ -11,9 +11,9 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// StartCluster starts n nodes that form a cluster, and returns when all of them are ready. Node i uses port o.Port+i for HTTP, and the port
-// with a number higher by 100 for the transport between nodes. Its directory is n<i+1> in o.Dir. If a node does not start, StartCluster
-// stops the other nodes.
+// StartCluster starts n nodes that form a cluster, and returns when all of them are ready. Node i uses port o.Port+i for HTTP, and port
+// o.Port+i+100 for the transport between nodes. The directory of node i is n<i+1> in o.Dir. If a node does not start, StartCluster stops
+// the other nodes.
 func StartCluster(ctx context.Context, o Options, n int) ([]*Node, error) {
 	nodes := make([]*Node, n)
 	var g errgroup.Group
@@ -35,7 +35,7 @@ func StartCluster(ctx context.Context, o Options, n int) ([]*Node, error) {
 	return nil, err
 }
 
-// Member returns the options with which StartCluster starts node i, if the cluster has n nodes and the options o.
+// Member returns the options of node i in a cluster of n nodes that StartCluster starts with the options o.
 func Member(o Options, i, n int) Options {
 	o.Dir = filepath.Join(o.Dir, fmt.Sprintf("n%d", i+1))
 	first := o.Port

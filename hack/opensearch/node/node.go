@@ -23,7 +23,7 @@ import (
 const (
 	// Version3 is the default.
 	Version3 = "3.8.0"
-	// Version2 is the last release of OpenSearch 2.
+	// Version2 is the newest release of OpenSearch 2.
 	Version2 = "2.19.6"
 )
 
@@ -43,10 +43,10 @@ type Options struct {
 	Heap string
 	// Port is the HTTP port on 127.0.0.1; 0 means a free port.
 	Port int
-	// Settings are passed to the node, each as name=value.
+	// Settings are additional settings of the node, each in the form name=value.
 	Settings []string
-	// Security starts the node with the security plugin, which requires Version2. The node uses TLS with a certificate that the authority
-	// in Node.CAFile has issued, and has the user Administrator.
+	// Security starts the node with the security plugin, which requires Version2. The node uses TLS with a certificate from the authority
+	// in Node.CAFile. The user Administrator has all permissions.
 	Security bool
 	// Log receives the node's output; nil discards it.
 	Log io.Writer
@@ -64,7 +64,7 @@ type Node struct {
 	done    chan error
 }
 
-// startTimeout limits the time until a node is ready. It is long enough for a busy machine.
+// startTimeout limits the time until a node is ready. It is much longer than a start takes on an idle machine.
 const startTimeout = 5 * time.Minute
 
 // Start starts a node and returns when it is ready. It fails with *AbsentError if there is no JDK or the jars are not available.

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestStopAfterCrash checks that the error of Stop contains the reason if the node has crashed.
+// TestStopAfterCrash checks that, after a crash of the node, the error of Stop contains the reason for the crash.
 func TestStopAfterCrash(t *testing.T) {
 	n := &Node{process: exec.CommandContext(t.Context(), "cat"), done: make(chan error, 1)}
 	var err error

@@ -28,16 +28,16 @@ const mavenCentral = "https://repo1.maven.org/maven2/"
 //go:embed jars-*.txt java
 var files embed.FS
 
-// launcher is a version of OpenSearch that is ready to start.
+// launcher contains the paths of all files that are needed to start a version of OpenSearch.
 type launcher struct {
 	java    string
 	release int
 	// classPath begins with the compiled launcher.
 	classPath []string
 	logging   string
-	// archive is the file in which Java caches loaded classes. The cache halves the time of later starts.
+	// archive is the file in which Java caches loaded classes. With this cache, later starts take half the time.
 	archive string
-	// maven is the directory of downloads.
+	// maven is the directory of the downloaded files.
 	maven string
 }
 
@@ -48,8 +48,8 @@ func Provide(ctx context.Context, version string) error {
 	return err
 }
 
-// Libraries returns the path of java, and the jars of a version of OpenSearch, which include Lucene. It downloads missing jars. It returns
-// the same errors as Provide.
+// Libraries returns the path of java, and the jars of a version of OpenSearch, which include Lucene. It downloads missing jars. It fails in
+// the same cases as Provide.
 func Libraries(ctx context.Context, version string) (java string, jars []string, err error) {
 	l, err := provide(ctx, version)
 	if err != nil {
@@ -101,7 +101,7 @@ func (l *launcher) arguments(heap, temp string) []string {
 
 var javaVersion = regexp.MustCompile(`(?m)^javac (\d+)`)
 
-// newestJDK returns the directory and the version of the JDK in OPENSEARCH_JAVA. If this variable is not set, it selects the newest JDK in
+// newestJDK returns the directory and the version of a JDK: the JDK in OPENSEARCH_JAVA or, if this variable is not set, the newest JDK in
 // JAVA_HOME, /usr/lib/jvm and the PATH.
 func newestJDK(ctx context.Context) (home string, major int) {
 	candidates := []string{os.Getenv("OPENSEARCH_JAVA")}
@@ -209,7 +209,7 @@ func compile(ctx context.Context, home string, release int, version, dir string,
 	}
 	launcher := filepath.Join(dir, "launcher-"+hex.EncodeToString(h.Sum(nil)[:8]))
 	logging := filepath.Join(launcher, "log4j2.properties")
-	// The launcher is a jar, because Java cannot write the archive of classes if the class path contains a directory.
+	// Pack the launcher into a jar, because Java cannot write the archive of loaded classes if the class path contains a directory.
 	classPath := append([]string{filepath.Join(launcher, launcherJar)}, jars...)
 	if _, err := os.Stat(launcher); err == nil {
 		return classPath, logging, nil
@@ -244,7 +244,7 @@ func compile(ctx context.Context, home string, release int, version, dir string,
 		return nil, "", fmt.Errorf("compile the launcher: %w\n%s", err, output)
 	}
 	if err := os.Rename(temp, launcher); err != nil {
-		// Another process may have compiled the launcher first.
+		// The rename fails if another process has compiled the launcher in the meantime.
 		if _, there := os.Stat(launcher); there != nil {
 			return nil, "", fmt.Errorf("compile the launcher: %w", err)
 		}

@@ -28,10 +28,10 @@ const (
 	securitySum  = "1f673622c462c4171a8c53f9b1ad20e5b839834cb79b0d3b388da180a0e514e8"
 )
 
-// modulePath is part of the paths of the jars in which the launcher looks for a module.
+// modulePath is a part of the paths of those jars that can contain a module or plugin. The launcher looks for modules only in these jars.
 const modulePath = "org/opensearch/plugin/"
 
-// Administrator is the name and the password of the user with all permissions on a node with security.
+// Administrator is the name, and also the password, of the user with all permissions on a node with security.
 const Administrator = "admin"
 
 // secure prepares a node with security in dir: it adds the plugin to the class path, and writes certificates and the default users. It
@@ -104,7 +104,7 @@ func provideSecurity(ctx context.Context, maven string) (string, error) {
 		return "", fmt.Errorf("unpack the security plugin: %w", err)
 	}
 	if err := os.Rename(temp, dir); err != nil {
-		if _, there := os.Stat(dir); there != nil { // another process may have unpacked it first
+		if _, there := os.Stat(dir); there != nil { // another process may have unpacked the plugin in the meantime
 			return "", fmt.Errorf("unpack the security plugin: %w", err)
 		}
 	}

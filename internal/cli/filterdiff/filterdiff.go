@@ -23,7 +23,7 @@ const (
 	Unchanged = "unchanged"
 	// Suspended means that the manifest sets spec.suspend, so that its other changes have no effect.
 	Suspended = "suspended"
-	// Failed means that the server could not answer.
+	// Failed means that the server rejected the comparison.
 	Failed = "failed"
 )
 
@@ -39,10 +39,10 @@ type Change struct {
 	// is sorted in the order of its version.
 	Enter Items `json:"enter"`
 	Leave Items `json:"leave"`
-	// Reordered is true if the sort orders differ, or if the position of an item changes among the first 100 items that both versions
-	// contain. A position can change because the favorite tag differs or, in an order by relevance, because the query differs.
+	// Reordered is true if the sort orders of the versions differ, or if the relative order of the first 100 items that both versions
+	// contain changes. This order can change because the favorite tag differs or, for an order by relevance, because the query differs.
 	Reordered bool `json:"reordered"`
-	// Problem is the reason why the server could not answer.
+	// Problem is the reason why the server rejected the comparison; "" unless State is Failed.
 	Problem string `json:"problem,omitempty"`
 }
 
@@ -61,7 +61,7 @@ type Items struct {
 	First []Item `json:"first"`
 }
 
-// Item contains the reported fields of an item. None of these fields contains data about the submitter.
+// Item contains the fields of an item that the report shows. None of these fields contains data about the submitter.
 type Item struct {
 	ID          item.ID `json:"id"`
 	ContentType string  `json:"content_type"`
@@ -69,13 +69,14 @@ type Item struct {
 	Text        string  `json:"text"`
 }
 
-// Server is the server to ask: *client.Client with a READ-WRITE token implements it.
+// Server is the server that compares the versions: *client.Client with a READ-WRITE token implements it.
 type Server interface {
 	Compare(ctx context.Context, change client.Change) (client.Comparison, error)
 }
 
 // Compare asks server for the effect of the valid filter definition d. first is the maximum number of items to list in Enter and in Leave.
-// If an error concerns only this filter, Compare returns it in Problem. A returned error concerns all filters.
+// If the server rejects the comparison because of this filter, Compare returns the reason in Problem. If Compare returns an error, the
+// cause does not depend on the filter.
 func Compare(ctx context.Context, server Server, d library.Definition, first int) (Change, error) {
 	c := Change{Filter: d.Owner.Namespace + "/" + d.Owner.Name, State: New}
 	f := d.Filter

@@ -8,13 +8,14 @@ import (
 	"github.com/vitrine-dev/vitrine/internal/text"
 )
 
-// Maximum lengths of an item's text and of a query, in characters. A comment on a pull request is limited to 64 Ki.
+// Maximum lengths of an item's text and of a query, in characters. They are short, because a comment on a pull request is limited to 64 Ki
+// characters.
 const (
 	textLength  = 60
 	queryLength = 1000
 )
 
-// Markdown writes changes for a pull request. It only counts unchanged and suspended filters.
+// Markdown writes changes for a pull request. For unchanged and suspended filters, it writes only their number.
 func Markdown(w io.Writer, changes []Change) {
 	states := map[string]int64{}
 	for _, c := range changes {

@@ -1,5 +1,5 @@
-// Package importstate keeps the progress of an import between two runs of the command. Each import has a small file in the user's cache
-// directory.
+// Package importstate stores the progress of interrupted imports, so that the next run of the command can continue. Each import has a small
+// file in the user's cache directory.
 //
 // Invariants: a file and its name reveal nothing about the token or the content. The package replaces a file by rename, so that a crash
 // leaves either the old or the new state. It may import client.
@@ -30,14 +30,14 @@ type State struct {
 // File is the file with the state of one import.
 type File struct{ path string }
 
-// Open returns the file in dir for the import of the file input (an absolute path) into a server. identity identifies the token, and thus
-// the property.
+// Open returns the state file, in dir, of the import of a file into a server. input is the absolute path of the imported file. identity
+// identifies the token, and thus the property.
 func Open(dir, server, identity, input string) *File {
 	sum := sha256.Sum256([]byte(server + "\x00" + identity + "\x00" + input))
 	return &File{filepath.Join(dir, hex.EncodeToString(sum[:16])+".json")}
 }
 
-// Load returns the recorded state, or nil if there is none.
+// Load returns the recorded state, or nil if no state is recorded.
 func (f *File) Load() (*State, error) {
 	content, err := os.ReadFile(f.path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -12,8 +12,8 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
-// json reads one or several objects from a JSON document. It does not use the YAML parser, which rejects some valid JSON, such as an
-// escaped character beyond U+FFFF. ok is false for a document that is not JSON.
+// json reads one or several objects from a JSON document. It does not use the YAML parser, because that parser rejects some valid JSON,
+// such as an escaped character beyond U+FFFF. ok is false for a document that is not JSON.
 func (f *file) json(d document) (objects []Object, problems []Problem, ok bool) {
 	if !bytes.HasPrefix(bytes.TrimLeft(d.text, " \t\r\n"), []byte("{")) {
 		return nil, nil, false
@@ -57,7 +57,7 @@ func (f *file) json(d document) (objects []Object, problems []Problem, ok bool) 
 type jsonReader struct {
 	dec  *json.Decoder
 	text []byte
-	// offset is the number of bytes of text that have been read. line and column are the position after these bytes.
+	// offset is the number of bytes that have been read from text. line and column are the position after these bytes.
 	offset       int
 	line, column int
 	twice        []*yaml.Node // duplicate keys

@@ -24,7 +24,7 @@ import (
 // Stdin is the path that stands for standard input.
 const Stdin = "-"
 
-// maxBytes is the maximum size of a file. Any real manifest is smaller.
+// maxBytes is the maximum size of a file in bytes. It is far above the size of any real manifest.
 const maxBytes = 32 << 20
 
 // Object is one object of a manifest.
@@ -34,7 +34,7 @@ type Object struct {
 	node *yaml.Node // the mapping of the object
 }
 
-// Problem is a file, or a part of a file, that is not a manifest.
+// Problem describes a file, or a part of a file, that is not a valid manifest.
 type Problem struct {
 	Place   Place
 	Message string
@@ -46,8 +46,8 @@ type file struct {
 	lines []string
 }
 
-// Files resolves paths to files. For a file, it returns the file itself. For a folder, it returns all *.yaml, *.yml and *.json files below
-// the folder except hidden ones, sorted by name. It returns Stdin unchanged.
+// Files replaces each folder in paths with the *.yaml, *.yml and *.json files below the folder, except hidden ones, sorted by name. It
+// returns the path of a file unchanged. It also returns Stdin unchanged.
 func Files(paths []string) ([]string, error) {
 	var files []string
 	for _, path := range paths {
@@ -63,7 +63,7 @@ func Files(paths []string) ([]string, error) {
 			files = append(files, path)
 			continue
 		}
-		// WalkDir does not follow a symbolic link at its root.
+		// Resolve the path first, because WalkDir does not follow a symbolic link at its root.
 		root, err := filepath.EvalSymlinks(path)
 		if err != nil {
 			return nil, fmt.Errorf("find the manifests: %w", err)
@@ -89,8 +89,8 @@ func Files(paths []string) ([]string, error) {
 	return files, nil
 }
 
-// Read returns the objects in the files for whose apiVersion and kind selects returns true. Both arguments can be "". The members of a List
-// are separate objects. A file that is too large results in a Problem, and so does a document that is not valid YAML or not an object. If a
+// Read returns those objects in the files for which selects returns true. Each argument of selects can be "". The members of a List are
+// separate objects. A file that is too large results in a Problem, and so does a document that is not valid YAML or not an object. If a
 // file cannot be read, Read returns an error.
 func Read(files []string, stdin io.Reader, selects func(apiVersion, kind string) bool) ([]Object, []Problem, error) {
 	var objects []Object
@@ -143,7 +143,7 @@ func readFile(path string, stdin io.Reader) ([]byte, error) {
 // document is one document of a YAML stream.
 type document struct {
 	text  []byte
-	first int // first line of the document in the file, from 0
+	first int // index of the document's first line in the file
 }
 
 // split splits a stream at lines of three dashes, which may be followed by a comment.
@@ -185,7 +185,8 @@ func (f *file) document(d document) ([]Object, []Problem) {
 		}
 		return nil, []Problem{f.problem(d, errors.New(noObject))}
 	}
-	// If this parser fails although the first parser succeeded, use the position of the document for all members.
+	// Parse the document again with positions. If this parser fails although the first parser succeeded, use the position of the document
+	// for all members.
 	var root yaml.Node
 	var node *yaml.Node
 	if yaml.Unmarshal(d.text, &root) == nil && len(root.Content) == 1 {
@@ -221,7 +222,8 @@ func (f *file) objects(members map[string]any, node *yaml.Node) ([]Object, []Pro
 	return all, problems
 }
 
-// problem converts an error of a YAML parser. The text of the error contains the line number, counted from the start of the document.
+// problem converts an error of a YAML parser to a Problem. It takes the line number, which is relative to the document, from the text of
+// the error.
 func (f *file) problem(d document, err error) Problem {
 	message := strings.TrimPrefix(err.Error(), "error converting YAML to JSON: ")
 	line := 1
@@ -235,7 +237,7 @@ func (f *file) problem(d document, err error) Problem {
 	return Problem{Place: f.place(d.first+line, 1), Message: strings.TrimSpace(message)}
 }
 
-// shift adds the number of lines before a document to the line numbers of its nodes.
+// shift adds lines, the number of lines before a document, to the line number of each node of the document.
 func shift(n *yaml.Node, lines int, done map[*yaml.Node]bool) {
 	if n == nil || done[n] {
 		return

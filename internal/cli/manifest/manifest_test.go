@@ -20,13 +20,13 @@ func read(t *testing.T, text string) ([]Object, []Problem) {
 	return objects, problems
 }
 
-// TestCharacter checks that a character of a value is found in its source, in every style of YAML.
+// TestCharacter checks that Character finds the place of a character of a value in the source, in every style of YAML.
 func TestCharacter(t *testing.T) {
 	const head = "apiVersion: vitrine.dev/v1alpha1\nkind: ContentFilter\nspec:\n"
 	tests := map[string]struct {
 		spec   string
-		search string // the value's text at the character
-		line   int    // counted from the line of spec
+		search string // the text of the value that begins with the character
+		line   int    // relative to the line of spec
 		column int
 	}{
 		"plain":                           {"  query: a AND (b OR\n", "(b", 1, 16},
@@ -97,7 +97,7 @@ func TestCharacterInJSON(t *testing.T) {
 	}
 }
 
-// TestCharacterIsLinear checks that finding a character in a long line takes linear time. If it took quadratic time, this test would take
+// TestCharacterIsLinear checks that finding a character in a long line takes linear time. With quadratic time, this test would take
 // minutes.
 func TestCharacterIsLinear(t *testing.T) {
 	const n = 200_000

@@ -25,8 +25,8 @@ func (f *file) place(line, column int) Place {
 	return p
 }
 
-// Key returns the place of a member's name. path has a form such as spec.items[0]. For a member that does not exist, it returns the place
-// of the nearest existing parent.
+// Key returns the place of a member's name. path has a form such as spec.items[0]. If the member does not exist, Key returns the place of
+// the nearest parent that exists.
 func (o Object) Key(path string) Place {
 	at := o.find(steps(path))
 	n := at.key
@@ -36,8 +36,8 @@ func (o Object) Key(path string) Place {
 	return o.file.place(n.Line, n.Column)
 }
 
-// Value returns the place of a member's value. For a member that does not exist, it returns the place of the name of the nearest existing
-// parent.
+// Value returns the place of a member's value. If the member does not exist, Value returns the place of the name of the nearest parent that
+// exists.
 func (o Object) Value(path string) Place {
 	at := o.find(steps(path))
 	if !at.whole {
@@ -46,9 +46,9 @@ func (o Object) Value(path string) Place {
 	return o.file.place(at.value.Line, at.value.Column)
 }
 
-// Character returns the place of a character of a text member. index starts at 0. An index after the last character denotes the end of the
-// text. Character takes escapes, folded lines and blocks into account. If it cannot find the character, it returns the place of the value,
-// and false.
+// Character returns the place of the character at index (from 0) in the text of a member. An index after the last character means the end
+// of the text. Character takes escapes, folded lines and block styles into account. If it cannot find the character, it returns the place
+// of the value, and false.
 func (o Object) Character(path string, index int) (Place, bool) {
 	at := o.find(steps(path))
 	if !at.whole || at.value.Kind != yaml.ScalarNode {
@@ -61,11 +61,12 @@ func (o Object) Character(path string, index int) (Place, bool) {
 	return o.file.place(line, column), true
 }
 
-// found is the result of following a path as far as its members exist.
+// found is the last member of a path that exists.
 type found struct {
-	// key is the node of the name of the last member that exists. It is nil for an element of a list and for the object itself.
+	// key is the node of the member's name, and value is the node of its value. key is nil for an element of a list and for the object
+	// itself.
 	key, value *yaml.Node
-	// whole is true if the whole path exists.
+	// whole is true if all members of the path exist.
 	whole bool
 }
 
@@ -125,7 +126,8 @@ func steps(path string) []string {
 	return out
 }
 
-// follow returns the position of the character at index in the source of a scalar. It reads the source and the value in parallel.
+// follow returns the position, in the source of a scalar, of the character at index in the value. It reads the source and the value in
+// parallel.
 //
 // Between two non-blank characters, the source may contain characters that the value does not contain: folded line ends, indentation,
 // quotes, backslashes. Therefore, follow skips all blanks of the source before a non-blank character of the value, and at most one blank of
@@ -152,7 +154,7 @@ func follow(lines []string, n *yaml.Node, index int) (line, column int, ok bool)
 	return s.line, s.column, true
 }
 
-// source reads lines of text from a position forward.
+// source reads the characters of lines of text, forward from a position.
 type source struct {
 	lines        []string
 	line, column int
@@ -190,7 +192,7 @@ func (s *source) skipBlanks() {
 	}
 }
 
-// escapes maps the double-quoted escapes with a character code, such as \u00e4, to their number of digits.
+// escapes maps the letter of each escape that contains a character code, such as \u00e4 in a double-quoted scalar, to its number of digits.
 var escapes = map[rune]int{'x': 2, 'u': 4, 'U': 8}
 
 // next moves past r, the next character of the value, and returns the place of r.
@@ -204,7 +206,7 @@ func (s *source) next(r rune) (line, column int, ok bool) {
 		}
 		digits := escapes[s.at()]
 		if digits == 4 && r > 0xffff {
-			digits += len(`\uXXXX`) // JSON writes such a character as two escapes
+			digits += len(`\uXXXX`) // JSON writes a character beyond U+FFFF as two escapes
 		}
 		s.advance()
 		for range digits {

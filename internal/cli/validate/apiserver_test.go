@@ -78,7 +78,7 @@ func TestAgainstTheAPIServer(t *testing.T) {
 	}
 }
 
-// causes returns the errors of the API server by member.
+// causes returns the errors in a response of the API server, each after the path of its member.
 func causes(t *testing.T, err error) []string {
 	t.Helper()
 	var all []string
@@ -87,10 +87,10 @@ func causes(t *testing.T, err error) []string {
 		return nil
 	}
 	if !errors.As(err, &status) || !apierrors.IsInvalid(err) {
-		return []string{"metadata: malformed"} // the API server cannot decode it
+		return []string{"metadata: malformed"} // the API server cannot decode the object
 	}
 	for _, c := range status.ErrStatus.Details.Causes {
-		if c.Field != "<nil>" { // <nil> is the field of the cause that reports that the rules were skipped
+		if c.Field != "<nil>" { // skip the cause that only reports that the rules were not checked, whose field is <nil>
 			all = append(all, c.Field+": "+c.Message)
 		}
 	}

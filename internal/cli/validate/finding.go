@@ -17,9 +17,9 @@ import (
 type Severity string
 
 const (
-	// Error means that the API server would refuse the object, or that its controller would not serve it.
+	// Error means that the API server would reject the object, or that the server would not serve it.
 	Error Severity = "error"
-	// Warning means that the object would be served, but contains a probable mistake.
+	// Warning means that the server would serve the object, but that the object probably contains a mistake.
 	Warning Severity = "warning"
 )
 
@@ -57,8 +57,8 @@ func (f Finding) subject() string {
 	return strings.Join(parts, ": ")
 }
 
-// Text writes the findings for users. Each finding has its place, the object, the message, and the source line with a caret below the
-// place.
+// Text writes the findings for users. For each finding, it writes the place, the object and the message, and then the source line with a
+// caret below the place.
 func Text(w io.Writer, findings []Finding) {
 	for _, f := range findings {
 		fmt.Fprintf(w, "%s:%d:%d: %s: %s\n", text.Visible(f.File), f.Line, f.Column, f.Severity, text.Visible(f.subject()))
@@ -71,10 +71,10 @@ func Text(w io.Writer, findings []Finding) {
 	}
 }
 
-// before and behind are the numbers of characters that window shows before and after the column in a long line.
+// before and behind are the numbers of characters of a long line that window keeps before and after the column.
 const before, behind = 80, 40
 
-// window cuts a line around a column, and returns the blanks that align a caret with the column on a terminal.
+// window returns the part of a line around a column, and the blanks that align a caret with the column on a terminal.
 func window(source string, column int) (line, blanks string) {
 	runes := []rune(source)
 	column = min(max(column, 1), len(runes)+1)

@@ -25,8 +25,8 @@ import (
 	"github.com/vitrine-dev/vitrine/config/crd"
 )
 
-// schemas validates objects with the libraries of the API server, in the order of the API server's checks. It loads the schemas on first
-// use, because loading takes about 0.1 s.
+// schemas validates objects with the libraries of the API server, and makes its checks in the same order. It loads the schemas only on
+// first use, because that takes about 0.1 s.
 type schemas struct {
 	byKind map[string]*kindSchema // by kind; nil before the first use
 }
@@ -35,7 +35,7 @@ type schemas struct {
 type kindSchema struct {
 	structural *structuralschema.Structural
 	values     validation.SchemaValidator
-	rules      *cel.Validator // nil if there are none
+	rules      *cel.Validator // nil if the schema contains no rules
 }
 
 func newSchemas() *schemas { return &schemas{} }

@@ -11,16 +11,16 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// together finds errors that involve two objects: an object that is defined twice, and two objects that claim the same thing. In a cluster,
-// the older object wins a claim. The ages of manifests are unknown, so the object whose name sorts first wins a claim in the library. For a
-// duplicate name or Secret, the object that is read first wins.
+// together finds errors that involve two objects: an object that is defined twice, and two objects that claim the same thing. It reports
+// the error for the object that loses. In a cluster, the older object wins a claim, but the ages of manifests are unknown. Therefore, the
+// object whose name sorts first wins a claim that the library decides, and the object that is read first wins a duplicate name or Secret.
 func together(all []Judged) []Finding {
 	var findings []Finding
 	first := map[string]Judged{}
 	var single []Judged
 	for _, j := range all {
 		if j.GetName() == "" {
-			continue // the missing name is already reported as an error, and is not a duplicate
+			continue // a missing name is already reported as an error, and two missing names are no duplicate
 		}
 		if other, ok := first[j.name()]; ok {
 			place := other.Value("metadata")
@@ -39,8 +39,8 @@ func together(all []Judged) []Finding {
 	return append(findings, secrets(single)...)
 }
 
-// claims lets the library decide between the definitions, as in a cluster with no other objects. It assumes that other properties, and
-// filters that were created over HTTP, exist if the definitions need them.
+// claims lets the library decide which definitions win their claims, as in a cluster without other objects. It assumes that the properties
+// to which definitions refer, and the filters that definitions adopt, exist even if no manifest declares them.
 func claims(all []Judged) []Finding {
 	var candidates []library.Candidate
 	for _, j := range all {
@@ -83,7 +83,7 @@ func claims(all []Judged) []Finding {
 	return findings
 }
 
-// claimMember returns the path of the member that claims something, or "" if the definition claims nothing.
+// claimMember returns the path of the member with which a definition claims something, or "" if it claims nothing.
 func claimMember(d library.Definition) string {
 	switch {
 	case d.Filter != nil && d.Filter.Adopt:

@@ -1,6 +1,6 @@
 // Package validate checks manifests without a cluster. It first makes the checks of the API server, with the schemas and rules of the
-// CustomResourceDefinitions. It then makes the checks of the controllers, with the messages of their conditions. It checks each object
-// separately, and then all objects together.
+// CustomResourceDefinitions. It then makes the checks of the controllers, and reports errors with the messages of the objects' conditions.
+// Finally, it checks all objects together.
 //
 // It may import manifest, config/crd, api, controllers/translate, controllers/verdict, and the domain.
 package validate
@@ -33,7 +33,7 @@ const (
 	RuleSpec         = "spec"
 	RuleDuplicate    = "duplicate"
 	RuleClaim        = "claim"
-	// ruleAdvice is the prefix of the rules of warnings. The code of the query warning follows the prefix.
+	// ruleAdvice is the prefix of the rules of warnings about queries. It is followed by the code of the warning.
 	ruleAdvice = "query-"
 )
 
@@ -51,8 +51,8 @@ type Judged struct {
 	manifest.Object
 	// Typed is the decoded object, or nil if it cannot be decoded as its kind.
 	Typed v1alpha1.Object
-	// Judgement is the meaning of the object. Sound is false if the object has an error, or if it is suspended and would have an error
-	// otherwise.
+	// Judgement is the judgement of the controller. Sound is false if the object has an error, or would have an error if it were not
+	// suspended.
 	Judgement verdict.Judgement
 	Sound     bool
 }
@@ -71,8 +71,9 @@ func (j Judged) Owner(install string) library.Owner {
 	return library.Owner{Install: install, Kind: kinds[j.GetKind()], Namespace: j.GetNamespace(), Name: j.GetName()}
 }
 
-// Ours reports whether an object must be checked. It returns true if the object belongs to this API group. It also returns true if the kind
-// is in the group, but the apiVersion is missing or lacks the version, because the API server rejects such an object.
+// Ours reports whether an object must be checked. It returns true if the object belongs to Vitrine's API group. It also returns true if
+// only the kind is from this group and the apiVersion is missing or has no version: the API server would reject such an object, so the
+// check must report it.
 func Ours(apiVersion, kind string) bool {
 	switch apiVersion {
 	case "", v1alpha1.GroupVersion.Group:
@@ -81,7 +82,7 @@ func Ours(apiVersion, kind string) bool {
 	return schema.FromAPIVersionAndKind(apiVersion, kind).Group == v1alpha1.GroupVersion.Group
 }
 
-// Run checks objects. It sets the given namespace in an object without one.
+// Run checks objects. In an object without a namespace, it sets the given namespace.
 func Run(ctx context.Context, objects []manifest.Object, problems []manifest.Problem, namespace string) (Report, []Judged, error) {
 	schemas := newSchemas()
 	r := Report{Objects: len(objects), Findings: []Finding{}}
@@ -119,8 +120,8 @@ func Run(ctx context.Context, objects []manifest.Object, problems []manifest.Pro
 	return r, all, nil
 }
 
-// judge decodes an object as its kind, and records the judgement of its controller. If the API server refuses the object, judge adds only
-// findings about members for which the API server reports nothing.
+// judge decodes an object as its kind, and records the judgement of its controller. refused means that the API server rejects the object
+// with the findings said. In that case, judge adds only findings about other members.
 func (j *Judged) judge(refused bool, said []Finding) []Finding {
 	o := v1alpha1.NewObject(j.GetKind())
 	if o == nil {

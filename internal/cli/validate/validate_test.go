@@ -37,7 +37,7 @@ func unit(name, more string) string {
 	return object(v1alpha1.ActivateUnitKind, name, "name: Unit, imageURL: 'https://a.example/a.png', clickThroughURL: 'https://a.example/', "+more)
 }
 
-// TestRules checks the rules and places of the reported findings. object writes spec on one line, so a column in it includes the prefix
+// TestRules checks the rules and places of the reported findings. object writes spec on one line, so the columns in want include the prefix
 // `spec: {`.
 func TestRules(t *testing.T) {
 	tag := func(name, key string) string {

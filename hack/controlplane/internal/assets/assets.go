@@ -1,6 +1,6 @@
 // Package assets provides programs that the tools in hack start, but that are not part of this repository: etcd, kube-apiserver and
-// kubectl, and the GitOps tools of make gitops. If possible, it downloads the official builds for envtest. Otherwise, it builds the
-// programs from Go modules, which needs only Go and its module proxy.
+// kubectl, and the GitOps tools of make gitops. It downloads the official builds of etcd, kube-apiserver and kubectl for envtest, if
+// possible. Otherwise, and for all other programs, it builds the programs from Go modules, which needs only Go and its module proxy.
 //
 // The package keeps the programs in the user's cache, which all clones of the repository share. A program in the cache is always complete,
 // because the package writes it to a temporary place and renames it under a lock.
@@ -26,8 +26,8 @@ const (
 	ControllerManager = "kube-controller-manager"
 )
 
-// EnvAssets is the variable, known from envtest, that names a directory with the programs. EnvCache is the variable that names another
-// directory for the cache.
+// EnvAssets is the environment variable, also used by envtest, that names a directory with the programs. EnvCache is the environment
+// variable that names another directory for the cache.
 const (
 	EnvAssets = "KUBEBUILDER_ASSETS"
 	EnvCache  = "VITRINE_CACHE"
@@ -35,7 +35,8 @@ const (
 
 // Options configure the package.
 type Options struct {
-	// Root is the root of this repository. The versions come from the go.mod files below its hack/controlplane/tools.
+	// Root is the root of this repository. The go.mod files below its folder hack/controlplane/tools determine the versions of the
+	// programs.
 	Root string
 	// Progress receives a line for each step; nil disables it.
 	Progress func(format string, args ...any)

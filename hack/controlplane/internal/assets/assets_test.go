@@ -12,9 +12,9 @@ import (
 	"time"
 )
 
-// fakeGo adds a go command that runs script to PATH, and creates a root and an empty cache. In the script, $output is the directory for the
-// programs, $packages lists the packages to build, and $calls is a file that records each call. A downloaded module is in the directory
-// $calls.module. Nothing listens on the address of the official builds.
+// fakeGo puts a fake go command that runs script into PATH, and creates a root and an empty cache. In the script, $output is the directory
+// for the programs, $packages lists the packages to build, and $calls is a file that records each call. A downloaded module is in the
+// directory $calls.module. Nothing listens on the address of the official builds.
 func fakeGo(t *testing.T, script string) (opts Options, calls string, progress func() string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -147,7 +147,7 @@ func TestEnsureSaysWhyABuildFails(t *testing.T) {
 }
 
 func TestEnsureReportsWhileItBuilds(t *testing.T) {
-	// The build ends after it has seen a heartbeat.
+	// The script ends only after a heartbeat has been reported.
 	opts, calls, progress := fakeGo(t, `echo 'go: downloading example.com/x v1.0.0' >&2; echo example.com/x >&2; echo example.com/x/y >&2
 while [ ! -e "$calls.heard" ]; do :; done; `+builds)
 	opts.Heartbeat = time.Millisecond

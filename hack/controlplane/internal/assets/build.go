@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// Go runs the go command in a directory, without cgo. what names the step. Go reports this name immediately, and again at every heartbeat
-// until the command ends. With -v among args, the reports count the compiled packages.
+// Go runs the go command in a directory, without cgo. what is the name of the step in progress reports: Go makes a report immediately, and
+// again at every heartbeat until the command ends. With -v among args, the reports count the compiled packages.
 func Go(ctx context.Context, opts Options, dir, what string, args ...string) error {
 	opts = opts.withDefaults()
 	opts.Progress("%s…", what)
@@ -64,7 +64,7 @@ func (m *messages) Write(part []byte) (int, error) {
 	return m.text.Write(part)
 }
 
-// read counts the lines about downloaded modules and compiled packages, and returns the other lines.
+// read returns the numbers of lines about downloaded modules and about compiled packages, and the other lines.
 func (m *messages) read() (downloaded, compiled int, rest string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -81,7 +81,7 @@ func (m *messages) read() (downloaded, compiled int, rest string) {
 	return downloaded, compiled, rest
 }
 
-// enough is the memory in bytes that two concurrent linkers need; the linker of kube-apiserver needs 2 GB.
+// enough is the memory in bytes that two concurrent linkers need. The linker needs 2 GB for kube-apiserver.
 const enough = 4 << 30
 
 // available returns the available memory in bytes from the text of /proc/meminfo. It returns enough if the text does not contain

@@ -36,7 +36,7 @@ func (s source) download(ctx context.Context, series, to string) error {
 	return err
 }
 
-// unpack is download without timeouts.
+// unpack is like download, but without timeouts.
 func (s source) unpack(ctx context.Context, series, to string) error {
 	client := &remote.HTTPClient{IndexURL: s.index}
 	item, platform, err := newest(ctx, client, series)

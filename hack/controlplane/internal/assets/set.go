@@ -15,12 +15,13 @@ import (
 	"time"
 )
 
-// Set is a group of programs that are built together, with the versions of the go.mod in tools/NAME. For a GitOps tool, this is the
-// go.mod of its release, with the tool itself as a requirement. Sets are separate because their dependencies conflict.
+// Set is a group of programs that are built together, with the versions of the go.mod in tools/NAME. For a GitOps tool, this file is the
+// go.mod of the tool's release, with the tool itself as an additional requirement. Each set has its own go.mod, because the dependencies of
+// the sets conflict.
 type Set struct {
-	// Name is the folder in tools. Group is the folder in the cache.
+	// Name is the name of the folder in tools. Group is the folder of the cache that contains the set.
 	Name, Group string
-	// Modules are the modules whose versions identify the set in the cache. The first module has the label Name.
+	// Modules are the modules whose versions are in the name of the set's directory in the cache. The first module has the label Name.
 	Modules []Module
 	// Packages maps the name of each program to its main package, which go.mod lists as a tool.
 	Packages map[string]string
@@ -30,7 +31,7 @@ type Set struct {
 	Stamped bool
 }
 
-// Module is the path of a module and its label in the cache.
+// Module is the path of a module, and its label in the names of directories in the cache.
 type Module struct{ Label, Path string }
 
 // All sets.
@@ -73,7 +74,7 @@ func (b Built) Path(name string) string { return filepath.Join(b.Dir, name) }
 // CRDs returns the folder with the CRD manifests.
 func (b Built) CRDs() string { return filepath.Join(b.Dir, "crds") }
 
-// Has reports whether the named programs are built. The CRDs exist if any program does.
+// Has reports whether the named programs are built. If any program is built, the CRD manifests are in the cache too.
 func (b Built) Has(names ...string) bool { return len(missing(b.Dir, names)) == 0 }
 
 // Find returns the place of a set in the cache, without building it.
@@ -112,7 +113,7 @@ func (s Set) Ensure(ctx context.Context, opts Options, names ...string) (Built, 
 		return built, err
 	}
 	defer unlock()
-	lacking := missing(built.Dir, names) // another process may have built the others in the meantime
+	lacking := missing(built.Dir, names) // check again, because another process may have built programs in the meantime
 	if len(lacking) == 0 {
 		return built, nil
 	}
@@ -129,8 +130,8 @@ func (s Set) Ensure(ctx context.Context, opts Options, names ...string) (Built, 
 	return built, nil
 }
 
-// build builds programs with a single go command. The command compiles each shared package only once, and links one program while it
-// compiles another program.
+// build builds programs with a single go command. With a single command, each shared package is compiled only once, and the linking of one
+// program overlaps with the compilation of another.
 func (s Set) build(ctx context.Context, opts Options, built Built, names []string) error {
 	if err := os.MkdirAll(built.Dir, 0o755); err != nil {
 		return fmt.Errorf("create the cache directory (set %s to choose another): %w", EnvCache, err)

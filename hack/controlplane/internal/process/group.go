@@ -12,7 +12,7 @@ import (
 type Member interface {
 	// Done returns a channel that is closed when the member has ended.
 	Done() <-chan struct{}
-	// Err returns nil while the member runs, and the reason for its end afterwards.
+	// Err returns nil while the member runs. Afterwards, it returns the reason why the member ended.
 	Err() error
 	// Stop stops the member and waits until it has ended.
 	Stop()
@@ -24,7 +24,7 @@ type Group struct{ members []Member }
 // Add adds a member.
 func (g *Group) Add(m Member) { g.members = append(g.members, m) }
 
-// Err returns an error for every member that has ended, or nil if all members run.
+// Err returns the errors of all members that have ended, joined, or nil if all members still run.
 func (g *Group) Err() error {
 	var ended []error
 	for _, m := range g.members {
@@ -33,7 +33,7 @@ func (g *Group) Err() error {
 	return errors.Join(ended...)
 }
 
-// Wait waits until a member has ended, and returns Err. If ctx ends first, it returns nil.
+// Wait waits until at least one member has ended, and returns the result of Err. If ctx ends first, it returns nil.
 func (g *Group) Wait(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -19,9 +19,9 @@ import (
 	"time"
 )
 
-// leash returns the beginning of a shell script that then executes a program. In the background, the script checks every second
-// that this process is alive, until the program ends. The script contains the PID of this process instead of $PPID, because $PPID is wrong
-// if this process ends before the shell starts.
+// leash returns the beginning of a shell script; the rest of the script executes a program. Until the program ends, the returned part
+// checks every second, in the background, whether this process is alive. If not, it kills the process group. The script contains the PID of
+// this process instead of $PPID, because $PPID is wrong if this process ends before the shell starts.
 func leash() string {
 	return fmt.Sprintf(`(while kill -0 "$$"; do kill -0 %d || kill -s KILL -- "-$$"; sleep 1; done) >/dev/null 2>&1 &
 `, os.Getpid())
@@ -66,7 +66,7 @@ func Start(spec Spec) (*Process, error) {
 		return nil, err
 	}
 	defer log.Close()
-	cmd := exec.Command("/bin/sh", append([]string{"-c", leash() + `exec "$0" "$@"`, spec.Path}, spec.Args...)...) //nolint:noctx // Stop ends it, with SIGTERM first
+	cmd := exec.Command("/bin/sh", append([]string{"-c", leash() + `exec "$0" "$@"`, spec.Path}, spec.Args...)...) //nolint:noctx // no context: Stop sends SIGTERM first
 	cmd.Env = append(os.Environ(), spec.Env...)
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -106,7 +106,8 @@ func (p *Process) Stop() {
 	case <-p.done:
 	case <-time.After(p.spec.Grace):
 	}
-	// Do this even after a clean end, because the program may have started other programs. An empty group causes no problem.
+	// Kill the process group even if the program itself has ended, because the program may have started other programs. If the group is
+	// empty, the call has no effect.
 	_ = syscall.Kill(-p.pid, syscall.SIGKILL)
 	<-p.done
 }
@@ -147,8 +148,8 @@ func Quote(word string) string {
 // ErrParentGone is the cause of a context from WithParent whose parent process has ended.
 var ErrParentGone = errors.New("the parent process has ended")
 
-// WithParent returns a context that ends with ErrParentGone when the parent of this process ends. Programs that make has started can thus
-// end when make is killed.
+// WithParent returns a context that ends with ErrParentGone when the parent of this process ends. A program that make has started can use
+// this context to end when make is killed.
 func WithParent(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	parent := os.Getppid()

@@ -35,7 +35,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// gone reports whether no process has the PID, not counting a zombie.
+// gone reports whether the process with the PID has ended. A zombie counts as ended.
 func gone(pid int) bool {
 	if errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) {
 		return true
@@ -109,7 +109,7 @@ func TestLeashedPassesArgumentsAndStatus(t *testing.T) {
 	}
 	cmd := exec.Command(script, "--a=b c", "$HOME")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	output, err := cmd.Output() // Output returns only when no background process has the output open
+	output, err := cmd.Output() // Output returns only after all background processes have closed the output
 	if string(output) != "<--a=b c><$HOME>" || cmd.ProcessState.ExitCode() != 3 {
 		t.Errorf("the program got %s and exited with %v, want status 3", output, err)
 	}

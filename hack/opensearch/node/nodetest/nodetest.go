@@ -92,8 +92,8 @@ type Cluster struct {
 	nodes   []*node.Node
 }
 
-// started starts nodes, and stops them at the end of the test unless the caller sets them to nil. It skips the test unless
-// VITRINE_OPENSEARCH is set.
+// started calls start, which starts nodes, and stops these nodes at the end of the test. It does not stop a node whose element in the
+// returned slice the caller has set to nil. It skips the test unless VITRINE_OPENSEARCH is set.
 func started(t testing.TB, start func() ([]*node.Node, error)) []*node.Node {
 	t.Helper()
 	if os.Getenv("VITRINE_OPENSEARCH") == "" {
@@ -124,7 +124,8 @@ func started(t testing.TB, start func() ([]*node.Node, error)) []*node.Node {
 // NewCluster starts a cluster of n nodes, and stops it at the end of the test. It skips the test unless VITRINE_OPENSEARCH is set.
 func NewCluster(t testing.TB, n int) *Cluster {
 	t.Helper()
-	// The cluster uses the ports from Port to Port+n-1 and from Port+100 to Port+99+n.
+	// The cluster uses the ports from Port to Port+n-1 and from Port+100 to Port+99+n. Choose Port at random, so that clusters rarely
+	// collide.
 	port, err := rand.Int(rand.Reader, big.NewInt(8000))
 	if err != nil {
 		t.Fatal(err)
@@ -132,7 +133,7 @@ func NewCluster(t testing.TB, n int) *Cluster {
 	dir := t.TempDir()
 	c := &Cluster{t: t, options: node.Options{
 		Dir: dir, Version: os.Getenv("OPENSEARCH_VERSION"), Heap: "512m", Port: 21000 + int(port.Int64()),
-		// With the default fault detection, the cluster excludes a node only after it has not responded for 30 seconds.
+		// Detect faults faster: by default, the cluster excludes a node only after the node has not responded for 30 seconds.
 		Settings: []string{
 			"path.repo=" + filepath.Join(dir, "snapshots"),
 			"cluster.fault_detection.follower_check.timeout=2s", "cluster.fault_detection.follower_check.retry_count=2",
@@ -222,7 +223,7 @@ func DropAtEnd(t testing.TB, prefix string) {
 		}
 	}
 	t.Cleanup(func() {
-		do(http.MethodPut, url+"/_settings", `{"index.blocks.read_only": null}`) // an index of a frozen library has this block
+		do(http.MethodPut, url+"/_settings", `{"index.blocks.read_only": null}`) // the indices of a frozen library have this block
 		do(http.MethodDelete, url, "")
 	})
 }

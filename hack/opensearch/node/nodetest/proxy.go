@@ -15,7 +15,7 @@ import (
 // Fault is a way in which a Proxy disturbs connections.
 type Fault int
 
-// The faults. A fault also affects connections that are open when it begins or ends.
+// The faults. A change of the fault also affects connections that are already open.
 const (
 	// None forwards everything.
 	None Fault = iota
@@ -23,13 +23,13 @@ const (
 	Closed
 	// Silent accepts connections and requests, and never responds.
 	Silent
-	// Trickling sends one byte of a response every tenth of a second.
+	// Trickling passes on one byte of a response every tenth of a second.
 	Trickling
-	// Slow delays each part of a response by a tenth of a second.
+	// Slow delays each piece of a response that arrives from the node by a tenth of a second.
 	Slow
 )
 
-// step is the pause of Trickling and Slow.
+// step is the length of the pauses of Trickling and Slow.
 const step = 100 * time.Millisecond
 
 // Proxy forwards connections to a node of OpenSearch and injects faults. It closes at the end of the test that created it.
@@ -133,7 +133,7 @@ func (p *Proxy) serve(client net.Conn) {
 	defer p.track(client)()
 	node, err := (&net.Dialer{}).DialContext(context.Background(), "tcp", p.target)
 	if err != nil {
-		return // the node is down
+		return // the node does not accept connections
 	}
 	defer p.track(node)()
 	p.running.Go(func() {
@@ -151,7 +151,7 @@ func (p *Proxy) serve(client net.Conn) {
 
 var errClosed = errors.New("the proxy is closed")
 
-// respond sends a part of a response as the current fault requires.
+// respond sends a piece of a response to the client in the way that the current fault requires.
 func (p *Proxy) respond(client io.Writer, part []byte) error {
 	for len(part) > 0 {
 		fault, changed := p.current()

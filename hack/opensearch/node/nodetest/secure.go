@@ -61,7 +61,7 @@ func (s *Secure) User(name string, cluster []string, pattern string, indices []s
 	return username, password
 }
 
-// put stores an object of the plugin. If the plugin has not read its configuration yet, put waits until it has.
+// put stores an object, such as a user, with the API of the security plugin. If the plugin has not read its configuration yet, put waits.
 func (s *Secure) put(path string, object any) {
 	s.t.Helper()
 	body, err := json.Marshal(object)
