@@ -21,7 +21,7 @@ import (
 // +kubebuilder:rbac:groups=vitrine.dev,resources=accesstokens/status,verbs=patch
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=get;list;watch;create;update
 
-// secretInterval is the time between two reconciles of a token whose Secret the operator may not watch.
+// secretInterval is the maximum time between two reconciles of a token whose Secret the operator may not be watching.
 const secretInterval = time.Minute
 
 func tokenKind() kind {
@@ -37,14 +37,14 @@ type credential struct {
 	value   tokens.Value
 }
 
-// translateToken reads the value of a token, or generates a new one. The pass stores the digest of the value before it writes the Secret,
-// so that the server accepts every value that a client can read. A replaced value expires by itself: the stored definition contains its
-// expiry time.
+// translateToken sets the definition of a token. It reads the token's value from the Secret, or generates a new value. The pass stores the
+// digest of a new value before it writes the value to the Secret, so that the server accepts every value that a client can read. A value
+// that a rotation has replaced needs no further pass to expire, because the stored definition contains its expiry time.
 func translateToken(ctx context.Context, p *pass) error {
 	o := p.object.(*v1alpha1.AccessToken)
 	s, current, err := p.readToken(ctx, o)
 	if err != nil || o.Spec.ExistingSecret != nil {
-		p.wake(p.Clock().Add(secretInterval)) // the operator watches such a Secret only if it has tokens.Label
+		p.wake(p.Clock().Add(secretInterval)) // the operator watches an existing Secret only if it has tokens.Label
 	}
 	if err != nil {
 		return err
@@ -60,7 +60,7 @@ func translateToken(ctx context.Context, p *pass) error {
 	return nil
 }
 
-// reportToken writes the Secret, and reports the times of issue and expiry of the value in the status.
+// reportToken writes the Secret, and reports in the status when the value was issued and when it expires.
 func reportToken(ctx context.Context, p *pass) error {
 	o, issue, now := p.object.(*v1alpha1.AccessToken), p.credential.value.Issue, p.credential.subject.Now
 	if o.Spec.ExistingSecret == nil {
@@ -115,8 +115,8 @@ func reportExpiry(ctx context.Context, p *pass) error {
 	return tokens.Expired(expires, now, "set spec.suspend to false, and then delete the Secret to get a new value, or raise spec.expiresAfter")
 }
 
-// loadToken translates a token with the value in its Secret. It returns false if the Secret has no usable value: the reconciler then
-// generates one or reports the problem.
+// loadToken translates a token with the value in its Secret. It returns false if the Secret has no usable value. The reconciler then
+// generates a value or reports the problem.
 func loadToken(ctx context.Context, s *Set, o v1alpha1.Object, now time.Time) (library.Definition, bool) {
 	t := o.(*v1alpha1.AccessToken)
 	subject, current, err := s.readToken(ctx, t)
@@ -180,9 +180,9 @@ func (s *Set) storedValues(ctx context.Context, o *v1alpha1.AccessToken) ([]libr
 	return stored.Token.Values, nil
 }
 
-// filterUUIDs resolves spec.filters to UUIDs. For a filter that does not exist yet, it returns the future UUID, which grants nothing until
-// the filter exists. For a filter that adopts another one, it returns the UUID of the adopted filter. filterUUIDs leaves out filters of
-// other properties.
+// filterUUIDs resolves spec.filters to UUIDs. For a filter that does not exist yet, it returns the UUID that the filter will have, which
+// grants nothing until the filter exists. For a manifest that adopts an existing filter, it returns the UUID of the adopted filter.
+// filterUUIDs leaves out filters of other properties.
 func (s *Set) filterUUIDs(ctx context.Context, o *v1alpha1.AccessToken) ([]string, error) {
 	var uuids []string
 	for _, name := range o.Spec.Filters {

@@ -51,7 +51,7 @@ func (w *world) accepts(value string) bool {
 	return false
 }
 
-// nudge changes the Secret of a token to cause a reconcile, because an advance of the fake clock does not cause one.
+// nudge changes the Secret of a token to cause a reconcile, because advancing the fake clock does not cause a reconcile.
 func (w *world) nudge(ctx context.Context, name string) {
 	GinkgoHelper()
 	before := rounds(v1alpha1.AccessTokenKind)
@@ -161,7 +161,7 @@ var _ = Describe("AccessToken", func() {
 		Expect(w.condition(ctx, t, v1alpha1.ConflictCondition)).NotTo(BeNil())
 		// Each change to the Secret makes both operators reconcile the token.
 		w.nudge(ctx, "storefront")
-		w.clock.advance(time.Second) // nudge writes the current time, which has to differ from the previous one
+		w.clock.advance(time.Second) // nudge writes the current time, which must differ from the time of the previous nudge
 		w.nudge(ctx, "storefront")
 		after := w.own(ctx, "storefront")
 		Expect(after.Data).To(Equal(before.Data))
@@ -174,7 +174,7 @@ var _ = Describe("AccessToken", func() {
 		Eventually(func() map[string][]byte { return w.own(ctx, "storefront").Data }).
 			Should(Equal(map[string][]byte{"token": before.Data["token"], "url": []byte("https://second.example")}))
 		Eventually(func() bool { return second.accepts(string(before.Data["token"])) }).Should(BeTrue(), "apps keep their token")
-		// The first operator may have written the present status.
+		// The present status may be from the first operator, so wait until the second operator has written its own.
 		w.settle(ctx, t, kstatus.CurrentStatus)
 		second.stop()
 	})

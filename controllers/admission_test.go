@@ -20,7 +20,7 @@ import (
 // admission is a spec and the API server's response to it.
 type admission struct {
 	kind, spec string
-	// refused is a part of the error message, or "" for a spec that is accepted.
+	// refused is a part of the expected error message, or "" if the API server must accept the spec.
 	refused string
 }
 
@@ -137,7 +137,7 @@ var admissions = []admission{
 	{v1alpha1.AccessTokenKind, `class: ReadOnly, expiresAfter: 168h, rotation: {every: 168h, overlap: 1h}`, longerRule},
 
 	{v1alpha1.ContentFilterKind, `query: 'approval_status:app'`, ""},
-	{v1alpha1.ContentFilterKind, `query: 'approval_status:(app'`, ""}, // the reconciler reports the position of the error
+	{v1alpha1.ContentFilterKind, `query: 'approval_status:(app'`, ""}, // the reconciler reports the syntax error
 	{v1alpha1.ContentFilterKind, `query: ''`, "spec.query"},
 	{v1alpha1.ContentFilterKind, `sortBy: 'created_on:desc'`, "spec.query: Required value"},
 	{v1alpha1.ContentFilterKind, `query: 'approval_status:app', readAccess: Public`, "spec.readAccess: Unsupported value"},
@@ -167,7 +167,7 @@ var admissions = []admission{
 	{v1alpha1.ActivateUnitKind, unitSpec + `, activateUnitLibrary: 0`, "spec.activateUnitLibrary"},
 }
 
-// belonging maps the kinds that have a propertyRef to the rest of a valid spec.
+// belonging maps each kind whose spec has a propertyRef to the rest of a valid spec.
 var belonging = map[string]string{
 	v1alpha1.AccessTokenKind:   `class: ReadOnly`,
 	v1alpha1.ContentFilterKind: `query: 'approval_status:app'`,
@@ -222,7 +222,7 @@ var _ = Describe("Admission", Ordered, func() {
 					Expect(err).To(MatchError(ContainSubstring(refused)))
 				}
 			}
-			change("", "propertyRef: {name: default}, ", "") // the new spec means the same
+			change("", "propertyRef: {name: default}, ", "") // the name default is also the default, so the reference does not change
 			change("propertyRef: {name: default}, ", "", "")
 			change("propertyRef: {name: outlet}, ", "propertyRef: {name: outlet}, suspend: true, ", "")
 			change("", "propertyRef: {name: outlet}, ", propertyRefRule)

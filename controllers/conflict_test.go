@@ -136,7 +136,7 @@ var _ = Describe("Conflicting claims", func() {
 			both := func(o *cluster.Options) { o.Namespaces = []string{w.namespace, b.namespace} }
 			w.start(both)
 			w.apply(ctx, b.property("default"))
-			// The token that gets the value later has the older manifest.
+			// The manifest of thief is the older one, although thief gets the value later than holder.
 			thief, stolen := sealed(ctx, b, "thief", other)
 			w.settle(ctx, thief, kstatus.CurrentStatus)
 			w.clock.advance(time.Second)
@@ -178,7 +178,7 @@ var _ = Describe("Conflicting claims", func() {
 			holder.Spec.Rotation = &v1alpha1.Rotation{Every: hours(1), Overlap: metav1.Duration{Duration: time.Minute}}
 			w.apply(ctx, holder)
 			rotated := string(w.own(ctx, "holder").Data["token"])
-			w.clock.advance(time.Second) // if both were created within the same second, the name would decide
+			w.clock.advance(time.Second) // if both tokens were created within the same second, their names would decide which one holds the value
 			thief, stolen := sealed(ctx, b, "thief", rotated)
 			Expect(w.settle(ctx, thief, kstatus.FailedStatus).Reason).To(Equal(v1alpha1.ReasonClaimHeld))
 

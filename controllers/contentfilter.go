@@ -13,7 +13,7 @@ import (
 // +kubebuilder:rbac:groups=vitrine.dev,resources=contentfilters,verbs=get;list;watch
 // +kubebuilder:rbac:groups=vitrine.dev,resources=contentfilters/status,verbs=patch
 
-// readAccessReason is the reason of the event that reports that READ-ONLY tokens can now read a ContentFilter.
+// readAccessReason is the reason of the event which reports that READ-ONLY tokens can now read a ContentFilter.
 const readAccessReason = "ReadAccessWidened"
 
 func filterKind() kind {

@@ -22,7 +22,7 @@ func (s *Set) Counted(ctx context.Context, visit func(v1alpha1.Object, counts.Fu
 		err := s.each(ctx, k, nil, func(o v1alpha1.Object) {
 			switch {
 			case s.written.stale(o):
-				complete = false // the object may be served by now with counts from before the last content change
+				complete = false // a pass may just have written counts from before the last content change
 			case verdict.Ready(o).Status != "True" || o.Suspended() || *o.StatusObservedGeneration() != o.GetGeneration():
 				// An object that is not served has no counts. If the object has a newer spec, the next pass updates the counts.
 			case s.rivals.of(o.GetNamespace()) != "":
@@ -38,8 +38,8 @@ func (s *Set) Counted(ctx context.Context, visit func(v1alpha1.Object, counts.Fu
 	return complete, nil
 }
 
-// WriteCounts implements counts.Objects. It does not note the write in s.written, because a pass that reads an older version can at worst
-// write the same counts again.
+// WriteCounts implements counts.Objects. It does not note the write in s.written, because the worst effect of a stale read is that a pass
+// writes the same counts again.
 func (s *Set) WriteCounts(ctx context.Context, before, o v1alpha1.Object) error {
 	return client.IgnoreNotFound(s.writeStatus(ctx, before, o))
 }

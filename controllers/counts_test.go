@@ -64,7 +64,7 @@ var _ = Describe("Counts in status", func() {
 		for _, f := range filters {
 			Eventually(shown(ctx, f, func() *int64 { return f.Status.MatchedItems })).Should(BeEquivalentTo(5))
 		}
-		// The keeper writes the counts of six filters and the Property: the first count at once, and then one count every half second.
+		// The keeper writes seven counts, those of six filters and of the Property. It writes the first at once, and then one every half second.
 		Expect(time.Since(begin)).To(BeNumerically(">=", 2400*time.Millisecond))
 	})
 

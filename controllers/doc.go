@@ -5,9 +5,9 @@
 //	cluster ──▶ controllers ──▶ tokens ──▶ verdict ──▶ translate
 //	                    └─────▶ counts
 //
-// Invariants: the controllers never write a spec, and write a status only when its meaning changed. There are no finalizers: a
-// deletion that the watch reports removes what the object declared. Statuses, events and log lines contain no secrets. The package
-// does not depend on HTTP or on storage.
+// Invariants: the controllers never write a spec, and write a status only when its meaning changed. Objects have no finalizers. When the
+// watch reports the deletion of an object, its controller removes the definition that the object declared. Statuses, events and log lines
+// contain no secrets. The package does not depend on HTTP or on storage.
 //
-// It may import api, counts, tokens, translate, verdict, internal/text and the domain.
+// This package may import api, counts, tokens, translate, verdict, internal/text and the domain.
 package controllers

@@ -66,7 +66,7 @@ func fresh(objects []client.Object) []client.Object {
 	return copies
 }
 
-// state returns the state of objects in the store and on the API server, without times and without the values of tokens.
+// state returns the state of objects in the store and on the API server, but leaves out times and the values of tokens.
 func (w *world) state(ctx context.Context, objects []client.Object) (map[string]any, error) {
 	install, err := w.lib.Mark("install")
 	if err != nil {
@@ -172,9 +172,9 @@ func createAll(ctx context.Context, objects []client.Object) {
 }
 
 var _ = Describe("Manifests from Git", func() {
-	// dice is the random source of these specs. It depends on Ginkgo's seed alone.
+	// dice is the random source of these specs. It depends only on Ginkgo's seed.
 	var dice *rand.Rand
-	BeforeEach(func() { dice = rand.New(rand.NewPCG(uint64(GinkgoRandomSeed()), 0)) }) //nolint:gosec // no secret is generated from it
+	BeforeEach(func() { dice = rand.New(rand.NewPCG(uint64(GinkgoRandomSeed()), 0)) }) //nolint:gosec // no secret is generated from dice
 
 	shuffled := func(objects []client.Object) []client.Object {
 		list := fresh(objects)
@@ -230,7 +230,7 @@ var _ = Describe("Manifests from Git", func() {
 		Expect(want).To(HaveKey("ContentFilter wall"))
 		for round := range 6 {
 			By("pruning")
-			down := round%3 == 2 // while the operator is down
+			down := round%3 == 2 // whether the operator is stopped while the objects are deleted
 			if down {
 				w.stop()
 			}
@@ -279,8 +279,8 @@ var _ = Describe("Manifests from Git", func() {
 		Expect(kube.Delete(ctx, ns)).To(Succeed())
 
 		By("deleting the contents as kube-controller-manager does, the Secrets first")
-		// The admission of the API server may notice the deletion of the namespace late, so the operator may have recreated a Secret.
-		// Delete it again.
+		// The API server may at first still admit new objects to the deleted namespace, so the operator may have recreated a Secret. Delete it
+		// again.
 		Eventually(func() (string, error) {
 			return w.logs.String(), kube.DeleteAllOf(ctx, &corev1.Secret{}, client.InNamespace(w.namespace))
 		}).Should(ContainSubstring("because it is being terminated"), "the operator cannot recreate the Secrets")
@@ -375,7 +375,7 @@ var _ = Describe("Manifests from Git", func() {
 			Expect(cmp.Diff(live.Object["spec"], planned.Object["spec"])).To(BeEmpty(), "%s: spec (-live +dry run)", name)
 			Expect(planned.GetGeneration()).To(Equal(live.GetGeneration()), name)
 			Expect(cmp.Diff(manifest.Object["spec"], live.Object["spec"])).To(BeEmpty(), "%s: spec (-manifest +live)", name)
-			// The status may still change because of counts, but the spec must not change.
+			// The status may still change when the counts do, but the spec must not change.
 			Expect(apply().GetGeneration()).To(Equal(live.GetGeneration()), name)
 			w.remove(ctx, o)
 			w.collectGarbage(ctx)

@@ -20,7 +20,7 @@ import (
 // The operator checks each removal against the CRD of its kind:
 // +kubebuilder:rbac:groups=apiextensions.k8s.io,resources=customresourcedefinitions,resourceNames=accesstokens.vitrine.dev;activateunits.vitrine.dev;contentfilters.vitrine.dev;properties.vitrine.dev;tags.vitrine.dev,verbs=get
 
-// Kind is a kind of manifests, together with the kind of definition that it declares.
+// Kind is a kind of manifests, together with the kind of definition that these manifests declare.
 type Kind struct {
 	v1alpha1.Kind
 	// Definition is the kind of the definition that an object of this kind declares.
@@ -32,14 +32,16 @@ type kind struct {
 	Kind
 	// translate sets def and, for an object with a query, warnings. nil means that the pass calls translate.Object.
 	translate func(ctx context.Context, p *pass) error
-	// report sets the fields of the status, except the counts, after the definition was applied. nil means that there are no such fields.
+	// report sets the status fields that only this kind has, except the counts, after the definition was applied. nil means that the kind has
+	// no such fields.
 	report func(ctx context.Context, p *pass) error
-	// load translates an object for the bulk load at start. It returns false if there is nothing to load yet. nil means that the load uses
-	// translate. now is the same for all objects of a load, so that their order in the list gives none of them precedence.
+	// load translates an object for the bulk load at start. It returns false if the object has nothing to load yet. nil means that the load
+	// uses translate. now is the same for all objects of a load, so that no object takes precedence because it comes first in the list.
 	load func(ctx context.Context, s *Set, o v1alpha1.Object, now time.Time) (library.Definition, bool)
-	// frozen returns a *verdict.Refusal if the served state of a suspended object has expired. nil means that it never expires.
+	// frozen returns a *verdict.Refusal if the served state of a suspended object has expired. nil means that the served state of this kind
+	// never expires.
 	frozen func(ctx context.Context, p *pass) error
-	// watch adds further watches to the controller of the kind. nil means that there are none.
+	// watch adds further watches to the controller of the kind. nil means that the kind needs no further watches.
 	watch func(s *Set, mgr manager.Manager, b *builder.Builder) error
 	// count updates the counts in the status. nil means that the kind has no counts.
 	count counts.Func

@@ -18,7 +18,7 @@ import (
 // subject is one of the five kinds, for the specs that apply to all of them.
 type subject struct {
 	kind string
-	// new returns an object for which the library serves the value in before. After a call of change, the library serves the value in
+	// new returns an object for which the library serves the value before. After change has modified the object, the library serves the value
 	// after.
 	new           func(w *world, name string) client.Object
 	change        func(o client.Object)
@@ -27,8 +27,8 @@ type subject struct {
 	served func(ctx context.Context, w *world, name string) string
 	// suspend sets spec.suspend.
 	suspend func(o client.Object, suspend bool)
-	// spoil makes a spec unusable in a way that the schema accepts. The object then reports reason. spoil is nil if the schema rejects
-	// every invalid spec of the kind.
+	// spoil makes a spec unusable in a way that the schema accepts. An object with such a spec reports the reason in the member reason. spoil
+	// is nil if the schema rejects every invalid spec of the kind.
 	spoil  func(o client.Object)
 	reason string
 }
@@ -286,7 +286,7 @@ var _ = Describe("Every kind", func() {
 			It("writes nothing to the API server when reconciled again", func(ctx context.Context) {
 				o := s.new(w, "summer")
 				w.apply(ctx, o)
-				// Wait for the count, because the limiter may delay the first write of the count.
+				// Wait until the count is written, which the limiter may delay.
 				Eventually(func() *int64 {
 					p := &v1alpha1.Property{}
 					Expect(kube.Get(ctx, client.ObjectKey{Namespace: w.namespace, Name: "default"}, p)).To(Succeed())

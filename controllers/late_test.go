@@ -18,8 +18,8 @@ import (
 )
 
 // TestContentChangesBeforeStatusWrite checks a content change between the count and the status write of a pass. If the keeper has already
-// counted the change before the status write, it has to count again after the write. It must not need another change of the content or a
-// delay of a minute.
+// counted the changed content before the status write, it has to count again after the write. It must do so without another change of the
+// content and without waiting for a minute.
 func TestContentChangesBeforeStatusWrite(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()

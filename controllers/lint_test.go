@@ -14,7 +14,7 @@ import (
 	"github.com/vitrine-dev/vitrine/api/v1alpha1"
 )
 
-// onlyWhileTrue lists the conditions that must be absent unless their status is True.
+// onlyWhileTrue lists the conditions that an object may have only with the status True.
 var onlyWhileTrue = []string{
 	v1alpha1.ReconcilingCondition, v1alpha1.StalledCondition, v1alpha1.ConflictCondition, v1alpha1.SuspendedCondition,
 }

@@ -34,7 +34,7 @@ func (s *Set) Load(ctx context.Context) error {
 	return nil
 }
 
-// translated translates an object. It returns false if there is nothing to load.
+// translated translates an object. It returns false if the object has nothing to load.
 func (s *Set) translated(ctx context.Context, k kind, o v1alpha1.Object, now time.Time) (library.Definition, bool) {
 	if k.load != nil {
 		return k.load(ctx, s, o, now)

@@ -21,12 +21,12 @@ const (
 	outcomeRemoved   = "removed"
 	outcomeHeld      = "held" // the removal waits for confirmation, for example because the object was deleted with its CRD
 	outcomeSuspended = "suspended"
-	outcomeWaiting   = "waiting" // for something that is expected soon
-	outcomeStalled   = "stalled" // until a user changes something
+	outcomeWaiting   = "waiting" // the object waits for something that is expected soon
+	outcomeStalled   = "stalled" // the object is not served until a user changes something
 	outcomeFailed    = "failed"  // the operator retries
 )
 
-// NewMetrics returns metrics that successive managers can share.
+// NewMetrics returns metrics that a manager and its successors can share.
 func NewMetrics() *Metrics {
 	return &Metrics{
 		rounds: prometheus.NewCounterVec(prometheus.CounterOpts{

@@ -20,7 +20,7 @@ type network struct {
 	other  bool // another cluster answers
 	conns  map[net.Conn]bool
 	writes []string
-	// held, if not nil, blocks requests until it is closed. late counts the blocked requests.
+	// held, if not nil, is a channel that blocks requests until it is closed. late is the number of requests that are blocked now.
 	held chan struct{}
 	late int
 }
@@ -82,7 +82,7 @@ func (n *network) restore() {
 	n.down = false
 }
 
-// swap(true) makes another cluster answer requests for the identity of the cluster, until swap(false) is called.
+// swap(true) changes the answer to requests for the identity of the cluster to that of another cluster, until swap(false) is called.
 func (n *network) swap(other bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

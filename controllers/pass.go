@@ -26,7 +26,7 @@ type pass struct {
 	after time.Time
 	// announcement is sent as an event after the status was written.
 	announcement announcement
-	// quiet suppresses the report while the object waits for something that is expected to happen soon.
+	// quiet suppresses the status write and the event while the object waits for something that is expected to happen soon.
 	quiet bool
 }
 
@@ -92,7 +92,7 @@ func (p *pass) apply(ctx context.Context) error {
 	if conflict := (*library.ConflictError)(nil); !errors.As(p.result.Err, &conflict) {
 		p.waiters.remove(anyProperty, owner)
 	} else if owner.Kind == library.KindToken {
-		p.wake(p.Clock().Add(secretInterval)) // the other token may release the value in a pass that does not requeue this token
+		p.wake(p.Clock().Add(secretInterval)) // because the holder of the value may release it without requeuing this token
 	}
 	if p.result.Err != nil {
 		p.wakeRivals(property, owner)

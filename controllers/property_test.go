@@ -167,7 +167,7 @@ var _ = Describe("A Property and its objects", func() {
 			Expect(kube.Delete(ctx, w.property("default"))).To(Succeed())
 			Expect(kube.Create(ctx, w.property("default"))).To(Succeed())
 		}
-		// The status may show an intermediate state for a while, which the operator then has to correct.
+		// The status may show an intermediate state for a short time, but the operator must then correct it.
 		since := time.Now()
 		Eventually(func() time.Duration {
 			if w.condition(ctx, f, v1alpha1.ReadyCondition).Status != metav1.ConditionTrue {

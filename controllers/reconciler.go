@@ -63,7 +63,7 @@ func (r *reconciler) reconcile(ctx context.Context, req reconcile.Request) (ctrl
 	}
 	failed := current.serve(ctx)
 	if ctx.Err() != nil {
-		return ctrl.Result{}, ctx.Err() // the failure was caused by the stop of the manager
+		return ctrl.Result{}, ctx.Err() // the manager is stopping, which caused the failure
 	}
 	if errors.Is(failed, library.ErrDeposed) {
 		return ctrl.Result{}, failed // the new leader writes the status

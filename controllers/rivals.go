@@ -21,8 +21,8 @@ import (
 const secondOperatorReason = "SecondOperator"
 
 // contestedAfter is the time for which a token's status may report that another operator claims the Secret, before the operator that writes
-// the Secret restores its own status. The other operator retries after secretInterval. contestedAfter is longer, so the status reports the
-// conflict most of the time while both operators run, and no longer after one of them has stopped.
+// the Secret restores its own status. The other operator retries after secretInterval. contestedAfter is longer, so that the status reports
+// the conflict most of the time while both operators run, and stops reporting it after the other operator has stopped.
 const contestedAfter = secretInterval + secretInterval/2
 
 // rivals records the AccessTokens whose Secret is written by the operator of another store. In a namespace with such a token, the other
@@ -35,8 +35,8 @@ type rivals struct {
 
 func newRivals() *rivals { return &rivals{stores: map[types.NamespacedName]string{}} }
 
-// note records the store of another operator that writes the Secret of a token, or "" if no other operator writes it. It returns true if
-// this change leaves no token in the namespace with a Secret of another operator.
+// note records the store of another operator that writes the Secret of a token, or "" if no other operator writes it. It returns true if,
+// because of this change, no Secret of a token in the namespace is written by another operator any longer.
 func (r *rivals) note(token types.NamespacedName, store string) (freed bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -90,8 +90,8 @@ func (s *Set) noteRival(ctx context.Context, token client.Object, store string) 
 	return nil
 }
 
-// contested requeues a token after contestedAfter when its status changes to a conflict over its Secret. Another operator that has stopped
-// since may have written that status.
+// contested requeues a token after contestedAfter when its status changes to a conflict over its Secret. The requeue is necessary because
+// the status may be from another operator that has stopped since.
 func contested() handler.EventHandler {
 	tells := func(o client.Object) bool {
 		return verdict.Ready(o.(*v1alpha1.AccessToken)).Reason == v1alpha1.ReasonSecretConflict

@@ -23,7 +23,8 @@ func ownControlPlane(ctx context.Context) (own *envtest.Environment, data string
 	own = &envtest.Environment{CRDDirectoryPaths: []string{crdDirectory}, ErrorIfCRDPathMissing: true, ControlPlaneStopTimeout: time.Minute}
 	dir := GinkgoT().TempDir()
 	data = filepath.Join(dir, "etcd")
-	// When envtest stops, it deletes the directories that it has created. The test creates these directories itself, so they stay.
+	// When envtest stops, it deletes only the directories that it has created. The test creates these directories itself, so they survive a
+	// restart.
 	own.ControlPlane.Etcd = &envtest.Etcd{DataDir: data}
 	own.ControlPlane.GetAPIServer().CertDir = filepath.Join(dir, "apiserver")
 	Expect(os.Mkdir(own.ControlPlane.APIServer.CertDir, 0o700)).To(Succeed())
@@ -42,7 +43,7 @@ func ownControlPlane(ctx context.Context) (own *envtest.Environment, data string
 	return own, data
 }
 
-// queries returns the query of each filter that the property "default" serves, by name.
+// queries returns the query of each filter that the property "default" serves, keyed by the name of the filter.
 func (w *world) queries() map[string]string {
 	GinkgoHelper()
 	filters, _, err := w.lib.Filters(w.id("default"), 0, 0)
@@ -97,7 +98,7 @@ var _ = Describe("A control plane that goes back in time", func() {
 		w.change(ctx, edited, func() { edited.Spec.Query = "approval_status:rej" })
 		w.settle(ctx, edited, kstatus.CurrentStatus)
 		Eventually(w.accepted).ShouldNot(HaveKey("returns"))
-		for range 200 { // more than the versions that the control plane writes when it starts
+		for range 200 { // more writes than the control plane makes when it starts, so that its version stays behind
 			w.change(ctx, newer, func() { newer.Annotations = map[string]string{"version": newer.ResourceVersion} })
 		}
 

@@ -33,7 +33,7 @@ type Config struct {
 	Events events.EventRecorder
 	// Metrics counts passes and writes.
 	Metrics *Metrics
-	// ExternalURL is the base URL, without a trailing slash, for statuses and Secrets if the Property sets none.
+	// ExternalURL is the base URL, without a trailing slash, in statuses and Secrets if the Property does not set its own base URL.
 	ExternalURL string
 	// CABundle is the PEM bundle that each token's Secret contains as ca.crt; nil for none.
 	CABundle []byte
@@ -53,14 +53,14 @@ type Removals interface {
 	Watch(kind library.Kind) predicate.Predicate
 	// Exists records that an object exists, and ends the hold on its definition.
 	Exists(owner library.Owner)
-	// Permit returns nil if the object itself was deleted, and ErrHeld if the removal waits for confirmation. created is the
-	// creation time of the object according to the store.
+	// Permit returns nil if the object itself was deleted, and ErrHeld if the removal has to wait for a confirmation. created is the creation
+	// time of the object according to the store.
 	Permit(ctx context.Context, owner library.Owner, created time.Time) error
 	// Removed records that the definition of an object has been removed.
 	Removed(owner library.Owner)
 }
 
-// ErrHeld means that a removal waits for vitrine sweep --confirm.
+// ErrHeld means that a removal waits until a user runs vitrine sweep --confirm.
 var ErrHeld = errors.New("the removal is held")
 
 // Set contains the shared state of the reconcilers of one manager.
@@ -74,7 +74,7 @@ type Set struct {
 	queues  *queues
 	written *written
 	rivals  *rivals
-	// reported counts the statuses that the reconcilers have written.
+	// reported counts the status writes by the reconcilers.
 	reported atomic.Uint64
 }
 
@@ -88,7 +88,7 @@ func newSet(c client.Client, direct client.Reader, config Config) *Set {
 // New adds the controllers of all kinds to a manager. They reconcile nothing until Begin is called.
 func New(mgr manager.Manager, config Config) (*Set, error) {
 	s := newSet(mgr.GetClient(), mgr.GetAPIReader(), config)
-	skipNames := true // after every failure, the process creates a new manager with controllers of the same names
+	skipNames := true // after every failure, the process creates a new manager, whose controllers have the same names
 	for _, k := range kinds() {
 		b := ctrl.NewControllerManagedBy(mgr).
 			Named(strings.ToLower(k.Name)).

@@ -61,7 +61,7 @@ func TestStaleCache(t *testing.T) {
 }
 
 // TestForeignConditionStays checks that a pass keeps a condition that another writer adds between the read and the write of the pass, and
-// that the pass still writes its own conditions. Other changes by another writer must cause no second pass.
+// that the pass still writes its own conditions. A change by another writer that concerns no condition must cause no second pass.
 func TestForeignConditionStays(t *testing.T) {
 	audited := metav1.Condition{Type: "Audited", Status: metav1.ConditionTrue, Reason: "Weekly", Message: "Audited."}
 	tests := map[string]struct {

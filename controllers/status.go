@@ -27,7 +27,7 @@ func (r *reconciler) report(ctx context.Context, before v1alpha1.Object, current
 		return nil
 	}
 	if other := r.rivals.of(o.GetNamespace()); other != "" && r.kind.Definition != library.KindToken {
-		// The status of the AccessToken already reports the conflict. A user has to resolve it.
+		// Do not write the status. The status of the AccessToken already reports the conflict, which a user has to resolve.
 		if r.kind.Definition == library.KindProperty {
 			r.Events.Eventf(o, nil, corev1.EventTypeWarning, secondOperatorReason, "Reconcile",
 				"Two operators manage this namespace: one with store %s, which writes the statuses, and this one with store %s. Stop one of them.", other, r.Store)
@@ -52,8 +52,8 @@ func (r *reconciler) report(ctx context.Context, before v1alpha1.Object, current
 	return nil
 }
 
-// refused handles a status patch that the API server rejected. If another writer has changed the conditions, refused requeues the object,
-// and passes read the object from the API server until the cache contains the change. Otherwise, refused returns err.
+// refused handles a status patch that the API server rejected. If another writer has changed the conditions, refused requeues the object.
+// Passes then read the object from the API server until the cache contains the change. Otherwise, refused returns err.
 func (r *reconciler) refused(ctx context.Context, before v1alpha1.Object, current *pass, err error) error {
 	if apierrors.IsNotFound(err) {
 		return err
@@ -77,9 +77,10 @@ type operation struct {
 	Value any    `json:"value"`
 }
 
-// writeStatus patches the status from before to after. If the patch changes conditions, it fails unless the conditions on the API server
-// still equal those in before, so that it never removes a condition that another writer has added. Other changes by other writers stay in
-// place. (Server-side apply could not remove a condition or a member that another field manager also owns, for example after a restore.)
+// writeStatus patches the status of an object on the API server so that the status in before becomes that in after. If the patch changes
+// conditions, it fails unless the conditions on the API server still equal those in before. It thus never removes a condition that another
+// writer has added. The patch also keeps all other changes by other writers. (Server-side apply could not remove a condition or a member
+// that another field manager also owns, for example after a restore.)
 func (s *Set) writeStatus(ctx context.Context, before, after v1alpha1.Object) error {
 	was, err := statusOf(before)
 	if err != nil {
@@ -91,7 +92,7 @@ func (s *Set) writeStatus(ctx context.Context, before, after v1alpha1.Object) er
 	}
 	var operations []operation
 	if uid := before.GetUID(); uid != "" {
-		operations = append(operations, operation{"test", "/metadata/uid", uid}) // fails if the object was deleted and recreated
+		operations = append(operations, operation{"test", "/metadata/uid", uid}) // this operation fails if the object was deleted and recreated
 	}
 	for _, member := range slices.Sorted(maps.Keys(is)) {
 		if equality.Semantic.DeepEqual(was[member], is[member]) {

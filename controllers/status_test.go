@@ -36,7 +36,7 @@ func TestWritten(t *testing.T) {
 		{at("9"), true},
 		{at("?"), true}, // cannot be compared
 		{at("10"), false},
-		{at("9"), false}, // the cache never goes back in time, so the record of the version was dropped
+		{at("9"), false}, // the record was dropped when the cache showed version 10, because the cache never goes back in time
 	} {
 		if got := w.stale(step.o); got != step.want {
 			t.Errorf("%T at version %s: stale = %t, want %t", step.o, step.o.GetResourceVersion(), got, step.want)

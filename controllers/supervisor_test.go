@@ -122,7 +122,7 @@ var _ = Describe("The sweep at start", func() {
 		Expect(kube.Delete(ctx, other.property("default"))).To(Succeed())
 		Expect(kube.Delete(ctx, w.filter("f", ""))).To(Succeed())
 
-		w.start() // watches only its own namespace
+		w.start() // by default, the operator of w watches only its own namespace
 		Expect(w.lib.Properties()).To(ConsistOf(w.id("default"), other.id("default")))
 		Expect(w.lib.Filters(w.id("default"), 0, 0)).To(BeEmpty(), "swept in the watched namespace")
 
@@ -158,7 +158,7 @@ var _ = Describe("The sweep at start", func() {
 			return notes, err
 		}).Should(ContainElement(ContainSubstring("vitrine sweep --confirm")))
 
-		// A new object can only wait for a claim that a missing object still holds. It gets the claim as soon as the sweep is confirmed.
+		// A new object must wait for a claim that a missing object still holds. It gets the claim as soon as the sweep is confirmed.
 		fresh := w.tag("z", "k", 2)
 		Expect(kube.Create(ctx, fresh)).To(Succeed())
 		Expect(w.settle(ctx, fresh, kstatus.FailedStatus).Reason).To(Equal(v1alpha1.ReasonClaimHeld))

@@ -19,16 +19,17 @@ import (
 )
 
 // waiters records the owners whose definitions are refused because of something that another object can change: a claim that is held, or a
-// Property that is missing. The pass adds an owner before it applies the definition, and removes the owner after the definition was
-// accepted, so that it misses no change in between.
+// Property that is missing. A pass adds an owner before it applies the definition, and removes the owner after the definition was accepted.
+// A change that another object makes in between therefore requeues the owner.
 type waiters struct {
 	mu     sync.Mutex
 	owners map[library.PropertyID]map[library.Owner]bool
-	// missing maps each owner to the time at which it first found its Property missing.
+	// missing maps each owner to the time at which a pass first found its Property missing.
 	missing map[library.Owner]time.Time
 }
 
-// anyProperty stands for all properties. Tokens are recorded under it while they wait for a value that another token holds.
+// anyProperty stands for all properties. While a token waits for a value that another token holds, it is recorded under anyProperty,
+// because the other token may belong to any Property.
 const anyProperty library.PropertyID = ""
 
 func newWaiters() *waiters {
@@ -53,7 +54,7 @@ func (w *waiters) remove(p library.PropertyID, o library.Owner) {
 	}
 }
 
-// misses returns the time at which o first found its Property missing. If o had not found it missing before, that time is now.
+// misses returns the time at which a pass first found the Property of o missing. If no earlier pass has found it missing, that time is now.
 func (w *waiters) misses(o library.Owner, now time.Time) time.Time {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -104,8 +105,8 @@ func newQueues() *queues {
 	return &queues{of: map[library.Kind]workqueue.TypedRateLimitingInterface[reconcile.Request]{}}
 }
 
-// source returns an event source for the controller of a kind. It produces no events. Its purpose is to give add access to the work queue
-// of the controller.
+// source returns an event source for the controller of a kind. It produces no events. The source makes the work queue of the controller
+// available to add.
 func (q *queues) source(k library.Kind) source.Source {
 	return source.Func(func(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 		q.mu.Lock()
@@ -127,12 +128,12 @@ func (q *queues) add(owners ...library.Owner) {
 	}
 }
 
-// wakeRivals requeues the objects that may gain a claim after a definition was refused. The refused object has released the tag that it
-// claimed before, although another object holds the tag that it claims now.
+// wakeRivals requeues the objects that may gain a claim because the definition of another object was refused. The refused object no longer
+// holds the tag that it claimed before, even though it did not get the tag that it claims now.
 func (p *pass) wakeRivals(property library.PropertyID, owner library.Owner) {
 	p.queues.add(p.result.Displaced...)
-	// Exclude tokens and units. Their definitions contain times and new values, so a refused definition may differ in every pass, and two
-	// objects would requeue each other endlessly.
+	// Exclude tokens and units. Their definitions contain times and new values, so a refused definition of such an object may differ in every
+	// pass, and two objects that claim the same thing would requeue each other endlessly.
 	if p.result.Changed && owner.Kind != library.KindToken && owner.Kind != library.KindUnit {
 		p.queues.add(p.waiters.others(property, owner)...)
 	}

@@ -23,8 +23,8 @@ import (
 // filtersIndex is the index of AccessTokens by the ContentFilters that they name.
 const filtersIndex = "spec.filters"
 
-// watchSecrets adds the watches that reconcile an AccessToken when its Secret changes, when a filter that it names changes, or when another
-// operator writes its status.
+// watchSecrets adds the watches that requeue an AccessToken when its Secret changes, when the UUID of a filter that it names may change, or
+// when another operator writes its status.
 func watchSecrets(s *Set, mgr manager.Manager, b *builder.Builder) error {
 	err := mgr.GetFieldIndexer().IndexField(context.Background(), &v1alpha1.AccessToken{}, filtersIndex, func(o client.Object) []string {
 		return o.(*v1alpha1.AccessToken).Spec.Filters
@@ -68,8 +68,8 @@ func (s *Set) tokensOfFilter(ctx context.Context, f client.Object) []reconcile.R
 	return requests
 }
 
-// adoption selects the events after which a ContentFilter may have another UUID: the creation and deletion of a filter that adopts, and
-// every change of status.uuid.
+// adoption selects the events after which a ContentFilter may have another UUID: the creation and the deletion of a manifest with
+// spec.adopt, and every change of status.uuid.
 func adoption() predicate.Predicate {
 	adopts := func(o client.Object) bool { return o.(*v1alpha1.ContentFilter).Spec.Adopt != nil }
 	uuid := func(o client.Object) string { return o.(*v1alpha1.ContentFilter).Status.UUID }

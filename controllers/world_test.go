@@ -119,7 +119,7 @@ func (w *world) launch(changes ...func(*cluster.Options)) {
 	}
 }
 
-// apply creates an object and waits until it is current.
+// apply creates an object and waits until its status is current.
 func (w *world) apply(ctx context.Context, o client.Object) {
 	GinkgoHelper()
 	Expect(kube.Create(ctx, o)).To(Succeed())
@@ -147,16 +147,16 @@ func (w *world) remove(ctx context.Context, o client.Object) {
 	}).Should(BeTrue(), "nothing may delay a deletion")
 }
 
-// pastSecond waits until the current second is over. Creation times are whole seconds, and an object with the same creation time as the CRD
-// of its kind counts as an object of that CRD.
+// pastSecond waits until the current second is over. The wait is necessary because creation times are whole seconds: an object with the
+// same creation time as the CRD of its kind counts as an object of that CRD.
 func (w *world) pastSecond() {
 	GinkgoHelper()
 	now := time.Now().Truncate(time.Second)
 	Eventually(func() bool { return time.Now().Truncate(time.Second).After(now) }).Should(BeTrue())
 }
 
-// settle waits until kstatus computes the status want for the newest spec of o. It then lints the status of o, and returns the Ready
-// condition.
+// settle waits until kstatus computes the status want for the newest spec of o. It then checks the status of o with lint, and returns the
+// Ready condition.
 func (w *world) settle(ctx context.Context, o client.Object, want kstatus.Status) metav1.Condition {
 	GinkgoHelper()
 	Eventually(func() (string, error) {
@@ -283,7 +283,7 @@ func (w *world) matching(ctx context.Context, q string) int64 {
 	return page.Total
 }
 
-// accepted returns the tokens that a server would accept now, by the names of their AccessTokens.
+// accepted returns the tokens that a server would accept now, keyed by the names of their AccessTokens.
 func (w *world) accepted() map[string]library.Token {
 	GinkgoHelper()
 	ctx, cancel := context.WithCancel(context.Background())

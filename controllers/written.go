@@ -12,9 +12,9 @@ import (
 )
 
 // written records the resource version of each object after this operator's last write, until the cache shows that version. Without this
-// record, a pass soon after another pass would compare its new status with an outdated status from the cache. If both statuses are equal,
-// the pass would not write the new status, and the object would keep a wrong status until its next change. (The read-your-writes of the
-// cached client is experimental and does not work with several namespaces.)
+// record, a pass soon after another pass would compare its new status with an outdated status from the cache. If these two were equal, the
+// pass would write nothing, and the object would keep the wrong status of the other pass until its next change. (The read-your-writes of
+// the cached client is experimental and does not work with several namespaces.)
 type written struct {
 	mu       sync.Mutex
 	versions map[writtenKey]string

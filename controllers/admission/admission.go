@@ -6,7 +6,7 @@
 // order. It never modifies an object. It always admits an update that does not change the spec, so that users can still edit the metadata
 // of an object with an invalid spec.
 //
-// It may import api, verdict, internal/text and the domain.
+// This package may import api, verdict, internal/text and the domain.
 package admission
 
 import (

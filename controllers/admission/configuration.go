@@ -46,8 +46,8 @@ type Keeper struct {
 	Logger logr.Logger
 }
 
-// Run checks the configuration every Interval until ctx ends. It retries after a failure. It does not log a failure with the same message
-// as the previous failure.
+// Run checks the configuration every Interval until ctx ends. It retries after a failure. It does not log a failure whose message equals
+// that of the previous failure.
 func (k *Keeper) Run(ctx context.Context) error {
 	if k.RESTConfig == nil || k.Name == "" || len(k.CABundle) == 0 {
 		return errors.New("admission: RESTConfig, Name and CABundle are required")
@@ -82,7 +82,7 @@ func (k *Keeper) Run(ctx context.Context) error {
 	}
 }
 
-// Once checks the configuration once. It returns true if it had to write the configuration.
+// Once checks the configuration a single time. It returns true if it had to write the configuration.
 func (k *Keeper) Once(ctx context.Context) (bool, error) {
 	cfg, err := k.RESTConfig()
 	if err != nil {

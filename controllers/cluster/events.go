@@ -22,7 +22,7 @@ const (
 // reportingController is the name of this operator in Events.
 const reportingController = "vitrine"
 
-// startEvents starts a broadcaster that writes Events until ctx ends and the caller shuts it down.
+// startEvents starts a broadcaster of Events. To stop it, the caller must end ctx and call Shutdown.
 func startEvents(ctx context.Context, cfg *rest.Config, c *http.Client) (events.EventBroadcaster, error) {
 	cfg = rest.CopyConfig(cfg)
 	cfg.QPS, cfg.Burst, cfg.RateLimiter = eventRate, eventBurst, nil

@@ -23,7 +23,7 @@ type follower struct {
 	removals *removals
 }
 
-// lookTimeout limits the requests of one look. If they take longer, the API server counts as unreachable.
+// lookTimeout is the time limit for the requests of one call of look. If they take longer, the API server counts as unreachable.
 const lookTimeout = 5 * time.Second
 
 // look checks that the API server still belongs to the same cluster, that its data did not go back in time, and that no other replica leads
@@ -47,8 +47,8 @@ func (f *follower) look(ctx context.Context, k library.Kind) error {
 	return err
 }
 
-// deposed reports whether another replica leads the library. To find out, it stores the unchanged name of the store again, which fails for
-// a deposed leader.
+// deposed reports whether another replica leads the library. To find out, it writes the name of the store again without a change, because
+// each write by a deposed leader fails.
 func (f *follower) deposed(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()

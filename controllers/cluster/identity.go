@@ -21,10 +21,11 @@ import (
 
 // +kubebuilder:rbac:groups="",resources=namespaces,resourceNames=kube-system,verbs=get
 
-// identityNamespace is the namespace whose UID is the identity of a cluster: it exists from the start and cannot be deleted.
+// identityNamespace is the namespace whose UID is the identity of a cluster. Each cluster has this namespace from the start, and the API
+// server refuses to delete it.
 const identityNamespace = "kube-system"
 
-// identifyTimeout limits the requests that identify a cluster.
+// identifyTimeout is the time limit for the requests that identify a cluster.
 const identifyTimeout = 30 * time.Second
 
 // identify returns the identity of a cluster. It fails if the cluster does not serve the five kinds.

@@ -71,7 +71,7 @@ func (s *Supervisor) lead(ctx context.Context, cfg *rest.Config, work func(conte
 		defer close(ended)
 		elector.Run(compete)
 	}()
-	// Release the lease here, because the elector would release it before work has returned. lost is necessary because IsLeader still
+	// Release the lease here and not in the elector, which would release it before work has returned. lost is necessary because IsLeader still
 	// returns true after the elector has lost the lease.
 	lost := false
 	defer func() {
@@ -126,7 +126,7 @@ func (s *Supervisor) elector(lease *resourcelock.LeaseLock, started chan<- conte
 	return elector, nil
 }
 
-// releaseTimeout limits the requests that release a lease. If they take longer, the process lets the lease expire.
+// releaseTimeout is the time limit for the requests that release a lease. If they take longer, the process lets the lease expire.
 const releaseTimeout = 2 * time.Second
 
 // release gives up a lease that this process still holds, so that another replica can acquire it before it expires.
@@ -150,7 +150,7 @@ func (s *Supervisor) setStandby(standby bool) {
 	s.standby = standby
 	if standby {
 		s.status.LastError = nil
-		s.holds.drop(s.holds.all()...) // the leader finds missing objects again
+		s.holds.drop(s.holds.all()...) // the next leader finds the missing objects itself
 	}
 }
 
@@ -188,8 +188,8 @@ func (l *lock) Update(ctx context.Context, r resourcelock.LeaderElectionRecord) 
 	return err
 }
 
-// note records the result of a request in the status while this process waits for the lease. A conflict means that another replica was
-// faster.
+// note records the result of a request in the status while this process waits for the lease. A conflict is no failure: it means only that
+// another replica wrote the lease first.
 func (l *lock) note(verb string, err error) {
 	s := l.supervisor
 	s.mu.Lock()

@@ -32,8 +32,8 @@ func newScheme() (*runtime.Scheme, error) {
 	return scheme, nil
 }
 
-// newMapper returns a mapper with the resources of every kind that the operator reads or writes. A mapper that queries the API server would
-// send requests without a context, which cannot be canceled if the API server never responds.
+// newMapper returns a mapper with the resources of every kind that the operator reads or writes. It does not query the API server: a mapper
+// that does sends requests without a context, which cannot be canceled if the API server never responds.
 func newMapper() meta.RESTMapper {
 	m := meta.NewDefaultRESTMapper(nil)
 	m.Add(corev1.SchemeGroupVersion.WithKind("Namespace"), meta.RESTScopeRoot)
@@ -42,7 +42,7 @@ func newMapper() meta.RESTMapper {
 	for _, k := range v1alpha1.Kinds() {
 		single := v1alpha1.GroupVersion.WithKind(k.Name)
 		plural, singular := meta.UnsafeGuessKindToResource(single)
-		// The cache looks up the list kind, too.
+		// The cache also looks up the resource of the list kind.
 		for _, kind := range []string{single.Kind, single.Kind + "List"} {
 			m.AddSpecific(v1alpha1.GroupVersion.WithKind(kind), plural, singular, meta.RESTScopeNamespace)
 		}
@@ -80,7 +80,7 @@ func newManager(cfg *rest.Config, o Options) (manager.Manager, *versions, error)
 		MapperProvider:         func(*rest.Config, *http.Client) (meta.RESTMapper, error) { return newMapper(), nil },
 		Cache:                  caches,
 		Logger:                 o.Logger,
-		Metrics:                metricsserver.Options{BindAddress: "0"}, // the process serves metrics and probes itself
+		Metrics:                metricsserver.Options{BindAddress: "0"}, // the process itself serves metrics and probes
 		HealthProbeBindAddress: "0",
 		Controller:             config.Controller{MaxConcurrentReconciles: workers},
 	})

@@ -27,8 +27,8 @@ func newMetrics() *metrics {
 	})}
 }
 
-// longestSuspended is the maximum number of suspended objects with their own series. Objects that have been suspended longest take
-// precedence.
+// longestSuspended is the maximum number of suspended objects with their own series. If there are more, the objects that have been
+// suspended longest get a series.
 const longestSuspended = 100
 
 // objectCollector collects the states of the cached objects at every scrape. It reports no objects while the Supervisor follows no cluster.
@@ -89,12 +89,13 @@ func (c *objectCollector) Collect(ch chan<- prometheus.Metric) {
 		states := map[v1alpha1.Phase]int{}
 		reasons := map[string]int{}
 		list := k.NewList()
-		// A scrape may read ten thousand objects and keeps none of them. Copying them would be the most expensive part of the scrape.
+		// Do not copy the objects: a scrape may read ten thousand, and copying them would be its most expensive part. The scrape neither keeps
+		// nor modifies them.
 		if err := f.client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
 			ch <- prometheus.NewInvalidMetric(c.objects, fmt.Errorf("list the cached %s objects: %w", k.Name, err))
 			return
 		}
-		_ = meta.EachListItem(list, func(item runtime.Object) error { // the function never fails
+		_ = meta.EachListItem(list, func(item runtime.Object) error { // the callback never returns an error
 			o := item.(v1alpha1.Object)
 			state := v1alpha1.StateOf(o)
 			states[state.Phase]++

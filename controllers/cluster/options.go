@@ -24,7 +24,7 @@ type Options struct {
 	Lease *Lease
 	// Namespaces are the namespaces to watch; empty means all.
 	Namespaces []string
-	// ExternalURL is the base URL, without a trailing slash, for statuses and Secrets if the Property sets none.
+	// ExternalURL is the base URL, without a trailing slash, in statuses and Secrets if the Property does not set its own base URL.
 	ExternalURL string
 	// CABundle is the PEM bundle that each token's Secret contains as ca.crt. Set it if the server created its own certificate.
 	CABundle []byte

@@ -32,7 +32,7 @@ func (s *Supervisor) Rejected(ctx context.Context, p library.PropertyID) ([]libr
 		if err := f.client.List(ctx, list, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
 			return nil, false, fmt.Errorf("list the cached %s objects: %w", k.Name, err)
 		}
-		_ = meta.EachListItem(list, func(item runtime.Object) error { // the function never fails
+		_ = meta.EachListItem(list, func(item runtime.Object) error { // the callback never returns an error
 			o := item.(v1alpha1.Object)
 			if state := v1alpha1.StateOf(o); translate.PropertyID(o) == p && state.Ready == metav1.ConditionFalse {
 				found = append(found, library.Rejection{

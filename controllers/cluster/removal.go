@@ -29,8 +29,9 @@ const installCRDs = "kubectl apply --server-side -k config/crd"
 // sweepHeldReason is the reason of the event that reports held removals in a namespace.
 const sweepHeldReason = "SweepHeld"
 
-// removalInterval is the minimum time between two requests to the API server about removals of one kind. Deleting a namespace with
-// thousands of objects then causes a few requests a second instead of one for each object.
+// removalInterval is the minimum time between two requests to the API server about removals of one kind. It limits the load on the API
+// server when a namespace with thousands of objects is deleted: the operator sends a few requests per second instead of one for each
+// object.
 const removalInterval = 100 * time.Millisecond
 
 // kinds returns the kinds of definitions that manifests declare.
@@ -74,7 +75,7 @@ func readCRD(ctx context.Context, r client.Reader, k library.Kind) (crd, error) 
 	return crd{since: o.CreationTimestamp.Time}, nil
 }
 
-// deletion describes the deletion of an object that an informer reported.
+// deletion describes the deletion of an object, as reported by an informer.
 type deletion struct {
 	seen, created time.Time
 }
@@ -82,16 +83,16 @@ type deletion struct {
 // guard decides whether objects of one kind that have vanished from the cache were deleted individually. Objects also vanish if their CRD
 // is deleted, or if another cluster responds at the address of the API server.
 //
-// The guard asks the API server, and uses the answer for every deletion that an informer reported before the request. If the CRD was
-// deleted or another cluster responds, this happened before the objects vanished, so an answer to a later request shows it. An answer to an
-// earlier request proves nothing.
+// The guard asks the API server, and uses the answer for every deletion that an informer reported before the request. If objects vanish
+// because their CRD was deleted or because another cluster responds, that cause precedes the report of the informer. A request that is sent
+// after the report therefore reveals the cause. The answer to a request that was sent before the report proves nothing.
 type guard struct {
 	ask func(context.Context) (crd, error)
 
 	mu        sync.Mutex
 	deletions map[types.NamespacedName]deletion
 
-	asking sync.Mutex // locked during a request; callers that wait for the lock may use its answer
+	asking sync.Mutex // locked during a request; callers that wait for the lock may use the answer to this request
 	asked  time.Time
 	answer crd
 	err    error
@@ -101,7 +102,7 @@ func newGuard(ask func(context.Context) (crd, error)) *guard {
 	return &guard{ask: ask, deletions: map[types.NamespacedName]deletion{}}
 }
 
-// sight returns a predicate that records deletions, and lets all events pass.
+// sight returns a predicate that records the deletions that informers report. It lets all events pass.
 func (g *guard) sight() predicate.Predicate {
 	return predicate.Funcs{DeleteFunc: func(ev event.DeleteEvent) bool {
 		g.mu.Lock()
@@ -111,7 +112,7 @@ func (g *guard) sight() predicate.Predicate {
 	}}
 }
 
-// forget drops the deletion of an object.
+// forget drops the record of the deletion of an object.
 func (g *guard) forget(name types.NamespacedName) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -139,7 +140,7 @@ func (g *guard) permit(ctx context.Context, name types.NamespacedName, created t
 }
 
 // since returns the answer to a request that was sent after seen, the time at which an informer reported a deletion. called is the time of
-// the call. Calls that wait for the same request share its error. Later calls send a new request.
+// the call. Calls that wait for the same request share its error. A call that begins after a failed request sends a new request.
 func (g *guard) since(ctx context.Context, seen, called time.Time) (crd, error) {
 	g.asking.Lock()
 	defer g.asking.Unlock()
@@ -170,7 +171,7 @@ type removals struct {
 
 var _ controllers.Removals = (*removals)(nil)
 
-// newRemovals returns the removals of a manager, which call ask to query the API server.
+// newRemovals returns the removals of a manager. They call ask to query the API server.
 func newRemovals(h *holds, recorder events.EventRecorder, log logr.Logger, ask func(context.Context, library.Kind) (crd, error)) *removals {
 	r := &removals{guards: map[library.Kind]*guard{}, holds: h, events: recorder, log: log}
 	for _, k := range kinds() {
@@ -224,12 +225,12 @@ func (r *removals) noteCRD(k library.Kind, c crd) {
 	}
 }
 
-// hold keeps the definitions of missing objects until the objects are back or a user confirms the sweep. In each namespace where nothing
-// was held before, an event reports the hold.
+// hold keeps the definitions of missing objects until the objects are back or a user confirms the sweep. If nothing was held in a namespace
+// before, hold also reports the hold with an event in that namespace.
 func (r *removals) hold(owners ...library.Owner) {
 	for _, ns := range r.holds.add(owners...) {
-		// client-go writes an Event to the namespace of the object that the Event is about. The namespace is set, because the operator may
-		// write Events there and the users whose manifests are missing can see them.
+		// Set the namespace of this Namespace object, because client-go writes an Event to the namespace of the object that the Event is about.
+		// The operator may write Events to ns, and the users whose manifests are missing can see them there.
 		regarded := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: ns}}
 		r.events.Eventf(regarded, nil, corev1.EventTypeWarning, sweepHeldReason, "Sweep",
 			"Manifests of this namespace are missing in the cluster, and the server keeps serving what they declared: apply these manifests, or run vitrine sweep --confirm to remove what they declared")

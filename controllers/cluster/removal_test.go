@@ -66,7 +66,7 @@ func TestGuardSharesAnswers(t *testing.T) {
 	if err := g.permit(ctx, name("e"), start); err != nil || asked.Load() != 2 {
 		t.Errorf("a later deletion: %v after %d requests; want another request", err, asked.Load())
 	}
-	// A deletion that no event has reported counts as seen at the time of the call.
+	// A deletion that no event has reported counts as seen at the time of the call of permit.
 	if err := g.permit(ctx, name("f"), start); err != nil || asked.Load() != 3 {
 		t.Errorf("a deletion without an event: %v after %d requests; want another request", err, asked.Load())
 	}

@@ -25,9 +25,9 @@ type Supervisor struct {
 	options Options
 	metrics *metrics
 	holds   *holds
-	// loaded is true while the store has recorded a complete load.
+	// loaded is true while the store has a record of a complete load.
 	loaded atomic.Bool
-	// sweeping is locked during a confirmed sweep. mu stays unlocked, so that a probe never waits for a sweep.
+	// sweeping is locked during a confirmed sweep. mu stays unlocked during the sweep, so that a probe never waits for the sweep.
 	sweeping sync.Mutex
 
 	mu     sync.Mutex
@@ -36,11 +36,11 @@ type Supervisor struct {
 	foreign string
 	// rival is the Lease of another installation in this cluster if the library belongs to that installation, and "" otherwise.
 	rival string
-	// current is the follower whose manager is loaded; nil if there is none.
+	// current is the follower whose manager has completed its load; nil if there is none.
 	current *follower
 	// unreachable is the error of the last check of the API server, or nil if the API server answered.
 	unreachable error
-	// standby is true while this process waits for the lease. leader is the identity of the last known holder.
+	// standby is true while this process waits for the lease. leader is the identity of the last known holder of the lease.
 	standby bool
 	leader  string
 	// wake ends the backoff early.
@@ -51,20 +51,20 @@ type Supervisor struct {
 type Status struct {
 	// Synced is true if this process completed a load and its manager runs.
 	Synced bool
-	// Remembered is true if the store has recorded a complete load, so that the server can serve the stored state. After a handover to
+	// Remembered is true if the store has a record of a complete load, so that the server can serve the stored state. After a handover to
 	// another cluster, it is false until the first load from that cluster is complete.
 	Remembered bool
 	// LastError is the reason why no manager runs. It is nil while a manager runs, and while this process only waits for the lease.
 	LastError error
 	// Standby is true while this process waits for the lease, and another replica runs the controllers.
 	Standby bool
-	// HeldSweep counts the removals that wait for confirmation; nil if there are none.
+	// HeldSweep contains the number of removals that wait for confirmation; nil if there are none.
 	HeldSweep *library.HeldError
 	// Message describes the status for users.
 	Message string
 }
 
-// NewSupervisor validates its options and reads whether the store has recorded a complete load. It starts nothing: call Run.
+// NewSupervisor validates its options and reads whether the store has a record of a complete load. It starts nothing: call Run.
 func NewSupervisor(o Options) (*Supervisor, error) {
 	o, err := o.withDefaults()
 	if err != nil {
@@ -83,7 +83,7 @@ func NewSupervisor(o Options) (*Supervisor, error) {
 	return s, nil
 }
 
-// recall reads whether the store has recorded a complete load.
+// recall reads whether the store has a record of a complete load.
 func (s *Supervisor) recall() error {
 	mark, err := s.options.Library.Mark(markLoaded)
 	if err != nil {
@@ -133,7 +133,7 @@ func (s *Supervisor) once(ctx context.Context) error {
 		return fmt.Errorf("find the API server: %w", err)
 	}
 	if cfg.QPS == 0 {
-		// API Priority and Fairness limits requests better than a client can.
+		// Do not limit requests in the client: API Priority and Fairness in the API server does it better.
 		cfg = rest.CopyConfig(cfg)
 		cfg.QPS = -1
 	}
@@ -147,9 +147,9 @@ func (s *Supervisor) once(ctx context.Context) error {
 	if s.options.Lease == nil {
 		return s.follow(ctx, cfg, install, s.options.Library)
 	}
-	shared := s.options.Library.(library.Shared) // withDefaults has checked the type
+	shared := s.options.Library.(library.Shared) // withDefaults has checked this type assertion
 	return s.lead(ctx, cfg, func(ctx context.Context) error {
-		// The store may have been handed over while this process waited.
+		// The store may have been handed over to another cluster or installation while this process waited for the lease.
 		if err := s.admit(install); err != nil {
 			return err
 		}
@@ -171,7 +171,7 @@ func (s *Supervisor) follow(ctx context.Context, cfg *rest.Config, install strin
 	if err != nil {
 		return err
 	}
-	// Stop the background writer of Events together with its manager.
+	// Stop the writer of Events when the manager ends.
 	ctx, end := context.WithCancel(ctx)
 	defer end()
 	recording, err := startEvents(ctx, cfg, mgr.GetHTTPClient())
@@ -191,7 +191,7 @@ func (s *Supervisor) follow(ctx context.Context, cfg *rest.Config, install strin
 	if err != nil {
 		return err
 	}
-	// Runnables start after the caches are filled.
+	// Load in a runnable, because runnables start after the caches are filled.
 	loading := manager.RunnableFunc(func(ctx context.Context) error {
 		if err := s.load(ctx, f); err != nil {
 			return err
@@ -214,7 +214,7 @@ func run(ctx context.Context, mgr manager.Manager) error {
 	select {
 	case err = <-ended:
 	case <-ctx.Done():
-		// A manager whose caches were never filled does not end when its context ends.
+		// A manager whose caches were never filled does not end when its context ends, so wait for a limited time only.
 		select {
 		case err = <-ended:
 		case <-time.After(stopGrace):
@@ -259,8 +259,9 @@ func (s *Supervisor) watch(ctx context.Context, f *follower) error {
 	}
 }
 
-// admit fails if the store holds the manifests of another cluster. The operator then reads and removes nothing, because the kubeconfig may
-// be wrong. admit also fails if the library belongs to another installation, because with two Leases, two leaders would depose each other.
+// admit fails if the store holds the manifests of another cluster. In this case, the operator reads and removes nothing, because the
+// kubeconfig may be wrong. admit also fails if the library belongs to another installation, because with two Leases, two leaders would
+// depose each other.
 func (s *Supervisor) admit(install string) error {
 	recorded, err := s.options.Library.Mark(markInstall)
 	if err != nil {
@@ -348,7 +349,7 @@ func (s *Supervisor) load(ctx context.Context, f *follower) error {
 	return nil
 }
 
-// Loaded reports whether the store has recorded a complete load, by this process or an earlier process. Loaded is cheap to call.
+// Loaded reports whether the store has a record of a complete load by this process or an earlier process. Loaded is cheap to call.
 func (s *Supervisor) Loaded() bool { return s.loaded.Load() }
 
 // Status returns the current status. It does not wait for a sweep.
@@ -392,8 +393,8 @@ var ErrNothingHeld = errors.New("nothing to confirm: no sweep is held, and the s
 // another replica runs the controllers, it returns a *NotLeaderError.
 //
 // If the store belongs to another cluster, ConfirmSweep removes the definitions of that cluster and hands the store to the present cluster.
-// The store then counts as not loaded until the manifests of the present cluster are loaded. If the library belongs to another installation
-// of this cluster, ConfirmSweep hands it over and removes nothing.
+// After that, the store counts as not loaded until the manifests of the present cluster are loaded. If the library belongs to another
+// installation of this cluster, ConfirmSweep hands it over and removes nothing.
 func (s *Supervisor) ConfirmSweep(ctx context.Context) (int, error) {
 	s.sweeping.Lock()
 	defer s.sweeping.Unlock()
@@ -421,13 +422,13 @@ func (s *Supervisor) handOver(ctx context.Context, to string) (int, error) {
 	if err != nil {
 		return 0, fmt.Errorf("read the recorded cluster identity: %w", err)
 	}
-	if recorded == to { // another replica has handed the store over
+	if recorded == to { // another replica has already handed the store over
 		s.mu.Lock()
 		s.foreign = ""
 		s.mu.Unlock()
 		return 0, ErrNothingHeld
 	}
-	// Do this first, so that a store from which only some definitions were removed does not count as loaded.
+	// Clear the record of the load first, so that a store does not count as loaded if the process dies before all definitions are removed.
 	if err := lib.SetMark(ctx, markLoaded, ""); err != nil {
 		return 0, fmt.Errorf("record that nothing is loaded: %w", err)
 	}

@@ -46,8 +46,8 @@ func (f *follower) scope() library.Scope {
 }
 
 // sweep removes the definitions in its scope whose objects are no longer in the cluster, and returns the number of removed definitions. If
-// an object was deleted together with its CRD, sweep holds the removal. It also holds the other removals if the guard of library.Scope
-// applies. AccessTokens have a separate guard, so that a deleted token does not stay valid because many filters are missing.
+// an object was deleted together with its CRD, sweep holds the removal. It also holds all other removals if the guard of library.Scope
+// refuses them. The guard counts AccessTokens separately, so that a deleted token does not stay valid because many filters are missing.
 func (f *follower) sweep(ctx context.Context, keep []library.Owner) (int, error) {
 	scope := f.scope()
 	missing, err := f.missing(ctx, scope, keep)
@@ -56,7 +56,7 @@ func (f *follower) sweep(ctx context.Context, keep []library.Owner) (int, error)
 	}
 	held := map[library.Owner]bool{}
 	for _, k := range kinds() {
-		// Read the CRD after the objects were listed, so that its deletion before the list is not missed.
+		// Read the CRD after the objects were listed. A deletion of the CRD before the list is then not missed.
 		c, err := readCRD(ctx, f.direct, k)
 		if err != nil {
 			return 0, err
@@ -109,7 +109,7 @@ func (f *follower) sweep(ctx context.Context, keep []library.Owner) (int, error)
 // confirmedSweep removes all definitions whose objects are missing in the cluster now, and returns their number.
 func (f *follower) confirmedSweep(ctx context.Context) (int, error) {
 	held := f.removals.holds.all()
-	// The cache contains the current objects, which may have changed since the sweep was held.
+	// Use the current objects in the cache, because they may have changed since the sweep was held.
 	keep, err := f.set.Owners(ctx)
 	if err != nil {
 		return 0, err
@@ -121,7 +121,7 @@ func (f *follower) confirmedSweep(ctx context.Context) (int, error) {
 		return 0, fmt.Errorf("sweep: %w", err)
 	}
 	f.removals.holds.drop(held...)
-	// The removed definitions may have held something that other objects claim.
+	// The removed definitions may have held claims for which other objects wait.
 	f.set.RequeueWaiting()
 	return removed, nil
 }

@@ -15,12 +15,13 @@ import (
 	"github.com/vitrine-dev/vitrine/api/v1alpha1"
 )
 
-// errWentBack means that the API server is at an older resource version than before, for example after a restore of etcd. Existing watches
-// then receive nothing until the API server reaches their version again.
+// errWentBack means that the API server is at an older resource version than before, for example after a restore of etcd. After that,
+// existing watches receive nothing until the API server reaches the versions of the watches again.
 var errWentBack = errors.New("the data of the API server went back in time: loading everything again")
 
-// versions tracks the newest resource version of AccessTokens that the API server or an informer has shown. Versions are comparable only
-// within one resource. AccessTokens represent all kinds, because their deletions matter most and because all kinds are in the same etcd.
+// versions tracks the newest resource version of AccessTokens that the API server or an informer has shown. It tracks only one kind,
+// because versions are comparable only within one resource and because all kinds are in the same etcd. That kind is AccessToken, because a
+// missed deletion of a token is the most dangerous.
 type versions struct {
 	mu        sync.Mutex
 	informers []toolscache.SharedIndexInformer
@@ -41,12 +42,13 @@ func (v *versions) newInformer(
 	return i
 }
 
-// advance returns errWentBack if the API server is at an older version than before. The parameter in is a namespace in which the operator
-// may list AccessTokens, or "" for all namespaces.
+// advance records the resource version of the API server. It returns errWentBack if this version is older than the newest version seen
+// before. The parameter in is a namespace in which the operator may list AccessTokens, or "" for all namespaces.
 func (v *versions) advance(ctx context.Context, r client.Reader, in string) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	// Read the informers first, because the versions that they have seen cannot be newer than the answer to a later request.
+	// Read the versions of the informers before the request to the API server. The answer to that request then cannot be older than these
+	// versions unless the data went back in time.
 	for _, i := range v.informers {
 		if seen := i.LastSyncResourceVersion(); older(v.newest, seen) {
 			v.newest = seen

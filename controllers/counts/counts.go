@@ -14,20 +14,21 @@ import (
 )
 
 const (
-	// idsAtOnce is the maximum number of listed items in one query, so that the query stays below the query language's limit on clauses.
+	// idsAtOnce is the maximum number of listed ids in one query. It keeps the query below the query language's limit on clauses.
 	idsAtOnce = 500
-	// missingFirst is the maximum number of missing ids in a status.
+	// missingFirst is the maximum number of missing ids that a status lists.
 	missingFirst = 10
 )
 
-// Look counts items for any number of objects. It records the earliest time at which a count may change although the content does not.
+// Look counts items for any number of objects. It records the earliest time at which one of these counts may change without a change of the
+// content.
 type Look struct {
 	// Library holds the content.
 	Library library.Library
 	// Clock returns the time at which queries are evaluated.
 	Clock func() time.Time
 
-	changes time.Time // zero: counts change only with the content
+	changes time.Time // the earliest time that note has recorded; zero if counts change only with the content
 }
 
 // Func counts the items of one object. It updates the counts in the object's status, and reports whether a count changed enough to be
@@ -38,7 +39,7 @@ type Func func(ctx context.Context, l *Look, o v1alpha1.Object) (changed bool, e
 func (l *Look) Property(ctx context.Context, p library.PropertyID) (int64, error) {
 	s := l.Library.State(ctx)
 	n, known := s.PropertyItems[p]
-	if !known && !s.Ready { // the property may have items that cannot be counted now
+	if !known && !s.Ready { // the library cannot count now, so an unknown property may still have items
 		return 0, fmt.Errorf("count the items of the property: %w: %s", library.ErrUnavailable, s.Problem)
 	}
 	return n, nil
@@ -63,18 +64,18 @@ func (l *Look) read(ctx context.Context, r library.Read) (int64, error) {
 	return page.Total, nil
 }
 
-// note records a time at which a count may change although the content does not.
+// note records a time at which a count may change without a change of the content.
 func (l *Look) note(expires time.Time) {
 	if !expires.IsZero() && (l.changes.IsZero() || expires.Before(l.changes)) {
 		l.changes = expires
 	}
 }
 
-// due reports whether a count may have changed although the content has not.
+// due reports whether a count may have changed without a change of the content.
 func (l *Look) due(now time.Time) bool { return !l.changes.IsZero() && !now.Before(l.changes) }
 
-// Rule counts the items that a rule selects, by id or with a selector. It also returns the listed ids that no item has, or nil if there are
-// none.
+// Rule counts the items that a rule selects, by id or with a selector. It also describes the listed ids that no item has, or returns nil if
+// there are none.
 func (l *Look) Rule(
 	ctx context.Context, p library.PropertyID, ids []item.ID, kind library.Kind, selector *v1alpha1.Selector,
 ) (int64, *v1alpha1.MissingItems, error) {
@@ -151,8 +152,8 @@ func (l *Look) total(ctx context.Context, p library.PropertyID, q query.Node) (i
 	return n, nil
 }
 
-// Set replaces the shown count with n and returns true if the difference is worth a write: if there is no shown count, if exactly one of
-// the two counts is 0, or if they differ by at least a tenth of the shown count.
+// Set replaces the shown count with n and returns true if the difference is worth a write. It is if there is no shown count, if exactly one
+// of the two counts is 0, or if the counts differ by at least a tenth of the shown count.
 func Set(shown **int64, n int64) bool {
 	if *shown != nil {
 		was := **shown
@@ -164,8 +165,8 @@ func Set(shown **int64, n int64) bool {
 	return true
 }
 
-// SetMissing replaces status.missing and returns true if items start or cease to be missing, or if the count changes as much as Set
-// requires.
+// SetMissing replaces status.missing and returns true if the first item goes missing, if no item is missing any longer, or if the count
+// changes as much as Set requires.
 func SetMissing(shown **v1alpha1.MissingItems, lost *v1alpha1.MissingItems) bool {
 	if *shown != nil && lost != nil {
 		count := &(*shown).Count

@@ -15,9 +15,9 @@ const (
 	// writesPerSecond limits the writes of counts for all objects together. This rate is sufficient, because the counts are for users of
 	// kubectl get.
 	writesPerSecond = 2
-	// restShare bounds the cost of counting while content changes all the time. After a look at all objects, the keeper rests for
-	// restShare times the duration of the look, which includes listing and copying the objects. Counting thus takes less than
-	// 1/restShare of a core. The time spent waiting to write does not count.
+	// restShare bounds the cost of counting while content changes all the time. After a look at all objects, the keeper rests for restShare
+	// times the duration of the look, which includes listing and copying the objects. Counting thus takes less than 1/restShare of a core. The
+	// duration does not include the time that the keeper waits for writesPerSecond.
 	restShare = 20
 	// restByTime is the minimum time between two looks while no content changes. These looks are necessary because counts of queries with
 	// `now` change over time.
@@ -27,21 +27,21 @@ const (
 // Objects gives a Keeper access to the objects that have counts.
 type Objects interface {
 	// Counted calls visit for every object whose counts may be written, with a copy of the object and the function that updates its counts.
-	// It returns false if it left out objects that have to be counted later.
+	// complete is false if Counted left out objects whose counts must be updated later.
 	Counted(ctx context.Context, visit func(o v1alpha1.Object, count Func)) (complete bool, err error)
 	// WriteCounts patches the status of an object from before to o.
 	WriteCounts(ctx context.Context, before, o v1alpha1.Object) error
-	// Reported returns the number of statuses that the reconcilers have written. When this number changes, the Keeper counts again, because
-	// the counts that a pass writes may already be outdated.
+	// Reported returns the number of status writes by the reconcilers. When this number changes, the Keeper counts again, because the counts
+	// that a reconciler writes may already be outdated.
 	Reported() uint64
 }
 
-// Keeper keeps the counts of all objects approximately current. Apart from the reconcilers, it is the only writer of statuses. Its writes
+// Keeper keeps the counts of all objects approximately current. Only the Keeper and the reconcilers write statuses. The Keeper's writes
 // cause no reconcile.
 type Keeper struct {
 	// Library holds the content.
 	Library library.Library
-	// Objects gives access to the objects.
+	// Objects gives access to the objects whose counts the Keeper keeps current.
 	Objects Objects
 	// Clock returns the time at which queries are evaluated.
 	Clock func() time.Time
@@ -53,7 +53,7 @@ type Keeper struct {
 	Stopwatch func() time.Time
 
 	limiter *rate.Limiter
-	waited  time.Duration // time spent waiting to write, during the current look
+	waited  time.Duration // the time that the current look has waited for the limiter
 }
 
 // Run updates the counts until ctx ends.
@@ -62,7 +62,7 @@ func (k *Keeper) Run(ctx context.Context) error {
 		k.Stopwatch = time.Now
 	}
 	k.limiter = rate.NewLimiter(writesPerSecond, 1)
-	var version, reported uint64 // their values at the last complete look
+	var version, reported uint64 // the version of the content and Objects.Reported at the last complete look
 	var looked, rested time.Time
 	last := &Look{}
 	ticker := time.NewTicker(k.Interval)

@@ -21,7 +21,7 @@ func own() []policy { return []policy{leftBehind, foreign, otherStore} }
 func existing() []policy { return []policy{absent, unusable} }
 
 // leftBehind refuses the Secret of a deleted AccessToken of the same name until the garbage collector has deleted that Secret. A GitOps
-// tool can delete and recreate an AccessToken before that.
+// tool can recreate an AccessToken before the garbage collector has deleted the Secret of the deleted one.
 func leftBehind(s Subject) *verdict.Refusal {
 	if s.Secret == nil {
 		return nil
@@ -85,7 +85,7 @@ func unusable(s Subject) *verdict.Refusal {
 	}
 }
 
-// Expired returns a *verdict.Refusal if a token value that expires at the given time has expired. The zero time means that it never
+// Expired returns a *verdict.Refusal if a token value that expires at the given time has expired. If the time is zero, the value never
 // expires. cure tells the user what to do.
 func Expired(at, now time.Time, cure string) error {
 	if at.IsZero() || at.After(now) {

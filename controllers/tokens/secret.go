@@ -21,16 +21,16 @@ const (
 
 const (
 	// Label marks the Secrets that the operator caches and watches: the Secrets that it writes, and the existing Secrets to which users add
-	// this label with the name of the AccessToken (63 characters at most). The operator sees a changed value in a labeled Secret at once.
-	// It reads other existing Secrets once a minute.
+	// this label with the name of the AccessToken (63 characters at most). The operator sees a changed value in a labeled Secret at once. It
+	// reads the Secrets in spec.existingSecret that lack the label once a minute.
 	Label = "vitrine.dev/access-token"
-	// StoreAnnotation holds the name of the store of the operator that writes the Secret.
+	// StoreAnnotation contains the name of the store whose operator writes the Secret.
 	StoreAnnotation = "vitrine.dev/store"
-	// issuedAnnotation holds the time at which the value was issued, RFC 3339.
+	// issuedAnnotation contains the time at which the value was issued, in the format of RFC 3339.
 	issuedAnnotation = "vitrine.dev/issued-at"
 )
 
-// Secret returns the desired Secret, and whether s.Secret differs from it. url is the base URL of the HTTP interface. ca is the CA
+// Secret returns the desired Secret, and true if s.Secret differs from it. url is the base URL of the HTTP interface. ca is the CA
 // certificate in PEM, or "" if there is none.
 func Secret(s Subject, v Value, url, ca string) (secret *corev1.Secret, changed bool) {
 	o := s.Token
@@ -63,8 +63,8 @@ func Secret(s Subject, v Value, url, ca string) (secret *corev1.Secret, changed 
 	return secret, changed
 }
 
-// labelValue returns the value of Label for an AccessToken: its name, truncated to the maximum length of a label value. The truncated name
-// is sufficient, because a Secret that the operator writes names its AccessToken as its controller.
+// labelValue returns the value of Label for an AccessToken: its name, truncated to the maximum length of a label value. A truncated name
+// causes no ambiguity, because a Secret that the operator writes names its AccessToken as its controller.
 func labelValue(name string) string {
 	if len(name) > validation.LabelValueMaxLength {
 		name = strings.TrimRight(name[:validation.LabelValueMaxLength], "-.")

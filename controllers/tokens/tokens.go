@@ -28,7 +28,7 @@ type Subject struct {
 	Now time.Time
 }
 
-// Value is the value of a token, with its issue. The zero Value means that there is no value.
+// Value is the value of a token, with its digest and its time of issue. The zero Value means that there is no value.
 type Value struct {
 	Text  string
 	Issue translate.Issue
@@ -67,7 +67,7 @@ func Read(s Subject) (Value, error) {
 	if text, err := translate.TokenText(s.Secret.Data[SecretKey(s.Token)]); err == nil {
 		return Value{text, translate.NewIssue(text, s.issued(text))}, nil
 	}
-	return Value{}, nil // the value in a Secret that the operator writes was damaged: replace it
+	return Value{}, nil // the value in the Secret was damaged, and the operator writes this Secret, so generate a new value
 }
 
 // issued returns the time at which the value in the Secret was issued. For a Secret that the operator writes, it is the time in the
@@ -115,11 +115,11 @@ func draw(now time.Time) Value {
 	b := make([]byte, valueBytes)
 	rand.Read(b) // rand.Read never fails
 	text := base64.RawURLEncoding.EncodeToString(b)
-	// The annotation of the Secret has a resolution of one second.
+	// Use whole seconds, because the annotation of the Secret has a resolution of one second.
 	return Value{text, translate.NewIssue(text, now.UTC().Truncate(time.Second))}
 }
 
-// Writer returns the name of the store whose operator writes the Secret, or "" if no operator does. known is false for a Secret that does
+// Writer returns the name of the store whose operator writes the Secret, or "" if no operator writes it. known is false if the Secret does
 // not belong to the token.
 func Writer(s Subject) (store string, known bool) {
 	switch {

@@ -58,7 +58,7 @@ func TestRead(t *testing.T) {
 		want   Value
 		// reason, waiting and conflict are the fields of the refusal.
 		reason            string
-		cure              string // the beginning of the cure
+		cure              string // cure is the beginning of the field Cure
 		waiting, conflict bool
 	}{
 		"no Secret yet":    {token: own},

@@ -26,7 +26,7 @@ const install = "0b6f0b5e-0000-4000-8000-000000000000"
 
 // golden is the content of an .out.yaml file.
 type golden struct {
-	// Definition is the stored form of the definition. It is absent if there is an error.
+	// Definition is the stored form of the definition. It is absent if the translation fails.
 	Definition json.RawMessage `json:"definition,omitempty"`
 	Warnings   []query.Warning `json:"warnings,omitempty"`
 	Error      string          `json:"error,omitempty"`

@@ -10,8 +10,8 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// MinTokenLength and MaxTokenLength limit the number of characters of a token that a user provides. A longer token does not fit
-// into a request header.
+// MinTokenLength and MaxTokenLength limit the number of characters of a token that a user provides. A token longer than MaxTokenLength does
+// not fit into a request header.
 const (
 	MinTokenLength = 32
 	MaxTokenLength = 4096
@@ -54,7 +54,7 @@ func NewIssue(text string, at time.Time) Issue {
 	return Issue{Digest: sha256.Sum256([]byte(text)), At: at}
 }
 
-// Expires returns the time at which the value expires according to spec, or zero if it never expires.
+// Expires returns the time at which the value expires according to spec, or the zero time if it never expires.
 func (i Issue) Expires(spec v1alpha1.AccessTokenSpec) time.Time {
 	if spec.ExpiresAfter == nil {
 		return time.Time{}
@@ -62,7 +62,7 @@ func (i Issue) Expires(spec v1alpha1.AccessTokenSpec) time.Time {
 	return i.At.Add(spec.ExpiresAfter.Duration)
 }
 
-// RotationDue returns the time at which the value has to be replaced according to spec, or zero if it is never replaced.
+// RotationDue returns the time at which the value has to be replaced according to spec, or the zero time if it is never replaced.
 func (i Issue) RotationDue(spec v1alpha1.AccessTokenSpec) time.Time {
 	if spec.Rotation == nil {
 		return time.Time{}
@@ -72,11 +72,11 @@ func (i Issue) RotationDue(spec v1alpha1.AccessTokenSpec) time.Time {
 
 // TokenValues returns the values that the server accepts for a token: first the current value, then the values that a rotation has replaced
 // and whose overlap has not ended. stored contains the values that the library accepts now, in the same order. replaced is the value that
-// current replaces at the time now, or nil.
+// current replaces at the time now, or nil if current replaces none.
 //
 // A replaced value keeps the overlap that spec had at the rotation, even if a later spec has a shorter overlap or none. TokenValues drops
-// the first stored value if it is neither current nor replaced. Such a value exists if the process died before it wrote the value to the
-// Secret, or if the Secret was deleted. A stored value keeps its Since; a new value gets now.
+// the first stored value if it is neither current nor replaced. This happens if the process died before it wrote that value to the Secret,
+// or if the Secret was deleted. A stored value keeps its Since; the Since of a new value is now.
 func TokenValues(spec v1alpha1.AccessTokenSpec, current Issue, replaced *Issue, stored []library.TokenValue, now time.Time) []library.TokenValue {
 	var values []library.TokenValue
 	add := func(digest library.Digest, expires time.Time) {

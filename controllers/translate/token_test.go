@@ -135,8 +135,8 @@ func TestTokenValues(t *testing.T) {
 	}
 }
 
-// TestTokenValuesSince checks that TokenValues keeps the time at which a token first had a value. If two tokens have the same value, this
-// time decides which token holds the value.
+// TestTokenValuesSince checks that TokenValues keeps the time at which a token first had a certain value. If two tokens have the same
+// value, this time decides which token holds the value.
 func TestTokenValuesSince(t *testing.T) {
 	now := time.Date(2026, 3, 8, 0, 0, 0, 0, time.UTC)
 	old, next := translate.NewIssue("old", now), translate.NewIssue("next", now)

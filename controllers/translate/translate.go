@@ -1,8 +1,8 @@
 // Package translate translates an object of one of the five kinds into a definition for the library. It is pure: it has no client and no
-// clock, and does no I/O. Everything else that a result depends on is an argument. To add a test case, add two files to testdata (see the
+// clock, and does no I/O. Everything that a translation depends on is an argument. To add a test case, add two files to testdata (see the
 // golden test).
 //
-// It may import api, library, query and item.
+// This package may import api, library, query and item.
 package translate
 
 import (
@@ -34,8 +34,8 @@ func (e *SpecError) Error() string { return e.Member + ": " + e.Err.Error() }
 // Unwrap returns Err.
 func (e *SpecError) Unwrap() error { return e.Err }
 
-// maxNesting limits the nesting of free JSON. A response nests this JSON in further levels, and must not exceed item.MaxDepth, so that
-// every client can read it.
+// maxNesting limits the nesting of free JSON. A response adds further levels around this JSON, and must not exceed item.MaxDepth in total,
+// so that every client can read it.
 const maxNesting = item.MaxDepth - 8
 
 // PropertyID returns the ID of the property that an object belongs to. For a Property, this is its own ID.
@@ -56,8 +56,8 @@ func definition(install string, kind library.Kind, o v1alpha1.Object) library.De
 	}
 }
 
-// Object translates an object of any kind, as far as the result depends on the object alone. The definition of an AccessToken has no
-// values, and the LastModified of an ActivateUnit is the creation time of the object. The warnings concern the object's query.
+// Object translates an object of any kind, as far as the result depends only on the object. The definition of an AccessToken has no values,
+// and the LastModified of an ActivateUnit is the creation time of the object. The warnings concern the object's query.
 func Object(install string, o v1alpha1.Object) (d library.Definition, warnings []query.Warning, err error) {
 	switch o := o.(type) {
 	case *v1alpha1.Property:
@@ -147,8 +147,8 @@ func Tag(install string, o *v1alpha1.Tag) (library.Definition, []query.Warning, 
 	return d, warnings, nil
 }
 
-// ActivateUnit translates an ActivateUnit. The warnings concern its selector. LastModified is the creation time of the object; a caller
-// that applies a changed unit updates it with Modified.
+// ActivateUnit translates an ActivateUnit. The warnings concern its selector. LastModified is the creation time of the object. A caller
+// that applies a changed unit must update LastModified with Modified.
 func ActivateUnit(install string, o *v1alpha1.ActivateUnit) (library.Definition, []query.Warning, error) {
 	d := definition(install, library.KindUnit, o)
 	selector, warnings, err := selectorOf(library.KindUnit, o.Spec.Selector)
@@ -187,8 +187,8 @@ func ActivateUnit(install string, o *v1alpha1.ActivateUnit) (library.Definition,
 	return d, warnings, nil
 }
 
-// Modified returns the unit definition next with a new LastModified: the LastModified of stored if nothing else differs, and now otherwise.
-// Applying an unchanged unit again thus changes nothing.
+// Modified returns the unit definition next with another LastModified: that of stored if nothing else differs between the two, and now
+// otherwise. Applying an unchanged unit again thus changes nothing.
 func Modified(next library.Definition, stored *library.Definition, now time.Time) library.Definition {
 	rule := *next.Unit
 	next.Unit = &rule
@@ -231,8 +231,8 @@ func selectorOf(kind library.Kind, s *v1alpha1.Selector) (string, []query.Warnin
 	return s.Query, warnings, nil
 }
 
-// freeJSON reads a free JSON member of an ActivateUnit. The JSON has the same limits as free JSON in an import, because every response
-// contains it in each item that has the unit.
+// freeJSON reads a free JSON member of an ActivateUnit. It applies the same limits as to free JSON in an import, because every response
+// contains this JSON in each item that has the unit.
 func freeJSON(member string, j *v1alpha1.JSON) ([]byte, error) {
 	if j == nil || len(j.Raw) == 0 || string(j.Raw) == "null" {
 		return nil, nil

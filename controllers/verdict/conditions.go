@@ -70,7 +70,7 @@ func queryValid(o v1alpha1.Object, warnings []query.Warning) {
 }
 
 // Suspend sets the conditions of an object that spec.suspend freezes. If the served state has expired, ended is the refusal to report;
-// otherwise, ended is nil. Without ended, Ready keeps its status and its observed generation. QueryValid changes from True to Unknown,
+// otherwise, ended is nil. If ended is nil, Ready keeps its status and its observed generation. QueryValid changes from True to Unknown,
 // because the query is not checked.
 func Suspend(o v1alpha1.Object, ended *Refusal) {
 	*o.StatusObservedGeneration() = o.GetGeneration()

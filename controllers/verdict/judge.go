@@ -16,7 +16,7 @@ type Judgement struct {
 	Warnings []query.Warning
 }
 
-// Judge checks an object as its reconciler does, as far as the result depends on the object alone. The error is a *Refusal, unless o is of
+// Judge checks an object as its reconciler does, as far as the result depends only on the object. The error is a *Refusal, unless o is of
 // an unknown kind.
 func Judge(o v1alpha1.Object) (Judgement, error) {
 	var j Judgement

@@ -10,17 +10,17 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// Refusal is the reason why the newest spec of an object is not served. Its fields hold the facts, and Error formats the message.
+// Refusal is the reason why the newest spec of an object is not served. Its fields contain the facts, and Error formats them as a message.
 type Refusal struct {
 	// Reason is one of the condition reasons of v1alpha1.
 	Reason string
 	// Member is the path of the member that the user has to correct, such as spec.query, or "" if no single member is wrong.
 	Member string
-	// Cure is the action for the user, unless the action is to correct Member.
+	// Cure tells the user what to do. It is "" if the user only has to correct Member.
 	Cure string
 	// Problem describes what is wrong.
 	Problem string
-	// Waiting is true if the refusal ends when an expected change occurs, such as the creation of a missing object, and false if it lasts
+	// Waiting is true if the refusal is expected to end soon by itself, for example when a missing object is created, and false if it lasts
 	// until a user changes something.
 	Waiting bool
 	// Condition is the specific condition that the refusal sets: QueryValidCondition to False, ConflictCondition to True, or "" for
@@ -30,7 +30,7 @@ type Refusal struct {
 	Cause error
 }
 
-// Error returns the message of the conditions: the problem, after the member to correct or before the action to take.
+// Error returns the message for the conditions: "Member: problem" or "problem: Cure".
 func (e *Refusal) Error() string {
 	if e.Member != "" {
 		return e.Member + ": " + e.Problem
@@ -60,7 +60,7 @@ func Refuse(o v1alpha1.Object, err error) error {
 	case errors.As(err, &spec):
 		r := &Refusal{Reason: spec.Reason, Member: spec.Member, Problem: spec.Err.Error(), Cause: err}
 		if errors.As(err, &syntax) {
-			r.Problem = syntax.Error() // without the text of the errors that wrap it
+			r.Problem = syntax.Error() // report only the syntax error, without the text of the errors that wrap it
 		}
 		if spec.Reason == v1alpha1.ReasonInvalidQuery {
 			r.Condition = v1alpha1.QueryValidCondition
@@ -74,7 +74,7 @@ func Refuse(o v1alpha1.Object, err error) error {
 	case errors.As(err, &conflict):
 		r := Conflict(v1alpha1.ReasonClaimHeld, "change or delete one of the two objects", fmt.Sprintf("%s is held by %s", conflict.Claim, conflict.Holder))
 		if conflict.Holder.Namespace != o.GetNamespace() {
-			// A user who may read this object must not see the names of objects in other namespaces.
+			// A user who may read this object may not be allowed to read other namespaces, so do not name an object in another namespace.
 			r.Cure = "change this object or what it refers to"
 			r.Problem = fmt.Sprintf("%s is held by an object in another namespace", conflict.Claim)
 		}

@@ -17,8 +17,8 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// Catalogue holds everything that a property serves except its items. It is immutable, so a pointer identifies one version. Callers must
-// not modify its contents.
+// Catalogue contains everything that the library serves for one property, except the items. It is immutable, so a pointer identifies one
+// version. Callers must not modify its contents.
 type Catalogue struct {
 	// Property is the id of the property, and Spec holds its settings.
 	Property library.PropertyID
@@ -29,8 +29,8 @@ type Catalogue struct {
 	Default *Unit
 	// TagRules are the rules of Tag manifests, sorted by owner. Each rule has a different tag.
 	TagRules []*Rule
-	// UnitRules are the rules of ActivateUnit manifests, sorted by the id of their unit. In an item, the units that rules attach come in
-	// this order after the item's own units. Units created over HTTP have no rule.
+	// UnitRules are the rules of ActivateUnit manifests, sorted by the id of their unit. Units that rules attach to an item follow the item's
+	// own units, in this order. Units created over HTTP have no rule.
 	UnitRules []*Rule
 
 	// filters is sorted by name, then by id.
@@ -38,7 +38,7 @@ type Catalogue struct {
 	byUUID  tree[string, *Filter]
 	byID    tree[int64, *Filter]
 	units   tree[int64, *Unit]
-	// parts records what each source contributes to this catalogue, and the version of the contribution.
+	// parts maps each source to its contribution to this catalogue.
 	parts tree[Source, part]
 }
 
@@ -50,7 +50,7 @@ func (f *Filter) listed() library.FilterPlace {
 	return library.FilterPlace{Name: f.Record.Name, ID: f.Record.ID}
 }
 
-// part is the contribution of one source to a catalogue. The contribution of the Property itself is only a version.
+// part is the contribution of one source to a catalogue. For the Property itself, only version is set.
 type part struct {
 	version version
 	filter  *Filter
@@ -66,13 +66,13 @@ type Filter struct {
 	parse  func() (library.ParsedFilter, error)
 }
 
-// Parsed returns the filter with its query and order parsed. Only the first call parses them, because most filters are rarely used, and
-// every garbage collection scans all parsed queries. Parsed fails if this version of Vitrine cannot parse a query or order that an earlier
-// version accepted.
+// Parsed returns the filter with its query and order parsed. The first call parses them and keeps the result. Filters are not parsed in
+// advance, because most filters are rarely used, and because every garbage collection scans all parsed queries. Parsed fails if this
+// version of Vitrine cannot parse a query or order that an earlier version accepted.
 func (f *Filter) Parsed() (library.ParsedFilter, error) {
 	p, err := f.parse()
 	if err != nil {
-		// Do not wrap the cause: the caller's own query is not at fault.
+		// Do not wrap the *query.SyntaxError, which callers would report as an error in the query of the request.
 		return library.ParsedFilter{}, fmt.Errorf("%w: filter %s: %s", library.ErrUnreadable, f.Record.UUID, err.Error())
 	}
 	p.Favourite = f.Record.Favourite
@@ -91,15 +91,16 @@ type Rule struct {
 	// Name identifies one version of one rule: no other rule or version has the same name. It stays the same after a restart.
 	Name  string
 	Owner library.Owner
-	// Tag is the tag that a Tag assigns. Unit is the id of the unit that an ActivateUnit declares. For the other kind, each is zero.
+	// Tag is the tag that a Tag assigns; it is zero in the rule of an ActivateUnit. Unit is the id of the unit that an ActivateUnit declares;
+	// it is 0 in the rule of a Tag.
 	Tag  item.Tag
 	Unit int64
 	// IDs are the ids that the rule lists, sorted and without duplicates. Items with these ids need not exist.
 	IDs []item.ID
 	// Selector is the query of the rule, or nil if there is none.
 	Selector query.Node
-	// Volatile is true if the result for an item depends on more than the item: on the time, or on other items, because a fuzzy term
-	// expands to the most similar indexed terms.
+	// Volatile is true if not only the content of an item decides whether Selector matches it. The selector may depend on the time, or on
+	// other items, because a fuzzy term expands to the most similar indexed terms.
 	Volatile bool
 }
 
@@ -124,7 +125,7 @@ func (c *Catalogue) Filter(ref library.FilterRef) (*Filter, error) {
 	return f, nil
 }
 
-// Unit returns a unit, or nil.
+// Unit returns a unit, or nil if there is none.
 func (c *Catalogue) Unit(id int64) *Unit { return c.units.get(id) }
 
 // Listing combines a Read with the filter that it names. It returns the errors of library.NewListing, or ErrNotFound.
@@ -148,13 +149,13 @@ func (c *Catalogue) Filters(offset, limit int) ([]library.FilterRecord, int) {
 	return records(c.filters.from(max(offset, 0)), limit), c.filters.len()
 }
 
-// FiltersAfter lists at most limit filters (0 means all) that follow a place in the same order. It also returns the total number of
-// filters.
+// FiltersAfter lists at most limit filters (0 means all) that follow the place after, in the order of Filters. It also returns the total
+// number of filters.
 func (c *Catalogue) FiltersAfter(after library.FilterPlace, limit int) ([]library.FilterRecord, int) {
 	return records(c.filters.after(after), limit), c.filters.len()
 }
 
-// records collects the records of at most limit filters (0 means all).
+// records collects the records of the first limit filters (0 means all).
 func records(filters iter.Seq2[library.FilterPlace, *Filter], limit int) []library.FilterRecord {
 	found := []library.FilterRecord{}
 	for _, f := range filters {
@@ -166,8 +167,8 @@ func records(filters iter.Seq2[library.FilterPlace, *Filter], limit int) []libra
 	return found
 }
 
-// Slots returns the slots of an item that has the given units, in this order. It omits units that the property does not have. The default
-// unit is the first unit that is not archived, otherwise the property's default unit.
+// Slots returns the slots of an item that has the given units, in this order. It omits units that the property does not have. The item's
+// default unit is the first of its units that is not archived or, if there is none, the property's default unit.
 func (c *Catalogue) Slots(units []int64, baseURL string) item.Slots {
 	slots := item.Slots{BaseURL: baseURL}
 	for _, id := range units {
@@ -186,8 +187,8 @@ func (c *Catalogue) Slots(units []int64, baseURL string) item.Slots {
 	return slots
 }
 
-// newCatalogues builds the catalogue of every served property. It reuses the catalogues in before that have not changed, and the unchanged
-// parts of the other ones.
+// newCatalogues builds the catalogue of every served property. It reuses each catalogue in before that has not changed, and the unchanged
+// parts of each catalogue that has.
 func newCatalogues(all entries, before map[library.PropertyID]*Catalogue) (map[library.PropertyID]*Catalogue, error) {
 	sources := map[library.PropertyID][]Source{}
 	specs := map[library.PropertyID]*library.Property{}
@@ -212,7 +213,7 @@ func newCatalogues(all entries, before map[library.PropertyID]*Catalogue) (map[l
 	return after, nil
 }
 
-// newCatalogue builds a catalogue from sorted sources.
+// newCatalogue builds a catalogue from sorted sources, or returns before if nothing in it has changed.
 func newCatalogue(p library.PropertyID, spec library.Property, all entries, sources []Source, before *Catalogue) (*Catalogue, error) {
 	if before != nil && before.parts.len() == len(sources) && !slices.ContainsFunc(sources, func(s Source) bool {
 		return before.parts.get(s).version != all.get(s).version()
@@ -283,12 +284,12 @@ func followCatalogues(
 	return after, nil
 }
 
-// follow returns the catalogue that results from changes of sources, or c itself if nothing in it changed.
+// follow returns the catalogue after changes of the given sources, or c itself if nothing in it changed.
 func (c *Catalogue) follow(all entries, sources []Source) (*Catalogue, error) {
 	next := *c
 	var come []part
 	same := true
-	// Remove all outdated parts first, because a new part can reuse their names.
+	// Remove all outdated parts before adding new ones, because a new part can have the same name or id as an outdated one.
 	for _, s := range sources {
 		known := c.parts.get(s)
 		h := all.get(s)
@@ -331,7 +332,7 @@ func (c *Catalogue) follow(all entries, sources []Source) (*Catalogue, error) {
 	return &next, nil
 }
 
-// index adds a part to the indexes, under its names.
+// index adds a part to the indexes by name, UUID and id.
 func (c *Catalogue) index(p part) {
 	if f := p.filter; f != nil {
 		c.filters = c.filters.with(f.listed(), f)
@@ -395,7 +396,8 @@ func removed[E any](list []E, e E, compare func(a, b E) int) []E {
 	return slices.Delete(list, at, at+1)
 }
 
-// part returns the contribution of a source. It reuses the parts of known that have not changed.
+// part returns the contribution of a source. known is the contribution of the source to the previous catalogue. part reuses it if its
+// version is the same, except for a filter whose page id has changed.
 func (c *Catalogue) part(h held, known part) (part, error) {
 	d := *h.served()
 	p := part{version: h.version()}

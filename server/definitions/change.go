@@ -11,9 +11,10 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// Change stages changes of a Set. Each call sees the changes that earlier calls staged. A call that returns an error stages nothing.
+// Change stages changes of a Set. Each method call sees the changes that earlier calls have staged. A call that returns an error stages
+// nothing.
 type Change struct {
-	// Set is the set after the change.
+	// Set is the Set with all staged changes.
 	Set
 	// Changed maps sources to their new entries, for the store to write. nil deletes an entry.
 	Changed map[Source]*Entry
@@ -24,7 +25,7 @@ type Change struct {
 // NewChange starts a change of a Set.
 func NewChange(s Set) *Change { return &Change{Set: s, Changed: map[Source]*Entry{}} }
 
-// Apply stages definitions that arrive at the time now. It sets Err, Changed and Displaced of results[i] for defs[i], as
+// Apply stages definitions that the library received at the time now. It sets Err, Changed and Displaced of results[i] for defs[i], as
 // library.Library.Apply specifies.
 func (c *Change) Apply(defs []library.Definition, now time.Time, results []library.Result) error {
 	before := c.entries
@@ -67,7 +68,7 @@ func (c *Change) Apply(defs []library.Definition, now time.Time, results []libra
 	return nil
 }
 
-// nextEntry returns the entry that replaces the stored entry of a definition, or nil if both are equal.
+// nextEntry returns the entry that replaces the stored entry of a definition, or nil if the definition has not changed.
 func (c *Change) nextEntry(d library.Definition, now time.Time) (*Entry, error) {
 	present := c.entries.get(SourceOf(d))
 	var good *library.Definition
@@ -86,8 +87,9 @@ func (c *Change) nextEntry(d library.Definition, now time.Time) (*Entry, error) 
 }
 
 // keepReplaced returns the definition d, which replaces present, with the token values that the library must remember. A value that d no
-// longer contains stays claimed, and a value that d contains again keeps its first Since. If present was refused because of a value,
-// keepReplaced drops the value, because present never owned it.
+// longer contains stays claimed, and a value that d contains again keeps its first Since. If present was refused because of a conflict,
+// keepReplaced does not remember the values of its newest version, because the token may never have owned them. In their place, it takes
+// the values of the version that was being served.
 func keepReplaced(d library.Definition, present held) library.Definition {
 	if d.Token == nil || present.Latest.Token == nil {
 		return d
@@ -117,7 +119,7 @@ func keepReplaced(d library.Definition, present held) library.Definition {
 }
 
 // checkHTTP refuses a definition created over HTTP if its property is not served, if a manifest owns its UUID, if its ID is taken, or if
-// its ID would change. Unlike the refused definition of a manifest, such a definition is not stored.
+// its ID would change. The library does not store such a refused definition, unlike a refused definition of a manifest.
 func (c *Change) checkHTTP(d library.Definition) error {
 	served := c.catalogues[d.Property]
 	if served == nil {
@@ -141,7 +143,7 @@ func (c *Change) checkHTTP(d library.Definition) error {
 	return nil
 }
 
-// displaced returns for each owner the other owners that lost a claim to it. It considers only the judged sources.
+// displaced returns, for each owner that gained a claim, the owners that lost this claim. It considers only the judged sources.
 func (c *Change) displaced(before entries, judged []Source, changed map[Source]*Entry) map[library.Owner][]library.Owner {
 	lost := map[library.Owner][]library.Owner{}
 	for _, s := range judged {
@@ -150,7 +152,7 @@ func (c *Change) displaced(before entries, judged []Source, changed map[Source]*
 			continue
 		}
 		if _, came := changed[s]; came {
-			continue // lost the claim through its own change
+			continue // this source lost the claim by its own change, so nothing displaced it
 		}
 		var conflict *library.ConflictError
 		var taken *library.IDTakenError
@@ -165,7 +167,7 @@ func (c *Change) displaced(before entries, judged []Source, changed map[Source]*
 	return lost
 }
 
-// displacer returns the owner whose change gave holder its claim. This is holder itself or, if only its Property changed, the owner of that
+// displacer returns the owner whose change gave holder its claim. This is holder itself or, if holder did not change, the owner of its
 // Property.
 func (c *Change) displacer(holder library.Owner, changed map[Source]*Entry) library.Owner {
 	s := Source{Owner: holder}
@@ -192,7 +194,7 @@ func (c *Change) Remove(owners []library.Owner) (int, error) {
 	return len(gone), err
 }
 
-// Sweep stages a sweep (see library.Library).
+// Sweep stages the removals of a sweep (see library.Base).
 func (c *Change) Sweep(scope library.Scope, keep []library.Owner) (int, error) {
 	gone, err := library.Swept(c.Owners(scope.Install), scope, keep)
 	if err != nil {
@@ -218,7 +220,7 @@ func (c *Change) RemoveFilter(p library.PropertyID, ref library.FilterRef) error
 	return err
 }
 
-// Purge stages the removal of the definitions that were created over HTTP in a property. It fails with *library.ManagedError if a manifest
+// Purge stages the removal of the definitions that were created over HTTP in property p. It fails with *library.ManagedError if a manifest
 // declares the property.
 func (c *Change) Purge(p library.PropertyID) error {
 	gone := map[Source]*Entry{}
@@ -234,8 +236,8 @@ func (c *Change) Purge(p library.PropertyID) error {
 	return err
 }
 
-// NewUnits returns entries for the units of an import line that property p does not have yet (see library.Mutation.Units). The function has
-// reports whether a unit exists. NewUnits fails with *item.InvalidError if a unit is invalid.
+// NewUnits returns entries for those units of an import line that property p does not have yet (see library.Mutation.Units). The callback
+// has reports whether the property has a unit. NewUnits fails with *item.InvalidError if a unit is invalid.
 func NewUnits(p library.PropertyID, units []item.Unit, has func(id int64) bool, now time.Time) (map[Source]*Entry, error) {
 	made := map[Source]*Entry{}
 	now = now.UTC()
@@ -259,8 +261,8 @@ func NewUnits(p library.PropertyID, units []item.Unit, has func(id int64) bool, 
 	return made, nil
 }
 
-// Stage replaces entries and decides again which definitions are served. A nil entry removes the previous one. A store calls Stage with
-// valid entries whose changes were decided elsewhere, such as by another replica.
+// Stage replaces entries and decides again which definitions are served. A nil entry removes the entry of its source. A store calls Stage
+// with entries that are already valid, such as the changes made by another replica.
 func (c *Change) Stage(changed map[Source]*Entry) error {
 	if len(changed) == 0 {
 		return nil

@@ -1,9 +1,9 @@
 // Package definitions holds the definitions of a library in memory and decides which of them are served. All libraries that store
-// definitions use it: a store loads its entries into a Set, and persists the entries that a Change replaces.
+// definitions use it: a library loads its stored entries into a Set, and persists the entries that a Change replaces.
 //
 // # Invariants
 //
-//   - A Set is immutable. A Change stages the next Set, which is not visible before the library publishes it.
+//   - A Set is immutable. A Change stages the next Set, which is not visible until the library publishes it.
 //   - The definitions that a Set serves depend only on its entries (see library.Arbitrate): two replicas with the same entries serve the
 //     same definitions.
 //   - The cost of changing a few definitions depends on the definitions that compete with them, not on the total

@@ -11,7 +11,7 @@ import (
 // entries holds all definitions with their verdicts. It is immutable.
 type entries struct {
 	of tree[Source, held]
-	// stakes maps each stake to the sources that compete for it. With it, a change finds the definitions that it can affect.
+	// stakes maps each stake to the sources that compete for it. It serves to find the definitions that a change can affect.
 	stakes tree[library.Stake, []Source]
 }
 
@@ -36,7 +36,7 @@ func (h held) version() version {
 	return out
 }
 
-// get returns the entry of a source with its verdict. If there is no entry, the pointer to it is nil.
+// get returns the entry of a source with its verdict. If there is no entry, the embedded pointer is nil.
 func (all entries) get(s Source) held { return all.of.get(s) }
 
 // sources yields all sources, sorted.
@@ -50,8 +50,7 @@ func (all entries) sources() iter.Seq[Source] {
 	}
 }
 
-// wholeShare is the limit for judging only some of the definitions: if more than 1/wholeShare of all definitions change, all of them are
-// judged.
+// wholeShare limits partial judging: if more than 1/wholeShare of the definitions change, all definitions are judged again.
 const wholeShare = 4
 
 // with replaces definitions and decides which are served. A nil entry removes a definition. judged lists the sources whose verdicts may
@@ -59,7 +58,7 @@ const wholeShare = 4
 //
 // A definition without rivals is judged alone. Other definitions are judged together with their rivals: those that share a stake with them,
 // directly or through others (see library.Candidate.Stakes). All definitions are judged if a Property changes, or if more than 1/wholeShare
-// of them change.
+// of the definitions change.
 func (all entries) with(changed map[Source]*Entry) (after entries, judged []Source, whole bool) {
 	whole = len(changed)*wholeShare > all.of.len()
 	for s, e := range changed {
@@ -89,7 +88,7 @@ func (all entries) with(changed map[Source]*Entry) (after entries, judged []Sour
 	for i, v := range library.Rejudge(candidates, all.serves) {
 		all.of = all.of.with(judged[i], held{Entry: all.get(judged[i]).Entry, verdict: v})
 	}
-	// Removed sources have no verdict, but their removal is a change too.
+	// A removed source has no verdict, but the callers must also learn of its removal.
 	for s, e := range changed {
 		if e == nil {
 			judged = append(judged, s)
@@ -153,8 +152,8 @@ func (all entries) property(p library.PropertyID) (Source, bool) {
 	return Source{}, false
 }
 
-// propertyStake returns the key of the Property manifests of a property in entries.stakes. It is not a real stake, because all definitions
-// are judged when a Property changes.
+// propertyStake returns the key of the Property manifests of a property in entries.stakes. The key only serves to find these manifests.
+// Properties have no real stakes, because all definitions are judged when a Property changes.
 func propertyStake(p library.PropertyID) library.Stake { return library.Stake("property\x00" + p) }
 
 // stakesOf returns the keys of an entry in entries.stakes.
@@ -173,7 +172,7 @@ func stakesOf(e *Entry) []library.Stake {
 func (all entries) stake(s Source, e *Entry, touched map[library.Stake]bool) entries {
 	for _, stake := range stakesOf(e) {
 		touched[stake] = true
-		// Clip forces append to copy the list, which the previous entries share.
+		// Clip forces append to copy the list, because the previous version of all shares it.
 		all.stakes = all.stakes.with(stake, append(slices.Clip(all.stakes.get(stake)), s))
 	}
 	return all

@@ -24,7 +24,7 @@ func newProperty(p library.PropertyID) library.Definition {
 	}
 }
 
-// keys are the keys that random definitions compete for.
+// keys are the tag keys and filter names of random definitions, which compete for them.
 var keys = []string{"beach", "sunset", "city", "summer", "winter", "friends"}
 
 // crowd makes random definitions, most of which compete for a few keys, ids and values.
@@ -72,7 +72,7 @@ func (r crowd) definition() library.Definition {
 	return d
 }
 
-// bystanders returns definitions without rivals. There are so many that a change of a few definitions does not cause all to be judged.
+// bystanders returns so many definitions without rivals that a change of a few definitions does not cause all definitions to be judged.
 func bystanders() []library.Definition {
 	defs := []library.Definition{newProperty(shop)}
 	for i := range 40 {
@@ -170,7 +170,7 @@ func checkServed(t *testing.T, got Set, tokens map[library.Owner]library.TokenEv
 	}
 }
 
-// TestChangesAreJudgedAsTheWhole makes random changes, and compares the result of each with that of judging all definitions.
+// TestChangesAreJudgedAsTheWhole makes random changes, and compares the outcome of each change with the outcome of judging all definitions.
 func TestChangesAreJudgedAsTheWhole(t *testing.T) {
 	for seed := range uint64(4) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {

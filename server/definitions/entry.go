@@ -13,10 +13,10 @@ import (
 // Source identifies the origin of a definition: its manifest or, for a definition created over HTTP, its property, its kind, and its UUID
 // or ID. A library stores one entry for each source.
 type Source struct {
-	// Owner is the manifest. For a definition created over HTTP, Owner is zero and the other members are set.
+	// Owner is the manifest; the other members are then zero. For a definition created over HTTP, Owner is zero and the other members are set.
 	Owner    library.Owner
 	Property library.PropertyID
-	// Kind is KindFilter, with UUID set, or KindUnit, with ID set.
+	// Kind is KindFilter or KindUnit. UUID is set for KindFilter, and ID is set for KindUnit.
 	Kind library.Kind
 	UUID string
 	ID   int64
@@ -54,8 +54,8 @@ type Entry struct {
 	sum     [32]byte
 }
 
-// NewEntry returns the entry for a definition that arrived at the time changed. good is the version that was served until then, or nil if
-// there was none.
+// NewEntry returns the entry for a definition that arrived at the time changed. good is the version that was being served at that time, or
+// nil if none was.
 func NewEntry(d library.Definition, good *library.Definition, changed time.Time) (*Entry, error) {
 	sum, err := library.Fingerprint(d)
 	if err != nil {
@@ -114,10 +114,10 @@ func (e *Entry) candidate() library.Candidate {
 	return library.Candidate{Latest: e.Latest, Good: e.Good}
 }
 
-// version identifies the served version of a source. The zero value means that none is served.
+// version identifies the served version of a source. The zero value means that no version is served.
 type version struct {
 	entry    *Entry
 	fallback bool
-	// adopted is the UUID of the filter that this one adopts.
+	// adopted is the UUID of the served filter. If the source adopts a filter, the UUID can change although entry does not.
 	adopted string
 }

@@ -75,7 +75,7 @@ func (r Reads) Filters(p library.PropertyID, offset, limit int) ([]library.Filte
 	return found, total, nil
 }
 
-// FiltersAfter lists the filters that follow a place in the order (see library.Base).
+// FiltersAfter lists the filters that follow a place in the order of Filters (see library.Base).
 func (r Reads) FiltersAfter(p library.PropertyID, after library.FilterPlace, limit int) ([]library.FilterRecord, int, error) {
 	c, err := r.Served(p)
 	if err != nil {

@@ -27,7 +27,7 @@ func NewSet(bySource map[Source]*Entry) (Set, error) {
 // Len returns the number of definitions, served or not.
 func (s Set) Len() int { return s.entries.of.len() }
 
-// Entries returns every entry by its source.
+// Entries returns all entries, keyed by source.
 func (s Set) Entries() map[Source]*Entry {
 	out := make(map[Source]*Entry, s.Len())
 	for at, h := range s.entries.of.all() {
@@ -36,7 +36,7 @@ func (s Set) Entries() map[Source]*Entry {
 	return out
 }
 
-// Entry returns the entry of a source, or nil.
+// Entry returns the entry of a source, or nil if there is none.
 func (s Set) Entry(from Source) *Entry { return s.entries.get(from).Entry }
 
 // Catalogue returns the catalogue of a property, or nil if the property is not served.
@@ -45,7 +45,7 @@ func (s Set) Catalogue(p library.PropertyID) *Catalogue { return s.catalogues[p]
 // Catalogues returns the catalogues of all served properties. Callers must not modify the map.
 func (s Set) Catalogues() map[library.PropertyID]*Catalogue { return s.catalogues }
 
-// Owners lists the owners of one install, sorted. If install is "", it lists the owners of all installs.
+// Owners lists the owners from one cluster, sorted. If install is "", it lists the owners from all clusters.
 func (s Set) Owners(install string) []library.Owner {
 	owners := []library.Owner{}
 	for from := range s.entries.sources() {
@@ -73,7 +73,7 @@ func (s Set) Definition(owner library.Owner) (library.Definition, error) {
 	return h.Latest, nil
 }
 
-// Tokens returns the served tokens that have a value, by owner.
+// Tokens returns the served tokens that have a value, keyed by owner.
 func (s Set) Tokens() map[library.Owner]library.TokenEvent {
 	tokens := map[library.Owner]library.TokenEvent{}
 	for from, h := range s.entries.of.all() {

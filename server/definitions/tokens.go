@@ -13,7 +13,8 @@ import (
 )
 
 // TokenFeed sends the served tokens to any number of listeners. Each listener has its own pending events, at most one for each owner. A
-// slow listener therefore delays no other, and receives only the newest state.
+// slow listener therefore delays no other listener. If a token changes several times before a listener receives an event, the listener
+// receives only the newest state.
 type TokenFeed struct {
 	mu        sync.Mutex
 	current   map[library.Owner]library.TokenEvent
@@ -23,7 +24,7 @@ type TokenFeed struct {
 
 type tokenListener struct {
 	pending map[library.Owner]library.TokenEvent
-	// wake holds at most one signal.
+	// wake has room for one signal, which means that events may be pending.
 	wake chan struct{}
 }
 

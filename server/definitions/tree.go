@@ -7,8 +7,8 @@ import (
 )
 
 // tree is an immutable sorted map. The methods with and without return a new tree, which shares all nodes with the old one except those on
-// the path to the change. Adding a definition to ten thousand therefore costs a few small nodes, and readers of the old tree need no lock.
-// The zero value is not usable. Use newTree.
+// the path to the change. Adding one definition to ten thousand others therefore copies only a few small nodes, and readers of the old tree
+// need no lock. The zero value is not usable. Use newTree.
 type tree[K, V any] struct {
 	pairs *btree.BTreeG[pair[K, V]]
 }
@@ -18,13 +18,13 @@ type pair[K, V any] struct {
 	value V
 }
 
-// treeDegree is small, so that nodes are small: each change copies the nodes on its path.
+// treeDegree determines the size of the nodes. It is small, because each change copies the nodes on its path.
 const treeDegree = 8
 
 func newTree[K, V any](compare func(a, b K) int) tree[K, V] {
 	return tree[K, V]{btree.NewBTreeGOptions(
 		func(a, b pair[K, V]) bool { return compare(a.key, b.key) < 0 },
-		// No locks are needed, because a tree is never modified after it is shared.
+		// No locks are needed, because the tree is never modified after other goroutines can read it.
 		btree.Options{NoLocks: true, Degree: treeDegree},
 	)}
 }
@@ -64,7 +64,7 @@ func (t tree[K, V]) without(k K) tree[K, V] {
 // all yields the pairs in key order.
 func (t tree[K, V]) all() iter.Seq2[K, V] { return t.from(0) }
 
-// from yields the pairs in key order, except the first n.
+// from skips the first n pairs in key order and yields the others.
 func (t tree[K, V]) from(n int) iter.Seq2[K, V] {
 	return func(yield func(K, V) bool) {
 		first, found := t.pairs.GetAt(n)

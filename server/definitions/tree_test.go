@@ -16,7 +16,7 @@ func TestTreesAreImmutableSortedMaps(t *testing.T) {
 	kept, wasKept := now, maps.Clone(want)
 	for step := range 20_000 {
 		k := r.IntN(500)
-		// The share of removals alternates, so that the tree grows and shrinks.
+		// The share of removals alternates between high and low, so that the tree shrinks and grows.
 		if r.IntN(100) < 20+60*(step/2000%2) {
 			now = now.without(k)
 			delete(want, k)

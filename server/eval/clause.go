@@ -11,8 +11,8 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/rank"
 )
 
-// clause is a plan node that is bound to a corpus. It reports whether a document matches, and returns the score, which includes the boosts
-// of all nodes around this one.
+// clause is a plan node that is bound to a corpus. It reports whether a document matches, and returns the score, multiplied by the boosts
+// of all nodes that contain this node.
 type clause func(d *Doc) (score float32, ok bool)
 
 // compiler binds the nodes of one plan to a corpus.
@@ -20,7 +20,7 @@ type compiler struct{ weigher *rank.Weigher }
 
 func newCompiler(s rank.Statistics) compiler { return compiler{rank.NewWeigher(s)} }
 
-// compile binds a node. boost is the product of the boosts around it.
+// compile binds a node. boost is the product of the boosts of all nodes that contain the node.
 func (c compiler) compile(ctx context.Context, n plan.Node, boost float32) (clause, error) {
 	switch n := n.(type) {
 	case plan.All:
@@ -77,7 +77,7 @@ func (c compiler) compile(ctx context.Context, n plan.Node, boost float32) (clau
 // nothing matches no document.
 func nothing(*Doc) (float32, bool) { return 0, false }
 
-// inField matches the documents with a field that passes a test. All matches get the same score.
+// inField matches the documents whose field passes a test. All matches get the same score.
 func inField(in query.Field, score float32, test func(*field) bool) clause {
 	return func(d *Doc) (float32, bool) {
 		if f := d.fields[in.Name]; f != nil && test(f) {
@@ -110,8 +110,8 @@ func (c compiler) term(ctx context.Context, n plan.Term, boost float32) (clause,
 	return anyTerm([]rank.WeightedTerm{t}, boost), nil
 }
 
-// anyTerm matches documents that contain at least one of the terms. All terms are of the same field. The score is the sum over the terms
-// that the document contains. boost is the product of the boosts around the terms.
+// anyTerm matches documents that contain at least one of the terms. All terms are of the same field. The score is the sum of the scores of
+// the terms that the document contains, each multiplied by boost.
 func anyTerm(terms []rank.WeightedTerm, boost float32) clause {
 	if len(terms) == 0 {
 		return nothing
@@ -137,7 +137,7 @@ func anyTerm(terms []rank.WeightedTerm, boost float32) clause {
 	}
 }
 
-// phrase binds a phrase. It binds a phrase of one word as a term.
+// phrase binds a phrase. A phrase of one word becomes a term.
 func (c compiler) phrase(ctx context.Context, n plan.Phrase, boost float32) (clause, error) {
 	switch len(n.Words) {
 	case 0:
@@ -204,7 +204,7 @@ func (c compiler) group(ctx context.Context, n plan.Bool, boost float32) (clause
 	}, err
 }
 
-// merged binds one list of clauses in a group, after merging them as Lucene does (see rank.Merge).
+// merged binds one of the lists of clauses of a group, after merging equal clauses as Lucene does (see rank.Merge).
 func (c compiler) merged(ctx context.Context, nodes []plan.Node, boost float32, o rank.Occur) ([]clause, error) {
 	list, err := rank.Merge(ctx, nodes, o, c.weigher)
 	if err != nil {

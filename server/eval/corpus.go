@@ -32,7 +32,7 @@ func (c *Corpus) Docs() iter.Seq[*Doc] { return maps.Values(c.docs) }
 // checkEvery is the number of documents that are evaluated between two checks of the context.
 const checkEvery = 256
 
-// walk calls look for every document. If ctx ends, it returns the cause of ctx.
+// walk calls look for every document. If ctx ends, walk stops and returns the cause of ctx.
 func (c *Corpus) walk(ctx context.Context, look func(*Doc)) error {
 	n := 0
 	for _, d := range c.docs {
@@ -47,7 +47,7 @@ func (c *Corpus) walk(ctx context.Context, look func(*Doc)) error {
 	return nil
 }
 
-// Field implements rank.Statistics. Only texts, keywords and booleans have terms. Other numbers are not ranked.
+// Field implements rank.Statistics. Only texts, keywords and booleans have terms, because other types are not ranked.
 func (c *Corpus) Field(ctx context.Context, name string, terms []string) (rank.Field, []int64, error) {
 	var total rank.Field
 	docFreqs := make([]int64, len(terms))
@@ -56,7 +56,7 @@ func (c *Corpus) Field(ctx context.Context, name string, terms []string) (rank.F
 		if f == nil {
 			return
 		}
-		if f.typ != query.Text || f.words > 0 { // a text without a word is present, but not ranked
+		if f.typ != query.Text || f.words > 0 { // a text without a word counts as present, but not in statistics
 			total.Docs++
 		}
 		total.Terms += f.size()
@@ -69,7 +69,7 @@ func (c *Corpus) Field(ctx context.Context, name string, terms []string) (rank.F
 	return total, docFreqs, err
 }
 
-// Similar implements rank.Statistics: it offers all terms of the field.
+// Similar implements rank.Statistics. It offers all terms of the field, whether they are similar or not.
 func (c *Corpus) Similar(ctx context.Context, n plan.Fuzzy, offer func(term string, docFreq int64)) error {
 	docFreqs := map[string]int64{}
 	err := c.walk(ctx, func(d *Doc) {
@@ -113,8 +113,8 @@ type Hit struct {
 	Score float32
 }
 
-// Search walks the corpus and returns the matching documents, in no particular order. If ctx ends, Search stops after at most checkEvery
-// more documents, and returns an error that wraps the cause of ctx.
+// Search evaluates all documents of the corpus and returns those that match, in no particular order. If ctx ends, Search stops after at
+// most checkEvery more documents, and returns an error that wraps the cause of ctx.
 func (m *Matcher) Search(ctx context.Context) ([]Hit, error) {
 	var hits []Hit
 	err := m.corpus.walk(ctx, func(d *Doc) {

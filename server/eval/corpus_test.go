@@ -29,7 +29,7 @@ func randomDoc(rng *rand.Rand, id int64) *eval.Doc {
 	return eval.NewDoc(id, int64(rng.IntN(10)), pairs(list...))
 }
 
-// rankedPlans returns plans that need every kind of statistics.
+// rankedPlans returns plans that together need every kind of statistics.
 func rankedPlans() []plan.Node {
 	word := func(s string) plan.Node { return plan.Term{Field: text, Text: s} }
 	return []plan.Node{
@@ -83,7 +83,7 @@ func TestConcurrentReaders(t *testing.T) {
 	wg.Wait()
 }
 
-// countdown is a context that ends after a number of checks.
+// countdown is a context that ends after a number of calls of Err.
 type countdown struct {
 	context.Context
 	left int
@@ -123,7 +123,7 @@ func TestInterruption(t *testing.T) {
 	if hits, err := m.Search(late); hits != nil || err == nil {
 		t.Errorf("walk: %d hits, error %v", len(hits), err)
 	}
-	// An interrupted search can be repeated.
+	// An interrupted search must not affect later searches.
 	if got := scores(t, c, plan.Term{Field: text, Text: "summer"}); len(got) == 0 {
 		t.Error("nothing is found afterwards")
 	}

@@ -16,23 +16,25 @@ import (
 type Doc struct {
 	id      int64
 	created int64
-	fields  map[string]*field // only fields with at least one value
+	fields  map[string]*field // contains only fields in which the item has at least one value
 }
 
 // field holds the values of one field.
 type field struct {
 	typ query.Type
-	// terms maps each word of a text to its positions, in ascending order, and each keyword to nil.
+	// terms maps each word of a text field to its positions, in ascending order, and each value of a keyword field to nil.
 	terms map[string][]uint32
 	// numbers holds Long, Date and Boolean values, and floats holds Double values. Both are in ascending order, without duplicates.
 	numbers []int64
 	floats  []float64
-	// texts is the number of values of a text field, and words is the number of words in them. next is the position after the last word.
+	// texts is the number of values of a text field, and words is the number of words in these values. next is the position after the last
+	// word.
 	texts, words, next int
 }
 
-// NewDoc returns the document of an item with all its values. created is the item's created_on in milliseconds, which breaks ties. Empty
-// keywords and texts count as missing (query language, "Presence"). values must also yield the texts of query.AllField, under that name.
+// NewDoc returns the document of an item with all its values. created is the item's created_on in milliseconds, which breaks ties in a sort
+// order. Empty keywords and texts count as missing (see "Presence" in the documentation of the query language). values must also yield each
+// text that query.AllField covers, as a value of query.AllField.
 func NewDoc(id, created int64, values iter.Seq2[query.Field, query.Value]) *Doc {
 	d := &Doc{id: id, created: created, fields: map[string]*field{}}
 	for f, v := range values {
@@ -99,7 +101,7 @@ func (d *Doc) Numbers(name string) []int64 {
 	return nil
 }
 
-// Counted yields the values of a field without duplicates, in the form in which facets show them. The field must be one that
+// Counted yields the values of a field without duplicates, in the form of library.FacetValue.Value. The field must be one that
 // query.Countable accepts.
 func (d *Doc) Counted(f query.Field) iter.Seq[string] {
 	return func(yield func(string) bool) {
@@ -124,7 +126,7 @@ func (d *Doc) Counted(f query.Field) iter.Seq[string] {
 	}
 }
 
-// yieldAll yields words, each after the prefix, and reports whether the consumer wants more.
+// yieldAll yields words, each with the prefix in front, and reports whether the consumer wants more.
 func yieldAll(words iter.Seq[string], prefix string, yield func(string) bool) bool {
 	for w := range words {
 		if !yield(prefix + w) {
@@ -134,7 +136,7 @@ func yieldAll(words iter.Seq[string], prefix string, yield func(string) bool) bo
 	return true
 }
 
-// holds reports whether a term is among the values.
+// holds reports whether the values of the field contain a term.
 func (f *field) holds(term string) bool {
 	if f.typ == query.Boolean {
 		return slices.ContainsFunc(f.numbers, func(v int64) bool { return strconv.FormatBool(v != 0) == term })
@@ -143,7 +145,7 @@ func (f *field) holds(term string) bool {
 	return ok
 }
 
-// size returns the number that the field adds to rank.Field.Terms.
+// size returns the number of terms that the field adds to rank.Field.Terms.
 func (f *field) size() int64 {
 	if f.typ == query.Text {
 		return int64(f.words)
@@ -151,7 +153,7 @@ func (f *field) size() int64 {
 	return int64(len(f.terms) + len(f.numbers) + len(f.floats))
 }
 
-// score returns the score of a term that the field holds. A keyword occurs only once.
+// score returns the score of a term that the field contains. In a field that is not a text, each term counts as occurring once.
 func (f *field) score(s rank.Scorer, term string) float32 {
 	if f.typ == query.Text {
 		return s.Score(float32(len(f.terms[term])), f.norm())

@@ -12,8 +12,8 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/plan"
 )
 
-// The golden queries are in OpenSearch's own query DSL, so that the OpenSearch node receives exactly what the file contains. decodeDSL
-// decodes the part of the DSL that plans can express.
+// The queries in the golden file are in OpenSearch's query DSL, so that the OpenSearch node receives exactly what the file contains.
+// decodeDSL converts a query into a plan. It supports only the part of the DSL that plans can express.
 
 type dslQuery map[string]json.RawMessage
 

@@ -16,7 +16,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/rank"
 )
 
-// These are the values of library.Explanation.Occur.
+// Values of library.Explanation.Occur.
 const (
 	occurMust    = "must"
 	occurShould  = "should"
@@ -24,7 +24,8 @@ const (
 )
 
 // Explain explains clause by clause whether a document matches a plan, which score it gets, and which values were compared. The scores are
-// those that Match would return in a corpus with these statistics. They include the boosts around a clause. Errors are those of Compile.
+// those that Match would return in a corpus with these statistics. The score of a clause includes the boosts of all clauses that contain
+// it. Errors are those of Compile.
 func Explain(ctx context.Context, s rank.Statistics, n plan.Node, d *Doc) (library.Explanation, error) {
 	x, err := explainer{newCompiler(s), d}.explain(ctx, part{n, "", 1})
 	if err != nil {
@@ -38,7 +39,7 @@ type explainer struct {
 	doc *Doc
 }
 
-// part is a node with its role in the node above, and with the product of the boosts around it.
+// part is a node with its role in its parent node, and with the product of the boosts of all nodes that contain it.
 type part struct {
 	node  plan.Node
 	occur string
@@ -108,8 +109,7 @@ func unscored(x library.Explanation) library.Explanation {
 	return x
 }
 
-// describe returns a node as the text of the clause that it came from. It omits the clauses of a group, which are children of the
-// explanation.
+// describe returns the clause for a node as text. For a group, it omits the clauses, which are children in the explanation.
 func describe(n plan.Node) string {
 	switch n := n.(type) {
 	case plan.All:
@@ -191,7 +191,7 @@ func quoted(s string) string {
 	return s
 }
 
-// value formats a whole number, a date or a boolean. The smallest and the largest int64 mean that a range has no bound.
+// value formats a whole number, a date or a boolean. The smallest and the largest int64 mean that a range has no bound on that side.
 func value(f query.Field, v int64) string {
 	switch {
 	case f.Type == query.Boolean:
@@ -236,12 +236,12 @@ func (e explainer) detail(n plan.Node) string {
 			parts[i] = fmt.Sprintf("%s %d", w.Text, len(at.terms[w.Text]))
 		}
 		return fmt.Sprintf("of %d words: %s", at.words, strings.Join(parts, ", "))
-	default: // the values explain enough
+	default: // the list of values is sufficient
 	}
 	return at.list(f)
 }
 
-// list writes at most maxDetail values of a field.
+// list formats the first maxDetail values of a field, and counts the others.
 func (f *field) list(of query.Field) string {
 	values := slices.Sorted(maps.Keys(f.terms))
 	for _, v := range f.numbers {

@@ -16,7 +16,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/rank"
 )
 
-// TestExplainScores checks for all queries in the golden file that the score at the root is the score of a search.
+// TestExplainScores checks, for all queries in the golden file, that the score at the root of the explanation equals the score in a search.
 func TestExplainScores(t *testing.T) {
 	g, corpus := readGolden(t)
 	for _, q := range g.Queries {
@@ -140,7 +140,7 @@ func TestExplainManyValues(t *testing.T) {
 	}
 }
 
-// elsewhere provides statistics that do not come from a Corpus.
+// elsewhere implements rank.Statistics without a Corpus.
 type elsewhere struct {
 	total    rank.Field
 	docFreqs map[string]int64

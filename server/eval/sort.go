@@ -11,10 +11,10 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// SortValue is the value of an item for one key of a sort order. The key determines which member holds the value, as in query.Value. Float
-// holds a score, and Int holds a random place.
+// SortValue is the value of an item for one key of a sort order. The type of the key determines which member contains the value, as in
+// query.Value. A score is in Float, and a place in the random order is in Int.
 type SortValue struct {
-	// Missing is true if the item has no value. Such items come last in both directions.
+	// Missing is true if the item has no value. Such items come last in ascending and in descending order.
 	Missing bool   `json:"m,omitempty"`
 	Str     string `json:"s,omitempty"`
 	Int     int64  `json:"n,omitempty"`
@@ -56,7 +56,8 @@ func (d *Doc) SortValue(f query.Field) SortValue {
 	}
 }
 
-// Compare compares two values of one key, in ascending order, or in descending order if desc is set. Missing values come last in both.
+// Compare compares two values of one key, in ascending order, or in descending order if desc is true. Missing values come last in either
+// case.
 func (v SortValue) Compare(o SortValue, desc bool) int {
 	switch {
 	case v.Missing && o.Missing:
@@ -88,12 +89,12 @@ type Place struct {
 // Sorter sorts hits in the order of a listing.
 type Sorter struct {
 	order  query.Order
-	fields []query.Field // of each key; unused for the score and the random key
+	fields []query.Field // the field of each key; the zero Field for the score and the random key
 	random func(id int64) int64
 }
 
-// NewSorter returns a Sorter for an order. nil means that only the tie rule applies. random returns an item's place in the random order,
-// and is not used for other orders. NewSorter fails if a key is not in the catalogue.
+// NewSorter returns a Sorter for an order. If order is nil, only the tie rule of Place applies. random returns an item's place in the
+// random order, and may be nil for other orders. NewSorter fails if a key names an unknown field.
 func NewSorter(order query.Order, random func(id int64) int64) (*Sorter, error) {
 	s := &Sorter{order: order, fields: make([]query.Field, len(order)), random: random}
 	for i, key := range order {

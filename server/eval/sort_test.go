@@ -14,7 +14,7 @@ import (
 
 var latitude = query.Field{Name: "content.platform_data.geo_data.coordinates.latitude", Type: query.Double}
 
-// sortable returns five documents. Documents 3 and 5 lack most values. Documents 2 and 3 were created at the same time.
+// sortable returns five documents. Documents 3 and 5 have no value in most fields. Documents 2 and 3 were created at the same time.
 func sortable() []*eval.Doc {
 	num := func(n int64) pair { return pair{long, query.Value{Int: n}} }
 	return []*eval.Doc{
@@ -76,7 +76,7 @@ func TestSort(t *testing.T) {
 	}
 }
 
-// TestPlace checks that a place compares as before after it was encoded as JSON and decoded, as in a cursor.
+// TestPlace checks that encoding a place as JSON and decoding it, as for a cursor, does not change how the place compares with others.
 func TestPlace(t *testing.T) {
 	order := query.Order{{Field: "approval_status", Desc: true}, {Field: latitude.Name}, {Field: query.ScoreKey, Desc: true}}
 	s, err := eval.NewSorter(order, nil)
@@ -105,8 +105,8 @@ func TestPlace(t *testing.T) {
 	}
 }
 
-// TestAScoreKeepsItsBits checks that decoding the score in a cursor restores exactly the same bits, for every score that a query can
-// produce.
+// TestAScoreKeepsItsBits checks, for every score that a query can produce, that a score keeps exactly the same bits when a cursor is
+// encoded and decoded.
 func TestAScoreKeepsItsBits(t *testing.T) {
 	s, err := eval.NewSorter(query.Order{{Field: query.ScoreKey, Desc: true}}, nil)
 	if err != nil {

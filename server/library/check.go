@@ -90,7 +90,7 @@ func (f *Filter) check(owner Owner) error {
 	return err
 }
 
-// CheckTag reports whether items can carry the tag t. It returns nil or *item.InvalidError.
+// CheckTag returns nil if items can have the tag t, and an *item.InvalidError otherwise.
 func CheckTag(t item.Tag) error {
 	if err := item.ValidNamespace(t.Namespace); err != nil {
 		return err
@@ -153,7 +153,7 @@ const DefaultOrder = "created_on:desc"
 
 // SelectorError reports that a selector uses a forbidden field. It wraps ErrInvalid.
 type SelectorError struct {
-	// Field is the name of the field, or the pattern, as the author wrote it.
+	// Field is the name of the field or the field pattern, as the author wrote it.
 	Field string
 	// Rule states the violated rule, such as "the selector of a Tag cannot use fields of tags or units".
 	Rule string
@@ -168,8 +168,8 @@ func (e *SelectorError) Unwrap() error { return ErrInvalid }
 
 // ParseSelector parses the selector of a Tag (KindTag) or an ActivateUnit (KindUnit). For an empty selector, it returns a nil node, which
 // matches nothing. To prevent cycles between rules (docs/kinds.md, "Tag"), the selector of a Tag cannot use fields of tags or units, and
-// the selector of an ActivateUnit cannot use fields of units. A field pattern that could match a forbidden field is refused too. The error
-// is a *query.SyntaxError or wraps ErrInvalid.
+// the selector of an ActivateUnit cannot use fields of units. ParseSelector also refuses a field pattern that could match a forbidden
+// field. The error wraps a *query.SyntaxError or ErrInvalid.
 func ParseSelector(kind Kind, selector string) (query.Node, []query.Warning, error) {
 	if selector == "" {
 		return nil, nil, nil

@@ -9,47 +9,47 @@ import (
 	"time"
 )
 
-// Candidate holds the versions of a definition that one owner asks the library to serve. Both have passed Check.
+// Candidate contains the versions of one definition that the library may serve. Both versions have passed Check.
 type Candidate struct {
 	// Latest is the newest version.
 	Latest Definition
-	// Good is the version that the library was serving when it refused Latest, or nil if there is none. As long as the library refuses
+	// Good is the version that the library was serving when it refused Latest, or nil if it was serving none. While the library refuses
 	// Latest, it serves Good, unless another owner holds one of Good's claims.
 	Good *Definition
 }
 
 // Verdict is the outcome of Arbitrate for one Candidate.
 type Verdict struct {
-	// Serve is the version to serve: Latest, Good, or nil for neither. A filter that adopts another one carries the ids of the adopted
-	// filter.
+	// Serve is the version to serve: Latest, Good, or nil for neither. In the version of a filter that adopts another filter, the ids are
+	// those of the adopted filter.
 	Serve *Definition
 	// Fallback is true when Serve is Good.
 	Fallback bool
-	// Err is the reason why Latest is not served: *ConflictError, *IDTakenError, ErrNoProperty, ErrInvalid (nothing to adopt), or
-	// *ManagedError for a filter created over HTTP that a manifest adopted.
+	// Err is the reason why Latest is not served: *ConflictError, *IDTakenError, ErrNoProperty, ErrInvalid (the filter to adopt does not
+	// exist), or *ManagedError for a filter created over HTTP that a manifest has adopted.
 	Err error
 }
 
 // Arbitrate decides which definitions of a library are served (docs/kinds.md, "Two claims on one thing"). The order of the candidates does
-// not affect the result, with one exception: of two definitions created over HTTP, the first in the list takes precedence.
+// not affect the result, with one exception: if two definitions created over HTTP compete, the first in the list takes precedence.
 //
 //   - A definition whose property is not served waits (ErrNoProperty).
-//   - No manifest can take the ids of a definition that was created over HTTP; a manifest takes over such a filter by
-//     adopting it. An imported unit with Managed true is the exception: the manifest that derives its id takes precedence, and the
-//     unit is served again once that manifest is gone.
-//   - Of two manifests with the same claim, the older Created wins, then the lower namespace/name. A definition that loses
-//     one of its claims gets none of them.
-//   - A token's value belongs to the manifest that had it first (TokenValue.Since), in any property; if the
-//     times are equal, the previous rule decides. The manifest owns the value even after a rotation (Token.Replaced). A token with a
-//     value that belongs to another manifest is refused.
+//   - A manifest cannot take the ids of a definition that was created over HTTP, but it can take over such a filter by adopting it. An
+//     imported unit with Managed true is the exception: the manifest from which its id was derived takes precedence, and the imported unit
+//     is served again after that manifest has been removed.
+//   - Of two manifests with the same claim, the one with the older Created takes precedence. If both are equally old, the one that comes
+//     first by namespace/name takes precedence. A definition that loses one of its claims gets none of them.
+//   - A token's value belongs to the manifest that had it first (TokenValue.Since), in any property; if the times are equal, the rule for
+//     two manifests with the same claim decides. The manifest owns the value even after a rotation (Token.Replaced). A token with a value
+//     that belongs to another manifest is refused.
 //   - The last good version of a refused definition is served if everything that it claims is still free.
 func Arbitrate(candidates []Candidate) []Verdict {
 	return arbitrate(candidates, func(PropertyID) bool { return false })
 }
 
-// Rejudge returns the verdicts that Arbitrate would return for some of the candidates, without reading the others. Call it only for a
-// change that touches no Property: candidates contains no Property, and served reports whether a property is served. For each of its
-// candidates, candidates must also contain every other one that shares a stake with it (see Candidate.Stakes), in the original order.
+// Rejudge returns, for a subset of all candidates, the verdicts that Arbitrate would return, without reading the others. Call it only for a
+// change that touches no Property: the subset contains no Property, and served reports whether a property is served. With each candidate,
+// the subset must also contain every other candidate that shares a stake with it (see Candidate.Stakes), in the original order.
 func Rejudge(candidates []Candidate, served func(PropertyID) bool) []Verdict {
 	return arbitrate(candidates, served)
 }
@@ -90,12 +90,12 @@ func arbitrate(candidates []Candidate, served func(PropertyID) bool) []Verdict {
 
 type arbiter struct {
 	candidates []Candidate
-	served     func(PropertyID) bool // reports further properties that are served
+	served     func(PropertyID) bool // reports whether a property is served whose manifest is not in candidates
 	verdicts   []Verdict
 	holders    map[claim]Owner
 	values     map[Digest]bearer
 	properties map[PropertyID]bool
-	made       map[claim]int // index of each served filter created over HTTP, by id; manifests can adopt these filters
+	made       map[claim]int // maps the id of each served filter created over HTTP, which manifests can adopt, to its index in candidates
 }
 
 func (a *arbiter) bySeniority() []int {
@@ -109,9 +109,9 @@ func (a *arbiter) bySeniority() []int {
 	return order
 }
 
-// compareSeniority orders definitions by precedence: those created over HTTP, then manifests by age, then by namespace/name, then imported
-// units that yield to manifests. It also breaks the remaining ties (the same name in two kinds or two clusters), so that the result is
-// deterministic.
+// compareSeniority orders definitions by precedence. First come definitions created over HTTP, then manifests, and then imported units that
+// yield to manifests. Manifests are ordered by age and then by namespace/name. It also breaks the remaining ties (the same name in two
+// kinds or two clusters), so that the result is deterministic.
 func compareSeniority(a, b Definition) int {
 	return cmp.Or(
 		cmp.Compare(rank(a), rank(b)),
@@ -142,7 +142,7 @@ type bearer struct {
 }
 
 // noteToken records the owner of each value of a token, including replaced values. Before arbitrate judges any token, it calls noteToken
-// for all tokens in order of seniority: if two tokens have had a value since the same time, the senior one owns it.
+// for all tokens in order of seniority: if two tokens have the same value with the same Since, the senior token owns it.
 func (a *arbiter) noteToken(d Definition) {
 	if d.Token == nil || !a.isServed(d.Property) {
 		return
@@ -177,12 +177,12 @@ func (a *arbiter) fallBack(good Definition, i int) *Definition {
 	if err != nil {
 		return nil
 	}
-	// Record the values, so that a later fallback that shares one of them finds it taken.
+	// Record the values, so that the fallback of another token cannot take one of them.
 	a.noteToken(served)
 	return &served
 }
 
-// try takes all claims of d, or none if one of them is held.
+// try takes all claims of d, or none if another definition holds one of them.
 func (a *arbiter) try(d Definition, i int) (Definition, error) {
 	if d.Kind() != KindProperty && !a.isServed(d.Property) {
 		return d, fmt.Errorf("property %s: %w", d.Property, ErrNoProperty)
@@ -277,7 +277,7 @@ func claimsOf(d Definition) []claim {
 	case d.PropertySpec != nil:
 		return []claim{{p, claimProperty, string(p)}}
 	case d.Filter != nil && d.Filter.Adopt:
-		// The adopted filter keeps its ids.
+		// Do not claim the ids, which belong to the adopted filter.
 		return []claim{adoptionClaim(d)}
 	case d.Filter != nil:
 		return []claim{{p, claimUUID, d.Filter.UUID}, idClaim(p, KindFilter, d.Filter.ID)}

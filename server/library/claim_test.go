@@ -90,7 +90,7 @@ func adopting(name string, id int64, created time.Time) Definition {
 	return d
 }
 
-// outcome describes a verdict as text: the version that is served, and the reason why Latest is not.
+// outcome describes a verdict as text: the version that is served and, if it is not the newest, the reason.
 func outcome(v Verdict) string {
 	served := "nothing"
 	if v.Serve != nil {

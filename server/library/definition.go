@@ -64,12 +64,13 @@ func (o Owner) String() string {
 	return o.Kind.String() + " " + o.Namespace + "/" + o.Name
 }
 
-// Definition is anything that a library holds besides items. Exactly one of the five spec members is set.
+// Definition is a Property, AccessToken, ContentFilter, Tag or ActivateUnit, declared by a manifest or created over HTTP. Exactly one of
+// the five spec members is set.
 type Definition struct {
 	Property PropertyID
 	Owner    Owner
-	// Created is the creationTimestamp of the manifest, or zero for HTTP. Of two manifests with the same claim, the older one holds it. If
-	// they have the same age, namespace/name decides.
+	// Created is the creationTimestamp of the manifest, or zero for HTTP. Of two manifests with the same claim, the older one holds the claim.
+	// If both have the same age, the one that comes first by namespace/name holds it.
 	Created time.Time
 
 	PropertySpec *Property
@@ -99,24 +100,24 @@ func (d Definition) Kind() Kind {
 // Property holds the settings of a property. Tokens are valid within one property.
 type Property struct {
 	PlatformPageID int64 // never 0
-	// AllowedOrigins are the origins of the web pages that may send requests. Scheme, host and port must be equal. A leading "*." matches
-	// one label.
+	// AllowedOrigins are the origins of the web pages that may send requests. The scheme, host and port of a page must equal those of one
+	// entry. A leading "*." in the host matches one label.
 	AllowedOrigins []string
-	// RatePerSecond and Burst limit each token. 0 means unlimited.
+	// RatePerSecond and Burst limit the requests of each token. 0 means unlimited.
 	RatePerSecond float64
 	Burst         int
-	// Cache holds the cache times in responses to READ-ONLY callers. nil means the defaults of the HTTP API.
+	// Cache holds the cache times in responses to READ-ONLY callers. nil means the default times of the HTTP API.
 	Cache *Cache
 	// Maintenance, if set, makes the server answer every request with 503.
 	Maintenance *Maintenance
-	// ExternalURL is the base URL of links. "" means the server's own base URL.
+	// ExternalURL is the base URL in links. "" means the base URL that the server is configured with.
 	ExternalURL string
 }
 
 // Cache holds the cache times of responses, each at least 0.
 type Cache struct{ MaxAge, StaleWhileRevalidate time.Duration }
 
-// Maintenance is the content of the 503 response.
+// Maintenance is the content of the 503 response during maintenance.
 type Maintenance struct {
 	RetryAfter time.Duration
 	Message    string
@@ -128,18 +129,19 @@ type Digest [32]byte
 // String returns the first eight hexadecimal digits: enough to tell two tokens apart in a log, but too few to find the token.
 func (d Digest) String() string { return hex.EncodeToString(d[:4]) }
 
-// MaxReplacedValues is the maximum number of replaced values that a library keeps for each token. It drops the oldest values first.
+// MaxReplacedValues is the maximum number of replaced values that a library keeps for each token. If there are more, the library drops the
+// oldest.
 const MaxReplacedValues = 100
 
 // Token is an access token. It has one value, or two during the overlap of a rotation.
 type Token struct {
 	ReadWrite bool
 	Values    []TokenValue
-	// Replaced holds values that the token accepted in the past, newest first, at most MaxReplacedValues. The library refuses them and
-	// gives them to no other token. Apply sets Replaced and ignores the caller's value.
+	// Replaced contains former values of the token, newest first, at most MaxReplacedValues. The library does not accept them, and refuses
+	// other tokens with such a value. Apply sets Replaced itself and ignores what the caller sets.
 	Replaced []TokenValue `json:",omitempty"`
-	// Filters, if not nil, lists the UUIDs of the only filters that the token may list. The token may read nothing else. A filter that does
-	// not exist or is not Public grants nothing.
+	// Filters, if not nil, restricts the token to listing the items of the filters with these UUIDs. The token may then read nothing else. A
+	// filter that does not exist or is not Public grants nothing.
 	Filters []string
 }
 
@@ -148,15 +150,15 @@ type TokenValue struct {
 	Digest Digest
 	// Expires is the first instant at which the library refuses the value. Zero means never.
 	Expires time.Time
-	// Since is the time at which the manifest first had the value. Of two tokens with the same value, the one with the earlier Since owns
-	// it. It is zero, which is earlier than all other times, if a version that did not record the time stored the value.
+	// Since is the time at which the manifest first had the value. Of two tokens with the same value, the one with the earlier Since owns it.
+	// Since is zero, which is earlier than all other times, if the value was stored by a version of Vitrine that did not record the time.
 	Since time.Time `json:",omitzero"`
 }
 
 // Filter is a saved query and order.
 type Filter struct {
-	// UUID and ID identify the filter in the HTTP interface. For a filter of a manifest, they are derived from the owner (see FilterIDs),
-	// or are those of the filter that it adopts.
+	// UUID and ID identify the filter in the HTTP interface. For a filter that a manifest declares, they are derived from the owner (see
+	// FilterIDs), or are those of the filter that the manifest adopts.
 	UUID string
 	ID   int64
 	Name string
@@ -165,14 +167,14 @@ type Filter struct {
 	Order string
 	// Favourite is the tag whose items come first, unless the request names another tag.
 	Favourite *item.Tag
-	// Public allows READ-ONLY tokens to list the items. The query stays hidden from them.
+	// Public allows READ-ONLY tokens to list the items of the filter, but not to read its query.
 	Public bool
-	// Adopt is true for a manifest that takes over the filter that was created over HTTP with this ID. When the definition is removed, that
-	// filter returns to HTTP.
+	// Adopt is true if the manifest takes over the filter with this ID that was created over HTTP. After the removal of the definition, that
+	// filter is again served as it was created over HTTP.
 	Adopt bool
 }
 
-// TagRule assigns a tag to items: to the listed ones, and to those that match a selector, including items that are written later.
+// TagRule assigns a tag to the items that it lists and to the items that match its selector, including items that are written later.
 type TagRule struct {
 	Tag   item.Tag
 	Items []item.ID
@@ -180,7 +182,7 @@ type TagRule struct {
 	Selector string
 }
 
-// UnitRule is a conversion unit with the items that it is attached to.
+// UnitRule is a conversion unit with a rule that attaches it to items.
 type UnitRule struct {
 	Unit item.Unit
 	// Default makes the unit the default unit of the property.
@@ -192,14 +194,14 @@ type UnitRule struct {
 
 // Result is the outcome of Apply for one Definition.
 type Result struct {
-	// Changed is false if the library already had the same definition.
+	// Changed is false if the definition equals the stored one, or if the library did not store it.
 	Changed bool
 	// Err is the reason why the library refused the definition, or nil: *ConflictError, *IDTakenError, ErrNoProperty (the property does not
-	// exist yet), *query.SyntaxError, ErrInvalid. The library keeps serving the last good version of a refused definition, unless that
-	// version lost a conflict.
+	// exist yet), *query.SyntaxError, ErrInvalid. The library keeps serving the last good version of a refused definition, unless another
+	// definition holds one of its claims.
 	Err error
-	// Displaced lists the owners that lost a claim to this definition, or to a definition that is served because of this Property. The
-	// library refuses their definitions from now on.
+	// Displaced lists the owners that lost a claim to this definition, or to a definition that is served because of this Property. The library
+	// now refuses the definitions of these owners.
 	Displaced []Owner
 	// MissingItems is the number of ids in Items that the library does not have. MissingFirst lists at most the first ten of these ids.
 	MissingItems int
@@ -210,7 +212,7 @@ type Result struct {
 type FilterRecord struct {
 	Filter
 	PlatformPageID int64
-	Owner          Owner // zero for filters created over HTTP, which callers can edit
+	Owner          Owner // zero for filters created over HTTP, which callers can edit over HTTP
 	// Changed is the time at which the library received the newest version of the definition.
 	Changed time.Time
 }

@@ -12,20 +12,20 @@ import (
 var (
 	// ErrNotFound means that the property, filter, unit, item, mapping or link does not exist.
 	ErrNotFound = errors.New("not found")
-	// ErrNoProperty means that there is no property for a definition or an item.
+	// ErrNoProperty means that the property of a definition or an item does not exist.
 	ErrNoProperty = errors.New("property not found")
-	// ErrNotModified means that the caller's version is current.
+	// ErrNotModified means that the version in Read.IfVersion is still current.
 	ErrNotModified = errors.New("not modified")
-	// ErrExists means that an item with that id already exists.
+	// ErrExists means that an item with the given id already exists.
 	ErrExists = errors.New("an item with this id already exists")
 	// ErrInvalid means that no library can accept the definition. The returned error wraps it and adds the reason.
 	ErrInvalid = errors.New("invalid definition")
-	// ErrUnreadable means that this version of Vitrine cannot parse the query of a stored filter, although the version that stored the
-	// filter could. The returned error also wraps the syntax error. Do not show that to every caller who may list the filter, because it
-	// quotes the query.
+	// ErrUnreadable means that this version of Vitrine cannot parse the query of a stored filter, although the version that stored the filter
+	// could. The message of the returned error contains that of the syntax error. Do not show it to every caller who may list the filter,
+	// because it quotes the query.
 	ErrUnreadable = errors.New("the stored query cannot be read")
-	// ErrUnavailable means that the store cannot accept writes now (disk full, shutting down). The returned error wraps it and adds the
-	// reason.
+	// ErrUnavailable means that the store cannot accept writes now, for example because the disk is full or the library is closing. The
+	// returned error wraps it and adds the reason.
 	ErrUnavailable = errors.New("store unavailable")
 	// ErrClosed means that the library was closed.
 	ErrClosed = errors.New("library closed")
@@ -37,12 +37,12 @@ func UnknownProperty(id PropertyID) error { return fmt.Errorf("property %s: %w",
 // UnknownItem returns an error that wraps ErrNotFound, for an item that its property does not have.
 func UnknownItem(id item.ID) error { return fmt.Errorf("item %d: %w", id, ErrNotFound) }
 
-// ConflictError says that another definition already holds something that this one claims.
+// ConflictError says that another definition already holds something that the refused definition claims.
 type ConflictError struct {
 	// Claim describes what both definitions claim, such as `tag marketer_tags:summer`.
 	Claim string
-	// Holder is the owner that holds the claim. It is in the same namespace, except for a token's value, which an owner in another
-	// namespace can hold.
+	// Holder is the owner that holds the claim. It is in the namespace of the refused definition, unless the claim is a token's value, which
+	// an owner in any namespace can hold.
 	Holder Owner
 }
 
@@ -50,7 +50,7 @@ func (e *ConflictError) Error() string {
 	return fmt.Sprintf("%s is held by %s", e.Claim, e.Holder)
 }
 
-// IDTakenError says that another definition already has the id that was derived for this one.
+// IDTakenError says that another definition already has the id of the refused definition.
 type IDTakenError struct {
 	ID     int64
 	Holder Owner
@@ -83,7 +83,8 @@ type UnknownItemsError struct{ IDs []item.ID }
 
 func (e *UnknownItemsError) Error() string { return fmt.Sprintf("unknown item ids: %v", e.IDs) }
 
-// FrozenError says that the library refuses writes while it is being copied to another one (see package transfer). It wraps ErrUnavailable.
+// FrozenError says that the library refuses writes while it is being copied to another library (see package transfer). It wraps
+// ErrUnavailable.
 type FrozenError struct {
 	// Since is the time at which the library began to refuse writes.
 	Since time.Time
@@ -99,7 +100,7 @@ func (e *FrozenError) Unwrap() error { return ErrUnavailable }
 
 // HeldError says that a sweep was refused because it would remove too many definitions.
 type HeldError struct {
-	// Remove of the Total definitions in scope would be removed.
+	// Remove is the number of definitions that the sweep would remove, and Total is the number of definitions in scope.
 	Remove, Total int
 }
 
@@ -114,7 +115,7 @@ func (e *CursorError) Error() string { return "cursor cannot be used: " + e.Reas
 
 // OffsetError says that Read.Offset exceeds the limit of the library. Cursors have no such limit.
 type OffsetError struct {
-	// Limit is the number of items at the start of the listing that offsets can reach.
+	// Limit is the number of items, counted from the start of the listing, that pages with an offset can reach.
 	Limit int64
 }
 

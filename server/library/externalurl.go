@@ -13,8 +13,8 @@ var (
 )
 
 // CheckExternalURL validates the base URL of links: http or https, a host, and optionally a port and a plain path. It refuses user info,
-// queries, fragments, escapes, spaces and quotes, because the server copies the URL into links, statuses and Secrets without escaping it.
-// "" is valid and means that no base URL is set.
+// queries, fragments, escapes, spaces and quotes, because Vitrine copies the URL into links, statuses and Secrets without escaping it. ""
+// is valid and means that no base URL is set.
 func CheckExternalURL(address string) error {
 	if address == "" || plainURL.MatchString(address) && !dotSegments.MatchString(address) {
 		return nil

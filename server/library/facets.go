@@ -14,14 +14,15 @@ import (
 // MaxFacetValues is the maximum number of values that Facets returns.
 const MaxFacetValues = 100
 
-// Facet says which values of which field Facets counts.
+// Facet selects the field and the values that Facets counts.
 type Facet struct {
 	// Field is the name of a field that query.Countable accepts.
 	Field string
 	// Prefix, if set, restricts the result to values that begin with it. The comparison ignores case. Numbers are compared as decimal
 	// text.
 	Prefix string
-	// Key, if set, restricts the result for the field query.AllTags to tags whose key begins with it. The comparison ignores case.
+	// Key, if set, restricts the result to tags whose key begins with it. It applies only to the field query.AllTags. The comparison ignores
+	// case.
 	Key string
 	// Only, if not nil, restricts the result to these values.
 	Only []string
@@ -33,12 +34,12 @@ type Facet struct {
 type Facets struct {
 	// Field is the canonical name of the field.
 	Field string
-	// Total is the number of matching items, with or without a value.
+	// Total is the number of matching items, whether or not they have a value in the field.
 	Total int64
-	// Values are the most frequent values, in descending order of frequency. Values with the same frequency are in ascending order: numbers
-	// numerically, others by their bytes. Values longer than query.MaxLength bytes are left out.
+	// Values are the most frequent values, in descending order of frequency. Equally frequent values are in ascending order: numbers by size,
+	// and other values by their bytes. Values longer than query.MaxLength bytes are left out.
 	Values []FacetValue
-	// Expires is the time at which the result may change without a write, because of `now` in a query. Zero means never.
+	// Expires is the time from which the result may change without a write, because of `now` in a query. Zero means never.
 	Expires time.Time
 }
 
@@ -63,7 +64,7 @@ type FacetCounter struct {
 	kept keptValues
 }
 
-// NewFacetCounter returns a counter for a facet, and the field whose values it counts. It returns the errors of query.Countable.
+// NewFacetCounter returns a counter for a facet, and the field whose values it counts. Its errors are those of query.Countable.
 func NewFacetCounter(f Facet, a query.Audience) (*FacetCounter, query.Field, error) {
 	field, err := query.Countable(f.Field, a)
 	if err != nil {
@@ -109,20 +110,20 @@ func (c *FacetCounter) Wants(value string) bool {
 	return strings.HasPrefix(value, c.prefix)
 }
 
-// Reaches reports whether a value with this count can still be among the most frequent values, given the values that have been added.
+// Reaches reports whether a value with this count can still be one of the most frequent values after the values that have been added.
 func (c *FacetCounter) Reaches(count int64) bool {
 	return count > 0 && c.limit > 0 && (len(c.kept) < c.limit || count >= c.kept[0].Count)
 }
 
 // Add adds a value with its total count. Call it once for each value. Add ignores a value that is not wanted or has a count of 0. beaten is
-// true if the value is wanted, but the values that precede it already fill the limit.
+// true if Add drops a wanted value because the values that precede it already fill the limit.
 func (c *FacetCounter) Add(value string, count int64) (beaten bool) {
 	if count <= 0 || c.limit == 0 || !c.Wants(value) {
 		return false
 	}
 	v := keptValue{FacetValue: FacetValue{Value: value, Count: count}}
 	if c.field.Type == query.Long {
-		v.number, _ = strconv.ParseInt(value, 10, 64) // every Long value can be parsed
+		v.number, _ = strconv.ParseInt(value, 10, 64) // cannot fail for a value of type Long
 	}
 	if c.isBeaten(v) {
 		return true
@@ -135,7 +136,7 @@ func (c *FacetCounter) Add(value string, count int64) (beaten bool) {
 func (c *FacetCounter) AddNumber(n, count int64) {
 	v := keptValue{FacetValue: FacetValue{Count: count}, number: n}
 	if !c.Reaches(count) || c.isBeaten(v) {
-		return // skip the cost of formatting the number
+		return // return early, to save the cost of formatting the number
 	}
 	if v.Value = c.field.CountedNumber(n); c.Wants(v.Value) {
 		c.keep(v)
@@ -147,7 +148,7 @@ func (c *FacetCounter) isBeaten(v keptValue) bool {
 	return len(c.kept) == c.limit && v.compare(c.kept[0]) > 0
 }
 
-// keep keeps v, and drops the last value if there are too many.
+// keep adds v to the kept values. If they already fill the limit, v replaces the last of them.
 func (c *FacetCounter) keep(v keptValue) {
 	if len(c.kept) < c.limit {
 		heap.Push(&c.kept, v)

@@ -7,9 +7,10 @@ import (
 	"slices"
 )
 
-// Fingerprint returns a digest of the whole definition. Definitions with equal fingerprints have the same meaning: applying one after the
-// other changes nothing. The digest depends on the order of a list, but not on the time zone of a time, nor on whether an empty list is
-// nil. Token.Filters is an exception: an empty list lets a token read nothing, and a nil list lets it read everything.
+// Fingerprint returns a digest of the whole definition. Definitions with equal fingerprints have the same meaning: if one of them is
+// stored, applying the other changes nothing. The digest depends on the order of a list, but not on the time zone of a time, nor on whether
+// an empty list is nil. The exception is Token.Filters, where an empty list lets a token read nothing and a nil list lets it read
+// everything.
 func Fingerprint(d Definition) ([sha256.Size]byte, error) {
 	text, err := EncodeDefinition(d)
 	if err != nil {
@@ -36,7 +37,8 @@ func DecodeDefinition(text []byte) (Definition, error) {
 	return normalized(d), nil
 }
 
-// normalized returns d with equivalent values replaced by one canonical value. It does not modify the data that d points to.
+// normalized returns d in canonical form, with every value replaced by one that represents all equivalent values. It does not modify the
+// data that d points to.
 func normalized(d Definition) Definition {
 	d.Created = d.Created.UTC().Round(0)
 	if d.PropertySpec != nil {

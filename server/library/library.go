@@ -1,9 +1,9 @@
 // Package library defines the domain: the contents of a content library, their owners, and the Library interface. The HTTP API and the
-// controllers use every implementation through that interface.
+// controllers know only that interface, not its implementations.
 //
-// A library holds properties. A property holds items and definitions (filters, tags, units, tokens). Each read and write
-// names one property, and never reaches another one. The Owner of a definition identifies the manifest that declares it. Removing
-// an owner removes exactly the definitions of that manifest.
+// A library holds properties. A property holds items and definitions (filters, tags, units, tokens). Each read and write names one
+// property, and never affects or shows another. The Owner of a definition identifies the manifest that declares it. Removing an owner
+// removes exactly the definitions of that manifest.
 //
 // This package may import query and item.
 package library
@@ -21,30 +21,31 @@ import (
 type Library interface {
 	Base
 
-	// ItemTags lists all tags of one item by namespace and key: its own tags and those that manifests assign. It fails with ErrNotFound.
+	// ItemTags lists all tags of one item, both its own tags and those that manifests assign, in the order of namespace and key. It fails with
+	// ErrNotFound.
 	ItemTags(ctx context.Context, p PropertyID, id item.ID) ([]item.Tag, error)
 	// Write changes items. When it returns, every accepted mutation is durable (covered by an fsync) and visible to every later Read.
 	// outcomes[i] is the outcome of muts[i]. Each mutation is atomic, and a refused mutation does not affect the others. If err is not nil,
-	// nothing was written.
+	// Write wrote nothing.
 	Write(ctx context.Context, p PropertyID, muts []Mutation) (outcomes []Outcome, err error)
 	// Read returns a page of items. If r.IfVersion is still current, it fails with ErrNotModified and returns a Page with only Version and
-	// Expires. Its other errors are ErrNotFound (property, filter), *query.SyntaxError and *query.ForbiddenFieldError for r's own queries
-	// and order, *CursorError, *OffsetError, and the cause of ctx if ctx ends first.
+	// Expires. Its other errors are ErrNotFound (property, filter), *query.SyntaxError and *query.ForbiddenFieldError for r.Query, r.Where and
+	// r.Order, *CursorError, *OffsetError, and the cause of ctx if ctx ends first.
 	Read(ctx context.Context, r Read) (*Page, error)
 	// ReadItem returns one item, encoded as in Read, without the cost of a listing. It fails with ErrNotFound (property, item).
 	ReadItem(ctx context.Context, r ItemRead) ([]byte, error)
 	// Explain explains, clause by clause, why an item does or does not match r. It returns the errors of Read, and ErrNotFound for an
 	// unknown item.
 	Explain(ctx context.Context, r Read, id item.ID) (*Explanation, error)
-	// Facets counts the values of a field among the items that r matches, and returns the most frequent ones with exact counts. Tags and
-	// units from manifests count in the same way as an item's own. Facets uses the members of r that select items (Property, Audience,
-	// Filter, Query, Where, Now) and ignores the others. It fails like Read, and with *query.FieldError or *query.ForbiddenFieldError for a
-	// field that cannot be counted.
+	// Facets counts the values of a field among the items that r matches, and returns the most frequent ones with exact counts. Tags and units
+	// that manifests assign to an item count in the same way as the item's own. Facets uses the members of r that select items (Property,
+	// Audience, Filter, Query, Where, Now) and ignores the others. Its errors are those of Read, and *query.FieldError or
+	// *query.ForbiddenFieldError for a field that cannot be counted.
 	Facets(ctx context.Context, r Read, f Facet) (*Facets, error)
-	// Export yields every item of a property that matches q (nil for all) by id. Each item is one NDJSON line without the newline: the
-	// output of item.Marshal, with the item's own tags and units. An item that changes during the export may appear in its old or new
-	// state. If a library cannot read an item, it may yield an *UnreadableItemError and continue with the next item. After any other error,
-	// the sequence ends.
+	// Export yields every item of a property that matches q, in the order of ids. If q is nil, it yields all items. Each item is one NDJSON
+	// line without the newline: the output of item.Marshal, with the item's own tags and units. An item that changes during the export may
+	// appear in its old or new state. If a library cannot read an item, it may yield an *UnreadableItemError and continue with the next item.
+	// After any other error, the sequence ends.
 	Export(ctx context.Context, p PropertyID, q query.Node) iter.Seq2[[]byte, error]
 
 	// State describes the library for probes and metrics. A call is cheap.
@@ -52,19 +53,19 @@ type Library interface {
 	Close() error
 }
 
-// Base is the part of a Library that needs no index of items: the definitions and which of them are served, tokens, short links and marks.
+// Base is the part of a Library that needs no search in items. It concerns definitions, tokens, short links and marks.
 type Base interface {
-	// Apply stores all accepted definitions in one durable batch, which is visible when Apply returns. It is idempotent: a definition that
-	// equals the stored one changes and writes nothing. results[i] is the result of defs[i]. A refused definition does not affect the
-	// others. If err is not nil (ErrUnavailable, ErrClosed, or the cause of ctx), nothing was stored.
+	// Apply stores all accepted definitions in one durable batch, which is visible when Apply returns. It is idempotent: if a definition
+	// equals the stored one, Apply changes nothing and writes nothing for it. results[i] is the result of defs[i]. A refused definition does
+	// not affect the others. If err is not nil (ErrUnavailable, ErrClosed, or the cause of ctx), Apply stored nothing.
 	Apply(ctx context.Context, defs []Definition) (results []Result, err error)
 	// Remove removes the definitions of the owners, and returns the number of removed definitions. Unknown owners are not an error.
 	Remove(ctx context.Context, owners []Owner) (int, error)
 	// RemoveFilter deletes a filter that was created over HTTP. It fails with ErrNotFound, or with *ManagedError if a
 	// manifest manages the filter.
 	RemoveFilter(ctx context.Context, p PropertyID, ref FilterRef) error
-	// Sweep removes the definitions of the owners within scope that are not in keep. If that would remove too many definitions, Sweep
-	// removes nothing and returns a *HeldError (see Scope.Confirmed).
+	// Sweep removes the definitions of those owners within scope that are not in keep, and returns the number of removed definitions. If it
+	// would remove too many definitions, it removes nothing and returns a *HeldError (see Scope.Confirmed).
 	Sweep(ctx context.Context, scope Scope, keep []Owner) (int, error)
 	// Owners lists the owners within scope that have a stored definition.
 	Owners(ctx context.Context, scope Scope) ([]Owner, error)
@@ -73,11 +74,11 @@ type Base interface {
 	Definition(ctx context.Context, owner Owner) (Definition, error)
 
 	// Definitions lists the served definitions of one kind in a property. The kind is KindFilter, KindTag or KindUnit. Definitions created
-	// over HTTP come first, followed by definitions from manifests, sorted by owner. Callers must not modify them. It fails with
+	// over HTTP come first, followed by definitions from manifests, sorted by owner. Callers must not modify the definitions. It fails with
 	// ErrNotFound (property).
 	Definitions(p PropertyID, kind Kind) ([]Definition, error)
 
-	// Property returns a property's settings. It needs only one map lookup. It fails with ErrNotFound.
+	// Property returns the settings of a property. It is cheap, because it needs only one map lookup. It fails with ErrNotFound.
 	Property(p PropertyID) (Property, error)
 	// Properties lists all served properties by id.
 	Properties() []PropertyID
@@ -94,21 +95,21 @@ type Base interface {
 	Units(p PropertyID) ([]item.Unit, error)
 	// HasTag reports whether the tag has ever existed in the property, even if no item carries it now.
 	HasTag(p PropertyID, t item.Tag) (bool, error)
-	// Tokens yields every token, then an event with Synced true, then each change, until ctx ends or the library closes. In the event for a
-	// token that was removed, has no values, or belonged to a deleted property, Token is nil.
+	// Tokens yields an event for every token, then an event with Synced true, and then an event for each change, until ctx ends or the library
+	// closes. In the event for a token that was removed, has no values, or belonged to a deleted property, Token is nil.
 	Tokens(ctx context.Context) iter.Seq2[TokenEvent, error]
 
-	// ShortLink finds an approved item by its short code, across all properties, and returns the URL of its original. It fails with
-	// ErrNotFound.
+	// ShortLink finds an approved item by its short code, across all properties. It returns the item's property and the URL of the original
+	// content. It fails with ErrNotFound.
 	ShortLink(ctx context.Context, code string) (PropertyID, string, error)
-	// AuthorKey returns the key that derives author references from submissions. The store and its backups contain it.
+	// AuthorKey returns the secret key with which author references are derived from submissions. The store and its backups contain it.
 	AuthorKey() []byte
 
 	// Purge erases a property that has no manifest: its items, the definitions created over HTTP, and all other data. It fails with
 	// *ManagedError if a manifest declares the property, and with ErrNotFound if the store has no data of the property.
 	Purge(ctx context.Context, p PropertyID) error
-	// SetMark stores a small value for the operator under a key, and Mark returns it. The key "install" holds the identity of the cluster,
-	// and "loaded" records that the operator has seen a complete load. For an unknown key, Mark returns "".
+	// SetMark stores a small value for the operator under a key, and Mark returns it. For example, the operator stores the identity of the
+	// cluster under "install", and under "loaded" that a complete load has ended. For an unknown key, Mark returns "".
 	SetMark(ctx context.Context, key, value string) error
 	Mark(key string) (string, error)
 }
@@ -122,18 +123,19 @@ type FilterRef struct {
 // Read is a request for a page of items.
 type Read struct {
 	Property PropertyID
-	// Audience decides which members of items the library returns, and which fields Query, Where and Order may use. The zero value is
-	// Public. The query and order of a stored filter are always evaluated for the Private audience: a caller who may list the filter sees
-	// its items.
+	// Audience decides which members of items the library returns, and which fields Query, Where and Order may use. The zero value is Public.
+	// The query and order of a stored filter are always evaluated for the Private audience: a caller who may list the filter sees its items,
+	// even if the query uses private fields.
 	Audience query.Audience
 	// Filter, if set, names the stored filter whose items to list. Otherwise, Read lists the items that match Query.
 	Filter *FilterRef
 	Query  query.Node
 	// Where is ANDed with Filter or Query.
 	Where query.Node
-	// Order is the sort order. nil means the filter's own order, or relevance for a Query.
+	// Order is the sort order. nil means the filter's own order or, without a filter, the order by relevance.
 	Order query.Order
-	// Favourite is a tag whose items come first. Both groups of items are in Order. nil means the filter's own favorite tag, if any.
+	// Favourite is a tag. The items with this tag come first, and each of the two groups of items is in Order. nil means the filter's own
+	// favorite tag, if any.
 	Favourite *item.Tag
 	// Seed is the seed of the random order.
 	Seed string
@@ -151,10 +153,11 @@ type Read struct {
 	IfVersion string
 	// BaseURL is the prefix of the server's own short links, without a trailing slash.
 	BaseURL string
-	// Into is a buffer of the caller. Read appends Page.Items to it, so that a page allocates no memory of its own.
+	// Into is a buffer of the caller. Read appends the encoded items to it, so that Page.Items needs no new memory if the buffer is large
+	// enough.
 	Into []byte
-	// Room, if set, is a function that Read calls with the number of bytes that the items need: once for all items, or once for each part
-	// of them. If Room returns an error, Read fails with it.
+	// Room, if set, is a function that Read calls, before it encodes items, with the number of bytes that the items need. Read calls it once
+	// for all items, or several times for parts of them. If Room returns an error, Read fails with it.
 	Room func(bytes int) error
 }
 
@@ -168,17 +171,17 @@ type ItemRead struct {
 }
 
 // Cursor is an opaque position in a listing: the sort values and the id of an item. It stays valid across restarts and writes. In a listing
-// by relevance, the next page begins after the current position of that item or, if the item is no longer in the listing, after its old
-// sort values. Items whose score has changed may therefore be repeated or skipped.
+// by relevance, the next page begins after the current position of that item or, if the item is no longer in the listing, after the
+// position of its old sort values. Pages may therefore repeat or skip items whose scores have changed.
 type Cursor string
 
 // Page is the result of a Read.
 type Page struct {
 	// Total is the exact number of matching items.
 	Total int64
-	// Version changes whenever the bytes that the same Read returns may have changed.
+	// Version identifies the content of the page. It changes whenever the same Read may return other bytes.
 	Version string
-	// Expires is the time at which the result may change without a write, because of `now` in a query. Zero means never.
+	// Expires is the time from which the result may change without a write, because of `now` in a query. Zero means never.
 	Expires time.Time
 	// Next is the cursor of the next page, or "" on the last page.
 	Next Cursor
@@ -196,14 +199,14 @@ type FilterPlace struct {
 	ID   int64
 }
 
-// Mutation is one change of items. Exactly one member is set.
+// Mutation is one change of items. Exactly one of Put, Patch, Delete, Tag and Untag is set, together with the members that it needs.
 type Mutation struct {
-	// Put stores an item. If its ID is 0, Write assigns one. If an item with the ID exists, Put is refused with ErrExists, unless Replace
-	// is set. Put, Patch and Tag are refused (*item.InvalidError) if the property would have more than item.MaxFieldNames field names.
+	// Put stores an item. If its ID is 0, Write assigns an id. If an item with the ID exists, Put is refused with ErrExists, unless Replace is
+	// set. Put, Patch and Tag are refused (*item.InvalidError) if the property would have more than item.MaxFieldNames field names.
 	Put *item.Item
-	// Units are the conversion units of an import line. Write creates those that the property does not have, in the same way as units that
-	// are created over HTTP, and leaves existing ones unchanged. If a manifest declares a unit that has Managed true here, the manifest
-	// takes precedence. A unit with Managed true and no name is a reference, which may dangle until its manifest is applied. The mutation
+	// Units are the conversion units of an import line. Write creates the units that the property does not have, as if a caller created them
+	// over HTTP, and leaves existing units unchanged. If a unit in Units has Managed true, a manifest that declares the same unit takes
+	// precedence. A unit with Managed true and no name is only a reference, which stays unresolved until its manifest is applied. The mutation
 	// is refused (*item.InvalidError) if Put.Units contains an id that is neither in the property nor in Units.
 	Units   []item.Unit
 	Replace bool
@@ -212,8 +215,9 @@ type Mutation struct {
 	ID    item.ID
 	// Delete erases the item with this ID.
 	Delete bool
-	// Tag adds a tag to all items in IDs, and Untag removes it. Both change all of these items or none (*UnknownItemsError). Untag fails
-	// with ErrNotFound if an item does not have the tag, or with *ManagedError if only manifests assign it.
+	// Tag adds a tag to all items in IDs, and Untag removes a tag from them. If one of the items does not exist, both change none and fail
+	// with *UnknownItemsError. Untag fails with ErrNotFound if an item does not have the tag, or with *ManagedError if only manifests assign
+	// it.
 	Tag, Untag *item.Tag
 	IDs        []item.ID
 }
@@ -239,17 +243,18 @@ type TokenEvent struct {
 type Scope struct {
 	// Install is required. Only owners with the same Install are in scope.
 	Install string
-	// Only owners of these Kinds in these Namespaces are in scope. For Namespaces, nil means all. An empty Kinds means none.
+	// Only owners of these Kinds in these Namespaces are in scope. If Kinds is empty, nothing is in scope. If Namespaces is nil, all
+	// namespaces are in scope.
 	Kinds      []Kind
 	Namespaces []string
-	// Confirmed disables the guard. If it is false, Sweep refuses to remove more than 20 definitions if they are more than a fifth of those
-	// in scope.
+	// Confirmed disables the guard against large sweeps. The guard refuses a sweep that would remove more than 20 definitions and also more
+	// than a fifth of the definitions in scope.
 	Confirmed bool
 }
 
 // State describes a library.
 type State struct {
-	// Ready is true if the library serves reads. Even then, it may refuse writes, and Problem says so.
+	// Ready is true if the library serves reads. A library that serves reads may still refuse writes, in which case Problem says so.
 	Ready bool
 	// Problem says why Ready is false, or which function is degraded. "" means that there is no problem.
 	Problem string
@@ -259,17 +264,18 @@ type State struct {
 	PropertyItems map[PropertyID]int64
 	// Version changes with every change of the library.
 	Version uint64
-	// Sizes contains the memory in use by purpose. It is zero if the library does not measure its memory.
+	// Sizes contains the memory in use, by purpose. It is zero if the library does not measure its memory.
 	Sizes Sizes
 }
 
-// Sizes contains sizes in bytes of memory by purpose.
+// Sizes contains the sizes of memory in bytes, by purpose.
 type Sizes struct {
-	// Heap is the part of the index that is on the heap, with the structures that reads derive from it. The library drops these structures
-	// under memory pressure. Caches can be rebuilt at any time, and shrink under memory pressure. Store is the memory of the database.
+	// Heap is the size of the part of the index that is on the heap, including the structures that reads derive from it, which the library
+	// drops under memory pressure. Caches is the size of the caches, which can be rebuilt at any time and shrink under memory pressure. Store
+	// is the memory of the database.
 	Heap, Caches, Store int64
-	// MappedIndex and MappedItems are the sizes of the mapped files with the index and with the bytes of items. The page cache holds the
-	// parts in use.
+	// MappedIndex and MappedItems are the sizes of the memory-mapped files that contain the index and the bytes of items. Only the parts in
+	// use need memory, in the page cache of the kernel.
 	MappedIndex, MappedItems int64
 }
 
@@ -279,9 +285,9 @@ type Explanation struct {
 	Clause  string
 	Occur   string
 	Matched bool
-	// Score is the clause's contribution to the relevance of the item.
+	// Score is the score of the clause, as a part of the item's relevance.
 	Score float64
-	// Detail describes what Explain compared, such as the words of a field or the values.
+	// Detail describes what Explain compared the clause with, such as the number of words or the values of a field.
 	Detail   string
 	Children []Explanation
 }

@@ -10,20 +10,20 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// Listing describes what a Read lists. NewListing combines the request with its stored filter. All implementations of Library share these
-// rules.
+// Listing describes what a Read lists, after the request has been combined with its stored filter. All implementations of Library create it
+// with NewListing, so that they follow the same rules.
 type Listing struct {
-	// Parts are combined with AND. Each part is a separate query tree, so that a caller's query cannot break out of a stored query. The
-	// caller's query is evaluated with the rights of the caller, and the stored query with the rights of its author.
+	// Parts are combined with AND. Each part is a separate query tree, so that no text in a caller's query can change the meaning of a stored
+	// query. The caller's query is evaluated with the rights of the caller, and the stored query with the rights of its author.
 	Parts []Part
 	// Order is never nil.
 	Order query.Order
-	// Favourite, if set, is the tag whose items come first (see FavouriteTerm). Both groups of items are in Order.
+	// Favourite, if set, is the tag whose items come first (see FavouriteTerm). The items with the tag are in Order, and so are the others.
 	Favourite *item.Tag
 	// Seed is "" unless the order is random.
 	Seed string
-	// Two listings have different identities if they order items differently, or if they must not share cursors. Identity contains the UUID
-	// of a stored filter, not its query, so cursors stay valid when the query changes.
+	// Identity identifies the listing in cursors. Two listings have different identities if they order items differently, or if they must not
+	// share cursors. Identity contains the UUID of a stored filter, not its query, so cursors stay valid when the query changes.
 	Identity string
 }
 
@@ -34,7 +34,7 @@ type Part struct {
 }
 
 // NewListing combines r with the stored filter f, whose UUID is uuid. f is nil if r.Filter is nil. NewListing fails with
-// *query.ForbiddenFieldError or *query.SyntaxError if r's own queries or order are at fault.
+// *query.ForbiddenFieldError or *query.SyntaxError if r.Query, r.Where or r.Order is at fault.
 func NewListing(r Read, f *ParsedFilter, uuid string) (Listing, error) {
 	var l Listing
 	var identity []string
@@ -86,7 +86,7 @@ func NewListing(r Read, f *ParsedFilter, uuid string) (Listing, error) {
 }
 
 // FavouriteTerm returns the query that matches items with the tag. A listing with a favorite tag consists of two disjoint listings: first
-// the items that match this query, then the others. The query does not affect relevance.
+// the items that match this query, then the others. The query contributes nothing to scores.
 func FavouriteTerm(t item.Tag) query.Node {
 	return query.FieldTerm(query.TagFieldName(t.Namespace), t.Key)
 }

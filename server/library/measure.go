@@ -1,9 +1,9 @@
 package library
 
-// Measure is one metric of a library, such as one of its store, its caches or its read views.
+// Measure is one metric of a library, for example about its store, its caches or its read views.
 type Measure struct {
-	// Name is in snake case and ends with the unit, or with _total for a counter: store_wal_bytes, view_hits_total. It is
-	// the same on every call.
+	// Name is in snake case and ends with the unit, or with _total for a counter. Examples are store_wal_bytes and view_hits_total. It is the
+	// same on every call.
 	Name string
 	// Help is the help text of the metric, one sentence.
 	Help string

@@ -1,7 +1,7 @@
 package library
 
-// Pressure is the level of memory pressure of the process. A library that keeps large caches in memory is given a function that returns the
-// level, and calls it before it caches more.
+// Pressure is the level of memory pressure of the process. A library that keeps large caches in memory receives a function that returns the
+// level. The library calls this function before it adds to a cache.
 type Pressure int32
 
 const (
@@ -9,7 +9,7 @@ const (
 	Relaxed Pressure = iota
 	// Tight makes caches shrink to the entries in use.
 	Tight
-	// Full also makes writes of items fail with ErrUnavailable, so that the kernel does not kill the process.
+	// Full has the effect of Tight, and also makes writes of items fail with ErrUnavailable, so that the kernel does not kill the process.
 	Full
 )
 

@@ -7,7 +7,8 @@ import (
 	"github.com/vitrine-dev/vitrine/server/item"
 )
 
-// TestRandomPlaceNeverChanges compares sort values with constants, because cursors of older versions contain these values.
+// TestRandomPlaceNeverChanges compares sort values with constants. The values must not change, because cursors of older versions contain
+// them.
 func TestRandomPlaceNeverChanges(t *testing.T) {
 	for name, c := range map[string]struct {
 		seed string

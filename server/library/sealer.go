@@ -11,11 +11,11 @@ import (
 	"fmt"
 )
 
-// Sealer makes cursors opaque. It encrypts them, because a sort value can be a private member of a submission, and links appear in logs. It
-// authenticates them together with the identity of their listing, so a library accepts a cursor only if it created the cursor for the same
-// listing. The length of a cursor reveals the length of its values only roughly: the values are padded to 128 bytes, 256 bytes and so on up
-// to 4 KiB, and above that to multiples of 4 KiB. Sealing the same place twice gives the same text, and every library with the same author
-// key can open the cursor.
+// Sealer makes cursors opaque. It encrypts them, because a cursor can contain a private member of a submission as a sort value, and because
+// links with cursors appear in logs. It authenticates them together with the identity of their listing, so a library accepts a cursor only
+// for the listing for which the cursor was created. The length of a cursor reveals the length of its values only roughly: the values are
+// padded to 128 bytes, 256 bytes and so on up to 4 KiB, and above that to multiples of 4 KiB. Sealing the same place in the same listing
+// twice gives the same text, and every library with the same author key can open the cursor.
 type Sealer struct {
 	aead cipher.AEAD
 	mac  []byte
@@ -56,7 +56,8 @@ func (s *Sealer) Seal(identity string, place any) (Cursor, error) {
 	return Cursor(base64.RawURLEncoding.EncodeToString(s.aead.Seal(nonce, nonce, text, []byte(identity)))), nil
 }
 
-// minPlace is the minimum length of an encoded place. maxStep is the maximum difference between two adjacent lengths. Both are in bytes.
+// minPlace is the minimum length of an encoded place. Each further permitted length is twice the previous length, but at most maxStep more.
+// minPlace and maxStep are in bytes.
 const (
 	minPlace = 128
 	maxStep  = 4 << 10
@@ -72,7 +73,7 @@ func pad(text []byte) []byte {
 }
 
 // Open decodes the cursor into place. It returns *CursorError if the cursor does not belong to the listing, or if the encoded place has
-// other members.
+// members that place does not have.
 func (s *Sealer) Open(c Cursor, identity string, place any) error {
 	foreign := &CursorError{Reason: "it does not belong to this listing: start again from the first page"}
 	sealed, err := base64.RawURLEncoding.DecodeString(string(c))
@@ -84,7 +85,8 @@ func (s *Sealer) Open(c Cursor, identity string, place any) error {
 	if err != nil {
 		return foreign
 	}
-	// A cursor of an earlier version can have other members. If Open ignored them, it would return a different place.
+	// A cursor of an earlier version of Vitrine can have members that place does not have. If Open ignored them, it would return a different
+	// place.
 	from := json.NewDecoder(bytes.NewReader(text))
 	from.DisallowUnknownFields()
 	if from.Decode(place) != nil {

@@ -7,8 +7,8 @@ import "slices"
 type Stake string
 
 // Stakes lists everything that the two versions of a candidate compete for, without duplicates. The verdict on a candidate depends only on
-// which properties are served, and on the candidates that share stakes with it, directly or through other candidates. all is true for a
-// Property: it has no stakes, but all definitions in it depend on it.
+// which properties are served, and on the candidates that share stakes with it, directly or through other candidates. For a Property,
+// Stakes returns no stakes but all true, because the verdicts on all definitions of the property depend on it.
 func (c Candidate) Stakes() (stakes []Stake, all bool) {
 	versions := []Definition{c.Latest}
 	if c.Good != nil {
@@ -27,12 +27,12 @@ func (c Candidate) Stakes() (stakes []Stake, all bool) {
 			add(c.stake())
 		}
 		if d.Filter != nil && d.Filter.Adopt {
-			// An adoption depends on whether the filter to adopt exists.
+			// The verdict on an adoption depends on whether the filter to adopt exists.
 			add(idClaim(d.Property, KindFilter, d.Filter.ID).stake())
 		}
 		if d.Token != nil {
 			for _, v := range slices.Concat(d.Token.Values, d.Token.Replaced) {
-				// Values belong to no property: tokens of all properties compete for them.
+				// The stake does not contain the property, because tokens of all properties compete for values.
 				add(Stake("value\x00" + string(v.Digest[:])))
 			}
 		}

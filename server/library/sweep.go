@@ -12,7 +12,7 @@ const (
 )
 
 // Contains reports whether a sweep with this scope may remove the definitions of owner. No scope contains definitions created over HTTP. A
-// scope without kinds, or with an empty but non-nil list of namespaces, contains nothing, so its sweep removes nothing.
+// scope without kinds, or with an empty but non-nil list of namespaces, contains nothing, so a sweep with this scope removes nothing.
 func (s Scope) Contains(owner Owner) bool {
 	return !owner.IsHTTP() && owner.Install == s.Install && slices.Contains(s.Kinds, owner.Kind) &&
 		(s.Namespaces == nil || slices.Contains(s.Namespaces, owner.Namespace))

@@ -11,7 +11,8 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// Base provides the state of a property before a Stage. The Stage returns its errors as outcomes.
+// Base provides the state of a property before the mutations of a Stage. If a method of Base fails, the Stage returns the error in the
+// outcome of the mutation.
 type Base interface {
 	// Item returns a stored item, or nil if it does not exist.
 	Item(id item.ID) (*item.Item, error)
@@ -19,14 +20,14 @@ type Base interface {
 	Exists(id item.ID) (bool, error)
 	// Unit reports whether the property serves a conversion unit.
 	Unit(id int64) bool
-	// CodeHeld reports whether an item other than id, in any property, has the short code.
+	// CodeHeld reports whether an item other than id has the short code, in any property.
 	CodeHeld(code string, id item.ID) (bool, error)
-	// TagMade reports whether the tag is known to exist. It may return false for a tag that exists.
+	// TagMade returns true only if the tag exists. It may return false for a tag that exists, which the Stage then stages again.
 	TagMade(t item.Tag) bool
 	// NameKnown reports whether any item of the property has ever had a field with this name. Names returns the number of such names.
 	NameKnown(n NameSum) bool
 	Names() int
-	// TagOwner returns a manifest that assigns the tag to an item, whether or not the item has the tag itself.
+	// TagOwner returns a manifest that assigns the tag to an item, and true if there is one. It ignores the item's own tags.
 	TagOwner(t item.Tag, id item.ID) (library.Owner, bool, error)
 }
 
@@ -38,7 +39,7 @@ type Stage struct {
 	// Random is the source of random bytes for short codes. Now is the creation time of new units.
 	Random io.Reader
 	Now    time.Time
-	// Sequence is the highest id ever assigned or imported. Items without an id get the ids after it.
+	// Sequence is the highest id ever assigned or imported. The Stage assigns the ids after it to items without an id.
 	Sequence item.ID
 
 	// Items are the changed items, in the order of their first change.
@@ -50,22 +51,22 @@ type Stage struct {
 	// Codes holds the short codes of staged items. All stages of one write share this map.
 	Codes map[string]bool
 
-	at map[item.ID]int // index of an item in Items
+	at map[item.ID]int // maps the id of an item to its index in Items
 }
 
-// Item is the staged state of an item, with facts about its previous state.
+// Item is the staged state of an item, with facts about its stored state.
 type Item struct {
 	ID item.ID
-	// Item is the new item, or nil if the item is deleted.
+	// Item is the new content of the item, or nil if the item is deleted.
 	Item *item.Item
-	// Existed reports whether the item was stored before. Code is its previous short code.
+	// Existed is true if the item is already stored. Code is the stored short code.
 	Existed bool
 	Code    string
-	// Erase reports whether the store must erase the previous bytes of the item, because the item is deleted or its submission changes.
+	// Erase is true if the store must erase the previous bytes of the item, because the item is deleted or its submission changes.
 	Erase bool
 }
 
-// NewStage returns an empty stage. The caller sets the other exported members.
+// NewStage returns an empty stage. The caller must set Namer, Random, Now and Sequence.
 func NewStage(p library.PropertyID, base Base, codes map[string]bool) *Stage {
 	return &Stage{
 		Property: p, Base: base, Codes: codes, Tags: map[item.Tag]bool{}, Names: map[NameSum]bool{},
@@ -78,7 +79,7 @@ func (s *Stage) Empty() bool {
 	return len(s.Items) == 0 && len(s.Tags) == 0 && len(s.Names) == 0 && len(s.Units) == 0
 }
 
-// set stages the new state of an item. If after is nil, the item is deleted. before must be the result of s.item.
+// set stages after as the new state of an item, or the deletion of the item if after is nil. before must be the result of s.item.
 func (s *Stage) set(id item.ID, before, after *item.Item) {
 	erase := before != nil && (after == nil || before.Submission != nil && !bytes.Equal(before.Submission, after.Submission))
 	if i, staged := s.at[id]; staged {
@@ -110,10 +111,10 @@ func (s *Stage) exists(id item.ID) (bool, error) {
 	return s.Base.Exists(id)
 }
 
-// MakeTag stages the existence of a tag.
+// MakeTag stages the creation of a tag, unless the tag already exists.
 func (s *Stage) MakeTag(t item.Tag) {
 	if !s.Base.TagMade(t) {
-		// Clone the strings: the tag outlives the text of its item.
+		// Clone the strings, which can be parts of a long text, because the tag is kept longer than that text.
 		s.Tags[item.Tag{Namespace: strings.Clone(t.Namespace), Key: strings.Clone(t.Key)}] = true
 	}
 }

@@ -1,5 +1,5 @@
-// Package mutations applies mutations to the items of one property in memory. It implements the rules of library.Library.Write that do not
-// depend on how items are stored. A store provides the current state (Base), and writes the changes that a Stage collects.
+// Package mutations applies mutations to items of one property, in memory only. It implements those rules of library.Library.Write that do
+// not depend on how items are stored. A store provides the current state (Base), and writes the changes that a Stage collects.
 //
 // # Invariants
 //

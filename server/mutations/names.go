@@ -12,9 +12,9 @@ import (
 	"github.com/vitrine-dev/vitrine/server/item"
 )
 
-// NameSum identifies the name of a dynamic field of a property. It is a prefix of a keyed hash and not the name itself, because a member of
-// a submission can be named after a person, and a store keeps the names of deleted items. Two names with the same sum count as one. The
-// probability that this happens among item.MaxFieldNames names is below 10^-11.
+// NameSum identifies the name of a dynamic field of a property. It is a prefix of a keyed hash and not the name itself, because a store
+// keeps the names of deleted items, and a name in a submission can be personal data. Two names with the same sum count as one. The
+// probability of two equal sums among item.MaxFieldNames names is below 10^-11.
 type NameSum uint64
 
 // Namer computes NameSums with the author key of a store. It is not safe for concurrent use.
@@ -32,7 +32,8 @@ func (n *Namer) Sum(name string) NameSum {
 }
 
 // newNames returns the field names of an item that are new to its property. It fails with *item.InvalidError if the property would then
-// have more than item.MaxFieldNames names. It always accepts known names, even if an older store already exceeds the limit.
+// have more than item.MaxFieldNames names. It always accepts known names, even if the property already exceeds the limit, as it can in an
+// older store.
 func (s *Stage) newNames(names iter.Seq[string]) ([]NameSum, error) {
 	var fresh []NameSum
 	for name := range names {
@@ -49,7 +50,7 @@ func (s *Stage) newNames(names iter.Seq[string]) ([]NameSum, error) {
 	return fresh, nil
 }
 
-// memberOf returns the name of the item's member that a field comes from.
+// memberOf returns the name of the member of an item that provides the values of a field.
 func memberOf(field string) string {
 	if namespace, ok := strings.CutPrefix(field, "tags."); ok {
 		return "tags." + strings.TrimSuffix(namespace, ".key")

@@ -12,7 +12,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// Mutate stages one mutation. If it is refused, nothing is staged.
+// Mutate stages one mutation. If it refuses the mutation, it stages nothing.
 func (s *Stage) Mutate(m library.Mutation) library.Outcome {
 	switch {
 	case m.Put != nil:
@@ -90,15 +90,15 @@ func (s *Stage) putItem(m library.Mutation) library.Outcome {
 	return library.Outcome{ID: it.ID, Created: before == nil}
 }
 
-// noIDLeft returns the error for an item without an id when no id is left. The server assigns ids above the highest id that the property
-// ever had, and an import can raise that to item.MaxID.
+// noIDLeft returns the error for an item without an id if no id is left to assign. The server assigns only ids above the highest id that
+// the property ever had, and an import can raise this highest id to item.MaxID.
 func noIDLeft() error {
 	return &item.InvalidError{Member: "id", Reason: fmt.Sprintf(
 		"no id is left to assign: the server assigns only ids above the highest id that the property has ever had, and that is already %d, the highest possible id. Import the item with an explicit id", item.MaxID)}
 }
 
-// replaced returns the item that a put replaces, or nil if the put creates one. It fails with ErrExists if the item exists and replace is
-// false. An id of 0 needs no check, because the id that the server assigns is above all others.
+// replaced returns the item that a put replaces, or nil if the put creates an item. It fails with ErrExists if the item exists and replace
+// is false. An id of 0 needs no check, because the server then assigns an id that no item has.
 func (s *Stage) replaced(id item.ID, replace bool) (*item.Item, error) {
 	if id == 0 {
 		return nil, nil
@@ -179,7 +179,7 @@ func (s *Stage) patch(id item.ID, patch *item.Patch) error {
 	return nil
 }
 
-// tag adds one tag to all items or to none.
+// tag adds a tag to all of the items or, if it fails, to none.
 func (s *Stage) tag(t item.Tag, ids []item.ID) error {
 	if err := item.ValidNamespace(t.Namespace); err != nil {
 		return err
@@ -209,7 +209,7 @@ func (s *Stage) tag(t item.Tag, ids []item.ID) error {
 	return nil
 }
 
-// untag removes one tag from all items or from none.
+// untag removes a tag from all of the items or, if it fails, from none.
 func (s *Stage) untag(t item.Tag, ids []item.ID) error {
 	items, err := s.requireItems(ids)
 	if err != nil {

@@ -20,8 +20,8 @@ func Workers(n int) int {
 	return runtime.GOMAXPROCS(0)
 }
 
-// Run calls do with 0 to n-1, and returns all errors joined. Each call runs in its own goroutine, except for the last one, which runs in
-// the caller's.
+// Run calls do with each number from 0 to n-1, and returns all errors joined. Each call runs in its own goroutine, except for the last
+// call, which runs in the caller's goroutine.
 func Run(n int, do func(i int) error) error {
 	errs := make([]error, n)
 	var others sync.WaitGroup
@@ -35,7 +35,7 @@ func Run(n int, do func(i int) error) error {
 	return errors.Join(errs...)
 }
 
-// Each calls do with 0 to n-1, in Workers(n) goroutines.
+// Each calls do with each number from 0 to n-1, distributed over Workers(n) goroutines.
 func Each(n int, do func(i int)) {
 	workers := Workers(n)
 	_ = Run(workers, func(worker int) error {

@@ -29,7 +29,7 @@ func TestRun(t *testing.T) {
 	err := parallel.Run(len(started), func(i int) error {
 		close(started[i])
 		for _, other := range started {
-			<-other // all calls must run at the same time
+			<-other // no call continues until all calls run, so Run must start them at the same time
 		}
 		return failures[i]
 	})

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// boosted parses an optional ^factor after n.
+// boosted parses an optional ^factor after n. It returns n itself if there is none.
 func (p *parser) boosted(n Node, in scope) (Node, error) {
 	tok, err := p.peek(in.list())
 	if err != nil || tok.kind != tokBoost {
@@ -19,7 +19,7 @@ func (p *parser) boosted(n Node, in scope) (Node, error) {
 	return Boost{Node: n, Factor: factor}, nil
 }
 
-// factor parses the number directly after ^. It consists of digits and an optional decimal part, without a sign.
+// factor parses the number directly after ^. The number consists of digits and an optional decimal part, without a sign.
 func (p *parser) factor(sign token) (float64, error) {
 	digits := func(i int) int {
 		for i < len(p.src) && '0' <= p.src[i] && p.src[i] <= '9' {

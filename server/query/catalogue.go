@@ -6,24 +6,24 @@ import (
 	"sync"
 )
 
-// AllField is the name of the default field, which contains the words of every Row with InAll. Queries can also name it explicitly.
+// AllField is the name of the default field, which contains the words of every field with Row.InAll. Queries can also name it explicitly.
 const AllField = "_all"
 
 // Row is a field of the catalogue, with additional data for documentation and mappings.
 type Row struct {
 	Field
-	// InAll is true if the values are also values of AllField.
+	// InAll is true if AllField also contains the values of the field.
 	InAll bool
 	// About describes the field in a few words.
 	About string
-	// Values lists all values of the field if they are few and fixed.
+	// Values lists all possible values of the field if they are few and fixed. Otherwise, it is nil.
 	Values []string
 }
 
 // CreatedOn is the field that breaks ties: items with equal sort values are sorted by it, newest first.
 const CreatedOn = "created_on"
 
-// These are the shapes of the dynamic fields. A shape represents one field for each platform, namespace or key.
+// Shapes of the names of dynamic fields. A shape stands for one field for each platform, namespace or key.
 const (
 	// ReferenceField is the shape of the fields with the references on a platform.
 	ReferenceField = "content.platform_ref:<platform>"
@@ -135,7 +135,7 @@ func rows() []Row {
 	)
 }
 
-// shortNames maps the documented short names of fields, which omit "content.", to canonical names.
+// shortNames maps the documented short names of single fields to their canonical names.
 func shortNames() map[string]string {
 	return map[string]string{
 		"text":            "content.text",
@@ -146,15 +146,15 @@ func shortNames() map[string]string {
 	}
 }
 
-// shortPrefixes maps the short prefixes of field names, which omit "content.", to the canonical prefixes.
+// shortPrefixes maps the prefixes of short field names, which omit "content.", to the prefixes of the canonical names.
 func shortPrefixes() map[string]string {
 	return map[string]string{"author.": "content.author.", "media.": "content.media."}
 }
 
-// catalogue contains the rows with the structures for lookups.
+// catalogue contains the rows and the structures for looking up fields.
 type catalogue struct {
 	rows    []Row
-	fields  map[string]Field // static fields by canonical and by short name
+	fields  map[string]Field // static fields, by canonical name and by short name
 	objects map[string]bool  // every object that contains fields, such as content.media
 	names   []string         // all keys of fields, sorted
 }
@@ -193,7 +193,7 @@ var loadCatalogue = sync.OnceValue(func() *catalogue {
 // SubmissionField). It does not include AllField.
 func Rows() []Row { return slices.Clone(loadCatalogue().rows) }
 
-// Values returns all values of a field if they are few and fixed, such as true and false for a boolean.
+// Values returns all possible values of a field if they are few and fixed, such as true and false for a boolean. Otherwise, it returns nil.
 func Values(f Field) []string {
 	if f.Type == Boolean {
 		return []string{"true", "false"}
@@ -230,7 +230,7 @@ func Aliases(canonical string) []string {
 }
 
 // Lookup finds a field by its documented name, by a short name (text, author.username), or by the name of a dynamic field
-// (content.platform_ref:<platform>, tags.<namespace>, tags.<namespace>.key, submission.<key>). The result has the canonical name.
+// (content.platform_ref:<platform>, tags.<namespace>, tags.<namespace>.key, submission.<key>). The returned Field has the canonical name.
 func Lookup(name string) (Field, bool) {
 	if f, ok := loadCatalogue().fields[name]; ok {
 		return f, true
@@ -257,7 +257,8 @@ func TagFieldName(namespace string) string { return tagPrefix + namespace + tagS
 // IsTagField reports whether a canonical field name has the form that TagFieldName returns.
 func IsTagField(name string) bool { return strings.HasPrefix(name, tagPrefix) }
 
-// TagNamespace returns the namespace in a field name that TagFieldName returned, and false for any other name.
+// TagNamespace returns the namespace of which name is the field (see TagFieldName). It returns false if name is not the name of such a
+// field.
 func TagNamespace(name string) (string, bool) {
 	if !IsTagField(name) {
 		return "", false
@@ -280,7 +281,7 @@ func Object(name string) (string, bool) {
 	return "", false
 }
 
-// expandShort returns the canonical form of a name that omits "content.". It can also be the name of an object.
+// expandShort returns the canonical form of a short name. The name can also be that of an object.
 func expandShort(name string) string {
 	for short, long := range shortPrefixes() {
 		if rest, ok := strings.CutPrefix(name+".", short); ok {
@@ -293,7 +294,7 @@ func expandShort(name string) string {
 	return name
 }
 
-// private reports whether a name belongs to the private part of an item, even if Lookup and Object do not know the name.
+// private reports whether a name belongs to the private part of an item, whether or not Lookup and Object know the name.
 func private(name string) bool {
 	return name == strings.TrimSuffix(submissionPrefix, ".") || strings.HasPrefix(name, submissionPrefix)
 }

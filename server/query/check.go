@@ -82,8 +82,8 @@ func Check(n Node, a Audience) ([]Warning, error) {
 	return warnings, nil
 }
 
-// namesPrivate reports whether f is the name of a private field, or a pattern that starts like one. For the Public audience, a pattern
-// never matches private fields, but a pattern that starts like one is refused too.
+// namesPrivate reports whether f is the name of a private field, or a pattern that starts like such a name. For the Public audience,
+// patterns never match private fields, but Check refuses such a pattern to show why it finds nothing.
 func namesPrivate(f FieldName) bool {
 	return private(f.Name) || f.Pattern && strings.HasPrefix(f.Name, strings.TrimSuffix(submissionPrefix, "."))
 }
@@ -97,16 +97,16 @@ func leafCount(n Node) int {
 	return 1
 }
 
-// tooManyClauses returns the error about the first clause that exceeds MaxClauses.
+// tooManyClauses returns the error about n, the first clause beyond MaxClauses.
 func tooManyClauses(n Node) error {
 	err := ErrorAt(n, "too many clauses", fmt.Sprintf("at most %d", MaxClauses))
 	err.Limit = true
 	return err
 }
 
-// clauseCount returns the number of clauses to which n expands in any corpus: one for each word of an analyzed text, and one for each field
-// whose presence is tested. A pattern can add clauses for the dynamic fields of a corpus. These clauses are counted only when the query
-// runs.
+// clauseCount returns the number of clauses to which n expands on the given fields, at least in any corpus: one for each word of a text in
+// each text field, and one for each other field. A pattern of field names can add clauses for the dynamic fields of a corpus, which are
+// counted only when the query runs.
 func clauseCount(n Node, fields []Field) int {
 	text := ""
 	switch n := n.(type) {
@@ -142,7 +142,7 @@ func clauseCount(n Node, fields []Field) int {
 }
 
 // ExpandedError returns the error for a query that exceeds MaxClauses after the expansion of words, lists and field patterns. n is the
-// clause at which it does.
+// clause at which the count exceeds the limit.
 func ExpandedError(n Node) *SyntaxError {
 	err := ErrorAt(n, "too many clauses after words, lists and field patterns were expanded", fmt.Sprintf("at most %d", MaxClauses))
 	err.Limit = true
@@ -150,7 +150,7 @@ func ExpandedError(n Node) *SyntaxError {
 }
 
 // Resolve returns the fields that f matches for an audience: one field for a known name, all matches of a pattern, or none for an unknown
-// name. dynamic lists the canonical names of the dynamic fields of a corpus. Only patterns need it.
+// name. dynamic lists the canonical names of the dynamic fields of a corpus, which is needed only for patterns.
 func Resolve(f FieldName, a Audience, dynamic []string) []Field {
 	if !f.Pattern {
 		if field, ok := Lookup(f.Name); ok {
@@ -187,8 +187,8 @@ func collect(a Audience, dynamic []string, wanted func(string) bool) []Field {
 	return out
 }
 
-// known reports whether a name that matches no static field is still valid. It is valid if it is a pattern that can match dynamic fields,
-// or an object whose presence is tested.
+// known reports whether the name f in the clause n is valid although it matches no static field. It is valid if it is a pattern that can
+// match dynamic fields, or an object whose presence n tests.
 func known(n Node, f FieldName) bool {
 	if f.Pattern {
 		return f.Reaches("tags") || f.Reaches("submission") || starsMeet(f.Name, referencePrefix+"*")
@@ -264,13 +264,13 @@ func checkFit(n Node, f Field, patterns *Patterns) error {
 	return nil
 }
 
-// wrongConstruct returns the error about a construct that compares words, on a field that has no words.
+// wrongConstruct returns the error about a construct that works only on texts and keywords, on a field of another type.
 func wrongConstruct(n Node, f Field, construct string) error {
 	return ErrorAt(n, fmt.Sprintf("%s on the %s field %q", construct, typeNoun(f.Type), f.Name), "a value, a range, or * for any value")
 }
 
-// nearestField returns the field name in the catalogue with the smallest edit distance to name. If that distance exceeds a third of the
-// length of name, it returns "".
+// nearestField returns the field name in the catalogue with the smallest edit distance to name, or "" if that distance exceeds a third of
+// the length of name.
 func nearestField(name string) string {
 	if len(name) > longestName {
 		return ""
@@ -284,7 +284,7 @@ func nearestField(name string) string {
 		for _, s := range []string{whole, tail} {
 			d := editDistance(name, s)
 			if s == tail && s != whole {
-				d++ // if only the last member matches, add one edit
+				d++ // a match with only the last part of a name counts as one more edit
 			}
 			if d < edits || d == edits && best != "" && len(candidate) < len(best) {
 				best, edits = candidate, d

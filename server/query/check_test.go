@@ -123,8 +123,8 @@ func TestCheckLimitsClausesOfComposedTrees(t *testing.T) {
 	}
 }
 
-// TestCheckCountsExpandedClauses checks that Check counts clauses after expansion. A stored query is checked only once, so after a filter
-// is accepted, listing it must never fail.
+// TestCheckCountsExpandedClauses checks that Check counts clauses after expansion. Otherwise, the server would accept filters whose
+// listings then always fail.
 func TestCheckCountsExpandedClauses(t *testing.T) {
 	for name, q := range map[string]string{
 		"words":         "text:" + strings.Repeat("a-", query.MaxClauses),

@@ -1,7 +1,7 @@
 package query
 
-// And returns the conjunction of the nodes. It joins trees, never strings, so that no part can affect the parsing of another. And ignores
-// nil nodes. It returns a single node unchanged, and nil if there are no nodes.
+// And returns the conjunction of the nodes. It joins trees, not strings, so that no part can affect the parsing of another. And ignores nil
+// nodes. It returns a single node unchanged, and nil if there are no nodes.
 func And(nodes ...Node) Node {
 	var parts []Clause
 	for _, n := range nodes {
@@ -18,8 +18,8 @@ func And(nodes ...Node) Node {
 	return Bool{Clauses: parts}
 }
 
-// Not returns a query that matches the items that n does not match. The query has as many clauses as n, and adds nothing to scores: as a
-// part of a conjunction, Not(n) or Not(Not(n)) restricts the matches without affecting the order by relevance.
+// Not returns a query that matches the items that n does not match. The query has as many leaves as n, and its score is 0. As a part of a
+// conjunction, Not(n) or Not(Not(n)) therefore restricts the matches without affecting the order by relevance.
 func Not(n Node) Node {
 	return Bool{Clauses: []Clause{{Occur: MustNot, Node: n}}}
 }
@@ -32,8 +32,8 @@ func FieldTerm(field, value string) Node {
 	return Term{Field: FieldName{Name: field}, Text: value}
 }
 
-// Walk calls visit for n and for all nodes below it, parents first. If visit returns false, Walk skips the nodes below that node. Walk
-// reports whether all calls returned true.
+// Walk calls visit for n and for all nodes below it, each node before the nodes below it. If visit returns false for a node, Walk skips the
+// nodes below that node. Walk reports whether all calls returned true.
 func Walk(n Node, visit func(Node) bool) bool {
 	if n == nil {
 		return true

@@ -68,7 +68,7 @@ func TestWalkSkipsSubtrees(t *testing.T) {
 		_, boost := n.(query.Boost)
 		return !boost
 	})
-	if whole || count != 4 { // the group, a, the boost and d
+	if whole || count != 4 { // the visited nodes are the group, a, the boost and d
 		t.Errorf("visited %d nodes, whole %v", count, whole)
 	}
 	if !query.Walk(nil, func(query.Node) bool { return false }) {

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// AllTags is the name of a field that contains all tags, as values of the form namespace:key. Its values can be counted. Queries cannot use
-// it. They use the fields for the tags of one namespace (TagFieldName).
+// AllTags is the name of a field that contains all tags, as values of the form namespace:key. Its values can be counted, but queries cannot
+// use it. Instead, they use the fields for the tags of one namespace (TagFieldName).
 const AllTags = "tags"
 
 // FieldError says that the values of a field cannot be counted.
@@ -22,8 +22,8 @@ func (e *FieldError) Error() string {
 	return fmt.Sprintf("the values of field %q cannot be counted: %s", excerpt(e.Field, longestName), e.Reason)
 }
 
-// Countable finds a field whose values can be counted. This is AllTags, or a keyword, a boolean or a whole number, by any name that Lookup
-// accepts. Countable returns a *ForbiddenFieldError if the audience is Public and the field is private. It returns a *FieldError if the
+// Countable finds a field whose values can be counted. The name can be AllTags, or any name that Lookup accepts for a Keyword, Boolean or
+// Long field. Countable returns a *ForbiddenFieldError if the audience is Public and the field is private. It returns a *FieldError if the
 // field does not exist or has another type.
 func Countable(name string, a Audience) (Field, error) {
 	if a == Public && private(name) {
@@ -61,7 +61,7 @@ func (f Field) CountedNumber(n int64) string {
 	return strconv.FormatInt(n, 10)
 }
 
-// ValueTerm returns the query for the items in which a countable field has a value. The value has the form that facets show.
+// ValueTerm returns the query for the items in which a countable field has a value. The value must have the form in which facets show it.
 func ValueTerm(f Field, value string) Node {
 	if f.Name == AllTags {
 		// A namespace can contain a colon, but a key cannot.

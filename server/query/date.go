@@ -9,11 +9,10 @@ import (
 	"time"
 )
 
-// period is the interval that a date text describes, from its first to its last millisecond: a year, a month, a day, an hour, a minute, a
-// second or an instant.
+// period is the interval that a date text describes, such as a year, a day or a single instant, from its first to its last millisecond.
 type period struct{ from, to int64 }
 
-// errDate is the error for every text that is not a date.
+// errDate is the error for a text that is not a date. Errors with a more specific reason wrap it.
 var errDate = errors.New("not a date")
 
 // parsePeriod parses a date without date math: 2024, 2024-05, 2024-05-21, 2024-05-21T10 and so on, down to fractions of a second. A text
@@ -40,14 +39,14 @@ func parsePeriod(s string) (period, error) {
 	return parseClock(start, clock)
 }
 
-// CalendarDate returns the first instant of a year, a month or a day, written as 2024, 2024-05 or 2024-05-21 (UTC). It returns false for
+// CalendarDate returns the first instant (UTC) of a year, a month or a day, written as 2024, 2024-05 or 2024-05-21. It returns false for
 // any other text, and for a day that does not exist.
 func CalendarDate(s string) (time.Time, bool) {
 	start, _, err := parseCalendar(s)
 	return start, err == nil
 }
 
-// parseCalendar parses a year, a month or a day. It returns the first instant of that period, and the first instant of the following one.
+// parseCalendar parses a year, a month or a day. It returns the first instant of that period and the first instant after it.
 func parseCalendar(s string) (start, end time.Time, err error) {
 	year, month, date, parts := 0, 1, 1, strings.Split(s, "-")
 	for i, p := range parts {
@@ -143,8 +142,8 @@ func parseZone(s string) (time.Duration, error) {
 	return offset, nil
 }
 
-// boundDate parses a date of a query, with or without date math, as an instant in milliseconds. A partial date or a rounded date means its
-// first millisecond, or its last millisecond if up is true (query language, "Ranges and dates").
+// boundDate parses a date of a query, with or without date math, as an instant in milliseconds. For a partial or rounded date, it returns
+// the first millisecond of the period or, if up is true, the last (see "Ranges and dates" in the documentation of the query language).
 func boundDate(s string, now time.Time, up bool) (int64, error) {
 	var t time.Time
 	steps, ok := strings.CutPrefix(s, "now")
@@ -185,7 +184,8 @@ type step struct {
 	unit  byte
 }
 
-// nextStep parses the first operation: +, - or /, then digits (optional, default: one unit), then a unit.
+// nextStep parses the first operation in s, and returns it with the rest of s. An operation consists of +, - or /, an optional number
+// (default 1), and a unit.
 func nextStep(s string) (step, string, error) {
 	var st step
 	sign := 1
@@ -222,7 +222,7 @@ func nextStep(s string) (step, string, error) {
 	return st, s[i+1:], nil
 }
 
-// maxYear ensures that milliseconds fit into 64 bits.
+// maxYear is the highest year in a date. It ensures that dates in milliseconds fit into 64 bits.
 const maxYear = 200_000_000
 
 func (st step) apply(t time.Time, up bool) (time.Time, error) {
@@ -243,7 +243,7 @@ func (st step) apply(t time.Time, up bool) (time.Time, error) {
 	return t, nil
 }
 
-// add adds n units. If the resulting month does not have the day of t, the result is the last day of that month.
+// add adds n units to t. If the resulting month does not have the day of t, add returns the last day of that month.
 func add(t time.Time, n int, unit byte) time.Time {
 	seconds := func(size int64) time.Time {
 		return time.Unix(t.Unix()+int64(n)*size, int64(t.Nanosecond())).UTC()
@@ -270,7 +270,7 @@ func add(t time.Time, n int, unit byte) time.Time {
 	}
 }
 
-// floor returns the first instant of the unit that contains t. Weeks begin on Monday.
+// floor returns the first instant of the year, month and so on that contains t. Weeks begin on Monday.
 func floor(t time.Time, unit byte) time.Time {
 	y, m, d := t.Date()
 	switch unit {

@@ -13,8 +13,8 @@ import (
 // now is a Saturday.
 var now = time.Date(2026, 11, 21, 10, 30, 15, 123456789, time.UTC)
 
-// dateSpan returns the first and the last instant that a query for a date covers. "" means an open end, and "none" means that the query
-// matches nothing.
+// dateSpan returns the first and the last instant that a query for a date covers. "" stands for an open end, and "none" means that the
+// query matches nothing.
 func dateSpan(t *testing.T, q string) [2]string {
 	t.Helper()
 	field, ok := query.Lookup("created_on")

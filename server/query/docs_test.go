@@ -69,7 +69,7 @@ func TestDocumentationContainsTheCatalogue(t *testing.T) {
 	}
 }
 
-// rows returns the first two cells of each row, for the tables whose first header cell equals the parameter first.
+// rows returns the first two cells of each row in those tables whose first header cell equals the parameter first.
 func rows(text, first string) [][2]string {
 	var out [][2]string
 	inside := false

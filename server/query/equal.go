@@ -29,7 +29,7 @@ func Equal(a, b Node) bool {
 		return same(a, b)
 	case Missing:
 		return same(a, b)
-	default: // All and None have no content.
+	default: // All and None have no members to compare.
 		return a == b
 	}
 }

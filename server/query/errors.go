@@ -36,26 +36,26 @@ func (e *ForbiddenFieldError) Error() string {
 	return fmt.Sprintf("field %q requires a READ-WRITE token", excerpt(e.Field, longestName))
 }
 
-// These are the codes of warnings.
+// Codes of warnings.
 const (
-	// WarnMixedOperators means that a group contains AND and OR without parentheses. There is no precedence between them.
+	// WarnMixedOperators means that a group contains both AND and OR, of which neither takes precedence.
 	WarnMixedOperators = "mixed-operators"
 	// WarnUnknownField means that the catalogue does not have the field, so the clause matches nothing.
 	WarnUnknownField = "unknown-field"
-	// WarnLeadingWildcard means that a pattern starts with a wildcard, so every term must be tested.
+	// WarnLeadingWildcard means that a pattern starts with a wildcard, so a search must test every term of the field.
 	WarnLeadingWildcard = "leading-wildcard"
 )
 
 // Warning is advice about a valid query.
 type Warning struct {
-	// Code is a stable identifier: mixed-operators, unknown-field or leading-wildcard.
+	// Code is one of the constants above. They are stable.
 	Code string
 	// Message is one sentence that describes the problem and says what to do.
 	Message string
 	// Field is the name or the pattern of the field that the warning is about, as in FieldName.Name. It is "" unless Code is unknown-field.
 	Field string
-	// Start and End delimit the text that the warning is about, in characters (not bytes) from 0. The text is the first occurrence of an
-	// unknown field, the clauses of a group, or a pattern. Both are 0 if the query was not parsed from text.
+	// Start and End delimit the text that the warning is about, in characters (not bytes) from 0. The text is the first occurrence of the
+	// unknown field, the clauses of the group, or the pattern. Start and End are 0 if the query was not parsed from text.
 	Start int `json:"-"`
 	End   int `json:"-"`
 }

@@ -7,14 +7,14 @@ import (
 )
 
 // unescape removes the backslashes from src[start:end]. \x means x for every character x except u. \u and four hexadecimal digits mean a
-// UTF-16 code unit. A character outside the Basic Multilingual Plane needs two of these. If wild is set, \*, \? and \\ stay escaped, as
+// UTF-16 code unit. A character outside the Basic Multilingual Plane needs two such escapes. If wild is set, \*, \? and \\ stay escaped, as
 // Wildcard requires.
 func (p *parser) unescape(start, end int, wild bool) (string, error) {
 	var b strings.Builder
 	for i := start; i < end; i++ {
 		c := p.src[i]
 		if c == '\\' {
-			i++ // the lexer guarantees that a character follows
+			i++ // the lexer guarantees that a character follows the backslash
 			if p.src[i] == 'u' {
 				decoded, next, err := p.codePoint(i-1, end)
 				if err != nil {
@@ -33,7 +33,7 @@ func (p *parser) unescape(start, end int, wild bool) (string, error) {
 	return b.String(), nil
 }
 
-// codePoint decodes the character at i. The character is one \u escape, or a surrogate pair of two \u escapes. codePoint also returns the
+// codePoint decodes the character at i, which is written as one \u escape, or as two \u escapes for a surrogate pair. It also returns the
 // position after the escapes.
 func (p *parser) codePoint(i, end int) (rune, int, error) {
 	high, ok := p.codeUnit(i, end)
@@ -51,7 +51,7 @@ func (p *parser) codePoint(i, end int) (rune, int, error) {
 	return 0, 0, p.errorAt(i, `unpaired surrogate in a \u escape`, "both surrogates of the pair")
 }
 
-// codeUnit decodes the \u escape at i. The escape has six characters.
+// codeUnit decodes the \u escape at i, which has six characters. It returns false if there is no such escape.
 func (p *parser) codeUnit(i, end int) (rune, bool) {
 	if i+6 > end || p.src[i] != '\\' || p.src[i+1] != 'u' {
 		return 0, false
@@ -72,8 +72,8 @@ func (p *parser) codeUnit(i, end int) (rune, bool) {
 	return unit, true
 }
 
-// writeWord writes s with escapes, so that it parses as one word. In a value of a named field, it also escapes commas, which would separate
-// the values of a list, and a leading comparison sign.
+// writeWord writes s with escapes, so that it parses as one word. If value is true, s is a value of a named field: writeWord then also
+// escapes commas, which would separate the values of a list, and a leading comparison sign.
 func writeWord(b *strings.Builder, s string, value bool) {
 	switch s {
 	case "AND", "OR", "NOT", "&&", "||":

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// These are the two pseudo-fields that test the presence of a field.
+// Pseudo-fields that test the presence of a field.
 const (
 	existsName  = "_exists_"
 	missingName = "_missing_"
@@ -14,7 +14,7 @@ const (
 // presence reports whether clauses in this scope test the presence of a field.
 func (s scope) presence() bool { return s.field.Name == existsName || s.field.Name == missingName }
 
-// TestsPresence reports whether f is one of the two pseudo-fields _exists_ and _missing_. Their values are names of fields.
+// TestsPresence reports whether f is one of the pseudo-fields _exists_ and _missing_, whose values are names of fields.
 func TestsPresence(f FieldName) bool { return scope{field: f}.presence() }
 
 // presence parses the name or pattern of a field after _exists_: or _missing_:.

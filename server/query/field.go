@@ -9,9 +9,9 @@ import (
 type Type uint8
 
 const (
-	// Keyword values are compared as a whole and in lower case. Responses show them as stored.
+	// Keyword values are compared as a whole and in lower case. Items in responses show them as they were stored.
 	Keyword Type = iota
-	// Text values are split into words (UAX #29, lower case) with positions. Between two values, there is a gap of 100 positions.
+	// Text values are split into words (UAX #29, lower case) with positions. Between two values of one field, there is a gap of 100 positions.
 	Text
 	// Long values are 64-bit integers.
 	Long
@@ -49,11 +49,11 @@ type Field struct {
 	Type Type
 	// Private is true for fields that only READ-WRITE callers can see: the submission and everything in it.
 	Private bool
-	// Sortable is true for fields that can be used in sort_by. They have at most one value in each item. Text fields are never sortable.
+	// Sortable is true for fields that can be used in sort_by. Such a field has at most one value in each item, and is never a Text field.
 	Sortable bool
 }
 
-// Value is one indexed value of a field. The type of the field determines which member holds the value.
+// Value is one indexed value of a field. The type of the field determines which member contains the value.
 type Value struct {
 	// Str holds the values of Keyword fields (as stored, not in lower case) and of Text fields.
 	Str string
@@ -73,8 +73,8 @@ const (
 	Private
 )
 
-// Matches reports whether f is a name of the field with the given canonical name, or a pattern that matches the canonical name. The name
-// can be a short one.
+// Matches reports whether f is the canonical name or a short name of the field with the given canonical name, or a pattern that matches one
+// of these names.
 func (f FieldName) Matches(canonical string) bool {
 	if !f.Pattern {
 		field, ok := Lookup(f.Name)
@@ -96,8 +96,8 @@ func (f FieldName) Matches(canonical string) bool {
 	return false
 }
 
-// Reaches reports whether f is the name of an object (such as tags) or of something in it, or a pattern that can match such a name. It
-// treats short names as their canonical names. Rules that forbid the use of an object in a query call Reaches.
+// Reaches reports whether f is the name of an object (such as tags) or of something in the object, or a pattern that can match such a name.
+// It treats short names as their canonical names. It serves rules that forbid the use of an object in a query.
 func (f FieldName) Reaches(object string) bool {
 	if f.Pattern {
 		return starsMeet(f.Name, object) || starsMeet(f.Name, object+".*")
@@ -106,7 +106,7 @@ func (f FieldName) Reaches(object string) bool {
 	return name == object || strings.HasPrefix(name, object+".")
 }
 
-// matchStars reports whether s matches a pattern, in which * matches any number of any characters.
+// matchStars reports whether s matches a pattern in which * matches any string.
 func matchStars(pattern, s string) bool {
 	parts := strings.Split(pattern, "*")
 	if len(parts) == 1 {
@@ -132,7 +132,7 @@ func starsMeet(a, b string) bool {
 	// meet[j] is true if at least one string matches both a[:i] and b[:j].
 	meet := make([]bool, len(b)+1)
 	for i := range len(a) + 1 {
-		diagonal := false // meet[j-1] of the previous row
+		diagonal := false // the value of meet[j-1] in the previous row
 		for j := range len(b) + 1 {
 			above := meet[j]
 			switch {

@@ -67,7 +67,8 @@ func FuzzParse(f *testing.F) {
 		var syntax *query.SyntaxError
 		switch {
 		case errors.As(err, &syntax) && syntax.Limit:
-			// Parentheses pass their field to every clause in them, so the canonical form can be longer than the query.
+			// The canonical form may exceed a limit, because it can be longer than the query: it repeats a field before parentheses for every clause
+			// in them.
 		case err != nil:
 			t.Fatalf("%q: its canonical form %q: %v", q, canonical, err)
 		case !query.Equal(parsed.Root, again.Root):

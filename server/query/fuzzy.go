@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// maxEdits is the maximum edit distance. As in OpenSearch, it replaces larger numbers.
+// maxEdits is the maximum edit distance. As in OpenSearch, a larger number in a query means maxEdits.
 const maxEdits = 2
 
-// fuzzy returns the leaf for word~ or word~N. It truncates fractions.
+// fuzzy returns the leaf for word~ or word~N. If N has a fraction, fuzzy drops the fraction.
 func (p *parser) fuzzy(tok token, s suffix, in scope) (Node, error) {
 	text := p.text(tok)
 	if tok.kind != tokBareSign {
@@ -54,7 +54,7 @@ func allDigits(s string) bool {
 	return s != ""
 }
 
-// EditsFor returns the edit distance that AUTO means for a text: 0 for up to 2 characters, 1 for 3 to 5, and 2 for 6 or more.
+// EditsFor returns the edit distance that AUTO means for a text: 0 for up to 2 characters, 1 for 3 to 5 characters, and 2 for more.
 func EditsFor(text string) int {
 	switch n := len([]rune(text)); {
 	case n < 3:

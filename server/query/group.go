@@ -8,8 +8,8 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/analysis"
 )
 
-// group parses clauses up to the end of the query, or up to the parenthesis that closes the one at position open. open is -1 if there is
-// none. Operators have no precedence: AND makes the clauses before and after it Must, and OR changes nothing.
+// group parses clauses up to the end of the query, or up to the parenthesis that closes the parenthesis at position open. open is -1 if the
+// group has no parentheses. Operators have no precedence: AND makes the clauses before and after it Must, and OR changes nothing.
 func (p *parser) group(in scope, open int) (Node, error) {
 	var (
 		clauses       []Clause
@@ -77,7 +77,7 @@ func (p *parser) closing(tok token, open int, empty bool) error {
 	return nil
 }
 
-// wantClause returns an error if no clause follows the operator or the sign.
+// wantClause returns an error if no clause follows the token sign, which is an operator or a sign.
 func (p *parser) wantClause(in scope, sign token) error {
 	next, err := p.peek(in.list())
 	if err != nil {
@@ -90,7 +90,7 @@ func (p *parser) wantClause(in scope, sign token) error {
 	return nil
 }
 
-// requireLast changes the clause before an AND to Must, unless the clause is MustNot. It skips clauses without words.
+// requireLast changes the last clause with words, to which a following AND applies, to Must. It leaves a MustNot clause unchanged.
 func requireLast(clauses []Clause) {
 	for i := len(clauses) - 1; i >= 0; i-- {
 		if wordless(clauses[i].Node) {
@@ -103,7 +103,7 @@ func requireLast(clauses []Clause) {
 	}
 }
 
-// wordless reports whether n is a text query without any words, such as "...". Such a clause vanishes from its group, and an AND after it
+// wordless reports whether n is a text query without any words, such as "...". The plan of a query omits such a clause, so an AND after it
 // applies to the clause before it.
 func wordless(n Node) bool {
 	var text string
@@ -160,7 +160,7 @@ func (p *parser) modified(in scope) (Clause, error) {
 	return Clause{Occur: occur, Node: n}, err
 }
 
-// clause parses an optional field prefix, followed by the parentheses or the values that it applies to.
+// clause parses an optional field prefix, and then the parentheses or the values to which the prefix applies.
 func (p *parser) clause(in scope) (Node, error) {
 	tok, err := p.peek(in.list())
 	if err != nil {
@@ -256,7 +256,7 @@ func (n Bool) String() string {
 	return b.String()
 }
 
-// nested returns the text of n for use in a group or before a boost.
+// nested returns the text of n in a form that is valid in a group and before a boost.
 func nested(n Node) string {
 	switch n := n.(type) {
 	case Bool:

@@ -13,13 +13,13 @@ const (
 	tokStar               // * alone
 	tokQuoted             // "text"
 	tokRegexp             // /pattern/
-	tokFuzzy              // ~ and the word characters after it
+	tokFuzzy              // ~ with the word characters after it
 	tokAnd                // AND, &&
 	tokOr                 // OR, ||
 	tokNot                // NOT, !
 	tokPlus               // +
 	tokMinus              // -
-	tokBareSign           // + - or ! before white space: a literal term
+	tokBareSign           // +, - or ! before white space, which is a word and not a sign
 	tokOpen               // (
 	tokClose              // )
 	tokColon              // :
@@ -35,7 +35,7 @@ type token struct {
 	start, end int
 }
 
-// isSpace reports whether c separates clauses.
+// isSpace reports whether c is white space, which separates clauses.
 func isSpace(c rune) bool {
 	return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\u3000'
 }
@@ -55,7 +55,7 @@ func (p *parser) skipSpace() {
 	}
 }
 
-// peek returns the next token after white space, without consuming anything. If list is true, the token is in a list of values, where a
+// peek skips white space and returns the next token, without consuming either. If list is true, the token is in a list of values, where a
 // comma is a separate token and ends a word.
 func (p *parser) peek(list bool) (token, error) {
 	at := p.pos

@@ -2,8 +2,7 @@ package query
 
 import "strings"
 
-// values parses one value, or a list in the comma form field:a,b (specification, Query language). A list matches if any of its values
-// matches.
+// values parses one value, or a list such as field:a,b. A list matches if any of its values matches.
 func (p *parser) values(in scope) (Node, error) {
 	one := p.value
 	if in.presence() {
@@ -36,7 +35,7 @@ func (p *parser) values(in scope) (Node, error) {
 		switch v.(type) {
 		case Boost:
 			return nil, p.errorAt(starts[i], "a boost within a list of values", "the boost after the parentheses, as in field:(a,b)^2, or OR between the values")
-		case All: // *:(a,*): the star is one of the values, not *:*
+		case All: // in *:(a,*), the star is a value of the list and does not mean *:*
 			values[i] = Wildcard{Field: in.field, Pattern: "*"}
 		}
 	}
@@ -55,7 +54,7 @@ func anyOf(nodes []Node) Node {
 	return b
 }
 
-// comma consumes the comma that continues a list. It reports whether there is one.
+// comma consumes the comma before a further value of a list. It reports whether there is such a comma.
 func (p *parser) comma(in scope) bool {
 	i := p.pos
 	for in.parenthesized && i < len(p.src) && isSpace(p.src[i]) {
@@ -85,7 +84,7 @@ func (n Any) String() string {
 	return b.String()
 }
 
-// splitField returns a value without its field, and the field.
+// splitField returns the text of a value without its field, and the field.
 func splitField(v Node) (string, FieldName) {
 	f := FieldOf(v)
 	var b strings.Builder

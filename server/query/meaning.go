@@ -25,7 +25,7 @@ func Span(n Node, f Field, now time.Time) (lo, hi int64, err error) {
 	return lo, hi, nil
 }
 
-// FloatSpan is like Span, for a Double field. Open ends are infinities.
+// FloatSpan is like Span, but for a Double field. Open ends are infinities.
 func FloatSpan(n Node, f Field) (lo, hi float64, err error) {
 	r := asRange(n)
 	lo, hi = math.Inf(-1), math.Inf(1)
@@ -83,7 +83,7 @@ func edge(f Field, b Bound, lower bool, now time.Time) (v int64, none bool, err 
 		var w whole
 		w, err = parseWhole(b.Text)
 		v = w.n
-		if w.cut { // with either bracket, a lower bound of 5.5 means 6, and one of -5.5 means -5
+		if w.cut { // with either bracket, a lower bound of 5.5 means 6, and a lower bound of -5.5 means -5
 			within = w.negative == lower
 		}
 	}

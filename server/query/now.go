@@ -2,7 +2,7 @@ package query
 
 import "strings"
 
-// UsesNow reports whether the result of n depends on the time of the read because n compares a date field with now.
+// UsesNow reports whether n compares a date field with now, so that its result depends on the time of the read.
 func UsesNow(n Node) bool {
 	return !Walk(n, func(n Node) bool {
 		switch n.(type) {

@@ -70,7 +70,7 @@ func decimal(s string) (digits string, point int, err error) {
 		if !allDigits(e) || len(s[i+1:])-len(e) > 1 {
 			return "", 0, errNumber
 		}
-		// With a larger exponent, every number that fits into a query is either 0 or out of range.
+		// With an exponent of this size, every number that fits into a query is 0 or out of range, so a larger exponent has the same effect.
 		n, convErr := strconv.Atoi(e)
 		if convErr != nil || n > 4*MaxLength {
 			n = 4 * MaxLength
@@ -112,5 +112,5 @@ func parseBoolean(s string) (int64, error) {
 	return 0, errBoolean
 }
 
-// Fold returns the form of s that is used to compare keywords. Each character is converted to lower case separately.
+// Fold returns the form of s that is used to compare keywords: s with each character converted to lower case separately.
 func Fold(s string) string { return analysis.Keyword(s) }

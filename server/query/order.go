@@ -7,8 +7,9 @@ import (
 	"unicode/utf8"
 )
 
-// Order is a parsed sort_by. The most significant key comes first. nil means that no order was specified. Every order ends with the tie
-// rule: newest created_on first, then highest id first. Items without a value come last in both directions.
+// Order is a parsed sort_by. The most significant key comes first. nil means that no order was specified. If all keys are equal, the item
+// with the newest created_on comes first, and of equally new items the one with the highest id. Items without a value for a key come last
+// in ascending and in descending order.
 type Order []Key
 
 // Key is one key of an Order.
@@ -22,12 +23,12 @@ type Key struct {
 const (
 	// ScoreKey sorts by relevance. Only _score:desc is valid.
 	ScoreKey = "_score"
-	// RandomKey sorts by a hash of the seed and the id. It must be the only key.
+	// RandomKey sorts by a hash of the seed of the request and the id of the item. It must be the only key.
 	RandomKey = "random"
 )
 
-// ParseOrder parses a sort string (specification, Endpoints): a comma-separated list of <field>:<asc|desc>, with _score:desc for relevance,
-// or only random. The error is a *SyntaxError. For a field that is not sortable, it lists the sortable fields.
+// ParseOrder parses a sort string. This is a comma-separated list of <field>:<asc|desc>, which can also contain _score:desc for relevance,
+// or it is only the word random. The error is a *SyntaxError. For a field that is not sortable, the error lists the sortable fields.
 func ParseOrder(s string) (Order, error) {
 	if strings.TrimSpace(s) == "" {
 		return nil, &SyntaxError{
@@ -48,7 +49,7 @@ func ParseOrder(s string) (Order, error) {
 }
 
 // ParseOrderFor parses a sort string with the rights of its audience. It checks the names of all fields first, so that the error for a
-// private field depends only on the name of the field. The error must not reveal whether any item has a value in that field. The error is a
+// private field depends only on the name of the field, and does not reveal whether any item has a value in that field. The error is a
 // *SyntaxError or a *ForbiddenFieldError.
 func ParseOrderFor(s string, a Audience) (Order, error) {
 	if a == Public {
@@ -62,11 +63,11 @@ func ParseOrderFor(s string, a Audience) (Order, error) {
 	return ParseOrder(s)
 }
 
-// parseKeys parses the keys of an order. Its error does not set Near.
+// parseKeys parses the keys of an order. In its error, Near is not set.
 func parseKeys(s string) (Order, *SyntaxError) {
 	var order Order
 	parts := strings.Split(s, ",")
-	at := 0 // position of the part, in characters
+	at := 0 // the position of the part, in characters
 	for _, part := range parts {
 		blank := utf8.RuneCountInString(part) - utf8.RuneCountInString(strings.TrimLeftFunc(part, isSpace))
 		key, err := parseKey(strings.TrimFunc(part, isSpace), at+blank)

@@ -11,7 +11,8 @@ import (
 // Query is a parsed query.
 type Query struct {
 	Root Node
-	// Warnings are the warnings about syntax: mixed AND and OR, and leading wildcards. Check returns the warnings that need the catalogue.
+	// Warnings contains the warnings about syntax (mixed AND and OR, and leading wildcards). If the query comes from ParseFor, it also
+	// contains the warnings of Check.
 	Warnings []Warning
 	// names maps each field in the text to its first occurrence.
 	names map[FieldName]stretch
@@ -25,10 +26,10 @@ func (q Query) String() string {
 	return q.Root.String()
 }
 
-// Parse parses a query (specification, Query language). A blank query is None, which matches nothing. The error is a *SyntaxError.
+// Parse parses a query. The root of a blank query is None, which matches nothing. The error is a *SyntaxError.
 func Parse(q string) (Query, error) {
 	if len(q) > MaxLength {
-		end := MaxLength // the end of the last character that fits
+		end := MaxLength // the end of the last character that fits into MaxLength bytes
 		for end > 0 && !utf8.RuneStart(q[end]) {
 			end--
 		}
@@ -93,21 +94,21 @@ func (p *parser) named(f FieldName, at stretch) {
 
 // scope is the context that parentheses pass to their clauses.
 type scope struct {
-	// field is the field before the parentheses, or "".
+	// field is the field before the parentheses. Its name is "" if there is none.
 	field FieldName
-	// parenthesized is true for clauses in parentheses after a field. There, white space is allowed around a comma.
+	// parenthesized is true for clauses in parentheses, where white space is allowed around the commas of a list.
 	parenthesized bool
 }
 
-// list reports whether a comma separates values. It does so only after a field prefix.
+// list reports whether a comma separates values, which it does only after a field prefix.
 func (s scope) list() bool { return s.field.Name != "" }
 
-// errorAt returns the error about position i.
+// errorAt returns a SyntaxError about position i.
 func (p *parser) errorAt(i int, reason, expected string) *SyntaxError {
 	return &SyntaxError{Reason: reason, Position: i, Near: p.near(i), Expected: expected}
 }
 
-// near returns the text at position i, for messages.
+// near returns the text at position i, shortened for messages.
 func (p *parser) near(i int) string {
 	return string(p.src[i:min(i+nearLength, len(p.src))])
 }
@@ -118,8 +119,8 @@ func (p *parser) at(i int) place { return place{pos: i, near: p.near(i)} }
 // text returns the characters of a token as written.
 func (p *parser) text(t token) string { return string(p.src[t.start:t.end]) }
 
-// warn adds a warning unless it is a duplicate or exceeds maxWarnings. It replaces control characters, because the message may become part
-// of a header.
+// warn adds a warning, unless it is a duplicate or there are already maxWarnings warnings. It replaces control characters, because the
+// message may become part of a header.
 func (p *parser) warn(code, message string, at stretch) {
 	message = strings.Map(func(c rune) rune {
 		if unicode.IsControl(c) {
@@ -148,7 +149,7 @@ func (p *parser) leaf(i int) error {
 	return nil
 }
 
-// opened adds the position of the opening character to the text of an error.
+// opened adds to complaint, the reason of an error, the position of the opening character.
 func opened(complaint string, at int) string {
 	return fmt.Sprintf("%s (opened at position %d)", complaint, at)
 }

@@ -73,14 +73,14 @@ type Patterns struct {
 }
 
 // Compile returns the automaton of a Wildcard or Regexp. It converts the pattern to lower case, because texts and keywords are compared in
-// lower case (as in OpenSearch). The error is a *SyntaxError. Its Limit is set if the pattern exceeds automaton.MaxStates, or if all
-// patterns together exceed MaxStates or MaxEffort.
+// lower case (as in OpenSearch). The error is a *SyntaxError. SyntaxError.Limit is set if the pattern alone is too complex (see
+// automaton.ErrTooComplex), or if all patterns together exceed MaxStates or MaxEffort.
 func (p *Patterns) Compile(n Node) (automaton.Automaton, error) {
 	var (
 		key, pattern string
 		compile      func(string) (automaton.Automaton, error)
 		at           place
-		lead         int // characters before the text of the pattern
+		lead         int // the number of characters between at and the text of the pattern
 	)
 	switch n := n.(type) {
 	case Wildcard:
@@ -112,7 +112,7 @@ func (p *Patterns) Compile(n Node) (automaton.Automaton, error) {
 	return a, nil
 }
 
-// compileWildcard compiles a wildcard pattern. The most frequent pattern, a plain prefix, needs no table.
+// compileWildcard compiles a wildcard pattern. A plain prefix, which is the most frequent kind of pattern, needs no table of states.
 func compileWildcard(pattern string) (automaton.Automaton, error) {
 	if prefix, ok := strings.CutSuffix(pattern, "*"); ok && !strings.ContainsAny(prefix, `*?\`) {
 		return automaton.Prefix(prefix), nil

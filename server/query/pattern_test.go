@@ -90,7 +90,7 @@ func TestPatternAutomata(t *testing.T) {
 	cases := map[string]struct {
 		query    string
 		yes, no  []string
-		position int // of the error, -1 for none
+		position int // the position of the error, or -1 if there must be none
 		limit    bool
 	}{
 		"prefix":             {query: "LOV*", yes: []string{"lov", "lovely"}, no: []string{"lo", "glove"}, position: -1},
@@ -138,7 +138,7 @@ func TestPatternAutomata(t *testing.T) {
 }
 
 func TestTotalPatternLimit(t *testing.T) {
-	var one strings.Builder // 12 different patterns of at least 8,192 states
+	var one strings.Builder // 13 different patterns of at least 8,192 states each
 	for i := range 13 {
 		fmt.Fprintf(&one, "/%c(a|b)*a(a|b){12}/ ", 'c'+rune(i))
 	}
@@ -151,7 +151,7 @@ func TestTotalPatternLimit(t *testing.T) {
 	if !errors.As(err, &syntax) || !syntax.Limit {
 		t.Errorf("13 large patterns: %v, want a limit", err)
 	}
-	var small strings.Builder // 40 patterns of some thousand states, which take long to compile
+	var small strings.Builder // 40 patterns that have few states, but take many steps to compile
 	for i := range 40 {
 		fmt.Fprintf(&small, "/(.?){200}a%d/ ", i)
 	}

@@ -8,7 +8,7 @@ type place struct {
 }
 
 // errorAt returns a SyntaxError about the text at the place. For a node that was not parsed from text, SyntaxError.Near is the beginning of
-// the parameter text.
+// text.
 func (at place) errorAt(text, reason, expected string) *SyntaxError {
 	near := at.near
 	if near == "" {

@@ -6,17 +6,18 @@ import (
 	"unicode/utf8"
 )
 
-// Problem is an error or a warning about a text, with its position.
+// Problem is an error or a warning about a query or a sort string, with its position.
 type Problem struct {
 	// Warning is true for a warning, false for an error.
 	Warning bool
-	// Start and End delimit the text that the problem is about, in characters (not bytes) from 0. They are equal at the end of the text.
+	// Start and End delimit the text that the problem is about, in characters (not bytes) from 0. Start equals End if the problem is at the
+	// end of the text.
 	Start, End int
-	// Message is the usual message of the error or the warning.
+	// Message is the message of the error or the warning.
 	Message string
 }
 
-// Problems returns the error or the warnings of ParseFor. For a blank query, it returns none.
+// Problems returns the error or the warnings of ParseFor as Problems. A blank query has no problems.
 func Problems(q string, a Audience) []Problem {
 	parsed, err := ParseFor(q, a)
 	if err != nil {
@@ -33,7 +34,7 @@ func Problems(q string, a Audience) []Problem {
 	return all
 }
 
-// OrderProblems returns the error of ParseOrderFor, if there is one. For a blank order, it returns none.
+// OrderProblems returns the error of ParseOrderFor, if there is one, as a Problem. A blank order has no problems.
 func OrderProblems(s string, a Audience) []Problem {
 	if strings.TrimSpace(s) == "" {
 		return nil

@@ -2,7 +2,7 @@ package query
 
 import "strings"
 
-// bracketRange parses [from TO to]. Each end can have a square bracket or a brace.
+// bracketRange parses [from TO to]. Each end can have a square bracket, which includes the bound, or a brace, which excludes it.
 func (p *parser) bracketRange(in scope) (Node, error) {
 	p.skipSpace()
 	open := p.pos
@@ -32,7 +32,7 @@ func (p *parser) bracketRange(in scope) (Node, error) {
 	return p.boosted(n, in)
 }
 
-// takeTo consumes TO if it is a separate word.
+// takeTo consumes the word TO. It returns false if TO is not the next word.
 func (p *parser) takeTo() bool {
 	end := p.pos + len("TO")
 	if end > len(p.src) || string(p.src[p.pos:end]) != "TO" || end < len(p.src) && !endsBound(p.src[end]) {
@@ -89,7 +89,7 @@ func (p *parser) bound(open int) (Bound, error) {
 	return Bound{Text: text, at: p.at(start)}, nil
 }
 
-// comparison parses >x, >=x, <x and <=x, which are comparisons only directly after a field. ok is false for any other word.
+// comparison parses >x, >=x, <x and <=x, which are comparisons only directly after a field prefix. ok is false if tok is not a comparison.
 func (p *parser) comparison(tok token, in scope) (_ Node, ok bool, _ error) {
 	if !in.list() {
 		return nil, false, nil

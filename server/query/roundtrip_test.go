@@ -54,7 +54,7 @@ func (r trees) field() query.FieldName {
 		query.FieldName{Name: "AND"}, query.FieldName{Name: `a b:"c\`}, query.FieldName{Name: "山,-"}, query.FieldName{Name: "*", Pattern: true})
 }
 
-// leaf returns a leaf of the field.
+// leaf returns a random leaf, usually of the field f.
 func (r trees) leaf(f query.FieldName) query.Node {
 	switch r.IntN(10) {
 	case 0:
@@ -67,7 +67,7 @@ func (r trees) leaf(f query.FieldName) query.Node {
 	return r.value(f)
 }
 
-// value returns a leaf that can also be a value in a list.
+// value returns a random leaf of the field f that can also be a value in a list.
 func (r trees) value(f query.FieldName) query.Node {
 	switch r.IntN(6) {
 	case 0:

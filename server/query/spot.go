@@ -2,17 +2,19 @@ package query
 
 import "strings"
 
-// Spot describes a position in a query that a user is typing, so that an editor can complete the query. The query can be invalid.
+// Spot describes the position of the cursor in a query that a user is typing, so that an editor can complete the query. The query can be
+// invalid.
 type Spot struct {
-	// Start and End delimit the word or the quoted text to replace, in characters. Between words, they are equal.
+	// Start and End delimit the text that a completion replaces: a word or a quoted text. They count characters. If the position is between
+	// words, they are equal.
 	Start, End int
-	// Typed is the part of the text before the position, without escapes and quotes.
+	// Typed is the part of this text before the position, without escapes and quotes.
 	Typed string
-	// Quoted is true if the text begins with a quote.
+	// Quoted is true if this text begins with a quote.
 	Quoted bool
 	// Field is the field of the value at the position. It is zero where a clause begins.
 	Field FieldName
-	// Named is true if the text is the name of a field and a colon already follows it.
+	// Named is true if this text is the name of a field and a colon already follows it.
 	Named bool
 	// Follows is true if there is a clause directly before the position, so that AND and OR are possible.
 	Follows bool
@@ -42,14 +44,14 @@ type spotter struct {
 	at int
 	// scopes are the fields of the open parentheses. The innermost comes last.
 	scopes []FieldName
-	// field is the field whose colon was read last, as long as it has no value. last is the field of the previous value. Both can be zero.
+	// field is the field whose colon has been read but whose value has not. last is the field of the previous value. Both can be zero.
 	field, last FieldName
 	follows     bool
-	// unclosed is true if the token that the method next returned last is not closed.
+	// unclosed is true if the last token that the method next returned lacks its closing delimiter.
 	unclosed bool
 }
 
-// next returns the next token. A token that is not closed extends to the end of the query.
+// next returns the next token. A token without its closing delimiter extends to the end of the query.
 func (s *spotter) next() token {
 	tok, err := s.peek(s.value().Name != "" || s.last.Name != "")
 	if s.unclosed = err != nil; !s.unclosed {
@@ -96,7 +98,7 @@ func (s *spotter) within(tok token) (Spot, bool) {
 	if out.Quoted = tok.kind == tokQuoted; out.Quoted {
 		start++
 		if s.unclosed {
-			out.End = s.at // the text after an unclosed quote is rarely part of the value
+			out.End = s.at // the text between the position and the end of the query is rarely part of the value
 		} else if s.at == tok.end {
 			return Spot{}, false
 		}
@@ -161,14 +163,14 @@ func (s *spotter) pass(tok token) bool {
 		s.skipSpace()
 		s.pos++ // the colon
 		if s.pos > s.at {
-			return false // between a name and its colon
+			return false // the position is between a name and its colon
 		}
 		s.field, s.follows = FieldName{Name: name, Pattern: strings.Contains(name, "*")}, false
 	}
 	return true
 }
 
-// take records that the value at the current position has ended.
+// take records that a value has ended at the current position.
 func (s *spotter) take() { s.last, s.field, s.follows = s.value(), FieldName{}, true }
 
 // passTo moves past the next character that is in ends. It returns false if there is no such character before the position.
@@ -191,8 +193,8 @@ func (s *spotter) passNumber() bool {
 	return s.pos < s.at
 }
 
-// WordText returns the text to write for a value after a field: a word with escapes, or a quoted text if the value contains white space or
-// is empty.
+// WordText returns a value in the form in which it can follow a field and a colon: as a word with escapes or, if it is empty or contains
+// white space, in quotes.
 func WordText(value string) string {
 	var b strings.Builder
 	if strings.ContainsFunc(value, isSpace) || value == "" {
@@ -203,14 +205,14 @@ func WordText(value string) string {
 	return b.String()
 }
 
-// QuotedText returns the text to write for a value in quotes.
+// QuotedText returns a value in quotes, with the necessary escapes.
 func QuotedText(value string) string {
 	var b strings.Builder
 	writeQuoted(&b, value)
 	return b.String()
 }
 
-// NameText returns the text to write for the name of a field before a colon.
+// NameText returns the name of a field in the form in which it can stand before a colon.
 func NameText(name string) string {
 	var b strings.Builder
 	writeWord(&b, name, false)

@@ -9,8 +9,8 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// TestSpotAt marks the position in each query with |. The text for a spot consists of the text to replace, its typed part, and the other
-// members that are set.
+// TestSpotAt checks the spot at the position that | marks in each query. It compares spots as texts, which consist of the text to replace,
+// its typed part, and the other members that are set.
 func TestSpotAt(t *testing.T) {
 	for q, want := range map[string]string{
 		"|":                           `"" ""`,
@@ -107,7 +107,7 @@ func FuzzSpotAt(f *testing.F) {
 	})
 }
 
-// TestWrittenTexts checks that the text that a completion inserts for a value parses to the same value.
+// TestWrittenTexts checks that the text that a completion inserts for a value parses to that value.
 func TestWrittenTexts(t *testing.T) {
 	for _, value := range []string{"app", "a b", "", "-x", `a"b\c`, "a,b", ">5", "AND", "日本", "x:y", "*"} {
 		for _, text := range []string{query.WordText(value), query.QuotedText(value)} {

@@ -1,21 +1,21 @@
 package query
 
-// Node is one node of a parsed query. The tree represents the query as the user wrote it. Package plan interprets it: it looks up fields
-// and splits texts into words. Nodes are immutable and safe for concurrent use.
+// Node is one node of a parsed query. The tree represents the query as the user wrote it. Looking up fields and splitting texts into words
+// is left to package plan. Nodes are immutable and safe for concurrent use.
 //
-// String returns the canonical form, which parses to an equal tree. A parsed node has a position, which the Equal methods ignore. Compare
-// trees with Equal or cmp.Diff, never with == or reflect.DeepEqual.
+// String returns the canonical form, which parses to an equal tree. A leaf that was parsed from text contains its position, which the Equal
+// methods ignore. Compare trees with Equal or cmp.Diff, never with == or reflect.DeepEqual.
 type Node interface {
 	String() string
 	node()
 }
 
-// Occur is the role of a clause in its group (query language, "Clauses").
+// Occur is the role of a clause in its group (see "Clauses" in the documentation of the query language).
 type Occur uint8
 
 const (
-	// Should is the role of optional clauses. They contribute to the score. At least one of them must match if the group has no Must
-	// clause.
+	// Should is the role of optional clauses. They contribute to the score. If the group has no Must clause, at least one of its Should
+	// clauses must match.
 	Should Occur = iota
 	// Must is the role of clauses that must match. They contribute to the score.
 	Must
@@ -41,7 +41,7 @@ type (
 		at    place
 	}
 
-	// Phrase is quoted text. Slop is the number of allowed moves. It is 0 for an exact phrase.
+	// Phrase is quoted text. Slop is the maximum number of moves of words that turn a match into the exact phrase.
 	Phrase struct {
 		Field FieldName
 		Text  string
@@ -49,7 +49,7 @@ type (
 		at    place
 	}
 
-	// Wildcard is a word with * or ?, including prefixes (word*). Pattern keeps \*, \? and \\ escaped and has no other escapes. The pattern
+	// Wildcard is a word with * or ?, including prefixes (word*). In Pattern, only \*, \? and \\ are escaped. The pattern
 	// * tests the presence of the field, as Exists does.
 	Wildcard struct {
 		Field   FieldName
@@ -73,15 +73,16 @@ type (
 		at      place
 	}
 
-	// Range is [From TO To] with square brackets or braces, or a comparison with >, >=, < or <=. A bound that is * or missing is Open.
+	// Range is [From TO To] with square brackets or braces, or a comparison with >, >=, < or <=. If a bound is * or missing, Bound.Open is
+	// true.
 	Range struct {
 		Field    FieldName
 		From, To Bound
 		at       place
 	}
 
-	// Any is the comma form field:(a,b) or field:a,b (specification, Query language). It matches any of the values, and is ranked in the
-	// same way as their OR. Each value is a Term, Phrase, Wildcard, Fuzzy, Regexp or Range of the same field.
+	// Any is a list of values, field:(a,b) or field:a,b. It matches if any of the values matches, and is ranked in the same way as their OR.
+	// Each value is a Term, Phrase, Wildcard, Fuzzy, Regexp or Range of the same field.
 	Any struct{ Values []Node }
 
 	// Exists is _exists_:field.
@@ -90,7 +91,7 @@ type (
 		at    place
 	}
 
-	// Missing is _missing_:field, the exact negation of Exists. Its score is a constant 1.
+	// Missing is _missing_:field. It matches the items that Exists does not match. Its score is always 1.
 	Missing struct {
 		Field FieldName
 		at    place
@@ -109,15 +110,15 @@ type (
 	None struct{}
 )
 
-// AutoEdits selects the number of edits by the length of the text: 0 for up to 2 characters, 1 for 3 to 5, and 2 for 6 or more.
+// AutoEdits selects the number of edits by the length of the text: 0 for up to 2 characters, 1 for 3 to 5 characters, and 2 for more.
 const AutoEdits = -1
 
-// FieldName is the name of a field as written, without escapes, or a pattern with stars. No field has a star in its name. As in Lucene, a
-// query escapes the stars of a pattern (tags.\*:x).
+// FieldName is the name of a field as written, without escapes, or a pattern with stars. The two cannot be confused, because no field has a
+// star in its name. As in Lucene, a query must escape the stars of a pattern (tags.\*:x).
 type FieldName struct {
-	// Name is the name, or the pattern, in which * matches any number of any characters. "" means no field.
+	// Name is the name or the pattern. "" means no field.
 	Name string
-	// Pattern is true if Name is a pattern, in which * is a wildcard.
+	// Pattern is true if Name is a pattern, in which * matches any string.
 	Pattern bool
 }
 
@@ -125,7 +126,7 @@ type FieldName struct {
 type Bound struct {
 	// Text is the value without escapes and quotes. It is not used if Open is true.
 	Text string
-	// Open is true if there is no bound (*).
+	// Open is true if the range has no bound at this end (*).
 	Open bool
 	// Inclusive is true for a square bracket, >= and <=.
 	Inclusive bool

@@ -40,7 +40,7 @@ func (p *parser) value(in scope) (Node, error) {
 	return n, nil
 }
 
-// leafOf returns the leaf for a token. A ~ after a pattern has no effect, as in Lucene.
+// leafOf returns the leaf for a token. As in Lucene, a ~ after a pattern has no effect.
 func (p *parser) leafOf(tok token, s suffix, in scope) (Node, error) {
 	at := p.at(tok.start)
 	switch tok.kind {
@@ -63,12 +63,12 @@ func (p *parser) leafOf(tok token, s suffix, in scope) (Node, error) {
 	return Term{Field: in.field, Text: text, at: at}, err
 }
 
-// suffix holds the optional suffixes of a value: ^factor and ~number, in either order.
+// suffix contains the optional suffixes of a value, ^factor and ~number, which can be in either order.
 type suffix struct {
 	boosted bool
 	factor  float64
 	near    bool
-	number  string // the text directly after ~
+	number  string // the text directly after the ~
 	at      int    // position of ~
 }
 
@@ -94,7 +94,7 @@ func (p *parser) suffix(in scope) (suffix, error) {
 	}
 }
 
-// unexpected returns the error about a token that cannot start a clause.
+// unexpected returns the error for a token that cannot start a clause.
 func (p *parser) unexpected(tok token) error {
 	switch tok.kind {
 	case tokRangeEnd:

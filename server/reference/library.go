@@ -10,11 +10,11 @@ import (
 	"github.com/vitrine-dev/vitrine/server/store"
 )
 
-// Options holds the settings of Open.
+// Options contains the settings of Open.
 type Options struct {
 	// Dir is the directory of the store. Open creates it with mode 0700 if it does not exist. Required.
 	Dir string
-	// Clock returns the current time. It is the value of `now` in a Read without a time, and the creation time of units. It need not be
+	// Clock returns the current time. The library uses it as `now` in a Read without a time, and as the creation time of units. It need not be
 	// monotonic. nil means time.Now.
 	Clock func() time.Time
 	// Logger receives the store's messages, and messages about rules that can no longer be evaluated. The library never logs items, tokens
@@ -46,13 +46,13 @@ func Open(o Options) (*Library, error) {
 	return l, nil
 }
 
-// VerifyCopy opens the copy that Checkpoint made in dir and decodes all its items. The error says what cannot be read.
+// VerifyCopy opens the copy that Checkpoint made in dir and decodes all its items. If something cannot be read, the error names it.
 func (l *Library) VerifyCopy(ctx context.Context, dir string) error {
 	return l.Store.VerifyCopy(ctx, dir, func(library.PropertyID, []*item.Item) error { return nil })
 }
 
-// views is the store's Index: the views of properties that have not changed since they were computed. The store calls its methods one at a
-// time. Readers use it only within store.Hold.
+// views implements store.Index. It contains the views that are still valid because their property has not changed. The store calls its
+// methods one at a time. Readers use it only within store.Hold.
 type views struct {
 	log   *slog.Logger
 	store *store.Store
@@ -94,13 +94,13 @@ func (v *views) TagOwner(p library.PropertyID, t item.Tag, id item.ID) (library.
 	return library.Owner{}, false
 }
 
-// Erase does nothing, because there are no files.
+// Erase does nothing, because the views are not in files.
 func (v *views) Erase(context.Context) error { return nil }
 
 // Close does nothing.
 func (v *views) Close() error { return nil }
 
-// at returns the view of a property at an instant. It fails with ErrNotFound or ErrClosed.
+// at returns the view of a property at the instant now. It fails with ErrNotFound or ErrClosed.
 func (v *views) at(id library.PropertyID, now time.Time) (*view, error) {
 	if _, err := v.store.Property(id); err != nil {
 		return nil, err

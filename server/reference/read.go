@@ -15,7 +15,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/plan"
 )
 
-// view returns the view of a property at an instant. It fails with ErrNotFound or ErrClosed.
+// view returns the view of a property at the instant now. It fails with ErrNotFound or ErrClosed.
 func (l *Library) view(id library.PropertyID, now time.Time) (v *view, err error) {
 	err = l.Hold(func() error {
 		v, err = l.views.at(id, now)
@@ -24,7 +24,7 @@ func (l *Library) view(id library.PropertyID, now time.Time) (v *view, err error
 	return v, err
 }
 
-// listed returns the view of the Read's property at the Read's time, and the listing.
+// listed returns the view of the property r.Property at the time r.Now, and the listing of r.
 func (l *Library) listed(r library.Read) (*view, library.Listing, error) {
 	if r.Now.IsZero() {
 		r.Now = l.Now()
@@ -51,7 +51,7 @@ func (l *Library) Read(ctx context.Context, r library.Read) (*library.Page, erro
 	if err != nil {
 		return nil, err
 	}
-	// The items that rules select can change with time as well.
+	// The rules can select other items at a later time, even if the queries of the listing do not depend on the time.
 	until = earlier(until, v.until)
 	page := &library.Page{Version: l.versionOf(v, until), Expires: until}
 	if r.IfVersion == page.Version {
@@ -88,7 +88,8 @@ func (l *Library) Read(ctx context.Context, r library.Read) (*library.Page, erro
 }
 
 // versionOf returns the version of a listing. It consists of the id of the store, the number of the batch that last changed the property,
-// and the time until which the result cannot change without a write. That time distinguishes the results between two batches.
+// and the time until which the result cannot change without a write. The time distinguishes different results at different times without a
+// batch in between.
 func (l *Library) versionOf(v *view, until time.Time) string {
 	version := l.ID() + "-" + strconv.FormatUint(v.version, 36)
 	if !until.IsZero() {
@@ -97,8 +98,8 @@ func (l *Library) versionOf(v *view, until time.Time) string {
 	return version
 }
 
-// follows returns the index of the first item after the place in a cursor. A write may change the relevance of any item. In a listing by
-// relevance, follows therefore uses the current place of the cursor's item, if the item is still listed.
+// follows returns the index of the first item after the place in a cursor. In a listing by relevance, follows uses the current place of the
+// cursor's item if the item is still listed, because a write may change the scores of all items.
 func follows(places []eval.Place, after eval.Place, o query.Order) int {
 	if o.Scored() {
 		if i := slices.IndexFunc(places, func(p eval.Place) bool { return p.ID == after.ID }); i >= 0 {
@@ -274,7 +275,8 @@ func (l *Library) Export(ctx context.Context, p library.PropertyID, q query.Node
 	}
 }
 
-// lines encodes the items that match q, by id. Each line has the item's own tags and units, without those from manifests.
+// lines encodes the items that match q, in the order of ids. Each line has only the item's own tags and units, not those that manifests
+// assign.
 func (l *Library) lines(ctx context.Context, p library.PropertyID, q query.Node) ([][]byte, error) {
 	if q == nil {
 		q = query.All{}

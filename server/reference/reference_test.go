@@ -70,7 +70,7 @@ func total(t testing.TB, l *Library, n query.Node) int64 {
 	return page.Total
 }
 
-// TestBoundary checks to the millisecond the time at which a result may change, and that the result does not change before that time.
+// TestBoundary checks Page.Expires to the millisecond, and that the page does not change before that time.
 func TestBoundary(t *testing.T) {
 	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	at := func(s string) time.Time {
@@ -131,7 +131,7 @@ func TestBoundary(t *testing.T) {
 	}
 }
 
-// TestARuleThatOutgrowsTheLimits applies a selector with a field pattern, which then expands to more and more fields.
+// TestARuleThatOutgrowsTheLimits applies a selector with a field pattern, and then adds more and more fields that the pattern matches.
 func TestARuleThatOutgrowsTheLimits(t *testing.T) {
 	l := mustOpen(t, Options{Dir: t.TempDir()})
 	var rules []library.Definition

@@ -19,17 +19,17 @@ import (
 
 // view is the state of one property at one instant. It is immutable.
 type view struct {
-	// version is the number of the batch that last changed anything in the property.
+	// version is the number of the batch that last changed the property.
 	version   uint64
 	now       time.Time
 	catalogue *definitions.Catalogue
 	records   map[item.ID]*record
-	// members are the items that each rule selects.
+	// members contains the ids of the items that each rule selects.
 	members map[*definitions.Rule]map[item.ID]bool
 	corpus  *eval.Corpus
-	// fields are the dynamic fields in which any item has a value. Field patterns expand to these fields.
+	// fields are the dynamic fields in which at least one item has a value. Field patterns expand to these fields.
 	fields []string
-	// volatile is true if a rule depends on more than the item.
+	// volatile is true if the view has a volatile rule (see definitions.Rule).
 	volatile bool
 	// until is the time at which the members of a rule may change without a write. Zero means never.
 	until time.Time
@@ -40,13 +40,13 @@ type record struct {
 	item *item.Item
 	// tags are the item's own tags and those from manifests, sorted, without duplicates.
 	tags []item.Tag
-	// units are the ids of the item's own units in order, and then of the units that manifests attach, by id, without duplicates. They
-	// include own units that the property does not have, which responses do not show.
+	// units are the ids of the item's own units, in their order, followed by the units that manifests attach, in the order of ids, without
+	// duplicates. They include own units that the property does not have, which responses do not show.
 	units []int64
 	doc   *eval.Doc
 }
 
-// newView computes the view of a served property. The caller holds the store (see store.Store.Hold).
+// newView computes the view of a served property. The caller must hold the store (see store.Store.Hold).
 func newView(s *store.Store, id library.PropertyID, now time.Time, log *slog.Logger) (*view, error) {
 	v := &view{
 		version: s.PropertyVersion(id), now: now, catalogue: s.Catalogue(id),
@@ -58,7 +58,7 @@ func newView(s *store.Store, id library.PropertyID, now time.Time, log *slog.Log
 		}
 		v.records[it.ID] = &record{item: it, tags: slices.Clone(it.Tags), units: slices.Clone(it.Units)}
 	}
-	// Apply the rules for tags first, because the selector of a unit may use tags that rules add.
+	// Apply the rules for tags first, because the selector of a unit may use tags that these rules add.
 	v.index()
 	for _, r := range v.catalogue.TagRules {
 		if err := v.apply(r, log, func(rec *record) { rec.tags = append(rec.tags, r.Tag) }); err != nil {
@@ -86,7 +86,7 @@ func newView(s *store.Store, id library.PropertyID, now time.Time, log *slog.Log
 			continue
 		}
 		v.volatile = true
-		// A selector that cannot be evaluated matches nothing at any time, so ignore its error.
+		// Ignore an error: a selector that cannot be evaluated matches nothing at any time.
 		if until, err := v.boundary(library.Part{Query: r.Selector, Audience: query.Private}); err == nil {
 			v.until = earlier(v.until, until)
 		}
@@ -94,7 +94,7 @@ func newView(s *store.Store, id library.PropertyID, now time.Time, log *slog.Log
 	return v, nil
 }
 
-// index rebuilds the documents of all items from their current tags and units.
+// index rebuilds the corpus and the documents of all items from their current tags and units.
 func (v *view) index() {
 	v.corpus = eval.NewCorpus()
 	fields := map[string]bool{}
@@ -128,8 +128,8 @@ func (v *view) defaultUnit() *item.Unit {
 	return &v.catalogue.Default.Unit
 }
 
-// apply finds the items of a rule, and calls give for each. A selector that was valid when it was stored can later exceed a limit of the
-// query language, because a field pattern in it expands to more fields. Such a selector matches nothing.
+// apply finds the items that a rule selects, and calls give for each. A selector that was valid when it was stored can later exceed a limit
+// of the query language, because a field pattern in it expands to more fields. From then on, the selector matches nothing.
 func (v *view) apply(r *definitions.Rule, log *slog.Logger, give func(*record)) error {
 	selected := func(*eval.Doc) bool { return false }
 	if r.Selector != nil {
@@ -184,7 +184,7 @@ func (v *view) boundary(parts ...library.Part) (time.Time, error) {
 	return plan.Boundary(v.now, roots, v.endsAhead)
 }
 
-// endsAhead returns the next date that will leave the range and the next date that will enter it, as the range moves forward.
+// endsAhead returns the next date that will leave a moving range and the next date that will enter it (see plan.Ends).
 func (v *view) endsAhead(r plan.IntRange) (plan.Ends, error) {
 	var e plan.Ends
 	for _, rec := range v.records {

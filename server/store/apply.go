@@ -9,7 +9,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// namedMissing is the maximum number of ids of missing items that a Result lists.
+// namedMissing is the maximum number of ids in Result.MissingFirst.
 const namedMissing = 10
 
 // Apply stores definitions (see library.Library).
@@ -23,7 +23,7 @@ func (s *Store) Apply(ctx context.Context, defs []library.Definition) ([]library
 }
 
 func (c *change) apply(defs []library.Definition, results []library.Result) error {
-	// Count the missing items first: if that fails, nothing must have been staged.
+	// Count the missing items before staging anything, because a request that fails must not have staged anything.
 	for i, d := range defs {
 		results[i] = library.Result{}
 		if err := c.countMissing(d, &results[i]); err != nil {
@@ -33,8 +33,8 @@ func (c *change) apply(defs []library.Definition, results []library.Result) erro
 	return c.defs.Apply(defs, c.s.Now(), results)
 }
 
-// countMissing counts the items that a definition lists by id but that do not exist. It looks up all of them together, because a bulk load
-// lists many.
+// countMissing counts the ids in a definition that no item has. It looks up all ids together, because the definitions of a bulk load
+// contain many.
 func (c *change) countMissing(d library.Definition, result *library.Result) error {
 	var ids []item.ID
 	switch {

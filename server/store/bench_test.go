@@ -14,7 +14,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// none is an index without data, so that a benchmark measures the store.
+// none is an index without data, so that a benchmark measures only the store.
 type none struct{}
 
 func (none) Load(*Store) error                            { return nil }
@@ -27,7 +27,7 @@ func (none) TagOwner(library.PropertyID, item.Tag, item.ID) (library.Owner, bool
 
 var benchWords = strings.Fields("beach sunset city summer winter friends coffee music garden road morning evening love street mountain river dance bread window light")
 
-// benchCode returns the short code of the n-th item. As with real codes, the codes are not in the order of n.
+// benchCode returns the short code of the n-th item. As for real items, codes do not ascend with n.
 func benchCode(n int) string {
 	return strconv.FormatUint(rand.New(rand.NewPCG(uint64(n), 7)).Uint64()|1<<63, 36)[:10]
 }
@@ -54,7 +54,7 @@ func benchItem(r *rand.Rand, n int) *item.Item {
 	}
 }
 
-// BenchmarkImport writes items as a bulk import does, with four callers. It writes new items without ids, new items with ids, and
+// BenchmarkImport writes items as a bulk import does, with four callers. It measures new items without ids, new items with ids, and
 // replacements of existing items.
 func BenchmarkImport(b *testing.B) {
 	const batch = 500
@@ -139,8 +139,8 @@ func benchFilter(n int) library.Definition {
 	}
 }
 
-// BenchmarkApply adds filters, one at a time, to a store that has ten thousand. It runs with one caller, and with sixteen callers that
-// share commits.
+// BenchmarkApply adds filters, one with each call, to a store that already has ten thousand. It measures one caller, and sixteen callers
+// that share commits.
 func BenchmarkApply(b *testing.B) {
 	const among = 10_000
 	for _, callers := range []int{1, 16} {

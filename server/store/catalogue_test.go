@@ -12,8 +12,8 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// TestUnreadableFilter lists a stored filter with a query that this version cannot parse. The error must name the filter, and must not be a
-// syntax error, which would blame the caller.
+// TestUnreadableFilter lists a stored filter with a query that this version cannot parse. The error must name the filter, and must not wrap
+// a *query.SyntaxError, which would blame the query of the request.
 func TestUnreadableFilter(t *testing.T) {
 	dir := t.TempDir()
 	l := mustOpen(t, Options{Dir: dir})

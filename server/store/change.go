@@ -13,12 +13,12 @@ import (
 	"github.com/vitrine-dev/vitrine/server/parallel"
 )
 
-// change collects the changes of one group of requests. Later requests see the staged changes of earlier requests.
+// change collects the changes of one group of requests. Each request sees the changes that earlier requests of the group have staged.
 type change struct {
 	s *Store
-	// before is the state that is currently served. It stays the same while requests are staged.
+	// before is the state that the store serves now. It does not change while requests are staged.
 	before *served
-	// defs holds the definitions that will be served, and those that were created, changed or deleted.
+	// defs contains the definitions after the change, and which of them were created, changed or deleted.
 	defs       *definitions.Change
 	properties map[library.PropertyID]*mutations.Stage
 	marks      map[string]string
@@ -26,7 +26,7 @@ type change struct {
 	// codes are the short codes of new items.
 	codes map[string]bool
 	namer *mutations.Namer
-	// found is the result of the lookups for the whole group.
+	// found contains the records that fetch has looked up for the whole group.
 	found found
 }
 
@@ -57,10 +57,10 @@ func (c *change) in(p library.PropertyID) *mutations.Stage {
 	return st
 }
 
-// prepare adds the change and the index's keys to a batch. It returns the function that makes the change visible. Until then, readers see
-// nothing of it.
+// prepare adds the change and the index's keys to a batch. It returns a function that makes the change visible. Readers see nothing of the
+// change before that function is called.
 func (c *change) prepare(b *pebble.Batch) (install func(), err error) {
-	// All units that came with items become definitions in one step.
+	// Stage the units that came with items in one step, because each step judges definitions again.
 	units := map[definitions.Source]*definitions.Entry{}
 	for _, st := range c.properties {
 		maps.Copy(units, st.Units)
@@ -70,7 +70,7 @@ func (c *change) prepare(b *pebble.Batch) (install func(), err error) {
 	}
 	for id, served := range c.defs.Catalogues() {
 		if served == c.before.set.Catalogue(id) {
-			continue // the catalogue did not change, so its tags already exist
+			continue // the catalogue has not changed, so the tags of its rules already exist
 		}
 		for _, r := range served.TagRules {
 			if !c.before.property(id).made[r.Tag] {
@@ -106,7 +106,7 @@ func (c *change) prepare(b *pebble.Batch) (install func(), err error) {
 	}, nil
 }
 
-// touched lists the properties in which readers see a change, by id.
+// touched lists the properties in which readers see a change, in the order of ids, without purged properties.
 func (c *change) touched() []library.PropertyID {
 	touched := map[library.PropertyID]bool{}
 	for p := range c.properties {
@@ -133,7 +133,7 @@ func (c *change) touched() []library.PropertyID {
 	return slices.Sorted(maps.Keys(touched))
 }
 
-// changes lists the changes of items, without items that were created and deleted within the group.
+// changes lists the changes of items, except items that the group both created and deleted.
 func changes(st *mutations.Stage) []ItemChange {
 	items := make([]ItemChange, 0, len(st.Items))
 	for _, it := range st.Items {
@@ -144,7 +144,7 @@ func changes(st *mutations.Stage) []ItemChange {
 	return items
 }
 
-// grown returns the number of items by which a property grows, negative if it shrinks.
+// grown returns the number of items by which a property grows. It is negative if the property shrinks.
 func grown(st *mutations.Stage) int64 {
 	n := int64(0)
 	for _, it := range st.Items {
@@ -158,7 +158,7 @@ func grown(st *mutations.Stage) int64 {
 	return n
 }
 
-// put adds everything except the index's keys to the batch, and reports whether something must be erased.
+// put adds everything except the index's keys to the batch, and reports whether bytes of deleted data must be erased.
 func (c *change) put(b *pebble.Batch, out *Change) (erased bool, err error) {
 	if err := setNumber(b, []byte(keyVersion), out.Version); err != nil {
 		return false, err
@@ -214,7 +214,7 @@ func (c *change) putDefinitions(b *pebble.Batch) error {
 	return nil
 }
 
-// putProperty adds the items of a property and their number to the batch.
+// putProperty adds to the batch what changed in one property, except its definitions.
 func (c *change) putProperty(b *pebble.Batch, pc PropertyChange, version uint64) error {
 	p := pc.Property
 	if err := setNumber(b, propertyKey(p, underVersion), version); err != nil {
@@ -270,7 +270,7 @@ func (c *change) putProperty(b *pebble.Batch, pc PropertyChange, version uint64)
 	return nil
 }
 
-// putCode stores the short code of an item.
+// putCode updates the key of an item's short code if the code has changed.
 func (c *change) putCode(b *pebble.Batch, p library.PropertyID, st *mutations.Item) error {
 	code := ""
 	if st.Item != nil {
@@ -280,7 +280,8 @@ func (c *change) putCode(b *pebble.Batch, p library.PropertyID, st *mutations.It
 		return nil
 	}
 	if st.Code != "" {
-		// Another item may have the code now: in a store of format 1, two items could have the same code.
+		// Delete the key of the old code only if it belongs to this item. In a store that was created with format 1, two items can have the same
+		// code.
 		holder, err := get(c.s.db.pebble, codeKey(p, st.Code))
 		if err != nil {
 			return err

@@ -200,8 +200,8 @@ func TestAnIndexThatRefuses(t *testing.T) {
 	}
 }
 
-// TestOneBadRequestOfAGroup puts a request that the index refuses at each position of a group that shares a commit. Only this request must
-// fail, and all others must get the replies that they would get alone.
+// TestOneBadRequestOfAGroup puts a request that the index refuses at each position of a group that shares a commit. Only this request may
+// fail, and each other request must get the reply that it would get without a group.
 func TestOneBadRequestOfAGroup(t *testing.T) {
 	const bad = "cannot be indexed"
 	for at := range 8 {
@@ -217,9 +217,9 @@ func TestOneBadRequestOfAGroup(t *testing.T) {
 			case at:
 				m.Put.Content.Text = bad
 			case 8:
-				m = put(item.ID(at+1), "good", "again") // the id of the bad item, which is free
+				m = put(item.ID(at+1), "good", "again") // the id of the refused item, which is free
 			case 9:
-				m = put(item.ID((at+1)%8+1), "good", "taken") // the id of a good item
+				m = put(item.ID((at+1)%8+1), "good", "taken") // the id of a stored item
 			}
 			m.Replace = false
 			group = append(group, request{
@@ -254,7 +254,7 @@ func TestOneBadRequestOfAGroup(t *testing.T) {
 	}
 }
 
-// TestBadRequestsAmongConcurrentWriters runs concurrent writers, some of which write items that cannot be indexed.
+// TestBadRequestsAmongConcurrentWriters runs concurrent writers, some of which write items that the index refuses.
 func TestBadRequestsAmongConcurrentWriters(t *testing.T) {
 	const bad, writers, rounds = "cannot be indexed", 16, 20
 	l := mustOpen(t, Options{Dir: t.TempDir()})
@@ -295,7 +295,7 @@ func TestShortCodes(t *testing.T) {
 	l := mustOpen(t, Options{Dir: t.TempDir()})
 	apply(t, l, wallProperty())
 	write(t, l, link(put(1, "one", "code1"), 1), link(put(2, "two", "code2"), 2))
-	// A code is not assigned again if an item has it, be it in this property, in another one, or in the same group.
+	// An item does not get a code that another item already has in the same property, in another property, or in the same group.
 	write(t, l, link(put(3, "three", "code1"), 3), link(put(4, "four", "code4"), 4), link(put(5, "five", "code4"), 5))
 	if _, err := l.Write(t.Context(), wall, []library.Mutation{link(put(1, "wall", "code2"), 6)}); err != nil {
 		t.Fatal(err)
@@ -321,7 +321,7 @@ func TestShortCodes(t *testing.T) {
 		seen[it.ShortCode] = true
 		l.checkLink(t, it.ShortCode, it.Content.OriginalURL)
 	}
-	// A replaced item keeps its code. A new code replaces the old one.
+	// An item keeps its code when it is replaced with an item that has the same code. A new code replaces the old code.
 	write(t, l, link(put(1, "uno", "code1"), 11), link(put(2, "dos", "code22"), 2), library.Mutation{Delete: true, ID: 4})
 	check(map[string]string{"code1": "https://posts.example/11", "code2": "", "code22": "https://posts.example/2", "code4": ""})
 	write(t, l, link(put(9, "nine", "code4"), 9))
@@ -442,7 +442,7 @@ func TestKeysOfTheIndex(t *testing.T) {
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
-	// In the meantime, write to the store with another index.
+	// Write to the store with another index, so that the first index misses a batch.
 	other, err := Open(Options{Dir: dir}, none{})
 	if err != nil {
 		t.Fatal(err)

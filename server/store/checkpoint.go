@@ -15,10 +15,10 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// Checkpoint copies the store to dir, which must exist and contain no copy yet. The copy has the state after one batch, and Checkpoint
-// returns the number of that batch. If dir is on the same disk, the files of the copy are hard links. Vitrine can open a copy as its store.
-// An error, such as a full disk, affects only the copy, and the caller can then remove its files. Checkpoint does not copy the index,
-// because a library rebuilds a missing index.
+// Checkpoint copies the store to dir, which must exist and contain no copy yet. The copy contains the state after a certain batch, and
+// Checkpoint returns the number of that batch. If dir is on the same disk, the files of the copy are hard links. Vitrine can open a copy as
+// its store. If Checkpoint fails, for example because the disk is full, the store is not affected, and the caller can remove the files of
+// the copy. Checkpoint does not copy the index, which a library rebuilds when it opens the copy.
 func (s *Store) Checkpoint(ctx context.Context, dir string) (version uint64, err error) {
 	s.holding.Lock()
 	defer s.holding.Unlock()
@@ -39,12 +39,12 @@ func (s *Store) Checkpoint(ctx context.Context, dir string) (version uint64, err
 	return version, nil
 }
 
-// VerifyCopy opens the copy in dir like a Store, but read-only, and decodes every definition and item in it. It calls the function try with
-// the items of each property by id, at most readChunk at a time. In try, a library can check whether it can index the items. VerifyCopy
-// reads the whole copy once, one chunk at a time, and blocks neither readers nor writers of s. Its error says what cannot be read, or is
-// the error of try.
+// VerifyCopy opens the copy in dir like a Store, but read-only, and decodes every definition and item in it. For each property, it calls
+// the function try with the items in the order of ids, at most readChunk in each call. A library can check in try whether it can index the
+// items. VerifyCopy reads the whole copy once, one chunk at a time, and blocks neither readers nor writers of s. Its error names what
+// cannot be read, or is the error of try.
 func (s *Store) VerifyCopy(ctx context.Context, dir string, try func(library.PropertyID, []*item.Item) error) error {
-	const lockName = "LOCK" // Pebble creates this file in every database that it opens
+	const lockName = "LOCK" // a file that Pebble creates in every database that it opens
 	o := Options{FS: s.options.FS, Logger: slog.New(slog.DiscardHandler), MemoryBytes: 8 << 20, MemTableBytes: 2 << 20}
 	name := o.FS.PathJoin(dir, databaseName)
 	db, err := openDatabase(o, name, true)

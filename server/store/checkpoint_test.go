@@ -24,7 +24,7 @@ func TestCheckpoint(t *testing.T) {
 	dir, target := t.TempDir(), t.TempDir()
 	l := mustOpen(t, Options{Dir: dir})
 	write(t, l, link(put(1, "one", "code1"), 1))
-	if err := l.db.pebble.Flush(); err != nil { // into a table, which a copy then contains as a link
+	if err := l.db.pebble.Flush(); err != nil { // flush the item into a table, so that the copy contains the table as a hard link
 		t.Fatal(err)
 	}
 	write(t, l, put(2, "two", ""))
@@ -56,7 +56,7 @@ func TestCheckpoint(t *testing.T) {
 	}
 }
 
-// TestVerifyCopy checks that VerifyCopy does not change a copy, and that it rejects a copy in which anything is unreadable.
+// TestVerifyCopy checks that VerifyCopy does not change a copy, and that it rejects a copy with anything that cannot be read.
 func TestVerifyCopy(t *testing.T) {
 	dir := t.TempDir()
 	l := mustOpen(t, Options{Dir: dir})
@@ -122,7 +122,8 @@ func TestVerifyCopy(t *testing.T) {
 	}
 }
 
-// TestACopyThatFailsHarmsNothing copies a store to a full disk. The disk of the store itself is not full.
+// TestACopyThatFailsHarmsNothing copies a store to a full disk, while the disk of the store itself is not full. The store must not be
+// affected.
 func TestACopyThatFailsHarmsNothing(t *testing.T) {
 	var full atomic.Bool
 	disk := errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(func(op errorfs.Op) error {

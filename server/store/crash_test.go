@@ -20,7 +20,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// These environment variables tell the child process of the crash test where to write, and with which number to begin.
+// Environment variables that tell the child process of the crash test in which directory to write, and with which number to begin.
 const (
 	crashDir   = "VITRINE_CRASH_DIR"
 	crashFirst = "VITRINE_CRASH_FIRST"
@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// crashItems is the number of items in one write. The same write also puts a tag on them.
+// crashItems is the number of items in one write. The same write also adds a tag to the items.
 const crashItems = 3
 
 // writeUntilKilled writes numbered groups of items with four goroutines, and prints the number of each group after the store has
@@ -94,7 +94,8 @@ func writeUntilKilled(dir string) error {
 	}
 }
 
-// TestNothingAcknowledgedIsLost kills a writing process at random instants. It does so repeatedly, on the same store.
+// TestNothingAcknowledgedIsLost repeatedly starts a process that writes to the same store, and kills it at a random instant. The store must
+// contain every acknowledged group of items.
 func TestNothingAcknowledgedIsLost(t *testing.T) {
 	const rounds = 20
 	dir := t.TempDir()
@@ -102,7 +103,7 @@ func TestNothingAcknowledgedIsLost(t *testing.T) {
 	first := 0
 	for round := range rounds {
 		highest := crash(t, dir, first, acknowledged, time.Duration(rand.IntN(40_000))*time.Microsecond)
-		first = max(first, highest+10) // skips the numbers of groups that were in progress
+		first = max(first, highest+10) // skip the numbers of the groups that were in progress
 		checkGroups(t, dir, round, first, acknowledged)
 		if t.Failed() {
 			return
@@ -125,7 +126,7 @@ func TestTheHolderIsNamed(t *testing.T) {
 	if err := child.Start(); err != nil {
 		t.Fatal(err)
 	}
-	if !bufio.NewScanner(out).Scan() { // the child prints only after it has opened the store
+	if !bufio.NewScanner(out).Scan() { // wait for the first line, which the child prints only after it has opened the store
 		t.Error("the child says nothing")
 	}
 	_, err = open(Options{Dir: dir})
@@ -140,7 +141,8 @@ func TestTheHolderIsNamed(t *testing.T) {
 	mustOpen(t, Options{Dir: dir})
 }
 
-// crash runs the child, kills it some time after its first acknowledgment, and returns the highest number that was acknowledged.
+// crash runs the child, kills it when the duration after has passed since its first acknowledgment, and returns the highest number that it
+// acknowledged.
 func crash(t *testing.T, dir string, first int, acknowledged map[int]bool, after time.Duration) int {
 	t.Helper()
 	child := exec.CommandContext(t.Context(), os.Args[0])
@@ -168,7 +170,7 @@ func crash(t *testing.T, dir string, first int, acknowledged map[int]bool, after
 		once.Do(func() {
 			killing.Go(func() {
 				<-time.After(after)
-				_ = child.Process.Signal(syscall.SIGKILL) // the child cannot have ended by itself
+				_ = child.Process.Signal(syscall.SIGKILL) // ignore the error: if the child has ended by itself, Wait shows it
 			})
 		})
 	}

@@ -8,7 +8,8 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// TestCursorsOfEarlierVersions checks that the store refuses a cursor with other members, and does not read it as a different place.
+// TestCursorsOfEarlierVersions checks that the store refuses a cursor whose place has other members than today, instead of reading it as a
+// different place.
 func TestCursorsOfEarlierVersions(t *testing.T) {
 	type place struct {
 		Rest   bool  `json:"r,omitempty"`

@@ -21,30 +21,33 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// database is one open instance of Pebble. After a fatal error, it can only be read and abandoned.
+// database is one open instance of Pebble. After a fatal error, it can still be read, but not written, and it is abandoned instead of
+// closed.
 type database struct {
 	pebble *pebble.DB
 	fence  *fence
 	log    *slog.Logger
-	// failed is closed on the first fatal error, and err holds that error.
+	// failed is closed on the first fatal error, which is then in err.
 	failed chan struct{}
 	once   sync.Once
 	err    error
-	// Every call into Pebble read-locks using, so that no call reaches a closed database.
+	// using is read-locked during every call into Pebble, so that no call reaches a closed database.
 	using  sync.RWMutex
 	closed bool
-	// readOnly is true for a database without background work. A failure cannot stop such a database: it can always be read and closed.
+	// readOnly is true for a database that was opened only for reading. It has no background work that could get stuck, so it can always be
+	// read and closed.
 	readOnly bool
 }
 
-// pebbleFormat is set explicitly, so that a newer Pebble never upgrades a store on its own.
+// pebbleFormat is the format version of the database. It is set explicitly, so that a newer version of Pebble never upgrades a store on its
+// own.
 const pebbleFormat = pebble.FormatValueSeparation
 
-// filterBits is the number of filter bits for each key of a table. With 10 bits, about one in a hundred lookups of a missing key reads a
-// table.
+// filterBits is the number of bits in the Bloom filter of a table for each key. With 10 bits, about one in a hundred lookups of a key that
+// does not exist reads the table.
 const filterBits = 10
 
-// openDatabase opens the database in dir, and creates it if there is none. If readOnly is set, the database must exist, and openDatabase
+// openDatabase opens the database in dir, and creates it if there is none. If readOnly is true, the database must exist, and openDatabase
 // changes nothing in it.
 func openDatabase(o Options, dir string, readOnly bool) (*database, error) {
 	d := &database{log: o.Logger, failed: make(chan struct{}), readOnly: readOnly}
@@ -69,7 +72,7 @@ func openDatabase(o Options, dir string, readOnly bool) (*database, error) {
 	})
 	select {
 	case err = <-opening:
-	case <-d.failed: // Pebble retries a failed flush endlessly, and Open waits for it
+	case <-d.failed: // do not wait for Open in this case, because Pebble retries a failed flush endlessly
 	}
 	if failure := d.failure(); failure != nil {
 		err = failure
@@ -82,7 +85,7 @@ func openDatabase(o Options, dir string, readOnly bool) (*database, error) {
 	return d, nil
 }
 
-// errNoMarker is returned for a database without the marker file, which names its newest state.
+// errNoMarker is the error for a database that has data but lacks the marker file (see markerPrefix).
 var errNoMarker = errors.New("the database has tables or logs, but no file marker.manifest.*, which names its newest state: " +
 	"restore the newest backup, or move the directory away to start with an empty store")
 
@@ -101,17 +104,18 @@ func isData(name string) bool {
 	return slices.Contains([]string{".sst", ".log", ".blob"}, path.Ext(name))
 }
 
-// Made reports whether a store has ever been created in a directory.
+// Made reports whether a directory contains a store, possibly a damaged one.
 func Made(disk vfs.FS, dir string) (bool, error) {
 	names, err := databaseFiles(disk, disk.PathJoin(dir, databaseName))
 	return slices.ContainsFunc(names, func(name string) bool { return isMarker(name) || isData(name) }), err
 }
 
-// markerPrefix is the prefix of the name of the marker file, which names the newest state of a database.
+// markerPrefix is the prefix of the name of the marker file, which identifies the newest state of a database.
 const markerPrefix = "marker.manifest."
 
-// requireRoom refuses to open a database with these files if the disk lacks room for it. Pebble writes the content of the logs into tables
-// before it removes the logs. An attempt that fails halfway leaks memory, so requireRoom prevents attempts that cannot succeed.
+// requireRoom returns an error if the disk lacks the room for opening a database with these files. Room is needed because Pebble writes the
+// content of the logs into tables before it removes the logs. A failed attempt to open a database leaks memory, so requireRoom prevents
+// attempts that cannot succeed.
 func requireRoom(disk vfs.FS, storeDir, dir string, names []string) error {
 	usage, err := disk.GetDiskUsage(storeDir)
 	if errors.Is(err, vfs.ErrUnsupported) {
@@ -141,12 +145,12 @@ func (d *database) settings(o Options) *pebble.Options {
 		FormatMajorVersion: pebbleFormat,
 		Logger:             pebbleLog{d},
 		Cleaner:            cleaner{},
-		// Memtables take a part of the cache, too.
+		// CacheSize includes the memory of the memtables.
 		CacheSize:    o.MemoryBytes,
 		MemTableSize: uint64(o.MemTableBytes),
-		// One memtable is filled while two others are flushed.
+		// Up to three memtables exist: one is filled while two others are flushed.
 		MemTableStopWritesThreshold: 3,
-		// Files are large, so that a store of millions of items consists of few of them.
+		// Keep files large, so that a store of millions of items consists of few files.
 		LBaseMaxBytes: 4 * o.MemTableBytes,
 		EventListener: &pebble.EventListener{
 			BackgroundError: func(err error) { d.fail(err) },
@@ -159,18 +163,18 @@ func (d *database) settings(o Options) *pebble.Options {
 	s.TargetFileSizes[0] = 4 << 20
 	for i := range s.Levels {
 		s.Levels[i].FilterPolicy = bloom.FilterPolicy(filterBits)
-		s.Levels[i].BlockSize = 32 << 10 // items have about a kilobyte each, and compress well together
+		s.Levels[i].BlockSize = 32 << 10 // items have about a kilobyte each, and many of them in one block compress well
 		s.Levels[i].IndexBlockSize = 256 << 10
 	}
-	// Pebble compresses the last level, which holds nearly all items, with Zstandard. The import of new items takes the same time as before.
-	// The update of an item that is not in the cache takes about 30 µs longer, because it decompresses a block.
+	// Pebble compresses the last level, which contains nearly all items, with Zstandard. Compared with DBCompressionFastest, the import of new
+	// items takes the same time. The update of an item that is not in the cache takes about 30 µs longer, because it decompresses a block.
 	s.ApplyCompressionSettings(func() pebble.DBCompressionSettings { return pebble.DBCompressionBalanced })
 	return s
 }
 
-// cleaner removes obsolete files, including logs. Pebble recycles logs, which would keep the bytes of erased items, unless its cleaner
-// declares that it needs the contents of logs. Only Pebble's own cleaners can declare that, so keepsNoLogs embeds one. DeleteCleaner is
-// embedded less deeply, so its Clean method takes precedence.
+// cleaner removes obsolete files, including logs. By default, Pebble reuses old log files, which would keep the bytes of erased items. It
+// does not reuse them if its cleaner declares, with an unexported method, that it needs the contents of logs. keepsNoLogs embeds
+// ArchiveCleaner to get this method. DeleteCleaner is embedded less deeply, so its Clean method takes precedence.
 type cleaner struct {
 	pebble.DeleteCleaner
 	keepsNoLogs
@@ -178,7 +182,7 @@ type cleaner struct {
 
 type keepsNoLogs struct{ pebble.ArchiveCleaner }
 
-// commit makes a batch durable. If commit fails, it is unknown until the store is opened again whether the batch is durable.
+// commit makes a batch durable. If commit fails, only reopening the store shows whether the batch is durable.
 func (d *database) commit(b *pebble.Batch) error {
 	err := d.call(func() error { return b.Commit(pebble.Sync) })
 	if err != nil {
@@ -187,7 +191,7 @@ func (d *database) commit(b *pebble.Batch) error {
 	return err
 }
 
-// call runs do, which calls into Pebble. If the database fails, call returns early, because do may then never return.
+// call runs do, which calls into Pebble. If the database fails, call returns without waiting for do, which may never return.
 func (d *database) call(do func() error) error {
 	select {
 	case err := <-d.start(do):
@@ -203,8 +207,8 @@ func (d *database) call(do func() error) error {
 // readGrace is the time that a read may take after the database has failed.
 const readGrace = 2 * time.Second
 
-// read is like call, but for reads. It also works on a database that has failed, because its contents stay readable. If read fails, do may
-// still be running, so the caller must not use anything that do writes to.
+// read is like call, but for reads. It also works on a database that has failed, because such a database can still be read. If read fails,
+// do may still be running, so the caller must not use anything that do writes to.
 func (d *database) read(do func() error) error {
 	done := d.start(do)
 	if d.readOnly {
@@ -257,8 +261,8 @@ func (d *database) failure() error {
 	}
 }
 
-// close waits until no call uses the database, and closes it. It abandons a failed database that is not read-only: background work may be
-// stuck permanently, and the fence keeps it from changing files.
+// close waits until no call uses the database, and closes it. It abandons a failed database that is not read-only, because background work
+// may be stuck permanently. The fence keeps this work from changing files.
 func (d *database) close() error {
 	if d.failure() != nil && !d.readOnly {
 		return nil
@@ -280,11 +284,12 @@ func (d *database) close() error {
 	}
 }
 
-// errGaveUp is the result of guard if Pebble ended the goroutine with a fatal log line. The log contains the cause.
+// errGaveUp is the result of guard if Pebble logged a fatal error, which ends the goroutine (see pebbleLog.Fatalf). The log contains the
+// cause.
 var errGaveUp = errors.New("the database failed: see the log")
 
-// guard calls into Pebble in a goroutine. Pebble reports some I/O errors with a panic, and others with a fatal log line. Both end only that
-// goroutine, not the process.
+// guard runs call, which calls into Pebble, in a new goroutine. Pebble reports some I/O errors with a panic, and others with a fatal log
+// line. Both end only that goroutine, not the process.
 func guard(call func() error) <-chan error {
 	done := make(chan error, 1)
 	go func() {
@@ -319,8 +324,8 @@ func (l pebbleLog) Errorf(format string, args ...any) {
 	l.d.log.Warn("pebble: " + fmt.Sprintf(format, args...))
 }
 
-// Fatalf must not return, because Pebble's state is inconsistent. It ends the goroutine, which runs deferred calls, so Pebble's locks are
-// released.
+// Fatalf records the error and ends the goroutine. It must not return, because Pebble's state is inconsistent. The deferred calls of the
+// goroutine still run and release Pebble's locks.
 func (l pebbleLog) Fatalf(format string, args ...any) {
 	err := &fatalError{text: fmt.Sprintf(format, args...)}
 	for _, a := range args {
@@ -332,7 +337,7 @@ func (l pebbleLog) Fatalf(format string, args ...any) {
 	runtime.Goexit()
 }
 
-// fatalError is a fatal log line, with the error among its arguments.
+// fatalError is a fatal log line. cause is the error among the arguments of the line.
 type fatalError struct {
 	text  string
 	cause error

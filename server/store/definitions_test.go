@@ -14,7 +14,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// checkServed compares the definitions that a store serves with those that it would serve if it judged all its definitions again.
+// checkServed compares the definitions that a store serves with those that it would serve after judging all its definitions again.
 func checkServed(t *testing.T, s *Store) {
 	t.Helper()
 	s.mu.RLock()
@@ -46,14 +46,15 @@ func checkServed(t *testing.T, s *Store) {
 	}
 }
 
-// TestDefinitionsThatShareACommit checks that the store judges the requests of one group one after the other.
+// TestDefinitionsThatShareACommit checks that requests that share a commit get the same replies as if they were committed one after the
+// other.
 func TestDefinitionsThatShareACommit(t *testing.T) {
 	s, err := Open(Options{Dir: t.TempDir()}, none{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	// There are so many other definitions that a change of a few does not cause all to be judged again.
+	// Store so many other definitions that a change of a few definitions does not cause all definitions to be judged again.
 	defs := []library.Definition{shopProperty()}
 	for i := range 40 {
 		defs = append(defs, library.Definition{
@@ -80,7 +81,7 @@ func TestDefinitionsThatShareACommit(t *testing.T) {
 		tag("late", "summer", start.Add(2*time.Hour)), // "a" already exists, and is older
 		{{Property: shop, Owner: library.Owner{Install: "cluster", Kind: library.KindTag, Namespace: "shop", Name: "bad"}, Tag: &library.TagRule{Selector: "tags:x"}}},
 		tag("b", "winter", start),
-		tag("canceled", "autumn", start), // the caller has canceled it
+		tag("canceled", "autumn", start), // the caller has canceled this request
 		tag("early", "summer", start),    // older than "a", so "a" loses the claim
 	} {
 		result := make([]library.Result, 1)

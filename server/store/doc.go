@@ -1,17 +1,20 @@
-// Package store implements the parts that the embedded libraries share: items and definitions in Pebble, and all methods of library.Library
-// that do not search items. A library provides an Index, which follows the store batch by batch and implements the other methods.
+// Package store implements the parts that the embedded libraries (packages engine and reference) share: items and definitions in Pebble,
+// and all methods of library.Library that do not search items. A library provides an Index, which the store updates with each batch, and
+// implements the other methods with it.
 //
 // # Invariants
 //
-//   - Pebble is the source of truth. The data in memory and the index are functions of it, and can be rebuilt at any time.
-//   - One goroutine writes (see writer.go). It collects the requests of concurrent callers, commits them in one batch with one
-//     fsync, makes the batch visible in the index and then in the store, and only then replies. A change that was acknowledged is
-//     durable and visible, and a batch is atomic.
-//   - Memory holds definitions, the tags that were ever created, hashes of the names of dynamic fields, and counts, but no items.
-//   - A refused request has changed nothing, neither on disk nor in memory. After an I/O error in a commit, it is unknown whether
-//     the batch is on disk until the store is opened again.
-//   - After any I/O error the store is fenced off, and opened again before the next write. Until then, it can be read.
-//   - The bytes of deleted data leave the files within Options.EraseWithin. Pending erasures survive the process.
+//   - Pebble is the source of truth. The data in memory and the index are derived from it, and can be rebuilt at any time.
+//   - One goroutine writes (see writer.go). It collects the requests of concurrent callers, commits them in one batch with one fsync, makes
+//     the batch visible in the index and then in the store, and replies after that. An acknowledged change is thus durable and visible. A
+//     batch is atomic.
+//   - Memory contains the definitions, all tags that were ever created, hashes of the names of dynamic fields, and counts, but no items.
+//   - A refused request has changed nothing, neither on disk nor in memory. The exception is an I/O error in a commit: only reopening the
+//     store shows whether the batch is on disk.
+//   - After an I/O error, the store abandons the open database, which then cannot change files any longer, and tries to reopen it every
+//     Options.RetryAfter. In the meantime, the store serves reads and refuses writes.
+//   - The bytes of deleted data are removed from the files within Options.EraseWithin. The store records pending erasures, so that they
+//     survive a restart.
 //
 // # Files
 //
@@ -19,7 +22,7 @@
 //
 //   - LOCK has an advisory lock while the store is open, and LOCK.json describes the process that holds the lock.
 //   - pebble is the directory of the database.
-//   - PROBE exists temporarily. With it, a failed store checks whether the disk accepts writes again.
+//   - PROBE is a temporary file with which a failed store checks whether the disk accepts writes again.
 //
 // # Keys
 //
@@ -29,13 +32,13 @@
 //	m format                                      JSON: format version, the oldest Vitrine that reads it
 //	m store                                       16 random bytes that identify this store
 //	m author-key                                  32 random bytes: the key of author references
-//	m transfer                                    the freeze of the source of an unfinished copy, which has no m format yet
+//	m transfer                                    only in an unfinished copy, which has no m format yet: the freeze of its source
 //	m version                                     uint64: number of batches so far
 //	k <mark>                                      a mark of the operator
 //	d <install> NUL <kind> <namespace> NUL <name> JSON: the definition of one manifest (definitions.Entry)
-//	e <uint64>                                    JSON: what that batch deleted and was not erased yet (erasure)
+//	e <uint64>                                    JSON: the data deleted by the batch with that number and not erased yet (erasure)
 //	p <property> NUL c <code>                     uint64: the item with that short code
-//	p <property> NUL d <uint64>                   empty: an item has had a dynamic field whose name has that keyed hash
+//	p <property> NUL d <uint64>                   empty: an item has or had a dynamic field whose name has that keyed hash
 //	p <property> NUL f <uuid>                     JSON: a filter created over HTTP (definitions.Entry)
 //	p <property> NUL i <uint64>                   an item as item.Encode writes it, or as item.Marshal did up to format 3
 //	p <property> NUL n                            uint64: the number of items
@@ -45,9 +48,9 @@
 //	p <property> NUL v                            uint64: the batch that last changed the property
 //	x …                                           keys of the index
 //
-// All keys of a property, except for definitions from manifests, have the same prefix, so a purge erases one range of keys. An index can
-// store the number of the last batch that it saw under a key of its own. In Load, it can then detect whether batches were written without
-// it, because every batch goes through Prepare, and m version counts all batches.
+// All keys of a property, except for definitions from manifests, have the same prefix, so a purge deletes one range of keys. An index can
+// store the number of the last batch that it prepared under a key of its own. By comparing this number with m version, which counts all
+// batches, Load can then detect that batches were written without this index.
 //
 // # Format versions
 //

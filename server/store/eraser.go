@@ -15,19 +15,19 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// erasure lists the data that one batch deleted or removed from items, and that files may still contain. It is the value of a key in
-// spaceErase.
+// erasure lists the data that one batch deleted, and whose bytes files may still contain. It is the value of a key in spaceErase.
 type erasure struct {
-	// Items lists the changed and deleted items by property. Properties lists the purged properties.
+	// Items lists, for each property, the items that were deleted or whose earlier submission must be erased. Properties lists the purged
+	// properties.
 	Items      map[library.PropertyID][]item.ID `json:"items,omitempty"`
 	Properties []library.PropertyID             `json:"properties,omitempty"`
-	// All is true if the whole store must be rewritten.
+	// All is true if the items and short codes of all properties must be rewritten.
 	All bool `json:"all,omitempty"`
 }
 
 func (e *erasure) empty() bool { return len(e.Items) == 0 && len(e.Properties) == 0 && !e.All }
 
-// note adds the items whose bytes must be erased.
+// note adds the items of pc whose earlier bytes must be erased.
 func (e *erasure) note(pc PropertyChange) {
 	for _, it := range pc.Items {
 		if !it.Erase {
@@ -49,13 +49,13 @@ func (e *erasure) encode() ([]byte, error) {
 }
 
 // eraser removes the bytes of deleted items, and of changed or removed submissions, from the files of the store within Options.EraseWithin.
-// It is needed because a delete in an LSM tree only hides the bytes until a compaction rewrites their tables. The store records pending
-// erasures, so that they survive the process.
+// It is needed because Pebble, like any LSM tree, only hides deleted bytes until a compaction rewrites the tables that contain them. The
+// store records pending erasures, so that they survive a restart.
 type eraser struct {
 	s *Store
-	// wake holds at most one signal that something was deleted.
+	// wake has room for one signal, which means that data was deleted.
 	wake chan struct{}
-	// quit ends run and the erasure in progress. run then closes done.
+	// quit ends ctx, which ends run and the erasure in progress. run closes done when it ends.
 	ctx  context.Context
 	quit context.CancelFunc
 	done chan struct{}
@@ -67,7 +67,7 @@ func newEraser(s *Store) *eraser {
 	return e
 }
 
-// wanted signals that something was deleted.
+// wanted signals that data was deleted.
 func (e *eraser) wanted() {
 	select {
 	case e.wake <- struct{}{}:
@@ -75,7 +75,8 @@ func (e *eraser) wanted() {
 	}
 }
 
-// run erases the data of all deletions within EraseWithin/2 in one pass. The other half of EraseWithin is left for the work itself.
+// run waits for EraseWithin/2 after a deletion, and then erases the data of all deletions so far in one pass. The other half of EraseWithin
+// is left for the pass itself.
 func (e *eraser) run() {
 	defer close(e.done)
 	for {
@@ -103,7 +104,7 @@ func (e *eraser) stop() {
 	<-e.done
 }
 
-// erase rewrites every table that may contain deleted keys, and the log. Then it makes the index erase.
+// erase flushes the log, and rewrites every table that may contain deleted data. Then it calls Index.Erase.
 func (e *eraser) erase() error {
 	db, err := e.s.database()
 	if err != nil {
@@ -143,7 +144,7 @@ func (s *Store) forget(upTo uint64) error {
 // keyRange contains the keys in [from, to).
 type keyRange struct{ from, to []byte }
 
-// pending returns the key ranges to erase, and the last batch that deleted data in them.
+// pending returns the key ranges that contain data to erase, and the number of the last batch that recorded an erasure.
 func (e *eraser) pending() (upTo uint64, ranges []keyRange, err error) {
 	type answer struct {
 		upTo    uint64
@@ -173,8 +174,9 @@ func (e *erasure) add(o erasure) {
 	}
 }
 
-// maxRanges is the maximum number of key ranges that are rewritten for one property. If there are more deletions, they are combined into
-// this many ranges, separated at the widest gaps, so that items between distant deletions are not rewritten.
+// maxRanges is the maximum number of key ranges that are rewritten for one property. If a property has more deleted items, close ones are
+// combined into one range, so that there are at most maxRanges. The ranges are separated at the widest gaps, so that as few other items as
+// possible are rewritten.
 const maxRanges = 64
 
 // ranges lists the key ranges with data to erase.
@@ -197,7 +199,7 @@ func (e *erasure) ranges() []keyRange {
 	return ranges
 }
 
-// stretches covers ids with at most limit closed intervals, separated at the widest gaps.
+// stretches returns at most limit closed intervals that contain all ids. They are separated at the widest gaps.
 func stretches(ids []item.ID, limit int) [][2]item.ID {
 	ids = slices.Clone(ids)
 	slices.Sort(ids)
@@ -205,7 +207,7 @@ func stretches(ids []item.ID, limit int) [][2]item.ID {
 	if len(ids) == 0 {
 		return nil
 	}
-	cuts := make([]int, 0, len(ids)-1) // a cut at i separates ids[i-1] from ids[i]
+	cuts := make([]int, 0, len(ids)-1) // a cut i separates ids[i-1] from ids[i]
 	for i := 1; i < len(ids); i++ {
 		cuts = append(cuts, i)
 	}

@@ -32,8 +32,8 @@ func TestStretches(t *testing.T) {
 	}
 }
 
-// TestErasureIsRemembered checks that the store records an erasure together with the deletion, and deletes the record after both the store
-// and the index have erased the data.
+// TestErasureIsRemembered checks that the store records a pending erasure in the same batch as the deletion, and deletes the record only
+// after both the store and the index have erased the data.
 func TestErasureIsRemembered(t *testing.T) {
 	dir := t.TempDir()
 	l := mustOpen(t, Options{Dir: dir})

@@ -9,24 +9,24 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// errFenced is the error that file operations of an abandoned database return.
+// errFenced is the error of file operations of an abandoned database.
 var errFenced = errors.New("the store was abandoned after an I/O error")
 
 // fence is the file system of one open instance of Pebble. After a fatal error, the instance cannot be closed safely, because its
-// background work may be stuck, and would continue once the disk has room. The store therefore abandons the instance and raises its fence.
-// The fence keeps the instance from changing any file that its successor uses.
+// background work may be stuck, and would continue when the disk has room again. The store therefore abandons the instance and raises its
+// fence. From then on, the fence keeps the instance from changing any file, because the next instance uses the same files.
 //
-// Once the database is open, the fence also withholds write errors from Pebble. If a write error occurs while Pebble switches to a new log,
-// Pebble ends the process, and recover cannot prevent that. The fence therefore passes write errors to onError, and blocks the goroutine
-// permanently.
+// Once the database is open, the fence also withholds write errors from Pebble. The reason is that a write error while Pebble switches to a
+// new log ends the process, which recover cannot prevent. The fence therefore passes write errors to onError, and blocks the goroutine that
+// wrote permanently.
 //
 // Files outside the directory of the database, such as the files of a checkpoint, are not fenced.
 type fence struct {
 	vfs.FS
 	dir    string
 	raised atomic.Bool
-	// opened is true after Pebble has opened the database: from then on, Pebble gets no write errors. While it opens the database, it gets
-	// them until the fence is raised. After that, a write error blocks the goroutine, because Pebble would retry a flush endlessly.
+	// opened is true after Pebble has opened the database. Before that, the fence returns write errors to Pebble, unless it is raised. After
+	// that, and whenever the fence is raised, a write error blocks the goroutine, because Pebble would otherwise retry a flush endlessly.
 	opened  atomic.Bool
 	onError func(error)
 }
@@ -49,8 +49,8 @@ func (f *fence) check() error {
 	return nil
 }
 
-// stop returns err if Pebble is still opening the database and the fence is not raised. Otherwise, it blocks the goroutine permanently if
-// err is not nil.
+// stop handles the error of a file operation. It returns nil for nil. It returns err if Pebble is still opening the database and the fence
+// is not raised. In all other cases, it passes err to onError and blocks the goroutine permanently.
 func (f *fence) stop(err error) error {
 	if err == nil || !f.opened.Load() && !f.raised.Load() {
 		return err
@@ -69,7 +69,8 @@ func (f *fence) change(name string, operation func() error) error {
 	return operation()
 }
 
-// open opens a file for writing, and wraps it if it belongs to the database. For such a file, it does not return once the fence is raised.
+// open opens a file for writing, and wraps it if it belongs to the database. For a file of the database, it never returns once the fence is
+// raised.
 func (f *fence) open(name string, open func() (vfs.File, error)) (vfs.File, error) {
 	if f.outside(name) {
 		return open()
@@ -85,7 +86,7 @@ func (f *fence) Create(name string, category vfs.DiskWriteCategory) (vfs.File, e
 	return f.open(name, func() (vfs.File, error) { return f.FS.Create(name, category) })
 }
 
-// OpenDir wraps directories too, because Sync writes to them.
+// OpenDir also wraps the directory of the database, because its Sync method writes.
 func (f *fence) OpenDir(name string) (vfs.File, error) {
 	if f.outside(name) {
 		return f.FS.OpenDir(name)
@@ -128,10 +129,10 @@ func (f *fence) MkdirAll(dir string, perm os.FileMode) error {
 	return f.change(dir, func() error { return f.FS.MkdirAll(dir, perm) })
 }
 
-// Lock locks nothing, because the store locks its directory as a whole, and an abandoned instance could never release a lock of its own.
+// Lock locks nothing. The store locks its whole directory, and an abandoned instance of Pebble could never release a lock of its own.
 func (f *fence) Lock(string) (io.Closer, error) { return io.NopCloser(nil), nil }
 
-// Unwrap returns the underlying file system. Pebble calls it to find that file system.
+// Unwrap returns the underlying file system, for which Pebble asks.
 func (f *fence) Unwrap() vfs.FS { return f.FS }
 
 func (f *fence) wrap(file vfs.File, err error) (vfs.File, error) {
@@ -185,7 +186,8 @@ func (f *fencedFile) SyncTo(length int64) (fullSync bool, err error) {
 	return fullSync, err
 }
 
-// Close closes the file even if the fence is raised, because the files of an abandoned database are closed too. It then ignores the error.
+// Close closes the file even if the fence is raised, because the files of an abandoned database need not stay open. If the fence is raised,
+// Close ignores the error.
 func (f *fencedFile) Close() error {
 	err := f.File.Close()
 	if f.fence.raised.Load() {

@@ -17,22 +17,22 @@ type place struct {
 	id       item.ID
 }
 
-// found holds the records that a group of requests needs from the database. fetch looks these up together, on all processors. Any other
-// record is looked up individually.
+// found contains records from the database that a group of requests needs. fetch looks them up together, on all processors. A record that
+// found does not contain is looked up individually.
 type found struct {
 	items map[place]*lookup
 	// holders lists the items that have a given short code, in all properties.
 	holders map[string][]place
 }
 
-// lookup is the lookup of one item or one short code, with its result.
+// lookup is a request for one item or one short code, together with its result.
 type lookup struct {
 	place place
 	// decode is true if the caller needs the item itself, not only whether it exists.
 	decode bool
 	exists bool
 	item   *item.Item
-	err    error // set if the item cannot be read
+	err    error // set if the stored item cannot be decoded
 
 	code    string
 	holders []place
@@ -86,7 +86,7 @@ func (c *change) fetch(group []request) error {
 	return err
 }
 
-// withItems lists the properties whose items may have short codes.
+// withItems lists the properties that have items, because only these can have short codes.
 func (c *change) withItems() []library.PropertyID {
 	properties := make([]library.PropertyID, 0, len(c.before.properties))
 	for id, p := range c.before.properties {
@@ -112,7 +112,7 @@ func (l *lookup) run(f finder, properties []library.PropertyID) (err error) {
 	return err
 }
 
-// holders lists the items that have a short code.
+// holders lists the items in the given properties that have a short code.
 func holders(f finder, properties []library.PropertyID, code string) ([]place, error) {
 	var places []place
 	for _, p := range properties {
@@ -201,13 +201,13 @@ func (b base) NameKnown(n mutations.NameSum) bool { return b.known.names[n] }
 // Names returns the number of field names that items have ever had.
 func (b base) Names() int { return len(b.known.names) }
 
-// TagOwner returns the manifest whose rule puts a tag on an item.
+// TagOwner returns a manifest whose rule assigns the tag to the item, and true if there is one.
 func (b base) TagOwner(t item.Tag, id item.ID) (library.Owner, bool, error) {
 	owner, held := b.s.index.TagOwner(b.property, t, id)
 	return owner, held, nil
 }
 
-// look runs one lookup that fetch did not run.
+// look runs a lookup that was not part of fetch.
 func (c *change) look(l *lookup) error {
 	answer, err := lookUp(c.s, func(f finder) (lookup, error) {
 		one := *l
@@ -221,7 +221,7 @@ func (c *change) look(l *lookup) error {
 	return nil
 }
 
-// codeHolders lists the items that had the short code before this group.
+// codeHolders lists the stored items that have the short code, without the changes of this group.
 func (c *change) codeHolders(code string) ([]place, error) {
 	if known, looked := c.found.holders[code]; looked {
 		return known, nil

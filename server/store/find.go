@@ -11,8 +11,8 @@ import (
 )
 
 // scan calls take with each key in [lower, upper), in ascending order, and with its value. Both are valid only during the call. If take
-// returns a key skip, scan continues with that key. If take returns errStop, scan ends without an error. Any other error is wrapped with
-// the key.
+// returns a key in skip, scan continues with that key. If take returns errStop, scan ends without an error. If take returns another error,
+// scan ends and returns the error together with the key.
 func scan(db *pebble.DB, lower, upper []byte, take func(key, value []byte) (skip []byte, err error)) error {
 	it, err := db.NewIter(&pebble.IterOptions{LowerBound: lower, UpperBound: upper})
 	if err != nil {
@@ -40,11 +40,11 @@ func scan(db *pebble.DB, lower, upper []byte, take func(key, value []byte) (skip
 // errStop ends a scan.
 var errStop = errors.New("the scan has ended")
 
-// finder looks up single keys. Unlike DB.Get, it also uses the filters of the lowest level, which has most of the data. The filters help
-// because most keys that are looked up before a write do not exist. Lookups are fastest in ascending order of keys.
+// finder looks up single keys. Unlike DB.Get, it also uses the Bloom filters of the lowest level, which contains most of the data. This
+// makes it faster before a write, because most keys that a write looks up do not exist. Lookups are fastest in ascending order of keys.
 type finder struct{ it *pebble.Iterator }
 
-// find returns the value of a key, and whether the key exists. The value is valid until the next call.
+// find returns the value of a key, and true if the key exists. The value is valid until the next call.
 func (f finder) find(key []byte) (value []byte, there bool, err error) {
 	if there, err = f.has(key); !there {
 		return nil, false, err
@@ -61,7 +61,7 @@ func (f finder) has(key []byte) (bool, error) {
 	return bytes.Equal(f.it.Key(), key), nil
 }
 
-// findAll calls do with 0 to n-1. If n is large, it does so on all processors. The calls must be independent of each other.
+// findAll calls do with each number from 0 to n-1, and on all processors if n is large. The calls must be independent of each other.
 func findAll(db *pebble.DB, n int, do func(f finder, i int) error) error {
 	workers := parallel.Workers(n)
 	return parallel.Run(workers, func(worker int) error {

@@ -8,21 +8,21 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// formatVersion is the version of the key table in doc.go that this code reads and writes. formatNeeds is the oldest version of Vitrine
-// that can read it.
+// formatVersion is the format version (see doc.go) that this code writes. formatNeeds is the oldest version of Vitrine that can read this
+// format.
 const (
 	formatVersion = 4
 	formatNeeds   = "0.1.0"
 )
 
-// format is the value of keyFormat.
+// format is the stamp of a store, the value of keyFormat.
 type format struct {
 	Version int    `json:"version"`
 	Needs   string `json:"needs"`
 }
 
-// upgrade adds to a batch the changes that bring a store to the next version. Its index in a list of upgrades is the version that it
-// upgrades from.
+// upgrade adds to a batch the changes that bring a store to the next format version. Its index in a list of upgrades is the version before
+// the upgrade.
 type upgrade func(db *pebble.DB, b *pebble.Batch) error
 
 // NewerFormatError reports that a newer version of Vitrine wrote the store.
@@ -38,8 +38,8 @@ func (e *NewerFormatError) Error() string {
 		e.Dir, e.Version, formatVersion, e.Needs)
 }
 
-// checkFormat stamps a new store and rejects a newer one. It upgrades an older store step by step. Each step is one synced batch, which
-// includes the new stamp.
+// checkFormat checks the format version of a store. It stamps a new store, rejects a store with a newer format, and upgrades a store with
+// an older format step by step. Each step is one durable batch, which includes the new stamp.
 func checkFormat(db *pebble.DB, dir string, current format, upgrades []upgrade) error {
 	found, err := readFormat(db)
 	if err != nil {
@@ -73,11 +73,11 @@ func checkFormat(db *pebble.DB, dir string, current format, upgrades []upgrade) 
 	return nil
 }
 
-// upgrades returns the steps to formatVersion. No step leads to version 1.
+// upgrades returns the steps to formatVersion. The element 0 is nil, because no step leads to version 1.
 func upgrades() []upgrade { return []upgrade{1: toFormat2, 2: toFormat3, 3: toFormat4} }
 
-// toFormat4 changes nothing, because decodeValue can read items in JSON, and every write of an item replaces its JSON. The new stamp keeps
-// older versions of Vitrine from opening the store.
+// toFormat4 changes only the stamp, which keeps older versions of Vitrine from opening the store. It need not change items, because
+// decodeValue can still read items in JSON, and every write of an item replaces the JSON.
 func toFormat4(*pebble.DB, *pebble.Batch) error { return nil }
 
 func stampFormat(b *pebble.Batch, f format) error {
@@ -95,7 +95,7 @@ func setFormat(b *pebble.Batch, f format) error {
 	return b.Set([]byte(keyFormat), text, nil)
 }
 
-// readFormat reads the stamp of a store. It returns version 0 if there is none.
+// readFormat reads the stamp of a store. If there is none, the returned version is 0.
 func readFormat(db *pebble.DB) (format, error) {
 	value, closer, err := db.Get([]byte(keyFormat))
 	if errors.Is(err, pebble.ErrNotFound) {

@@ -6,8 +6,8 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// toFormat2 stores the data that version 1 kept only in memory: the item of each short code, and the number of items in each property. A
-// store of version 1 has no record of deleted data that is not erased yet, so the whole store is rewritten once.
+// toFormat2 stores the data that version 1 kept only in memory: the item of each short code, and the number of items in each property.
+// Format 1 has no record of deleted data that is not erased yet, so toFormat2 also requests that the whole store is rewritten once.
 func toFormat2(db *pebble.DB, b *pebble.Batch) error {
 	u := upgrade2{batch: b, counts: map[library.PropertyID]uint64{}, codes: map[string]bool{}}
 	if err := scan(db, []byte{spaceProperty}, []byte{spaceProperty + 1}, u.key); err != nil {
@@ -42,7 +42,7 @@ func (u *upgrade2) key(key, value []byte) (skip []byte, err error) {
 		return nil, err
 	}
 	u.counts[p]++
-	// An import could create two items with the same code. The first one keeps it.
+	// In format 1, an import could create two items with the same code. The first item keeps the code.
 	if stored.ShortCode == "" || u.codes[stored.ShortCode] {
 		return nil, nil
 	}

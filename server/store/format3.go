@@ -24,7 +24,7 @@ func toFormat3(db *pebble.DB, b *pebble.Batch) error {
 	return errors.Join(err, u.flush())
 }
 
-// upgrade3 collects items of one property, and then decodes them on all processors.
+// upgrade3 collects stored items of one property, in order to decode them together on all processors.
 type upgrade3 struct {
 	batch    *pebble.Batch
 	namer    *mutations.Namer
@@ -33,7 +33,7 @@ type upgrade3 struct {
 	values   [][]byte
 }
 
-// key handles a key. It returns the key to continue with, or nil for the next one.
+// key handles a key. It returns the key to continue with, or nil for the next key.
 func (u *upgrade3) key(key, value []byte) (skip []byte, err error) {
 	p, under, _, err := splitPropertyKey(key)
 	if err != nil {
@@ -58,11 +58,11 @@ func (u *upgrade3) key(key, value []byte) (skip []byte, err error) {
 	return nil, nil
 }
 
-// flush records the names of the collected items.
+// flush records the names of the dynamic fields in the collected items.
 func (u *upgrade3) flush() error {
 	names := make([][]string, len(u.values))
 	parallel.Each(len(u.values), func(i int) {
-		// Skip an item that cannot be decoded: queries find none of its fields, and it must not keep the store from opening.
+		// Skip an item that cannot be decoded: queries cannot find its fields anyway, and it must not keep the store from opening.
 		if stored, err := decodeValue(u.values[i]); err == nil {
 			names[i] = slices.Collect(stored.FieldNames())
 		}

@@ -17,9 +17,9 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// TestAStoreOfVersion1IsUpgraded opens a store that Vitrine 0.1 created. Its properties are shop/default (35 items, one deleted; a
-// definition of each kind, and one that waits), shop/outlet (6 items without short codes) and shop/closed (2 items), whose manifest was
-// deleted.
+// TestAStoreOfVersion1IsUpgraded opens a store that Vitrine 0.1 created. The store has the property shop/default with 35 items, of which
+// one was deleted, a definition of each kind and a definition that is not served, the property shop/outlet with 6 items without short
+// codes, and the property shop/closed with 2 items, whose manifest was deleted.
 func TestAStoreOfVersion1IsUpgraded(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.CopyFS(dir, os.DirFS(filepath.Join("testdata", "v1"))); err != nil {
@@ -102,8 +102,8 @@ func (l *opened) checkLink(t *testing.T, code, want string) {
 	}
 }
 
-// TestTwoItemsWithOneCode upgrades a store of version 1 in which two items have the same code, as an import could cause. The first one must
-// keep the code.
+// TestTwoItemsWithOneCode upgrades a store of version 1 in which two items have the same code, as an import could cause. The first item
+// must keep the code.
 func TestTwoItemsWithOneCode(t *testing.T) {
 	db, err := pebble.Open("", &pebble.Options{FS: vfs.NewMem(), FormatMajorVersion: pebbleFormat, Logger: silent{}})
 	if err != nil {
@@ -150,8 +150,8 @@ func TestAnUpgradeOfADamagedItem(t *testing.T) {
 	}
 }
 
-// TestAStoreOfVersion2IsUpgraded checks that the names of dynamic fields are collected from all items, and that a store with more names
-// than the limit opens and still accepts the names that it has.
+// TestAStoreOfVersion2IsUpgraded checks that the upgrade records the names of the dynamic fields of all items. A store with more names than
+// the limit must open, and must still accept items whose names it already has.
 func TestAStoreOfVersion2IsUpgraded(t *testing.T) {
 	dir := t.TempDir()
 	named := func(id item.ID, first, n int) library.Mutation {
@@ -206,7 +206,8 @@ func TestAStoreOfVersion2IsUpgraded(t *testing.T) {
 	}
 }
 
-// TestAStoreOfVersion3IsUpgraded checks that the store can read items in JSON, and that a write replaces the JSON.
+// TestAStoreOfVersion3IsUpgraded checks that the store can read items that are stored as JSON, and that a write of such an item replaces
+// the JSON.
 func TestAStoreOfVersion3IsUpgraded(t *testing.T) {
 	dir := t.TempDir()
 	l := mustOpen(t, Options{Dir: dir})

@@ -8,27 +8,29 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// Index is the data that a library derives from the items of the store, in memory or in its own files. It follows the store batch by batch.
+// Index is the data that a library derives from the items of the store, in memory or in its own files. The store updates it with each
+// batch.
 //
-// The store never calls Load, Prepare, TagOwner, Close and the function install concurrently, nor while Store.Hold or Store.CommitIndex
-// runs a function. Erase may run concurrently with all of them except Close. Only Load and install may change the state that readers of the
-// index see. A failed or abandoned Prepare must not change it.
+// The store calls Load, Prepare, TagOwner, Close and the function install (see Prepare) one at a time, and never while Store.Hold or
+// Store.CommitIndex runs a function. Erase may run concurrently with all of them except Close. Only Load and install may change the state
+// that readers of the index see. A call of Prepare must not change it, not even if the call fails or if the store never calls install.
 type Index interface {
-	// Load makes the index match s. The store calls it when it opens, before any read, and again after an I/O error, because it is then
-	// unknown whether the batch of the last Prepare was stored. During Load, s can answer all reads (stored properties, items, catalogues,
-	// the index's own keys). If Load fails, it must leave the index unchanged, and the store does not open.
+	// Load makes the index match s. The store calls Load when it opens, before any read. It calls Load again after an I/O error, because it
+	// then does not know whether the batch of the last Prepare was stored. During Load, all read methods of s work, such as those for stored
+	// properties, items, catalogues and the index's own keys. If Load fails, it must leave the index unchanged, and the store does not open.
 	Load(s *Store) error
-	// Prepare computes how a batch changes the index, and adds the index's own keys to the batch. If it fails, the store commits nothing of
-	// the batch. It prepares the requests again in smaller batches, and only a request that fails alone gets the error. If callers can act
-	// on the error, it should be an error that they understand, such as library.ErrUnavailable or *item.InvalidError. The function install
-	// makes the batch visible to readers and cannot fail. The store calls it after the batch is durable and before it answers any request
-	// of the group. If the batch cannot be made durable, the store never calls install, and calls Load before the next Prepare.
+	// Prepare computes how a batch changes the index, and adds the index's own keys to the batch. If Prepare fails, the store commits nothing
+	// of the batch. The store then prepares the requests again in smaller batches. Only a request whose own batch fails gets the error. If the
+	// caller of a request can do something about the error, Prepare should return an error that the caller knows, such as
+	// library.ErrUnavailable or *item.InvalidError. The function install makes the batch visible to readers and cannot fail. The store calls
+	// it after the batch is durable and before it answers any request of the group. If the batch cannot be made durable, the store never calls
+	// install, and calls Load before the next Prepare.
 	Prepare(c *Change, keys *IndexBatch) (install func(), err error)
-	// TagOwner returns the Tag manifest whose rule puts a tag on an item, as of the last install, or false if there is none. The result
-	// does not depend on whether the item also has the tag itself.
+	// TagOwner returns a Tag manifest whose rule assigns a tag to an item, according to the last installed batch, or false if there is none.
+	// It ignores the item's own tags.
 	TagOwner(p library.PropertyID, t item.Tag, id item.ID) (library.Owner, bool)
 	// Erase removes the bytes of all deleted items and purged properties from the index's own files. The store calls it some time after a
-	// deletion, when it has rewritten its own files, and again after a failure. Erase may call Store.Hold.
+	// deletion, when it has rewritten its own files. If Erase fails, the store calls it again later. Erase may call Store.Hold.
 	Erase(ctx context.Context) error
 	// Close closes the index. The store calls it after the last Prepare, while reads and CommitIndex still work.
 	Close() error
@@ -38,7 +40,7 @@ type Index interface {
 type Change struct {
 	// Version is the number of the batch, one more than the number of the previous batch.
 	Version uint64
-	// Properties are the properties in which readers see a change, by id, without purged ones.
+	// Properties are the properties in which readers see a change, in the order of ids, without purged properties.
 	Properties []PropertyChange
 	// Purged are the properties that were purged.
 	Purged []library.PropertyID
@@ -47,8 +49,8 @@ type Change struct {
 // PropertyChange describes the changes in one property.
 type PropertyChange struct {
 	Property library.PropertyID
-	// Before and After are the catalogues of the property before and after the batch, or nil if the property was or is not served. They are
-	// the same pointer if the catalogue did not change.
+	// Before and After are the catalogues of the property before and after the batch. A catalogue is nil if the property was not served at
+	// that time. They are equal if the batch does not change the catalogue.
 	Before, After *definitions.Catalogue
 	// Items are the items that were created, changed or deleted, in the order of their first change. Each item occurs once.
 	Items []ItemChange
@@ -59,9 +61,9 @@ type ItemChange struct {
 	ID item.ID
 	// Item is the new state of the item, or nil if the item was deleted.
 	Item *item.Item
-	// Existed is true if the item existed before the batch. It is always true for a deleted item.
+	// Existed is true if the item existed before the batch. For a deleted item, it is always true.
 	Existed bool
-	// Erase is true if all files must lose the older bytes of the item within Options.EraseWithin, because the item or its earlier
-	// submission was deleted.
+	// Erase is true if the older bytes of the item must be removed from all files within Options.EraseWithin, because the item was deleted or
+	// its submission changed.
 	Erase bool
 }

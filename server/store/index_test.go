@@ -12,7 +12,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// opened is an open store with its index of type items.
+// opened is an open store, together with its index.
 type opened struct {
 	*Store
 	items *items
@@ -28,13 +28,13 @@ func open(o Options) (*opened, error) {
 	return l, nil
 }
 
-// items is an index for tests. It keeps the texts of all items, and checks what the store passes to it.
+// items is an index for tests. It contains the texts of all items, and checks what the store passes to it.
 type items struct {
 	mu      sync.Mutex
 	texts   map[place]string
 	version uint64
 	changes []*Change
-	// loads and erasures count the calls of Load and Erase. refuse is the error that the next Prepare returns.
+	// loads and erasures count the calls of Load and Erase. refuse is the error that the next call of Prepare returns.
 	loads, erasures int
 	refuse          error
 	// unindexable is a text that makes Prepare fail, or "" if there is none.
@@ -155,7 +155,7 @@ func (x *items) count(text string) int64 {
 	return n
 }
 
-// last returns the last change.
+// last returns the last Change that the store passed to Prepare.
 func (x *items) last(t *testing.T) *Change {
 	t.Helper()
 	x.mu.Lock()

@@ -8,7 +8,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// IndexBatch adds keys in the index's own space to a batch. It copies keys and values.
+// IndexBatch adds changes of the index's own keys to a batch. It copies keys and values.
 type IndexBatch struct{ batch *pebble.Batch }
 
 // Set sets a key.
@@ -39,9 +39,10 @@ func (s *Store) IndexKeys(from, to []byte) ([][]byte, error) {
 	})
 }
 
-// CommitIndex durably commits keys of the index, at a time when the store neither prepares nor installs a Change. The function add adds the
-// keys to a batch, and returns a function that makes them visible to readers, or nil. If add fails, CommitIndex commits nothing. A commit
-// changes no version. CommitIndex fails with ErrUnavailable while the store accepts no writes.
+// CommitIndex durably commits changes of the index's own keys, at a time when the store neither prepares nor installs a Change. The
+// callback add adds the changes to a batch. It returns a function that makes them visible to readers, or nil if there is nothing to do. If
+// add fails, CommitIndex commits nothing. CommitIndex changes no version. CommitIndex fails with ErrUnavailable while the store accepts no
+// writes.
 func (s *Store) CommitIndex(add func(keys *IndexBatch) (install func(), err error)) error {
 	s.holding.Lock()
 	defer s.holding.Unlock()

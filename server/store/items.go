@@ -13,7 +13,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/parallel"
 )
 
-// readChunk is the number of items that are read and decoded at once. It is large enough to use all processors, and small enough to need
+// readChunk is the number of items that are read and decoded together. It is large enough to use all processors, and small enough to need
 // little memory.
 const readChunk = 1024
 
@@ -34,7 +34,7 @@ func (s *Store) Has(p library.PropertyID, id item.ID) (bool, error) {
 	return lookUp(s, func(f finder) (bool, error) { return f.has(itemKey(p, id)) })
 }
 
-// ItemsByID reads items by id. The result contains nil for each item that does not exist.
+// ItemsByID reads items by id. For an id that no item has, the returned slice contains nil.
 func (s *Store) ItemsByID(p library.PropertyID, ids []item.ID) ([]*item.Item, error) {
 	return ask(s, func(db *pebble.DB) ([]*item.Item, error) {
 		items := make([]*item.Item, len(ids))
@@ -48,8 +48,8 @@ func (s *Store) ItemsByID(p library.PropertyID, ids []item.ID) ([]*item.Item, er
 	})
 }
 
-// Items yields all items of a property by id, decoded on all processors. An item that changes during the iteration may appear in its old or
-// new state. The sequence ends with the first error, or with the error of ctx.
+// Items yields all items of a property in the order of ids. It decodes them on all processors. An item that changes during the iteration
+// may appear in its old or new state. The sequence ends with the first error. If ctx ends, this is the error of ctx.
 func (s *Store) Items(ctx context.Context, p library.PropertyID) iter.Seq2[*item.Item, error] {
 	return func(yield func(*item.Item, error) bool) {
 		for next := item.ID(0); ; {
@@ -134,8 +134,8 @@ func (s *Store) ItemIDs(ctx context.Context, p library.PropertyID, from item.ID)
 	}
 }
 
-// eachItem calls take with at most limit stored items of a property by id, beginning with the id from. The values are valid only during the
-// call.
+// eachItem calls take with at most limit stored items of a property in the order of ids, beginning with the id from. A value is valid only
+// during the call of take.
 func eachItem(db *pebble.DB, p library.PropertyID, from item.ID, limit int, take func(id item.ID, value []byte)) error {
 	prefix := len(propertyKey(p, underItem))
 	return scan(db, itemKey(p, from), propertyKey(p, underItem+1), func(key, value []byte) ([]byte, error) {

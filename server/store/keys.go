@@ -21,7 +21,7 @@ const (
 	spaceIndex    = 'x'
 )
 
-// In a key, one of these bytes follows the name of a property.
+// In a key of a property, one of these bytes follows the name of the property and a NUL.
 const (
 	underCode     = 'c'
 	underName     = 'd'
@@ -85,16 +85,16 @@ func codeKey(p library.PropertyID, code string) []byte {
 
 func eraseKey(batch uint64) []byte { return binary.BigEndian.AppendUint64([]byte{spaceErase}, batch) }
 
-// propertyBounds returns the first possible key of a property, and the first key after all keys of the property.
+// propertyBounds returns the first possible key of a property, and a key that follows all keys of the property.
 func propertyBounds(p library.PropertyID) (lower, upper []byte) {
 	lower = append([]byte{spaceProperty}, p...)
 	upper = append(bytes.Clone(lower), 1)
 	return append(lower, 0), upper
 }
 
-// stretchEnd returns the end of the key range that contains a key, or nil if the range has no end. No table contains keys of two ranges.
-// The items of a property have their own range, because an import appends items in the order of their ids, but inserts short codes, which
-// sort before the items, at any place.
+// stretchEnd divides the keys into ranges, so that no table contains keys of two ranges. It returns the end of the range that contains a
+// key, or nil if that range has no end. The items of a property are a range of their own: an import appends items in the order of their
+// ids, but it inserts short codes, whose keys sort before those of the items, at any place.
 func stretchEnd(key []byte) []byte {
 	if len(key) == 0 || key[0] < spaceProperty {
 		return []byte{spaceProperty}

@@ -41,19 +41,19 @@ type holder struct {
 	Since time.Time `json:"since"`
 }
 
-// LockDir locks the data directory of a process that keeps its items elsewhere. It returns a *LockedError if another process has the lock.
-// Close releases the lock.
+// LockDir locks the data directory of a process that does not keep its items in that directory. It returns a *LockedError if another
+// process has the lock. Close releases the lock.
 func LockDir(dir string) (io.Closer, error) { return lockDir(vfs.Default, dir, time.Now()) }
 
-// lockDir locks the directory of a store and records the process that holds the lock. The record is in a separate file, because a POSIX
-// lock is released when any handle on the locked file is closed.
+// lockDir locks the directory of a store and records the process that holds the lock. The record is not in the locked file, because reading
+// it there would release the lock: the kernel releases a POSIX lock when the process closes any handle on the locked file.
 func lockDir(disk vfs.FS, dir string, now time.Time) (io.Closer, error) {
 	lock, err := disk.Lock(disk.PathJoin(dir, lockName))
 	if err != nil {
 		if _, cannotOpen := errors.AsType[*fs.PathError](err); cannotOpen {
 			return nil, fmt.Errorf("lock store at %s: %w", dir, err)
 		}
-		h, _ := readHolder(disk, dir) // without the holder, the error is shorter but still correct
+		h, _ := readHolder(disk, dir) // ignore an error: without the holder, the error message is shorter but still correct
 		return nil, &LockedError{Dir: dir, PID: h.PID, Host: h.Host, Since: h.Since}
 	}
 	host, err := os.Hostname()
@@ -62,7 +62,7 @@ func lockDir(disk vfs.FS, dir string, now time.Time) (io.Closer, error) {
 	}
 	err = writeHolder(disk, dir, holder{PID: os.Getpid(), Host: host, Since: now.UTC().Truncate(time.Second)})
 	if vfs.IsNoSpaceError(err) {
-		// The store works without a record, but the record of a previous process would name the wrong holder.
+		// The store works without a record. Remove the record of the previous process, which would name the wrong holder.
 		if err = disk.Remove(disk.PathJoin(dir, holderName)); errors.Is(err, fs.ErrNotExist) {
 			err = nil
 		}

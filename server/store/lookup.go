@@ -61,8 +61,8 @@ func (s *Store) Tokens(ctx context.Context) iter.Seq2[library.TokenEvent, error]
 	return s.tokens.Listen(ctx)
 }
 
-// Sealer returns the Sealer that encodes and decodes the cursors of this store. Later processes that open the same store can decode these
-// cursors too.
+// Sealer returns the Sealer that encodes and decodes the cursors of this store. Cursors stay valid in later processes that open the same
+// store.
 func (s *Store) Sealer() *library.Sealer { return s.sealer }
 
 // ShortLink returns the target of a short link (see library.Library).
@@ -86,7 +86,7 @@ func (s *Store) ShortLink(_ context.Context, code string) (library.PropertyID, s
 	return at, original, nil
 }
 
-// byCode returns the item with a short code in any served property, or nil if there is none.
+// byCode returns the item that has a short code in a served property, with the property, or nil if there is none.
 func (s *Store) byCode(code string) (library.PropertyID, *item.Item, error) {
 	if code == "" {
 		return "", nil, nil
@@ -108,7 +108,7 @@ func (s *Store) byCode(code string) (library.PropertyID, *item.Item, error) {
 	return found.property, found.item, err
 }
 
-// AuthorKey returns the key that derives author references (see library.Library).
+// AuthorKey returns the key of author references (see library.Library).
 func (s *Store) AuthorKey() []byte {
 	return peek(s, func(now *served) []byte { return bytes.Clone(now.authorKey) })
 }
@@ -123,7 +123,7 @@ func (s *Store) Mark(key string) (string, error) {
 	return s.served.marks[key], nil
 }
 
-// peek calls look with the data in memory, under the read lock.
+// peek calls look with the data in memory, while it holds the read lock.
 func peek[T any](s *Store, look func(now *served) T) T {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -135,7 +135,7 @@ func (s *Store) Catalogue(p library.PropertyID) *definitions.Catalogue {
 	return peek(s, func(now *served) *definitions.Catalogue { return now.set.Catalogue(p) })
 }
 
-// Stored lists all properties that are served or have stored data, by id.
+// Stored lists all properties that are served or have stored data, in the order of ids.
 func (s *Store) Stored() []library.PropertyID {
 	return peek(s, func(now *served) []library.PropertyID { return slices.Sorted(maps.Keys(now.properties)) })
 }
@@ -155,7 +155,7 @@ func (s *Store) Version() uint64 {
 	return peek(s, func(now *served) uint64 { return now.version })
 }
 
-// ID returns the identity of this store: 32 hexadecimal digits that stay the same after a restart and in a backup.
+// ID returns the identity of this store: 32 hexadecimal digits that stay the same after a restart. A backup has the same identity.
 func (s *Store) ID() string {
 	return peek(s, func(now *served) string { return now.id })
 }

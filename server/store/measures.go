@@ -14,7 +14,7 @@ func (s *Store) metrics() (*pebble.Metrics, error) {
 	if err != nil {
 		return nil, err
 	}
-	answer := make(chan *pebble.Metrics, 1) // received only if do is complete, see database.call
+	answer := make(chan *pebble.Metrics, 1) // received only if call succeeds, because the function may otherwise still be running
 	err = db.call(func() error {
 		answer <- db.pebble.Metrics()
 		return nil

@@ -15,31 +15,32 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// Options holds the settings of Open.
+// Options contains the settings of Open.
 type Options struct {
 	// Dir is the directory of the store. Open creates it with mode 0700 if it does not exist. Required.
 	Dir string
-	// Clock returns the current time, which becomes the creation time of units. It need not be monotonic. nil means time.Now.
+	// Clock returns the current time, which the store uses, for example, as the creation time of units. It need not be monotonic. nil means
+	// time.Now.
 	Clock func() time.Time
 	// Logger receives messages for the operator. The store never logs items, tokens or other personal data. nil disables logging.
 	Logger *slog.Logger
 	// EraseWithin is the maximum time for which the bytes of a deleted item may stay in the store's files. With a shorter time, the store
 	// rewrites files more often. 0 means 10 minutes.
 	EraseWithin time.Duration
-	// MemoryBytes is the memory that the database uses outside the Go heap, for recent writes and for recently read blocks of files. 0
-	// means 64 MiB. For ten million items, 25 MiB of it hold the filters with which writes check that an id and a short code are free. More
-	// memory does not help a library that serves items from memory or from its own files.
+	// MemoryBytes is the memory that the database uses outside the Go heap, for recent writes and for recently read blocks of files. 0 means
+	// 64 MiB. For ten million items, this includes 25 MiB for the Bloom filters with which writes check that an id and a short code are free.
+	// A library that serves items from memory or from its own files does not get faster with more.
 	MemoryBytes int64
-	// MemTableBytes is the part of MemoryBytes that buffers writes before a flush. During flushes, up to three times as much is used. 0
-	// means 16 MiB, or MemoryBytes/4 if that is less.
+	// MemTableBytes is the size of a buffer for recent writes. It is a part of MemoryBytes. While buffers are flushed to files, up to three of
+	// them exist. 0 means 16 MiB, or MemoryBytes/4 if that is less.
 	MemTableBytes int64
 	// Pressure returns the memory pressure of the process. At library.Full, the store refuses mutations of items, except deletions, with
 	// library.ErrUnavailable. nil means library.Relaxed.
 	Pressure func() library.Pressure
 
-	// FS is the file system, which tests replace. nil means the file system of the operating system.
+	// FS is the file system. nil means that of the operating system. Tests use another one.
 	FS vfs.FS
-	// Random is the source of unguessable bytes. nil means crypto/rand.
+	// Random is a cryptographically secure source of random bytes. nil means crypto/rand.
 	Random io.Reader
 	// RetryAfter is the delay between two attempts to reopen a failed store. 0 means one second.
 	RetryAfter time.Duration
@@ -62,7 +63,7 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	if o.FS == nil {
 		o.FS = vfs.Default
-		// Locks within a process are identified by name, so the path must be absolute.
+		// Within a process, two stores lock the same directory only if its name is the same, so make the name absolute.
 		dir, err := filepath.Abs(o.Dir)
 		if err != nil {
 			return o, fmt.Errorf("find the directory of the store: %w", err)

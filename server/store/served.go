@@ -16,7 +16,7 @@ import (
 
 // served is the part of the store that is in memory: everything except items, short codes and the index's keys. Store.mu guards it.
 type served struct {
-	// id is the identity of this store, which versions contain.
+	// id is the identity of this store. Versions of pages contain it.
 	id        string
 	authorKey []byte
 	version   uint64
@@ -28,12 +28,12 @@ type served struct {
 
 // property is the part of the data of one property that is in memory.
 type property struct {
-	// version is the number of the batch that last changed anything in the property.
+	// version is the number of the batch that last changed the property.
 	version  uint64
 	sequence item.ID
 	items    int64
 	made     map[item.Tag]bool
-	// names are the hashed names of all dynamic fields that items have ever had (see item.MaxFieldNames).
+	// names contains the hashed names of all dynamic fields that items have ever had. item.MaxFieldNames limits their number.
 	names map[mutations.NameSum]bool
 }
 
@@ -41,7 +41,7 @@ func newProperty() *property {
 	return &property{made: map[item.Tag]bool{}, names: map[mutations.NameSum]bool{}}
 }
 
-// property returns the data of a property. If the property has no stored data, the result is empty and is not part of s.
+// property returns the data of a property. If s has no data of the property, it returns an empty value that is not a part of s.
 func (s *served) property(p library.PropertyID) *property {
 	if known := s.properties[p]; known != nil {
 		return known
@@ -119,7 +119,7 @@ func readOrDraw(db *pebble.DB, b *pebble.Batch, key string, size int, random io.
 	return drawn, b.Set([]byte(key), drawn, nil)
 }
 
-// key handles one key of the table in doc.go. It returns the key to continue with, or nil for the next one.
+// key handles one key of the table in doc.go. It returns the key to continue with, or nil for the next key.
 func (l *loader) key(key, value []byte) (skip []byte, err error) {
 	switch key[0] {
 	case spaceMeta:

@@ -46,8 +46,8 @@ func (s *Store) Frozen(context.Context) (transfer.Freeze, error) {
 // frozen returns the current freeze, or "" if there is none.
 func (s *served) frozen() transfer.Freeze { return transfer.Freeze(s.marks[transfer.MarkFrozen]) }
 
-// serveFrozen replies to a group of requests while the store is frozen. Only requests that change nothing succeed, such as one that applies
-// an already stored definition.
+// serveFrozen replies to a group of requests while the store is frozen. Only requests that change nothing succeed, such as a request to
+// apply a definition that is already stored.
 func (s *Store) serveFrozen(group []request) {
 	frozen := s.served.frozen().Err()
 	for _, r := range group {
@@ -73,7 +73,7 @@ func (s *Store) Facts(context.Context) (*transfer.Facts, error) {
 	return peek(s, factsOf), nil
 }
 
-// factsOf copies the facts in memory, so that later changes do not affect the copy.
+// factsOf returns a copy of the facts in memory, which later changes do not affect.
 func factsOf(now *served) *transfer.Facts {
 	f := &transfer.Facts{
 		AuthorKey: bytes.Clone(now.authorKey), Marks: maps.Clone(now.marks), Definitions: now.set.Entries(),
@@ -93,7 +93,7 @@ func (s *Store) Lines(ctx context.Context, p library.PropertyID) iter.Seq2[trans
 	})
 }
 
-// lines yields the items of a property. The function read returns at most readChunk of them by id, beginning with the id from.
+// lines yields the items of a property. The callback read returns at most readChunk items in the order of ids, beginning with the id from.
 func lines(ctx context.Context, p library.PropertyID, read func(from item.ID) ([]transfer.Line, error)) iter.Seq2[transfer.Line, error] {
 	return func(yield func(transfer.Line, error) bool) {
 		for next := item.ID(0); ; {
@@ -118,7 +118,7 @@ func lines(ctx context.Context, p library.PropertyID, read func(from item.ID) ([
 	}
 }
 
-// linesFrom reads a chunk of stored items.
+// linesFrom reads at most readChunk stored items of a property, beginning with the id from.
 func linesFrom(db *pebble.DB, p library.PropertyID, from item.ID) ([]transfer.Line, error) {
 	items, err := itemsFrom(db, p, from)
 	if err != nil {

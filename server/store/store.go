@@ -27,13 +27,13 @@ type Store struct {
 	eraser  *eraser
 
 	requests chan request
-	// Close closes the channel closing. The writer closes the channel written when it ends.
+	// closing is closed by Close. written is closed by the writer when it ends.
 	closing, written chan struct{}
 	closeOnce        sync.Once
 	closeErr         error
 
-	// The writer locks holding while it prepares, commits and installs a batch, and locks mu while it makes the batch visible. Readers lock
-	// mu for reading. Lock holding before mu.
+	// holding is locked by the writer while it prepares, commits and installs a batch. mu is locked by the writer while it makes the batch
+	// visible, and read-locked by readers. A goroutine that needs both must lock holding first.
 	holding sync.Mutex
 	mu      sync.RWMutex
 	served  *served
@@ -52,9 +52,9 @@ var _ library.Base = (*Store)(nil)
 // databaseName is the name of Pebble's directory in the directory of the store.
 const databaseName = "pebble"
 
-// Open opens the store in o.Dir, and creates it if there is none. Then it makes the index load the store. It fails with *LockedError if
-// another process has the store open, and with *NewerFormatError if a newer Vitrine wrote it. If files are damaged or cannot be read, the
-// error says what to do. The caller must call Close.
+// Open opens the store in o.Dir, and creates it if there is none. Then it calls index.Load. It fails with *LockedError if another process
+// has the store open, and with *NewerFormatError if a newer Vitrine wrote it. If files are damaged or cannot be read, the error says what
+// to do. The caller must call Close.
 func Open(o Options, index Index) (*Store, error) {
 	o, err := o.withDefaults()
 	if err != nil {
@@ -76,19 +76,20 @@ func Open(o Options, index Index) (*Store, error) {
 		return nil, errors.Join(err, lock.Close())
 	}
 	s.eraser = newEraser(s)
-	// The previous process may have ended between a deletion and its erasure.
+	// Start an erasure, because the previous process may have ended between a deletion and the erasure of the data.
 	s.eraser.wanted()
 	go s.write()
 	go s.eraser.run()
 	return s, nil
 }
 
-// open opens the database, reads it and makes the index load it. If open fails, the store is unchanged.
+// open opens the database, loads the data for memory, and calls Index.Load. If open fails, the store is unchanged.
 func (s *Store) open() error {
 	o := s.options
 	db, err := openDatabase(o, o.FS.PathJoin(o.Dir, databaseName), false)
 	if s.db == nil && vfs.IsNoSpaceError(err) {
-		// The store serves nothing yet. A read-only database is enough for reads. The writer reopens it for writing later.
+		// The disk is full, and the store has no earlier database that it could continue to read. Open the database read-only, so that reads
+		// work. The writer reopens it for writing later.
 		readable, failed := openDatabase(o, o.FS.PathJoin(o.Dir, databaseName), true)
 		if failed == nil {
 			readable.fail(err)
@@ -164,7 +165,7 @@ func (s *Store) Close() error {
 	return s.closeErr
 }
 
-// Hold calls f at a time when no batch is being prepared, committed or installed. It waits for the current batch.
+// Hold waits until the current batch is complete, and calls f while no batch is being prepared, committed or installed.
 func (s *Store) Hold(f func() error) error {
 	s.holding.Lock()
 	defer s.holding.Unlock()
@@ -191,7 +192,7 @@ func ask[T any](s *Store, look func(*pebble.DB) (T, error)) (T, error) {
 	if err != nil {
 		return zero, err
 	}
-	answer := make(chan T, 1) // received only if look is complete, see database.read
+	answer := make(chan T, 1) // received only if read succeeds, because look may otherwise still be running
 	err = db.read(func() error {
 		found, err := look(db.pebble)
 		if err == nil {
@@ -232,7 +233,7 @@ func (s *Store) State(context.Context) library.State {
 	return state
 }
 
-// counts returns the state with the numbers of items and definitions. Ready is true until the store is closed.
+// counts returns a State with the members that are known from memory. Ready is true until the store is closed.
 func (s *Store) counts() library.State {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -247,8 +248,8 @@ func (s *Store) counts() library.State {
 	return state
 }
 
-// Memory returns the memory of the database outside the Go heap in bytes: memtables and cached blocks. After a failure of the store, it
-// returns 0.
+// Memory returns how much memory the database uses outside the Go heap for memtables and cached blocks, in bytes. After a failure of the
+// store, it returns 0.
 func (s *Store) Memory() int64 {
 	m, err := s.metrics()
 	if err != nil {

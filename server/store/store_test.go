@@ -51,7 +51,7 @@ func mustStart(t testing.TB, o Options) *opened {
 	return l
 }
 
-// mustOpen is like mustStart, and applies the property shop.
+// mustOpen is like mustStart, but also applies the property shop.
 func mustOpen(t testing.TB, o Options) *opened {
 	t.Helper()
 	l := mustStart(t, o)
@@ -140,7 +140,7 @@ func (silent) Infof(string, ...any)           {}
 func (silent) Errorf(string, ...any)          {}
 func (silent) Fatalf(format string, a ...any) { panic(fmt.Sprintf(format, a...)) }
 
-// edit opens the database of a closed store directly, and changes it.
+// edit changes the database of a closed store, without a Store.
 func edit(t *testing.T, dir string, change func(*pebble.DB) error) {
 	t.Helper()
 	db, err := pebble.Open(filepath.Join(dir, "pebble"), &pebble.Options{FormatMajorVersion: pebbleFormat, Logger: silent{}})
@@ -256,7 +256,7 @@ func TestDamageIsSaidClearly(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), dir) || !strings.Contains(err.Error(), "restore the newest backup") {
 		t.Fatalf("error %v, want one that names the store and says what to do", err)
 	}
-	// The lock must be released, so that the operator can restore a backup to the directory.
+	// Open must have released the lock, so that the operator can restore a backup to the directory.
 	if _, again := open(Options{Dir: dir}); errors.As(again, new(*LockedError)) {
 		t.Errorf("the store that could not be opened is still locked: %v", again)
 	}
@@ -289,7 +289,7 @@ func TestAKeyThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// faultyDisk is a disk in memory that fails writes while full is set.
+// faultyDisk is a file system in memory whose writes fail while full is true.
 type faultyDisk struct {
 	full atomic.Bool
 	fs   vfs.FS
@@ -353,7 +353,8 @@ func TestAFullDisk(t *testing.T) {
 	}
 }
 
-// killed returns the disk of a store with these items after its process was killed. The items are only in the log of the store.
+// killed returns the file system of a store as if its process had been killed after it wrote these items. The items are only in the log of
+// the store.
 func killed(t *testing.T, texts ...string) *vfs.MemFS {
 	t.Helper()
 	mem := vfs.NewCrashableMem()
@@ -364,7 +365,7 @@ func killed(t *testing.T, texts ...string) *vfs.MemFS {
 	return mem.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: 100, RNG: rand.New(rand.NewPCG(1, 1))})
 }
 
-// refusing returns a disk that, while on is set, has no room for the write operations that refuses selects.
+// refusing returns a file system that reports a full disk for the write operations that refuses selects, while on is true.
 func refusing(disk vfs.FS, on *atomic.Bool, refuses func(errorfs.Op) bool) vfs.FS {
 	return errorfs.Wrap(disk, errorfs.InjectorFunc(func(op errorfs.Op) error {
 		if on.Load() && op.Kind.ReadOrWrite() == errorfs.OpIsWrite && op.Kind != errorfs.OpRemove && refuses(op) {
@@ -379,7 +380,7 @@ func TestStartOnAFullDisk(t *testing.T) {
 	everything := func(op errorfs.Op) bool { return path.Base(op.Path) != lockName && op.Kind != errorfs.OpMkdirAll }
 	for name, refuses := range map[string]func(errorfs.Op) bool{
 		"no file can be made": everything,
-		// Pebble replays the log into a table, which does not fit on the disk. It retries that endlessly.
+		// Pebble writes the content of the log into a table, which does not fit on the disk. It retries this endlessly.
 		"no room for a table": func(op errorfs.Op) bool { return path.Ext(op.Path) == ".sst" },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -449,7 +450,7 @@ func TestAPartOfADatabase(t *testing.T) {
 	}
 }
 
-// TestAnIndexThatCannotBeLoaded checks that the store neither opens nor reopens if Load fails.
+// TestAnIndexThatCannotBeLoaded checks that a store neither opens nor reopens if Index.Load fails.
 func TestAnIndexThatCannotBeLoaded(t *testing.T) {
 	disk := newFaultyDisk()
 	unreadable := errors.New("unreadable")
@@ -527,12 +528,12 @@ func TestFaultsAnywhere(t *testing.T) {
 			}
 			if i == 3 {
 				_, _ = l.Write(t.Context(), shop, []library.Mutation{{Delete: true, ID: doomed}})
-				_ = l.eraser.erase() // flush and compact; one of them may fail
+				_ = l.eraser.erase() // the flush or the compaction may fail
 			}
 		}
 		armed.Store(false)
 		finished = index.Load() >= 0
-		_ = l.Close() // may report the fault
+		_ = l.Close() // ignore the error, which may be the fault
 		l, err = open(Options{Dir: "store", FS: mem})
 		if err != nil {
 			t.Fatalf("fault %d: open again: %v", n, err)
@@ -586,7 +587,7 @@ func (f *countedFile) SyncTo(n int64) (bool, error) {
 }
 
 // TestConcurrentWritersShareAnFsync checks that many small writes that wait for another write share a commit. Writes of long texts must not
-// share one, because memory holds all data of a commit several times.
+// share a commit, because a commit needs several times the size of its data in memory.
 func TestConcurrentWritersShareAnFsync(t *testing.T) {
 	const writers = 50
 	for name, tc := range map[string]struct {
@@ -613,7 +614,7 @@ func TestConcurrentWritersShareAnFsync(t *testing.T) {
 				})
 			}
 			begun.Wait()
-			// Wait until the first commit is blocked at the gate. The other writes queue after it.
+			// Wait until the first commit is blocked at the gate. The other writes then wait for that commit.
 			for disk.syncs.Load() == before {
 				runtime.Gosched()
 			}
@@ -630,7 +631,7 @@ func TestConcurrentWritersShareAnFsync(t *testing.T) {
 	}
 }
 
-// TestTheCacheHasRoom checks that memtables, which take their memory from the cache, leave room for blocks.
+// TestTheCacheHasRoom checks that the memtables, whose memory is a part of the cache, leave room for blocks.
 func TestTheCacheHasRoom(t *testing.T) {
 	for _, memory := range []int64{0, 4 << 20, 64 << 20, 1 << 30} {
 		o, err := Options{Dir: "store", MemoryBytes: memory}.withDefaults()
@@ -683,7 +684,8 @@ func TestErasedBytesLeaveTheFiles(t *testing.T) {
 	}
 }
 
-// TestErasureOutlivesARestart deletes an item just before the process ends. The next process must erase its bytes.
+// TestErasureOutlivesARestart deletes an item just before the store is closed. After the store is opened again, it must erase the bytes of
+// the item.
 func TestErasureOutlivesARestart(t *testing.T) {
 	dir := t.TempDir()
 	l := mustOpen(t, Options{Dir: dir})

@@ -16,15 +16,15 @@ import (
 	"github.com/vitrine-dev/vitrine/server/transfer"
 )
 
-// UnfinishedError says that a directory contains an unfinished copy of another library.
+// UnfinishedError says that a directory contains an unfinished copy of a library.
 type UnfinishedError struct{ Dir string }
 
 func (e *UnfinishedError) Error() string {
 	return fmt.Sprintf("%s contains an unfinished copy of a library: run vitrine migrate again to finish it, or delete the directory", e.Dir)
 }
 
-// Target is a new store to which a transfer copies a library. It has no format stamp until Finish adds one, so no version of Vitrine opens
-// an unfinished copy. Target writes no index: a library builds its index when it first opens the store.
+// Target is a new store to which a transfer copies a library. It has no format stamp until Finish adds the stamp, so no version of Vitrine
+// opens an unfinished copy. Target writes no index: a library builds its index when it first opens the store.
 type Target struct {
 	options Options
 	db      *database
@@ -33,8 +33,8 @@ type Target struct {
 
 var _ transfer.Target = (*Target)(nil)
 
-// OpenTarget opens the directory of a new store, or of an unfinished copy. It fails with *LockedError if another process uses the
-// directory, and with *transfer.RefusedError if the directory contains a store. The caller must call Close.
+// OpenTarget opens the directory for a new store, or with an unfinished copy. It fails with *LockedError if another process uses the
+// directory, and with *transfer.RefusedError if the directory already contains a complete store. The caller must call Close.
 func OpenTarget(o Options) (*Target, error) {
 	o, err := o.withDefaults()
 	if err != nil {
@@ -174,7 +174,8 @@ func (t *Target) Put(_ context.Context, p library.PropertyID, lines []transfer.L
 	})
 }
 
-// Finish stamps the store (see transfer.Target). The store gets a new id, because versions of responses contain the id.
+// Finish stamps the store (see transfer.Target). The store gets a new id. Page.Version contains this id, so a version from another store
+// never matches.
 func (t *Target) Finish(_ context.Context, items map[library.PropertyID]int64) error {
 	return t.commit(func(b *pebble.Batch) error {
 		for id, n := range items {
@@ -191,7 +192,7 @@ func (t *Target) Finish(_ context.Context, items map[library.PropertyID]int64) e
 	})
 }
 
-// Facts reads the facts back from the database (see transfer.Reader).
+// Facts reads the facts from the copy (see transfer.Reader).
 func (t *Target) Facts(context.Context) (f *transfer.Facts, err error) {
 	err = t.db.read(func() error {
 		key, err := get(t.db.pebble, []byte(keyAuthorKey))
@@ -208,7 +209,7 @@ func (t *Target) Facts(context.Context) (f *transfer.Facts, err error) {
 	return f, err
 }
 
-// Lines yields the items in the database (see transfer.Reader).
+// Lines yields the items in the copy (see transfer.Reader).
 func (t *Target) Lines(ctx context.Context, p library.PropertyID) iter.Seq2[transfer.Line, error] {
 	return lines(ctx, p, func(from item.ID) (chunk []transfer.Line, err error) {
 		err = t.db.read(func() error {

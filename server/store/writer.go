@@ -14,18 +14,19 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// maxGroup is the maximum number of requests that share one commit. It is large enough to make an fsync cheap, and small enough that the
-// first request does not wait for long. A group is also complete when it has maxGroupItems mutations, or when the size of its texts reaches
-// MemoryBytes/groupShare, because storing and indexing a text takes about twenty times its length in memory.
+// maxGroup is the maximum number of requests that share one commit. It is large enough that the cost of an fsync for each request is small,
+// and small enough that the first request does not wait for long. A group is also complete when it has maxGroupItems mutations, or when the
+// size of its texts reaches MemoryBytes/groupShare. The size is limited because storing and indexing a text needs about twenty times its
+// length in memory.
 const (
 	maxGroup      = 256
 	maxGroupItems = 8192
 	groupShare    = 16
 )
 
-// size returns the approximate size in bytes of the texts that mutations stage.
+// size returns the approximate size, in bytes, of the texts that the mutations write.
 func size(muts []library.Mutation) int64 {
-	const other = 4 << 10 // size of an item that is changed but not put
+	const other = 4 << 10 // estimated size of an item that a mutation other than Put changes
 	n := int64(0)
 	for _, m := range muts {
 		if it := m.Put; it != nil {
@@ -39,34 +40,34 @@ func size(muts []library.Mutation) int64 {
 
 // request asks the writer for a change.
 type request struct {
-	// stage reads the current state and adds to the change. If it fails, it must leave the change as it was, and the caller gets its error.
-	// If the group cannot be committed, the writer may call stage again with a new change.
+	// stage reads the current state and adds to the change. If stage fails, it must leave the change as it was, and the caller gets its error.
+	// If the batch of the group cannot be prepared, the writer calls stage again with a new change.
 	stage func(*change) error
 	// property and mutations are set for a Write. The lookups of all Writes in a group run together (see change.fetch).
 	property  library.PropertyID
 	mutations []library.Mutation
 	shares    shares
-	// thaws is true for requests that a frozen store accepts (see Store.Freeze).
+	// thaws is true for requests that even a frozen store serves (see Store.Freeze).
 	thaws bool
 	ctx   context.Context
 	done  chan error // receives one reply
 }
 
 // shares says which requests can share a commit, and thus an fsync. Each request of a group sees the changes that earlier requests of the
-// group staged. It therefore gets the same reply as if the requests were committed separately, in order of arrival.
+// group staged. It therefore gets the same reply as if the requests were committed one by one in the order of their arrival.
 type shares uint8
 
 const (
 	// withItems is the class of requests that change items or marks.
 	withItems shares = iota
-	// withDefinitions is the class of requests that change definitions. They look up items only in the database, so a group with such
-	// requests must not stage items.
+	// withDefinitions is the class of requests that change definitions. They look up items only in the database and would miss staged items,
+	// so they cannot be in a group with requests that change items.
 	withDefinitions
 	// withNothing is the class of requests that cannot share a commit.
 	withNothing
 )
 
-// do passes a request to the writer. It returns when the change is durable and visible, or when the request is refused.
+// do passes a request to the writer. It returns when the change is durable and visible, or when the request has failed.
 func (s *Store) do(ctx context.Context, r request) error {
 	r.ctx, r.done = ctx, make(chan error, 1)
 	select {
@@ -76,7 +77,7 @@ func (s *Store) do(ctx context.Context, r request) error {
 	case <-s.closing:
 		return library.ErrClosed
 	}
-	// An accepted request always gets a reply, so the caller knows what happened.
+	// Wait even if ctx ends: the writer replies to every request that it has received, so the caller learns whether the change was made.
 	return <-r.done
 }
 
@@ -122,7 +123,7 @@ func (s *Store) write() {
 	}
 }
 
-// refuseAll refuses the requests that arrived while the store was closing.
+// refuseAll refuses the requests that arrive while the store is closing.
 func (s *Store) refuseAll() {
 	for {
 		select {
@@ -134,7 +135,7 @@ func (s *Store) refuseAll() {
 	}
 }
 
-// serve commits a group of requests. It first reopens a failed store.
+// serve serves a group of requests. If the store has failed, serve first reopens it.
 func (s *Store) serve(group []request) {
 	s.holding.Lock()
 	defer s.holding.Unlock()
@@ -145,7 +146,7 @@ func (s *Store) serve(group []request) {
 	s.serveGroup(group)
 }
 
-// answer gives every request of a group the same answer.
+// answer sends the same reply to every request of a group.
 func answer(group []request, err error) {
 	for _, r := range group {
 		r.done <- err
@@ -153,8 +154,8 @@ func answer(group []request, err error) {
 }
 
 // serveGroup stages a group of requests, commits them in one batch, makes them visible and replies. If the batch cannot be prepared,
-// serveGroup splits the group in halves, repeatedly, until the faulty request is alone. Only that request gets the error. One faulty
-// request among n costs about 2·log2(n) batches.
+// serveGroup splits the group in halves, repeatedly, until the request that cannot be prepared is alone. Only that request gets the error.
+// One such request among n costs about 2·log2(n) batches.
 func (s *Store) serveGroup(group []request) {
 	if s.served.frozen() != "" && !group[0].thaws {
 		s.serveFrozen(group)
@@ -165,7 +166,7 @@ func (s *Store) serveGroup(group []request) {
 		answer(group, unavailable(err))
 		return
 	}
-	// A refusal may depend on changes that an earlier request staged, so it is final only after those changes are committed.
+	// Keep refusals until the batch is committed, because a refusal may depend on changes that an earlier request of the group has staged.
 	refusals := make([]error, len(group))
 	for i, r := range group {
 		if refusals[i] = r.ctx.Err(); refusals[i] == nil {
@@ -184,8 +185,8 @@ func (s *Store) serveGroup(group []request) {
 	}
 }
 
-// commit makes a change durable, then visible. prepared reports whether the change could be prepared. If it is false, nothing has changed,
-// and the error concerns the staged requests. Otherwise, the error concerns the database.
+// commit makes a change durable, then visible. prepared reports whether the change could be prepared. If prepared is false, nothing has
+// changed, and the error concerns the staged requests. Otherwise, an error concerns the database.
 func (s *Store) commit(c *change) (prepared bool, err error) {
 	if c.empty() {
 		return true, nil
@@ -196,17 +197,17 @@ func (s *Store) commit(c *change) (prepared bool, err error) {
 		return false, errors.Join(err, b.Close())
 	}
 	if err := s.db.commit(b); err != nil {
-		return true, unavailable(err) // the batch may still be in use
+		return true, unavailable(err) // do not close the batch, which may still be in use
 	}
 	install()
 	return true, b.Close()
 }
 
-// maxRetained is the maximum size in bytes of a batch whose memory is reused.
+// maxRetained is the maximum size, in bytes, of a batch whose memory Pebble keeps for later batches.
 const maxRetained = 4 << 20
 
-// failed returns a channel that ends the wait for requests when the store fails. It returns nil if the store has already failed. Then the
-// channel of retry ends the wait when it is time to reopen the store.
+// failed returns a channel that ends the writer's wait for requests when the store fails. If the store has already failed, it returns nil,
+// and the channel that retry returns ends the wait when it is time to reopen the store.
 func (s *Store) failed() <-chan struct{} {
 	if s.db.failure() != nil {
 		return nil
@@ -221,7 +222,7 @@ func (s *Store) retry() <-chan time.Time {
 	return time.After(time.Until(s.attempted.Add(s.options.RetryAfter)))
 }
 
-// reopen reopens a failed store without waiting for a write, because a library that is not ready may never receive one.
+// reopen reopens a failed store without waiting for a write, because callers may send no writes to a library that reports a problem.
 func (s *Store) reopen() {
 	s.holding.Lock()
 	defer s.holding.Unlock()
@@ -230,8 +231,8 @@ func (s *Store) reopen() {
 	}
 }
 
-// recoverStore reopens the store after an I/O error, unless the last attempt was less than RetryAfter ago. It also rebuilds the data in
-// memory, because it is unknown whether the failed batch was stored.
+// recoverStore reopens the store after an I/O error, unless the last attempt was less than RetryAfter ago. It also reads the data in memory
+// again, because the failed batch may or may not be stored.
 func (s *Store) recoverStore() error {
 	failure := s.db.failure()
 	if failure == nil {
@@ -254,9 +255,9 @@ func (s *Store) recoverStore() error {
 	return nil
 }
 
-// probeName is the name of a file that the store writes to check whether the disk accepts writes. probeSize is the size of that file, which
-// is enough for the log of a newly opened store. A failed attempt to open the database leaks memory, so probe prevents attempts that cannot
-// succeed.
+// probeName is the name of a file that probe writes to check whether the disk accepts writes. probeSize is the size of that file, which is
+// enough for the log of a newly opened database. The check comes before each attempt to reopen the database, because a failed attempt leaks
+// memory.
 const (
 	probeName = "PROBE"
 	probeSize = 1 << 20
@@ -277,10 +278,10 @@ func probe(disk vfs.FS, name string) error {
 	return nil
 }
 
-// unavailable wraps an error in ErrUnavailable, which means that the store cannot write now.
+// unavailable returns an error that wraps err and library.ErrUnavailable.
 func unavailable(err error) error {
 	return fmt.Errorf("%w: %w", library.ErrUnavailable, err)
 }
 
-// setNumber adds a number to a batch.
+// setNumber adds a key with a number as its value to a batch.
 func setNumber(b *pebble.Batch, key []byte, n uint64) error { return b.Set(key, encodeNumber(n), nil) }

@@ -36,7 +36,8 @@ func (w *world) facets(r library.Read, f library.Facet) *library.Facets {
 	return got
 }
 
-// counts compares the values of a field among the items that a query finds. Each wanted value has the form "value count".
+// counts compares the wanted values of a field with the values among the items that a query finds. Each wanted value has the form "value
+// count".
 func (w *world) counts(q, field string, want ...string) {
 	w.Helper()
 	w.countsIn(w.search(q), library.Facet{Field: field, Limit: library.MaxFacetValues}, want...)

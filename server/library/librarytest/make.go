@@ -18,7 +18,8 @@ func itoa(n int64) string { return strconv.FormatInt(n, 10) }
 // option changes an item that newItem makes.
 type option func(*item.Item)
 
-// newItem makes an approved image that was created id%1000 seconds after start, so that items with higher ids are newer.
+// newItem makes an approved image that was created id%1000 seconds after start. Of items with ids below 1000, the item with the higher id
+// is therefore newer.
 func newItem(id item.ID, options ...option) *item.Item {
 	it := &item.Item{
 		ID: id, ApprovalStatus: item.Approved, CreatedOn: start.Add(time.Duration(id%1000) * time.Second).Format(time.RFC3339),
@@ -110,9 +111,9 @@ func adopt(id int64) edit {
 	return func(d *library.Definition) { d.Filter.UUID, d.Filter.ID, d.Filter.Adopt = "", id, true }
 }
 
-// httpFilter makes a filter in the form in which a caller creates it over HTTP.
+// httpFilter makes a filter as a caller would create it over HTTP.
 func httpFilter(name, q string) library.Definition {
-	// Random UUIDs would differ between runs. These ids are distinct, and the same in every run.
+	// Derive the ids from the name, because random ids would differ between runs.
 	uuid, id := library.FilterIDs("http/made", library.KindFilter, "http", name)
 	return library.Definition{Property: shop, Filter: &library.Filter{UUID: uuid, ID: id, Name: name, Query: q, Order: "created_on:desc"}}
 }
@@ -163,8 +164,8 @@ func since(hours int) edit {
 	}
 }
 
-// base64Of returns the part of the base64 form of s that is the same for any bytes that follow s. s must start at a multiple of three
-// bytes.
+// base64Of returns the start of the base64 form of s, up to the last character that does not depend on the bytes that follow s. In the
+// encoded text, s must start at a multiple of three bytes.
 func base64Of(s string) string {
 	encoded := base64.RawURLEncoding.EncodeToString([]byte(s))
 	return encoded[:len(encoded)/4*4-4]

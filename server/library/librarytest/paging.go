@@ -93,7 +93,7 @@ var pagingTests = map[string]func(*world){
 			r.Order, r.Seed, r.Limit = w.order(order), "seed", 4
 			gone := map[item.ID]bool{}
 			got := w.follow(r, func(page int) {
-				// Add items before, within and after the listing, delete one item, and patch one item without changing its position.
+				// Add items before the listing, within it and after it, delete one item, and patch one item without changing its position.
 				w.put(newItem(next, text("beach"), created("2027-01-01T00:00:00Z")), newItem(next+1, text("beach"), created("2020-01-01T00:00:00Z"), campaign(5)),
 					newItem(next+2, text("beach"), created("2026-11-21T12:00:15Z"), campaign(1)))
 				next += 3
@@ -180,12 +180,12 @@ var pagingTests = map[string]func(*world){
 		r := w.beaches()
 		r.Favourite = &item.Tag{Namespace: "marketer_tags", Key: "hero"}
 		w.tag("marketer_tags", "hero", 2, 4)
-		r.After = w.page(r).Next // the cursor after item 9; the favorites 4 and 2 come first
+		r.After = w.page(r).Next // the cursor after item 9, which follows the favorites 4 and 2
 		w.expect("unchanged", r, 8, 7, 6)
 		w.tag("marketer_tags", "hero", 9)
 		w.expect("it is a favourite now", r, 4, 2, 8)
 		r.After, r.Limit = "", 2
-		r.After = w.page(r).Next // the cursor after item 4; the favorite 9 comes first
+		r.After = w.page(r).Next // the cursor after item 4, which follows the favorite 9
 		w.expect("after a favourite", r, 2, 8)
 		w.untag("hero", 4)
 		w.expect("it is no longer a favourite", r, 3, 1)

@@ -14,8 +14,9 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// Factory opens the library stored in dir, and creates it if there is none. A factory reads the time only from clock. To test restarts, the
-// suite closes the library and calls the factory again with the same dir. The factory must not register a cleanup that closes the library.
+// Factory opens the library stored in dir, or creates a library if dir has none. A factory reads the time only from clock. To test
+// restarts, the suite closes the library and calls the factory again with the same dir. The factory must not register a cleanup that closes
+// the library.
 type Factory func(t *testing.T, dir string, clock func() time.Time) library.Library
 
 // Run tests an implementation against the contract of library.Library.

@@ -68,7 +68,7 @@ var versionTests = map[string]func(*world){
 		r := w.search("created_on:[now-1h TO now]")
 		p := w.page(r)
 		w.equal("items", w.ids(p), []item.ID{1})
-		// Item 1 is exactly one hour old at 12:30, and a millisecond later it is older than one hour.
+		// Item 1 is exactly one hour old at 12:30, and older than one hour from the next millisecond on.
 		boundary := time.Date(2026, 11, 21, 12, 30, 0, 1e6, time.UTC)
 		if p.Expires.IsZero() || p.Expires.After(boundary) || !p.Expires.After(start) {
 			w.Errorf("expires at %v, want after the start and not after %v", p.Expires, boundary)

@@ -25,7 +25,7 @@ const install = "cluster-uid"
 // start is the time at which every test begins: a Saturday at noon, far from the boundaries of days, months and years.
 var start = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
-// world is a library under test, with methods for tests. They fail the test on unexpected errors.
+// world is a library under test, with methods for tests. The methods fail the test on unexpected errors.
 type world struct {
 	*testing.T
 	open  Factory
@@ -189,7 +189,7 @@ func (w *world) search(q string) library.Read {
 	return library.Read{Property: shop, Audience: query.Private, Query: w.query(q), Order: w.order("created_on:desc"), Limit: 500}
 }
 
-// page reads a page, and fails the test on an error.
+// page reads a page, and fails the test if that returns an error.
 func (w *world) page(r library.Read) *library.Page {
 	w.Helper()
 	p, err := w.lib.Read(w.ctx(), r)
@@ -254,7 +254,7 @@ func (w *world) expect(what string, r library.Read, want ...item.ID) {
 	}
 }
 
-// finds compares the items that a query finds with the wanted ones, in any order.
+// finds compares the items that a query finds with the wanted items, ignoring the order.
 func (w *world) finds(q string, want ...item.ID) {
 	w.Helper()
 	got := w.ids(w.page(w.search(q)))
@@ -314,7 +314,7 @@ func (w *world) expectUnits(id item.ID, want ...int64) {
 	}
 }
 
-// errorIs fails unless err is target.
+// errorIs fails the test unless err wraps target.
 func (w *world) errorIs(what string, err, target error) {
 	w.Helper()
 	if !errors.Is(err, target) {

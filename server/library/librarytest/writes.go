@@ -174,7 +174,7 @@ var writeTests = map[string]func(*world){
 	},
 	"a property has a maximum number of field names": func(w *world) {
 		w.accept(property(shop), property(wall))
-		// names makes an item with a tag in each of the namespaces in tags. Its submission has n members, with names numbered from first.
+		// names makes an item with a tag in each of the namespaces in tags. The item's submission has n members, with names numbered from first.
 		names := func(id item.ID, first, n int, tags ...string) *item.Item {
 			members := map[string]string{}
 			for i := range n {

@@ -1,8 +1,8 @@
-// Package analysis splits texts into words and folds keywords, in the same way for items and for queries. It produces the
-// same tokens and positions as the standard analyzer of OpenSearch (Lucene 10: StandardTokenizer, then LowerCaseFilter),
-// and for keywords the same text as its lowercase normalizer.
+// Package analysis splits texts into words and folds keywords, in the same way for items and for queries. For texts, it produces the same
+// tokens and positions as the standard analyzer of OpenSearch, which consists of the StandardTokenizer and the LowerCaseFilter of Lucene
+// 10. For keywords, it produces the same text as the lowercase normalizer of OpenSearch.
 //
-// Indexes store the results, so any change of a result invalidates existing indexes.
+// Indexes contain the output of this package, so any change of the output invalidates existing indexes.
 //
 // # Unicode versions
 //
@@ -14,8 +14,9 @@
 //	                                                                        U+10D50 to U+10D65 stay unchanged there,
 //	                                                                        in keywords (they are in no word)
 //
-// Letters and ideographs added to Unicode after 12.1 (CJK Extensions G and later, Vithkuqi and Kawi among others) are not words, neither in
-// OpenSearch nor here. Emoji added after 12.1 are words, because their code points were already reserved.
+// Letters and ideographs that were added after Unicode 12.1 (such as CJK Extensions G and later, Vithkuqi and Kawi) do not form words,
+// neither in OpenSearch nor here. Emoji that were added after Unicode 12.1 are words, because Unicode 12.1 had already reserved their code
+// points for emoji.
 //
 // This package imports only the standard library.
 package analysis
@@ -25,12 +26,12 @@ import (
 	"unicode/utf8"
 )
 
-// maxWordUnits is the maximum length of a word in UTF-16 code units, which Lucene counts (max_token_length). The rest of a longer word
-// begins a new word.
+// maxWordUnits is the maximum length of a word (max_token_length in Lucene), in UTF-16 code units, because Lucene counts these. The rest of
+// a longer word begins a new word.
 const maxWordUnits = 255
 
 // PositionGap is the gap between the position of the last word in one value of a text field and that of the first word in the next value.
-// Because of the gap, no phrase spans two values (OpenSearch: position_increment_gap).
+// Because of the gap, no phrase spans two values. OpenSearch calls it position_increment_gap.
 const PositionGap = 100
 
 // Token is one word of a text.
@@ -52,8 +53,9 @@ func Analyze(text string) []Token {
 	return tokens
 }
 
-// AppendWords appends the words of a text to dst, without separators, and the offset in dst at which each word ends to ends. The words are
-// those of Analyze, and their positions are consecutive. Unlike Analyze, AppendWords does not allocate a string for each word.
+// AppendWords appends the words of a text to dst, without separators. For each word, it appends to ends the offset in dst at which the word
+// ends. The words are those of Analyze, and their positions are consecutive. Unlike Analyze, AppendWords does not allocate a string for
+// each word.
 func AppendWords(dst []byte, ends []int, text string) ([]byte, []int) {
 	for from, to := range cut(text) {
 		dst = appendLower(dst, text[from:to])
@@ -98,7 +100,7 @@ func HasWord(text string) bool {
 	return false
 }
 
-// Keyword returns the form of s that is used to compare keywords. Each character is converted to lower case separately.
+// Keyword returns the form of s that is used to compare keywords: s with each character converted to lower case separately.
 func Keyword(s string) string { return lower(s) }
 
 // AppendKeyword appends the result of Keyword to dst.

@@ -81,7 +81,7 @@ func FuzzAnalyze(f *testing.F) {
 			if !utf8.ValidString(tok.Text) {
 				t.Errorf("%q: token %q is not UTF-8", text, tok.Text)
 			}
-			// A word from Analyze must stay the same word when it is analyzed again, so that queries match items.
+			// Analyzing a word must return the same word, so that a query for a word of an item matches the item.
 			if again := analysis.Analyze(tok.Text); len(again) != 1 || again[0].Text != tok.Text {
 				t.Errorf("%q: token %q becomes %+v", text, tok.Text, again)
 			}

@@ -13,12 +13,12 @@ const (
 	letter
 	hebrew
 	numeric
-	digit // 0-9: numeric, and the base of a keycap
+	digit // 0-9, which can be the base of a keycap in addition to being numeric
 	katakana
 	hiragana
 	han
 	complexLetter // Thai, Lao, Khmer, Myanmar and other scripts whose word boundaries cannot be derived from the characters
-	complexMark   // a mark of these scripts; it can follow any other character, as extend can
+	complexMark   // a combining mark of these scripts; like extend, it can follow any character
 	connector     // _ and similar characters
 	midLetter
 	midNum
@@ -32,7 +32,7 @@ const (
 	pictograph
 	letterPictograph // a letter that is also an emoji, such as U+2139
 	modifier         // skin tones
-	regional         // two of them make a flag
+	regional         // regional indicators, two of which form a flag
 	keycapSign       // # and *
 	keycap           // U+20E3
 	tagSpec
@@ -45,8 +45,8 @@ type classRange struct {
 	class  class
 }
 
-// classTable holds the classes of the code points in the Basic Multilingual Plane, which contains nearly all text. classRanges also
-// contains the other planes.
+// classTable maps each code point of the Basic Multilingual Plane, which covers nearly all text, to its class. For the other planes, there
+// is only the slower search in classRanges.
 type classTable [0x10000]class
 
 func newClassTable() *classTable {

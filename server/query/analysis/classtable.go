@@ -4,7 +4,7 @@ package analysis
 
 // classRanges maps ranges of code points to their classes, in ascending order. It combines the properties Word_Break, Script (Han,
 // Hiragana), Line_Break (Complex_Context) and the emoji properties of Unicode 12.1. This version must not change, because the
-// StandardTokenizer of Lucene 10 is generated from it. In Lucene, too, letters that were added to Unicode later are not words.
+// StandardTokenizer of Lucene 10 is generated from it. As in Lucene, letters that were added after Unicode 12.1 do not form words.
 var classRanges = [...]classRange{
 	{0x0022, 0x0022, doubleQuote}, {0x0023, 0x0023, keycapSign}, {0x0027, 0x0027, singleQuote},
 	{0x002A, 0x002A, keycapSign}, {0x002C, 0x002C, midNum}, {0x002E, 0x002E, midNumLet}, {0x0030, 0x0039, digit},

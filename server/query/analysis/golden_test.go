@@ -23,7 +23,8 @@ var update = flag.Bool("update", false, "record testdata/golden.json from the Op
 
 const goldenFile = "testdata/golden.json"
 
-// goldenText is one text with its standard tokens, each as "position text", and with the result of the lowercase normalizer.
+// goldenText is one text with its tokens from the standard analyzer, each as "position text", and with the output of the lowercase
+// normalizer.
 type goldenText struct {
 	About   string   `json:"about"`
 	Text    string   `json:"text"`

@@ -1,10 +1,10 @@
 package analysis
 
-// The grammar matches the words of a text. The longest match wins. A character at which no match begins is skipped. The grammar is Unicode
-// Standard Annex 29 as implemented by Lucene's StandardTokenizer: each ideograph and each Hiragana character is a word, and so is each
-// whole run of Thai, Lao, Khmer or Myanmar, and each emoji sequence (UTS 51).
+// The grammar matches one word at the start of a text. The longest match wins. The scanner skips a character at which no match begins. The
+// grammar follows Unicode Standard Annex 29 as implemented by Lucene's StandardTokenizer: each ideograph and each Hiragana character is a
+// word, and so is each whole run of Thai, Lao, Khmer or Myanmar, and each emoji sequence (UTS 51).
 
-// Rule WB4: these zero-width characters belong to the character before them.
+// Marks are the zero-width characters that belong to the character before them (rule WB4).
 var (
 	marks         = of(extend, complexMark, joiner, textStyle, emojiStyle, modifier, keycap, tagSpec, tagEnd)
 	unstyledMarks = marks &^ of(textStyle, emojiStyle)
@@ -32,8 +32,8 @@ func wordGrammar() rule {
 		quote      = marked(singleQuote)
 		quotes     = marked(doubleQuote)
 	)
-	// These are the rules WB5 to WB13b. A part is a run of Katakana, or any mix of letters and numbers. Connectors join parts, and can
-	// precede and follow them.
+	// part and word implement the rules WB5 to WB13b. A part is a run of Katakana, or any mix of letters and numbers. Connectors can join
+	// parts, precede the first part and follow the last.
 	part := alt(
 		seq(katakanas, star(seq(star(connectors), katakanas))),
 		plus(alt(
@@ -44,7 +44,7 @@ func wordGrammar() rule {
 	)
 	word := seq(star(connectors), part, star(seq(plus(connectors), part)), star(connectors))
 
-	// Handle style selectors separately from the other marks, because they select the form of an emoji.
+	// Within an emoji, style selectors are not plain marks, because they select the form of the emoji.
 	unstyled := func(cs ...class) rule { return seq(one(of(cs...)), star(one(unstyledMarks))) }
 	emoji := alt(
 		seq(star(one(of(joiner))), unstyled(pictograph, letterPictograph), opt(one(of(emojiStyle)))),

@@ -14,10 +14,10 @@ func lower(s string) string {
 			return strings.Map(lowerRune, s)
 		}
 	}
-	return strings.ToLower(s) // ASCII; returns s itself if it is lower case
+	return strings.ToLower(s) // s is ASCII; ToLower returns s itself if it is already in lower case
 }
 
-// appendLower appends the result of lower.
+// appendLower appends the result of lower to dst.
 func appendLower(dst []byte, s string) []byte {
 	from := len(dst)
 	dst = append(dst, s...)
@@ -32,8 +32,8 @@ func appendLower(dst []byte, s string) []byte {
 	return dst
 }
 
-// lowerRune converts a character to lower case. In addition to the pairs of Unicode 15.0, which Go knows, it converts the pairs that are
-// new in Unicode 16.0, which JDK 25 knows. A later version of Go will also know them.
+// lowerRune converts a character to lower case. It converts the pairs of Unicode 16.0, which JDK 25 uses. Go's unicode package has only
+// those of Unicode 15.0, so lowerRune adds the others itself, until a later version of Go has them.
 func lowerRune(r rune) rune {
 	switch {
 	case r < 0x1C89:

@@ -10,19 +10,19 @@ import (
 // scanner is the grammar in the form of a deterministic automaton over classes.
 type scanner struct {
 	classes *classTable
-	next    [][classes]int16 // next[state][class]; -1 if no word continues
+	next    [][classes]int16 // next[state][class] is the next state, or -1 if no word continues with this class
 	accept  []bool
 }
 
 // words is compiled on first use and is immutable.
 var words = sync.OnceValue(func() *scanner { return compile(wordGrammar()) })
 
-// A rule adds itself to a nondeterministic automaton, and returns its entry node. The automaton is built from the end, so each rule gets
-// the node next, at which the automaton continues after the rule.
+// A rule adds its nodes to a nondeterministic automaton, and returns its entry node. The automaton is built from the end, so each rule
+// receives the node next, at which the automaton continues after the rule.
 type rule func(n *nodes, next int) int
 
-// node reads one class in set and continues at next. If set is empty, it continues at both next and alt without reading. The node
-// acceptNode ends the match.
+// node reads one character whose class is in set, and continues at next. If set is empty, it continues at both next and alt without
+// reading. At the node acceptNode, the automaton accepts the text that it has read.
 type node struct {
 	set       uint32
 	next, alt int
@@ -81,9 +81,9 @@ func compile(r rule) *scanner {
 	var (
 		sets [][]int
 		ids  = map[string]int16{}
-		seen = make([]int, len(n)) // the last round in which each node was visited
+		seen = make([]int, len(n)) // for each node, the last round in which it was visited
 	)
-	// state returns the state for the nodes in from and all nodes that they reach without reading.
+	// state returns the state that represents the nodes in from and all nodes that these reach without reading.
 	round := 0
 	state := func(from []int) int16 {
 		round++
@@ -142,7 +142,8 @@ func keyOf(set []int) string {
 	return string(key)
 }
 
-// match returns the length in bytes of the longest word at the start of text, or 0. It truncates words to maxWordUnits UTF-16 code units.
+// match returns the length in bytes of the longest word at the start of text, or 0 if there is none. A word has at most maxWordUnits UTF-16
+// code units.
 func (s *scanner) match(text string) int {
 	state, end, units := int16(0), 0, 0
 	for i, r := range text {

@@ -93,7 +93,7 @@ func TestWildcard(t *testing.T) {
 	}
 }
 
-// TestRegexp compares the results for patterns and terms with those of Lucene 10.
+// TestRegexp compares which terms a pattern matches with the results of Lucene 10.
 func TestRegexp(t *testing.T) {
 	terms := []string{"", "a", "b", "ab", "abc", "aab", "aaab", "^a", "a$", "a|b", "|a", "5", "x5", "_", " ", "é", "東", "😀", "]", "-", ")", "a.b", `a"b`, "*a"}
 	tests := map[string]struct {
@@ -197,7 +197,7 @@ func TestRegexpErrors(t *testing.T) {
 	}
 }
 
-// TestRegexpOperators compares the results of the optional operators with those of Lucene 10, for the same patterns and terms.
+// TestRegexpOperators compares which terms a pattern with optional operators matches with the results of Lucene 10.
 func TestRegexpOperators(t *testing.T) {
 	terms := []string{
 		"", "a", "b", "ab", "~a", "&", "&a", "a&b", "@", "<1-5>", "7", "07", "007", "1", "01", "12", "15", "100", "a12", "joe@example.com", "joe-example.com", "😀",
@@ -306,7 +306,8 @@ func TestTooComplex(t *testing.T) {
 	}
 }
 
-// TestEffortIsACount checks the two patterns that docs/query-language.md uses to explain the limit. The limit must not depend on time.
+// TestEffortIsACount checks the two patterns with which docs/query-language.md explains the limit on effort. The outcome must not depend on
+// the speed of the machine.
 func TestEffortIsACount(t *testing.T) {
 	if _, err := automaton.Regexp("(.?){700}"); err != nil {
 		t.Errorf("700 optional parts: %v", err)
@@ -375,7 +376,7 @@ func TestDistance(t *testing.T) {
 	}
 }
 
-// naiveDistance computes the edit distance from the whole table of optimal string alignment.
+// naiveDistance computes the edit distance by optimal string alignment, with the whole table.
 func naiveDistance(a, b []rune) int {
 	table := make([][]int, len(a)+1)
 	for i := range table {

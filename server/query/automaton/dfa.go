@@ -8,25 +8,26 @@ import (
 )
 
 const (
-	// maxEffort is the maximum number of steps of the subset construction for a pattern. Even a pattern that stays below MaxStates can take
-	// long, because the instruction set of a state can be as large as the pattern. With this limit, such a pattern is refused within about
-	// a quarter of a second.
+	// maxEffort is the maximum number of steps in the construction of the automaton for a pattern. MaxStates alone does not limit the time,
+	// because a single state can represent as many instructions as the pattern has. With maxEffort, a pattern that takes too long is refused
+	// within about a quarter of a second.
 	maxEffort = 8_000_000
-	// cellEffort is the effort of one table cell. Because cells count too, the effort also limits the memory of the table.
+	// cellEffort is the number of steps that count for one table cell. Because cells count, maxEffort also limits the memory of the table.
 	cellEffort = 2
-	// pairEffort is the effort of one table cell of an intersection, whose construction must look up each cell.
+	// pairEffort is the number of steps that count for one table cell of an intersection. It is higher, because the construction of an
+	// intersection looks up a pair of states for each cell.
 	pairEffort = 8
 )
 
 const dead = -1
 
-// dfa is a complete deterministic automaton over bytes. Bytes that no state distinguishes share a column of the table.
+// dfa is a complete deterministic automaton over bytes. Bytes that lead every state to the same next state share a column of the table.
 type dfa struct {
 	columns [256]uint8
 	width   int     // number of columns
-	next    []int32 // next[state*width+column]; dead if no match can follow
+	next    []int32 // next[state*width+column] is the next state, or dead if no match can follow
 	accept  []bool
-	always  []bool // true if every continuation is accepted
+	always  []bool // always[state] is true if WillAlwaysMatch(state) is
 	effort  int    // number of steps of the construction
 }
 
@@ -58,8 +59,8 @@ func (p *program) determinize(entry int32, limit, effort int) (*dfa, error) {
 	p.columns(d)
 	var (
 		ids = map[string]int32{}
-		// keys holds the instruction set of each state, encoded as in ids. Both share the strings, because the sets of a large pattern take
-		// most of the memory.
+		// keys contains the encoded set of instructions of each state. The keys of ids are the same strings, not copies, because for a large
+		// pattern these sets take most of the memory.
 		keys    []string
 		set     []int32
 		key     []byte
@@ -68,8 +69,8 @@ func (p *program) determinize(entry int32, limit, effort int) (*dfa, error) {
 		stamp   int32
 		targets = make([][]int32, d.width)
 	)
-	// closure follows the splits from the given addresses. It returns the instructions that read or accept, sorted. The result is valid
-	// until the next call.
+	// closure follows the splits from the given addresses. It returns the addresses of the reading and accepting instructions that it reaches,
+	// sorted. The returned slice is valid until the next call.
 	closure := func(from []int32) []int32 {
 		stamp++
 		stack = append(stack[:0], from...)
@@ -92,7 +93,7 @@ func (p *program) determinize(entry int32, limit, effort int) (*dfa, error) {
 		slices.Sort(set)
 		return set
 	}
-	// state returns the number of the state for a set of instructions. It creates the state if there is none.
+	// state returns the number of the state for a set of instructions. It creates the state if it does not exist yet.
 	state := func(set []int32) int32 {
 		if len(set) == 0 {
 			return dead
@@ -195,7 +196,7 @@ func intersect(a, b *dfa, limit, effort int) (*dfa, error) {
 	return d, nil
 }
 
-// firsts returns the first byte of each column.
+// firsts returns the lowest byte of each column.
 func (d *dfa) firsts() []byte {
 	firsts := make([]byte, 0, d.width)
 	for i, column := range d.columns {
@@ -224,8 +225,8 @@ func members(key string) iter.Seq[int32] {
 	}
 }
 
-// columns assigns the same column to bytes that no instruction distinguishes. The numbers of the columns ascend with the bytes, so a range
-// of bytes is a range of columns.
+// columns assigns each byte to a column. Bytes that no instruction distinguishes are in the same column. The column numbers ascend with the
+// bytes, so a range of bytes is a range of columns.
 func (p *program) columns(d *dfa) {
 	var starts [257]bool
 	starts[0] = true
@@ -245,8 +246,8 @@ func (p *program) columns(d *dfa) {
 	d.width = n + 1
 }
 
-// trim replaces every state from which no match is possible with the state dead. It renumbers the remaining states, and finds those that
-// always match.
+// trim replaces every state from which no match is possible with the state dead. It renumbers the remaining states, and determines
+// d.always.
 func (d *dfa) trim() {
 	n := len(d.accept)
 	before := make([][]int32, n)
@@ -303,8 +304,8 @@ func (d *dfa) trim() {
 	d.findAlways()
 }
 
-// findAlways finds the states that always match. Such a state accepts, and all of its successors always match. findAlways starts with the
-// accepting states, and removes states until nothing changes.
+// findAlways determines which states always match: the accepting states whose successors all match always. It starts with all accepting
+// states, and removes states that have other successors until nothing changes.
 func (d *dfa) findAlways() {
 	d.always = slices.Clone(d.accept)
 	for changed := true; changed; {

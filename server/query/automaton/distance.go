@@ -8,8 +8,8 @@ func Distance(a, b string, limit int) int {
 	if a == b {
 		return 0
 	}
-	// If the lengths in characters differ by more than the limit, the distance exceeds the limit too. Compare the lengths in bytes first,
-	// because they are known.
+	// If the lengths in characters differ by more than the limit, the distance exceeds the limit. Check this first with the lengths in bytes,
+	// which are known without decoding.
 	if d := len(a) - len(b); d > limit*utf8.UTFMax || -d > limit*utf8.UTFMax {
 		return limit + 1
 	}
@@ -67,7 +67,7 @@ func distance(a, b []rune, limit int) int {
 			row[j] = min(d, over)
 			best = min(best, row[j])
 		}
-		// All later rows derive from this row and, through transpositions, from the previous one.
+		// All later rows derive from this row and, through transpositions, from the previous row, so no later cell can be within the limit.
 		if best >= over && lastBest >= over {
 			return over
 		}

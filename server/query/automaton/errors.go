@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// MaxStates is the maximum number of states of the automaton of a pattern (query language, "Limits").
+// MaxStates is the maximum number of states of the automaton of a pattern (see "Limits" in the documentation of the query language).
 const MaxStates = 10_000
 
 // ErrTooComplex means that the automaton of a pattern would have more than MaxStates states, or that its construction would take too many

@@ -5,16 +5,16 @@ import (
 	"unicode/utf8"
 )
 
-// maxInstructions is the maximum number of instructions in the program of a pattern, before the program is made deterministic. It is needed
-// because repetitions such as a{1000}{1000} multiply. A pattern with MaxStates states rarely needs a tenth of this number.
+// maxInstructions is the maximum number of instructions in the program of a pattern. It is needed because nested repetitions multiply:
+// a{1000}{1000} has a million copies of a. A pattern with MaxStates states rarely needs a tenth of this number.
 const maxInstructions = 100_000
 
 // op is the operation of an instruction.
 type op uint8
 
 const (
-	opBytes op = iota // read one byte in [lo, hi], go to out
-	opSplit           // go to out and to alt without reading
+	opBytes op = iota // read one byte in [lo, hi] and continue at out
+	opSplit           // continue at both out and alt without reading
 	opMatch           // accept the bytes read so far
 	opFail            // reject
 )
@@ -25,9 +25,9 @@ type instruction struct {
 	out, alt int32
 }
 
-// program is a nondeterministic automaton over bytes. It is built from the end, so every build method takes the address at which to
-// continue, and returns its entry address. The program assumes that terms are valid UTF-8: "any string" means any bytes, and "any
-// character" does not check for overlong forms.
+// program is a nondeterministic automaton over bytes. It is built from the end: each method that adds instructions takes the address at
+// which the program continues after these, and returns the address of the first. Terms must be valid UTF-8: anyString reads any bytes, and
+// anyRune does not check for overlong forms.
 type program struct {
 	code []instruction
 	err  error

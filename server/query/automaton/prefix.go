@@ -1,7 +1,7 @@
 package automaton
 
-// prefix accepts the strings that start with the bytes of the prefix. State i means that the first i bytes have matched. The last state
-// accepts every continuation.
+// prefix accepts the strings that start with the bytes of the prefix. In state i, the first i bytes of the prefix have matched. The last
+// state accepts every continuation.
 type prefix string
 
 // Prefix returns an automaton that accepts every term that starts with the bytes of text.

@@ -13,9 +13,9 @@ import (
 // Regexp returns an automaton for a regular expression in the syntax of Lucene's RegExp, with all optional operators. The expression is
 // anchored at both ends. The syntax consists of . ? * + {n} {n,} {n,m} | & ( ) [ ] [^ ], "quoted text", a backslash before any character
 // that is not a letter, and \d \D \s \S \w \W (ASCII). @ matches any string, # matches nothing, and () matches the empty string. <n-m>
-// matches a number from n to m. If n and m have the same number of digits, the number must have as many digits. Otherwise, it can have any
-// number of leading zeros. & binds tighter than |, and concatenation binds tighter than &. ^, $ and ~ are ordinary characters. As in
-// Lucene, an operator is also an ordinary character where an operand is expected. The comparison is case-sensitive.
+// matches a number from n to m. If n and m have the same number of digits, the number must also have that many digits. Otherwise, it can
+// have any number of leading zeros. & binds tighter than |, and concatenation binds tighter than &. ^, $ and ~ are ordinary characters. As
+// in Lucene, an operator in a position where an operand is expected is an ordinary character. The comparison is case-sensitive.
 //
 // Errors are *SyntaxError, or wrap ErrTooComplex.
 func Regexp(pattern string) (Automaton, error) {
@@ -44,11 +44,11 @@ func Regexp(pattern string) (Automaton, error) {
 type exprKind uint8
 
 const (
-	exprRunes  exprKind = iota // one character of set
-	exprConcat                 // parts in sequence; none means the empty string
+	exprRunes  exprKind = iota // any one character in set
+	exprConcat                 // parts in sequence; the empty string if there are none
 	exprUnion                  // one of parts
 	exprRepeat                 // parts[0], min to max times
-	exprDFA                    // the strings that dfa accepts, at least one
+	exprDFA                    // the strings that dfa accepts; it accepts at least one
 )
 
 // unbounded is the value of max for a repetition without an upper limit.
@@ -62,7 +62,8 @@ type expression struct {
 	dfa      *dfa
 }
 
-// never reports whether e accepts no string at all, as # does. In Lucene, such an expression with a star accepts no string either.
+// never reports whether e accepts no string at all, as # does. As in Lucene, not even the empty string matches such an expression with a
+// star.
 func (e expression) never() bool {
 	switch e.kind {
 	case exprRunes:
@@ -104,8 +105,8 @@ func (e expression) compile(p *program, next int32) int32 {
 	}
 }
 
-// repeat compiles min copies of the body. After these, it compiles either a loop around the last copy, or the optional copies, each of
-// which can continue at next.
+// repeat compiles min copies of the body. If there is no upper limit, the last of these copies becomes a loop. Otherwise, the optional
+// copies follow, and before each of them the program can continue at next.
 func (e expression) repeat(p *program, next int32) int32 {
 	body, at, copies := e.parts[0], next, e.min
 	if e.max == unbounded {
@@ -117,7 +118,7 @@ func (e expression) repeat(p *program, next int32) int32 {
 		size := len(p.code)
 		entry := body.compile(p, at)
 		if p.err != nil || len(p.code) == size {
-			break // the program is full, or the body is the empty string
+			break // the program is full, or the body is empty, so further copies would add nothing
 		}
 		if e.max != unbounded && i < e.max-e.min {
 			entry = p.split(entry, next)
@@ -148,11 +149,11 @@ func (e expression) loop(p *program, next int32) int32 {
 	return entry
 }
 
-// regexpParser is a recursive descent parser over the characters of the pattern.
+// regexpParser is a recursive descent parser for regular expressions.
 type regexpParser struct {
 	text []rune
 	pos  int
-	// effort is the remaining part of maxEffort.
+	// effort is the part of maxEffort that is left.
 	effort int
 }
 
@@ -186,7 +187,8 @@ func (ps *regexpParser) next() (rune, error) {
 	return r, nil
 }
 
-// determinize converts an expression to a deterministic automaton within the remaining effort. It subtracts the effort that this takes.
+// determinize converts an expression to a deterministic automaton within the remaining effort. It subtracts the effort of the conversion
+// from ps.effort.
 func (ps *regexpParser) determinize(e expression) (*dfa, error) {
 	p := &program{}
 	entry := e.compile(p, p.match())
@@ -273,7 +275,8 @@ func (ps *regexpParser) repetition() (expression, error) {
 		default:
 			err = ps.count(&r)
 		}
-		// x** means the same as x*. Without this shortcut, a run of operators would nest as deeply as the pattern is long.
+		// Skip the operator if it changes nothing, as in x**. Without this shortcut, a run of operators would nest as deeply as the pattern is
+		// long.
 		if e.kind == exprRepeat && e.min == 0 && e.max == unbounded && r.min <= 1 && r.max != 0 && !e.never() {
 			continue
 		}
@@ -359,7 +362,7 @@ func anyOf(set ...runeRange) expression {
 	return expression{kind: exprRunes, set: normalise(set)}
 }
 
-// interval parses <n-m>. Its "<" is at start and has been consumed. As in Lucene, the two numbers can be in any order.
+// interval parses <n-m>. The "<" is at start and has been consumed. As in Lucene, the higher number may come first.
 func (ps *regexpParser) interval(start int) (expression, error) {
 	end := start + 1
 	for end < len(ps.text) && ps.text[end] != '>' {
@@ -376,7 +379,7 @@ func (ps *regexpParser) interval(start int) (expression, error) {
 	if len(low) == len(high) {
 		return between(fmt.Sprintf("%0*d", len(low), from), fmt.Sprintf("%0*d", len(low), to)), nil
 	}
-	// byLength accepts the numbers without leading zeros, length by length, and 0.
+	// byLength accepts the numbers without leading zeros. It has one part for each number of digits.
 	byLength := expression{kind: exprUnion}
 	for first := uint64(0); first <= to; first = max(10, 10*first) {
 		last := max(10, 10*first) - 1
@@ -455,7 +458,7 @@ func (ps *regexpParser) escape() ([]runeRange, error) {
 	return []runeRange{{r, r}}, nil
 }
 
-// class parses a bracket expression. Its "[" is at start and has been consumed. A leading "]" is an ordinary character.
+// class parses a bracket expression. The "[" is at start and has been consumed. A "]" directly after "[" or "[^" is an ordinary character.
 func (ps *regexpParser) class(start int) (expression, error) {
 	negated := ps.take('^')
 	var set []runeRange

@@ -29,7 +29,7 @@ func randomPattern(rng *rand.Rand, depth int) string {
 	}
 }
 
-// TestRegexpAgainstGo compares the results for random patterns with the results of Go's regexp.
+// TestRegexpAgainstGo compares which terms random patterns match with the results of Go's regexp.
 func TestRegexpAgainstGo(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	terms := []string{""}
@@ -43,7 +43,7 @@ func TestRegexpAgainstGo(t *testing.T) {
 	for range 2000 {
 		pattern := randomPattern(rng, 4)
 		judge := regexp.MustCompile("(?s)^(?:" + pattern + ")$")
-		both := judge // Go has no intersections, so match two expressions
+		both := judge // Go has no intersections, so a term must match two expressions
 		if rng.IntN(3) == 0 {
 			other := randomPattern(rng, 3)
 			both = regexp.MustCompile("(?s)^(?:" + other + ")$")

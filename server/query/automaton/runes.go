@@ -11,7 +11,7 @@ type runeRange struct{ lo, hi rune }
 // byteRange is a closed range of bytes.
 type byteRange struct{ lo, hi byte }
 
-// normalise sorts ranges and merges adjacent ones.
+// normalise sorts ranges, and merges ranges that overlap or are adjacent.
 func normalise(set []runeRange) []runeRange {
 	set = slices.Clone(set)
 	slices.SortFunc(set, func(a, b runeRange) int { return int(a.lo - b.lo) })
@@ -63,7 +63,8 @@ func utf8Sequences(r runeRange) [][]byteRange {
 				return
 			}
 		}
-		// The encodings of both ends have the same length. Split the range until all bytes after the first difference range from 80 to BF.
+		// The encodings of lo and hi now have the same length. Split the range until, after the first byte in which the encodings of both ends
+		// differ, all bytes range from 80 to BF.
 		for shift := 6; shift <= 18; shift += 6 {
 			mask := rune(1)<<shift - 1
 			if hi>>shift == 0 && hi <= 0x7F || lo&^mask == hi&^mask {

@@ -6,11 +6,11 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// horizon is the maximum time that Boundary looks ahead. It ignores later changes.
+// horizon is the maximum time that Boundary looks ahead. Boundary ignores later changes.
 const horizon = 200 * 365 * 24 * time.Hour
 
-// Ends contains the date values of items, in milliseconds since 1970, that determine when the content of a moving range changes. The zero
-// value means that no item has a value in the range or above it.
+// Ends contains the two date values of items that determine when a moving range first contains different values. They are in milliseconds
+// since 1970. The zero value means that no item has a value in the range or above it.
 type Ends struct {
 	// Leaving is the smallest value that is not below the lower end of the range. It is valid if Leave is true.
 	Leaving int64
@@ -20,13 +20,14 @@ type Ends struct {
 	Enter    bool
 }
 
-// Boundary returns the first instant after now at which queries that use `now` may match different items than at now, because the date of
-// an item leaves or enters a moving range. Zero means never, or more than 200 years ahead. The function build plans the queries for a given
-// time, and the function ahead returns the Ends of a range at now. Boundary returns the errors of ahead and of build(now). If build fails
-// for a later time, that counts as a change.
+// Boundary returns the first instant after now at which queries that use `now` may match other items than at now, because the date of an
+// item leaves or enters a moving range. A zero time means never, or more than 200 years after now. The callback build plans the queries for
+// a given time, and the callback ahead returns the Ends of a range that was planned for now. Boundary returns the errors of ahead and of
+// build(now). If build fails for a later time, Boundary treats this as a change.
 //
-// Both ends of a moving range only move forward. A range lo(t)…hi(t) therefore changes its content when lo passes the smallest value in or
-// above the range, or when hi reaches the smallest value above it. Boundary finds the first such time t by binary search.
+// Both ends of a moving range lo(t)…hi(t) only move forward. Its content therefore first changes when lo passes Ends.Leaving, the smallest
+// value in or above the range, or when hi reaches Ends.Entering, the smallest value above the range. Boundary finds the first such time t
+// by binary search.
 func Boundary(now time.Time, build func(time.Time) ([]Node, error), ahead func(IntRange) (Ends, error)) (time.Time, error) {
 	roots, err := build(now)
 	if err != nil {
@@ -48,7 +49,7 @@ func Boundary(now time.Time, build func(time.Time) ([]Node, error), ahead func(I
 		}
 		leaves := leavesOf(roots)
 		if len(leaves) != len(start) {
-			// The plan has a different shape at that time, for example because a range is empty, so count this as a change.
+			// The plan for t has a different shape, for example because a range is empty. Treat this as a change.
 			return true
 		}
 		for i, leaf := range leaves {
@@ -80,7 +81,7 @@ func Boundary(now time.Time, build func(time.Time) ([]Node, error), ahead func(I
 			low = mid
 		}
 	}
-	// Queries see time in whole milliseconds.
+	// Queries compare dates in whole milliseconds.
 	return time.UnixMilli(now.Add(high).UnixMilli()), nil
 }
 

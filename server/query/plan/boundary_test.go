@@ -9,8 +9,8 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/plan"
 )
 
-// TestBoundary uses one item that was created an hour before now. It checks to the millisecond the time at which the result of a query may
-// change.
+// TestBoundary checks, to the millisecond, at which time the result of a query first changes. The corpus is one item that was created an
+// hour before now.
 func TestBoundary(t *testing.T) {
 	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	created := now.Add(-time.Hour)
@@ -59,8 +59,8 @@ func TestBoundary(t *testing.T) {
 	}
 }
 
-// TestBoundaryOfUnbuildableQuery checks a query that cannot be planned now, which is an error, and one that cannot be planned later, which
-// is a change.
+// TestBoundaryOfUnbuildableQuery checks that Boundary returns an error if a query cannot be planned for now, and treats it as a change if
+// the query cannot be planned for a later time.
 func TestBoundaryOfUnbuildableQuery(t *testing.T) {
 	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	cannot := errors.New("too many fields")

@@ -9,7 +9,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/analysis"
 )
 
-// maxExpansions is the maximum number of terms that a fuzzy word expands to (query language, "Patterns").
+// maxExpansions is the maximum number of terms that a fuzzy word expands to (see "Patterns" in the documentation of the query language).
 const maxExpansions = 50
 
 // errNoNow is the error for Options without Now.
@@ -38,7 +38,7 @@ func Build(n query.Node, o Options) (*Plan, error) {
 	return &Plan{Root: root}, nil
 }
 
-// builder is the state of one Build. A method returns a nil Node for a clause without words, which vanishes from its group.
+// builder is the state of one Build. Its methods return a nil Node for a clause without words, which the plan omits.
 type builder struct {
 	Options
 	patterns query.Patterns
@@ -73,7 +73,7 @@ func (b *builder) build(n query.Node) (Node, error) {
 	return b.leaf(n)
 }
 
-// count adds clauses to the count that query.MaxClauses limits. n is the clause to report if the count exceeds the limit.
+// count adds to the number of clauses, which query.MaxClauses limits. n is the clause that the error names if the number exceeds the limit.
 func (b *builder) count(n query.Node, clauses int) error {
 	if b.clauses += clauses; b.clauses <= query.MaxClauses {
 		return nil
@@ -81,7 +81,7 @@ func (b *builder) count(n query.Node, clauses int) error {
 	return query.ExpandedError(n)
 }
 
-// leaf builds a leaf over every field that its name matches.
+// leaf builds a leaf on every field that the name in n matches.
 func (b *builder) leaf(n query.Node) (Node, error) {
 	name := query.FieldOf(n)
 	if name.Name == "" {
@@ -136,8 +136,8 @@ func (b *builder) onText(n query.Node, f query.Field) (Node, error) {
 	return b.onTerms(n, f)
 }
 
-// words builds a bare word. Each word of its analyzed text becomes a separate clause, as in OpenSearch without
-// auto_generate_phrase_queries.
+// words builds a clause for a query.Term on a text field. Each word of the analyzed text becomes a separate clause, as in OpenSearch
+// without auto_generate_phrase_queries.
 func (b *builder) words(n query.Node, f query.Field, tokens []analysis.Token) (Node, error) {
 	if err := b.count(n, len(tokens)); err != nil {
 		return nil, err
@@ -155,7 +155,7 @@ func (b *builder) words(n query.Node, f query.Field, tokens []analysis.Token) (N
 	return group, nil
 }
 
-// phrase builds a phrase. A phrase with a single word becomes a term.
+// phrase builds a phrase. A phrase of one word becomes a Term.
 func (b *builder) phrase(n query.Phrase, f query.Field, tokens []analysis.Token) (Node, error) {
 	if err := b.count(n, len(tokens)); err != nil {
 		return nil, err
@@ -190,8 +190,8 @@ func (b *builder) onKeyword(n query.Node, f query.Field) (Node, error) {
 	return Term{Field: f, Text: query.Fold(text)}, b.count(n, 1)
 }
 
-// onTerms builds leaves that compare single terms, on text and keyword fields. The text of such a leaf is converted to lower case, but
-// never split into words.
+// onTerms builds the leaves of a text or keyword field that compare single terms: patterns, fuzzy words and ranges. It converts the text of
+// such a leaf to lower case, but does not split it into words.
 func (b *builder) onTerms(n query.Node, f query.Field) (Node, error) {
 	if err := b.count(n, 1); err != nil {
 		return nil, err
@@ -223,7 +223,7 @@ func (b *builder) onTerms(n query.Node, f query.Field) (Node, error) {
 	return nil, fmt.Errorf("plan: unknown clause %T", n)
 }
 
-// onInteger builds a leaf on a Long, Date or Boolean field. A single value becomes a range of one value.
+// onInteger builds a leaf on a Long, Date or Boolean field. A single number or date becomes a range of one value.
 func (b *builder) onInteger(n query.Node, f query.Field) (Node, error) {
 	if err := b.count(n, 1); err != nil {
 		return nil, err
@@ -236,7 +236,7 @@ func (b *builder) onInteger(n query.Node, f query.Field) (Node, error) {
 		return None{}, nil
 	}
 	if f.Type == query.Boolean && lo == hi {
-		// As in OpenSearch, a single boolean value is a term and is ranked by its IDF, even if it comes from a range.
+		// As in OpenSearch, a single boolean value is a term, whose score depends on its IDF, even if the query wrote it as a range.
 		return Term{Field: f, Text: []string{"false", "true"}[lo]}, nil
 	}
 	return IntRange{Field: f, Lo: lo, Hi: hi}, nil

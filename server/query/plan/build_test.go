@@ -92,8 +92,8 @@ func build(t *testing.T, q string, o plan.Options) *plan.Plan {
 	return p
 }
 
-// options returns the options for the test tables: the Private audience at now, and a corpus with tags of two namespaces and submissions
-// with two members.
+// options returns the options for the test tables: the audience Private, the time now, and the dynamic fields of a corpus with tags of two
+// namespaces and two members in submissions.
 func options() plan.Options {
 	return plan.Options{
 		Audience: query.Private,

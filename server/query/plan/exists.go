@@ -27,7 +27,7 @@ func (b *builder) exists(n query.Node, name query.FieldName) (Node, error) {
 	return Const{Node: group, Score: 1}, nil
 }
 
-// missing builds the exact negation of exists. The score is 1. An unknown field is missing in every item.
+// missing builds a clause that matches the items that exists does not match. The score is 1. An unknown field is missing in every item.
 func (b *builder) missing(n query.Missing) (Node, error) {
 	there, err := b.exists(n, n.Field)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/plan"
 )
 
-// FuzzBuild checks that no query makes Build panic or take long, and that the plans fulfill the contract in plan.go.
+// FuzzBuild checks that no query makes Build panic or take long, and that the plans have the properties that plan.go documents.
 func FuzzBuild(f *testing.F) {
 	file, err := os.Open("../testdata/seeds.txt")
 	if err != nil {
@@ -50,7 +50,7 @@ func FuzzBuild(f *testing.F) {
 	})
 }
 
-// hold checks the contract in plan.go for a node and all nodes below it.
+// hold checks the properties that plan.go documents for a node and all nodes below it.
 func hold(t *testing.T, q string, n plan.Node, leaves *int) {
 	t.Helper()
 	all := func(nodes ...plan.Node) {
@@ -83,7 +83,7 @@ func hold(t *testing.T, q string, n plan.Node, leaves *int) {
 			all(n.Node)
 		}
 	case plan.All:
-		*leaves-- // Build adds an All to groups and to _missing_
+		*leaves-- // do not count it, because Build adds an All to groups and to _missing_
 	case plan.IntRange:
 		if n.Lo > n.Hi {
 			t.Fatalf("%q: %d to %d", q, n.Lo, n.Hi)

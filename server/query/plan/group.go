@@ -2,8 +2,8 @@ package plan
 
 import "github.com/vitrine-dev/vitrine/server/query"
 
-// group builds a Bool. Clauses without words vanish. If only prohibited clauses remain, the group matches all items that these clauses do
-// not match, with score 0, as in OpenSearch.
+// group builds a Bool, or a single node if that is equivalent. It omits clauses without words. If only prohibited clauses remain, the group
+// matches all items that these clauses do not match, with score 0, as in OpenSearch.
 func (b *builder) group(n query.Bool) (Node, error) {
 	var out Bool
 	for _, c := range n.Clauses {
@@ -36,7 +36,7 @@ func (b *builder) group(n query.Bool) (Node, error) {
 	return out, nil
 }
 
-// any builds the comma form as the OR of its values.
+// any builds a list of values, such as field:a,b, as the OR of its values.
 func (b *builder) any(n query.Any) (Node, error) {
 	group := query.Bool{Clauses: make([]query.Clause, len(n.Values))}
 	for i, v := range n.Values {

@@ -1,7 +1,7 @@
 // Package plan translates a parsed query into a typed plan: it looks up fields in the catalogue, splits texts into words or parses them as
 // numbers and dates, binds date math to an instant, and reduces every construct to the few typed leaves that a library can evaluate. It
-// implements all rules that libraries share. It does nothing that needs an index, such as finding document frequencies or the terms that a
-// fuzzy word expands to.
+// thus implements the rules that are the same for all libraries. It does nothing that needs an index, such as determining document
+// frequencies or the terms to which a fuzzy word expands.
 //
 // This package may import query and its other subpackages.
 package plan
@@ -13,7 +13,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/automaton"
 )
 
-// Options holds the inputs of a plan besides the query.
+// Options contains the inputs of Build in addition to the query.
 type Options struct {
 	// Audience determines which fields a query can use, and which fields a pattern expands to. The zero value is Public.
 	Audience query.Audience
@@ -29,7 +29,7 @@ type Plan struct {
 	Root Node
 }
 
-// Node is a node of a plan. All leaves are typed. The name of their Field is always a canonical name of the catalogue, or query.AllField.
+// Node is a node of a plan. The name of the Field in a leaf is always a canonical name of the catalogue, or query.AllField.
 //
 //sumtype:decl
 type Node interface{ plan() }
@@ -41,9 +41,9 @@ type (
 	// None matches nothing.
 	None struct{}
 
-	// Bool matches if all Must nodes and no MustNot node match and, if Must is empty, at least one Should node matches. Its score is the
-	// sum of the scores of the matching Must and Should nodes. A Bool never has only MustNot nodes: Build adds an All to Must, in a Const
-	// with score 0 where Lucene gives no score.
+	// Bool matches if all Must nodes and no MustNot node match and, if Must is empty, at least one Should node matches. Its score is the sum
+	// of the scores of the matching Must and Should nodes. A Bool never has only MustNot nodes, because Build then adds an All to Must. Where
+	// Lucene gives such a group no score, the All is in a Const with score 0.
 	Bool struct{ Must, Should, MustNot []Node }
 
 	// Term matches items whose Field contains Text. On a text field, Text is one analyzed word, scored by BM25. On a keyword field, it is
@@ -53,16 +53,16 @@ type (
 		Text  string
 	}
 
-	// Phrase matches items in which a text field has the words at the given relative positions, with up to Slop moves. It is scored by BM25
-	// with the (sloppy) phrase frequency and the sum of the IDFs of its words.
+	// Phrase matches items in which a text field has the words at the given relative positions, after at most Slop moves of words. It is
+	// scored by BM25 with the phrase frequency (see rank.Phrase) and the sum of the IDFs of its words.
 	Phrase struct {
 		Field query.Field
 		Words []Word
 		Slop  int
 	}
 
-	// Pattern matches items with at least one term (a word, or a keyword in lower case) that the automaton accepts. Its score is 1. Source
-	// is the pattern as written, for explanations. Source and Regexp together identify the automaton.
+	// Pattern matches items with at least one term (a word, or a keyword in lower case) that the automaton accepts. Its score is 1. Source is
+	// the pattern as written, for explanations. Patterns with equal Source and Regexp have the same automaton.
 	Pattern struct {
 		Field     query.Field
 		Automaton automaton.Automaton
@@ -70,8 +70,8 @@ type (
 		Regexp    bool // true for a regular expression, false for a wildcard
 	}
 
-	// Fuzzy matches items with a term that differs from Text by at most Edits edits. A transposition counts as one edit. Fuzzy expands to
-	// at most MaxExpansions terms, the most similar first. They are scored as in Lucene's top-terms rewrite with blended frequencies.
+	// Fuzzy matches items with a term that differs from Text by at most Edits edits. A transposition counts as one edit. Fuzzy expands to the
+	// most similar terms, at most MaxExpansions. These terms are scored as in Lucene's top-terms rewrite with blended frequencies.
 	Fuzzy struct {
 		Field         query.Field
 		Text          string
@@ -86,7 +86,7 @@ type (
 		Lo, Hi int64
 	}
 
-	// FloatRange is like IntRange, for a Double field. Open ends are infinities.
+	// FloatRange is like IntRange, but for a Double field. Open ends are infinities.
 	FloatRange struct {
 		Field  query.Field
 		Lo, Hi float64
@@ -96,11 +96,12 @@ type (
 	TermRange struct {
 		Field          query.Field
 		Lo, Hi         string
-		LoOpen, HiOpen bool // true if there is no bound on that side
+		LoOpen, HiOpen bool // true if the range has no bound on that side
 		LoIncl, HiIncl bool
 	}
 
-	// Exists matches items in which Field has at least one non-empty value. Its score is 1. A text without any word is such a value.
+	// Exists matches items in which Field has at least one non-empty value. Its score is 1. A text without any word counts as a value if it is
+	// not empty.
 	Exists struct{ Field query.Field }
 
 	// Const matches the same items as Node, and gives each the score Score.

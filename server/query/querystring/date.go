@@ -7,10 +7,11 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// instant is the format of an instant for OpenSearch. It includes milliseconds, so that OpenSearch rounds nothing.
+// instant is the format in which Rewrite writes instants for OpenSearch. It includes milliseconds, because OpenSearch would round a less
+// precise date.
 const instant = "2006-01-02T15:04:05.000Z"
 
-// date rewrites n, a query for a single date.
+// date rewrites n, a query for the single date b.
 func (r *rewriter) date(n query.Node, b query.Bound) (query.Node, error) {
 	f := fieldOf(n)
 	switch {
@@ -62,7 +63,7 @@ func (r *rewriter) dateRange(n query.Range) (query.Node, error) {
 	return n, nil
 }
 
-// bindNow replaces `now` with its instant.
+// bindNow replaces `now` at the beginning of text with Options.Now.
 func (r *rewriter) bindNow(text string) string {
 	math, ok := strings.CutPrefix(text, "now")
 	switch {
@@ -74,7 +75,7 @@ func (r *rewriter) bindNow(text string) string {
 	return r.now + "||" + math
 }
 
-// isPartial reports whether a date text is a year or a month. OpenSearch would interpret such a text as its first day.
+// isPartial reports whether a date text is a year or a month. OpenSearch would interpret such a text as the first day of the year or month.
 func isPartial(text string) bool {
 	year, month, hasMonth := strings.Cut(text, "-")
 	return isDigits(year, 4) && (!hasMonth || isDigits(month, 2))

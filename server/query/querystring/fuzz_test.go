@@ -8,7 +8,7 @@ import (
 )
 
 // FuzzRewrite checks that the rewritten text of every valid query is a valid query, and that rewriting it again changes nothing. The test
-// keeps the name of AllField, because names must not be rewritten twice.
+// sets Options.AllField to query.AllField, because the second rewriting would treat another name of this field as unknown.
 func FuzzRewrite(f *testing.F) {
 	for _, q := range []string{
 		`approval_status:(app,pen) AND -_missing_:media`, `created_on:[now-1M/M TO 2024]^2`, `author.\*:(a b "c d"~2)`, `_exists_:tags.*`, `text:\>a\-b OR x`,

@@ -2,8 +2,8 @@ package querystring
 
 import "github.com/vitrine-dev/vitrine/server/query"
 
-// Mapping returns the mapping of an index. It contains the fields of the catalogue under their canonical names, query.AllField as
-// DefaultAllField, and the short names of Aliases as aliases. Every other string field becomes a keyword. The settings of the index must
+// Mapping returns the OpenSearch mapping of an index. It contains the fields of the catalogue under their canonical names, query.AllField
+// as DefaultAllField, and the short names of Aliases as aliases. Every other string field becomes a keyword. The settings of the index must
 // contain Analysis. The caller may modify the map.
 func Mapping() map[string]any {
 	properties := map[string]any{DefaultAllField: map[string]any{"type": "text"}}
@@ -21,7 +21,7 @@ func Mapping() map[string]any {
 	}
 }
 
-// FieldMapping returns the mapping of a field of a type.
+// FieldMapping returns the mapping of a field of type t.
 func FieldMapping(t query.Type) map[string]any {
 	switch t {
 	case query.Keyword:

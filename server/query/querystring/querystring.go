@@ -1,7 +1,7 @@
-// Package querystring formats a query for OpenSearch's query_string query. Most constructs mean the same in both languages. Rewrite
-// replaces constructs that only this language has, or that OpenSearch interprets differently, with constructs that mean the same in both.
-// No other package knows these differences. Libraries on OpenSearch and the parity run send the output of Rewrite. Mapping returns the
-// mapping of an index for these queries.
+// Package querystring formats a query of Vitrine for OpenSearch's query_string query. Most constructs mean the same in both query
+// languages. Rewrite replaces constructs that only Vitrine has, or that OpenSearch interprets differently, with constructs that mean the
+// same in both. No other package knows these differences. The library on OpenSearch and the comparison of results with OpenSearch send the
+// output of Rewrite. Mapping returns the mapping of an index for these queries.
 //
 // This package may import query and its subpackages. It does not depend on an index.
 package querystring
@@ -17,13 +17,13 @@ import (
 // DefaultAllField is the name of query.AllField in an OpenSearch index, where names with a leading underscore are reserved.
 const DefaultAllField = "all"
 
-// Options holds the inputs of Rewrite besides the tree.
+// Options contains the inputs of Rewrite in addition to the tree.
 type Options struct {
 	// Now is the value of `now`. Required.
 	Now time.Time
-	// AllField is the field of the index that corresponds to query.AllField. A search must list it as its only entry in fields. If a search
-	// names it as default_field instead, OpenSearch interprets bare words that start with < or > as comparisons. Empty means
-	// DefaultAllField.
+	// AllField is the field of the index that corresponds to query.AllField. A search must list this field as the only entry of its parameter
+	// fields. If a search names the field in default_field instead, OpenSearch interprets bare words that start with < or > as comparisons. ""
+	// means DefaultAllField.
 	AllField string
 	// Source is the text that the tree was parsed from, or "" for a composed tree. If nothing must be rewritten, Rewrite returns Source
 	// unchanged.
@@ -34,32 +34,33 @@ type Options struct {
 var errNoNow = errors.New("querystring: Options.Now is required")
 
 // Rewrite returns the text of a query_string query that selects and ranks documents in the same way as n, if the documents have no empty
-// values. For a query that is a single _exists_ on a text field, OpenSearch's total omits texts without any word, although they are among
-// the hits. A search with a post_filter counts them. Rewrite makes the following replacements:
+// values. There is one known difference: for a query that is only an _exists_ on a text field, the total that OpenSearch returns leaves out
+// texts without any word, although they are among the hits. In a search with a post_filter, the total includes them. Rewrite makes the
+// following replacements:
 //
-//   - a list of values, field:(a,b), by a group of the values;
-//   - _missing_:f by (+*:* -_exists_:f);
-//   - the blank query within another by (+*:* -*:*), which matches nothing;
-//   - short names that cannot be aliases in an index (author.username, tags.<namespace>, _all and so on) by canonical
-//     names, both in value and in presence tests;
-//   - names that the catalogue does not have, but that mean something to the index or are errors there (Options.AllField,
-//     _id, dots), by a query that matches nothing;
-//   - _exists_ of a name pattern by one with escaped stars, and of all names by *:*;
-//   - now on a date field by Options.Now, followed by its date math unchanged;
-//   - a year or a month on a date field by the equivalent range or bound;
-//   - a comparison with a quoted value, f:>"a b", by a range;
-//   - a range bound with an escaped space, f:[a\ b TO c], by a quoted one;
-//   - a range in a text with white space other than spaces by one with spaces;
-//   - a pattern with escaped letters, l\u006fv*, by one without;
-//   - a negative zero on a double field by zero, because Lucene distinguishes them;
-//   - an escaped comparison sign before a value, f:\>a, by a quoted value, or by the words after it;
-//   - adjacent bare words on a field that is not a text field, which OpenSearch would join, by one clause each.
+//   - a list of values, field:(a,b), with a group of the values;
+//   - _missing_:f with (+*:* -_exists_:f);
+//   - a blank query within another query with (+*:* -*:*), which matches nothing;
+//   - short names that cannot be aliases in an index (author.username, tags.<namespace>, _all and so on) with canonical names, both in
+//     tests of values and in tests of presence;
+//   - names that the catalogue does not have, but that have a meaning in an index or are errors in OpenSearch (Options.AllField, _id,
+//     dots), with a query that matches nothing;
+//   - _exists_ of a name pattern with the same pattern with escaped stars, and _exists_ of all names with *:*;
+//   - now on a date field with Options.Now, and the unchanged date math after it;
+//   - a year or a month on a date field with the equivalent range or bound;
+//   - a comparison with a quoted value, f:>"a b", with a range;
+//   - a range bound with an escaped space, f:[a\ b TO c], with a quoted bound;
+//   - white space other than spaces in a query that contains a range with spaces;
+//   - a pattern with escaped letters, l\u006fv*, with a pattern without escaped letters;
+//   - a negative zero on a double field with zero, because Lucene distinguishes the two;
+//   - a value with an escaped comparison sign, f:\>a, with a quoted value or, on a text field, with the text after the sign;
+//   - adjacent bare words on a field that is not a text field, which OpenSearch would join, with one clause each.
 //
-// If none of these occurs, Rewrite returns Options.Source or, without one, the canonical form of the tree.
+// If there is nothing to replace, Rewrite returns Options.Source or, if that is "", the canonical form of the tree.
 //
-// Rewrite does not change a pattern of field names. Such a pattern matches all fields of the index, including private ones. If some readers
-// must not see the private fields, the library must exclude these fields itself. The index needs the aliases of Aliases. The tree must have
-// passed query.Check for its audience. The error is a *query.SyntaxError about a date.
+// Rewrite does not change a pattern of field names. OpenSearch compares such a pattern with all fields of the index, including private
+// ones, so the library must itself protect private fields from public readers. The index must define the aliases of Aliases. The tree must
+// have passed query.Check for its audience. The error is a *query.SyntaxError about a date.
 func Rewrite(n query.Node, o Options) (string, error) {
 	if o.Now.IsZero() {
 		return "", errNoNow
@@ -92,8 +93,8 @@ func Aliases() map[string]string {
 	return aliases
 }
 
-// aliasable reports whether a mapping can define a short name as an alias. If a name has several parts, an alias would make the first part
-// an object.
+// aliasable reports whether a mapping can define a short name as an alias. A name with several parts cannot be an alias, because the first
+// part would become an object, although it can also be a short name.
 func aliasable(short string) bool { return !strings.Contains(short, ".") }
 
 // rewriter is the state of one Rewrite.
@@ -102,7 +103,7 @@ type rewriter struct {
 	now string
 }
 
-// node rewrites the constructs in n that OpenSearch does not support or interprets differently.
+// node rewrites n and all nodes below it.
 func (r *rewriter) node(n query.Node) (query.Node, error) {
 	switch n := n.(type) {
 	case query.Bool:
@@ -229,7 +230,7 @@ func (r *rewriter) field(f query.FieldName) query.FieldName {
 	return f
 }
 
-// presence is like field, for the value of _exists_ or _missing_, which can also be the name of an object.
+// presence is like field, but for the value of _exists_ or _missing_, which can also be the name of an object.
 func (r *rewriter) presence(f query.FieldName) query.FieldName {
 	if object, ok := query.Object(f.Name); ok && !f.Pattern {
 		return query.FieldName{Name: object}
@@ -243,7 +244,7 @@ func (r *rewriter) exists(n query.Exists) query.Node {
 	case r.hidden(n.Field):
 		return nothing()
 	case everyField(n.Field):
-		return query.All{} // every item has an id
+		return query.All{} // every item has a value in some field, such as the id
 	}
 	n.Field = r.presence(n.Field)
 	return n
@@ -252,13 +253,13 @@ func (r *rewriter) exists(n query.Exists) query.Node {
 // everyField reports whether f is a pattern that matches all names. Such a pattern would also match names that only the index has.
 func everyField(f query.FieldName) bool { return f.Pattern && strings.Trim(f.Name, "*") == "" }
 
-// hidden reports whether f is not in the catalogue but has a meaning for the index.
+// hidden reports whether the catalogue does not have f, but OpenSearch would treat it as a special name.
 func (r *rewriter) hidden(f query.FieldName) bool {
 	if f.Pattern || f.Name == query.AllField {
 		return false
 	}
 	_, known := query.Lookup(f.Name)
-	onlyDots := f.Name != "" && strings.Trim(f.Name, ".") == "" // which is an error in OpenSearch
+	onlyDots := f.Name != "" && strings.Trim(f.Name, ".") == "" // such a name is an error in OpenSearch
 	return !known && (f.Name == r.AllField || strings.HasPrefix(f.Name, "_") || onlyDots)
 }
 
@@ -281,7 +282,7 @@ func unsigned(text string) string {
 	return text
 }
 
-// isOnly reports whether f matches only fields of type t. f is the name of such a field, or a pattern that matches no other fields.
+// isOnly reports whether f is the name of a field of type t, or a pattern that matches such fields and no others.
 func isOnly(f query.FieldName, t query.Type) bool {
 	fields := query.Resolve(f, query.Private, nil)
 	for _, field := range fields {

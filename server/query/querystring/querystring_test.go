@@ -68,7 +68,7 @@ func TestRewrite(t *testing.T) {
 	}
 }
 
-// TestSourceUnchanged checks that Rewrite does not change constructs that both languages share.
+// TestSourceUnchanged checks that Rewrite does not change constructs that mean the same in both query languages.
 func TestSourceUnchanged(t *testing.T) {
 	for _, source := range []string{
 		`love   AND great OR day`, `text:love`, `author:foodie`, `_exists_:text`, `text:(love great)`, `approval_status:(app OR pen)`,

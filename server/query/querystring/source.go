@@ -8,7 +8,8 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// source is the text that a tree was parsed from. Some constructs of this language are visible only there.
+// source is the text that a tree was parsed from. It shows differences in notation that the tree does not contain, but that matter to
+// OpenSearch.
 type source []rune
 
 func newSource(text string) source { return source([]rune(text)) }
@@ -32,7 +33,7 @@ func (s source) ours(n query.Node) bool {
 	return found
 }
 
-// exotic reports whether the source has white space other than spaces, which does not end a bound in OpenSearch.
+// exotic reports whether the source has white space other than spaces. In OpenSearch, such white space does not end a bound.
 func (s source) exotic() bool {
 	return slices.ContainsFunc(s, func(c rune) bool { return c != ' ' && isSpace(c) })
 }
@@ -50,8 +51,8 @@ func (s source) glued(group query.Bool) bool {
 	return false
 }
 
-// joined reports whether there is an operator directly before a word. from is the position of the previous word, and to is the position of
-// the word.
+// joined reports whether there is an operator between two words. from is the position of the first word, and to is the position of the
+// second.
 func (s source) joined(from, to int) bool {
 	if from >= to || to > len(s) {
 		return false
@@ -71,8 +72,8 @@ func (s source) comparesQuoted(n query.Range) bool {
 	return value != rest && strings.HasPrefix(strings.TrimSpace(value), `"`)
 }
 
-// escapesLetter reports whether the pattern contains an escaped letter, either after a backslash or as a code. In patterns, OpenSearch does
-// not decode codes, and does not convert escaped letters to lower case.
+// escapesLetter reports whether the pattern contains a letter after a backslash, including a \u escape. In patterns, OpenSearch does not
+// decode \u escapes, and does not convert escaped letters to lower case.
 func (s source) escapesLetter(n query.Wildcard) bool {
 	word := s[min(position(n), len(s)):]
 	for i, c := range word {

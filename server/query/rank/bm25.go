@@ -2,10 +2,10 @@ package rank
 
 import "math"
 
-// These are the parameters of BM25, with Lucene's defaults.
+// Parameters of BM25, with the default values of Lucene.
 const (
-	K1 float32 = 1.2  // how quickly additional occurrences saturate
-	B  float32 = 0.75 // how much the length of the field counts
+	K1 float32 = 1.2  // controls how quickly further occurrences of a term stop adding to the score
+	B  float32 = 0.75 // controls how much the length of the field lowers the score
 )
 
 // Field contains the statistics of a field in the whole corpus.
@@ -22,13 +22,13 @@ func (f Field) AverageLength() float32 {
 	return float32(float64(f.Terms) / float64(f.Docs))
 }
 
-// IDF returns the inverse document frequency of a term. docs is the number of items that have the field, and docFreq is the number of those
-// that contain the term.
+// IDF returns the inverse document frequency of a term. docs is the number of items that have the field, and docFreq is the number of items
+// whose field contains the term.
 func IDF(docFreq, docs int64) float32 {
 	return float32(math.Log(1 + (float64(docs-docFreq)+0.5)/(float64(docFreq)+0.5)))
 }
 
-// PhraseIDF returns the weight of a phrase: the sum of the IDFs of its words. Repeated words count each time.
+// PhraseIDF returns the weight of a phrase: the sum of the IDFs of its words. A repeated word counts each time.
 func PhraseIDF(docFreqs []int64, docs int64) float32 {
 	sum := 0.0
 	for _, n := range docFreqs {
@@ -37,8 +37,8 @@ func PhraseIDF(docFreqs []int64, docs int64) float32 {
 	return float32(sum)
 }
 
-// Norms is a table of the contributions of length norms to the scores of one field, for one state of the corpus. All terms of a query share
-// it.
+// Norms contains, for each length norm, a factor in the scores of one field. It is valid for one state of the corpus, and all terms of a
+// query on that field share it.
 type Norms struct {
 	inverse [256]float32
 }
@@ -60,7 +60,7 @@ type Scorer struct {
 	weight float32
 }
 
-// NewScorer returns the scorer of a term or phrase with the given boost and IDF or PhraseIDF.
+// NewScorer returns the scorer of a term or phrase. idf is the IDF of the term or the PhraseIDF of the phrase.
 func NewScorer(norms *Norms, boost, idf float32) Scorer {
 	return Scorer{norms: norms, weight: boost * idf}
 }
@@ -73,5 +73,5 @@ func (s Scorer) Score(freq float32, norm byte) float32 {
 	return s.weight - float32(s.weight/damped)
 }
 
-// Most returns an upper bound of the score, valid for any frequency and length.
+// Most returns an upper bound of the score for any frequency and any norm.
 func (s Scorer) Most() float32 { return max(s.weight, 0) }

@@ -13,15 +13,15 @@ import (
 // Expansion is one term that a fuzzy word expands to.
 type Expansion struct {
 	Term string
-	// Similarity is a factor of the term's score. It is 1 for the word itself. It decreases with the number of edits, relative to the
-	// length of the shorter of the two terms. It is never negative.
+	// Similarity is a factor of the term's score. It is 1 for the word itself. It decreases with the number of edits between the term and the
+	// word, relative to the length of the shorter of the two. It is never negative.
 	Similarity float32
 	// DocFreq is the number of items that contain the term.
 	DocFreq int64
 }
 
 // Expansions selects the expansions of a fuzzy word from all terms of a field. It selects the most similar terms. Of equally similar terms,
-// it selects the first in byte order. The caller can offer the terms in any order.
+// it selects the first in byte order. The caller can offer terms to it in any order.
 type Expansions struct {
 	text  string
 	runes int
@@ -30,7 +30,7 @@ type Expansions struct {
 	best  leastFirst
 }
 
-// NewExpansions starts a selection of at most max terms whose edit distance from text is at most edits.
+// NewExpansions returns an empty selection for at most max terms whose edit distance from text is at most edits.
 func NewExpansions(text string, edits, max int) *Expansions {
 	return &Expansions{text: text, runes: utf8.RuneCountInString(text), edits: edits, max: max}
 }
@@ -67,8 +67,8 @@ func (e *Expansions) Terms() []Expansion {
 }
 
 // WeighExpansions returns the weights of the expansions of a fuzzy word, with the similarity as their boost. total and norms are the
-// statistics and the norms of the field. All expansions get the IDF of the most frequent one, so that a rare misspelling does not outweigh
-// the word.
+// statistics and the norms of the field. All expansions get the IDF of the most frequent expansion, so that a rare misspelling does not get
+// a higher score than the word.
 func WeighExpansions(f query.Field, expansions []Expansion, total Field, norms *Norms) []WeightedTerm {
 	var docFreq int64
 	for _, e := range expansions {
@@ -82,8 +82,8 @@ func WeighExpansions(f query.Field, expansions []Expansion, total Field, norms *
 	return terms
 }
 
-// compareExpansions compares expansions by similarity. Of two expansions with the same similarity, the first in byte order is the greater
-// one.
+// compareExpansions compares expansions by similarity. Of two expansions with the same similarity, the one that comes first in byte order
+// counts as greater.
 func compareExpansions(a, b Expansion) int {
 	if c := cmp.Compare(a.Similarity, b.Similarity); c != 0 {
 		return c

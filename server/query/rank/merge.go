@@ -9,12 +9,12 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/plan"
 )
 
-// Lucene rewrites a group before it scores the group. If an optional clause is a group of optional clauses, or a required clause is a group
-// of required clauses, Lucene merges the inner group into the outer one. It replaces a fuzzy word with its expansions. Then, a term that
-// occurs several times in the group becomes one clause, with the sum of the boosts and the statistics of the first occurrence. This affects
-// scores if a group contains a word and a fuzzy word that expands to it, as in `beach beach~`. The expansions are scored with the document
-// frequency of the most frequent one, but the word is scored with its own. If the boosts differ, Lucene uses the statistics of either
-// occurrence at random. Merge always uses the statistics of the first.
+// This file imitates how Lucene rewrites a group before it scores the group. If an optional clause is a group of optional clauses, or a
+// required clause is a group of required clauses, Lucene merges the inner group into the outer one. Lucene also replaces a fuzzy word with
+// its expansions. After that, a term that occurs several times in the group becomes one clause, with the sum of the boosts and the
+// statistics of the first occurrence. This affects scores if a group contains a word and a fuzzy word that expands to it, as in `beach
+// beach~`. In this example, the expansions have the document frequency of the most frequent expansion, but the word has its own. If the
+// boosts of the occurrences differ, Lucene uses the statistics of an arbitrary occurrence. Merge always uses those of the first occurrence.
 
 // Occur selects one of the two scored lists of a group.
 type Occur bool
@@ -26,23 +26,23 @@ const (
 	Required Occur = true
 )
 
-// WeightedTerm is a term with its weights.
+// WeightedTerm is a term with everything that its score depends on except the item.
 type WeightedTerm struct {
 	Field query.Field
 	Text  string
-	// Boost is the product of the boosts around the term within its group. If the term occurs several times, it is the sum of these
-	// products.
+	// Boost is the product of the boosts of the nodes that contain the term, up to the group. If the term occurs several times, Boost is the
+	// sum of the products.
 	Boost float64
 	IDF   float32
 	Norms *Norms
 }
 
-// Scorer returns the scorer of the term. boost is the product of the boosts around the group.
+// Scorer returns the scorer of the term. boost is the product of the boosts of the nodes that contain the group.
 func (t WeightedTerm) Scorer(boost float32) Scorer {
 	return NewScorer(t.Norms, float32(t.Boost)*boost, t.IDF)
 }
 
-// Weights provides the statistics of a corpus. Its methods can take long. If ctx ends, they return its cause.
+// Weights provides the statistics of a corpus. Its methods can take long. If ctx ends, they return the cause of ctx.
 type Weights interface {
 	// Weigh returns the weights of a term of a text field, with boost 1.
 	Weigh(ctx context.Context, t plan.Term) (WeightedTerm, error)
@@ -50,21 +50,21 @@ type Weights interface {
 	Expand(ctx context.Context, n plan.Fuzzy) ([]WeightedTerm, error)
 }
 
-// Merged is one clause of a merged list: a node or terms.
+// Merged is one clause of a merged list. It is either a node, or one or more terms.
 type Merged struct {
-	// Node is a clause that could not be merged. It is set if Terms is empty. Factor is the product of the boosts around Node within the
-	// group.
+	// Node is a clause that Merge could not split. It is set if Terms is empty. Factor is the product of the boosts of the nodes that contain
+	// Node, up to the group.
 	Node   plan.Node
 	Factor float32
-	// Terms is one term, or several terms of one field in byte order. A document matches if it contains at least one of them. The scores of
-	// the terms in the document are summed and rounded before the sum is added to the scores of the other clauses.
+	// Terms is one term, or several terms of one field in byte order. A document matches if it contains at least one of them. Its score is the
+	// sum of the scores of these terms, rounded before it is added to the scores of the other clauses.
 	Terms []WeightedTerm
 }
 
-// manyTerms is the minimum number of optional terms of one field for which they are combined into one clause.
+// manyTerms is the minimum number of optional terms of one field that Merge combines into one clause.
 const manyTerms = 4
 
-// Merge merges one list of clauses in a group into the clauses that Lucene scores. It returns the errors of w.
+// Merge converts one of the two scored lists of a group into the clauses that Lucene scores. Its errors are those of w.
 func Merge(ctx context.Context, nodes []plan.Node, o Occur, w Weights) ([]Merged, error) {
 	m := merger{occur: o, weights: w, seen: map[termKey]int{}}
 	for _, n := range nodes {
@@ -86,8 +86,8 @@ type merger struct {
 
 type termKey struct{ field, text string }
 
-// take adds a node to the merged clauses, after splitting it as far as possible. factor is the product of the boosts around the node within
-// the group.
+// take splits a node as far as possible, and adds the parts to the merged clauses. factor is the product of the boosts of the nodes that
+// contain the node, up to the group.
 func (m *merger) take(ctx context.Context, n plan.Node, factor float64) error {
 	switch n := n.(type) {
 	case plan.Boost:
@@ -128,7 +128,7 @@ func (m *merger) take(ctx context.Context, n plan.Node, factor float64) error {
 	return nil
 }
 
-// inner returns the clauses that can replace an inner group in the outer group. It returns false if none can.
+// inner returns the clauses of an inner group if they can replace it in the outer group, and false if they cannot.
 func (m *merger) inner(n plan.Bool, factor float64) ([]plan.Node, bool) {
 	switch {
 	case len(n.MustNot) > 0 || len(n.Must)+len(n.Should) == 0:
@@ -145,7 +145,7 @@ func (m *merger) inner(n plan.Bool, factor float64) ([]plan.Node, bool) {
 }
 
 // add adds a term. If the term has occurred before, add only adds its boost to the boost of the first occurrence. A term with boost 0
-// affects only the matches, not the sum.
+// becomes a clause of its own, which affects only what matches.
 func (m *merger) add(t WeightedTerm) {
 	if t.Boost == 0 {
 		m.clauses = append(m.clauses, Merged{Node: plan.Const{Node: plan.Term{Field: t.Field, Text: t.Text}}, Factor: 1})

@@ -12,7 +12,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/rank"
 )
 
-// weights gives every word the IDF 2, and the listed expansions of a fuzzy word the IDF 3.
+// weights gives every word the IDF 2. It lists the expansions of fuzzy words, which have the IDF 3.
 type weights map[string][]string
 
 func (weights) Weigh(_ context.Context, t plan.Term) (rank.WeightedTerm, error) {

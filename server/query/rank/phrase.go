@@ -10,8 +10,8 @@ import (
 type Phrase struct {
 	offsets []int
 	slop    int
-	// groups contains one list for each repeated word: the indexes of its occurrences in the phrase, in ascending order. repeats[i] is the
-	// index of the group of word i, or -1.
+	// groups contains one list for each word that the phrase repeats: the indexes at which the word occurs in the phrase, in ascending order.
+	// repeats[i] is the index in groups of the list for word i, or -1 if the word is not repeated.
 	groups  [][]int
 	repeats []int
 }
@@ -36,7 +36,7 @@ func NewPhrase(words []string, offsets []int, slop int) *Phrase {
 	return p
 }
 
-// Freq returns the frequency of the phrase in an item. Each occurrence counts 1/(1+d), where d is its distance: the number of moves that
+// Freq returns the frequency of the phrase in an item. Each occurrence counts 1/(1+d), where its distance d is the number of moves that
 // would turn it into the exact phrase. The frequency is 0 if the phrase does not occur. positions[i] are the positions of word i, in
 // ascending order and without duplicates.
 func (p *Phrase) Freq(positions [][]uint32) float32 {
@@ -48,7 +48,7 @@ func (p *Phrase) Freq(positions [][]uint32) float32 {
 	if p.slop == 0 {
 		return p.exact(positions)
 	}
-	var buf [8]cursor // avoids a heap allocation for short phrases
+	var buf [8]cursor // for short phrases, this array avoids a heap allocation
 	s := sloppy{phrase: p, cursors: append(buf[:0], make([]cursor, len(p.offsets))...), end: math.MinInt}
 	for i := range s.cursors {
 		s.cursors[i] = cursor{list: positions[i], offset: p.offsets[i]}
@@ -57,7 +57,7 @@ func (p *Phrase) Freq(positions [][]uint32) float32 {
 	return s.freq()
 }
 
-// exact counts the positions at which the phrase begins with every word at its offset.
+// exact counts the positions at which the exact phrase begins.
 func (p *Phrase) exact(positions [][]uint32) float32 {
 	if len(positions) == 2 {
 		return float32(pairs(positions[0], positions[1], uint64(p.offsets[1]-p.offsets[0])))
@@ -70,7 +70,7 @@ func (p *Phrase) exact(positions [][]uint32) float32 {
 	}
 	freq := 0
 	var buf [8]int
-	at := append(buf[:0], make([]int, len(positions))...) // current index in each list
+	at := append(buf[:0], make([]int, len(positions))...) // the current index in each list
 next:
 	for _, pos := range positions[lead] {
 		start := int(pos) - p.offsets[lead]
@@ -91,7 +91,7 @@ next:
 	return float32(freq)
 }
 
-// pairs counts the elements of a for which b contains the sum of the element and the distance. Both lists are ascending.
+// pairs counts the elements x of a for which b contains x+distance. Both lists are in ascending order.
 func pairs(a, b []uint32, distance uint64) int {
 	n := 0
 	for _, pos := range a {
@@ -112,8 +112,8 @@ func pairs(a, b []uint32, distance uint64) int {
 type cursor struct {
 	list   []uint32 // the remaining positions
 	offset int
-	// start is the position at which the phrase would start, given the current position of this word. If all cursors have the same start,
-	// the match is exact.
+	// start is the position at which the exact phrase would start if this word were in its place. If all cursors have the same start, they are
+	// at an exact phrase.
 	start  int
 	popped bool
 }
@@ -130,16 +130,16 @@ func (c *cursor) next() bool {
 // place is the current position of the cursor.
 func (c *cursor) place() int { return c.start + c.offset }
 
-// sloppy computes the frequency of a phrase with slop. The hindmost cursor advances until it passes the next one. The smallest spread on
-// the way is the distance of an occurrence. Two cursors of a repeated word must not be at the same position. If they are, the hindmost of
-// the two advances.
+// sloppy computes the frequency of a phrase with slop. Repeatedly, the hindmost cursor advances until it passes the next one. The spread is
+// the difference between the largest and the smallest start of the cursors. The smallest spread during one such advance is the distance of
+// an occurrence. Two cursors of a repeated word must not be at the same position. If they are, the hindmost of the two advances.
 //
-// The order in which cursors advance determines which occurrences are found, and therefore the frequency. The order must be the same as in
+// The order in which cursors advance determines which occurrences are found, and thus the frequency. It must be the same order as in
 // Lucene, even where another order would find more occurrences.
 type sloppy struct {
 	phrase  *Phrase
 	cursors []cursor
-	end     int // the maximum start
+	end     int // the maximum start of all cursors
 }
 
 func (s *sloppy) freq() float32 {
@@ -161,7 +161,7 @@ func (s *sloppy) freq() float32 {
 		width := s.end - s.cursors[lead].start
 		for {
 			if !s.advance(lead) || !s.separate(lead) {
-				// A list has ended. The last spread can still be an occurrence.
+				// A list has ended. The smallest spread so far can still be that of an occurrence.
 				return s.count(freq, width)
 			}
 			if s.cursors[lead].start > bound {
@@ -182,7 +182,7 @@ func (s *sloppy) count(freq float32, distance int) float32 {
 	return freq
 }
 
-// pop removes the hindmost cursor. It returns the index of that cursor, and the start of the cursor that is hindmost after it.
+// pop marks the hindmost cursor as popped. It returns the index of that cursor, and the start of the hindmost cursor among the others.
 func (s *sloppy) pop() (lead, bound int) {
 	lead = s.hindmost()
 	s.cursors[lead].popped = true
@@ -199,14 +199,13 @@ func (s *sloppy) hindmost() int {
 	return best
 }
 
-// behind reports whether cursor i is behind cursor j. It compares their starts, and then their offsets, which are their order in the
-// phrase.
+// behind reports whether cursor i is behind cursor j. If their starts are equal, the cursor of the earlier word in the phrase is behind.
 func (s *sloppy) behind(i, j int) bool {
 	a, b := &s.cursors[i], &s.cursors[j]
 	return a.start < b.start || a.start == b.start && a.offset < b.offset
 }
 
-// advance advances cursor i. It returns false at the end of a list.
+// advance advances cursor i. It returns false if the list of the cursor has ended.
 func (s *sloppy) advance(i int) bool {
 	c := &s.cursors[i]
 	if !c.next() {
@@ -216,7 +215,8 @@ func (s *sloppy) advance(i int) bool {
 	return true
 }
 
-// separate resolves collisions between a cursor that has just advanced and other cursors of the same word.
+// separate resolves collisions between cursor i, which has just advanced, and other cursors of the same word. It returns false if a list
+// has ended.
 func (s *sloppy) separate(i int) bool {
 	g := s.phrase.repeats[i]
 	if g < 0 {

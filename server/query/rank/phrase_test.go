@@ -8,7 +8,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/rank"
 )
 
-// TestPairs compares the counts of phrases of two words with those of a naive algorithm.
+// TestPairs compares the frequencies of phrases of two words with the results of a naive algorithm.
 func TestPairs(t *testing.T) {
 	d := rand.New(rand.NewPCG(1, 2))
 	list := func() []uint32 {

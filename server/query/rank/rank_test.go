@@ -125,7 +125,7 @@ func TestSum(t *testing.T) {
 	}
 }
 
-// places returns the positions in a text of each word of a phrase.
+// places returns, for each word of a phrase, its positions in a text.
 func places(phrase, text []string) [][]uint32 {
 	out := make([][]uint32, len(phrase))
 	for i, w := range phrase {
@@ -186,7 +186,8 @@ func TestPhraseOffsets(t *testing.T) {
 	}
 }
 
-// narrowest returns the smallest distance for any choice of distinct positions, or -1.
+// narrowest returns the smallest distance of all occurrences of a phrase, or -1 if there is none. lists contains the positions of each
+// word.
 func narrowest(lists [][]uint32) int {
 	best := -1
 	var choose func(i int, chosen []uint32)
@@ -211,8 +212,8 @@ func narrowest(lists [][]uint32) int {
 	return best
 }
 
-// FuzzPhrase compares Freq with an exhaustive search. If a phrase repeats a word, Lucene does not find every occurrence, so the test only
-// checks that the found occurrences exist.
+// FuzzPhrase compares Freq with an exhaustive search. If a phrase repeats a word, Freq, like Lucene, does not find every occurrence, so the
+// test then only checks that Freq finds none if there is none.
 func FuzzPhrase(f *testing.F) {
 	for seed := range uint64(400) {
 		f.Add(seed)
@@ -283,7 +284,7 @@ func TestExpansions(t *testing.T) {
 	}
 }
 
-// TestWeighExpansions checks that all expansions have the IDF of the most frequent one.
+// TestWeighExpansions checks that all expansions get the IDF of the most frequent expansion.
 func TestWeighExpansions(t *testing.T) {
 	text, norms := query.Field{Name: "content.text", Type: query.Text}, rank.NewNorms(rank.Field{Docs: 20, Terms: 90})
 	idf := rank.IDF(9, 20)

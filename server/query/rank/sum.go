@@ -1,7 +1,7 @@
 package rank
 
-// Sum adds the scores of the clauses in one group, in the same way as Lucene's scorers. It adds the scores of required and of optional
-// clauses separately in double precision, and then adds both sums in single precision. The zero value is an empty sum.
+// Sum adds the scores of the clauses in one group, in the same way as Lucene's scorers. It adds up the scores of required clauses and those
+// of optional clauses separately, in double precision. Then it adds the two sums in single precision. The zero value is an empty sum.
 type Sum struct {
 	must, should   float64
 	musts, shoulds int

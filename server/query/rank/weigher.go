@@ -8,11 +8,11 @@ import (
 
 // Statistics provides the statistics of all documents that are ranked together. If ctx ends, its methods return the cause of ctx.
 type Statistics interface {
-	// Field returns the totals of a field. docFreqs[i] is the number of documents whose field contains terms[i]. For an unknown field,
+	// Field returns the statistics of a field. docFreqs[i] is the number of documents whose field contains terms[i]. For an unknown field,
 	// Field returns zeros.
 	Field(ctx context.Context, field string, terms []string) (total Field, docFreqs []int64, err error)
-	// Similar calls offer with terms of the fuzzy word's field and their document frequencies, in any order, once for each term. It must
-	// offer at least every term within the edit distance of the word.
+	// Similar calls offer for terms of the field n.Field, with their document frequencies, in any order, and at most once for each term. It
+	// must offer at least every term within n.Edits edits of the word n.Text.
 	Similar(ctx context.Context, n plan.Fuzzy, offer func(term string, docFreq int64)) error
 }
 
@@ -38,7 +38,7 @@ func NewWeigher(s Statistics) *Weigher {
 	return &Weigher{source: s, fields: map[string]*weighedField{}, expansions: map[plan.Fuzzy][]Expansion{}}
 }
 
-// field returns the statistics of a field. They include the document frequencies of at least the given terms.
+// field returns the statistics of a field. The statistics include the document frequencies of the given terms.
 func (w *Weigher) field(ctx context.Context, name string, terms ...string) (*weighedField, error) {
 	f, known := w.fields[name]
 	if !known {
@@ -67,7 +67,7 @@ func (w *Weigher) field(ctx context.Context, name string, terms ...string) (*wei
 	return f, nil
 }
 
-// Scorer returns the scorer of a phrase with these words. boost is the product of the boosts around the phrase.
+// Scorer returns the scorer of a phrase with these words. boost is the product of the boosts of all nodes that contain the phrase.
 func (w *Weigher) Scorer(ctx context.Context, field string, boost float32, words []string) (Scorer, error) {
 	f, err := w.field(ctx, field, words...)
 	if err != nil {
@@ -105,7 +105,7 @@ func (w *Weigher) Expansions(ctx context.Context, n plan.Fuzzy) ([]Expansion, er
 	return w.expansions[n], nil
 }
 
-// Expand implements Weights. All expansions get the IDF of the most frequent one, so that a rare misspelling does not outweigh the word.
+// Expand implements Weights. All expansions get the IDF of the most frequent expansion (see WeighExpansions).
 func (w *Weigher) Expand(ctx context.Context, n plan.Fuzzy) ([]WeightedTerm, error) {
 	expansions, err := w.Expansions(ctx, n)
 	if err != nil || len(expansions) == 0 {

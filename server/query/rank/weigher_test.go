@@ -12,7 +12,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/rank"
 )
 
-// counted provides statistics of one field, and counts the requests for them.
+// counted implements Statistics for one field, and counts the calls.
 type counted struct {
 	docFreqs map[string]int64
 	fields   [][]string
