@@ -42,7 +42,7 @@ var _ = Describe("A slow API server", func() {
 })
 
 var _ = Describe("A frozen library", func() {
-	It("delays changes of manifests, and takes them once it is thawed", func(ctx context.Context) {
+	It("delays changes to manifests, and applies them after the library is thawed", func(ctx context.Context) {
 		w := newServedWorld(ctx)
 		f, token := w.filter("f", "approval_status:app"), w.token("front")
 		w.apply(ctx, f)

@@ -118,7 +118,7 @@ func (o operations) Migrate(ctx context.Context, to admin.OpenSearch, progress f
 		return nil, errors.New("the library of this server is already on OpenSearch; to move it back, run vitrine migrate --to=engine with a new data directory")
 	}
 	if !o.p.migrating.TryLock() {
-		return nil, errors.New("another migration is in progress: wait until it ends, or interrupt its command")
+		return nil, errors.New("another migration is in progress: wait until it ends, or stop its vitrine migrate command")
 	}
 	defer o.p.migrating.Unlock()
 	o.p.copies.Add(1)
@@ -136,7 +136,7 @@ func (o operations) CancelMigration(ctx context.Context) error {
 		return errors.New("this library cannot be migrated")
 	}
 	if !o.p.migrating.TryLock() {
-		return errors.New("a migration is in progress: interrupt its command first")
+		return errors.New("a migration is in progress: first stop the running vitrine migrate command")
 	}
 	defer o.p.migrating.Unlock()
 	err := lib.Source().Thaw(ctx)

@@ -51,7 +51,7 @@ jq -c '.[]' array.json | vitrine import -`),
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, args[0]) },
 	}
 	o.connection.bind(cmd.Flags())
-	cmd.Flags().StringVar(&o.onConflict, "on-conflict", string(client.Fail), "what to do if an item with the ID of a line exists: fail (reject the line), replace (the item) or skip (the line)")
+	cmd.Flags().StringVar(&o.onConflict, "on-conflict", string(client.Fail), "what to do with a line whose item ID already exists: fail (reject the line), replace (the existing item) or skip (the line)")
 	cmd.Flags().StringVar(&o.unanswered, "unanswered", string(client.Stop),
 		"what to do if the response to a line without an ID was lost: stop, resend (may store the item twice) or skip (may lose it)")
 	cmd.Flags().BoolVar(&o.restart, "restart", false, "start with the first line, even if an earlier import of the file was interrupted")

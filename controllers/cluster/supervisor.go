@@ -87,7 +87,7 @@ func NewSupervisor(o Options) (*Supervisor, error) {
 func (s *Supervisor) recall() error {
 	mark, err := s.options.Library.Mark(markLoaded)
 	if err != nil {
-		return fmt.Errorf("check whether the store contains a complete load of the manifests: %w", err)
+		return fmt.Errorf("read from the store whether all manifests were loaded: %w", err)
 	}
 	s.loaded.Store(mark != "")
 	return nil

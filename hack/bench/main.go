@@ -91,7 +91,7 @@ func parseFlags(args []string, output io.Writer) (settings, error) {
 	set.StringVar(&s.binary, "vitrine", "", "the binary to measure (default: built from this repository)")
 	set.StringVar(&s.library, "library", "engine", "the value of --library for vitrine serve")
 	set.StringVar(&s.flags, "flags", "", "more flags for vitrine serve, separated by spaces")
-	set.StringVar(&s.opensearch, "url", os.Getenv("OPENSEARCH_URL"), "an OpenSearch node without security, default $OPENSEARCH_URL; if empty, a node is started; none leaves OpenSearch out")
+	set.StringVar(&s.opensearch, "url", os.Getenv("OPENSEARCH_URL"), "`URL` of an OpenSearch node without security (default: $OPENSEARCH_URL); if empty, a node is started; \"none\" leaves OpenSearch out")
 	set.StringVar(&s.only, "only", "", "run only these parts, separated by commas: "+strings.Join(parts, ", "))
 	set.StringVar(&s.profiles, "profiles", "", "write CPU profiles of Vitrine into this directory")
 	set.BoolVar(&s.check, "check", false, "fail if a number is out of its range")

@@ -20,19 +20,19 @@ type exception struct {
 // exceptions returns the exceptions for every library. There may be at most five.
 func exceptions() []exception {
 	return []exception{{
-		name:   "half a clause",
+		name:   "an incomplete clause",
 		reason: "refused here with the place of the mistake, while OpenSearch finds nothing or leaves the half out",
 		applies: func(text string, v verdict) bool {
 			return v.kind == oursRefuses && halfClause.MatchString(text)
 		},
 	}, {
-		name:   "a word beside its misspelling",
+		name:   "a word and a fuzzy word that expands to it",
 		reason: "Lucene makes one clause of a word and of the same word among the expansions of a fuzzy one, and scores it as either, by chance: another start of the node, another order",
 		applies: func(text string, v verdict) bool {
 			return v.kind == differs && sameItems(v.ours, v.theirs) && misspelt(text)
 		},
 	}, {
-		name:   "AND after a word without letters",
+		name:   "AND after text without a word",
 		reason: "AND reaches back over a clause without words to the one before it; where that is a word of several words, such as wi-fi behind another word, OpenSearch requires the last of them alone",
 		applies: func(text string, v verdict) bool {
 			return v.kind == differs && reachesBack(text)
@@ -54,7 +54,7 @@ func clusterExceptions() []exception {
 			return v.kind == differs && v.scored && sameItems(v.ours, v.theirs) && strings.Contains(text, "activate_unit")
 		},
 	}, exception{
-		name:    "phrases that span units",
+		name:    "phrases across two units",
 		reason:  "a phrase matches within one unit, also with a slop of 100 or more",
 		applies: func(text string, v verdict) bool { return v.kind == differs && wideUnitPhrase.MatchString(text) },
 	})
@@ -152,30 +152,30 @@ func TestExcepted(t *testing.T) {
 		ours []hit // the hits of our side; the hits of OpenSearch are the items 1 and 2
 		want string
 	}{
-		"no value":                     {text: `love text:>`, kind: oursRefuses, want: "half a clause"},
-		"no value before a space":      {text: `created_on:>= 2024`, kind: oursRefuses, want: "half a clause"},
+		"no value":                     {text: `love text:>`, kind: oursRefuses, want: "an incomplete clause"},
+		"no value before a space":      {text: `created_on:>= 2024`, kind: oursRefuses, want: "an incomplete clause"},
 		"no value in brackets":         {text: `text:(a <)`, kind: oursRefuses},
-		"no name":                      {text: `_exists_:[a TO b]`, kind: oursRefuses, want: "half a clause"},
-		"no name, sign":                {text: `_missing_:+ `, kind: oursRefuses, want: "half a clause"},
-		"a name with a nearness":       {text: `_exists_: TO ~ x`, kind: oursRefuses, want: "half a clause"},
+		"no name":                      {text: `_exists_:[a TO b]`, kind: oursRefuses, want: "an incomplete clause"},
+		"no name, sign":                {text: `_missing_:+ `, kind: oursRefuses, want: "an incomplete clause"},
+		"a name with a nearness":       {text: `_exists_: TO ~ x`, kind: oursRefuses, want: "an incomplete clause"},
 		"a whole comparison":           {text: `created_on:>2024`, kind: oursRefuses},
 		"a whole presence":             {text: `_exists_:text love~1`, kind: oursRefuses},
 		"a difference, not a refusal":  {text: `text:>`, kind: differs},
 		"refused there alone":          {text: `text:>`, kind: theyRefuse},
-		"a word and its misspelling":   {text: `are app~2`, kind: differs, ours: []hit{{id: 2}, {id: 1}}, want: "a word beside its misspelling"},
-		"two misspellings":             {text: `text:(laove~1 "lvoe~" loev~1)`, kind: differs, ours: []hit{{id: 2}, {id: 1}}, want: "a word beside its misspelling"},
-		"a word and its like, quoted":  {text: `"are" app~2`, kind: differs, ours: []hit{{id: 2}, {id: 1}}, want: "a word beside its misspelling"},
+		"a word and its misspelling":   {text: `are app~2`, kind: differs, ours: []hit{{id: 2}, {id: 1}}, want: "a word and a fuzzy word that expands to it"},
+		"two misspellings":             {text: `text:(laove~1 "lvoe~" loev~1)`, kind: differs, ours: []hit{{id: 2}, {id: 1}}, want: "a word and a fuzzy word that expands to it"},
+		"a word and its like, quoted":  {text: `"are" app~2`, kind: differs, ours: []hit{{id: 2}, {id: 1}}, want: "a word and a fuzzy word that expands to it"},
 		"other items":                  {text: `are app~2`, kind: differs, ours: []hit{{id: 2}, {id: 3}}},
 		"fewer items":                  {text: `are app~2`, kind: differs, ours: []hit{{id: 2}}},
 		"words far apart":              {text: `beach app~2`, kind: differs, ours: []hit{{id: 2}, {id: 1}}},
 		"one word twice":               {text: `app app`, kind: differs, ours: []hit{{id: 2}, {id: 1}}},
 		"a fuzzy word of no edits":     {text: `app~0 app`, kind: differs, ours: []hit{{id: 2}, {id: 1}}},
-		"a phrase and no number":       {text: `"good day" ~一`, kind: oursRefuses, want: "half a clause"},
-		"a phrase and half a number":   {text: `"good day" ~1=`, kind: oursRefuses, want: "half a clause"},
+		"a phrase and no number":       {text: `"good day" ~一`, kind: oursRefuses, want: "an incomplete clause"},
+		"a phrase and half a number":   {text: `"good day" ~1=`, kind: oursRefuses, want: "an incomplete clause"},
 		"a phrase and a boost":         {text: `"good day"~1.5^2 x`, kind: oursRefuses},
 		"a phrase and a number":        {text: `"good day"~2 )`, kind: oursRefuses},
-		"AND reaching back":            {text: `love a-b ... AND day`, kind: differs, want: "AND after a word without letters"},
-		"AND reaching back, quotes":    {text: `love wi-fi "!" AND day`, kind: differs, want: "AND after a word without letters"},
+		"AND reaching back":            {text: `love a-b ... AND day`, kind: differs, want: "AND after text without a word"},
+		"AND reaching back, quotes":    {text: `love wi-fi "!" AND day`, kind: differs, want: "AND after text without a word"},
 		"AND reaching a single word":   {text: `love ... AND day`, kind: differs},
 		"no AND":                       {text: `love a-b ... day`, kind: differs},
 		"anything else that we refuse": {text: `love AND`, kind: oursRefuses},

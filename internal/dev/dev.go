@@ -245,9 +245,9 @@ func (f *Folder) load(ctx context.Context) (l Load, err error) {
 var kinds = []library.Kind{library.KindProperty, library.KindToken, library.KindFilter, library.KindTag, library.KindUnit}
 
 // removeDeleted removes the definitions whose manifests were deleted. It returns the owners of the remaining definitions, except for the
-// tokens of tokenOwner. there contains the owners of all objects in the manifests. removeDeleted keeps all definitions whose manifests are
-// in an unreadable file.
-func (f *Folder) removeDeleted(ctx context.Context, there map[library.Owner]bool, unreadable map[string]bool) (others map[library.Owner]bool, removed int, err error) {
+// tokens of tokenOwner. declared contains the owners of all objects in the manifests. removeDeleted keeps all definitions whose manifests
+// are in an unreadable file.
+func (f *Folder) removeDeleted(ctx context.Context, declared map[library.Owner]bool, unreadable map[string]bool) (others map[library.Owner]bool, removed int, err error) {
 	known, err := f.o.Library.Owners(ctx, library.Scope{Install: Install, Kinds: kinds})
 	if err != nil {
 		return nil, 0, fmt.Errorf("list the definitions: %w", err)
@@ -258,7 +258,7 @@ func (f *Folder) removeDeleted(ctx context.Context, there map[library.Owner]bool
 		file, sure := f.files[owner]
 		switch {
 		case owner.Internal():
-		case there[owner] || unreadable[file] || !sure && len(unreadable) > 0:
+		case declared[owner] || unreadable[file] || !sure && len(unreadable) > 0:
 			others[owner] = true
 		default:
 			gone = append(gone, owner)

@@ -142,7 +142,7 @@ func (c *console) presented(r *http.Request) (session, bool) {
 	return last, !slices.ContainsFunc(all, differs)
 }
 
-// sessions returns all sessions in the cookies of a request that have not ended. The tokens of these sessions may be invalid.
+// sessions returns all sessions from the cookies of a request, except those that have ended. The tokens of these sessions may be invalid.
 func (c *console) sessions(r *http.Request) []session {
 	var all []session
 	for _, sent := range r.CookiesNamed(cookieName) {

@@ -43,7 +43,7 @@ func (s *stack) startServer(ctx context.Context) error {
 	}
 	vitrine, err := process.Start(process.Spec{
 		Name: "vitrine", Path: s.binary(), Args: args, Log: s.log(),
-		Grace: 25 * time.Second, // longer than serve needs, which drains requests for up to 20 s and then closes the store
+		Grace: 25 * time.Second, // longer than serve needs: it drains requests for up to 20 s and then closes the store
 	})
 	if err != nil {
 		return err
