@@ -40,6 +40,7 @@ var (
 		"CKV_K8S_155": "the operator writes the authority of its certificate into its own webhook configuration, and only into this one",
 		"CKV_K8S_8":   "the container that makes backups serves nothing; it repeats what fails",
 		"CKV_K8S_9":   "the container that makes backups serves nothing; it repeats what fails",
+		"CKV_K8S_35":  "the container that makes backups reads the keys of the bucket from environment variables, as S3 clients usually do",
 	}
 )
 
