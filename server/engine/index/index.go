@@ -44,8 +44,8 @@ type Options struct {
 	MemoryParts int
 	// FanIn is the number of files of similar size that are merged into one; 0 means 4. In a write burst, merging waits for 4·FanIn files.
 	FanIn int
-	// MaxDocs limits the number of documents in merged files; 0 means 524,288. A file with more than MaxDocs/2 live documents is not merged
-	// with other files.
+	// MaxDocs is the number of documents up to which files are merged; 0 means 524,288. A file with more than MaxDocs/2 live documents is
+	// not merged with other files. A merge of FanIn smaller files can exceed MaxDocs, up to FanIn·MaxDocs/2 documents.
 	MaxDocs int
 	// OnMerge is called before a merged segment replaces its inputs, so that the caller can carry over cached results. maps[i] maps each
 	// document of inputs[i] to its new number (see segment.Merge). OnMerge may be nil.
