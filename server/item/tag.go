@@ -73,7 +73,7 @@ func CompareTags(a, b Tag) int {
 	return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Key, b.Key))
 }
 
-// tags reads the member tags: {namespace: [key, …]} or {namespace: [{"key": key}, …]}. The result is sorted, without duplicates.
+// tags reads the member "tags": {namespace: [key, …]} or {namespace: [{"key": key}, …]}. The result is sorted, without duplicates.
 func (o object) tags() []Tag {
 	byNamespace := o.child("tags")
 	namespaces := byNamespace.sorted()
