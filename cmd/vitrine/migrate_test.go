@@ -115,12 +115,12 @@ func TestMigrate(t *testing.T) {
 		t.Errorf("the next item: %s", body)
 	}
 
-	migrate(append(cluster, "--cancel")...).want(t, 0, "the library accepts writes")
+	migrate(append(cluster, "--cancel")...).want(t, 0, "the original library accepts writes")
 	eventually(t, "writes on OpenSearch", func() bool {
 		status, _, _ := second.post(`{"content_type":"text","caption":"x"}`)
 		return status == http.StatusCreated
 	})
-	migrate("--cancel", "--data-dir", first.dir).want(t, 0, "the library accepts writes")
+	migrate("--cancel", "--data-dir", first.dir).want(t, 0, "the original library accepts writes")
 	if status, _, body := first.post(`{"content_type":"text","caption":"x"}`); status != http.StatusCreated {
 		t.Errorf("after --cancel: %d %s", status, body)
 	}
