@@ -191,8 +191,9 @@ func (m *merger) union() ([]fieldEntry, error) {
 	return fields, nil
 }
 
-// gather reads a field of an input. For each live document with a value, it sets the bit of the new document in words, and copies the
-// number to m.column.
+// gather reads the values of one field of an input. The slice to maps a document of the input to its number in the merged segment. For
+// each live document with a value, gather sets the new document's bit in words. If the field has a column, it also copies the value to
+// m.column.
 func (m *merger) gather(f *Field, to []uint32, words []uint64) {
 	numbered := hasColumn(f.entry.Type)
 	place := 0 // position in a sparse column
