@@ -5,13 +5,16 @@ import (
 	"slices"
 
 	"github.com/RoaringBitmap/roaring/v2"
+
+	"github.com/vitrine-dev/vitrine/server/engine/segment"
 )
 
 // Scores are computed term by term within blocks of documents. Every clause adds its scores to an array of sums that fits into the
 // processor's nearest cache. Scoring a document needs no allocation and no function call.
 
-// blockDocs is the number of documents in a block, a power of two and a multiple of 64. Every block begins at a multiple of blockDocs.
-const blockDocs = 4096
+// blockDocs is the number of documents in a block, a power of two and a multiple of 64. Every block begins at a multiple of blockDocs. The
+// outlines of frequent words have an entry for each block.
+const blockDocs = segment.OutlineDocs
 
 // sums holds the sum of scores of each document of a block. The sum of document from+i is at index i.
 type sums [blockDocs]float64

@@ -2,7 +2,6 @@ package search
 
 import (
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -154,24 +153,6 @@ func TestTop(t *testing.T) {
 	}
 	if narrowed < 50 {
 		t.Errorf("%d of 200 queries have so many hits that Top can skip most of them", narrowed)
-	}
-}
-
-// TestOutline checks the outline of a term. A term that cannot have an outline must get an empty one.
-func TestOutline(t *testing.T) {
-	docs := make([]uint64, 2*blockBits)
-	docs[1], docs[blockBits] = 0b101, 0b10
-	norms := make([]byte, 64*len(docs))
-	norms[64], norms[66], norms[blockDocs+1] = 9, 7, 5
-	none := uint64(math.MaxUint64)
-	want := outline{0, none&^0xff | 7, 2, none&^(0xff<<56) | 5<<56}
-	if got := newOutline(docs, []byte{1, 1, 100}, norms); !slices.Equal(got, want) {
-		t.Errorf("%x; want %x", got, want)
-	}
-	for what, freqs := range map[string][]byte{"a frequency of two bytes": {1, 0x81, 1}, "too few": {1, 1}, "too many": {1, 1, 1, 1}, "none": nil} {
-		if got := newOutline(docs, freqs, norms); got == nil || len(got) != 0 {
-			t.Errorf("%s: %x", what, got)
-		}
 	}
 }
 

@@ -91,7 +91,7 @@ func (c *Corpus) view(ctx context.Context, p segment.Part, key string, make func
 	})
 }
 
-// bits is like view, for plain bits and outlines. The keys must differ from the keys of view.
+// bits is like view, for plain bits. The keys must differ from the keys of view.
 func (c *Corpus) bits(ctx context.Context, p segment.Part, key string, make func() ([]uint64, error)) ([]uint64, error) {
 	v, err := c.of(p).get(ctx, key, func() (*View, error) {
 		bits, err := make()

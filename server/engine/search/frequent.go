@@ -21,7 +21,7 @@ import (
 // its list. Terms in segments of fewer than frequentDocs documents do not count as frequent, because every write can replace these
 // segments and their lists are fast to read.
 const (
-	frequentShare = 128
+	frequentShare = segment.OutlineShare // a term with an outline is frequent
 	frequentDocs  = 1 << 12
 )
 

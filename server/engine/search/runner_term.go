@@ -114,7 +114,7 @@ func (t *termClause) scores() *scoreTable {
 type scoreTable [tableFreqs << 8]float32
 
 const (
-	tableFreqs = 8
+	tableFreqs = segment.OutlineFreqs
 	tableFrom  = 4096
 )
 

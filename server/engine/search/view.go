@@ -14,7 +14,7 @@ type View struct {
 	docs *roaring.Bitmap
 	// sorted lists the documents in another order; nil for the order of their numbers
 	sorted []uint32
-	// bits has one bit for each document of the segment, or contains an outline. If it is set, docs and sorted are nil.
+	// bits has one bit for each document of the segment. If it is set, docs and sorted are nil.
 	bits []uint64
 
 	died atomic.Pointer[died]

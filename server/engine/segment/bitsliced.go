@@ -7,7 +7,7 @@ import (
 )
 
 // bitSlices is a transposed column of small numbers. There is a slice for each bit position. A slice has one bit for each number, in words
-// of 64 bits. The bit is set if the number minus the base has a 0 at that position. A comparison of 64 numbers with a bound then takes one
+// of 64 bits. The bit is set if the stored number has a 0 at that position. A comparison of 64 numbers with a bound then takes one
 // operation per slice. The slices are built in memory on the first range query. They take no more memory than the column.
 type bitSlices struct {
 	// blocks holds depth slices for each block of sliceBlock numbers. Within a block, the slice of the lowest bit comes first.
@@ -30,7 +30,7 @@ const (
 func newSlices(n *numbers, count int) *bitSlices {
 	some := uint64(0) // the bits that are set in at least one number
 	for i := range count {
-		some |= uint64(n.at(i)) - uint64(n.Base)
+		some |= n.stored(i)
 	}
 	s := &bitSlices{depth: bits.Len64(some)}
 	s.blocks = make([]sliceWords, (count+sliceBlock-1)/sliceBlock*s.depth)
@@ -56,7 +56,7 @@ func newSlices(n *numbers, count int) *bitSlices {
 // gathered collects the lowest bit of each of eight bytes in one byte.
 func gathered(b uint64) uint64 { return b & 0x0101010101010101 * 0x0102040810204080 >> 56 }
 
-// find returns the positions of the numbers from base+from to base+to as a bitmap of 64-bit words. count is the length of the column.
+// find returns the positions of the stored numbers from `from` to `to` as a bitmap of 64-bit words. count is the length of the column.
 func (s *bitSlices) find(count int, from, to uint64) []uint64 {
 	words := make([]uint64, (count+63)/64)
 	to = min(to, 1<<s.depth-1)

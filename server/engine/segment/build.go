@@ -46,14 +46,12 @@ type Builder struct {
 	ends     []int
 	hashes   []uint64
 	// These fields are buffers for writing a segment.
-	starts    []uint32
-	order     []sortedTerm
-	keyword   []byte
-	list      []uint32
-	freqs     []byte
-	positions []byte
-	numbers   []int64
-	index     []byte
+	starts  []uint32
+	order   []sortedTerm
+	keyword []byte
+	list    postingList
+	numbers []int64
+	index   []byte
 }
 
 // NewBuilder returns a Builder that has no memory to reuse yet.
@@ -304,7 +302,6 @@ func (b *Builder) finish() (*Segment, error) {
 	if err := b.writeTerms(w, fields); err != nil {
 		return nil, err
 	}
-	b.numbers = slices.Grow(b.numbers[:0], len(b.docs))[:len(b.docs)]
 	for _, f := range fields {
 		b.writeField(w, f)
 	}
@@ -333,6 +330,9 @@ func (b *Builder) writeTerms(w *segmentWriter, fields []*buildField) error {
 	for number, f := range fields {
 		f.number = number
 		w.beginField(f.name, f.typ, f.private)
+		if f.typ == query.Text {
+			w.postings.norms = appendNorms(w.postings.norms[:0], b.column(f))
+		}
 		var last []byte
 		for _, s := range b.inOrder(f) {
 			t := &b.terms[s.term]
@@ -347,30 +347,29 @@ func (b *Builder) writeTerms(w *segmentWriter, fields []*buildField) error {
 
 // writeTerm writes one term with its occurrences.
 func (b *Builder) writeTerm(w *segmentWriter, f *buildField, text []byte, shared int, of []occurrence) {
-	docs := b.list[:0]
+	l := &b.list
+	l.docs, l.positions = l.docs[:0], l.positions[:0]
+	l.freqs.reset()
 	if f.typ != query.Text {
 		for _, o := range of {
-			docs = append(docs, o.doc)
+			l.docs = append(l.docs, o.doc)
 		}
-		b.list = docs
-		f.total += int64(len(docs))
-		w.term(text, shared, postingList{docs: docs})
+		f.total += int64(len(l.docs))
+		w.term(text, shared, *l)
 		return
 	}
-	freqs, positions := b.freqs[:0], b.positions[:0]
 	for len(of) > 0 {
 		n, last := 0, uint32(0)
 		for n < len(of) && of[n].doc == of[0].doc {
-			positions = binary.AppendUvarint(positions, uint64(of[n].position-last))
+			l.positions = binary.AppendUvarint(l.positions, uint64(of[n].position-last))
 			last = of[n].position
 			n++
 		}
-		docs = append(docs, of[0].doc)
-		freqs = binary.AppendUvarint(freqs, uint64(n))
+		l.freqs.add(len(l.docs), uint32(n))
+		l.docs = append(l.docs, of[0].doc)
 		of = of[n:]
 	}
-	b.list, b.freqs, b.positions = docs, freqs, positions
-	w.term(text, shared, postingList{docs: docs, freqs: freqs, positions: positions})
+	w.term(text, shared, *l)
 }
 
 // sortedTerm is a term with the first eight bytes after the common prefix of the field's terms. Most terms differ in these bytes.
@@ -405,6 +404,16 @@ func (b *Builder) inOrder(f *buildField) []sortedTerm {
 	return b.order
 }
 
+// column returns the numbers of a field, with one number for each document. The slice is valid until the next call.
+func (b *Builder) column(f *buildField) []int64 {
+	b.numbers = slices.Grow(b.numbers[:0], len(b.docs))[:len(b.docs)]
+	clear(b.numbers)
+	for i, doc := range f.docs {
+		b.numbers[doc] = f.numbers[i]
+	}
+	return b.numbers
+}
+
 // writeField writes the presence and the numbers of a field.
 func (b *Builder) writeField(w *segmentWriter, f *buildField) {
 	e := &w.dir.Fields[f.number]
@@ -413,14 +422,7 @@ func (b *Builder) writeField(w *segmentWriter, f *buildField) {
 		present = roaring.BitmapOf(f.docs...)
 	}
 	e.Docs = len(f.docs)
-	w.presence(e, present)
-	if hasColumn(f.typ) {
-		clear(b.numbers)
-		for i, doc := range f.docs {
-			b.numbers[doc] = f.numbers[i]
-		}
-		e.Column = writeColumn(w.out, present, b.numbers)
-	}
+	w.values(e, present, b.column(f))
 	if f.typ == query.Text {
 		for _, n := range f.numbers {
 			f.total += n

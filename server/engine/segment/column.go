@@ -2,9 +2,11 @@ package segment
 
 import (
 	"encoding/binary"
+	"maps"
 	"math"
 	"math/bits"
 	"slices"
+	"sort"
 	"sync/atomic"
 
 	"github.com/RoaringBitmap/roaring/v2"
@@ -16,53 +18,65 @@ import (
 // numbers only for the documents with a value.
 const sparseBelow = 4
 
+// tableMost is the maximum number of entries of a column's table.
+const tableMost = 1 << 8
+
 // writeColumn writes the numbers of the documents in present. If present is nil, it writes those of all documents. The slice `all` has a
 // number for every document. The number is 0 if the document has no value.
 func writeColumn(out *checksumWriter, present *roaring.Bitmap, all []int64) column {
-	var c column
-	lo, hi := int64(math.MaxInt64), int64(math.MinInt64)
-	if present == nil {
-		for _, n := range all {
-			lo, hi = min(lo, n), max(hi, n)
-		}
-	} else {
-		c.Sparse = present.GetCardinality()*sparseBelow < uint64(len(all))
-		var sparse []int64
+	c := column{Scale: 1}
+	some := all
+	if present != nil {
+		some = make([]int64, 0, present.GetCardinality())
 		for it := present.Iterator(); it.HasNext(); {
-			n := all[it.Next()]
-			lo, hi = min(lo, n), max(hi, n)
-			if c.Sparse {
-				sparse = append(sparse, n)
-			}
+			some = append(some, all[it.Next()])
 		}
-		if c.Sparse {
-			all = sparse
+		if c.Sparse = len(some)*sparseBelow < len(all); c.Sparse {
+			all = some
 		}
 	}
-	if c.Base = lo; lo == hi {
+	if len(some) == 0 {
 		return c
 	}
-	c.Width = widthOf(uint64(hi) - uint64(lo))
-	// The entry of a document without a value holds the low bytes of 0-lo. Readers ignore it.
+	c.Base = slices.Min(some)
+	most := uint64(slices.Max(some)) - uint64(c.Base)
+	if most == 0 {
+		return c
+	}
+	c.Scale = commonDivisor(some, c.Base)
+	c.Width = widthOf(most / c.Scale)
+	table := newTable(some, c.Width)
+	// The entry of a document without a value holds any bytes. Readers ignore it.
+	encode := func(n int64) uint64 { return (uint64(n) - uint64(c.Base)) / c.Scale }
+	switch {
+	case table != nil:
+		c.Table, c.Width, c.Base, c.Scale = len(table), 1, 0, 1
+		encode = func(n int64) uint64 { i, _ := slices.BinarySearch(table, n); return uint64(i) }
+	case c.Scale == 1:
+		encode = func(n int64) uint64 { return uint64(n) - uint64(c.Base) }
+	}
 	c.span = out.section(func() {
+		for _, n := range table {
+			out.uint64(uint64(n))
+		}
 		for chunk := range slices.Chunk(all, columnChunk) {
 			b := out.buf
 			switch c.Width {
 			case 1:
 				for _, n := range chunk {
-					b = append(b, byte(uint64(n)-uint64(lo)))
+					b = append(b, byte(encode(n)))
 				}
 			case 2:
 				for _, n := range chunk {
-					b = binary.LittleEndian.AppendUint16(b, uint16(uint64(n)-uint64(lo)))
+					b = binary.LittleEndian.AppendUint16(b, uint16(encode(n)))
 				}
 			case 4:
 				for _, n := range chunk {
-					b = binary.LittleEndian.AppendUint32(b, uint32(uint64(n)-uint64(lo)))
+					b = binary.LittleEndian.AppendUint32(b, uint32(encode(n)))
 				}
 			default:
 				for _, n := range chunk {
-					b = binary.LittleEndian.AppendUint64(b, uint64(n)-uint64(lo))
+					b = binary.LittleEndian.AppendUint64(b, encode(n))
 				}
 			}
 			out.buf = b
@@ -70,6 +84,42 @@ func writeColumn(out *checksumWriter, present *roaring.Bitmap, all []int64) colu
 		}
 	})
 	return c
+}
+
+// commonDivisor returns the greatest common divisor of the distances of the numbers from the base. At least one distance must not be 0.
+func commonDivisor(numbers []int64, base int64) uint64 {
+	divisor := uint64(0)
+	for _, n := range numbers {
+		rest := uint64(n) - uint64(base)
+		if divisor > 0 {
+			rest %= divisor
+		}
+		for rest > 0 {
+			divisor, rest = rest, divisor%rest
+		}
+		if divisor == 1 {
+			break
+		}
+	}
+	return divisor
+}
+
+// newTable returns the distinct numbers in ascending order. It returns nil if there are too many for a table, or if a column of the given
+// width takes less space without a table.
+func newTable(numbers []int64, width int) []int64 {
+	if width == 1 {
+		return nil
+	}
+	known := map[int64]bool{}
+	for _, n := range numbers {
+		if known[n] = true; len(known) > tableMost {
+			return nil
+		}
+	}
+	if 8*len(known) >= (width-1)*len(numbers) {
+		return nil
+	}
+	return slices.Sorted(maps.Keys(known))
 }
 
 // widthOf returns the number of bytes per number that a column needs for numbers up to most.
@@ -91,9 +141,22 @@ const columnChunk = 8 << 10
 // numbers is a column that is read in place.
 type numbers struct {
 	column
-	b []byte
+	// b holds the stored numbers, and table holds the table.
+	b, table []byte
 	// sliced is built on the first range query.
 	sliced atomic.Pointer[bitSlices]
+}
+
+// open sets the column to a column of the segment with the given number of entries. It returns false if the description of the column is
+// wrong.
+func (n *numbers) open(s *Segment, c column, count int) bool {
+	b, ok := s.bytes(c.span)
+	table := 8 * c.Table
+	if !ok || !slices.Contains([]int{0, 1, 2, 4, 8}, c.Width) || c.Table > tableMost || c.Scale == 0 || len(b) != table+count*c.Width {
+		return false
+	}
+	n.column, n.table, n.b = c, b[:table:table], b[table:]
+	return true
 }
 
 // slices returns the bit slices of the column, or nil if scanning the column is better.
@@ -110,31 +173,39 @@ func (n *numbers) slices(count int) *bitSlices {
 }
 
 // at returns the i-th number of the column.
-func (n *numbers) at(i int) int64 {
+func (n *numbers) at(i int) int64 { return n.number(n.stored(i)) }
+
+// stored returns the i-th stored number.
+func (n *numbers) stored(i int) uint64 {
 	switch n.Width {
 	case 0:
-		return n.Base
+		return 0
 	case 1:
-		return n.Base + int64(n.b[i])
+		return uint64(n.b[i])
 	case 2:
-		return n.Base + int64(binary.LittleEndian.Uint16(n.b[2*i:]))
+		return uint64(binary.LittleEndian.Uint16(n.b[2*i:]))
 	case 4:
-		return n.Base + int64(binary.LittleEndian.Uint32(n.b[4*i:]))
+		return uint64(binary.LittleEndian.Uint32(n.b[4*i:]))
 	}
-	return int64(uint64(n.Base) + binary.LittleEndian.Uint64(n.b[8*i:]))
+	return binary.LittleEndian.Uint64(n.b[8*i:])
+}
+
+// number returns the number for which `stored` is stored.
+func (n *numbers) number(stored uint64) int64 {
+	if n.Table == 0 {
+		return int64(uint64(n.Base) + n.Scale*stored)
+	}
+	// An index in a damaged file can be too high.
+	return int64(binary.LittleEndian.Uint64(n.table[8*min(stored, uint64(n.Table-1)):]))
 }
 
 // scanRange returns the positions of the numbers from lo to hi in the column, as a bitmap of 64-bit words. count is the length of the
 // column.
 func (n *numbers) scanRange(count int, lo, hi int64) []uint64 {
 	words := make([]uint64, (count+63)/64)
-	if lo > hi || hi < n.Base {
+	from, to, ok := n.storedRange(lo, hi)
+	if !ok {
 		return words
-	}
-	// From here on, all numbers are relative to the base, and therefore unsigned.
-	from, to := uint64(0), uint64(hi)-uint64(n.Base)
-	if lo > n.Base {
-		from = uint64(lo) - uint64(n.Base)
 	}
 	greatest := uint64(math.MaxUint64) >> (64 - 8*n.Width)
 	switch {
@@ -151,7 +222,28 @@ func (n *numbers) scanRange(count int, lo, hi int64) []uint64 {
 	return words
 }
 
-// scanWords sets the bits of the positions of the numbers from base+from to base+from+length. One unsigned comparison checks both bounds.
+// storedRange returns the range of the stored numbers that stand for the numbers from lo to hi. It returns false if there are none. The
+// stored numbers have the same order as the numbers.
+func (n *numbers) storedRange(lo, hi int64) (from, to uint64, ok bool) {
+	if n.Table > 0 {
+		from = uint64(sort.Search(n.Table, func(i int) bool { return n.number(uint64(i)) >= lo }))
+		to = uint64(sort.Search(n.Table, func(i int) bool { return n.number(uint64(i)) > hi }))
+		return from, to - 1, from < to
+	}
+	if lo > hi || hi < n.Base {
+		return 0, 0, false
+	}
+	if lo > n.Base {
+		distance := uint64(lo) - uint64(n.Base)
+		if from = distance / n.Scale; distance%n.Scale > 0 {
+			from++
+		}
+	}
+	to = (uint64(hi) - uint64(n.Base)) / n.Scale
+	return from, to, from <= to
+}
+
+// scanWords sets the bits of the positions of the stored numbers from `from` to from+length. One unsigned comparison checks both bounds.
 // The loops have no branches on numbers, because the processor would often mispredict them.
 func (n *numbers) scanWords(words []uint64, count int, from, length uint64) {
 	whole := count / 64
@@ -194,7 +286,7 @@ func (n *numbers) scanWords(words []uint64, count int, from, length uint64) {
 		}
 	}
 	for i := 64 * whole; i < count; i++ {
-		if uint64(n.at(i))-uint64(n.Base)-from <= length {
+		if n.stored(i)-from <= length {
 			words[whole] |= 1 << (i % 64)
 		}
 	}

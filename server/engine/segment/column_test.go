@@ -1,45 +1,69 @@
 package segment
 
 import (
-	"encoding/binary"
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 )
 
-// TestScans compares the result of scanRange with a check of each number, for columns of every width and of several lengths and bases.
+// openColumn writes a column of numbers and opens it.
+func openColumn(t testing.TB, all []int64) *numbers {
+	t.Helper()
+	out, n := &checksumWriter{}, &numbers{}
+	c := writeColumn(out, nil, all)
+	if !n.open(&Segment{data: out.buf}, c, len(all)) {
+		t.Fatalf("the column %+v of %d numbers cannot be opened", c, len(all))
+	}
+	return n
+}
+
+// TestScans writes columns of every width, with several lengths, bases and scales, with and without a table. It compares the numbers that
+// the columns return with those that were written, and the result of scanRange with a check of each number.
 func TestScans(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	near := func(v int64) int64 { return v + int64(r.IntN(5)) - 2 }
-	for _, width := range []int{0, 1, 2, 4, 8} {
-		for _, count := range []int{0, 1, 7, 63, 64, 65, 200, sliceFrom + 7} {
-			for _, base := range []int64{0, -300, 1 << 40, math.MinInt64, math.MaxInt64 - 255} {
-				n := numbers{column: column{Width: width, Base: base}, b: make([]byte, count*width)}
-				for i := range n.b {
-					n.b[i] = byte([]int{0, 1, 127, 128, 129, 254, 255, r.IntN(256)}[r.IntN(8)])
-				}
-				if width == 8 && base > math.MinInt64 { // base + number must not overflow
-					for i := range count {
-						binary.LittleEndian.PutUint64(n.b[8*i:], r.Uint64N(uint64(math.MaxInt64)-uint64(base)+1))
+	widths, tables, scales := map[int]bool{}, 0, 0
+	for _, count := range []int{0, 1, 7, 63, 64, 65, 200, 2000, sliceFrom + 7} {
+		for _, steps := range []uint64{0, 1, 200, 60_000, 1 << 30, 1 << 50, math.MaxUint64} {
+			for _, scale := range []uint64{1, 1000, 1 << 33} {
+				for _, distinct := range []int{3, tableMost, count} {
+					base := []int64{0, -300, 1 << 40, math.MinInt64}[r.IntN(4)]
+					steps := min(steps, (math.MaxInt64-uint64(base))/scale)
+					some := make([]int64, distinct+1)
+					for i := range some {
+						some[i] = int64(uint64(base) + scale*(r.Uint64()%(steps+min(1, math.MaxUint64-steps))))
 					}
-				} else if base > 0 && width < 8 && base > math.MaxInt64-1<<32 {
-					n.Base = math.MaxInt64 - (1<<(8*width) - 1)
-				}
-				bounds := []int64{math.MinInt64, math.MaxInt64, n.Base, near(n.Base), near(n.Base + 1<<(8*width&63) - 1)}
-				for range 2 {
-					if count > 0 {
-						bounds = append(bounds, n.at(r.IntN(count)), near(n.at(r.IntN(count))))
+					all := make([]int64, count)
+					for i := range all {
+						all[i] = some[r.IntN(len(some))]
 					}
-				}
-				for _, lo := range bounds {
-					for _, hi := range bounds {
-						check(t, fmt.Sprintf("%d bytes from %d, %d to %d", width, n.Base, lo, hi), &n, count, n.scanRange(count, lo, hi),
-							func(v int64) bool { return lo <= v && v <= hi })
+					n := openColumn(t, all)
+					widths[n.Width] = true
+					tables += min(1, n.Table)
+					scales += int(min(1, n.Scale-1))
+					for i, want := range all {
+						if got := n.at(i); got != want {
+							t.Fatalf("number %d of %d in %+v is %d, want %d", i, count, n.column, got, want)
+						}
+					}
+					bounds := []int64{math.MinInt64, math.MaxInt64, base, near(base)}
+					for range min(3, count) {
+						bounds = append(bounds, all[r.IntN(count)], near(all[r.IntN(count)]))
+					}
+					for _, lo := range bounds {
+						for _, hi := range bounds {
+							check(t, fmt.Sprintf("%+v, %d to %d", n.column, lo, hi), n, count, n.scanRange(count, lo, hi),
+								func(v int64) bool { return lo <= v && v <= hi })
+						}
 					}
 				}
 			}
 		}
+	}
+	if len(widths) != 5 || tables == 0 || scales == 0 {
+		t.Errorf("columns of the widths %v, %d of them with a table and %d with a scale", widths, tables, scales)
 	}
 }
 
@@ -59,16 +83,19 @@ func TestScansOfFloats(t *testing.T) {
 	zero := math.Copysign(0, -1)
 	values := []float64{0, zero, 1, -1, 0.5, -0.5, 19.07, -118.24, math.MaxFloat64, -math.MaxFloat64, math.SmallestNonzeroFloat64,
 		-math.SmallestNonzeroFloat64, math.Inf(1), math.Inf(-1)}
-	n := numbers{column: column{Width: 8, Base: math.MinInt64}}
+	var all []int64
 	for _, v := range values {
-		n.b = binary.LittleEndian.AppendUint64(n.b, math.Float64bits(v)-1<<63)
+		all = append(all, int64(math.Float64bits(v)))
 	}
-	for _, lo := range append(values, math.NaN()) {
-		for _, hi := range append(values, math.NaN()) {
-			check(t, fmt.Sprintf("%v to %v", lo, hi), &n, len(values), n.scanFloats(len(values), lo, hi), func(v int64) bool {
-				f := math.Float64frombits(uint64(v))
-				return lo <= f && f <= hi
-			})
+	for _, all := range [][]int64{all, slices.Repeat(all, 3)} { // without and with a table
+		n := openColumn(t, all)
+		for _, lo := range append(values, math.NaN()) {
+			for _, hi := range append(values, math.NaN()) {
+				check(t, fmt.Sprintf("%+v, %v to %v", n.column, lo, hi), n, len(all), n.scanFloats(len(all), lo, hi), func(v int64) bool {
+					f := math.Float64frombits(uint64(v))
+					return lo <= f && f <= hi
+				})
+			}
 		}
 	}
 }
@@ -77,7 +104,7 @@ func BenchmarkScan(b *testing.B) {
 	const count = 1 << 20
 	r := rand.New(rand.NewPCG(5, 6))
 	for _, width := range []int{1, 2, 4, 8} {
-		n := numbers{column: column{Width: width}, b: make([]byte, count*width)}
+		n := numbers{column: column{Width: width, Scale: 1}, b: make([]byte, count*width)}
 		for i := range n.b {
 			n.b[i] = byte(r.Uint32())
 		}

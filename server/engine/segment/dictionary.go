@@ -14,18 +14,22 @@ import (
 // of a block can be looked up directly.
 //
 //	block   varint          distance from the beginning of the block's postings to the block
+//	        varint          number of bytes of the block's suffix, with which all its keys end
 //	        for each term:
-//	          varint shared number of bytes that the key shares with the previous key (0 for the first key)
-//	          varint rest   number of bytes in the rest of the key
-//	          bytes         the rest of the key
+//	          varint shared number of bytes that the key shares with the previous key; absent for the first key
+//	          varint rest   number of bytes in the rest of the key, without the block's suffix; absent for the first key
+//	          bytes         these bytes; absent for the first key
 //	          varint docs   number of documents
-//	          varint doc    the document; only if there is exactly one
+//	          varint doc    only if there is exactly one document: the distance (zigzag) from the only document of the previous such term in
+//	                        the block, or from document 0
 //	          varint at     offset of the term's postings from the beginning of the block's postings; absent if a term of a
 //	                        field other than a text field has only one document
 //	blocks  uint32          number of blocks
 //	        uint64s         offset of each block (from the end of the first magic)
 //	        uint32s         end of the first key of each block
 //	        bytes           the first keys
+//
+// URLs often end with the same bytes. Neighboring keys often belong to neighboring documents, because both are numbered by time.
 //
 // The format of the postings is in postings.go.
 const termsPerBlock = 32
@@ -82,8 +86,12 @@ type walker struct {
 	d     *dictionary
 	block int    // the current block
 	left  int    // number of terms after the current one in the block
+	first bool   // whether the next term is the first of the block
 	rest  []byte // the bytes of the remaining terms
 	begin uint64 // where the postings of the block begin
+	// suffix is the block's suffix. lone is the document of the latest term that has only one document.
+	suffix []byte
+	lone   uint32
 	// key is the current key. shared is the length of the prefix that it shares with the previous key.
 	key    []byte
 	shared int
@@ -107,11 +115,13 @@ func (w *walker) open(block int) bool {
 	if !ok {
 		return false
 	}
-	back, rest, ok := uvarint(rest)
-	if !ok || back > at {
+	back, suffix, rest, ok := uvarints(rest)
+	first := w.d.first(block)
+	if !ok || back > at || suffix > uint64(len(first)) {
 		return false
 	}
-	w.begin, w.rest = at-back, rest
+	w.begin, w.rest, w.first, w.lone = at-back, rest, true, 0
+	w.suffix = first[len(first)-int(suffix):]
 	w.left = min(termsPerBlock, int(w.d.s.dir.Terms)-block*termsPerBlock)
 	w.key = w.key[:0]
 	return true
@@ -123,24 +133,30 @@ func (w *walker) next() bool {
 		return false
 	}
 	w.left--
-	shared, length, b, ok := uvarints(w.rest)
-	if !ok || shared > uint64(len(w.key)) || length > uint64(len(b)) {
-		return w.broken()
+	b := w.rest
+	if w.first {
+		w.first, w.shared = false, 0
+		w.key = append(w.key, w.d.first(w.block)...)
+	} else {
+		shared, length, after, ok := uvarints(b)
+		if !ok || shared > uint64(len(w.key)) || length > uint64(len(after)) {
+			return w.broken()
+		}
+		w.key = append(append(w.key[:shared], after[:length]...), w.suffix...)
+		w.shared, b = int(shared), after[length:]
 	}
-	w.key = append(w.key[:shared], b[:length]...)
-	w.shared = int(shared)
-	docs, value, b, ok := uvarints(b[length:])
+	docs, value, b, ok := uvarints(b)
 	if !ok || docs == 0 || docs > uint64(w.d.s.dir.Docs) || len(w.key) < fieldKey {
 		return w.broken()
 	}
 	w.docs, w.doc, w.at = int(docs), 0, 0
-	switch {
-	case docs > 1:
+	if docs > 1 {
 		w.at = w.begin + value
-	case value >= uint64(w.d.s.dir.Docs):
-		return w.broken()
-	default:
-		w.doc = uint32(value)
+	} else {
+		w.lone += uint32(zigzag(value))
+		if w.doc = w.lone; uint64(w.doc) >= uint64(w.d.s.dir.Docs) {
+			return w.broken()
+		}
 		if w.d.s.isText(w.field()) {
 			at, after, ok := uvarint(b)
 			if !ok {
@@ -204,73 +220,97 @@ func (w *walker) postings() Postings {
 // dictionaryWriter writes a dictionary. The caller adds the terms in order.
 type dictionaryWriter struct {
 	out     *checksumWriter
-	field   int // the current field
-	last    int // the field of the latest term
-	block   []byte
+	field   int    // the current field
 	begin   uint64 // where the postings of the current block begin
-	n       int    // number of terms in the current block
+	block   []blockTerm
+	text    []byte // the bytes of the terms of the current block, one after the other
+	suffix  int    // the length of the block's suffix
+	encoded []byte // a buffer
 	terms   uint64
 	offsets []uint64
 	ends    []uint32
 	keys    []byte
 }
 
+// blockTerm is a term of the current block.
+type blockTerm struct {
+	field    int
+	from, to int // range in dictionaryWriter.text
+	shared   int // the number of bytes that the key shares with the previous key; 0 for the first key
+	docs     int
+	doc      uint32 // the document, if there is only one
+	written  bool   // whether the term has postings, which begin at the offset at
+	at       uint64
+}
+
 // add adds a term of the current field. shared is the length of the prefix that the term shares with the previous term of the field. If
 // written is true, the term's postings were written at the offset at.
 func (w *dictionaryWriter) add(text []byte, shared int, list postingList, written bool, at uint64) {
-	var field [fieldKey]byte
-	binary.BigEndian.PutUint32(field[:], uint32(w.field))
-	b := w.block
-	switch {
-	case w.n == 0:
-		w.keys = append(append(w.keys, field[:]...), text...)
-		w.ends = append(w.ends, uint32(len(w.keys)))
-		b = append(b, 0)
-		b = binary.AppendUvarint(b, uint64(fieldKey+len(text)))
-		b = append(append(b, field[:]...), text...)
-	case w.last == w.field:
-		b = binary.AppendUvarint(b, uint64(fieldKey+shared))
-		b = binary.AppendUvarint(b, uint64(len(text)-shared))
-		b = append(b, text[shared:]...)
-	default:
-		// The term is the first term of its field. Its key shares only leading bytes of the field number with the previous key. These are the
-		// leading bytes that are zero in the XOR of the two numbers.
-		same := bits.LeadingZeros32(uint32(w.last^w.field)) / 8
-		b = binary.AppendUvarint(b, uint64(same))
-		b = binary.AppendUvarint(b, uint64(fieldKey+len(text)-same))
-		b = append(append(b, field[same:]...), text...)
+	from := len(w.text)
+	w.text = append(w.text, text...)
+	t := blockTerm{field: w.field, from: from, to: len(w.text), docs: len(list.docs), doc: list.docs[0], written: written, at: at}
+	if len(w.block) == 0 {
+		w.suffix = len(text)
+	} else {
+		last := &w.block[len(w.block)-1]
+		if t.shared = fieldKey + shared; last.field != t.field {
+			// The term is the first term of its field. Its key shares only leading bytes of the field number with the previous key. These are
+			// the leading bytes that are zero in the XOR of the two numbers.
+			t.shared = bits.LeadingZeros32(uint32(last.field^t.field)) / 8
+		}
+		// The suffix must not overlap with the shared bytes.
+		w.suffix = min(w.suffix, fieldKey+len(text)-max(t.shared, fieldKey))
+		w.suffix = commonSuffix(w.text[last.from:last.to], text, w.suffix)
 	}
-	b = binary.AppendUvarint(b, uint64(len(list.docs)))
-	if len(list.docs) == 1 {
-		b = binary.AppendUvarint(b, uint64(list.docs[0]))
-	}
-	if written {
-		b = binary.AppendUvarint(b, at-w.begin)
-	}
-	w.block, w.last = b, w.field
+	w.block = append(w.block, t)
 	w.terms++
-	if w.n++; w.n == termsPerBlock {
+	if len(w.block) == termsPerBlock {
 		w.flush()
 	}
 }
 
 // place returns the offset at which the postings of the next term begin.
 func (w *dictionaryWriter) place() uint64 {
-	if w.n == 0 {
+	if len(w.block) == 0 {
 		w.begin = w.out.off
 	}
 	return w.out.off
 }
 
+// flush writes the current block.
 func (w *dictionaryWriter) flush() {
-	if w.n == 0 {
+	if len(w.block) == 0 {
 		return
 	}
+	b := binary.AppendUvarint(w.encoded[:0], w.out.off-w.begin)
+	b = binary.AppendUvarint(b, uint64(w.suffix))
+	lone := uint32(0)
+	for i, t := range w.block {
+		var field [fieldKey]byte
+		binary.BigEndian.PutUint32(field[:], uint32(t.field))
+		text := w.text[t.from:t.to]
+		if i == 0 {
+			w.keys = append(append(w.keys, field[:]...), text...)
+			w.ends = append(w.ends, uint32(len(w.keys)))
+		} else {
+			number := field[min(t.shared, fieldKey):]
+			text = text[max(t.shared-fieldKey, 0) : len(text)-w.suffix]
+			b = binary.AppendUvarint(b, uint64(t.shared))
+			b = binary.AppendUvarint(b, uint64(len(number)+len(text)))
+			b = append(append(b, number...), text...)
+		}
+		b = binary.AppendUvarint(b, uint64(t.docs))
+		if t.docs == 1 {
+			b = binary.AppendVarint(b, int64(int32(t.doc-lone)))
+			lone = t.doc
+		}
+		if t.written {
+			b = binary.AppendUvarint(b, t.at-w.begin)
+		}
+	}
 	w.offsets = append(w.offsets, w.out.off)
-	var head [binary.MaxVarintLen64]byte
-	w.out.write(head[:binary.PutUvarint(head[:], w.out.off-w.begin)])
-	w.out.write(w.block)
-	w.block, w.n = w.block[:0], 0
+	w.out.write(b)
+	w.encoded, w.block, w.text = b, w.block[:0], w.text[:0]
 }
 
 // finish writes the last block and the section `blocks`.
@@ -308,6 +348,19 @@ func commonPrefix(a, b []byte) int {
 	}
 	return i
 }
+
+// commonSuffix returns the length of the common suffix of two texts, or `most` if it is longer.
+func commonSuffix(a, b []byte, most int) int {
+	most = min(most, len(a), len(b))
+	n := 0
+	for n < most && a[len(a)-1-n] == b[len(b)-1-n] {
+		n++
+	}
+	return n
+}
+
+// zigzag returns the signed number that a varint of encoding/binary holds.
+func zigzag(n uint64) int64 { return int64(n>>1) ^ -int64(n&1) }
 
 // uvarint reads a varint and returns the bytes after it.
 func uvarint(b []byte) (n uint64, rest []byte, ok bool) {

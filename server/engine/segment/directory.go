@@ -10,12 +10,19 @@ import (
 // span is the place of a section: its offset and its length.
 type span struct{ Off, Len uint64 }
 
-// column describes where and how a column is stored. The column has one number of Width bytes, relative to Base, for each document. If
-// Sparse is true, it has numbers only for the documents with a value.
+// column describes where and how a column is stored. The column has one stored number of Width bytes for each document. If Sparse is true,
+// it has stored numbers only for the documents with a value. The stored numbers have the same order as the numbers for which they stand:
+//
+//	without a table   number = Base + Scale × stored number
+//	with a table      the stored number is an index in the table, which has Table distinct numbers of 8 bytes in ascending order
+//
+// The table comes before the stored numbers. Two columns with the same numbers can have the same span.
 type column struct {
 	span
 	Width  int
 	Base   int64
+	Scale  uint64 // at least 1
+	Table  int    // 0 if there is no table
 	Sparse bool
 }
 
@@ -38,8 +45,9 @@ type fieldEntry struct {
 
 // directory describes the places of all sections. It has the following format in a file:
 //
-//	varint docs, varint number of terms in the dictionary
-//	spans of items, offsets, ids, created, by id, unit docs, unit ends, units, blocks
+//	varint docs, varint number of documents with created_on, varint number of terms in the dictionary
+//	spans of items, by id, unit docs, unit ends, units, blocks
+//	columns of offsets, ids, created
 //	varint number of fields
 //	for each field, sorted by name:
 //	  varint shared   number of bytes that the name shares with the previous name
@@ -51,21 +59,24 @@ type fieldEntry struct {
 //	  varint          sum of terms
 //	  varint          number of terms in the dictionary (they follow the terms of the previous field)
 //	  span            the field's presence
-//	  for a number or text field: span of its column, byte width of its numbers, zigzag varint base
+//	  for a number or text field: its column
 //	  for a text field: varint number of documents whose text has at least one word
+//
+// A column consists of its span, a byte width, a zigzag varint base, a varint scale, and a varint number of entries in the table.
 //
 // A span consists of two varints: the distance from the end of the previous span (zigzag, 0 for an empty span), and the length.
 type directory struct {
 	Docs     int
+	Dated    int // the number of documents with created_on, which come first
 	Items    span
-	Offsets  span
-	IDs      span
-	Created  span
 	ByID     span
 	UnitDocs span
 	UnitEnds span
 	Units    span
 	Blocks   span
+	Offsets  column
+	IDs      column
+	Created  column
 	Terms    uint32
 	Fields   []fieldEntry // sorted by name
 }
@@ -75,14 +86,17 @@ const (
 	flagSparse
 )
 
-// spans returns the spans that every segment has.
+// spans and columns return the spans and columns that every segment has.
 func (d *directory) spans() []*span {
-	return []*span{&d.Items, &d.Offsets, &d.IDs, &d.Created, &d.ByID, &d.UnitDocs, &d.UnitEnds, &d.Units, &d.Blocks}
+	return []*span{&d.Items, &d.ByID, &d.UnitDocs, &d.UnitEnds, &d.Units, &d.Blocks}
 }
+
+func (d *directory) columns() []*column { return []*column{&d.Offsets, &d.IDs, &d.Created} }
 
 // append appends the encoded directory.
 func (d *directory) append(b []byte) []byte {
 	b = binary.AppendUvarint(b, uint64(d.Docs))
+	b = binary.AppendUvarint(b, uint64(d.Dated))
 	b = binary.AppendUvarint(b, uint64(d.Terms))
 	end := uint64(0)
 	put := func(s span) {
@@ -93,8 +107,18 @@ func (d *directory) append(b []byte) []byte {
 		b = binary.AppendUvarint(b, s.Len)
 		end = s.Off + s.Len
 	}
+	putColumn := func(c column) {
+		put(c.span)
+		b = append(b, byte(c.Width))
+		b = binary.AppendVarint(b, c.Base)
+		b = binary.AppendUvarint(b, c.Scale)
+		b = binary.AppendUvarint(b, uint64(c.Table))
+	}
 	for _, s := range d.spans() {
 		put(*s)
+	}
+	for _, c := range d.columns() {
+		putColumn(*c)
 	}
 	b = binary.AppendUvarint(b, uint64(len(d.Fields)))
 	name := ""
@@ -118,9 +142,7 @@ func (d *directory) append(b []byte) []byte {
 		b = binary.AppendUvarint(b, uint64(e.End-e.First))
 		put(e.Present)
 		if hasColumn(e.Type) {
-			put(e.Column.span)
-			b = append(b, byte(e.Column.Width))
-			b = binary.AppendVarint(b, e.Column.Base)
+			putColumn(e.Column)
 		}
 		if e.Type == query.Text {
 			b = binary.AppendUvarint(b, uint64(e.Worded))
@@ -136,15 +158,22 @@ var errDirectory = errors.New("its length is wrong")
 func parseDirectory(b []byte) (directory, error) {
 	r := reader{rest: b}
 	var d directory
-	d.Docs, d.Terms = r.count(), uint32(r.uvarint())
+	d.Docs, d.Dated, d.Terms = r.count(), r.count(), uint32(r.uvarint())
 	end := uint64(0)
 	get := func(s *span) {
 		s.Off = end + uint64(r.varint())
 		s.Len = r.uvarint()
 		end = s.Off + s.Len
 	}
+	getColumn := func(c *column) {
+		get(&c.span)
+		c.Width, c.Base, c.Scale, c.Table = int(r.byte()), r.varint(), r.uvarint(), r.count()
+	}
 	for _, s := range d.spans() {
 		get(s)
+	}
+	for _, c := range d.columns() {
+		getColumn(c)
 	}
 	fields := r.count()
 	if fields > len(r.rest) {
@@ -170,9 +199,7 @@ func parseDirectory(b []byte) (directory, error) {
 		e.End = terms
 		get(&e.Present)
 		if hasColumn(e.Type) {
-			get(&e.Column.span)
-			e.Column.Width = int(r.byte())
-			e.Column.Base = r.varint()
+			getColumn(&e.Column)
 		}
 		if e.Type == query.Text {
 			e.Worded = r.count()

@@ -13,9 +13,9 @@
 //	magic       8 bytes
 //	items       the items one after the other, each packed (item.Packed)
 //	index       the following sections; the directory has their places:
-//	  offsets     a uint64 for each document: where its item begins; then a uint64: where the last item ends
-//	  ids         an int64 for each document
-//	  created     an int64 for each document: created_on in milliseconds, or math.MinInt64 if it has none
+//	  offsets     a column with a number for each document: where its item begins; then a number: where the last item ends
+//	  ids         a column with a number for each document
+//	  created     a column with a number for each document that has created_on, in milliseconds; these documents come first
 //	  by id       a uint32 for each document: the documents in the order of their ids
 //	  unit docs   a roaring bitmap of the documents that have own units
 //	  unit ends   a uint32 for each document in unit docs: the end of its units in the section units
@@ -23,7 +23,8 @@
 //	  terms       for each block of terms: the postings of its terms, then the block (see dictionary.go)
 //	  blocks      the offset and the first key of each block
 //	  per field   the presence (a roaring bitmap, absent if every document has a value), and a column of numbers:
-//	              the values of a number or date field, or the numbers of words of a text field
+//	              the values of a number or date field, or the numbers of words of a text field (see column in directory.go); the columns
+//	              of the fields id and created_on are usually those of the sections ids and created
 //	directory   the places of the sections (see directory.go)
 //	footer      the place of the directory, the checksums (CRC-32C) of the items and of index and directory, and the magic
 //
@@ -47,6 +48,10 @@
 //
 // Format 5 compresses each item (decision 16). In format 4, each item was stored as its response, including the names of members and the
 // fillers of missing values. This took four times as much space as format 5.
+//
+// Format 6 stores less per document: columns with a scale or a table, one column for the IDs and one for created_on, keys without the bytes
+// with which all keys of a block end, and frequencies only for words that occur more than once in a document. Frequent words have an
+// outline, which the search for the best hits otherwise computed from all documents of the word (decision 17).
 //
 // # Invariants
 //

@@ -55,15 +55,13 @@ func (f *Field) init(s *Segment, number int) error {
 		f.present.Store(present)
 	}
 	if hasColumn(e.Type) {
-		b, ok := s.bytes(e.Column.span)
 		count := s.dir.Docs
 		if e.Column.Sparse {
 			count = e.Docs
 		}
-		if !ok || len(b) != count*e.Column.Width || !slices.Contains([]int{0, 1, 2, 4, 8}, e.Column.Width) {
-			return broken("the position or length of its values is wrong")
+		if !f.column.open(s, e.Column, count) {
+			return broken("the description of its values is wrong")
 		}
-		f.column.column, f.column.b = e.Column, b
 	}
 	return nil
 }

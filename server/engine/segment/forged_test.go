@@ -116,7 +116,14 @@ func readAll(t *testing.T, s *Segment) {
 
 // readPostings reads postings with Next, with Occurrences and with NextMany.
 func readPostings(t *testing.T, p Postings, docs uint32) {
-	_ = p.Freqs()
+	if outline, freqs := p.Outline(), p.Frequencies(); outline != nil {
+		for block := range (docs + OutlineDocs - 1) / OutlineDocs {
+			doc, count := outline.Block(int(block))
+			outline.Shortest(int(block))
+			freqs.Counted(doc, 64)
+			freqs.Count(count)
+		}
+	}
 	var positions []uint32
 	for it := p.Iterator(); ; {
 		doc, ok := it.Next()

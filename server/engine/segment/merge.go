@@ -71,8 +71,8 @@ type merger struct {
 	w      *segmentWriter
 	terms  termMerger
 	column []int64 // the numbers of the current field, by new document number
-	// passed[i] is the number of fields of input i that the method field has processed or skipped. In each input, the fields have the same
-	// order as their new numbers.
+	// passed[i] is the number of fields of input i that gather has processed or skipped. In each input, the fields have the same order as
+	// their new numbers.
 	passed []int
 }
 
@@ -101,11 +101,12 @@ func merge(inputs []Part, out *checksumWriter) (*merger, *segmentWriter, error) 
 	if err != nil {
 		return nil, nil, err
 	}
+	m.column = make([]int64, len(m.doc))
+	m.passed = make([]int, len(inputs))
 	if err := m.mergeTerms(names); err != nil {
 		return nil, nil, err
 	}
-	m.column = make([]int64, len(m.doc))
-	m.passed = make([]int, len(inputs))
+	clear(m.passed)
 	for i := range names {
 		m.field(i)
 	}
@@ -191,10 +192,25 @@ func (m *merger) union() ([]fieldEntry, error) {
 	return fields, nil
 }
 
-// gather reads the values of one field of an input. The slice to maps a document of the input to its number in the merged segment. For
-// each live document with a value, gather sets the new document's bit in words. If the field has a column, it also copies the value to
-// m.column.
-func (m *merger) gather(f *Field, to []uint32, words []uint64) {
+// gather reads the values of one field of all inputs. It returns a bitmap of the new documents with a value. If the field has a column, it
+// also copies the values to m.column. The caller must gather fields in the order of their numbers.
+func (m *merger) gather(number int) (words []uint64) {
+	words = make([]uint64, (len(m.doc)+63)/64)
+	clear(m.column)
+	for i, in := range m.inputs {
+		for m.passed[i] < len(m.fields[i]) && m.fields[i][m.passed[i]] < number {
+			m.passed[i]++
+		}
+		if old := m.passed[i]; old < len(m.fields[i]) && m.fields[i][old] == number {
+			m.gatherFrom(&in.Segment.fields[old], m.maps[i], words)
+		}
+	}
+	return words
+}
+
+// gatherFrom does the same as gather for the field of one input. The slice to maps a document of the input to its number in the merged
+// segment.
+func (m *merger) gatherFrom(f *Field, to []uint32, words []uint64) {
 	numbered := hasColumn(f.entry.Type)
 	place := 0 // position in a sparse column
 	take := func(doc uint32) {
@@ -231,19 +247,7 @@ func (m *merger) gather(f *Field, to []uint32, words []uint64) {
 // field writes the presence and the numbers of one field. The caller must call it once for each field, in the order of the field numbers.
 func (m *merger) field(number int) {
 	e := &m.w.dir.Fields[number]
-	words := make([]uint64, (len(m.doc)+63)/64)
-	numbered := hasColumn(e.Type)
-	if numbered {
-		clear(m.column)
-	}
-	for i, in := range m.inputs {
-		for m.passed[i] < len(m.fields[i]) && m.fields[i][m.passed[i]] < number {
-			m.passed[i]++
-		}
-		if old := m.passed[i]; old < len(m.fields[i]) && m.fields[i][old] == number {
-			m.gather(&in.Segment.fields[old], m.maps[i], words)
-		}
-	}
+	words := m.gather(number)
 	for _, w := range words {
 		e.Docs += bits.OnesCount64(w)
 	}
@@ -251,11 +255,7 @@ func (m *merger) field(number int) {
 	if e.Docs < len(m.doc) {
 		present = roaring.FromDense(words, false)
 	}
-	m.w.presence(e, present)
-	if !numbered {
-		return
-	}
-	e.Column = writeColumn(m.w.out, present, m.column)
+	m.w.values(e, present, m.column)
 	if e.Type == query.Text {
 		for _, n := range m.column {
 			e.Terms += n

@@ -1,7 +1,6 @@
 package segment
 
 import (
-	"encoding/binary"
 	"math/bits"
 
 	"github.com/vitrine-dev/vitrine/server/query"
@@ -139,11 +138,12 @@ func (t *termMerger) advance() {
 // run holds the postings of a term in one input.
 type run struct {
 	docs []uint32
-	// For a text field, freqs and positions are the encoded bytes of the input. If gone is true, they include documents that the merge
-	// leaves out. places has, for each document in docs, its frequency and the range of its positions.
-	freqs, positions []byte
-	gone             bool
-	places           []stretch
+	// For a text field, freqs and positions are those of the input. If gone is true, they include documents that the merge leaves out.
+	// places has, for each document in docs, its frequency and the range of its positions.
+	freqs     Frequencies
+	positions []byte
+	gone      bool
+	places    []stretch
 }
 
 // stretch is the frequency of a word in a document and the range of bytes in run.positions with the document's positions.
@@ -182,7 +182,12 @@ func (m *merger) mergeTerms(names []fieldEntry) error {
 			s.shared = 0
 			t.players = append(t.players, s)
 		}
-		m.mergeField(name.Type == query.Text)
+		text := name.Type == query.Text
+		if text {
+			m.gather(number)
+			m.w.postings.norms = appendNorms(m.w.postings.norms[:0], m.column)
+		}
+		m.mergeField(text)
 	}
 	return m.w.endTerms()
 }
@@ -242,7 +247,7 @@ func (t *termMerger) take(n int, s *source, text bool) int {
 		return n
 	}
 	it := s.postings().Iterator()
-	freqs, positions := it.freqs, it.positions
+	freqs, positions := it.freqs.Frequencies, it.positions
 	rest, from := positions, 0
 	for {
 		k := it.NextMany(t.docs[:], t.freqs[:])
@@ -261,13 +266,12 @@ func (t *termMerger) take(n int, s *source, text bool) int {
 			}
 			if d != Gone {
 				r.docs = append(r.docs, d)
-			} else {
-				r.gone = true
 			}
 		}
 	}
+	r.gone = len(r.docs) != s.docs
 	if text {
-		r.freqs, r.positions = freqs[:len(freqs)-len(it.freqs)], positions[:from]
+		r.freqs, r.positions = freqs, positions[:from]
 	}
 	if len(r.docs) == 0 {
 		return n
@@ -280,7 +284,8 @@ func (t *termMerger) join(runs []run, text bool, docs int) postingList {
 	if len(runs) == 1 && !runs[0].gone {
 		return postingList{docs: runs[0].docs, freqs: runs[0].freqs, positions: runs[0].positions}
 	}
-	t.list.docs, t.list.freqs, t.list.positions = t.list.docs[:0], t.list.freqs[:0], t.list.positions[:0]
+	t.list.docs, t.list.positions = t.list.docs[:0], t.list.positions[:0]
+	t.list.freqs.reset()
 	total := 0
 	for i := range runs {
 		total += len(runs[i].docs)
@@ -300,12 +305,12 @@ const denseFrom = 32
 // put appends the document with index `at` in the run r to the list.
 func (t *termMerger) put(r *run, at int, text bool) {
 	l := &t.list
-	l.docs = append(l.docs, r.docs[at])
 	if text {
 		p := &r.places[at]
-		l.freqs = binary.AppendUvarint(l.freqs, uint64(p.freq))
+		l.freqs.add(len(l.docs), p.freq)
 		l.positions = append(l.positions, r.positions[p.from:p.to]...)
 	}
+	l.docs = append(l.docs, r.docs[at])
 }
 
 // joinDense combines runs with a bitmap of all documents.

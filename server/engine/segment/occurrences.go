@@ -19,9 +19,10 @@ type Occurrences struct {
 	// word is the index of the last element of words that was read. before is the number of documents in the elements before it.
 	word, before int
 
-	freqs, skipped, positions []byte
-	// freq and position are the offsets of the frequency and of the positions of the document whose index is in the field `next`.
-	next, freq, position int
+	occurrences
+	// reader is at the next document. position is the offset of the positions of that document.
+	reader   frequencyReader
+	position int
 }
 
 // wordsPerRank is the number of 64-bit words that can be copied and counted in the time of one call of Rank of package roaring.
@@ -49,7 +50,8 @@ func (p Postings) Occurrences(lookups int) *Occurrences {
 			o.bitmap.WriteDenseTo(o.words)
 		}
 	}
-	o.freqs, o.skipped, o.positions = p.occurrences(rest)
+	o.occurrences = p.occurrences(rest)
+	o.reader.Frequencies = o.freqs
 	return o
 }
 
@@ -60,18 +62,15 @@ func (o *Occurrences) Positions(dst []uint32, doc uint32) []uint32 {
 	if !ok {
 		return dst
 	}
-	if skip := at / skipEvery; skip > o.next/skipEvery && skip*skipBytes <= len(o.skipped) {
+	if skip := at / skipEvery; skip > o.reader.doc/skipEvery && skip*skipBytes <= len(o.skipped) {
 		b := o.skipped[(skip-1)*skipBytes:]
-		o.next = skip * skipEvery
-		o.freq, o.position = offset(b, o.freqs), offset(b[4:], o.positions)
+		o.reader.doc = skip * skipEvery
+		o.reader.counts = o.freqs.counts[offset(b, o.freqs.counts):]
+		o.position = offset(b[4:], o.positions)
 	}
-	freqs, passed := addVarints(o.freqs[o.freq:], at-o.next)
-	positions := skipVarints(o.positions[o.position:], passed)
-	freq, freqs, ok := uvarint(freqs)
-	if ok {
-		dst, positions = appendPositions(dst, positions, freq)
-	}
-	o.next, o.freq, o.position = at+1, len(o.freqs)-len(freqs), len(o.positions)-len(positions)
+	positions := skipVarints(o.positions[o.position:], o.reader.skip(at-o.reader.doc))
+	dst, positions = appendPositions(dst, positions, uint64(o.reader.next()))
+	o.position = len(o.positions) - len(positions)
 	return dst
 }
 

@@ -3,7 +3,6 @@ package segment
 import (
 	"cmp"
 	"encoding/binary"
-	"math/bits"
 	"slices"
 
 	"github.com/RoaringBitmap/roaring/v2"
@@ -17,10 +16,10 @@ import (
 //	  if listed: varints: for each document, the distance from the previous document, minus one (from -1 for the first)
 //	  if bitmapped: a roaring bitmap
 //	for a text field, with the documents in order:
-//	  varint          number of bytes of the frequencies
-//	  varints         frequencies: the number of occurrences of the word in each document
+//	  frequencies     the number of occurrences of the word in each document (see frequencies.go)
 //	  uint32s         skips, only if the documents are a bitmap: for each group of skipEvery documents except the first group, the
-//	                  numbers of bytes of the frequencies and of the positions before the group
+//	                  numbers of bytes of the counts (in the frequencies) and of the positions before the group
+//	  outline         only if the word is frequent (see outline.go)
 //	  varints         positions: the distance from the previous position in the document (from 0 for the first)
 const (
 	listed    = 0
@@ -30,7 +29,8 @@ const (
 // bitmapFrom is the minimum number of documents for a bitmap. A list of fewer documents is smaller than a bitmap and as fast to read.
 const bitmapFrom = 128
 
-// skipEvery is the number of documents between two skips. skipBytes is the length of a skip.
+// skipEvery is the number of documents between two skips. skipBytes is the length of a skip. A group has no more documents than a word has
+// bits.
 const (
 	skipEvery = 64
 	skipBytes = 8
@@ -77,28 +77,47 @@ func (p Postings) documents() (kind byte, docs, rest []byte) {
 	return kind, rest[:n:n], rest[n:]
 }
 
-// Freqs returns the frequency of the term in each document as consecutive varints (encoding/binary), in the order of documents. If the
-// field is not a text field, it returns nil. The slice is read-only and aliases the segment's memory. In a damaged file, the number of
-// varints may be wrong.
-func (p Postings) Freqs() []byte {
+// Frequencies returns the frequencies of the term in its documents. If the field is not a text field, each frequency is 1. The result
+// aliases the segment's memory.
+func (p Postings) Frequencies() Frequencies {
 	_, _, rest := p.documents()
-	freqs, _, _ := p.occurrences(rest)
-	return freqs
+	return p.occurrences(rest).freqs
 }
 
-// occurrences splits the bytes after the documents. If the field is not a text field, all results are nil. The slice positions may have
-// further bytes after the last position.
-func (p Postings) occurrences(rest []byte) (freqs, skipped, positions []byte) {
+// Outline returns the outline of a frequent word, or nil if the term has none. The result aliases the segment's memory.
+func (p Postings) Outline() Outline {
+	_, _, rest := p.documents()
+	b := p.occurrences(rest).outline
+	if len(b) == 0 || b[0] == 0 {
+		return nil
+	}
+	return Outline(b[1:])
+}
+
+// occurrences holds the parts of the postings after the documents. positions may have further bytes after the last position.
+type occurrences struct {
+	freqs                       Frequencies
+	skipped, outline, positions []byte
+}
+
+// occurrences splits the bytes after the documents. If the field is not a text field or the file is damaged, the result is empty.
+func (p Postings) occurrences(rest []byte) occurrences {
 	if !p.text {
-		return nil, nil, nil
+		return occurrences{}
 	}
-	n, rest, ok := uvarint(rest)
-	skipped = rest[min(n, uint64(len(rest))):]
-	m := skips(p.docs) * skipBytes
-	if !ok || n > uint64(len(rest)) || m > len(skipped) {
-		return nil, nil, nil
+	var o occurrences
+	var ok bool
+	if o.freqs, rest, ok = parseFrequencies(rest, p.docs); !ok {
+		return occurrences{}
 	}
-	return rest[:n:n], skipped[:m:m], skipped[m:]
+	skipped := skips(p.docs) * skipBytes
+	outlined := outlineBytes(p.docs, p.s.dir.Docs)
+	if skipped+outlined > len(rest) {
+		return occurrences{}
+	}
+	o.skipped, rest = rest[:skipped:skipped], rest[skipped:]
+	o.outline, o.positions = rest[:outlined:outlined], rest[outlined:]
+	return o
 }
 
 // Bitmap returns the documents. The bitmap is read-only and may alias the segment's memory.
@@ -207,10 +226,10 @@ type Iterator struct {
 	buf   []uint32
 	// freqs and positions hold the frequencies and positions that are not read yet. pending is the number of positions of earlier documents
 	// that the caller did not read. freq is the frequency of the current document.
-	freqs, positions []byte
-	started          bool
-	pending          uint64
-	freq             uint32
+	freqs     frequencyReader
+	positions []byte
+	pending   uint64
+	freq      uint32
 }
 
 // Iterator returns an iterator before the first document.
@@ -233,7 +252,8 @@ func (p Postings) Iterator() Iterator {
 			i.list = docs
 		}
 	}
-	i.freqs, _, i.positions = p.occurrences(rest)
+	o := p.occurrences(rest)
+	i.freqs.Frequencies, i.positions = o.freqs, o.positions
 	return i
 }
 
@@ -287,17 +307,8 @@ func (i *Iterator) more(docs []uint32) int {
 
 // step reads the frequency of the current document.
 func (i *Iterator) step() {
-	i.started = true
-	if !i.p.text {
-		i.freq = 1
-		return
-	}
 	i.pending += uint64(i.freq)
-	n, rest, ok := uvarint(i.freqs)
-	if !ok {
-		n = 0
-	}
-	i.freqs, i.freq = rest, uint32(n)
+	i.freq = i.freqs.next()
 }
 
 // Freq returns the frequency of the term in the current document. It returns 1 if the field is not a text field.
@@ -332,60 +343,21 @@ func appendPositions(dst []uint32, b []byte, n uint64) (positions []uint32, rest
 	return dst, b
 }
 
-// addVarints returns the sum of n varints, or of fewer if b ends early, and the bytes after them.
-func addVarints(b []byte, n int) (rest []byte, sum uint64) {
-	for n >= 8 && len(b) >= 8 {
-		word := binary.LittleEndian.Uint64(b)
-		if word&0x8080808080808080 != 0 {
-			break // a varint of several bytes
-		}
-		pairs := word&0x00ff00ff00ff00ff + word>>8&0x00ff00ff00ff00ff
-		sum += pairs * 0x0001000100010001 >> 48
-		b, n = b[8:], n-8
-	}
-	for ; n > 0 && len(b) > 0; n-- {
-		if b[0] < 0x80 {
-			sum, b = sum+uint64(b[0]), b[1:]
-			continue
-		}
-		next, rest, ok := uvarint(b)
-		if !ok {
-			return nil, sum
-		}
-		sum, b = sum+next, rest
-	}
-	return b, sum
-}
-
-// skipVarints skips n varints.
-func skipVarints(b []byte, n uint64) []byte {
-	for n >= 8 && len(b) >= 8 {
-		// A varint ends with a byte whose high bit is 0.
-		ends := uint64(bits.OnesCount64(^binary.LittleEndian.Uint64(b) & 0x8080808080808080))
-		if ends > n {
-			break
-		}
-		b, n = b[8:], n-ends
-	}
-	for ; n > 0 && len(b) > 0; b = b[1:] {
-		if b[0] < 0x80 {
-			n--
-		}
-	}
-	return b
-}
-
 // postingList holds the postings of one term for writing: at least one document, in ascending order. For a text field, it also holds the
-// encoded frequencies and positions.
+// frequencies and the encoded positions. There is at least one position.
 type postingList struct {
-	docs             []uint32
-	freqs, positions []byte
+	docs      []uint32
+	freqs     Frequencies
+	positions []byte
 }
 
 // postingsWriter writes the postings of terms, one after the other.
 type postingsWriter struct {
 	out   *checksumWriter
 	bytes []byte
+	// docs is the number of documents of the segment. norms has the length norm of each document in the current field, if it is a text field.
+	docs  int
+	norms []byte
 	err   error // the first error
 }
 
@@ -394,32 +366,32 @@ func (w *postingsWriter) write(list postingList) (written bool) {
 	if len(list.docs) > 1 {
 		w.writeDocs(list.docs)
 	}
-	if len(list.freqs) == 0 {
+	if len(list.positions) == 0 {
 		return len(list.docs) > 1
 	}
-	w.out.uvarint(uint64(len(list.freqs)))
-	w.out.write(list.freqs)
-	w.writeSkips(list)
+	w.bytes = list.freqs.append(w.bytes[:0], len(list.docs))
+	w.bytes = w.appendSkips(w.bytes, list)
+	if outlineBytes(len(list.docs), w.docs) > 0 {
+		w.bytes = appendOutline(w.bytes, list, w.norms)
+	}
+	w.out.write(w.bytes)
 	w.out.write(list.positions)
 	return true
 }
 
-func (w *postingsWriter) writeSkips(list postingList) {
+func (w *postingsWriter) appendSkips(b []byte, list postingList) []byte {
 	n := skips(len(list.docs))
 	if n == 0 {
-		return
+		return b
 	}
 	w.err = cmp.Or(w.err, fits("bytes for the positions of one word", uint64(len(list.positions))))
-	b, freqs, positions := w.bytes[:0], list.freqs, list.positions
+	freqs, positions := frequencyReader{Frequencies: list.freqs}, list.positions
 	for range n {
-		sum := uint64(0)
-		freqs, sum = addVarints(freqs, skipEvery)
-		positions = skipVarints(positions, sum)
-		b = binary.LittleEndian.AppendUint32(b, uint32(len(list.freqs)-len(freqs)))
+		positions = skipVarints(positions, freqs.skip(skipEvery))
+		b = binary.LittleEndian.AppendUint32(b, uint32(len(list.freqs.counts)-len(freqs.counts)))
 		b = binary.LittleEndian.AppendUint32(b, uint32(len(list.positions)-len(positions)))
 	}
-	w.bytes = b
-	w.out.write(b)
+	return b
 }
 
 func (w *postingsWriter) writeDocs(docs []uint32) {

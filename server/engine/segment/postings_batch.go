@@ -24,31 +24,9 @@ func (i *Iterator) NextMany(docs, freqs []uint32) int {
 	if n == 0 {
 		return 0
 	}
-	i.doc, i.started = uint64(docs[n-1]), true
-	freqs = freqs[:n]
-	if !i.p.text {
-		for j := range freqs {
-			freqs[j] = 1
-		}
-		i.freq = 1
-		return n
-	}
-	passed := uint64(i.freq)
-	rest := i.freqs
-	for j := range freqs {
-		if len(rest) > 0 && rest[0] < 0x80 {
-			freqs[j] = uint32(rest[0])
-			rest = rest[1:]
-		} else {
-			freq, after, ok := uvarint(rest)
-			if !ok {
-				freq = 0
-			}
-			freqs[j], rest = uint32(freq), after
-		}
-		passed += uint64(freqs[j])
-	}
-	i.freqs, i.freq = rest, freqs[n-1]
+	i.doc = uint64(docs[n-1])
+	passed := uint64(i.freq) + i.freqs.read(freqs[:n])
+	i.freq = freqs[n-1]
 	i.pending += passed - uint64(i.freq)
 	return n
 }

@@ -7,6 +7,7 @@ import (
 	"hash/crc32"
 	"io"
 	"iter"
+	"math"
 	"slices"
 	"sort"
 	"sync/atomic"
@@ -84,7 +85,7 @@ func (e *CorruptError) Error() string {
 
 const (
 	// magic is at the beginning and at the end of a file. Its last byte is the number of the format.
-	magic      = magicAny + "5"
+	magic      = magicAny + "6"
 	magicAny   = "VTRNSEG"
 	footerSize = 8 + 8 + 4 + 4 + 4 + 4 + len(magic)
 )
@@ -102,11 +103,12 @@ type Segment struct {
 	unmap  func() error
 	fields []Field
 	// These sections are read frequently.
-	offsets, ids, created, byID []byte
-	withUnits                   *roaring.Bitmap
-	dict                        dictionary
-	checksums                   checksums
-	derived                     atomic.Pointer[Derived]
+	offsets, ids, created numbers
+	byID                  []byte
+	withUnits             *roaring.Bitmap
+	dict                  dictionary
+	checksums             checksums
+	derived               atomic.Pointer[Derived]
 }
 
 // checksums holds the checksums in the footer.
@@ -115,26 +117,29 @@ type checksums struct{ items, index uint32 }
 // assemble returns the segment that a directory and data describe.
 func assemble(dir directory, data []byte) (*Segment, error) {
 	s := &Segment{dir: dir, data: data}
-	n := uint64(dir.Docs)
+	if dir.Dated > dir.Docs {
+		return nil, &CorruptError{Section: "created", Reason: "it has more documents than the segment"}
+	}
 	for _, part := range []struct {
-		name string
-		at   span
-		want uint64
-		into *[]byte
+		name  string
+		at    column
+		count int
+		into  *numbers
 	}{
-		{"offsets", dir.Offsets, 8 * (n + 1), &s.offsets}, {"ids", dir.IDs, 8 * n, &s.ids},
-		{"created", dir.Created, 8 * n, &s.created}, {"by id", dir.ByID, 4 * n, &s.byID},
+		{"offsets", dir.Offsets, dir.Docs + 1, &s.offsets}, {"ids", dir.IDs, dir.Docs, &s.ids}, {"created", dir.Created, dir.Dated, &s.created},
 	} {
-		b, ok := s.bytes(part.at)
-		if !ok || uint64(len(b)) != part.want {
-			return nil, &CorruptError{Section: part.name, Reason: "its position or length is wrong"}
+		if !part.into.open(s, part.at, part.count) {
+			return nil, &CorruptError{Section: part.name, Reason: "its description is wrong"}
 		}
-		*part.into = b
 	}
 	if _, ok := s.bytes(dir.Items); !ok {
 		return nil, &CorruptError{Section: "items", Reason: "its position or length is wrong"}
 	}
 	var err error
+	var ok bool
+	if s.byID, ok = s.bytes(dir.ByID); !ok || len(s.byID) != 4*dir.Docs {
+		return nil, &CorruptError{Section: "by id", Reason: "its position or length is wrong"}
+	}
 	if s.withUnits, err = s.bitmap(dir.UnitDocs); err != nil {
 		return nil, &CorruptError{Section: "units", Reason: err.Error()}
 	}
@@ -195,12 +200,15 @@ func (s *Segment) Len() int { return s.dir.Docs }
 
 // ID returns the ID of a document's item.
 func (s *Segment) ID(doc uint32) item.ID {
-	return int64(binary.LittleEndian.Uint64(s.ids[8*doc:]))
+	return s.ids.at(int(doc))
 }
 
 // Created returns the created_on of a document in milliseconds since 1970, or math.MinInt64 if it has none.
 func (s *Segment) Created(doc uint32) int64 {
-	return int64(binary.LittleEndian.Uint64(s.created[8*doc:]))
+	if int(doc) >= s.dir.Dated {
+		return math.MinInt64
+	}
+	return s.created.at(int(doc))
 }
 
 // Find returns the document of an item, or false if there is none. The document may be deleted.
@@ -231,8 +239,7 @@ func (s *Segment) Place(created int64, id item.ID) uint32 {
 
 // Item returns the packed item of a document, or nil if a damaged offset is out of bounds. The bytes alias the segment's memory.
 func (s *Segment) Item(doc uint32) item.Packed {
-	from := binary.LittleEndian.Uint64(s.offsets[8*doc:])
-	to := binary.LittleEndian.Uint64(s.offsets[8*doc+8:])
+	from, to := uint64(s.offsets.at(int(doc))), uint64(s.offsets.at(int(doc)+1))
 	b, ok := s.bytes(span{s.dir.Items.Off + from, to - from})
 	if !ok || to < from {
 		return nil

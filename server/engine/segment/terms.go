@@ -101,11 +101,11 @@ func (f *Field) Numbers(set Docs) iter.Seq2[int64, int64] {
 		case f.column.Width <= countedWidth:
 			counts := make([]int64, 1<<(8*f.column.Width))
 			f.places(set, func(place int) bool {
-				counts[f.column.at(place)-f.column.Base]++
+				counts[f.column.stored(place)]++
 				return true
 			})
 			for i, n := range counts {
-				if n > 0 && !yield(f.column.Base+int64(i), n) {
+				if n > 0 && !yield(f.column.number(uint64(i)), n) {
 					return
 				}
 			}

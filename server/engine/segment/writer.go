@@ -28,7 +28,9 @@ func fits(what string, n uint64) error {
 type segmentWriter struct {
 	out      *checksumWriter
 	dir      directory
-	offsets  []uint64
+	offsets  []int64
+	ids      []int64
+	created  []int64 // of the documents that have created_on
 	dict     dictionaryWriter
 	postings postingsWriter
 	itemsSum uint32
@@ -40,24 +42,20 @@ func newSegmentWriter(out *checksumWriter) *segmentWriter {
 
 // passItem reserves the space of an item. The caller inserts the bytes of all items later.
 func (w *segmentWriter) passItem(length int) {
-	w.offsets = append(w.offsets, w.out.off)
+	w.offsets = append(w.offsets, int64(w.out.off))
 	w.out.off += uint64(length)
 }
 
 func (w *segmentWriter) item(b []byte) {
-	w.offsets = append(w.offsets, w.out.off)
+	w.offsets = append(w.offsets, int64(w.out.off))
 	w.out.write(b)
 }
 
 func (w *segmentWriter) endItems() {
-	w.offsets = append(w.offsets, w.out.off)
+	w.offsets = append(w.offsets, int64(w.out.off))
 	w.dir.Items = span{0, w.out.off}
 	w.itemsSum = w.out.take()
-	w.dir.Offsets = w.out.section(func() {
-		for _, o := range w.offsets {
-			w.out.uint64(o)
-		}
-	})
+	w.dir.Offsets = writeColumn(w.out, nil, w.offsets)
 	w.offsets = nil
 }
 
@@ -66,20 +64,16 @@ func (w *segmentWriter) columns(docs int, of func(doc uint32) (created, id int64
 	if err := fits("documents", uint64(docs)); err != nil {
 		return err
 	}
-	w.dir.Docs = docs
-	ids := make([]int64, docs)
-	w.dir.IDs = w.out.section(func() {
-		for d := range ids {
-			_, ids[d] = of(uint32(d))
-			w.out.uint64(uint64(ids[d]))
+	w.dir.Docs, w.postings.docs = docs, docs
+	ids, created := make([]int64, docs), make([]int64, docs)
+	for d := range ids {
+		if created[d], ids[d] = of(uint32(d)); created[d] != math.MinInt64 {
+			w.dir.Dated++
 		}
-	})
-	w.dir.Created = w.out.section(func() {
-		for d := range ids {
-			created, _ := of(uint32(d))
-			w.out.uint64(uint64(created))
-		}
-	})
+	}
+	w.ids, w.created = ids, created[:w.dir.Dated]
+	w.dir.IDs = writeColumn(w.out, nil, w.ids)
+	w.dir.Created = writeColumn(w.out, nil, w.created)
 	byID := make([]uint32, docs)
 	for d := range byID {
 		byID[d] = uint32(d)
@@ -169,9 +163,20 @@ func (w *segmentWriter) endTerms() (err error) {
 	return err
 }
 
-// presence writes the documents that have a value in a field. A nil bitmap stands for all documents, and then presence writes nothing.
-func (w *segmentWriter) presence(e *fieldEntry, present *roaring.Bitmap) {
+// values writes the documents that have a value in a field, and the numbers of these documents if the field has a column. present is nil if
+// all documents have a value. numbers has a number for each document.
+func (w *segmentWriter) values(e *fieldEntry, present *roaring.Bitmap, numbers []int64) {
 	if present != nil {
 		e.Present = w.bitmap(present)
+	}
+	switch {
+	case !hasColumn(e.Type):
+	// The fields id and created_on have the same numbers as the sections ids and created. Do not store them twice.
+	case present == nil && slices.Equal(numbers, w.ids):
+		e.Column = w.dir.IDs
+	case present == nil && slices.Equal(numbers, w.created):
+		e.Column = w.dir.Created
+	default:
+		e.Column = writeColumn(w.out, present, numbers)
 	}
 }
