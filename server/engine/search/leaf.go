@@ -69,16 +69,17 @@ func (l *leaf) find(ctx context.Context, e *evaluation, within *roaring.Bitmap) 
 }
 
 // count implements counter. It counts only exact terms that do not depend on the overlay.
-func (l *leaf) count(p segment.Part) (int64, bool) {
+func (l *leaf) count(_ context.Context, e *evaluation) (int64, bool, error) {
 	t, ok := l.test.(*words)
 	if !ok || l.kind == ofUnits || len(l.members) > 0 {
-		return 0, false
+		return 0, false, nil
 	}
-	f := p.Segment.Field(l.field.Name)
+	f := e.part.Segment.Field(l.field.Name)
 	if f == nil {
-		return 0, true
+		return 0, true, nil
 	}
-	return t.count(p, f)
+	n, counted := t.count(e.part, f)
+	return n, counted, nil
 }
 
 func (l *leaf) look(ctx context.Context, e *evaluation, within *roaring.Bitmap) (set, error) {

@@ -59,11 +59,16 @@ func (t *words) count(p segment.Part, f *segment.Field) (int64, bool) {
 			only = found
 		}
 	}
-	n := int64(only.Len())
+	return liveOf(p, only), true
+}
+
+// liveOf returns the number of live documents of a term.
+func liveOf(p segment.Part, postings segment.Postings) int64 {
+	n := int64(postings.Len())
 	if n > 0 && p.Dead != nil {
-		n -= int64(only.Bitmap().AndCardinality(p.Dead))
+		n -= int64(postings.Bitmap().AndCardinality(p.Dead))
 	}
-	return n, true
+	return n
 }
 
 func (t *words) holds(keyword string) bool { return slices.Contains(t.terms, keyword) }

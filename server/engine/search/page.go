@@ -2,17 +2,28 @@ package search
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/vitrine-dev/vitrine/server/eval"
 )
 
-// Counts returns the number of live matches for each part.
-func (q *Query) Counts(ctx context.Context) ([]int64, error) {
+// Counts returns the number of live matches for each part. If listed is true, the caller also lists the matches, so Counts makes their
+// views. Otherwise, it makes views only if it cannot count without them.
+func (q *Query) Counts(ctx context.Context, listed bool) ([]int64, error) {
 	counts := make([]int64, len(q.corpus.Parts))
 	counted, _ := q.match.(counter)
+	if listed && q.match.price() > 1 {
+		counted = nil
+	}
+	e := evaluation{corpus: q.corpus}
 	for i, p := range q.corpus.Parts {
 		if counted != nil {
-			if n, ok := counted.count(p); ok {
+			e.part, e.known = p, 0
+			n, ok, err := counted.count(ctx, &e)
+			if err != nil {
+				return nil, fmt.Errorf("count the matches in a segment: %w", err)
+			}
+			if ok {
 				counts[i] = n
 				continue
 			}

@@ -46,6 +46,37 @@ func TestRandomQueries(t *testing.T) {
 	}
 }
 
+// TestTerms is like TestRandomQueries, for combinations of single terms, which are counted without views. Overlays add some of the terms.
+func TestTerms(t *testing.T) {
+	for seed := range uint64(30) {
+		w := newWorld(t, seed, 10+int(seed)*3)
+		terms := func(n int) []plan.Node {
+			nodes := make([]plan.Node, n)
+			for i := range nodes {
+				nodes[i] = w.choiceOf(
+					plan.Term{Field: field("content.text"), Text: w.word()},
+					plan.Term{Field: field("approval_status"), Text: w.choice("app", "pen", "rej", "none")},
+					plan.Term{Field: field("tags.vibe.key"), Text: w.choice(tagKeys...)},
+					plan.Term{Field: field("activate_units.name"), Text: w.word()},
+				)
+			}
+			return nodes
+		}
+		for range 40 {
+			n := plan.Bool{MustNot: terms(w.IntN(3))}
+			if w.chance(2) {
+				n.Should = terms(2 + w.IntN(2))
+			} else {
+				n.Must = terms(1 + w.IntN(3))
+			}
+			w.compare(t, fmt.Sprintf("seed %d, %#v", seed, n), n)
+		}
+		if t.Failed() {
+			return
+		}
+	}
+}
+
 // TestLargeSegments compares queries with the reference in a segment of several blocks. It uses frequent terms and patterns of many
 // terms.
 func TestLargeSegments(t *testing.T) {
@@ -140,12 +171,14 @@ func (w *world) compare(t *testing.T, about string, n plan.Node) {
 		t.Errorf("%s: matches (-reference +search):\n%s", about, diff)
 		return
 	}
-	fresh, err := search.Bind(t.Context(), n, w.corpus)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if counts, err := fresh.Counts(t.Context()); err != nil || search.Sum(counts) != len(want) {
-		t.Errorf("%s: counts %v, want %d in total; error %v", about, counts, len(want), err)
+	for _, listed := range []bool{false, true} {
+		fresh, err := search.Bind(t.Context(), n, w.corpus)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if counts, err := fresh.Counts(t.Context(), listed); err != nil || search.Sum(counts) != len(want) {
+			t.Errorf("%s: counts %v, want %d in total; listed %t, error %v", about, counts, len(want), listed, err)
+		}
 	}
 	ranking, err := q.Ranking(t.Context())
 	if err != nil {

@@ -20,6 +20,13 @@ func borrowed(b *roaring.Bitmap) set { return set{bitmap: b} }
 
 func (s set) isEmpty() bool { return s.bitmap == nil || s.bitmap.IsEmpty() }
 
+func (s set) len() int64 {
+	if s.bitmap == nil {
+		return 0
+	}
+	return int64(s.bitmap.GetCardinality())
+}
+
 // published returns the bitmap for callers that only read it. It returns an empty bitmap instead of nil.
 func (s set) published() *roaring.Bitmap {
 	if s.bitmap == nil {
