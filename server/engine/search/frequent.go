@@ -37,7 +37,7 @@ type frequent struct {
 // frequent splits the nodes of c. It returns nil if a split would not help, because fewer than two nodes have bits, or because a required
 // node is a rare term, which is faster to evaluate first.
 func (c *conjunction) frequent(ctx context.Context, e *evaluation) (*frequent, error) {
-	if e.shown || e.corpus.Cache == nil || e.part.Segment.Len() < frequentDocs {
+	if !e.keepsBits() {
 		return nil, nil
 	}
 	var in, out []node
@@ -79,6 +79,16 @@ func (c *conjunction) frequent(ctx context.Context, e *evaluation) (*frequent, e
 	return f, nil
 }
 
+// keepsBits reports whether the Cache keeps the plain bits of frequent terms of the part.
+func (e *evaluation) keepsBits() bool {
+	return !e.shown && e.corpus.Cache != nil && e.part.Segment.Len() >= frequentDocs
+}
+
+// isFrequent reports whether a term of the part is frequent.
+func (e *evaluation) isFrequent(p segment.Postings) bool {
+	return p.Len() > 0 && p.Len() >= e.part.Segment.Len()/frequentShare
+}
+
 // hasBits reports whether a node can be evaluated on plain bits. Such a node is a frequent term, a range of numbers in a dense column, or
 // a disjunction of terms and ranges with at least one such term or range.
 func (e *evaluation) hasBits(n node) bool {
@@ -94,7 +104,7 @@ func (e *evaluation) hasBits(n node) bool {
 		return frequent
 	}
 	if p, ok := e.term(n); ok {
-		return p.Len() > 0 && p.Len() >= e.part.Segment.Len()/frequentShare
+		return e.isFrequent(p)
 	}
 	return e.column(n) != nil
 }
@@ -171,7 +181,10 @@ func (e *evaluation) termBits(ctx context.Context, f *segment.Field, term string
 	}
 	return e.corpus.bits(ctx, e.part, "bits "+strconv.Quote(f.Name())+term, func() ([]uint64, error) {
 		words := make([]uint64, (s.Len()+63)/64)
-		p.Bitmap().WriteDenseTo(words)
+		// WriteDenseTo does not check its bounds, and the file could be damaged.
+		if docs := p.Bitmap(); docs.Validate() == nil {
+			docs.WriteDenseTo(words)
+		}
 		return words, nil
 	})
 }

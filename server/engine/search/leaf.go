@@ -95,8 +95,8 @@ func (l *leaf) look(ctx context.Context, e *evaluation, within *roaring.Bitmap) 
 	if l.kind == ofUnits && !e.shown {
 		return l.findByUnits(ctx, e)
 	}
-	if p, ok := l.test.(*phrase); ok && within == nil && e.phrases != nil {
-		hits, err := e.phrase(ctx, l.field, p, nil)
+	if p, ok := l.test.(*phrase); ok {
+		hits, err := e.phrase(ctx, l.field, p, within)
 		return hits.set(), err
 	}
 	found, err := findIn(ctx, e.part.Segment, l.field, l.test, within)

@@ -96,7 +96,7 @@ func TestLargeSegments(t *testing.T) {
 	tests := []string{
 		"beach", "sun beach city", "beach sun city son the a", "+beach -sun city^2", `"beach sun"`, `"sun beach"~3 the`, "beech~ beach", "b* AND sun",
 		"author:b* OR sun", "*:*", "activate_units.name:beach sun", "(+sun beach) (+city -the)", "-sun", "text:beach _all:sun", `"the a" AND id:[1 TO 50]`,
-		"id:77 sun the", "+id:[77 TO 79] sun the", "content.platform_ref:ref* AND sun", "content.content_state:p* OR -sun", "tags.vibe:sumer~ sun", `tags.\*:beach`, "author:[b TO t] sun", "campaign:[1 TO 3] +featured:true the",
+		"id:77 sun the", `"sun sun"`, `"the sun the"~4`, `+approval_status:app +"beach sun"`, `+campaign:[1 TO 3] +"the beach"`, "+id:[77 TO 79] sun the", "content.platform_ref:ref* AND sun", "content.content_state:p* OR -sun", "tags.vibe:sumer~ sun", `tags.\*:beach`, "author:[b TO t] sun", "campaign:[1 TO 3] +featured:true the",
 	}
 	for _, text := range tests {
 		w.compare(t, text, build(t, text, fields))
