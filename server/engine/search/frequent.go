@@ -181,10 +181,7 @@ func (e *evaluation) termBits(ctx context.Context, f *segment.Field, term string
 	}
 	return e.corpus.bits(ctx, e.part, "bits "+strconv.Quote(f.Name())+term, func() ([]uint64, error) {
 		words := make([]uint64, (s.Len()+63)/64)
-		// WriteDenseTo does not check its bounds, and the file could be damaged.
-		if docs := p.Bitmap(); docs.Validate() == nil {
-			docs.WriteDenseTo(words)
-		}
+		writeDense(p.Bitmap(), words)
 		return words, nil
 	})
 }

@@ -24,6 +24,13 @@ type test interface {
 	price() int
 }
 
+// uniter is a test that finds documents by uniting the postings of terms.
+type uniter interface {
+	test
+	// unite is like find, for all documents.
+	unite(ctx context.Context, s *segment.Segment, f *segment.Field) (*union, error)
+}
+
 // hasTerms reports whether patterns, ranges of terms and fuzzy words can match in a field.
 func hasTerms(f query.Field) bool { return f.Type == query.Text || f.Type == query.Keyword }
 
@@ -80,6 +87,12 @@ func (l *leaf) count(_ context.Context, e *evaluation) (int64, bool, error) {
 	}
 	n, counted := t.count(e.part, f)
 	return n, counted, nil
+}
+
+// uniter returns the test if it is a uniter and the leaf does not depend on the overlay.
+func (l *leaf) uniter() (uniter, bool) {
+	t, ok := l.test.(uniter)
+	return t, ok && l.kind != ofUnits && len(l.members) == 0
 }
 
 func (l *leaf) look(ctx context.Context, e *evaluation, within *roaring.Bitmap) (set, error) {

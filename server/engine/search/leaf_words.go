@@ -33,16 +33,24 @@ func (t *words) find(ctx context.Context, s *segment.Segment, f *segment.Field, 
 		}
 		return borrowed(p.Bitmap()), nil
 	}
+	u, err := t.unite(ctx, s, f)
+	if err != nil {
+		return set{}, err
+	}
+	return u.set(), nil
+}
+
+func (t *words) unite(ctx context.Context, s *segment.Segment, f *segment.Field) (*union, error) {
 	u := newUnion(s.Len())
 	for i := range t.terms {
 		if err := interrupted(ctx); err != nil {
-			return set{}, err
+			return nil, err
 		}
 		if p, ok := t.in(f, i); ok {
 			u.add(p)
 		}
 	}
-	return u.set(), nil
+	return u, nil
 }
 
 // count returns the number of live documents of a part that have one of the terms. It returns false if more than one of the terms occurs in
