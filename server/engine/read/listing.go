@@ -209,12 +209,15 @@ func (s *Snapshot) root(ctx context.Context, of library.Listing, now time.Time) 
 }
 
 // counts returns the number of live documents that match, for each query and part. The slices are read-only.
-func (l *listing) counts(ctx context.Context) ([][]int64, error) {
+func (l *listing) counts(ctx context.Context) ([][]int64, error) { return l.count(ctx, true) }
+
+// count is like counts. If listed is false, it makes no views that only a page of items needs.
+func (l *listing) count(ctx context.Context, listed bool) ([][]int64, error) {
 	return l.counted.Get(ctx, func() ([][]int64, error) {
 		counts := make([][]int64, len(l.queries))
 		for i, q := range l.queries {
 			var err error
-			if counts[i], err = q.Counts(ctx); err != nil {
+			if counts[i], err = q.Counts(ctx, listed); err != nil {
 				return nil, err
 			}
 		}

@@ -22,6 +22,11 @@ func (s *Snapshot) Page(ctx context.Context, r library.Read) (*library.Page, err
 	if err := l.bind(ctx); err != nil {
 		return nil, err
 	}
+	if r.Limit == 0 {
+		if _, err := l.count(ctx, false); err != nil {
+			return nil, err
+		}
+	}
 	if page.Version, err = l.version(ctx); err != nil {
 		return nil, err
 	}

@@ -66,9 +66,9 @@ type binder struct {
 	// reach is the highest kind of values that the plan can see. The selector of a tag sees only the items themselves. The selector of a
 	// unit also sees the tags from rules.
 	reach kind
-	// weigher computes scores from the statistics that the binder gathers.
+	// weigher computes scores from the statistics that the binder gathers. Use weights to access it.
 	weigher *rank.Weigher
-	fields  map[string]*fieldStats
+	fields  map[string]*fieldStats // nil until statistics are needed
 	// similar caches the terms that are similar to the latest fuzzy word. own holds the postings of all terms to which fuzzy words were
 	// expanded.
 	similar struct {
@@ -78,10 +78,14 @@ type binder struct {
 	own map[fieldTerm]ownPostings
 }
 
-func newBinder(c *Corpus, reach kind) *binder {
-	b := &binder{corpus: c, reach: reach, fields: map[string]*fieldStats{}}
-	b.weigher = rank.NewWeigher(b)
-	return b
+func newBinder(c *Corpus, reach kind) *binder { return &binder{corpus: c, reach: reach} }
+
+// weights returns the weigher. It is created on first use, because most queries that are only counted or listed by date need none.
+func (b *binder) weights() *rank.Weigher {
+	if b.weigher == nil {
+		b.weigher = rank.NewWeigher(b)
+	}
+	return b.weigher
 }
 
 // match binds a node without its score.
@@ -172,7 +176,7 @@ func (b *binder) term(ctx context.Context, n plan.Term) (node, error) {
 
 // fuzzy binds a fuzzy word to its expansions and keeps the postings of the expansions.
 func (b *binder) fuzzy(ctx context.Context, n plan.Fuzzy) (node, error) {
-	expansions, err := b.weigher.Expansions(ctx, n)
+	expansions, err := b.weights().Expansions(ctx, n)
 	if err != nil || len(expansions) == 0 {
 		return none{}, err
 	}
@@ -227,8 +231,16 @@ func (b *binder) leaf(ctx context.Context, f query.Field, t test) (*leaf, error)
 // kindOf returns the source of the values of a field. It returns ofItem if the plan cannot see the actual kind (b.reach), or if the
 // overlay contains nothing of that kind.
 func (b *binder) kindOf(field string) kind {
+	if k := b.corpus.kindOf(field); k <= b.reach {
+		return k
+	}
+	return ofItem
+}
+
+// kindOf returns the source of the values of a field. It returns ofItem if the overlay contains nothing of the actual kind.
+func (c *Corpus) kindOf(field string) kind {
 	k := kindOf(field)
-	if o := b.corpus.Overlay; k > b.reach || o == nil || k == ofTags && len(o.Tags) == 0 || k == ofUnits && len(o.Units) == 0 && o.Default == nil {
+	if o := c.Overlay; o == nil || k == ofTags && len(o.Tags) == 0 || k == ofUnits && len(o.Units) == 0 && o.Default == nil {
 		return ofItem
 	}
 	return k

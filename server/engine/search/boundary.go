@@ -38,7 +38,7 @@ func (c *Corpus) endsAhead(ctx context.Context, r plan.IntRange) (plan.Ends, err
 
 // nextDate returns the earliest date of a live document that is not before `from`.
 func (c *Corpus) nextDate(ctx context.Context, field string, from int64) (next int64, ok bool, err error) {
-	shown := newBinder(c, ofUnits).kindOf(field) == ofUnits
+	shown := c.kindOf(field) == ofUnits
 	for _, p := range c.Parts {
 		if err := interrupted(ctx); err != nil {
 			return 0, false, err

@@ -46,7 +46,7 @@ func (b *binder) ranked(ctx context.Context, n plan.Node, boost float32) (clause
 	case plan.Phrase:
 		return b.rankedPhrase(ctx, n, boost)
 	case plan.Fuzzy:
-		terms, err := b.weigher.Expand(ctx, n)
+		terms, err := b.weights().Expand(ctx, n)
 		if err != nil || len(terms) == 0 {
 			return nothing{}, err
 		}
@@ -64,7 +64,7 @@ func (b *binder) rankedTerm(ctx context.Context, n plan.Term, boost float32) (cl
 		inner, err := b.match(ctx, n)
 		return &constantClause{node: inner, score: boost}, err
 	}
-	scorer, err := b.weigher.Scorer(ctx, n.Field.Name, boost, []string{n.Text})
+	scorer, err := b.weights().Scorer(ctx, n.Field.Name, boost, []string{n.Text})
 	if err != nil {
 		return nil, err
 	}
@@ -77,7 +77,7 @@ func (b *binder) rankedTerm(ctx context.Context, n plan.Term, boost float32) (cl
 
 // merged merges the required or the optional nodes of a group with rank.Merge, and binds the merged nodes.
 func (b *binder) merged(ctx context.Context, nodes []plan.Node, boost float32, o rank.Occur) ([]clause, error) {
-	list, err := rank.Merge(ctx, nodes, o, b.weigher)
+	list, err := rank.Merge(ctx, nodes, o, b.weights())
 	if err != nil {
 		return nil, err
 	}

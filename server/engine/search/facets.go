@@ -67,7 +67,7 @@ func (c *Corpus) CountValues(ctx context.Context, queries []*Query, f query.Fiel
 		}
 	}
 	count := valueCounter{corpus: c, parts: parts, total: total, tally: t}
-	switch kind := newBinder(c, ofUnits).kindOf(f.Name); {
+	switch kind := c.kindOf(f.Name); {
 	case f.Name == query.AllTags:
 		err = count.tags(ctx)
 	case kind == ofUnits:

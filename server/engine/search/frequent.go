@@ -37,7 +37,7 @@ type frequent struct {
 // frequent splits the nodes of c. It returns nil if a split would not help, because fewer than two nodes have bits, or because a required
 // node is a rare term, which is faster to evaluate first.
 func (c *conjunction) frequent(ctx context.Context, e *evaluation) (*frequent, error) {
-	if e.shown || e.corpus.Cache == nil || e.part.Segment.Len() < frequentDocs {
+	if !e.keepsBits() {
 		return nil, nil
 	}
 	var in, out []node
@@ -79,6 +79,16 @@ func (c *conjunction) frequent(ctx context.Context, e *evaluation) (*frequent, e
 	return f, nil
 }
 
+// keepsBits reports whether the Cache keeps the plain bits of frequent terms of the part.
+func (e *evaluation) keepsBits() bool {
+	return !e.shown && e.corpus.Cache != nil && e.part.Segment.Len() >= frequentDocs
+}
+
+// isFrequent reports whether a term of the part is frequent.
+func (e *evaluation) isFrequent(p segment.Postings) bool {
+	return p.Len() > 0 && p.Len() >= e.part.Segment.Len()/frequentShare
+}
+
 // hasBits reports whether a node can be evaluated on plain bits. Such a node is a frequent term, a range of numbers in a dense column, or
 // a disjunction of terms and ranges with at least one such term or range.
 func (e *evaluation) hasBits(n node) bool {
@@ -94,7 +104,7 @@ func (e *evaluation) hasBits(n node) bool {
 		return frequent
 	}
 	if p, ok := e.term(n); ok {
-		return p.Len() > 0 && p.Len() >= e.part.Segment.Len()/frequentShare
+		return e.isFrequent(p)
 	}
 	return e.column(n) != nil
 }
@@ -171,7 +181,7 @@ func (e *evaluation) termBits(ctx context.Context, f *segment.Field, term string
 	}
 	return e.corpus.bits(ctx, e.part, "bits "+strconv.Quote(f.Name())+term, func() ([]uint64, error) {
 		words := make([]uint64, (s.Len()+63)/64)
-		p.Bitmap().WriteDenseTo(words)
+		writeDense(p.Bitmap(), words)
 		return words, nil
 	})
 }
@@ -180,40 +190,70 @@ func (e *evaluation) termBits(ctx context.Context, f *segment.Field, term string
 func (f *frequent) find(c *Cache) (set, error) {
 	words := c.newBits(len(f.in[0][0]))
 	defer c.putBits(words)
-	unite(*words, f.in[0])
-	for _, sets := range f.in[1:] {
-		one := sets[0]
-		if len(sets) > 1 {
-			united := c.newBits(len(*words))
-			defer c.putBits(united)
-			unite(*united, sets)
-			one = *united
+	counts := make([]int, 0, 8)
+	for from := 0; from < len(*words); from += blockWords {
+		block := (*words)[from:min(from+blockWords, len(*words))]
+		f.combine(block, from)
+		counts = append(counts, ones(block))
+	}
+	return compressed(*words, counts)
+}
+
+// count returns the number of documents that find would return, without the documents in dead. dead is nil if there are no tombstones.
+func (f *frequent) count(dead []uint64) (n int) {
+	var words [blockWords]uint64
+	for from := 0; from < len(f.in[0][0]); from += blockWords {
+		block := words[:min(blockWords, len(f.in[0][0])-from)]
+		f.combine(block, from)
+		if dead != nil {
+			for i, w := range dead[from : from+len(block)] {
+				block[i] &^= w
+			}
 		}
-		words := (*words)[:len(one)]
+		n += ones(block)
+	}
+	return n
+}
+
+// combine sets a block to the documents that are in all sets of f.in and in no set of f.out. The first word of the block has the index
+// from in the sets. A block fits into the processor's nearest cache, so that combining many sets reads each of them only once from memory.
+func (f *frequent) combine(block []uint64, from int) {
+	unite(block, f.in[0], from)
+	for _, sets := range f.in[1:] {
+		one := sets[0][from:][:len(block)]
+		if len(sets) > 1 {
+			one = make([]uint64, blockWords)[:len(block)]
+			unite(one, sets, from)
+		}
 		for i, w := range one {
-			words[i] &= w
+			block[i] &= w
 		}
 	}
 	for _, sets := range f.out {
 		for _, one := range sets {
-			words := (*words)[:len(one)]
-			for i, w := range one {
-				words[i] &^= w
+			for i, w := range one[from:][:len(block)] {
+				block[i] &^= w
 			}
 		}
 	}
-	return compressed(*words)
 }
 
-// unite sets words to the union of the sets.
-func unite(words []uint64, sets [][]uint64) {
-	copy(words, sets[0])
+// unite sets a block to the union of the sets.
+func unite(block []uint64, sets [][]uint64, from int) {
+	copy(block, sets[0][from:])
 	for _, one := range sets[1:] {
-		words := words[:len(one)]
-		for i, w := range one {
-			words[i] |= w
+		for i, w := range one[from:][:len(block)] {
+			block[i] |= w
 		}
 	}
+}
+
+// ones returns the number of set bits.
+func ones(words []uint64) (n int) {
+	for _, w := range words {
+		n += bits.OnesCount64(w)
+	}
+	return n
 }
 
 // A compressed bitmap consists of blocks of 65,536 documents. A block with at most listDocs documents is a list with two bytes per
@@ -226,18 +266,14 @@ const (
 // bitmapCookie begins the serialized form of a bitmap of blocks as described above (RoaringFormatSpec, "Cookie header").
 const bitmapCookie = 12346
 
-// compressed converts plain bits to a bitmap. It writes the serialized form, because package roaring builds lists one document at a time,
-// and most query results consist of lists.
-func compressed(words []uint64) (set, error) {
-	counts := make([]int, (len(words)+blockWords-1)/blockWords)
+// compressed converts plain bits to a bitmap. counts holds the number of documents in each block. compressed writes the serialized form,
+// because package roaring builds lists one document at a time, and most query results consist of lists.
+func compressed(words []uint64, counts []int) (set, error) {
 	blocks, size := 0, 0
-	for i := range counts {
-		for _, w := range words[i*blockWords : min((i+1)*blockWords, len(words))] {
-			counts[i] += bits.OnesCount64(w)
-		}
-		if counts[i] > 0 {
+	for _, count := range counts {
+		if count > 0 {
 			blocks++
-			size += blockSize(counts[i])
+			size += blockSize(count)
 		}
 	}
 	if blocks == 0 {

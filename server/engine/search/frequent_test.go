@@ -3,6 +3,7 @@ package search
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -27,7 +28,11 @@ func TestCompressed(t *testing.T) {
 					plain[doc/64] |= 1 << (doc % 64)
 				}
 			}
-			got, err := compressed(plain)
+			var counts []int
+			for block := range slices.Chunk(plain, blockWords) {
+				counts = append(counts, ones(block))
+			}
+			got, err := compressed(plain, counts)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -93,7 +98,11 @@ func TestFrequentTerms(t *testing.T) {
 		}
 		return nodes
 	}
-	part, frequent, nothing := segment.Part{Segment: s}, 0, NewCache(0)
+	dead := roaring.New()
+	for range 3000 {
+		dead.Add(uint32(r.IntN(len(docs))))
+	}
+	part, frequent, counted, nothing := segment.Part{Segment: s}, 0, 0, NewCache(0)
 	for range 400 {
 		root := plan.Bool{Must: list(1 + r.IntN(4)), MustNot: list(r.IntN(3))}
 		match := func(cache *Cache) *roaring.Bitmap {
@@ -116,9 +125,23 @@ func TestFrequentTerms(t *testing.T) {
 		if !got.Equals(want) {
 			t.Fatalf("%+v: %d documents; with bitmaps %d", root, got.GetCardinality(), want.GetCardinality())
 		}
+		for _, part := range []segment.Part{part, {Segment: s, Dead: dead}} {
+			q, err := Bind(t.Context(), root, &Corpus{Parts: []segment.Part{part}, Cache: nothing})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if c, ok := q.match.(counter); ok {
+				if _, ok, err := c.count(t.Context(), &evaluation{corpus: q.corpus, part: part}); ok && err == nil {
+					counted++
+				}
+			}
+			if counts, err := q.Counts(t.Context(), false); err != nil || counts[0] != part.LiveIn(want) {
+				t.Fatalf("%+v: counted %d documents; with bitmaps %d; error %v", root, counts, part.LiveIn(want), err)
+			}
+		}
 	}
-	if frequent < 100 {
-		t.Errorf("only %d evaluations of 400 queries use plain bits", frequent)
+	if frequent < 100 || counted < 100 {
+		t.Errorf("only %d evaluations of 400 queries use plain bits; only %d count without finding the documents", frequent, counted)
 	}
 
 	// The cache must not contain plain bits of rare terms.

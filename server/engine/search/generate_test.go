@@ -180,4 +180,6 @@ func (w *world) nodes(depth, most int) []plan.Node {
 	return list
 }
 
+func (w *world) choiceOf(choices ...plan.Node) plan.Node { return choices[w.IntN(len(choices))] }
+
 func (w *world) choiceInt(choices ...int) int { return choices[w.IntN(len(choices))] }

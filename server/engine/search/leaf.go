@@ -24,6 +24,13 @@ type test interface {
 	price() int
 }
 
+// uniter is a test that finds documents by uniting the postings of terms.
+type uniter interface {
+	test
+	// unite is like find, for all documents.
+	unite(ctx context.Context, s *segment.Segment, f *segment.Field) (*union, error)
+}
+
 // hasTerms reports whether patterns, ranges of terms and fuzzy words can match in a field.
 func hasTerms(f query.Field) bool { return f.Type == query.Text || f.Type == query.Keyword }
 
@@ -69,16 +76,23 @@ func (l *leaf) find(ctx context.Context, e *evaluation, within *roaring.Bitmap) 
 }
 
 // count implements counter. It counts only exact terms that do not depend on the overlay.
-func (l *leaf) count(p segment.Part) (int64, bool) {
+func (l *leaf) count(_ context.Context, e *evaluation) (int64, bool, error) {
 	t, ok := l.test.(*words)
 	if !ok || l.kind == ofUnits || len(l.members) > 0 {
-		return 0, false
+		return 0, false, nil
 	}
-	f := p.Segment.Field(l.field.Name)
+	f := e.part.Segment.Field(l.field.Name)
 	if f == nil {
-		return 0, true
+		return 0, true, nil
 	}
-	return t.count(p, f)
+	n, counted := t.count(e.part, f)
+	return n, counted, nil
+}
+
+// uniter returns the test if it is a uniter and the leaf does not depend on the overlay.
+func (l *leaf) uniter() (uniter, bool) {
+	t, ok := l.test.(uniter)
+	return t, ok && l.kind != ofUnits && len(l.members) == 0
 }
 
 func (l *leaf) look(ctx context.Context, e *evaluation, within *roaring.Bitmap) (set, error) {
@@ -94,8 +108,8 @@ func (l *leaf) look(ctx context.Context, e *evaluation, within *roaring.Bitmap) 
 	if l.kind == ofUnits && !e.shown {
 		return l.findByUnits(ctx, e)
 	}
-	if p, ok := l.test.(*phrase); ok && within == nil && e.phrases != nil {
-		hits, err := e.phrase(ctx, l.field, p, nil)
+	if p, ok := l.test.(*phrase); ok {
+		hits, err := e.phrase(ctx, l.field, p, within)
 		return hits.set(), err
 	}
 	found, err := findIn(ctx, e.part.Segment, l.field, l.test, within)

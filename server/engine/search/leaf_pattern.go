@@ -19,20 +19,28 @@ type pattern struct {
 }
 
 func (t *pattern) find(ctx context.Context, s *segment.Segment, f *segment.Field, _ *roaring.Bitmap) (set, error) {
-	if !hasTerms(query.Field{Type: f.Type()}) {
-		return set{}, nil
+	u, err := t.unite(ctx, s, f)
+	if err != nil {
+		return set{}, err
 	}
+	return u.set(), nil
+}
+
+func (t *pattern) unite(ctx context.Context, s *segment.Segment, f *segment.Field) (*union, error) {
 	u := newUnion(s.Len())
+	if !hasTerms(query.Field{Type: f.Type()}) {
+		return u, nil
+	}
 	looked := 0
 	for _, p := range f.Match(t.automaton) {
 		if looked++; looked%checkTerms == 0 {
 			if err := interrupted(ctx); err != nil {
-				return set{}, err
+				return nil, err
 			}
 		}
 		u.add(p)
 	}
-	return u.set(), nil
+	return u, nil
 }
 
 func (t *pattern) holds(keyword string) bool { return automaton.Match(t.automaton, keyword) }

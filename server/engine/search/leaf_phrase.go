@@ -34,16 +34,18 @@ func newPhrase(n plan.Phrase) *phrase {
 
 func (t *phrase) find(ctx context.Context, _ *segment.Segment, f *segment.Field, within *roaring.Bitmap) (set, error) {
 	hits := &phraseHits{}
-	err := t.walk(ctx, f, within, hits.add)
+	err := t.walk(ctx, &evaluation{shown: true}, f, within, hits.add)
 	return hits.set(), err
 }
 
 // walk yields each document that contains the phrase and the frequency of the phrase in the document. Documents are in ascending order.
 // If within is not nil, walk skips documents that are not in within.
-func (t *phrase) walk(ctx context.Context, f *segment.Field, within *roaring.Bitmap, yield func(doc uint32, freq float32)) error {
-	lists, all := t.candidates(f, within)
-	if all.isEmpty() {
-		return nil
+func (t *phrase) walk(
+	ctx context.Context, e *evaluation, f *segment.Field, within *roaring.Bitmap, yield func(doc uint32, freq float32),
+) error {
+	lists, plain, all, err := t.candidates(ctx, e, f, within)
+	if err != nil || all.isEmpty() {
+		return err
 	}
 	// Read the positions of each distinct word once, even if the phrase repeats the word.
 	words := make([]*segment.Occurrences, len(t.words))
@@ -52,7 +54,7 @@ func (t *phrase) walk(ctx context.Context, f *segment.Field, within *roaring.Bit
 	lookups := int(all.bitmap.GetCardinality())
 	for i := range words {
 		if first[i] = slices.Index(t.words, t.words[i]); first[i] == i {
-			words[i] = lists[i].Occurrences(lookups)
+			words[i] = lists[i].Occurrences(lookups, plain[i])
 		}
 	}
 	looked := 0
@@ -77,19 +79,35 @@ func (t *phrase) walk(ctx context.Context, f *segment.Field, within *roaring.Bit
 	return nil
 }
 
-// candidates returns the postings of the words, and the documents that contain all words.
-func (t *phrase) candidates(f *segment.Field, within *roaring.Bitmap) (lists []segment.Postings, all set) {
-	lists = make([]segment.Postings, len(t.words))
+// candidates returns the postings of the words, and the documents that contain all words. If all words are frequent terms, it also returns
+// their plain bits. Otherwise, the elements of plain are nil.
+func (t *phrase) candidates(
+	ctx context.Context, e *evaluation, f *segment.Field, within *roaring.Bitmap,
+) (lists []segment.Postings, plain [][]uint64, all set, err error) {
+	lists, plain = make([]segment.Postings, len(t.words)), make([][]uint64, len(t.words))
 	order := make([]int, len(t.words))
 	for i, w := range t.words {
 		p, ok := f.Term(w)
 		if !ok {
-			return nil, set{}
+			return nil, nil, set{}, nil
 		}
 		lists[i], order[i] = p, i
 	}
 	// Intersect the rarest words first to keep the intermediate results small.
 	slices.SortStableFunc(order, func(i, j int) int { return lists[i].Len() - lists[j].Len() })
+	if e.keepsBits() && e.isFrequent(lists[order[0]]) {
+		common := &frequent{}
+		for i, p := range lists {
+			if plain[i], err = e.termBits(ctx, f, t.words[i], p); err != nil {
+				return nil, nil, set{}, err
+			}
+			common.in = append(common.in, plain[i:i+1])
+		}
+		if within == nil {
+			all, err = common.find(e.corpus.Cache)
+			return lists, plain, all, err
+		}
+	}
 	all = borrowed(lists[order[0]].Bitmap())
 	if within != nil {
 		all = and(borrowed(within), all)
@@ -99,7 +117,7 @@ func (t *phrase) candidates(f *segment.Field, within *roaring.Bitmap) (lists []s
 			break
 		}
 	}
-	return lists, all
+	return lists, plain, all, nil
 }
 
 func (t *phrase) holds(string) bool { return false }
@@ -141,7 +159,7 @@ func (e *evaluation) phrase(ctx context.Context, f query.Field, p *phrase, withi
 	}
 	hits := &phraseHits{}
 	if field := e.part.Segment.Field(f.Name); field != nil {
-		if err := p.walk(ctx, field, within, hits.add); err != nil {
+		if err := p.walk(ctx, e, field, within, hits.add); err != nil {
 			return nil, fmt.Errorf("search %s: %w", f.Name, err)
 		}
 	}

@@ -17,19 +17,27 @@ import (
 type termRange struct{ plan.TermRange }
 
 func (t *termRange) find(ctx context.Context, s *segment.Segment, f *segment.Field, _ *roaring.Bitmap) (set, error) {
+	u, err := t.unite(ctx, s, f)
+	if err != nil {
+		return set{}, err
+	}
+	return u.set(), nil
+}
+
+func (t *termRange) unite(ctx context.Context, s *segment.Segment, f *segment.Field) (*union, error) {
+	u := newUnion(s.Len())
 	if !hasTerms(query.Field{Type: f.Type()}) {
-		return set{}, nil
+		return u, nil
 	}
 	from := t.Lo
 	if t.LoOpen {
 		from = ""
 	}
-	u := newUnion(s.Len())
 	looked := 0
 	for term, p := range f.Ascend(from) {
 		if looked++; looked%checkTerms == 0 {
 			if err := interrupted(ctx); err != nil {
-				return set{}, err
+				return nil, err
 			}
 		}
 		if !t.HiOpen && string(term) > t.Hi {
@@ -39,7 +47,7 @@ func (t *termRange) find(ctx context.Context, s *segment.Segment, f *segment.Fie
 			u.add(p)
 		}
 	}
-	return u.set(), nil
+	return u, nil
 }
 
 func (t *termRange) holds(s string) bool {

@@ -33,16 +33,24 @@ func (t *words) find(ctx context.Context, s *segment.Segment, f *segment.Field, 
 		}
 		return borrowed(p.Bitmap()), nil
 	}
+	u, err := t.unite(ctx, s, f)
+	if err != nil {
+		return set{}, err
+	}
+	return u.set(), nil
+}
+
+func (t *words) unite(ctx context.Context, s *segment.Segment, f *segment.Field) (*union, error) {
 	u := newUnion(s.Len())
 	for i := range t.terms {
 		if err := interrupted(ctx); err != nil {
-			return set{}, err
+			return nil, err
 		}
 		if p, ok := t.in(f, i); ok {
 			u.add(p)
 		}
 	}
-	return u.set(), nil
+	return u, nil
 }
 
 // count returns the number of live documents of a part that have one of the terms. It returns false if more than one of the terms occurs in
@@ -59,11 +67,16 @@ func (t *words) count(p segment.Part, f *segment.Field) (int64, bool) {
 			only = found
 		}
 	}
-	n := int64(only.Len())
+	return liveOf(p, only), true
+}
+
+// liveOf returns the number of live documents of a term.
+func liveOf(p segment.Part, postings segment.Postings) int64 {
+	n := int64(postings.Len())
 	if n > 0 && p.Dead != nil {
-		n -= int64(only.Bitmap().AndCardinality(p.Dead))
+		n -= int64(postings.Bitmap().AndCardinality(p.Dead))
 	}
-	return n, true
+	return n
 }
 
 func (t *words) holds(keyword string) bool { return slices.Contains(t.terms, keyword) }

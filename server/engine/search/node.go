@@ -21,11 +21,11 @@ type node interface {
 	price() int
 }
 
-// counter is a node that can count its documents without finding them. The cost of count is at most that of reading a cached view.
+// counter is a node that can count its documents without finding them.
 type counter interface {
 	node
-	// count returns the number of live documents of a part that match. It returns false if it would have to find the documents.
-	count(p segment.Part) (int64, bool)
+	// count returns the number of live documents that match. It returns false if it would have to find the documents.
+	count(ctx context.Context, e *evaluation) (n int64, counted bool, err error)
 }
 
 // evaluation is the state while nodes are evaluated on one segment.
@@ -81,7 +81,9 @@ func (all) find(_ context.Context, e *evaluation, _ *roaring.Bitmap) (set, error
 	return everything(e.part.Segment.Len()), nil
 }
 
-func (all) count(p segment.Part) (int64, bool) { return int64(p.Live()), true }
+func (all) count(_ context.Context, e *evaluation) (int64, bool, error) {
+	return int64(e.part.Live()), true, nil
+}
 
 func (all) appendKey(key []byte) []byte { return append(key, "all"...) }
 func (all) price() int                  { return 0 }
@@ -89,7 +91,7 @@ func (all) price() int                  { return 0 }
 type none struct{}
 
 func (none) find(context.Context, *evaluation, *roaring.Bitmap) (set, error) { return set{}, nil }
-func (none) count(segment.Part) (int64, bool)                                { return 0, true }
+func (none) count(context.Context, *evaluation) (int64, bool, error)         { return 0, true, nil }
 func (none) appendKey(key []byte) []byte                                     { return append(key, "none"...) }
 func (none) price() int                                                      { return 0 }
 
@@ -198,6 +200,46 @@ func (c *conjunction) cheapest(ctx context.Context, e *evaluation, within *roari
 	return found, c.must[len(sets):], nil
 }
 
+// count implements counter. It counts only conjunctions of single terms.
+func (c *conjunction) count(ctx context.Context, e *evaluation) (int64, bool, error) {
+	steps := make([]segment.Postings, 0, 8)
+	for _, nodes := range [][]node{c.must, c.not} {
+		for _, n := range nodes {
+			p, ok := e.term(n)
+			if !ok {
+				return 0, false, nil
+			}
+			steps = append(steps, p)
+		}
+	}
+	f, err := c.frequent(ctx, e)
+	if err != nil {
+		return 0, false, err
+	}
+	if f != nil && len(f.not) == 0 {
+		return int64(f.count(e.corpus.of(e.part).deadWords(e.part))), true, nil
+	}
+	slices.SortFunc(steps[:len(c.must)], func(a, b segment.Postings) int { return a.Len() - b.Len() })
+	found := borrowed(steps[0].Bitmap())
+	if e.part.Dead != nil {
+		found = andNot(found, borrowed(e.part.Dead))
+	}
+	for i := 1; i < len(steps) && !found.isEmpty(); i++ {
+		next, required := steps[i].Bitmap(), i < len(c.must)
+		switch last := i == len(steps)-1; {
+		case last && required:
+			return int64(found.bitmap.AndCardinality(next)), true, nil
+		case last:
+			return int64(found.bitmap.GetCardinality() - found.bitmap.AndCardinality(next)), true, nil
+		case required:
+			found = and(found, borrowed(next))
+		default:
+			found = andNot(found, borrowed(next))
+		}
+	}
+	return found.len(), true, nil
+}
+
 func (c *conjunction) appendKey(key []byte) []byte {
 	key = appendKeys(append(key, '('), c.must, '&')
 	if len(c.not) > 0 {
@@ -246,6 +288,23 @@ func (d *disjunction) find(ctx context.Context, e *evaluation, within *roaring.B
 		sets = append(sets, s)
 	}
 	return or(append(sets, terms.set())), nil
+}
+
+// count implements counter. It counts only disjunctions of two single terms: the sum of the two counts, minus the documents with both.
+func (d *disjunction) count(ctx context.Context, e *evaluation) (int64, bool, error) {
+	if len(d.nodes) != 2 {
+		return 0, false, nil
+	}
+	both, counted, err := (&conjunction{must: d.nodes}).count(ctx, e)
+	if !counted || err != nil {
+		return 0, false, err
+	}
+	n := -both
+	for _, one := range d.nodes {
+		p, _ := e.term(one)
+		n += liveOf(e.part, p)
+	}
+	return n, true, nil
 }
 
 func (d *disjunction) appendKey(key []byte) []byte {

@@ -28,8 +28,9 @@ type Order struct {
 // order, and may be nil for other orders. A key that is not in the field catalogue causes an error.
 func (c *Corpus) Order(ctx context.Context, order query.Order, random func(item.ID) int64) (*Order, error) {
 	o := &Order{corpus: c, order: order, random: random, columns: make([][]column, len(c.Parts))}
+	columns := make([]column, len(c.Parts)*len(order))
 	for i, p := range c.Parts {
-		o.columns[i] = make([]column, len(order))
+		o.columns[i] = columns[i*len(order):][:len(order)]
 		for j, key := range order {
 			var err error
 			if o.columns[i][j], err = o.column(ctx, p, key.Field); err != nil {
@@ -64,9 +65,7 @@ func (o *Order) isDefault() bool {
 func (o *Order) Key() string { return o.key }
 
 // shown reports whether a field depends on the units that documents show.
-func (o *Order) shown(field string) bool {
-	return newBinder(o.corpus, ofUnits).kindOf(field) == ofUnits
-}
+func (o *Order) shown(field string) bool { return o.corpus.kindOf(field) == ofUnits }
 
 // column holds the values of one key in one part.
 type column struct {

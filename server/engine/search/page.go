@@ -2,17 +2,39 @@ package search
 
 import (
 	"context"
+	"fmt"
 
+	"github.com/vitrine-dev/vitrine/server/engine/segment"
 	"github.com/vitrine-dev/vitrine/server/eval"
 )
 
-// Counts returns the number of live matches for each part.
-func (q *Query) Counts(ctx context.Context) ([]int64, error) {
+// Counts returns the number of live matches for each part. If listed is true, the caller also lists the matches, so Counts makes their
+// views. Otherwise, it makes views only if it cannot count without them.
+func (q *Query) Counts(ctx context.Context, listed bool) ([]int64, error) {
 	counts := make([]int64, len(q.corpus.Parts))
 	counted, _ := q.match.(counter)
+	if listed && q.match.price() > 1 {
+		counted = nil
+	}
+	e := evaluation{corpus: q.corpus}
 	for i, p := range q.corpus.Parts {
 		if counted != nil {
-			if n, ok := counted.count(p); ok {
+			e.part, e.known = p, 0
+			n, ok, err := counted.count(ctx, &e)
+			if err != nil {
+				return nil, fmt.Errorf("count the matches in a segment: %w", err)
+			}
+			if ok {
+				counts[i] = n
+				continue
+			}
+		}
+		if !listed {
+			n, ok, err := q.united(ctx, p)
+			if err != nil {
+				return nil, fmt.Errorf("count the matches in a segment: %w", err)
+			}
+			if ok {
 				counts[i] = n
 				continue
 			}
@@ -24,6 +46,35 @@ func (q *Query) Counts(ctx context.Context) ([]int64, error) {
 		counts[i] = v.live(p.Dead)
 	}
 	return counts, nil
+}
+
+// united counts the live matches of a query that only unites the postings of terms, without making a bitmap of the matches. The Cache keeps
+// the number. united returns false for other queries. It also returns false if the tombstones have changed since the matches were counted,
+// because a query that is counted repeatedly is worth a view, from which it is counted quickly.
+func (q *Query) united(ctx context.Context, p segment.Part) (n int64, ok bool, err error) {
+	l, ok := q.match.(*leaf)
+	if !ok {
+		return 0, false, nil
+	}
+	t, ok := l.uniter()
+	if !ok {
+		return 0, false, nil
+	}
+	f := p.Segment.Field(l.field.Name)
+	if f == nil {
+		return 0, true, nil
+	}
+	v, err := q.corpus.of(p).get(ctx, "count "+q.key, func() (*View, error) {
+		u, err := t.unite(ctx, p.Segment, f)
+		if err != nil {
+			return nil, err
+		}
+		return &View{counted: &counted{p.Dead, u.count(q.corpus.Cache, q.corpus.of(p).deadWords(p))}}, nil
+	})
+	if err != nil || v.counted.dead != p.Dead {
+		return 0, false, err
+	}
+	return v.counted.live, true, nil
 }
 
 // Page appends at most `limit` live matches to hits, in an order that does not use scores. If the parameter `after` is not nil, the page

@@ -27,7 +27,7 @@ func (b *binder) rankedPhrase(ctx context.Context, n plan.Phrase, boost float32)
 	}
 	p := &phraseClause{field: n.Field, kind: b.kindOf(n.Field.Name), phrase: newPhrase(n)}
 	var err error
-	if p.scorer, err = b.weigher.Scorer(ctx, n.Field.Name, boost, p.phrase.words); err != nil {
+	if p.scorer, err = b.weights().Scorer(ctx, n.Field.Name, boost, p.phrase.words); err != nil {
 		return nil, err
 	}
 	if p.kind == ofUnits {

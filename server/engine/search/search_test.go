@@ -46,6 +46,37 @@ func TestRandomQueries(t *testing.T) {
 	}
 }
 
+// TestTerms is like TestRandomQueries, for combinations of single terms, which are counted without views. Overlays add some of the terms.
+func TestTerms(t *testing.T) {
+	for seed := range uint64(30) {
+		w := newWorld(t, seed, 10+int(seed)*3)
+		terms := func(n int) []plan.Node {
+			nodes := make([]plan.Node, n)
+			for i := range nodes {
+				nodes[i] = w.choiceOf(
+					plan.Term{Field: field("content.text"), Text: w.word()},
+					plan.Term{Field: field("approval_status"), Text: w.choice("app", "pen", "rej", "none")},
+					plan.Term{Field: field("tags.vibe.key"), Text: w.choice(tagKeys...)},
+					plan.Term{Field: field("activate_units.name"), Text: w.word()},
+				)
+			}
+			return nodes
+		}
+		for range 40 {
+			n := plan.Bool{MustNot: terms(w.IntN(3))}
+			if w.chance(2) {
+				n.Should = terms(2 + w.IntN(2))
+			} else {
+				n.Must = terms(1 + w.IntN(3))
+			}
+			w.compare(t, fmt.Sprintf("seed %d, %#v", seed, n), n)
+		}
+		if t.Failed() {
+			return
+		}
+	}
+}
+
 // TestLargeSegments compares queries with the reference in a segment of several blocks. It uses frequent terms and patterns of many
 // terms.
 func TestLargeSegments(t *testing.T) {
@@ -65,7 +96,7 @@ func TestLargeSegments(t *testing.T) {
 	tests := []string{
 		"beach", "sun beach city", "beach sun city son the a", "+beach -sun city^2", `"beach sun"`, `"sun beach"~3 the`, "beech~ beach", "b* AND sun",
 		"author:b* OR sun", "*:*", "activate_units.name:beach sun", "(+sun beach) (+city -the)", "-sun", "text:beach _all:sun", `"the a" AND id:[1 TO 50]`,
-		"id:77 sun the", "+id:[77 TO 79] sun the", "content.platform_ref:ref* AND sun", "content.content_state:p* OR -sun", "tags.vibe:sumer~ sun", `tags.\*:beach`, "author:[b TO t] sun", "campaign:[1 TO 3] +featured:true the",
+		"id:77 sun the", `"sun sun"`, `"the sun the"~4`, `+approval_status:app +"beach sun"`, `+campaign:[1 TO 3] +"the beach"`, "+id:[77 TO 79] sun the", "content.platform_ref:ref* AND sun", "content.content_state:p* OR -sun", "tags.vibe:sumer~ sun", `tags.\*:beach`, "author:[b TO t] sun", "campaign:[1 TO 3] +featured:true the",
 	}
 	for _, text := range tests {
 		w.compare(t, text, build(t, text, fields))
@@ -140,12 +171,14 @@ func (w *world) compare(t *testing.T, about string, n plan.Node) {
 		t.Errorf("%s: matches (-reference +search):\n%s", about, diff)
 		return
 	}
-	fresh, err := search.Bind(t.Context(), n, w.corpus)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if counts, err := fresh.Counts(t.Context()); err != nil || search.Sum(counts) != len(want) {
-		t.Errorf("%s: counts %v, want %d in total; error %v", about, counts, len(want), err)
+	for _, listed := range []bool{false, true} {
+		fresh, err := search.Bind(t.Context(), n, w.corpus)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if counts, err := fresh.Counts(t.Context(), listed); err != nil || search.Sum(counts) != len(want) {
+			t.Errorf("%s: counts %v, want %d in total; listed %t, error %v", about, counts, len(want), listed, err)
+		}
 	}
 	ranking, err := q.Ranking(t.Context())
 	if err != nil {

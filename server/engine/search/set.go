@@ -1,6 +1,7 @@
 package search
 
 import (
+	"math/bits"
 	"slices"
 
 	"github.com/RoaringBitmap/roaring/v2"
@@ -19,6 +20,13 @@ func owned(b *roaring.Bitmap) set    { return set{bitmap: b, owned: true} }
 func borrowed(b *roaring.Bitmap) set { return set{bitmap: b} }
 
 func (s set) isEmpty() bool { return s.bitmap == nil || s.bitmap.IsEmpty() }
+
+func (s set) len() int64 {
+	if s.bitmap == nil {
+		return 0
+	}
+	return int64(s.bitmap.GetCardinality())
+}
 
 // published returns the bitmap for callers that only read it. It returns an empty bitmap instead of nil.
 func (s set) published() *roaring.Bitmap {
@@ -125,6 +133,52 @@ func (u *union) add(p segment.Postings) {
 			}
 		}
 		p.AddTo(u.dense)
+	}
+}
+
+// count returns the number of documents, without those in dead. dead has one bit for each document, and is nil if there are no tombstones.
+func (u *union) count(c *Cache, dead []uint64) int64 {
+	n := 0
+	if u.dense == nil && len(u.large) == 0 {
+		slices.Sort(u.few)
+		for _, doc := range slices.Compact(u.few) {
+			if dead == nil || dead[doc/64]>>(doc%64)&1 == 0 {
+				n++
+			}
+		}
+		return int64(n)
+	}
+	words, more := c.newBits((u.docs+63)/64), c.newBits((u.docs+63)/64)
+	defer c.putBits(words)
+	defer c.putBits(more)
+	clear(*words)
+	copy(*words, u.dense)
+	if u.dense == nil {
+		for _, doc := range u.few {
+			(*words)[doc/64] |= 1 << (doc % 64)
+		}
+	}
+	for _, s := range u.large {
+		clear(*more)
+		writeDense(s.bitmap, *more)
+		for i, w := range *more {
+			(*words)[i] |= w
+		}
+	}
+	for i, w := range *words {
+		if dead != nil {
+			w &^= dead[i]
+		}
+		n += bits.OnesCount64(w)
+	}
+	return int64(n)
+}
+
+// writeDense sets the bits of the documents of a bitmap in words, which are all zero. It writes nothing if the bitmap is damaged, because
+// WriteDenseTo does not check its bounds.
+func writeDense(b *roaring.Bitmap, words []uint64) {
+	if b.Validate() == nil {
+		b.WriteDenseTo(words)
 	}
 }
 

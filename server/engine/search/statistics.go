@@ -80,6 +80,9 @@ func (b *binder) stats(ctx context.Context, field string) (*fieldStats, error) {
 	if err != nil {
 		return nil, err
 	}
+	if b.fields == nil {
+		b.fields = map[string]*fieldStats{}
+	}
 	b.fields[field] = s
 	return s, nil
 }

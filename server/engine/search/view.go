@@ -17,6 +17,9 @@ type View struct {
 	// bits has one bit for each document of the segment. If it is set, docs and sorted are nil.
 	bits []uint64
 
+	// counted is set, and docs, sorted and bits are nil, if the view holds only the number of live documents.
+	counted *counted
+
 	died atomic.Pointer[died]
 
 	// The Cache sets these fields: the derived data of the segment, the key, the size, and the neighbors in the cache's LRU list of views.
@@ -24,6 +27,12 @@ type View struct {
 	key        string
 	bytes      int64
 	prev, next *View
+}
+
+// counted is a number of live documents, and the tombstones of the segment when they were counted.
+type counted struct {
+	dead *roaring.Bitmap
+	live int64
 }
 
 // died caches the deleted documents of a view.

@@ -136,7 +136,7 @@ func readPostings(t *testing.T, p Postings, docs uint32) {
 		positions = it.Positions(positions[:0])
 	}
 	for _, lookups := range []int{0, 1 << 20} {
-		o := p.Occurrences(lookups)
+		o := p.Occurrences(lookups, nil)
 		for doc := range docs {
 			positions = o.Positions(positions[:0], doc)
 		}

@@ -16,9 +16,13 @@ import (
 //	bits 32 to 57   the parities of the counts of characters, hashed to 26 values, so that Latin letters have different values
 //	bits 58 to 63   the number of characters, limited to 63
 //
-// An edit changes the length by at most one. It adds and removes at most two characters in total, and at most six pairs. For example, a
-// transposition of b and c in "abcd" removes ab, bc and cd, and adds ac, cb and bd. Each added or removed character or pair changes at
-// most one bit.
+// Each added or removed character or pair changes at most one parity:
+//
+//   - An insertion or deletion changes the length by one. It adds or removes one character, and three pairs in total. For example, an x
+//     between a and b removes ab, and adds ax and xb.
+//   - A replacement adds or removes two characters and four pairs in total.
+//   - A transposition changes no counts of characters, but six pairs. For example, a transposition of b and c in "abcd" removes ab, bc and
+//     cd, and adds ac, cb and bd.
 type sketch uint64
 
 const (
@@ -27,9 +31,20 @@ const (
 	lengthBits = 6
 	maxLength  = 1<<lengthBits - 1
 
-	lettersPerEdit = 2
-	pairsPerEdit   = 6
+	// An edit changes at most lettersPerEdit parities of characters, and at most paritiesPerEdit parities in total. If it changes the length,
+	// it changes at least lettersLess and paritiesLess fewer.
+	lettersPerEdit, lettersLess   = 2, 1
+	paritiesPerEdit, paritiesLess = 6, 2
 )
+
+// letterPlaces maps the remainder of a character to the place of its parity. The most frequent letters have the highest places, because
+// the highest bits select the bucket (see sketches), and parities that are mostly zero would select the same bucket for most terms.
+var letterPlaces = func() (places [letterBits]uint8) {
+	for i, letter := range "eaisrnotlcdumpghbyfvkwzxjq" {
+		places[letter%letterBits] = uint8(letterBits - 1 - i)
+	}
+	return places
+}()
 
 func sketchOf(term []byte) sketch {
 	var s uint64
@@ -42,7 +57,7 @@ func sketchOf(term []byte) sketch {
 			r, size = utf8.DecodeRune(term)
 		}
 		pair(before, uint32(r))
-		s ^= 1 << (pairBits + uint32(r)%letterBits)
+		s ^= 1 << (pairBits + letterPlaces[uint32(r)%letterBits])
 		term, before = term[size:], uint32(r)
 		length++
 	}
@@ -58,13 +73,14 @@ func (s sketch) letters(n int) int { return int(s << lengthBits >> (64 - n)) }
 
 // near reports whether the edit distance of two terms with these sketches can be at most edits.
 func (s sketch) near(other sketch, edits int) bool {
-	x := s ^ other
-	d := s.length() - other.length()
-	return bits.OnesCount(uint(x.letters(letterBits))) <= lettersPerEdit*edits && bits.OnesCount32(uint32(x)) <= pairsPerEdit*edits &&
-		-edits <= d && d <= edits
+	longer := s.length() - other.length()
+	longer = max(longer, -longer)
+	parities := uint64(s^other) << lengthBits
+	return longer <= edits && bits.OnesCount64(parities) <= paritiesPerEdit*edits-paritiesLess*longer &&
+		bits.OnesCount64(parities>>(64-letterBits)) <= lettersPerEdit*edits-lettersLess*longer
 }
 
-// sketches holds the sketches of a field's terms. They are in buckets by length and by the highest bits of the characters' parities.
+// sketches holds the sketches of a field's terms. They are in buckets by the highest bits of the characters' parities, and then by length.
 type sketches struct {
 	// letters is the number of bits of the parities that select a bucket.
 	letters int
@@ -74,8 +90,12 @@ type sketches struct {
 	sketches []sketch
 }
 
-// perBucket is the minimum average number of terms in a bucket, unless letters is 0.
-const perBucket = 8
+const (
+	// perBucket is the minimum average number of terms in a bucket, unless letters is 0.
+	perBucket = 2
+	// bucketLengths is the number of buckets by length. The last one also contains all longer terms.
+	bucketLengths = 32
+)
 
 func newSketches(f *Field) *sketches {
 	all := make([]sketch, 0, f.Distinct())
@@ -83,47 +103,56 @@ func newSketches(f *Field) *sketches {
 		all = append(all, sketchOf(term))
 	}
 	s := &sketches{terms: make([]uint32, len(all)), sketches: make([]sketch, len(all))}
-	for s.letters < letterBits && len(all)>>(lengthBits+s.letters) >= 2*perBucket {
+	for s.letters < letterBits && len(all)/bucketLengths>>s.letters >= 2*perBucket {
 		s.letters++
 	}
-	s.starts = make([]uint32, 1<<(lengthBits+s.letters)+1)
+	s.starts = make([]uint32, bucketLengths<<s.letters+1)
 	next := s.starts[1:]
 	for _, one := range all {
-		next[s.bucket(one)]++
+		next[bucket(one.letters(s.letters), one.length())]++
 	}
 	end := uint32(0)
 	for i, n := range next {
 		next[i], end = end, end+n
 	}
 	for i, one := range all {
-		at := &next[s.bucket(one)]
+		at := &next[bucket(one.letters(s.letters), one.length())]
 		s.terms[*at], s.sketches[*at] = uint32(i), one
 		*at++
 	}
 	return s
 }
 
-func (s *sketches) bucket(of sketch) int { return of.length()<<s.letters | of.letters(s.letters) }
+func bucket(letters, length int) int { return letters*bucketLengths + min(length, bucketLengths-1) }
 
 // near lists the ordinals of the terms whose sketch is near `wanted`, in ascending order.
 func (s *sketches) near(wanted sketch, edits int) []uint32 {
 	var found []uint32
-	letters := wanted.letters(s.letters)
-	for length := max(wanted.length()-edits, 0); length <= min(wanted.length()+edits, maxLength); length++ {
-		for i := range 1 << s.letters {
-			if bits.OnesCount(uint(i^letters)) > lettersPerEdit*edits {
-				continue
-			}
-			bucket := length<<s.letters | i
-			for at := s.starts[bucket]; at < s.starts[bucket+1]; at++ {
-				if s.sketches[at].near(wanted, edits) {
-					found = append(found, s.terms[at])
+	letters, length := wanted.letters(s.letters), wanted.length()
+	for flips := 0; flips <= min(lettersPerEdit*edits, s.letters); flips++ {
+		longer := min(edits, lettersPerEdit*edits-flips)
+		for flipped := 1<<flips - 1; flipped < 1<<s.letters; flipped = nextSubset(flipped) {
+			from := s.starts[bucket(letters^flipped, max(length-longer, 0))]
+			to := s.starts[bucket(letters^flipped, length+longer)+1]
+			for i, one := range s.sketches[from:to] {
+				if one.near(wanted, edits) {
+					found = append(found, s.terms[int(from)+i])
 				}
+			}
+			if flipped == 0 {
+				break
 			}
 		}
 	}
 	slices.Sort(found)
 	return found
+}
+
+// nextSubset returns the next higher number with the same number of bits. n must not be 0.
+func nextSubset(n int) int {
+	lowest := n & -n
+	carried := n + lowest
+	return carried | (n^carried)/lowest>>2
 }
 
 func (s *sketches) bytes() int64 {

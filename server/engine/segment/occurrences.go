@@ -11,7 +11,7 @@ import (
 // Occurrences looks up the positions of a word in single documents of the word's postings. The cost of a lookup hardly depends on the
 // number of documents between two lookups.
 type Occurrences struct {
-	// A short list of documents is in docs. A longer list is in bitmap. If many documents will be looked up, words is a copy of bitmap as
+	// A short list of documents is in docs. A longer list is in bitmap. If many documents will be looked up, words holds the documents as
 	// plain bits.
 	docs   []uint32
 	bitmap *roaring.Bitmap
@@ -28,14 +28,17 @@ type Occurrences struct {
 // wordsPerRank is the number of 64-bit words that can be copied and counted in the time of one call of Rank of package roaring.
 const wordsPerRank = 64
 
-// Occurrences returns the occurrences of a word. lookups is the approximate number of documents that the caller will look up.
-func (p Postings) Occurrences(lookups int) *Occurrences {
+// Occurrences returns the occurrences of a word. lookups is the approximate number of documents that the caller will look up. plain holds
+// the documents as plain bits, or is nil if the caller does not have them.
+func (p Postings) Occurrences(lookups int, plain []uint64) *Occurrences {
 	o := &Occurrences{}
 	if p.docs == 0 {
 		return o
 	}
 	kind, docs, rest := p.documents()
 	switch {
+	case plain != nil:
+		o.words = plain
 	case p.docs == 1:
 		o.docs = []uint32{p.doc}
 	case kind == listed:

@@ -372,7 +372,7 @@ func comparePostings(t *testing.T, p Postings, name string, want []place, typ qu
 	}
 	// The number of lookups determines whether Occurrences uses a bitmap or plain bits.
 	for step, lookups := range []int{0, 1 << 20} {
-		o := p.Occurrences(lookups)
+		o := p.Occurrences(lookups, nil)
 		for n := step; n < len(want); n += 1 + n*step/3 {
 			if n > 0 && docs[n] > docs[n-1]+1 {
 				if got := o.Positions(nil, docs[n]-1); got != nil {
