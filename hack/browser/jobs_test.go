@@ -150,9 +150,12 @@ func explainByMouse(tab *tab) {
 func explainByKeyboard(tab *tab) {
 	tab.open("wall?q=approval_status:app+AND+beach")
 	tab.waitTotal("approval_status:app AND beach")
+	tab.keys("i")
+	tab.wait(`document.activeElement.closest('.tile') && (document.activeElement.closest('.tile').dataset.before = 'true')`)
 	tab.keys("e")
-	tab.wait(`document.querySelector('.explainbar:not([hidden])')`)
-	tab.keys("i" + kb.Enter)
+	// The items are loaded again, which replaces the tiles. The new tile must get the focus.
+	tab.wait(`document.querySelector('.explainbar:not([hidden])') && document.querySelector('.tile') && !document.querySelector('[data-before]')`)
+	tab.keys(kb.Enter)
 	tab.waitText(".verdict", "is in the result")
 	tab.keys(kb.Escape)
 	tab.wait(`!document.querySelector('dialog')`)

@@ -203,6 +203,7 @@ export function wallPage({ session, scroller }) {
     fill(bar.status, count(listing.total, 'item'), h('span', { class: 'time' }, duration(listing.ms)));
     announce(count(listing.total, 'item'));
     if (listing.warnings.length > 0) bar.show(listing.warnings.map((message) => ({ severity: 'warning', message: message.replace(/^[a-z-]+: /, '') })));
+    const focused = grid.element.contains(document.activeElement);
     grid.reset();
     if (listing.items.length === 0) {
       grid.setCount(0);
@@ -214,6 +215,7 @@ export function wallPage({ session, scroller }) {
     if (!grid.element.isConnected) fill(body, grid.element);
     scroller.scrollTop = 0;
     grid.setCount(listing.items.length);
+    if (focused) grid.focus(0); // the tile that had the focus no longer exists
     performance.mark('vitrine.wall');
   }
 
