@@ -131,7 +131,7 @@ func TestFrequentTerms(t *testing.T) {
 				t.Fatal(err)
 			}
 			if c, ok := q.match.(counter); ok {
-				if _, ok, err := c.count(t.Context(), &evaluation{corpus: q.corpus, part: part}); ok && err == nil {
+				if _, ok := c.count(t.Context(), &evaluation{corpus: q.corpus, part: part}); ok {
 					counted++
 				}
 			}

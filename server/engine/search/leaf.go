@@ -76,17 +76,16 @@ func (l *leaf) find(ctx context.Context, e *evaluation, within *roaring.Bitmap) 
 }
 
 // count implements counter. It counts only exact terms that do not depend on the overlay.
-func (l *leaf) count(_ context.Context, e *evaluation) (int64, bool, error) {
+func (l *leaf) count(_ context.Context, e *evaluation) (int64, bool) {
 	t, ok := l.test.(*words)
 	if !ok || l.kind == ofUnits || len(l.members) > 0 {
-		return 0, false, nil
+		return 0, false
 	}
 	f := e.part.Segment.Field(l.field.Name)
 	if f == nil {
-		return 0, true, nil
+		return 0, true
 	}
-	n, counted := t.count(e.part, f)
-	return n, counted, nil
+	return t.count(e.part, f)
 }
 
 // uniter returns the test if it is a uniter and the leaf does not depend on the overlay.

@@ -24,8 +24,8 @@ type node interface {
 // counter is a node that can count its documents without finding them.
 type counter interface {
 	node
-	// count returns the number of live documents that match. It returns false if it would have to find the documents.
-	count(ctx context.Context, e *evaluation) (n int64, counted bool, err error)
+	// count returns the number of live documents that match. It returns false if it would have to find the documents, or if ctx ends.
+	count(ctx context.Context, e *evaluation) (n int64, counted bool)
 }
 
 // evaluation is the state while nodes are evaluated on one segment.
@@ -81,9 +81,7 @@ func (all) find(_ context.Context, e *evaluation, _ *roaring.Bitmap) (set, error
 	return everything(e.part.Segment.Len()), nil
 }
 
-func (all) count(_ context.Context, e *evaluation) (int64, bool, error) {
-	return int64(e.part.Live()), true, nil
-}
+func (all) count(_ context.Context, e *evaluation) (int64, bool) { return int64(e.part.Live()), true }
 
 func (all) appendKey(key []byte) []byte { return append(key, "all"...) }
 func (all) price() int                  { return 0 }
@@ -91,7 +89,7 @@ func (all) price() int                  { return 0 }
 type none struct{}
 
 func (none) find(context.Context, *evaluation, *roaring.Bitmap) (set, error) { return set{}, nil }
-func (none) count(context.Context, *evaluation) (int64, bool, error)         { return 0, true, nil }
+func (none) count(context.Context, *evaluation) (int64, bool)                { return 0, true }
 func (none) appendKey(key []byte) []byte                                     { return append(key, "none"...) }
 func (none) price() int                                                      { return 0 }
 
@@ -201,23 +199,23 @@ func (c *conjunction) cheapest(ctx context.Context, e *evaluation, within *roari
 }
 
 // count implements counter. It counts only conjunctions of single terms.
-func (c *conjunction) count(ctx context.Context, e *evaluation) (int64, bool, error) {
+func (c *conjunction) count(ctx context.Context, e *evaluation) (int64, bool) {
 	steps := make([]segment.Postings, 0, 8)
 	for _, nodes := range [][]node{c.must, c.not} {
 		for _, n := range nodes {
 			p, ok := e.term(n)
 			if !ok {
-				return 0, false, nil
+				return 0, false
 			}
 			steps = append(steps, p)
 		}
 	}
 	f, err := c.frequent(ctx, e)
 	if err != nil {
-		return 0, false, err
+		return 0, false
 	}
 	if f != nil && len(f.not) == 0 {
-		return int64(f.count(e.corpus.of(e.part).deadWords(e.part))), true, nil
+		return int64(f.count(e.corpus.of(e.part).deadWords(e.part))), true
 	}
 	slices.SortFunc(steps[:len(c.must)], func(a, b segment.Postings) int { return a.Len() - b.Len() })
 	found := borrowed(steps[0].Bitmap())
@@ -228,16 +226,16 @@ func (c *conjunction) count(ctx context.Context, e *evaluation) (int64, bool, er
 		next, required := steps[i].Bitmap(), i < len(c.must)
 		switch last := i == len(steps)-1; {
 		case last && required:
-			return int64(found.bitmap.AndCardinality(next)), true, nil
+			return int64(found.bitmap.AndCardinality(next)), true
 		case last:
-			return int64(found.bitmap.GetCardinality() - found.bitmap.AndCardinality(next)), true, nil
+			return int64(found.bitmap.GetCardinality() - found.bitmap.AndCardinality(next)), true
 		case required:
 			found = and(found, borrowed(next))
 		default:
 			found = andNot(found, borrowed(next))
 		}
 	}
-	return found.len(), true, nil
+	return found.len(), true
 }
 
 func (c *conjunction) appendKey(key []byte) []byte {
@@ -291,20 +289,20 @@ func (d *disjunction) find(ctx context.Context, e *evaluation, within *roaring.B
 }
 
 // count implements counter. It counts only disjunctions of two single terms: the sum of the two counts, minus the documents with both.
-func (d *disjunction) count(ctx context.Context, e *evaluation) (int64, bool, error) {
+func (d *disjunction) count(ctx context.Context, e *evaluation) (int64, bool) {
 	if len(d.nodes) != 2 {
-		return 0, false, nil
+		return 0, false
 	}
-	both, counted, err := (&conjunction{must: d.nodes}).count(ctx, e)
-	if !counted || err != nil {
-		return 0, false, err
+	both, counted := (&conjunction{must: d.nodes}).count(ctx, e)
+	if !counted {
+		return 0, false
 	}
 	n := -both
 	for _, one := range d.nodes {
 		p, _ := e.term(one)
 		n += liveOf(e.part, p)
 	}
-	return n, true, nil
+	return n, true
 }
 
 func (d *disjunction) appendKey(key []byte) []byte {

@@ -20,11 +20,7 @@ func (q *Query) Counts(ctx context.Context, listed bool) ([]int64, error) {
 	for i, p := range q.corpus.Parts {
 		if counted != nil {
 			e.part, e.known = p, 0
-			n, ok, err := counted.count(ctx, &e)
-			if err != nil {
-				return nil, fmt.Errorf("count the matches in a segment: %w", err)
-			}
-			if ok {
+			if n, ok := counted.count(ctx, &e); ok {
 				counts[i] = n
 				continue
 			}
