@@ -97,7 +97,7 @@ func (n listingName) lasting() listingName {
 // makeRoom deletes arbitrary entries until there are fewer than `most`. If a deleted name is in frequent use, it is soon added again.
 func makeRoom[V any](m map[listingName]V, most int) {
 	if len(m) < most {
-		return // without the cost of an iteration
+		return // avoids an iteration, which costs more than this check
 	}
 	for name := range m {
 		if len(m) < most {

@@ -9,10 +9,10 @@ import (
 	"github.com/vitrine-dev/vitrine/server/engine/segment"
 )
 
-// Cache holds the views of all corpora: the documents that match a query, and orders of documents. A view is valid for the life of its
-// segment. Writes invalidate no views, so the cost of a write does not depend on the number of filters. When the views exceed the size
-// limit, the cache evicts the least recently used ones. When a segment is dropped, all of its views are dropped too. A view also includes
-// documents that were deleted after it was made; see View.gone.
+// Cache holds the views of all corpora: the documents that match a query, orders of documents, plain bits and counts. A view is valid for
+// the life of its segment. Writes invalidate no views except counts, so the cost of a write does not depend on the number of filters. When
+// the views exceed the size limit, the cache evicts the least recently used ones. When a segment is dropped, all of its views are dropped
+// too. A view also includes documents that were deleted after it was made; see View.gone.
 type Cache struct {
 	limit int64
 
@@ -153,6 +153,16 @@ func (d *derived) build(key string, m *making, build func() (*View, error)) (fre
 	return build()
 }
 
+// has reports whether a key has a view.
+func (d *derived) has(key string) bool {
+	if d.cache == nil {
+		return false
+	}
+	d.cache.mu.Lock()
+	defer d.cache.mu.Unlock()
+	return d.views[key] != nil
+}
+
 // use returns the view of a key and marks it as the most recently used. It returns nil if the key has no view. The caller holds cache.mu.
 func (d *derived) use(key string) *View {
 	known := d.views[key]
@@ -257,8 +267,8 @@ func (c *Cache) Stats() CacheStats {
 }
 
 // Carry creates views of a merged segment from the views of the merge's inputs. If all inputs have a view with the same key, the new view
-// is the union of these views, with the document numbers of the merged segment. maps is the result of segment.Merge. Carry ignores orders
-// and plain bits.
+// is the union of these views, with the document numbers of the merged segment. maps is the result of segment.Merge. Carry ignores orders,
+// plain bits and counts.
 func (c *Cache) Carry(inputs []segment.Part, merged *segment.Segment, maps [][]uint32) {
 	if len(inputs) == 0 {
 		return

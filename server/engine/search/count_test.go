@@ -64,6 +64,39 @@ func TestCountUnited(t *testing.T) {
 	}
 }
 
+// TestCountUnitedDamaged counts a union whose bitmaps are damaged, and therefore empty.
+func TestCountUnitedDamaged(t *testing.T) {
+	u := newUnion(1000)
+	u.large = append(u.large, set{})
+	if n := u.count(NewCache(0), nil); n != 0 {
+		t.Errorf("%d documents", n)
+	}
+}
+
+// TestCountOfKeptView checks that the total of a prefix comes from a view that the cache already has.
+func TestCountOfKeptView(t *testing.T) {
+	text := query.Field{Name: "content.text", Type: query.Text}
+	s, err := segment.Build([]segment.Doc{{ID: 1, Values: []segment.Value{{Field: text, Value: query.Value{Str: "beach"}}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	cache := NewCache(1 << 20)
+	node := plan.Pattern{Field: text, Automaton: automaton.Prefix("bea"), Source: "bea*"}
+	q, err := Bind(t.Context(), node, &Corpus{Parts: []segment.Part{{Segment: s}}, Cache: cache})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, listed := range []bool{true, false} {
+		if counts, err := q.Counts(t.Context(), listed); err != nil || counts[0] != 1 {
+			t.Errorf("listed %t: %v, error %v", listed, counts, err)
+		}
+	}
+	if misses := cache.Stats().Misses; misses != 1 {
+		t.Errorf("%d views were made", misses)
+	}
+}
+
 // TestCountWithoutView checks that Counts counts the hits of simple queries without making a view, with and without tombstones.
 func TestCountWithoutView(t *testing.T) {
 	text, state := query.Field{Name: "content.text", Type: query.Text}, query.Field{Name: "approval_status"}

@@ -5,8 +5,8 @@
 //     manifests add to the items.
 //   - A Query is a plan bound to a Corpus. Binding expands fuzzy words to terms. A ranked query also has the statistics of all live
 //     documents.
-//   - Counts counts the live matches. If they are not listed, it needs no View for a combination of single terms, and at first none for a
-//     pattern, a range of terms or a fuzzy word.
+//   - Counts counts the live matches. If they are not listed, it needs no View for most combinations of single terms, and at first none for
+//     a pattern, a range of terms or a fuzzy word.
 //   - Match returns the documents of one segment as a View. A View ignores tombstones, so it is valid for the life of the segment. A Cache
 //     keeps it under the Query's Key.
 //   - Page returns any page of the live matches from the views, in any order that needs no scores. Top and Ordered rank the matches by

@@ -173,14 +173,10 @@ func (e *evaluation) bits(ctx context.Context, n node) ([][]uint64, error) {
 	return [][]uint64{found}, err
 }
 
-// termBits returns the plain bits of a frequent term and keeps them in the Cache. For a rare term, it returns nil without a cache lookup.
+// termBits returns the plain bits of a frequent term and keeps them in the Cache.
 func (e *evaluation) termBits(ctx context.Context, f *segment.Field, term string, p segment.Postings) ([]uint64, error) {
-	s := e.part.Segment
-	if p.Len() < s.Len()/frequentShare {
-		return nil, nil
-	}
 	return e.corpus.bits(ctx, e.part, "bits "+strconv.Quote(f.Name())+term, func() ([]uint64, error) {
-		words := make([]uint64, (s.Len()+63)/64)
+		words := make([]uint64, (e.part.Segment.Len()+63)/64)
 		writeDense(p.Bitmap(), words)
 		return words, nil
 	})
@@ -216,7 +212,8 @@ func (f *frequent) count(dead []uint64) (n int) {
 }
 
 // combine sets a block to the documents that are in all sets of f.in and in no set of f.out. The first word of the block has the index
-// from in the sets. A block fits into the processor's nearest cache, so that combining many sets reads each of them only once from memory.
+// from in the sets. A block fits into the processor's nearest cache, so the result of many sets is not read from memory and written again
+// for each set.
 func (f *frequent) combine(block []uint64, from int) {
 	unite(block, f.in[0], from)
 	for _, sets := range f.in[1:] {

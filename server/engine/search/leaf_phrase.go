@@ -32,6 +32,7 @@ func newPhrase(n plan.Phrase) *phrase {
 	return t
 }
 
+// find is called only for lists of units. Other callers use evaluation.phrase.
 func (t *phrase) find(ctx context.Context, _ *segment.Segment, f *segment.Field, within *roaring.Bitmap) (set, error) {
 	hits := &phraseHits{}
 	err := t.walk(ctx, &evaluation{shown: true}, f, within, hits.add)

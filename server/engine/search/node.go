@@ -21,10 +21,10 @@ type node interface {
 	price() int
 }
 
-// counter is a node that can count its documents without finding them.
+// counter is a node that can be counted without a view.
 type counter interface {
 	node
-	// count returns the number of live documents that match. It returns false if it would have to find the documents, or if ctx ends.
+	// count returns the number of live documents that match. It returns false if a view is the better way to count, or if ctx ends.
 	count(ctx context.Context, e *evaluation) (n int64, counted bool)
 }
 
@@ -214,7 +214,7 @@ func (c *conjunction) count(ctx context.Context, e *evaluation) (int64, bool) {
 	if err != nil {
 		return 0, false
 	}
-	if f != nil && len(f.not) == 0 {
+	if f != nil && len(f.must)+len(f.not) == 0 {
 		return int64(f.count(e.corpus.of(e.part).deadWords(e.part))), true
 	}
 	slices.SortFunc(steps[:len(c.must)], func(a, b segment.Postings) int { return a.Len() - b.Len() })

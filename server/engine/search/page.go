@@ -9,7 +9,8 @@ import (
 )
 
 // Counts returns the number of live matches for each part. If listed is true, the caller also lists the matches, so Counts makes their
-// views. Otherwise, it makes views only if it cannot count without them.
+// views, unless the query is a single term. Otherwise, it makes a view only if it cannot count without one, or if it has counted the matches
+// before and the tombstones have changed since.
 func (q *Query) Counts(ctx context.Context, listed bool) ([]int64, error) {
 	counts := make([]int64, len(q.corpus.Parts))
 	counted, _ := q.match.(counter)
@@ -45,8 +46,8 @@ func (q *Query) Counts(ctx context.Context, listed bool) ([]int64, error) {
 }
 
 // united counts the live matches of a query that only unites the postings of terms, without making a bitmap of the matches. The Cache keeps
-// the number. united returns false for other queries. It also returns false if the tombstones have changed since the matches were counted,
-// because a query that is counted repeatedly is worth a view, from which it is counted quickly.
+// the number. united returns false for other queries, and if the Cache already has the view. It also returns false if the tombstones have
+// changed since the matches were counted, because a query that is counted repeatedly is worth a view, from which it is counted quickly.
 func (q *Query) united(ctx context.Context, p segment.Part) (n int64, ok bool, err error) {
 	l, ok := q.match.(*leaf)
 	if !ok {
@@ -60,17 +61,21 @@ func (q *Query) united(ctx context.Context, p segment.Part) (n int64, ok bool, e
 	if f == nil {
 		return 0, true, nil
 	}
-	v, err := q.corpus.of(p).get(ctx, "count "+q.key, func() (*View, error) {
+	d, live := q.corpus.of(p), p.Live()
+	if d.has(q.key) {
+		return 0, false, nil
+	}
+	v, err := d.get(ctx, "count "+q.key, func() (*View, error) {
 		u, err := t.unite(ctx, p.Segment, f)
 		if err != nil {
 			return nil, err
 		}
-		return &View{counted: &counted{p.Dead, u.count(q.corpus.Cache, q.corpus.of(p).deadWords(p))}}, nil
+		return &View{tally: &tally{live, u.count(q.corpus.Cache, d.deadWords(p))}}, nil
 	})
-	if err != nil || v.counted.dead != p.Dead {
+	if err != nil || v.tally.live != live {
 		return 0, false, err
 	}
-	return v.counted.live, true, nil
+	return v.tally.found, true, nil
 }
 
 // Page appends at most `limit` live matches to hits, in an order that does not use scores. If the parameter `after` is not nil, the page

@@ -30,7 +30,7 @@ func (t *termClause) openFrequent(ctx context.Context, s *scoring, f *segment.Fi
 		return nil, nil
 	}
 	docs, err := s.termBits(ctx, f, t.term, postings)
-	if docs == nil || err != nil {
+	if err != nil {
 		return nil, err
 	}
 	return &frequentRunner{

@@ -159,6 +159,9 @@ func (u *union) count(c *Cache, dead []uint64) int64 {
 		}
 	}
 	for _, s := range u.large {
+		if s.isEmpty() { // only if the file is damaged
+			continue
+		}
 		clear(*more)
 		writeDense(s.bitmap, *more)
 		for i, w := range *more {

@@ -8,7 +8,8 @@ import (
 )
 
 // View is cached data about the documents of a segment: either the documents that match a query (including deleted ones), or an order. It
-// is immutable, except that it caches which of its documents are deleted. It is valid as long as the segment is open.
+// is immutable, except that it caches which of its documents are deleted. It is valid as long as the segment is open. A view can also hold
+// plain bits, or a number of live documents, which is valid only for the tombstones with which it was counted.
 type View struct {
 	// docs holds the documents. A sorted view shares them with the view from which it was made.
 	docs *roaring.Bitmap
@@ -17,8 +18,8 @@ type View struct {
 	// bits has one bit for each document of the segment. If it is set, docs and sorted are nil.
 	bits []uint64
 
-	// counted is set, and docs, sorted and bits are nil, if the view holds only the number of live documents.
-	counted *counted
+	// tally is set, and docs, sorted and bits are nil, if the view holds only a number of documents.
+	tally *tally
 
 	died atomic.Pointer[died]
 
@@ -29,10 +30,11 @@ type View struct {
 	prev, next *View
 }
 
-// counted is a number of live documents, and the tombstones of the segment when they were counted.
-type counted struct {
-	dead *roaring.Bitmap
-	live int64
+// tally is the number of live documents that match a query, and the number of all live documents of the segment when they were counted.
+// Tombstones are only added to a segment, so with an equal number of live documents, the tombstones are the same.
+type tally struct {
+	live  int
+	found int64
 }
 
 // died caches the deleted documents of a view.

@@ -45,8 +45,8 @@ func writeColumn(out *checksumWriter, present *roaring.Bitmap, all []int64) colu
 	}
 	c.Scale = commonDivisor(some, c.Base)
 	c.Width = widthOf(most / c.Scale)
-	table := newTable(some, c.Width)
-	// The entry of a document without a value holds any bytes. Readers ignore it.
+	table := newTable(some, (c.Width-1)*len(all))
+	// The entry of a document without a value is arbitrary. Readers ignore it. Without a scale, no division is necessary, which is slow.
 	encode := func(n int64) uint64 { return (uint64(n) - uint64(c.Base)) / c.Scale }
 	switch {
 	case table != nil:
@@ -104,10 +104,10 @@ func commonDivisor(numbers []int64, base int64) uint64 {
 	return divisor
 }
 
-// newTable returns the distinct numbers in ascending order. It returns nil if there are too many for a table, or if a column of the given
-// width takes less space without a table.
-func newTable(numbers []int64, width int) []int64 {
-	if width == 1 {
+// newTable returns the distinct numbers in ascending order. It returns nil if there are too many for a table, or if the table takes at least
+// as many bytes as it saves.
+func newTable(numbers []int64, saved int) []int64 {
+	if saved == 0 {
 		return nil
 	}
 	known := map[int64]bool{}
@@ -116,7 +116,7 @@ func newTable(numbers []int64, width int) []int64 {
 			return nil
 		}
 	}
-	if 8*len(known) >= (width-1)*len(numbers) {
+	if 8*len(known) >= saved {
 		return nil
 	}
 	return slices.Sorted(maps.Keys(known))

@@ -29,7 +29,8 @@ import (
 //	        uint32s         end of the first key of each block
 //	        bytes           the first keys
 //
-// URLs often end with the same bytes. Neighboring keys often belong to neighboring documents, because both are numbered by time.
+// The suffix saves space because URLs often end with the same bytes. The distance saves space because neighboring keys, such as IDs in URLs,
+// often belong to neighboring documents: both follow the time of creation.
 //
 // The format of the postings is in postings.go.
 const termsPerBlock = 32

@@ -51,7 +51,7 @@
 //
 // Format 6 stores less per document: columns with a scale or a table, one column for the IDs and one for created_on, keys without the bytes
 // with which all keys of a block end, and frequencies only for words that occur more than once in a document. Frequent words have an
-// outline, which the search for the best hits otherwise computed from all documents of the word (decision 17).
+// outline, which earlier versions computed from all documents of the word when they first ranked it (decision 17).
 //
 // # Invariants
 //

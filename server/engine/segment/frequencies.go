@@ -171,11 +171,7 @@ func addVarints(b []byte, n int) (rest []byte, sum uint64) {
 func skipVarints(b []byte, n uint64) []byte {
 	for n >= 8 && len(b) >= 8 {
 		// A varint ends with a byte whose high bit is 0.
-		ends := uint64(bits.OnesCount64(^binary.LittleEndian.Uint64(b) & 0x8080808080808080))
-		if ends > n {
-			break
-		}
-		b, n = b[8:], n-ends
+		b, n = b[8:], n-uint64(bits.OnesCount64(^binary.LittleEndian.Uint64(b)&0x8080808080808080))
 	}
 	for ; n > 0 && len(b) > 0; b = b[1:] {
 		if b[0] < 0x80 {

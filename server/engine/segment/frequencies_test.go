@@ -93,7 +93,7 @@ func TestOutline(t *testing.T) {
 		}
 		s := build(t, docs)
 		postings, _ := s.Field(text.Name).Term("often")
-		if postings.Len() != len(hits) || postings.Len() < OutlineFrom {
+		if postings.Len() != len(hits) || postings.Len() < outlineFrom {
 			t.Fatalf("the word is in %d documents, want %d", postings.Len(), len(hits))
 		}
 		outline, freqs := postings.Outline(), postings.Frequencies()

@@ -31,8 +31,8 @@ const (
 	lengthBits = 6
 	maxLength  = 1<<lengthBits - 1
 
-	// An edit changes at most lettersPerEdit parities of characters, and at most paritiesPerEdit parities in total. If it changes the length,
-	// it changes at least lettersLess and paritiesLess fewer.
+	// An edit changes at most lettersPerEdit parities of characters, and at most paritiesPerEdit parities in total. If the edit changes the
+	// length, these limits are lower by lettersLess and paritiesLess.
 	lettersPerEdit, lettersLess   = 2, 1
 	paritiesPerEdit, paritiesLess = 6, 2
 )

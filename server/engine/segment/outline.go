@@ -20,22 +20,22 @@ import (
 //	bytes    OutlineFreqs length norms (rank.EncodeLength). Byte i is the norm of the shortest text in which the word has the frequency i+1.
 //	         The last byte covers OutlineFreqs and all higher frequencies. If the block has no such text, the norm is 255.
 //
-// A word has an outline if it occurs in at least OutlineFrom documents and in at least 1/OutlineShare of the documents of the segment.
+// A word has an outline if it occurs in at least outlineFrom documents and in at least 1/OutlineShare of the documents of the segment.
 type Outline []byte
 
 // The limits of outlines.
 const (
 	OutlineDocs  = 4096
 	OutlineFreqs = 8
-	OutlineFrom  = 4096
 	OutlineShare = 128
-)
 
-const outlineEntry = 4 + 4 + OutlineFreqs
+	outlineFrom  = 4096
+	outlineEntry = 4 + 4 + OutlineFreqs
+)
 
 // outlineBytes returns the length of the outline of a word in a number of documents of a segment. It returns 0 if the word has none.
 func outlineBytes(docs, all int) int {
-	if docs < OutlineFrom || docs < all/OutlineShare {
+	if docs < outlineFrom || docs < all/OutlineShare {
 		return 0
 	}
 	return 1 + (all+OutlineDocs-1)/OutlineDocs*outlineEntry

@@ -29,8 +29,7 @@ const (
 // bitmapFrom is the minimum number of documents for a bitmap. A list of fewer documents is smaller than a bitmap and as fast to read.
 const bitmapFrom = 128
 
-// skipEvery is the number of documents between two skips. skipBytes is the length of a skip. A group has no more documents than a word has
-// bits.
+// skipEvery is the number of documents between two skips. skipBytes is the length of a skip.
 const (
 	skipEvery = 64
 	skipBytes = 8

@@ -171,7 +171,8 @@ func (w *segmentWriter) values(e *fieldEntry, present *roaring.Bitmap, numbers [
 	}
 	switch {
 	case !hasColumn(e.Type):
-	// The fields id and created_on have the same numbers as the sections ids and created. Do not store them twice.
+	// The fields id and created_on have the same numbers as the sections ids and created. Do not store these numbers again. Other fields can
+	// also have them, such as content.created_on.
 	case present == nil && slices.Equal(numbers, w.ids):
 		e.Column = w.dir.IDs
 	case present == nil && slices.Equal(numbers, w.created):
