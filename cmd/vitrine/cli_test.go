@@ -134,7 +134,8 @@ func TestExportOfADamagedStore(t *testing.T) {
 		}
 	}
 	n := strings.Count(rescued, "\n")
-	// One block is damaged, so the missing items are neighbours. The block is in the middle of the table, so the first and last items are not in it.
+	// One block is damaged, so the missing items have consecutive IDs. The block is in the middle of the table, so the first item and the last
+	// item are not in it.
 	if len(missing) != items-n || n < items/2 || n >= items || missing[0] == 1 || missing[len(missing)-1] == items ||
 		missing[len(missing)-1]-missing[0] != len(missing)-1 {
 		t.Errorf("%d items of %d are exported; %v are missing", n, items, missing)

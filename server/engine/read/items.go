@@ -74,8 +74,9 @@ func (s *Snapshot) appendItems(ctx context.Context, r library.Read, hits []searc
 	if len(hits) == 0 {
 		return dst, nil
 	}
-	// First find all items, and then read a byte of nearly each of their cache lines. For each item, both steps wait for memory that is not in the
-	// processor's caches. In a short loop, the processor overlaps several of these waits. Unpacking would wait for the lines of one item after the other.
+	// First find all items, and then read a byte of nearly each of their cache lines. For each item, both steps wait for memory that is not in
+	// the processor's caches. In a short loop, the processor overlaps several of these waits. Unpacking would wait for the lines of one item
+	// after the other.
 	items := make([]item.Packed, len(hits))
 	for i, h := range hits {
 		items[i] = s.corpus.Parts[h.Part].Segment.Item(h.Doc)

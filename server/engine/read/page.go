@@ -22,7 +22,7 @@ func (s *Snapshot) Page(ctx context.Context, r library.Read) (*library.Page, err
 	if err := l.bind(ctx); err != nil {
 		return nil, err
 	}
-	if r.Limit == 0 {
+	if r.Limit == 0 { // count first: later calls of counts return the same numbers
 		if _, err := l.count(ctx, false); err != nil {
 			return nil, err
 		}

@@ -31,6 +31,15 @@ type uniter interface {
 	unite(ctx context.Context, s *segment.Segment, f *segment.Field) (*union, error)
 }
 
+// findUnited implements find for a uniter.
+func findUnited(ctx context.Context, t uniter, s *segment.Segment, f *segment.Field) (set, error) {
+	u, err := t.unite(ctx, s, f)
+	if err != nil {
+		return set{}, err
+	}
+	return u.set(), nil
+}
+
 // hasTerms reports whether patterns, ranges of terms and fuzzy words can match in a field.
 func hasTerms(f query.Field) bool { return f.Type == query.Text || f.Type == query.Keyword }
 

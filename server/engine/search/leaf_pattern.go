@@ -19,11 +19,7 @@ type pattern struct {
 }
 
 func (t *pattern) find(ctx context.Context, s *segment.Segment, f *segment.Field, _ *roaring.Bitmap) (set, error) {
-	u, err := t.unite(ctx, s, f)
-	if err != nil {
-		return set{}, err
-	}
-	return u.set(), nil
+	return findUnited(ctx, t, s, f)
 }
 
 func (t *pattern) unite(ctx context.Context, s *segment.Segment, f *segment.Field) (*union, error) {

@@ -17,11 +17,7 @@ import (
 type termRange struct{ plan.TermRange }
 
 func (t *termRange) find(ctx context.Context, s *segment.Segment, f *segment.Field, _ *roaring.Bitmap) (set, error) {
-	u, err := t.unite(ctx, s, f)
-	if err != nil {
-		return set{}, err
-	}
-	return u.set(), nil
+	return findUnited(ctx, t, s, f)
 }
 
 func (t *termRange) unite(ctx context.Context, s *segment.Segment, f *segment.Field) (*union, error) {

@@ -33,11 +33,7 @@ func (t *words) find(ctx context.Context, s *segment.Segment, f *segment.Field, 
 		}
 		return borrowed(p.Bitmap()), nil
 	}
-	u, err := t.unite(ctx, s, f)
-	if err != nil {
-		return set{}, err
-	}
-	return u.set(), nil
+	return findUnited(ctx, t, s, f)
 }
 
 func (t *words) unite(ctx context.Context, s *segment.Segment, f *segment.Field) (*union, error) {

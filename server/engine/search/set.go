@@ -126,17 +126,24 @@ func (u *union) add(p segment.Postings) {
 	case u.dense == nil && len(u.few)+n <= fewDocs:
 		u.few = p.AppendTo(u.few)
 	default:
-		if u.dense == nil {
-			u.dense = make([]uint64, (u.docs+63)/64)
-			for _, doc := range u.few {
-				u.dense[doc/64] |= 1 << (doc % 64)
-			}
-		}
+		u.spread()
 		p.AddTo(u.dense)
 	}
 }
 
+// spread copies the list to plain bits, unless the union has plain bits already.
+func (u *union) spread() {
+	if u.dense != nil {
+		return
+	}
+	u.dense = make([]uint64, (u.docs+63)/64)
+	for _, doc := range u.few {
+		u.dense[doc/64] |= 1 << (doc % 64)
+	}
+}
+
 // count returns the number of documents, without those in dead. dead has one bit for each document, and is nil if there are no tombstones.
+// Do not use the union after count.
 func (u *union) count(c *Cache, dead []uint64) int64 {
 	n := 0
 	if u.dense == nil && len(u.large) == 0 {
@@ -148,16 +155,9 @@ func (u *union) count(c *Cache, dead []uint64) int64 {
 		}
 		return int64(n)
 	}
-	words, more := c.newBits((u.docs+63)/64), c.newBits((u.docs+63)/64)
-	defer c.putBits(words)
+	u.spread()
+	more := c.newBits(len(u.dense))
 	defer c.putBits(more)
-	clear(*words)
-	copy(*words, u.dense)
-	if u.dense == nil {
-		for _, doc := range u.few {
-			(*words)[doc/64] |= 1 << (doc % 64)
-		}
-	}
 	for _, s := range u.large {
 		if s.isEmpty() { // only if the file is damaged
 			continue
@@ -165,10 +165,10 @@ func (u *union) count(c *Cache, dead []uint64) int64 {
 		clear(*more)
 		writeDense(s.bitmap, *more)
 		for i, w := range *more {
-			(*words)[i] |= w
+			u.dense[i] |= w
 		}
 	}
-	for i, w := range *words {
+	for i, w := range u.dense {
 		if dead != nil {
 			w &^= dead[i]
 		}
@@ -177,7 +177,7 @@ func (u *union) count(c *Cache, dead []uint64) int64 {
 	return int64(n)
 }
 
-// writeDense sets the bits of the documents of a bitmap in words, which are all zero. It writes nothing if the bitmap is damaged, because
+// writeDense sets the bits of a bitmap's documents in words. All words must be 0. If the bitmap is damaged, writeDense sets no bits, because
 // WriteDenseTo does not check its bounds.
 func writeDense(b *roaring.Bitmap, words []uint64) {
 	if b.Validate() == nil {

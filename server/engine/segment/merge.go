@@ -71,9 +71,6 @@ type merger struct {
 	w      *segmentWriter
 	terms  termMerger
 	column []int64 // the numbers of the current field, by new document number
-	// passed[i] is the number of fields of input i that gather has processed or skipped. In each input, the fields have the same order as
-	// their new numbers.
-	passed []int
 }
 
 func merge(inputs []Part, out *checksumWriter) (*merger, *segmentWriter, error) {
@@ -102,11 +99,9 @@ func merge(inputs []Part, out *checksumWriter) (*merger, *segmentWriter, error) 
 		return nil, nil, err
 	}
 	m.column = make([]int64, len(m.doc))
-	m.passed = make([]int, len(inputs))
 	if err := m.mergeTerms(names); err != nil {
 		return nil, nil, err
 	}
-	clear(m.passed)
 	for i := range names {
 		m.field(i)
 	}
@@ -193,16 +188,13 @@ func (m *merger) union() ([]fieldEntry, error) {
 }
 
 // gather reads the values of one field of all inputs. It returns a bitmap of the new documents with a value. If the field has a column, it
-// also copies the values to m.column. The caller must gather fields in the order of their numbers.
+// also copies the values to m.column.
 func (m *merger) gather(number int) (words []uint64) {
 	words = make([]uint64, (len(m.doc)+63)/64)
 	clear(m.column)
 	for i, in := range m.inputs {
-		for m.passed[i] < len(m.fields[i]) && m.fields[i][m.passed[i]] < number {
-			m.passed[i]++
-		}
-		if old := m.passed[i]; old < len(m.fields[i]) && m.fields[i][old] == number {
-			m.gatherFrom(&in.Segment.fields[old], m.maps[i], words)
+		if f := in.Segment.Field(m.w.dir.Fields[number].Name); f != nil {
+			m.gatherFrom(f, m.maps[i], words)
 		}
 	}
 	return words
@@ -244,7 +236,7 @@ func (m *merger) gatherFrom(f *Field, to []uint32, words []uint64) {
 	}
 }
 
-// field writes the presence and the numbers of one field. The caller must call it once for each field, in the order of the field numbers.
+// field writes the presence and the numbers of one field. The caller must call it once for each field.
 func (m *merger) field(number int) {
 	e := &m.w.dir.Fields[number]
 	words := m.gather(number)
