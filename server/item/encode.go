@@ -2,10 +2,8 @@ package item
 
 import (
 	"encoding/binary"
+	"math"
 	"slices"
-	"strconv"
-
-	"github.com/vitrine-dev/vitrine/server/query"
 )
 
 // Encoded is an item in the form in which libraries store it. It holds all values of the Item, and Append can build the response from it
@@ -81,19 +79,6 @@ const (
 	textLarge
 	texts
 )
-
-// Slots holds the data of other objects that Append inserts into an encoded item.
-type Slots struct {
-	// Units are the item's conversion units in order, each encoded by EncodeUnit.
-	Units [][]byte
-	// Default is the item's default unit, encoded by EncodeUnit. nil means the null unit.
-	Default []byte
-	// BaseURL is the prefix of the server's own short links, without a trailing slash.
-	BaseURL string
-}
-
-// nullUnit is the encoded null unit. Do not modify it.
-var nullUnit = EncodeUnit(NullUnit())
 
 // Encode returns the item in the form in which libraries store it.
 func Encode(it *Item) Encoded { return appendEncoded(make([]byte, 0, 1024), it) }
@@ -194,29 +179,32 @@ func appendSized(dst []byte, add func([]byte) []byte) []byte {
 	return slices.Replace(dst, at, at+1, length[:binary.PutUvarint(length[:], uint64(n))]...)
 }
 
-// Append appends the item in response form as JSON. Every member that the specification requires is present and not null. Append fills in
-// missing values (docs/http-api.md, "The item"): "Unknown" for places, Point 0/0 for geo_data, 0 for the campaign and ids, and about:blank
-// for links. The platform of the hashtag, the author and the media becomes the item's social platform, or "direct" if the item has none. A
-// missing name of the author becomes the other known name, or "unknown". For query.Private, the response contains the member submission,
-// which is null if the item has none. For query.Public, it omits that member. Append allocates only if dst must grow. It appends nothing if
-// e is not the result of Encode.
-func (e Encoded) Append(dst []byte, a query.Audience, s Slots) []byte {
-	var r record
-	if !r.parse(e) {
-		return dst
-	}
-	return r.append(dst, a, s)
-}
-
-// record is a parsed Encoded. It shares the memory of the Encoded.
+// record is a parsed Encoded.
 type record struct {
+	encoded Encoded
 	flags   byte
 	numbers [numbers]int64
-	texts   [texts][]byte
+	// texts has further elements after those of the Encoded, which parse computes.
+	texts [allTexts]extent
 	// rest is the end of the Encoded: the number of tags, the tags, the number of units, and the ids of the units.
 	rest []byte
-	// hashtag is the key of the first tag in HashtagNamespace.
-	hashtag []byte
+}
+
+// extent is the place of a text in an Encoded: its offset and its length in bytes. It contains no pointer, so that parse is fast.
+type extent struct{ at, length int32 }
+
+// These are the positions of the computed texts in record.texts.
+const (
+	textTag   = texts + iota // the key of the first tag in HashtagNamespace
+	textImage                // textMediaOriginal, or none if the content type is Text
+	textNone                 // empty
+	allTexts
+)
+
+// bytes returns a text.
+func (r *record) bytes(i int) []byte {
+	t := r.texts[i]
+	return r.encoded[t.at : t.at+t.length]
 }
 
 // These are the positions of the numbers in an Encoded.
@@ -231,22 +219,43 @@ const (
 
 // parse reads an Encoded. It returns false if e is not the result of Encode.
 func (r *record) parse(e Encoded) bool {
-	if len(e) < 2 || e[0] != encodedFormat {
+	if len(e) < 2 || len(e) > math.MaxInt32 || e[0] != encodedFormat {
 		return false
 	}
-	r.flags = e[1]
+	r.encoded, r.flags = e, e[1]
 	in := parser{rest: e[2:]}
 	for i := range r.numbers {
 		r.numbers[i] = in.number()
 	}
-	for i := range r.texts {
-		r.texts[i] = in.text()
+	at := len(e) - len(in.rest)
+	for i := range texts {
+		if at >= len(e) {
+			return false
+		}
+		length, size := int(e[at]), 1
+		if length >= 1<<7 { // the length of most texts is one byte
+			long, n := binary.Uvarint(e[at:])
+			if n <= 0 || long > uint64(len(e)) {
+				return false
+			}
+			length, size = int(long), n
+		}
+		at += size
+		r.texts[i] = extent{int32(at), int32(length)}
+		at += length
 	}
-	r.rest, r.hashtag = in.rest, nil
+	if at > len(e) {
+		return false
+	}
+	r.rest, in.rest = e[at:], e[at:]
+	r.texts[textTag], r.texts[textImage] = extent{}, r.texts[textMediaOriginal]
+	if kind := r.bytes(textType); len(kind) == 0 || string(kind) == Text {
+		r.texts[textImage] = extent{}
+	}
 	for range in.count() {
 		namespace, key := in.text(), in.text()
-		if r.hashtag == nil && string(namespace) == HashtagNamespace {
-			r.hashtag = key
+		if r.texts[textTag].length == 0 && string(namespace) == HashtagNamespace {
+			r.texts[textTag] = extent{int32(len(e) - len(in.rest) - len(key)), int32(len(key))}
 		}
 	}
 	for range in.count() {
@@ -299,141 +308,6 @@ func (p *parser) text() []byte {
 	p.rest = p.rest[n:]
 	return text
 }
-
-// or returns the first text that is not empty, or the last one if all are empty.
-func or(list ...[]byte) []byte {
-	for _, t := range list {
-		if len(t) > 0 {
-			return t
-		}
-	}
-	return list[len(list)-1]
-}
-
-// These are fillers. Do not modify them.
-var (
-	fillBlank   = []byte(blank)
-	fillEpoch   = []byte(epoch)
-	fillDirect  = []byte(Direct)
-	fillPending = []byte(Pending)
-	fillActive  = []byte(Active)
-	fillKind    = []byte(Text)
-	fillPoint   = []byte("Point")
-	fillZero    = []byte("0")
-	fillCountry = []byte("ZZ")
-	fillPlace   = []byte("Unknown")
-	fillUnknown = []byte("unknown")
-	fillNull    = []byte("null")
-)
-
-// append implements Encoded.Append.
-func (r *record) append(dst []byte, a query.Audience, s Slots) []byte {
-	t := &r.texts
-	created := or(t[textCreated], fillEpoch)
-	platform := or(t[textPlatform], fillDirect)
-	kind := or(t[textType], fillKind)
-
-	dst = append(dst, `{"id":`...)
-	dst = strconv.AppendInt(dst, r.numbers[numberID], 10)
-	dst = put(dst, `,"approval_status":"`, or(t[textStatus], fillPending))
-	dst = put(dst, `","created_on":"`, created)
-	dst = append(dst, `","featured":`...)
-	dst = strconv.AppendBool(dst, r.flags&flagFeatured != 0)
-	dst = append(dst, `,"campaign":`...)
-	dst = strconv.AppendInt(dst, r.numbers[numberCampaign], 10)
-	dst = append(dst, `,"claimed":`...)
-	dst = strconv.AppendBool(dst, r.flags&flagClaimed != 0)
-	dst = append(dst, `,"entry_confirmation_sent":`...)
-	dst = strconv.AppendBool(dst, r.flags&flagConfirmed != 0)
-
-	dst = put(dst, `,"hashtag":{"social_platform":"`, or(t[textHashtagPlatform], platform))
-	dst = append(dst, `","id":`...)
-	dst = strconv.AppendInt(dst, r.numbers[numberHashtag], 10)
-	dst = put(dst, `,"hashtag_text":"`, or(t[textHashtag], r.hashtag))
-	dst = put(dst, `"},"configuration":`, or(t[textConfiguration], fillNull))
-
-	dst = put(dst, `,"content":{"content_type":"`, kind)
-	dst = put(dst, `","text":"`, t[textText])
-	dst = put(dst, `","social_platform":"`, platform)
-	dst = put(dst, `","`+platformRef, platform)
-	dst = put(dst, `":"`, t[textRef])
-	dst = put(dst, `","content_state":"`, or(t[textState], fillActive))
-	dst = put(dst, `","created_on":"`, or(t[textContentCreated], created))
-	dst = put(dst, `","social_platform_created_on":"`, or(t[textPlatformCreated], created))
-
-	dst = put(dst, `","platform_data":{"social_platform_original_url":"`, or(t[textOriginalURL], t[textMediaOriginal], fillBlank))
-	dst = put(dst, `","geo_data":{"type":"`, or(t[textGeoType], fillPoint))
-	dst = put(dst, `","coordinates":{"latitude":`, or(t[textLatitude], fillZero))
-	dst = put(dst, `,"longitude":`, or(t[textLongitude], fillZero))
-	dst = put(dst, `}},"location":{"country_code":"`, or(t[textCountryCode], fillCountry))
-	dst = put(dst, `","url":"`, or(t[textLocationURL], fillBlank))
-	dst = put(dst, `","country":"`, or(t[textCountry], fillPlace))
-	dst = put(dst, `","place_type":"`, or(t[textPlaceType], fillUnknown))
-	dst = put(dst, `","type":"`, or(t[textLocationType], fillUnknown))
-	dst = put(dst, `","full_name":"`, or(t[textFullName], fillPlace))
-	dst = put(dst, `","name":"`, or(t[textName], fillPlace))
-	dst = put(dst, `","bounding_box":"`, t[textBox])
-	dst = put(dst, `","coordinates":"`, t[textCoordinates])
-
-	username := or(t[textUsername], t[textProfileUser], fillUnknown)
-	dst = put(dst, `"}},"author":{"username":"`, username)
-	dst = put(dst, `","platform_id":"`, t[textPlatformID])
-	dst = append(dst, `","id":`...)
-	dst = strconv.AppendInt(dst, r.numbers[numberAuthor], 10)
-	dst = put(dst, `,"social_platform":"`, or(t[textAuthorPlatform], platform))
-	dst = put(dst, `","created_on":"`, or(t[textAuthorCreated], created))
-	dst = put(dst, `","profile":{"username":"`, or(t[textProfileUser], username))
-	dst = put(dst, `","name":"`, or(t[textProfileName], username))
-	dst = put(dst, `","profile_link":"`, or(t[textProfileLink], fillBlank))
-	dst = put(dst, `","avatar":"`, or(t[textAvatar], fillBlank))
-
-	original := or(t[textMediaOriginal], fillBlank)
-	image := original
-	if string(kind) == Text {
-		image = fillBlank
-	}
-	dst = put(dst, `"}},"media":{"mediatype":"`, or(t[textMediaType], kind))
-	dst = append(dst, `","id":`...)
-	dst = strconv.AppendInt(dst, r.numbers[numberMedia], 10)
-	dst = put(dst, `,"social_platform":"`, or(t[textMediaPlatform], platform))
-	dst = put(dst, `","original_url":"`, original)
-	dst = put(dst, `","base_url":"`, or(t[textMediaBase], original))
-	dst = put(dst, `","platform_data":{"url":"`, or(t[textMediaURL], original))
-	dst = put(dst, `"},"media_urls":{"small_image":"`, or(t[textSmall], image))
-	dst = put(dst, `","medium_image":"`, or(t[textMedium], image))
-	dst = put(dst, `","large_image":"`, or(t[textLarge], image))
-
-	dst = r.permalink(dst, s.BaseURL)
-	dst = append(dst, `","activate_units":[`...)
-	for i, u := range s.Units {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = append(dst, u...)
-	}
-	dst = put(dst, `],"default_activate_unit":`, or(s.Default, nullUnit))
-	if a == query.Private {
-		dst = put(dst, `,"submission":`, or(t[textSubmission], fillNull))
-	}
-	return append(dst, '}')
-}
-
-// permalink appends the imported short link, or the server's own short link if none was imported. It omits the closing quote.
-func (r *record) permalink(dst []byte, base string) []byte {
-	const lead = `"}}},"shortened_permalink":"`
-	imported, code := r.texts[textPermalink], r.texts[textShortCode]
-	if len(imported) > 0 || len(code) == 0 {
-		return put(dst, lead, or(imported, fillBlank))
-	}
-	dst = appendEscaped(append(dst, lead...), base)
-	return put(dst, ShortLinkPath, code)
-}
-
-// ShortLinkPath is the path between the base URL and the short code in a short link.
-const ShortLinkPath = "/i/"
-
-// put appends the JSON text lead, and then a value.
-func put(dst []byte, lead string, value []byte) []byte { return append(append(dst, lead...), value...) }
 
 // appendMember appends a comma and then a member of an object.
 func appendMember(dst []byte, name, value string) []byte {

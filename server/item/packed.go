@@ -38,13 +38,6 @@ func (p Packed) ResponseLen() int {
 	return length
 }
 
-// A response has at most mostFilled + mostRepeated·n bytes if its Encoded has n bytes: the names of members and the fillers have a fixed
-// length, and no value occurs more than mostRepeated times.
-const (
-	mostFilled   = 4096
-	mostRepeated = 8
-)
-
 // split returns the length of the response, the compressed block, and the length of the Encoded in the block.
 func (p Packed) split() (length int, block []byte, encoded int, ok bool) {
 	n, size := binary.Uvarint(p)
@@ -58,8 +51,8 @@ func (p Packed) split() (length int, block []byte, encoded int, ok bool) {
 
 // Unpacker builds responses of packed items, and reuses its memory. It is not safe for concurrent use.
 type Unpacker struct {
-	encoded []byte
-	record  record
+	encoded, response []byte
+	record            record
 }
 
 // Append appends the response of a packed item (see Encoded.Append). If p is damaged, it returns false and appends nothing.
@@ -73,5 +66,10 @@ func (u *Unpacker) Append(dst []byte, p Packed, a query.Audience, s Slots) ([]by
 		return dst, false
 	}
 	u.encoded = encoded
+	if room := u.record.room(); cap(dst)-len(dst) < room {
+		// The response probably fits, but append needs more room. This happens for the last items of a page.
+		u.response = u.record.append(slices.Grow(u.response[:0], room), a, s)
+		return append(dst, u.response...), true
+	}
 	return u.record.append(dst, a, s), true
 }

@@ -19,19 +19,19 @@ func Decode(e Encoded) (*Item, error) {
 		return nil, errEncoded
 	}
 	var d unescaper
-	t := func(i int) string { return d.text(r.texts[i]) }
+	t := func(i int) string { return d.text(r.bytes(i)) }
 	it := &Item{
 		ID:                    r.numbers[numberID],
 		EntryConfirmationSent: r.flags&flagConfirmed != 0,
 		ApprovalStatus:        t(textStatus),
 		Campaign:              r.pointer(flagCampaign, numberCampaign),
-		Submission:            d.raw(r.texts[textSubmission]),
+		Submission:            d.raw(r.bytes(textSubmission)),
 		ShortenedPermalink:    t(textPermalink),
 		ShortCode:             t(textShortCode),
 		CreatedOn:             t(textCreated),
 		Hashtag:               orNil(Hashtag{SocialPlatform: t(textHashtagPlatform), ID: r.numbers[numberHashtag], Text: t(textHashtag)}),
 		Featured:              r.flags&flagFeatured != 0,
-		Configuration:         d.raw(r.texts[textConfiguration]),
+		Configuration:         d.raw(r.bytes(textConfiguration)),
 		Claimed:               r.flags&flagClaimed != 0,
 		Content: Content{
 			Location: orNil(Location{
@@ -58,8 +58,8 @@ func Decode(e Encoded) (*Item, error) {
 			}),
 		},
 	}
-	if len(r.texts[textLatitude]) > 0 {
-		it.Content.Geo = &Geo{Type: t(textGeoType), Latitude: d.float(r.texts[textLatitude]), Longitude: d.float(r.texts[textLongitude])}
+	if len(r.bytes(textLatitude)) > 0 {
+		it.Content.Geo = &Geo{Type: t(textGeoType), Latitude: d.float(r.bytes(textLatitude)), Longitude: d.float(r.bytes(textLongitude))}
 	}
 	rest := parser{rest: r.rest}
 	if n := rest.count(); n > 0 {
