@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync/atomic"
 
 	"github.com/RoaringBitmap/roaring/v2"
 
@@ -24,6 +25,8 @@ type Query struct {
 	// binder is kept so that ranked can be bound on first use. Binding ranked needs statistics, which are expensive.
 	binder *binder
 	ranked flight.Value[clause]
+	// recent is the stream of the latest page.
+	recent atomic.Pointer[recentStream]
 }
 
 // Bind binds a plan to a corpus. It expands fuzzy words to terms of the live documents. If manifests add tags or units to fields of the

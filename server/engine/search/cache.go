@@ -3,6 +3,7 @@ package search
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 
 	"github.com/RoaringBitmap/roaring/v2"
 
@@ -11,21 +12,22 @@ import (
 
 // Cache holds the views of all corpora: the documents that match a query, orders of documents, plain bits and counts. A view is valid for
 // the life of its segment. Writes invalidate no views except counts, so the cost of a write does not depend on the number of filters. When
-// the views exceed the size limit, the cache evicts the least recently used ones. When a segment is dropped, all of its views are dropped
-// too. A view also includes documents that were deleted after it was made; see View.gone.
+// the views exceed the size limit, the cache evicts the oldest ones, except those that were used since they were added or since the cache
+// last spared them (the algorithm CLOCK). When a segment is dropped, all of its views are dropped too. A view also includes documents that were deleted after it was made; see View.gone.
 type Cache struct {
 	limit int64
 
 	mu    sync.Mutex
 	count int
 	bytes int64
-	// ring links the views from the most recently used (ring.next) to the least recently used (ring.prev). bitsRing does the same for views
-	// of plain bits, which only speed up making other views. Plain bits may therefore take at most limit/bitsShare bytes.
+	// ring links the views from the newest (ring.next) to the next one to be evicted (ring.prev). bitsRing does the same for views of plain
+	// bits, which only speed up making other views. Plain bits may therefore take at most limit/bitsShare bytes.
 	ring, bitsRing View
 	bitsBytes      int64
 	// hits and misses count lookups. evicted counts the views that were removed to limit the size.
-	hits, misses, evicted int64
-	serial                uint64
+	hits            atomic.Int64
+	misses, evicted int64
+	serial          uint64
 
 	sums sync.Pool // of *sums
 	bits sync.Pool // of *[]uint64
@@ -106,8 +108,9 @@ func (d *derived) get(ctx context.Context, key string, build func() (*View, erro
 	}
 	for {
 		c.mu.Lock()
-		if known := d.use(key); known != nil {
+		if known := d.views[key]; known != nil {
 			c.mu.Unlock()
+			c.used(known)
 			return known, nil
 		}
 		m := d.making[key]
@@ -163,15 +166,12 @@ func (d *derived) has(key string) bool {
 	return d.views[key] != nil
 }
 
-// use returns the view of a key and marks it as the most recently used. It returns nil if the key has no view. The caller holds cache.mu.
-func (d *derived) use(key string) *View {
-	known := d.views[key]
-	if known != nil {
-		d.cache.hits++
-		known.unlink()
-		d.cache.linkFirst(known)
+// used marks a view as used.
+func (c *Cache) used(v *View) {
+	c.hits.Add(1)
+	if !v.used.Load() { // do not take the cache line from other processors without need
+		v.used.Store(true)
 	}
-	return known
 }
 
 // keep adds a view to the cache, unless the key already has a view.
@@ -207,7 +207,7 @@ func (d *derived) add(fresh *View) {
 	c.shrinkTo(c.limit)
 }
 
-// Shrink evicts the least recently used views until the cache takes at most the given number of bytes.
+// Shrink evicts views until the cache takes at most the given number of bytes.
 func (c *Cache) Shrink(bytes int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -216,13 +216,22 @@ func (c *Cache) Shrink(bytes int64) {
 
 func (c *Cache) shrinkTo(bytes int64) {
 	for c.bitsBytes > bytes/bitsShare {
-		c.remove(c.bitsRing.prev)
-		c.evicted++
+		c.evict(c.bitsRing.prev)
 	}
 	for c.bytes > bytes && c.ring.prev != &c.ring {
-		c.remove(c.ring.prev)
-		c.evicted++
+		c.evict(c.ring.prev)
 	}
+}
+
+// evict removes a view, or spares it if it was used.
+func (c *Cache) evict(v *View) {
+	if v.used.Swap(false) {
+		v.unlink()
+		c.linkFirst(v)
+		return
+	}
+	c.remove(v)
+	c.evicted++
 }
 
 // remove removes a view. The caller holds mu.
@@ -263,7 +272,7 @@ type CacheStats struct {
 func (c *Cache) Stats() CacheStats {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return CacheStats{Views: c.count, Bytes: c.bytes, Hits: c.hits, Misses: c.misses, Evicted: c.evicted}
+	return CacheStats{Views: c.count, Bytes: c.bytes, Hits: c.hits.Load(), Misses: c.misses, Evicted: c.evicted}
 }
 
 // Carry creates views of a merged segment from the views of the merge's inputs. If all inputs have a view with the same key, the new view

@@ -3,6 +3,8 @@ package search
 import (
 	"context"
 	"fmt"
+	"slices"
+	"weak"
 
 	"github.com/vitrine-dev/vitrine/server/engine/segment"
 	"github.com/vitrine-dev/vitrine/server/eval"
@@ -82,6 +84,23 @@ func (q *Query) united(ctx context.Context, p segment.Part) (n int64, ok bool, e
 // starts after that place. Otherwise it starts after the first `skip` matches. All pages cost about the same. seed identifies the sequence
 // of a random order.
 func (q *Query) Page(ctx context.Context, o *Order, seed string, hits []Hit, after *eval.Place, skip int64, limit int) ([]Hit, error) {
+	s, err := q.stream(ctx, o, seed)
+	if err != nil {
+		return nil, err
+	}
+	if after != nil {
+		return s.take(hits, s.after(*after), limit), nil
+	}
+	return s.take(hits, s.split(int(skip)), limit), nil
+}
+
+// stream returns the live matches in an order.
+func (q *Query) stream(ctx context.Context, o *Order, seed string) (*stream, error) {
+	if recent := q.recent.Load(); recent != nil && recent.seed == seed && recent.runs.order == o {
+		if s := recent.restore(); s != nil {
+			return s, nil
+		}
+	}
 	views := make([]*View, len(q.corpus.Parts))
 	for part := range views {
 		v, err := q.ordered(ctx, o, seed, part)
@@ -91,10 +110,43 @@ func (q *Query) Page(ctx context.Context, o *Order, seed string, hits []Hit, aft
 		views[part] = v
 	}
 	s := newStream(q.corpus, o, views)
-	if after != nil {
-		return s.take(hits, s.after(*after), limit), nil
+	if q.corpus.Cache != nil {
+		q.recent.Store(newRecentStream(s, seed))
 	}
-	return s.take(hits, s.split(int(skip)), limit), nil
+	return s, nil
+}
+
+// recentStream remembers a stream without its views, so that the Cache can still evict them. As long as the views exist, it spares the next
+// page the lookup of a view for each segment.
+type recentStream struct {
+	seed  string
+	runs  stream
+	views []weak.Pointer[View]
+}
+
+func newRecentStream(s *stream, seed string) *recentStream {
+	r := &recentStream{seed: seed, runs: *s, views: make([]weak.Pointer[View], len(s.runs))}
+	r.runs.runs = slices.Clone(s.runs)
+	for i := range r.runs.runs {
+		r.views[i] = weak.Make(s.runs[i].view)
+		r.runs.runs[i].view = nil
+	}
+	return r
+}
+
+// restore returns the stream, or nil if a view no longer exists.
+func (r *recentStream) restore() *stream {
+	s := r.runs
+	s.runs = slices.Clone(r.runs.runs)
+	for i := range s.runs {
+		v := r.views[i].Value()
+		if v == nil {
+			return nil
+		}
+		s.corpus.Cache.used(v)
+		s.runs[i].view = v
+	}
+	return &s
 }
 
 // ordered returns the matching documents of one part in the given order.

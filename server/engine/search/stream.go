@@ -6,6 +6,7 @@ import (
 
 	"github.com/RoaringBitmap/roaring/v2"
 
+	"github.com/vitrine-dev/vitrine/server/engine/segment"
 	"github.com/vitrine-dev/vitrine/server/eval"
 	"github.com/vitrine-dev/vitrine/server/item"
 )
@@ -271,11 +272,23 @@ type streamHead struct {
 	created int64
 	index   int // index of the run in stream.runs
 	left    int // number of remaining documents of the run, including this one
-	docs    roaring.IntPeekable
-	gone    roaring.IntPeekable
+	ahead   *ahead
 	place   int // index in view.sorted
 	hole    int // index of the next hole in run.holes
 }
+
+// ahead holds the next live documents of a view that is not sorted, and their created_on. The times of several documents are read together:
+// they are far apart in memory, and the processor then waits for all of them at the same time.
+type ahead struct {
+	docs, gone   roaring.IntPeekable
+	numbers      [mostAhead]uint32
+	created      [mostAhead]int64
+	next, loaded int
+}
+
+// firstAhead is the number of documents that are read ahead at first, and mostAhead is the number after that. Many pages use only a few
+// documents of most runs.
+const firstAhead, mostAhead = 4, 16
 
 func (s *stream) head(index, start int) streamHead {
 	r := &s.runs[index]
@@ -315,26 +328,47 @@ func (s *stream) advance(h *streamHead) bool {
 		s.look(h)
 		return true
 	}
-	if h.docs == nil {
-		h.docs = r.view.docs.Iterator()
-		h.docs.AdvanceIfNeeded(h.hit.Doc + 1)
-		if r.gone != nil {
-			h.gone = r.gone.Iterator()
-			h.gone.AdvanceIfNeeded(h.hit.Doc + 1)
-		}
+	n := mostAhead
+	if h.ahead == nil {
+		h.ahead = newAhead(r, h.hit.Doc)
+		n = firstAhead
 	}
-	for {
-		h.hit.Doc = h.docs.Next()
-		if h.gone == nil || !h.gone.HasNext() {
-			break
-		}
-		h.gone.AdvanceIfNeeded(h.hit.Doc)
-		if !h.gone.HasNext() || h.gone.PeekNext() != h.hit.Doc {
-			break
-		}
+	if h.ahead.next == h.ahead.loaded {
+		h.ahead.load(s.corpus.Parts[r.part].Segment, min(n, h.left))
 	}
-	s.look(h)
+	h.hit.Doc, h.created = h.ahead.numbers[h.ahead.next], h.ahead.created[h.ahead.next]
+	h.ahead.next++
 	return true
+}
+
+// newAhead returns an ahead for the live documents after doc.
+func newAhead(r *run, doc uint32) *ahead {
+	a := &ahead{docs: r.view.docs.Iterator()}
+	a.docs.AdvanceIfNeeded(doc + 1)
+	if r.gone != nil {
+		a.gone = r.gone.Iterator()
+		a.gone.AdvanceIfNeeded(doc + 1)
+	}
+	return a
+}
+
+// load reads the next n documents. The view must have that many more live documents.
+func (a *ahead) load(of *segment.Segment, n int) {
+	for i := range n {
+		doc := a.docs.Next()
+		for a.gone != nil && a.gone.HasNext() {
+			a.gone.AdvanceIfNeeded(doc)
+			if !a.gone.HasNext() || a.gone.PeekNext() != doc {
+				break
+			}
+			doc = a.docs.Next()
+		}
+		a.numbers[i] = doc
+	}
+	for i, doc := range a.numbers[:n] {
+		a.created[i] = of.Created(doc)
+	}
+	a.next, a.loaded = 0, n
 }
 
 func (s *stream) comesFirst(a, b *streamHead) bool {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"testing"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/engine/segment"
 	"github.com/vitrine-dev/vitrine/server/item"
 	"github.com/vitrine-dev/vitrine/server/query"
+	"github.com/vitrine-dev/vitrine/server/query/plan"
 )
 
 // madeCorpus returns segments of random items, some of which are deleted. If apart is true, each segment has its own range of times.
@@ -174,6 +176,53 @@ func TestHolesAreKeptUpToDate(t *testing.T) {
 		if got := s.take(nil, position{starts: []int{0}}, 3000); !slices.Equal(got, want) {
 			t.Fatalf("after %d more deletions: got %d documents, want %d, or another order", died, len(got), len(want))
 		}
+	}
+}
+
+// TestRecentStream reads pages of one query in two orders, and evicts the views between some of the pages.
+func TestRecentStream(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 8))
+	c := madeCorpus(t, r, []int{900, 300, 40, 1}, false)
+	c.Cache = NewCache(1 << 20)
+	q, err := Bind(t.Context(), plan.All{}, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	orders := make([]*Order, 2)
+	want := make([][]Hit, 2)
+	for i, order := range []query.Order{nil, {{Field: "campaign"}}} {
+		if orders[i], err = c.Order(t.Context(), order, nil); err != nil {
+			t.Fatal(err)
+		}
+		if want[i], err = q.Page(t.Context(), orders[i], "", nil, nil, 0, 2000); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 200 {
+		order := r.IntN(2)
+		if r.IntN(4) == 0 {
+			c.Cache.Shrink(0)
+			runtime.GC()
+		}
+		before := c.Cache.Stats()
+		from := r.IntN(len(want[order]))
+		got, err := q.Page(t.Context(), orders[order], "", nil, nil, int64(from), 20)
+		if expected := want[order][from:min(from+20, len(want[order]))]; err != nil || !slices.Equal(got, expected) {
+			t.Fatalf("page from %d: %v, want %v; error %v", from, got, expected, err)
+		}
+		after := c.Cache.Stats()
+		if after.Hits+after.Misses == before.Hits+before.Misses {
+			t.Fatalf("a page without a lookup: %+v", after)
+		}
+	}
+	recent := q.recent.Load()
+	if recent.restore() == nil {
+		t.Error("the recent stream is lost although its views are cached")
+	}
+	c.Cache.Shrink(0)
+	runtime.GC()
+	if recent.restore() != nil {
+		t.Error("the recent stream keeps views that the cache has evicted")
 	}
 }
 

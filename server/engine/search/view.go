@@ -23,7 +23,9 @@ type View struct {
 
 	died atomic.Pointer[died]
 
-	// The Cache sets these fields: the derived data of the segment, the key, the size, and the neighbors in the cache's LRU list of views.
+	// The Cache sets these fields: the derived data of the segment, the key, the size, whether the view was used since it was added or
+	// spared, and its neighbors in the cache's list of views.
+	used       atomic.Bool
 	of         *derived
 	key        string
 	bytes      int64
