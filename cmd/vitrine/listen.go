@@ -11,6 +11,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"github.com/vitrine-dev/vitrine/server/httpapi"
 )
 
 // Timeouts that bound the cost of one connection. Streams (bulk import and export, backups) extend their own deadlines.
@@ -45,6 +47,9 @@ func listen(ctx context.Context, name, flag, address string, h http.Handler, con
 }
 
 func newListener(name string, l net.Listener, h http.Handler, config *tls.Config, log *slog.Logger) *listener {
+	if config == nil {
+		l = httpapi.JoinWrites(l)
+	}
 	made := &listener{name: name, net: l}
 	made.server = &http.Server{
 		Handler:           h,
@@ -54,6 +59,7 @@ func newListener(name string, l net.Listener, h http.Handler, config *tls.Config
 		WriteTimeout:      writeTimeout,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeader,
+		ConnContext:       httpapi.JoinContext,
 		// The errors that net/http logs are caused by clients, such as failed TLS handshakes.
 		ErrorLog: slog.NewLogLogger(log.With("listener", name).Handler(), slog.LevelDebug),
 		ConnState: func(_ net.Conn, s http.ConnState) {

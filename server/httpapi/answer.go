@@ -42,8 +42,7 @@ func (x *exchange) write(status int, contentType string, body []byte) {
 	}
 	x.WriteHeader(status)
 	if x.r.Method != http.MethodHead && len(body) > 0 {
-		// An error means that the caller has disconnected.
-		_, _ = x.Write(body)
+		x.writeBody(body)
 	}
 }
 
