@@ -23,7 +23,7 @@ type scale struct {
 	requests int
 	// booleans is the number of boolean queries in a round. No query occurs in two rounds.
 	booleans int
-	// family is the number of queries of each family in a round of the comparison with Lucene. No query occurs in two rounds.
+	// family is the number of queries of each family in a round of the comparison of libraries. No query occurs in two rounds.
 	family int
 	// posts is the number of posts in one round. postsOpenSearch is this number for OpenSearch.
 	posts, postsOpenSearch int
@@ -67,19 +67,19 @@ func scaleOf(full bool, items int) scale {
 func (s scale) early() int { return s.items / 5 }
 
 // Parts of a run, in order. The import of the items is not a part that can be selected: it runs before all parts that need the items. Only
-// the comparison with Lucene does not need this import.
+// the comparison of libraries does not need this import.
 const (
-	partPages    = "pages"
-	partWire     = "wrk"
-	partSearch   = "search"
-	partRestart  = "restart"
-	partPosts    = "posts"
-	partStanding = "standing"
-	partScaled   = "opensearch"
-	partLucene   = "lucene"
+	partPages     = "pages"
+	partWire      = "wrk"
+	partSearch    = "search"
+	partRestart   = "restart"
+	partPosts     = "posts"
+	partStanding  = "standing"
+	partScaled    = "opensearch"
+	partLibraries = "libraries"
 )
 
-var parts = []string{partPages, partWire, partSearch, partRestart, partPosts, partStanding, partScaled, partLucene}
+var parts = []string{partPages, partWire, partSearch, partRestart, partPosts, partStanding, partScaled, partLibraries}
 
 // chosen parses the flag -only.
 func chosen(only string) (map[string]bool, error) {

@@ -84,9 +84,9 @@ func (b *suite) run(ctx context.Context) error {
 	}{
 		{"", b.startPeers}, {"", b.importItems}, {partRestart, b.restart}, {partPages, b.pages}, {partWire, b.wire},
 		{partSearch, b.search}, {partPosts, b.posts}, {"", b.stopMain}, {partStanding, b.standing},
-		{partScaled, b.scaled}, {partLucene, b.lucene},
+		{partScaled, b.scaled}, {partLibraries, b.libraries},
 	}
-	alone := len(b.parts) == 1 && b.parts[partLucene]
+	alone := len(b.parts) == 1 && b.parts[partLibraries]
 	for _, s := range steps {
 		if s.part == "" && alone || s.part != "" && !b.parts[s.part] {
 			continue

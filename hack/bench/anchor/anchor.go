@@ -11,6 +11,7 @@ package anchor
 import (
 	"context"
 	_ "embed"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -23,15 +24,21 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// Library is Vitrine's engine or Lucene, running in its own process.
+// Library is Vitrine's engine or another search library, running in its own process.
 type Library struct {
 	*child.Server
-	// Version is the version of Lucene, or "" for the engine.
+	// Version is the version of the library, or "" for the engine.
 	Version string
 	dir     string
 }
 
-// Query is a query for both libraries.
+// AbsentError means that a library cannot be started on this machine.
+type AbsentError struct{ Reason string }
+
+// Error returns the reason.
+func (e *AbsentError) Error() string { return "the library cannot be started: " + e.Reason }
+
+// Query is a query for all libraries.
 type Query struct {
 	Text string
 	// Tree is the query for Lucene.
@@ -113,10 +120,13 @@ var program []byte
 // heap is the size of the Java heap. The OpenSearch node has the same size.
 const heap = "2g"
 
-// StartLucene starts Lucene with an empty index, from the jars of OpenSearch. It fails with *node.AbsentError if there is no JDK or the
-// jars are not available. dir must exist.
+// StartLucene starts Lucene with an empty index, from the jars of OpenSearch. It fails with *AbsentError if there is no JDK or the jars are
+// not available. dir must exist.
 func StartLucene(ctx context.Context, dir string) (*Library, error) {
 	java, jars, err := node.Libraries(ctx, node.Version3)
+	if absent, ok := errors.AsType[*node.AbsentError](err); ok {
+		return nil, &AbsentError{absent.Reason}
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -24,17 +25,20 @@ const (
 	Again = "Vitrine, again"
 	// NothingKept runs each query with empty caches.
 	NothingKept = "Vitrine, nothing kept"
-	// OnePass finds the page and the total together. TwoPasses first finds the page, with pruning, and then the total.
-	OnePass   = "Lucene, one pass"
-	TwoPasses = "Lucene, two passes"
 )
 
-// Family compares Vitrine's engine with Lucene, both as libraries, for the queries of one family.
+// OnePass returns the name of the series in which a library, such as Lucene, finds the page and the total together.
+func OnePass(library string) string { return library + ", one pass" }
+
+// TwoPasses returns the name of the series in which a library, such as Lucene, first finds the page, with pruning, and then the total.
+func TwoPasses(library string) string { return library + ", two passes" }
+
+// Family compares Vitrine's engine with other libraries for the queries of one family.
 type Family struct {
 	// Kind is one of the constants above. Name is unique among the families of the same kind.
 	Kind, Name string
-	// Kept contains FirstTime, Again, and the series of Lucene in the same rounds. Forgotten contains NothingKept, and the series of Lucene
-	// in the same rounds. For counts, Lucene has only TwoPasses.
+	// Kept contains FirstTime, Again, and the series of the other libraries in the same rounds. Forgotten contains NothingKept, and the
+	// series of the other libraries in the same rounds. For counts, these libraries have only TwoPasses.
 	Kept, Forgotten Workload
 }
 
@@ -50,23 +54,39 @@ func (r *Run) Family(kind, name string) *Family {
 	return f
 }
 
-// lucene returns the series of Lucene with the lower median: OnePass or TwoPasses.
-func lucene(w *Workload) *Series {
-	one, two := w.Find(OnePass), w.Find(TwoPasses)
+// peersOf returns the libraries with which a run compares the engine.
+func peersOf(r *Run) []string {
+	var list []string
+	for _, name := range []string{Lucene} {
+		if slices.ContainsFunc(r.Families, func(f *Family) bool { return f.Kept.Find(TwoPasses(name)) != nil }) {
+			list = append(list, name)
+		}
+	}
+	return list
+}
+
+// faster returns the series of a library with the lower median: OnePass or TwoPasses.
+func faster(w *Workload, library string) *Series {
+	one, two := w.Find(OnePass(library)), w.Find(TwoPasses(library))
 	if a, b := one.Median(P50), two.Median(P50); a.Known && a.Value < b.Value {
 		return one
 	}
 	return two
 }
 
-// toLucene returns the ratio of Vitrine's median latency to Lucene's.
-func toLucene(w *Workload, name string) Measure { return Ratio(w.Find(name), lucene(w), P50) }
+// firstTime and nothingKept return functions that return the ratio of the median latency of the series FirstTime or NothingKept to that of a
+// library.
+func firstTime(library string) func(*Family) Measure {
+	return func(f *Family) Measure { return Ratio(f.Kept.Find(FirstTime), faster(&f.Kept, library), P50) }
+}
 
-// firstTime and nothingKept compare the series FirstTime and NothingKept of a family with Lucene.
-func firstTime(f *Family) Measure   { return toLucene(&f.Kept, FirstTime) }
-func nothingKept(f *Family) Measure { return toLucene(&f.Forgotten, NothingKept) }
+func nothingKept(library string) func(*Family) Measure {
+	return func(f *Family) Measure {
+		return Ratio(f.Forgotten.Find(NothingKept), faster(&f.Forgotten, library), P50)
+	}
+}
 
-// together returns a function that compares all queries of a kind with Lucene.
+// together returns a function that compares all queries of a kind.
 func together(kind string, of func(*Family) Measure) func(*Run) Measure {
 	return func(r *Run) Measure {
 		for _, f := range r.Families {
@@ -78,7 +98,7 @@ func together(kind string, of func(*Family) Measure) func(*Run) Measure {
 	}
 }
 
-// slowest returns a function that returns, of the families of a kind, the greatest ratio to Lucene.
+// slowest returns a function that returns, of the families of a kind, the greatest ratio.
 func slowest(kind string, of func(*Family) Measure) func(*Run) Measure {
 	return func(r *Run) (most Measure) {
 		for _, f := range r.Families {
@@ -95,7 +115,18 @@ func familyTable(r *Run) table {
 	if len(r.Families) == 0 {
 		return nil
 	}
-	t := table{{"result", "queries", "Lucene", "Vitrine, first time", "÷ Lucene", "Vitrine, empty caches", "÷ Lucene", "Vitrine, sent again"}}
+	libraries := peersOf(r)
+	// each returns a cell for each library.
+	each := func(cell func(library string) string) []string {
+		var cells []string
+		for _, name := range libraries {
+			cells = append(cells, cell(name))
+		}
+		return cells
+	}
+	ratio := each(func(library string) string { return "÷ " + library })
+	t := table{slices.Concat([]string{"result", "queries"}, libraries,
+		[]string{"Vitrine, first time"}, ratio, []string{"Vitrine, empty caches"}, ratio, []string{"Vitrine, sent again"})}
 	kind := ""
 	for _, f := range r.Families {
 		label := f.Kind
@@ -104,13 +135,28 @@ func familyTable(r *Run) table {
 		}
 		kind = f.Kind
 		at := func(s *Series) string { return duration(s.Median(P50).Value) }
-		against := func(m Measure) string { return fmt.Sprintf("%.2f × (%.2f – %.2f)", m.Value, m.Low, m.High) }
-		t = append(t, []string{
-			label, f.Name, at(lucene(&f.Kept)), at(f.Kept.Find(FirstTime)), against(firstTime(f)), at(f.Forgotten.Find(NothingKept)), against(nothingKept(f)),
-			at(f.Kept.Find(Again)),
-		})
+		against := func(of func(library string) func(*Family) Measure) []string {
+			return each(func(library string) string {
+				m := of(library)(f)
+				return fmt.Sprintf("%.2f × (%.2f – %.2f)", m.Value, m.Low, m.High)
+			})
+		}
+		t = append(t, slices.Concat(
+			[]string{label, f.Name}, each(func(library string) string { return at(faster(&f.Kept, library)) }),
+			[]string{at(f.Kept.Find(FirstTime))}, against(firstTime),
+			[]string{at(f.Forgotten.Find(NothingKept))}, against(nothingKept),
+			[]string{at(f.Kept.Find(Again))}))
 	}
 	return t
+}
+
+// comparedLibraries returns the names and versions of the libraries with which a run compares the engine.
+func comparedLibraries(r *Run) string {
+	list := peersOf(r)
+	for i, name := range list {
+		list[i] = name + " " + r.Versions[name]
+	}
+	return strings.Join(list, " and ")
 }
 
 // Families returns the rows of the table of families as lines.

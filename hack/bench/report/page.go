@@ -20,7 +20,7 @@ var templates embed.FS
 
 // pages contains the templates of the pages. benchmarks.md.tmpl takes a list of *Run, and scale.md.tmpl takes a *Scale.
 var pages = template.Must(template.New("").Option("missingkey=zero").Funcs(template.FuncMap{
-	"bars": barTable, "workloads": workloadTable, "families": familyTable, "sizes": sizeTable, "plots": plotsOf, "thousands": thousands,
+	"bars": barTable, "workloads": workloadTable, "families": familyTable, "libraries": comparedLibraries, "sizes": sizeTable, "plots": plotsOf, "thousands": thousands,
 	"length": func(r *Run) time.Duration { return time.Duration(r.Took) * time.Second },
 }).ParseFS(templates, "*"))
 

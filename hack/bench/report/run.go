@@ -31,7 +31,7 @@ type Run struct {
 	Stages []Stage
 	// Peers contains the sizes of the other subjects after the import, by name.
 	Peers map[string]Stage `json:",omitempty"`
-	// Families compare the engine with Lucene.
+	// Families compare the engine with other libraries.
 	Families []*Family `json:",omitempty"`
 }
 
