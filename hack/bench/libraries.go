@@ -23,7 +23,7 @@ type peer struct {
 }
 
 // peerLibraries are all peers.
-var peerLibraries = []peer{{report.Lucene, anchor.StartLucene}}
+var peerLibraries = []peer{{report.Lucene, anchor.StartLucene}, {report.Tantivy, anchor.StartTantivy}}
 
 // libraries compares the engine with other search libraries. All of them run in process, without HTTP.
 func (b *suite) libraries(ctx context.Context) error { return b.compare(ctx, peerLibraries) }
@@ -36,6 +36,7 @@ func (b *suite) compare(ctx context.Context, peers []peer) error {
 	}
 	c := &comparison{suite: b}
 	for _, p := range peers {
+		b.say("starting %s", p.name) // the first start of a version of Tantivy takes minutes, because it is compiled
 		l, err := p.start(ctx, dir)
 		if absent, ok := errors.AsType[*anchor.AbsentError](err); ok {
 			b.result.Absent[p.name] = absent.Reason
@@ -250,7 +251,7 @@ func (c *comparison) block(ctx context.Context, of course, round int, forget boo
 		}
 	}
 	for i, way := range ways {
-		if err := anchor.Agree(queries, answers[engine], answers[i]); err != nil {
+		if err := way.library.Agree(queries, answers[engine], answers[i]); err != nil {
 			return fmt.Errorf("%s and %s: %w", ways[engine].name, way.name, err)
 		}
 		if round < 0 {

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/vitrine-dev/vitrine/hack/bench/anchor"
 	"github.com/vitrine-dev/vitrine/hack/bench/load"
 	"github.com/vitrine-dev/vitrine/hack/bench/report"
 	"github.com/vitrine-dev/vitrine/hack/bench/subject"
@@ -30,7 +31,7 @@ func TestMain(m *testing.M) {
 }
 
 // TestLibraries runs the comparison with the other libraries. It fails if the engine and another library find different totals or items. It
-// downloads nothing, so it leaves out a library whose program is not in the cache directory.
+// downloads and compiles nothing, so it leaves out a library whose program is not in the cache directory.
 func TestLibraries(t *testing.T) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
@@ -39,6 +40,13 @@ func TestLibraries(t *testing.T) {
 	missing := map[string]string{}
 	if jars, err := filepath.Glob(filepath.Join(cache, "vitrine/opensearch/maven/org/apache/lucene/lucene-core/10.*/*.jar")); err != nil || len(jars) == 0 {
 		missing[report.Lucene] = fmt.Sprintf("the jars of OpenSearch are not in %s; go run ./hack/opensearch --nodes 0 downloads them", cache)
+	}
+	program, err := anchor.TantivyProgram()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(program); err != nil {
+		missing[report.Tantivy] = fmt.Sprintf("%s is missing; cd hack/bench && go run . -only libraries -items %d compiles it in minutes", program, minItems)
 	}
 	var out bytes.Buffer
 	b := &suite{
@@ -59,7 +67,7 @@ func TestLibraries(t *testing.T) {
 			t.Errorf("the output does not say that the comparison with %s did not run: %s", name, &out)
 		}
 	}
-	for name, version := range map[string]string{report.Lucene: "10."} {
+	for name, version := range map[string]string{report.Lucene: "10.", report.Tantivy: "0."} {
 		t.Run(name, func(t *testing.T) {
 			if reason, absent := missing[name]; absent {
 				t.Skipf("DID NOT RUN: %s", reason)

@@ -1,7 +1,7 @@
 // Command bench compares Vitrine with other programs in one run: a bare net/http server that sends the same bytes, OpenSearch, its
 // percolator, and Bleve. It also compares Vitrine on OpenSearch with OpenSearch alone, which receives the same requests that Vitrine sends
-// to it. Finally, it compares Vitrine's engine with Lucene, both as libraries. The results are ratios between processes that ran on the
-// same machine in alternating rounds, so that they are meaningful even on a busy or slow machine.
+// to it. Finally, it compares Vitrine's engine with Lucene and Tantivy, all as libraries. The results are ratios between processes that ran
+// on the same machine in alternating rounds, so that they are meaningful even on a busy or slow machine.
 //
 //	make bench                       200,000 items, about ten minutes
 //	make bench FULL=1                1,000,000 items
@@ -10,7 +10,8 @@
 //
 // The command needs Linux. It uses the OpenSearch node at OPENSEARCH_URL, or starts a node, which needs a JDK. Without a node and without a
 // JDK, the command does not measure OpenSearch, and docs/benchmarks.md says so. Lucene runs from the jars of OpenSearch, and also needs a
-// JDK. The command writes the results to docs/benchmarks.md, and plots and JSON files to docs/benchmarks.
+// JDK. Tantivy runs in a program that cargo compiles once, in minutes. The command writes the results to docs/benchmarks.md, and plots and
+// JSON files to docs/benchmarks.
 package main
 
 import (

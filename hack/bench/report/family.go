@@ -57,7 +57,7 @@ func (r *Run) Family(kind, name string) *Family {
 // peersOf returns the libraries with which a run compares the engine.
 func peersOf(r *Run) []string {
 	var list []string
-	for _, name := range []string{Lucene} {
+	for _, name := range []string{Lucene, Tantivy} {
 		if slices.ContainsFunc(r.Families, func(f *Family) bool { return f.Kept.Find(TwoPasses(name)) != nil }) {
 			list = append(list, name)
 		}

@@ -50,6 +50,7 @@ const (
 	OpenSearch = "OpenSearch"
 	Bleve      = "Bleve"
 	Lucene     = "Lucene"
+	Tantivy    = "Tantivy"
 	Nginx      = "nginx"
 	// Engine is Vitrine's engine in process.
 	Engine = "Vitrine in process"
