@@ -13,7 +13,8 @@ import (
 // Cache holds the views of all corpora: the documents that match a query, orders of documents, plain bits and counts. A view is valid for
 // the life of its segment. Writes invalidate no views except counts, so the cost of a write does not depend on the number of filters. When
 // the views exceed the size limit, the cache evicts the oldest ones, except those that were used since they were added or since the cache
-// last spared them (the algorithm CLOCK). When a segment is dropped, all of its views are dropped too. A view also includes documents that were deleted after it was made; see View.gone.
+// last spared them (the algorithm CLOCK). When a segment is dropped, all of its views are dropped too. A view also includes documents that
+// were deleted after it was made; see View.gone.
 type Cache struct {
 	limit int64
 
