@@ -12,16 +12,16 @@ import (
 
 // Cache holds the views of all corpora: the documents that match a query, orders of documents, plain bits and counts. A view is valid for
 // the life of its segment. Writes invalidate no views except counts, so the cost of a write does not depend on the number of filters. When
-// the views exceed the size limit, the cache evicts the oldest ones, except those that were used since they were added or since the cache
-// last spared them (the algorithm CLOCK). When a segment is dropped, all of its views are dropped too. A view also includes documents that
-// were deleted after it was made; see View.gone.
+// the views exceed the size limit, the cache evicts the oldest view. If that view was used since it became the newest, the cache does not
+// evict it, and it becomes the newest again (the CLOCK algorithm). When a segment is dropped, all of its views are dropped too. A view also
+// includes documents that were deleted after it was made; see View.gone.
 type Cache struct {
 	limit int64
 
 	mu    sync.Mutex
 	count int
 	bytes int64
-	// ring links the views from the newest (ring.next) to the next one to be evicted (ring.prev). bitsRing does the same for views of plain
+	// ring links the views from the newest (ring.next) to the oldest (ring.prev). bitsRing does the same for views of plain
 	// bits, which only speed up making other views. Plain bits may therefore take at most limit/bitsShare bytes.
 	ring, bitsRing View
 	bitsBytes      int64
@@ -170,7 +170,7 @@ func (d *derived) has(key string) bool {
 // used marks a view as used.
 func (c *Cache) used(v *View) {
 	c.hits.Add(1)
-	if !v.used.Load() { // do not take the cache line from other processors without need
+	if !v.used.Load() { // a write would invalidate the cache line of other processors
 		v.used.Store(true)
 	}
 }
@@ -224,7 +224,7 @@ func (c *Cache) shrinkTo(bytes int64) {
 	}
 }
 
-// evict removes a view, or spares it if it was used.
+// evict removes a view. If the view was used, evict instead makes it the newest one again.
 func (c *Cache) evict(v *View) {
 	if v.used.Swap(false) {
 		v.unlink()

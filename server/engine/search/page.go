@@ -116,8 +116,8 @@ func (q *Query) stream(ctx context.Context, o *Order, seed string) (*stream, err
 	return s, nil
 }
 
-// recentStream remembers a stream without its views, so that the Cache can still evict them. As long as the views exist, it spares the next
-// page the lookup of a view for each segment.
+// recentStream remembers a stream without its views, so that the Cache can still evict them. As long as all views exist, the next page does
+// not look them up in the Cache.
 type recentStream struct {
 	seed  string
 	runs  stream

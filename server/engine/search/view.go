@@ -23,8 +23,8 @@ type View struct {
 
 	died atomic.Pointer[died]
 
-	// The Cache sets these fields: the derived data of the segment, the key, the size, whether the view was used since it was added or
-	// spared, and its neighbors in the cache's list of views.
+	// The Cache sets these fields: the derived data of the segment, the key, the size, whether the view was used since it became
+	// the newest, and its neighbors in the cache's list of views.
 	used       atomic.Bool
 	of         *derived
 	key        string
