@@ -93,23 +93,33 @@ func (c *comparison) all() []library { return append([]library{c.ours}, c.theirs
 // anchorRounds is the number of rounds of the import. Each round imports the same number of items.
 const anchorRounds = 10
 
-// importItems imports the items into all libraries in anchorRounds rounds, each from a file.
+// importItems imports the items into all libraries in anchorRounds rounds, each from a file. The batches of the engine are always durable.
+// In the first half of the rounds, each thread of Lucene and Tantivy commits only once. In the second half, it commits each batch. This
+// order prevents the many small segments of the second half from affecting the first half.
 func (c *comparison) importItems(ctx context.Context, path string) error {
-	w := c.workload(report.AnchorImport, "Bulk import in process, all queried fields searchable at the end", "items", anchor.Writers, c.scale.items)
-	chunk := c.scale.items / anchorRounds
-	var into []contender
-	for _, l := range c.all() {
-		into = append(into, importer(ctx, l.name, l.CPU, func(int) (load.Result, error) { return l.Import(ctx, path, chunk) }))
-	}
-	for round := range anchorRounds {
-		if err := c.writeItems(path, round*chunk, chunk); err != nil {
-			return err
+	chunk, half := c.scale.items/anchorRounds, anchorRounds/2
+	for part, of := range []struct {
+		id, title string
+		batch     int
+	}{
+		{report.OneCommitImport, "Bulk import in process, Lucene and Tantivy with one commit per thread and round", (chunk + anchor.Writers - 1) / anchor.Writers},
+		{report.AnchorImport, "Bulk import in process, each batch durable", anchor.BatchItems},
+	} {
+		w := c.workload(of.id, of.title, "items", anchor.Writers, half*chunk)
+		var into []contender
+		for _, l := range c.all() {
+			into = append(into, importer(ctx, l.name, l.CPU, func(int) (load.Result, error) { return l.Import(ctx, path, chunk, of.batch) }))
 		}
-		if err := turn(w, round, into...); err != nil {
-			return err
+		for round := range half {
+			if err := c.writeItems(path, (part*half+round)*chunk, chunk); err != nil {
+				return err
+			}
+			if err := turn(w, round, into...); err != nil {
+				return err
+			}
 		}
+		c.tell(w)
 	}
-	c.tell(w)
 	return os.Remove(path)
 }
 

@@ -194,3 +194,11 @@ func (l *Library) word(rank int) string {
 	words := l.languages[0].words
 	return words[min(rank, len(words)-1)]
 }
+
+// DynamicFields lists the fields of the items that are not part of the catalogue of the query language, except the references on single
+// platforms.
+func DynamicFields() []string {
+	return []string{
+		"tags.marketer_tags.key", "tags.hashtags.key", "tags.vibe.key", "submission.consent", "submission.email", "submission.username",
+	}
+}

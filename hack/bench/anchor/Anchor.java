@@ -9,9 +9,12 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Instant;
+import java.time.Year;
+import java.time.ZoneOffset;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
@@ -23,6 +26,8 @@ import java.util.concurrent.atomic.AtomicInteger;
 import org.apache.lucene.analysis.Analyzer;
 import org.apache.lucene.analysis.standard.StandardAnalyzer;
 import org.apache.lucene.document.Document;
+import org.apache.lucene.document.DoubleDocValuesField;
+import org.apache.lucene.document.DoublePoint;
 import org.apache.lucene.document.Field;
 import org.apache.lucene.document.LongPoint;
 import org.apache.lucene.document.NumericDocValuesField;
@@ -57,20 +62,17 @@ import org.apache.lucene.store.FSDirectory;
 import org.apache.lucene.util.QueryBuilder;
 
 /**
- * Serves a Lucene index over standard input and output. Usage: Anchor DIR. Each line of the input is a JSON-RPC call, and each line of the
- * output is a response. The index has only the fields that the queries need, and stores the whole items. It is sorted by date, newest
- * first, so that the first page of a query sorted by date consists of the first documents that match.
+ * Serves a Lucene index over standard input and output. Usage: Anchor DIR FIELDS, where FIELDS is a JSON array, see anchor.Field. Each line
+ * of the input is a JSON-RPC call, and each line of the output is a response. The index stores the whole items. It is sorted by date,
+ * newest first, so that the first page of a query sorted by date consists of the first documents that match.
  */
 public final class Anchor {
     private static final JsonFactory JSON = new JsonFactory();
-    private static final String TEXT = "content.text", CREATED = "created_on", CAMPAIGN = "campaign", ID = "id", SOURCE = "source";
-    private static final Set<String> KEYWORDS = Set.of(
-        "approval_status", "content.social_platform", "content.content_type", "content.author.username",
-        "content.platform_data.location.country_code", "hashtag.hashtag_text", "tags.marketer_tags.key", "tags.hashtags.key");
-    /** The objects that contain the fields. Other objects are skipped. */
-    private static final Set<String> OBJECTS = Set.of(
-        "content", "content.author", "content.platform_data", "content.platform_data.location", "hashtag", "tags", "tags.marketer_tags",
-        "tags.hashtags");
+    private static final String CREATED = "created_on", ID = "id", SOURCE = "source";
+    /** The field with the values of all fields that words without a field name search. */
+    private static final String ALL = "_all";
+    /** The start of the names of the members with the references on the platforms. The index has one field for all of them. */
+    private static final String REFERENCE = "content.platform_ref:";
     private static final Sort NEWEST_FIRST =
         new Sort(new SortField(CREATED, SortField.Type.LONG, true), new SortField(ID, SortField.Type.LONG, true));
     /** The number of threads of an import. It equals anchor.Writers. */
@@ -79,18 +81,34 @@ public final class Anchor {
     private final Analyzer analyzer = new StandardAnalyzer();
     private final BM25Similarity similarity = new BM25Similarity(1.2f, 0.75f);
     private final ByteArrayOutputStream page = new ByteArrayOutputStream(1 << 20);
+    /** The fields of the index, by name. */
+    private final Map<String, Indexed> fields = new HashMap<>();
+    /** The objects that contain the fields. Other objects are skipped. */
+    private final Set<String> objects = new HashSet<>();
     private final IndexWriter writer;
     /** The index as one segment; null until the first search. */
     private IndexSearcher searcher;
 
-    private Anchor(Path dir) throws IOException {
+    /** A field of the index: the type of its values (see query.Type), and whether ALL has them too. */
+    private record Indexed(String type, boolean all) { }
+
+    private Anchor(Path dir, List<?> list) throws IOException {
+        for (Object each : list) {
+            Map<?, ?> field = (Map<?, ?>) each;
+            String name = (String) field.get("Name");
+            fields.put(name, new Indexed((String) field.get("Type"), (Boolean) field.get("All")));
+            for (int dot; (dot = name.lastIndexOf('.')) >= 0; ) {
+                name = name.substring(0, dot);
+                objects.add(name);
+            }
+        }
         writer = new IndexWriter(
             FSDirectory.open(dir),
             new IndexWriterConfig(analyzer).setSimilarity(similarity).setIndexSort(NEWEST_FIRST).setRAMBufferSizeMB(256));
     }
 
     public static void main(String[] args) throws Exception {
-        Anchor anchor = new Anchor(Path.of(args[0]));
+        Anchor anchor = new Anchor(Path.of(args[0]), (List<?>) parse(args[1]));
         BufferedReader in = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
         for (String line; (line = in.readLine()) != null; ) {
             Map<?, ?> call = (Map<?, ?>) parse(line);
@@ -102,17 +120,24 @@ public final class Anchor {
         anchor.writer.close();
     }
 
-    /** Indexes the lines of a file. The measured time ends when the items are durable and searchable. */
+    /**
+     * Indexes the lines of a file, and commits after each batch of items and at the end. The measured time ends when the items are durable
+     * and searchable.
+     */
     private String importItems(Map<?, ?> command) throws Exception {
         List<byte[]> lines = lines(Files.readAllBytes(Path.of((String) command.get("File"))));
+        int batch = ((Long) command.get("Batch")).intValue();
         long began = System.nanoTime();
         AtomicInteger next = new AtomicInteger();
         try (ExecutorService threads = Executors.newFixedThreadPool(THREADS)) {
             List<Future<?>> all = new ArrayList<>();
             for (int i = 0; i < THREADS; i++) {
                 all.add(threads.submit(() -> {
-                    for (int n; (n = next.getAndIncrement()) < lines.size(); ) {
-                        writer.addDocument(document(lines.get(n)));
+                    for (int from; (from = next.getAndAdd(batch)) < lines.size(); ) {
+                        for (byte[] line : lines.subList(from, Math.min(from + batch, lines.size()))) {
+                            writer.addDocument(document(line));
+                        }
+                        writer.commit();
                     }
                     return null;
                 }));
@@ -121,7 +146,6 @@ public final class Anchor {
                 each.get();
             }
         }
-        writer.commit();
         return "{\"Elapsed\":" + (System.nanoTime() - began) + "}";
     }
 
@@ -137,7 +161,7 @@ public final class Anchor {
         return lines;
     }
 
-    private static Document document(byte[] line) throws IOException {
+    private Document document(byte[] line) throws IOException {
         Document d = new Document();
         try (JsonParser p = JSON.createParser(line)) {
             p.nextToken();
@@ -148,17 +172,17 @@ public final class Anchor {
     }
 
     /** Adds the fields of the value at the position of the parser, which is below path. */
-    private static void add(Document d, JsonParser p, String path) throws IOException {
+    private void add(Document d, JsonParser p, String path) throws IOException {
         switch (p.currentToken()) {
             case START_OBJECT -> {
-                if (!path.isEmpty() && !OBJECTS.contains(path)) {
+                if (!path.isEmpty() && !objects.contains(path)) {
                     p.skipChildren();
                     return;
                 }
                 while (p.nextToken() != JsonToken.END_OBJECT) {
                     String name = path.isEmpty() ? p.currentName() : path + "." + p.currentName();
                     p.nextToken();
-                    add(d, p, name);
+                    add(d, p, name.startsWith(REFERENCE) ? REFERENCE.substring(0, REFERENCE.length() - 1) : name);
                 }
             }
             case START_ARRAY -> {
@@ -168,21 +192,38 @@ public final class Anchor {
             }
             case VALUE_NULL -> { }
             default -> {
-                if (KEYWORDS.contains(path)) {
-                    d.add(new StringField(path, p.getText().toLowerCase(Locale.ROOT), Field.Store.NO));
-                } else if (path.equals(TEXT)) {
-                    d.add(new TextField(TEXT, p.getText(), Field.Store.NO));
-                } else if (path.equals(CREATED)) {
-                    long millis = Instant.parse(p.getText()).toEpochMilli();
-                    d.add(new LongPoint(CREATED, millis));
-                    d.add(new NumericDocValuesField(CREATED, millis));
-                } else if (path.equals(CAMPAIGN)) {
-                    d.add(new LongPoint(CAMPAIGN, p.getLongValue()));
-                } else if (path.equals(ID)) {
-                    d.add(new NumericDocValuesField(ID, p.getLongValue()));
+                Indexed field = fields.get(path);
+                if (field != null) {
+                    add(d, p, path, field);
                 }
             }
         }
+    }
+
+    private static void add(Document d, JsonParser p, String name, Indexed field) throws IOException {
+        switch (field.type) {
+            case "keyword" -> d.add(new StringField(name, p.getText().toLowerCase(Locale.ROOT), Field.Store.NO));
+            case "text" -> d.add(new TextField(name, p.getText(), Field.Store.NO));
+            case "boolean" -> d.add(new StringField(name, p.getText(), Field.Store.NO));
+            case "double" -> {
+                d.add(new DoublePoint(name, p.getDoubleValue()));
+                d.add(new DoubleDocValuesField(name, p.getDoubleValue()));
+            }
+            default -> {
+                long value = field.type.equals("date") ? millis(p.getText()) : p.getLongValue();
+                d.add(new LongPoint(name, value));
+                d.add(new NumericDocValuesField(name, value));
+            }
+        }
+        if (field.all) {
+            d.add(new TextField(ALL, p.getText(), Field.Store.NO));
+        }
+    }
+
+    /** Returns a date, which may be only a year, in milliseconds. */
+    private static long millis(String date) {
+        boolean year = date.length() == 4;
+        return (year ? Year.parse(date).atDay(1).atStartOfDay().toInstant(ZoneOffset.UTC) : Instant.parse(date)).toEpochMilli();
     }
 
     /**

@@ -2,8 +2,8 @@
 // own process, which receives calls over its standard input and output. The measured time is the time that the library itself needs,
 // without HTTP and without the transport of results.
 //
-// Lucene and Tantivy index only the fields that the queries need. Their indexes are sorted by date and merged into one segment, and they
-// commit once for each import. The engine indexes every field, and each batch of items is durable before the next batch begins.
+// All libraries index the same fields, and an import can make each batch of items durable before the next batch begins. The indexes of
+// Lucene and Tantivy are sorted by date, and they are merged into one segment before the first search.
 //
 // The package may import child, load, hack/opensearch/node, the sample content, and Vitrine's domain and engine.
 package anchor
@@ -65,6 +65,9 @@ func NewQuery(text string, limit int, newestFirst bool) (Query, error) {
 type Command struct {
 	// File contains the lines of an import.
 	File string `json:",omitempty"`
+	// Batch is the number of items that Lucene and Tantivy make durable together. Each of Writers threads imports one batch after the other.
+	// The batches of the engine always have BatchItems items.
+	Batch int `json:",omitempty"`
 	// Queries are run one after the other.
 	Queries []Query `json:",omitempty"`
 	Way
@@ -89,14 +92,15 @@ type Answer struct {
 	IDs       [][]int64
 }
 
-// Import imports a file of count items, one item per line. The measured time does not include reading the file.
-func (l *Library) Import(ctx context.Context, file string, count int) (load.Result, error) {
+// Import imports a file of count items, one item per line, in batches (see Command.Batch). The measured time does not include reading the
+// file.
+func (l *Library) Import(ctx context.Context, file string, count, batch int) (load.Result, error) {
 	before, err := l.CPU()
 	if err != nil {
 		return load.Result{}, err
 	}
 	var a Answer
-	if err := l.Call(ctx, "Import", Command{File: file}, &a); err != nil {
+	if err := l.Call(ctx, "Import", Command{File: file, Batch: batch}, &a); err != nil {
 		return load.Result{}, err
 	}
 	after, err := l.CPU()
@@ -138,6 +142,10 @@ func StartLucene(ctx context.Context, dir string) (*Library, error) {
 			l.Version = strings.TrimSuffix(name, ".jar")
 		}
 	}
+	fields, err := fieldsArgument()
+	if err != nil {
+		return nil, err
+	}
 	source := filepath.Join(dir, "Anchor.java")
 	if err := os.WriteFile(source, program, 0o600); err != nil {
 		return nil, fmt.Errorf("write the program that runs Lucene: %w", err)
@@ -147,7 +155,7 @@ func StartLucene(ctx context.Context, dir string) (*Library, error) {
 		Name: "Lucene", Path: java, Output: l.dir + ".log",
 		Args: []string{
 			"-Xms" + heap, "-Xmx" + heap, "--add-modules=jdk.incubator.vector", "--enable-native-access=ALL-UNNAMED",
-			"-cp", strings.Join(jars, string(os.PathListSeparator)), source, l.dir,
+			"-cp", strings.Join(jars, string(os.PathListSeparator)), source, l.dir, fields,
 		},
 	})
 	return l, err

@@ -6,6 +6,10 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/vitrine-dev/vitrine/internal/sample"
+	"github.com/vitrine-dev/vitrine/server/item"
+	"github.com/vitrine-dev/vitrine/server/query"
 )
 
 func TestAgree(t *testing.T) {
@@ -92,5 +96,25 @@ func TestBuildTantivy(t *testing.T) {
 func TestTantivyVersion(t *testing.T) {
 	if v, err := lockedTantivy(); err != nil || !strings.HasPrefix(v, "0.") {
 		t.Errorf("%q, %v", v, err)
+	}
+}
+
+// TestFields checks that all libraries index every field of the sample items.
+func TestFields(t *testing.T) {
+	known := map[string]Field{query.AllField: {}}
+	for _, f := range Fields() {
+		known[f.Name] = f
+	}
+	items := sample.NewLibrary()
+	for i := range 500 {
+		line, err := item.ParseLine(items.Item(i), item.ParseOptions{AuthorKey: []byte("key")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for f := range line.Item.Values(nil, nil, line.Item.Tags) {
+			if got, ok := known[f.Name]; !strings.HasPrefix(f.Name, "content.platform_ref:") && (!ok || got.Name != "" && got.Type != f.Type.String()) {
+				t.Fatalf("item %d has the field %s of type %s, Lucene and Tantivy index %+v", i, f.Name, f.Type, got)
+			}
+		}
 	}
 }

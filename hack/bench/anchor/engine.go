@@ -26,8 +26,8 @@ const EngineMode = "run-engine"
 
 const property = library.PropertyID("bench/default")
 
-// batchItems is the number of items in a batch of an import. The items of a batch become durable together.
-const batchItems = 1000
+// BatchItems is the number of items in a batch of an import into the engine. The items of a batch become durable together.
+const BatchItems = 1000
 
 // Writers is the number of threads of an import.
 const Writers = 2
@@ -77,7 +77,7 @@ func (e *Engine) Import(c Command, a *Answer) error {
 	began := time.Now()
 	var g errgroup.Group
 	g.SetLimit(Writers)
-	for batch := range slices.Chunk(lines, batchItems) {
+	for batch := range slices.Chunk(lines, BatchItems) {
 		g.Go(func() error { return e.write(batch) })
 	}
 	err = g.Wait()

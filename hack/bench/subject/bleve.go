@@ -153,7 +153,7 @@ func bleveMapping() (mapping.IndexMapping, error) {
 	for _, f := range ours.Fields() {
 		add(f.Name, f.Type)
 	}
-	for _, dynamic := range dynamicFields {
+	for _, dynamic := range sample.DynamicFields() {
 		add(dynamic, ours.Keyword)
 	}
 	add(allField, ours.Text)

@@ -17,6 +17,7 @@ import (
 	"github.com/vitrine-dev/vitrine/hack/bench/child"
 	"github.com/vitrine-dev/vitrine/hack/bench/load"
 	"github.com/vitrine-dev/vitrine/hack/opensearch/node"
+	"github.com/vitrine-dev/vitrine/internal/sample"
 	"github.com/vitrine-dev/vitrine/server/query"
 	"github.com/vitrine-dev/vitrine/server/query/querystring"
 )
@@ -126,8 +127,10 @@ func (s *OpenSearch) Create(ctx context.Context, name string, mapping map[string
 func ItemMapping() map[string]any {
 	mapping := querystring.Mapping()
 	properties := mapping["properties"].(map[string]any)
-	for _, name := range found {
-		properties[name].(map[string]any)["copy_to"] = querystring.DefaultAllField
+	for _, r := range query.Rows() {
+		if r.InAll {
+			properties[r.Name].(map[string]any)["copy_to"] = querystring.DefaultAllField
+		}
 	}
 	return mapping
 }
@@ -139,21 +142,10 @@ func PercolatorMapping() map[string]any {
 	properties[percolatorField] = map[string]any{"type": "percolator"}
 	// Map these fields explicitly: the percolator parses a query when the query is registered, and at that time no item has created the
 	// fields yet.
-	for _, name := range dynamicFields {
+	for _, name := range sample.DynamicFields() {
 		properties[name] = querystring.FieldMapping(query.Keyword)
 	}
 	return mapping
-}
-
-// found lists the fields that a word without a field name searches. A test checks that the list is complete.
-var found = []string{
-	"hashtag.hashtag_text", "content.text", "content.author.username", "content.author.profile.name",
-	"content.platform_data.location.name", "content.platform_data.location.full_name", "content.platform_data.location.country",
-}
-
-// dynamicFields lists the fields of the sample items that are not part of the catalogue.
-var dynamicFields = []string{
-	"tags.marketer_tags.key", "tags.hashtags.key", "tags.vibe.key", "submission.consent", "submission.email", "submission.username",
 }
 
 // Bulk returns a request that imports documents. lines contains the documents, each of them after the line that BulkLine appends.

@@ -1,23 +1,25 @@
-//! Serves a Tantivy index over standard input and output. Usage: `anchor DIR`. Each line of the input is a JSON-RPC call, and each line of
-//! the output is a response. The index has only the fields that the queries need, and stores the whole items. It is sorted by date, newest
-//! first, so that the first page of a query sorted by date consists of the first documents that match.
+//! Serves a Tantivy index over standard input and output. Usage: `anchor DIR FIELDS`, where FIELDS is a JSON array, see anchor.Field. Each
+//! line of the input is a JSON-RPC call, and each line of the output is a response. The index stores the whole items. It is sorted by date,
+//! newest first, so that the first page of a query sorted by date consists of the first documents that match.
 
-use std::borrow::Cow;
+use std::collections::HashMap;
 use std::error::Error;
 use std::io::{self, BufRead};
 use std::ops::Bound;
+use std::sync::RwLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 use std::{env, fs, thread};
 
 use serde::{Deserialize, Serialize};
+use serde_json_borrow::Value as Json;
 use tantivy::collector::{Count, TopDocs};
 use tantivy::query::{
     BooleanQuery, EmptyQuery, EnableScoring, FuzzyTermQuery, Occur, PhrasePrefixQuery, PhraseQuery, Query, RangeQuery, TermQuery,
 };
 use tantivy::schema::{FAST, Field, INDEXED, IndexRecordOption, STORED, Schema, TextFieldIndexing, TextOptions, Value};
-use tantivy::time::OffsetDateTime;
 use tantivy::time::format_description::well_known::Rfc3339;
+use tantivy::time::{Date, OffsetDateTime};
 use tantivy::tokenizer::{Token, TokenStream, Tokenizer, TokenizerManager};
 use tantivy::{
     DocAddress, DocId, DocSet, Index, IndexSettings, IndexSortByField, IndexWriter, Order, ReloadPolicy, Searcher, TERMINATED,
@@ -37,11 +39,12 @@ const WORDS: &str = "words";
 const ORDER: &str = "order";
 
 fn main() -> Result<()> {
-    let mut anchor = Anchor::new(&env::args().nth(1).ok_or("usage: anchor DIR")?)?;
+    let usage = "usage: anchor DIR FIELDS";
+    let mut anchor = Anchor::new(&env::args().nth(1).ok_or(usage)?, &env::args().nth(2).ok_or(usage)?)?;
     for line in io::stdin().lock().lines() {
         let call: Call = serde_json::from_str(&line?)?;
         let [command] = call.params;
-        let answer = if call.method.ends_with(".Import") { anchor.import(&command.file)? } else { anchor.search(&command)? };
+        let answer = if call.method.ends_with(".Import") { anchor.import(&command)? } else { anchor.search(&command)? };
         println!("{}", serde_json::json!({"id": call.id, "error": null, "result": answer}));
     }
     Ok(())
@@ -60,6 +63,7 @@ struct Call {
 #[serde(rename_all = "PascalCase", default)]
 struct Command {
     file: String,
+    batch: usize,
     queries: Vec<Asked>,
     one_pass: bool,
 }
@@ -116,144 +120,127 @@ fn nanoseconds(d: Duration) -> u64 {
     d.as_nanos() as u64
 }
 
-/// The fields of an item that are indexed.
+/// A field of items, see anchor.Field.
 #[derive(Deserialize)]
-struct Item<'a> {
-    id: u64,
-    #[serde(borrow)]
-    created_on: Cow<'a, str>,
-    campaign: i64,
-    #[serde(borrow)]
-    approval_status: Cow<'a, str>,
-    #[serde(borrow)]
-    content: Content<'a>,
-    #[serde(borrow)]
-    hashtag: Hashtag<'a>,
-    #[serde(borrow)]
-    tags: Tags<'a>,
+#[serde(rename_all = "PascalCase")]
+struct ItemField {
+    name: String,
+    #[serde(rename = "Type")]
+    kind: Type,
+    all: bool,
 }
 
-#[derive(Deserialize)]
-struct Content<'a> {
-    #[serde(borrow)]
-    text: Cow<'a, str>,
-    #[serde(borrow)]
-    social_platform: Cow<'a, str>,
-    #[serde(borrow)]
-    content_type: Cow<'a, str>,
-    #[serde(borrow)]
-    author: Author<'a>,
-    #[serde(borrow)]
-    platform_data: PlatformData<'a>,
+/// The type of the values of a field, see query.Type.
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Type {
+    Keyword,
+    Text,
+    Long,
+    Double,
+    Boolean,
+    Date,
 }
 
-#[derive(Deserialize)]
-struct Author<'a> {
-    #[serde(borrow)]
-    username: Cow<'a, str>,
-}
-
-#[derive(Deserialize)]
-struct PlatformData<'a> {
-    #[serde(borrow)]
-    location: Location<'a>,
-}
-
-#[derive(Deserialize)]
-struct Location<'a> {
-    #[serde(borrow)]
-    country_code: Cow<'a, str>,
-}
-
-#[derive(Deserialize)]
-struct Hashtag<'a> {
-    #[serde(borrow)]
-    hashtag_text: Cow<'a, str>,
-}
-
-#[derive(Deserialize)]
-struct Tags<'a> {
-    #[serde(borrow)]
-    marketer_tags: Vec<Tag<'a>>,
-    #[serde(borrow)]
-    hashtags: Vec<Tag<'a>>,
-}
-
-#[derive(Deserialize)]
-struct Tag<'a> {
-    #[serde(borrow)]
-    key: Cow<'a, str>,
-}
-
-/// The fields of the index. Those of items have the names that queries use.
+/// The fields of the index.
 struct Fields {
-    text: Field,
-    approval_status: Field,
-    social_platform: Field,
-    content_type: Field,
-    username: Field,
-    country_code: Field,
-    hashtag_text: Field,
-    marketer_tags: Field,
-    hashtags: Field,
-    campaign: Field,
-    created_on: Field,
+    /// The fields of items, by name: the field, its type, and whether `all` has its values too.
+    items: HashMap<String, (Field, Type, bool)>,
+    /// The values of all fields that words without a field name search.
+    all: Field,
     /// The date in seconds and, in the lower 32 bits, the id. Tantivy can sort an index by only one field. The dates of items have no
     /// fractions of a second.
     order: Field,
     source: Field,
 }
 
+/// The start of the names of the members with the references on the platforms. The index has one field for all of them.
+const REFERENCE: &str = "content.platform_ref:";
+
 impl Fields {
-    fn new() -> (Fields, Schema) {
+    fn new(list: &str) -> Result<(Fields, Schema)> {
         let mut b = Schema::builder();
         let indexing = |tokenizer, record| TextFieldIndexing::default().set_tokenizer(tokenizer).set_index_option(record);
-        let text = indexing(WORDS, IndexRecordOption::WithFreqsAndPositions);
+        let text = TextOptions::default().set_indexing_options(indexing(WORDS, IndexRecordOption::WithFreqsAndPositions));
         let keyword = TextOptions::default().set_indexing_options(indexing("raw", IndexRecordOption::Basic).set_fieldnorms(false));
-        let fields = Fields {
-            text: b.add_text_field("content.text", TextOptions::default().set_indexing_options(text)),
-            approval_status: b.add_text_field("approval_status", keyword.clone()),
-            social_platform: b.add_text_field("content.social_platform", keyword.clone()),
-            content_type: b.add_text_field("content.content_type", keyword.clone()),
-            username: b.add_text_field("content.author.username", keyword.clone()),
-            country_code: b.add_text_field("content.platform_data.location.country_code", keyword.clone()),
-            hashtag_text: b.add_text_field("hashtag.hashtag_text", keyword.clone()),
-            marketer_tags: b.add_text_field("tags.marketer_tags.key", keyword.clone()),
-            hashtags: b.add_text_field("tags.hashtags.key", keyword),
-            campaign: b.add_i64_field("campaign", INDEXED),
-            created_on: b.add_i64_field("created_on", FAST),
-            order: b.add_u64_field(ORDER, FAST),
-            source: b.add_bytes_field("source", STORED),
-        };
-        (fields, b.build())
+        let mut items = HashMap::new();
+        for f in serde_json::from_str::<Vec<ItemField>>(list)? {
+            let field = match f.kind {
+                Type::Keyword | Type::Boolean => b.add_text_field(&f.name, keyword.clone()),
+                Type::Text => b.add_text_field(&f.name, text.clone()),
+                Type::Long => b.add_i64_field(&f.name, INDEXED | FAST),
+                Type::Double => b.add_f64_field(&f.name, INDEXED | FAST),
+                Type::Date => b.add_i64_field(&f.name, FAST),
+            };
+            items.insert(f.name, (field, f.kind, f.all));
+        }
+        let all = b.add_text_field("_all", text);
+        let order = b.add_u64_field(ORDER, FAST);
+        let source = b.add_bytes_field("source", STORED);
+        Ok((Fields { items, all, order, source }, b.build()))
     }
 
     fn document(&self, line: &[u8]) -> Result<TantivyDocument> {
-        let item: Item = serde_json::from_slice(line)?;
-        let created = OffsetDateTime::parse(&item.created_on, &Rfc3339)?.unix_timestamp();
+        let item: Json = serde_json::from_slice(line)?;
         let mut d = TantivyDocument::default();
-        d.add_text(self.text, &item.content.text);
-        for (field, value) in [
-            (self.approval_status, &item.approval_status),
-            (self.social_platform, &item.content.social_platform),
-            (self.content_type, &item.content.content_type),
-            (self.username, &item.content.author.username),
-            (self.country_code, &item.content.platform_data.location.country_code),
-            (self.hashtag_text, &item.hashtag.hashtag_text),
-        ] {
-            d.add_text(field, lower(value));
-        }
-        for (field, tags) in [(self.marketer_tags, &item.tags.marketer_tags), (self.hashtags, &item.tags.hashtags)] {
-            for tag in tags {
-                d.add_text(field, lower(&tag.key));
-            }
-        }
-        d.add_i64(self.campaign, item.campaign);
-        d.add_i64(self.created_on, created * 1000);
-        d.add_u64(self.order, u64::try_from(created)? << 32 | item.id);
+        self.add(&mut d, &mut String::new(), &item)?;
+        let created = seconds(item.get("created_on").as_str().unwrap_or_default())?;
+        let id = item.get("id").as_u64().ok_or("an item has no id")?;
+        d.add_u64(self.order, u64::try_from(created)? << 32 | id);
         d.add_bytes(self.source, line);
         Ok(d)
     }
+
+    /// Adds the fields of the value below path. It leaves path as it was.
+    fn add(&self, d: &mut TantivyDocument, path: &mut String, value: &Json) -> Result<()> {
+        match value {
+            Json::Object(members) => {
+                let end = path.len();
+                for (name, value) in members.iter() {
+                    if end > 0 {
+                        path.push('.');
+                    }
+                    path.push_str(name);
+                    if path.starts_with(REFERENCE) {
+                        path.truncate(REFERENCE.len() - 1);
+                    }
+                    self.add(d, path, value)?;
+                    path.truncate(end);
+                }
+            }
+            Json::Array(values) => {
+                for value in values {
+                    self.add(d, path, value)?;
+                }
+            }
+            Json::Null => {}
+            _ => {
+                if let Some(&(field, kind, all)) = self.items.get(path.as_str()) {
+                    let text = value.as_str();
+                    match kind {
+                        Type::Keyword => d.add_text(field, lower(text.unwrap_or_default())),
+                        Type::Text => d.add_text(field, text.unwrap_or_default()),
+                        Type::Boolean => d.add_text(field, if value.as_bool() == Some(true) { "true" } else { "false" }),
+                        Type::Long => d.add_i64(field, value.as_i64().ok_or("a number is not an integer")?),
+                        Type::Double => d.add_f64(field, value.as_f64().ok_or("a value is not a number")?),
+                        Type::Date => d.add_i64(field, 1000 * seconds(text.unwrap_or_default())?),
+                    }
+                    if all {
+                        d.add_text(self.all, text.unwrap_or_default());
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Returns a date, which may be only a year, in seconds.
+fn seconds(date: &str) -> Result<i64> {
+    if date.len() == 4 {
+        return Ok(Date::from_ordinal_date(date.parse()?, 1)?.midnight().assume_utc().unix_timestamp());
+    }
+    Ok(OffsetDateTime::parse(date, &Rfc3339)?.unix_timestamp())
 }
 
 /// Appends a text to another text, with each character converted to lower case separately.
@@ -329,9 +316,9 @@ struct Anchor {
 }
 
 impl Anchor {
-    fn new(dir: &str) -> Result<Anchor> {
+    fn new(dir: &str, list: &str) -> Result<Anchor> {
         fs::create_dir(dir)?;
-        let (fields, schema) = Fields::new();
+        let (fields, schema) = Fields::new(list)?;
         let tokenizers = TokenizerManager::default();
         tokenizers.register(WORDS, Words);
         let sort_by_field = Some(IndexSortByField { field: ORDER.into(), order: Order::Desc });
@@ -341,25 +328,29 @@ impl Anchor {
         Ok(Anchor { index, fields, writer, searcher: None, page: Vec::with_capacity(1 << 20) })
     }
 
-    /// Indexes the lines of a file. The measured time ends when the items are durable, and a new searcher would find them.
-    fn import(&mut self, file: &str) -> Result<Answer> {
-        let text = fs::read(file)?;
+    /// Indexes the lines of a file, and commits after each batch of items and at the end. The measured time ends when the items are
+    /// durable, and a new searcher would find them.
+    fn import(&mut self, command: &Command) -> Result<Answer> {
+        let text = fs::read(&command.file)?;
         let lines: Vec<&[u8]> = text.split(|c| *c == b'\n').filter(|line| !line.is_empty()).collect();
         let fields = &self.fields;
-        let writer = self.writer.as_mut().ok_or("an import follows a search")?;
+        let writer = RwLock::new(self.writer.as_mut().ok_or("an import follows a search")?);
         let began = Instant::now();
         let next = AtomicUsize::new(0);
         thread::scope(|scope| {
             let add = || -> Result<()> {
-                while let Some(line) = lines.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    writer.add_document(fields.document(line)?)?;
+                while let Some(batch) = lines.chunks(command.batch).nth(next.fetch_add(1, Ordering::Relaxed)) {
+                    for line in batch {
+                        let document = fields.document(line)?;
+                        writer.read().map_err(|_| "another thread panicked")?.add_document(document)?;
+                    }
+                    writer.write().map_err(|_| "another thread panicked")?.commit()?;
                 }
                 Ok(())
             };
             let threads: Vec<_> = (0..THREADS).map(|_| scope.spawn(add)).collect();
             threads.into_iter().try_for_each(|each| each.join().map_err(|_| "a thread of the import panicked")?)
         })?;
-        writer.commit()?;
         Ok(Answer { elapsed: nanoseconds(began.elapsed()), ..Answer::default() })
     }
 
@@ -450,7 +441,7 @@ impl Anchor {
     }
 
     fn field(&self, tree: &Tree) -> Result<Field> {
-        Ok(self.index.schema().get_field(&tree.field)?)
+        Ok(self.fields.items.get(&tree.field).ok_or("a query names an unknown field")?.0)
     }
 
     /// Returns the text of a tree as one term.
