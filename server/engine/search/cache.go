@@ -199,6 +199,7 @@ func (d *derived) add(fresh *View) {
 	}
 	c := d.cache
 	d.views[fresh.key] = fresh
+	fresh.kept.Store(true)
 	c.count++
 	c.bytes += fresh.bytes
 	if fresh.bits != nil {
@@ -244,6 +245,7 @@ func (c *Cache) remove(v *View) {
 		c.bitsBytes -= v.bytes
 	}
 	delete(v.of.views, v.key)
+	v.kept.Store(false)
 }
 
 func (c *Cache) linkFirst(v *View) {

@@ -116,8 +116,8 @@ func (q *Query) stream(ctx context.Context, o *Order, seed string) (*stream, err
 	return s, nil
 }
 
-// recentStream remembers a stream without its views, so that the Cache can still evict them. As long as all views exist, the next page does
-// not look them up in the Cache.
+// recentStream remembers a stream without its views and their lists of deleted documents, so that the Cache can still evict them. As long as
+// the Cache keeps all views, the next page does not look them up.
 type recentStream struct {
 	seed  string
 	runs  stream
@@ -129,22 +129,23 @@ func newRecentStream(s *stream, seed string) *recentStream {
 	r.runs.runs = slices.Clone(s.runs)
 	for i := range r.runs.runs {
 		r.views[i] = weak.Make(s.runs[i].view)
-		r.runs.runs[i].view = nil
+		r.runs.runs[i] = run{part: s.runs[i].part, total: s.runs[i].total}
 	}
 	return r
 }
 
-// restore returns the stream, or nil if a view no longer exists.
+// restore returns the stream, or nil if the Cache no longer keeps a view. It checks this although the pointers are weak: a view whose pointer
+// is read while the garbage collector marks objects stays in memory until the next collection, and thus forever if pages are read often.
 func (r *recentStream) restore() *stream {
 	s := r.runs
 	s.runs = slices.Clone(r.runs.runs)
 	for i := range s.runs {
 		v := r.views[i].Value()
-		if v == nil {
+		if v == nil || !v.kept.Load() {
 			return nil
 		}
 		s.corpus.Cache.used(v)
-		s.runs[i].view = v
+		s.show(&s.runs[i], v)
 	}
 	return &s
 }

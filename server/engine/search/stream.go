@@ -43,15 +43,9 @@ func newStream(c *Corpus, order *Order, views []*View) *stream {
 		if v == nil {
 			continue
 		}
-		r := run{part: part, view: v, total: int(v.docs.GetCardinality())}
-		if v.sorted != nil {
-			r.holes = v.holes(c.Parts[part].Dead, func(doc uint32) int {
-				return sort.Search(len(v.sorted), func(i int) bool {
-					return order.Compare(Hit{Part: part, Doc: v.sorted[i]}, Hit{Part: part, Doc: doc}) >= 0
-				})
-			})
-			r.total -= len(r.holes)
-		} else if r.gone = v.gone(c.Parts[part].Dead); r.gone != nil {
+		r := run{part: part}
+		s.show(&r, v)
+		if r.total = int(v.docs.GetCardinality()) - len(r.holes); r.gone != nil {
 			r.total -= int(r.gone.GetCardinality())
 		}
 		if r.total > 0 {
@@ -60,6 +54,21 @@ func newStream(c *Corpus, order *Order, views []*View) *stream {
 		}
 	}
 	return s
+}
+
+// show sets the view of a run, and its deleted documents.
+func (s *stream) show(r *run, v *View) {
+	r.view = v
+	dead := s.corpus.Parts[r.part].Dead
+	if v.sorted == nil {
+		r.gone = v.gone(dead)
+		return
+	}
+	r.holes = v.holes(dead, func(doc uint32) int {
+		return sort.Search(len(v.sorted), func(i int) bool {
+			return s.order.Compare(Hit{Part: r.part, Doc: v.sorted[i]}, Hit{Part: r.part, Doc: doc}) >= 0
+		})
+	})
 }
 
 // at returns the i-th live document of the run.

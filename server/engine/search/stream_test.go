@@ -7,12 +7,14 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"slices"
+	"strconv"
 	"testing"
 
 	"github.com/RoaringBitmap/roaring/v2"
 
 	"github.com/vitrine-dev/vitrine/server/engine/segment"
 	"github.com/vitrine-dev/vitrine/server/item"
+	"github.com/vitrine-dev/vitrine/server/library"
 	"github.com/vitrine-dev/vitrine/server/query"
 	"github.com/vitrine-dev/vitrine/server/query/plan"
 )
@@ -216,14 +218,56 @@ func TestRecentStream(t *testing.T) {
 		}
 	}
 	recent := q.recent.Load()
-	if recent.restore() == nil {
-		t.Error("the recent stream is lost although its views are cached")
+	now := recent.restore()
+	if now == nil {
+		t.Fatal("the recent stream is lost although its views are cached")
 	}
 	c.Cache.Shrink(0)
-	runtime.GC()
 	if recent.restore() != nil {
-		t.Error("the recent stream keeps views that the cache has evicted")
+		t.Error("the recent stream uses views that the cache has evicted")
 	}
+	runtime.KeepAlive(now) // the views exist until here
+}
+
+// TestRecentStreamsKeepNoMemory checks that queries keep nothing of views that the cache has evicted.
+func TestRecentStreamsKeepNoMemory(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 8))
+	c := madeCorpus(t, r, []int{40_000}, false)
+	c.Cache = NewCache(1 << 30)
+	dead := roaring.New()
+	for doc := uint32(0); doc < 40_000; doc += 2 {
+		dead.Add(doc)
+	}
+	c.Parts[0].Dead = dead
+	heap := func() int64 {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapAlloc)
+	}
+	const seeds = 50
+	var queries [seeds]*Query
+	before := heap()
+	for i := range queries {
+		seed := strconv.Itoa(i)
+		q, err := Bind(t.Context(), plan.All{}, c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o, err := c.Order(t.Context(), query.Order{{Field: query.RandomKey}}, func(id item.ID) int64 { return library.RandomPlace(seed, id) })
+		if err != nil {
+			t.Fatal(err)
+		}
+		if page, err := q.Page(t.Context(), o, seed, nil, nil, 0, 20); err != nil || len(page) != 20 {
+			t.Fatalf("%d hits, %v", len(page), err)
+		}
+		queries[i] = q
+	}
+	c.Cache.Shrink(0)
+	if each := (heap() - before) / seeds; each > 20_000 { // the list of deleted documents alone takes 80,000 bytes
+		t.Errorf("each query keeps %d bytes of evicted views", each)
+	}
+	runtime.KeepAlive(queries)
 }
 
 func TestSplitAllocatesOnce(t *testing.T) {

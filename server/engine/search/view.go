@@ -23,9 +23,9 @@ type View struct {
 
 	died atomic.Pointer[died]
 
-	// The Cache sets these fields: the derived data of the segment, the key, the size, whether the view was used since it became
-	// the newest, and its neighbors in the cache's list of views.
-	used       atomic.Bool
+	// The Cache sets these fields: whether it keeps the view, whether the view was used since it became the newest, the derived data of the
+	// segment, the key, the size, and the neighbors in the cache's list of views.
+	kept, used atomic.Bool
 	of         *derived
 	key        string
 	bytes      int64
