@@ -524,6 +524,22 @@ func TestPacked(t *testing.T) {
 	}
 }
 
+// TestSlack checks that Slack covers the constant texts and the short values of any item, and that a long text does not take more memory.
+func TestSlack(t *testing.T) {
+	most := 0
+	for _, p := range parts {
+		most += p.lead.length + shortRoom // no number and no filler is longer
+	}
+	if most += shortRoom; most > Slack {
+		t.Errorf("a response of short texts can need %d bytes, Slack is %d", most, Slack)
+	}
+	it := &Item{ID: 1, Content: Content{ContentType: Text, Text: strings.Repeat("x", MaxText)}}
+	got := Encode(it).Append(nil, query.Public, Slots{})
+	if limit := len(got) + len(got)/2 + 2*Slack; cap(got) > limit {
+		t.Errorf("a response of %d bytes takes %d bytes of memory, want at most %d", len(got), cap(got), limit)
+	}
+}
+
 // TestLongTexts checks texts around the lengths at which the encoded length takes another byte.
 func TestLongTexts(t *testing.T) {
 	for _, n := range []int{0, 1, 127, 128, 129, 16383, 16384, MaxText} {

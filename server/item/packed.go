@@ -51,8 +51,8 @@ func (p Packed) split() (length int, block []byte, encoded int, ok bool) {
 
 // Unpacker builds responses of packed items, and reuses its memory. It is not safe for concurrent use.
 type Unpacker struct {
-	encoded, response []byte
-	record            record
+	encoded []byte
+	record  record
 }
 
 // Append appends the response of a packed item (see Encoded.Append). If p is damaged, it returns false and appends nothing.
@@ -66,10 +66,5 @@ func (u *Unpacker) Append(dst []byte, p Packed, a query.Audience, s Slots) ([]by
 		return dst, false
 	}
 	u.encoded = encoded
-	if room := u.record.room(); cap(dst)-len(dst) < room {
-		// The response probably fits, but append needs more room. This happens for the last items of a page.
-		u.response = u.record.append(slices.Grow(u.response[:0], room), a, s)
-		return append(dst, u.response...), true
-	}
 	return u.record.append(dst, a, s), true
 }

@@ -152,16 +152,18 @@ func (e Encoded) Append(dst []byte, a query.Audience, s Slots) []byte {
 	if !r.parse(e) {
 		return dst
 	}
-	return r.append(slices.Grow(dst, r.room()), a, s)
+	return r.append(dst, a, s)
 }
 
-// room returns the capacity that append needs for everything up to the short link.
-func (r *record) room() int { return mostFilled + mostRepeated*len(r.encoded) }
+// Slack is the capacity that Append needs in addition to the response, in bytes. It is more than the length of all constant texts, and
+// shortRoom bytes for each value. The destination needs the space only while Append runs.
+const Slack = 5 << 10
 
-// append implements Encoded.Append. dst must have room for r.room() more bytes.
+// append implements Encoded.Append.
 func (r *record) append(dst []byte, a query.Audience, s Slots) []byte {
 	// Most texts are short. Copying a fixed number of bytes, of which the next text overwrites those after the end of the text, takes less
-	// time than copying the exact number of bytes.
+	// time than copying the exact number of bytes. The capacity after a longer text is again at least Slack.
+	dst = slices.Grow(dst, Slack)
 	out, n := dst[:cap(dst)], len(dst)
 	for i := range parts {
 		p := &parts[i]
@@ -183,7 +185,8 @@ func (r *record) append(dst []byte, a query.Audience, s Slots) []byte {
 				*(*[shortRoom]byte)(out[n:]) = [shortRoom]byte(from)
 				n += int(t.length)
 			default:
-				n += copy(out[n:], from[:t.length])
+				out = slices.Grow(append(out[:n], from[:t.length]...), Slack)
+				out, n = out[:cap(out)], len(out)
 			}
 		case numberPart:
 			n = len(strconv.AppendInt(out[:n], r.numbers[p.from[0]], 10))

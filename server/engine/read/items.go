@@ -109,7 +109,7 @@ func (s *Snapshot) appendItems(ctx context.Context, r library.Read, hits []searc
 			return dst, err
 		}
 	}
-	dst = slices.Grow(dst, room)
+	dst = slices.Grow(dst, room+item.Slack)
 	var unpacker item.Unpacker
 	for i, h := range hits {
 		if i > 0 {
