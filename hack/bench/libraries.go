@@ -226,24 +226,25 @@ type asked struct {
 }
 
 // ways returns the ways to run the queries of a round (see asked), and the index of the first way of the engine. The libraries take turns
-// in alternating order.
+// in alternating order. A peer runs the queries of a listing in two passes in one turn, and in one pass in another turn, so that the second
+// run does not find the data of the first run in the caches of the processor.
 func (c *comparison) ways(round int, page, forget bool) (list []asked, engine int) {
 	ours := []asked{{report.FirstTime, c.ours, anchor.Way{}}, {report.Again, c.ours, anchor.Way{}}}
 	if forget {
 		ours = []asked{{report.NothingKept, c.ours, anchor.Way{Forget: true}}}
 	}
-	turns := [][]asked{ours}
+	var twoPasses, onePass []asked
 	for _, l := range c.theirs {
-		theirs := []asked{{report.TwoPasses(l.name), l, anchor.Way{}}}
+		twoPasses = append(twoPasses, asked{report.TwoPasses(l.name), l, anchor.Way{}})
 		if page {
-			theirs = append(theirs, asked{report.OnePass(l.name), l, anchor.Way{OnePass: true}})
+			onePass = append(onePass, asked{report.OnePass(l.name), l, anchor.Way{OnePass: true}})
 		}
-		turns = append(turns, theirs)
 	}
-	if round%2 != 0 {
-		slices.Reverse(turns)
+	if round%2 == 0 {
+		list = slices.Concat(twoPasses, ours, onePass)
+	} else {
+		list = slices.Concat(onePass, ours, twoPasses)
 	}
-	list = slices.Concat(turns...)
 	return list, slices.IndexFunc(list, func(a asked) bool { return a.library == c.ours })
 }
 
