@@ -12,7 +12,7 @@ import (
 // ConnContext to the function JoinContext.
 func JoinWrites(l net.Listener) net.Listener { return joiningListener{l} }
 
-// JoinContext tells handlers the connection of their request. It is meant for http.Server.ConnContext.
+// JoinContext makes the connection of a request available to its handler. It is meant for http.Server.ConnContext.
 func JoinContext(ctx context.Context, c net.Conn) context.Context {
 	if c, ok := c.(*joiningConn); ok {
 		return context.WithValue(ctx, joiningKey{}, c)
@@ -57,7 +57,7 @@ func (c *joiningConn) release() error {
 	}
 	_, err := c.TCPConn.Write(*held)
 	if err != nil {
-		// net/http does not know of this error. A further response must not follow an incomplete one.
+		// net/http does not see this error. Close the connection, so that no response follows an incomplete one.
 		_ = c.Close()
 	}
 	return err //nolint:wrapcheck // callers expect the errors of a connection
@@ -81,6 +81,7 @@ func (c *joiningConn) Write(p []byte) (int, error) {
 
 // writeBody sends a complete body.
 func (x *exchange) writeBody(body []byte) {
+	// With HTTP/2, several goroutines would write to the connection.
 	if c, ok := x.r.Context().Value(joiningKey{}).(*joiningConn); ok && x.r.ProtoMajor == 1 && len(body) > mostHeld {
 		c.hold()
 		defer func() {

@@ -16,6 +16,13 @@ type Packed []byte
 // maxEncoded limits the memory that damaged bytes can make the reader allocate, in bytes. It is far more than the length of any item.
 const maxEncoded = 64 << 20
 
+// A response without slots has at most mostFilled + mostRepeated·n bytes if its Encoded has n bytes: the names of members and the fillers
+// have a fixed length, and no value occurs more than mostRepeated times.
+const (
+	mostFilled   = 4096
+	mostRepeated = 8
+)
+
 // Packer packs items, and reuses its memory. It is not safe for concurrent use.
 type Packer struct{ encoded, response []byte }
 

@@ -38,7 +38,7 @@ const (
 	flagPart
 )
 
-// short is a constant text in an array, so that it can be copied without its length.
+// short is a constant text in an array of fixed size. Copying the whole array is faster than copying only the text.
 type short struct {
 	text   [shortRoom]byte
 	length int
@@ -134,13 +134,6 @@ var parts = [...]part{
 	texted(`","large_image":"`, blank, textLarge, textImage),
 }
 
-// A response without slots has at most mostFilled + mostRepeated·n bytes if its Encoded has n bytes: the names of members and the fillers
-// have a fixed length, and no value occurs more than mostRepeated times.
-const (
-	mostFilled   = 4096
-	mostRepeated = 8
-)
-
 // Append appends the item in response form as JSON. Every member that the specification requires is present and not null. Append fills in
 // missing values (docs/http-api.md, "The item"): "Unknown" for places, Point 0/0 for geo_data, 0 for the campaign and ids, and about:blank
 // for links. The platform of the hashtag, the author and the media becomes the item's social platform, or "direct" if the item has none. A
@@ -155,14 +148,14 @@ func (e Encoded) Append(dst []byte, a query.Audience, s Slots) []byte {
 	return r.append(dst, a, s)
 }
 
-// Slack is the capacity that Append needs in addition to the response, in bytes. It is more than the length of all constant texts, and
+// Slack is the capacity that Append needs in addition to the response, in bytes. It is more than the length of all constant texts plus
 // shortRoom bytes for each value. The destination needs the space only while Append runs.
 const Slack = 5 << 10
 
 // append implements Encoded.Append.
 func (r *record) append(dst []byte, a query.Audience, s Slots) []byte {
-	// Most texts are short. Copying a fixed number of bytes, of which the next text overwrites those after the end of the text, takes less
-	// time than copying the exact number of bytes. The capacity after a longer text is again at least Slack.
+	// Most texts are short. Copying shortRoom bytes is faster than copying the exact number, and the next copy overwrites the surplus. After
+	// a longer text, the free capacity is again at least Slack.
 	dst = slices.Grow(dst, Slack)
 	out, n := dst[:cap(dst)], len(dst)
 	for i := range parts {

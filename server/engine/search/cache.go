@@ -12,9 +12,9 @@ import (
 
 // Cache holds the views of all corpora: the documents that match a query, orders of documents, plain bits and counts. A view is valid for
 // the life of its segment. Writes invalidate no views except counts, so the cost of a write does not depend on the number of filters. When
-// the views exceed the size limit, the cache evicts the oldest view. If that view was used since it became the newest, the cache does not
-// evict it, and it becomes the newest again (the CLOCK algorithm). When a segment is dropped, all of its views are dropped too. A view also
-// includes documents that were deleted after it was made; see View.gone.
+// the views exceed the size limit, the cache examines the oldest view: if it was used since it became the newest, it becomes the newest again;
+// otherwise, the cache evicts it (the CLOCK algorithm). When a segment is dropped, all of its views are dropped too. A view also includes
+// documents that were deleted after it was made; see View.gone.
 type Cache struct {
 	limit int64
 
@@ -170,7 +170,7 @@ func (d *derived) has(key string) bool {
 // used marks a view as used.
 func (c *Cache) used(v *View) {
 	c.hits.Add(1)
-	if !v.used.Load() { // a write would invalidate the cache line of other processors
+	if !v.used.Load() { // an unconditional store would invalidate this cache line in other processors
 		v.used.Store(true)
 	}
 }
@@ -225,7 +225,7 @@ func (c *Cache) shrinkTo(bytes int64) {
 	}
 }
 
-// evict removes a view. If the view was used, evict instead makes it the newest one again.
+// evict removes a view. If the view was used since it became the newest, evict instead makes it the newest again.
 func (c *Cache) evict(v *View) {
 	if v.used.Swap(false) {
 		v.unlink()

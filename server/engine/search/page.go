@@ -96,7 +96,7 @@ func (q *Query) Page(ctx context.Context, o *Order, seed string, hits []Hit, aft
 
 // stream returns the live matches in an order.
 func (q *Query) stream(ctx context.Context, o *Order, seed string) (*stream, error) {
-	if recent := q.recent.Load(); recent != nil && recent.seed == seed && recent.runs.order == o {
+	if recent := q.recent.Load(); recent != nil && recent.seed == seed && recent.bare.order == o {
 		if s := recent.restore(); s != nil {
 			return s, nil
 		}
@@ -119,26 +119,28 @@ func (q *Query) stream(ctx context.Context, o *Order, seed string) (*stream, err
 // recentStream remembers a stream without its views and their lists of deleted documents, so that the Cache can still evict them. As long as
 // the Cache keeps all views, the next page does not look them up.
 type recentStream struct {
-	seed  string
-	runs  stream
+	seed string
+	// bare is the stream, but its runs have only their parts and totals.
+	bare  stream
 	views []weak.Pointer[View]
 }
 
 func newRecentStream(s *stream, seed string) *recentStream {
-	r := &recentStream{seed: seed, runs: *s, views: make([]weak.Pointer[View], len(s.runs))}
-	r.runs.runs = slices.Clone(s.runs)
-	for i := range r.runs.runs {
-		r.views[i] = weak.Make(s.runs[i].view)
-		r.runs.runs[i] = run{part: s.runs[i].part, total: s.runs[i].total}
+	r := &recentStream{seed: seed, bare: *s, views: make([]weak.Pointer[View], len(s.runs))}
+	r.bare.runs = make([]run, len(s.runs))
+	for i, full := range s.runs {
+		r.views[i] = weak.Make(full.view)
+		r.bare.runs[i] = run{part: full.part, total: full.total}
 	}
 	return r
 }
 
-// restore returns the stream, or nil if the Cache no longer keeps a view. It checks this although the pointers are weak: a view whose pointer
-// is read while the garbage collector marks objects stays in memory until the next collection, and thus forever if pages are read often.
+// restore returns the stream, or nil if the Cache no longer keeps one of its views. Checking the weak pointers is not enough: if a pointer is
+// read while the garbage collector marks objects, its view survives that collection. Frequent reads could keep an evicted view in memory
+// permanently.
 func (r *recentStream) restore() *stream {
-	s := r.runs
-	s.runs = slices.Clone(r.runs.runs)
+	s := r.bare
+	s.runs = slices.Clone(r.bare.runs)
 	for i := range s.runs {
 		v := r.views[i].Value()
 		if v == nil || !v.kept.Load() {

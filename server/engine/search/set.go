@@ -177,8 +177,8 @@ func (u *union) count(c *Cache, dead []uint64) int64 {
 	return int64(n)
 }
 
-// writeDense writes a bitmap as plain bits, one for each document. All bits must be 0 before. If the bitmap is damaged, writeDense sets no
-// bits, because WriteDenseTo does not check its bounds.
+// writeDense sets the bits of a bitmap's documents in words, which has one bit for each document. All words must be 0. If the bitmap is
+// damaged, writeDense sets no bits, because WriteDenseTo does not check its bounds.
 func writeDense(b *roaring.Bitmap, words []uint64) {
 	if b.Validate() == nil {
 		b.WriteDenseTo(words)
