@@ -195,7 +195,7 @@ func (c course) block(round, size int) ([]anchor.Query, error) {
 	return list, nil
 }
 
-// warmUps is the number of times that the queries of the first block run. The Java virtual machine compiles only code that runs often.
+// warmUps is how often the queries of the first block run before the measurement. The Java virtual machine compiles only code that runs often.
 const warmUps = 20
 
 // queries first runs all queries without clearing the engine's caches. After that, it runs all queries again, and clears the caches before
@@ -225,9 +225,9 @@ type asked struct {
 	way     anchor.Way
 }
 
-// ways returns the ways to run the queries of a round (see asked), and the index of the first way of the engine. The libraries take turns
-// in alternating order. A peer runs the queries of a listing in two passes in one turn, and in one pass in another turn, so that the second
-// run does not find the data of the first run in the caches of the processor.
+// ways returns the ways to run the queries of a round (see asked), and the index of the first way of the engine. The peers run the
+// queries in two passes before the engine, and in one pass after it, or the other way round in every second round. This way, the second run
+// of a peer does not find the data of its first run in the caches of the processor.
 func (c *comparison) ways(round int, page, forget bool) (list []asked, engine int) {
 	ours := []asked{{report.FirstTime, c.ours, anchor.Way{}}, {report.Again, c.ours, anchor.Way{}}}
 	if forget {

@@ -195,8 +195,8 @@ func (l *Library) word(rank int) string {
 	return words[min(rank, len(words)-1)]
 }
 
-// DynamicFields lists the fields of the items that are not part of the catalogue of the query language, except the references on single
-// platforms.
+// DynamicFields lists the fields of the items that are not part of the catalogue of the query language, except
+// content.platform_ref:<platform>.
 func DynamicFields() []string {
 	return []string{
 		"tags.marketer_tags.key", "tags.hashtags.key", "tags.vibe.key", "submission.consent", "submission.email", "submission.username",

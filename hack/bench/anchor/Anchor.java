@@ -71,7 +71,7 @@ public final class Anchor {
     private static final String CREATED = "created_on", ID = "id", SOURCE = "source";
     /** The field with the values of all fields that words without a field name search. */
     private static final String ALL = "_all";
-    /** The start of the names of the members with the references on the platforms. The index has one field for all of them. */
+    /** The prefix of the members that contain the reference on a platform. All of them are indexed as one field. */
     private static final String REFERENCE = "content.platform_ref:";
     private static final Sort NEWEST_FIRST =
         new Sort(new SortField(CREATED, SortField.Type.LONG, true), new SortField(ID, SortField.Type.LONG, true));
@@ -121,8 +121,8 @@ public final class Anchor {
     }
 
     /**
-     * Indexes the lines of a file, and commits after each batch of items and at the end. The measured time ends when the items are durable
-     * and searchable.
+     * Indexes the lines of a file, and commits after each batch of items. The measured time ends when the items are durable, and a new
+     * searcher would find them.
      */
     private String importItems(Map<?, ?> command) throws Exception {
         List<byte[]> lines = lines(Files.readAllBytes(Path.of((String) command.get("File"))));
@@ -239,7 +239,6 @@ public final class Anchor {
         }
         boolean onePass = Boolean.TRUE.equals(command.get("OnePass"));
         StringBuilder latencies = new StringBuilder(), totals = new StringBuilder(), ids = new StringBuilder();
-        long start = System.nanoTime();
         for (Object each : (List<?>) command.get("Queries")) {
             Map<?, ?> asked = (Map<?, ?>) each;
             Query query = query((Map<?, ?>) asked.get("Tree"));
@@ -273,8 +272,7 @@ public final class Anchor {
             }
             ids.append(ids.isEmpty() ? "[" : ",[").append(list).append("]");
         }
-        return "{\"Elapsed\":" + (System.nanoTime() - start) + ",\"Latencies\":[" + latencies + "],\"Totals\":[" + totals + "],\"IDs\":["
-            + ids + "]}";
+        return "{\"Latencies\":[" + latencies + "],\"Totals\":[" + totals + "],\"IDs\":[" + ids + "]}";
     }
 
     private static void append(StringBuilder list, long value) {

@@ -2,8 +2,8 @@
 // own process, which receives calls over its standard input and output. The measured time is the time that the library itself needs,
 // without HTTP and without the transport of results.
 //
-// All libraries index the same fields, and an import can make each batch of items durable before the next batch begins. The indexes of
-// Lucene and Tantivy are sorted by date, and they are merged into one segment before the first search.
+// All libraries index the same fields, and each thread of an import can make its batch durable before it begins the next one. The indexes
+// of Lucene and Tantivy are sorted by date, and they are merged into one segment before the first search.
 //
 // The package may import child, load, hack/opensearch/node, the sample content, and Vitrine's domain and engine.
 package anchor
@@ -65,7 +65,7 @@ func NewQuery(text string, limit int, newestFirst bool) (Query, error) {
 type Command struct {
 	// File contains the lines of an import.
 	File string `json:",omitempty"`
-	// Batch is the number of items that Lucene and Tantivy make durable together. Each of Writers threads imports one batch after the other.
+	// Batch is the number of items that Lucene and Tantivy make durable together. Each of the Writers threads imports one batch after the other.
 	// The batches of the engine always have BatchItems items.
 	Batch int `json:",omitempty"`
 	// Queries are run one after the other.
@@ -84,6 +84,7 @@ type Way struct {
 
 // Answer is the result of a call. Its JSON form has durations in nanoseconds.
 type Answer struct {
+	// Elapsed is the time of an import.
 	Elapsed time.Duration
 	// Latencies, Totals and IDs have one element for each query, in order. The measured time of a query begins after the query is parsed,
 	// and ends when the bytes of the items are in a buffer.
@@ -93,7 +94,7 @@ type Answer struct {
 }
 
 // Import imports a file of count items, one item per line, in batches (see Command.Batch). The measured time does not include reading the
-// file.
+// file, but the processor time does.
 func (l *Library) Import(ctx context.Context, file string, count, batch int) (load.Result, error) {
 	before, err := l.CPU()
 	if err != nil {
@@ -142,10 +143,6 @@ func StartLucene(ctx context.Context, dir string) (*Library, error) {
 			l.Version = strings.TrimSuffix(name, ".jar")
 		}
 	}
-	fields, err := fieldsArgument()
-	if err != nil {
-		return nil, err
-	}
 	source := filepath.Join(dir, "Anchor.java")
 	if err := os.WriteFile(source, program, 0o600); err != nil {
 		return nil, fmt.Errorf("write the program that runs Lucene: %w", err)
@@ -155,7 +152,7 @@ func StartLucene(ctx context.Context, dir string) (*Library, error) {
 		Name: "Lucene", Path: java, Output: l.dir + ".log",
 		Args: []string{
 			"-Xms" + heap, "-Xmx" + heap, "--add-modules=jdk.incubator.vector", "--enable-native-access=ALL-UNNAMED",
-			"-cp", strings.Join(jars, string(os.PathListSeparator)), source, l.dir, fields,
+			"-cp", strings.Join(jars, string(os.PathListSeparator)), source, l.dir, fieldsArgument(),
 		},
 	})
 	return l, err

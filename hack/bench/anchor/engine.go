@@ -105,7 +105,6 @@ func (e *Engine) write(lines [][]byte) error {
 // Search runs queries one after the other.
 func (e *Engine) Search(c Command, a *Answer) error {
 	var pages [][]byte
-	began := time.Now()
 	for _, q := range c.Queries {
 		parsed, err := query.Parse(q.Text)
 		if err != nil {
@@ -127,7 +126,6 @@ func (e *Engine) Search(c Command, a *Answer) error {
 		a.Totals = append(a.Totals, page.Total)
 		pages = append(pages, bytes.Clone(page.Items))
 	}
-	a.Elapsed = time.Since(began)
 	for _, page := range pages {
 		var items []struct{ ID int64 }
 		if err := json.Unmarshal(slices.Concat([]byte("["), page, []byte("]")), &items); err != nil {

@@ -2,14 +2,13 @@ package anchor
 
 import (
 	"encoding/json"
-	"fmt"
 	"strings"
 
 	"github.com/vitrine-dev/vitrine/internal/sample"
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// Field is a field that Lucene and Tantivy index.
+// Field is a field that all libraries index.
 type Field struct {
 	Name string
 	// Type is the name of a query.Type.
@@ -18,9 +17,10 @@ type Field struct {
 	All bool
 }
 
-// Fields returns the fields that the engine indexes for each item: those of the catalogue, except the fields of units, because the engine
-// indexes only the ids of an item's units. The references on the single platforms are not separate fields, but the values of one field.
-func Fields() []Field {
+// indexedFields returns the fields of the sample items that the engine indexes: those of the catalogue and sample.DynamicFields, without the
+// fields of units, because the engine stores only the ids of an item's units. Lucene and Tantivy index the references on all platforms as
+// one field, content.platform_ref.
+func indexedFields() []Field {
 	var list []Field
 	for _, r := range query.Rows() {
 		unit := strings.HasPrefix(r.Name, "activate_units.") || strings.HasPrefix(r.Name, "default_activate_unit.")
@@ -34,11 +34,8 @@ func Fields() []Field {
 	return list
 }
 
-// fieldsArgument returns Fields as an argument for the programs that run Lucene and Tantivy.
-func fieldsArgument() (string, error) {
-	text, err := json.Marshal(Fields())
-	if err != nil {
-		return "", fmt.Errorf("encode the fields: %w", err)
-	}
-	return string(text), nil
+// fieldsArgument returns indexedFields as an argument for the programs that run Lucene and Tantivy.
+func fieldsArgument() string {
+	text, _ := json.Marshal(indexedFields()) // strings and booleans can always be encoded
+	return string(text)
 }

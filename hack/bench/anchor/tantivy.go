@@ -38,11 +38,7 @@ func StartTantivy(ctx context.Context, dir string) (*Library, error) {
 	if l.Version, err = lockedTantivy(); err != nil {
 		return nil, err
 	}
-	fields, err := fieldsArgument()
-	if err != nil {
-		return nil, err
-	}
-	l.Server, err = child.Serve(child.Spec{Name: "Tantivy", Path: program, Args: []string{l.dir, fields}, Output: l.dir + ".log"})
+	l.Server, err = child.Serve(child.Spec{Name: "Tantivy", Path: program, Args: []string{l.dir, fieldsArgument()}, Output: l.dir + ".log"})
 	return l, err
 }
 

@@ -206,6 +206,10 @@ var Bars = []Bar{
 		ratio(AnchorImport, Engine, Lucene, PerSecond), 1.5, none, times, 1, 12}, // 3.8, 3.8 × above
 	{"tantivy-import", "the same", "at least 0.7 × Tantivy's",
 		ratio(AnchorImport, Engine, Tantivy, PerSecond), 0.7, none, times, 0.9, 12}, // 3.5, 3.9 × above
+	{"lucene-import-few-commits", "the same, but Lucene and Tantivy commit only once per thread for each tenth of the items", "not slower than Lucene",
+		ratio(OneCommitImport, Engine, Lucene, PerSecond), 1, none, times, 0.8, 12}, // 3.4, 4.2 × above
+	{"tantivy-import-few-commits", "the same", "at least 0.7 × Tantivy's",
+		ratio(OneCommitImport, Engine, Tantivy, PerSecond), 0.7, none, times, 0.35, 6}, // 1.25, 3.6 × above
 	{"engine-disk", "in process: disk space per item", "at most 1,100 bytes",
 		func(r *Run) Measure { return exactly(float64(r.Peers[Engine].Disk) / float64(r.Peers[Engine].Items)) }, none, 1100, octets, 500, 3500}, // 2,651 bytes with 100,000 items, 24 % below
 }

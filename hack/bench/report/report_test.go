@@ -49,6 +49,7 @@ func measured() *Run {
 	add(ScaledHot, &Series{Scaled, rounds(1, 900)}, &Series{Vitrine, rounds(1, 1000)})
 	add(ScaledPosts, &Series{Scaled, []Round{{P99: 400}}}, &Series{OpenSearch, []Round{{P99: 50}}})
 	add(ScaledImport, &Series{Scaled, rounds(1, 50)}, &Series{OpenSearch, rounds(1, 100)}, &Series{Vitrine, rounds(1, 1000)})
+	add(OneCommitImport, &Series{Engine, rounds(1, 300)}, &Series{Lucene, rounds(1, 100)}, &Series{Tantivy, rounds(1, 600)})
 	add(AnchorImport, &Series{Engine, rounds(1, 300)}, &Series{Lucene, rounds(1, 100)}, &Series{Tantivy, rounds(1, 600)})
 	r.Peers[Engine] = Stage{Items: 1000, Disk: 1200 * 1000}
 	for _, kind := range []string{RankedFamily, ByDateFamily, CountedFamily} {
@@ -80,7 +81,7 @@ func TestBars(t *testing.T) {
 		"restart": {4, false}, "heap": {200, true}, "index": {400, true}, "growth-page": {1, true}, "growth-random": {1, true}, "growth-heap": {2, true}, "growth-import": {0.9, true},
 		"opensearch-query": {1.2, true}, "opensearch-hot": {0.9, true}, "opensearch-posts": {350, false}, "opensearch-import": {0.5, false},
 		"lucene-ranked": {0.5, true}, "lucene-date": {0.25, true}, "lucene-date-forgot": {1, false}, "lucene-count": {1.5, false}, "lucene-import": {3, true},
-		"tantivy-import": {0.5, false}, "engine-disk": {1200, false},
+		"tantivy-import": {0.5, false}, "lucene-import-few-commits": {3, true}, "tantivy-import-few-commits": {0.5, false}, "engine-disk": {1200, false},
 	}
 	r := measured()
 	for _, b := range Bars {

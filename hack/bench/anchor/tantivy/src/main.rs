@@ -154,7 +154,7 @@ struct Fields {
     source: Field,
 }
 
-/// The start of the names of the members with the references on the platforms. The index has one field for all of them.
+/// The prefix of the members that contain the reference on a platform. All of them are indexed as one field.
 const REFERENCE: &str = "content.platform_ref:";
 
 impl Fields {
@@ -170,7 +170,7 @@ impl Fields {
                 Type::Text => b.add_text_field(&f.name, text.clone()),
                 Type::Long => b.add_i64_field(&f.name, INDEXED | FAST),
                 Type::Double => b.add_f64_field(&f.name, INDEXED | FAST),
-                Type::Date => b.add_i64_field(&f.name, FAST),
+                Type::Date => b.add_i64_field(&f.name, FAST), // enough for ranges, which are all that the queries contain
             };
             items.insert(f.name, (field, f.kind, f.all));
         }
@@ -300,7 +300,7 @@ impl TokenStream for WordStream<'_> {
     }
 }
 
-/// Reports whether a character is in one of the blocks with most emoji, which are words for Lucene and the engine.
+/// Reports whether a character is in one of the blocks with most emoji. Lucene and the engine treat emoji as words.
 fn is_emoji(c: char) -> bool {
     matches!(c, '\u{2600}'..='\u{27BF}' | '\u{1F300}'..='\u{1FAFF}')
 }
@@ -328,13 +328,13 @@ impl Anchor {
         Ok(Anchor { index, fields, writer, searcher: None, page: Vec::with_capacity(1 << 20) })
     }
 
-    /// Indexes the lines of a file, and commits after each batch of items and at the end. The measured time ends when the items are
-    /// durable, and a new searcher would find them.
+    /// Indexes the lines of a file, and commits after each batch of items. The measured time ends when the items are durable, and a new
+    /// searcher would find them.
     fn import(&mut self, command: &Command) -> Result<Answer> {
         let text = fs::read(&command.file)?;
         let lines: Vec<&[u8]> = text.split(|c| *c == b'\n').filter(|line| !line.is_empty()).collect();
         let fields = &self.fields;
-        let writer = RwLock::new(self.writer.as_mut().ok_or("an import follows a search")?);
+        let writer = RwLock::new(self.writer.as_mut().ok_or("cannot import after a search")?);
         let began = Instant::now();
         let next = AtomicUsize::new(0);
         thread::scope(|scope| {
@@ -377,7 +377,6 @@ impl Anchor {
         };
         let order = searcher.segment_reader(0).fast_fields().u64(ORDER)?;
         let mut answer = Answer::default();
-        let start = Instant::now();
         for asked in &command.queries {
             let query = self.query(&asked.tree)?;
             self.page.clear();
@@ -396,7 +395,6 @@ impl Anchor {
             answer.totals.push(total);
             answer.ids.push(hits.iter().map(|hit| order.first(*hit).unwrap_or_default() & u64::from(u32::MAX)).collect());
         }
-        answer.elapsed = nanoseconds(start.elapsed());
         self.searcher = Some(searcher);
         Ok(answer)
     }
