@@ -12,14 +12,20 @@ import (
 //	byte     encodedFormat, which no JSON text begins with
 //	byte     flags, which also say which numbers are present
 //	varint   the numbers in the order of their constants, zigzag
-//	texts    in the order of their constants, each as uvarint length and bytes: JSON, or the inside of a string in JSON; empty for none
+//	texts    in the order of their constants, each as uvarint length and bytes: JSON, or the inside of a string in JSON; empty for none.
+//	         A timestamp can be packed (see appendStamp)
 //	tags     uvarint number; for each, namespace and key as texts
 //	units    uvarint number; for each, its id as varint, zigzag
 type Encoded []byte
 
-// encodedFormat is the first byte of an Encoded. Whenever the format changes, change this byte and also the formats of the store and of
-// segments.
-const encodedFormat = 1
+// encodedFormat is the first byte of an Encoded. Whenever the format changes, change this byte and also the format of the store.
+//
+// Format 1 (unpackedFormat) differs only in that no timestamp is packed. It can still be read, so stores and segments may contain items in
+// both formats.
+const (
+	encodedFormat  = 2
+	unpackedFormat = 1
+)
 
 // These are the bits of the flags in an Encoded.
 const (
@@ -115,6 +121,8 @@ func appendEncoded(dst []byte, it *Item) []byte {
 	} {
 		dst = appendSized(dst, func(dst []byte) []byte {
 			switch {
+			case i == textCreated, i == textContentCreated, i == textPlatformCreated, i == textAuthorCreated:
+				return appendStamp(dst, text)
 			case i == textSubmission && it.Submission != nil:
 				return appendRaw(dst, it.Submission)
 			case i == textConfiguration && it.Configuration != nil:
@@ -217,9 +225,9 @@ const (
 	numbers
 )
 
-// parse reads an Encoded. It returns false if e is not the result of Encode.
+// parse reads an Encoded. It returns false if e is not the result of Encode of this or an earlier version.
 func (r *record) parse(e Encoded) bool {
-	if len(e) < 2 || len(e) > math.MaxInt32 || e[0] != encodedFormat {
+	if len(e) < 2 || len(e) > math.MaxInt32 || e[0] != encodedFormat && e[0] != unpackedFormat {
 		return false
 	}
 	r.encoded, r.flags = e, e[1]

@@ -485,23 +485,55 @@ func TestDecode(t *testing.T) {
 	}
 }
 
-// TestEncodedForm detects a change of the encoded form, which stores and files of segments contain. encoded.hex contains the encoding of
-// everything().
+// TestEncodedForm detects a change of the encoded form, which stores and files of segments contain. testdata has the encoding of
+// everything() in each format.
 func TestEncodedForm(t *testing.T) {
-	text, err := os.ReadFile("testdata/encoded.hex")
-	if err != nil {
-		t.Fatal(err)
+	for name, old := range map[string]bool{"encoded1.hex": true, "encoded2.hex": false} {
+		text, err := os.ReadFile("testdata/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := hex.DecodeString(strings.ReplaceAll(string(text), "\n", ""))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := Encode(everything()); !old && !bytes.Equal(got, want) {
+			t.Errorf("the form has changed: change encodedFormat, and read the previous form too. It is\n%x", []byte(got))
+		}
+		stored, err := Decode(want)
+		if diff := cmp.Diff(everything(), stored); err != nil || diff != "" {
+			t.Errorf("%s: stored items have another meaning (-want +got): %v\n%s", name, err, diff)
+		}
+		if got, want := Encoded(want).Append(nil, query.Private, Slots{}), Encode(everything()).Append(nil, query.Private, Slots{}); !bytes.Equal(got, want) {
+			t.Errorf("%s: the response is\n%s\nwant\n%s", name, got, want)
+		}
 	}
-	want, err := hex.DecodeString(strings.ReplaceAll(string(text), "\n", ""))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := Encode(everything()); !bytes.Equal(got, want) {
-		t.Errorf("the form has changed: change encodedFormat, and read the previous form too. It is\n%x", []byte(got))
-	}
-	stored, err := Decode(want)
-	if diff := cmp.Diff(everything(), stored); err != nil || diff != "" {
-		t.Errorf("stored items have another meaning (-want +got): %v\n%s", err, diff)
+}
+
+// TestStamps checks that every timestamp is stored without a change, and which timestamps are packed.
+func TestStamps(t *testing.T) {
+	for stamp, packed := range map[string]bool{
+		"2026-11-20T08:09:10Z": true, "0000-00-00T00:00:00Z": true, "9999-12-31T23:59:59Z": true, "2024-15-31T31:63:63Z": true,
+		"2026-11-20T08:09:10.5Z": false, "2026-11-20": false, "2026": false, "": false, "2026-16-20T08:09:10Z": false, "2026-11-32T08:09:10Z": false,
+		"2026-11-20T32:09:10Z": false, "2026-11-20T08:64:10Z": false, "2026-11-20T08:09:64Z": false, "2026-11-20t08:09:10Z": false,
+		"2026-11-20T08:09:1xZ": false, "x026-11-20T08:09:10Z": false, "2026-11-20T08:09:10+": false, "\x01abcde": false, "\"\\\n": false,
+	} {
+		if got := appendStamp(nil, stamp); (len(got) == packedLen && got[0] == packedMark) != packed {
+			t.Errorf("%q is stored as %q; want packed %t", stamp, got, packed)
+		}
+		it := &Item{ID: 1, CreatedOn: stamp, Content: Content{CreatedOn: stamp, SocialPlatformCreatedOn: stamp, Author: &Author{Username: "a", CreatedOn: stamp}}}
+		e := Encode(it)
+		again, err := Decode(e)
+		if diff := cmp.Diff(it, again); err != nil || diff != "" {
+			t.Errorf("%q: %v\n%s", stamp, err, diff)
+		}
+		want := string(AppendString(nil, stamp))
+		if stamp == "" {
+			want = `"` + epoch + `"`
+		}
+		if got := string(e.Append(nil, query.Public, Slots{})); strings.Count(got, `_on":`+want) < 4 {
+			t.Errorf("%q: the response does not contain %s four times:\n%s", stamp, want, got)
+		}
 	}
 }
 

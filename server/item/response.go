@@ -24,8 +24,8 @@ var nullUnit = EncodeUnit(NullUnit())
 type part struct {
 	lead short
 	kind partKind
-	// The value of a textPart is the first of these texts that is not empty, or the filler if all are empty. The value of a numberPart is
-	// the number from[0], and the value of a flagPart is the flag from[0].
+	// The value of a textPart or a stampPart is the first of these texts that is not empty, or the filler if all are empty. The value of a
+	// numberPart is the number from[0], and the value of a flagPart is the flag from[0].
 	from   [3]uint8
 	filler short
 }
@@ -33,7 +33,8 @@ type part struct {
 type partKind uint8
 
 const (
-	textPart partKind = iota
+	textPart  partKind = iota
+	stampPart          // like textPart, for a timestamp, which can be packed
 	numberPart
 	flagPart
 )
@@ -60,6 +61,12 @@ func texted(lead, filler string, from ...uint8) part {
 	return p
 }
 
+func stamped(lead string, from ...uint8) part {
+	p := texted(lead, epoch, from...)
+	p.kind = stampPart
+	return p
+}
+
 func numbered(lead string, from uint8) part {
 	return part{lead: newShort(lead), kind: numberPart, from: [3]uint8{from}}
 }
@@ -79,7 +86,7 @@ const (
 var parts = [...]part{
 	numbered(`{"id":`, numberID),
 	texted(`,"approval_status":"`, Pending, textStatus),
-	texted(`","created_on":"`, epoch, textCreated),
+	stamped(`","created_on":"`, textCreated),
 	flagged(`","featured":`, flagFeatured),
 	numbered(`,"campaign":`, numberCampaign),
 	flagged(`,"claimed":`, flagClaimed),
@@ -96,8 +103,8 @@ var parts = [...]part{
 	texted(`","`+platformRef, Direct, textPlatform),
 	texted(`":"`, "", textRef),
 	texted(`","content_state":"`, Active, textState),
-	texted(`","created_on":"`, epoch, textContentCreated, textCreated),
-	texted(`","social_platform_created_on":"`, epoch, textPlatformCreated, textCreated),
+	stamped(`","created_on":"`, textContentCreated, textCreated),
+	stamped(`","social_platform_created_on":"`, textPlatformCreated, textCreated),
 
 	texted(`","platform_data":{"social_platform_original_url":"`, blank, textOriginalURL, textMediaOriginal),
 	texted(`","geo_data":{"type":"`, "Point", textGeoType),
@@ -117,7 +124,7 @@ var parts = [...]part{
 	texted(`","platform_id":"`, "", textPlatformID),
 	numbered(`","id":`, numberAuthor),
 	texted(`,"social_platform":"`, Direct, textAuthorPlatform, textPlatform),
-	texted(`","created_on":"`, epoch, textAuthorCreated, textCreated),
+	stamped(`","created_on":"`, textAuthorCreated, textCreated),
 	texted(`","profile":{"username":"`, fillUnknown, textProfileUser, textUsername),
 	texted(`","name":"`, fillUnknown, textProfileName, textUsername, textProfileUser),
 	texted(`","profile_link":"`, blank, textProfileLink),
@@ -163,7 +170,7 @@ func (r *record) append(dst []byte, a query.Audience, s Slots) []byte {
 		*(*[shortRoom]byte)(out[n:]) = p.lead.text
 		n += p.lead.length
 		switch p.kind {
-		case textPart:
+		case textPart, stampPart:
 			t := r.texts[p.from[0]]
 			if t.length == 0 {
 				if t = r.texts[p.from[1]]; t.length == 0 {
@@ -174,6 +181,9 @@ func (r *record) append(dst []byte, a query.Audience, s Slots) []byte {
 			case t.length == 0:
 				*(*[shortRoom]byte)(out[n:]) = p.filler.text
 				n += p.filler.length
+			case t.length == packedLen && p.kind == stampPart && from[0] == packedMark:
+				putStamp((*[stampLen]byte)(out[n:]), from)
+				n += stampLen
 			case t.length <= shortRoom && len(from) >= shortRoom:
 				*(*[shortRoom]byte)(out[n:]) = [shortRoom]byte(from)
 				n += int(t.length)

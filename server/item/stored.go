@@ -19,7 +19,9 @@ func Decode(e Encoded) (*Item, error) {
 		return nil, errEncoded
 	}
 	var d unescaper
+	var stamp [stampLen]byte
 	t := func(i int) string { return d.text(r.bytes(i)) }
+	at := func(i int) string { return d.text(unpackStamp(r.bytes(i), &stamp)) }
 	it := &Item{
 		ID:                    r.numbers[numberID],
 		EntryConfirmationSent: r.flags&flagConfirmed != 0,
@@ -28,7 +30,7 @@ func Decode(e Encoded) (*Item, error) {
 		Submission:            d.raw(r.bytes(textSubmission)),
 		ShortenedPermalink:    t(textPermalink),
 		ShortCode:             t(textShortCode),
-		CreatedOn:             t(textCreated),
+		CreatedOn:             at(textCreated),
 		Hashtag:               orNil(Hashtag{SocialPlatform: t(textHashtagPlatform), ID: r.numbers[numberHashtag], Text: t(textHashtag)}),
 		Featured:              r.flags&flagFeatured != 0,
 		Configuration:         d.raw(r.bytes(textConfiguration)),
@@ -41,15 +43,15 @@ func Decode(e Encoded) (*Item, error) {
 			OriginalURL: t(textOriginalURL),
 			Author: orNil(Author{
 				Username: t(textUsername), ProfileName: t(textProfileName), ProfileUser: t(textProfileUser), ProfileLink: t(textProfileLink),
-				Avatar: t(textAvatar), PlatformID: t(textPlatformID), SocialPlatform: t(textAuthorPlatform), CreatedOn: t(textAuthorCreated),
+				Avatar: t(textAvatar), PlatformID: t(textPlatformID), SocialPlatform: t(textAuthorPlatform), CreatedOn: at(textAuthorCreated),
 				ID: r.pointer(flagAuthorID, numberAuthor),
 			}),
 			Text:                    t(textText),
-			SocialPlatformCreatedOn: t(textPlatformCreated),
+			SocialPlatformCreatedOn: at(textPlatformCreated),
 			PlatformRef:             t(textRef),
 			ContentState:            t(textState),
 			SocialPlatform:          t(textPlatform),
-			CreatedOn:               t(textContentCreated),
+			CreatedOn:               at(textContentCreated),
 			ContentType:             t(textType),
 			Media: orNil(Media{
 				PlatformURL: t(textMediaURL), OriginalURL: t(textMediaOriginal), BaseURL: t(textMediaBase), MediaType: t(textMediaType),

@@ -57,7 +57,8 @@
 //	1  without c, d, n, e and x
 //	2  without d
 //	3  without item.Encode: items are lines of JSON, as in 1 and 2
-//	4  as above
+//	4  with format 1 of item.Encode, without packed timestamps
+//	5  as above
 //
 // This package may import definitions, mutations, parallel, transfer, library, query and item.
 package store

@@ -1,6 +1,8 @@
 package store
 
 import (
+	"bytes"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
@@ -206,47 +208,58 @@ func TestAStoreOfVersion2IsUpgraded(t *testing.T) {
 	}
 }
 
-// TestAStoreOfVersion3IsUpgraded checks that the store can read items that are stored as JSON, and that a write of such an item replaces
-// the JSON.
-func TestAStoreOfVersion3IsUpgraded(t *testing.T) {
-	dir := t.TempDir()
-	l := mustOpen(t, Options{Dir: dir})
-	id := write(t, l, post("beach"))[0].ID
-	before, err := l.Item(shop, id)
+// TestOlderFormsOfItems checks that the store can read items in the forms of older formats, and that a write of such an item replaces them.
+func TestOlderFormsOfItems(t *testing.T) {
+	text, err := os.ReadFile("../item/testdata/encoded1.hex")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := l.Close(); err != nil {
+	unpacked, err := hex.DecodeString(strings.ReplaceAll(string(text), "\n", ""))
+	if err != nil {
 		t.Fatal(err)
 	}
-	stored := func() (value []byte) {
-		edit(t, dir, func(db *pebble.DB) (err error) {
-			value, err = get(db, itemKey(shop, id))
-			return err
+	older, err := item.Decode(unpacked)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for version, value := range map[int][]byte{3: item.Marshal(older, nil), 4: unpacked} {
+		t.Run(fmt.Sprintf("format %d", version), func(t *testing.T) {
+			dir := t.TempDir()
+			l := mustOpen(t, Options{Dir: dir})
+			write(t, l, post("beach"))
+			if err := l.Close(); err != nil {
+				t.Fatal(err)
+			}
+			edit(t, dir, func(db *pebble.DB) error {
+				b := db.NewBatch()
+				return errors.Join(b.Set(itemKey(shop, older.ID), value, nil), stampFormat(b, format{Version: version, Needs: formatNeeds}))
+			})
+			l = mustOpen(t, Options{Dir: dir})
+			read, err := l.Item(shop, older.ID)
+			if diff := cmp.Diff(older, read); err != nil || diff != "" {
+				t.Errorf("the item in the older form: %v\n%s", err, diff)
+			}
+			patch, err := item.ParsePatch([]byte(`{"claimed":false}`))
+			if err != nil {
+				t.Fatal(err)
+			}
+			write(t, l, library.Mutation{Patch: patch, ID: older.ID})
+			if err := l.Close(); err != nil {
+				t.Fatal(err)
+			}
+			changed := *older
+			changed.Claimed = false
+			edit(t, dir, func(db *pebble.DB) error {
+				now, err := get(db, itemKey(shop, older.ID))
+				if !bytes.Equal(now, item.Encode(&changed)) {
+					t.Errorf("the item that was written again is stored as %q", now)
+				}
+				f, formatErr := readFormat(db)
+				if f.Version != formatVersion {
+					t.Errorf("the store has format %d", f.Version)
+				}
+				return errors.Join(err, formatErr)
+			})
 		})
-		return value
-	}
-	if _, err := item.Decode(stored()); err != nil {
-		t.Errorf("a new item: %v", err)
-	}
-	edit(t, dir, func(db *pebble.DB) error {
-		b := db.NewBatch()
-		return errors.Join(b.Set(itemKey(shop, id), item.Marshal(before, nil), nil), stampFormat(b, format{Version: 3, Needs: formatNeeds}))
-	})
-	l = mustOpen(t, Options{Dir: dir})
-	after, err := l.Item(shop, id)
-	if diff := cmp.Diff(before, after); err != nil || diff != "" {
-		t.Errorf("the item in JSON: %v\n%s", err, diff)
-	}
-	patch, err := item.ParsePatch([]byte(`{"featured":true}`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	write(t, l, library.Mutation{Patch: patch, ID: id})
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if again, err := item.Decode(stored()); err != nil || !again.Featured {
-		t.Errorf("the item that was written again: %+v, %v", again, err)
 	}
 }

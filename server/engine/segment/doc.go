@@ -11,7 +11,7 @@
 // magic is the number of the format. Vitrine reads only files of its current format.
 //
 //	magic       8 bytes
-//	items       the items one after the other, each packed (item.Packed)
+//	items       the items one after the other, each an item.Packed, whose format has a number of its own
 //	index       the following sections; the directory has their places:
 //	  offsets     a column with a number for each document: where its item begins; then a number: where the last item ends
 //	  ids         a column with a number for each document
