@@ -181,7 +181,7 @@ func (r *record) append(dst []byte, a query.Audience, s Slots) []byte {
 			case t.length == 0:
 				*(*[shortRoom]byte)(out[n:]) = p.filler.text
 				n += p.filler.length
-			case t.length == packedLen && p.kind == stampPart && from[0] == packedMark:
+			case p.kind == stampPart && isPacked(from[:t.length]):
 				putStamp((*[stampLen]byte)(out[n:]), from)
 				n += stampLen
 			case t.length <= shortRoom && len(from) >= shortRoom:

@@ -16,7 +16,8 @@ func appendStamp(dst []byte, stamp string) []byte {
 	return appendEscaped(dst, stamp)
 }
 
-// The widths in bits of the month, day, hour, minute and second of a packed timestamp, and the places of their digits in the text.
+// stampFields describes the month, day, hour, minute and second of a packed timestamp: the number of their bits, and the places of their two
+// digits in the text.
 var stampFields = [...]struct{ width, at int }{{4, 5}, {5, 8}, {5, 11}, {6, 14}, {6, 17}}
 
 // packStamp returns the 40 bits of a packed timestamp, or false if the timestamp cannot be packed.
@@ -47,18 +48,20 @@ func packStamp(s string) (bits uint64, ok bool) {
 
 // unpackStamp returns the text of a timestamp that appendStamp appended. buf is memory for the result.
 func unpackStamp(stamp []byte, buf *[stampLen]byte) []byte {
-	if len(stamp) == packedLen && stamp[0] == packedMark {
-		putStamp(buf, stamp)
-		return buf[:]
+	if !isPacked(stamp) {
+		return stamp
 	}
-	return stamp
+	putStamp(buf, stamp)
+	return buf[:]
 }
+
+func isPacked(stamp []byte) bool { return len(stamp) == packedLen && stamp[0] == packedMark }
 
 // twoDigits holds the numbers from 0 to 99 with two digits each.
 const twoDigits = "00010203040506070809" + "10111213141516171819" + "20212223242526272829" + "30313233343536373839" + "40414243444546474849" +
 	"50515253545556575859" + "60616263646566676869" + "70717273747576777879" + "80818283848586878889" + "90919293949596979899"
 
-// putStamp writes the text of a packed timestamp.
+// putStamp writes the text of a packed timestamp. A loop over stampFields would make Append 4 % slower.
 func putStamp(out *[stampLen]byte, packed []byte) {
 	_ = packed[5]
 	high, low := uint32(packed[1])<<8|uint32(packed[2]), uint32(packed[3])<<16|uint32(packed[4])<<8|uint32(packed[5])

@@ -21,8 +21,8 @@ type Cache struct {
 	mu    sync.Mutex
 	count int
 	bytes int64
-	// ring links the views from the newest (ring.next) to the oldest (ring.prev). bitsRing does the same for views of plain
-	// bits, which only speed up making other views. Plain bits may therefore take at most limit/bitsShare bytes.
+	// ring links the views from the newest (ring.next) to the oldest (ring.prev). bitsRing does the same for views of plain bits, which only
+	// speed up making other views. Plain bits may therefore take at most limit/bitsShare bytes.
 	ring, bitsRing View
 	bitsBytes      int64
 	// hits and misses count lookups. evicted counts the views that were removed to limit the size.

@@ -177,8 +177,8 @@ func (u *union) count(c *Cache, dead []uint64) int64 {
 	return int64(n)
 }
 
-// writeDense sets the bits of a bitmap's documents in words, which has one bit for each document. All words must be 0. If the bitmap is
-// damaged, writeDense sets no bits, because WriteDenseTo does not check its bounds.
+// writeDense copies a bitmap into plain bits, one bit for each document. The bits must be 0 before the call. If the bitmap is damaged,
+// writeDense sets no bits, because WriteDenseTo does not check its bounds.
 func writeDense(b *roaring.Bitmap, words []uint64) {
 	if b.Validate() == nil {
 		b.WriteDenseTo(words)
