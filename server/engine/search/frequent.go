@@ -177,7 +177,7 @@ func (e *evaluation) bits(ctx context.Context, n node) ([][]uint64, error) {
 func (e *evaluation) termBits(ctx context.Context, f *segment.Field, term string, p segment.Postings) ([]uint64, error) {
 	return e.corpus.bits(ctx, e.part, "bits "+strconv.Quote(f.Name())+term, func() ([]uint64, error) {
 		words := make([]uint64, (e.part.Segment.Len()+63)/64)
-		writeDense(p.Bitmap(), words)
+		segment.WriteBits(p.Bitmap(), words)
 		return words, nil
 	})
 }

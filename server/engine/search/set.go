@@ -163,7 +163,7 @@ func (u *union) count(c *Cache, dead []uint64) int64 {
 			continue
 		}
 		clear(*more)
-		writeDense(s.bitmap, *more)
+		segment.WriteBits(s.bitmap, *more)
 		for i, w := range *more {
 			u.dense[i] |= w
 		}
@@ -175,14 +175,6 @@ func (u *union) count(c *Cache, dead []uint64) int64 {
 		n += bits.OnesCount64(w)
 	}
 	return int64(n)
-}
-
-// writeDense copies a bitmap into plain bits, one bit for each document. The bits must be 0 before the call. If the bitmap is damaged,
-// writeDense sets no bits, because WriteDenseTo does not check its bounds.
-func writeDense(b *roaring.Bitmap, words []uint64) {
-	if b.Validate() == nil {
-		b.WriteDenseTo(words)
-	}
 }
 
 func (u *union) set() set {

@@ -46,11 +46,10 @@ func (p Postings) Occurrences(lookups int, plain []uint64) *Occurrences {
 	default:
 		o.bitmap = p.Bitmap()
 		if n := (p.s.dir.Docs + 63) / 64; lookups > n/wordsPerRank {
-			if o.bitmap.Validate() != nil {
-				return &Occurrences{} // WriteDenseTo does not check its bounds
-			}
 			o.words = make([]uint64, n)
-			o.bitmap.WriteDenseTo(o.words)
+			if !WriteBits(o.bitmap, o.words) {
+				return &Occurrences{}
+			}
 		}
 	}
 	o.occurrences = p.occurrences(rest)
