@@ -17,7 +17,7 @@
 //     wait for the background tasks, because their caller holds the store, and a background task may be waiting for the store.
 //   - Merging in memory, sealing, and merging files are concurrent tasks (task.go). The number of segments in memory therefore stays small
 //     during a long merge of files.
-//   - The choice of segments to merge depends only on their sizes and on whether a write burst is in progress (policy.go).
+//   - The choice of segments to merge depends only on their sizes and on the pace of the writes (policy.go, pace.go).
 //   - A task verifies bytes against their checksums before it copies them into another file.
 //
 // # Keys

@@ -40,12 +40,14 @@ type Options struct {
 	SealBytes int64
 	// MemoryParts is the maximum number of small segments in memory; 0 means 8. If there are more, some of them are merged. A segment of at
 	// least 1/(2·MemoryParts) of SealDocs or SealBytes is large and is not merged in memory, so there are at most 3·MemoryParts segments in
-	// total. In a write burst, a segment of 1/(8·MemoryParts) is already large, and the maximum is 9·MemoryParts segments in total.
+	// total. In a write burst, a segment of 1/(8·MemoryParts) is already large, and the maximum is 9·MemoryParts segments in total. In a
+	// quiet period, segments of similar size are merged regardless of these limits.
 	MemoryParts int
-	// FanIn is the number of files of similar size that are merged into one; 0 means 4. In a write burst, merging waits for 4·FanIn files.
+	// FanIn is the number of files of similar size that are merged into one; 0 means 4. In a write burst, merging waits for 4·FanIn files. In
+	// a quiet period, two files are enough.
 	FanIn int
-	// MaxDocs is the number of documents up to which files are merged; 0 means 524,288. A file with more than MaxDocs/2 live documents is
-	// not merged with other files. A merge of FanIn smaller files can exceed MaxDocs, up to FanIn·MaxDocs/2 documents.
+	// MaxDocs is the maximum number of live documents in a file that results from merging several files; 0 means 1,048,576. A file with
+	// more than MaxDocs/2 live documents is not merged with other files.
 	MaxDocs int
 	// OnMerge is called before a merged segment replaces its inputs, so that the caller can carry over cached results. maps[i] maps each
 	// document of inputs[i] to its new number (see segment.Merge). OnMerge may be nil.
@@ -66,7 +68,7 @@ func (o Options) withDefaults() Options {
 	o.SealBytes = cmp.Or(o.SealBytes, 64<<20)
 	o.MemoryParts = cmp.Or(o.MemoryParts, 8)
 	o.FanIn = cmp.Or(o.FanIn, 4)
-	o.MaxDocs = cmp.Or(o.MaxDocs, 512<<10)
+	o.MaxDocs = cmp.Or(o.MaxDocs, 1<<20)
 	if o.OnMerge == nil {
 		o.OnMerge = func([]segment.Part, *segment.Segment, [][]uint32) {}
 	}
@@ -85,7 +87,7 @@ type Index struct {
 	// concurrently, so that a long task does not delay the others. A goroutine that holds `seals` (see task.with) may also take `memory`. A
 	// goroutine that holds `memory` or `files` must not take another task. quit ends the tasks, and running waits until they have ended.
 	memory, seals, files *task
-	burst                *burst
+	pace                 *pace
 	ctx                  context.Context
 	quit                 context.CancelFunc
 	running              sync.WaitGroup
@@ -142,7 +144,7 @@ func Open(ctx context.Context, o Options) (*Index, error) {
 	}
 	x := &Index{o: o, memory: newTask(), seals: newTask(), files: newTask(), room: make(chan struct{}), opening: rand.Uint32()}
 	x.ctx, x.quit = context.WithCancel(context.Background())
-	x.burst = newBurst(func() {
+	x.pace = newPace(func() {
 		x.memory.wake()
 		x.files.wake()
 	})
@@ -203,7 +205,7 @@ func (p *Prepared) Install() {
 	p.x.pending = nil
 	p.x.publish(p.next)
 	p.x.journaled.Add(int64(p.journaled))
-	p.x.burst.came(p.journaled, p.x.o.SealDocs)
+	p.x.pace.wrote(p.journaled, p.x.o.SealDocs)
 	p.x.memory.wake()
 	p.x.seals.wake()
 }

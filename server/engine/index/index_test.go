@@ -269,20 +269,22 @@ func TestModel(t *testing.T) {
 	}
 }
 
-// TestLargeInMemory checks that only small segments are merged in memory, and that large segments do not change until they are sealed.
-func TestLargeInMemory(t *testing.T) {
-	w := newWorld(t, func(o *index.Options) { o.SealDocs = 1000 })
+// TestQuietPeriod checks that similar segments are merged, in memory and in files, when there are no more writes.
+func TestQuietPeriod(t *testing.T) {
+	w := newWorld(t, func(o *index.Options) { o.SealDocs, o.FanIn, o.MaxDocs = 1000, 100, 1000 })
 	defer w.close()
 	for n := range item.ID(4) {
 		w.put(sequence(200*n+1, 200*n+200)...)
+		if n%2 == 1 {
+			if err := w.f.x.Seal(context.Background()); err != nil {
+				t.Fatal(err)
+			}
+		}
 	}
-	for n := range item.ID(20) {
-		w.put(801 + n)
-	}
-	w.eventually("the small segments are merged", func(s index.Stats) bool { return s.MemoryMerges > 0 && s.MemoryParts <= 4+3 })
-	if s := w.f.x.Stats(); s.MemoryParts < 5 || s.Seals > 0 || s.DocsWritten > 200 {
-		t.Errorf("%+v", s)
-	}
+	w.put(801, 802)
+	w.put(sequence(1001, 1020)...)
+	w.put(sequence(1021, 1040)...)
+	w.eventually("similar segments are merged", func(s index.Stats) bool { return s.MemoryParts == 2 && s.Files == 1 })
 	w.check()
 }
 
@@ -296,8 +298,8 @@ func TestTiers(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// During the write burst, no segments were merged in memory, and few files were merged.
-	w.eventually("the segments are merged", func(s index.Stats) bool { return s.MemoryParts <= 9 && s.Files <= 9 })
+	// Files with more than half of MaxDocs, which is 400, are not merged again.
+	w.eventually("the segments are merged", func(s index.Stats) bool { return s.MemoryParts <= 3 && s.Files <= 9 })
 	w.check()
 	s := w.f.x.Stats()
 	if amplification := float64(s.DocsWritten) / float64(s.DocsIn); s.DocsIn != 2000 || amplification > 8 {

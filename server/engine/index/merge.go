@@ -27,7 +27,7 @@ const (
 func (x *Index) policy() policy {
 	return policy{
 		sealDocs: x.o.SealDocs, sealBytes: x.o.SealBytes, memoryParts: x.o.MemoryParts, fanIn: x.o.FanIn, maxDocs: x.o.MaxDocs,
-		burst: x.burst.on(),
+		burst: x.pace.burst(), quiet: x.pace.quiet(),
 	}
 }
 

@@ -5,36 +5,41 @@ import (
 	"time"
 )
 
-// burst detects write bursts. During a write burst, merges are postponed. A postponed merge takes more segments at once, so each document
-// is merged fewer times, and the processors are free for the writes. The cost is a larger number of segments during the burst. The type
-// policy limits this number.
-type burst struct {
+// pace detects write bursts and quiet periods. During a write burst, merges are postponed. A postponed merge takes more segments at once, so
+// each document is merged fewer times, and the processors are free for the writes. The cost is a larger number of segments during the burst.
+// In a quiet period, more segments are merged than usual, because every segment makes each new query slower, and no write has to wait. The
+// type policy determines which segments are merged.
+type pace struct {
 	began time.Time
-	// until is the time at which the burst ends if no further write comes, as a duration since began.
-	until atomic.Int64
-	// over is a timer that calls the function passed to newBurst at the time `until`.
-	over *time.Timer
+	// until is the time at which the burst ends if no further write comes, and last is the time of the last write. Both are durations since
+	// began.
+	until, last atomic.Int64
+	// rest is a timer that calls the function passed to newPace when a quiet period begins. A burst has then ended as well.
+	rest *time.Timer
 }
 
 const (
 	// burstShare defines a write burst: at least sealDocs/burstShare documents are written per second.
 	burstShare = 16
-	// burstLasts is the maximum time between the last write and the end of the burst.
+	// burstLasts is the maximum time between the last write and the end of the burst. At the same time, a quiet period begins.
 	burstLasts = 200 * time.Millisecond
 )
 
-func newBurst(over func()) *burst {
-	return &burst{began: time.Now(), over: time.AfterFunc(burstLasts, over)}
+func newPace(quiet func()) *pace {
+	return &pace{began: time.Now(), rest: time.AfterFunc(burstLasts, quiet)}
 }
 
-// came records a write of docs documents. sealDocs is Options.SealDocs. Callers must not call came concurrently.
-func (b *burst) came(docs, sealDocs int) {
-	now := time.Since(b.began)
-	until := max(now, time.Duration(b.until.Load())) + time.Duration(docs)*burstShare*time.Second/time.Duration(sealDocs)
-	until = min(until, now+burstLasts)
-	b.until.Store(int64(until))
-	b.over.Reset(until - now)
+// wrote records a write of docs documents. sealDocs is Options.SealDocs. Callers must not call wrote concurrently.
+func (p *pace) wrote(docs, sealDocs int) {
+	now := time.Since(p.began)
+	until := max(now, time.Duration(p.until.Load())) + time.Duration(docs)*burstShare*time.Second/time.Duration(sealDocs)
+	p.until.Store(int64(min(until, now+burstLasts)))
+	p.last.Store(int64(now))
+	p.rest.Reset(burstLasts)
 }
 
-// on reports whether a burst is in progress.
-func (b *burst) on() bool { return time.Since(b.began) < time.Duration(b.until.Load()) }
+// burst reports whether a write burst is in progress.
+func (p *pace) burst() bool { return time.Since(p.began) < time.Duration(p.until.Load()) }
+
+// quiet reports whether a quiet period is in progress.
+func (p *pace) quiet() bool { return time.Since(p.began)-time.Duration(p.last.Load()) >= burstLasts }

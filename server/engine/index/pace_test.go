@@ -5,29 +5,36 @@ import (
 	"time"
 )
 
-func TestBurst(t *testing.T) {
+func TestPace(t *testing.T) {
 	t.Parallel()
-	over := make(chan struct{}, 8)
-	b := newBurst(func() { over <- struct{}{} })
-	defer b.over.Stop()
-	if b.on() {
+	rest := make(chan struct{}, 8)
+	p := newPace(func() { rest <- struct{}{} })
+	defer p.rest.Stop()
+	if p.burst() {
 		t.Error("a burst is in progress before the first write")
 	}
-	<-over
+	<-rest
+	if !p.quiet() {
+		t.Error("no quiet period is in progress before the first write")
+	}
 	began := time.Now()
 	for range 10 {
-		b.came(1000, 1000) // each call records SealDocs documents; without the limit, the burst would last 160 seconds
+		p.wrote(1000, 1000) // each call records SealDocs documents; without the limit, the burst would last 160 seconds
 	}
-	if !b.on() && time.Since(began) < burstLasts {
-		t.Error("no burst is in progress after large writes")
+	if burst, quiet := p.burst(), p.quiet(); (!burst || quiet) && time.Since(began) < burstLasts {
+		t.Errorf("after large writes, burst is %t, and quiet is %t", burst, quiet)
 	}
-	<-over
-	if took := time.Since(began); b.on() || took < burstLasts {
-		t.Errorf("the burst ended after %s, and on is %t", took, b.on())
+	<-rest
+	if took := time.Since(began); p.burst() || !p.quiet() || took < burstLasts {
+		t.Errorf("the burst ended after %s; burst is %t, and quiet is %t", took, p.burst(), p.quiet())
 	}
-	b.came(1, 1<<40)
-	<-over
-	if b.on() {
-		t.Error("a single document is a burst")
+	began = time.Now()
+	p.wrote(1, 1<<30)
+	if burst, quiet := p.burst(), p.quiet(); (burst || quiet) && time.Since(began) < burstLasts {
+		t.Errorf("after a single document, burst is %t, and quiet is %t", burst, quiet)
+	}
+	<-rest
+	if !p.quiet() {
+		t.Error("no quiet period is in progress after a single document")
 	}
 }

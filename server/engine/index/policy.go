@@ -5,8 +5,7 @@ import (
 	"slices"
 )
 
-// policy decides which segments to merge and when to seal segments in memory. It depends only on sizes and on whether there is a write
-// burst.
+// policy decides which segments to merge and when to seal segments in memory. It depends only on sizes and on the pace of the writes.
 type policy struct {
 	sealDocs  int
 	sealBytes int64
@@ -14,6 +13,8 @@ type policy struct {
 	memoryParts, fanIn, maxDocs int
 	// burst is true during a write burst. Merges are then postponed, so that each merge takes more segments.
 	burst bool
+	// quiet is true in a quiet period. Then fewer segments remain.
+	quiet bool
 }
 
 // size is the size of a segment: the numbers of documents, live documents and bytes.
@@ -44,10 +45,13 @@ func (p policy) large(s size) bool {
 	return s.docs*share >= p.sealDocs || s.bytes*int64(share) >= p.sealBytes
 }
 
-// memory returns the indexes of the segments in memory to merge. It returns none unless more than memoryParts segments are not large. It
-// chooses the max(2, memoryParts/2) smallest segments. Then it chooses further segments in ascending order of size, as long as each is no
-// larger than the sum of the segments chosen before it.
+// memory returns the indexes of the segments in memory to merge. In a quiet period, it returns the similar ones. Otherwise, it returns none
+// unless more than memoryParts segments are not large. It chooses the max(2, memoryParts/2) smallest segments. Then it chooses further
+// segments in ascending order of size, as long as each is no larger than the sum of the segments chosen before it.
 func (p policy) memory(sizes []size) []int {
+	if p.quiet {
+		return p.similar(sizes)
+	}
 	var small []int
 	for i, s := range sizes {
 		if !p.large(s) {
@@ -67,20 +71,58 @@ func (p policy) memory(sizes []size) []int {
 }
 
 // files returns the indexes of the files to merge, or none if no merge is due. If a file has more dead than live documents, files returns
-// only that file, and the merge rewrites it.
+// only that file, and the merge rewrites it. In a quiet period, files returns the similar ones of the files that are in a tier, if no tier
+// has enough files.
 func (p policy) files(sizes []size) []int {
 	for i, s := range sizes {
 		if (s.docs-s.live)*2 > s.docs {
 			return []int{i}
 		}
 	}
-	return p.tier(sizes)
+	if same := p.tier(sizes); same != nil || !p.quiet {
+		return same
+	}
+	return p.similar(sizes)
+}
+
+// similarFactor determines which segments are similar. It limits the number of times that quiet periods merge a document: with each merge,
+// the document's segment grows by a factor of at least 1 + 1/similarFactor.
+const similarFactor = 2
+
+// similar returns the indexes of at least two segments, or none. It takes segments in ascending order of live documents, as long as each
+// has at most similarFactor times as many live documents as the segments taken before it, and the result has at most maxDocs documents. If
+// it has only one segment by then, it starts again with the next. It leaves out segments with more than maxDocs/2 live documents.
+func (p policy) similar(sizes []size) []int {
+	order := make([]int, len(sizes))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(sizes[i].live, sizes[j].live) })
+	first, docs := 0, 0
+	for n, i := range order {
+		live := sizes[i].live
+		if live*2 > p.maxDocs {
+			order = order[:n]
+			break
+		}
+		if live > similarFactor*docs || docs+live > p.maxDocs {
+			if n-first > 1 {
+				order = order[:n]
+				break
+			}
+			first, docs = n, 0
+		}
+		docs += live
+	}
+	if order = order[first:]; len(order) > 1 {
+		return order
+	}
+	return nil
 }
 
 // tier chooses files of one tier. Tier n has the files with at most 2·sealDocs·fanInⁿ live documents that are not in a lower tier. Files
 // with more than maxDocs/2 live documents are in no tier. tier chooses from the lowest tier that has at least fanIn files, or
-// fanIn·burstFactor files during a write burst. It takes fanIn files. It takes more as long as the result has at most maxDocs documents,
-// so that each document is written fewer times after a backlog.
+// fanIn·burstFactor files during a write burst. It takes as many files as possible, but the result has at most maxDocs documents.
 func (p policy) tier(sizes []size) []int {
 	var tiers [][]int
 	for i, s := range sizes {
@@ -105,7 +147,7 @@ func (p policy) tier(sizes []size) []int {
 			continue
 		}
 		docs, n := 0, 0
-		for n < len(same) && (n < p.fanIn || docs+sizes[same[n]].live <= p.maxDocs) {
+		for n < len(same) && docs+sizes[same[n]].live <= p.maxDocs {
 			docs += sizes[same[n]].live
 			n++
 		}

@@ -19,8 +19,8 @@ func docs(counts ...int) []size {
 }
 
 func TestPolicyMemory(t *testing.T) {
-	burst := testPolicy
-	burst.burst = true
+	burst, quiet := testPolicy, testPolicy
+	burst.burst, quiet.quiet = true, true
 	tests := map[string]struct {
 		policy policy
 		sizes  []size
@@ -34,6 +34,7 @@ func TestPolicyMemory(t *testing.T) {
 		"large by documents":             {testPolicy, docs(1, 1, 1, 17), nil},
 		"large by bytes":                 {testPolicy, []size{{docs: 1}, {docs: 1}, {docs: 1}, {docs: 1, bytes: 167}}, nil},
 		"a smaller share during a burst": {burst, docs(1, 1, 1, 5), nil},
+		"the similar ones when quiet":    {quiet, docs(60, 1, 2, 18, 6), []int{1, 2, 4, 3}},
 		"tombstones do not count":        {testPolicy, []size{{docs: 8}, {docs: 1}, {docs: 2}, {docs: 8}}, []int{1, 2}},
 	}
 	for name, test := range tests {
@@ -44,8 +45,8 @@ func TestPolicyMemory(t *testing.T) {
 }
 
 func TestPolicyFiles(t *testing.T) {
-	burst := testPolicy
-	burst.burst = true
+	burst, quiet := testPolicy, testPolicy
+	burst.burst, quiet.quiet = true, true
 	tests := map[string]struct {
 		policy policy
 		sizes  []size
@@ -57,10 +58,13 @@ func TestPolicyFiles(t *testing.T) {
 		"the lowest tier first":      {testPolicy, docs(300, 300, 300, 100, 100, 100), []int{3, 4, 5}},
 		"more than fanIn":            {testPolicy, docs(100, 100, 100, 100, 100), []int{0, 1, 2, 3, 4}},
 		"no more than maxDocs":       {testPolicy, docs(600, 600, 600, 600), []int{0, 1, 2}},
+		"fewer than fanIn":           {testPolicy, docs(900, 900, 900), []int{0, 1}},
 		"too large to be merged":     {testPolicy, docs(1001, 1001, 1001), nil},
 		"mostly dead":                {testPolicy, []size{{docs: 100, live: 50}, {docs: 1500, live: 749}}, []int{1}},
 		"the tier of live documents": {testPolicy, []size{{docs: 300, live: 200}, {docs: 100, live: 100}, {docs: 100, live: 90}}, []int{0, 1, 2}},
 		"postponed during a burst":   {burst, docs(100, 100, 100, 100, 100, 100, 100, 100, 100, 100, 100), nil},
+		"similar ones when quiet":    {quiet, docs(100, 201, 700, 300), []int{1, 3, 2}},
+		"the tier first when quiet":  {quiet, docs(100, 201, 205, 210, 700, 700), []int{1, 2, 3}},
 		"enough during a burst":      {burst, docs(100, 100, 100, 100, 100, 100, 100, 100, 100, 100, 100, 100), []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}},
 	}
 	for name, test := range tests {
@@ -85,6 +89,31 @@ func TestPolicySeal(t *testing.T) {
 	for name, test := range tests {
 		if got := testPolicy.seal(test.docs, test.bytes, test.journaled); got != test.want {
 			t.Errorf("%s: %t, want %t", name, got, test.want)
+		}
+	}
+}
+
+func TestPolicySimilar(t *testing.T) {
+	tests := map[string]struct {
+		sizes []size
+		want  []int
+	}{
+		"nothing":                              {nil, nil},
+		"one":                                  {docs(5), nil},
+		"the same size":                        {docs(5, 5), []int{0, 1}},
+		"up to twice the sum of smaller ones":  {docs(24, 1, 2, 6, 55), []int{1, 2, 3}},
+		"starting with the second":             {docs(1, 5, 5, 30), []int{1, 2}},
+		"too different":                        {docs(1, 3, 10, 40), nil},
+		"no more than maxDocs":                 {docs(600, 700, 800), []int{0, 1}},
+		"the next ones exceed maxDocs as well": {docs(900, 1000, 800), []int{2, 0}},
+		"too large to be merged":               {docs(900, 1001), nil},
+		"live documents":                       {[]size{{docs: 9, live: 3}, {docs: 3, live: 1}, {docs: 5, live: 5}, {docs: 2, live: 2}}, []int{1, 3, 0, 2}},
+		"without live documents":               {[]size{{docs: 9}, {docs: 3, live: 3}, {docs: 4, live: 4}}, []int{1, 2}},
+		"only without live documents":          {[]size{{docs: 9}, {docs: 3}}, []int{0, 1}},
+	}
+	for name, test := range tests {
+		if diff := cmp.Diff(test.want, testPolicy.similar(test.sizes)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
 }
