@@ -3,8 +3,7 @@ package library
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"fmt"
-	"strings"
+	"strconv"
 
 	"github.com/vitrine-dev/vitrine/server/item"
 	"github.com/vitrine-dev/vitrine/server/query"
@@ -37,24 +36,32 @@ type Part struct {
 // *query.ForbiddenFieldError or *query.SyntaxError if r.Query, r.Where or r.Order is at fault.
 func NewListing(r Read, f *ParsedFilter, uuid string) (Listing, error) {
 	var l Listing
-	var identity []string
+	identity := make([]byte, 0, 512)
+	identify := func(parts ...string) {
+		for _, p := range parts {
+			if len(identity) > 0 {
+				identity = append(identity, 0)
+			}
+			identity = append(identity, p...)
+		}
+	}
 	switch {
 	case f != nil:
 		l.Parts = append(l.Parts, Part{Query: f.Query, Audience: query.Private})
 		l.Order, l.Favourite = f.Order, f.Favourite
-		identity = append(identity, "filter", uuid)
+		identify("filter", uuid)
 	case r.Query != nil:
 		l.Parts = append(l.Parts, Part{Query: r.Query, Audience: r.Audience})
 		l.Order = query.Order{{Field: query.ScoreKey, Desc: true}}
-		identity = append(identity, "query", r.Query.String())
+		identify("query", r.Query.String())
 	default:
 		l.Parts = append(l.Parts, Part{Query: query.None{}, Audience: r.Audience})
 		l.Order = query.Order{{Field: query.ScoreKey, Desc: true}}
-		identity = append(identity, "nothing")
+		identify("nothing")
 	}
 	if r.Where != nil {
 		l.Parts = append(l.Parts, Part{Query: r.Where, Audience: r.Audience})
-		identity = append(identity, "where", r.Where.String())
+		identify("where", r.Where.String())
 	}
 	if r.Order != nil {
 		l.Order = r.Order
@@ -74,13 +81,14 @@ func NewListing(r Read, f *ParsedFilter, uuid string) (Listing, error) {
 		l.Seed = r.Seed
 	}
 	for _, key := range l.Order {
-		identity = append(identity, fmt.Sprintf("%s %t", key.Field, key.Desc))
+		identify(key.Field)
+		identity = strconv.AppendBool(append(identity, ' '), key.Desc)
 	}
 	if l.Favourite != nil {
-		identity = append(identity, "favourite", l.Favourite.Namespace, l.Favourite.Key)
+		identify("favourite", l.Favourite.Namespace, l.Favourite.Key)
 	}
-	identity = append(identity, "seed", l.Seed, string(r.Property))
-	sum := sha256.Sum256([]byte(strings.Join(identity, "\x00")))
+	identify("seed", l.Seed, string(r.Property))
+	sum := sha256.Sum256(identity)
 	l.Identity = hex.EncodeToString(sum[:12])
 	return l, nil
 }
