@@ -2,7 +2,6 @@ package search
 
 import (
 	"cmp"
-	"container/heap"
 	"math"
 	"math/bits"
 	"slices"
@@ -25,10 +24,9 @@ type weakestFirst struct {
 func (h *weakestFirst) offerBlock(part int, b *block, scores *sums) {
 	bar := h.bar(part)
 	cut := bar.cut(b)
-	for w, word := range b.live {
-		if word == 0 {
-			continue
-		}
+	for some := b.liveWords; some != 0; some &= some - 1 {
+		w := bits.TrailingZeros64(some)
+		word := b.live[w]
 		if bar.up {
 			// Nearly all documents are weaker than the hits in the heap. atLeast removes them quickly.
 			word = atLeast(scores, w, word, cut)
@@ -51,23 +49,42 @@ func (h *weakestFirst) offer(hit Hit) {
 	switch {
 	case h.most <= 0:
 	case len(h.hits) < h.most:
-		heap.Push(h, hit)
+		h.hits = append(h.hits, hit)
+		h.rise()
 	case h.corpus.compareHits(hit, h.hits[0]) < 0:
 		h.hits[0], h.refused = hit, h.refused[:0]
-		heap.Fix(h, 0)
+		h.sink()
 	case hit.Score == h.hits[0].Score:
 		h.refused = append(h.refused, hit.Part)
 	}
 }
 
-func (h *weakestFirst) Len() int           { return len(h.hits) }
-func (h *weakestFirst) Less(i, j int) bool { return h.corpus.compareHits(h.hits[i], h.hits[j]) > 0 }
-func (h *weakestFirst) Swap(i, j int)      { h.hits[i], h.hits[j] = h.hits[j], h.hits[i] }
-func (h *weakestFirst) Push(x any)         { h.hits = append(h.hits, x.(Hit)) }
-func (h *weakestFirst) Pop() any {
-	last := h.hits[len(h.hits)-1]
-	h.hits = h.hits[:len(h.hits)-1]
-	return last
+// weaker reports whether a hit of the heap ranks after another one.
+func (h *weakestFirst) weaker(i, j int) bool { return h.corpus.compareHits(h.hits[i], h.hits[j]) > 0 }
+
+// rise moves the last hit of the heap up to its place.
+func (h *weakestFirst) rise() {
+	for i := len(h.hits) - 1; i > 0 && h.weaker(i, (i-1)/2); i = (i - 1) / 2 {
+		h.hits[i], h.hits[(i-1)/2] = h.hits[(i-1)/2], h.hits[i]
+	}
+}
+
+// sink moves the first hit of the heap down to its place.
+func (h *weakestFirst) sink() {
+	for i := 0; ; {
+		child := 2*i + 1
+		if child >= len(h.hits) {
+			return
+		}
+		if child+1 < len(h.hits) && h.weaker(child+1, child) {
+			child++
+		}
+		if !h.weaker(child, i) {
+			return
+		}
+		h.hits[i], h.hits[child] = h.hits[child], h.hits[i]
+		i = child
+	}
 }
 
 // ceiling is a place in the order by relevance. Only hits that come after the place are wanted.

@@ -26,10 +26,13 @@ const blockBits = blockDocs / 64
 type block struct {
 	from uint32 // the first document
 	to   uint32 // the end of the range (exclusive)
-	// live has one bit for each document. The bit is set if the score of the document is wanted.
-	live []uint64
-	// touched includes every document to which a runner has added a score.
-	touched [blockBits]uint64
+	// live has one bit for each document. The bit is set if the score of the document is wanted. Only the words whose bit is set in liveWords
+	// are valid: the others stand for documents whose score is not wanted. In a block with few wanted documents, loops thus skip most words.
+	live      []uint64
+	liveWords uint64
+	// touched includes every document to which a runner has added a score. touchedWords has a bit for each word that is not 0.
+	touched      [blockBits]uint64
+	touchedWords uint64
 	// total is the number of wanted documents in the whole part.
 	total int64
 	// base is added to the score of every document; nil if there is nothing to add
@@ -63,13 +66,20 @@ func newBlocks(set *roaring.Bitmap, dead []uint64, n int, c *Cache) *blocks {
 		s.total = int64(len(s.docs))
 		return s
 	}
-	s.words = c.newBits(denseWords(n))
-	clear(*s.words)
-	set.WriteDenseTo(*s.words)
+	words := c.newBits(denseWords(n))
+	clear(*words)
+	set.WriteDenseTo(*words)
+	return plainBlocks(words, dead, n)
+}
+
+// plainBlocks is like newBlocks, but words has the bits of the set for whole blocks. plainBlocks changes the words, and close returns them
+// to the Cache.
+func plainBlocks(words *[]uint64, dead []uint64, n int) *blocks {
+	s := &blocks{n: n, words: words}
 	for i, gone := range dead {
-		(*s.words)[i] &^= gone
+		(*words)[i] &^= gone
 	}
-	for _, word := range *s.words {
+	for _, word := range *words {
 		s.total += int64(bits.OnesCount64(word))
 	}
 	return s
@@ -88,11 +98,15 @@ func (s *blocks) next() bool {
 			return false
 		}
 		s.move(s.docs[0] / blockDocs * blockDocs)
-		s.few = [blockBits]uint64{}
-		s.live = s.few[:]
+		s.live, s.liveWords = s.few[:], 0
 		i := 0
 		for ; i < len(s.docs) && s.docs[i] < s.to; i++ {
-			s.live[s.docs[i]/64%blockBits] |= 1 << (s.docs[i] % 64)
+			w := s.docs[i] / 64 % blockBits
+			if s.liveWords>>w&1 == 0 {
+				s.liveWords |= 1 << w
+				s.few[w] = 0
+			}
+			s.few[w] |= 1 << (s.docs[i] % 64)
 		}
 		s.docs = s.docs[i:]
 		return true
@@ -102,7 +116,7 @@ func (s *blocks) next() bool {
 		for _, word := range live {
 			if word != 0 {
 				s.move(from)
-				s.live = live
+				s.live, s.liveWords = live, ^uint64(0)
 				return true
 			}
 		}
@@ -114,12 +128,19 @@ func (s *blocks) next() bool {
 func (s *blocks) move(from uint32) {
 	s.after = from + blockDocs
 	s.from, s.to = from, min(s.after, uint32(s.n))
-	s.touched = [blockBits]uint64{}
+	for some := s.touchedWords; some != 0; some &= some - 1 {
+		s.touched[bits.TrailingZeros64(some)] = 0
+	}
+	s.touchedWords = 0
 }
 
 // touch adds a document to b.touched.
-func (b *block) touch(doc uint32) {
-	b.touched[doc/64%blockBits] |= 1 << (doc % 64)
+func (b *block) touch(doc uint32) { b.touchWord(int(doc/64%blockBits), 1<<(doc%64)) }
+
+// touchWord adds documents to word w of b.touched. There must be at least one document.
+func (b *block) touchWord(w int, docs uint64) {
+	b.touched[w] |= docs
+	b.touchedWords |= 1 << w
 }
 
 // touchAll adds all documents to b.touched.
@@ -127,6 +148,7 @@ func (b *block) touchAll() {
 	for i := range b.touched {
 		b.touched[i] = ^uint64(0)
 	}
+	b.touchedWords = ^uint64(0)
 }
 
 // score converts a sum to a score.
@@ -139,9 +161,9 @@ func (b *block) score(sum float64) float32 {
 
 // clear resets the sums of touched documents to 0.
 func (b *block) clear(scores *sums) {
-	for w, word := range b.touched {
-		switch {
-		case word == 0:
+	for some := b.touchedWords; some != 0; some &= some - 1 {
+		w := bits.TrailingZeros64(some)
+		switch word := b.touched[w]; {
 		case bits.OnesCount64(word) > 8:
 			clear(scores[w*64 : w*64+64])
 		default:
@@ -165,8 +187,9 @@ func denseWords(n int) int { return (n + blockDocs - 1) / blockDocs * blockBits 
 
 // each yields the live documents of a block with their scores. The caller sets Hit.Part.
 func (b *block) each(scores *sums, yield func(Hit)) {
-	for w, word := range b.live {
-		for ; word != 0; word &= word - 1 {
+	for some := b.liveWords; some != 0; some &= some - 1 {
+		w := bits.TrailingZeros64(some)
+		for word := b.live[w]; word != 0; word &= word - 1 {
 			at := (w*64 + bits.TrailingZeros64(word)) & (blockDocs - 1)
 			yield(Hit{Doc: b.from + uint32(at), Score: b.score(scores[at])})
 		}

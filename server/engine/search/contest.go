@@ -12,18 +12,21 @@ import (
 // skipped before any document is read. In the remaining blocks, some clauses (mostly those of frequent words) cannot raise the score of a
 // document enough to be among the best, even together. These clauses are evaluated only for documents whose sum from the other clauses is
 // high enough. This algorithm is MaxScore (Turtle and Flood, "Query evaluation: strategies and optimizations", 1995), applied to each
-// block.
+// block. If no single clause can raise a document to the bar, only documents with at least two of the clauses are considered at all.
 type contest struct {
 	runners []runner
 	best    *weakestFirst
 	part    int
 	// least is the lowest score that any of the runners gives; 0 if unknown
 	least float64
+	// docs holds the documents of each runner as plain bits. It is nil unless all of the runners are frequent words, of which a document needs
+	// only one.
+	docs [][]uint64
 	// These fields are the state of the current block: the maximum score of each runner, the indexes of the runners (optional ones first,
-	// see sort), and the documents that can still be among the best.
-	mosts []float64
-	order []int
-	left  [blockBits]uint64
+	// see sort), the documents of at least two runners, and the documents that can still be among the best.
+	mosts       []float64
+	order       []int
+	pairs, left [blockBits]uint64
 }
 
 // simpleRunner is a runner whose lowest score is known.
@@ -33,9 +36,20 @@ type simpleRunner interface {
 	least() float64
 }
 
-// newContest returns the contest of a part. The parameter `best` is nil if all scores are wanted.
-func newContest(runners []runner, best *weakestFirst, part int) *contest {
+// newContest returns the contest of a part. The parameter `best` is nil if all scores are wanted. If optional is true, a document may have
+// scores from only some of the runners.
+func newContest(runners []runner, optional bool, best *weakestFirst, part int) *contest {
 	c := &contest{runners: runners, best: best, part: part, least: math.Inf(1)}
+	if optional && best != nil && len(runners) > 1 {
+		for _, r := range runners {
+			word, ok := r.(*frequentRunner)
+			if !ok {
+				c.docs = nil
+				break
+			}
+			c.docs = append(c.docs, word.docs)
+		}
+	}
 	for _, r := range runners {
 		simple, ok := r.(simpleRunner)
 		if !ok {
@@ -62,6 +76,9 @@ func (c *contest) add(b *block, to *sums) bool {
 	if !bar.reached(b.score(total)) {
 		return false
 	}
+	if c.docs != nil && !bar.reached(b.score(slices.Max(c.mosts))) && !c.pair(b) {
+		return false
+	}
 	rest, optional := 0.0, 0
 	if c.exact(total) {
 		rest, optional = c.sort(b, bar)
@@ -69,10 +86,12 @@ func (c *contest) add(b *block, to *sums) bool {
 	if optional == 0 {
 		c.addAll(b, to)
 		if !bar.reached(b.score(0)) {
-			for w, word := range b.touched {
-				c.left[w] = word & b.live[w]
+			words := b.liveWords & b.touchedWords
+			for some := words; some != 0; some &= some - 1 {
+				w := bits.TrailingZeros64(some)
+				c.left[w] = b.touched[w] & b.live[w]
 			}
-			b.live = c.left[:]
+			b.live, b.liveWords = c.left[:], words
 		}
 		return true
 	}
@@ -107,26 +126,44 @@ func (c *contest) most(b *block) float64 {
 	return total
 }
 
-// keep removes from b.live the documents whose sum so far plus `rest` is below the bar. It returns false if no documents remain.
-func (c *contest) keep(b *block, to *sums, bar bar, rest float64) bool {
-	some, cut := false, bar.cut(b)-rest
-	for w, word := range b.touched {
-		c.left[w] = 0
-		if word &= b.live[w]; word == 0 {
-			continue
-		}
-		for word = atLeast(to, w, word, cut); word != 0; word &= word - 1 {
-			at := (w*64 + bits.TrailingZeros64(word)) & (blockDocs - 1)
-			if bar.reached(b.score(to[at] + rest)) {
-				c.left[w] |= word & -word
-				some = true
+// pair removes from b.live the documents that fewer than two runners score. It returns false if no documents remain.
+func (c *contest) pair(b *block) bool {
+	words, first := uint64(0), int(b.from/64)
+	for some := b.liveWords; some != 0; some &= some - 1 {
+		w := bits.TrailingZeros64(some)
+		var one, two uint64 // the documents of at least one and of at least two runners
+		for _, docs := range c.docs {
+			if first+w < len(docs) {
+				two |= one & docs[first+w]
+				one |= docs[first+w]
 			}
 		}
+		if c.pairs[w] = two & b.live[w]; c.pairs[w] != 0 {
+			words |= 1 << w
+		}
 	}
-	if some {
-		b.live = c.left[:]
+	b.live, b.liveWords = c.pairs[:], words
+	return words != 0
+}
+
+// keep removes from b.live the documents whose sum so far plus `rest` is below the bar. It returns false if no documents remain.
+func (c *contest) keep(b *block, to *sums, bar bar, rest float64) bool {
+	words, cut := uint64(0), bar.cut(b)-rest
+	for some := b.liveWords & b.touchedWords; some != 0; some &= some - 1 {
+		w := bits.TrailingZeros64(some)
+		left := uint64(0)
+		for word := atLeast(to, w, b.touched[w]&b.live[w], cut); word != 0; word &= word - 1 {
+			at := (w*64 + bits.TrailingZeros64(word)) & (blockDocs - 1)
+			if bar.reached(b.score(to[at] + rest)) {
+				left |= word & -word
+			}
+		}
+		if c.left[w] = left; left != 0 {
+			words |= 1 << w
+		}
 	}
-	return some
+	b.live, b.liveWords = c.left[:], words
+	return words != 0
 }
 
 // sort moves the optional runners to the front of c.order. Optional runners cannot raise a document to the bar without other runners, even

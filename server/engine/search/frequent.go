@@ -182,17 +182,43 @@ func (e *evaluation) termBits(ctx context.Context, f *segment.Field, term string
 	})
 }
 
+// plain returns the documents of a node as plain bits. It returns nil if the node has no plain bits, or if the Cache does not keep those of
+// the part. The bits cover whole blocks of scores (see denseWords). The caller returns them with Cache.putBits.
+func (e *evaluation) plain(ctx context.Context, n node) (*[]uint64, error) {
+	if !e.keepsBits() || !e.hasBits(n) {
+		return nil, nil
+	}
+	nodes := []node{n}
+	if d, ok := n.(*disjunction); ok {
+		nodes = d.nodes
+	}
+	words := e.corpus.Cache.newBits(denseWords(e.part.Segment.Len()))
+	clear(*words)
+	for _, n := range nodes {
+		if !e.hasBits(n) {
+			p, _ := e.term(n)
+			p.AddTo(*words)
+			continue
+		}
+		sets, err := e.bits(ctx, n)
+		if err != nil {
+			e.corpus.Cache.putBits(words)
+			return nil, err
+		}
+		for _, set := range sets {
+			for i, w := range set {
+				(*words)[i] |= w
+			}
+		}
+	}
+	return words, nil
+}
+
 // find returns the documents that are in all sets of f.in and in no set of f.out.
 func (f *frequent) find(c *Cache) (set, error) {
 	words := c.newBits(len(f.in[0][0]))
 	defer c.putBits(words)
-	counts := make([]int, 0, 8)
-	for from := 0; from < len(*words); from += blockWords {
-		block := (*words)[from:min(from+blockWords, len(*words))]
-		f.combine(block, from)
-		counts = append(counts, ones(block))
-	}
-	return compressed(*words, counts)
+	return compressed(*words, f.combine)
 }
 
 // count returns the number of documents that find would return, without the documents in dead. dead is nil if there are no tombstones.
@@ -263,11 +289,17 @@ const (
 // bitmapCookie begins the serialized form of a bitmap of blocks as described above (RoaringFormatSpec, "Cookie header").
 const bitmapCookie = 12346
 
-// compressed converts plain bits to a bitmap. counts holds the number of documents in each block. compressed writes the serialized form,
-// because package roaring builds lists one document at a time, and most query results consist of lists.
-func compressed(words []uint64, counts []int) (set, error) {
+// compressed converts plain bits to a bitmap. It first calls fill for each block of 65,536 documents, with the index of the block's first
+// word. compressed writes the serialized form, because package roaring builds lists one document at a time, and most query results consist
+// of lists.
+func compressed(words []uint64, fill func(block []uint64, from int)) (set, error) {
 	blocks, size := 0, 0
-	for _, count := range counts {
+	counts := make([]int, 0, 16)
+	for from := 0; from < len(words); from += blockWords {
+		block := words[from:min(from+blockWords, len(words))]
+		fill(block, from)
+		count := ones(block)
+		counts = append(counts, count)
 		if count > 0 {
 			blocks++
 			size += blockSize(count)

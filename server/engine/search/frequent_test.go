@@ -3,7 +3,6 @@ package search
 import (
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"strings"
 	"testing"
 
@@ -28,11 +27,8 @@ func TestCompressed(t *testing.T) {
 					plain[doc/64] |= 1 << (doc % 64)
 				}
 			}
-			var counts []int
-			for block := range slices.Chunk(plain, blockWords) {
-				counts = append(counts, ones(block))
-			}
-			got, err := compressed(plain, counts)
+			words := make([]uint64, words)
+			got, err := compressed(words, func(block []uint64, from int) { copy(block, plain[from:]) })
 			if err != nil {
 				t.Fatal(err)
 			}

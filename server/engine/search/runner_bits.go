@@ -33,11 +33,16 @@ type bitRunner struct {
 
 func (r *bitRunner) add(b *block, to *sums) {
 	first := int(b.from) / 64
-	for i, word := range b.live {
+	for some := b.liveWords; some != 0; some &= some - 1 {
+		i := bits.TrailingZeros64(some)
+		word := b.live[i]
 		if r.words != nil {
 			word &= r.words[first+i]
 		}
-		b.touched[i] |= word
+		if word == 0 {
+			continue
+		}
+		b.touchWord(i, word)
 		if word == ^uint64(0) {
 			for at := i * 64; at < i*64+64; at++ {
 				to[at&(blockDocs-1)] += r.score

@@ -33,8 +33,9 @@ func (t *termClause) openFrequent(ctx context.Context, s *scoring, f *segment.Fi
 	if err != nil {
 		return nil, err
 	}
+	norms := s.lengthNorms(f)
 	return &frequentRunner{
-		docs: docs, outline: outline, freqs: postings.Frequencies(), norms: s.lengthNorms(f), scorer: t.scorer, table: t.scores(),
+		docs: docs, outline: outline, freqs: postings.Frequencies(), norms: norms, scorer: t.scorer, table: t.scores(norms),
 	}, nil
 }
 
@@ -42,7 +43,9 @@ func (r *frequentRunner) most(b *block) float64 {
 	shortest := r.outline.Shortest(int(b.from / blockDocs))
 	var most float32
 	for freq := 1; freq < tableFreqs; freq++ {
-		most = max(most, r.table[freq<<8|int(byte(shortest))])
+		if norm := byte(shortest); norm <= r.table.longest { // otherwise, no text of the block has this frequency
+			most = max(most, r.table.scores[freq<<8|int(norm)])
+		}
 		shortest >>= 8
 	}
 	if byte(shortest) < math.MaxUint8 {
@@ -54,16 +57,28 @@ func (r *frequentRunner) most(b *block) float64 {
 func (r *frequentRunner) least() float64 { return float64(r.scorer.Score(1, r.norms.longest)) }
 
 func (r *frequentRunner) add(b *block, to *sums) {
+	// doc and count are the numbers of documents of the word and of their counts before docs[next]. While the loop skips elements of docs,
+	// count includes only the counts of the documents before `through`.
 	doc, count := r.outline.Block(int(b.from / blockDocs))
+	docs, next, through := r.docs[b.from/64:(b.to+63)/64], 0, doc
 	norms := r.norms.byDoc[b.from:b.to]
-	for i, word := range r.docs[b.from/64 : (b.to+63)/64] {
-		if word == 0 {
+	for some := b.liveWords; some != 0; some &= some - 1 {
+		i := bits.TrailingZeros64(some)
+		if i >= len(docs) {
+			break
+		}
+		word := docs[i]
+		wanted := word & b.live[i]
+		if wanted == 0 {
 			continue
 		}
+		b.touchWord(i, wanted)
+		for _, skipped := range docs[next:i] {
+			doc += bits.OnesCount64(skipped)
+		}
+		count += r.freqs.Counts(through, doc)
 		n := bits.OnesCount64(word)
 		counted := r.freqs.Counted(doc, n)
-		wanted := word & b.live[i]
-		b.touched[i] |= wanted
 		for ; wanted != 0; wanted &= wanted - 1 {
 			freq := uint32(1)
 			if counted != 0 {
@@ -77,5 +92,6 @@ func (r *frequentRunner) add(b *block, to *sums) {
 		}
 		doc += n
 		count += bits.OnesCount64(counted)
+		next, through = i+1, doc
 	}
 }

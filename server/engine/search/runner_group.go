@@ -77,8 +77,9 @@ func (r *groupRunner) add(b *block, to *sums) {
 		}
 	} else {
 		first := int(b.from) / 64
-		for i, word := range b.live {
-			for word &= r.words[first+i]; word != 0; word &= word - 1 {
+		for some := b.liveWords; some != 0; some &= some - 1 {
+			i := bits.TrailingZeros64(some)
+			for word := b.live[i] & r.words[first+i]; word != 0; word &= word - 1 {
 				at := (i*64 + bits.TrailingZeros64(word)) & (blockDocs - 1)
 				to[at] += float64(float32(must[at]) + float32(should[at]))
 			}

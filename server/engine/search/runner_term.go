@@ -70,7 +70,7 @@ func (t *termClause) open(ctx context.Context, s *scoring, _ bool) (runner, erro
 	}
 	r := &termRunner{postings: postings.Iterator(), norms: s.lengthNorms(f), scorer: t.scorer}
 	if postings.Len() >= tableFrom {
-		r.table = t.scores()
+		r.table = t.scores(r.norms)
 	}
 	return r, nil
 }
@@ -96,22 +96,27 @@ func (t *termClause) openKeyword(ctx context.Context, s *scoring, own segment.Po
 	return &bitRunner{words: dense(docs.bitmap, s.part.Segment.Len()), score: float64(t.scorer.Score(1, rank.NoNorm))}, nil
 }
 
-// scores returns the score table, and builds it on first use.
-func (t *termClause) scores() *scoreTable {
-	if made := t.table.Load(); made != nil {
+// scores returns a score table that covers all of the norms. It builds the table on first use.
+func (t *termClause) scores(of norms) *scoreTable {
+	if made := t.table.Load(); made != nil && made.longest >= of.longest {
 		return made
 	}
-	made := &scoreTable{}
-	for i := range made {
-		made[i] = t.scorer.Score(float32(i>>8), byte(i))
+	made := &scoreTable{longest: of.longest}
+	for freq := range tableFreqs {
+		for norm := range int(of.longest) + 1 {
+			made.scores[freq<<8|norm] = t.scorer.Score(float32(freq), byte(norm))
+		}
 	}
 	t.table.Store(made)
 	return made
 }
 
-// scoreTable holds the scores of a term for all norms and for all frequencies below tableFreqs. Terms with fewer than tableFrom documents
-// have no table, because building the table would cost more than it saves.
-type scoreTable [tableFreqs << 8]float32
+// scoreTable holds the scores of a term for all norms up to the longest, and for all frequencies below tableFreqs. Terms with fewer than
+// tableFrom documents have no table, because building the table would cost more than it saves.
+type scoreTable struct {
+	longest byte
+	scores  [tableFreqs << 8]float32
+}
 
 const (
 	tableFreqs = segment.OutlineFreqs
@@ -121,7 +126,7 @@ const (
 // score returns the score that s computes. It reads the score from the table if the table covers the frequency.
 func (t *scoreTable) score(s rank.Scorer, freq uint32, norm byte) float64 {
 	if freq < tableFreqs {
-		return float64(t[freq<<8|uint32(norm)])
+		return float64(t.scores[freq<<8|uint32(norm)])
 	}
 	return float64(s.Score(float32(freq), norm))
 }

@@ -53,7 +53,10 @@ func (q *Query) Score(ctx context.Context, part int, doc uint32) (score float32,
 	if err != nil || !matched.docs.Contains(doc) {
 		return 0, false, err
 	}
-	_, err = q.scoreDocs(ctx, s, part, roaring.BitmapOf(doc), nil, func(b *block, scores *sums) {
+	s.wanted = roaring.BitmapOf(doc)
+	only := newBlocks(s.wanted, q.corpus.of(s.part).deadWords(s.part), s.part.Segment.Len(), q.corpus.Cache)
+	defer only.close(q.corpus.Cache)
+	_, err = q.scoreBlocks(ctx, s, part, only, nil, func(b *block, scores *sums) {
 		b.each(scores, func(h Hit) { score, matches = h.Score, true })
 	})
 	return score, matches, err
@@ -100,11 +103,31 @@ func (q *Query) runs(ctx context.Context) ([][]Hit, error) {
 // passes to yield. If best is not nil, score may skip documents and blocks that cannot be among the best.
 func (q *Query) score(ctx context.Context, part int, best *weakestFirst, yield func(b *block, scores *sums)) (int64, error) {
 	s := q.scoring(part)
-	matched, err := q.matchWith(ctx, &s.evaluation)
+	blocks, err := q.blocks(ctx, s)
 	if err != nil {
 		return 0, err
 	}
-	return q.scoreDocs(ctx, s, part, matched.docs, best, yield)
+	defer blocks.close(q.corpus.Cache)
+	return q.scoreBlocks(ctx, s, part, blocks, best, yield)
+}
+
+// blocks returns the blocks of all live documents of a part that match. If the query has plain bits, blocks makes no view of the matches: it
+// combines the bits again in less time than it needs to read them from a view.
+func (q *Query) blocks(ctx context.Context, s *scoring) (*blocks, error) {
+	d, n, c := q.corpus.of(s.part), s.part.Segment.Len(), q.corpus.Cache
+	words, err := s.plain(ctx, q.match)
+	if err != nil {
+		return nil, fmt.Errorf("match a segment: %w", err)
+	}
+	if words != nil {
+		return plainBlocks(words, d.deadWords(s.part), n), nil
+	}
+	matched, err := q.matchWith(ctx, &s.evaluation)
+	if err != nil {
+		return nil, err
+	}
+	s.wanted = matched.docs
+	return newBlocks(matched.docs, d.deadWords(s.part), n, c), nil
 }
 
 func (q *Query) scoring(part int) *scoring {
@@ -113,16 +136,10 @@ func (q *Query) scoring(part int) *scoring {
 	}}
 }
 
-// scoreDocs is like score, but it considers only the given documents. All of them must match.
-func (q *Query) scoreDocs(
-	ctx context.Context, s *scoring, part int, docs *roaring.Bitmap, best *weakestFirst, yield func(b *block, scores *sums),
+// scoreBlocks is like score, but it considers only the documents of the blocks. All of them must match.
+func (q *Query) scoreBlocks(
+	ctx context.Context, s *scoring, part int, blocks *blocks, best *weakestFirst, yield func(b *block, scores *sums),
 ) (int64, error) {
-	if docs.IsEmpty() {
-		return 0, nil
-	}
-	c := q.corpus.Cache
-	blocks := newBlocks(docs, q.corpus.of(s.part).deadWords(s.part), s.part.Segment.Len(), c)
-	defer blocks.close(c)
 	if blocks.block.total == 0 {
 		return 0, nil
 	}
@@ -130,16 +147,15 @@ func (q *Query) scoreDocs(
 	if err != nil {
 		return 0, err
 	}
-	s.wanted = docs
 	defer s.close()
 	r, err := root.open(ctx, s, true)
 	if err != nil {
 		return 0, fmt.Errorf("score a segment: %w", err)
 	}
 	b := &blocks.block
-	runners, base := rootRunners(r)
+	runners, optional, base := rootRunners(r)
 	b.base = base
-	race := newContest(runners, best, part)
+	race := newContest(runners, optional, best, part)
 	scores := s.take()
 	defer s.give(scores)
 	for blocks.next() {
@@ -155,12 +171,12 @@ func (q *Query) scoreDocs(
 }
 
 // rootRunners returns runners whose scores add up to the score of the root runner (see block.score). Where rounding allows it, these are
-// the runners of the root's clauses, so that the root needs no sums of its own. If the required clauses give every document the same
-// score, base is that score. Otherwise it is nil.
-func rootRunners(r runner) (runners []runner, base *float32) {
+// the runners of the root's clauses, so that the root needs no sums of its own. If these clauses are optional, documents may have scores
+// from only some of the runners. If the required clauses give every document the same score, base is that score. Otherwise it is nil.
+func rootRunners(r runner) (runners []runner, optional bool, base *float32) {
 	switch root := r.(type) {
 	case nil:
-		return nil, nil
+		return nil, false, nil
 	case *groupRunner:
 		switch {
 		case root.words != nil:
@@ -169,18 +185,18 @@ func rootRunners(r runner) (runners []runner, base *float32) {
 		case len(root.should) == 0 && len(root.must) == 1:
 			return rootRunners(root.must[0])
 		case len(root.must) == 0:
-			return root.should, nil
+			return root.should, true, nil
 		case len(root.should) == 0:
-			return root.must, nil
+			return root.must, false, nil
 		default:
 			if base, ok := constant(root.must); ok {
-				return root.should, &base
+				return root.should, true, &base
 			}
 		}
 	case *sumRunner:
-		return root.runners, nil
+		return root.runners, true, nil
 	}
-	return []runner{r}, nil
+	return []runner{r}, false, nil
 }
 
 // constant returns the sum of the runners' scores if each runner gives all documents the same score. Otherwise it returns false.

@@ -72,6 +72,17 @@ func (f Frequencies) Counted(doc, n int) uint64 {
 	return word & (1<<n - 1)
 }
 
+// Counts returns how many of the documents from number `from` to number `to` (exclusive) have a count.
+func (f Frequencies) Counts(from, to int) (n int) {
+	if len(f.counts) == 0 {
+		return 0
+	}
+	for ; from < to; from += 64 {
+		n += bits.OnesCount64(f.Counted(from, min(64, to-from)))
+	}
+	return n
+}
+
 // Count returns the count whose varint has one byte and begins at the offset `at` of the counts.
 func (f Frequencies) Count(at int) uint32 {
 	if at >= len(f.counts) { // only in a damaged file

@@ -48,6 +48,15 @@ func TestFrequencies(t *testing.T) {
 			if total := skipped.skip(n); total != sum {
 				t.Fatalf("round %d: skip of %d documents from %d returns the sum %d, want %d", round, n, at, total, sum)
 			}
+			marked := 0
+			for _, freq := range want[at : at+n] {
+				if freq != 1 {
+					marked++
+				}
+			}
+			if got := f.Counts(at, at+n); got != marked {
+				t.Fatalf("round %d: Counts(%d, %d) is %d, want %d", round, at, at+n, got, marked)
+			}
 			some := min(n, 64)
 			counted := f.Counted(at, some)
 			for i := range 64 {
