@@ -99,8 +99,9 @@ var rooms = map[string]room{
 		own:    []string{"server/item", "server/query"},
 		others: []string{"github.com/RoaringBitmap/roaring/v2", "golang.org/x/sys/"},
 	},
+	"server/jsongzip": {ownInTests: []string{"internal/sample", "server/item", "server/query"}, others: []string{}},
 	"server/httpapi": {
-		own: domain, ownInTests: []string{"hack/opensearch/node/nodetest", "server/engine", "server/opensearch"},
+		own: append([]string{"server/jsongzip"}, domain...), ownInTests: []string{"hack/opensearch/node/nodetest", "server/engine", "server/opensearch"},
 		others: []string{"golang.org/x/time/", "github.com/klauspost/compress/", "github.com/prometheus/client_golang/", "github.com/maypok86/otter/v2"},
 	},
 	"server/console":  {ownInTests: append([]string{"server/engine", "server/httpapi"}, domain...), others: []string{}},

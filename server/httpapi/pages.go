@@ -132,6 +132,10 @@ func (s *scratch) put(b *[]byte, now []byte) {
 	}
 }
 
+// pageGzipFrom is the number of items from which a page is compressed with package jsongzip. That package compares items, so its results for
+// a few items are much longer than those of a general compressor, which takes little time for a few items.
+const pageGzipFrom = 10
+
 // page answers with the page of items that r reads. It sends 304 if the caller has the current version of the page. Otherwise, it sends the
 // cached page if that page is current, or else a new page. The function finish returns the links to other pages.
 func (x *exchange) page(r library.Read, l listing, fresh freshness, finish func(next library.Cursor) links) error {
@@ -171,7 +175,11 @@ func (x *exchange) page(r library.Read, l listing, fresh freshness, finish func(
 	made.body = itemList(page, l, to)
 	if key.zip {
 		zipped := x.server.scratch.get()
-		made.body = x.server.gzip.compress((*zipped)[:0], made.body)
+		if page.Count < pageGzipFrom {
+			made.body = x.server.gzip.compress((*zipped)[:0], made.body)
+		} else {
+			made.body = x.server.pageGzip.Append((*zipped)[:0], made.body)
+		}
 		x.server.scratch.put(buffer, page.Items) // while a slow caller receives, only the encoded body is needed
 		defer x.server.scratch.put(zipped, made.body)
 	} else {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"net/http/httptest"
 	"sync/atomic"
 	"testing"
@@ -181,5 +182,26 @@ func TestPageMemory(t *testing.T) {
 			another("ro", 200)
 			another("rw", 200)
 		})
+	}
+}
+
+// TestPagesWithGzip checks pages of few and of many items, which are compressed in different ways.
+func TestPagesWithGzip(t *testing.T) {
+	a := newApp(t)
+	var lines []string
+	for i := range 60 {
+		lines = append(lines, fmt.Sprintf(`{"id":%d,"approval_status":"app","content":{"content_type":"text","text":"gzipped page, item %d"}}`, 10_000+i, i))
+	}
+	a.write(shop, lines...)
+	const uuid = "11111111-2222-4333-8444-999999999999"
+	a.apply(library.Definition{Property: shop, Filter: &library.Filter{UUID: uuid, ID: 77, Name: "gzip", Query: "text:gzipped"}})
+	for _, size := range []int{1, 9, 10, 60} {
+		get := call{url: fmt.Sprintf("/v2/content/filters/%s?page_size=%d", uuid, size), token: "rw"}
+		plain := a.do(get)
+		get.header = map[string]string{"Accept-Encoding": "gzip"}
+		zipped := a.do(get)
+		if ids := zipped.ids(t); len(ids) != size || zipped.header.Get("Content-Encoding") != "gzip" || !bytes.Equal(zipped.body, plain.body) {
+			t.Errorf("%d of %d items, Content-Encoding %q:\n%s\n%s", len(ids), size, zipped.header.Get("Content-Encoding"), zipped.body, plain.body)
+		}
 	}
 }

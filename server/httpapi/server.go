@@ -15,6 +15,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/vitrine-dev/vitrine/server/jsongzip"
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
@@ -81,8 +82,10 @@ type Server struct {
 	mux     *http.ServeMux
 	tokens  tokenTable
 	gzip    gzipPool
-	scratch scratch
-	pages   *pageCache
+	// pageGzip compresses pages of many items faster than gzip. For other bodies, its results are longer.
+	pageGzip jsongzip.Compressor
+	scratch  scratch
+	pages    *pageCache
 	// sending is the number of bytes of pages that are being built or sent.
 	sending atomic.Int64
 	metrics *metrics
