@@ -109,8 +109,8 @@ func (e *evaluation) hasBits(n node) bool {
 	return e.column(n) != nil
 }
 
-// column returns the field of a node that is a range of numbers, if only a scan of a dense column can find its documents. A dense column
-// has a number for each document. For any other node, column returns nil.
+// column returns the field of a node that is a range of several numbers, if only a scan of a dense column can find its documents. A dense
+// column has a number for each document. For any other node, column returns nil.
 func (e *evaluation) column(n node) *segment.Field {
 	l, ok := n.(*leaf)
 	if !ok || len(l.members) > 0 || l.kind == ofUnits {
@@ -122,7 +122,7 @@ func (e *evaluation) column(n node) *segment.Field {
 	}
 	switch t := l.test.(type) {
 	case *intRange:
-		if t.inColumn(field) {
+		if t.inColumn(field) && !t.oneInColumn(field) {
 			return field
 		}
 	case *floatRange:

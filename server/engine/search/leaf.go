@@ -120,6 +120,11 @@ func (l *leaf) look(ctx context.Context, e *evaluation, within *roaring.Bitmap) 
 		hits, err := e.phrase(ctx, l.field, p, within)
 		return hits.set(), err
 	}
+	if t, ok := l.test.(*intRange); ok && e.keepsBits() {
+		if f := e.part.Segment.Field(l.field.Name); f != nil && t.oneInColumn(f) {
+			return l.findNumber(ctx, e, f, t.lo)
+		}
+	}
 	found, err := findIn(ctx, e.part.Segment, l.field, l.test, within)
 	if err != nil || len(l.members) == 0 || e.shown {
 		return found, err
@@ -133,6 +138,18 @@ func (l *leaf) look(ctx context.Context, e *evaluation, within *roaring.Bitmap) 
 		sets = append(sets, borrowed(docs))
 	}
 	return or(sets), nil
+}
+
+// findNumber returns the documents with a number. The Cache keeps them, because many queries share a number such as a campaign, and finding
+// it means to scan a column.
+func (l *leaf) findNumber(ctx context.Context, e *evaluation, f *segment.Field, number int64) (set, error) {
+	v, err := e.corpus.view(ctx, e.part, "number "+string(l.appendKey(nil)), func() (*roaring.Bitmap, error) {
+		return f.IntRange(number, number), nil
+	})
+	if err != nil {
+		return set{}, err
+	}
+	return borrowed(v.docs), nil
 }
 
 // findIn evaluates a test on the data of a segment and ignores the overlay.

@@ -109,13 +109,21 @@ func (t *intRange) inColumn(f *segment.Field) bool {
 	return (f.Type() == query.Long || f.Type() == query.Date) && f.Name() != query.CreatedOn && (f.Name() != itemID || t.lo != t.hi)
 }
 
+// oneInColumn is like inColumn, for a range of a single number.
+func (t *intRange) oneInColumn(f *segment.Field) bool { return t.lo == t.hi && t.inColumn(f) }
+
 func (t *intRange) holds(string) bool { return false }
 
 func (t *intRange) appendKey(key []byte) []byte {
 	key = strconv.AppendInt(append(key, '['), t.lo, 10)
 	return strconv.AppendInt(append(key, ','), t.hi, 10)
 }
-func (t *intRange) price() int { return 10 }
+func (t *intRange) price() int {
+	if t.lo == t.hi {
+		return 1 // the Cache keeps the documents
+	}
+	return 10
+}
 
 // floatRange is a test for floating-point numbers in a closed range.
 type floatRange struct{ lo, hi float64 }

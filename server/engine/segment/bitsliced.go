@@ -63,6 +63,11 @@ func (s *bitSlices) find(count int, from, to uint64) []uint64 {
 	var less, within sliceWords
 	for rest := words; len(rest) > 0; rest = rest[min(len(less), len(rest)):] {
 		slices := s.blocks[(len(words)-len(rest))/len(less)*s.depth:][:s.depth]
+		if from == to {
+			within.equal(slices, from)
+			copy(rest, within[:])
+			continue
+		}
 		less.below(slices, from)
 		within.below(slices, to+1)
 		for i := range rest[:min(len(less), len(rest))] {
@@ -73,6 +78,20 @@ func (s *bitSlices) find(count int, from, to uint64) []uint64 {
 		words[len(words)-1] &= 1<<rest - 1
 	}
 	return words
+}
+
+// equal sets w to the bitmap of the numbers that are equal to n.
+func (w *sliceWords) equal(slices []sliceWords, n uint64) {
+	for i := range w {
+		w[i] = math.MaxUint64
+	}
+	for b := range slices {
+		lacks, flip := &slices[b], -(n >> b & 1) // all bits of flip are set if n has the bit
+		for i := 0; i < len(w); i += 4 {
+			w, s := (*[4]uint64)(w[i:]), (*[4]uint64)(lacks[i:])
+			w[0], w[1], w[2], w[3] = w[0]&(s[0]^flip), w[1]&(s[1]^flip), w[2]&(s[2]^flip), w[3]&(s[3]^flip)
+		}
+	}
 }
 
 // below sets w to the bitmap of the numbers that are less than `bound`.
