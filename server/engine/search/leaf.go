@@ -27,13 +27,13 @@ type test interface {
 // uniter is a test that finds documents by uniting the postings of terms.
 type uniter interface {
 	test
-	// unite is like find, for all documents.
-	unite(ctx context.Context, s *segment.Segment, f *segment.Field) (*union, error)
+	// unite is like find, for all documents. For c, see newUnion.
+	unite(ctx context.Context, s *segment.Segment, f *segment.Field, c *Cache) (*union, error)
 }
 
 // findUnited implements find for a uniter.
 func findUnited(ctx context.Context, t uniter, s *segment.Segment, f *segment.Field) (set, error) {
-	u, err := t.unite(ctx, s, f)
+	u, err := t.unite(ctx, s, f, nil)
 	if err != nil {
 		return set{}, err
 	}

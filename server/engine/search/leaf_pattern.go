@@ -22,8 +22,8 @@ func (t *pattern) find(ctx context.Context, s *segment.Segment, f *segment.Field
 	return findUnited(ctx, t, s, f)
 }
 
-func (t *pattern) unite(ctx context.Context, s *segment.Segment, f *segment.Field) (*union, error) {
-	u := newUnion(s.Len())
+func (t *pattern) unite(ctx context.Context, s *segment.Segment, f *segment.Field, c *Cache) (*union, error) {
+	u := newUnion(s.Len(), c)
 	if !hasTerms(query.Field{Type: f.Type()}) {
 		return u, nil
 	}

@@ -20,8 +20,8 @@ func (t *termRange) find(ctx context.Context, s *segment.Segment, f *segment.Fie
 	return findUnited(ctx, t, s, f)
 }
 
-func (t *termRange) unite(ctx context.Context, s *segment.Segment, f *segment.Field) (*union, error) {
-	u := newUnion(s.Len())
+func (t *termRange) unite(ctx context.Context, s *segment.Segment, f *segment.Field, c *Cache) (*union, error) {
+	u := newUnion(s.Len(), c)
 	if !hasTerms(query.Field{Type: f.Type()}) {
 		return u, nil
 	}

@@ -36,8 +36,8 @@ func (t *words) find(ctx context.Context, s *segment.Segment, f *segment.Field, 
 	return findUnited(ctx, t, s, f)
 }
 
-func (t *words) unite(ctx context.Context, s *segment.Segment, f *segment.Field) (*union, error) {
-	u := newUnion(s.Len())
+func (t *words) unite(ctx context.Context, s *segment.Segment, f *segment.Field, c *Cache) (*union, error) {
+	u := newUnion(s.Len(), c)
 	for i := range t.terms {
 		if err := interrupted(ctx); err != nil {
 			return nil, err

@@ -280,7 +280,7 @@ func (d *disjunction) find(ctx context.Context, e *evaluation, within *roaring.B
 		}
 	}
 	sets := make([]set, 0, len(d.nodes))
-	terms := newUnion(e.part.Segment.Len())
+	terms := newUnion(e.part.Segment.Len(), nil)
 	for _, n := range d.nodes {
 		if err := interrupted(ctx); err != nil {
 			return set{}, err

@@ -68,11 +68,11 @@ func (q *Query) united(ctx context.Context, p segment.Part) (n int64, ok bool, e
 		return 0, false, nil
 	}
 	v, err := d.get(ctx, "count "+q.key, func() (*View, error) {
-		u, err := t.unite(ctx, p.Segment, f)
+		u, err := t.unite(ctx, p.Segment, f, q.corpus.Cache)
 		if err != nil {
 			return nil, err
 		}
-		return &View{tally: &tally{live, u.count(q.corpus.Cache, d.deadWords(p))}}, nil
+		return &View{tally: &tally{live, u.count(d.deadWords(p))}}, nil
 	})
 	if err != nil || v.tally.live != live {
 		return 0, false, err

@@ -100,7 +100,8 @@ func or(sets []set) set {
 // union collects the documents of any number of terms. It keeps common terms as bitmaps. It keeps the documents of all other terms in a
 // list, or as plain bits if there are many.
 type union struct {
-	docs  int // number of documents in the segment
+	docs  int    // number of documents in the segment
+	cache *Cache // where count takes plain bits from and returns them to; may be nil
 	few   []uint32
 	dense []uint64
 	large []set
@@ -112,7 +113,8 @@ const (
 	largeShare = 256
 )
 
-func newUnion(docs int) *union { return &union{docs: docs} }
+// newUnion returns an empty union for a segment with a number of documents. The caller passes the Cache only if it will call count.
+func newUnion(docs int, c *Cache) *union { return &union{docs: docs, cache: c} }
 
 func (u *union) add(p segment.Postings) {
 	n := p.Len()
@@ -136,7 +138,8 @@ func (u *union) spread() {
 	if u.dense != nil {
 		return
 	}
-	u.dense = make([]uint64, (u.docs+63)/64)
+	u.dense = *u.cache.newBits((u.docs + 63) / 64)
+	clear(u.dense)
 	for _, doc := range u.few {
 		u.dense[doc/64] |= 1 << (doc % 64)
 	}
@@ -144,7 +147,7 @@ func (u *union) spread() {
 
 // count returns the number of documents, without those in dead. dead has one bit for each document, and is nil if there are no tombstones.
 // Do not use the union after count.
-func (u *union) count(c *Cache, dead []uint64) int64 {
+func (u *union) count(dead []uint64) int64 {
 	n := 0
 	if u.dense == nil && len(u.large) == 0 {
 		slices.Sort(u.few)
@@ -156,8 +159,10 @@ func (u *union) count(c *Cache, dead []uint64) int64 {
 		return int64(n)
 	}
 	u.spread()
-	more := c.newBits(len(u.dense))
-	defer c.putBits(more)
+	dense := u.dense // not &u.dense, which would keep u in memory
+	defer u.cache.putBits(&dense)
+	more := u.cache.newBits(len(u.dense))
+	defer u.cache.putBits(more)
 	for _, s := range u.large {
 		if s.isEmpty() { // only if the file is damaged
 			continue
