@@ -298,7 +298,7 @@ func TestTiers(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// Files with more than half of MaxDocs, which is 400, are not merged again.
+	// MaxDocs is 400. Files with more than MaxDocs/2 documents are not merged again.
 	w.eventually("the segments are merged", func(s index.Stats) bool { return s.MemoryParts <= 3 && s.Files <= 9 })
 	w.check()
 	s := w.f.x.Stats()

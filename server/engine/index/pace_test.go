@@ -21,16 +21,16 @@ func TestPace(t *testing.T) {
 	for range 10 {
 		p.wrote(1000, 1000) // each call records SealDocs documents; without the limit, the burst would last 160 seconds
 	}
-	if burst, quiet := p.burst(), p.quiet(); (!burst || quiet) && time.Since(began) < burstLasts {
+	if burst, quiet := p.burst(), p.quiet(); (!burst || quiet) && time.Since(began) < quietAfter {
 		t.Errorf("after large writes, burst is %t, and quiet is %t", burst, quiet)
 	}
 	<-rest
-	if took := time.Since(began); p.burst() || !p.quiet() || took < burstLasts {
+	if took := time.Since(began); p.burst() || !p.quiet() || took < quietAfter {
 		t.Errorf("the burst ended after %s; burst is %t, and quiet is %t", took, p.burst(), p.quiet())
 	}
 	began = time.Now()
 	p.wrote(1, 1<<30)
-	if burst, quiet := p.burst(), p.quiet(); (burst || quiet) && time.Since(began) < burstLasts {
+	if burst, quiet := p.burst(), p.quiet(); (burst || quiet) && time.Since(began) < quietAfter {
 		t.Errorf("after a single document, burst is %t, and quiet is %t", burst, quiet)
 	}
 	<-rest

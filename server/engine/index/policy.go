@@ -13,7 +13,7 @@ type policy struct {
 	memoryParts, fanIn, maxDocs int
 	// burst is true during a write burst. Merges are then postponed, so that each merge takes more segments.
 	burst bool
-	// quiet is true in a quiet period. Then fewer segments remain.
+	// quiet is true in a quiet period. Merges then leave fewer segments.
 	quiet bool
 }
 
@@ -45,8 +45,8 @@ func (p policy) large(s size) bool {
 	return s.docs*share >= p.sealDocs || s.bytes*int64(share) >= p.sealBytes
 }
 
-// memory returns the indexes of the segments in memory to merge. In a quiet period, it returns the similar ones. Otherwise, it returns none
-// unless more than memoryParts segments are not large. It chooses the max(2, memoryParts/2) smallest segments. Then it chooses further
+// memory returns the indexes of the segments in memory to merge. In a quiet period, it returns the result of similar. Otherwise, it returns
+// none unless more than memoryParts segments are not large. It chooses the max(2, memoryParts/2) smallest segments. Then it chooses further
 // segments in ascending order of size, as long as each is no larger than the sum of the segments chosen before it.
 func (p policy) memory(sizes []size) []int {
 	if p.quiet {
@@ -71,8 +71,7 @@ func (p policy) memory(sizes []size) []int {
 }
 
 // files returns the indexes of the files to merge, or none if no merge is due. If a file has more dead than live documents, files returns
-// only that file, and the merge rewrites it. In a quiet period, files returns the similar ones of the files that are in a tier, if no tier
-// has enough files.
+// only that file, and the merge rewrites it. In a quiet period, if no tier has enough files, files returns the result of similar.
 func (p policy) files(sizes []size) []int {
 	for i, s := range sizes {
 		if (s.docs-s.live)*2 > s.docs {
@@ -91,38 +90,36 @@ const similarFactor = 2
 
 // similar returns the indexes of at least two segments, or none. It takes segments in ascending order of live documents, as long as each
 // has at most similarFactor times as many live documents as the segments taken before it, and the result has at most maxDocs documents. If
-// it has only one segment by then, it starts again with the next. It leaves out segments with more than maxDocs/2 live documents.
+// it has taken only one segment when it reaches one that is too large, it starts again with that segment. It leaves out segments with more
+// than maxDocs/2 live documents.
 func (p policy) similar(sizes []size) []int {
-	order := make([]int, len(sizes))
-	for i := range order {
-		order[i] = i
+	var order []int
+	for i, s := range sizes {
+		if s.live*2 <= p.maxDocs {
+			order = append(order, i)
+		}
 	}
 	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(sizes[i].live, sizes[j].live) })
 	first, docs := 0, 0
 	for n, i := range order {
 		live := sizes[i].live
-		if live*2 > p.maxDocs {
-			order = order[:n]
-			break
-		}
 		if live > similarFactor*docs || docs+live > p.maxDocs {
 			if n-first > 1 {
-				order = order[:n]
-				break
+				return order[first:n]
 			}
 			first, docs = n, 0
 		}
 		docs += live
 	}
-	if order = order[first:]; len(order) > 1 {
-		return order
+	if len(order)-first > 1 {
+		return order[first:]
 	}
 	return nil
 }
 
 // tier chooses files of one tier. Tier n has the files with at most 2·sealDocs·fanInⁿ live documents that are not in a lower tier. Files
 // with more than maxDocs/2 live documents are in no tier. tier chooses from the lowest tier that has at least fanIn files, or
-// fanIn·burstFactor files during a write burst. It takes as many files as possible, but the result has at most maxDocs documents.
+// fanIn·burstFactor files during a write burst. It takes as many of them as fit in maxDocs documents.
 func (p policy) tier(sizes []size) []int {
 	var tiers [][]int
 	for i, s := range sizes {

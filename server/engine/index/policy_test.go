@@ -26,16 +26,16 @@ func TestPolicyMemory(t *testing.T) {
 		sizes  []size
 		want   []int
 	}{
-		"nothing":                        {testPolicy, nil, nil},
-		"the maximum number":             {testPolicy, docs(1, 1, 1), nil},
-		"more than the maximum":          {testPolicy, docs(1, 1, 1, 1), []int{0, 1, 2, 3}},
-		"the smallest first":             {testPolicy, docs(16, 4, 1, 2), []int{2, 3}},
-		"up to the sum of smaller ones":  {testPolicy, docs(1, 2, 3, 6, 16), []int{0, 1, 2, 3}},
-		"large by documents":             {testPolicy, docs(1, 1, 1, 17), nil},
-		"large by bytes":                 {testPolicy, []size{{docs: 1}, {docs: 1}, {docs: 1}, {docs: 1, bytes: 167}}, nil},
-		"a smaller share during a burst": {burst, docs(1, 1, 1, 5), nil},
-		"the similar ones when quiet":    {quiet, docs(60, 1, 2, 18, 6), []int{1, 2, 4, 3}},
-		"tombstones do not count":        {testPolicy, []size{{docs: 8}, {docs: 1}, {docs: 2}, {docs: 8}}, []int{1, 2}},
+		"nothing":                            {testPolicy, nil, nil},
+		"the maximum number":                 {testPolicy, docs(1, 1, 1), nil},
+		"more than the maximum":              {testPolicy, docs(1, 1, 1, 1), []int{0, 1, 2, 3}},
+		"the smallest first":                 {testPolicy, docs(16, 4, 1, 2), []int{2, 3}},
+		"up to the sum of smaller ones":      {testPolicy, docs(1, 2, 3, 6, 16), []int{0, 1, 2, 3}},
+		"large by documents":                 {testPolicy, docs(1, 1, 1, 17), nil},
+		"large by bytes":                     {testPolicy, []size{{docs: 1}, {docs: 1}, {docs: 1}, {docs: 1, bytes: 167}}, nil},
+		"a smaller share during a burst":     {burst, docs(1, 1, 1, 5), nil},
+		"similar segments in a quiet period": {quiet, docs(60, 1, 2, 18, 6), []int{1, 2, 4, 3}},
+		"tombstones do not count":            {testPolicy, []size{{docs: 8}, {docs: 1}, {docs: 2}, {docs: 8}}, []int{1, 2}},
 	}
 	for name, test := range tests {
 		if diff := cmp.Diff(test.want, test.policy.memory(test.sizes)); diff != "" {
@@ -52,20 +52,20 @@ func TestPolicyFiles(t *testing.T) {
 		sizes  []size
 		want   []int
 	}{
-		"nothing":                    {testPolicy, nil, nil},
-		"too few in one tier":        {testPolicy, docs(100, 100, 300, 300), nil},
-		"enough in one tier":         {testPolicy, docs(100, 300, 100, 200), []int{0, 2, 3}},
-		"the lowest tier first":      {testPolicy, docs(300, 300, 300, 100, 100, 100), []int{3, 4, 5}},
-		"more than fanIn":            {testPolicy, docs(100, 100, 100, 100, 100), []int{0, 1, 2, 3, 4}},
-		"no more than maxDocs":       {testPolicy, docs(600, 600, 600, 600), []int{0, 1, 2}},
-		"fewer than fanIn":           {testPolicy, docs(900, 900, 900), []int{0, 1}},
-		"too large to be merged":     {testPolicy, docs(1001, 1001, 1001), nil},
-		"mostly dead":                {testPolicy, []size{{docs: 100, live: 50}, {docs: 1500, live: 749}}, []int{1}},
-		"the tier of live documents": {testPolicy, []size{{docs: 300, live: 200}, {docs: 100, live: 100}, {docs: 100, live: 90}}, []int{0, 1, 2}},
-		"postponed during a burst":   {burst, docs(100, 100, 100, 100, 100, 100, 100, 100, 100, 100, 100), nil},
-		"similar ones when quiet":    {quiet, docs(100, 201, 700, 300), []int{1, 3, 2}},
-		"the tier first when quiet":  {quiet, docs(100, 201, 205, 210, 700, 700), []int{1, 2, 3}},
-		"enough during a burst":      {burst, docs(100, 100, 100, 100, 100, 100, 100, 100, 100, 100, 100, 100), []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}},
+		"nothing":                          {testPolicy, nil, nil},
+		"too few in one tier":              {testPolicy, docs(100, 100, 300, 300), nil},
+		"enough in one tier":               {testPolicy, docs(100, 300, 100, 200), []int{0, 2, 3}},
+		"the lowest tier first":            {testPolicy, docs(300, 300, 300, 100, 100, 100), []int{3, 4, 5}},
+		"more than fanIn":                  {testPolicy, docs(100, 100, 100, 100, 100), []int{0, 1, 2, 3, 4}},
+		"no more than maxDocs":             {testPolicy, docs(600, 600, 600, 600), []int{0, 1, 2}},
+		"fewer than fanIn":                 {testPolicy, docs(900, 900, 900), []int{0, 1}},
+		"too large to be merged":           {testPolicy, docs(1001, 1001, 1001), nil},
+		"mostly dead":                      {testPolicy, []size{{docs: 100, live: 50}, {docs: 1500, live: 749}}, []int{1}},
+		"the tier of live documents":       {testPolicy, []size{{docs: 300, live: 200}, {docs: 100, live: 100}, {docs: 100, live: 90}}, []int{0, 1, 2}},
+		"postponed during a burst":         {burst, docs(100, 100, 100, 100, 100, 100, 100, 100, 100, 100, 100), nil},
+		"similar files in a quiet period":  {quiet, docs(100, 201, 700, 300), []int{1, 3, 2}},
+		"the tier first in a quiet period": {quiet, docs(100, 201, 205, 210, 700, 700), []int{1, 2, 3}},
+		"enough during a burst":            {burst, docs(100, 100, 100, 100, 100, 100, 100, 100, 100, 100, 100, 100), []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}},
 	}
 	for name, test := range tests {
 		if diff := cmp.Diff(test.want, test.policy.files(test.sizes)); diff != "" {
