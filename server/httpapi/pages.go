@@ -132,8 +132,8 @@ func (s *scratch) put(b *[]byte, now []byte) {
 	}
 }
 
-// pageGzipFrom is the number of items from which a page is compressed with package jsongzip. That package compares items, so its results for
-// a few items are much longer than those of a general compressor, which takes little time for a few items.
+// pageGzipFrom is the minimum number of items of a page that is compressed with package jsongzip. For fewer items, its results are much
+// longer than those of a general compressor, which takes little time for such a page.
 const pageGzipFrom = 10
 
 // page answers with the page of items that r reads. It sends 304 if the caller has the current version of the page. Otherwise, it sends the

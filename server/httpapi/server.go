@@ -82,7 +82,7 @@ type Server struct {
 	mux     *http.ServeMux
 	tokens  tokenTable
 	gzip    gzipPool
-	// pageGzip compresses pages of many items faster than gzip. For other bodies, its results are longer.
+	// pageGzip compresses pages of many items faster than gzip. Its results are longer, and for other bodies much longer.
 	pageGzip jsongzip.Compressor
 	scratch  scratch
 	pages    *pageCache

@@ -1,9 +1,12 @@
 package jsongzip
 
-import "math/bits"
+import (
+	"math/bits"
+	"strings"
+)
 
 // The numbers of symbols in the alphabets (RFC 1951, 3.2.5). In the first alphabet, the symbols below endOfBlock are literals, and those
-// above it are lengths. The fixed code has two more lengths, which are not used.
+// above it are lengths. The fixed code, which only tests use, has two more lengths.
 const (
 	endOfBlock   = 256
 	lastLength   = 285
@@ -20,37 +23,14 @@ type code struct {
 	distances [allDistances]symbol
 }
 
-// fixed is the fixed code (RFC 1951, 3.2.6). forPages is a code for pages of items.
-var (
-	fixed    = newFixedCode()
-	forPages = newDynamicCode(literalLengths, distanceLengths)
-)
-
-func newFixedCode() *code {
-	literals, distances := make([]byte, allLiterals), make([]byte, allDistances)
-	for i := range literals {
-		switch {
-		case i < 144 || i >= 280:
-			literals[i] = 8
-		case i < 256:
-			literals[i] = 9
-		default:
-			literals[i] = 7
-		}
-	}
-	for i := range distances {
-		distances[i] = 5
-	}
-	return newCode(fixedCodes, nil, literals, distances)
-}
+// forPages is a code for pages of items.
+var forPages = newDynamicCode(literalLengths, distanceLengths)
 
 // newDynamicCode returns the code with these lengths. Each of them is a hexadecimal digit.
 func newDynamicCode(literals, distances string) *code {
 	lengths := []byte(literals + distances)
 	for i, digit := range lengths {
-		if lengths[i] = digit - '0'; digit >= 'a' {
-			lengths[i] = digit - 'a' + 10
-		}
+		lengths[i] = byte(strings.IndexByte("0123456789abcdef", digit))
 	}
 	n := len(literals)
 	return newCode(dynamicCodes, dynamicHeader(lengths, n), lengths[:n], lengths[n:])
@@ -122,7 +102,7 @@ func dynamicHeader(lengths []byte, n int) []symbol {
 }
 
 // distance returns the code and the extra bits of a distance.
-func (c *code) distance(n int) (code, extra symbol) {
+func (c *code) distance(n int) (prefix, extra symbol) {
 	x := uint(n - 1)
 	if x < 4 {
 		return c.distances[x], 0

@@ -8,21 +8,21 @@ import (
 const (
 	window = 1 << 15 // the maximum distance of a match (RFC 1951, 2)
 
-	// keyLength is the number of bytes by which values are looked up. More bytes would miss an ID that is repeated in a URL, with another
-	// character behind it.
+	// keyLength is the number of bytes by which values are looked up. More bytes would miss an ID that is repeated in a URL, followed by
+	// another character.
 	keyLength = 5
-	tableBits = 12 // a table of 16 KiB fits in the first cache of a processor
+	tableBits = 12 // a table of 16 KiB fits in the processor's nearest cache
 
 	// maxStep is the longest part of a value that find skips at once, in bytes. It limits the time for bodies without quotes.
 	maxStep = 128
 )
 
-// finder contains what find remembers between blocks.
+// finder holds the state of find between blocks.
 type finder struct {
 	// ref is the position that corresponds to the current position. In a page, it is usually one item before the current position, at the
 	// same member.
 	ref int
-	// seen contains the position at which a value, or the rest of one, began. It is stored modulo 2^32. The index is a hash of the first
+	// seen holds, for each hash of keyLength bytes, the position (modulo 2^32) of the last value, or rest of a value, that began with such
 	// bytes.
 	seen [1 << tableBits]uint32
 }
@@ -34,14 +34,14 @@ func (f *finder) reset() {
 
 // find writes the matches in body[at:], each with the literals before it. It leaves the last few bytes to end.
 //
-// As long as the bytes at the current position are equal to those at ref, they are one match. They usually differ in the middle of a value.
-// Then both positions move to the end of the value, where the items are equal again. At the end of an item, ref reaches the start of the item
+// While the bytes at the current position equal those at ref, they form one match. The first difference is usually inside a value. Then
+// both positions move to the end of the value, where the items are equal again. At the end of an item, ref reaches the start of the item
 // that was just written, because the items follow each other.
 func (w *writer) find(body []byte, at int) {
 	ref := w.finder.ref
 	end := len(body) - 8
 	for at < end {
-		differs, stop := ref, at
+		earlier, stop := ref, at
 		if body[at] == '"' && body[ref] == '"' {
 			stop, ref = stop+1, ref+1 // the names of two members differ, or one of the objects has ended
 		}
@@ -57,8 +57,8 @@ func (w *writer) find(body []byte, at int) {
 			switch {
 			case at+n <= stop:
 				// The rest of the value may be equal again, for example the end of a URL after an ID of the same length.
-				if at+n < end && load32(body, differs+n) == load32(body, at+n) {
-					ref = differs + n
+				if at+n < end && load32(body, earlier+n) == load32(body, at+n) {
+					ref = earlier + n
 				}
 			case stop < end && load32(body, ref) == load32(body, stop):
 				n = stop - at // a match from ref is likely to be longer
@@ -95,7 +95,8 @@ func (f *finder) lookUp(body []byte, at, stop int) int {
 	return -1
 }
 
-// quote returns the position of the first quote from at on. If there is no quote in the next bytes, it returns a position after them.
+// quote returns the position of the first quote from at on. If there is no quote in the next maxStep bytes, it returns a
+// position after them.
 func quote(body []byte, at int) int {
 	const ones = 0x0101010101010101
 	for end := min(at+maxStep, len(body)-8); at < end; at += 8 {

@@ -1,13 +1,13 @@
 // Package jsongzip compresses JSON in the gzip format (RFC 1952). It is for pages of items, in which every item has nearly the same members
-// as the item before it. For a page, it takes less than half the time of a general compressor. It also compresses any other bytes correctly,
-// but the result can be much longer than the result of a general compressor.
+// as the item before it. For a page, it takes less than half the time of a general compressor. It also compresses any other bytes
+// correctly, but the result can be much longer than the result of a general compressor.
 //
 // The package is fast because it expects the structure of a page:
 //
-//   - finder.go finds repeated bytes (RFC 1951, 4). It compares each item with the previous one, member by member. It searches earlier bytes
-//     only where a value differs.
-//   - code.go contains the Huffman codes. They do not depend on the body. So nothing has to count symbols, and symbols.go writes each symbol
-//     as soon as it is known. lengths.go contains the code for pages.
+//   - finder.go finds repeated bytes (RFC 1951, 4). It compares each item with the previous one, member by member. It searches earlier
+//     bytes only where a value differs.
+//   - code.go contains the Huffman codes. They do not depend on the body. So nothing has to count symbols, and symbols.go writes each
+//     symbol as soon as it is known. lengths.go contains the code for pages.
 //
 // The invariants are:
 //
@@ -33,10 +33,6 @@ const (
 	// which the package chooses so that most pages fit in one block.
 	maxStored = 1<<16 - 1
 	maxBlock  = 2 * maxStored
-
-	// minForPages is the minimum length of a body that is written with the code for pages, in bytes. For a shorter body, the description of
-	// the code, of 135 bytes, would be longer than what it saves.
-	minForPages = 512
 )
 
 // Compressor compresses bodies. The zero Compressor is ready for use. It keeps about 210 KiB for each body that is compressed at the same
@@ -50,7 +46,7 @@ func (c *Compressor) Append(dst, body []byte) []byte {
 		w = new(writer)
 	}
 	defer c.pool.Put(w)
-	w.reset(len(body))
+	w.reset()
 	dst = append(dst, header...)
 	start := 0
 	for ; len(body)-start > maxBlock; start += maxBlock {
@@ -70,14 +66,11 @@ type writer struct {
 	buffer    [bufferLength]byte
 }
 
-func (w *writer) reset(length int) {
+func (w *writer) reset() {
 	w.finder.reset()
 	w.output = output{}
 	w.unwritten = 0
 	w.code = forPages
-	if length < minForPages {
-		w.code = fixed
-	}
 }
 
 // appendBlock appends body[start:] to dst, as one block or as stored blocks. Matches can refer to the bytes before start. After the last

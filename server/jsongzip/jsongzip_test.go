@@ -71,7 +71,7 @@ func restored(t *testing.T, compressed, body []byte) {
 	}
 }
 
-// bodies are short and long bodies, most of which are not JSON.
+// bodies returns short and long bodies, most of which are not JSON.
 func bodies() map[string][]byte {
 	r := rand.NewChaCha8([32]byte{})
 	random := make([]byte, 3*maxBlock)
@@ -88,28 +88,28 @@ func bodies() map[string][]byte {
 		numbers = append(binary.AppendUvarint(append(numbers, `{"n":`...), uint64(i)), "},"...)
 	}
 	return map[string][]byte{
-		"empty":                  {},
-		"one byte":               {'a'},
-		"one quote":              {'"'},
-		"an empty object":        []byte("{}"),
-		"all bytes":              all,
-		"all bytes twice":        slices.Concat(all, all),
-		"all bytes often":        bytes.Repeat(all, 1000),
-		"a short run":            []byte(strings.Repeat("a", 100)),
-		"a run of quotes":        []byte(strings.Repeat(`"`, 100_000)),
-		"a long run":             []byte(strings.Repeat("a", 1_000_000)),
-		"two values":             []byte(strings.Repeat(`"a","bc",`, 100_000)),
-		"window":                 distant(window),
-		"outside the window":     distant(window + 1),
-		"Japanese":               []byte(strings.Repeat(`{"text":"夏の海辺で友達と","名前":"花子"},`, 3000)),
-		"random":                 random,
-		"random, one block":      random[:maxBlock],
-		"random, a little more":  random[:maxBlock+1],
-		"random, stored block":   random[:maxStored],
-		"random and not":         slices.Concat(random[:maxBlock-1], bytes.Repeat([]byte(`{"member":1},`), maxBlock/13), random[:maxBlock]),
-		"not random and then so": slices.Concat(bytes.Repeat([]byte(`{"member":1},`), maxBlock/13), random),
-		"numbers":                numbers,
-		"many pages":             bytes.Repeat(slices.Concat(contents()["library"][:10]...), 2),
+		"empty":                   {},
+		"one byte":                {'a'},
+		"one quote":               {'"'},
+		"an empty object":         []byte("{}"),
+		"all bytes":               all,
+		"all bytes twice":         slices.Concat(all, all),
+		"all bytes often":         bytes.Repeat(all, 1000),
+		"a short run":             []byte(strings.Repeat("a", 100)),
+		"a run of quotes":         []byte(strings.Repeat(`"`, 100_000)),
+		"a long run":              []byte(strings.Repeat("a", 1_000_000)),
+		"two values":              []byte(strings.Repeat(`"a","bc",`, 100_000)),
+		"window":                  distant(window),
+		"outside the window":      distant(window + 1),
+		"Japanese":                []byte(strings.Repeat(`{"text":"夏の海辺で友達と","名前":"花子"},`, 3000)),
+		"random":                  random,
+		"random, one block":       random[:maxBlock],
+		"random, a little more":   random[:maxBlock+1],
+		"random, stored block":    random[:maxStored],
+		"random and not":          slices.Concat(random[:maxBlock-1], bytes.Repeat([]byte(`{"member":1},`), maxBlock/13), random[:maxBlock]),
+		"not random, then random": slices.Concat(bytes.Repeat([]byte(`{"member":1},`), maxBlock/13), random),
+		"numbers":                 numbers,
+		"many pages":              bytes.Repeat(slices.Concat(contents()["library"][:10]...), 2),
 	}
 }
 
@@ -154,7 +154,7 @@ func TestMaxBits(t *testing.T) {
 		body[i] = rare[r.IntN(len(rare))]
 	}
 	w := new(writer)
-	w.reset(len(body))
+	w.reset()
 	w.begin(true)
 	w.find(body, 0)
 	w.end(body)

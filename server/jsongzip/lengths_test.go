@@ -44,7 +44,8 @@ func writeLengths(t *testing.T) {
 	for _, pages := range contents() {
 		for _, body := range pages {
 			w := new(writer)
-			w.reset(0) // selects the fixed code
+			w.reset()
+			w.code = fixed
 			count(w.appendBlock(nil, body, 0, true), literals, distances)
 			for _, counts := range [][]int{literals, distances} {
 				for i := range counts {
@@ -83,6 +84,27 @@ func digits(lengths []int) string {
 		lines = append(lines, `"`+text+`"`)
 	}
 	return strings.Join(lines, " +\n\t\t")
+}
+
+// fixed is the fixed code (RFC 1951, 3.2.6).
+var fixed = newFixedCode()
+
+func newFixedCode() *code {
+	literals, distances := make([]byte, allLiterals), make([]byte, allDistances)
+	for i := range literals {
+		switch {
+		case i < 144 || i >= 280:
+			literals[i] = 8
+		case i < 256:
+			literals[i] = 9
+		default:
+			literals[i] = 7
+		}
+	}
+	for i := range distances {
+		distances[i] = 5
+	}
+	return newCode(fixedCodes, nil, literals, distances)
 }
 
 // count counts the symbols of a block with the fixed code.

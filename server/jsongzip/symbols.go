@@ -7,8 +7,8 @@ const (
 	minMatch = 4
 	maxMatch = 258
 
-	// maxBits is the limit for the length of a code. Because of it, four literals fit in the 64 bits of an output, behind up to seven bits
-	// that are not yet in the buffer. So does a match, which consists of two codes with at most 5 and 13 extra bits.
+	// maxBits is the maximum length of a code. Four literals therefore fit in an output, after up to seven bits that are not yet in the
+	// buffer. A match also fits: it consists of two codes with at most 5 and 13 extra bits.
 	maxBits = 12
 
 	// bufferLength is enough for any block. A match is at most 42 bits long, which is less than the literals for minMatch bytes. The
@@ -37,7 +37,7 @@ func blockType(kind int, last bool) symbol {
 	return newSymbol(kind<<1, 3)
 }
 
-// output is the end of what is written: the bits that are not yet in the buffer, their number, and the position in the buffer where they
+// output is the state of the bit stream: the bits that are not yet in the buffer, their number, and the position in the buffer where they
 // will be. The methods return a new output instead of changing it, so that the compiler can keep an output in registers.
 type output struct {
 	bits  uint64
@@ -45,7 +45,7 @@ type output struct {
 	at    int
 }
 
-// add adds a symbol. Before an output has more than 64 bits, flush must be called.
+// add adds a symbol. An output holds at most 63 bits, so the caller must call flush before a symbol would exceed them.
 func (o output) add(s symbol) output {
 	return output{o.bits | uint64(s>>8)<<(o.count&63), o.count + uint(s&0xff), o.at}
 }
@@ -79,8 +79,8 @@ func (w *writer) end(body []byte) {
 	w.output = o.add(w.code.literals[endOfBlock]).flush(&w.buffer)
 }
 
-// match writes the bytes before body[at] as literals, and then a match: the bytes in body[at:at+length] are equal to those that are distance
-// bytes before them. length is at least minMatch. distance is from 1 to window.
+// match writes the bytes before body[at] as literals, and then a match: the bytes in body[at:at+length] are equal to those that are
+// distance bytes before them. length is at least minMatch. distance is from 1 to window.
 func (w *writer) match(body []byte, at, length, distance int) {
 	o, code := w.output, w.code
 	if i := w.unwritten; i < at {
@@ -88,8 +88,8 @@ func (w *writer) match(body []byte, at, length, distance int) {
 			b := body[i : i+4 : i+4]
 			o = o.add(code.literals[b[0]]).add(code.literals[b[1]]).add(code.literals[b[2]]).add(code.literals[b[3]]).flush(&w.buffer)
 		}
-		// Up to three literals are left. The compiler translates these conditions without branches. The processor could not predict branches,
-		// which would take longer than adding empty symbols. The match has at least four bytes, so body[i+2] exists.
+		// Up to three literals are left. The compiler translates these conditions without branches: mispredicted branches would take longer than
+		// adding empty symbols. The match has at least four bytes, so body[i+2] exists.
 		b := body[i : i+3 : i+3]
 		first, second, third := code.literals[b[0]], code.literals[b[1]], code.literals[b[2]]
 		if at < i+1 {
