@@ -59,10 +59,11 @@ func (h *weakestFirst) offer(hit Hit) {
 	}
 }
 
-// weaker reports whether a hit of the heap ranks after another one.
+// weaker reports whether hit i of the heap ranks after hit j.
 func (h *weakestFirst) weaker(i, j int) bool { return h.corpus.compareHits(h.hits[i], h.hits[j]) > 0 }
 
-// rise moves the last hit of the heap up to its place.
+// rise moves the last hit of the heap up to its place. rise and sink replace package container/heap, which allocates memory for each hit
+// and calls its methods through an interface.
 func (h *weakestFirst) rise() {
 	for i := len(h.hits) - 1; i > 0 && h.weaker(i, (i-1)/2); i = (i - 1) / 2 {
 		h.hits[i], h.hits[(i-1)/2] = h.hits[(i-1)/2], h.hits[i]

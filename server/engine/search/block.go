@@ -12,8 +12,8 @@ import (
 // Scores are computed term by term within blocks of documents. Every clause adds its scores to an array of sums that fits into the
 // processor's nearest cache. Scoring a document needs no allocation and no function call.
 
-// blockDocs is the number of documents in a block, a power of two and a multiple of 64. Every block begins at a multiple of blockDocs. The
-// outlines of frequent words have an entry for each block.
+// blockDocs is the number of documents in a block: 64 times 64, so that a uint64 has a bit for each word of the block's bits. Every block
+// begins at a multiple of blockDocs. The outlines of frequent words have an entry for each block.
 const blockDocs = segment.OutlineDocs
 
 // sums holds the sum of scores of each document of a block. The sum of document from+i is at index i.
@@ -21,6 +21,9 @@ type sums [blockDocs]float64
 
 // blockBits is the number of 64-bit words that hold one bit for each document of a block.
 const blockBits = blockDocs / 64
+
+// Compiling fails if a block has more words than a uint64 has bits.
+const _ = uint(64 - blockBits)
 
 // block is a range of documents that are scored together.
 type block struct {
@@ -112,13 +115,16 @@ func (s *blocks) next() bool {
 		return true
 	}
 	for from := s.after; int(from) < s.n; from += blockDocs {
-		live := (*s.words)[from/64 : from/64+blockBits]
-		for _, word := range live {
+		live, some := (*s.words)[from/64:from/64+blockBits], uint64(0)
+		for w, word := range live {
 			if word != 0 {
-				s.move(from)
-				s.live, s.liveWords = live, ^uint64(0)
-				return true
+				some |= 1 << w
 			}
+		}
+		if some != 0 {
+			s.move(from)
+			s.live, s.liveWords = live, some
+			return true
 		}
 	}
 	return false
@@ -163,10 +169,9 @@ func (b *block) score(sum float64) float32 {
 func (b *block) clear(scores *sums) {
 	for some := b.touchedWords; some != 0; some &= some - 1 {
 		w := bits.TrailingZeros64(some)
-		switch word := b.touched[w]; {
-		case bits.OnesCount64(word) > 8:
+		if word := b.touched[w]; bits.OnesCount64(word) > 8 {
 			clear(scores[w*64 : w*64+64])
-		default:
+		} else {
 			for ; word != 0; word &= word - 1 {
 				scores[(w*64+bits.TrailingZeros64(word))&(blockDocs-1)] = 0
 			}

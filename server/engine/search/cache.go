@@ -10,11 +10,11 @@ import (
 	"github.com/vitrine-dev/vitrine/server/engine/segment"
 )
 
-// Cache holds the views of all corpora: the documents that match a query, orders of documents, plain bits and counts. A view is valid for
-// the life of its segment. Writes invalidate no views except counts, so the cost of a write does not depend on the number of filters. When
-// the views exceed the size limit, the cache examines the oldest view: if it was used since it became the newest, it becomes the newest again;
-// otherwise, the cache evicts it (the CLOCK algorithm). When a segment is dropped, all of its views are dropped too. A view also includes
-// documents that were deleted after it was made; see View.gone.
+// Cache holds the views of all corpora: the documents that match a query or have a number, orders of documents, plain bits and counts. A
+// view is valid for the life of its segment. Writes invalidate no views except counts, so the cost of a write does not depend on the number
+// of filters. When the views exceed the size limit, the cache examines the oldest view: if it was used since it became the newest, it
+// becomes the newest again; otherwise, the cache evicts it (the CLOCK algorithm). When a segment is dropped, all of its views are dropped
+// too. A view also includes documents that were deleted after it was made; see View.gone.
 type Cache struct {
 	limit int64
 

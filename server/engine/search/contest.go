@@ -19,14 +19,13 @@ type contest struct {
 	part    int
 	// least is the lowest score that any of the runners gives; 0 if unknown
 	least float64
-	// docs holds the documents of each runner as plain bits. It is nil unless all of the runners are frequent words, of which a document needs
-	// only one.
+	// docs holds the documents of each runner as plain bits. It is set only if all runners are frequent words that are joined by OR.
 	docs [][]uint64
 	// These fields are the state of the current block: the maximum score of each runner, the indexes of the runners (optional ones first,
-	// see sort), the documents of at least two runners, and the documents that can still be among the best.
-	mosts       []float64
-	order       []int
-	pairs, left [blockBits]uint64
+	// see sort), and the documents that can still be among the best.
+	mosts []float64
+	order []int
+	left  [blockBits]uint64
 }
 
 // simpleRunner is a runner whose lowest score is known.
@@ -36,19 +35,12 @@ type simpleRunner interface {
 	least() float64
 }
 
-// newContest returns the contest of a part. The parameter `best` is nil if all scores are wanted. If optional is true, a document may have
-// scores from only some of the runners.
-func newContest(runners []runner, optional bool, best *weakestFirst, part int) *contest {
+// newContest returns the contest of a part. The parameter `best` is nil if all scores are wanted. If alternatives is true, a document may
+// have scores from only some of the runners.
+func newContest(runners []runner, alternatives bool, best *weakestFirst, part int) *contest {
 	c := &contest{runners: runners, best: best, part: part, least: math.Inf(1)}
-	if optional && best != nil && len(runners) > 1 {
-		for _, r := range runners {
-			word, ok := r.(*frequentRunner)
-			if !ok {
-				c.docs = nil
-				break
-			}
-			c.docs = append(c.docs, word.docs)
-		}
+	if alternatives && best != nil && len(runners) > 1 {
+		c.docs = wordBits(runners)
 	}
 	for _, r := range runners {
 		simple, ok := r.(simpleRunner)
@@ -59,6 +51,19 @@ func newContest(runners []runner, optional bool, best *weakestFirst, part int) *
 		c.least = min(c.least, simple.least())
 	}
 	return c
+}
+
+// wordBits returns the documents of each runner as plain bits, or nil if one of the runners is not a frequent word.
+func wordBits(runners []runner) [][]uint64 {
+	all := make([][]uint64, len(runners))
+	for i, r := range runners {
+		word, ok := r.(*frequentRunner)
+		if !ok {
+			return nil
+		}
+		all[i] = word.docs
+	}
+	return all
 }
 
 // add adds the scores of a block's documents to the sums, which must all be zero. It returns false if none of the documents can be among
@@ -76,7 +81,7 @@ func (c *contest) add(b *block, to *sums) bool {
 	if !bar.reached(b.score(total)) {
 		return false
 	}
-	if c.docs != nil && !bar.reached(b.score(slices.Max(c.mosts))) && !c.pair(b) {
+	if c.docs != nil && !bar.reached(b.score(slices.Max(c.mosts))) && !c.keepPairs(b) {
 		return false
 	}
 	rest, optional := 0.0, 0
@@ -126,8 +131,8 @@ func (c *contest) most(b *block) float64 {
 	return total
 }
 
-// pair removes from b.live the documents that fewer than two runners score. It returns false if no documents remain.
-func (c *contest) pair(b *block) bool {
+// keepPairs removes from b.live the documents that fewer than two runners score. It returns false if no documents remain.
+func (c *contest) keepPairs(b *block) bool {
 	words, first := uint64(0), int(b.from/64)
 	for some := b.liveWords; some != 0; some &= some - 1 {
 		w := bits.TrailingZeros64(some)
@@ -138,11 +143,11 @@ func (c *contest) pair(b *block) bool {
 				one |= docs[first+w]
 			}
 		}
-		if c.pairs[w] = two & b.live[w]; c.pairs[w] != 0 {
+		if c.left[w] = two & b.live[w]; c.left[w] != 0 {
 			words |= 1 << w
 		}
 	}
-	b.live, b.liveWords = c.pairs[:], words
+	b.live, b.liveWords = c.left[:], words
 	return words != 0
 }
 

@@ -10,7 +10,7 @@
 //   - Match returns the documents of one segment as a View. A View ignores tombstones, so it is valid for the life of the segment. A Cache
 //     keeps it under the Query's Key.
 //   - Page returns any page of the live matches from the views, in any order that needs no scores. Top and Ordered rank the matches by
-//     scores.
+//     scores. They need no View for a frequent word, or for a few terms joined by OR if at least one of them is frequent.
 //   - CountValues counts the values of a field among the live matches.
 //   - Data derived from a segment (views, statistics, lists of units) is kept with the segment (segment.Derived) and dropped with the
 //     segment. One Cache for all corpora limits the memory of the views.

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math/bits"
+	"slices"
 	"strconv"
 
 	"github.com/RoaringBitmap/roaring/v2"
@@ -35,9 +36,9 @@ type frequent struct {
 }
 
 // frequent splits the nodes of c. It returns nil if a split would not help, because fewer than two nodes have bits, or because a required
-// node is a rare term, which is faster to evaluate first.
+// node is cheap (a rare term or a single number), so that it is faster to evaluate first.
 func (c *conjunction) frequent(ctx context.Context, e *evaluation) (*frequent, error) {
-	if !e.keepsBits() {
+	if !e.caches() {
 		return nil, nil
 	}
 	var in, out []node
@@ -79,8 +80,8 @@ func (c *conjunction) frequent(ctx context.Context, e *evaluation) (*frequent, e
 	return f, nil
 }
 
-// keepsBits reports whether the Cache keeps the plain bits of frequent terms of the part.
-func (e *evaluation) keepsBits() bool {
+// caches reports whether the Cache keeps the plain bits of frequent terms and the documents of numbers of the part.
+func (e *evaluation) caches() bool {
 	return !e.shown && e.corpus.Cache != nil && e.part.Segment.Len() >= frequentDocs
 }
 
@@ -89,8 +90,8 @@ func (e *evaluation) isFrequent(p segment.Postings) bool {
 	return p.Len() > 0 && p.Len() >= e.part.Segment.Len()/frequentShare
 }
 
-// hasBits reports whether a node can be evaluated on plain bits. Such a node is a frequent term, a range of numbers in a dense column, or
-// a disjunction of terms and ranges with at least one such term or range.
+// hasBits reports whether a node can be evaluated on plain bits. Such a node is a frequent term, a range of several numbers in a dense
+// column, or a disjunction of terms and such ranges with at least one frequent term or range.
 func (e *evaluation) hasBits(n node) bool {
 	if d, ok := n.(*disjunction); ok {
 		frequent := false
@@ -182,21 +183,25 @@ func (e *evaluation) termBits(ctx context.Context, f *segment.Field, term string
 	})
 }
 
-// plain returns the documents of a node as plain bits. It returns nil if the node has no plain bits, or if the Cache does not keep those of
-// the part. The bits cover whole blocks of scores (see denseWords). The caller returns them with Cache.putBits.
+// plainTerms is the maximum number of terms that plain combines. Combining more terms takes longer than reading a view.
+const plainTerms = 8
+
+// plain returns the documents of a term, or of a disjunction of a few terms, as plain bits. It returns nil for any other node, if none of
+// the terms is frequent, or if the Cache does not keep plain bits of the part. The bits cover whole blocks of scores (see denseWords). The
+// caller returns them with Cache.putBits.
 func (e *evaluation) plain(ctx context.Context, n node) (*[]uint64, error) {
-	if !e.keepsBits() || !e.hasBits(n) {
-		return nil, nil
-	}
 	nodes := []node{n}
 	if d, ok := n.(*disjunction); ok {
 		nodes = d.nodes
 	}
+	if len(nodes) > plainTerms || !e.caches() || !e.hasBits(n) || slices.ContainsFunc(nodes, func(n node) bool { return e.column(n) != nil }) {
+		return nil, nil
+	}
 	words := e.corpus.Cache.newBits(denseWords(e.part.Segment.Len()))
 	clear(*words)
 	for _, n := range nodes {
-		if !e.hasBits(n) {
-			p, _ := e.term(n)
+		p, _ := e.term(n)
+		if !e.isFrequent(p) {
 			p.AddTo(*words)
 			continue
 		}
@@ -205,10 +210,8 @@ func (e *evaluation) plain(ctx context.Context, n node) (*[]uint64, error) {
 			e.corpus.Cache.putBits(words)
 			return nil, err
 		}
-		for _, set := range sets {
-			for i, w := range set {
-				(*words)[i] |= w
-			}
+		for i, w := range sets[0] {
+			(*words)[i] |= w
 		}
 	}
 	return words, nil

@@ -27,8 +27,8 @@ func TestCompressed(t *testing.T) {
 					plain[doc/64] |= 1 << (doc % 64)
 				}
 			}
-			words := make([]uint64, words)
-			got, err := compressed(words, func(block []uint64, from int) { copy(block, plain[from:]) })
+			scratch := make([]uint64, words)
+			got, err := compressed(scratch, func(block []uint64, from int) { copy(block, plain[from:]) })
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -120,7 +120,7 @@ func (l *leaf) look(ctx context.Context, e *evaluation, within *roaring.Bitmap) 
 		hits, err := e.phrase(ctx, l.field, p, within)
 		return hits.set(), err
 	}
-	if t, ok := l.test.(*intRange); ok && e.keepsBits() {
+	if t, ok := l.test.(*intRange); ok && e.caches() {
 		if f := e.part.Segment.Field(l.field.Name); f != nil && t.oneInColumn(f) {
 			return l.findNumber(ctx, e, f, t.lo)
 		}

@@ -96,7 +96,7 @@ func (t *phrase) candidates(
 	}
 	// Intersect the rarest words first to keep the intermediate results small.
 	slices.SortStableFunc(order, func(i, j int) int { return lists[i].Len() - lists[j].Len() })
-	if e.keepsBits() && e.isFrequent(lists[order[0]]) {
+	if e.caches() && e.isFrequent(lists[order[0]]) {
 		common := &frequent{}
 		for i, p := range lists {
 			if plain[i], err = e.termBits(ctx, f, t.words[i], p); err != nil {

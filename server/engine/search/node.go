@@ -269,15 +269,12 @@ func newDisjunction(nodes []node) node {
 }
 
 func (d *disjunction) find(ctx context.Context, e *evaluation, within *roaring.Bitmap) (set, error) {
-	if within == nil {
-		words, err := e.plain(ctx, d)
+	if within == nil && e.caches() && e.hasBits(d) {
+		sets, err := e.bits(ctx, d)
 		if err != nil {
 			return set{}, err
 		}
-		if words != nil {
-			defer e.corpus.Cache.putBits(words)
-			return compressed(*words, func([]uint64, int) {})
-		}
+		return (&frequent{in: [][][]uint64{sets}}).find(e.corpus.Cache)
 	}
 	sets := make([]set, 0, len(d.nodes))
 	terms := newUnion(e.part.Segment.Len(), nil)

@@ -11,8 +11,8 @@ import (
 )
 
 // Counts returns the number of live matches for each part. If listed is true, the caller also lists the matches, so Counts makes their
-// views, unless the query is a single term. Otherwise, it makes a view only if it cannot count without one, or if it has counted the matches
-// before and the tombstones have changed since.
+// views, unless the query is a single term. Otherwise, it makes a view only if it cannot count without one, or if it has counted the
+// matches before and the tombstones have changed since.
 func (q *Query) Counts(ctx context.Context, listed bool) ([]int64, error) {
 	counts := make([]int64, len(q.corpus.Parts))
 	counted, _ := q.match.(counter)
@@ -116,8 +116,8 @@ func (q *Query) stream(ctx context.Context, o *Order, seed string) (*stream, err
 	return s, nil
 }
 
-// recentStream remembers a stream without its views and their lists of deleted documents, so that the Cache can still evict them. As long as
-// the Cache keeps all views, the next page does not look them up.
+// recentStream remembers a stream without its views and their lists of deleted documents, so that the Cache can still evict them. As long
+// as the Cache keeps all views, the next page does not look them up.
 type recentStream struct {
 	seed string
 	// bare is the stream, but its runs have only their parts and totals.
@@ -135,8 +135,8 @@ func newRecentStream(s *stream, seed string) *recentStream {
 	return r
 }
 
-// restore returns the stream, or nil if the Cache no longer keeps one of its views. Checking the weak pointers is not enough: if a pointer is
-// read while the garbage collector marks objects, its view survives that collection. Frequent reads could keep an evicted view in memory
+// restore returns the stream, or nil if the Cache no longer keeps one of its views. Checking the weak pointers is not enough: if a pointer
+// is read while the garbage collector marks objects, its view survives that collection. Frequent reads could keep an evicted view in memory
 // permanently.
 func (r *recentStream) restore() *stream {
 	s := r.bare

@@ -57,10 +57,9 @@ func (r *frequentRunner) most(b *block) float64 {
 func (r *frequentRunner) least() float64 { return float64(r.scorer.Score(1, r.norms.longest)) }
 
 func (r *frequentRunner) add(b *block, to *sums) {
-	// doc and count are the numbers of documents of the word and of their counts before docs[next]. While the loop skips elements of docs,
-	// count includes only the counts of the documents before `through`.
+	// doc and count are the numbers of the word's documents, and of their counts, before docs[next].
 	doc, count := r.outline.Block(int(b.from / blockDocs))
-	docs, next, through := r.docs[b.from/64:(b.to+63)/64], 0, doc
+	docs, next := r.docs[b.from/64:(b.to+63)/64], 0
 	norms := r.norms.byDoc[b.from:b.to]
 	for some := b.liveWords; some != 0; some &= some - 1 {
 		i := bits.TrailingZeros64(some)
@@ -73,10 +72,9 @@ func (r *frequentRunner) add(b *block, to *sums) {
 			continue
 		}
 		b.touchWord(i, wanted)
-		for _, skipped := range docs[next:i] {
-			doc += bits.OnesCount64(skipped)
-		}
-		count += r.freqs.Counts(through, doc)
+		skipped := ones(docs[next:i])
+		count += r.freqs.CountsBetween(doc, doc+skipped)
+		doc += skipped
 		n := bits.OnesCount64(word)
 		counted := r.freqs.Counted(doc, n)
 		for ; wanted != 0; wanted &= wanted - 1 {
@@ -92,6 +90,6 @@ func (r *frequentRunner) add(b *block, to *sums) {
 		}
 		doc += n
 		count += bits.OnesCount64(counted)
-		next, through = i+1, doc
+		next = i + 1
 	}
 }

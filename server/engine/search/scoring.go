@@ -20,7 +20,7 @@ type runner interface {
 // scoring is the state while one part is scored.
 type scoring struct {
 	evaluation
-	// wanted holds the documents to be scored; nil for all documents
+	// wanted holds the documents to be scored. It is nil if they were read from plain bits: clauses then search all documents.
 	wanted *roaring.Bitmap
 	spare  []*sums
 }

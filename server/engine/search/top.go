@@ -111,8 +111,9 @@ func (q *Query) score(ctx context.Context, part int, best *weakestFirst, yield f
 	return q.scoreBlocks(ctx, s, part, blocks, best, yield)
 }
 
-// blocks returns the blocks of all live documents of a part that match. If the query has plain bits, blocks makes no view of the matches: it
-// combines the bits again in less time than it needs to read them from a view.
+// blocks returns the blocks of all live documents of a part that match. For a frequent term, and for a disjunction of a few terms of which
+// at least one is frequent, it makes no view of the matches: the cached bits of frequent terms can be combined again as fast as a view can
+// be read.
 func (q *Query) blocks(ctx context.Context, s *scoring) (*blocks, error) {
 	d, n, c := q.corpus.of(s.part), s.part.Segment.Len(), q.corpus.Cache
 	words, err := s.plain(ctx, q.match)
@@ -153,9 +154,9 @@ func (q *Query) scoreBlocks(
 		return 0, fmt.Errorf("score a segment: %w", err)
 	}
 	b := &blocks.block
-	runners, optional, base := rootRunners(r)
+	runners, alternatives, base := rootRunners(r)
 	b.base = base
-	race := newContest(runners, optional, best, part)
+	race := newContest(runners, alternatives, best, part)
 	scores := s.take()
 	defer s.give(scores)
 	for blocks.next() {
@@ -171,9 +172,9 @@ func (q *Query) scoreBlocks(
 }
 
 // rootRunners returns runners whose scores add up to the score of the root runner (see block.score). Where rounding allows it, these are
-// the runners of the root's clauses, so that the root needs no sums of its own. If these clauses are optional, documents may have scores
+// the runners of the root's clauses, so that the root needs no sums of its own. If alternatives is true, a document may have scores
 // from only some of the runners. If the required clauses give every document the same score, base is that score. Otherwise it is nil.
-func rootRunners(r runner) (runners []runner, optional bool, base *float32) {
+func rootRunners(r runner) (runners []runner, alternatives bool, base *float32) {
 	switch root := r.(type) {
 	case nil:
 		return nil, false, nil

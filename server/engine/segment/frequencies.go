@@ -72,8 +72,8 @@ func (f Frequencies) Counted(doc, n int) uint64 {
 	return word & (1<<n - 1)
 }
 
-// Counts returns how many of the documents from number `from` to number `to` (exclusive) have a count.
-func (f Frequencies) Counts(from, to int) (n int) {
+// CountsBetween returns how many of the documents from number `from` to number `to` (exclusive) have a count.
+func (f Frequencies) CountsBetween(from, to int) (n int) {
 	if len(f.counts) == 0 {
 		return 0
 	}

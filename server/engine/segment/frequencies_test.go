@@ -54,8 +54,8 @@ func TestFrequencies(t *testing.T) {
 					marked++
 				}
 			}
-			if got := f.Counts(at, at+n); got != marked {
-				t.Fatalf("round %d: Counts(%d, %d) is %d, want %d", round, at, at+n, got, marked)
+			if got := f.CountsBetween(at, at+n); got != marked {
+				t.Fatalf("round %d: CountsBetween(%d, %d) is %d, want %d", round, at, at+n, got, marked)
 			}
 			some := min(n, 64)
 			counted := f.Counted(at, some)
