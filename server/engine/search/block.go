@@ -115,16 +115,13 @@ func (s *blocks) next() bool {
 		return true
 	}
 	for from := s.after; int(from) < s.n; from += blockDocs {
-		live, some := (*s.words)[from/64:from/64+blockBits], uint64(0)
-		for w, word := range live {
+		live := (*s.words)[from/64 : from/64+blockBits]
+		for _, word := range live {
 			if word != 0 {
-				some |= 1 << w
+				s.move(from)
+				s.live, s.liveWords = live, ^uint64(0) // looking at all words would take longer than it saves
+				return true
 			}
-		}
-		if some != 0 {
-			s.move(from)
-			s.live, s.liveWords = live, some
-			return true
 		}
 	}
 	return false
