@@ -53,17 +53,19 @@ func (w *writer) find(body []byte, at int) {
 		if from < 0 {
 			at = stop
 		} else {
-			n := common(body, from, at)
+			n := common(body[:stop], from, at) // comparing more bytes, which may not be used, would take quadratic time
 			switch {
-			case at+n <= stop:
+			case at+n < stop || body[from+n] != body[stop]:
 				// The rest of the value may be equal again, for example the end of a URL after an ID of the same length.
 				if at+n < end && load32(body, earlier+n) == load32(body, at+n) {
 					ref = earlier + n
 				}
 			case stop < end && load32(body, ref) == load32(body, stop):
-				n = stop - at // a match from ref is likely to be longer
-			case body[stop] == '"':
-				ref = from + n
+				// A match from ref is likely to be longer.
+			default:
+				if n += common(body, from+n, at+n); body[stop] == '"' {
+					ref = from + n
+				}
 			}
 			w.match(body, at, n, at-from)
 			at += n

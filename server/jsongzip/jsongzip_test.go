@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"encoding/binary"
+	"fmt"
 	"io"
 	"maps"
 	"math/rand/v2"
@@ -109,8 +110,23 @@ func bodies() map[string][]byte {
 		"random and not":          slices.Concat(random[:maxBlock-1], bytes.Repeat([]byte(`{"member":1},`), maxBlock/13), random[:maxBlock]),
 		"not random, then random": slices.Concat(bytes.Repeat([]byte(`{"member":1},`), maxBlock/13), random),
 		"numbers":                 numbers,
+		"periodic texts":          periodic(),
 		"many pages":              bytes.Repeat(slices.Concat(contents()["library"][:10]...), 2),
 	}
+}
+
+// periodic returns a page of items whose texts repeat tokens at a distance that is not that of the items. Everywhere, the rest of a text
+// equals earlier bytes, but a shorter match is better. Comparing the whole rest each time would take quadratic time.
+func periodic() []byte {
+	var body []byte
+	for i := range 32 {
+		body = fmt.Appendf(body, `{"id":%d,"text":"`, i)
+		for j := range 7000 {
+			body = fmt.Appendf(body, `\"aaa%04x`, j%100*2654435761>>8&0xffff)
+		}
+		body = append(body, `"},`...)
+	}
+	return body
 }
 
 func TestBodies(t *testing.T) {
@@ -254,8 +270,10 @@ func klauspost(t testing.TB, dst *bytes.Buffer, body []byte) {
 }
 
 func BenchmarkCompress(b *testing.B) {
-	for _, name := range slices.Sorted(maps.Keys(contents())) {
-		pages := contents()[name]
+	content := maps.Clone(contents())
+	content["periodic texts"] = [][]byte{periodic()}
+	for _, name := range slices.Sorted(maps.Keys(content)) {
+		pages := content[name]
 		run := func(by string, compress func(body []byte) int) {
 			b.Run(name+"/"+by, func(b *testing.B) {
 				i, total := 0, 0
