@@ -198,3 +198,50 @@ func TestUpperBoundIsRounded(t *testing.T) {
 		}
 	}
 }
+
+// TestPhraseAmongMatches checks that an optional phrase is searched only in the documents that match the required word, although these are
+// read from plain bits.
+func TestPhraseAmongMatches(t *testing.T) {
+	text := query.Field{Name: "content.text", Type: query.Text}
+	docs := make([]segment.Doc, 2*frequentDocs)
+	for i := range docs {
+		words := "beach sunset"
+		if i%50 == 0 {
+			words += " waves"
+		}
+		docs[i] = segment.Doc{ID: item.ID(i + 1), Values: []segment.Value{{Field: text, Value: query.Value{Str: words}}}}
+	}
+	part, err := segment.Build(docs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer part.Close()
+	q, err := Bind(t.Context(), plan.Bool{
+		Must:   []plan.Node{plan.Term{Field: text, Text: "waves"}},
+		Should: []plan.Node{plan.Phrase{Field: text, Words: []plan.Word{{Text: "beach"}, {Text: "sunset", Position: 1}}}},
+	}, &Corpus{Parts: []segment.Part{{Segment: part}}, Cache: NewCache(1 << 20)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := q.scoring(0)
+	defer s.close()
+	found, err := q.blocks(t.Context(), s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer found.close(q.corpus.Cache)
+	root, err := q.rankedRoot(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := root.open(t.Context(), s, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.matched == nil {
+		t.Error("the matches were not read from plain bits")
+	}
+	if got := len(r.(*groupRunner).should[0].(*phraseRunner).docs); int64(got) != found.total {
+		t.Errorf("the phrase was found in %d documents, want %d", got, found.total)
+	}
+}

@@ -44,7 +44,11 @@ func (p *phraseClause) open(ctx context.Context, s *scoring, _ bool) (runner, er
 	if f == nil {
 		return nil, nil
 	}
-	hits, err := s.phrase(ctx, p.field, p.phrase, s.wanted)
+	wanted, err := s.want(ctx)
+	if err != nil {
+		return nil, err
+	}
+	hits, err := s.phrase(ctx, p.field, p.phrase, wanted)
 	if err != nil || len(hits.docs) == 0 {
 		return nil, err
 	}

@@ -20,9 +20,23 @@ type runner interface {
 // scoring is the state while one part is scored.
 type scoring struct {
 	evaluation
-	// wanted holds the documents to be scored. It is nil if they were read from plain bits: clauses then search all documents.
-	wanted *roaring.Bitmap
-	spare  []*sums
+	// wanted holds the documents to be scored; nil for all documents. If they were read from plain bits, matched finds them as a view when
+	// want is first called. Otherwise, matched is nil.
+	wanted  *roaring.Bitmap
+	matched func(context.Context) (*View, error)
+	spare   []*sums
+}
+
+// want returns the documents to be scored; nil for all documents. Clauses call it if they can find fewer documents in less time.
+func (s *scoring) want(ctx context.Context) (*roaring.Bitmap, error) {
+	if s.wanted == nil && s.matched != nil {
+		v, err := s.matched(ctx)
+		if err != nil {
+			return nil, err
+		}
+		s.wanted = v.docs
+	}
+	return s.wanted, nil
 }
 
 // take returns an array of zeros. The caller returns the array with give, for reuse.
@@ -48,7 +62,11 @@ func (s *scoring) close() {
 
 // find returns the documents of a node as plain bits.
 func (s *scoring) find(ctx context.Context, n node) ([]uint64, error) {
-	found, err := n.find(ctx, &s.evaluation, s.wanted)
+	wanted, err := s.want(ctx)
+	if err != nil {
+		return nil, err
+	}
+	found, err := n.find(ctx, &s.evaluation, wanted)
 	if err != nil || found.isEmpty() {
 		return nil, err
 	}

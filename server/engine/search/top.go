@@ -121,6 +121,7 @@ func (q *Query) blocks(ctx context.Context, s *scoring) (*blocks, error) {
 		return nil, fmt.Errorf("match a segment: %w", err)
 	}
 	if words != nil {
+		s.matched = func(ctx context.Context) (*View, error) { return q.matchWith(ctx, &s.evaluation) }
 		return plainBlocks(words, d.deadWords(s.part), n), nil
 	}
 	matched, err := q.matchWith(ctx, &s.evaluation)
