@@ -6,8 +6,8 @@
 //
 //   - finder.go finds repeated bytes (RFC 1951, 4). It compares each item with the previous one, member by member. It searches earlier
 //     bytes only where a value differs.
-//   - code.go contains the Huffman codes. They do not depend on the body. So nothing has to count symbols, and symbols.go writes each
-//     symbol as soon as it is known. lengths.go contains the code for pages.
+//   - code.go builds the Huffman code from the lengths in lengths.go. The code does not depend on the body. So nothing has to count
+//     symbols, and symbols.go writes each symbol as soon as it is known.
 //
 // The invariants are:
 //

@@ -104,7 +104,7 @@ func newFixedCode() *code {
 	for i := range distances {
 		distances[i] = 5
 	}
-	return newCode(fixedCodes, nil, literals, distances)
+	return newCode(1, nil, literals, distances) // the type of blocks with this code (RFC 1951, 3.2.3)
 }
 
 // count counts the symbols of a block with the fixed code.

@@ -25,7 +25,6 @@ func newSymbol(bits, length int) symbol { return symbol(bits<<8 | length) }
 // The types of blocks (RFC 1951, 3.2.3).
 const (
 	stored       = 0
-	fixedCodes   = 1
 	dynamicCodes = 2
 )
 
