@@ -3,6 +3,7 @@ package flight
 import (
 	"context"
 	"errors"
+	"runtime"
 	"sync"
 	"testing"
 	"time"
@@ -23,6 +24,32 @@ func TestValueIsMadeOnce(t *testing.T) {
 	wg.Wait()
 	if calls != 1 {
 		t.Errorf("made %d times", calls)
+	}
+}
+
+// TestMutexExcludes changes a plain variable from goroutines that often wait for each other.
+func TestMutexExcludes(t *testing.T) {
+	const callers, times = 8, 1000
+	var m Mutex
+	var wg sync.WaitGroup
+	n := 0
+	for range callers {
+		wg.Go(func() {
+			for range times {
+				if err := m.Lock(t.Context()); err != nil {
+					t.Error(err)
+					return
+				}
+				before := n
+				runtime.Gosched()
+				n = before + 1
+				m.Unlock()
+			}
+		})
+	}
+	wg.Wait()
+	if n != callers*times {
+		t.Errorf("%d changes, want %d", n, callers*times)
 	}
 }
 
