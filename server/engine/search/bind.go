@@ -38,7 +38,8 @@ func Bind(ctx context.Context, root plan.Node, c *Corpus) (*Query, error) {
 	if err != nil {
 		return nil, fmt.Errorf("bind the query: %w", err)
 	}
-	return &Query{corpus: c, root: root, match: match, key: string(match.appendKey(nil)), binder: b}, nil
+	key := match.appendKey(make([]byte, 0, 128)) // large enough for most keys
+	return &Query{corpus: c, root: root, match: match, key: string(key), binder: b}, nil
 }
 
 // Key identifies the set of documents that the query matches. Two queries with equal keys match the same documents of a segment, even if
