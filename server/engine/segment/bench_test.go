@@ -102,7 +102,7 @@ func BenchmarkLookUp(b *testing.B) {
 	docs := benchDocs(32_768)
 	s := build(b, docs)
 	text, url := s.Field("content.text"), s.Field("content.media.base_url")
-	b.Run("term", func(b *testing.B) {
+	b.Run("url", func(b *testing.B) {
 		for i := 0; b.Loop(); i++ {
 			d := &docs[i%len(docs)]
 			for j := range d.Values {
@@ -111,6 +111,18 @@ func BenchmarkLookUp(b *testing.B) {
 						b.Fatal("not found")
 					}
 				}
+			}
+		}
+	})
+	b.Run("word", func(b *testing.B) {
+		var words []string
+		for word := range text.Ascend("") {
+			words = append(words, string(word))
+		}
+		rand.New(rand.NewPCG(2, 3)).Shuffle(len(words), func(i, j int) { words[i], words[j] = words[j], words[i] })
+		for i := 0; b.Loop(); i++ {
+			if _, ok := text.Term(words[i%len(words)]); !ok {
+				b.Fatal("not found")
 			}
 		}
 	})

@@ -77,9 +77,11 @@ func (d *dictionary) first(block int) []byte {
 	return d.keys[from:binary.LittleEndian.Uint32(d.ends[4*block:])]
 }
 
-// blockOf returns the only block that can contain a key.
-func (d *dictionary) blockOf(key []byte) int {
-	return max(0, sort.Search(d.n, func(i int) bool { return bytes.Compare(d.first(i), key) > 0 })-1)
+// blockOf returns the only block that can contain a key of a field with terms: the last of the field's blocks whose first key is not greater
+// than key, or the first of these blocks.
+func (d *dictionary) blockOf(f *Field, key []byte) int {
+	from, to := int(f.entry.First)/termsPerBlock, int(f.entry.End-1)/termsPerBlock
+	return from + sort.Search(to-from, func(i int) bool { return bytes.Compare(d.first(from+1+i), key) > 0 })
 }
 
 // walker iterates over the terms of a dictionary in order.
@@ -96,6 +98,7 @@ type walker struct {
 	// key is the current key. shared is the length of the prefix that it shares with the previous key.
 	key    []byte
 	shared int
+	text   bool // whether the current term belongs to a text field
 	docs   int
 	doc    uint32
 	at     uint64
@@ -146,8 +149,19 @@ func (w *walker) next() bool {
 		w.key = append(append(w.key[:shared], after[:length]...), w.suffix...)
 		w.shared, b = int(shared), after[length:]
 	}
+	if len(w.key) < fieldKey {
+		return w.broken()
+	}
+	if w.shared < fieldKey {
+		w.text = w.d.s.isText(w.field())
+	}
+	return w.value(b)
+}
+
+// value reads the bytes after the key of a term.
+func (w *walker) value(b []byte) bool {
 	docs, value, b, ok := uvarints(b)
-	if !ok || docs == 0 || docs > uint64(w.d.s.dir.Docs) || len(w.key) < fieldKey {
+	if !ok || docs == 0 || docs > uint64(w.d.s.dir.Docs) {
 		return w.broken()
 	}
 	w.docs, w.doc, w.at = int(docs), 0, 0
@@ -158,7 +172,7 @@ func (w *walker) next() bool {
 		if w.doc = w.lone; uint64(w.doc) >= uint64(w.d.s.dir.Docs) {
 			return w.broken()
 		}
-		if w.d.s.isText(w.field()) {
+		if w.text {
 			at, after, ok := uvarint(b)
 			if !ok {
 				return w.broken()
@@ -200,22 +214,91 @@ func (w *walker) broken() bool {
 // field returns the field number of the current term.
 func (w *walker) field() int { return int(binary.BigEndian.Uint32(w.key)) }
 
-// seek moves to the first term whose key is at least key. It returns false if there is none.
-func (w *walker) seek(key []byte) bool {
-	if !w.open(w.d.blockOf(key)) {
-		return false
-	}
-	for w.next() {
-		if bytes.Compare(w.key, key) >= 0 {
-			return true
+// skip moves to the next term of the block that it cannot skip. It skips a term if the term shares more than `most` bytes with the term
+// before it, or if it shares exactly `most` bytes and its next byte, before the suffix of the block, is less than below. It does not build the
+// keys of these terms, so they must belong to the field of the current term: most must be at least fieldKey-1, and if it is fieldKey-1, below
+// must be 0. skip returns false at the end of the block and at invalid bytes (see over).
+func (w *walker) skip(most int, below byte) bool {
+	for w.left > 0 {
+		shared, length, after, ok := uvarints(w.rest)
+		if !ok || length > uint64(len(after)) {
+			return w.broken()
+		}
+		if shared < uint64(most) || shared == uint64(most) && (length == 0 || after[0] >= below) {
+			return w.next()
+		}
+		w.left--
+		if !w.skipValue(after[length:]) {
+			return false
 		}
 	}
 	return false
 }
 
+// skipValue moves past the bytes that value reads. Of the fields that value sets, it sets only rest and lone, and it does not check them. The
+// lengths of the varints are hard to predict, so it finds their ends in a word of eight bytes, without a loop. If the varints can be longer,
+// it calls value.
+func (w *walker) skipValue(b []byte) bool {
+	if len(b) < 8 {
+		return w.value(b)
+	}
+	x := binary.LittleEndian.Uint64(b)
+	docs := x & 0xff
+	ends := ^x & 0x8080808080808080 // the highest bit of the last byte of each varint
+	fromSecond := ends & (ends - 1) // without the end of the first varint
+	last := fromSecond
+	if fromThird := fromSecond & (fromSecond - 1); w.text && docs == 1 {
+		last = fromThird
+	}
+	if docs == 0 || docs >= 0x80 || last == 0 {
+		return w.value(b)
+	}
+	toSecond := fromSecond ^ (fromSecond - 1) // all bits up to the end of the second varint
+	distance := uint32(zigzag(sevens((x & toSecond) >> 8)))
+	if docs > 1 {
+		distance = 0
+	}
+	w.lone += distance
+	w.rest = b[bits.TrailingZeros64(last)/8+1:]
+	return true
+}
+
+// sevens joins the lower seven bits of each byte, which are the number in a varint of up to eight bytes.
+func sevens(x uint64) uint64 {
+	x &= 0x7f7f7f7f7f7f7f7f
+	x = x&0x007f007f007f007f | x>>1&0x3f803f803f803f80
+	x = x&0x00003fff00003fff | x>>2&0x0fffc0000fffc000
+	return x&0x0fffffff | x>>4&0x00fffffff0000000
+}
+
+// over reports whether the walker is at the end of the dictionary, or at invalid bytes.
+func (w *walker) over() bool { return w.block >= w.d.n }
+
+// seek moves to the first term whose key is at least key, which must be a key of f. f must have terms. seek returns false if there is no such
+// term, and at invalid bytes.
+func (w *walker) seek(f *Field, key []byte) bool {
+	if !w.open(w.d.blockOf(f, key)) || !w.next() {
+		return false
+	}
+	for bytes.Compare(w.key, key) < 0 {
+		// The two keys have their first bytes in common, and w.key then ends or has a smaller byte. A later term is also less than key if it
+		// shares more bytes with the term before it, or if it shares as many and its next byte is smaller than that of key.
+		most, below := commonPrefix(w.key, key), byte(0)
+		if most < fieldKey {
+			most = fieldKey - 1 // skip only the terms of the current field, which comes before f
+		} else {
+			below = key[most]
+		}
+		if !w.skip(most, below) {
+			return w.next()
+		}
+	}
+	return true
+}
+
 // postings returns the postings of the current term.
 func (w *walker) postings() Postings {
-	return Postings{s: w.d.s, docs: w.docs, doc: w.doc, at: w.at, text: w.d.s.isText(w.field())}
+	return Postings{s: w.d.s, docs: w.docs, doc: w.doc, at: w.at, text: w.text}
 }
 
 // dictionaryWriter writes a dictionary. The caller adds the terms in order.

@@ -107,8 +107,8 @@ func (f *Field) Present() *roaring.Bitmap {
 	return f.present.Load()
 }
 
-func (f *Field) key(term string) []byte {
-	key := make([]byte, 0, fieldKey+len(term))
+// appendKey appends to key the dictionary key of a term of the field.
+func (f *Field) appendKey(key []byte, term string) []byte {
 	return append(binary.BigEndian.AppendUint32(key, uint32(f.number)), term...)
 }
 
@@ -117,9 +117,10 @@ func (f *Field) Term(term string) (Postings, bool) {
 	if f.entry.First == f.entry.End {
 		return Postings{}, false
 	}
-	key := f.key(term)
-	w := walker{d: &f.s.dict}
-	if !w.seek(key) || string(w.key) != string(key) {
+	var buffer [64]byte // most keys fit, so they stay on the stack
+	key := f.appendKey(buffer[:0], term)
+	w := walker{d: &f.s.dict, key: make([]byte, 0, len(buffer))} // usually the only allocation
+	if !w.seek(f, key) || string(w.key) != string(key) {
 		return Postings{}, false
 	}
 	return w.postings(), true
@@ -132,7 +133,7 @@ func (f *Field) Ascend(from string) iter.Seq2[[]byte, Postings] {
 			return
 		}
 		w := walker{d: &f.s.dict}
-		for ok := w.seek(f.key(from)); ok && w.field() == f.number; ok = w.next() {
+		for ok := w.seek(f, f.appendKey(nil, from)); ok && w.field() == f.number; ok = w.next() {
 			if !yield(w.key[fieldKey:], w.postings()) {
 				return
 			}
@@ -153,7 +154,7 @@ func (f *Field) Match(a automaton.Automaton) iter.Seq2[[]byte, Postings] {
 		if !a.CanMatch(states[0]) {
 			return
 		}
-		ok := w.seek(f.key(""))
+		ok := w.seek(f, f.appendKey(nil, ""))
 		shared := 0
 		for ok && w.field() == f.number {
 			term := w.key[fieldKey:]
@@ -187,24 +188,22 @@ func (f *Field) Match(a automaton.Automaton) iter.Seq2[[]byte, Postings] {
 func (f *Field) skip(w *walker, a automaton.Automaton, states []int) (ok bool, shared int) {
 	depth := len(states) - 1
 	term := slices.Clone(w.key[fieldKey:])
-	for w.left > 0 {
-		if !w.next() {
-			return false, 0
-		}
-		if w.shared-fieldKey <= depth {
-			return true, max(w.shared-fieldKey, 0)
-		}
+	if w.skip(fieldKey+depth, 0) {
+		return true, max(w.shared-fieldKey, 0)
+	}
+	if w.over() {
+		return false, 0
 	}
 	// At the end of the block, look up the next term that can match. This term may be many blocks ahead.
 	target := nextViable(a, term, states)
 	if target == nil {
 		return false, 0
 	}
-	key := f.key(string(target))
+	key := f.appendKey(nil, string(target))
 	if next := w.block + 1; next < w.d.n && string(w.d.first(next)) >= string(key) {
 		ok = w.next()
 	} else {
-		ok = w.seek(key)
+		ok = w.seek(f, key)
 	}
 	if !ok {
 		return false, 0

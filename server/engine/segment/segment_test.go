@@ -651,6 +651,60 @@ func TestManyFields(t *testing.T) {
 	}
 }
 
+// TestSeek looks up terms that share many bytes with their neighbors, and texts that are not terms. Some fields have several blocks, and some
+// blocks have several fields. With an ending, the keys of a block have a common suffix.
+func TestSeek(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 6))
+	for _, ending := range []string{"", "c"} {
+		text := func(longest int) string {
+			out := make([]byte, rng.IntN(longest)+1-len(ending))
+			for i := range out {
+				out[i] = "abc"[rng.IntN(3)]
+			}
+			return string(out) + ending
+		}
+		docs := make([]Doc, 300)
+		for i := range docs {
+			docs[i].ID = item.ID(i + 1)
+			for field := range 300 {
+				f := query.Field{Name: fmt.Sprintf("f%03d", field)}
+				if field%3 == 0 {
+					f.Type = query.Text
+				}
+				if field%50 == 0 || rng.IntN(150) == 0 {
+					docs[i].Values = append(docs[i].Values, Value{f, query.Value{Str: text(1 + field%9)}})
+				}
+			}
+		}
+		s := build(t, docs)
+		want := newModel(docs).fields()
+		for f := range s.Fields() {
+			terms := want[f.Name()].terms
+			sorted := slices.Sorted(maps.Keys(terms))
+			probes := append([]string{"", "a", "c", "cccccccccccc", "\xff"}, sorted...)
+			for range 50 {
+				probes = append(probes, text(11))
+			}
+			for _, probe := range probes {
+				p, ok := f.Term(probe)
+				if ok != (terms[probe] != nil) {
+					t.Fatalf("field %s: found %q: %t", f.Name(), probe, ok)
+				}
+				if ok {
+					comparePostings(t, p, f.Name()+":"+probe, terms[probe], f.Type())
+				}
+				var got []string
+				for it := f.TermIterator(probe); it.Valid(); it.Next() {
+					got = append(got, string(it.Term()))
+				}
+				if at, _ := slices.BinarySearch(sorted, probe); !slices.Equal(got, sorted[at:]) {
+					t.Fatalf("field %s: the terms from %q are %q, want %q", f.Name(), probe, got, sorted[at:])
+				}
+			}
+		}
+	}
+}
+
 // TestTooLarge checks that a build or a merge fails if a count does not fit into the file.
 func TestTooLarge(t *testing.T) {
 	plain := func(id item.ID) Doc { return Doc{ID: id} }

@@ -19,7 +19,7 @@ type TermIterator struct {
 func (f *Field) TermIterator(from string) *TermIterator {
 	t := &TermIterator{w: walker{d: &f.s.dict}, number: f.number, first: int(f.entry.First)}
 	if f.entry.First < f.entry.End {
-		t.valid = t.w.seek(f.key(from)) && t.w.field() == t.number
+		t.valid = t.w.seek(f, f.appendKey(nil, from)) && t.w.field() == t.number
 	}
 	return t
 }

@@ -38,3 +38,15 @@ func TestAddVarints(t *testing.T) {
 		}
 	}
 }
+
+func TestSevens(t *testing.T) {
+	for bits := range 56 {
+		for _, n := range []uint64{1 << bits, 2<<bits - 1} {
+			b := binary.AppendUvarint(nil, n)
+			x := binary.LittleEndian.Uint64(append(b, 0, 0, 0, 0, 0, 0, 0))
+			if got := sevens(x); got != n {
+				t.Errorf("sevens(%#x) is %#x, want %#x", x, got, n)
+			}
+		}
+	}
+}
