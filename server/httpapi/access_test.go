@@ -272,7 +272,7 @@ func TestLog(t *testing.T) {
 	a.do(call{url: "/nowhere/" + token("rw"), token: "rw", status: 404})
 	a.do(call{url: q("id:1001"), bearer: "ro", header: map[string]string{"X-Request-Id": token("ro")}})
 	a.do(call{url: q("id:1001"), bearer: "ro", header: map[string]string{"X-Request-Id": "two words\n"}})
-	for _, part := range []string{"request=my-request.1", "route=/v2/content/items", "status=200", "property=shop/default", `token="AccessToken shop/rw"`, "page=1", "q=…"} {
+	for _, part := range []string{"request=my-request.1", "route=/v2/content/items", "status=200", "property=shop/default", `token="AccessToken shop/rw"`, "page=1", "q=…", `property="" token="" request=`} {
 		if !strings.Contains(a.log.String(), part) {
 			t.Errorf("the log lacks %s:\n%s", part, a.log)
 		}

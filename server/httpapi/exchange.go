@@ -234,7 +234,10 @@ func (x *exchange) end() {
 // log writes the line of the access log. It builds the record directly, because a Logger would first look up the source line of its caller.
 // That line is always the same, and looking it up is expensive.
 func (x *exchange) log(elapsed time.Duration) {
-	ctx, h := x.r.Context(), x.server.options.Logger.Handler()
+	ctx, h := x.r.Context(), x.grant.log
+	if h == nil {
+		h = x.server.noToken
+	}
 	if !h.Enabled(ctx, slog.LevelInfo) {
 		return
 	}
@@ -242,8 +245,7 @@ func (x *exchange) log(elapsed time.Duration) {
 	r.AddAttrs(
 		slog.String("request", x.id), slog.String("method", x.r.Method), slog.String("path", hide(x.redact(x.r.URL.Path))),
 		slog.String("query", x.redact(loggable(x.params))), slog.String("route", x.routeName()),
-		slog.Int("status", x.status), slog.Int64("bytes", x.bytes), slog.Duration("elapsed", elapsed),
-		slog.String("property", string(x.grant.property)), slog.String("token", tokenName(x.grant)))
+		slog.Int("status", x.status), slog.Int64("bytes", x.bytes), slog.Duration("elapsed", elapsed))
 	_ = h.Handle(ctx, r) // a failure of the log cannot be reported anywhere
 }
 

@@ -93,6 +93,8 @@ type Server struct {
 	slow atomic.Bool
 	// name is the value of the header Server.
 	name string
+	// noToken writes the lines of the access log for requests without a grant: their token is missing or refused, or was not checked.
+	noToken slog.Handler
 }
 
 // New returns a server for lib. Until Run has loaded the library's tokens, the server answers with status 503. New fails if ExternalURL is
@@ -102,7 +104,8 @@ func New(lib library.Library, o Options) (*Server, error) {
 	if err := library.CheckExternalURL(o.ExternalURL); err != nil {
 		return nil, fmt.Errorf("external URL: %w", err)
 	}
-	s := &Server{lib: lib, options: o, name: "vitrine/" + o.Version}
+	log := o.Logger.Handler()
+	s := &Server{lib: lib, options: o, name: "vitrine/" + o.Version, tokens: tokenTable{log: log}, noToken: accessLog(log, "", "")}
 	var err error
 	if s.pages, err = newPageCache(o.PageCache, o.Pressure); err != nil {
 		return nil, err

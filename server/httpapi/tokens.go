@@ -3,6 +3,7 @@ package httpapi
 import (
 	"crypto/sha256"
 	"iter"
+	"log/slog"
 	"sync/atomic"
 	"time"
 
@@ -21,6 +22,8 @@ type grant struct {
 	expires time.Time
 	// allowance is shared by all values of one token. It stays the same when the token changes.
 	allowance *allowance
+	// log writes the lines of the access log. It adds the property and the name of the token to them.
+	log slog.Handler
 }
 
 func (g grant) expired(now time.Time) bool { return !g.expires.IsZero() && !now.Before(g.expires) }
@@ -29,6 +32,8 @@ func (g grant) expired(now time.Time) bool { return !g.expires.IsZero() && !now.
 // change.
 type tokenTable struct {
 	current atomic.Pointer[map[library.Digest]grant]
+	// log is the handler from which the handlers of the grants are made.
+	log slog.Handler
 }
 
 func (t *tokenTable) synced() bool { return t.current.Load() != nil }
@@ -60,6 +65,7 @@ type tokenKey struct {
 type heldToken struct {
 	token     *library.Token
 	allowance *allowance
+	log       slog.Handler
 }
 
 // follow processes events until the sequence ends. The current table stays in use until the new table is complete.
@@ -77,9 +83,10 @@ func (t *tokenTable) follow(events iter.Seq2[library.TokenEvent, error]) error {
 		case e.Token == nil:
 			delete(held, key)
 		case ok:
-			held[key] = heldToken{e.Token, before.allowance}
+			before.token = e.Token // the allowance and the handler stay
+			held[key] = before
 		default:
-			held[key] = heldToken{e.Token, &allowance{}}
+			held[key] = heldToken{e.Token, &allowance{}, accessLog(t.log, key.property, key.owner.String())}
 		}
 		if synced {
 			t.publish(held)
@@ -96,7 +103,7 @@ func (t *tokenTable) publish(held map[tokenKey]heldToken) {
 	for key, h := range held {
 		g := grant{
 			property: key.property, owner: key.owner, readWrite: h.token.ReadWrite,
-			restricted: h.token.Filters != nil, allowance: h.allowance,
+			restricted: h.token.Filters != nil, allowance: h.allowance, log: h.log,
 		}
 		if g.restricted {
 			g.filters = make(map[string]bool, len(h.token.Filters))

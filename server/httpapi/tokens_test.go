@@ -3,6 +3,7 @@ package httpapi
 import (
 	"crypto/sha256"
 	"errors"
+	"log/slog"
 	"slices"
 	"testing"
 	"time"
@@ -40,7 +41,7 @@ func TestTokenTable(t *testing.T) {
 		"one token, one value twice":   {{synced, ""}, {set("x", "a", "a"), "a"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var table tokenTable
+			table := tokenTable{log: slog.DiscardHandler}
 			err := table.follow(func(yield func(library.TokenEvent, error) bool) {
 				for i, s := range steps {
 					if !yield(s.event()) {
@@ -48,8 +49,11 @@ func TestTokenTable(t *testing.T) {
 					}
 					var valid []byte
 					for _, v := range "abc" {
-						if _, ok := table.find(string(v), time.Now()); ok {
+						if g, ok := table.find(string(v), time.Now()); ok {
 							valid = append(valid, byte(v))
+							if g.log == nil {
+								t.Errorf("step %d: the access log of %c lacks its token", i+1, v)
+							}
 						}
 					}
 					if string(valid) != s.valid {
@@ -67,7 +71,7 @@ func TestTokenTable(t *testing.T) {
 // TestTokenTableKeepsServing checks that the known tokens stay valid when the feed fails, and that a restarted feed replaces all of them in
 // one step.
 func TestTokenTableKeepsServing(t *testing.T) {
-	var table tokenTable
+	table := tokenTable{log: slog.DiscardHandler}
 	valid := func() []string {
 		var all []string
 		for _, v := range []string{"a", "b"} {
