@@ -59,14 +59,8 @@ func (b *suite) posts(ctx context.Context) error {
 	if err := b.alternate(w, b.scale.rounds, contenders...); err != nil {
 		return err
 	}
-	if b.serve.Debug {
-		err := b.profileLoad(ctx, "posts", profileSeconds, func() error {
-			_, err := contenders[0].round(0)
-			return err
-		})
-		if err != nil {
-			return err
-		}
+	if err := b.profileRound(ctx, "posts", contenders[0]); err != nil {
+		return err
 	}
 	return bare.Stop(syscall.SIGTERM)
 }

@@ -28,6 +28,17 @@ func (b *suite) profile(ctx context.Context, name string, list []load.Request) e
 	})
 }
 
+// profileRound is like profile, with the first round of a contender as the load.
+func (b *suite) profileRound(ctx context.Context, name string, c contender) error {
+	if !b.serve.Debug {
+		return nil
+	}
+	return b.profileLoad(ctx, name, profileSeconds, func() error {
+		_, err := c.round(0)
+		return err
+	})
+}
+
 // profileLoad calls do repeatedly, and records a CPU profile of the given duration meanwhile. For a profile shorter than profileSeconds, it
 // calls do only once.
 func (b *suite) profileLoad(ctx context.Context, name string, seconds int, do func() error) error {

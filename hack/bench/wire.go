@@ -67,6 +67,11 @@ func (b *suite) wire(ctx context.Context) error {
 		if err := b.alternate(b.workload(w.id, w.title, "requests", clients, b.present()), len(w.rounds), contenders...); err != nil {
 			return err
 		}
+		if w.id == report.WireHot { // a round of the other pages is too short for a profile
+			if err := b.profileRound(ctx, w.id, contenders[0]); err != nil {
+				return err
+			}
+		}
 	}
 	if err := b.coldEncodings(ctx, wrk, r.plan); err != nil {
 		return err
