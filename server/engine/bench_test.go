@@ -75,6 +75,19 @@ func benchLibrary(b *testing.B, items int, newItem func(r *rand.Rand, n int) *it
 	return l
 }
 
+// sampleLibrary returns a library with the first items of the sample library, without conversion units.
+func sampleLibrary(b *testing.B, corpus *sample.Library, items int) *Library {
+	b.Helper()
+	return benchLibrary(b, items, func(_ *rand.Rand, n int) *item.Item {
+		it, err := item.Unmarshal(bytes.TrimSpace(corpus.Item(n)))
+		if err != nil {
+			b.Fatal(err)
+		}
+		it.Units = nil
+		return it
+	})
+}
+
 func write(b *testing.B, l *Library, muts ...library.Mutation) {
 	b.Helper()
 	outcomes, err := l.Write(b.Context(), trialShop, muts)
@@ -213,17 +226,39 @@ func benchPatch(b *testing.B) *item.Patch {
 	return p
 }
 
+// BenchmarkStoredItems reads 50 items in random places: as a page from the segments, and by id from the store.
+func BenchmarkStoredItems(b *testing.B) {
+	const page = 50
+	l := sampleLibrary(b, sample.NewLibrary(), benchItems)
+	random := rand.New(rand.NewPCG(3, 4))
+	b.Run("segments", func(b *testing.B) {
+		// The random order is cached after the first page. The items of a page are in different places of the segments.
+		r := library.Read{
+			Property: trialShop, Query: query.All{}, Order: query.Order{{Field: query.RandomKey}}, Seed: "a", Limit: page, Into: make([]byte, 0, 1<<20),
+		}
+		for b.Loop() {
+			r.Offset = random.Int64N(benchItems - page)
+			if _, err := l.Read(b.Context(), r); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("store", func(b *testing.B) {
+		for b.Loop() {
+			for range page {
+				// Has reads and decompresses the block of the item, but does not decode the item.
+				if found, err := l.store.Has(trialShop, sample.FirstID+item.ID(random.IntN(benchItems))); err != nil || !found {
+					b.Fatal(found, err)
+				}
+			}
+		}
+	})
+}
+
 // BenchmarkRanked measures a read of the first page by relevance, with empty caches, for each kind of query.
 func BenchmarkRanked(b *testing.B) {
 	corpus := sample.NewLibrary()
-	l := benchLibrary(b, benchItems, func(_ *rand.Rand, n int) *item.Item {
-		it, err := item.Unmarshal(bytes.TrimSpace(corpus.Item(n)))
-		if err != nil {
-			b.Fatal(err)
-		}
-		it.Units = nil
-		return it
-	})
+	l := sampleLibrary(b, corpus, benchItems)
 	for name, kind := range map[string]string{
 		"Word": `^[^ "*~]+$`, "Or": `^[^ "*~+]+( [^ "*~+]+)+$`, "And": " AND ", "Phrase": `"`, "Prefix": `\*$`, "Fuzzy": "~1$",
 	} {
@@ -262,14 +297,7 @@ func BenchmarkRanked(b *testing.B) {
 // it measures a read of only the total. For families of text queries, it also measures a read of the first page by relevance.
 func BenchmarkFamilies(b *testing.B) {
 	corpus := sample.NewLibrary()
-	l := benchLibrary(b, 100_000, func(_ *rand.Rand, n int) *item.Item {
-		it, err := item.Unmarshal(bytes.TrimSpace(corpus.Item(n)))
-		if err != nil {
-			b.Fatal(err)
-		}
-		it.Units = nil
-		return it
-	})
+	l := sampleLibrary(b, corpus, 100_000)
 	into := make([]byte, 0, 1<<20)
 	read := func(b *testing.B, q query.Node, limit int) time.Duration {
 		b.Helper()
