@@ -199,13 +199,13 @@ func (f *Field) skip(w *walker, a automaton.Automaton, states []int) (ok bool, s
 	if target == nil {
 		return false, 0
 	}
-	key := f.appendKey(nil, string(target))
+	key, before := f.appendKey(nil, string(target)), w.number()
 	if next := w.block + 1; next < w.d.n && string(w.d.first(next)) >= string(key) {
 		ok = w.next()
 	} else {
 		ok = w.seek(f, key)
 	}
-	if !ok {
+	if !ok || w.number() <= before { // the walker can get back to earlier terms if the file is damaged
 		return false, 0
 	}
 	return true, commonPrefix(w.key[min(fieldKey, len(w.key)):], term)

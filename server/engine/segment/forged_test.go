@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"hash/crc32"
 	"math/rand/v2"
 	"testing"
 
+	"github.com/vitrine-dev/vitrine/server/item"
 	"github.com/vitrine-dev/vitrine/server/query"
 	"github.com/vitrine-dev/vitrine/server/query/automaton"
 )
@@ -47,6 +49,62 @@ func FuzzParse(f *testing.F) {
 		}
 		readAll(t, s)
 	})
+}
+
+// TestUnsortedKeys changes the keys by which blocks are looked up, so that they are no longer sorted. An automaton must still reach the end.
+func TestUnsortedKeys(t *testing.T) {
+	rng := rand.New(rand.NewPCG(8, 8))
+	const digits = "0123456789abcdef"
+	docs := make([]Doc, 400)
+	for i := range docs {
+		docs[i] = Doc{ID: item.ID(i + 1), Values: []Value{{query.Field{Name: "number"}, query.Value{Str: fmt.Sprintf("%x", rng.Uint32N(1<<16))}}}}
+	}
+	whole := file(t, build(t, docs))
+	s, err := Parse(whole)
+	if err != nil {
+		t.Fatal(err)
+	}
+	from := len(magic) + int(s.dir.Blocks.Off) + 4 + 12*s.dict.n
+	pattern, err := automaton.Wildcard("?a*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	parsed := 0
+	for range 1000 {
+		forged := bytes.Clone(whole)
+		for range 1 + rng.IntN(4) {
+			forged[from+rng.IntN(len(s.dict.keys))] = digits[rng.IntN(len(digits))]
+		}
+		reseal(forged)
+		s, err := Parse(forged)
+		if err != nil {
+			continue
+		}
+		parsed++
+		for f := range s.Fields() {
+			steps := 0
+			for range f.Match(countingAutomaton{pattern, func() {
+				if steps++; steps > 1_000_000 {
+					t.Fatalf("field %s: Match does not end", f.Name())
+				}
+			}}) {
+			}
+		}
+	}
+	if parsed < 100 {
+		t.Errorf("only %d files could be parsed", parsed)
+	}
+}
+
+// countingAutomaton calls step for each byte that the automaton reads.
+type countingAutomaton struct {
+	automaton.Automaton
+	step func()
+}
+
+func (a countingAutomaton) Accept(state int, b byte) int {
+	a.step()
+	return a.Automaton.Accept(state, b)
 }
 
 // reseal corrects the checksums of a file.
