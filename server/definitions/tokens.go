@@ -40,7 +40,7 @@ func (f *TokenFeed) Set(tokens map[library.Owner]library.TokenEvent) {
 	changes := map[library.Owner]library.TokenEvent{}
 	for o, e := range tokens {
 		// Tokens are immutable, so equal pointers mean equal tokens.
-		if f.current[o].Token != e.Token {
+		if f.current[o] != e {
 			changes[o] = e
 		}
 	}

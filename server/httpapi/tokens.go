@@ -55,14 +55,9 @@ func (t *tokenTable) find(token string, now time.Time) (grant, bool) {
 	return g, true
 }
 
-// tokenKey identifies a token.
-type tokenKey struct {
-	property library.PropertyID
-	owner    library.Owner
-}
-
 // heldToken is the latest state of a token from the library.
 type heldToken struct {
+	property  library.PropertyID
 	token     *library.Token
 	allowance *allowance
 	log       slog.Handler
@@ -70,23 +65,23 @@ type heldToken struct {
 
 // follow processes events until the sequence ends. The current table stays in use until the new table is complete.
 func (t *tokenTable) follow(events iter.Seq2[library.TokenEvent, error]) error {
-	held := map[tokenKey]heldToken{}
+	held := map[library.Owner]heldToken{}
 	synced := false
 	for e, err := range events {
 		if err != nil {
 			return err
 		}
-		key := tokenKey{e.Property, e.Owner}
-		switch before, ok := held[key]; {
+		switch {
 		case e.Synced:
 			synced = true
 		case e.Token == nil:
-			delete(held, key)
-		case ok:
-			before.token = e.Token // the allowance and the handler stay
-			held[key] = before
+			delete(held, e.Owner)
 		default:
-			held[key] = heldToken{e.Token, &allowance{}, accessLog(t.log, key.property, key.owner.String())}
+			h := heldToken{e.Property, e.Token, held[e.Owner].allowance, accessLog(t.log, e.Property, e.Owner.String())}
+			if h.allowance == nil {
+				h.allowance = &allowance{}
+			}
+			held[e.Owner] = h
 		}
 		if synced {
 			t.publish(held)
@@ -97,12 +92,12 @@ func (t *tokenTable) follow(events iter.Seq2[library.TokenEvent, error]) error {
 
 // publish replaces the table. The library gives a value to only one token, but until all events of a change have arrived, two tokens can
 // have the value. In this case, publish omits the value, so it works for neither token.
-func (t *tokenTable) publish(held map[tokenKey]heldToken) {
+func (t *tokenTable) publish(held map[library.Owner]heldToken) {
 	table := make(map[library.Digest]grant, len(held))
 	claimed := make(map[library.Digest]bool, len(held))
-	for key, h := range held {
+	for owner, h := range held {
 		g := grant{
-			property: key.property, owner: key.owner, readWrite: h.token.ReadWrite,
+			property: h.property, owner: owner, readWrite: h.token.ReadWrite,
 			restricted: h.token.Filters != nil, allowance: h.allowance, log: h.log,
 		}
 		if g.restricted {

@@ -1,10 +1,13 @@
 package httpapi
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"errors"
+	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -28,6 +31,13 @@ func TestTokenTable(t *testing.T) {
 	set := func(owner string, values ...string) func() (library.TokenEvent, error) {
 		return func() (library.TokenEvent, error) { return tokenEvent(owner, values...) }
 	}
+	elsewhere := func(owner string, values ...string) func() (library.TokenEvent, error) {
+		return func() (library.TokenEvent, error) {
+			e, err := tokenEvent(owner, values...)
+			e.Property = "wall/default"
+			return e, err
+		}
+	}
 	type step struct {
 		event func() (library.TokenEvent, error)
 		valid string // the valid tokens among a, b and c
@@ -39,9 +49,12 @@ func TestTokenTable(t *testing.T) {
 		"a value moves":                {{synced, ""}, {set("x", "a"), "a"}, {set("y", "a"), ""}, {set("x", "b"), "ab"}},
 		"a removal of nothing":         {{synced, ""}, {set("x"), ""}},
 		"one token, one value twice":   {{synced, ""}, {set("x", "a", "a"), "a"}},
+		"to another property":          {{synced, ""}, {set("x", "a"), "a"}, {elsewhere("x", "b"), "b"}, {elsewhere("x", "b", "c"), "bc"}, {set("x"), ""}},
+		"to another, with its value":   {{set("x", "a"), ""}, {synced, "a"}, {elsewhere("x", "a"), "a"}, {elsewhere("x"), ""}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			table := tokenTable{log: slog.DiscardHandler}
+			var log bytes.Buffer
+			table := tokenTable{log: slog.NewTextHandler(&log, nil)}
 			err := table.follow(func(yield func(library.TokenEvent, error) bool) {
 				for i, s := range steps {
 					if !yield(s.event()) {
@@ -51,8 +64,10 @@ func TestTokenTable(t *testing.T) {
 					for _, v := range "abc" {
 						if g, ok := table.find(string(v), time.Now()); ok {
 							valid = append(valid, byte(v))
-							if g.log == nil {
-								t.Errorf("step %d: the access log of %c lacks its token", i+1, v)
+							log.Reset()
+							slog.New(g.log).Info("request")
+							if want := fmt.Sprintf("property=%s token=%q\n", g.property, g.owner); !strings.HasSuffix(log.String(), want) {
+								t.Errorf("step %d: the access log of %c is %s, want %s", i+1, v, &log, want)
 							}
 						}
 					}

@@ -97,6 +97,15 @@ var tokenTests = map[string]func(*world){
 		l.cancel()
 		<-l.ended
 	},
+	"a token that moves to another property replaces itself": func(w *world) {
+		w.accept(property(shop), property(wall), token("a", []byte{1}))
+		l := w.listen()
+		l.expect("a of shop/default: 1", "synced")
+		w.accept(token("a", []byte{2}, ofWall))
+		l.expect("a of wall/default: 2")
+		w.remove(token("a", nil).Owner)
+		l.expect("a gone")
+	},
 	"a deleted property revokes its tokens": func(w *world) {
 		w.accept(property(shop), property(wall), token("a", []byte{1}), token("b", []byte{2}, ofWall))
 		l := w.listen()
