@@ -1,6 +1,7 @@
 package segment
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/binary"
 	"fmt"
@@ -154,9 +155,10 @@ func (f *Field) Match(a automaton.Automaton) iter.Seq2[[]byte, Postings] {
 		if !a.CanMatch(states[0]) {
 			return
 		}
-		ok := w.seek(f, f.appendKey(nil, ""))
+		lead := f.appendKey(nil, automaton.Lead(a))
+		ok := w.seek(f, lead)
 		shared := 0
-		for ok && w.field() == f.number {
+		for ok && bytes.HasPrefix(w.key, lead) {
 			term := w.key[fieldKey:]
 			states = states[:min(len(states), shared+1)]
 			dead, always := false, a.WillAlwaysMatch(states[len(states)-1])

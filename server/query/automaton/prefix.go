@@ -7,6 +7,12 @@ type prefix string
 // Prefix returns an automaton that accepts every term that starts with the bytes of text.
 func Prefix(text string) Automaton { return prefix(text) }
 
+// Lead returns a text with which all terms begin that a accepts. It is the whole text of a Prefix, and empty for other automata.
+func Lead(a Automaton) string {
+	p, _ := a.(prefix)
+	return string(p)
+}
+
 func (p prefix) Start() int                 { return 0 }
 func (p prefix) IsMatch(s int) bool         { return s == len(p) }
 func (p prefix) CanMatch(s int) bool        { return s >= 0 }
