@@ -91,11 +91,11 @@ func (f Frequencies) Count(at int) uint32 {
 	return uint32(f.counts[at])
 }
 
-// frequencyReader reads frequencies in the order of documents. doc is the number of the next document, and counts has only the counts from
-// that document on.
+// frequencyReader reads frequencies in the order of documents. doc is the number of the next document. The counts from that document on begin
+// at the offset at. An offset is cheaper to change than a slice, whose pointer the garbage collector observes.
 type frequencyReader struct {
 	Frequencies
-	doc int
+	doc, at int
 }
 
 // next returns the frequency of the next document.
@@ -110,8 +110,8 @@ func (r *frequencyReader) next() uint32 {
 
 // count reads the next count.
 func (r *frequencyReader) count() uint32 {
-	n, rest, ok := uvarint(r.counts)
-	if r.counts = rest; !ok {
+	n, rest, ok := uvarint(r.counts[r.at:])
+	if r.at = len(r.counts) - len(rest); !ok {
 		return 1
 	}
 	return uint32(n)
@@ -123,7 +123,7 @@ func (r *frequencyReader) read(freqs []uint32) (sum uint64) {
 		freqs[i] = 1
 	}
 	sum = uint64(len(freqs))
-	for len(freqs) > 0 && len(r.counts) > 0 {
+	for len(freqs) > 0 && r.at < len(r.counts) {
 		n := min(len(freqs), 64)
 		for counted := r.Counted(r.doc, n); counted != 0; counted &= counted - 1 {
 			freq := r.count()
@@ -140,11 +140,11 @@ func (r *frequencyReader) read(freqs []uint32) (sum uint64) {
 // skip skips the frequencies of n documents, and returns their sum.
 func (r *frequencyReader) skip(n int) (sum uint64) {
 	sum = uint64(n)
-	for n > 0 && len(r.counts) > 0 {
+	for n > 0 && r.at < len(r.counts) {
 		step := min(n, 64)
 		counted := bits.OnesCount64(r.Counted(r.doc, step))
-		var counts uint64
-		r.counts, counts = addVarints(r.counts, counted)
+		rest, counts := addVarints(r.counts[r.at:], counted)
+		r.at = len(r.counts) - len(rest)
 		sum += counts - uint64(counted)
 		r.doc += step
 		n -= step

@@ -387,7 +387,7 @@ func (w *postingsWriter) appendSkips(b []byte, list postingList) []byte {
 	freqs, positions := frequencyReader{Frequencies: list.freqs}, list.positions
 	for range n {
 		positions = skipVarints(positions, freqs.skip(skipEvery))
-		b = binary.LittleEndian.AppendUint32(b, uint32(len(list.freqs.counts)-len(freqs.counts)))
+		b = binary.LittleEndian.AppendUint32(b, uint32(freqs.at))
 		b = binary.LittleEndian.AppendUint32(b, uint32(len(list.positions)-len(positions)))
 	}
 	return b
