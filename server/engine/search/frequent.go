@@ -224,6 +224,22 @@ func (f *frequent) find(c *Cache) (set, error) {
 	return compressed(*words, f.combine)
 }
 
+// docs yields the documents that find would return, in ascending order.
+func (f *frequent) docs(yield func(doc uint32) bool) {
+	var words [blockWords]uint64
+	for from := 0; from < len(f.in[0][0]); from += blockWords {
+		block := words[:min(blockWords, len(f.in[0][0])-from)]
+		f.combine(block, from)
+		for i, w := range block {
+			for ; w != 0; w &= w - 1 {
+				if !yield(uint32((from+i)*64 + bits.TrailingZeros64(w))) {
+					return
+				}
+			}
+		}
+	}
+}
+
 // count returns the number of documents that find would return, without the documents in dead. dead is nil if there are no tombstones.
 func (f *frequent) count(dead []uint64) (n int) {
 	var words [blockWords]uint64

@@ -3,6 +3,7 @@ package search
 import (
 	"context"
 	"fmt"
+	"iter"
 	"slices"
 	"strconv"
 
@@ -45,27 +46,25 @@ func (t *phrase) walk(
 	ctx context.Context, e *evaluation, f *segment.Field, within *roaring.Bitmap, yield func(doc uint32, freq float32),
 ) error {
 	lists, plain, all, err := t.candidates(ctx, e, f, within)
-	if err != nil || all.isEmpty() {
+	if err != nil || all == nil {
 		return err
 	}
 	// Read the positions of each distinct word once, even if the phrase repeats the word.
 	words := make([]*segment.Occurrences, len(t.words))
 	positions := make([][]uint32, len(t.words))
 	first := make([]int, len(t.words))
-	lookups := int(all.bitmap.GetCardinality())
 	for i := range words {
 		if first[i] = slices.Index(t.words, t.words[i]); first[i] == i {
-			words[i] = lists[i].Occurrences(lookups, plain[i])
+			words[i] = lists[i].Occurrences(all.most, plain[i])
 		}
 	}
 	looked := 0
-	for docs := all.bitmap.Iterator(); docs.HasNext(); {
+	for doc := range all.docs {
 		if looked++; looked%checkTerms == 0 {
 			if err := interrupted(ctx); err != nil {
 				return err
 			}
 		}
-		doc := docs.Next()
 		for i := range positions {
 			if first[i] == i {
 				positions[i] = words[i].Positions(positions[i][:0], doc)
@@ -80,45 +79,51 @@ func (t *phrase) walk(
 	return nil
 }
 
-// candidates returns the postings of the words, and the documents that contain all words. If all words are frequent terms, it also returns
-// their plain bits. Otherwise, the elements of plain are nil.
+// candidates holds the documents that contain all words of a phrase, in ascending order. Their number is at most `most`.
+type candidates struct {
+	docs iter.Seq[uint32]
+	most int
+}
+
+// candidates returns the postings of the words, and the documents that contain all words, or nil if there are none. If all words are frequent
+// terms, it also returns their plain bits. Otherwise, the elements of plain are nil.
 func (t *phrase) candidates(
 	ctx context.Context, e *evaluation, f *segment.Field, within *roaring.Bitmap,
-) (lists []segment.Postings, plain [][]uint64, all set, err error) {
+) (lists []segment.Postings, plain [][]uint64, all *candidates, err error) {
 	lists, plain = make([]segment.Postings, len(t.words)), make([][]uint64, len(t.words))
 	order := make([]int, len(t.words))
 	for i, w := range t.words {
 		p, ok := f.Term(w)
 		if !ok {
-			return nil, nil, set{}, nil
+			return nil, nil, nil, nil
 		}
 		lists[i], order[i] = p, i
 	}
 	// Intersect the rarest words first to keep the intermediate results small.
 	slices.SortStableFunc(order, func(i, j int) int { return lists[i].Len() - lists[j].Len() })
-	if e.caches() && e.isFrequent(lists[order[0]]) {
+	rarest := lists[order[0]]
+	if e.caches() && e.isFrequent(rarest) {
 		common := &frequent{}
 		for i, p := range lists {
 			if plain[i], err = e.termBits(ctx, f, t.words[i], p); err != nil {
-				return nil, nil, set{}, err
+				return nil, nil, nil, err
 			}
 			common.in = append(common.in, plain[i:i+1])
 		}
 		if within == nil {
-			all, err = common.find(e.corpus.Cache)
-			return lists, plain, all, err
+			return lists, plain, &candidates{common.docs, rarest.Len()}, nil
 		}
 	}
-	all = borrowed(lists[order[0]].Bitmap())
+	found := borrowed(rarest.Bitmap())
 	if within != nil {
-		all = and(borrowed(within), all)
+		found = and(borrowed(within), found)
 	}
 	for _, i := range order[1:] {
-		if all = and(all, borrowed(lists[i].Bitmap())); all.isEmpty() {
-			break
+		if found = and(found, borrowed(lists[i].Bitmap())); found.isEmpty() {
+			return nil, nil, nil, nil
 		}
 	}
-	return lists, plain, all, nil
+	return lists, plain, &candidates{found.docs, int(found.len())}, nil
 }
 
 func (t *phrase) holds(string) bool { return false }

@@ -28,6 +28,18 @@ func (s set) len() int64 {
 	return int64(s.bitmap.GetCardinality())
 }
 
+// docs yields the documents in ascending order.
+func (s set) docs(yield func(doc uint32) bool) {
+	if s.bitmap == nil {
+		return
+	}
+	for it := s.bitmap.Iterator(); it.HasNext(); {
+		if !yield(it.Next()) {
+			return
+		}
+	}
+}
+
 // published returns the bitmap for callers that only read it. It returns an empty bitmap instead of nil.
 func (s set) published() *roaring.Bitmap {
 	if s.bitmap == nil {
