@@ -77,8 +77,8 @@ func (d *dictionary) first(block int) []byte {
 	return d.keys[from:binary.LittleEndian.Uint32(d.ends[4*block:])]
 }
 
-// blockOf returns the only block that can contain a key of a field with terms: the last of the field's blocks whose first key is not greater
-// than key, or the first of these blocks.
+// blockOf returns the only block that can contain a key of a field with terms: the last of the field's blocks whose first key is not
+// greater than key, or the first of these blocks.
 func (d *dictionary) blockOf(f *Field, key []byte) int {
 	from, to := int(f.entry.First)/termsPerBlock, int(f.entry.End-1)/termsPerBlock
 	return from + sort.Search(to-from, func(i int) bool { return bytes.Compare(d.first(from+1+i), key) > 0 })
@@ -215,9 +215,9 @@ func (w *walker) broken() bool {
 func (w *walker) field() int { return int(binary.BigEndian.Uint32(w.key)) }
 
 // skip moves to the next term of the block that it cannot skip. It skips a term if the term shares more than `most` bytes with the term
-// before it, or if it shares exactly `most` bytes and its next byte, before the suffix of the block, is less than below. It does not build the
-// keys of these terms, so they must belong to the field of the current term: most must be at least fieldKey-1, and if it is fieldKey-1, below
-// must be 0. skip returns false at the end of the block and at invalid bytes (see over).
+// before it, or if it shares exactly `most` bytes and its next byte, before the suffix of the block, is less than below. It does not build
+// the keys of these terms, so they must belong to the field of the current term: most must be at least fieldKey-1, and if it is fieldKey-1,
+// below must be 0. skip returns false at the end of the block and at invalid bytes (see over).
 func (w *walker) skip(most int, below byte) bool {
 	for w.left > 0 {
 		shared, length, after, ok := uvarints(w.rest)
@@ -235,9 +235,9 @@ func (w *walker) skip(most int, below byte) bool {
 	return false
 }
 
-// skipValue moves past the bytes that value reads. Of the fields that value sets, it sets only rest and lone, and it does not check them. The
-// lengths of the varints are hard to predict, so it finds their ends in a word of eight bytes, without a loop. If the varints can be longer,
-// it calls value.
+// skipValue moves past the bytes that value reads. Of the fields that value sets, it sets only rest and lone, and it does not check them.
+// The lengths of the varints are hard to predict, so it finds their ends in a word of eight bytes, without a loop. If the varints can be
+// longer, it calls value.
 func (w *walker) skipValue(b []byte) bool {
 	if len(b) < 8 {
 		return w.value(b)
@@ -274,8 +274,8 @@ func sevens(x uint64) uint64 {
 // over reports whether the walker is at the end of the dictionary, or at invalid bytes.
 func (w *walker) over() bool { return w.block >= w.d.n }
 
-// seek moves to the first term whose key is at least key, which must be a key of f. f must have terms. seek returns false if there is no such
-// term, and at invalid bytes.
+// seek moves to the first term whose key is at least key, which must be a key of f. f must have terms. seek returns false if there is no
+// such term, and at invalid bytes.
 func (w *walker) seek(f *Field, key []byte) bool {
 	if !w.open(w.d.blockOf(f, key)) || !w.next() {
 		return false

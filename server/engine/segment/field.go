@@ -142,8 +142,8 @@ func (f *Field) Ascend(from string) iter.Seq2[[]byte, Postings] {
 	}
 }
 
-// Match yields the terms that an automaton accepts, in byte order. The byte slice is valid only until the next iteration. Match skips
-// terms and whole blocks that cannot match.
+// Match yields the terms that an automaton accepts, in byte order. The byte slice is valid only until the next iteration. Match skips terms
+// and whole blocks that cannot match. For an automaton.Prefix, it looks up the first term, and ends after the last one.
 func (f *Field) Match(a automaton.Automaton) iter.Seq2[[]byte, Postings] {
 	return func(yield func([]byte, Postings) bool) {
 		if f.entry.First == f.entry.End {
@@ -155,10 +155,10 @@ func (f *Field) Match(a automaton.Automaton) iter.Seq2[[]byte, Postings] {
 		if !a.CanMatch(states[0]) {
 			return
 		}
-		lead := f.appendKey(nil, automaton.Lead(a))
-		ok := w.seek(f, lead)
+		prefix := f.appendKey(nil, automaton.LiteralPrefix(a))
+		ok := w.seek(f, prefix)
 		shared := 0
-		for ok && bytes.HasPrefix(w.key, lead) {
+		for ok && bytes.HasPrefix(w.key, prefix) {
 			term := w.key[fieldKey:]
 			states = states[:min(len(states), shared+1)]
 			dead, always := false, a.WillAlwaysMatch(states[len(states)-1])
@@ -186,7 +186,8 @@ func (f *Field) Match(a automaton.Automaton) iter.Seq2[[]byte, Postings] {
 
 // skip moves past terms that the automaton rejects. states ends with the state after the first len(states)-1 bytes of the current term, and
 // the automaton rejects the next byte. skip moves past all terms that begin with these bytes, including the rejected byte. It may also move
-// past further terms that cannot match. It returns the number of bytes that the new current term shares with the old one.
+// past further terms that cannot match. It returns the number of bytes that the new current term shares with the old one. ok is false if no
+// later term can match, and if the file is damaged.
 func (f *Field) skip(w *walker, a automaton.Automaton, states []int) (ok bool, shared int) {
 	depth := len(states) - 1
 	term := slices.Clone(w.key[fieldKey:])
@@ -201,13 +202,14 @@ func (f *Field) skip(w *walker, a automaton.Automaton, states []int) (ok bool, s
 	if target == nil {
 		return false, 0
 	}
-	key, before := f.appendKey(nil, string(target)), w.number()
+	key := f.appendKey(nil, string(target))
+	from := w.number()
 	if next := w.block + 1; next < w.d.n && string(w.d.first(next)) >= string(key) {
 		ok = w.next()
 	} else {
 		ok = w.seek(f, key)
 	}
-	if !ok || w.number() <= before { // the walker can get back to earlier terms if the file is damaged
+	if !ok || w.number() <= from { // if the file is damaged, seek can move to an earlier term
 		return false, 0
 	}
 	return true, commonPrefix(w.key[min(fieldKey, len(w.key)):], term)

@@ -91,8 +91,8 @@ func (f Frequencies) Count(at int) uint32 {
 	return uint32(f.counts[at])
 }
 
-// frequencyReader reads frequencies in the order of documents. doc is the number of the next document. The counts from that document on begin
-// at the offset at. An offset is cheaper to change than a slice, whose pointer the garbage collector observes.
+// frequencyReader reads frequencies in the order of documents. doc is the number of the next document, and `at` is the offset of the next
+// count. The reader stores an offset and not the remaining slice, because storing a pointer needs a write barrier.
 type frequencyReader struct {
 	Frequencies
 	doc, at int

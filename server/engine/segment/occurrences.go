@@ -67,7 +67,7 @@ func (o *Occurrences) Positions(dst []uint32, doc uint32) []uint32 {
 	if skip := at / skipEvery; skip > o.reader.doc/skipEvery && skip*skipBytes <= len(o.skipped) {
 		b := o.skipped[(skip-1)*skipBytes:]
 		o.reader.doc = skip * skipEvery
-		o.reader.at = offset(b, o.freqs.counts)
+		o.reader.at = offset(b, o.reader.counts)
 		o.position = offset(b[4:], o.positions)
 	}
 	positions := skipVarints(o.positions[o.position:], o.reader.skip(at-o.reader.doc))

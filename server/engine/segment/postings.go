@@ -223,8 +223,8 @@ type Iterator struct {
 	many  roaring.ManyIntIterable
 	chunk []uint32
 	buf   []uint32
-	// freqs and positions hold the frequencies and positions that are not read yet. pending is the number of positions of earlier documents
-	// that the caller did not read. freq is the frequency of the current document.
+	// freqs is at the next document. positions holds the positions that are not read yet. pending is the number of positions of earlier
+	// documents that the caller did not read. freq is the frequency of the current document.
 	freqs     frequencyReader
 	positions []byte
 	pending   uint64

@@ -392,7 +392,9 @@ func automata(t *testing.T, term string, rng *rand.Rand) []automaton.Automaton {
 	runes := []rune(term)
 	cut := rng.IntN(len(runes) + 1)
 	var out []automaton.Automaton
-	out = append(out, automaton.Prefix(string(runes[:cut])))
+	for _, lead := range []string{string(runes[:cut]), string(runes[:cut]) + "m", term + "\xff"} {
+		out = append(out, automaton.Prefix(lead))
+	}
 	for _, pattern := range []string{"*" + string(runes[cut:]), string(runes[:cut]) + "?*", "*a*", "?" + string(runes[min(1, len(runes)):])} {
 		escaped := strings.NewReplacer(`\`, `\\`).Replace(pattern)
 		a, err := automaton.Wildcard(escaped)
@@ -651,8 +653,8 @@ func TestManyFields(t *testing.T) {
 	}
 }
 
-// TestSeek looks up terms that share many bytes with their neighbors, and texts that are not terms. Some fields have several blocks, and some
-// blocks have several fields. With an ending, the keys of a block have a common suffix.
+// TestSeek looks up terms that share many bytes with their neighbors, and texts that are not terms. Some fields have several blocks, and
+// some blocks have several fields. With an ending, the keys of a block have a common suffix.
 func TestSeek(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	for _, ending := range []string{"", "c"} {

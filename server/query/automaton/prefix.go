@@ -7,8 +7,8 @@ type prefix string
 // Prefix returns an automaton that accepts every term that starts with the bytes of text.
 func Prefix(text string) Automaton { return prefix(text) }
 
-// Lead returns a text with which all terms begin that a accepts. It is the whole text of a Prefix, and empty for other automata.
-func Lead(a Automaton) string {
+// LiteralPrefix returns a prefix of all terms that a accepts: the text of a Prefix, and "" for any other automaton.
+func LiteralPrefix(a Automaton) string {
 	p, _ := a.(prefix)
 	return string(p)
 }
