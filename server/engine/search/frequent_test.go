@@ -3,6 +3,7 @@ package search
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -109,6 +110,10 @@ func TestFrequentTerms(t *testing.T) {
 			if c, ok := q.match.(*conjunction); ok && cache != nil {
 				if f, err := c.frequent(t.Context(), &evaluation{corpus: q.corpus, part: part}); f != nil && err == nil {
 					frequent++
+					found, err := f.find(cache)
+					if got := slices.Collect(f.docs); err != nil || !slices.Equal(got, found.published().ToArray()) {
+						t.Fatalf("%+v: docs yields %d documents; find returns %d; error %v", root, len(got), found.len(), err)
+					}
 				}
 			}
 			v, err := q.Match(t.Context(), part)

@@ -45,8 +45,8 @@ func (t *phrase) find(ctx context.Context, _ *segment.Segment, f *segment.Field,
 func (t *phrase) walk(
 	ctx context.Context, e *evaluation, f *segment.Field, within *roaring.Bitmap, yield func(doc uint32, freq float32),
 ) error {
-	lists, plain, all, err := t.candidates(ctx, e, f, within)
-	if err != nil || all == nil {
+	c, err := t.candidates(ctx, e, f, within)
+	if err != nil || c == nil {
 		return err
 	}
 	// Read the positions of each distinct word once, even if the phrase repeats the word.
@@ -55,11 +55,11 @@ func (t *phrase) walk(
 	first := make([]int, len(t.words))
 	for i := range words {
 		if first[i] = slices.Index(t.words, t.words[i]); first[i] == i {
-			words[i] = lists[i].Occurrences(all.most, plain[i])
+			words[i] = c.lists[i].Occurrences(c.most, c.plain[i])
 		}
 	}
 	looked := 0
-	for doc := range all.docs {
+	for doc := range c.docs {
 		if looked++; looked%checkTerms == 0 {
 			if err := interrupted(ctx); err != nil {
 				return err
@@ -79,39 +79,42 @@ func (t *phrase) walk(
 	return nil
 }
 
-// candidates holds the documents that contain all words of a phrase, in ascending order. Their number is at most `most`.
+// candidates holds the postings of the words of a phrase, and the documents that contain all of them.
 type candidates struct {
+	lists []segment.Postings
+	// plain holds the plain bits of the words if all of them are frequent terms. Otherwise, its elements are nil.
+	plain [][]uint64
+	// docs yields the documents in ascending order. There are at most `most` of them.
 	docs iter.Seq[uint32]
 	most int
 }
 
-// candidates returns the postings of the words, and the documents that contain all words, or nil if there are none. If all words are frequent
-// terms, it also returns their plain bits. Otherwise, the elements of plain are nil.
-func (t *phrase) candidates(
-	ctx context.Context, e *evaluation, f *segment.Field, within *roaring.Bitmap,
-) (lists []segment.Postings, plain [][]uint64, all *candidates, err error) {
-	lists, plain = make([]segment.Postings, len(t.words)), make([][]uint64, len(t.words))
+// candidates finds the documents that contain all words. It can return nil if there are none.
+func (t *phrase) candidates(ctx context.Context, e *evaluation, f *segment.Field, within *roaring.Bitmap) (*candidates, error) {
+	c := &candidates{lists: make([]segment.Postings, len(t.words)), plain: make([][]uint64, len(t.words))}
 	order := make([]int, len(t.words))
 	for i, w := range t.words {
 		p, ok := f.Term(w)
 		if !ok {
-			return nil, nil, nil, nil
+			return nil, nil
 		}
-		lists[i], order[i] = p, i
+		c.lists[i], order[i] = p, i
 	}
 	// Intersect the rarest words first to keep the intermediate results small.
-	slices.SortStableFunc(order, func(i, j int) int { return lists[i].Len() - lists[j].Len() })
-	rarest := lists[order[0]]
+	slices.SortStableFunc(order, func(i, j int) int { return c.lists[i].Len() - c.lists[j].Len() })
+	rarest := c.lists[order[0]]
 	if e.caches() && e.isFrequent(rarest) {
 		common := &frequent{}
-		for i, p := range lists {
-			if plain[i], err = e.termBits(ctx, f, t.words[i], p); err != nil {
-				return nil, nil, nil, err
+		for i, p := range c.lists {
+			var err error
+			if c.plain[i], err = e.termBits(ctx, f, t.words[i], p); err != nil {
+				return nil, err
 			}
-			common.in = append(common.in, plain[i:i+1])
+			common.in = append(common.in, c.plain[i:i+1])
 		}
 		if within == nil {
-			return lists, plain, &candidates{common.docs, rarest.Len()}, nil
+			c.docs, c.most = common.docs, rarest.Len()
+			return c, nil
 		}
 	}
 	found := borrowed(rarest.Bitmap())
@@ -119,11 +122,12 @@ func (t *phrase) candidates(
 		found = and(borrowed(within), found)
 	}
 	for _, i := range order[1:] {
-		if found = and(found, borrowed(lists[i].Bitmap())); found.isEmpty() {
-			return nil, nil, nil, nil
+		if found = and(found, borrowed(c.lists[i].Bitmap())); found.isEmpty() {
+			return nil, nil
 		}
 	}
-	return lists, plain, &candidates{found.docs, int(found.len())}, nil
+	c.docs, c.most = found.docs, int(found.len())
+	return c, nil
 }
 
 func (t *phrase) holds(string) bool { return false }
