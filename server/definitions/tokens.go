@@ -39,7 +39,7 @@ func (f *TokenFeed) Set(tokens map[library.Owner]library.TokenEvent) {
 	defer f.mu.Unlock()
 	changes := map[library.Owner]library.TokenEvent{}
 	for o, e := range tokens {
-		// Tokens are immutable, so equal pointers mean equal tokens.
+		// Compare the property too, because a token can move. Tokens are immutable, so events with equal pointers are equal.
 		if f.current[o] != e {
 			changes[o] = e
 		}

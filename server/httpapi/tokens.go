@@ -77,11 +77,11 @@ func (t *tokenTable) follow(events iter.Seq2[library.TokenEvent, error]) error {
 		case e.Token == nil:
 			delete(held, e.Owner)
 		default:
-			h := heldToken{e.Property, e.Token, held[e.Owner].allowance, accessLog(t.log, e.Property, e.Owner.String())}
-			if h.allowance == nil {
-				h.allowance = &allowance{}
+			a := held[e.Owner].allowance // stays the same when the token changes
+			if a == nil {
+				a = &allowance{}
 			}
-			held[e.Owner] = h
+			held[e.Owner] = heldToken{e.Property, e.Token, a, accessLog(t.log, e.Property, e.Owner.String())}
 		}
 		if synced {
 			t.publish(held)

@@ -96,8 +96,8 @@ type Base interface {
 	// HasTag reports whether the tag has ever existed in the property, even if no item carries it now.
 	HasTag(p PropertyID, t item.Tag) (bool, error)
 	// Tokens yields an event for every token, then an event with Synced true, and then an event for each change, until ctx ends or the library
-	// closes. In the event for a token that was removed, has no values, or belonged to a deleted property, Token is nil. Each event replaces
-	// the earlier events of the same owner, even if its token was in another property.
+	// closes. In the event for a token that was removed, has no values, or belonged to a deleted property, Token is nil. An event
+	// replaces all earlier events with the same Owner, even if their Property differs.
 	Tokens(ctx context.Context) iter.Seq2[TokenEvent, error]
 
 	// ShortLink finds an approved item by its short code, across all properties. It returns the item's property and the URL of the original

@@ -97,7 +97,7 @@ var tokenTests = map[string]func(*world){
 		l.cancel()
 		<-l.ended
 	},
-	"a token that moves to another property replaces itself": func(w *world) {
+	"a token that moves to another property causes one event": func(w *world) {
 		w.accept(property(shop), property(wall), token("a", []byte{1}))
 		l := w.listen()
 		l.expect("a of shop/default: 1", "synced")
