@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"github.com/vitrine-dev/vitrine/hack/bench/load"
+	"github.com/vitrine-dev/vitrine/hack/bench/report"
 )
 
 // Durations of profiles in seconds. The profile of an import is shorter than other profiles, because a chunk can be imported only once and
@@ -19,13 +20,9 @@ const (
 // profile writes a CPU profile of Vitrine under a load, if the user requested profiles. The load is in addition to the measured rounds,
 // because profiling would affect their results.
 func (b *suite) profile(ctx context.Context, name string, list []load.Request) error {
-	if !b.serve.Debug {
-		return nil
-	}
-	return b.profileLoad(ctx, name, profileSeconds, func() error {
-		_, err := b.client.Run(ctx, load.Plan{Clients: 2, Requests: list, Want: http.StatusOK})
-		return err
-	})
+	return b.profileRound(ctx, name, contender{report.Vitrine, func(int) (load.Result, error) {
+		return b.client.Run(ctx, load.Plan{Clients: 2, Requests: list, Want: http.StatusOK})
+	}})
 }
 
 // profileRound is like profile, with the first round of a contender as the load.
