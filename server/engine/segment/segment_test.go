@@ -397,11 +397,7 @@ func automata(t *testing.T, term string, rng *rand.Rand) []automaton.Automaton {
 	}
 	for _, pattern := range []string{"*" + string(runes[cut:]), string(runes[:cut]) + "?*", "*a*", "?" + string(runes[min(1, len(runes)):])} {
 		escaped := strings.NewReplacer(`\`, `\\`).Replace(pattern)
-		a, err := automaton.Wildcard(escaped)
-		if err != nil {
-			t.Fatal(err)
-		}
-		out = append(out, a)
+		out = append(out, wildcard(t, escaped))
 	}
 	return out
 }
