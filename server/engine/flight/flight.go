@@ -43,28 +43,66 @@ func (m *Mutex) Unlock() { <-m.held }
 // Value is a value that is computed once, when it is first needed. The zero Value is not computed yet. A Value must not be copied after
 // first use.
 type Value[T any] struct {
-	mu   Mutex
-	made atomic.Pointer[T]
+	made  atomic.Bool
+	value T // is set before made, and does not change afterwards
+
+	mu       sync.Mutex
+	building bool
+	// ended is closed when the current build ends. It is nil if no caller waits for the build.
+	ended chan struct{}
 }
 
 // Get returns the value. The first caller computes it with build. Each other caller waits for it until its own context ends. If build
-// fails, only the caller that ran build gets the error, and the next caller computes the value. If ctx ends while Get waits, Get returns
+// fails, only the caller that ran build gets the error, and another caller computes the value. If ctx ends while Get waits, Get returns
 // the cause of ctx.
 func (v *Value[T]) Get(ctx context.Context, build func() (T, error)) (T, error) {
-	if made := v.made.Load(); made != nil {
-		return *made, nil
+	for !v.made.Load() {
+		ended, mine := v.begin()
+		if mine {
+			return v.run(build)
+		}
+		select {
+		case <-ended:
+		case <-ctx.Done():
+			var zero T
+			return zero, context.Cause(ctx)
+		}
 	}
-	if err := v.mu.Lock(ctx); err != nil {
-		var zero T
-		return zero, err
-	}
+	return v.value, nil
+}
+
+// begin returns true if the caller must run the build. Otherwise, it returns a channel that is closed when the current build ends.
+func (v *Value[T]) begin() (ended <-chan struct{}, mine bool) {
+	v.mu.Lock()
 	defer v.mu.Unlock()
-	if made := v.made.Load(); made != nil {
-		return *made, nil
+	if !v.building {
+		v.building = true
+		return nil, true
+	}
+	if v.ended == nil {
+		v.ended = make(chan struct{})
+	}
+	return v.ended, false
+}
+
+// run runs a build, unless an earlier build has computed the value since the caller looked for it.
+func (v *Value[T]) run(build func() (T, error)) (T, error) {
+	defer func() { // also after a panic
+		v.mu.Lock()
+		defer v.mu.Unlock()
+		v.building = false
+		if v.ended != nil {
+			close(v.ended)
+			v.ended = nil
+		}
+	}()
+	if v.made.Load() {
+		return v.value, nil
 	}
 	fresh, err := build()
 	if err == nil {
-		v.made.Store(&fresh)
+		v.value = fresh
+		v.made.Store(true)
 	}
 	return fresh, err
 }

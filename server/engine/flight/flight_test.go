@@ -105,3 +105,52 @@ func TestFailureIsNotShared(t *testing.T) {
 		t.Errorf("the second caller: %v", err)
 	}
 }
+
+// TestFailuresAndPanics lets many callers wait for builds that fail or panic. Each caller must get its own failure or the value.
+func TestFailuresAndPanics(t *testing.T) {
+	const callers = 32
+	var v Value[int]
+	var mu sync.Mutex
+	runs, panics, failures, values := 0, 0, 0, 0
+	failed := errors.New("failed")
+	var wg sync.WaitGroup
+	for range callers {
+		wg.Go(func() {
+			defer func() {
+				if recover() != nil {
+					mu.Lock()
+					defer mu.Unlock()
+					panics++
+				}
+			}()
+			got, err := v.Get(t.Context(), func() (int, error) {
+				mu.Lock()
+				runs++
+				run := runs
+				mu.Unlock()
+				time.Sleep(time.Millisecond) // lets other callers wait
+				switch {
+				case run > callers/2:
+					return 7, nil
+				case run%2 == 0:
+					panic("broken")
+				}
+				return 0, failed
+			})
+			mu.Lock()
+			defer mu.Unlock()
+			switch {
+			case errors.Is(err, failed):
+				failures++
+			case got == 7 && err == nil:
+				values++
+			default:
+				t.Errorf("%d, error %v", got, err)
+			}
+		})
+	}
+	wg.Wait()
+	if runs != callers/2+1 || panics != callers/4 || failures != callers/4 || values != callers/2 {
+		t.Errorf("%d runs, %d panics, %d failures and %d values", runs, panics, failures, values)
+	}
+}
