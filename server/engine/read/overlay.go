@@ -7,6 +7,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/definitions"
 	"github.com/vitrine-dev/vitrine/server/engine/search"
 	"github.com/vitrine-dev/vitrine/server/query"
+	"github.com/vitrine-dev/vitrine/server/query/plan"
 )
 
 // interval is the half-open time interval [from, to). If from or to is zero, the interval has no limit on that side.
@@ -122,11 +123,11 @@ func (s *Snapshot) rule(ctx context.Context, known *search.Corpus, r *definition
 	if r.Selector == nil {
 		return out, nil
 	}
-	build, err := planner(ctx, r.Selector, query.Private, known.DynamicFields)
+	o, err := planOptions(ctx, r.Selector, query.Private, known.DynamicFields)
 	if err != nil {
 		return out, err
 	}
-	if out.Selector, err = build(now); err != nil {
+	if out.Selector, err = planAt(r.Selector, o, now); err != nil {
 		s.property.warnOnce(r, err)
 	}
 	return out, nil
@@ -156,9 +157,9 @@ func (s *Snapshot) settle(ctx context.Context, now time.Time) error {
 
 // boundary returns the first time after now at which the matches of a tree that uses `now` may change. Zero means never.
 func (s *Snapshot) boundary(ctx context.Context, n query.Node, a query.Audience, now time.Time) (time.Time, error) {
-	build, err := planner(ctx, n, a, s.dynamicFields)
+	o, err := planOptions(ctx, n, a, s.dynamicFields)
 	if err != nil {
 		return time.Time{}, err
 	}
-	return s.corpus.Boundary(ctx, now, build)
+	return s.corpus.Boundary(ctx, now, func(now time.Time) (plan.Node, error) { return planAt(n, o, now) })
 }

@@ -43,35 +43,36 @@ func (s *Snapshot) dynamicFields(ctx context.Context) ([]string, error) {
 	return s.fields.Get(ctx, func() ([]string, error) { return s.corpus.DynamicFields(ctx) })
 }
 
-// planner returns a function that builds the plan of a tree for a given time. It calls dynamicFields only if the plan depends on these
-// fields.
-func planner(
+// planOptions returns the options to plan a tree, except the time. It calls dynamicFields only if the plan depends on these fields.
+func planOptions(
 	ctx context.Context, n query.Node, a query.Audience, dynamicFields func(context.Context) ([]string, error),
-) (func(now time.Time) (plan.Node, error), error) {
+) (plan.Options, error) {
 	o := plan.Options{Audience: a}
-	if dependsOnFields(n) {
-		var err error
-		if o.Fields, err = dynamicFields(ctx); err != nil {
-			return nil, err
-		}
+	if !dependsOnFields(n) {
+		return o, nil
 	}
-	return func(now time.Time) (plan.Node, error) {
-		o.Now = now
-		pl, err := plan.Build(n, o)
-		if err != nil {
-			return nil, err
-		}
-		return pl.Root, nil
-	}, nil
+	var err error
+	o.Fields, err = dynamicFields(ctx)
+	return o, err
+}
+
+// planAt returns the plan of a tree for a given time.
+func planAt(n query.Node, o plan.Options, now time.Time) (plan.Node, error) {
+	o.Now = now
+	p, err := plan.Build(n, o)
+	if err != nil {
+		return nil, err
+	}
+	return p.Root, nil
 }
 
 // plan returns the plan of a tree for a given time.
 func (s *Snapshot) plan(ctx context.Context, n query.Node, a query.Audience, now time.Time) (plan.Node, error) {
-	build, err := planner(ctx, n, a, s.dynamicFields)
+	o, err := planOptions(ctx, n, a, s.dynamicFields)
 	if err != nil {
 		return nil, err
 	}
-	return build(now)
+	return planAt(n, o, now)
 }
 
 // find returns the live document of an item, or false if the item does not exist.
