@@ -48,7 +48,9 @@ func (q *Query) Key() string { return q.key }
 
 // Match returns all matching documents of a part, including deleted ones. Corpus.Cache keeps the View.
 func (q *Query) Match(ctx context.Context, p segment.Part) (*View, error) {
-	return q.matchWith(ctx, &evaluation{corpus: q.corpus, part: p})
+	e := &evaluation{corpus: q.corpus, part: p}
+	defer e.release()
+	return q.matchWith(ctx, e)
 }
 
 func (q *Query) matchWith(ctx context.Context, e *evaluation) (*View, error) {

@@ -2,6 +2,7 @@ package search
 
 import (
 	"context"
+	"hash/maphash"
 	"sync"
 	"sync/atomic"
 
@@ -30,6 +31,11 @@ type Cache struct {
 	misses, evicted int64
 	serial          uint64
 
+	// recent contains parts of the hashes of the keys for which asked was recently called. shrunk counts the calls of Shrink.
+	recent [4096]atomic.Uint32
+	seed   maphash.Seed
+	shrunk atomic.Uint64
+
 	sums sync.Pool // of *sums
 	bits sync.Pool // of *[]uint64
 }
@@ -42,7 +48,7 @@ const viewOverhead = 256
 
 // NewCache returns a Cache that keeps views of at most `limit` bytes in total. With a limit of 0, it keeps none.
 func NewCache(limit int64) *Cache {
-	c := &Cache{limit: limit}
+	c := &Cache{limit: limit, seed: maphash.MakeSeed()}
 	c.ring.prev, c.ring.next = &c.ring, &c.ring
 	c.bitsRing.prev, c.bitsRing.next = &c.bitsRing, &c.bitsRing
 	return c
@@ -167,6 +173,22 @@ func (d *derived) has(key string) bool {
 	return d.views[key] != nil
 }
 
+// asked reports whether a key has a view, or whether asked was called for the key recently and after the latest call of Shrink.
+func (d *derived) asked(key string) bool {
+	if d.cache == nil {
+		return false
+	}
+	hash := maphash.Comparable(d.cache.seed, askedKey{d.serial, d.cache.shrunk.Load(), key})
+	mark := uint32(hash >> 32)
+	return d.cache.recent[hash%uint64(len(d.cache.recent))].Swap(mark) == mark || d.has(key)
+}
+
+// askedKey identifies a call of asked.
+type askedKey struct {
+	segment, shrunk uint64
+	key             string
+}
+
 // used marks a view as used.
 func (c *Cache) used(v *View) {
 	c.hits.Add(1)
@@ -211,6 +233,7 @@ func (d *derived) add(fresh *View) {
 
 // Shrink evicts views until the cache takes at most the given number of bytes.
 func (c *Cache) Shrink(bytes int64) {
+	c.shrunk.Add(1)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.shrinkTo(bytes)

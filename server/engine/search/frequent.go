@@ -14,8 +14,8 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// Frequent terms are kept as plain bits (one bit for each document) and combined word by word. A compressed bitmap would keep such a term
-// as lists of several thousand documents, one list per block of 65,536 documents. Processing one document of a list costs as much as
+// Frequent terms are converted to plain bits (one bit for each document) and combined word by word. A compressed bitmap has such a term as
+// lists of several thousand documents, one list per block of 65,536 documents. Processing one document of a list costs as much as
 // processing a word with the bits of 64 documents.
 //
 // A term is frequent if at least 1/frequentShare of a segment's documents have it. Its plain bits then take at most 8 times the memory of
@@ -174,13 +174,38 @@ func (e *evaluation) bits(ctx context.Context, n node) ([][]uint64, error) {
 	return [][]uint64{found}, err
 }
 
-// termBits returns the plain bits of a frequent term and keeps them in the Cache.
+// termBits returns the plain bits of a frequent term. They are valid until release. If a query has recently used the same bits, the Cache
+// keeps them. Otherwise, termBits reuses memory: most terms are not used again soon, and allocating the memory takes longer than setting
+// the bits.
 func (e *evaluation) termBits(ctx context.Context, f *segment.Field, term string, p segment.Postings) ([]uint64, error) {
-	return e.corpus.bits(ctx, e.part, "bits "+strconv.Quote(f.Name())+term, func() ([]uint64, error) {
-		words := make([]uint64, (e.part.Segment.Len()+63)/64)
-		segment.WriteBits(p.Bitmap(), words)
-		return words, nil
-	})
+	key := "bits " + strconv.Quote(f.Name()) + term
+	n := (e.part.Segment.Len() + 63) / 64
+	for _, known := range e.unkept {
+		if known.key == key {
+			return *known.words, nil
+		}
+	}
+	if e.corpus.of(e.part).asked(key) {
+		return e.corpus.bits(ctx, e.part, key, func() ([]uint64, error) {
+			words := make([]uint64, n)
+			segment.WriteBits(p.Bitmap(), words)
+			return words, nil
+		})
+	}
+	words := e.corpus.Cache.newBits(n)
+	clear(*words)
+	segment.WriteBits(p.Bitmap(), *words)
+	e.unkept = append(e.unkept, unkeptBits{key, words})
+	return *words, nil
+}
+
+// release returns the memory of the bits that the Cache does not keep. Results of bits and termBits must not be used afterwards.
+func (e *evaluation) release() {
+	for _, b := range e.unkept {
+		e.corpus.Cache.putBits(b.words)
+	}
+	clear(e.unkept)
+	e.unkept = e.unkept[:0]
 }
 
 // plainTerms is the maximum number of terms that plain combines. Combining more terms takes longer than reading a view.

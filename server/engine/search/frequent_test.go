@@ -168,3 +168,52 @@ func TestFrequentTerms(t *testing.T) {
 		}
 	}
 }
+
+// TestPlainBitsAreKeptOnSecondUse counts a conjunction of frequent terms repeatedly. The cache must keep the plain bits only from the second
+// count on, and must count anew after Shrink.
+func TestPlainBitsAreKeptOnSecondUse(t *testing.T) {
+	tag := query.Field{Name: "tags.vibe.key", Type: query.Keyword}
+	docs := make([]segment.Doc, frequentDocs)
+	for i := range docs {
+		docs[i] = segment.Doc{ID: item.ID(i + 1), Created: int64(i)}
+		if i%2 == 0 {
+			docs[i].Values = append(docs[i].Values, segment.Value{Field: tag, Value: query.Value{Str: "calm"}})
+		}
+		if i%3 == 0 {
+			docs[i].Values = append(docs[i].Values, segment.Value{Field: tag, Value: query.Value{Str: "warm"}})
+		}
+	}
+	s, err := segment.Build(docs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	cache := NewCache(1 << 20)
+	kept := func() (n int) {
+		for key := range cache.of(s).views {
+			if strings.HasPrefix(key, "bits ") {
+				n++
+			}
+		}
+		return n
+	}
+	count := func(want int) {
+		t.Helper()
+		root := plan.Bool{Must: []plan.Node{plan.Term{Field: tag, Text: "calm"}, plan.Term{Field: tag, Text: "warm"}}}
+		q, err := Bind(t.Context(), root, &Corpus{Parts: []segment.Part{{Segment: s}}, Cache: cache})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if counts, err := q.Counts(t.Context(), false); err != nil || counts[0] != (frequentDocs+5)/6 {
+			t.Errorf("counted %d documents, error %v", counts, err)
+		}
+		if n := kept(); n != want {
+			t.Errorf("the cache has the plain bits of %d terms, want %d", n, want)
+		}
+	}
+	count(0)
+	count(2)
+	cache.Shrink(0)
+	count(0)
+	count(2)
+}

@@ -38,10 +38,19 @@ type evaluation struct {
 	// all documents of the segment. Both maps are nil if no scores are needed.
 	phrases map[string]*phraseHits
 	sets    map[string]set
-	// terms[:known] caches the first single-term leaves that were looked up.
-	terms [8]lookedUp
-	known int
+	// terms caches the first maxLookedUp single-term leaves that were looked up.
+	terms []lookedUp
+	// unkept holds the plain bits of terms that the Cache does not keep.
+	unkept []unkeptBits
 }
+
+// unkeptBits are the plain bits of a term.
+type unkeptBits struct {
+	key   string
+	words *[]uint64
+}
+
+const maxLookedUp = 8
 
 // lookedUp is a single-term leaf with its postings. The postings are empty if the part does not contain the term.
 type lookedUp struct {
@@ -59,7 +68,7 @@ func (e *evaluation) term(n node) (segment.Postings, bool) {
 	if !ok || len(t.terms) != 1 {
 		return segment.Postings{}, false
 	}
-	for i := range e.known {
+	for i := range e.terms {
 		if e.terms[i].leaf == l {
 			return e.terms[i].postings, true
 		}
@@ -68,9 +77,11 @@ func (e *evaluation) term(n node) (segment.Postings, bool) {
 	if f := e.part.Segment.Field(l.field.Name); f != nil {
 		found, _ = t.in(f, 0)
 	}
-	if e.known < len(e.terms) {
-		e.terms[e.known] = lookedUp{l, found}
-		e.known++
+	if e.terms == nil {
+		e.terms = make([]lookedUp, 0, maxLookedUp)
+	}
+	if len(e.terms) < maxLookedUp {
+		e.terms = append(e.terms, lookedUp{l, found})
 	}
 	return found, true
 }

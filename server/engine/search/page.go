@@ -22,8 +22,10 @@ func (q *Query) Counts(ctx context.Context, listed bool) ([]int64, error) {
 	e := evaluation{corpus: q.corpus}
 	for i, p := range q.corpus.Parts {
 		if counted != nil {
-			e.part, e.known = p, 0
-			if n, ok := counted.count(ctx, &e); ok {
+			e.part, e.terms = p, e.terms[:0]
+			n, ok := counted.count(ctx, &e)
+			e.release()
+			if ok {
 				counts[i] = n
 				continue
 			}

@@ -103,6 +103,7 @@ func (q *Query) runs(ctx context.Context) ([][]Hit, error) {
 // passes to yield. If best is not nil, score may skip documents and blocks that cannot be among the best.
 func (q *Query) score(ctx context.Context, part int, best *weakestFirst, yield func(b *block, scores *sums)) (int64, error) {
 	s := q.scoring(part)
+	defer s.release()
 	blocks, err := q.blocks(ctx, s)
 	if err != nil {
 		return 0, err
