@@ -58,20 +58,25 @@ type blocks struct {
 // fewShare defines when only a few documents are wanted: fewer than 1/fewShare of all documents.
 const fewShare = 64
 
-// newBlocks returns an iterator over the blocks of n documents. The wanted documents are those in set that are not in dead.
+// newBlocks returns an iterator over the blocks of n documents. The wanted documents are those in set that are not in dead. It leaves out
+// documents from n on, which a damaged bitmap can contain.
 func newBlocks(set *roaring.Bitmap, dead []uint64, n int, c *Cache) *blocks {
 	s := &blocks{n: n}
 	if found := set.GetCardinality(); found < uint64(n/fewShare) {
 		s.docs = set.ToArray()
-		if dead != nil {
-			s.docs = slices.DeleteFunc(s.docs, func(doc uint32) bool { return dead[doc/64]>>(doc%64)&1 != 0 })
-		}
+		s.docs = slices.DeleteFunc(s.docs, func(doc uint32) bool {
+			return int(doc) >= n || dead != nil && dead[doc/64]>>(doc%64)&1 != 0
+		})
 		s.total = int64(len(s.docs))
 		return s
 	}
 	words := c.newBits(denseWords(n))
 	clear(*words)
-	set.WriteDenseTo(*words)
+	segment.WriteBits(set, *words)
+	clear((*words)[(n+63)/64:])
+	if n%64 > 0 {
+		(*words)[n/64] &= 1<<(n%64) - 1
+	}
 	return plainBlocks(words, dead, n)
 }
 
