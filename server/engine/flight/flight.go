@@ -1,8 +1,8 @@
 // Package flight shares the result of work among concurrent callers. One caller does the work. Each of the other callers waits for the
 // result until its own context ends.
 //
-// If the caller that does the work fails, for example because its context ends, the other callers do not get the error. The next waiting
-// caller then does the work itself.
+// If the caller that does the work fails, for example because its context ends, the other callers do not get the error. Another caller then
+// does the work itself.
 //
 // The package may import only the standard library.
 package flight
@@ -48,7 +48,7 @@ type Value[T any] struct {
 
 	mu       sync.Mutex
 	building bool
-	// ended is closed when the current build ends. It is nil if no caller waits for the build.
+	// ended is closed when the current build ends. It is nil until a caller waits for the build.
 	ended chan struct{}
 }
 
@@ -71,7 +71,7 @@ func (v *Value[T]) Get(ctx context.Context, build func() (T, error)) (T, error) 
 	return v.value, nil
 }
 
-// begin returns true if the caller must run the build. Otherwise, it returns a channel that is closed when the current build ends.
+// begin returns true if the caller must call run. Otherwise, it returns a channel that is closed when the current build ends.
 func (v *Value[T]) begin() (ended <-chan struct{}, mine bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -85,7 +85,7 @@ func (v *Value[T]) begin() (ended <-chan struct{}, mine bool) {
 	return v.ended, false
 }
 
-// run runs a build, unless an earlier build has computed the value since the caller looked for it.
+// run runs a build, unless another build has computed the value since Get checked.
 func (v *Value[T]) run(build func() (T, error)) (T, error) {
 	defer func() { // also after a panic
 		v.mu.Lock()

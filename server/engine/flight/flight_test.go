@@ -106,13 +106,33 @@ func TestFailureIsNotShared(t *testing.T) {
 	}
 }
 
-// TestFailuresAndPanics lets many callers wait for builds that fail or panic. Each caller must get its own failure or the value.
+// TestFailuresAndPanics lets many callers wait for builds that fail or panic. Each caller must get the value, or the error or panic of its
+// own build.
 func TestFailuresAndPanics(t *testing.T) {
 	const callers = 32
 	var v Value[int]
 	var mu sync.Mutex
 	runs, panics, failures, values := 0, 0, 0, 0
 	failed := errors.New("failed")
+	build := func() (int, error) {
+		mu.Lock()
+		runs++
+		run := runs
+		mu.Unlock()
+		if run > callers/2 {
+			return 7, nil
+		}
+		for waited := false; !waited; { // until another caller waits
+			runtime.Gosched()
+			v.mu.Lock()
+			waited = v.ended != nil
+			v.mu.Unlock()
+		}
+		if run%2 == 0 {
+			panic("broken")
+		}
+		return 0, failed
+	}
 	var wg sync.WaitGroup
 	for range callers {
 		wg.Go(func() {
@@ -123,20 +143,7 @@ func TestFailuresAndPanics(t *testing.T) {
 					panics++
 				}
 			}()
-			got, err := v.Get(t.Context(), func() (int, error) {
-				mu.Lock()
-				runs++
-				run := runs
-				mu.Unlock()
-				time.Sleep(time.Millisecond) // lets other callers wait
-				switch {
-				case run > callers/2:
-					return 7, nil
-				case run%2 == 0:
-					panic("broken")
-				}
-				return 0, failed
-			})
+			got, err := v.Get(t.Context(), build)
 			mu.Lock()
 			defer mu.Unlock()
 			switch {
@@ -145,12 +152,13 @@ func TestFailuresAndPanics(t *testing.T) {
 			case got == 7 && err == nil:
 				values++
 			default:
-				t.Errorf("%d, error %v", got, err)
+				t.Errorf("Get returned %d, error %v", got, err)
 			}
 		})
 	}
 	wg.Wait()
 	if runs != callers/2+1 || panics != callers/4 || failures != callers/4 || values != callers/2 {
-		t.Errorf("%d runs, %d panics, %d failures and %d values", runs, panics, failures, values)
+		t.Errorf("%d runs, %d panics, %d failures and %d values; want %d, %d, %d and %d",
+			runs, panics, failures, values, callers/2+1, callers/4, callers/4, callers/2)
 	}
 }
