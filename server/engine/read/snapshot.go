@@ -47,13 +47,11 @@ func (s *Snapshot) dynamicFields(ctx context.Context) ([]string, error) {
 func planOptions(
 	ctx context.Context, n query.Node, a query.Audience, dynamicFields func(context.Context) ([]string, error),
 ) (plan.Options, error) {
-	o := plan.Options{Audience: a}
 	if !dependsOnFields(n) {
-		return o, nil
+		return plan.Options{Audience: a}, nil
 	}
-	var err error
-	o.Fields, err = dynamicFields(ctx)
-	return o, err
+	fields, err := dynamicFields(ctx)
+	return plan.Options{Audience: a, Fields: fields}, err
 }
 
 // planAt returns the plan of a tree for a given time.

@@ -31,10 +31,10 @@ type Cache struct {
 	misses, evicted int64
 	serial          uint64
 
-	// recent contains parts of the hashes of the keys for which asked was recently called. shrunk counts the calls of Shrink.
-	recent [4096]atomic.Uint32
-	seed   maphash.Seed
-	shrunk atomic.Uint64
+	// Each element of recent is the upper half of the hash of the key that noteUse recorded there last. cleared counts the calls of Shrink(0).
+	recent  [4096]atomic.Uint32
+	seed    maphash.Seed
+	cleared atomic.Uint64
 
 	sums sync.Pool // of *sums
 	bits sync.Pool // of *[]uint64
@@ -173,19 +173,24 @@ func (d *derived) has(key string) bool {
 	return d.views[key] != nil
 }
 
-// asked reports whether a key has a view, or whether asked was called for the key recently and after the latest call of Shrink.
-func (d *derived) asked(key string) bool {
+// noteUse records the use of a key. It reports whether the key has a view, or an earlier use is still recorded. A later key can overwrite a
+// record, and the hashes of two keys can be equal, so the result can be wrong. Use it only to decide what to keep.
+func (d *derived) noteUse(key string) (again bool) {
 	if d.cache == nil {
 		return false
 	}
-	hash := maphash.Comparable(d.cache.seed, askedKey{d.serial, d.cache.shrunk.Load(), key})
-	mark := uint32(hash >> 32)
-	return d.cache.recent[hash%uint64(len(d.cache.recent))].Swap(mark) == mark || d.has(key)
+	hash := maphash.Comparable(d.cache.seed, usedKey{d.serial, d.cache.cleared.Load(), key})
+	mark, slot := uint32(hash>>32), &d.cache.recent[hash%uint64(len(d.cache.recent))]
+	if slot.Load() == mark {
+		return true
+	}
+	slot.Store(mark)
+	return d.has(key)
 }
 
-// askedKey identifies a call of asked.
-type askedKey struct {
-	segment, shrunk uint64
+// usedKey identifies a key among all segments. After Shrink(0), cleared differs, so that earlier records no longer match.
+type usedKey struct {
+	serial, cleared uint64
 	key             string
 }
 
@@ -231,9 +236,12 @@ func (d *derived) add(fresh *View) {
 	c.shrinkTo(c.limit)
 }
 
-// Shrink evicts views until the cache takes at most the given number of bytes.
+// Shrink evicts views until the cache takes at most the given number of bytes. Shrink(0) also discards the record of
+// recently used keys.
 func (c *Cache) Shrink(bytes int64) {
-	c.shrunk.Add(1)
+	if bytes == 0 {
+		c.cleared.Add(1)
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.shrinkTo(bytes)
@@ -402,7 +410,7 @@ func (c *Cache) newBits(n int) *[]uint64 {
 			return b
 		}
 	}
-	made := make([]uint64, n)
+	made := make([]uint64, n, denseWords(64*n)) // so that a later call for whole blocks can reuse the memory
 	return &made
 }
 

@@ -49,6 +49,7 @@ func TestTop(t *testing.T) {
 			dead.Add(r.Uint32N(uint32(n)))
 		}
 		corpus.Parts = append(corpus.Parts, segment.Part{Segment: s, Dead: dead})
+		nothing.of(s) // the first Cache of a segment is its Cache for good
 	}
 	leaf := func() plan.Node {
 		switch r.IntN(12) {
@@ -85,6 +86,9 @@ func TestTop(t *testing.T) {
 			root.Must = []plan.Node{plan.Term{Field: state, Text: "app"}}
 		case 3:
 			root.MustNot = list(1)
+		}
+		if r.IntN(2) == 0 {
+			nothing.Shrink(0) // forget earlier uses, so that terms use pooled memory
 		}
 		bind := func(c *Cache) *Query {
 			q, err := Bind(t.Context(), root, &Corpus{Parts: corpus.Parts, Cache: c})

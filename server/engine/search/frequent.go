@@ -14,8 +14,8 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// Frequent terms are converted to plain bits (one bit for each document) and combined word by word. A compressed bitmap has such a term as
-// lists of several thousand documents, one list per block of 65,536 documents. Processing one document of a list costs as much as
+// Frequent terms are converted to plain bits (one bit for each document) and combined word by word. A compressed bitmap stores such a term
+// as lists of several thousand documents, one list per block of 65,536 documents. Processing one document of a list costs as much as
 // processing a word with the bits of 64 documents.
 //
 // A term is frequent if at least 1/frequentShare of a segment's documents have it. Its plain bits then take at most 8 times the memory of
@@ -80,7 +80,7 @@ func (c *conjunction) frequent(ctx context.Context, e *evaluation) (*frequent, e
 	return f, nil
 }
 
-// caches reports whether the Cache keeps the plain bits of frequent terms and the documents of numbers of the part.
+// caches reports whether the Cache may keep the plain bits of frequent terms and the documents of numbers of the part.
 func (e *evaluation) caches() bool {
 	return !e.shown && e.corpus.Cache != nil && e.part.Segment.Len() >= frequentDocs
 }
@@ -135,7 +135,7 @@ func (e *evaluation) column(n node) *segment.Field {
 }
 
 // bits returns the plain bits of a node for which hasBits is true. The result of the node is the union of the returned sets, which are
-// read-only.
+// read-only and valid until release.
 func (e *evaluation) bits(ctx context.Context, n node) ([][]uint64, error) {
 	if d, ok := n.(*disjunction); ok {
 		var all [][]uint64
@@ -174,18 +174,18 @@ func (e *evaluation) bits(ctx context.Context, n node) ([][]uint64, error) {
 	return [][]uint64{found}, err
 }
 
-// termBits returns the plain bits of a frequent term. They are valid until release. If a query has recently used the same bits, the Cache
-// keeps them. Otherwise, termBits reuses memory: most terms are not used again soon, and allocating the memory takes longer than setting
-// the bits.
+// termBits returns the plain bits of a frequent term. They are valid until release. If another evaluation recently used the same bits, the
+// Cache keeps them. Otherwise, termBits takes memory from the pool of the Cache: most terms are not used again soon, and allocating the
+// memory takes longer than setting the bits.
 func (e *evaluation) termBits(ctx context.Context, f *segment.Field, term string, p segment.Postings) ([]uint64, error) {
 	key := "bits " + strconv.Quote(f.Name()) + term
 	n := (e.part.Segment.Len() + 63) / 64
-	for _, known := range e.unkept {
+	for _, known := range e.pooled {
 		if known.key == key {
 			return *known.words, nil
 		}
 	}
-	if e.corpus.of(e.part).asked(key) {
+	if e.corpus.of(e.part).noteUse(key) {
 		return e.corpus.bits(ctx, e.part, key, func() ([]uint64, error) {
 			words := make([]uint64, n)
 			segment.WriteBits(p.Bitmap(), words)
@@ -195,24 +195,23 @@ func (e *evaluation) termBits(ctx context.Context, f *segment.Field, term string
 	words := e.corpus.Cache.newBits(n)
 	clear(*words)
 	segment.WriteBits(p.Bitmap(), *words)
-	e.unkept = append(e.unkept, unkeptBits{key, words})
+	e.pooled = append(e.pooled, pooledBits{key, words})
 	return *words, nil
 }
 
-// release returns the memory of the bits that the Cache does not keep. Results of bits and termBits must not be used afterwards.
+// release puts the memory of pooled bits back into the Cache. Results of bits and termBits must not be used afterwards.
 func (e *evaluation) release() {
-	for _, b := range e.unkept {
+	for _, b := range e.pooled {
 		e.corpus.Cache.putBits(b.words)
 	}
-	clear(e.unkept)
-	e.unkept = e.unkept[:0]
+	e.pooled = e.pooled[:0]
 }
 
 // plainTerms is the maximum number of terms that plain combines. Combining more terms takes longer than reading a view.
 const plainTerms = 8
 
 // plain returns the documents of a term, or of a disjunction of a few terms, as plain bits. It returns nil for any other node, if none of
-// the terms is frequent, or if the Cache does not keep plain bits of the part. The bits cover whole blocks of scores (see denseWords). The
+// the terms is frequent, or if caches returns false. The bits cover whole blocks of scores (see denseWords). The
 // caller returns them with Cache.putBits.
 func (e *evaluation) plain(ctx context.Context, n node) (*[]uint64, error) {
 	nodes := []node{n}

@@ -100,6 +100,11 @@ func TestFrequentTerms(t *testing.T) {
 		dead.Add(uint32(r.IntN(len(docs))))
 	}
 	part, frequent, counted, nothing := segment.Part{Segment: s}, 0, 0, NewCache(0)
+	forget := func() { // in half of the calls, forget earlier uses, so that terms use pooled memory
+		if r.IntN(2) == 0 {
+			nothing.Shrink(0)
+		}
+	}
 	for range 600 {
 		root := plan.Bool{Must: list(1 + r.IntN(4)), MustNot: list(r.IntN(3))}
 		match := func(cache *Cache) *roaring.Bitmap {
@@ -108,14 +113,18 @@ func TestFrequentTerms(t *testing.T) {
 				t.Fatal(err)
 			}
 			if c, ok := q.match.(*conjunction); ok && cache != nil {
-				if f, err := c.frequent(t.Context(), &evaluation{corpus: q.corpus, part: part}); f != nil && err == nil {
+				forget()
+				e := &evaluation{corpus: q.corpus, part: part}
+				if f, err := c.frequent(t.Context(), e); f != nil && err == nil {
 					frequent++
 					found, err := f.find(cache)
 					if got := slices.Collect(f.docs); err != nil || !slices.Equal(got, found.published().ToArray()) {
 						t.Fatalf("%+v: docs yields %d documents; find returns %d; error %v", root, len(got), found.len(), err)
 					}
 				}
+				e.release()
 			}
+			forget()
 			v, err := q.Match(t.Context(), part)
 			if err != nil {
 				t.Fatal(err)
@@ -132,10 +141,13 @@ func TestFrequentTerms(t *testing.T) {
 				t.Fatal(err)
 			}
 			if c, ok := q.match.(counter); ok {
-				if _, ok := c.count(t.Context(), &evaluation{corpus: q.corpus, part: part}); ok {
+				e := &evaluation{corpus: q.corpus, part: part}
+				if _, ok := c.count(t.Context(), e); ok {
 					counted++
 				}
+				e.release()
 			}
+			forget()
 			if counts, err := q.Counts(t.Context(), false); err != nil || counts[0] != part.LiveIn(want) {
 				t.Fatalf("%+v: counted %d documents; with bitmaps %d; error %v", root, counts, part.LiveIn(want), err)
 			}
@@ -169,18 +181,15 @@ func TestFrequentTerms(t *testing.T) {
 	}
 }
 
-// TestPlainBitsAreKeptOnSecondUse counts a conjunction of frequent terms repeatedly. The cache must keep the plain bits only from the second
-// count on, and must count anew after Shrink.
+// TestPlainBitsAreKeptOnSecondUse uses the plain bits of a term repeatedly. The Cache must keep them from the second use on. After
+// Shrink(0), the next use must again not keep them.
 func TestPlainBitsAreKeptOnSecondUse(t *testing.T) {
 	tag := query.Field{Name: "tags.vibe.key", Type: query.Keyword}
 	docs := make([]segment.Doc, frequentDocs)
 	for i := range docs {
 		docs[i] = segment.Doc{ID: item.ID(i + 1), Created: int64(i)}
 		if i%2 == 0 {
-			docs[i].Values = append(docs[i].Values, segment.Value{Field: tag, Value: query.Value{Str: "calm"}})
-		}
-		if i%3 == 0 {
-			docs[i].Values = append(docs[i].Values, segment.Value{Field: tag, Value: query.Value{Str: "warm"}})
+			docs[i].Values = []segment.Value{{Field: tag, Value: query.Value{Str: "calm"}}}
 		}
 	}
 	s, err := segment.Build(docs)
@@ -189,31 +198,26 @@ func TestPlainBitsAreKeptOnSecondUse(t *testing.T) {
 	}
 	defer s.Close()
 	cache := NewCache(1 << 20)
-	kept := func() (n int) {
-		for key := range cache.of(s).views {
-			if strings.HasPrefix(key, "bits ") {
-				n++
+	use := func(kept int) {
+		t.Helper()
+		e := &evaluation{corpus: &Corpus{Cache: cache}, part: segment.Part{Segment: s}}
+		defer e.release()
+		field := s.Field(tag.Name)
+		postings, _ := field.Term("calm")
+		for range 2 { // the second call of an evaluation is not a second use
+			words, err := e.termBits(t.Context(), field, "calm", postings)
+			if got := ones(words); err != nil || got != frequentDocs/2 {
+				t.Errorf("%d documents, want %d; error %v", got, frequentDocs/2, err)
 			}
 		}
-		return n
-	}
-	count := func(want int) {
-		t.Helper()
-		root := plan.Bool{Must: []plan.Node{plan.Term{Field: tag, Text: "calm"}, plan.Term{Field: tag, Text: "warm"}}}
-		q, err := Bind(t.Context(), root, &Corpus{Parts: []segment.Part{{Segment: s}}, Cache: cache})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if counts, err := q.Counts(t.Context(), false); err != nil || counts[0] != (frequentDocs+5)/6 {
-			t.Errorf("counted %d documents, error %v", counts, err)
-		}
-		if n := kept(); n != want {
-			t.Errorf("the cache has the plain bits of %d terms, want %d", n, want)
+		if views := cache.Stats().Views; views != kept {
+			t.Errorf("the cache has %d views, want %d", views, kept)
 		}
 	}
-	count(0)
-	count(2)
+	use(0)
+	use(1)
+	use(1)
 	cache.Shrink(0)
-	count(0)
-	count(2)
+	use(0)
+	use(1)
 }

@@ -28,7 +28,8 @@ type counter interface {
 	count(ctx context.Context, e *evaluation) (n int64, counted bool)
 }
 
-// evaluation is the state while nodes are evaluated on one segment.
+// evaluation is the state while nodes are evaluated on one segment. The code that creates an evaluation must call release, unless shown is
+// true.
 type evaluation struct {
 	corpus *Corpus
 	part   segment.Part
@@ -40,16 +41,17 @@ type evaluation struct {
 	sets    map[string]set
 	// terms caches the first maxLookedUp single-term leaves that were looked up.
 	terms []lookedUp
-	// unkept holds the plain bits of terms that the Cache does not keep.
-	unkept []unkeptBits
+	// pooled holds plain bits in memory from Cache.newBits.
+	pooled []pooledBits
 }
 
-// unkeptBits are the plain bits of a term.
-type unkeptBits struct {
+// pooledBits holds the plain bits of a term, and the key under which the Cache would keep them.
+type pooledBits struct {
 	key   string
 	words *[]uint64
 }
 
+// maxLookedUp is the maximum length of evaluation.terms.
 const maxLookedUp = 8
 
 // lookedUp is a single-term leaf with its postings. The postings are empty if the part does not contain the term.
@@ -221,12 +223,14 @@ func (c *conjunction) count(ctx context.Context, e *evaluation) (int64, bool) {
 			steps = append(steps, p)
 		}
 	}
-	f, err := c.frequent(ctx, e)
-	if err != nil {
-		return 0, false
-	}
-	if f != nil && len(f.must)+len(f.not) == 0 {
-		return int64(f.count(e.corpus.of(e.part).deadWords(e.part))), true
+	if !slices.ContainsFunc(steps[len(c.must):], func(p segment.Postings) bool { return !e.isFrequent(p) }) {
+		f, err := c.frequent(ctx, e) // f.must is empty, because c.frequent returns nil if a required term is rare
+		if err != nil {
+			return 0, false
+		}
+		if f != nil {
+			return int64(f.count(e.corpus.of(e.part).deadWords(e.part))), true
+		}
 	}
 	slices.SortFunc(steps[:len(c.must)], func(a, b segment.Postings) int { return a.Len() - b.Len() })
 	found := borrowed(steps[0].Bitmap())

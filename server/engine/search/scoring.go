@@ -53,8 +53,9 @@ func (s *scoring) take() *sums {
 
 func (s *scoring) give(a *sums) { s.spare = append(s.spare, a) }
 
-// close returns all arrays to the Cache.
+// close returns all arrays to the Cache, and releases the evaluation.
 func (s *scoring) close() {
+	s.release()
 	for _, a := range s.spare {
 		s.corpus.Cache.putSums(a)
 	}

@@ -62,7 +62,9 @@ func (m *member) docs(ctx context.Context, c *Corpus, p segment.Part) (*roaring.
 			sets = append(sets, owned(roaring.BitmapOf(named...)))
 		}
 		if m.selector != nil {
-			selected, err := m.selector.find(ctx, &evaluation{corpus: c, part: p}, nil)
+			e := &evaluation{corpus: c, part: p}
+			defer e.release()
+			selected, err := m.selector.find(ctx, e, nil)
 			if err != nil {
 				return nil, fmt.Errorf("select the items of %s: %w", m.rule.Name, err)
 			}

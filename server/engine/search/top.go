@@ -49,6 +49,7 @@ func (q *Query) Top(ctx context.Context, k int, after *eval.Place) (hits []Hit, 
 // Score returns the score of one live document. It returns false if the query does not match the document.
 func (q *Query) Score(ctx context.Context, part int, doc uint32) (score float32, matches bool, err error) {
 	s := q.scoring(part)
+	defer s.close()
 	matched, err := q.matchWith(ctx, &s.evaluation)
 	if err != nil || !matched.docs.Contains(doc) {
 		return 0, false, err
@@ -103,7 +104,7 @@ func (q *Query) runs(ctx context.Context) ([][]Hit, error) {
 // passes to yield. If best is not nil, score may skip documents and blocks that cannot be among the best.
 func (q *Query) score(ctx context.Context, part int, best *weakestFirst, yield func(b *block, scores *sums)) (int64, error) {
 	s := q.scoring(part)
-	defer s.release()
+	defer s.close()
 	blocks, err := q.blocks(ctx, s)
 	if err != nil {
 		return 0, err
@@ -113,8 +114,8 @@ func (q *Query) score(ctx context.Context, part int, best *weakestFirst, yield f
 }
 
 // blocks returns the blocks of all live documents of a part that match. For a frequent term, and for a disjunction of a few terms of which
-// at least one is frequent, it makes no view of the matches: the cached bits of frequent terms can be combined again as fast as a view can
-// be read.
+// at least one is frequent, it makes no view of the matches: the bits of frequent terms can be combined again as fast as a view can be
+// read.
 func (q *Query) blocks(ctx context.Context, s *scoring) (*blocks, error) {
 	d, n, c := q.corpus.of(s.part), s.part.Segment.Len(), q.corpus.Cache
 	words, err := s.plain(ctx, q.match)
@@ -150,7 +151,6 @@ func (q *Query) scoreBlocks(
 	if err != nil {
 		return 0, err
 	}
-	defer s.close()
 	r, err := root.open(ctx, s, true)
 	if err != nil {
 		return 0, fmt.Errorf("score a segment: %w", err)
