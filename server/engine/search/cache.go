@@ -236,8 +236,8 @@ func (d *derived) add(fresh *View) {
 	c.shrinkTo(c.limit)
 }
 
-// Shrink evicts views until the cache takes at most the given number of bytes. Shrink(0) also discards the record of
-// recently used keys.
+// Shrink evicts views until the cache takes at most the given number of bytes. Shrink(0) also discards the record of recently
+// used keys.
 func (c *Cache) Shrink(bytes int64) {
 	if bytes == 0 {
 		c.cleared.Add(1)

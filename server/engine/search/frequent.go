@@ -211,8 +211,8 @@ func (e *evaluation) release() {
 const plainTerms = 8
 
 // plain returns the documents of a term, or of a disjunction of a few terms, as plain bits. It returns nil for any other node, if none of
-// the terms is frequent, or if caches returns false. The bits cover whole blocks of scores (see denseWords). The
-// caller returns them with Cache.putBits.
+// the terms is frequent, or if caches returns false. The bits cover whole blocks of scores (see denseWords). The caller returns them with
+// Cache.putBits.
 func (e *evaluation) plain(ctx context.Context, n node) (*[]uint64, error) {
 	nodes := []node{n}
 	if d, ok := n.(*disjunction); ok {
