@@ -9,11 +9,13 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/spf13/cobra"
 
 	"github.com/vitrine-dev/vitrine/internal/admin"
 	"github.com/vitrine-dev/vitrine/internal/backup"
 	"github.com/vitrine-dev/vitrine/internal/text"
+	"github.com/vitrine-dev/vitrine/server/store/synced"
 )
 
 func newBackup() *cobra.Command {
@@ -199,6 +201,9 @@ vitrine restore --data-dir ./data --s3-endpoint https://s3.example s3://backups/
 			h, err := backup.Restore(cmd.Context(), source, dataDir, p.bytes)
 			if err != nil {
 				return err
+			}
+			if err := synced.Seal(vfs.Default, backup.DatabaseIn(dataDir)); err != nil {
+				return &codedError{exitDamaged, fmt.Errorf("the restored store is damaged: %w", err)}
 			}
 			p.finish()
 			fmt.Fprintf(cmd.OutOrStdout(), "%s bytes in %d files restored to %s, as of %s\n", text.Thousands(h.Bytes), h.Files, dataDir, h.Created.Format(time.RFC3339))

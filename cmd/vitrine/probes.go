@@ -37,6 +37,9 @@ func (h *health) checks(r *http.Request) []check {
 	if state.Problem != "" {
 		store.detail += "; " + state.Problem
 	}
+	if state.Loss != "" {
+		store.detail += "; opened without lost data: " + state.Loss
+	}
 	tokens := check{"tokens", h.tokens(), "known"}
 	if !tokens.ok {
 		tokens.detail = "being read"

@@ -29,6 +29,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 	"github.com/vitrine-dev/vitrine/server/reference"
 	"github.com/vitrine-dev/vitrine/server/store"
+	"github.com/vitrine-dev/vitrine/server/store/synced"
 )
 
 // process is a running server. The fields are in the order in which the parts start. The parts stop in reverse order.
@@ -140,10 +141,13 @@ func (p *process) openLibrary(ctx context.Context) (lib library.Library, err err
 	if o.library == libraryReference {
 		lib, err = reference.Open(reference.Options{Dir: o.dataDir, Logger: log, Pressure: p.memory.Pressure})
 	} else {
-		lib, err = engine.Open(engine.Options{Dir: o.dataDir, Logger: log, Pressure: p.memory.Pressure, MemoryLimit: p.memory.Limit()})
+		lib, err = engine.Open(engine.Options{Dir: o.dataDir, Logger: log, Pressure: p.memory.Pressure, MemoryLimit: p.memory.Limit(), AcceptLoss: o.acceptLoss})
 	}
 	if err == nil {
 		return lib, nil
+	}
+	if damage, ok := errors.AsType[*synced.DamageError](err); ok && damage.Loss() != "" {
+		err = fmt.Errorf("%w; or, to open the store without this data, pass --accept-loss=%s", err, damage.Loss())
 	}
 	locked, newer := (*store.LockedError)(nil), (*store.NewerFormatError)(nil)
 	if errors.As(err, &locked) || errors.As(err, &newer) {

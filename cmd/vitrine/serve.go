@@ -25,6 +25,7 @@ type serveOptions struct {
 	library     string
 	opensearch  opensearchFlags
 	lease       leaseFlags
+	acceptLoss  string
 	memoryLimit string
 	// expectBackups is the expected time between two scheduled backups, for the metrics.
 	expectBackups time.Duration
@@ -99,6 +100,7 @@ vitrine serve --data-dir ./try --without-kubernetes`),
 	fs.StringVar(&o.library, "library", libraryEngine, "where to store and search items: engine (the data directory) or opensearch (an OpenSearch cluster)")
 	o.opensearch.bind(fs)
 	o.lease.bind(fs)
+	fs.StringVar(&o.acceptLoss, "accept-loss", "", "name of the damage, as in the error of an earlier start, without whose data the engine may open the store; the damaged file is kept beside the store's files")
 	fs.StringVar(&o.memoryLimit, "memory-limit", "", "memory limit of the process, such as 512Mi: above 75 %, caches shrink; above 90 %, the server rejects writes of items other than deletions (default: GOMEMLIMIT, else 80 % of the limit of the container)")
 	fs.DurationVar(&o.expectBackups, "expect-backups", 0, "expected time between two backups by vitrine backup --every, such as 24h; an alert reports overdue backups (default: none are expected)")
 	fs.StringVar(&o.https, "https-bind-address", ":8443", "address of the HTTPS API; empty means off")

@@ -10,7 +10,9 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -97,6 +99,50 @@ func TestSecondServerIsRefused(t *testing.T) {
 	if cmd.ProcessState.ExitCode() != exitAddress || !strings.Contains(string(out), "--https-bind-address "+s.addresses["https"]+" is in use") {
 		t.Errorf("%d: %s", cmd.ProcessState.ExitCode(), out)
 	}
+}
+
+// TestDamagedStoreIsRefused changes one bit in a file of a store that was killed, or of a store that was restored.
+func TestDamagedStoreIsRefused(t *testing.T) {
+	s := start(t, newStore(t))
+	s.environment(t)
+	for i := range 5 {
+		vitrine(t.Context(), itemLines(1+10*i, 10), "import", "-").want(t, 0, "10 added")
+	}
+	tar := filepath.Join(t.TempDir(), "backup.tar")
+	vitrine(t.Context(), "", "backup", "--data-dir", s.dir, tar).want(t, 0)
+	s.signal(syscall.SIGKILL)
+	refused := func(dir, pattern, want string) string {
+		t.Helper()
+		files, err := filepath.Glob(filepath.Join(dir, "pebble", pattern))
+		if err != nil || len(files) == 0 {
+			t.Fatal(files, err)
+		}
+		name := slices.Max(files)
+		content, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		content[len(content)/2] ^= 1
+		if err := os.WriteFile(name, content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		out, err := command("serve", "--without-kubernetes", "--data-dir", dir).CombinedOutput()
+		if exit, ok := errors.AsType[*exec.ExitError](err); !ok || exit.ExitCode() != exitStore || !strings.Contains(string(out), want) {
+			t.Errorf("%s: %v\n%s", pattern, err, out)
+		}
+		return string(out)
+	}
+	out := refused(s.dir, "*.log", "pass --accept-loss=")
+	_, flag, _ := strings.Cut(out, "pass ")
+	flag, _, _ = strings.Cut(flag, "\n")
+	again := start(t, s.dir, strings.Trim(flag, "\" "))
+	if _, body := again.probe("/readyz"); !strings.Contains(body, "opened without lost data: ") {
+		t.Errorf("/readyz does not show the loss: %s", body)
+	}
+
+	restored := filepath.Join(t.TempDir(), "restored")
+	vitrine(t.Context(), "", "restore", "--data-dir", restored, tar).want(t, 0)
+	refused(restored, "MANIFEST-*", "MANIFEST-")
 }
 
 func TestNewerStoreIsRefused(t *testing.T) {

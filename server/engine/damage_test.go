@@ -2,19 +2,24 @@ package engine
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/base64"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/vitrine-dev/vitrine/server/item"
 	"github.com/vitrine-dev/vitrine/server/library"
 	"github.com/vitrine-dev/vitrine/server/query"
 	"github.com/vitrine-dev/vitrine/server/store"
+	"github.com/vitrine-dev/vitrine/server/store/storetest"
 )
 
 // TestDamagedItemsAreReadFromTheStore changes bytes of an item in a segment file that is in use. Reads must return the item from the store.
@@ -193,4 +198,95 @@ func damage(t *testing.T, pattern, text string) int {
 		}
 	}
 	return found
+}
+
+// TestDamagedLibrary damages each file of a library in one place. Open must fail and change no file, or the library must contain every item.
+// VITRINE_DAMAGE_ITEMS overrides the number of items.
+func TestDamagedLibrary(t *testing.T) {
+	items := 1000
+	if text := os.Getenv("VITRINE_DAMAGE_ITEMS"); text != "" {
+		var err error
+		if items, err = strconv.Atoi(text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	dir := t.TempDir()
+	l, err := Open(Options{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustApply(t, l, definedProperty(trialShop))
+	for from := 1; from <= items; from += 250 {
+		var muts []library.Mutation
+		for id := from; id < from+250; id++ {
+			muts = append(muts, beach(item.ID(id)))
+		}
+		mustWrite(t, l, trialShop, muts...)
+	}
+	want, err := everything(t, l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	killed := t.TempDir()
+	if err := os.CopyFS(killed, os.DirFS(dir)); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for name, original := range map[string]string{"closed": dir, "killed": killed} {
+		t.Run(name, func(t *testing.T) {
+			refused, places := 0, storetest.Sample(t, original, 20)
+			for _, d := range places {
+				if !tryDamage(t, original, d, want) {
+					refused++
+				}
+			}
+			t.Logf("%d places, %d opened with everything, %d refused", len(places), len(places)-refused, refused)
+		})
+	}
+}
+
+// tryDamage opens a copy of a library with one damaged place. It reports whether the library was opened.
+func tryDamage(t *testing.T, original string, d storetest.Damage, want [sha256.Size]byte) bool {
+	t.Helper()
+	dir, before := d.CopyOf(t, original), d.CopyOf(t, original)
+	defer os.RemoveAll(dir)
+	defer os.RemoveAll(before)
+	l, err := Open(Options{Dir: dir, patience: time.Minute})
+	if err != nil {
+		if changes := storetest.Changes(t, before, dir); len(changes) > 0 {
+			t.Errorf("%v: the refused library has changed: %v (%v)", d, changes, err)
+		}
+		return false
+	}
+	defer l.Close() //nolint:errcheck // damage that was found later
+	got, err := everything(t, l)
+	switch {
+	case errors.Is(err, library.ErrUnavailable):
+		return false // the server reports why it cannot serve the property
+	case err != nil:
+		t.Errorf("%v: %v", d, err)
+	case got != want:
+		t.Errorf("%v: opened with other items", d)
+	}
+	return true
+}
+
+// everything returns a checksum of the bytes of all items of the shop.
+func everything(t *testing.T, l *Library) (sum [sha256.Size]byte, err error) {
+	t.Helper()
+	h := sha256.New()
+	r := library.Read{Property: trialShop, Query: query.Term{Text: "beach"}, Limit: 1000}
+	for {
+		page, err := l.Read(t.Context(), r)
+		if err != nil {
+			return sum, err
+		}
+		h.Write(page.Items)
+		if r.Offset += int64(r.Limit); r.Offset >= page.Total {
+			fmt.Fprintln(h, page.Total)
+			return [sha256.Size]byte(h.Sum(nil)), nil
+		}
+	}
 }

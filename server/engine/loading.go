@@ -175,6 +175,11 @@ func (f *follower) openOne(l *loading, id library.PropertyID, sound bool) {
 			return nil // giveUp canceled the attempt
 		}
 		f.attempt = nil
+		if err == nil {
+			if err = f.complete(p); err != nil {
+				p.end().Abandon()
+			}
+		}
 		switch {
 		case err == nil:
 			f.serve(p)
@@ -185,6 +190,16 @@ func (f *follower) openOne(l *loading, id library.PropertyID, sound bool) {
 		}
 		return nil
 	})
+}
+
+// complete returns an error if the index does not have as many items as the store counts. In this case, the store has lost items. The caller
+// holds the store.
+func (f *follower) complete(p *property) error {
+	s := p.index.Stats()
+	if found, counted := s.Docs-s.Dead, f.store.Count(p.id); found != counted {
+		return fmt.Errorf("the store counts %d items, but contains %d: restore the newest backup", counted, found)
+	}
+	return nil
 }
 
 // serve publishes a property after its index was opened. The caller holds mu and the store.

@@ -33,6 +33,9 @@ type Options struct {
 	// cache to CacheBytes/tightShare, and drops data derived from segments. For library.Full, see store.Options.
 	Pressure func() library.Pressure
 
+	// AcceptLoss is the name of a loss that may be accepted (see store.Options).
+	AcceptLoss string
+
 	// Only tests set the fields below. fs is the file system. sealDocs, memoryParts, fanIn and maxDocs are passed to index.Options, to make
 	// segments small.
 	fs                                    vfs.FS
@@ -76,6 +79,6 @@ func (o Options) store() store.Options {
 	return store.Options{
 		MemoryBytes: o.share(8, 8<<20, 64<<20),
 
-		Dir: o.Dir, Clock: o.Clock, Logger: o.Logger, EraseWithin: o.EraseWithin, Pressure: o.Pressure, FS: o.fs,
+		Dir: o.Dir, Clock: o.Clock, Logger: o.Logger, EraseWithin: o.EraseWithin, Pressure: o.Pressure, FS: o.fs, AcceptLoss: o.AcceptLoss,
 	}
 }

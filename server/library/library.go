@@ -259,6 +259,9 @@ type State struct {
 	Ready bool
 	// Problem says why Ready is false, or which function is degraded. "" means that there is no problem.
 	Problem string
+	// Loss describes acknowledged data that is missing, and without which an administrator has opened the library. "" means that nothing is
+	// known to be missing.
+	Loss string
 	// Items and Definitions are the numbers of items and definitions in all properties. DiskBytes is the size of the store.
 	Items, Definitions, DiskBytes int64
 	// PropertyItems contains the number of items of each property with stored data, even if the property is not served.

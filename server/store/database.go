@@ -19,6 +19,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/store/synced"
 )
 
 // database is one open instance of Pebble. After a fatal error, it can still be read, but not written, and it is abandoned instead of
@@ -37,6 +38,9 @@ type database struct {
 	// readOnly is true for a database that was opened only for reading. It has no background work that could get stuck, so it can always be
 	// read and closed.
 	readOnly bool
+	// found is what was known about the files before they were opened. accepted is the loss that was accepted for them, or nil.
+	found    synced.Found
+	accepted *synced.DamageError
 }
 
 // pebbleFormat is the format version of the database. It is set explicitly, so that a newer version of Pebble never upgrades a store on its
@@ -48,7 +52,7 @@ const pebbleFormat = pebble.FormatValueSeparation
 const filterBits = 10
 
 // openDatabase opens the database in dir, and creates it if there is none. If readOnly is true, the database must exist, and openDatabase
-// changes nothing in it.
+// changes nothing in it. It fails with a *synced.DamageError if data is missing that had been synced.
 func openDatabase(o Options, dir string, readOnly bool) (*database, error) {
 	d := &database{log: o.Logger, failed: make(chan struct{}), readOnly: readOnly}
 	names, err := databaseFiles(o.FS, dir)
@@ -58,12 +62,23 @@ func openDatabase(o Options, dir string, readOnly bool) (*database, error) {
 	if !slices.ContainsFunc(names, isMarker) && slices.ContainsFunc(names, isData) {
 		return nil, errNoMarker // Pebble would create a new database and remove these files
 	}
-	if !readOnly {
-		if err := requireRoom(o.FS, o.Dir, dir, names); err != nil {
+	if len(names) > 0 {
+		if d.found, err = synced.Check(o.FS, dir); err != nil {
 			return nil, err
 		}
 	}
 	d.fence = newFence(o.FS, dir, d.fail)
+	if !readOnly {
+		if err := requireRoom(o.FS, o.Dir, dir, names); err != nil {
+			return nil, err
+		}
+		if err := o.FS.MkdirAll(dir, 0o700); err != nil {
+			return nil, fmt.Errorf("create the directory of the database: %w", err)
+		}
+		if d.fence.ledger, err = synced.Open(o.FS, dir, d.fail); err != nil {
+			return nil, err
+		}
+	}
 	settings := d.settings(o)
 	settings.ReadOnly = readOnly
 	opening := guard(func() (err error) {
@@ -103,6 +118,8 @@ func isMarker(name string) bool { return strings.HasPrefix(name, markerPrefix) }
 func isData(name string) bool {
 	return slices.Contains([]string{".sst", ".log", ".blob"}, path.Ext(name))
 }
+
+func isTable(name string) bool { return path.Ext(name) == ".sst" }
 
 // Made reports whether a directory contains a store, possibly a damaged one.
 func Made(disk vfs.FS, dir string) (bool, error) {
@@ -153,7 +170,7 @@ func (d *database) settings(o Options) *pebble.Options {
 		// Keep files large, so that a store of millions of items consists of few files.
 		LBaseMaxBytes: 4 * o.MemTableBytes,
 		EventListener: &pebble.EventListener{
-			BackgroundError: func(err error) { d.fail(err) },
+			BackgroundError: d.endBackground,
 			DataCorruption: func(info pebble.DataCorruptionInfo) {
 				d.fail(fmt.Errorf("corrupt file %s: %w", info.Path, info.Details))
 			},
@@ -241,6 +258,13 @@ func (d *database) start(do func() error) <-chan error {
 	})
 }
 
+// endBackground ends the goroutine of a flush or a compaction that has failed, because Pebble would otherwise retry it without a pause, for
+// example to compact a damaged table.
+func (d *database) endBackground(err error) {
+	d.fail(err)
+	select {}
+}
+
 // fail records the first fatal error and raises the fence of the database.
 func (d *database) fail(err error) {
 	d.once.Do(func() {
@@ -271,7 +295,12 @@ func (d *database) close() error {
 		d.using.Lock()
 		defer d.using.Unlock()
 		d.closed = true
-		return d.pebble.Close()
+		if d.readOnly {
+			return d.pebble.Close()
+		}
+		// Write everything into tables, whose blocks have checksums, so that nothing depends on the log. If this fails, the log still
+		// contains everything.
+		return errors.Join(d.pebble.Flush(), d.pebble.Close(), d.fence.ledger.Close())
 	})
 	if d.readOnly {
 		return <-closed

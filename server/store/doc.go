@@ -13,6 +13,9 @@
 //     store shows whether the batch is on disk.
 //   - After an I/O error, the store abandons the open database, which then cannot change files any longer, and tries to reopen it every
 //     Options.RetryAfter. In the meantime, the store serves reads and refuses writes.
+//   - Open never serves less than what was acknowledged. Before it opens the database for writing, it compares the files with the ledger, and
+//     opens the database read-only to read what is kept in memory. If anything is missing or damaged, it fails and has changed no file.
+//   - Close writes everything into tables, so that nothing depends on the log.
 //   - The bytes of deleted data are removed from the files within Options.EraseWithin. The store records pending erasures, so that they
 //     survive a restart.
 //
@@ -21,7 +24,8 @@
 // The directory of a store contains these files. Other names belong to the index.
 //
 //   - LOCK has an advisory lock while the store is open, and LOCK.json describes the process that holds the lock.
-//   - pebble is the directory of the database.
+//   - pebble is the directory of the database. In it, SYNCED is the ledger of package synced. A log whose damage was accepted (see
+//     Options.AcceptLoss) is kept with the suffix .damaged.
 //   - PROBE is a temporary file with which a failed store checks whether the disk accepts writes again.
 //
 // # Keys
@@ -60,5 +64,5 @@
 //	4  with format 1 of item.Encode, without packed timestamps
 //	5  as above
 //
-// This package may import definitions, mutations, parallel, transfer, library, query and item.
+// This package may import synced, definitions, mutations, parallel, transfer, library, query and item.
 package store

@@ -7,6 +7,8 @@ import (
 	"sync/atomic"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/vitrine-dev/vitrine/server/store/synced"
 )
 
 // errFenced is the error of file operations of an abandoned database.
@@ -29,6 +31,8 @@ type fence struct {
 	// that, and whenever the fence is raised, a write error blocks the goroutine, because Pebble would otherwise retry a flush endlessly.
 	opened  atomic.Bool
 	onError func(error)
+	// ledger records how much of the files has been synced. It is nil for a database that is only read.
+	ledger *synced.Ledger
 }
 
 func newFence(disk vfs.FS, dir string, onError func(error)) *fence {
@@ -40,7 +44,12 @@ func (f *fence) outside(name string) bool {
 	return name != f.dir && f.PathDir(name) != f.dir
 }
 
-func (f *fence) raise() { f.raised.Store(true) }
+func (f *fence) raise() {
+	f.raised.Store(true)
+	if f.ledger != nil {
+		f.ledger.Abandon()
+	}
+}
 
 func (f *fence) check() error {
 	if f.raised.Load() {
@@ -78,7 +87,7 @@ func (f *fence) open(name string, open func() (vfs.File, error)) (vfs.File, erro
 	if err := f.check(); err != nil {
 		return nil, f.stop(err)
 	}
-	return f.wrap(open())
+	return f.wrap(name, open)
 }
 
 // Create changes no file of the database once the fence is raised.
@@ -91,7 +100,7 @@ func (f *fence) OpenDir(name string) (vfs.File, error) {
 	if f.outside(name) {
 		return f.FS.OpenDir(name)
 	}
-	return f.wrap(f.FS.OpenDir(name))
+	return f.wrap(name, func() (vfs.File, error) { return f.FS.OpenDir(name) })
 }
 
 // OpenReadWrite changes no file of the database once the fence is raised.
@@ -135,17 +144,21 @@ func (f *fence) Lock(string) (io.Closer, error) { return io.NopCloser(nil), nil 
 // Unwrap returns the underlying file system, for which Pebble asks.
 func (f *fence) Unwrap() vfs.FS { return f.FS }
 
-func (f *fence) wrap(file vfs.File, err error) (vfs.File, error) {
+func (f *fence) wrap(name string, open func() (vfs.File, error)) (vfs.File, error) {
+	file, err := open()
 	if err != nil {
 		return nil, f.stop(err)
 	}
-	return &fencedFile{File: file, fence: f}, nil
+	return &fencedFile{File: file, fence: f, name: f.PathBase(name)}, nil
 }
 
 // fencedFile is a file of the database that is open for writing.
 type fencedFile struct {
 	vfs.File
 	fence *fence
+	name  string // without the directory
+	// written is the number of bytes that Write has written. Pebble never calls Write and a method that syncs at the same time.
+	written int64
 }
 
 // do runs an operation that changes the file.
@@ -160,6 +173,7 @@ func (f *fencedFile) do(operation func() error) error {
 // Write changes nothing once the fence is raised.
 func (f *fencedFile) Write(p []byte) (n int, err error) {
 	err = f.do(func() error { n, err = f.File.Write(p); return err })
+	f.written += int64(n)
 	return n, err
 }
 
@@ -175,10 +189,21 @@ func (f *fencedFile) Preallocate(offset, length int64) error {
 }
 
 // Sync changes nothing once the fence is raised.
-func (f *fencedFile) Sync() error { return f.do(f.File.Sync) }
+func (f *fencedFile) Sync() error { return f.sync(f.File.Sync) }
 
 // SyncData changes nothing once the fence is raised.
-func (f *fencedFile) SyncData() error { return f.do(f.File.SyncData) }
+func (f *fencedFile) SyncData() error { return f.sync(f.File.SyncData) }
+
+// sync syncs the file, and records its length in the ledger.
+func (f *fencedFile) sync(sync func() error) error {
+	return f.do(func() error {
+		err := sync()
+		if err == nil && f.fence.ledger != nil {
+			err = f.fence.ledger.Grew(f.name, f.written)
+		}
+		return err
+	})
+}
 
 // SyncTo changes nothing once the fence is raised.
 func (f *fencedFile) SyncTo(length int64) (fullSync bool, err error) {

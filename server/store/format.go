@@ -38,27 +38,14 @@ func (e *NewerFormatError) Error() string {
 		e.Dir, e.Version, formatVersion, e.Needs)
 }
 
-// checkFormat checks the format version of a store. It stamps a new store, rejects a store with a newer format, and upgrades a store with
-// an older format step by step. Each step is one durable batch, which includes the new stamp.
+// checkFormat checks the format version of a store. It stamps a new store, rejects what requireFormat rejects, and upgrades a store with an
+// older format step by step. Each step is one durable batch, which includes the new stamp.
 func checkFormat(db *pebble.DB, dir string, current format, upgrades []upgrade) error {
-	found, err := readFormat(db)
+	found, err := requireFormat(db, dir, current.Version)
 	if err != nil {
-		return fmt.Errorf("read the format of the store at %s: %w", dir, err)
-	}
-	if found.Version > current.Version {
-		return &NewerFormatError{Dir: dir, Version: found.Version, Needs: found.Needs}
+		return err
 	}
 	if found.Version == 0 {
-		unfinished, err := get(db, []byte(keyTransfer))
-		if err == nil && unfinished != nil {
-			err = &UnfinishedError{Dir: dir}
-		}
-		if err != nil {
-			return err
-		}
-		if err := requireEmpty(db); err != nil {
-			return fmt.Errorf("store at %s: %w", dir, err)
-		}
 		return stampFormat(db.NewBatch(), current)
 	}
 	for v := found.Version; v < current.Version; v++ {
@@ -71,6 +58,32 @@ func checkFormat(db *pebble.DB, dir string, current format, upgrades []upgrade) 
 		}
 	}
 	return nil
+}
+
+// requireFormat reads the format of a store. It rejects a format that is newer than version, an unfinished copy, and a database that is not
+// a store. The version of an empty database is 0.
+func requireFormat(db *pebble.DB, dir string, version int) (format, error) {
+	found, err := readFormat(db)
+	if err != nil {
+		return format{}, fmt.Errorf("read the format of the store at %s: %w", dir, err)
+	}
+	if found.Version > version {
+		return format{}, &NewerFormatError{Dir: dir, Version: found.Version, Needs: found.Needs}
+	}
+	if found.Version > 0 {
+		return found, nil
+	}
+	unfinished, err := get(db, []byte(keyTransfer))
+	if err == nil && unfinished != nil {
+		err = &UnfinishedError{Dir: dir}
+	}
+	if err != nil {
+		return format{}, err
+	}
+	if err := requireEmpty(db); err != nil {
+		return format{}, fmt.Errorf("store at %s: %w", dir, err)
+	}
+	return found, nil
 }
 
 // upgrades returns the steps to formatVersion. The element 0 is nil, because no step leads to version 1.

@@ -38,6 +38,10 @@ type Options struct {
 	// library.ErrUnavailable. nil means library.Relaxed.
 	Pressure func() library.Pressure
 
+	// AcceptLoss is the name of a loss (see synced.DamageError). If exactly this data is missing from the newest log, Open opens the store
+	// without it. "" means that Open fails if any data is missing that had been synced.
+	AcceptLoss string
+
 	// FS is the file system. nil means that of the operating system. Tests use another one.
 	FS vfs.FS
 	// Random is a cryptographically secure source of random bytes. nil means crypto/rand.

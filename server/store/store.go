@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -13,6 +15,7 @@ import (
 
 	"github.com/vitrine-dev/vitrine/server/definitions"
 	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/store/synced"
 )
 
 // Store is an open store. It implements library.Base: a library embeds a Store and adds the methods that search items. All methods are safe
@@ -40,8 +43,10 @@ type Store struct {
 	db      *database
 	closed  bool
 
-	// attempted is the time at which the writer last tried to reopen a failed store.
-	attempted time.Time
+	// attempted is the time at which the writer last tried to reopen a failed store, and reopened the time at which it last succeeded. pause is
+	// the time between two attempts.
+	attempted, reopened time.Time
+	pause               time.Duration
 
 	problemMu sync.Mutex
 	problem   error
@@ -54,7 +59,7 @@ const databaseName = "pebble"
 
 // Open opens the store in o.Dir, and creates it if there is none. Then it calls index.Load. It fails with *LockedError if another process
 // has the store open, and with *NewerFormatError if a newer Vitrine wrote it. If files are damaged or cannot be read, the error says what
-// to do. The caller must call Close.
+// to do. If the error is a *synced.DamageError or a *RolledBackError, Open has changed nothing. The caller must call Close.
 func Open(o Options, index Index) (*Store, error) {
 	o, err := o.withDefaults()
 	if err != nil {
@@ -86,18 +91,30 @@ func Open(o Options, index Index) (*Store, error) {
 // open opens the database, loads the data for memory, and calls Index.Load. If open fails, the store is unchanged.
 func (s *Store) open() error {
 	o := s.options
-	db, err := openDatabase(o, o.FS.PathJoin(o.Dir, databaseName), false)
-	if s.db == nil && vfs.IsNoSpaceError(err) {
-		// The disk is full, and the store has no earlier database that it could continue to read. Open the database read-only, so that reads
-		// work. The writer reopens it for writing later.
-		readable, failed := openDatabase(o, o.FS.PathJoin(o.Dir, databaseName), true)
-		if failed == nil {
-			readable.fail(err)
-			db, err = readable, nil
-		}
+	dir := o.FS.PathJoin(o.Dir, databaseName)
+	loss, err := acceptLoss(o, dir)
+	if err != nil {
+		return fmt.Errorf("open store at %s: %w", o.Dir, advise(err))
+	}
+	readable, err := rehearse(o, dir)
+	if err != nil {
+		return err
+	}
+	db, err := openDatabase(o, dir, false)
+	if s.db == nil && readable != nil && vfs.IsNoSpaceError(err) {
+		// The disk is full, and the store has no earlier database that it could continue to read. Serve reads from the database that is open
+		// read-only. The writer reopens it for writing later.
+		readable.fail(err)
+		db, readable, err = readable, nil, nil
+	}
+	if readable != nil {
+		err = errors.Join(err, readable.close())
 	}
 	if err != nil {
 		return fmt.Errorf("open store at %s: %w", o.Dir, advise(err))
+	}
+	if db.accepted = loss; loss == nil && s.db != nil {
+		db.accepted = s.db.accepted // the process still serves a store without this data
 	}
 	var found *served
 	err = db.read(func() error {
@@ -131,6 +148,62 @@ func (s *Store) open() error {
 	return nil
 }
 
+// acceptLoss prepares a database to be opened without the data that Options.AcceptLoss names, and returns this damage. If there is no such
+// damage, it changes nothing and returns nil.
+func acceptLoss(o Options, dir string) (*synced.DamageError, error) {
+	if o.AcceptLoss == "" {
+		return nil, nil
+	}
+	_, err := synced.Check(o.FS, dir)
+	damage, ok := errors.AsType[*synced.DamageError](err)
+	if !ok || damage.Loss() != o.AcceptLoss {
+		return nil, nil // opening the database returns any other error
+	}
+	if err := synced.Accept(o.FS, damage); err != nil {
+		return nil, err
+	}
+	o.Logger.Error("the store opens without acknowledged data, because the loss was accepted", slog.Any("damage", damage))
+	return damage, nil
+}
+
+// rehearse opens an existing database read-only and reads everything that open reads, so that open does not change a database that it then
+// refuses. It returns nil if there is no database. The caller must close the returned one.
+func rehearse(o Options, dir string) (*database, error) {
+	names, err := databaseFiles(o.FS, dir)
+	if err != nil || !slices.ContainsFunc(names, isMarker) && !slices.ContainsFunc(names, isData) {
+		return nil, err
+	}
+	db, err := openDatabase(o, dir, true)
+	if err != nil {
+		return nil, fmt.Errorf("open store at %s: %w", o.Dir, advise(err))
+	}
+	for _, t := range db.found.Torn {
+		o.Logger.Warn("the last write to a file was interrupted; it was not acknowledged and is ignored",
+			slog.String("file", t.File), slog.Int64("offset", t.Offset), slog.Int64("bytes", t.Bytes))
+	}
+	err = db.read(func() error {
+		stamp, err := requireFormat(db.pebble, o.Dir, formatVersion)
+		if err != nil {
+			return err
+		}
+		found, err := loadKeys(db.pebble)
+		switch {
+		case err != nil:
+			return fmt.Errorf("read store at %s: %w", o.Dir, err)
+		case found.version < db.found.Version:
+			return &RolledBackError{Dir: o.Dir, Version: found.version, Acknowledged: db.found.Version}
+		case stamp.Version == 0 && slices.ContainsFunc(names, isTable):
+			return fmt.Errorf("store at %s: the MANIFEST of the database names no table, but there are tables: "+
+				"restore the newest backup, or move the directory away to start with an empty store", o.Dir)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, errors.Join(advise(err), db.close())
+	}
+	return db, nil
+}
+
 // publish replaces the database and the data in memory, and returns the previous ones.
 func (s *Store) publish(db *database, now *served) (*database, *served) {
 	s.mu.Lock()
@@ -140,9 +213,21 @@ func (s *Store) publish(db *database, now *served) (*database, *served) {
 	return oldDB, oldServed
 }
 
+// RolledBackError means that the database is older than its ledger: another process has replaced its files with an older copy.
+type RolledBackError struct {
+	Dir string
+	// Version is the number of the newest batch in the database. Acknowledged is the number of the newest batch that was acknowledged.
+	Version, Acknowledged uint64
+}
+
+func (e *RolledBackError) Error() string {
+	return fmt.Sprintf("store at %s ends with batch %d, but batch %d was acknowledged: its files were replaced with an older copy "+
+		"(restore a complete backup; or, to continue with this copy, remove the file %s/%s)", e.Dir, e.Version, e.Acknowledged, databaseName, synced.Name)
+}
+
 // advise adds advice to an error if it means that files are damaged.
 func advise(err error) error {
-	if pebble.IsCorruptionError(err) {
+	if _, ok := errors.AsType[*synced.DamageError](err); ok || pebble.IsCorruptionError(err) {
 		return fmt.Errorf("a file is damaged: %w (restore the newest backup, or move the directory away to start with an empty store)", err)
 	}
 	return err
@@ -240,6 +325,9 @@ func (s *Store) counts() library.State {
 	state := library.State{
 		Ready: !s.closed, Version: s.served.version, PropertyItems: make(map[library.PropertyID]int64, len(s.served.properties)),
 		Definitions: int64(s.served.set.Len()),
+	}
+	if loss := s.db.accepted; loss != nil {
+		state.Loss = loss.Error()
 	}
 	for id, p := range s.served.properties {
 		state.Items += p.items

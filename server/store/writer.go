@@ -200,6 +200,7 @@ func (s *Store) commit(c *change) (prepared bool, err error) {
 		return true, unavailable(err) // do not close the batch, which may still be in use
 	}
 	install()
+	s.db.fence.ledger.Acknowledge(s.served.version)
 	return true, b.Close()
 }
 
@@ -219,7 +220,7 @@ func (s *Store) retry() <-chan time.Time {
 	if s.db.failure() == nil {
 		return nil
 	}
-	return time.After(time.Until(s.attempted.Add(s.options.RetryAfter)))
+	return time.After(time.Until(s.attempted.Add(s.pause)))
 }
 
 // reopen reopens a failed store without waiting for a write, because callers may send no writes to a library that reports a problem.
@@ -231,14 +232,22 @@ func (s *Store) reopen() {
 	}
 }
 
-// recoverStore reopens the store after an I/O error, unless the last attempt was less than RetryAfter ago. It also reads the data in memory
-// again, because the failed batch may or may not be stored.
+// longestPause is the maximum pause before an attempt to reopen a store. It is also the time after which a store that was reopened counts as
+// stable.
+const longestPause = 5 * time.Minute
+
+// recoverStore reopens the store after an I/O error, unless the last attempt was less than a pause ago. It also reads the data in memory
+// again, because the failed batch may or may not be stored. The pause is Options.RetryAfter. It doubles each time that a reopened store fails
+// soon, for example because a table is damaged, because the memory of each abandoned database stays in use.
 func (s *Store) recoverStore() error {
 	failure := s.db.failure()
 	if failure == nil {
 		return nil
 	}
-	if time.Since(s.attempted) < s.options.RetryAfter {
+	if time.Since(s.reopened) > longestPause {
+		s.pause = s.options.RetryAfter
+	}
+	if time.Since(s.attempted) < s.pause {
 		return unavailable(failure)
 	}
 	s.attempted = time.Now()
@@ -250,6 +259,7 @@ func (s *Store) recoverStore() error {
 	if err != nil {
 		return unavailable(err)
 	}
+	s.reopened, s.pause = time.Now(), min(2*s.pause, longestPause)
 	s.options.Logger.Info("the store is open again")
 	s.eraser.wanted()
 	return nil
