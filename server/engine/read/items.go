@@ -8,6 +8,7 @@ import (
 
 	"github.com/vitrine-dev/vitrine/server/definitions"
 	"github.com/vitrine-dev/vitrine/server/engine/search"
+	"github.com/vitrine-dev/vitrine/server/engine/segment"
 	"github.com/vitrine-dev/vitrine/server/item"
 	"github.com/vitrine-dev/vitrine/server/library"
 )
@@ -77,20 +78,22 @@ func (s *Snapshot) appendItems(ctx context.Context, r library.Read, hits []searc
 	// First find all items, and then read a byte of nearly each of their cache lines. For each item, both steps wait for memory that is not in
 	// the processor's caches. In a short loop, the processor overlaps several of these waits. Unpacking would wait for the lines of one item
 	// after the other.
-	items := make([]item.Packed, len(hits))
+	stored := make([]segment.Stored, len(hits))
 	for i, h := range hits {
-		items[i] = s.corpus.Parts[h.Part].Segment.Item(h.Doc)
+		stored[i] = s.corpus.Parts[h.Part].Segment.Stored(h.Doc)
 	}
 	var touched byte
-	for _, it := range items {
+	for _, it := range stored {
 		for at := 0; at < len(it); at += cacheLine {
 			touched += it[at]
 		}
 	}
 	runtime.KeepAlive(touched) // otherwise the compiler could remove the loop
 	room := 0
-	for _, it := range items {
-		room += it.ResponseLen() + 2*len(r.BaseURL) + 1
+	items := make([]item.Packed, len(hits))
+	for i := range items {
+		items[i] = stored[i].Packed()
+		room += items[i].ResponseLen() + 2*len(r.BaseURL) + 1
 	}
 	tables := make([]*slotTable, len(s.corpus.Parts))
 	for _, h := range hits {

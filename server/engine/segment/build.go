@@ -283,7 +283,7 @@ func (b *Builder) finish() (*Segment, error) {
 	slices.SortFunc(fields, func(x, y *buildField) int { return strings.Compare(x.name, y.name) })
 	size := 0
 	for _, d := range b.docs {
-		size += len(d.Bytes)
+		size += len(d.Bytes) + itemSum
 	}
 	// Build the index in a reused buffer, and then copy the index behind the items. This way, the segment has no unused capacity.
 	w := newSegmentWriter(&checksumWriter{buf: b.index[:0]})
@@ -307,7 +307,7 @@ func (b *Builder) finish() (*Segment, error) {
 	}
 	data := make([]byte, 0, size+len(w.out.buf))
 	for _, d := range b.docs {
-		data = append(data, d.Bytes...)
+		data = appendStored(data, d.Bytes)
 	}
 	return assemble(w.dir, append(data, w.out.buf...))
 }

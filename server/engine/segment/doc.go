@@ -11,7 +11,7 @@
 // magic is the number of the format. Vitrine reads only files of its current format.
 //
 //	magic       8 bytes
-//	items       the items one after the other, each an item.Packed, whose format has a number of its own
+//	items       the items one after the other, each an item.Packed, whose format has a number of its own, and its checksum (CRC-32C)
 //	index       the following sections; the directory has their places:
 //	  offsets     a column with a number for each document: where its item begins; then a number: where the last item ends
 //	  ids         a column with a number for each document
@@ -53,12 +53,14 @@
 // with which all keys of a block end, and frequencies only for words that occur more than once in a document. Frequent words have an
 // outline, which earlier versions computed from all documents of the word when they first ranked it (decision 17).
 //
+// Format 7 adds a checksum to each item. A damaged bit in an item could otherwise be served until Verify found it.
+//
 // # Invariants
 //
 //   - A segment does not change after its creation. Data that is derived from a segment on first use is published atomically.
 //   - All methods except Close are safe for concurrent use. Bitmaps that methods return are read-only. They may alias the segment's memory,
 //     so do not use them after Close. Do not clone them either, because Clone of package roaring writes to its source.
-//   - Open or Verify returns an error for damaged bytes. Reading a segment that Open accepted never panics.
+//   - Open or Verify returns an error for damaged bytes, and Item returns no damaged item. Reading a segment that Open accepted never panics.
 //   - A merge and a build of the same documents give identical bytes.
 //
 // The package may import item, and query with its subpackages.

@@ -80,7 +80,7 @@ func merge(inputs []Part, out *checksumWriter) (*merger, *segmentWriter, error) 
 	m := &merger{inputs: inputs, w: newSegmentWriter(out)}
 	m.number()
 	for n := range m.doc {
-		m.w.item(m.inputs[m.from[n]].Segment.Item(m.doc[n]))
+		m.w.item(m.inputs[m.from[n]].Segment.Stored(m.doc[n]))
 	}
 	m.w.endItems()
 	err := m.w.columns(len(m.doc), func(d uint32) (int64, int64) {

@@ -85,7 +85,7 @@ func (e *CorruptError) Error() string {
 
 const (
 	// magic is at the beginning and at the end of a file. Its last byte is the number of the format.
-	magic      = magicAny + "6"
+	magic      = magicAny + "7"
 	magicAny   = "VTRNSEG"
 	footerSize = 8 + 8 + 4 + 4 + 4 + 4 + len(magic)
 )
@@ -237,14 +237,38 @@ func (s *Segment) Place(created int64, id item.ID) uint32 {
 	}))
 }
 
-// Item returns the packed item of a document, or nil if a damaged offset is out of bounds. The bytes alias the segment's memory.
-func (s *Segment) Item(doc uint32) item.Packed {
+// Item returns the packed item of a document, or nil if its bytes are damaged. The bytes alias the segment's memory.
+func (s *Segment) Item(doc uint32) item.Packed { return s.Stored(doc).Packed() }
+
+// Stored is an item as a segment stores it: the packed item and its checksum.
+type Stored []byte
+
+// Stored returns the stored item of a document without reading it, or nil if a damaged offset is out of bounds. The bytes alias the
+// segment's memory.
+func (s *Segment) Stored(doc uint32) Stored {
 	from, to := uint64(s.offsets.at(int(doc))), uint64(s.offsets.at(int(doc)+1))
 	b, ok := s.bytes(span{s.dir.Items.Off + from, to - from})
 	if !ok || to < from {
 		return nil
 	}
 	return b
+}
+
+// Packed returns the packed item, or nil if it does not match its checksum.
+func (s Stored) Packed() item.Packed {
+	n := len(s) - itemSum
+	if n < 0 || crc32.Checksum(s[:n], castagnoli) != binary.LittleEndian.Uint32(s[n:]) {
+		return nil
+	}
+	return item.Packed(s[:n:n])
+}
+
+// itemSum is the size of the checksum of an item.
+const itemSum = 4
+
+// appendStored appends an item in its stored form.
+func appendStored(dst []byte, packed item.Packed) []byte {
+	return binary.LittleEndian.AppendUint32(append(dst, packed...), crc32.Checksum(packed, castagnoli))
 }
 
 // Units returns the IDs of a document's own units in their order, or nil if there are none.

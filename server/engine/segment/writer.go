@@ -40,15 +40,15 @@ func newSegmentWriter(out *checksumWriter) *segmentWriter {
 	return &segmentWriter{out: out, dict: dictionaryWriter{out: out}, postings: postingsWriter{out: out}}
 }
 
-// passItem reserves the space of an item. The caller inserts the bytes of all items later.
+// passItem reserves the space of an item of length bytes. The caller inserts the stored forms of all items later.
 func (w *segmentWriter) passItem(length int) {
 	w.offsets = append(w.offsets, int64(w.out.off))
-	w.out.off += uint64(length)
+	w.out.off += uint64(length + itemSum)
 }
 
-func (w *segmentWriter) item(b []byte) {
+func (w *segmentWriter) item(s Stored) {
 	w.offsets = append(w.offsets, int64(w.out.off))
-	w.out.write(b)
+	w.out.write(s)
 }
 
 func (w *segmentWriter) endItems() {
