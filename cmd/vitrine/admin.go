@@ -12,6 +12,7 @@ import (
 	"github.com/vitrine-dev/vitrine/internal/admin"
 	"github.com/vitrine-dev/vitrine/internal/backup"
 	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/store"
 	"github.com/vitrine-dev/vitrine/server/transfer"
 )
 
@@ -68,7 +69,7 @@ func (o operations) Purge(ctx context.Context, p library.PropertyID) error {
 // checkpointer is a library whose store can be copied while the library is in use. VerifyCopy fails if the copy in a directory cannot be
 // opened and indexed.
 type checkpointer interface {
-	Checkpoint(ctx context.Context, dir string) (version uint64, err error)
+	Checkpoint(ctx context.Context, dir string) (store.Census, error)
 	VerifyCopy(ctx context.Context, dir string) error
 }
 

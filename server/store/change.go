@@ -25,7 +25,9 @@ type change struct {
 	purged     map[library.PropertyID]bool
 	// codes are the short codes of new items.
 	codes map[string]bool
-	namer *mutations.Namer
+	// deleted is the number of stored items that the change deletes, purged ones included. put computes it.
+	deleted int64
+	namer   *mutations.Namer
 	// found contains the records that fetch has looked up for the whole group.
 	found found
 }
@@ -158,10 +160,30 @@ func grown(st *mutations.Stage) int64 {
 	return n
 }
 
+// deletes returns the number of stored items that the change deletes, purged ones included.
+func (c *change) deletes() (n int64) {
+	for p := range c.purged {
+		n += c.before.property(p).items
+	}
+	for _, st := range c.properties {
+		for _, it := range st.Items {
+			if it.Item == nil && it.Existed {
+				n++
+			}
+		}
+	}
+	return n
+}
+
 // put adds everything except the index's keys to the batch, and reports whether bytes of deleted data must be erased.
 func (c *change) put(b *pebble.Batch, out *Change) (erased bool, err error) {
 	if err := setNumber(b, []byte(keyVersion), out.Version); err != nil {
 		return false, err
+	}
+	if c.deleted = c.deletes(); c.deleted > 0 {
+		if err := setNumber(b, []byte(keyDeleted), uint64(c.before.deleted+c.deleted)); err != nil {
+			return false, err
+		}
 	}
 	gone := erasure{}
 	for _, id := range out.Purged {
@@ -304,6 +326,7 @@ func (c *change) install(out *Change) {
 	defer c.s.mu.Unlock()
 	now := c.before
 	now.version = out.Version
+	now.deleted += c.deleted
 	now.set = c.defs.Set
 	maps.Copy(now.marks, c.marks)
 	for _, id := range out.Purged {

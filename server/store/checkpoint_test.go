@@ -28,9 +28,9 @@ func TestCheckpoint(t *testing.T) {
 		t.Fatal(err)
 	}
 	write(t, l, put(2, "two", ""))
-	version, err := l.Checkpoint(t.Context(), target)
-	if err != nil || version != l.Version() {
-		t.Fatalf("a copy of version %d, %v; want %d", version, err, l.Version())
+	census, err := l.Checkpoint(t.Context(), target)
+	if want := (Census{Store: l.ID(), Batch: l.Version(), Items: 2}); err != nil || census != want {
+		t.Fatalf("a copy of %+v, %v; want %+v", census, err, want)
 	}
 	write(t, l, put(3, "three", ""), library.Mutation{Delete: true, ID: 1})
 	if err := l.eraser.erase(); err != nil {
@@ -40,8 +40,8 @@ func TestCheckpoint(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.Version() != version || c.ID() != l.ID() || c.Count(shop) != 2 || c.items.count("one") != 1 || c.items.count("three") != 0 {
-		t.Errorf("the copy is at %d, want %d; it has %d items", c.Version(), version, c.Count(shop))
+	if c.Census() != census || c.Count(shop) != 2 || c.items.count("one") != 1 || c.items.count("three") != 0 {
+		t.Errorf("the copy is %+v, want %+v; it has %d items", c.Census(), census, c.Count(shop))
 	}
 	c.checkLink(t, "code1", "https://posts.example/1")
 	write(t, c, put(7, "seven", ""))
@@ -115,6 +115,7 @@ func TestVerifyCopy(t *testing.T) {
 	}{
 		{func(db *pebble.DB) error { return db.Set(itemKey(shop, readChunk+5), []byte("{"), nil) }, "property shop/default: read item 1029"},
 		{func(db *pebble.DB) error { return db.Set([]byte("zzz"), nil, nil) }, "unknown key"},
+		{func(db *pebble.DB) error { return db.Delete(itemKey(shop, 5), nil) }, "property shop/default: it has 1033 items, but its counter says 1034"},
 	} {
 		if err := verify(c.change, nil); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("error %v, want %q", err, c.want)

@@ -27,6 +27,8 @@
 //   - pebble is the directory of the database. In it, SYNCED is the ledger of package synced. A log whose damage was accepted (see
 //     Options.AcceptLoss) is kept with the suffix .damaged.
 //   - PROBE is a temporary file with which a failed store checks whether the disk accepts writes again.
+//   - vitrine-backup.json (RestoredName) exists only in a directory that was filled from a backup and has not been opened since. When the store is opened,
+//     it gets a new id, and the file is removed.
 //
 // # Keys
 //
@@ -38,6 +40,7 @@
 //	m author-key                                  32 random bytes: the key of author references
 //	m transfer                                    only in an unfinished copy, which has no m format yet: the freeze of its source
 //	m version                                     uint64: number of batches so far
+//	m deleted                                     uint64: number of items deleted so far, purged ones included
 //	k <mark>                                      a mark of the operator
 //	d <install> NUL <kind> <namespace> NUL <name> JSON: the definition of one manifest (definitions.Entry)
 //	e <uint64>                                    JSON: the data deleted by the batch with that number and not erased yet (erasure)
@@ -55,6 +58,15 @@
 // All keys of a property, except for definitions from manifests, have the same prefix, so a purge deletes one range of keys. An index can
 // store the number of the last batch that it prepared under a key of its own. By comparing this number with m version, which counts all
 // batches, Load can then detect that batches were written without this index.
+//
+// # Identity
+//
+// m store identifies a store, and not its contents: a store that is restored from a backup is another store, because the original may still
+// run. Versions of pages and scheduled backups rely on this. A snapshot of a whole volume, however, is a copy that the store cannot
+// recognize: it has the id of its original.
+//
+// The number of items plus m deleted is the number of items that were ever created. Like m version, it never falls in an intact store. A
+// backup records both (see Census). Format versions do not depend on m deleted: a store without it has counted no deletions yet.
 //
 // # Format versions
 //

@@ -40,6 +40,7 @@ const (
 	keyAuthorKey = "mauthor-key"
 	keyTransfer  = "mtransfer"
 	keyVersion   = "mversion"
+	keyDeleted   = "mdeleted"
 )
 
 func markKey(mark string) []byte { return append([]byte{spaceMark}, mark...) }

@@ -155,7 +155,8 @@ func (s *Store) Version() uint64 {
 	return peek(s, func(now *served) uint64 { return now.version })
 }
 
-// ID returns the identity of this store: 32 hexadecimal digits that stay the same after a restart. A backup has the same identity.
+// ID returns the identity of this store: 32 hexadecimal digits that stay the same after a restart. A store that is restored from a backup
+// has another identity.
 func (s *Store) ID() string {
 	return peek(s, func(now *served) string { return now.id })
 }

@@ -20,8 +20,10 @@ type served struct {
 	id        string
 	authorKey []byte
 	version   uint64
-	marks     map[string]string
-	set       definitions.Set
+	// deleted is the number of items that were deleted so far.
+	deleted int64
+	marks   map[string]string
+	set     definitions.Set
 	// properties are all properties that are served or have stored data.
 	properties map[library.PropertyID]*property
 }
@@ -49,13 +51,14 @@ func (s *served) property(p library.PropertyID) *property {
 	return newProperty()
 }
 
-// load reads the data that the store keeps in memory. If the store has no id or no author key, load generates them.
-func load(db *pebble.DB, random io.Reader) (*served, error) {
+// load reads the data that the store keeps in memory. If the store has no id or no author key, load generates them. If renew is true, load
+// gives the store a new id.
+func load(db *pebble.DB, random io.Reader, renew bool) (*served, error) {
 	found, err := loadKeys(db)
 	if err != nil {
 		return nil, err
 	}
-	if err := found.identity(db, random); err != nil {
+	if err := found.identity(db, random, renew); err != nil {
 		return nil, err
 	}
 	return found, nil
@@ -87,10 +90,17 @@ type loader struct {
 	bySource map[definitions.Source]*definitions.Entry
 }
 
-// identity reads the id and the author key of the store, and generates them if the store is new.
-func (s *served) identity(db *pebble.DB, random io.Reader) error {
+// identity reads the id and the author key of the store, and generates them if the store is new. If renew is true, it always generates an
+// id.
+func (s *served) identity(db *pebble.DB, random io.Reader, renew bool) error {
 	b := db.NewBatch()
-	id, err := readOrDraw(db, b, keyStore, storeID, random)
+	var id []byte
+	var err error
+	if renew {
+		id, err = draw(b, keyStore, storeID, random)
+	} else {
+		id, err = readOrDraw(db, b, keyStore, storeID, random)
+	}
 	if err != nil {
 		return errors.Join(err, b.Close())
 	}
@@ -112,6 +122,11 @@ func readOrDraw(db *pebble.DB, b *pebble.Batch, key string, size int, random io.
 	if err != nil || value != nil {
 		return value, err
 	}
+	return draw(b, key, size, random)
+}
+
+// draw adds a new random value of a key to a batch.
+func draw(b *pebble.Batch, key string, size int, random io.Reader) ([]byte, error) {
 	drawn := make([]byte, size)
 	if _, err := io.ReadFull(random, drawn); err != nil {
 		return nil, fmt.Errorf("generate the keys of a new store: %w", err)
@@ -123,8 +138,13 @@ func readOrDraw(db *pebble.DB, b *pebble.Batch, key string, size int, random io.
 func (l *loader) key(key, value []byte) (skip []byte, err error) {
 	switch key[0] {
 	case spaceMeta:
-		if string(key) == keyVersion {
+		var n uint64
+		switch string(key) {
+		case keyVersion:
 			l.version, err = decodeNumber(value)
+		case keyDeleted:
+			n, err = decodeNumber(value)
+			l.deleted = int64(n)
 		}
 		return nil, err
 	case spaceMark:

@@ -121,11 +121,19 @@ func (s *Store) open() error {
 		if err := checkFormat(db.pebble, o.Dir, format{Version: formatVersion, Needs: formatNeeds}, upgrades()); err != nil {
 			return err
 		}
-		loaded, err := load(db.pebble, o.Random)
+		restored, err := isRestored(o.FS, o.Dir)
+		if err != nil {
+			return err
+		}
+		renew := restored && !db.readOnly // a read-only database is opened again later
+		loaded, err := load(db.pebble, o.Random, renew)
 		if err != nil {
 			return fmt.Errorf("read store at %s: %w", o.Dir, err)
 		}
 		found = loaded
+		if renew {
+			return forgetRestore(o.FS, o.Dir)
+		}
 		return nil
 	})
 	if err != nil {
