@@ -10,6 +10,9 @@
 // A stream is a tar with, in this order: vitrine-backup.json (a Header), the files of the database under pebble/, and SHA256SUMS, which has
 // one line for each of the other entries, in the format of sha256sum. A stream without this last entry is incomplete.
 //
+// A stream is not trusted. All entries are regular files without holes, and their number and total size are those in the Header. Extract,
+// Check and Restore therefore write and read at most Header.MaxSize() bytes, and at most as many files as the Header names.
+//
 // The package imports nothing from this project.
 package backup
 
@@ -44,7 +47,21 @@ const (
 	// stream that is not a backup.
 	maxHeader    = 64 << 10
 	maxChecksums = 64 << 20
+	// maxFiles and maxBytes are the maximum number and the maximum total size of the files of a database.
+	maxFiles = 1 << 20
+	maxBytes = 1 << 50
 )
+
+// Census identifies a store, and describes one state of it in numbers. In an intact store, neither Batch nor Items+Deleted ever falls.
+type Census struct {
+	// Store is the id of the store. It is empty in backups that were made before backups recorded it; the numbers are then 0.
+	Store string `json:"store,omitempty"`
+	// Batch is the number of the newest batch.
+	Batch uint64 `json:"batch,omitempty"`
+	// Items is the number of items. Deleted is the number of items that were deleted so far.
+	Items   int64 `json:"items,omitempty"`
+	Deleted int64 `json:"deleted,omitempty"`
+}
 
 // Header describes a backup.
 type Header struct {
@@ -52,6 +69,8 @@ type Header struct {
 	// Vitrine is the version of Vitrine that wrote the backup.
 	Vitrine string    `json:"vitrine"`
 	Created time.Time `json:"created"`
+	// Census describes the store at the time of the backup.
+	Census
 	// Files and Bytes are the number and the total size of the files that follow.
 	Files int   `json:"files"`
 	Bytes int64 `json:"bytes"`
@@ -208,6 +227,9 @@ func Peek(r *bufio.Reader) (Header, error) {
 	if err != nil && !errors.Is(err, io.EOF) {
 		return Header{}, err
 	}
+	if isGzip(start) {
+		return Header{}, ErrCompressed
+	}
 	in := tar.NewReader(bytes.NewReader(start))
 	entry, err := in.Next()
 	if err != nil {
@@ -235,12 +257,13 @@ func Check(ctx context.Context, r io.Reader, progress Progress) (Header, error) 
 
 // extract reads a stream, checks it, and writes its files to dir. If dir is "", it discards the files.
 func extract(ctx context.Context, r io.Reader, dir string, progress Progress) (Header, error) {
-	buffered := bufio.NewReader(r)
+	limited := &limit{r: r, left: maxHeader + extraRead}
+	buffered := bufio.NewReader(limited)
 	// Ignore read errors and short streams here, because the tar reader reports them.
-	if start, err := buffered.Peek(2); err == nil && string(start) == "\x1f\x8b" {
+	if start, err := buffered.Peek(2); err == nil && isGzip(start) {
 		return Header{}, ErrCompressed
 	}
-	x := &extraction{in: tar.NewReader(buffered), dir: dir, progress: progress, sums: map[string]string{}}
+	x := &extraction{in: tar.NewReader(buffered), limit: limited, dir: dir, progress: progress, sums: map[string]string{}}
 	for {
 		if err := ctx.Err(); err != nil {
 			return x.header, err
@@ -256,6 +279,8 @@ func extract(ctx context.Context, r io.Reader, dir string, progress Progress) (H
 			return x.header, err
 		}
 		switch {
+		case !isPlain(entry):
+			err = &DamagedError{File: entry.Name, Reason: "a backup has no such file"}
 		case x.header.Format == 0:
 			err = x.first(entry.Name)
 		case entry.Name == checksumName:
@@ -269,14 +294,59 @@ func extract(ctx context.Context, r io.Reader, dir string, progress Progress) (H
 	}
 }
 
+// extraRead is the maximum number of bytes that are read before the header, or from the rest of the stream together with it: the headers
+// of its entry, and the bytes that a buffer reads ahead.
+const extraRead = 16 << 10
+
+// limit is a reader that fails if the stream is longer than expected.
+type limit struct {
+	r    io.Reader
+	read int64
+	// left is the number of bytes that may still be read.
+	left int64
+}
+
+// Read implements io.Reader.
+func (l *limit) Read(p []byte) (int, error) {
+	if l.left <= 0 {
+		p = p[:min(1, len(p))] // the stream may end here
+	} else {
+		p = p[:min(int64(len(p)), l.left)]
+	}
+	n, err := l.r.Read(p)
+	l.read, l.left = l.read+int64(n), l.left-int64(n)
+	if l.left < 0 {
+		return 0, &DamagedError{Reason: "it is longer than its header says"}
+	}
+	return n, err
+}
+
+// expect sets the maximum number of bytes in the whole stream.
+func (l *limit) expect(most int64) { l.left = most - l.read }
+
+func isGzip(start []byte) bool { return bytes.HasPrefix(start, []byte("\x1f\x8b")) }
+
+// isPlain reports whether an entry is a regular file without holes. The holes of a sparse file are not in the stream: an entry of a few
+// bytes could fill a disk.
+func isPlain(entry *tar.Header) bool {
+	for key := range entry.PAXRecords {
+		if strings.HasPrefix(key, "GNU.sparse.") {
+			return false
+		}
+	}
+	return entry.Typeflag == tar.TypeReg
+}
+
 // extraction is the state of an extraction.
 type extraction struct {
 	in       *tar.Reader
+	limit    *limit
 	dir      string // "" means to discard the files
 	progress Progress
 	header   Header
 	sums     map[string]string // by name of the entry
-	done     int64             // in bytes
+	files    int
+	done     int64 // in bytes
 }
 
 // first reads the entry with the header.
@@ -286,14 +356,18 @@ func (x *extraction) first(name string) error {
 		return err
 	}
 	x.header, x.sums[headerName] = h, fmt.Sprintf("%x", sha256.Sum256(text))
+	x.limit.expect(h.MaxSize())
 	return keep(x.dir, headerName, text)
 }
 
 // file reads an entry with a file of the database.
 func (x *extraction) file(entry *tar.Header) error {
 	name := entry.Name
-	if entry.Typeflag != tar.TypeReg || !isEntry(name) || x.sums[name] != "" {
+	if !isEntry(name) || x.sums[name] != "" {
 		return &DamagedError{File: name, Reason: "a backup has no such file"}
+	}
+	if x.files++; x.files > x.header.Files || entry.Size > x.header.Bytes-x.done {
+		return &DamagedError{File: name, Reason: fmt.Sprintf("the files exceed those in %s (%d with %d bytes)", headerName, x.header.Files, x.header.Bytes)}
 	}
 	sum := sha256.New()
 	to := ""
@@ -319,6 +393,9 @@ func (x *extraction) last(stream io.Reader) error {
 	}
 	if err := checkSums(text, x.sums); err != nil {
 		return err
+	}
+	if x.files != x.header.Files || x.done != x.header.Bytes {
+		return &DamagedError{Reason: fmt.Sprintf("it has %d files with %d bytes, but %s says %d with %d", x.files, x.done, headerName, x.header.Files, x.header.Bytes)}
 	}
 	// The rest of the stream is padding. Read it to its end, because the last read returns the error of the sender if the sender failed.
 	if _, err := io.Copy(io.Discard, stream); err != nil {
@@ -357,6 +434,8 @@ func readHeader(r io.Reader, name string) (Header, []byte, error) {
 		return Header{}, nil, &DamagedError{File: headerName, Reason: "it has no format version"}
 	case h.Format > formatVersion:
 		return Header{}, nil, fmt.Errorf("the backup has format %d, but this version of Vitrine reads only formats up to %d: use Vitrine %s or newer", h.Format, formatVersion, h.Vitrine)
+	case h.Files < 0 || h.Files > maxFiles || h.Bytes < 0 || h.Bytes > maxBytes:
+		return Header{}, nil, &DamagedError{File: headerName, Reason: fmt.Sprintf("no store has %d files with %d bytes", h.Files, h.Bytes)}
 	}
 	return h, text, nil
 }
@@ -503,15 +582,18 @@ func (e *NotEmptyError) Error() string {
 }
 
 // spare reports whether Restore ignores a file or folder of this name in the data directory. These are the folder lost+found of a volume,
-// and the folders with the certificates of the HTTP interface and of the webhook.
-func spare(name string) bool { return name == "lost+found" || name == "tls" || name == "webhook" }
+// the folders with the certificates of the HTTP interface and of the webhook, and the header that an interrupted Restore left.
+func spare(name string) bool {
+	return name == "lost+found" || name == "tls" || name == "webhook" || name == headerName
+}
 
 // asidePrefix is the prefix of the name of the temporary directory into which Restore writes the files before it moves them to their
 // places.
 const asidePrefix = ".restore-"
 
 // Restore creates a store from a stream, in a data directory without a store. It moves files to their places only after it has checked all
-// of them. The error can be a *NotEmptyError or a *DamagedError.
+// of them. It also leaves the header in the data directory, before the store: when the store is first opened, this file gives it an id of
+// its own. The error can be a *NotEmptyError or a *DamagedError.
 func Restore(ctx context.Context, r io.Reader, dataDir string, progress Progress) (Header, error) {
 	if err := os.MkdirAll(dataDir, 0o700); err != nil {
 		return Header{}, err
@@ -538,6 +620,12 @@ func Restore(ctx context.Context, r io.Reader, dataDir string, progress Progress
 		return Header{}, err
 	}
 	h, err := Extract(ctx, r, aside, progress)
+	if err == nil {
+		err = os.Rename(filepath.Join(aside, headerName), filepath.Join(dataDir, headerName))
+	}
+	if err == nil {
+		err = syncDir(dataDir)
+	}
 	if err == nil {
 		err = os.Rename(filepath.Join(aside, databaseName), filepath.Join(dataDir, databaseName))
 	}

@@ -5,12 +5,18 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"crypto/sha256"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
 	"testing"
 	"testing/iotest"
 	"time"
@@ -92,11 +98,21 @@ func TestRoundTrip(t *testing.T) {
 		t.Error(diff)
 	}
 	entries, err := os.ReadDir(dataDir)
-	if err != nil || len(entries) != 4 {
+	if err != nil || len(entries) != 5 {
 		t.Errorf("the data directory holds %v, %v", entries, err)
+	}
+	if mark := tree(t, dataDir)["vitrine-backup.json"]; !strings.Contains(mark, "1.2.3") {
+		t.Errorf("the mark of the restore: %q", mark)
 	}
 	if _, err := backup.Restore(context.Background(), bytes.NewReader(whole), dataDir, ignore); !errors.As(err, new(*backup.NotEmptyError)) {
 		t.Errorf("restored over a store: %v", err)
+	}
+	// A restore that was killed before it put the database in place has left the header. The next restore replaces it.
+	if err := os.RemoveAll(filepath.Join(dataDir, "pebble")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := backup.Restore(context.Background(), bytes.NewReader(whole), dataDir, ignore); err != nil {
+		t.Error(err)
 	}
 }
 
@@ -222,6 +238,125 @@ func TestHostile(t *testing.T) {
 				t.Errorf("left %v", left)
 			}
 		})
+	}
+}
+
+// entry returns a tar entry of any type, even one that the package archive/tar does not write.
+func entry(t *testing.T, kind byte, name string, declared int64, content []byte, change func(block []byte)) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	if err := tar.NewWriter(&b).WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Size: declared, Mode: 0o600, Format: tar.FormatGNU}); err != nil {
+		t.Fatal(err)
+	}
+	block := b.Bytes()
+	block[156] = kind
+	if change != nil {
+		change(block)
+	}
+	copy(block[148:156], "        ")
+	sum := 0
+	for _, c := range block {
+		sum += int(c)
+	}
+	copy(block[148:156], fmt.Sprintf("%06o\x00 ", sum))
+	block = append(block, content...)
+	return append(block, make([]byte, -len(block)&511)...)
+}
+
+// pax returns the records of an extended header.
+func pax(records ...string) []byte {
+	var b []byte
+	for _, r := range records {
+		n := len(r) + 2
+		for n != len(strconv.Itoa(n))+len(r)+2 {
+			n = len(strconv.Itoa(n)) + len(r) + 2
+		}
+		b = fmt.Appendf(b, "%d %s\n", n, r)
+	}
+	return b
+}
+
+// zeros is an endless stream.
+type zeros struct{ read int64 }
+
+func (z *zeros) Read(p []byte) (int, error) {
+	clear(p)
+	z.read += int64(len(p))
+	return len(p), nil
+}
+
+// TestBombs checks that streams whose content exceeds what their header declares are refused, and that Restore reads and writes no more
+// than that.
+func TestBombs(t *testing.T) {
+	const huge = 3 << 30
+	header := func(files int, size int64) []byte {
+		text := fmt.Appendf(nil, `{"format":1,"files":%d,"bytes":%d}`, files, size)
+		return entry(t, tar.TypeReg, "vitrine-backup.json", int64(len(text)), text, nil)
+	}
+	small := entry(t, tar.TypeReg, "pebble/1", 1, []byte{1}, nil)
+	for name, stream := range map[string][]byte{
+		"PAX sparse 0.1": slices.Concat(header(1, huge),
+			entry(t, tar.TypeXHeader, "x", int64(len(pax("GNU.sparse.size=3221225472", "GNU.sparse.numblocks=1", "GNU.sparse.map=0,1"))),
+				pax("GNU.sparse.size=3221225472", "GNU.sparse.numblocks=1", "GNU.sparse.map=0,1"), nil), small),
+		"PAX sparse 1.0": slices.Concat(header(1, huge),
+			entry(t, tar.TypeXHeader, "x", int64(len(pax("GNU.sparse.major=1", "GNU.sparse.minor=0", "GNU.sparse.realsize=3221225472"))),
+				pax("GNU.sparse.major=1", "GNU.sparse.minor=0", "GNU.sparse.realsize=3221225472"), nil),
+			entry(t, tar.TypeReg, "pebble/1", 513, append(append([]byte("1\n0\n1\n"), make([]byte, 506)...), 1), nil)),
+		"GNU sparse": slices.Concat(header(1, huge), entry(t, tar.TypeGNUSparse, "pebble/1", 1, []byte{1}, func(block []byte) {
+			copy(block[386:], "00000000000\x0000000000001\x00")
+			copy(block[483:], "30000000000\x00")
+		})),
+		"a file larger than declared":       slices.Concat(header(1, 10), entry(t, tar.TypeReg, "pebble/1", huge, nil, nil)),
+		"more files than declared":          slices.Concat(header(1, 10), small, entry(t, tar.TypeReg, "pebble/2", 1, []byte{1}, nil)),
+		"no file declared":                  slices.Concat(header(0, 0), small),
+		"a header larger than any":          slices.Concat(entry(t, tar.TypeReg, "vitrine-backup.json", huge, nil, nil)),
+		"an extended header without an end": slices.Concat(header(1, 1), entry(t, tar.TypeXHeader, "x", huge, nil, nil)),
+		"a list larger than declared":       slices.Concat(header(1, 1), small, entry(t, tar.TypeReg, "SHA256SUMS", huge, nil, nil)),
+		"negative numbers":                  header(-1, -1),
+		"numbers that overflow":             header(math.MaxInt32, math.MaxInt64),
+	} {
+		t.Run(name, func(t *testing.T) {
+			rest := &zeros{}
+			dataDir := t.TempDir()
+			var wrote int64
+			_, err := backup.Restore(t.Context(), io.MultiReader(bytes.NewReader(stream), rest), dataDir, func(done, _ int64) { wrote = done })
+			if err == nil {
+				t.Error("restored")
+			}
+			if wrote > 10 || rest.read > 1<<20 {
+				t.Errorf("wrote %d bytes, and read %d bytes after the stream (%v)", wrote, rest.read, err)
+			}
+			if left := tree(t, dataDir); len(left) > 0 {
+				t.Errorf("left %d files", len(left))
+			}
+		})
+	}
+}
+
+// TestDeclaredSize checks that the number and the size of the files equal those in the header, and that nothing but padding follows them.
+func TestDeclaredSize(t *testing.T) {
+	whole, _ := stream(t)
+	sums := func(b []byte) []byte { // corrects the checksum of the header in the list
+		end := bytes.Index(b, []byte("pebble/"))
+		size := bytes.IndexByte(b[512:end], '}') + 1
+		return bytes.Replace(b, fmt.Appendf(nil, "%x", sha256.Sum256(whole[512:512+size])), fmt.Appendf(nil, "%x", sha256.Sum256(b[512:512+size])), 1)
+	}
+	if _, err := backup.Check(t.Context(), bytes.NewReader(sums(whole)), ignore); err != nil {
+		t.Fatal(err)
+	}
+	for name, damaged := range map[string][]byte{
+		"more files": sums(bytes.Replace(whole, []byte(`"files": 4`), []byte(`"files": 5`), 1)),
+		"fewer":      sums(bytes.Replace(whole, []byte(`"files": 4`), []byte(`"files": 3`), 1)),
+		"more bytes": sums(bytes.Replace(whole, []byte(`"bytes": 71200`), []byte(`"bytes": 71201`), 1)),
+		"less":       sums(bytes.Replace(whole, []byte(`"bytes": 71200`), []byte(`"bytes": 71199`), 1)),
+		"a tail":     append(bytes.Clone(whole), make([]byte, 1<<20)...),
+	} {
+		if bytes.Equal(damaged, whole) {
+			t.Fatalf("%s: the stream has not changed", name)
+		}
+		if _, err := backup.Check(t.Context(), bytes.NewReader(damaged), ignore); !errors.As(err, new(*backup.DamagedError)) {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
 
