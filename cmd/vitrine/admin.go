@@ -69,19 +69,41 @@ func (o operations) Purge(ctx context.Context, p library.PropertyID) error {
 // checkpointer is a library whose store can be copied while the library is in use. VerifyCopy fails if the copy in a directory cannot be
 // opened and indexed.
 type checkpointer interface {
+	Census() store.Census
 	Checkpoint(ctx context.Context, dir string) (store.Census, error)
 	VerifyCopy(ctx context.Context, dir string) error
+}
+
+// checkpointer returns the library, if it can be backed up.
+func (o operations) checkpointer() (checkpointer, error) {
+	lib, ok := o.p.lib.(checkpointer)
+	if !ok {
+		return nil, errors.New("vitrine backup copies only libraries in a data directory, and this library is on OpenSearch: take a snapshot of the OpenSearch cluster")
+	}
+	return lib, nil
+}
+
+// Census implements admin.Operations.
+func (o operations) Census(context.Context) (backup.Census, error) {
+	lib, err := o.checkpointer()
+	if err != nil {
+		return backup.Census{}, err
+	}
+	return backup.Census(lib.Census()), nil
 }
 
 // checkpointPrefix is the prefix of the names of the directories, in the data directory, that hold a copy during a backup.
 const checkpointPrefix = ".backup-"
 
 // Backup implements admin.Operations. It copies the store with hard links, indexes the copy in memory on one processor to verify it, and
-// then sends the copy. If the copy cannot be indexed, Backup sends it only if evenDamaged is true.
-func (o operations) Backup(ctx context.Context, w io.Writer, evenDamaged bool) (damage, err error) {
-	lib, ok := o.p.lib.(checkpointer)
-	if !ok {
-		return nil, errors.New("vitrine backup copies only libraries in a data directory, and this library is on OpenSearch: take a snapshot of the OpenSearch cluster")
+// then sends the copy. If the copy cannot be indexed, Backup sends it only if EvenDamaged is true.
+func (o operations) Backup(ctx context.Context, w io.Writer, wanted admin.BackupOptions) (damage, err error) {
+	lib, err := o.checkpointer()
+	if err != nil {
+		return nil, err
+	}
+	if id := lib.Census().Store; wanted.Store != "" && wanted.Store != id {
+		return nil, fmt.Errorf("the server now uses the store %s, and not %s", id, wanted.Store)
 	}
 	o.p.copies.Add(1)
 	defer o.p.copies.Done()
@@ -91,23 +113,27 @@ func (o operations) Backup(ctx context.Context, w io.Writer, evenDamaged bool) (
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	began := time.Now()
-	if _, err := lib.Checkpoint(ctx, dir); err != nil {
+	census, err := lib.Checkpoint(ctx, dir)
+	if err != nil {
 		return nil, err
 	}
 	damage = lib.VerifyCopy(ctx, dir)
 	switch {
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
-	case damage != nil && !evenDamaged:
+	case damage != nil && !wanted.EvenDamaged:
 		return nil, fmt.Errorf("%w; save the readable items with vitrine export, or copy the store as it is with vitrine backup --even-damaged", damage)
 	}
-	err = backup.Write(ctx, w, backup.DatabaseIn(dir), backup.Header{Vitrine: buildVersion().version, Created: began.UTC()})
+	err = backup.Write(ctx, w, backup.DatabaseIn(dir), backup.Header{Vitrine: buildVersion().version, Created: began.UTC(), Census: backup.Census(census)})
 	o.p.log.Info("backup", "took", time.Since(began).Round(time.Millisecond), "failed", err != nil, "damage", damage)
 	return damage, err
 }
 
 // ReportBackups implements admin.Operations.
 func (o operations) ReportBackups(_ context.Context, b admin.Backups) error {
+	if lib, err := o.checkpointer(); err != nil || b.Store != "" && b.Store != lib.Census().Store {
+		return err // the report is about the backups of a store that this server no longer uses
+	}
 	o.p.backups.Store(&b)
 	return nil
 }

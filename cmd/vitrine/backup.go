@@ -1,11 +1,15 @@
 package main
 
 import (
+	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"path"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -34,7 +38,10 @@ For a bucket, the command takes the credentials from the environment variables A
 from the pod's identity in a cloud.
 
 The server verifies the copy before it sends it: it opens the copy and indexes every item. The copy contains personal data and
-keys, so protect it like the store. The command connects to the server that uses the data directory.`,
+keys, so protect it like the store. The command connects to the server that uses the data directory.
+
+With --every, TARGET belongs to one store: the first backup claims it, and the command refuses the folder of another store. If the
+store has lost items since one of its backups, the command makes and removes no backup.`,
 		Example: example(`
 # Copy the store of a pod to this machine
 kubectl exec -n vitrine-system deploy/vitrine -- vitrine backup - > vitrine.tar
@@ -48,7 +55,14 @@ vitrine backup --data-dir ./data --every 24h --keep 30 --s3-endpoint https://s3.
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c := admin.NewClient(dataDir)
 			if !cmd.Flags().Changed("every") && !cmd.Flags().Changed("keep") {
-				return runBackup(cmd, c, dataDir, args[0], flags, evenDamaged)
+				if s.takeOver != "" {
+					return usagef("--take-over can be used only with --every")
+				}
+				_, err := runBackup(cmd, c, dataDir, args[0], flags, admin.BackupOptions{EvenDamaged: evenDamaged})
+				return err
+			}
+			if err := checkStoreID("take-over", s.takeOver); err != nil {
+				return err
 			}
 			if s.every < time.Minute || s.keep < 1 || args[0] == "-" {
 				return usagef("--every %s --keep %d %s: --every must be at least 1m, --keep must be at least 1, and TARGET must not be -", s.every, s.keep, args[0])
@@ -64,8 +78,12 @@ vitrine backup --data-dir ./data --every 24h --keep 30 --s3-endpoint https://s3.
 			if bucket != nil {
 				s.place = bucketFolder{bucket, asFolder(key)}
 			}
-			s.copy = func(name string) error {
-				return runBackup(cmd, c, dataDir, strings.TrimRight(args[0], "/")+"/"+name, flags, false)
+			s.census = func(ctx context.Context) (backup.Census, error) {
+				census, err := c.Census(ctx)
+				return census, adminError(dataDir, err)
+			}
+			s.copy = func(name, store string) (backup.Header, error) {
+				return runBackup(cmd, c, dataDir, strings.TrimRight(args[0], "/")+"/"+name, flags, admin.BackupOptions{Store: store})
 			}
 			s.report = func(b admin.Backups) {
 				ctx, cancel := context.WithTimeout(cmd.Context(), 10*time.Second)
@@ -78,23 +96,24 @@ vitrine backup --data-dir ./data --every 24h --keep 30 --s3-endpoint https://s3.
 	bindDataDir(cmd.Flags(), &dataDir)
 	cmd.Flags().DurationVar(&s.every, "every", 0, "make a backup at this interval, such as 24h, until the command is stopped; TARGET is then a directory, which the command creates if it is missing, or s3://BUCKET/FOLDER")
 	cmd.Flags().IntVar(&s.keep, "keep", 7, "with --every, number of backups to keep; the command removes older backups")
+	cmd.Flags().StringVar(&s.takeOver, "take-over", "", "with --every, id of a store that no server uses any longer: if TARGET belongs to that store, it belongs to this store from now on; the backups of the other store stay")
 	flags.bind(cmd.Flags())
 	cmd.Flags().BoolVar(&evenDamaged, "even-damaged", false, "copy the store as it is, even if it has items that cannot be read or indexed; the exit code is then 8; cannot be used with --every")
 	return cmd
 }
 
-func runBackup(cmd *cobra.Command, c *admin.Client, dataDir, target string, flags s3Flags, evenDamaged bool) error {
+func runBackup(cmd *cobra.Command, c *admin.Client, dataDir, target string, flags s3Flags, o admin.BackupOptions) (h backup.Header, err error) {
 	for _, suffix := range []string{".gz", ".tgz", ".zst", ".xz", ".bz2", ".zip"} {
 		if strings.HasSuffix(target, suffix) {
-			return usagef("%s: vitrine backup does not compress: use a name that ends in .tar, or a pipe, as in vitrine backup - | gzip > vitrine.tar.gz", target)
+			return h, usagef("%s: vitrine backup does not compress: use a name that ends in .tar, or a pipe, as in vitrine backup - | gzip > vitrine.tar.gz", target)
 		}
 	}
 	bucket, key, err := flags.open(target)
 	if err != nil {
-		return err
+		return h, err
 	}
 	if bucket != nil && !strings.HasSuffix(key, ".tar") {
-		return usagef("%s: the name of a backup in a bucket must end in .tar; to name a folder, use --every", target)
+		return h, usagef("%s: the name of a backup in a bucket must end in .tar; to name a folder, use --every", target)
 	}
 	ctx := cmd.Context()
 	stream, w := io.Pipe()
@@ -102,14 +121,13 @@ func runBackup(cmd *cobra.Command, c *admin.Client, dataDir, target string, flag
 	received := make(chan error, 1)
 	go func() {
 		var err error
-		damage, err = c.Backup(ctx, w, evenDamaged)
+		damage, err = c.Backup(ctx, w, o)
 		w.CloseWithError(err)
 		received <- err
 	}()
 	defer stream.Close()
 	p := newByteProgress(cmd.ErrOrStderr(), "copied")
 	defer p.finish()
-	var h backup.Header
 	summary := cmd.OutOrStdout()
 	switch {
 	case target == "-":
@@ -128,19 +146,19 @@ func runBackup(cmd *cobra.Command, c *admin.Client, dataDir, target string, flag
 		if cut := <-received; cut != nil && !errors.Is(cut, io.ErrClosedPipe) {
 			err = cut
 		}
-		return adminError(dataDir, err)
+		return h, adminError(dataDir, err)
 	}
 	if err := <-received; err != nil {
-		return adminError(dataDir, err)
+		return h, adminError(dataDir, err)
 	}
 	p.finish()
 	if target != "-" {
 		fmt.Fprintf(summary, "%s bytes in %d files copied to %s\n", text.Thousands(h.Bytes), h.Files, target)
 	}
 	if damage != nil {
-		return &codedError{exitDamaged, fmt.Errorf("the copy is complete, but the store is damaged: %w", damage)}
+		return h, &codedError{exitDamaged, fmt.Errorf("the copy is complete, but the store is damaged: %w", damage)}
 	}
-	return nil
+	return h, nil
 }
 
 // checkCopy writes a stream to w and checks it. If a write to w fails, checkCopy returns the error of the write, because the error of the
@@ -169,13 +187,15 @@ func backupFile(cmd *cobra.Command, stream io.Reader, path string, progress back
 func newRestore() *cobra.Command {
 	var dataDir string
 	var ifEmpty bool
+	var from string
 	var flags s3Flags
 	cmd := &cobra.Command{
 		Use:   "restore SOURCE",
 		Short: "Restore a store from a backup into a data directory that contains no store",
 		Long: `Create a store from a backup. SOURCE is a directory, a file, a file in a bucket (s3://BUCKET/NAME.tar), a folder of a bucket
 (s3://BUCKET/FOLDER/) for its newest scheduled backup, or - for standard input. The command puts the store in place only after
-it has verified the checksum of every file. It rejects a data directory that contains a store.
+it has verified the checksum of every file. It rejects a data directory that contains a store. The restored store is another
+store than the original: it gets its own id, so that it never makes scheduled backups in the folder of the original.
 
 For a bucket, the command takes the credentials from the environment variables AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or
 from the pod's identity in a cloud.`,
@@ -191,14 +211,21 @@ vitrine restore --data-dir ./data --s3-endpoint https://s3.example s3://backups/
 				fmt.Fprintf(cmd.OutOrStdout(), "%s already contains a store: nothing is restored\n", dataDir)
 				return nil
 			}
-			source, err := openBackup(cmd, args[0], flags)
+			if err := checkStoreID("from-store", from); err != nil {
+				return err
+			}
+			source, from, err := openBackup(cmd, args[0], flags, from)
 			if err != nil {
 				return err
 			}
 			defer source.Close()
+			in := bufio.NewReader(source)
+			if err := checkOrigin(in, from); err != nil {
+				return fmt.Errorf("%s: %w", args[0], err)
+			}
 			p := newByteProgress(cmd.ErrOrStderr(), "restored")
 			defer p.finish()
-			h, err := backup.Restore(cmd.Context(), source, dataDir, p.bytes)
+			h, err := backup.Restore(cmd.Context(), in, dataDir, p.bytes)
 			if err != nil {
 				return err
 			}
@@ -207,33 +234,64 @@ vitrine restore --data-dir ./data --s3-endpoint https://s3.example s3://backups/
 			}
 			p.finish()
 			fmt.Fprintf(cmd.OutOrStdout(), "%s bytes in %d files restored to %s, as of %s\n", text.Thousands(h.Bytes), h.Files, dataDir, h.Created.Format(time.RFC3339))
+			fmt.Fprintf(cmd.OutOrStdout(), "this was a backup of %s; the restored store gets an id of its own\n", origin(h))
 			return nil
 		},
 	}
 	bindDataDir(cmd.Flags(), &dataDir)
 	cmd.Flags().BoolVar(&ifEmpty, "if-empty", false, "succeed without restoring anything if the data directory contains a store, so that the command can run before every start")
+	cmd.Flags().StringVar(&from, "from-store", "", "restore only a backup of the store with this id; in a folder, choose the newest one of this store (default: the store in the name of the file, or the owner of the folder)")
 	flags.bind(cmd.Flags())
 	return cmd
 }
 
-// openBackup opens the backup that the command restore reads.
-func openBackup(cmd *cobra.Command, name string, flags s3Flags) (io.ReadCloser, error) {
+// checkOrigin returns an error if a stream is not a backup of the given store; "" is any store. It consumes none of the stream.
+func checkOrigin(in *bufio.Reader, store string) error {
+	h, err := backup.Peek(in)
+	switch {
+	case err != nil:
+		return err
+	case store == "" || h.Store == store:
+		return nil
+	case h.Store == "":
+		return fmt.Errorf("this is a backup of %s, and not of the store %s: if you want to restore it anyway, give the file another name, and do not pass --from-store", origin(h), store)
+	}
+	return fmt.Errorf("this is a backup of %s, and not of the store %s: if you want to restore it anyway, pass --from-store=%s", origin(h), store, h.Store)
+}
+
+// origin describes where a backup comes from.
+func origin(h backup.Header) string {
+	if h.Store == "" {
+		return fmt.Sprintf("an unknown store (Vitrine %s)", h.Vitrine)
+	}
+	return fmt.Sprintf("the store %s (Vitrine %s, %s, %s)", h.Store, h.Vitrine, h.Created.UTC().Format(time.RFC3339), text.Plural(h.Items, "item"))
+}
+
+// openBackup opens the backup that the command restore reads. It also returns the id of the store that the backup must be of, or "" if it
+// can be of any store. This is the store from, if it is not "", or the store in the name of the file, or the owner of the folder.
+func openBackup(cmd *cobra.Command, name string, flags s3Flags, from string) (source io.ReadCloser, store string, err error) {
 	if name == "-" {
-		return io.NopCloser(cmd.InOrStdin()), nil
+		return io.NopCloser(cmd.InOrStdin()), from, nil
 	}
 	bucket, key, err := flags.open(name)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	if bucket == nil {
-		return backup.Open(name)
-	}
-	if key == asFolder(key) {
-		if key, err = newest(cmd.Context(), bucket, key); err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
+	if bucket != nil && key == asFolder(key) {
+		c, err := newest(cmd.Context(), bucketFolder{bucket, key}, from)
+		if err != nil {
+			return nil, "", fmt.Errorf("%s: %w", name, err)
 		}
+		key += c.name()
 	}
-	return bucket.Read(cmd.Context(), key)
+	c, _ := parseCopy(path.Base(cmp.Or(key, filepath.ToSlash(name))))
+	store = cmp.Or(from, c.store)
+	if bucket == nil {
+		source, err = backup.Open(name)
+	} else {
+		source, err = bucket.Read(cmd.Context(), key)
+	}
+	return source, store, err
 }
 
 // byteProgress is a progress that counts bytes instead of lines.

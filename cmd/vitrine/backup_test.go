@@ -135,7 +135,7 @@ func TestInterruptedBackupIsRemoved(t *testing.T) {
 // broken is a server that fails during a backup.
 type broken struct{ admin.Operations }
 
-func (broken) Backup(ctx context.Context, w io.Writer, _ bool) (damage, err error) {
+func (broken) Backup(ctx context.Context, w io.Writer, _ admin.BackupOptions) (damage, err error) {
 	dir, err := os.MkdirTemp("", "")
 	if err != nil {
 		return nil, err
@@ -153,7 +153,7 @@ func (broken) Backup(ctx context.Context, w io.Writer, _ bool) (damage, err erro
 // whole is a server that sends a correct backup.
 type whole struct{ admin.Operations }
 
-func (whole) Backup(ctx context.Context, w io.Writer, _ bool) (damage, err error) {
+func (whole) Backup(ctx context.Context, w io.Writer, _ admin.BackupOptions) (damage, err error) {
 	dir, err := os.MkdirTemp("", "")
 	if err != nil {
 		return nil, err

@@ -49,7 +49,7 @@ func backupMetrics(every time.Duration, reported *atomic.Pointer[admin.Backups])
 			Name: "vitrine_backup_interval_seconds", Help: "Expected time between two scheduled backups in seconds (--expect-backups); 0 means that no backups are expected.",
 		}, every.Seconds),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-			Name: "vitrine_backup_last_success_timestamp_seconds", Help: "Time of the newest scheduled backup, in seconds since 1970; 0 if vitrine backup --every has reported none.",
+			Name: "vitrine_backup_last_success_timestamp_seconds", Help: "Time of the newest scheduled backup of this store, in seconds since 1970; 0 if vitrine backup --every has reported none.",
 		}, func() float64 {
 			if b := reported.Load(); b != nil && !b.Newest.IsZero() {
 				return float64(b.Newest.Unix())

@@ -4,9 +4,7 @@ import (
 	"bufio"
 	"context"
 	"errors"
-	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"time"
 
@@ -80,19 +78,6 @@ func upload(ctx context.Context, stream io.Reader, bucket *s3.Bucket, key string
 	return h, err
 }
 
-// newest returns the key of the newest scheduled backup in a folder of a bucket.
-func newest(ctx context.Context, bucket *s3.Bucket, folder string) (string, error) {
-	names, err := bucket.List(ctx, folder)
-	if err != nil {
-		return "", err
-	}
-	names = slices.DeleteFunc(names, func(name string) bool { _, ok := copyTime(name); return !ok })
-	if len(names) == 0 {
-		return "", fmt.Errorf("the folder contains no scheduled backup, such as %s%s: name another folder, or a file", folder, copyName)
-	}
-	return folder + slices.Max(names), nil
-}
-
 // bucketFolder is a folder of a bucket, as the place of the backups of one schedule.
 type bucketFolder struct {
 	bucket *s3.Bucket
@@ -100,13 +85,28 @@ type bucketFolder struct {
 	folder string
 }
 
-func (f bucketFolder) list(ctx context.Context, _ time.Time) ([]string, error) {
-	// Only this command makes scheduled backups in this folder, so an incomplete upload of one belongs to a command that has ended.
-	scheduled := func(name string) bool { _, ok := copyTime(name); return ok }
-	if err := f.bucket.RemoveIncomplete(ctx, f.folder, scheduled); err != nil {
-		return nil, err
-	}
+func (f bucketFolder) String() string { return s3Scheme + f.bucket.Name() + "/" + f.folder }
+
+// prepare removes incomplete uploads. Only one command makes scheduled backups of a store in this folder, so an incomplete upload of one
+// belongs to a command that has ended.
+func (f bucketFolder) prepare(ctx context.Context, _ time.Time, mine func(name string) bool) error {
+	return f.bucket.RemoveIncomplete(ctx, f.folder, mine)
+}
+
+func (f bucketFolder) list(ctx context.Context) ([]string, error) {
 	return f.bucket.List(ctx, f.folder)
+}
+
+func (f bucketFolder) read(ctx context.Context, name string) (io.ReadCloser, error) {
+	return f.bucket.Read(ctx, f.folder+name)
+}
+
+func (f bucketFolder) create(ctx context.Context, name string, content []byte) error {
+	return f.bucket.Create(ctx, f.folder+name, content)
+}
+
+func (f bucketFolder) replace(ctx context.Context, name string, content []byte) error {
+	return f.bucket.Replace(ctx, f.folder+name, content)
 }
 
 func (f bucketFolder) remove(ctx context.Context, name string) error {

@@ -1,45 +1,41 @@
 package main
 
 import (
+	"bufio"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/vitrine-dev/vitrine/internal/admin"
+	"github.com/vitrine-dev/vitrine/internal/backup"
+	"github.com/vitrine-dev/vitrine/internal/text"
 )
 
-// copyName is the time layout of the names of scheduled backups. The times are in UTC, so the names sort by time.
-const copyName = "vitrine-20060102T150405Z.tar"
-
-// schedule makes a backup in a place at regular intervals, and keeps the newest backups. It reads the times of earlier backups from their
-// names, so that a restart neither makes an additional backup nor skips one.
+// schedule makes a backup of one store in a place at regular intervals, and keeps the newest backups. It reads the times of earlier backups
+// from their names, so that a restart neither makes an additional backup nor skips one. It never counts or removes a backup of another
+// store (see folder.go).
 type schedule struct {
 	place place
 	every time.Duration
 	keep  int
-	// copy writes a backup with the given name to the place. If it fails, it leaves no file of this name.
-	copy func(name string) error
+	// takeOver is the id of another store whose folder the schedule takes over; "" if there is none.
+	takeOver string
+	// census identifies the store of the server.
+	census func(ctx context.Context) (backup.Census, error)
+	// copy writes a backup of the store with this id to the place. If it fails, it leaves no file of this name.
+	copy func(name, store string) (backup.Header, error)
 	// report sends the state of the backups to the server, for its metrics. The schedule calls it repeatedly, because the server can
 	// restart.
 	report func(admin.Backups)
 	now    func() time.Time
 	log    io.Writer
 
-	state admin.Backups
-}
-
-// place is a location that contains scheduled backups.
-type place interface {
-	// list returns the names of all files. Before that, it removes incomplete files of commands that were killed.
-	list(ctx context.Context, now time.Time) ([]string, error)
-	remove(ctx context.Context, name string) error
+	state     admin.Backups
+	mentioned bool // by mentionUnknown
 }
 
 // longestPause is the maximum pause before a failed backup is retried. Each attempt is expensive for the server, which verifies the copy.
@@ -75,85 +71,138 @@ func (s *schedule) run(ctx context.Context) error {
 	}
 }
 
-// step makes a backup if one is due, and returns the time until the next backup is due.
+// step makes a backup if one is due, and returns the time until the next backup is due. It fails if the place belongs to another store, or
+// if the store has lost data since one of its backups. In both cases, it makes and removes nothing.
 func (s *schedule) step(ctx context.Context) (time.Duration, error) {
 	now := s.now()
-	// Prune before the backup too, and not only after it, because the old backups may leave no space for another one.
-	copies, err := s.prune(ctx, now)
+	census, err := s.census(ctx)
 	if err != nil {
 		return 0, err
 	}
-	s.state.Newest = time.Time{}
-	if len(copies) > 0 && !copies[0].After(now) {
-		s.state.Newest = copies[0]
-		if wait := copies[0].Add(s.every).Sub(now); wait > 0 {
+	mine := func(name string) bool { c, ok := parseCopy(name); return ok && c.store == census.Store }
+	if err := s.place.prepare(ctx, now, mine); err != nil {
+		return 0, err
+	}
+	names, err := s.place.list(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("list the backups: %w", err)
+	}
+	s.mentionUnknown(names)
+	own := slices.DeleteFunc(copies(names), func(c scheduled) bool { return c.store != census.Store })
+	// Newest first. A time in the future was caused by a wrong clock, so treat that backup as the oldest.
+	future := func(c scheduled) int { return max(0, c.at.Compare(now)) }
+	slices.SortFunc(own, func(a, b scheduled) int { return cmp.Or(future(a)-future(b), b.at.Compare(a.at)) })
+	s.state.Store, s.state.Newest = census.Store, time.Time{}
+	if len(own) > 0 && future(own[0]) == 0 {
+		s.state.Newest = own[0].at
+	}
+	if err := claim(ctx, s.place, names, census.Store, s.takeOver, now); err != nil {
+		return 0, err
+	}
+	best, err := s.best(ctx, own)
+	if err != nil {
+		return 0, err
+	}
+	if err := best.explains(census); err != nil {
+		return 0, err
+	}
+	// Prune before the backup too, and not only after it, because the old backups may leave no space for another one.
+	if own, err = s.prune(ctx, own); err != nil {
+		return 0, err
+	}
+	if !s.state.Newest.IsZero() {
+		if wait := s.state.Newest.Add(s.every).Sub(now); wait > 0 {
 			return wait, nil
 		}
 	}
 	s.report(s.state) // report before the backup, which takes a long time
-	if err := s.copy(now.UTC().Format(copyName)); err != nil {
+	made := scheduled{census.Store, now}
+	h, err := s.copy(made.name(), made.store)
+	if err != nil {
 		return 0, err
 	}
+	// The server may have started again during the backup, and another store may have taken the folder.
+	err = best.explains(h.Census)
+	if err == nil {
+		err = claim(ctx, s.place, nil, census.Store, "", now)
+	}
+	if err != nil {
+		return 0, errors.Join(err, s.place.remove(ctx, made.name()))
+	}
 	s.state.Newest = now
-	_, err = s.prune(ctx, now)
+	_, err = s.prune(ctx, slices.Insert(own, 0, made))
 	return s.every, err
 }
 
-// prune removes all but the newest backups. It returns the times of the remaining backups, newest first. A time in the future was caused by
-// a wrong clock, so prune treats that backup as the oldest.
-func (s *schedule) prune(ctx context.Context, now time.Time) (copies []time.Time, err error) {
-	names, err := s.place.list(ctx, now)
-	if err != nil {
-		return nil, fmt.Errorf("list the backups: %w", err)
-	}
-	for _, name := range names {
-		if at, ok := copyTime(name); ok {
-			copies = append(copies, at)
+// mentionUnknown says once that the place contains backups of which it is not known whose they are. The schedule never removes them.
+func (s *schedule) mentionUnknown(names []string) {
+	n := 0
+	for _, c := range copies(names) {
+		if c.store == "" {
+			n++
 		}
 	}
-	future := func(at time.Time) int { return max(0, at.Compare(now)) }
-	slices.SortFunc(copies, func(a, b time.Time) int { return cmp.Or(future(a)-future(b), b.Compare(a)) })
-	n := min(s.keep, len(copies))
-	for _, at := range copies[n:] {
-		err = errors.Join(err, s.place.remove(ctx, at.Format(copyName)))
+	if n > 0 && !s.mentioned {
+		s.mentioned = true
+		fmt.Fprintf(s.log, "vitrine: %s in %s without the id of a store, from an earlier version: the schedule never removes them\n", text.Plural(n, "backup"), s.place)
+	}
+}
+
+// prune removes all but the newest backups, and returns the remaining ones. The backups are sorted by time, newest first.
+func (s *schedule) prune(ctx context.Context, own []scheduled) (kept []scheduled, err error) {
+	n := min(s.keep, len(own))
+	for _, c := range own[n:] {
+		err = errors.Join(err, s.place.remove(ctx, c.name()))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("remove old backups: %w", err)
 	}
-	return copies[:n], nil
+	return own[:n], nil
 }
 
-// copyTime returns the time in the name of a scheduled backup. ok is false for any other name.
-func copyTime(name string) (at time.Time, ok bool) {
-	at, err := time.Parse(copyName, name)
-	return at, err == nil && at.Format(copyName) == name
+// recorded is the census in a backup. The zero value is that of no backup.
+type recorded struct {
+	backup.Census
+	name string
 }
 
-// directory is the path of a directory, as the place of scheduled backups.
-type directory string
-
-// abandoned is the age at which an incomplete file is certain to belong to a command that was killed.
-const abandoned = time.Hour
-
-func (d directory) list(_ context.Context, now time.Time) (names []string, err error) {
-	if err := os.Mkdir(string(d), 0o700); err != nil && !errors.Is(err, os.ErrExist) {
-		return nil, fmt.Errorf("create the directory of the backups: %w", err)
-	}
-	entries, err := os.ReadDir(string(d))
-	if err != nil {
-		return nil, err
-	}
-	for _, e := range entries {
-		info, failed := e.Info()
-		if failed == nil && strings.HasPrefix(e.Name(), incompletePrefix) && now.Sub(info.ModTime()) > abandoned {
-			err = errors.Join(err, os.Remove(filepath.Join(string(d), e.Name())))
+// best returns the census of the backup with the newest batch. It does not rely on the times of the backups, because a clock can be wrong.
+// It skips backups that cannot be read.
+func (s *schedule) best(ctx context.Context, own []scheduled) (best recorded, err error) {
+	for _, c := range own {
+		h, err := s.header(ctx, c.name())
+		if _, damaged := errors.AsType[*backup.DamagedError](err); damaged {
+			fmt.Fprintf(s.log, "vitrine: %s: %s\n", c.name(), oneLine(err))
 			continue
 		}
-		names = append(names, e.Name())
+		if err != nil {
+			return best, fmt.Errorf("read the header of %s: %w", c.name(), err)
+		}
+		if h.Store == c.store && h.Batch > best.Batch {
+			best = recorded{h.Census, c.name()}
+		}
 	}
-	return names, err
+	return best, nil
 }
 
-func (d directory) remove(_ context.Context, name string) error {
-	return os.Remove(filepath.Join(string(d), name))
+func (s *schedule) header(ctx context.Context, name string) (backup.Header, error) {
+	r, err := s.place.read(ctx, name)
+	if err != nil {
+		return backup.Header{}, err
+	}
+	h, err := backup.Peek(bufio.NewReader(r))
+	return h, errors.Join(err, r.Close())
+}
+
+// explains returns an error if a store, or a copy of it, lacks something that an earlier backup has: batches, or items that were not
+// deleted.
+func (r recorded) explains(now backup.Census) error {
+	if now.Batch >= r.Batch && now.Items+now.Deleted >= r.Items+r.Deleted {
+		return nil
+	}
+	say := func(c backup.Census) string {
+		return fmt.Sprintf("%s after %s of items and %d batches", text.Plural(c.Items, "item"), text.Plural(c.Deleted, "deletion"), c.Batch)
+	}
+	return fmt.Errorf("the store has lost data since its backup %s: it has %s, and the backup has %s. Therefore, no backup is made, and none is removed. "+
+		"Restore this backup. If the loss is intended, move the backups of this store to another folder instead", r.name, say(now), say(r.Census))
 }

@@ -109,7 +109,7 @@ var rooms = map[string]room{
 	"server/console":  {ownInTests: append([]string{"server/engine", "server/httpapi"}, domain...), others: []string{}},
 	"server/client":   {own: []string{"internal/text", "server/item"}, ownInTests: append([]string{"server/httpapi", "server/reference"}, domain...)},
 	"config":          {others: []string{}},
-	"internal/admin":  {own: append([]string{"server/transfer"}, domain...), others: []string{}},
+	"internal/admin":  {own: append([]string{"internal/backup", "server/transfer"}, domain...), others: []string{}},
 	"internal/backup": {others: []string{}},
 	"internal/cli": {
 		own:    append([]string{"api", "config", "controllers/tokens", "controllers/translate", "controllers/verdict", "internal/text", "server/client"}, domain...),

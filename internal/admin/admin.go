@@ -3,7 +3,7 @@
 // commands that run in the pod (kubectl exec) can use it. Calls need no token, because the mode of the socket file controls access.
 //
 // Invariants: at its final path, the socket is at all times readable and writable only for its owner. A GET request changes nothing. The
-// package may import library and transfer.
+// package may import internal/backup, library and transfer.
 package admin
 
 import (
@@ -22,6 +22,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/vitrine-dev/vitrine/internal/backup"
 	"github.com/vitrine-dev/vitrine/server/library"
 	"github.com/vitrine-dev/vitrine/server/transfer"
 )
@@ -51,10 +52,11 @@ type Operations interface {
 	Stored(ctx context.Context) (map[library.PropertyID]int64, error)
 	// Purge erases a property that no manifest declares.
 	Purge(ctx context.Context, p library.PropertyID) error
-	// Backup writes a consistent copy of the store as a stream. If Backup fails, the stream is not a valid backup. If the store is damaged
-	// and evenDamaged is false, Backup fails. If the store is damaged and evenDamaged is true, Backup copies the store as it is, and damage
-	// describes the damage.
-	Backup(ctx context.Context, w io.Writer, evenDamaged bool) (damage, err error)
+	// Census identifies the store and describes its current state in numbers. It fails if the library cannot be backed up.
+	Census(ctx context.Context) (backup.Census, error)
+	// Backup writes a consistent copy of the store as a stream. If Backup fails, the stream is not a valid backup. If the store is damaged,
+	// Backup fails, unless BackupOptions.EvenDamaged is true: it then copies the store as it is, and damage describes the damage.
+	Backup(ctx context.Context, w io.Writer, o BackupOptions) (damage, err error)
 	// ReportBackups records the state of the scheduled backups, for the metrics of the server.
 	ReportBackups(ctx context.Context, b Backups) error
 	// Migrate copies the library to OpenSearch (see transfer.Copy). If it fails, the library may stay frozen.
@@ -63,8 +65,18 @@ type Operations interface {
 	CancelMigration(ctx context.Context) error
 }
 
+// BackupOptions are the options of a backup.
+type BackupOptions struct {
+	// EvenDamaged copies a store even if it is damaged.
+	EvenDamaged bool
+	// Store is the id of the store to back up, as in Census. If the server has another store, the backup fails. "" means any store.
+	Store string
+}
+
 // Backups is the state of the scheduled backups. A separate process, vitrine backup --every, makes them.
 type Backups struct {
+	// Store is the id of the store whose backups these are; "" if the process could not determine it.
+	Store string `json:"store,omitempty"`
 	// Newest is the time of the newest backup, or zero if there is none.
 	Newest time.Time `json:"newest,omitzero"`
 	// Failures counts the failed attempts since the command started.
@@ -122,6 +134,7 @@ type answer struct {
 	Sweep   *Sweep                       `json:"sweep,omitempty"`
 	Removed int                          `json:"removed"`
 	Stored  map[library.PropertyID]int64 `json:"stored,omitempty"`
+	Census  *backup.Census               `json:"census,omitempty"`
 }
 
 // event is a line of the response to a migration. The last line has a report or an error.
@@ -158,6 +171,10 @@ func Handler(ops Operations, stall time.Duration) http.Handler {
 		stored, err := ops.Stored(r.Context())
 		return answer{Stored: stored}, err
 	})
+	handle("GET /store", func(r *http.Request) (answer, error) {
+		census, err := ops.Census(r.Context())
+		return answer{Census: &census}, err
+	})
 	handle("DELETE /properties/{namespace}/{name}", func(r *http.Request) (answer, error) {
 		return answer{}, ops.Purge(r.Context(), library.PropertyID(r.PathValue("namespace")+"/"+r.PathValue("name")))
 	})
@@ -175,7 +192,9 @@ func Handler(ops Operations, stall time.Duration) http.Handler {
 	mux.HandleFunc("POST /backup", func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Trailer", backupError+", "+backupDamage)
 		conn := http.NewResponseController(w)
-		damage, err := ops.Backup(r.Context(), &steady{w, conn, stall}, r.URL.RawQuery == evenDamagedQuery)
+		damage, err := ops.Backup(r.Context(), &steady{w, conn, stall}, BackupOptions{
+			EvenDamaged: r.URL.Query().Has(evenDamagedQuery), Store: r.URL.Query().Get(storeQuery),
+		})
 		_ = conn.SetWriteDeadline(time.Now().Add(stall))
 		if damage != nil {
 			w.Header().Set(backupDamage, damage.Error())
@@ -234,6 +253,8 @@ const (
 	backupDamage = "Vitrine-Damage"
 	// evenDamagedQuery is the query parameter that requests a backup even if the store is damaged.
 	evenDamagedQuery = "even-damaged"
+	// storeQuery is the query parameter with the id of the store to back up.
+	storeQuery = "store"
 )
 
 // ErrNoServer means that no running server uses the data directory.
@@ -281,13 +302,25 @@ func (c *Client) Purge(ctx context.Context, p library.PropertyID) error {
 	return err
 }
 
-// Backup implements Operations.
-func (c *Client) Backup(ctx context.Context, w io.Writer, evenDamaged bool) (damage, err error) {
-	path := "/backup"
-	if evenDamaged {
-		path += "?" + evenDamagedQuery
+// Census implements Operations.
+func (c *Client) Census(ctx context.Context) (backup.Census, error) {
+	a, err := c.do(ctx, http.MethodGet, "/store", nil)
+	if err != nil || a.Census == nil {
+		return backup.Census{}, err
 	}
-	resp, err := c.send(ctx, http.MethodPost, path, nil)
+	return *a.Census, nil
+}
+
+// Backup implements Operations.
+func (c *Client) Backup(ctx context.Context, w io.Writer, o BackupOptions) (damage, err error) {
+	query := url.Values{}
+	if o.EvenDamaged {
+		query.Set(evenDamagedQuery, "")
+	}
+	if o.Store != "" {
+		query.Set(storeQuery, o.Store)
+	}
+	resp, err := c.send(ctx, http.MethodPost, "/backup?"+query.Encode(), nil)
 	if err != nil {
 		return nil, err
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/vitrine-dev/vitrine/internal/backup"
 	"github.com/vitrine-dev/vitrine/server/library"
 	"github.com/vitrine-dev/vitrine/server/transfer"
 )
@@ -47,8 +48,15 @@ func (f *fake) Purge(_ context.Context, p library.PropertyID) error {
 	return nil
 }
 
-func (f *fake) Backup(_ context.Context, w io.Writer, evenDamaged bool) (damage, err error) {
-	if evenDamaged {
+func (f *fake) Census(context.Context) (backup.Census, error) {
+	return backup.Census{Store: "a", Batch: 7, Items: 5, Deleted: 2}, nil
+}
+
+func (f *fake) Backup(_ context.Context, w io.Writer, o BackupOptions) (damage, err error) {
+	if o.Store != "" && o.Store != "a" {
+		return nil, errors.New("another store")
+	}
+	if o.EvenDamaged {
 		damage = errors.New("a bad block")
 	}
 	if _, err := io.WriteString(w, "half of it"); err != nil || f.held {
@@ -110,11 +118,19 @@ func TestOperations(t *testing.T) {
 		t.Errorf("sweep: %v\n%s", err, diff)
 	}
 	var copied strings.Builder
-	if damage, err := c.Backup(ctx, &copied, false); damage != nil || err != nil || copied.String() != "half of it" {
+	if damage, err := c.Backup(ctx, &copied, BackupOptions{}); damage != nil || err != nil || copied.String() != "half of it" {
 		t.Errorf("backup: %q, %v, %v", copied.String(), damage, err)
 	}
-	if damage, err := c.Backup(ctx, io.Discard, true); damage == nil || damage.Error() != "a bad block" || err != nil {
+	if damage, err := c.Backup(ctx, io.Discard, BackupOptions{EvenDamaged: true}); damage == nil || damage.Error() != "a bad block" || err != nil {
 		t.Errorf("backup of a damaged store: %v, %v", damage, err)
+	}
+	if got, err := c.Census(ctx); err != nil || got != (backup.Census{Store: "a", Batch: 7, Items: 5, Deleted: 2}) {
+		t.Errorf("census: %+v, %v", got, err)
+	}
+	for id, want := range map[string]bool{"a": true, "b": false} {
+		if _, err := c.Backup(ctx, io.Discard, BackupOptions{Store: id}); (err == nil) != want {
+			t.Errorf("backup of the store %s: %v", id, err)
+		}
 	}
 	if n, err := c.ConfirmSweep(ctx); n != 30 || err != nil {
 		t.Errorf("confirm: %d, %v", n, err)
@@ -123,7 +139,7 @@ func TestOperations(t *testing.T) {
 		t.Errorf("confirm again: %v", err)
 	}
 
-	if _, err := c.Backup(ctx, io.Discard, false); err == nil || err.Error() != "the disk is full" {
+	if _, err := c.Backup(ctx, io.Discard, BackupOptions{}); err == nil || err.Error() != "the disk is full" {
 		t.Errorf("a backup that fails in the middle: %v", err)
 	}
 
@@ -180,7 +196,7 @@ func (s slow) ConfirmSweep(ctx context.Context) (int, error) { return 30, s.wait
 
 func (s slow) Purge(ctx context.Context, _ library.PropertyID) error { return s.wait(ctx) }
 
-func (s slow) Backup(ctx context.Context, w io.Writer, _ bool) (damage, err error) {
+func (s slow) Backup(ctx context.Context, w io.Writer, _ BackupOptions) (damage, err error) {
 	for range 3 {
 		if _, err := w.Write(piece); err != nil {
 			return nil, err
@@ -200,7 +216,7 @@ func TestOperationsOutlastServerTimeouts(t *testing.T) {
 	defer serveBy(t, dir, &http.Server{Handler: Handler(ops, time.Minute), ReadTimeout: timeout, WriteTimeout: timeout})()
 	c := NewClient(dir)
 	var copied bytes.Buffer
-	if _, err := c.Backup(ctx, &copied, false); err != nil || copied.Len() != 3*len(piece) {
+	if _, err := c.Backup(ctx, &copied, BackupOptions{}); err != nil || copied.Len() != 3*len(piece) {
 		t.Errorf("backup: %d bytes, %v", copied.Len(), err)
 	}
 	if n, err := c.ConfirmSweep(ctx); n != 30 || err != nil {
@@ -217,7 +233,7 @@ type endless struct {
 	ended chan error
 }
 
-func (e endless) Backup(_ context.Context, w io.Writer, _ bool) (damage, err error) {
+func (e endless) Backup(_ context.Context, w io.Writer, _ BackupOptions) (damage, err error) {
 	for err == nil {
 		_, err = w.Write(make([]byte, 64<<10))
 	}
@@ -234,7 +250,7 @@ func TestStalledReaderIsDisconnected(t *testing.T) {
 	defer r.Close()
 	received := make(chan error, 1)
 	go func() {
-		_, err := NewClient(dir).Backup(t.Context(), w, false)
+		_, err := NewClient(dir).Backup(t.Context(), w, BackupOptions{})
 		received <- err
 	}()
 	if err := <-ops.ended; !errors.Is(err, os.ErrDeadlineExceeded) {

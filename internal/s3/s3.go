@@ -5,11 +5,13 @@
 package s3
 
 import (
+	"bytes"
 	"context"
 	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"net/http"
 	"net/url"
@@ -150,6 +152,9 @@ func provider() (credentials.Provider, error) {
 	return nil, ErrNoCredentials
 }
 
+// Name returns the name of the bucket.
+func (b *Bucket) Name() string { return b.name }
+
 // List returns the names of the files whose keys consist of prefix and a name without a slash.
 func (b *Bucket) List(ctx context.Context, prefix string) ([]string, error) {
 	var names []string
@@ -164,7 +169,43 @@ func (b *Bucket) List(ctx context.Context, prefix string) ([]string, error) {
 	return names, nil
 }
 
-// Read returns the content of a file.
+// Create writes a small file. If the file exists, Create fails with fs.ErrExist and changes nothing. A store that does not know conditional
+// requests can replace a file that another process creates at the same time: read the file again to find out which one stayed.
+func (b *Bucket) Create(ctx context.Context, key string, content []byte) error {
+	var o minio.PutObjectOptions
+	o.SetMatchETagExcept("*")
+	err := b.put(ctx, key, content, o)
+	var response minio.ErrorResponse
+	switch {
+	case !errors.As(err, &response):
+		return err
+	case response.StatusCode == http.StatusPreconditionFailed || response.StatusCode == http.StatusConflict:
+		return b.failure("create", key, fs.ErrExist)
+	case response.StatusCode == http.StatusNotImplemented:
+		r, err := b.Read(ctx, key)
+		if errors.Is(err, fs.ErrNotExist) {
+			return b.Replace(ctx, key, content)
+		}
+		if err == nil {
+			err = errors.Join(r.Close(), b.failure("create", key, fs.ErrExist))
+		}
+		return err
+	}
+	return err
+}
+
+// Replace writes a small file, and replaces an earlier one.
+func (b *Bucket) Replace(ctx context.Context, key string, content []byte) error {
+	return b.put(ctx, key, content, minio.PutObjectOptions{})
+}
+
+func (b *Bucket) put(ctx context.Context, key string, content []byte, o minio.PutObjectOptions) error {
+	o.SendContentMd5 = true
+	_, err := b.core.Client.PutObject(ctx, b.name, key, bytes.NewReader(content), int64(len(content)), o)
+	return b.failure("write", key, err)
+}
+
+// Read returns the content of a file. If there is none, Read fails with fs.ErrNotExist.
 func (b *Bucket) Read(ctx context.Context, key string) (io.ReadCloser, error) {
 	r, _, _, err := b.core.GetObject(ctx, b.name, key, minio.GetObjectOptions{})
 	if err != nil {
@@ -261,6 +302,8 @@ func explain(err error) error {
 		return err
 	case response.Code == minio.NoSuchBucket:
 		return fmt.Errorf("the bucket does not exist: create it, or name another bucket (%w)", response)
+	case response.Code == minio.NoSuchKey:
+		return fmt.Errorf("%w (%w)", fs.ErrNotExist, response)
 	case response.StatusCode == http.StatusForbidden:
 		return fmt.Errorf("access denied: check the credentials and their permissions (%s: %w)", response.Code, response)
 	default:

@@ -410,6 +410,8 @@ func TestChartInvalidValues(t *testing.T) {
 		"a Secret without a key":          {"opensearch: {caSecret: {name: ca, key: ''}}", "caSecret"},
 		"a backup of OpenSearch":          {"{library: opensearch, opensearch: {urls: ['https://search:9200']}, backup: {enabled: true}}", "need library: engine"},
 		"a backup without a period":       {"backup: {every: daily}", "every"},
+		"a store that is no id":           {"backup: {takeOver: vitrine}", "takeOver"},
+		"a restore of a store without id": {"{backup: {s3: {bucket: backups}}, restore: {path: a/, fromStore: x}}", "fromStore"},
 		"a backup with no time between":   {"backup: {every: 0h}", "every"},
 		"a certificate valid for days":    {"tls: {certManager: {issuerRef: {name: ca}, duration: 90d}}", "duration"},
 		"a restore of no backup":          {"restore: {claimName: old}", "path"},
