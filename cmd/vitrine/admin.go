@@ -157,18 +157,18 @@ func (o operations) Migrate(ctx context.Context, to admin.OpenSearch, progress f
 }
 
 // CancelMigration implements admin.Operations.
-func (o operations) CancelMigration(ctx context.Context) error {
+func (o operations) CancelMigration(ctx context.Context) (aboutCopy string, err error) {
 	lib, ok := o.p.lib.(migratable)
 	if !ok {
-		return errors.New("this library cannot be migrated")
+		return "", errors.New("this library cannot be migrated")
 	}
 	if !o.p.migrating.TryLock() {
-		return errors.New("a migration is in progress: first stop the running vitrine migrate command")
+		return "", errors.New("a migration is in progress: first stop the running vitrine migrate command")
 	}
 	defer o.p.migrating.Unlock()
-	err := lib.Source().Thaw(ctx)
-	o.p.log.Info("migration cancelled", "error", err)
-	return err
+	aboutCopy, err = cancelMigration(ctx, lib.Source())
+	o.p.log.Info("migration cancelled", "copy", aboutCopy, "error", err)
+	return aboutCopy, err
 }
 
 // removeCheckpoints removes the copies that an earlier process left in the data directory because it ended during a backup.

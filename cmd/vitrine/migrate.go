@@ -2,12 +2,14 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"path/filepath"
 	"strconv"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/spf13/cobra"
@@ -45,7 +47,7 @@ with the original.
 
 As soon as the copying starts, the original library rejects writes with 503, but continues to serve reads. When the copy is
 complete, start the server with it. To keep the original library instead, run vitrine migrate --cancel, which makes it accept
-writes again. To continue an interrupted migration, run the same command again. With --to=opensearch, the server that uses the
+writes again. A copy on OpenSearch that no server has used can then no longer be opened. To continue an interrupted migration, run the same command again. With --to=opensearch, the server that uses the
 data directory makes the copy.`,
 		Example: example(`
 # Move the library to OpenSearch
@@ -129,14 +131,70 @@ func (m *migration) toOpenSearch(ctx context.Context, progress func(transfer.Pro
 
 // migrateToOpenSearch copies a library to a cluster.
 func migrateToOpenSearch(ctx context.Context, from transfer.Source, to admin.OpenSearch, progress func(transfer.Progress), log *slog.Logger) (*transfer.Report, error) {
-	target, err := opensearch.OpenTarget(ctx, opensearch.Options{
-		URLs: to.URLs, UsernameFile: to.UsernameFile, PasswordFile: to.PasswordFile, CAFile: to.CAFile, AllowHTTP: to.AllowHTTP,
-		Prefix: to.Prefix, Logger: log,
-	})
+	target, err := opensearch.OpenTarget(ctx, clusterOptions(to, log))
 	if err != nil {
 		return nil, fmt.Errorf("reach OpenSearch: %w", err)
 	}
+	if from, ok := from.(transfer.Noted); ok {
+		note, err := json.Marshal(to)
+		if err == nil {
+			err = from.Note(ctx, string(note))
+		}
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("note the target of the migration: %w", err), target.Close())
+		}
+	}
 	return migrate(ctx, from, target, progress)
+}
+
+func clusterOptions(to admin.OpenSearch, log *slog.Logger) opensearch.Options {
+	return opensearch.Options{
+		URLs: to.URLs, UsernameFile: to.UsernameFile, PasswordFile: to.PasswordFile, CAFile: to.CAFile, AllowHTTP: to.AllowHTTP,
+		Prefix: to.Prefix, Logger: log,
+	}
+}
+
+// cancelTimeout is the time limit for cancelling the copy of a migration, so that an unreachable cluster does not keep the original from
+// accepting writes.
+const cancelTimeout = 15 * time.Second
+
+// cancelMigration makes a library accept writes again. Before that, it makes sure that the copy on OpenSearch cannot be opened, unless the
+// copy is in use or unreachable. aboutCopy describes the state of the copy in a sentence for users.
+func cancelMigration(ctx context.Context, from transfer.Source) (aboutCopy string, err error) {
+	aboutCopy = "you can delete the copy"
+	if noted, ok := from.(transfer.Noted); ok {
+		note, err := noted.Noted(ctx)
+		if err != nil {
+			return "", err
+		}
+		freeze, err := from.Frozen(ctx)
+		if err != nil {
+			return "", err
+		}
+		if note != "" && freeze != "" {
+			aboutCopy = cancelCopy(ctx, note, freeze)
+		}
+	}
+	return aboutCopy, from.Thaw(ctx)
+}
+
+func cancelCopy(ctx context.Context, note string, freeze transfer.Freeze) string {
+	var to admin.OpenSearch
+	state, err := opensearch.CopyNone, json.Unmarshal([]byte(note), &to)
+	if err == nil {
+		ctx, cancel := context.WithTimeout(ctx, cancelTimeout)
+		defer cancel()
+		state, err = opensearch.CancelCopy(ctx, clusterOptions(to, slog.New(slog.DiscardHandler)), freeze)
+	}
+	switch {
+	case err != nil:
+		return fmt.Sprintf("the copy could not be marked as cancelled (%s), so a server can still open it: delete the indices %s-* on OpenSearch", oneLine(err), to.Prefix)
+	case state == opensearch.CopyCancelled:
+		return fmt.Sprintf("the copy can no longer be opened: delete the indices %s-* on OpenSearch", to.Prefix)
+	case state == opensearch.CopyUsed:
+		return fmt.Sprintf("the copy was used since the migration, and accepts the same tokens as the original: delete the indices %s-* on OpenSearch if you keep the original", to.Prefix)
+	}
+	return fmt.Sprintf("you can delete the indices %s-* on OpenSearch if they contain an unfinished copy", to.Prefix)
 }
 
 // closingTarget is a target that must be closed.
@@ -175,25 +233,31 @@ func (m *migration) toEngine(ctx context.Context, progress func(transfer.Progres
 // thaw makes a library accept writes again.
 func (m *migration) thaw(cmd *cobra.Command) (err error) {
 	ctx := cmd.Context()
-	done := func(err error) error {
+	done := func(aboutCopy string, err error) error {
 		if err == nil {
-			fmt.Fprintln(cmd.OutOrStdout(), "the original library accepts writes again; you can delete the copy")
+			fmt.Fprintf(cmd.OutOrStdout(), "the original library accepts writes again; %s\n", aboutCopy)
 		}
 		return err
 	}
 	var lib migratable
 	if len(m.cluster.urls) > 0 {
+		if revived, err := opensearch.ReviveCopy(ctx, m.cluster.options(nil)); err != nil {
+			return &codedError{exitStore, fmt.Errorf("find the library on OpenSearch: %w", err)}
+		} else if revived {
+			fmt.Fprintln(cmd.OutOrStdout(), "this copy can be opened again; its original accepts the same tokens, so do not use both")
+		}
 		lib, err = m.openCluster(ctx)
 	} else {
-		if err := admin.NewClient(m.dataDir).CancelMigration(ctx); !errors.Is(err, admin.ErrNoServer) {
-			return done(err)
+		if aboutCopy, err := admin.NewClient(m.dataDir).CancelMigration(ctx); !errors.Is(err, admin.ErrNoServer) {
+			return done(aboutCopy, err)
 		}
 		lib, err = m.openStore()
 	}
 	if err != nil {
 		return err
 	}
-	return done(errors.Join(lib.Source().Thaw(ctx), lib.Close()))
+	aboutCopy, err := cancelMigration(ctx, lib.Source())
+	return done(aboutCopy, errors.Join(err, lib.Close()))
 }
 
 // openStore opens the library in the data directory, which must exist.

@@ -4,6 +4,9 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -120,10 +123,43 @@ func TestMigrate(t *testing.T) {
 		status, _, _ := second.post(`{"content_type":"text","caption":"x"}`)
 		return status == http.StatusCreated
 	})
-	migrate("--cancel", "--data-dir", first.dir).want(t, 0, "the original library accepts writes")
+	// The copy was used, so it stays a library.
+	migrate("--cancel", "--data-dir", first.dir).want(t, 0, "the original library accepts writes", "the copy was used since the migration")
 	if status, _, body := first.post(`{"content_type":"text","caption":"x"}`); status != http.StatusCreated {
 		t.Errorf("after --cancel: %d %s", status, body)
 	}
+}
+
+// TestCancelledCopy checks that a copy whose migration was cancelled cannot be opened, unless it was used before or is revived.
+func TestCancelledCopy(t *testing.T) {
+	urls, prefix := nodetest.URLs(t), nodetest.Prefix(t)
+	cluster := []string{"--opensearch-url", strings.Join(urls, ","), "--opensearch-index-prefix", prefix}
+	migrate := func(flags ...string) result {
+		return vitrine(t.Context(), "", append([]string{"migrate"}, flags...)...)
+	}
+	dir := newStore(t)
+	migrate(append(cluster, "--to=opensearch", "--data-dir", dir)...).want(t, 0, "the copy equals the original")
+	migrate("--cancel", "--data-dir", dir).want(t, 0, "the original library accepts writes again; the copy can no longer be opened: delete the indices "+prefix+"-*")
+	migrate("--cancel", "--data-dir", dir).want(t, 0, "the original library accepts writes again")
+	const refused = "are a copy whose migration was cancelled"
+	serve := append([]string{"serve", "--without-kubernetes", "--library=opensearch", "--data-dir", filepath.Join(t.TempDir(), "data")}, cluster...)
+	vitrine(t.Context(), "", serve...).want(t, exitStore, refused, "vitrine migrate --cancel")
+	back := filepath.Join(t.TempDir(), "back")
+	migrate(append(cluster, "--to=engine", "--data-dir", back)...).want(t, exitStore, refused)
+	migrate(append(cluster, "--to=opensearch", "--data-dir", dir)...).want(t, exitFailed, "the cluster contains a library")
+	migrate(append(cluster, "--cancel")...).want(t, 0, "this copy can be opened again", "do not use both")
+	migrate(append(cluster, "--to=engine", "--data-dir", back)...).want(t, 0, "the copy equals the original")
+
+	// If OpenSearch is unreachable, the original accepts writes nevertheless.
+	node, err := url.Parse(urls[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	gone := httptest.NewServer(httputil.NewSingleHostReverseProxy(node))
+	other := nodetest.Prefix(t)
+	migrate("--to=opensearch", "--data-dir", dir, "--opensearch-url", gone.URL, "--opensearch-index-prefix", other).want(t, 0, "the copy equals the original")
+	gone.Close()
+	migrate("--cancel", "--data-dir", dir).want(t, 0, "the original library accepts writes again; the copy could not be marked", "delete the indices "+other+"-*")
 }
 
 // TestMigrateWithoutServer interrupts and continues the copy of a store that no server uses.

@@ -61,8 +61,9 @@ type Operations interface {
 	ReportBackups(ctx context.Context, b Backups) error
 	// Migrate copies the library to OpenSearch (see transfer.Copy). If it fails, the library may stay frozen.
 	Migrate(ctx context.Context, to OpenSearch, progress func(transfer.Progress)) (*transfer.Report, error)
-	// CancelMigration makes a frozen library accept writes again. It fails while Migrate runs.
-	CancelMigration(ctx context.Context) error
+	// CancelMigration makes a frozen library accept writes again, and prevents the copy from being opened. It fails while Migrate runs. The
+	// result describes the state of the copy in a sentence for users.
+	CancelMigration(ctx context.Context) (aboutCopy string, err error)
 }
 
 // BackupOptions are the options of a backup.
@@ -135,6 +136,7 @@ type answer struct {
 	Removed int                          `json:"removed"`
 	Stored  map[library.PropertyID]int64 `json:"stored,omitempty"`
 	Census  *backup.Census               `json:"census,omitempty"`
+	Copy    string                       `json:"copy,omitempty"`
 }
 
 // event is a line of the response to a migration. The last line has a report or an error.
@@ -186,7 +188,8 @@ func Handler(ops Operations, stall time.Duration) http.Handler {
 		return answer{}, ops.ReportBackups(r.Context(), b)
 	})
 	handle("DELETE /migration", func(r *http.Request) (answer, error) {
-		return answer{}, ops.CancelMigration(r.Context())
+		copied, err := ops.CancelMigration(r.Context())
+		return answer{Copy: copied}, err
 	})
 	mux.HandleFunc("POST /migration", migrate(ops, stall))
 	mux.HandleFunc("POST /backup", func(w http.ResponseWriter, r *http.Request) {
@@ -376,9 +379,9 @@ func (c *Client) Migrate(ctx context.Context, to OpenSearch, progress func(trans
 }
 
 // CancelMigration implements Operations.
-func (c *Client) CancelMigration(ctx context.Context) error {
-	_, err := c.do(ctx, http.MethodDelete, "/migration", nil)
-	return err
+func (c *Client) CancelMigration(ctx context.Context) (string, error) {
+	a, err := c.do(ctx, http.MethodDelete, "/migration", nil)
+	return a.Copy, err
 }
 
 func (c *Client) send(ctx context.Context, method, path string, body io.Reader) (*http.Response, error) {

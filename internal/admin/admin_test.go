@@ -79,11 +79,11 @@ func (f *fake) Migrate(_ context.Context, to OpenSearch, progress func(transfer.
 	return &transfer.Report{Definitions: 3, Properties: []transfer.PropertyReport{{Property: "shop/old", Items: 2, Sum: "ab"}}}, nil
 }
 
-func (f *fake) CancelMigration(context.Context) error {
+func (f *fake) CancelMigration(context.Context) (string, error) {
 	if f.held {
-		return errors.New("a copy is in progress")
+		return "", errors.New("a copy is in progress")
 	}
-	return nil
+	return "delete the copy", nil
 }
 
 // serve serves ops on the socket in dir until the returned function is called.
@@ -149,7 +149,7 @@ func TestOperations(t *testing.T) {
 		}
 	}
 
-	if err := c.CancelMigration(ctx); err != nil {
+	if said, err := c.CancelMigration(ctx); err != nil || said != "delete the copy" {
 		t.Errorf("cancel: %v", err)
 	}
 	var seen []transfer.Progress

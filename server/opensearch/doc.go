@@ -41,7 +41,7 @@
 //	calls.go                                limits the concurrent reads and writes of a replica
 //	fresh.go                                detects pages that have not changed since they were read
 //	write.go, base.go, stored.go, ledger.go, tags.go    writes of items, and reads by id
-//	source.go, target.go                    copies to and from other libraries
+//	source.go, target.go, cancel.go         copies to and from other libraries
 //	facets.go                               the most frequent values of a field
 //	explain.go, export.go, shortlink.go     the remaining methods
 //

@@ -47,11 +47,20 @@ type metaRecord struct {
 	AuthorKey string `json:"author_key"`
 	// Transfer is the freeze of the source while the library is an unfinished copy. It is empty if the library can be opened.
 	Transfer transfer.Freeze `json:"transfer,omitempty"`
+	// Copied is the freeze of the source if the library is a finished copy. Used is true if a copy was opened as a library since then.
+	// Cancelled is true if the migration was cancelled before that. The source is then in use again, so the copy cannot be opened.
+	Copied    transfer.Freeze `json:"copied,omitempty"`
+	Used      bool            `json:"used,omitempty"`
+	Cancelled bool            `json:"cancelled,omitempty"`
 }
 
 // newMetaRecord returns the record of a library with an author key.
 func newMetaRecord(authorKey []byte, from transfer.Freeze) (record, error) {
-	value, err := json.Marshal(metaRecord{Format: recordFormat, AuthorKey: base64.StdEncoding.EncodeToString(authorKey), Transfer: from})
+	return metaRecord{Format: recordFormat, AuthorKey: base64.StdEncoding.EncodeToString(authorKey), Transfer: from}.record()
+}
+
+func (m metaRecord) record() (record, error) {
+	value, err := json.Marshal(m)
 	if err != nil {
 		return record{}, fmt.Errorf("encode the key of a new library: %w", err)
 	}
@@ -77,8 +86,8 @@ type known struct {
 	set       definitions.Set
 	marks     map[string]string
 	authorKey []byte
-	// unfinished is true if the library is an unfinished copy of another library. Such a library cannot be opened.
-	unfinished bool
+	// copied is true if the library is a copy of another library that was not used yet. use decides whether it can be opened.
+	copied bool
 }
 
 // frozen returns the current freeze, or an empty string if there is none.
@@ -147,9 +156,8 @@ func (r *records) open(ctx context.Context) error {
 		return fmt.Errorf("read the definitions: %s", problem)
 	}
 	r.currency.advance(began)
-	if r.state.Load().unfinished {
-		return fmt.Errorf("the indices %s-* are an unfinished copy of a library: run vitrine migrate again to finish it, or delete the indices",
-			r.library.options.Prefix)
+	if r.state.Load().copied {
+		return r.library.use(ctx)
 	}
 	return nil
 }
@@ -435,7 +443,7 @@ func (r *records) reload(ctx context.Context) error {
 	}
 	r.setUnreadable(read, true)
 	r.library.forgetProperties(read.entries)
-	r.state.Store(&known{set: set, marks: read.marks, authorKey: key, unfinished: meta.Transfer != ""})
+	r.state.Store(&known{set: set, marks: read.marks, authorKey: key, copied: meta.Transfer != "" || meta.Copied != "" && !meta.Used})
 	r.feed.Set(set.Tokens())
 	return nil
 }

@@ -2,11 +2,10 @@ package opensearch
 
 import (
 	"context"
-	"encoding/json"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"iter"
-	"net/http"
 	"slices"
 	"strconv"
 
@@ -16,7 +15,10 @@ import (
 )
 
 // Target is the library that a transfer creates. Its indices cannot be opened as a library until Finish has succeeded.
-type Target struct{ library *Library }
+type Target struct {
+	library *Library
+	from    transfer.Freeze // since Begin
+}
 
 var _ transfer.Target = (*Target)(nil)
 
@@ -30,7 +32,7 @@ func OpenTarget(ctx context.Context, o Options) (*Target, error) {
 	if err := l.cluster.checkVersion(ctx); err != nil {
 		return nil, errors.Join(err, l.disconnect())
 	}
-	return &Target{l}, nil
+	return &Target{library: l}, nil
 }
 
 // Close ends the connections to the cluster.
@@ -39,7 +41,8 @@ func (t *Target) Close() error { return t.library.disconnect() }
 // Begin creates the indices and stores the facts. See transfer.Target.
 func (t *Target) Begin(ctx context.Context, from transfer.Freeze, f *transfer.Facts) error {
 	l := t.library
-	is, err := t.meta(ctx)
+	t.from = from
+	is, _, err := l.readMeta(ctx)
 	if err != nil {
 		return err
 	}
@@ -81,25 +84,6 @@ func refused(format string, args ...any) error {
 	return &transfer.RefusedError{Reason: fmt.Sprintf(format, args...)}
 }
 
-// meta reads the keys of the library in the cluster. It returns nil if there is no library.
-func (t *Target) meta(ctx context.Context) (*metaRecord, error) {
-	var found struct {
-		Source record `json:"_source"`
-	}
-	err := t.library.cluster.do(ctx, http.MethodGet, "/"+t.library.names.definitions()+"/_doc/"+recordMeta, nil, &found)
-	if isAbsent(err) || isIndexMissing(err) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("find a library in the cluster: %w", err)
-	}
-	meta := &metaRecord{}
-	if err := json.Unmarshal([]byte(found.Source.Value), meta); err != nil {
-		return nil, fmt.Errorf("read the keys of the library: %w", err)
-	}
-	return meta, nil
-}
-
 // claim creates an unfinished copy in a cluster without a library, and then reads the keys from the cluster. If another process created a
 // library at the same time, these keys are those of the other library.
 func (t *Target) claim(ctx context.Context, from transfer.Freeze, authorKey []byte) (*metaRecord, error) {
@@ -118,7 +102,7 @@ func (t *Target) claim(ctx context.Context, from transfer.Freeze, authorKey []by
 	if err := failure(l.cluster.bulk(ctx, []operation{op}, refreshNow)); err != nil {
 		return nil, err
 	}
-	is, err := t.meta(ctx)
+	is, _, err := l.readMeta(ctx)
 	if err == nil && is == nil {
 		err = fmt.Errorf("the index %s was deleted during the migration", l.names.definitions())
 	}
@@ -177,7 +161,7 @@ func (t *Target) Put(ctx context.Context, p library.PropertyID, lines []transfer
 // Finish makes the indices a library. See transfer.Target.
 func (t *Target) Finish(ctx context.Context, _ map[library.PropertyID]int64) error {
 	l := t.library
-	doc, err := newMetaRecord(l.records.state.Load().authorKey, "")
+	doc, err := metaRecord{Format: recordFormat, AuthorKey: base64.StdEncoding.EncodeToString(l.records.state.Load().authorKey), Copied: t.from}.record()
 	if err != nil {
 		return err
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/transfer"
 )
 
-var _ transfer.Source = (*Store)(nil)
+var _ transfer.Noted = (*Store)(nil)
 
 // Source returns the store as the source of a transfer.
 func (s *Store) Source() transfer.Source { return s }
@@ -42,6 +42,14 @@ func (s *Store) Frozen(context.Context) (transfer.Freeze, error) {
 	mark, err := s.Mark(transfer.MarkFrozen)
 	return transfer.Freeze(mark), err
 }
+
+// Note records where the store is copied to (see transfer.Noted).
+func (s *Store) Note(ctx context.Context, target string) error {
+	return s.do(ctx, request{shares: withNothing, thaws: true, stage: setMark(transfer.MarkTarget, target)})
+}
+
+// Noted returns the last note (see transfer.Noted).
+func (s *Store) Noted(context.Context) (string, error) { return s.Mark(transfer.MarkTarget) }
 
 // frozen returns the current freeze, or "" if there is none.
 func (s *served) frozen() transfer.Freeze { return transfer.Freeze(s.marks[transfer.MarkFrozen]) }
@@ -79,7 +87,9 @@ func factsOf(now *served) *transfer.Facts {
 		AuthorKey: bytes.Clone(now.authorKey), Marks: maps.Clone(now.marks), Definitions: now.set.Entries(),
 		Properties: map[library.PropertyID]transfer.Property{},
 	}
-	maps.DeleteFunc(f.Marks, func(key, value string) bool { return key == transfer.MarkFrozen || value == "" })
+	maps.DeleteFunc(f.Marks, func(key, value string) bool {
+		return key == transfer.MarkFrozen || key == transfer.MarkTarget || value == ""
+	})
 	for id, p := range now.properties {
 		f.Properties[id] = transfer.Property{Items: p.items, Sequence: p.sequence, Names: maps.Clone(p.names), Tags: maps.Clone(p.made)}
 	}

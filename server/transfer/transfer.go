@@ -21,7 +21,7 @@ import (
 type Facts struct {
 	// AuthorKey is the key for author references, for the sums of field names, and for cursors.
 	AuthorKey []byte
-	// Marks are the marks of the operator, without the marks of a freeze or of a leader.
+	// Marks are the marks of the operator, without the marks of a freeze, of a target or of a leader.
 	Marks map[string]string
 	// Definitions are all definitions, even those that are not served.
 	Definitions map[definitions.Source]*definitions.Entry
@@ -66,6 +66,15 @@ type Source interface {
 	Thaw(ctx context.Context) error
 }
 
+// Noted is a Source that remembers where it is copied to, so that the copy can be found when the migration is cancelled.
+type Noted interface {
+	Source
+	// Note records a description of the target. It also succeeds while the source is frozen. The note is not a part of Facts.
+	Note(ctx context.Context, target string) error
+	// Noted returns the last note, or "" if there is none.
+	Noted(ctx context.Context) (string, error)
+}
+
 // Target is a library that a Copy creates.
 type Target interface {
 	Reader
@@ -90,8 +99,11 @@ func (e *RefusedError) Error() string { return e.Reason }
 // began.
 type Freeze string
 
-// MarkFrozen is the key of the mark that holds the Freeze of a library.
-const MarkFrozen = "frozen"
+// MarkFrozen is the key of the mark that holds the Freeze of a library. MarkTarget is the key of the mark that holds the note of a Noted.
+const (
+	MarkFrozen = "frozen"
+	MarkTarget = "copied-to"
+)
 
 // NewFreeze returns a Freeze that begins now.
 func NewFreeze(now time.Time) Freeze {
