@@ -1,6 +1,7 @@
 package console
 
 import (
+	"encoding/base64"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -12,25 +13,103 @@ import (
 	"time"
 )
 
-// TestEndedSessions checks that the memory for ended sessions is limited. Ended sessions must be rejected even beyond the limit.
-func TestEndedSessions(t *testing.T) {
+// TestRegister checks that a register remembers every ended serial as long as it would be valid, and then forgets it. Serials of other
+// servers have the same numbers, but end separately.
+func TestRegister(t *testing.T) {
 	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
-	var e endedSessions
-	first, other := newSession("a", now), newSession("b", now)
-	e.add(first, now)
-	for range maxEnded {
-		e.add(newSession("a", now), now)
+	r, other := newRegister(sessionFor, maxIssued), newRegister(sessionFor, maxIssued)
+	issue := func(r *register) serial {
+		t.Helper()
+		n, ok := r.issue(now)
+		if !ok {
+			t.Fatal("the register is full")
+		}
+		return n
 	}
-	if !e.has(first) || e.has(other) {
-		t.Errorf("the first session of the token has ended: %t; that of another token: %t", e.has(first), e.has(other))
+	var all []serial
+	for range 2*pageSize + 2 {
+		all = append(all, issue(r), issue(other))
 	}
-	if later := newSession("a", now.Add(time.Second)); e.has(later) {
-		t.Error("the token cannot be used for a new session")
+	const ended = 4 // of four consecutive serials, the first two are from different servers with the same number
+	for i, n := range all {
+		if i%ended == 0 && !r.end(n, now.Add(sessionFor), now) {
+			t.Fatalf("serial %d had already ended", i)
+		}
 	}
-	now = now.Add(sessionFor)
-	e.add(newSession("c", now), now)
-	if len(e.tokens) != 1 {
-		t.Errorf("ended sessions of %d tokens are remembered after they are over", len(e.tokens))
+	for i, n := range all {
+		if got, want := r.hasEnded(n), i%ended == 0; got != want {
+			t.Fatalf("serial %d has ended: %t, want %t", i, got, want)
+		}
+	}
+	if r.end(all[0], now.Add(sessionFor), now) {
+		t.Error("a serial ends twice")
+	}
+	now = now.Add(sessionFor - time.Second)
+	last := issue(r)
+	r.end(last, now.Add(sessionFor), now)
+	if !r.hasEnded(all[0]) || !r.hasEnded(last) {
+		t.Errorf("shortly before the end of their lifetime, the first serial has ended: %t; the last: %t", r.hasEnded(all[0]), r.hasEnded(last))
+	}
+	now = now.Add(time.Hour)
+	r.end(issue(r), now.Add(sessionFor), now)
+	if len(r.ended) != 1 || !r.hasEnded(last) {
+		t.Errorf("%d pages are remembered after their serials are over; the last serial has ended: %t", len(r.ended), r.hasEnded(last))
+	}
+}
+
+// TestRegisterIsFull checks that a server issues a limited number of serials within their lifetime, which limits the memory of the register.
+func TestRegisterIsFull(t *testing.T) {
+	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	const most = 2 * pageSize
+	r := newRegister(sessionFor, most)
+	issue := func(want bool) {
+		t.Helper()
+		n, ok := r.issue(now)
+		if ok != want {
+			t.Fatalf("at %s, a serial is issued: %t, want %t", now, ok, want)
+		}
+		if ok {
+			r.end(n, now.Add(sessionFor), now)
+		}
+	}
+	for range most / 2 {
+		issue(true)
+	}
+	now = now.Add(sessionFor / 2)
+	for range most / 2 {
+		issue(true)
+	}
+	issue(false)
+	if n := len(r.ended); n != most/pageSize {
+		t.Errorf("%d pages, want %d", n, most/pageSize)
+	}
+	now = now.Add(sessionFor/2 + sessionFor/steps)
+	for range most / 2 {
+		issue(true)
+	}
+	issue(false)
+	if n := len(r.ended); n > 1+most/pageSize || len(r.marks) > steps+1 {
+		t.Errorf("%d pages and %d marks", n, len(r.marks))
+	}
+}
+
+// TestUnnumberedSession checks that the console rejects a session without a serial, such as one of an earlier version, because it could not
+// remember that this session has ended.
+func TestUnnumberedSession(t *testing.T) {
+	handler, err := New(Options{Key: make([]byte, minKey)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := handler.(*console)
+	for text, want := range map[string]bool{
+		`{"id":"a","token":"t","begun":1,"seen":1}`:                            false,
+		`{"id":"a","token":"t","begun":1,"seen":1,"server":"b"}`:               true,
+		`{"id":"a","token":"t","begun":1,"seen":1,"server":"b","number":4000}`: true,
+		`not JSON`: false,
+	} {
+		if _, ok := c.openSession(base64.RawURLEncoding.EncodeToString(c.sealer.seal([]byte(text)))); ok != want {
+			t.Errorf("%s is a session: %t", text, ok)
+		}
 	}
 }
 

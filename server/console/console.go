@@ -58,8 +58,8 @@ type console struct {
 	o        Options
 	assets   *assets
 	sealer   *sealer
-	ended    endedSessions
-	codes    codes
+	begun    *register
+	codes    *codes
 	attempts attempts
 	foreign  *http.CrossOriginProtection
 	mux      *http.ServeMux
@@ -74,9 +74,12 @@ func New(o Options) (http.Handler, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	c := &console{o: o, foreign: http.NewCrossOriginProtection(), mux: http.NewServeMux()}
+	c := &console{o: o, begun: newRegister(sessionFor, maxIssued), foreign: http.NewCrossOriginProtection(), mux: http.NewServeMux()}
 	var err error
-	if c.sealer, err = newSealer(o.Key); err != nil {
+	if c.sealer, err = newSealer(o.Key, sessionPurpose); err != nil {
+		return nil, err
+	}
+	if c.codes, err = newCodes(); err != nil {
 		return nil, err
 	}
 	if c.assets, err = c.load(); err != nil {

@@ -10,14 +10,16 @@
 //   - The server stores no sessions. A session is an encrypted cookie, which every replica of the library accepts, even after a restart.
 //     The cookie contains the token itself, because a digest would not be enough: a backup contains the digests and the key, so an attacker
 //     with a backup could forge such a cookie.
+//   - The server remembers which sessions have ended, with one bit for each session. It forgets none before the session would be over
+//     anyway, and callers with the same token cannot end each other's sessions or use up each other's codes.
 //   - The console checks the token again on each request, so a session ends when its token becomes invalid.
 //   - Only the console itself can send requests that change data or call the API. Such a request must have a header that no form and no
 //     picture can set, and must not have a foreign origin. A page can call the API only in the session that it shows.
 //   - No other page can show a response in a frame. Only scripts and styles that are files of the application run.
 //
 // Layout: console.go contains the options, the routes and the headers of all responses. assets.go serves the files. session.go encrypts
-// sessions, and login.go begins and ends them. codes.go manages the one-time codes. proxy.go passes requests to the API. problem.go
-// contains the errors.
+// sessions, login.go begins and ends them, and register.go remembers which of them have ended. codes.go manages the one-time codes.
+// proxy.go passes requests to the API. problem.go contains the errors.
 //
 // # Files of the application
 //

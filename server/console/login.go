@@ -84,10 +84,14 @@ func (c *console) logIn(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	for _, before := range c.sessions(r) {
-		c.ended.add(before, now)
+	n, ok := c.begun.issue(now)
+	if !ok {
+		return &problem{tooManyAttempts, fmt.Sprintf("this server has begun too many sessions within %.0f hours: retry later", sessionFor.Hours())}
 	}
-	s := newSession(token, now)
+	for _, before := range c.sessions(r) {
+		c.begun.end(before.serial, before.ends(), now)
+	}
+	s := newSession(token, n, now)
 	if err := c.setSession(w, s); err != nil {
 		return err
 	}
@@ -146,7 +150,7 @@ func (c *console) attempt(r *http.Request, refusal string, find func() string) (
 // logOut handles DELETE requests. It ends all sessions of the browser.
 func (c *console) logOut(w http.ResponseWriter, r *http.Request) error {
 	for _, s := range c.sessions(r) {
-		c.ended.add(s, c.o.Clock())
+		c.begun.end(s.serial, s.ends(), c.o.Clock())
 		c.o.Logger.InfoContext(r.Context(), "logout from the console", "client", clientOf(r).String())
 	}
 	dropSession(w)

@@ -12,7 +12,6 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"sync"
 	"time"
 )
 
@@ -33,16 +32,17 @@ const cookieName = "__Secure-vitrine-console"
 
 // session is the content of a cookie.
 type session struct {
-	// ID is a random value. Each login creates a new ID.
-	ID    string `json:"id"`
+	// ID is a random value. Each login creates a new ID. The serial says which session to reject after a logout.
+	ID string `json:"id"`
+	serial
 	Token string `json:"token"`
 	// Begun is the time of the login in Unix seconds. Seen is the time of the request that last renewed the cookie.
 	Begun int64 `json:"begun"`
 	Seen  int64 `json:"seen"`
 }
 
-func newSession(token string, now time.Time) session {
-	return session{ID: rand.Text(), Token: token, Begun: now.Unix(), Seen: now.Unix()}
+func newSession(token string, n serial, now time.Time) session {
+	return session{ID: rand.Text(), serial: n, Token: token, Begun: now.Unix(), Seen: now.Unix()}
 }
 
 // publicID returns an ID by which the page knows the session. A renewal of the cookie does not change the ID. The ID reveals nothing
@@ -59,50 +59,63 @@ func (s session) over(now time.Time) bool {
 	return !now.Before(s.ends()) || !now.Before(time.Unix(s.Seen, 0).Add(idleFor))
 }
 
-// sealer encrypts and authenticates the content of cookies.
+// sealer encrypts and authenticates texts that the server gives away and later receives again: the contents of cookies, and codes.
 type sealer struct{ aead cipher.AEAD }
 
-// newSealer returns a sealer. It derives the key for cookies from key.
-func newSealer(key []byte) (*sealer, error) {
+// newSealer returns a sealer. It derives its key from key. The purpose distinguishes the sealers with the same key.
+func newSealer(key []byte, purpose string) (*sealer, error) {
 	if len(key) < minKey {
 		return nil, fmt.Errorf("the key of the console has %d bytes: at least %d are needed", len(key), minKey)
 	}
-	derived, err := hkdf.Key(sha256.New, key, nil, "vitrine console session v1", 32)
+	derived, err := hkdf.Key(sha256.New, key, nil, purpose, 32)
 	if err != nil {
-		return nil, fmt.Errorf("derive the key of sessions: %w", err)
+		return nil, fmt.Errorf("derive a key: %w", err)
 	}
 	block, err := aes.NewCipher(derived)
 	if err != nil {
-		return nil, fmt.Errorf("create the cipher of sessions: %w", err)
+		return nil, fmt.Errorf("create a cipher: %w", err)
 	}
 	aead, err := cipher.NewGCMWithRandomNonce(block)
 	if err != nil {
-		return nil, fmt.Errorf("create the cipher of sessions: %w", err)
+		return nil, fmt.Errorf("create a cipher: %w", err)
 	}
 	return &sealer{aead}, nil
 }
 
-// seal encrypts a session and returns it as the value of a cookie.
-func (s *sealer) seal(content session) (string, error) {
-	text, err := json.Marshal(content)
+// seal encrypts a content.
+func (s *sealer) seal(content []byte) []byte { return s.aead.Seal(nil, nil, content, nil) }
+
+// open returns a sealed content. It returns false if no sealer with the same key and purpose sealed it.
+func (s *sealer) open(sealed []byte) ([]byte, bool) {
+	content, err := s.aead.Open(nil, nil, sealed, nil)
+	return content, err == nil
+}
+
+// sessionPurpose is the purpose of the sealer of sessions.
+const sessionPurpose = "vitrine console session v1"
+
+// sealSession returns the value of a session's cookie.
+func (c *console) sealSession(s session) (string, error) {
+	text, err := json.Marshal(s)
 	if err != nil {
 		return "", fmt.Errorf("encode a session: %w", err)
 	}
-	return base64.RawURLEncoding.EncodeToString(s.aead.Seal(nil, nil, text, nil)), nil
+	return base64.RawURLEncoding.EncodeToString(c.sealer.seal(text)), nil
 }
 
-// open returns the session in the value of a cookie. It returns false if no server with the same key sealed the value.
-func (s *sealer) open(value string) (session, bool) {
+// openSession returns the session in the value of a cookie. It returns false if no server with the same key sealed the value, or if a
+// version of Vitrine sealed it that did not number sessions.
+func (c *console) openSession(value string) (session, bool) {
 	sealed, err := base64.RawURLEncoding.DecodeString(value)
 	if err != nil {
 		return session{}, false
 	}
-	text, err := s.aead.Open(nil, nil, sealed, nil)
-	if err != nil {
+	text, ok := c.sealer.open(sealed)
+	if !ok {
 		return session{}, false
 	}
-	var content session
-	return content, json.Unmarshal(text, &content) == nil
+	var s session
+	return s, json.Unmarshal(text, &s) == nil && s.Server != ""
 }
 
 // cookie returns the cookie of the console with a value. The cookie has no lifetime, so browsers delete it when the user closes them.
@@ -114,7 +127,7 @@ func cookie(value string) *http.Cookie {
 
 // setSession sends the cookie of a session.
 func (c *console) setSession(w http.ResponseWriter, s session) error {
-	value, err := c.sealer.seal(s)
+	value, err := c.sealSession(s)
 	if err != nil {
 		return err
 	}
@@ -146,7 +159,7 @@ func (c *console) presented(r *http.Request) (session, bool) {
 func (c *console) sessions(r *http.Request) []session {
 	var all []session
 	for _, sent := range r.CookiesNamed(cookieName) {
-		if s, ok := c.sealer.open(sent.Value); ok && !s.over(c.o.Clock()) && !c.ended.has(s) {
+		if s, ok := c.openSession(sent.Value); ok && !s.over(c.o.Clock()) && !c.begun.hasEnded(s.serial) {
 			all = append(all, s)
 		}
 	}
@@ -181,64 +194,4 @@ func (c *console) admit(w http.ResponseWriter, r *http.Request, id string) (sess
 		}
 	}
 	return s, a, nil
-}
-
-// maxEnded is the maximum number of ended sessions of one token that a server remembers.
-const maxEnded = 1000
-
-// endedSessions contains the sessions that users have ended with a logout or with another login. The zero value is empty.
-type endedSessions struct {
-	mu     sync.Mutex
-	tokens map[[sha256.Size]byte]*endedOf
-}
-
-// endedOf contains the ended sessions of one token.
-type endedOf struct {
-	// ids maps the ID of each ended session to the latest time at which the session would have ended if the user had not ended it.
-	ids map[string]time.Time
-	// before is a time in Unix seconds. All sessions that began at this time or earlier have ended.
-	before int64
-}
-
-func (e *endedSessions) has(s session) bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	of := e.tokens[sha256.Sum256([]byte(s.Token))]
-	if of == nil {
-		return false
-	}
-	_, ended := of.ids[s.ID]
-	return ended || s.Begun <= of.before
-}
-
-// add ends a session. If endedSessions already contains maxEnded sessions of the token, add ends all sessions of the token instead.
-func (e *endedSessions) add(s session, now time.Time) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	// Forget sessions that would have ended by now.
-	for token, of := range e.tokens {
-		for id, ends := range of.ids {
-			if !now.Before(ends) {
-				delete(of.ids, id)
-			}
-		}
-		if len(of.ids) == 0 && !now.Before(time.Unix(of.before, 0).Add(sessionFor)) {
-			delete(e.tokens, token)
-		}
-	}
-	if e.tokens == nil {
-		e.tokens = map[[sha256.Size]byte]*endedOf{}
-	}
-	token := sha256.Sum256([]byte(s.Token))
-	of := e.tokens[token]
-	if of == nil {
-		of = &endedOf{ids: map[string]time.Time{}}
-		e.tokens[token] = of
-	}
-	if len(of.ids) >= maxEnded {
-		clear(of.ids)
-		of.before = now.Unix()
-		return
-	}
-	of.ids[s.ID] = s.ends()
 }
