@@ -43,7 +43,7 @@ func ownMetrics(t *testing.T) reference.Registry {
 	if _, err := cluster.NewSupervisor(cluster.Options{Library: lib, RESTConfig: noCluster, Metrics: all}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := admission.New(admission.Options{Library: lib, Metrics: all}); err != nil {
+	if _, err := admission.New(admission.Options{Metrics: all}); err != nil {
 		t.Fatal(err)
 	}
 	return all

@@ -60,7 +60,7 @@ func (p *process) openWebhook(o cluster.Options, log logr.Logger) (http.Handler,
 	if p.o.webhook.address == "" {
 		return nil, nil, nil
 	}
-	handler, err := admission.New(admission.Options{Library: p.lib, Logger: log.WithName("admission"), Metrics: p.metrics})
+	handler, err := admission.New(admission.Options{Logger: log.WithName("admission"), Metrics: p.metrics})
 	if err != nil {
 		return nil, nil, fmt.Errorf("create the webhook: %w", err)
 	}

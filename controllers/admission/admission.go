@@ -2,49 +2,59 @@
 // warns of probable mistakes. If the API server cannot reach the webhook, it admits objects without this validation, so the controllers
 // also report invalid specs.
 //
-// Invariants: the package judges each object separately. It never checks whether another object exists, because manifests may arrive in any
-// order. It never modifies an object. It always admits an update that does not change the spec, so that users can still edit the metadata
-// of an object with an invalid spec.
+// Invariants: the answer to a review depends only on the review itself. The package has no access to a library, to tokens or to the API
+// server, because the API server calls webhooks without credentials by default, so anyone who can reach the port can send reviews. The
+// package therefore never checks whether another object exists, which it must not do anyway, because manifests may arrive in any order. It
+// never modifies an object. It always admits an update that does not change the spec, so that users can still edit the metadata of an
+// object with an invalid spec. The size, the number and the duration of concurrent reviews are limited.
 //
-// This package may import api, verdict, internal/text and the domain.
+// This package may import api, verdict and internal/text.
 package admission
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
 	admissionv1 "k8s.io/api/admission/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
-	"k8s.io/apimachinery/pkg/runtime"
-	webhook "sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/vitrine-dev/vitrine/api/v1alpha1"
 	"github.com/vitrine-dev/vitrine/controllers/verdict"
 	"github.com/vitrine-dev/vitrine/internal/text"
-	"github.com/vitrine-dev/vitrine/server/library"
-	"github.com/vitrine-dev/vitrine/server/query"
 )
 
 // Path is the URL path of the handler. A ValidatingWebhookConfiguration contains it.
 const Path = "/validate"
 
+// These limits bound the cost of reviews, because everyone who can reach the port can send them. maxWait and maxRead together are shorter
+// than timeoutSeconds, so that the API server receives an answer.
+const (
+	// maxBody is the maximum size of a review, in bytes. A review of an update contains two objects, and etcd by default stores no object
+	// larger than 1.5 MiB.
+	maxBody = 3 << 20
+	// maxReviews is the maximum number of concurrent reviews. A review takes less than a millisecond of CPU time.
+	maxReviews = 4
+	// maxWait is how long a request waits for other reviews.
+	maxWait = 2 * time.Second
+	// maxRead is how long a review waits for its body.
+	maxRead = 2 * time.Second
+)
+
 // maxWarning is the maximum length of a warning, in characters. The API server truncates the warnings of a request if their total length is
 // too large.
 const maxWarning = 250
 
-// budget is the time limit for the query that checks whether any item matches. A query that exceeds it causes no warning.
-const budget = 2 * time.Second
-
 // Options configures a handler.
 type Options struct {
-	// Library is the library in which the handler runs the queries of objects. Required.
-	Library library.Library
 	// Logger logs requests that cannot be read; the zero value discards these messages.
 	Logger logr.Logger
 	// Metrics registers this package's metrics; nil registers none.
@@ -53,32 +63,32 @@ type Options struct {
 
 // New returns a handler that serves AdmissionReviews of the five kinds at Path.
 func New(o Options) (http.Handler, error) {
-	if o.Library == nil {
-		return nil, errors.New("admission: Library is required")
-	}
 	if o.Logger.GetSink() == nil {
 		o.Logger = logr.Discard()
 	}
-	j := &judge{options: o, reviews: prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "vitrine_admission_reviews_total", Help: "Admission reviews, by kind and outcome: allowed, warned, refused or failed.",
-	}, []string{"kind", "outcome"})}
+	h := &handler{
+		log: o.Logger, running: make(chan struct{}, maxReviews),
+		reviews: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "vitrine_admission_reviews_total",
+			Help: "Admission reviews, by kind and outcome: allowed, warned, refused, failed (unreadable) or dropped (too many at the same time). The kind is empty if it is not known.",
+		}, []string{"kind", "outcome"}),
+	}
 	if o.Metrics != nil {
-		if err := o.Metrics.Register(j.reviews); err != nil {
+		if err := o.Metrics.Register(h.reviews); err != nil {
 			return nil, fmt.Errorf("register the metrics of admission: %w", err)
 		}
 	}
-	hook, err := webhook.StandaloneWebhook(&webhook.Webhook{Handler: j}, webhook.StandaloneOptions{Logger: o.Logger})
-	if err != nil {
-		return nil, fmt.Errorf("create the webhook: %w", err)
-	}
 	mux := http.NewServeMux()
-	mux.Handle("POST "+Path, hook)
+	mux.Handle("POST "+Path, h)
 	return mux, nil
 }
 
-type judge struct {
-	options Options
+// handler reads reviews and answers them.
+type handler struct {
+	log     logr.Logger
 	reviews *prometheus.CounterVec
+	// running has an element for each review in progress.
+	running chan struct{}
 }
 
 // Outcomes of a review.
@@ -87,85 +97,134 @@ const (
 	warned  = "warned"
 	refused = "refused"
 	failed  = "failed"
+	dropped = "dropped"
 )
 
-// Handle implements admission.Handler.
-func (j *judge) Handle(ctx context.Context, r webhook.Request) webhook.Response {
-	kind := r.Kind.Kind
-	o := v1alpha1.NewObject(kind)
-	if o == nil || r.Kind.Group != v1alpha1.GroupVersion.Group {
-		return webhook.Allowed("") // a configuration may also send objects of other kinds
+// ServeHTTP implements http.Handler.
+func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if !h.begin(r.Context()) {
+		h.reviews.WithLabelValues("", dropped).Inc()
+		http.Error(w, "too many reviews at the same time", http.StatusServiceUnavailable)
+		return
 	}
-	outcome, response := j.review(ctx, r, o)
-	j.reviews.WithLabelValues(kind, outcome).Inc()
-	return response
+	defer func() { <-h.running }()
+	asked, err := read(w, r)
+	if err != nil {
+		h.reviews.WithLabelValues("", failed).Inc()
+		h.log.V(1).Info("cannot read a review", "error", err.Error())
+		status := http.StatusBadRequest
+		if tooLarge := (*http.MaxBytesError)(nil); errors.As(err, &tooLarge) {
+			status = http.StatusRequestEntityTooLarge
+		}
+		http.Error(w, err.Error(), status)
+		return
+	}
+	answer := &admissionv1.AdmissionResponse{Allowed: true} // a configuration may also send objects of other kinds
+	kind := asked.Kind.Kind
+	if o := v1alpha1.NewObject(kind); o != nil && asked.Kind.Group == v1alpha1.GroupVersion.Group {
+		var outcome string
+		outcome, answer = judge(asked, o)
+		h.reviews.WithLabelValues(kind, outcome).Inc()
+	}
+	answer.UID = asked.UID
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(admissionv1.AdmissionReview{ // an error means that the caller has disconnected
+		TypeMeta: metav1.TypeMeta{APIVersion: admissionv1.SchemeGroupVersion.String(), Kind: "AdmissionReview"}, Response: answer,
+	})
 }
 
-func (j *judge) review(ctx context.Context, r webhook.Request, o v1alpha1.Object) (string, webhook.Response) {
+// begin waits until fewer than maxReviews reviews are in progress. It returns false if that takes too long.
+func (h *handler) begin(ctx context.Context) bool {
+	wait := time.NewTimer(maxWait)
+	defer wait.Stop()
+	select {
+	case h.running <- struct{}{}:
+		return true
+	case <-wait.C:
+	case <-ctx.Done():
+	}
+	return false
+}
+
+// request contains the members of an AdmissionRequest that a judgement depends on. The decoder skips all other members, so that they need no
+// memory.
+type request struct {
+	UID       types.UID
+	Kind      metav1.GroupVersionKind
+	Namespace string
+	Operation admissionv1.Operation
+	Object    object
+	OldObject object
+}
+
+// object contains the members of an object that a judgement depends on.
+type object struct {
+	Metadata metadata        `json:"metadata"`
+	Spec     json.RawMessage `json:"spec,omitempty"`
+}
+
+type metadata struct {
+	Name              string       `json:"name,omitempty"`
+	DeletionTimestamp *metav1.Time `json:"deletionTimestamp,omitempty"`
+}
+
+// read reads a review.
+func read(w http.ResponseWriter, r *http.Request) (*request, error) {
+	// Ignore an error, which means that the connection supports no deadlines.
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(maxRead))
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	if err != nil {
+		return nil, fmt.Errorf("read the review: %w", err)
+	}
+	var review struct{ Request *request }
+	if err := json.Unmarshal(body, &review); err != nil {
+		return nil, fmt.Errorf("decode the review: %w", err)
+	}
+	if review.Request == nil {
+		return nil, errors.New("decode the review: it has no request")
+	}
+	return review.Request, nil
+}
+
+// judge answers a review of an object. o is an empty object of its kind.
+func judge(r *request, o v1alpha1.Object) (outcome string, answer *admissionv1.AdmissionResponse) {
 	if r.Operation != admissionv1.Create && r.Operation != admissionv1.Update {
-		return allowed, webhook.Allowed("")
+		return allowed, &admissionv1.AdmissionResponse{Allowed: true}
 	}
-	if err := json.Unmarshal(r.Object.Raw, o); err != nil {
-		return failed, webhook.Errored(http.StatusBadRequest, fmt.Errorf("read the object: %w", err))
+	// The API server encodes both objects in the same way, so equal specs have equal bytes.
+	if r.Object.Metadata.DeletionTimestamp != nil || r.Operation == admissionv1.Update && bytes.Equal(r.OldObject.Spec, r.Object.Spec) {
+		return allowed, &admissionv1.AdmissionResponse{Allowed: true}
 	}
-	if !o.GetDeletionTimestamp().IsZero() || r.Operation == admissionv1.Update && sameSpec(r.OldObject, r.Object) {
-		return allowed, webhook.Allowed("")
+	raw, err := json.Marshal(r.Object)
+	if err == nil {
+		err = json.Unmarshal(raw, o)
+	}
+	if err != nil {
+		return failed, denied(http.StatusBadRequest, "", "read the object: "+err.Error())
 	}
 	o.SetNamespace(r.Namespace)
 	judgement, err := verdict.Judge(o)
 	var refusal *verdict.Refusal
 	if errors.As(err, &refusal) {
-		return refused, webhook.Denied(refusal.Error())
+		return refused, denied(http.StatusForbidden, metav1.StatusReasonForbidden, refusal.Error())
 	}
 	if err != nil {
-		return failed, webhook.Errored(http.StatusInternalServerError, err)
+		return failed, denied(http.StatusInternalServerError, "", err.Error())
 	}
 	member, _ := v1alpha1.QueryOf(o)
-	var warnings []string
+	answer = &admissionv1.AdmissionResponse{Allowed: true}
 	for _, w := range judgement.Warnings {
-		warnings = append(warnings, text.Cut(member+": "+w.Message, maxWarning))
+		answer.Warnings = append(answer.Warnings, text.Cut(member+": "+w.Message, maxWarning))
 	}
-	if j.matchesNothing(ctx, judgement.Definition) {
-		warnings = append(warnings, text.Cut(member+": no item matches this query now", maxWarning))
+	if len(answer.Warnings) > 0 {
+		return warned, answer
 	}
-	if len(warnings) == 0 {
-		return allowed, webhook.Allowed("")
-	}
-	return warned, webhook.Allowed("").WithWarnings(warnings...)
+	return allowed, answer
 }
 
-// sameSpec reports whether an update leaves the spec unchanged.
-func sameSpec(was, is runtime.RawExtension) bool {
-	var before, after struct {
-		Spec any `json:"spec"`
-	}
-	if json.Unmarshal(was.Raw, &before) != nil || json.Unmarshal(is.Raw, &after) != nil {
-		return false
-	}
-	return equality.Semantic.DeepEqual(before, after)
-}
-
-// matchesNothing reports whether a definition selects items with a query that matches no item. It returns false if the property does not
-// exist yet or if the query takes too long.
-func (j *judge) matchesNothing(ctx context.Context, d library.Definition) bool {
-	text := ""
-	switch {
-	case d.Filter != nil:
-		text = d.Filter.Query
-	case d.Tag != nil:
-		text = d.Tag.Selector
-	case d.Unit != nil:
-		text = d.Unit.Selector
-	}
-	if text == "" {
-		return false
-	}
-	parsed, err := query.ParseFor(text, query.Private)
-	if err != nil {
-		return false
-	}
-	ctx, cancel := context.WithTimeout(ctx, budget)
-	defer cancel()
-	page, err := j.options.Library.Read(ctx, library.Read{Property: d.Property, Audience: query.Private, Query: parsed.Root})
-	return err == nil && page.Total == 0
+// denied returns an answer that refuses an object.
+func denied(code int32, reason metav1.StatusReason, message string) *admissionv1.AdmissionResponse {
+	return &admissionv1.AdmissionResponse{Result: &metav1.Status{
+		Status: metav1.StatusFailure, Code: code, Reason: reason, Message: message,
+	}}
 }

@@ -27,41 +27,7 @@ import (
 
 	"github.com/vitrine-dev/vitrine/api/v1alpha1"
 	"github.com/vitrine-dev/vitrine/controllers/admission"
-	"github.com/vitrine-dev/vitrine/server/item"
-	"github.com/vitrine-dev/vitrine/server/library"
-	"github.com/vitrine-dev/vitrine/server/reference"
 )
-
-const property = library.PropertyID("shop/default")
-
-// newLibrary returns a library with a property that has one item.
-func newLibrary(t *testing.T) library.Library {
-	t.Helper()
-	lib, err := reference.Open(reference.Options{Dir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := lib.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	_, err = lib.Apply(t.Context(), []library.Definition{{
-		Property: property, Owner: library.Owner{Install: "test", Kind: library.KindProperty, Namespace: "shop", Name: "default"},
-		PropertySpec: &library.Property{PlatformPageID: 1},
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	outcomes, err := lib.Write(t.Context(), property, []library.Mutation{{Put: &item.Item{
-		ID: 1, ApprovalStatus: item.Approved, CreatedOn: "2026-01-01T00:00:00Z", ShortCode: "one",
-		Content: item.Content{ContentType: item.Text, Text: "beach"},
-	}}})
-	if err != nil || outcomes[0].Err != nil {
-		t.Fatal(err, outcomes)
-	}
-	return lib
-}
 
 // warnings records the warnings of the API server.
 type warnings struct {
@@ -132,7 +98,7 @@ func object(kind, name, spec string) *unstructured.Unstructured {
 // TestAdmission calls the webhook through a real API server.
 func TestAdmission(t *testing.T) {
 	config, kube, seen := newCluster(t)
-	handler, err := admission.New(admission.Options{Library: newLibrary(t)})
+	handler, err := admission.New(admission.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -159,19 +125,18 @@ func TestAdmission(t *testing.T) {
 		refused    string
 		warned     []string
 	}{
-		"valid":                         {kind: v1alpha1.ContentFilterKind, spec: "query: beach"},
-		"a broken query":                {kind: v1alpha1.ContentFilterKind, spec: "query: 'a AND'", refused: broken},
-		"a broken order":                {kind: v1alpha1.ContentFilterKind, spec: "query: beach, sortBy: 'created_on:dsc'", refused: "spec.sortBy: a bad sort direction"},
-		"a loop":                        {kind: v1alpha1.TagKind, spec: "namespace: vibe, key: x, selector: {query: 'tags.vibe.key:y'}", refused: "spec.selector.query: field tags.vibe.key is not allowed"},
-		"a filter that matches nothing": {kind: v1alpha1.ContentFilterKind, spec: "query: mountain", warned: []string{"spec.query: no item matches this query now"}},
-		"a tag that matches nothing":    {kind: v1alpha1.TagKind, spec: "namespace: vibe, key: x, selector: {query: mountain}", warned: []string{"spec.selector.query: no item matches this query now"}},
-		"a tag by id":                   {kind: v1alpha1.TagKind, spec: "namespace: vibe, key: x, items: [7]"},
-		"another property":              {kind: v1alpha1.ContentFilterKind, spec: "query: mountain, propertyRef: {name: later}"},
-		"mixed operators":               {kind: v1alpha1.ContentFilterKind, spec: "query: 'beach AND text:beach OR sunset'", warned: []string{"spec.query: AND and OR are mixed without parentheses, and neither takes precedence: the query is read as +beach +text:beach sunset; use parentheses to group clauses"}},
-		"an unknown field":              {kind: v1alpha1.ContentFilterKind, spec: "query: 'beach OR bogus:x'", warned: []string{`spec.query: there is no field "bogus", so its clause finds nothing`}},
-		"a token":                       {kind: v1alpha1.AccessTokenKind, spec: "class: ReadOnly"},
-		"a property":                    {kind: v1alpha1.PropertyKind, spec: "displayName: Shop"},
-		"refused by CEL rules":          {kind: v1alpha1.ContentFilterKind, spec: "query: ' '", refused: "the query must not be blank"},
+		"valid":                {kind: v1alpha1.ContentFilterKind, spec: "query: beach"},
+		"a broken query":       {kind: v1alpha1.ContentFilterKind, spec: "query: 'a AND'", refused: broken},
+		"a broken order":       {kind: v1alpha1.ContentFilterKind, spec: "query: beach, sortBy: 'created_on:dsc'", refused: "spec.sortBy: a bad sort direction"},
+		"a loop":               {kind: v1alpha1.TagKind, spec: "namespace: vibe, key: x, selector: {query: 'tags.vibe.key:y'}", refused: "spec.selector.query: field tags.vibe.key is not allowed"},
+		"a tag by selector":    {kind: v1alpha1.TagKind, spec: "namespace: vibe, key: x, selector: {query: mountain}"},
+		"a tag by id":          {kind: v1alpha1.TagKind, spec: "namespace: vibe, key: x, items: [7]"},
+		"another property":     {kind: v1alpha1.ContentFilterKind, spec: "query: mountain, propertyRef: {name: later}"},
+		"mixed operators":      {kind: v1alpha1.ContentFilterKind, spec: "query: 'beach AND text:beach OR sunset'", warned: []string{"spec.query: AND and OR are mixed without parentheses, and neither takes precedence: the query is read as +beach +text:beach sunset; use parentheses to group clauses"}},
+		"an unknown field":     {kind: v1alpha1.ContentFilterKind, spec: "query: 'beach OR bogus:x'", warned: []string{`spec.query: there is no field "bogus", so its clause finds nothing`}},
+		"a token":              {kind: v1alpha1.AccessTokenKind, spec: "class: ReadOnly"},
+		"a property":           {kind: v1alpha1.PropertyKind, spec: "displayName: Shop"},
+		"refused by CEL rules": {kind: v1alpha1.ContentFilterKind, spec: "query: ' '", refused: "the query must not be blank"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
