@@ -30,11 +30,20 @@ import (
 // newCluster starts an API server with the CRDs, and returns a client and a kubeconfig for it.
 func newCluster(t *testing.T) (kube.Client, string) {
 	t.Helper()
+	return newClusterWith(t, nil)
+}
+
+// newClusterWith is like newCluster, but passes more flags to the API server.
+func newClusterWith(t *testing.T, flags map[string]string) (kube.Client, string) {
+	t.Helper()
 	const variable = "KUBEBUILDER_ASSETS"
 	if os.Getenv(variable) == "" {
 		t.Fatalf("%s is not set: run `make test`, or set it to what `make -s assets` prints", variable)
 	}
 	environment := &envtest.Environment{CRDDirectoryPaths: []string{"../../config/crd/bases"}, ErrorIfCRDPathMissing: true}
+	for name, value := range flags {
+		environment.ControlPlane.GetAPIServer().Configure().Set(name, value)
+	}
 	if _, err := environment.Start(); err != nil {
 		t.Fatal(err)
 	}

@@ -20,6 +20,8 @@ import (
 type webhookOptions struct {
 	address, url, configuration string
 	hosts                       []string
+	clientCA                    string
+	clientNames                 []string
 }
 
 func (o *webhookOptions) bind(fs *pflag.FlagSet) {
@@ -27,14 +29,19 @@ func (o *webhookOptions) bind(fs *pflag.FlagSet) {
 	fs.StringVar(&o.url, "webhook-url", "", "base URL at which the API server reaches the webhook; with this flag, the server writes the whole webhook configuration (default: a manifest declares the configuration, which names the Service of the webhook)")
 	fs.StringSliceVar(&o.hosts, "webhook-hosts", nil, "names and IP addresses for the webhook certificate, such as those of its Service; the certificate always includes loopback and the host of --webhook-url")
 	fs.StringVar(&o.configuration, "webhook-configuration", "vitrine", "name of the ValidatingWebhookConfiguration in which the server sets the certificate authority")
+	fs.StringVar(&o.clientCA, "webhook-client-ca-file", "", "PEM file of CA certificates, read again when it changes: the webhook then accepts only callers with a client certificate from one of these authorities (default: the webhook accepts all callers, as API servers send no certificate unless they are configured to)")
+	fs.StringSliceVar(&o.clientNames, "webhook-client-names", nil, "common names of the client certificates that the webhook accepts, such as that of the API server (default: all names)")
 }
 
 func (o *webhookOptions) validate(withoutKubernetes bool) error {
 	if o.address == "" {
-		if o.url != "" || len(o.hosts) > 0 {
-			return usagef("--webhook-url and --webhook-hosts need --webhook-bind-address")
+		if o.url != "" || len(o.hosts) > 0 || o.clientCA != "" || len(o.clientNames) > 0 {
+			return usagef("--webhook-url, --webhook-hosts, --webhook-client-ca-file and --webhook-client-names need --webhook-bind-address")
 		}
 		return nil
+	}
+	if len(o.clientNames) > 0 && o.clientCA == "" {
+		return usagef("--webhook-client-names needs --webhook-client-ca-file: without it, the webhook accepts all callers")
 	}
 	if withoutKubernetes {
 		return usagef("--webhook-bind-address cannot be used with --without-kubernetes: the API server calls the webhook")
@@ -73,7 +80,15 @@ func (p *process) openWebhook(o cluster.Options, log logr.Logger) (http.Handler,
 		Logger: log.WithName("admission"),
 	}
 	p.background = append(p.background, keeper.Run, p.renew(source, "webhook"))
-	return handler, &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: source.GetCertificate}, nil
+	config := &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: source.GetCertificate}
+	if file := p.o.webhook.clientCA; file != "" {
+		clients, err := admission.OpenClients(file, p.o.webhook.clientNames, log.WithName("admission"))
+		if err != nil {
+			return nil, nil, &codedError{exitCertificate, fmt.Errorf("cannot use --webhook-client-ca-file: %w", err)}
+		}
+		config = clients.Require(config)
+	}
+	return handler, config, nil
 }
 
 // renew returns a background task that renews a certificate of the server before it expires.

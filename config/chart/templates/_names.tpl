@@ -105,6 +105,18 @@ app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{- end -}}
 {{- end -}}
 
+{{/* The ConfigMap with the authority of the client certificates that the webhook requires; empty if it requires none. */}}
+{{- define "vitrine.webhookClientCA" -}}
+{{- if .Values.webhook.enabled -}}
+{{- with .Values.webhook.clientCA -}}
+{{- if and .names (not .configMapName) -}}
+{{- fail "webhook.clientCA.names: needs webhook.clientCA.configMapName, because without an authority the webhook accepts all callers" -}}
+{{- end -}}
+{{- .configMapName -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
 {{/* All names of the Service. */}}
 {{- define "vitrine.hosts" -}}
 {{- $name := include "vitrine.fullname" . -}}

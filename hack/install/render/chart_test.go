@@ -427,6 +427,8 @@ func TestChartInvalidValues(t *testing.T) {
 		"an interval without a unit":      {"monitoring: {serviceMonitor: {interval: '30'}}", "interval"},
 		"an issuer of an unknown form":    {"tls: {certManager: {issuerRef: public}}", "issuerRef"},
 		"a certificate for a URL":         {"tls: {certManager: {issuerRef: {name: ca}, dnsNames: ['https://a.example']}}", "dnsNames"},
+		"clients of any authority":        {"webhook: {enabled: true, clientCA: {names: [apiserver]}}", "webhook.clientCA.names"},
+		"a client name with a comma":      {"webhook: {clientCA: {names: ['a,b']}}", "names"},
 		"a network without OpenSearch":    {"networkPolicy: {opensearchPorts: []}", "opensearchPorts"},
 	} {
 		values, err := render.Values([]byte(c.values))

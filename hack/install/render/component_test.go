@@ -128,6 +128,72 @@ func TestWebhookComponent(t *testing.T) {
 	}
 }
 
+// TestWebhookClientCA checks that the patch and the values in docs/admission.md make the webhook require a client certificate from the
+// authority in the ConfigMap that the page creates, and close the port to other addresses.
+func TestWebhookClientCA(t *testing.T) {
+	chart := func(values string) []*unstructured.Unstructured {
+		t.Helper()
+		parsed, err := render.Values([]byte(values))
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, _, err := render.Chart(loadChart(t), release, parsed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		objects, err := render.Objects(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return objects
+	}
+	deployments := map[string]*unstructured.Unstructured{
+		"kustomize": objectOf(t, overlaid(t, onPage(t, "admission.md", "--webhook-client-ca-file"), "webhook"), "Deployment", "vitrine"),
+		"chart":     objectOf(t, chart(onPage(t, "admission.md", "clientCA:")), "Deployment", "vitrine"),
+	}
+	policy := objectOf(t, chart("webhook: {enabled: true}\n"+onPage(t, "admission.md", "webhookFrom:")), "NetworkPolicy", "vitrine")
+	for by, d := range deployments {
+		args := fmt.Sprint(member(t, d, "spec", "template", "spec", "containers", 0, "args"))
+		for _, want := range []string{"--webhook-client-ca-file=/etc/vitrine/webhook/ca.crt", "--webhook-client-names=front-proxy-client"} {
+			if !strings.Contains(args, want) {
+				t.Errorf("%s: the Deployment lacks %s: %s", by, want, args)
+			}
+		}
+		mounts := fmt.Sprint(member(t, d, "spec", "template", "spec", "containers", 0, "volumeMounts"))
+		volumes := fmt.Sprint(member(t, d, "spec", "template", "spec", "volumes"))
+		if !strings.Contains(mounts, "mountPath:/etc/vitrine/webhook name:webhook-client-ca") || !strings.Contains(volumes, "name:vitrine-webhook-client-ca") {
+			t.Errorf("%s: the file is not there: %s; %s", by, mounts, volumes)
+		}
+	}
+	if rules := fmt.Sprint(member(t, policy, "spec", "ingress")); !strings.Contains(rules,
+		"map[from:[map[ipBlock:map[cidr:192.0.2.10/32]] map[ipBlock:map[cidr:192.0.2.11/32]]] ports:[map[port:webhook protocol:TCP]]]") {
+		t.Errorf("the NetworkPolicy: %s", rules)
+	}
+}
+
+// onPage returns the yaml block on a page of docs that contains a text, without its indentation.
+func onPage(t *testing.T, page, text string) string {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join(config, "..", "docs", page))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, part := range strings.Split(string(content), "```yaml\n")[1:] {
+		block, _, _ := strings.Cut(part, "```")
+		if !strings.Contains(block, text) {
+			continue
+		}
+		indent := block[:len(block)-len(strings.TrimLeft(block, " "))]
+		var out strings.Builder
+		for line := range strings.Lines(block) {
+			out.WriteString(strings.TrimPrefix(line, indent))
+		}
+		return out.String()
+	}
+	t.Fatalf("docs/%s has no yaml block with %q", page, text)
+	return ""
+}
+
 // TestMonitoringComponent checks that the PodMonitor selects the pod and its port. It also checks that the dashboard in the ConfigMap is
 // the one that hack/monitoring tests.
 func TestMonitoringComponent(t *testing.T) {
