@@ -31,6 +31,8 @@ type Definition struct {
 	IDCount int       `json:"id_count"`
 	// Selector is the query that selects further items, or "".
 	Selector string `json:"selector"`
+	// Problem says why the selector matches no item although the server accepted it before, or is "".
+	Problem string `json:"problem"`
 	// Items is the number of items that have the tag or unit from any source.
 	Items int64 `json:"items"`
 }

@@ -97,7 +97,8 @@ type Rule struct {
 	Unit int64
 	// IDs are the ids that the rule lists, sorted and without duplicates. Items with these ids need not exist.
 	IDs []item.ID
-	// Selector is the query of the rule, or nil if there is none.
+	// Selector is the query of the rule. It is nil if there is none, or if this version of Vitrine cannot parse the query that an earlier
+	// version accepted. The rule then applies only to the items that it lists, and the rest of the property is served.
 	Selector query.Node
 	// Volatile is true if not only the content of an item decides whether Selector matches it. The selector may depend on the time, or on
 	// other items, because a fuzzy term expands to the most similar indexed terms.
@@ -464,7 +465,7 @@ func (c *Catalogue) ownerOfUnit(id int64) library.Owner {
 func newRule(d library.Definition, kind library.Kind, ids []item.ID, selector string) (*Rule, error) {
 	node, _, err := library.ParseSelector(kind, selector)
 	if err != nil {
-		return nil, err
+		node = nil
 	}
 	sum, err := library.Fingerprint(d)
 	if err != nil {

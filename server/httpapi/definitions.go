@@ -3,6 +3,7 @@ package httpapi
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"strconv"
 
@@ -37,6 +38,8 @@ type definitionRecord struct {
 	IDs      []item.ID `json:"ids"`
 	IDCount  int       `json:"id_count"`
 	Selector string    `json:"selector"`
+	// Problem says why the selector matches no item, or is "".
+	Problem string `json:"problem,omitempty"`
 	// Items is the number of items that have the tag or unit from any source.
 	Items int64 `json:"items"`
 	// value is the tag or the unit as a value of a facet.
@@ -171,4 +174,7 @@ func (d *definitionRecord) applies(owner library.Owner, ids []item.ID, selector 
 		d.ManagedBy = new(owner.String())
 	}
 	d.IDs, d.IDCount, d.Selector = append([]item.ID{}, ids[:min(len(ids), maxShownIDs)]...), len(ids), selector
+	if _, _, err := library.ParseSelector(owner.Kind, selector); err != nil {
+		d.Problem = fmt.Sprintf("this version of the server cannot use the selector, so it matches no item: change the manifest: %v", err)
+	}
 }

@@ -169,7 +169,7 @@ func (x *exchange) sourcesOf(ctx context.Context, owner library.Owner, id item.I
 	}
 	node, _, err := library.ParseSelector(owner.Kind, selector)
 	if err != nil || node == nil {
-		return all, err
+		return all, nil // a selector that this version of the server cannot parse matches no item
 	}
 	matched, err := x.countItems(ctx, query.And(itemTerm(id), node))
 	if matched > 0 {

@@ -1,6 +1,7 @@
 package opensearch
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -52,28 +53,41 @@ func (v *view) ends(ctx context.Context, r plan.IntRange) (plan.Ends, error) {
 			"aggs":   object{"value": object{"min": object{"field": r.Field.Name}}},
 		}
 	}
-	type bucket struct {
-		Value struct {
-			Value *float64 `json:"value"`
-		} `json:"value"`
-	}
-	var answer struct {
-		Aggregations struct {
-			Leaving  bucket `json:"leaving"`
-			Entering bucket `json:"entering"`
-		} `json:"aggregations"`
-	}
+	var answer endsAnswer
 	err := v.search(ctx, object{"size": 0, "track_total_hits": false, "aggs": object{
 		"leaving": smallest("gte", r.Lo), "entering": smallest("gt", r.Hi),
 	}}, &answer)
 	var e plan.Ends
+	if err != nil {
+		return plan.Ends{}, err
+	}
 	if at := answer.Aggregations.Leaving.Value.Value; at != nil {
 		e.Leave, e.Leaving = true, int64(*at)
 	}
 	if at := answer.Aggregations.Entering.Value.Value; at != nil {
 		e.Enter, e.Entering = true, int64(*at)
 	}
-	return e, err
+	return e, nil
+}
+
+// endsAnswer is the response to the search of ends.
+type endsAnswer struct {
+	searched
+	Aggregations struct {
+		Leaving  *smallest `json:"leaving"`
+		Entering *smallest `json:"entering"`
+	} `json:"aggregations"`
+}
+
+// smallest is the smallest value of a field in some items. The value is nil if no item has one.
+type smallest struct {
+	Value struct {
+		Value *float64 `json:"value"`
+	} `json:"value"`
+}
+
+func (a *endsAnswer) lacks() string {
+	return cmp.Or(a.searched.lacks(), lacking(a.Aggregations.Leaving != nil && a.Aggregations.Entering != nil, "aggregations"))
 }
 
 // unitEnds is like ends, for the dates of units, which are in memory.

@@ -152,23 +152,45 @@ func encodeBulk(ops []operation, pending []int) (body []byte, n int, err error) 
 	return body, n, nil
 }
 
+// bulkAnswer is the response to a bulk request.
+type bulkAnswer struct {
+	// wanted is the number of operations in the request.
+	wanted int
+	Items  []map[string]operationAnswer `json:"items"`
+}
+
+// operationAnswer is the result of one operation.
+type operationAnswer struct {
+	version
+	Status int    `json:"status"`
+	Error  *cause `json:"error"`
+}
+
+// known reports whether the result of the operation is known.
+func (o operationAnswer) known() bool {
+	return o.Status != 0 && (o.Error != nil || o.Term > 0)
+}
+
+func (a *bulkAnswer) lacks() string {
+	known := 0
+	for _, of := range a.Items {
+		for _, o := range of {
+			if len(of) == 1 && o.known() {
+				known++
+			}
+		}
+	}
+	return unless(len(a.Items) == a.wanted && known == a.wanted, fmt.Sprintf("it has the results of %d of %d operations", known, a.wanted))
+}
+
 // bulkOnce sends one bulk request. It returns the operations that the cluster rejected for lack of capacity. An error applies to the
 // whole request.
 func (c *cluster) bulkOnce(ctx context.Context, body []byte, ops []operation, sent []int, refresh string, outcomes []outcome) (refused []int, err error) {
-	var answer struct {
-		Items []map[string]struct {
-			version
-			Status int    `json:"status"`
-			Error  *cause `json:"error"`
-		} `json:"items"`
-	}
+	answer := bulkAnswer{wanted: len(sent)}
 	// require_alias prevents a write from creating a missing index with a mapping that this package did not choose.
 	path := fmt.Sprintf("/_bulk?require_alias=true&timeout=%s&refresh=%s", shardTimeout, refresh)
 	if err := c.do(ctx, http.MethodPost, path, body, &answer); err != nil {
 		return nil, err
-	}
-	if len(answer.Items) != len(sent) {
-		return nil, fmt.Errorf("read the OpenSearch response to a bulk request: %d items for %d operations", len(answer.Items), len(sent))
 	}
 	for k, of := range answer.Items {
 		i := sent[k]

@@ -28,10 +28,7 @@ const (
 
 // readMeta reads the keys of the library in the cluster, and the state of their document. It returns nil if there is no library.
 func (l *Library) readMeta(ctx context.Context) (*metaRecord, version, error) {
-	var found struct {
-		version
-		Source record `json:"_source"`
-	}
+	var found gotDocument[record]
 	err := l.cluster.do(ctx, http.MethodGet, "/"+l.names.definitions()+"/_doc/"+recordMeta, nil, &found)
 	if isAbsent(err) || isIndexMissing(err) {
 		return nil, version{}, nil

@@ -89,10 +89,7 @@ var errClaimLost = errors.New("another replica has taken over the task")
 
 // read returns the state of the document and its token. at is nil if the document does not exist.
 func (c *claim) read(ctx context.Context) (at *version, token string, err error) {
-	var found struct {
-		version
-		Source fact `json:"_source"`
-	}
+	var found gotDocument[fact]
 	err = c.library.cluster.do(ctx, http.MethodGet, "/"+c.library.names.facts()+"/_doc/"+c.id, nil, &found)
 	if isAbsent(err) {
 		return nil, "", nil

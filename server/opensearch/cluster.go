@@ -65,12 +65,12 @@ const reconnect = 3 * time.Second
 // leastAttempt is the minimum time that a node has to respond before the request is sent to another node.
 const leastAttempt = 3 * time.Second
 
-// do sends a request and decodes the response into out, which may be nil. body is nil, []byte, or a value to encode as JSON. While the
-// cluster rejects the request for lack of capacity, do retries until ctx ends or the timeout passes. While the cluster is unreachable, do
-// begins no attempt later than reconnect after the first attempt. If a node accepts the request but does not respond in time (see
+// do sends a request and decodes the response into out. If nothing relies on the response, out is nil. body is nil, []byte, or a value to
+// encode as JSON. While the cluster rejects the request for lack of capacity, do retries until ctx ends or the timeout passes. While the
+// cluster is unreachable or its responses are incomplete, do begins no attempt later than reconnect after the first attempt. If a node accepts the request but does not respond in time (see
 // patience), do sends the request to one other node, if there is one. The request must therefore be safe to send twice. If ctx ends before
 // any attempt has failed, the error is the cause of ctx, and also library.ErrUnavailable if the cluster is known not to respond.
-func (c *cluster) do(ctx context.Context, method, path string, body, out any) error {
+func (c *cluster) do(ctx context.Context, method, path string, body any, out answer) error {
 	encoded, isBytes := body.([]byte)
 	if body != nil && !isBytes {
 		var err error
@@ -81,10 +81,12 @@ func (c *cluster) do(ctx context.Context, method, path string, body, out any) er
 	within, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
 	start := time.Now()
+	blank := blankOf(out)
 	var before error
 	elsewhere := c.nodes > 1
 	for pause := shortestPause; ; pause = min(2*pause, longestPause) {
 		attempt, end := limited(within, c.patience(within, elsewhere))
+		blank.restore()
 		err := c.once(attempt, method, path, encoded, out)
 		silent := attempt.Err() != nil
 		end()
@@ -137,8 +139,8 @@ func limited(ctx context.Context, d time.Duration) (context.Context, context.Can
 	return context.WithTimeoutCause(ctx, d, &unreachableError{fmt.Errorf("no response within %s", d)})
 }
 
-// once makes one attempt of a request.
-func (c *cluster) once(ctx context.Context, method, path string, body []byte, out any) error {
+// once makes one attempt of a request. It is the only place that decides whether a response is one.
+func (c *cluster) once(ctx context.Context, method, path string, body []byte, out answer) error {
 	req, err := http.NewRequestWithContext(ctx, method, path, bytes.NewReader(body))
 	if err != nil {
 		return fmt.Errorf("create a request for OpenSearch: %w", err)
@@ -162,8 +164,13 @@ func (c *cluster) once(ctx context.Context, method, path string, body []byte, ou
 	if out == nil {
 		return nil
 	}
+	incomplete := &incompleteError{request: method + " " + path}
 	if err := decode(res.Header, data.Bytes(), out); err != nil {
-		return fmt.Errorf("read the OpenSearch response to %s %s: %w", method, path, err)
+		incomplete.lacks = "it cannot be decoded"
+		return incomplete
+	}
+	if incomplete.lacks = out.lacks(); incomplete.lacks != "" {
+		return incomplete
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package opensearch
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"fmt"
@@ -128,7 +129,7 @@ func (l *Library) beginCopy(ctx context.Context, g *generations) (*copier, error
 
 // unblock lets an index accept writes again.
 func (l *Library) unblock(ctx context.Context, index string) error {
-	if err := l.cluster.do(ctx, http.MethodPut, "/"+index+"/_settings", object{"index.blocks.write": nil}, nil); err != nil {
+	if err := l.cluster.do(ctx, http.MethodPut, "/"+index+"/_settings", object{"index.blocks.write": nil}, &acknowledged{}); err != nil {
 		return fmt.Errorf("remove the write block from index %s: %w", index, err)
 	}
 	return nil
@@ -136,7 +137,7 @@ func (l *Library) unblock(ctx context.Context, index string) error {
 
 // refresh makes all operations of an index visible to searches.
 func (c *copier) refresh(ctx context.Context, x *itemIndex) error {
-	return c.library.cluster.do(ctx, http.MethodPost, "/"+x.name+"/_refresh", nil, nil)
+	return c.library.cluster.do(ctx, http.MethodPost, "/"+x.name+"/_refresh", nil, &onShards{})
 }
 
 // pass copies the operations that every shard copy of the source has at the start of the pass. It returns the number of copied items.
@@ -207,7 +208,7 @@ func (c *copier) save(ctx context.Context, now bool) error {
 		return nil
 	}
 	c.saved, c.to.Copied = time.Now(), c.copied
-	if err := c.library.cluster.do(ctx, http.MethodPut, "/"+c.to.copying+"/_mapping", object{"_meta": c.to.itemMeta}, nil); err != nil {
+	if err := c.library.cluster.do(ctx, http.MethodPut, "/"+c.to.copying+"/_mapping", object{"_meta": c.to.itemMeta}, &acknowledged{}); err != nil {
 		return fmt.Errorf("store the progress of a rebuild: %w", err)
 	}
 	return nil
@@ -216,11 +217,11 @@ func (c *copier) save(ctx context.Context, now bool) error {
 // prepare prepares the copy for searches.
 func (c *copier) prepare(ctx context.Context) error {
 	settings := object{"index.refresh_interval": c.library.options.RefreshInterval.String()}
-	if err := c.library.cluster.do(ctx, http.MethodPut, "/"+c.to.copying+"/_settings", settings, nil); err != nil {
+	if err := c.library.cluster.do(ctx, http.MethodPut, "/"+c.to.copying+"/_settings", settings, &acknowledged{}); err != nil {
 		return err
 	}
 	// A node may leave the cluster during the rebuild. The copy must be stored on as many nodes as the source.
-	return c.library.cluster.do(ctx, http.MethodGet, "/_cluster/health/"+c.to.name+"?wait_for_no_initializing_shards=true&timeout=10s", nil, nil)
+	return c.library.cluster.do(ctx, http.MethodGet, "/_cluster/health/"+c.to.name+"?wait_for_no_initializing_shards=true&timeout=10s", nil, &health{})
 }
 
 // finish blocks writes to the source, copies the remaining operations, and makes the copy the current generation. It returns the duration
@@ -237,7 +238,7 @@ func (c *copier) finish(ctx context.Context) (took time.Duration, err error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
 		defer cancel()
 		failed := l.cluster.do(ctx, http.MethodGet, "/"+c.to.name+"/_alias/"+c.to.copying, nil, nil)
-		if hasStatus(failed, http.StatusNotFound) {
+		if isAbsent(failed) {
 			return // another replica has taken over, and either needs the block or removes it
 		}
 		if failed == nil {
@@ -251,9 +252,7 @@ func (c *copier) finish(ctx context.Context) (took time.Duration, err error) {
 		}
 	}()
 	// The response shows that all earlier writes have ended.
-	var answer struct {
-		All bool `json:"shards_acknowledged"`
-	}
+	var answer blockedWrites
 	if err := l.cluster.do(within, http.MethodPut, "/"+c.from.name+"/_block/write", nil, &answer); err != nil {
 		return 0, err
 	}
@@ -269,20 +268,18 @@ func (c *copier) finish(ctx context.Context) (took time.Duration, err error) {
 	if err := c.refresh(within, c.to); err != nil {
 		return 0, err
 	}
-	var counts [2]struct {
-		Count int64 `json:"count"`
-	}
+	var counts [2]count
 	for i, x := range []*itemIndex{c.from, c.to} {
 		if err := l.cluster.do(within, http.MethodGet, "/"+x.name+"/_count", nil, &counts[i]); err != nil {
 			return 0, err
 		}
 	}
-	if counts[0] != counts[1] {
+	if *counts[0].Count != *counts[1].Count {
 		c.copied = 0
 		if err := c.save(within, true); err != nil {
 			return 0, err
 		}
-		return 0, fmt.Errorf("index %s has %d items, but its copy %s has %d: copying all items again", c.from.name, counts[0].Count, c.to.name, counts[1].Count)
+		return 0, fmt.Errorf("index %s has %d items, but its copy %s has %d: copying all items again", c.from.name, *counts[0].Count, c.to.name, *counts[1].Count)
 	}
 	alias := l.names.items(c.from.Property)
 	change := func(action string, x *itemIndex, alias string) object {
@@ -325,13 +322,7 @@ func (c *copier) compare(ctx context.Context) error {
 			return err
 		}
 	}
-	var answer struct {
-		Aggregations struct {
-			Highest struct {
-				Value float64 `json:"value"`
-			} `json:"highest"`
-		} `json:"aggregations"`
-	}
+	var answer highestID
 	body := object{"size": 0, "track_total_hits": false, "aggs": object{"highest": object{"max": object{"field": "id"}}}}
 	if err := c.library.cluster.do(ctx, http.MethodPost, "/"+c.to.name+searchPath, body, &answer); err != nil {
 		return err
@@ -351,6 +342,28 @@ func (c *copier) compare(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// count is the response to a request for the number of documents.
+type count struct {
+	onShards
+	Count *int64 `json:"count"`
+}
+
+func (a *count) lacks() string { return cmp.Or(a.onShards.lacks(), lacking(a.Count != nil, "count")) }
+
+// highestID is the response to a search for the highest id of an item. The value is 0 if there are no items.
+type highestID struct {
+	searched
+	Aggregations struct {
+		Highest *struct {
+			Value float64 `json:"value"`
+		} `json:"highest"`
+	} `json:"aggregations"`
+}
+
+func (a *highestID) lacks() string {
+	return cmp.Or(a.searched.lacks(), lacking(a.Aggregations.Highest != nil, "aggregations"))
 }
 
 // split divides ranges into at most rangesAtOnce smaller ranges.
@@ -373,6 +386,21 @@ type digest struct {
 	} `json:"sum"`
 }
 
+// digests is the response to a search for the digests of ranges. wanted is the number of ranges.
+type digests struct {
+	searched
+	wanted       int
+	Aggregations struct {
+		Ranges struct {
+			Buckets []digest `json:"buckets"`
+		} `json:"ranges"`
+	} `json:"aggregations"`
+}
+
+func (a *digests) lacks() string {
+	return cmp.Or(a.searched.lacks(), unless(len(a.Aggregations.Ranges.Buckets) == a.wanted, fmt.Sprintf("it does not have %d ranges", a.wanted)))
+}
+
 // differing returns the ranges whose digests differ between the source and the copy.
 func (c *copier) differing(ctx context.Context, ranges []idRange) ([]idRange, error) {
 	limits := make([]object, len(ranges))
@@ -384,19 +412,11 @@ func (c *copier) differing(ctx context.Context, ranges []idRange) ([]idRange, er
 	}}}
 	var of [2][]digest
 	for i, x := range []*itemIndex{c.from, c.to} {
-		var answer struct {
-			Aggregations struct {
-				Ranges struct {
-					Buckets []digest `json:"buckets"`
-				} `json:"ranges"`
-			} `json:"aggregations"`
-		}
+		answer := digests{wanted: len(ranges)}
 		if err := c.library.cluster.do(ctx, http.MethodPost, "/"+x.name+searchPath, body, &answer); err != nil {
 			return nil, err
 		}
-		if of[i] = answer.Aggregations.Ranges.Buckets; len(of[i]) != len(ranges) {
-			return nil, fmt.Errorf("compare index %s with its copy: got %d ranges, want %d", x.name, len(of[i]), len(ranges))
-		}
+		of[i] = answer.Aggregations.Ranges.Buckets
 	}
 	var out []idRange
 	for i, r := range ranges {

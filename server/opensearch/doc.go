@@ -23,7 +23,8 @@
 //
 // # Files
 //
-//	cluster.go, bulk.go, errors.go          requests, responses, and the errors that mean that the cluster is unavailable
+//	cluster.go, bulk.go, errors.go          requests, and the errors that mean that the cluster is unavailable
+//	answers.go                              what each request needs in its response
 //	transport.go, health.go                 credentials and TLS; checks of the cluster and its state
 //	indices.go, mapping.go, document.go     names, settings and mappings of indices; the document of an item
 //	schema.go, generations.go               versions of mappings and documents; generations of indices of items
@@ -35,6 +36,7 @@
 //	definitions.go                          the methods of library.Library for definitions
 //	view.go, translate.go, leaf.go          translate a plan to a search request
 //	tagrules.go, unitrules.go               add the rules of manifests to search requests
+//	selectors.go                            leave out selectors of rules that OpenSearch refuses
 //	order.go, random.go, defaultorder.go    sort orders, and the places of cursors in them
 //	read.go, display.go, boundary.go        pages: search, output and expiry
 //	cbor.go, encoded.go                     decode hits and cache items

@@ -131,12 +131,7 @@ func (e *eraser) eraseNoted(ctx context.Context, notes map[library.PropertyID]ve
 // all copies of the shard have processed the request. If the property has no index, there is nothing to erase, and ask does nothing.
 func (e *eraser) ask(ctx context.Context, p library.PropertyID, path string) error {
 	patient := e.library.cluster.patient(e.library.options.EraseWithin)
-	var answer struct {
-		Shards struct {
-			Total      int `json:"total"`
-			Successful int `json:"successful"`
-		} `json:"_shards"`
-	}
+	var answer onShards
 	err := patient.do(ctx, http.MethodPost, "/"+e.library.names.items(p)+path, nil, &answer)
 	if isIndexMissing(err) {
 		return nil
@@ -163,23 +158,27 @@ func (e *eraser) notes(ctx context.Context) (map[library.PropertyID]version, err
 	for p := range all {
 		ids, properties[noteID(p)] = append(ids, noteID(p)), p
 	}
-	var answer struct {
-		Docs []struct {
-			version
-			ID    string `json:"_id"`
-			Found bool   `json:"found"`
-		} `json:"docs"`
-	}
+	answer := documentsOf[note]{wanted: len(ids)}
 	if err := e.library.cluster.do(ctx, http.MethodPost, "/"+e.library.names.facts()+"/_mget?_source=false", object{"ids": ids}, &answer); err != nil {
 		return nil, fmt.Errorf("find the properties whose deleted items must be erased: %w", err)
 	}
 	notes := map[library.PropertyID]version{}
 	for _, d := range answer.Docs {
-		if d.Found {
+		if d.Error != nil {
+			return nil, fmt.Errorf("find the properties whose deleted items must be erased: %w", d.Error.failure(http.StatusServiceUnavailable))
+		}
+		if d.exists() {
 			notes[properties[d.ID]] = d.version
 		}
 	}
 	return notes, nil
+}
+
+// note is the note of a property in a response.
+type note struct {
+	version
+	presence
+	ID string `json:"_id"`
 }
 
 // forget deletes a note, unless a write has stored it again.

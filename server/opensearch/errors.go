@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/vitrine-dev/vitrine/server/library"
@@ -16,11 +17,17 @@ type responseError struct {
 	Type   string
 	// Reason is empty if the error is about the request, because such a reason may quote items or queries, which contain personal data.
 	Reason string
+	// Foreign is true if the body is not an error response of OpenSearch. A proxy sent the response, or it was cut off, so it says nothing
+	// about documents, indices or the request.
+	Foreign bool
 }
 
 // Error describes the response.
 func (e *responseError) Error() string {
 	text := fmt.Sprintf("OpenSearch returned %d %s", e.Status, e.Type)
+	if e.Foreign {
+		text = fmt.Sprintf("the response %d %s is not a response of OpenSearch", e.Status, e.Type)
+	}
 	if e.Reason != "" {
 		text += ": " + e.Reason
 	}
@@ -30,7 +37,7 @@ func (e *responseError) Error() string {
 // Is reports whether target is library.ErrUnavailable and the response means that the cluster cannot process requests now.
 func (e *responseError) Is(target error) bool {
 	return target == library.ErrUnavailable &&
-		(e.passing() || e.blocked() || e.indexMissing() || e.Status == http.StatusUnauthorized || e.Status == http.StatusForbidden)
+		(e.passing() || e.blocked() || e.Foreign || e.indexMissing() || e.Status == http.StatusUnauthorized || e.Status == http.StatusForbidden)
 }
 
 // passing reports whether the same request may succeed soon.
@@ -41,7 +48,7 @@ func (e *responseError) passing() bool {
 	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
 		return true
 	}
-	return false
+	return e.Foreign && e.Status != http.StatusUnauthorized && e.Status != http.StatusForbidden
 }
 
 // blocked reports whether an index rejects writes, for example because the disk is full (flood stage).
@@ -93,13 +100,19 @@ func newResponseError(status int, header http.Header, body []byte) *responseErro
 			} `json:"failed_shards"`
 		} `json:"error"`
 	}
-	if decode(header, body, &answer) != nil {
-		return &responseError{Status: status, Type: http.StatusText(status)} // a proxy sent the response, or the response is plain text
+	if decode(header, body, &answer) == nil && answer.Error.Type != "" {
+		if shards := answer.Error.FailedShards; len(shards) > 0 {
+			return shards[0].Reason.failure(status)
+		}
+		return answer.Error.failure(status)
 	}
-	if shards := answer.Error.FailedShards; len(shards) > 0 {
-		return shards[0].Reason.failure(status)
+	// OpenSearch describes an absent alias with a text, and an absent document with found.
+	var absent struct {
+		Error string `json:"error"`
+		Found *bool  `json:"found"`
 	}
-	return answer.Error.failure(status)
+	known := decode(header, body, &absent) == nil && (absent.Error != "" || absent.Found != nil)
+	return &responseError{Status: status, Type: http.StatusText(status), Foreign: !known}
 }
 
 // unreachableError means that the cluster sent no response.
@@ -118,7 +131,20 @@ func passes(err error) bool {
 		return answer.passing()
 	}
 	var lost *unreachableError
-	return errors.As(err, &lost)
+	var incomplete *incompleteError
+	return errors.As(err, &lost) || errors.As(err, &incomplete)
+}
+
+// isForeign reports whether err means that something other than OpenSearch sent the response. The credentials can be wrong, too: for these,
+// OpenSearch responds with plain text.
+func isForeign(err error) bool {
+	var answer *responseError
+	if errors.As(err, &answer) {
+		return answer.Foreign && answer.Status < http.StatusInternalServerError && !slices.Contains(
+			[]int{http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests}, answer.Status)
+	}
+	var incomplete *incompleteError
+	return errors.As(err, &incomplete)
 }
 
 // hasStatus reports whether err is a response with the given HTTP status.
@@ -139,10 +165,10 @@ func isBlocked(err error) bool {
 	return errors.As(err, &answer) && answer.blocked()
 }
 
-// isAbsent reports whether err means that a document does not exist.
+// isAbsent reports whether err means that a document or an alias of an index does not exist.
 func isAbsent(err error) bool {
 	var answer *responseError
-	return errors.As(err, &answer) && answer.Status == http.StatusNotFound && !answer.indexMissing()
+	return errors.As(err, &answer) && answer.Status == http.StatusNotFound && !answer.indexMissing() && !answer.Foreign
 }
 
 // isIndexMissing reports whether err means that an index does not exist.

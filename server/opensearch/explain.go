@@ -1,6 +1,7 @@
 package opensearch
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -80,17 +81,7 @@ func (s statistics) Field(ctx context.Context, field string, terms []string) (ra
 		return rank.Field{}, freqs, nil
 	}
 	name := indexed(f)
-	var answer struct {
-		Vectors map[string]struct {
-			Statistics struct {
-				Docs  int64 `json:"doc_count"`
-				Terms int64 `json:"sum_ttf"`
-			} `json:"field_statistics"`
-			Terms map[string]struct {
-				Docs int64 `json:"doc_freq"`
-			} `json:"terms"`
-		} `json:"term_vectors"`
-	}
+	answer := termVectors{field: name}
 	// The cluster returns the statistics of the words in this artificial document. For a document without words, it returns no statistics,
 	// so the document always contains the word "a".
 	body := object{
@@ -112,16 +103,7 @@ func (s statistics) Similar(ctx context.Context, n plan.Fuzzy, offer func(term s
 	if n.Field.Type != query.Text || kindOf(n.Field.Name) != ofItem {
 		return nil
 	}
-	var answer struct {
-		Suggest struct {
-			Similar []struct {
-				Options []struct {
-					Text string `json:"text"`
-					Freq int64  `json:"freq"`
-				} `json:"options"`
-			} `json:"similar"`
-		} `json:"suggest"`
-	}
+	var answer similarWords
 	err := s.search(ctx, object{"size": 0, "suggest": object{"similar": object{"text": n.Text, "term": object{
 		"field": indexed(n.Field), "suggest_mode": "always", "max_edits": max(1, n.Edits), "prefix_length": 0,
 		"min_word_length": 1, "size": n.MaxExpansions,
@@ -142,4 +124,40 @@ func (s statistics) Similar(ctx context.Context, n plan.Fuzzy, offer func(term s
 		}
 	}
 	return nil
+}
+
+// termVectors is the response to a request for the frequencies of words in a field.
+type termVectors struct {
+	field   string
+	Vectors map[string]struct {
+		Statistics struct {
+			Docs  int64 `json:"doc_count"`
+			Terms int64 `json:"sum_ttf"`
+		} `json:"field_statistics"`
+		Terms map[string]struct {
+			Docs int64 `json:"doc_freq"`
+		} `json:"terms"`
+	} `json:"term_vectors"`
+}
+
+func (a *termVectors) lacks() string {
+	_, ok := a.Vectors[a.field]
+	return lacking(ok, "term_vectors")
+}
+
+// similarWords is the response to a search for words that are similar to a word.
+type similarWords struct {
+	searched
+	Suggest struct {
+		Similar []struct {
+			Options []struct {
+				Text string `json:"text"`
+				Freq int64  `json:"freq"`
+			} `json:"options"`
+		} `json:"similar"`
+	} `json:"suggest"`
+}
+
+func (a *similarWords) lacks() string {
+	return cmp.Or(a.searched.lacks(), lacking(a.Suggest.Similar != nil, "suggest"))
 }

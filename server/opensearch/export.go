@@ -19,7 +19,18 @@ func (l *Library) Export(ctx context.Context, p library.PropertyID, q query.Node
 		if q == nil {
 			q = query.All{}
 		}
-		if err := l.export(ctx, p, q, yield); err != nil {
+		began := false
+		_, err := withoutRefused(ctx, l, p, func() (struct{}, error) {
+			err := l.export(ctx, p, q, func(line []byte, err error) bool {
+				began = true
+				return yield(line, err)
+			})
+			if began && isRefusal(err) {
+				err = fmt.Errorf("continue the export: %s", err) // not wrapped, because an export that began cannot begin again
+			}
+			return struct{}{}, err
+		})
+		if err != nil {
 			yield(nil, err)
 		}
 	}
@@ -47,7 +58,7 @@ func (l *Library) export(ctx context.Context, p library.PropertyID, q query.Node
 			"query": allOf(matching), "size": exportChunk, "track_total_hits": false, "stored_fields": []string{fieldItem},
 			"sort": []any{object{"id": "asc"}}, "search_after": []any{last},
 		}
-		var found answer
+		var found hitsOf[answerHit]
 		if err := v.search(ctx, body, &found); err != nil {
 			return err
 		}

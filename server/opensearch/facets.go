@@ -1,6 +1,7 @@
 package opensearch
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"math"
@@ -23,6 +24,10 @@ func (l *Library) Facets(ctx context.Context, r library.Read, f library.Facet) (
 		return nil, err
 	}
 	defer end()
+	return withoutRefused(ctx, l, r.Property, func() (*library.Facets, error) { return l.facets(ctx, r, field, counter) })
+}
+
+func (l *Library) facets(ctx context.Context, r library.Read, field query.Field, counter *library.FacetCounter) (*library.Facets, error) {
 	v, listing, err := l.begin(r)
 	if err != nil {
 		return nil, err
@@ -161,6 +166,30 @@ func (c *counting) run(ctx context.Context) (*counted, error) {
 	return found, nil
 }
 
+// facetsAnswer is the response to a search of counting. queries is the number of queries whose matches are counted, and wanted contains the
+// other aggregations.
+type facetsAnswer struct {
+	countedOf[struct{}]
+	queries      int
+	wanted       object
+	Aggregations aggregations `json:"aggregations"`
+}
+
+func (a *facetsAnswer) lacks() string {
+	of, wanted := &a.Aggregations, a.wanted
+	if _, ok := wanted["within"]; ok {
+		wanted, _ = wanted["within"].(object)["aggs"].(object)
+	}
+	there := len(of.Queries.Buckets) == a.queries
+	if _, ok := wanted["terms"]; ok {
+		there = there && of.own().Terms != nil
+	}
+	if _, ok := wanted["page"]; ok {
+		there = there && of.own().Page != nil
+	}
+	return cmp.Or(a.countedOf.lacks(), lacking(there, "aggregations"))
+}
+
 // aggregations contains the results of the aggregations in a search.
 type aggregations struct {
 	Queries struct {
@@ -173,12 +202,12 @@ type aggregations struct {
 
 // ownValues contains the results of the aggregations for the values that items have themselves.
 type ownValues struct {
-	Terms struct {
+	Terms *struct {
 		// Error is 0 if the counts are exact. It can be 0 even if the node searched the shard in concurrent slices.
 		Error   int64    `json:"doc_count_error_upper_bound"`
 		Buckets []bucket `json:"buckets"`
 	} `json:"terms"`
-	Page struct {
+	Page *struct {
 		After   map[string]any `json:"after_key"`
 		Buckets []struct {
 			Key   map[string]any `json:"key"`
@@ -211,10 +240,7 @@ func (c *counting) request(ctx context.Context, found *counted, queries []valueQ
 		}
 		aggs["queries"] = object{"filters": object{"filters": filters}}
 	}
-	var answer struct {
-		hitsOf[struct{}]
-		Aggregations aggregations `json:"aggregations"`
-	}
+	answer := facetsAnswer{queries: len(queries), wanted: aggs}
 	body := object{"query": c.matching, "size": 0, "track_total_hits": true, "aggs": aggs}
 	if err := c.view.search(ctx, body, &answer); err != nil {
 		return nil, err

@@ -82,7 +82,7 @@ func (r *records) poll(ctx context.Context, limit time.Duration) error {
 // attached fails unless the elected manager of the cluster responds. A node that has lost contact with its cluster still answers
 // searches, but does not see writes to the other nodes.
 func (r *records) attached(ctx context.Context) error {
-	if err := r.look(ctx, http.MethodGet, "/_cluster/health?filter_path=status", nil, nil); err != nil {
+	if err := r.look(ctx, http.MethodGet, "/_cluster/health?filter_path=status", nil, &health{}); err != nil {
 		return fmt.Errorf("check that the cluster manager responds: %w", err)
 	}
 	return nil
@@ -155,7 +155,7 @@ func (r *records) keepReadable(d *decoded, source definitions.Source) {
 const lookTimeout = 3 * time.Second
 
 // look sends a request for changes.
-func (r *records) look(ctx context.Context, method, path string, body, out any) error {
+func (r *records) look(ctx context.Context, method, path string, body any, out answer) error {
 	ctx, cancel := limited(ctx, lookTimeout)
 	defer cancel()
 	return r.library.cluster.do(ctx, method, path, body, out)
@@ -172,7 +172,7 @@ func (r *records) since(ctx context.Context, from int64) ([]recordHit, error) {
 
 // bySequence returns the documents of an index whose last operation has at least the sequence number `from`, ordered by that number. The
 // function send sends a request, as cluster.do does.
-func bySequence[S any](ctx context.Context, send func(ctx context.Context, method, path string, body, out any) error, index string, from int64) ([]numbered[S], error) {
+func bySequence[S any](ctx context.Context, send func(ctx context.Context, method, path string, body any, out answer) error, index string, from int64) ([]numbered[S], error) {
 	var all []numbered[S]
 	for {
 		var answer hitsOf[numbered[S]]

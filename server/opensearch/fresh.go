@@ -185,10 +185,8 @@ func (f *freshness) start(index string) *flight {
 
 // look requests the state of an index from the cluster. See lookedUp.
 func (f *freshness) look(ctx context.Context, index string) (state indexState, complete bool, err error) {
-	var stats struct {
-		Indices indexStats `json:"indices"`
-	}
-	path := "/" + index + "/_stats/get?level=shards&filter_path=indices.*.uuid,indices.*.shards.*.routing.primary," +
+	var stats statsOf
+	path := "/" + index + "/_stats/get?level=shards&filter_path=_shards.failed,indices.*.uuid,indices.*.shards.*.routing.primary," +
 		"indices.*.shards.*.seq_no.max_seq_no,indices.*.shards.*.seq_no.global_checkpoint,indices.*.shards.*.retention_leases.primary_term"
 	if err := f.library.cluster.do(ctx, http.MethodGet, path, nil, &stats); err != nil {
 		return "", false, err
@@ -220,12 +218,7 @@ func (f *freshness) settle(ctx context.Context, index string) indexState {
 	if shown.state == state {
 		return state
 	}
-	var refreshed struct {
-		Shards struct {
-			Failed int `json:"failed"`
-		} `json:"_shards"`
-	}
-	if soon || f.library.cluster.do(ctx, http.MethodPost, "/"+index+"/_refresh", nil, &refreshed) != nil || refreshed.Shards.Failed > 0 {
+	if soon || f.library.cluster.do(ctx, http.MethodPost, "/"+index+"/_refresh", nil, &onShards{}) != nil {
 		return ""
 	}
 	f.mu.Lock()

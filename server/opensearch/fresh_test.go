@@ -155,7 +155,7 @@ func TestSortValues(t *testing.T) {
 	if err := decode(http.Header{}, []byte(`"42"`), &n); err != nil || n != 42 {
 		t.Errorf("%d, %v, want 42", n, err)
 	}
-	var found answer
+	var found hitsOf[answerHit]
 	if err := decode(http.Header{}, []byte(`{"hits":{"hits":[{"_id":"7","sort":[1.5]}]}}`), &found); err != nil || found.Hits.Hits[0].ID != 7 ||
 		!strings.HasPrefix(string(found.Hits.Hits[0].Sort[0].RawMessage), "1.5") {
 		t.Errorf("%+v, %v", found, err)

@@ -75,26 +75,41 @@ func (g *generations) replacing() *itemIndex {
 	return nil
 }
 
+// describedIndices describes indices by name. Every request for it also names the index of the definitions, so that a response without
+// any index of items differs from a response that is not one.
+type describedIndices map[string]struct {
+	Aliases  map[string]struct{} `json:"aliases"`
+	Mappings struct {
+		Meta itemMeta `json:"_meta"`
+	} `json:"mappings"`
+	Settings struct {
+		Index struct {
+			UUID   string `json:"uuid"`
+			Blocks struct {
+				Write string `json:"write"`
+			} `json:"blocks"`
+		} `json:"index"`
+	} `json:"settings"`
+}
+
+func (a *describedIndices) lacks() string {
+	for _, is := range *a {
+		if is.Settings.Index.UUID == "" {
+			return "an index has no UUID"
+		}
+	}
+	return unless(len(*a) > 0, "it describes no index")
+}
+
 // generations returns the generations of all properties that have an index whose name matches a pattern.
 func (l *Library) generations(ctx context.Context, pattern string) (map[library.PropertyID]*generations, error) {
-	var found map[string]struct {
-		Aliases  map[string]struct{} `json:"aliases"`
-		Mappings struct {
-			Meta itemMeta `json:"_meta"`
-		} `json:"mappings"`
-		Settings struct {
-			Index struct {
-				UUID   string `json:"uuid"`
-				Blocks struct {
-					Write string `json:"write"`
-				} `json:"blocks"`
-			} `json:"index"`
-		} `json:"settings"`
-	}
+	shared := sharedIndex(l.names.definitions())
+	var found describedIndices
 	const parts = "*.aliases,*.mappings._meta,*.settings.index.blocks.write,*.settings.index.uuid"
-	if err := l.cluster.do(ctx, http.MethodGet, "/"+pattern+"?ignore_unavailable=true&filter_path="+parts, nil, &found); err != nil {
+	if err := l.cluster.do(ctx, http.MethodGet, "/"+shared+","+pattern+"?filter_path="+parts, nil, &found); err != nil {
 		return nil, fmt.Errorf("look up the indices of items: %w", err)
 	}
+	delete(found, shared)
 	out := map[library.PropertyID]*generations{}
 	others := map[library.PropertyID][]*itemIndex{}
 	for name, is := range found {
@@ -226,7 +241,7 @@ func (l *Library) checkSchemas(ctx context.Context) error {
 
 // drop deletes indices, and ignores those that do not exist.
 func (l *Library) drop(ctx context.Context, indices ...string) error {
-	err := l.cluster.do(ctx, http.MethodDelete, "/"+strings.Join(indices, ",")+"?ignore_unavailable=true", nil, nil)
+	err := l.cluster.do(ctx, http.MethodDelete, "/"+strings.Join(indices, ",")+"?ignore_unavailable=true", nil, &acknowledged{})
 	if err != nil && !isIndexMissing(err) {
 		return fmt.Errorf("delete %s: %w", strings.Join(indices, " and "), err)
 	}
@@ -235,7 +250,7 @@ func (l *Library) drop(ctx context.Context, indices ...string) error {
 
 // alias changes aliases in one step. Either all of the actions take effect, or none.
 func (l *Library) alias(ctx context.Context, actions ...object) error {
-	if err := l.cluster.do(ctx, http.MethodPost, "/_aliases", object{"actions": actions}, nil); err != nil {
+	if err := l.cluster.do(ctx, http.MethodPost, "/_aliases", object{"actions": actions}, &acknowledged{}); err != nil {
 		return fmt.Errorf("change aliases: %w", err)
 	}
 	return nil

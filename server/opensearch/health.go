@@ -21,14 +21,11 @@ var oldestVersion = [2]int{2, 19}
 // checkVersion checks the service at the URLs. If the service does not respond, it fails with library.ErrUnavailable. It fails with another
 // error if the service is not a supported version of OpenSearch or rejects the credentials.
 func (c *cluster) checkVersion(ctx context.Context) error {
-	var about struct {
-		Version struct {
-			Distribution string `json:"distribution"`
-			Number       string `json:"number"`
-		} `json:"version"`
-	}
+	var about service
 	err := c.do(ctx, http.MethodGet, "/", nil, &about)
 	switch {
+	case isForeign(err):
+		return errors.New("the server at the URL is not OpenSearch: check the URL")
 	case hasStatus(err, http.StatusUnauthorized):
 		return errors.New("OpenSearch refuses the credentials (401): check the username and the password")
 	case hasStatus(err, http.StatusForbidden):
@@ -46,14 +43,26 @@ func (c *cluster) checkVersion(ctx context.Context) error {
 	return nil
 }
 
+// service describes what answers at a URL.
+type service struct {
+	Version struct {
+		Distribution string `json:"distribution"`
+		Number       string `json:"number"`
+	} `json:"version"`
+}
+
+// lacks returns "", because checkVersion must describe services other than OpenSearch too.
+func (*service) lacks() string { return "" }
+
 // checkWhole fails if the library has items but its shared indices were deleted. With new shared indices, the library would assign item
 // ids again and silently lose definitions that were created over HTTP. exists is true if the shared indices exist.
 func (l *Library) checkWhole(ctx context.Context) (exists bool, err error) {
-	var there map[string]struct{}
-	path := fmt.Sprintf("/%s,%s/_alias?ignore_unavailable=true", strings.Join(l.shared(), ","), l.names.everyItems())
-	if err := l.cluster.do(ctx, http.MethodGet, path, nil, &there); err != nil {
+	found, err := l.healthOfIndices(ctx, "10s")
+	if err != nil {
 		return false, fmt.Errorf("look up the indices: %w", err)
 	}
+	there := found.Indices
+	maps.DeleteFunc(there, func(name string, _ health) bool { return !l.owns(name) })
 	var missing []string
 	for _, name := range l.shared() {
 		if _, ok := there[name]; !ok {
@@ -239,9 +248,7 @@ func (l *Library) statistics(ctx context.Context) (indexStats, error) {
 }
 
 func (l *Library) statisticsOf(ctx context.Context, indices string) (indexStats, error) {
-	var found struct {
-		Indices indexStats `json:"indices"`
-	}
+	var found statsOf
 	err := l.cluster.do(ctx, http.MethodGet, "/"+indices+"/_stats/docs,store?level=shards", nil, &found)
 	return found.Indices, err
 }
@@ -265,19 +272,22 @@ func (l *Library) count(state *library.State, stats indexStats, all map[library.
 	}
 }
 
+// healthOfIndices returns the health of all indices whose name begins with the prefix. The library does not own all of these (see owns).
+// timeout limits the time for which a node waits for the cluster manager.
+func (l *Library) healthOfIndices(ctx context.Context, timeout string) (*healthOfIndices, error) {
+	found := &healthOfIndices{}
+	path := "/_cluster/health/" + l.options.Prefix + "-*?level=indices&timeout=" + timeout
+	return found, l.cluster.do(ctx, http.MethodGet, path, nil, found)
+}
+
 // redIndices returns the sorted names of the library's indices that have a shard without a working copy.
 func (l *Library) redIndices(ctx context.Context) ([]string, error) {
-	var health struct {
-		Indices map[string]struct {
-			Status string `json:"status"`
-		} `json:"indices"`
-	}
-	path := "/_cluster/health/" + l.options.Prefix + "-*?level=indices&timeout=400ms"
-	if err := l.cluster.do(ctx, http.MethodGet, path, nil, &health); err != nil {
+	found, err := l.healthOfIndices(ctx, "400ms")
+	if err != nil {
 		return nil, err
 	}
 	var red []string
-	for name, index := range health.Indices {
+	for name, index := range found.Indices {
 		if index.Status == "red" && l.owns(name) {
 			red = append(red, name)
 		}
@@ -289,15 +299,7 @@ func (l *Library) redIndices(ctx context.Context) ([]string, error) {
 // blockedIndices returns the library's indices that reject writes, with the reasons. If the disk is full, OpenSearch makes indices
 // read-only.
 func (l *Library) blockedIndices(ctx context.Context) (map[string]string, error) {
-	type block struct {
-		Description string   `json:"description"`
-		Levels      []string `json:"levels"`
-	}
-	var found struct {
-		Blocks struct {
-			Indices map[string]map[string]block `json:"indices"`
-		} `json:"blocks"`
-	}
+	var found blocks
 	if err := l.cluster.do(ctx, http.MethodGet, "/_cluster/state/blocks/"+l.options.Prefix+"-*", nil, &found); err != nil {
 		return nil, err
 	}
@@ -311,6 +313,18 @@ func (l *Library) blockedIndices(ctx context.Context) (map[string]string, error)
 	}
 	return blocked, nil
 }
+
+// blocks is the response to a request for the blocks of indices.
+type blocks struct {
+	Blocks *struct {
+		Indices map[string]map[string]struct {
+			Description string   `json:"description"`
+			Levels      []string `json:"levels"`
+		} `json:"indices"`
+	} `json:"blocks"`
+}
+
+func (a *blocks) lacks() string { return lacking(a.Blocks != nil, "blocks") }
 
 // owns reports whether an index belongs to this library. A comparison of prefixes is not enough, because the prefix of another library
 // may begin with the prefix of this library.

@@ -109,7 +109,7 @@ func (c *cluster) create(ctx context.Context, index string, settings, mapping ob
 	for _, alias := range aliases {
 		named[alias] = object{}
 	}
-	err := c.do(ctx, http.MethodPut, "/"+index, object{"settings": settings, "mappings": mapping, "aliases": named}, nil)
+	err := c.do(ctx, http.MethodPut, "/"+index, object{"settings": settings, "mappings": mapping, "aliases": named}, &acknowledged{})
 	if hasType(err, "resource_already_exists_exception") || isBlocked(err) {
 		return nil // only an existing index can have a block, such as that of a frozen library
 	}

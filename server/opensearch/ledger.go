@@ -1,6 +1,7 @@
 package opensearch
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/base64"
@@ -102,10 +103,7 @@ func (ls *ledgers) get(ctx context.Context, p library.PropertyID) (*ledger, erro
 
 // read reads a ledger from the cluster.
 func (ls *ledgers) read(ctx context.Context, p library.PropertyID) (*ledger, error) {
-	var found struct {
-		version
-		Source fact `json:"_source"`
-	}
+	var found gotDocument[fact]
 	ctx, cancel := limited(ctx, writeAttempt)
 	defer cancel()
 	l := &ledger{names: map[mutations.NameSum]bool{}}
@@ -162,13 +160,11 @@ func (ls *ledgers) change(ctx context.Context, p library.PropertyID, from *ledge
 
 // forgetFacts deletes the facts of a property: its ledger and its tags. It reports whether there were any facts.
 func (l *Library) forgetFacts(ctx context.Context, p library.PropertyID) (bool, error) {
-	var answer struct {
-		Deleted int `json:"deleted"`
-	}
+	var answer deletedDocuments
 	l.ledgers.keep(p, nil)
 	l.made.forget()
 	// The query must also find documents that were stored immediately before.
-	err := l.cluster.do(ctx, http.MethodPost, "/"+l.names.facts()+"/_refresh", nil, nil)
+	err := l.cluster.do(ctx, http.MethodPost, "/"+l.names.facts()+"/_refresh", nil, &onShards{})
 	if err == nil {
 		body := object{"query": object{"term": object{"property": string(p)}}}
 		err = l.cluster.do(ctx, http.MethodPost, "/"+l.names.facts()+"/_delete_by_query?conflicts=proceed&refresh=true", body, &answer)
@@ -176,5 +172,17 @@ func (l *Library) forgetFacts(ctx context.Context, p library.PropertyID) (bool, 
 	if err != nil {
 		return false, fmt.Errorf("delete the facts of property %s: %w", p, err)
 	}
-	return answer.Deleted > 0, nil
+	return *answer.Deleted > 0, nil
+}
+
+// deletedDocuments is the response to a request that deletes the documents that match a query.
+type deletedDocuments struct {
+	TimedOut *bool    `json:"timed_out"`
+	Deleted  *int     `json:"deleted"`
+	Failures []object `json:"failures"`
+}
+
+func (a *deletedDocuments) lacks() string {
+	return cmp.Or(lacking(a.Deleted != nil && a.TimedOut != nil, "deleted"),
+		unless(a.TimedOut == nil || !*a.TimedOut, "the deletion timed out"), unless(len(a.Failures) == 0, "some documents were not deleted"))
 }

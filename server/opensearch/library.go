@@ -17,17 +17,18 @@ import (
 // processes can have the same library open.
 type Library struct {
 	definitions.Reads
-	options Options
-	names   names
-	cluster *cluster
-	records *records
-	ledgers *ledgers
-	made    *madeTags
-	fresh   *freshness
-	shown   *shownItems
-	eraser  *eraser
-	sealer  *library.Sealer
-	calls   calls
+	options   Options
+	names     names
+	cluster   *cluster
+	records   *records
+	ledgers   *ledgers
+	selectors selectors
+	made      *madeTags
+	fresh     *freshness
+	shown     *shownItems
+	eraser    *eraser
+	sealer    *library.Sealer
+	calls     calls
 	// versionKey is the key of page versions. See versionOf.
 	versionKey []byte
 
@@ -109,10 +110,12 @@ func (l *Library) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := l.checkSchemas(ctx); err != nil {
-		return err
+	if there {
+		err = l.checkSchemas(ctx)
+	} else {
+		err = l.createShared(ctx)
 	}
-	if err := l.createShared(ctx); err != nil {
+	if err != nil {
 		return err
 	}
 	if err := l.records.open(ctx); err != nil {

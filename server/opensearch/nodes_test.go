@@ -41,31 +41,31 @@ func onCluster(t *testing.T, c *nodetest.Cluster, n int, o Options) []*Library {
 // primary returns the number of the node that has the primary shard of an index.
 func primary(t *testing.T, c *nodetest.Cluster, l *Library, alias string) int {
 	t.Helper()
-	var shards []struct{ Prirep, Node string }
+	var shards whatever[[]struct{ Prirep, Node string }]
 	if err := l.cluster.do(t.Context(), http.MethodGet, "/_cat/shards/"+alias+"?format=json&h=prirep,node", nil, &shards); err != nil {
 		t.Fatal(err)
 	}
-	for _, s := range shards {
+	for _, s := range shards.is {
 		for i := range c.URLs() {
 			if s.Prirep == "p" && s.Node == c.Name(i) {
 				return i
 			}
 		}
 	}
-	t.Fatalf("no node has the primary shard of %s: %v", alias, shards)
+	t.Fatalf("no node has the primary shard of %s: %v", alias, shards.is)
 	return 0
 }
 
 // awaitCopies waits until every shard has all of its copies.
 func awaitCopies(t *testing.T, l *Library) {
 	t.Helper()
-	var health struct{ Status string }
+	var is health
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	for health.Status != "green" {
-		err := l.cluster.do(ctx, http.MethodGet, "/_cluster/health", nil, &health)
+	for is.Status != "green" {
+		err := l.cluster.do(ctx, http.MethodGet, "/_cluster/health", nil, &is)
 		if !wait(ctx, longestPause) {
-			t.Fatalf("the cluster is %q: %v", health.Status, err)
+			t.Fatalf("the cluster is %q: %v", is.Status, err)
 		}
 	}
 }
@@ -281,12 +281,12 @@ func TestIsolatedNode(t *testing.T) {
 		t.Fatal(err)
 	}
 	awaitCopies(t, writer)
-	var manager []struct{ Node string }
+	var manager whatever[[]struct{ Node string }]
 	if err := writer.cluster.do(t.Context(), http.MethodGet, "/_cat/cluster_manager?format=json", nil, &manager); err != nil {
 		t.Fatal(err)
 	}
 	kept := 0
-	if c.Name(kept) == manager[0].Node {
+	if c.Name(kept) == manager.is[0].Node {
 		kept = 1
 	}
 	l, err := Open(t.Context(), Options{URLs: []string{c.URLs()[kept]}})

@@ -20,6 +20,10 @@ func (l *Library) Read(ctx context.Context, r library.Read) (*library.Page, erro
 		return nil, err
 	}
 	defer end()
+	return withoutRefused(ctx, l, r.Property, func() (*library.Page, error) { return l.read(ctx, r) })
+}
+
+func (l *Library) read(ctx context.Context, r library.Read) (*library.Page, error) {
 	v, listing, err := l.begin(r)
 	if err != nil {
 		return nil, err
@@ -245,9 +249,6 @@ func (s *listed) section(ctx context.Context, i int, after []any, offset int64, 
 	return counted, err
 }
 
-// answer is the response to a search for items.
-type answer = hitsOf[answerHit]
-
 // answerHit is a hit of a search for items.
 type answerHit struct {
 	version
@@ -275,17 +276,21 @@ func (s *listed) search(ctx context.Context, i int, after []any, from, size int)
 	case from > 0:
 		body["from"] = from
 	}
-	var found answer
+	var found countedOf[answerHit]
 	if err := s.view.search(ctx, body, &found); err != nil {
 		return nil, err
 	}
-	return s.read(&found, i)
+	out, err := s.read(found.Hits.Hits, i)
+	if err == nil {
+		out.total = found.Hits.Total.Value
+	}
+	return out, err
 }
 
 // read returns the hits of a response.
-func (s *listed) read(found *answer, section int) (*result, error) {
-	out := &result{total: found.Hits.Total.Value, hits: make([]hit, len(found.Hits.Hits))}
-	for k, h := range found.Hits.Hits {
+func (s *listed) read(found []answerHit, section int) (*result, error) {
+	out := &result{hits: make([]hit, len(found))}
+	for k, h := range found {
 		place, err := s.order.place(h.Sort, section > 0)
 		if err != nil {
 			return nil, err
@@ -302,11 +307,11 @@ func (s *listed) find(ctx context.Context, id item.ID) (*eval.Place, error) {
 			"query": object{"bool": object{"must": section, "filter": object{"term": object{"id": id}}}},
 			"size":  1, "track_total_hits": false, "stored_fields": []string{fieldItem}, "sort": s.order.sorts(),
 		}
-		var found answer
+		var found hitsOf[answerHit]
 		if err := s.view.search(ctx, body, &found); err != nil {
 			return nil, err
 		}
-		part, err := s.read(&found, i)
+		part, err := s.read(found.Hits.Hits, i)
 		if err != nil {
 			return nil, err
 		}

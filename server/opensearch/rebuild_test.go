@@ -111,15 +111,13 @@ func checkRebuilt(t *testing.T, l *Library, want map[item.ID]string) {
 	if got := exported(t, l); !maps.Equal(got, want) {
 		t.Errorf("%d items, want %d:\n%.2000v\n%.2000v", len(got), len(want), got, want)
 	}
-	var found struct {
-		Count int `json:"count"`
-	}
+	var found count
 	body := object{"query": object{"term": object{"colour": "blue"}}}
 	if err := l.cluster.do(t.Context(), http.MethodPost, "/"+l.names.items(shop)+"/_count", body, &found); err != nil {
 		t.Fatal(err)
 	}
-	if found.Count != len(want) {
-		t.Errorf("%d documents have the new field, want %d", found.Count, len(want))
+	if *found.Count != int64(len(want)) {
+		t.Errorf("%d documents have the new field, want %d", *found.Count, len(want))
 	}
 	if s := l.State(t.Context()); !s.Ready || s.Problem != "" || s.Items != int64(len(want)) {
 		t.Errorf("state: %+v", s)

@@ -338,7 +338,7 @@ func (r *records) setMark(ctx context.Context, term, key, value string) error {
 		return err
 	}
 	path := fmt.Sprintf("/%s/_doc/%s?refresh=true&require_alias=true", r.library.names.definitions(), markID(key))
-	if err := r.library.cluster.do(ctx, http.MethodPut, path, record{Type: recordMark, Name: key, Value: value}, nil); err != nil {
+	if err := r.library.cluster.do(ctx, http.MethodPut, path, record{Type: recordMark, Name: key, Value: value}, &putDocument{}); err != nil {
 		return fmt.Errorf("store mark %s: %w", key, err)
 	}
 	return r.catchUp(ctx)
@@ -399,9 +399,7 @@ func (r *records) decode(hits []recordHit, marks map[string]string) (*decoded, e
 // reload reads all records. If it fails, nothing changes.
 func (r *records) reload(ctx context.Context) error {
 	index := r.library.names.definitions()
-	var stats struct {
-		Indices indexStats `json:"indices"`
-	}
+	var stats statsOf
 	if err := r.look(ctx, http.MethodGet, "/"+index+"/_stats/docs?level=shards", nil, &stats); err != nil {
 		return fmt.Errorf("read the definitions: %w", err)
 	}
@@ -410,7 +408,7 @@ func (r *records) reload(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("read the definitions: %w", err)
 	}
-	if err := r.look(ctx, http.MethodPost, "/"+index+"/_refresh", nil, nil); err != nil {
+	if err := r.look(ctx, http.MethodPost, "/"+index+"/_refresh", nil, &onShards{}); err != nil {
 		return fmt.Errorf("read the definitions: %w", err)
 	}
 	hits, err := r.since(ctx, 0)

@@ -29,20 +29,7 @@ type codeHolders struct {
 func (l *Library) codeHolders(ctx context.Context, codes []string) (codeHolders, error) {
 	out := codeHolders{of: map[string][]holder{}}
 	for chunk := range slices.Chunk(codes, codesAtOnce) {
-		var answer struct {
-			hitsOf[struct {
-				ID     item.ID `json:"_id,string"`
-				Index  string  `json:"_index"`
-				Fields struct {
-					Code []string `json:"code"`
-				} `json:"fields"`
-			}]
-			// A shard without a working copy counts neither as successful nor as failed.
-			Shards struct {
-				Total      int `json:"total"`
-				Successful int `json:"successful"`
-			} `json:"_shards"`
-		}
+		var answer codesAnswer
 		// Codes are random, so almost every code belongs to at most one item.
 		body := object{
 			"size": 2 * len(chunk), "track_total_hits": false, "docvalue_fields": []string{fieldCode}, "_source": false,
@@ -52,6 +39,7 @@ func (l *Library) codeHolders(ctx context.Context, codes []string) (codeHolders,
 		if err := l.cluster.do(ctx, http.MethodPost, path, body, &answer); err != nil {
 			return out, fmt.Errorf("look up short links: %w", err)
 		}
+		// A shard without a working copy counts neither as successful nor as failed.
 		if n := answer.Shards.Total - answer.Shards.Successful; n > 0 {
 			out.incomplete = fmt.Errorf("look up short links: %w: OpenSearch cannot search %d shards", library.ErrUnavailable, n)
 		}
@@ -69,6 +57,21 @@ func (l *Library) codeHolders(ctx context.Context, codes []string) (codeHolders,
 		})
 	}
 	return out, nil
+}
+
+// codesAnswer is the response to a search for short codes. It may lack the hits of shards that do not work.
+type codesAnswer struct {
+	hitsOf[struct {
+		ID     item.ID `json:"_id,string"`
+		Index  string  `json:"_index"`
+		Fields struct {
+			Code []string `json:"code"`
+		} `json:"fields"`
+	}]
+}
+
+func (a *codesAnswer) lacks() string {
+	return cmp.Or(a.inTime(), lacking(a.Shards != nil, "_shards"), a.found())
 }
 
 // ShortLink returns the target of a short link. See library.Library.

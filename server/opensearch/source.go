@@ -34,11 +34,7 @@ func (l *Library) Freeze(ctx context.Context) (transfer.Freeze, error) {
 			return "", err
 		}
 	}
-	var answer struct {
-		// All is true if every shard has confirmed that no write is in progress. Indices lists the indices that were not blocked before.
-		All     bool     `json:"shards_acknowledged"`
-		Indices []object `json:"indices"`
-	}
+	var answer blockedWrites
 	if err := l.cluster.do(ctx, http.MethodPut, "/"+l.everyIndex()+"/_block/read_only", nil, &answer); err != nil {
 		return "", fmt.Errorf("block writes to the indices: %w", err)
 	}
@@ -54,7 +50,7 @@ func (l *Library) Thaw(ctx context.Context) error {
 		return err
 	}
 	body := object{"index.blocks.read_only": nil}
-	if err := l.cluster.do(ctx, http.MethodPut, "/"+l.everyIndex()+"/_settings", body, nil); err != nil {
+	if err := l.cluster.do(ctx, http.MethodPut, "/"+l.everyIndex()+"/_settings", body, &acknowledged{}); err != nil {
 		return fmt.Errorf("allow writes to the indices: %w", err)
 	}
 	return l.SetMark(ctx, transfer.MarkFrozen, "")
@@ -131,7 +127,7 @@ func (l *Library) Facts(ctx context.Context) (*transfer.Facts, error) {
 
 // addFacts reads the facts index.
 func (l *Library) addFacts(ctx context.Context, properties map[library.PropertyID]transfer.Property) error {
-	if err := l.cluster.do(ctx, http.MethodPost, "/"+l.names.facts()+"/_refresh", nil, nil); err != nil {
+	if err := l.cluster.do(ctx, http.MethodPost, "/"+l.names.facts()+"/_refresh", nil, &onShards{}); err != nil {
 		return fmt.Errorf("read the facts: %w", err)
 	}
 	hits, err := bySequence[fact](ctx, l.cluster.do, l.names.facts(), 0)
@@ -158,7 +154,7 @@ func (l *Library) addFacts(ctx context.Context, properties map[library.PropertyI
 // Lines yields the stored items of a property. See transfer.Reader.
 func (l *Library) Lines(ctx context.Context, p library.PropertyID) iter.Seq2[transfer.Line, error] {
 	return func(yield func(transfer.Line, error) bool) {
-		err := l.cluster.do(ctx, http.MethodPost, "/"+l.names.items(p)+"/_refresh", nil, nil)
+		err := l.cluster.do(ctx, http.MethodPost, "/"+l.names.items(p)+"/_refresh", nil, &onShards{})
 		for last := item.ID(0); err == nil; {
 			var found hitsOf[stored]
 			body := object{

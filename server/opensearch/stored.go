@@ -10,16 +10,6 @@ import (
 	"github.com/vitrine-dev/vitrine/server/item"
 )
 
-// hitsOf is the response to a search. Its hits have the type T.
-type hitsOf[T any] struct {
-	Hits struct {
-		Total struct {
-			Value int64 `json:"value"`
-		} `json:"total"`
-		Hits []T `json:"hits"`
-	} `json:"hits"`
-}
-
 // stored is the document of an item in a response, with the stored fields that the request names.
 type stored struct {
 	version
@@ -65,6 +55,12 @@ func (s *stored) token() string {
 	return s.Fields.Write[0]
 }
 
+// lookedUpItem is an item in a response to a lookup by id.
+type lookedUpItem struct {
+	stored
+	presence
+}
+
 // loadAtOnce is the maximum number of items that one request looks up.
 const loadAtOnce = 10_000
 
@@ -74,13 +70,7 @@ func (l *Library) load(ctx context.Context, alias string, ids []item.ID, field s
 	out := make(map[item.ID]*stored, len(ids))
 	path := fmt.Sprintf("/%s/_mget?stored_fields=%s", alias, field)
 	for chunk := range slices.Chunk(ids, loadAtOnce) {
-		var answer struct {
-			Docs []struct {
-				stored
-				Found bool   `json:"found"`
-				Error *cause `json:"error"`
-			} `json:"docs"`
-		}
+		answer := documentsOf[lookedUpItem]{wanted: len(chunk)}
 		if err := l.cluster.do(ctx, http.MethodPost, path, object{"ids": chunk}, &answer); err != nil {
 			return nil, fmt.Errorf("look up items: %w", err)
 		}
@@ -88,7 +78,7 @@ func (l *Library) load(ctx context.Context, alias string, ids []item.ID, field s
 			if d.Error != nil {
 				return nil, fmt.Errorf("look up item %d: %w", d.ID, d.Error.failure(http.StatusServiceUnavailable))
 			}
-			if d.Found {
+			if d.exists() {
 				out[d.ID] = &d.stored
 			}
 		}

@@ -76,12 +76,17 @@ func (t translator) rule(ctx context.Context, r *definitions.Rule) (object, erro
 	if err != nil {
 		return nil, err
 	}
-	if selector != nil {
-		selected, err := t.node(ctx, selector)
-		if err != nil {
-			return nil, fmt.Errorf("selector of %s: %w", r.Owner, err)
-		}
+	if selector == nil {
+		return anyOf(queries), nil
+	}
+	selected, err := t.node(ctx, selector)
+	switch {
+	case err == nil:
 		queries = append(queries, allOf(selected))
+	case isAboutQuery(err): // the caller did not write the selector, and its other parts are still served
+		t.warn(r, err)
+	default:
+		return nil, fmt.Errorf("selector of %s: %w", r.Owner, err)
 	}
 	return anyOf(queries), nil
 }

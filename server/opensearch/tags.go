@@ -86,7 +86,7 @@ func (l *Library) HasTag(p library.PropertyID, t item.Tag) (bool, error) {
 	if l.made.knows(p, t) {
 		return true, nil
 	}
-	err = l.cluster.do(ctx, http.MethodGet, "/"+l.names.facts()+"/_doc/"+tagID(p, t)+"?_source=false", nil, nil)
+	err = l.cluster.do(ctx, http.MethodGet, "/"+l.names.facts()+"/_doc/"+tagID(p, t)+"?_source=false", nil, &existing{})
 	if isAbsent(err) {
 		return false, nil
 	}

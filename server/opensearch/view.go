@@ -1,9 +1,9 @@
 package opensearch
 
 import (
+	"cmp"
 	"context"
 	"fmt"
-	"log/slog"
 	"maps"
 	"net/http"
 	"slices"
@@ -53,7 +53,7 @@ const searchPath = "/_search?allow_partial_search_results=false"
 const itemsPath = searchPath + "&" + inCBOR
 
 // search runs a search of the property's items.
-func (v *view) search(ctx context.Context, body object, out any) error {
+func (v *view) search(ctx context.Context, body object, out answer) error {
 	path := "/" + v.index() + itemsPath
 	if v.snapshot != "" {
 		path, body["pit"] = itemsPath, object{"id": v.snapshot, "keep_alive": snapshotTime}
@@ -75,9 +75,7 @@ const releaseTimeout = time.Second
 
 // freeze makes later searches of the view read the same state of the index until the caller calls release.
 func (v *view) freeze(ctx context.Context) (release func(), err error) {
-	var made struct {
-		ID string `json:"pit_id"`
-	}
+	var made snapshot
 	path := "/" + v.index() + "/_search/point_in_time?keep_alive=" + snapshotTime
 	if err := v.library.cluster.do(ctx, http.MethodPost, path, nil, &made); err != nil {
 		return nil, fmt.Errorf("search property %s: %w", v.catalogue.Property, err)
@@ -91,6 +89,14 @@ func (v *view) freeze(ctx context.Context) (release func(), err error) {
 		_ = v.library.cluster.do(ctx, http.MethodDelete, "/_search/point_in_time", object{"pit_id": []string{made.ID}}, nil)
 	}, nil
 }
+
+// snapshot is the response to a request for a point in time.
+type snapshot struct {
+	onShards
+	ID string `json:"pit_id"`
+}
+
+func (a *snapshot) lacks() string { return cmp.Or(a.onShards.lacks(), lacking(a.ID != "", "pit_id")) }
 
 // plan returns the plan of a part of a listing at a time.
 func (v *view) plan(ctx context.Context, part library.Part, at time.Time) (plan.Node, error) {
@@ -121,15 +127,7 @@ func (v *view) dynamicFields(ctx context.Context) ([]string, error) {
 	if v.fields != nil {
 		return v.fields, nil
 	}
-	var answer struct {
-		Aggregations struct {
-			Fields struct {
-				Buckets []struct {
-					Key string `json:"key"`
-				} `json:"buckets"`
-			} `json:"fields"`
-		} `json:"aggregations"`
-	}
+	var answer fieldNames
 	err := v.search(ctx, object{"size": 0, "track_total_hits": false, "aggs": object{"fields": object{"terms": object{
 		"field": fieldPresent, "include": `(content\.platform_ref:|tags\.|submission\.).*`, "size": fieldsAtMost,
 	}}}}, &answer)
@@ -147,14 +145,31 @@ func (v *view) dynamicFields(ctx context.Context) ([]string, error) {
 	return v.fields, nil
 }
 
+// fieldNames is the response to a search for the names of fields.
+type fieldNames struct {
+	searched
+	Aggregations struct {
+		Fields struct {
+			Buckets []struct {
+				Key string `json:"key"`
+			} `json:"buckets"`
+		} `json:"fields"`
+	} `json:"aggregations"`
+}
+
+func (a *fieldNames) lacks() string {
+	return cmp.Or(a.searched.lacks(), lacking(a.Aggregations.Fields.Buckets != nil, "aggregations"))
+}
+
 // fieldsAtMost is greater than the number of dynamic fields of any property. item.MaxFieldNames does not limit the fields for references
 // to platforms, but there are only a few platforms.
 const fieldsAtMost = item.MaxFieldNames + 10_000
 
 // selector returns the plan of a rule's selector, or nil if the rule has no selector. A selector that was valid when it was applied can
-// later exceed a limit, because a field pattern in it expands to more fields. Such a selector matches no item, and selector returns nil.
+// later exceed a limit, because a field pattern in it expands to more fields. Such a selector matches no item, and selector returns nil. It
+// also returns nil if OpenSearch refuses the selector.
 func (v *view) selector(ctx context.Context, r *definitions.Rule) (plan.Node, error) {
-	if r.Selector == nil {
+	if r.Selector == nil || v.library.selectors.refused(r) {
 		return nil, nil
 	}
 	if n, known := v.selectors[r]; known {
@@ -165,7 +180,7 @@ func (v *view) selector(ctx context.Context, r *definitions.Rule) (plan.Node, er
 		return nil, err
 	}
 	if err != nil {
-		v.library.options.Logger.Warn("a selector cannot be evaluated, so its rule applies to no items", slog.String("rule", r.Owner.String()), slog.Any("error", err))
+		v.warn(r, err)
 	}
 	v.selectors[r] = n
 	return n, nil

@@ -257,7 +257,7 @@ func (w *write) send(ctx context.Context, b *base, ops []operation) []outcome {
 // items that the request stored. If the refresh fails, the write still succeeds, because a caller that repeats the write could create the
 // items twice. The index refreshes itself within Options.RefreshInterval.
 func (w *write) refresh(ctx context.Context) {
-	if err := w.library.cluster.do(ctx, http.MethodPost, "/"+w.library.names.items(w.property)+"/_refresh", nil, nil); err != nil {
+	if err := w.library.cluster.do(ctx, http.MethodPost, "/"+w.library.names.items(w.property)+"/_refresh", nil, &onShards{}); err != nil {
 		w.library.options.Logger.Warn("searches may not find a stored item yet", slog.String("property", string(w.property)), slog.Any("error", err))
 	}
 }

@@ -1,0 +1,135 @@
+package opensearch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"sync"
+
+	"github.com/vitrine-dev/vitrine/server/definitions"
+	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/query"
+)
+
+// selectors remembers which selectors of rules OpenSearch refuses. A search contains the selectors of many rules. If OpenSearch refused a
+// search because of one of them, every read that needs the rules of the property would fail. A refused selector therefore matches no item,
+// like a selector that exceeds a limit of the query language.
+type selectors struct {
+	mu sync.Mutex
+	// tried contains the names of the rules whose selectors were tried. The value is true if OpenSearch refused the selector.
+	tried map[string]bool
+}
+
+// rememberedSelectors is the maximum number of remembered selectors. Beyond it, all selectors are tried again.
+const rememberedSelectors = 100_000
+
+func (s *selectors) refused(r *definitions.Rule) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.tried[r.Name]
+}
+
+// untried returns the rules whose selectors were not tried.
+func (s *selectors) untried(rules []*definitions.Rule) []*definitions.Rule {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var out []*definitions.Rule
+	for _, r := range rules {
+		if _, ok := s.tried[r.Name]; !ok && r.Selector != nil {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+func (s *selectors) keep(rules []*definitions.Rule, refused bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.tried == nil || len(s.tried) > rememberedSelectors {
+		s.tried = map[string]bool{}
+	}
+	for _, r := range rules {
+		s.tried[r.Name] = refused
+	}
+}
+
+// withoutRefused runs a read of a property. If OpenSearch refuses a search of the read, withoutRefused tries the selectors that the search
+// may contain. If OpenSearch refuses a selector, withoutRefused runs the read again. Each selector is tried only once, so that a caller
+// whose own query OpenSearch refuses causes no further requests.
+func withoutRefused[T any](ctx context.Context, l *Library, p library.PropertyID, read func() (T, error)) (T, error) {
+	out, err := read()
+	if !isRefusal(err) {
+		return out, err
+	}
+	c, served := l.Served(p)
+	if served != nil {
+		return out, err
+	}
+	v := l.view(c, l.now())
+	found := false
+	for _, rules := range []struct {
+		of    []*definitions.Rule
+		reach kind
+	}{{c.TagRules, ofItem}, {c.UnitRules, ofTags}} { // the selector of a unit can depend on tags
+		some, failed := v.try(ctx, l.selectors.untried(rules.of), rules.reach)
+		if failed != nil {
+			return out, failed
+		}
+		found = found || some
+	}
+	if found {
+		return read()
+	}
+	return out, err
+}
+
+// isRefusal reports whether err means that OpenSearch refuses a request because of its content.
+func isRefusal(err error) bool {
+	var answer *responseError
+	return errors.As(err, &answer) && answer.Status == http.StatusBadRequest && !answer.Foreign
+}
+
+// try tries the selectors of rules, and reports whether OpenSearch refuses any of them.
+func (v *view) try(ctx context.Context, rules []*definitions.Rule, reach kind) (refused bool, err error) {
+	if len(rules) == 0 {
+		return false, nil
+	}
+	var queries []object
+	for _, r := range rules {
+		q, err := translator{v, reach}.rule(ctx, r)
+		if err != nil {
+			return false, err
+		}
+		queries = append(queries, q)
+	}
+	err = v.search(ctx, object{"size": 0, "track_total_hits": false, "query": allOf(anyOf(queries))}, &hitsOf[struct{}]{})
+	var syntax *query.SyntaxError
+	switch {
+	case err == nil:
+		v.library.selectors.keep(rules, false)
+		return false, nil
+	case !isRefusal(err) && !errors.As(err, &syntax):
+		return false, fmt.Errorf("try the selectors of rules: %w", err)
+	case len(rules) == 1:
+		v.library.selectors.keep(rules, true)
+		delete(v.selectors, rules[0])
+		v.warn(rules[0], err)
+		return true, nil
+	}
+	for _, half := range [][]*definitions.Rule{rules[:len(rules)/2], rules[len(rules)/2:]} {
+		some, err := v.try(ctx, half, reach)
+		if err != nil {
+			return refused, err
+		}
+		refused = refused || some
+	}
+	return refused, nil
+}
+
+// warn logs that a selector matches no item.
+func (v *view) warn(r *definitions.Rule, err error) {
+	v.library.options.Logger.Warn("a selector cannot be evaluated, so its rule applies only to the items that it lists",
+		slog.String("rule", r.Owner.String()), slog.Any("error", err))
+}
