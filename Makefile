@@ -26,7 +26,7 @@ WALKS := bin/walks
 walk = VITRINE_WALK=1 exec $(WALKS) -test.run '^TestWalks$$' -test.timeout 90m -ginkgo.v -ginkgo.no-color -ginkgo.label-filter
 
 .DEFAULT_GOAL := help
-.PHONY: help run smoke gitops test browser e2e bin/e2e parity opensearch s3 clients judges scale bench verify generate site format lint prose build image manifest chart release samples assets \
+.PHONY: help run smoke gitops test browser e2e bin/e2e parity lucene opensearch s3 clients judges scale bench verify generate site format lint prose build image manifest chart release samples assets \
 	install uninstall deploy undeploy manifests fmt vet docker-build docker-push test-e2e clean $(LOCALRUN) $(WALKS)
 
 help: ## list the targets
@@ -53,6 +53,9 @@ parity: ## compare the query language with a real OpenSearch node at OPENSEARCH_
 	@[ -n "$$OPENSEARCH_URL" ] || { echo 'make parity starts no OpenSearch: set OPENSEARCH_URL to a node without security, such as http://127.0.0.1:9200'; exit 1; }
 	$(GO) test ./hack/parity -count=1 -timeout 60m -run '^TestParity$$' -v -url "$$OPENSEARCH_URL" -seeds $(if $(filter opensearch,$(LIBRARY)),1 -generate 300,3) \
 	  -corpus '$(subst $(space),$(comma),$(abspath $(CORPUS)))' -queries '$(abspath $(QUERIES))' -query '$(QUERY)' $(if $(LIBRARY),-library $(LIBRARY))
+
+lucene: ## compare the regular expressions that are sent to OpenSearch with all supported versions of Lucene, for PATTERNS random patterns; needs a JDK
+	VITRINE_LUCENE=$(or $(PATTERNS),1000000) VITRINE_LUCENE_SEED=$(SEED) $(GO) test ./server/opensearch -count=1 -timeout 120m -run '^TestLucene' -v
 
 opensearch: ## test the library on OpenSearch with a real cluster: the one at OPENSEARCH_URL, otherwise a node that each package starts, which needs a JDK
 	VITRINE_OPENSEARCH=1 $(GO) test -race ./server/opensearch -count=1 -timeout 30m

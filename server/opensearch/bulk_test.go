@@ -33,7 +33,7 @@ func BenchmarkEncodeBulk(b *testing.B) {
 	for b.Loop() {
 		ops := make([]operation, len(items))
 		for i, it := range items {
-			ops[i] = operation{index: "items", id: "1", doc: encoded(func(dst []byte) []byte { return document(dst, it, item.Marshal(it, nil), "token") })}
+			ops[i] = operation{index: "items", id: "1", doc: encoded(func(dst []byte) []byte { return document(dst, it, item.Marshal(it, nil), "token", fieldSubmission) })}
 		}
 		if _, n, err := encodeBulk(ops, pending); err != nil || n != len(items) {
 			b.Fatal(n, err)
@@ -59,7 +59,7 @@ func TestDocument(t *testing.T) {
 	}
 	for _, it := range items {
 		line := item.Marshal(it, nil)
-		text := document(nil, it, line, "token")
+		text := document(nil, it, line, "token", fieldSubmission)
 		var got map[string]any
 		d := json.NewDecoder(bytes.NewReader(text))
 		d.UseNumber()
@@ -76,6 +76,8 @@ func TestDocument(t *testing.T) {
 		for f, v := range it.Values(nil, nil, it.Tags) {
 			list(fieldPresent, f.Name)
 			switch {
+			case query.IsSubmissionField(f.Name):
+				list(fieldSubmission, dynamicTerm(f.Name, v.Str))
 			case query.Dynamic(f.Name):
 				list(fieldDynamic, dynamicTerm(f.Name, v.Str))
 			case f.Name == query.AllField:

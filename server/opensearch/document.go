@@ -45,9 +45,9 @@ func kindOf(field string) kind {
 // bytes.
 const longestTerm = 32_000
 
-// document appends the document of an item in JSON. line is the item as item.Marshal writes it. token identifies the write. The function
-// does not use package json, because that would take most of the time of an import.
-func document(dst []byte, it *item.Item, line []byte, token string) []byte {
+// document appends the document of an item in JSON. line is the item as item.Marshal writes it. token identifies the write. submissions is
+// the field for the members of submissions. The function does not use package json, because that would take most of the time of an import.
+func document(dst []byte, it *item.Item, line []byte, token, submissions string) []byte {
 	d := documentWriter{append(dst, '{')}
 	d.text(fieldItem, string(line))
 	d.text(fieldWrite, token)
@@ -62,12 +62,16 @@ func document(dst []byte, it *item.Item, line []byte, token string) []byte {
 		d.texts(fieldUnits, words)
 		d.text(fieldUnitOrder, strings.Join(words, " "))
 	}
-	var all, dynamic []string
+	var all, dynamic, members []string
 	present := make([]string, 0, 64)
 	for f, v := range it.Values(nil, nil, it.Tags) {
 		switch {
 		case query.Dynamic(f.Name):
-			dynamic = append(dynamic, dynamicTerm(f.Name, v.Str))
+			list := &dynamic
+			if submissions != fieldDynamic && query.IsSubmissionField(f.Name) {
+				list = &members
+			}
+			*list = append(*list, dynamicTerm(f.Name, v.Str))
 			// The tags of one namespace are adjacent, so comparing a name with the previous one finds all duplicates.
 			if len(present) > 0 && present[len(present)-1] == f.Name {
 				continue
@@ -88,11 +92,14 @@ func document(dst []byte, it *item.Item, line []byte, token string) []byte {
 	if dynamic != nil {
 		d.texts(fieldDynamic, dynamic)
 	}
+	if members != nil {
+		d.texts(submissions, members)
+	}
 	d.dst[len(d.dst)-1] = '}'
 	return d.dst
 }
 
-// dynamicTerm returns the term that fieldDynamic contains for a value of a dynamic field.
+// dynamicTerm returns the term that fieldDynamic or fieldSubmission contains for a value of a dynamic field.
 func dynamicTerm(name, value string) string { return cut(name + "\x00" + analysis.Keyword(value)) }
 
 // documentWriter appends the members of a document, each followed by a comma.

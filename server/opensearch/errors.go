@@ -185,10 +185,16 @@ func isAboutQuery(err error) bool {
 }
 
 // tooLarge returns the error for a query that has more clauses than the cluster accepts, including the clauses for rules of tags and
-// units. For other errors, it returns nil.
+// units, or a pattern that takes the cluster too many steps to compile. For other errors, it returns nil.
 func tooLarge(err error) error {
 	var answer *responseError
-	if errors.As(err, &answer) && strings.HasPrefix(answer.Type, "too_many_") {
+	switch {
+	case !errors.As(err, &answer):
+	case answer.Type == "too_complex_to_determinize_exception":
+		return &query.SyntaxError{
+			Reason: "a pattern is too complex for OpenSearch", Expected: "fewer repetitions and alternatives", Limit: true,
+		}
+	case strings.HasPrefix(answer.Type, "too_many_"):
 		return &query.SyntaxError{
 			Reason: "too many clauses for OpenSearch after the rules of tags and units were added", Expected: "a shorter query", Limit: true,
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/vitrine-dev/vitrine/server/library"
 	"github.com/vitrine-dev/vitrine/server/query"
+	"github.com/vitrine-dev/vitrine/server/query/automaton"
 )
 
 // Facets counts the values of a field among the items that match r. See library.Library.
@@ -181,11 +182,8 @@ func (a *facetsAnswer) lacks() string {
 		wanted, _ = wanted["within"].(object)["aggs"].(object)
 	}
 	there := len(of.Queries.Buckets) == a.queries
-	if _, ok := wanted["terms"]; ok {
-		there = there && of.own().Terms != nil
-	}
-	if _, ok := wanted["page"]; ok {
-		there = there && of.own().Page != nil
+	for name := range wanted {
+		there = there && of.answered().has(name)
 	}
 	return cmp.Or(a.countedOf.lacks(), lacking(there, "aggregations"))
 }
@@ -200,28 +198,62 @@ type aggregations struct {
 	Within *ownValues `json:"within"`
 }
 
-// ownValues contains the results of the aggregations for the values that items have themselves.
+// ownValues contains the results of the aggregations for the values that items have themselves. FirstTerms and FirstPage are those for an
+// index with the first schema (see view.indexed).
 type ownValues struct {
-	Terms *struct {
-		// Error is 0 if the counts are exact. It can be 0 even if the node searched the shard in concurrent slices.
-		Error   int64    `json:"doc_count_error_upper_bound"`
-		Buckets []bucket `json:"buckets"`
-	} `json:"terms"`
-	Page *struct {
-		After   map[string]any `json:"after_key"`
-		Buckets []struct {
-			Key   map[string]any `json:"key"`
-			Count int64          `json:"doc_count"`
-		} `json:"buckets"`
-	} `json:"page"`
+	Terms      *termsOf `json:"terms"`
+	FirstTerms *termsOf `json:"terms1"`
+	Page       *pageOf  `json:"page"`
+	FirstPage  *pageOf  `json:"page1"`
 }
 
-// own returns the values that items have themselves.
-func (a *aggregations) own() *ownValues {
+type termsOf struct {
+	// Error is 0 if the counts are exact. It can be 0 even if the node searched the shard in concurrent slices.
+	Error   int64    `json:"doc_count_error_upper_bound"`
+	Buckets []bucket `json:"buckets"`
+}
+
+type pageOf struct {
+	After   map[string]any `json:"after_key"`
+	Buckets []struct {
+		Key   map[string]any `json:"key"`
+		Count int64          `json:"doc_count"`
+	} `json:"buckets"`
+}
+
+// has reports whether the values contain the result of the aggregation with this name.
+func (o *ownValues) has(name string) bool {
+	switch name {
+	case "terms":
+		return o.Terms != nil
+	case "terms1":
+		return o.FirstTerms != nil
+	case "page":
+		return o.Page != nil
+	case "page1":
+		return o.FirstPage != nil
+	}
+	return true
+}
+
+// answered returns the values of the part of the response that answers the request.
+func (a *aggregations) answered() *ownValues {
 	if a.Within != nil {
 		return a.Within
 	}
 	return &a.ownValues
+}
+
+// own returns the values that items have themselves.
+func (a *aggregations) own() *ownValues {
+	own := *a.answered()
+	if own.FirstTerms != nil && len(own.FirstTerms.Buckets) > 0 {
+		own.Terms = own.FirstTerms
+	}
+	if own.FirstPage != nil && len(own.FirstPage.Buckets) > 0 {
+		own.Page = own.FirstPage
+	}
+	return &own
 }
 
 // bucket is a term (a text or a number) and the number of items that have the term.
@@ -258,14 +290,18 @@ func (c *counting) hasOwnValues() bool {
 	return k != ofUnits && k != ofDefault
 }
 
-// ownAggregation returns an aggregation for the values that items have themselves. It adds a filter only if necessary, because the node
-// needs up to three times as long with a filter.
-func (c *counting) ownAggregation(name string, of object) object {
+// ownAggregation returns an aggregation for the values that items have themselves. The function of returns the aggregation for a field of
+// the index. ownAggregation adds a filter only if necessary, because the node needs up to three times as long with a filter.
+func (c *counting) ownAggregation(name string, of func(field string) object) object {
+	aggs := object{}
+	for i, field := range c.inIndex() {
+		aggs[name+strings.Repeat("1", i)] = of(field)
+	}
 	within := c.within()
 	if within == nil {
-		return object{name: of}
+		return aggs
 	}
-	return object{"within": object{"filter": within, "aggs": object{name: of}}}
+	return object{"within": object{"filter": within, "aggs": aggs}}
 }
 
 // once counts the values in a single search. The parameter terms contains the size of the terms aggregation, and once adds the other
@@ -276,7 +312,7 @@ func (c *counting) once(ctx context.Context, terms object) (*counted, bool, erro
 	list, pattern := c.include()
 	own := c.hasOwnValues() && (list == nil || len(list) > 0)
 	if own {
-		terms["field"], terms["order"] = c.inIndex(), []any{object{"_count": "desc"}, object{"_key": "asc"}}
+		terms["order"] = []any{object{"_count": "desc"}, object{"_key": "asc"}}
 		switch {
 		case len(pattern) > longestRegexp:
 			return nil, false, nil
@@ -285,7 +321,11 @@ func (c *counting) once(ctx context.Context, terms object) (*counted, bool, erro
 		case list != nil:
 			terms["include"] = list
 		}
-		aggs = c.ownAggregation("terms", object{"terms": terms})
+		aggs = c.ownAggregation("terms", func(field string) object {
+			of := maps.Clone(terms)
+			of["field"] = field
+			return object{"terms": of}
+		})
 	}
 	response, err := c.request(ctx, found, c.queries, aggs)
 	if err != nil || !own {
@@ -314,12 +354,19 @@ func (c *counting) once(ctx context.Context, terms object) (*counted, bool, erro
 
 // pages counts all values that items have themselves, page by page in the order of the terms.
 func (c *counting) pages(ctx context.Context, found *counted) error {
-	page := object{"size": termsPerPage, "sources": []any{object{"term": object{"terms": object{"field": c.inIndex()}}}}}
+	var after any
 	if name := c.dynamic(); name != "" {
-		page["after"] = object{"term": name} // this text comes before all terms of the field
+		after = object{"term": name} // this text comes before all terms of the field
+	}
+	page := func(field string) object {
+		of := object{"size": termsPerPage, "sources": []any{object{"term": object{"terms": object{"field": field}}}}}
+		if after != nil {
+			of["after"] = after
+		}
+		return object{"composite": of}
 	}
 	for {
-		response, err := c.request(ctx, found, nil, c.ownAggregation("page", object{"composite": page}))
+		response, err := c.request(ctx, found, nil, c.ownAggregation("page", page))
 		if err != nil {
 			return err
 		}
@@ -333,16 +380,16 @@ func (c *counting) pages(ctx context.Context, found *counted) error {
 		if len(read.Buckets) < termsPerPage {
 			return nil
 		}
-		page["after"] = read.After
+		after = read.After
 	}
 }
 
-// inIndex returns the field of the index that contains the values.
-func (c *counting) inIndex() string {
+// inIndex returns the fields of the index that can contain the values (see view.indexed).
+func (c *counting) inIndex() []string {
 	if c.field.Name == query.AllTags {
-		return fieldDynamic
+		return []string{fieldDynamic}
 	}
-	return indexed(c.field)
+	return c.indexed(c.field)
 }
 
 // dynamic returns the prefix of the field's terms in fieldDynamic. It returns an empty string for a field of the catalogue.
@@ -366,23 +413,22 @@ func (c *counting) include() (list []any, pattern string) {
 		}
 		return list, ""
 	}
-	quote := func(text string) string {
-		if text == "" {
-			return ""
-		}
-		return `"` + strings.ReplaceAll(text, `"`, `"\""`) + `"`
-	}
 	switch key := c.counter.Key(); {
 	case key != "":
-		return nil, quote(c.dynamic()) + "[^\x00]*" + quote("\x00"+key) + ".*"
+		return nil, automaton.Concat(automaton.Literal(c.dynamic()), automaton.Without(0), automaton.Literal("\x00"+key), automaton.AnyString()).Print()
 	case c.field.Type == query.Keyword && c.field.Name != query.AllTags:
 		if prefix := c.dynamic() + c.counter.Prefix(); prefix != "" {
-			return nil, quote(prefix) + ".*"
+			return nil, beginning(prefix)
 		}
 	case c.dynamic() != "":
-		return nil, quote(c.dynamic()) + ".*"
+		return nil, beginning(c.dynamic())
 	}
 	return nil, ""
+}
+
+// beginning returns a regular expression for the terms that begin with a text.
+func beginning(text string) string {
+	return automaton.Concat(automaton.Literal(text), automaton.AnyString()).Print()
 }
 
 // termOf returns the term of a value in the index. It returns nil if no term can have this value.
@@ -410,7 +456,7 @@ func (c *counting) within() object {
 	}
 	ranges := []object{}
 	for _, r := range rangesOf(c.counter.Prefix()) {
-		ranges = append(ranges, object{"range": object{c.inIndex(): object{"gte": r[0], "lte": r[1]}}})
+		ranges = append(ranges, object{"range": object{indexed(c.field): object{"gte": r[0], "lte": r[1]}}})
 	}
 	if len(ranges) == 0 {
 		return object{"match_none": object{}}

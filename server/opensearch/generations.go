@@ -111,6 +111,7 @@ func (l *Library) generations(ctx context.Context, pattern string) (map[library.
 	}
 	delete(found, shared)
 	out := map[library.PropertyID]*generations{}
+	first := false
 	others := map[library.PropertyID][]*itemIndex{}
 	for name, is := range found {
 		x := &itemIndex{itemMeta: is.Mappings.Meta, name: name, uuid: is.Settings.Index.UUID, blocked: is.Settings.Index.Blocks.Write == "true"}
@@ -127,9 +128,13 @@ func (l *Library) generations(ctx context.Context, pattern string) (map[library.
 		}
 		if _, ok := is.Aliases[l.names.items(x.Property)]; ok {
 			g.current = x
+			first = first || x.Schema == 1
 		} else {
 			others[x.Property] = append(others[x.Property], x)
 		}
+	}
+	if first || pattern == l.names.everyItems() {
+		l.firstSchema.Store(first)
 	}
 	for p, g := range out {
 		for _, x := range others[p] {

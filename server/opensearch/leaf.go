@@ -6,46 +6,77 @@ import (
 	"unicode/utf8"
 
 	"github.com/vitrine-dev/vitrine/server/query"
+	"github.com/vitrine-dev/vitrine/server/query/automaton"
 	"github.com/vitrine-dev/vitrine/server/query/plan"
 )
 
-// leaf translates a leaf for the values that items have themselves. OpenSearch scores texts and boolean values in the same way as the
-// other libraries. Every other match has the score 1.
-func leaf(n plan.Leaf) (object, error) {
+// leaf translates a leaf for the values that items have themselves.
+func (v *view) leaf(n plan.Leaf) (object, error) {
+	var queries []object
+	for _, field := range v.indexed(n.LooksAt()) {
+		q, err := leaf(n, field)
+		if err != nil {
+			return nil, err
+		}
+		queries = append(queries, q)
+	}
+	if len(queries) == 1 {
+		return queries[0], nil
+	}
+	return object{"dis_max": object{"queries": queries}}, nil
+}
+
+// leaf translates a leaf for the values in a field of the index. OpenSearch scores texts and boolean values in the same way as the other
+// libraries. Every other match has the score 1. Only the function pattern sends text that OpenSearch parses.
+func leaf(n plan.Leaf, field string) (object, error) {
 	switch n := n.(type) {
 	case plan.Term:
-		return term(n), nil
+		return term(n, field), nil
 	case plan.Phrase:
 		words := make([]string, len(n.Words))
 		for i, w := range n.Words {
 			words[i] = w.Text
 		}
-		return object{"match_phrase": object{indexed(n.Field): object{"query": strings.Join(words, " "), "slop": n.Slop}}}, nil
+		return object{"match_phrase": object{field: object{"query": strings.Join(words, " "), "slop": n.Slop}}}, nil
 	case plan.Pattern:
-		return constant(pattern(n), 1), nil
+		q, err := pattern(n, field)
+		return constant(q, 1), err
 	case plan.Fuzzy:
-		return fuzzy(n), nil
+		return fuzzy(n, field), nil
 	case plan.IntRange:
 		return constant(intRange(n), 1), nil
 	case plan.FloatRange:
 		return constant(floatRange(n), 1), nil
 	case plan.TermRange:
-		return constant(termRange(n), 1), nil
+		return constant(termRange(n, field), 1), nil
 	case plan.Exists:
 		return constant(object{"term": object{fieldPresent: n.Field.Name}}, 1), nil
 	}
 	return nil, fmt.Errorf("translate a query: unknown leaf %T", n)
 }
 
-// indexed returns the index field that contains the values of a field.
+// indexed returns the field of the index that contains the values of a field. An index with the first schema has the members of submissions
+// in fieldDynamic instead (see view.indexed).
 func indexed(f query.Field) string {
 	switch {
 	case f.Name == query.AllField:
 		return fieldAll
+	case query.IsSubmissionField(f.Name):
+		return fieldSubmission
 	case query.Dynamic(f.Name):
 		return fieldDynamic
 	}
 	return f.Name
+}
+
+// indexed returns the fields of the index that can contain the values of a field. There are two only for members of submissions, and only
+// as long as an index can have the first schema. Exactly one of the two then contains values.
+func (v *view) indexed(f query.Field) []string {
+	fields := []string{indexed(f)}
+	if fields[0] == fieldSubmission && v.firstSchema {
+		fields = append(fields, fieldDynamic)
+	}
+	return fields
 }
 
 // prefixOf returns the prefix of a field's terms in the index.
@@ -56,39 +87,48 @@ func prefixOf(f query.Field) string {
 	return ""
 }
 
-func term(n plan.Term) object {
+func term(n plan.Term, field string) object {
 	switch n.Field.Type {
 	case query.Text:
-		return object{"term": object{indexed(n.Field): object{"value": n.Text}}}
+		return object{"term": object{field: object{"value": n.Text}}}
 	case query.Boolean:
-		return object{"term": object{n.Field.Name: object{"value": n.Text == "true"}}}
+		return object{"term": object{field: object{"value": n.Text == "true"}}}
 	case query.Keyword, query.Long, query.Double, query.Date:
 	}
-	return constant(object{"term": object{indexed(n.Field): object{"value": cut(prefixOf(n.Field) + n.Text)}}}, 1)
+	return constant(object{"term": object{field: object{"value": cut(prefixOf(n.Field) + n.Text)}}}, 1)
 }
 
-func pattern(n plan.Pattern) object {
+// longestPattern is the maximum length of a regular expression that an index accepts. A longer one has the name of a field that no item
+// can have: automaton.MaxPrinted limits the other part of the expression, and item.MaxString the names of platforms.
+const longestPattern = 32_000
+
+// pattern returns a query for the terms that an automaton accepts. The automaton's expression is printed together with the field's prefix,
+// so no pattern can match terms of another field.
+func pattern(n plan.Pattern, field string) (object, error) {
 	prefix := prefixOf(n.Field)
-	if n.Regexp {
-		source := query.Fold(strings.TrimSuffix(strings.TrimPrefix(n.Source, "/"), "/"))
-		if prefix != "" {
-			source = `"` + strings.ReplaceAll(prefix, `"`, `"\""`) + `"(` + source + ")"
-		}
-		return object{"regexp": object{indexed(n.Field): object{"value": source, "max_determinized_states": 100_000}}}
+	if text := automaton.LiteralPrefix(n.Automaton); text != "" {
+		return object{"prefix": object{field: object{"value": prefix + text}}}, nil
 	}
-	escape := strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`)
-	return object{"wildcard": object{indexed(n.Field): object{"value": escape.Replace(prefix) + query.Fold(n.Source)}}}
+	source, ok := automaton.Source(n.Automaton)
+	if !ok {
+		return nil, fmt.Errorf("translate a query: the automaton of the pattern %s has no expression", n.Source)
+	}
+	text := automaton.Concat(automaton.Literal(prefix), source).Print()
+	if len(text) > longestPattern {
+		return object{"match_none": object{}}, nil
+	}
+	return object{"regexp": object{field: object{"value": text, "flags": "INTERSECTION", "max_determinized_states": 100_000}}}, nil
 }
 
-func fuzzy(n plan.Fuzzy) object {
+func fuzzy(n plan.Fuzzy, field string) object {
 	prefix := prefixOf(n.Field)
-	return object{"fuzzy": object{indexed(n.Field): object{
+	return object{"fuzzy": object{field: object{
 		"value": prefix + n.Text, "fuzziness": n.Edits, "max_expansions": n.MaxExpansions, "transpositions": true,
 		"prefix_length": utf8.RuneCountInString(prefix),
 	}}}
 }
 
-func termRange(n plan.TermRange) object {
+func termRange(n plan.TermRange, field string) object {
 	prefix := prefixOf(n.Field)
 	bounds := object{}
 	switch {
@@ -107,5 +147,5 @@ func termRange(n plan.TermRange) object {
 	case prefix != "":
 		bounds["lt"] = n.Field.Name + "\x01"
 	}
-	return object{"range": object{indexed(n.Field): bounds}}
+	return object{"range": object{field: bounds}}
 }

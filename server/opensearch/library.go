@@ -34,6 +34,8 @@ type Library struct {
 
 	// current contains the last seen current generation of each property. See writable.
 	current sync.Map
+	// firstSchema is true if the current index of a property can have the first schema.
+	firstSchema atomic.Bool
 	// unbuilt contains, for each property, the error of the last rebuild by this replica, if it failed.
 	unbuilt sync.Map
 

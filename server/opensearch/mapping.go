@@ -10,8 +10,10 @@ const (
 	// words. It also shows which dynamic fields exist.
 	fieldPresent = "present"
 	// fieldDynamic contains the values of all dynamic fields in the form name, NUL, value. This way, the size of the mapping does not depend
-	// on the number of names.
-	fieldDynamic = "dynamic"
+	// on the number of names. fieldSubmission contains those of the members of submissions, which are private, so that no query for a public
+	// field can read them.
+	fieldDynamic    = "dynamic"
+	fieldSubmission = "submission"
 	// fieldUnits contains the ids of the item's own units. fieldUnitOrder contains these ids in the order of the item, separated by spaces.
 	fieldUnits     = "units"
 	fieldUnitOrder = "unit_order"
@@ -30,17 +32,19 @@ func (l *Library) itemSettings() object {
 	s := l.options.settings()
 	s["max_result_window"] = l.options.window
 	s["merge.policy.expunge_deletes_allowed"] = 0 // see eraser
+	s["max_regex_length"] = longestPattern
 	return s
 }
 
 // itemMapping returns the mapping for the fields of the catalogue. Keywords are folded before they are indexed (see document.go), so that
 // results do not depend on the Unicode version of the cluster's JDK. The mapping has no fields of units, because rules can attach units
-// without changing items.
-func itemMapping() object {
+// without changing items. submissions is the field for the members of submissions.
+func itemMapping(submissions string) object {
 	stored := object{"type": "keyword", "index": false, "doc_values": false, "store": true}
 	properties := object{
 		fieldAll:       object{"type": "text"},
 		fieldPresent:   object{"type": "keyword"},
+		submissions:    object{"type": "keyword"},
 		fieldDynamic:   object{"type": "keyword"},
 		fieldUnits:     object{"type": "keyword", "doc_values": false},
 		fieldUnitOrder: object{"type": "keyword", "index": false},

@@ -203,8 +203,9 @@ func doubleKey(f query.Field, desc bool) orderKey {
 	}
 }
 
-// dynamicSource is a script that sorts by a dynamic field. It finds the value of the field among the values of fieldDynamic. The first
-// character of its result puts items without a value last.
+// dynamicSource is a script that sorts by a dynamic field. It finds the value of the field among the values of fieldDynamic or, for members
+// of submissions, of fieldSubmission, which an index with the first schema does not have. The first character of its result puts items
+// without a value last.
 //
 //go:embed dynamic.painless
 var dynamicSource string
@@ -217,7 +218,7 @@ func dynamicKey(f query.Field, desc bool) orderKey {
 	return orderKey{
 		sorts: []any{object{"_script": object{"type": "string", "order": direction(desc), "script": object{
 			"source": dynamicSource,
-			"params": object{"field": fieldDynamic, "prefix": f.Name + "\x00", "there": there, "missing": missing},
+			"params": object{"field": indexed(f), "first": fieldDynamic, "prefix": f.Name + "\x00", "there": there, "missing": missing},
 		}}}},
 		read: func(values []sortValue) (v eval.SortValue, err error) {
 			var text string

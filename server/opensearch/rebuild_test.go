@@ -28,15 +28,18 @@ func nextSchemas() []schema {
 	const field = "colour"
 	return append(itemSchemas(), schema{
 		mapping: func() object {
-			m := itemMapping()
+			m := itemMapping(fieldSubmission)
 			m["properties"].(object)[field] = object{"type": "keyword"}
 			return m
 		},
 		document: func(dst []byte, it *item.Item, line []byte, token string) []byte {
-			return append(bytes.TrimSuffix(document(dst, it, line, token), []byte("}")), `,"`+field+`":"blue"}`...)
+			return append(bytes.TrimSuffix(document(dst, it, line, token, fieldSubmission), []byte("}")), `,"`+field+`":"blue"}`...)
 		},
 	})
 }
+
+// laterSchema is how errors name the last schema of nextSchemas.
+var laterSchema = fmt.Sprintf("schema %d", len(nextSchemas()))
 
 // searchTime is longer than any search in these tests.
 const searchTime = time.Second
@@ -248,7 +251,7 @@ func TestUnknownSchema(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	l := open(t, dir, time.Now)
-	mapping := itemMapping()
+	mapping := itemMapping(fieldSubmission)
 	mapping["_meta"] = object{"property": string(shop)}
 	alias := l.names.items(shop)
 	if err := l.cluster.create(t.Context(), itemGeneration(alias, 1), l.itemSettings(), mapping, alias); err != nil {
@@ -423,11 +426,11 @@ func TestPreviousVersion(t *testing.T) {
 		t.Errorf("the previous version reads %v, want %v", got, want)
 	}
 	for _, m := range []library.Mutation{{Put: image(0, "")}, {Put: image(4, "changed"), Replace: true}, {Delete: true, ID: 4}} {
-		if _, err := before.Write(t.Context(), shop, []library.Mutation{m}); !errors.Is(err, library.ErrUnavailable) || !strings.Contains(err.Error(), "schema 2") {
+		if _, err := before.Write(t.Context(), shop, []library.Mutation{m}); !errors.Is(err, library.ErrUnavailable) || !strings.Contains(err.Error(), laterSchema) {
 			t.Errorf("a write of the previous version: %v", err)
 		}
 	}
-	if s := before.State(t.Context()); s.Ready || !strings.Contains(s.Problem, "schema 2") {
+	if s := before.State(t.Context()); s.Ready || !strings.Contains(s.Problem, laterSchema) {
 		t.Errorf("the previous version: ready %v, %q", s.Ready, s.Problem)
 	}
 	if _, err := Open(t.Context(), before.options); err == nil || errors.Is(err, library.ErrUnavailable) || !strings.Contains(err.Error(), "snapshot") {

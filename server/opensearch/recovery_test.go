@@ -296,7 +296,7 @@ func TestRedIndex(t *testing.T) {
 	index := itemGeneration(l.names.items("shop/red"), 1)
 	red := object{
 		"settings": object{"number_of_shards": 1, "number_of_replicas": 0, "index.routing.allocation.require._name": "absent"},
-		"mappings": itemMapping(), "aliases": object{l.names.items("shop/red"): object{}, index + currentMark: object{}},
+		"mappings": itemMapping(fieldSubmission), "aliases": object{l.names.items("shop/red"): object{}, index + currentMark: object{}},
 	}
 	path := "/" + index + "?wait_for_active_shards=0"
 	if err := l.cluster.do(t.Context(), http.MethodPut, path, red, nil); err != nil {

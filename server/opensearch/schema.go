@@ -20,7 +20,20 @@ type schema struct {
 // functions of all other schemas: until the index of a property is rebuilt, the library reads and writes the index with its old schema. A
 // new schema must keep the fields that queries of the previous version use, because replicas of that version read new indices during a
 // rolling update.
-func itemSchemas() []schema { return []schema{{itemMapping, document}} }
+//
+// In the second schema, the members of submissions have their own field. It breaks the rule about fields of the previous version, because
+// this way, private data leaves the field that public queries read (decision 21).
+func itemSchemas() []schema { return []schema{schemaWith(fieldDynamic), schemaWith(fieldSubmission)} }
+
+// schemaWith returns the schema with the members of submissions in a field.
+func schemaWith(submissions string) schema {
+	return schema{
+		mapping: func() object { return itemMapping(submissions) },
+		document: func(dst []byte, it *item.Item, line []byte, token string) []byte {
+			return document(dst, it, line, token, submissions)
+		},
+	}
+}
 
 // latest returns the number of the schema of new indices.
 func (o Options) latest() int { return len(o.schemas) }

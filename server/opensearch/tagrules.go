@@ -17,7 +17,7 @@ const termsAtOnce = 60_000
 
 // tagged translates a leaf on a field of tags. The query matches items by their own tags and by the rules whose tags match the leaf.
 func (t translator) tagged(ctx context.Context, n plan.Leaf) (object, error) {
-	own, err := leaf(n)
+	own, err := t.view.leaf(n)
 	if err != nil {
 		return nil, err
 	}

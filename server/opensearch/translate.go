@@ -51,7 +51,7 @@ func (t translator) leaf(ctx context.Context, n plan.Leaf) (object, error) {
 	case k == ofDefault && t.reach >= ofUnits:
 		return t.byDefault(ctx, n)
 	}
-	return leaf(n)
+	return t.view.leaf(n)
 }
 
 func (t translator) nodes(ctx context.Context, list []plan.Node) ([]object, error) {

@@ -23,6 +23,9 @@ type view struct {
 	catalogue *definitions.Catalogue
 	now       time.Time
 
+	// firstSchema is true if the index can have the first schema.
+	firstSchema bool
+
 	// snapshot is the id of the point in time that searches read. It is empty for searches of the live index.
 	snapshot string
 
@@ -32,7 +35,7 @@ type view struct {
 }
 
 func (l *Library) view(c *definitions.Catalogue, now time.Time) *view {
-	return &view{library: l, catalogue: c, now: now, selectors: map[*definitions.Rule]plan.Node{}}
+	return &view{library: l, catalogue: c, now: now, firstSchema: l.firstSchema.Load(), selectors: map[*definitions.Rule]plan.Node{}}
 }
 
 // units returns the conversion units as documents.

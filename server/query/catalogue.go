@@ -268,8 +268,11 @@ func TagNamespace(name string) (string, bool) {
 
 // Dynamic reports whether a canonical field name is the name of a dynamic field.
 func Dynamic(name string) bool {
-	return strings.HasPrefix(name, referencePrefix) || IsTagField(name) || strings.HasPrefix(name, submissionPrefix)
+	return strings.HasPrefix(name, referencePrefix) || IsTagField(name) || IsSubmissionField(name)
 }
+
+// IsSubmissionField reports whether a canonical field name is the name of a member of the submission.
+func IsSubmissionField(name string) bool { return strings.HasPrefix(name, submissionPrefix) }
 
 // Object reports whether name is the name of an object that contains fields, such as content.media, tags or author. Such names are allowed
 // after _exists_ and _missing_. Object returns the canonical name.

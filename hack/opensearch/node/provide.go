@@ -58,6 +58,21 @@ func Libraries(ctx context.Context, version string) (java string, jars []string,
 	return l.java, l.classPath[1:], nil
 }
 
+// Lucene returns the path of java, and a jar of each version of Lucene whose regular expressions Vitrine must print for. It downloads missing
+// jars. It fails with *AbsentError if there is no JDK 21 or the jars are not available.
+func Lucene(ctx context.Context) (java string, jars []string, err error) {
+	home, major := newestJDK(ctx)
+	if major < 21 {
+		return "", nil, &AbsentError{"Lucene 10 needs JDK 21 or newer: install a JDK, or set OPENSEARCH_JAVA to the directory of one"}
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "", nil, &AbsentError{err.Error()}
+	}
+	jars, err = provideJars(ctx, "lucene", filepath.Join(cache, "vitrine", "opensearch", "maven"))
+	return filepath.Join(home, "bin", "java"), jars, err
+}
+
 // provide finds a JDK, downloads missing jars of a version, and compiles the launcher.
 func provide(ctx context.Context, version string) (*launcher, error) {
 	release := 21
@@ -131,7 +146,7 @@ func newestJDK(ctx context.Context) (home string, major int) {
 	return home, major
 }
 
-// provideJars returns the jars of a version, and downloads missing jars.
+// provideJars returns the jars of a version (or of "lucene", see Lucene), and downloads missing jars.
 func provideJars(ctx context.Context, version, dir string) ([]string, error) {
 	list, err := files.Open("jars-" + version + ".txt")
 	if err != nil {

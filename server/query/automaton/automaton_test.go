@@ -165,6 +165,10 @@ func TestRegexpErrors(t *testing.T) {
 	}{
 		"open group":           {"a(b", automaton.SyntaxError{Offset: 1, Reason: `unbalanced '('`}},
 		"closed group":         {"a)b", automaton.SyntaxError{Offset: 1, Reason: `unbalanced ')'`}},
+		"closed group first":   {")|a.*", automaton.SyntaxError{Offset: 0, Reason: `unbalanced ')'`}},
+		"closed group, no or":  {"(a|)b", automaton.SyntaxError{Offset: 3, Reason: `unbalanced ')'`}},
+		"closed group, no and": {"é&)", automaton.SyntaxError{Offset: 2, Reason: `unbalanced ')'`}},
+		"two closed groups":    {"(a))", automaton.SyntaxError{Offset: 3, Reason: `unbalanced ')'`}},
 		"open class":           {"é[b", automaton.SyntaxError{Offset: 1, Reason: `unbalanced '['`}},
 		"empty class":          {"a[]", automaton.SyntaxError{Offset: 1, Reason: `unbalanced '['`}},
 		"open quote":           {`a"b`, automaton.SyntaxError{Offset: 1, Reason: `missing closing quote`}},

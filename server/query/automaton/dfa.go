@@ -29,6 +29,7 @@ type dfa struct {
 	accept  []bool
 	always  []bool // always[state] is true if WillAlwaysMatch(state) is
 	effort  int    // number of steps of the construction
+	source  Expression
 }
 
 func (d *dfa) Start() int {

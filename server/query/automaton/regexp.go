@@ -4,10 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 )
 
 // Regexp returns an automaton for a regular expression in the syntax of Lucene's RegExp, with all optional operators. The expression is
@@ -15,12 +13,13 @@ import (
 // that is not a letter, and \d \D \s \S \w \W (ASCII). @ matches any string, # matches nothing, and () matches the empty string. <n-m>
 // matches a number from n to m. If n and m have the same number of digits, the number must also have that many digits. Otherwise, it can
 // have any number of leading zeros. & binds tighter than |, and concatenation binds tighter than &. ^, $ and ~ are ordinary characters. As
-// in Lucene, an operator in a position where an operand is expected is an ordinary character. The comparison is case-sensitive.
+// in Lucene, an operator in a position where an operand is expected is an ordinary character, except a closing parenthesis, which is an
+// error. The comparison is case-sensitive.
 //
-// Errors are *SyntaxError, or wrap ErrTooComplex.
+// Errors are *SyntaxError, or wrap ErrTooComplex. Source returns the parsed expression.
 func Regexp(pattern string) (Automaton, error) {
 	ps := &regexpParser{text: []rune(pattern), effort: maxEffort}
-	e := expression{kind: exprConcat}
+	e := Expression{kind: exprConcat}
 	if len(ps.text) > 0 {
 		var err error
 		if e, err = ps.union(); err != nil {
@@ -34,119 +33,14 @@ func Regexp(pattern string) (Automaton, error) {
 		}
 	}
 	d, err := ps.determinize(e)
+	if err == nil {
+		err = e.checkPrinted()
+	}
 	if err != nil {
 		return nil, fmt.Errorf("regular expression: %w", err)
 	}
 	d.effort = maxEffort - ps.effort
 	return d, nil
-}
-
-type exprKind uint8
-
-const (
-	exprRunes  exprKind = iota // any one character in set
-	exprConcat                 // parts in sequence; the empty string if there are none
-	exprUnion                  // one of parts
-	exprRepeat                 // parts[0], min to max times
-	exprDFA                    // the strings that dfa accepts; it accepts at least one
-)
-
-// unbounded is the value of max for a repetition without an upper limit.
-const unbounded = -1
-
-type expression struct {
-	kind     exprKind
-	set      []runeRange
-	parts    []expression
-	min, max int
-	dfa      *dfa
-}
-
-// never reports whether e accepts no string at all, as # does. As in Lucene, not even the empty string matches such an expression with a
-// star.
-func (e expression) never() bool {
-	switch e.kind {
-	case exprRunes:
-		return len(e.set) == 0
-	case exprConcat:
-		return slices.ContainsFunc(e.parts, expression.never)
-	case exprUnion:
-		return !slices.ContainsFunc(e.parts, func(p expression) bool { return !p.never() })
-	case exprDFA:
-		return false
-	default:
-		return (e.min > 0 || e.max == unbounded) && e.parts[0].never()
-	}
-}
-
-// compile adds e to a program and returns its entry address. next is the address at which the program continues after e.
-func (e expression) compile(p *program, next int32) int32 {
-	if p.err != nil {
-		return next
-	}
-	switch e.kind {
-	case exprRunes:
-		return p.runes(e.set, next)
-	case exprConcat:
-		for _, part := range slices.Backward(e.parts) {
-			next = part.compile(p, next)
-		}
-		return next
-	case exprUnion:
-		at := e.parts[0].compile(p, next)
-		for _, part := range e.parts[1:] {
-			at = p.split(part.compile(p, next), at)
-		}
-		return at
-	case exprDFA:
-		return p.embed(e.dfa, next)
-	default:
-		return e.repeat(p, next)
-	}
-}
-
-// repeat compiles min copies of the body. If there is no upper limit, the last of these copies becomes a loop. Otherwise, the optional
-// copies follow, and before each of them the program can continue at next.
-func (e expression) repeat(p *program, next int32) int32 {
-	body, at, copies := e.parts[0], next, e.min
-	if e.max == unbounded {
-		if at = e.loop(p, next); copies > 0 {
-			copies--
-		}
-	}
-	for i := range copies + max(e.max-e.min, 0) {
-		size := len(p.code)
-		entry := body.compile(p, at)
-		if p.err != nil || len(p.code) == size {
-			break // the program is full, or the body is empty, so further copies would add nothing
-		}
-		if e.max != unbounded && i < e.max-e.min {
-			entry = p.split(entry, next)
-		}
-		at = entry
-	}
-	return at
-}
-
-// loop compiles an expression that matches the body any number of times, or at least once if min > 0.
-func (e expression) loop(p *program, next int32) int32 {
-	body := e.parts[0]
-	if body.never() {
-		return p.add(instruction{op: opFail})
-	}
-	if e.min == 0 && body.kind == exprRunes && len(body.set) == 1 && body.set[0] == (runeRange{0, utf8.MaxRune}) {
-		return p.anyString(next)
-	}
-	back := p.split(0, next)
-	entry := body.compile(p, back)
-	if p.err != nil {
-		return next
-	}
-	p.code[back].out = entry
-	if e.min == 0 {
-		return back
-	}
-	return entry
 }
 
 // regexpParser is a recursive descent parser for regular expressions.
@@ -189,23 +83,21 @@ func (ps *regexpParser) next() (rune, error) {
 
 // determinize converts an expression to a deterministic automaton within the remaining effort. It subtracts the effort of the conversion
 // from ps.effort.
-func (ps *regexpParser) determinize(e expression) (*dfa, error) {
-	p := &program{}
-	entry := e.compile(p, p.match())
-	d, err := p.determinize(entry, MaxStates, ps.effort)
+func (ps *regexpParser) determinize(e Expression) (*dfa, error) {
+	d, err := e.automaton(ps.effort)
 	if err != nil {
 		return nil, err
 	}
-	ps.effort -= d.effort + len(p.code)
+	ps.effort -= d.effort
 	return d, nil
 }
 
-func (ps *regexpParser) union() (expression, error) {
+func (ps *regexpParser) union() (Expression, error) {
 	e, err := ps.intersection()
 	if err != nil {
 		return e, err
 	}
-	u := expression{kind: exprUnion, parts: []expression{e}}
+	u := Expression{kind: exprUnion, parts: []Expression{e}}
 	for ps.take('|') {
 		if e, err = ps.intersection(); err != nil {
 			return e, err
@@ -219,16 +111,18 @@ func (ps *regexpParser) union() (expression, error) {
 }
 
 // intersection parses operands separated by &. It makes each operand deterministic, because only deterministic automata can be intersected.
-func (ps *regexpParser) intersection() (expression, error) {
+func (ps *regexpParser) intersection() (Expression, error) {
 	e, err := ps.concat()
 	if err != nil || !ps.peek("&") {
 		return e, err
 	}
+	parts := []Expression{e}
 	all, err := ps.determinize(e)
 	for err == nil && ps.take('&') {
 		if e, err = ps.concat(); err != nil {
 			break
 		}
+		parts = append(parts, e)
 		var d *dfa
 		if d, err = ps.determinize(e); err != nil {
 			break
@@ -239,15 +133,15 @@ func (ps *regexpParser) intersection() (expression, error) {
 	}
 	switch {
 	case err != nil:
-		return expression{}, err
+		return Expression{}, err
 	case !all.CanMatch(all.Start()):
 		return anyOf(), nil
 	}
-	return expression{kind: exprDFA, dfa: all}, nil
+	return Expression{kind: exprDFA, dfa: all, parts: parts}, nil
 }
 
-func (ps *regexpParser) concat() (expression, error) {
-	c := expression{kind: exprConcat}
+func (ps *regexpParser) concat() (Expression, error) {
+	c := Expression{kind: exprConcat}
 	for first := true; first || ps.more() && !ps.peek(")|&"); first = false {
 		e, err := ps.repetition()
 		if err != nil {
@@ -261,10 +155,10 @@ func (ps *regexpParser) concat() (expression, error) {
 	return c, nil
 }
 
-func (ps *regexpParser) repetition() (expression, error) {
+func (ps *regexpParser) repetition() (Expression, error) {
 	e, err := ps.operand()
 	for err == nil && ps.peek("?*+{") {
-		r := expression{kind: exprRepeat, parts: []expression{e}}
+		r := Expression{kind: exprRepeat, parts: []Expression{e}}
 		switch {
 		case ps.take('?'):
 			r.min, r.max = 0, 1
@@ -275,9 +169,7 @@ func (ps *regexpParser) repetition() (expression, error) {
 		default:
 			err = ps.count(&r)
 		}
-		// Skip the operator if it changes nothing, as in x**. Without this shortcut, a run of operators would nest as deeply as the pattern is
-		// long.
-		if e.kind == exprRepeat && e.min == 0 && e.max == unbounded && r.min <= 1 && r.max != 0 && !e.never() {
+		if e.merge(r.min, r.max) {
 			continue
 		}
 		e = r
@@ -286,7 +178,7 @@ func (ps *regexpParser) repetition() (expression, error) {
 }
 
 // count parses {n}, {n,} or {n,m}.
-func (ps *regexpParser) count(r *expression) error {
+func (ps *regexpParser) count(r *Expression) error {
 	open := ps.pos
 	ps.pos++
 	var err error
@@ -326,24 +218,24 @@ func (ps *regexpParser) number() (int, error) {
 }
 
 // operand parses the operand of a repetition.
-func (ps *regexpParser) operand() (expression, error) {
+func (ps *regexpParser) operand() (Expression, error) {
 	start := ps.pos
 	switch {
 	case ps.take('['):
 		return ps.class(start)
 	case ps.take('.'):
-		return anyOf(runeRange{0, utf8.MaxRune}), nil
+		return anyRune(), nil
 	case ps.take('#'):
 		return anyOf(), nil
 	case ps.take('@'):
-		return expression{kind: exprRepeat, parts: []expression{anyOf(runeRange{0, utf8.MaxRune})}, max: unbounded}, nil
+		return AnyString(), nil
 	case ps.take('<'):
 		return ps.interval(start)
 	case ps.take('"'):
 		return ps.quoted(start)
 	case ps.take('('):
 		if ps.take(')') {
-			return expression{kind: exprConcat}, nil
+			return Expression{kind: exprConcat}, nil
 		}
 		e, err := ps.union()
 		if err == nil && !ps.take(')') {
@@ -354,16 +246,15 @@ func (ps *regexpParser) operand() (expression, error) {
 		set, err := ps.escape()
 		return anyOf(set...), err
 	}
+	if ps.peek(")") {
+		return Expression{}, ps.errorf(start, "unbalanced %q", ')')
+	}
 	r, err := ps.next()
 	return anyOf(runeRange{r, r}), err
 }
 
-func anyOf(set ...runeRange) expression {
-	return expression{kind: exprRunes, set: normalise(set)}
-}
-
 // interval parses <n-m>. The "<" is at start and has been consumed. As in Lucene, the higher number may come first.
-func (ps *regexpParser) interval(start int) (expression, error) {
+func (ps *regexpParser) interval(start int) (Expression, error) {
 	end := start + 1
 	for end < len(ps.text) && ps.text[end] != '>' {
 		end++
@@ -372,7 +263,7 @@ func (ps *regexpParser) interval(start int) (expression, error) {
 	from, lowErr := strconv.ParseUint(strings.TrimPrefix(low, "+"), 10, 31)
 	to, highErr := strconv.ParseUint(strings.TrimPrefix(high, "+"), 10, 31)
 	if end == len(ps.text) || lowErr != nil || highErr != nil {
-		return expression{}, ps.errorf(start, "expected an interval such as <1-99>; for the character <, write \\<")
+		return Expression{}, ps.errorf(start, "expected an interval such as <1-99>; for the character <, write \\<")
 	}
 	ps.pos = end + 1
 	from, to = min(from, to), max(from, to)
@@ -380,25 +271,25 @@ func (ps *regexpParser) interval(start int) (expression, error) {
 		return between(fmt.Sprintf("%0*d", len(low), from), fmt.Sprintf("%0*d", len(low), to)), nil
 	}
 	// byLength accepts the numbers without leading zeros. It has one part for each number of digits.
-	byLength := expression{kind: exprUnion}
+	byLength := Expression{kind: exprUnion}
 	for first := uint64(0); first <= to; first = max(10, 10*first) {
 		last := max(10, 10*first) - 1
 		if last >= from {
 			byLength.parts = append(byLength.parts, between(strconv.FormatUint(max(first, from), 10), strconv.FormatUint(min(last, to), 10)))
 		}
 	}
-	zeros := expression{kind: exprRepeat, parts: []expression{anyOf(runeRange{'0', '0'})}, max: unbounded}
-	return expression{kind: exprConcat, parts: []expression{zeros, byLength}}, nil
+	zeros := Expression{kind: exprRepeat, parts: []Expression{anyOf(runeRange{'0', '0'})}, max: unbounded}
+	return Expression{kind: exprConcat, parts: []Expression{zeros, byLength}}, nil
 }
 
 // between returns an expression for all strings of digits from one string to another. Both have the same length, and the second must not be
 // less than the first.
-func between(from, to string) expression {
+func between(from, to string) Expression {
 	if from == "" {
-		return expression{kind: exprConcat}
+		return Expression{kind: exprConcat}
 	}
-	row := func(lo, hi byte, rest expression) expression {
-		return expression{kind: exprConcat, parts: []expression{anyOf(runeRange{rune(lo), rune(hi)}), rest}}
+	row := func(lo, hi byte, rest Expression) Expression {
+		return Expression{kind: exprConcat, parts: []Expression{anyOf(runeRange{rune(lo), rune(hi)}), rest}}
 	}
 	lo, hi := from[0], to[0]
 	if lo == hi {
@@ -408,15 +299,15 @@ func between(from, to string) expression {
 	if from[1:] == lowest && to[1:] == highest {
 		return row(lo, hi, between(lowest, highest))
 	}
-	u := expression{kind: exprUnion, parts: []expression{row(lo, lo, between(from[1:], highest)), row(hi, hi, between(lowest, to[1:]))}}
+	u := Expression{kind: exprUnion, parts: []Expression{row(lo, lo, between(from[1:], highest)), row(hi, hi, between(lowest, to[1:]))}}
 	if lo+1 < hi {
 		u.parts = append(u.parts, row(lo+1, hi-1, between(lowest, highest)))
 	}
 	return u
 }
 
-func (ps *regexpParser) quoted(start int) (expression, error) {
-	e := expression{kind: exprConcat}
+func (ps *regexpParser) quoted(start int) (Expression, error) {
+	e := Expression{kind: exprConcat}
 	for ps.more() && !ps.peek(`"`) {
 		r := ps.text[ps.pos]
 		ps.pos++
@@ -459,14 +350,14 @@ func (ps *regexpParser) escape() ([]runeRange, error) {
 }
 
 // class parses a bracket expression. The "[" is at start and has been consumed. A "]" directly after "[" or "[^" is an ordinary character.
-func (ps *regexpParser) class(start int) (expression, error) {
+func (ps *regexpParser) class(start int) (Expression, error) {
 	negated := ps.take('^')
 	var set []runeRange
 	for first := true; first || ps.more() && !ps.peek("]"); first = false {
 		if ps.take('\\') {
 			escaped, err := ps.escape()
 			if err != nil {
-				return expression{}, err
+				return Expression{}, err
 			}
 			set = append(set, escaped...)
 			continue
@@ -474,22 +365,22 @@ func (ps *regexpParser) class(start int) (expression, error) {
 		at := ps.pos
 		lo, err := ps.next()
 		if err != nil {
-			return expression{}, ps.errorf(start, "unbalanced %q", '[')
+			return Expression{}, ps.errorf(start, "unbalanced %q", '[')
 		}
 		hi := lo
 		if ps.take('-') {
 			ps.take('\\')
 			if hi, err = ps.next(); err != nil {
-				return expression{}, ps.errorf(start, "unbalanced %q", '[')
+				return Expression{}, ps.errorf(start, "unbalanced %q", '[')
 			}
 		}
 		if lo > hi {
-			return expression{}, ps.errorf(at, "the range %c-%c is out of order", lo, hi)
+			return Expression{}, ps.errorf(at, "the range %c-%c is out of order", lo, hi)
 		}
 		set = append(set, runeRange{lo, hi})
 	}
 	if !ps.take(']') {
-		return expression{}, ps.errorf(start, "unbalanced %q", '[')
+		return Expression{}, ps.errorf(start, "unbalanced %q", '[')
 	}
 	e := anyOf(set...)
 	if negated {

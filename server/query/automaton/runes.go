@@ -26,18 +26,28 @@ func normalise(set []runeRange) []runeRange {
 	return out
 }
 
+// The surrogates are code points that no valid text contains. A range can contain them, but does not begin or end with one.
+const (
+	firstSurrogate = 0xD800
+	lastSurrogate  = 0xDFFF
+)
+
 // complement returns the code points that are not in a normalized set.
 func complement(set []runeRange) []runeRange {
 	var out []runeRange
 	next := rune(0)
-	for _, r := range set {
-		if r.lo > next {
-			out = append(out, runeRange{next, r.lo - 1})
-		}
+	for _, r := range append(slices.Clone(set), runeRange{utf8.MaxRune + 1, utf8.MaxRune + 1}) {
+		lo, hi := next, r.lo-1
 		next = r.hi + 1
-	}
-	if next <= utf8.MaxRune {
-		out = append(out, runeRange{next, utf8.MaxRune})
+		if lo >= firstSurrogate && lo <= lastSurrogate {
+			lo = lastSurrogate + 1
+		}
+		if hi >= firstSurrogate && hi <= lastSurrogate {
+			hi = firstSurrogate - 1
+		}
+		if lo <= hi {
+			out = append(out, runeRange{lo, hi})
+		}
 	}
 	return out
 }
@@ -51,9 +61,9 @@ func utf8Sequences(r runeRange) [][]byteRange {
 		if lo > hi {
 			return
 		}
-		if lo <= 0xDFFF && hi >= 0xD800 {
-			split(lo, 0xD7FF)
-			split(0xE000, hi)
+		if lo <= lastSurrogate && hi >= firstSurrogate {
+			split(lo, firstSurrogate-1)
+			split(lastSurrogate+1, hi)
 			return
 		}
 		for _, top := range [...]rune{0x7F, 0x7FF, 0xFFFF} {

@@ -85,6 +85,20 @@ func provide() {
 	}
 }
 
+// Lucene returns the path of java and the jars of node.Lucene. It skips the test if they are not available.
+func Lucene(t testing.TB) (java string, jars []string) {
+	t.Helper()
+	java, jars, err := node.Lucene(t.Context())
+	var absent *node.AbsentError
+	if errors.As(err, &absent) {
+		t.Skipf("DID NOT RUN: %v", absent)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return java, jars
+}
+
 // Cluster is a cluster of several nodes that belongs to one test.
 type Cluster struct {
 	t       testing.TB

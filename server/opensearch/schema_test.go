@@ -1,0 +1,108 @@
+package opensearch
+
+import (
+	"fmt"
+	"net/http"
+	"testing"
+	"time"
+
+	gocmp "github.com/google/go-cmp/cmp"
+
+	"github.com/vitrine-dev/vitrine/server/item"
+	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/query"
+)
+
+// TestSubmissionsHaveTheirOwnField checks that the index field of public dynamic fields contains no member of a submission, also after a
+// rebuild of an index with the first schema, which has all dynamic fields in one field. Before and after the rebuild, queries, sort orders and
+// facets of submissions must return the same.
+func TestSubmissionsHaveTheirOwnField(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	first := openOptions(t, dir, func(o *Options) { o.schemas = itemSchemas()[:1] })
+	defer first.Close()
+	apply(t, first, agreedDefinitions()[0])
+	for _, email := range []string{"jane@one.example", "john@two.example", ""} {
+		it := image(0, "beach")
+		it.Tags = []item.Tag{{Namespace: "vibe", Key: "calm"}}
+		if email != "" {
+			it.Submission = fmt.Appendf(nil, `{"email":%q,"city":"Rome ~)"}`, email)
+		}
+		mustWrite(t, first, library.Mutation{Put: it})
+	}
+	// With another time to settle, the second library is like a replica of the new version before it rebuilds the index.
+	second := openOptions(t, dir, func(o *Options) { o.rebuild = rebuildTimes{settle: never} })
+	defer second.Close()
+	want := submissionAnswers(t, first)
+	if got := submissionAnswers(t, second); !gocmp.Equal(got, want) || len(want["submission.email:/jane\\@.*/"].IDs) != 1 {
+		t.Errorf("with the first schema: %s\n%v", gocmp.Diff(want, got), want)
+	}
+	if n := submissionTerms(t, second); n != 2 {
+		t.Errorf("the first schema has the submissions of %d items in the field of public values, want 2", n)
+	}
+	third := openOptions(t, dir, func(o *Options) {
+		o.rebuild = rebuildTimes{settle: 1, check: 20 * time.Millisecond, retry: 20 * time.Millisecond, renew: 50 * time.Millisecond, expire: 500 * time.Millisecond, keep: searchTime}
+	})
+	defer third.Close()
+	eventually(t, "the rebuild", func() bool {
+		g := indicesOf(t, third)
+		return g.current != nil && g.current.Schema == third.options.latest() && len(g.all()) == 1 && !third.firstSchema.Load()
+	})
+	for name, l := range map[string]*Library{"the library that rebuilt the index": third, "the library that knows the first schema": second} {
+		if diff := gocmp.Diff(want, submissionAnswers(t, l)); diff != "" {
+			t.Errorf("after the rebuild, %s: %s", name, diff)
+		}
+	}
+	if n := submissionTerms(t, third); n != 0 {
+		t.Errorf("the field of public values contains submissions of %d items", n)
+	}
+}
+
+// submissionAnswer is what a library returns for a query.
+type submissionAnswer struct {
+	IDs    []item.ID
+	Facets []library.FacetValue
+}
+
+// submissionAnswers returns the answers to queries about submissions.
+func submissionAnswers(t *testing.T, l *Library) map[string]submissionAnswer {
+	t.Helper()
+	answers := map[string]submissionAnswer{}
+	for _, text := range []string{
+		`*:*`, `submission.email:/jane\@.*/`, `submission.email:j*`, `submission.email:?ohn*`, `submission.email:"john@two.example"`,
+		`submission.email:[jo TO *]`, `submission.email:john\@two.exampel~1`, `submission.city:/rome \~\)/`, `submission.\*:*ome*`,
+		`-submission.email:j*`, `tags.vibe.key:/.*/`, `_exists_:submission.city`,
+	} {
+		parsed, err := query.Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sort, err := query.ParseOrder("submission.email:desc")
+		if err != nil {
+			t.Fatal(err)
+		}
+		read := library.Read{Property: shop, Query: parsed.Root, Audience: query.Private, Order: sort, Limit: 10, OnlyIDs: true}
+		page, err := l.Read(t.Context(), read)
+		if err != nil {
+			t.Fatalf("%s: %v", text, err)
+		}
+		read.Order, read.Limit, read.OnlyIDs = nil, 0, false
+		facets, err := l.Facets(t.Context(), read, library.Facet{Field: "submission.email", Limit: 10})
+		if err != nil {
+			t.Fatalf("%s: %v", text, err)
+		}
+		answers[text] = submissionAnswer{page.IDs, facets.Values}
+	}
+	return answers
+}
+
+// submissionTerms returns the number of items whose submissions are in the field of public values.
+func submissionTerms(t *testing.T, l *Library) int {
+	t.Helper()
+	var found count
+	body := object{"query": object{"prefix": object{fieldDynamic: "submission."}}}
+	if err := l.cluster.do(t.Context(), http.MethodPost, "/"+l.names.items(shop)+"/_count", body, &found); err != nil {
+		t.Fatal(err)
+	}
+	return int(*found.Count)
+}
