@@ -42,7 +42,7 @@ func exceptions() []exception {
 
 // halfClause matches a comparison operator without a value, _exists_ or _missing_ without a name, and a phrase whose proximity operator is
 // followed by something other than a number.
-var halfClause = regexp.MustCompile(`:\s*[<>]=?(?:[\s)\[{(/~^*?:+!-]|$)|_(?:exists|missing)_\s*:\s*(?:[^\s"]*\s*~|[+!\[{(/-])|"[\s\x{3000}]*~[\d.]*[^\s\d.()\[\]{}^":~*?/!\\]`)
+var halfClause = regexp.MustCompile(`:\s*[<>]=?(?:[\s)\[{(/~^*?:+!&-]|$)|_(?:exists|missing)_\s*:\s*(?:[^\s"]*\s*~|[+!\[{(/-])|"[\s\x{3000}]*~[\d.]*[^\s\d.()\[\]{}^":~*?/!\\]`)
 
 // clusterExceptions returns the exceptions for the library on OpenSearch: those in exceptions, and further ones that have a row with the
 // same name in docs/opensearch.md.
@@ -154,6 +154,7 @@ func TestExcepted(t *testing.T) {
 	}{
 		"no value":                     {text: `love text:>`, kind: oursRefuses, want: "an incomplete clause"},
 		"no value before a space":      {text: `created_on:>= 2024`, kind: oursRefuses, want: "an incomplete clause"},
+		"no value before an ampersand": {text: `a : >& ~`, kind: oursRefuses, want: "an incomplete clause"},
 		"no value in brackets":         {text: `text:(a <)`, kind: oursRefuses},
 		"no name":                      {text: `_exists_:[a TO b]`, kind: oursRefuses, want: "an incomplete clause"},
 		"no name, sign":                {text: `_missing_:+ `, kind: oursRefuses, want: "an incomplete clause"},

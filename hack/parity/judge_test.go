@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"text/tabwriter"
 	"time"
 
@@ -35,6 +36,9 @@ type bench struct {
 	docs []document
 	// canonical is true if all queries are sent in their canonical form instead of the form in which they were written.
 	canonical bool
+	// old is true if the node is an OpenSearch 2. It ranks keywords by their rarity, so only the items are compared, and not their order by
+	// relevance. For regular expressions, see querystring.Options.Printed.
+	old bool
 }
 
 // verdict is the result of one query.
@@ -77,7 +81,7 @@ func (b *bench) compare(ctx context.Context, text, sort string) (verdict, error)
 	parsed, refusal := query.Parse(text)
 	if refusal == nil {
 		if v.ours, refusal = b.ours.search(ctx, parsed.Root, order); refusal == nil {
-			o := querystring.Options{Now: b.now, Source: text}
+			o := querystring.Options{Now: b.now, Source: text, Printed: b.old}
 			if b.canonical {
 				o.Source = ""
 			}
@@ -102,11 +106,24 @@ func (b *bench) compare(ctx context.Context, text, sort string) (verdict, error)
 	case err != nil:
 		v.kind, v.difference = theyRefuse, fmt.Sprintf("%d items here, %v", len(v.ours), err)
 	default:
+		if b.old && v.scored {
+			v.ours, v.theirs = unranked(v.ours), unranked(v.theirs)
+		}
 		if v.difference = compare(v.ours, v.theirs); v.difference != "" {
 			v.kind = differs
 		}
 	}
 	return v, nil
+}
+
+// unranked returns hits without scores, in the order of their ids.
+func unranked(hits []hit) []hit {
+	list := make([]hit, len(hits))
+	for i, h := range hits {
+		list[i].id = h.id
+	}
+	slices.SortFunc(list, func(a, b hit) int { return cmp.Compare(a.id, b.id) })
+	return list
 }
 
 // judge decides whether a verdict is a failure of a question: both sides must agree, and both must reject the queries of the family

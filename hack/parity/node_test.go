@@ -39,6 +39,7 @@ func (n *node) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	switch {
+	case r.Method == http.MethodGet && index == "": // the version
 	case r.Method == http.MethodPut && action == "":
 		n.indices[index] = true
 	case r.Method == http.MethodDelete && action == "":

@@ -120,6 +120,13 @@ func (o *oracle) create(ctx context.Context) error {
 	return o.do(ctx, http.MethodPut, "/"+o.index, body, nil)
 }
 
+// version returns the version of the node.
+func (o *oracle) version(ctx context.Context) (string, error) {
+	var answer struct{ Version struct{ Number string } }
+	err := o.do(ctx, http.MethodGet, "/", nil, &answer)
+	return answer.Version.Number, err
+}
+
 // drop deletes the index.
 func (o *oracle) drop(ctx context.Context) error {
 	err := o.do(ctx, http.MethodDelete, "/"+o.index, nil, nil)

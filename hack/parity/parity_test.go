@@ -86,6 +86,11 @@ func newBench(ctx context.Context, t testing.TB, s settings) (*bench, error) {
 	b := &bench{
 		docs: docs, now: s.now, canonical: s.canonical, theirs: newOracle(strings.TrimSuffix(s.url, "/")), exceptions: exceptions(),
 	}
+	version, err := b.theirs.version(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read the version of OpenSearch: %w", err)
+	}
+	b.old = strings.HasPrefix(version, "2.")
 	switch s.library {
 	case "engine":
 		b.ours, err = newSegments(docs, s.now)

@@ -113,7 +113,7 @@ func pattern(n plan.Pattern, field string) (object, error) {
 	if !ok {
 		return nil, fmt.Errorf("translate a query: the automaton of the pattern %s has no expression", n.Source)
 	}
-	text := automaton.Concat(automaton.Literal(prefix), source).Print()
+	text := automaton.Concat(automaton.Literal(prefix), source.Trim(query.Folded)).Print()
 	if len(text) > longestPattern {
 		return object{"match_none": object{}}, nil
 	}

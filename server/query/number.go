@@ -114,3 +114,6 @@ func parseBoolean(s string) (int64, error) {
 
 // Fold returns the form of s that is used to compare keywords: s with each character converted to lower case separately.
 func Fold(s string) string { return analysis.Keyword(s) }
+
+// Folded reports whether Fold leaves a character unchanged. Words and keywords in an index contain only such characters.
+func Folded(r rune) bool { return Fold(string(r)) == string(r) }

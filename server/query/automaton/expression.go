@@ -50,6 +50,47 @@ func Without(r rune) Expression {
 // Concat returns an expression that matches the expressions one after the other.
 func Concat(parts ...Expression) Expression { return Expression{kind: exprConcat, parts: parts} }
 
+// Trim returns an expression that matches the same texts as e, if they contain only characters for which keep returns true. In its printed
+// form, only such characters begin and end the ranges of classes. OpenSearch converts a regular expression for a text field to lower case,
+// which would otherwise extend a range such as the one up to Z to the characters up to z.
+func (e Expression) Trim(keep func(rune) bool) Expression {
+	if e.kind == exprRunes {
+		e.set = trim(e.set, keep)
+		return e
+	}
+	parts := make([]Expression, len(e.parts))
+	for i, part := range e.parts {
+		parts[i] = part.Trim(keep)
+	}
+	if e.kind == exprRepeat && e.min == 0 && parts[0].never() && !e.parts[0].never() {
+		return Expression{kind: exprConcat}
+	}
+	e.parts = parts
+	return e
+}
+
+// trim shortens ranges at both ends, so that they neither begin nor end with a character for which keep returns false. It makes punctuation
+// at the ends ranges of their own, because a class cannot contain it.
+func trim(set []runeRange, keep func(rune) bool) []runeRange {
+	var out []runeRange
+	for _, r := range set {
+		for ; r.lo <= r.hi && (!keep(r.lo) || isPunctuation(r.lo)); r.lo++ {
+			if keep(r.lo) {
+				out = append(out, runeRange{r.lo, r.lo})
+			}
+		}
+		for ; r.lo <= r.hi && (!keep(r.hi) || isPunctuation(r.hi)); r.hi-- {
+			if keep(r.hi) {
+				out = append(out, runeRange{r.hi, r.hi})
+			}
+		}
+		if r.lo <= r.hi {
+			out = append(out, r)
+		}
+	}
+	return normalise(out)
+}
+
 // Source returns the expression from which Regexp, Wildcard or Prefix made an automaton. It returns false for other automata.
 func Source(a Automaton) (Expression, bool) {
 	switch a := a.(type) {
@@ -91,7 +132,7 @@ func (e Expression) never() bool {
 	case exprUnion:
 		return !slices.ContainsFunc(e.parts, func(p Expression) bool { return !p.never() })
 	case exprDFA:
-		return false
+		return slices.ContainsFunc(e.parts, Expression.never)
 	default:
 		return (e.min > 0 || e.max == unbounded) && e.parts[0].never()
 	}

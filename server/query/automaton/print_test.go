@@ -1,8 +1,10 @@
 package automaton_test
 
 import (
+	"errors"
 	"strings"
 	"testing"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
@@ -113,6 +115,57 @@ func checkPrinted(t *testing.T, text string, a automaton.Automaton) {
 	}
 }
 
+// folded reports whether a character is in lower case.
+func folded(r rune) bool { return unicode.ToLower(r) == r }
+
+// TestTrim checks the text for a field that contains only lower-case text.
+func TestTrim(t *testing.T) {
+	const upper = "[^\x00-@[-\U0010FFFF]"
+	for pattern, want := range map[string]string{
+		"[^a]":                      "\\@|\\?|\\>|\\=|\\<|\\;|\\:|\\[|\\\\|\\]|\\^|\\_|\\`|[\x00-9b-\U0010FFFF]",
+		`\w+x`:                      `(\_|[0-9a-z])+x`,
+		"[^\u0101]":                 "[\x00-\u00FF\u0103-\U0010FFFF]",
+		".":                         ".",
+		"a[^\x00-@[-\uFFFF]":        "a[\U00010000-\U0010FFFF]",
+		"a" + upper + "*":           "a",
+		"b|a" + upper:               "b",
+		"b|(.&" + upper + ")":       "b",
+		"c" + upper + "{1,2}|b":     "b",
+		"c(" + upper + "&.){0,2}|b": "c|b",
+	} {
+		a, err := automaton.Regexp(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, _ := automaton.Source(a)
+		if got := e.Trim(folded).Print(); got != want {
+			t.Errorf("%q is printed as %q, want %q", pattern, got, want)
+		}
+	}
+}
+
+// checkTrimmed checks that the trimmed form of a pattern matches the same lower-case texts, even if it is converted to lower case.
+func checkTrimmed(t *testing.T, a automaton.Automaton, texts ...string) {
+	t.Helper()
+	e, _ := automaton.Source(a)
+	trimmed := e.Trim(folded).Print()
+	if lower := strings.Map(unicode.ToLower, trimmed); lower != trimmed {
+		t.Fatalf("%q is not in lower case", trimmed)
+	}
+	b, err := automaton.Regexp(trimmed)
+	if errors.Is(err, automaton.ErrTooComplex) {
+		return // a class can have more alternatives than before
+	}
+	if err != nil {
+		t.Fatalf("%q: %v", trimmed, err)
+	}
+	for _, text := range texts {
+		if text = strings.Map(unicode.ToLower, text); automaton.Match(a, text) != automaton.Match(b, text) {
+			t.Fatalf("the pattern and %q differ for %q", trimmed, text)
+		}
+	}
+}
+
 // FuzzPrint checks that the printed form of every pattern means the same as the pattern, also after the text of another one.
 func FuzzPrint(f *testing.F) {
 	for _, seed := range []string{
@@ -132,6 +185,9 @@ func FuzzPrint(f *testing.F) {
 			}
 			checkPrinted(t, "", a)
 			checkPrinted(t, text, a)
+			if lower, err := compile(strings.Map(unicode.ToLower, pattern)); err == nil {
+				checkTrimmed(t, lower, text, text[:len(text)/2], "", "a", "z", "`", "{", "0", "ā", "\U0010FFFF")
+			}
 		}
 	})
 }

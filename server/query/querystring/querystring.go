@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/vitrine-dev/vitrine/server/query"
+	"github.com/vitrine-dev/vitrine/server/query/automaton"
 )
 
 // DefaultAllField is the name of query.AllField in an OpenSearch index, where names with a leading underscore are reserved.
@@ -28,6 +29,9 @@ type Options struct {
 	// Source is the text that the tree was parsed from, or "" for a composed tree. If nothing must be rewritten, Rewrite returns Source
 	// unchanged.
 	Source string
+	// Printed replaces regular expressions with their printed form (see automaton.Expression), and the names of their fields with canonical
+	// names. OpenSearch 2 needs this: it reads ~ as an operator, and a regular expression on an alias finds nothing.
+	Printed bool
 }
 
 // errNoNow is the error for Options without Now.
@@ -165,9 +169,26 @@ func (r *rewriter) node(n query.Node) (query.Node, error) {
 		n.Field = r.field(n.Field)
 		return n, nil
 	case query.Regexp:
-		n.Field = r.field(n.Field)
-		return n, nil
+		return r.regexp(n)
 	}
+	return n, nil
+}
+
+// regexp rewrites a regular expression.
+func (r *rewriter) regexp(n query.Regexp) (query.Node, error) {
+	if r.Printed {
+		a, err := new(query.Patterns).Compile(n)
+		if err != nil {
+			return nil, err
+		}
+		if source, ok := automaton.Source(a); ok {
+			n.Pattern = source.Trim(query.Folded).Print()
+		}
+		if f, ok := query.Lookup(n.Field.Name); ok && !n.Field.Pattern {
+			n.Field.Name = f.Name
+		}
+	}
+	n.Field = r.field(n.Field)
 	return n, nil
 }
 
