@@ -49,9 +49,10 @@ e2e: bin/e2e ## install IMAGE into the cluster of KUBECONFIG, test the product t
 gitops: $(WALKS) ## test the manifests of docs/gitops.md with real Flux and Argo CD, which are built once in about 20 minutes of CPU (BUILT=1: only if they are built); needs redis-server
 	@$(if $(BUILT),VITRINE_BUILT_ONLY=1 )$(walk) gitops
 
-parity: ## compare the query language with a real OpenSearch node at OPENSEARCH_URL, with CORPUS=file or the sample content; QUERIES=file runs those queries, QUERY=text shows one, LIBRARY=reference or opensearch compares that library
+parity: ## compare the query language with a real OpenSearch node at OPENSEARCH_URL, with CORPUS=file or the sample content; QUERIES=file runs those queries, QUERY=text shows one, GENERATE=n generates only n queries, LIBRARY=reference or opensearch compares that library
 	@[ -n "$$OPENSEARCH_URL" ] || { echo 'make parity starts no OpenSearch: set OPENSEARCH_URL to a node without security, such as http://127.0.0.1:9200'; exit 1; }
-	$(GO) test ./hack/parity -count=1 -timeout 60m -run '^TestParity$$' -v -url "$$OPENSEARCH_URL" -seeds $(if $(filter opensearch,$(LIBRARY)),1 -generate 300,3) \
+	$(GO) test ./hack/parity -count=1 -timeout 60m -run '^TestParity$$' -v -url "$$OPENSEARCH_URL" \
+	  $(if $(GENERATE),-seeds 1 -generate $(GENERATE),-seeds $(if $(filter opensearch,$(LIBRARY)),1 -generate 300,3)) \
 	  -corpus '$(subst $(space),$(comma),$(abspath $(CORPUS)))' -queries '$(abspath $(QUERIES))' -query '$(QUERY)' $(if $(LIBRARY),-library $(LIBRARY))
 
 lucene: ## compare the regular expressions that are sent to OpenSearch with all supported versions of Lucene, for PATTERNS random patterns; needs a JDK

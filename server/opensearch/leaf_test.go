@@ -2,6 +2,7 @@ package opensearch
 
 import (
 	"maps"
+	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
@@ -10,6 +11,22 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/automaton"
 	"github.com/vitrine-dev/vitrine/server/query/plan"
 )
+
+// TestPatternsMatchOnlyTheirField checks that random patterns on a dynamic field match only terms of this field.
+func TestPatternsMatchOnlyTheirField(t *testing.T) {
+	t.Parallel()
+	g := &patternGenerator{rand.New(rand.NewPCG(3, 4))}
+	for range 2000 {
+		leaf := g.leaf(t)
+		for _, field := range (&view{firstSchema: true}).indexed(leaf.Field) {
+			q, err := pattern(leaf, field)
+			if err != nil {
+				t.Fatal(err)
+			}
+			checkField(t, q, []string{field}, prefixOf(leaf.Field))
+		}
+	}
+}
 
 // FuzzLeaf checks that the query for a leaf on a dynamic field matches only terms of this field, and that a text of the caller is never
 // more than a value in it. The terms of several fields are in one field of the index, so a query that matches terms of another field reads
