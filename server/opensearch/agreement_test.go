@@ -166,6 +166,8 @@ var agreedQueries = []string{
 	`tags.vibe.key:bold`, `tags.vibe:b*`, `tags.marketer_tags.key:summer`, `tags.marketer_tags:s*`, `tags.\*:summer`, `_exists_:tags`, `_missing_:tags`, `_exists_:tags.vibe`,
 	`tags.marketer_tags.key:new`, `tags.marketer_tags.key:[h TO m]`, `tags.marketer_tags.key:sumer~1`, `tags.marketer_tags.key:/s.*/`, `-tags.marketer_tags.key:summer`, `tags.marketer_tags.key:(summer hero)`,
 	`submission.note:yes`, `submission.email:"user8@mail.example"`, `submission.email:user*`, `submission.\*:yes`, `_exists_:submission`, `_missing_:submission.email`, `submission.email:[user1 TO user2]`,
+	`/[^a-c]+/`, `/[^b]each|"city"|~x/`, `/c.*&.*y/`, `text:/\w+&.{5}/`, `tags.vibe.key:/[^b].*/`, `tags.marketer_tags.key:/"s"@&[^h]*r|<1-20>#?/`,
+	`tags.marketer_tags.key:su??er`, `submission.email:/user8\@.*|(user1.+&.*\.example)/`, `submission.email:*8\@mail?example`, `content.platform_ref\:tumblr:/1[0-9]+/`,
 	`activate_units.id:950`, `activate_units.archived:true`, `activate_units.managed:true`,
 	`_exists_:activate_units`, `_missing_:activate_units`, `activate_units.click_through_url:*boots`, `activate_units.id:[900 TO 960]`,
 	`default_activate_unit.archived:false`, `_exists_:default_activate_unit`,
