@@ -267,6 +267,17 @@ func TestFolderBelongsToOneStore(t *testing.T) {
 	testOwners(t, 60, func() place { return directory(filepath.Join(t.TempDir(), "vitrine")) })
 }
 
+// unconditional is a place that does not know conditional requests, as some object stores.
+type unconditional struct{ place }
+
+func (u unconditional) create(ctx context.Context, name string, content []byte) error {
+	return u.replace(ctx, name, content)
+}
+
+func TestFolderWithoutConditionalRequests(t *testing.T) {
+	testOwners(t, 20, func() place { return unconditional{directory(filepath.Join(t.TempDir(), "vitrine"))} })
+}
+
 func TestBucketFolderBelongsToOneStore(t *testing.T) {
 	store := newS3(t)
 	bucket, err := s3.Open("backups", s3.Options{Endpoint: store.url, Addressing: s3.Auto, CAFile: store.ca})
