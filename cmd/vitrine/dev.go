@@ -297,6 +297,11 @@ func withSamplePictures(public http.Handler) http.Handler {
 			return
 		}
 		h := w.Header()
+		if r.Method != http.MethodGet && r.Method != http.MethodHead {
+			h.Set("Allow", "GET, HEAD")
+			http.Error(w, "a picture can only be read", http.StatusMethodNotAllowed)
+			return
+		}
 		h.Set("Content-Type", "image/svg+xml")
 		h.Set("Content-Security-Policy", "default-src 'none'")
 		h.Set("X-Content-Type-Options", "nosniff")
