@@ -41,8 +41,12 @@ const (
 	// maxBody is the maximum size of a review, in bytes. A review of an update contains two objects, and etcd by default stores no object
 	// larger than 1.5 MiB.
 	maxBody = 3 << 20
-	// maxReviews is the maximum number of concurrent reviews. A review takes less than a millisecond of CPU time.
-	maxReviews = 4
+	// maxSpec is the maximum size of the spec in a review, in bytes. A spec that the server can use is smaller. Decoding a hostile spec can
+	// need more than 30 times its size in memory.
+	maxSpec = 512 << 10
+	// maxReviews is the maximum number of concurrent reviews. Most reviews take less than a millisecond, but a pattern that is expensive to
+	// compile can occupy a processor for much longer.
+	maxReviews = 2
 	// maxWait is how long a request waits for other reviews.
 	maxWait = 2 * time.Second
 	// maxRead is how long a review waits for its body.
@@ -182,6 +186,9 @@ func read(w http.ResponseWriter, r *http.Request) (*request, error) {
 	}
 	if review.Request == nil {
 		return nil, errors.New("decode the review: it has no request")
+	}
+	if n := len(review.Request.Object.Spec); n > maxSpec {
+		return nil, fmt.Errorf("a spec of %d bytes exceeds the limit of %d", n, maxSpec)
 	}
 	return review.Request, nil
 }

@@ -48,6 +48,8 @@ func TestReviewsThatCannotBeRead(t *testing.T) {
 		"a review":                  {review("beach"), http.StatusOK},
 		"the largest review":        {review("beach") + strings.Repeat(" ", maxBody-len(review("beach"))), http.StatusOK},
 		"a review that is too long": {review("beach") + strings.Repeat(" ", maxBody-len(review("beach"))+1), http.StatusRequestEntityTooLarge},
+		"the largest spec":          {review(strings.Repeat("x", maxSpec-len(`{"query":""}`))), http.StatusOK},
+		"a spec that is too long":   {review(strings.Repeat("x", maxSpec-len(`{"query":""}`)+1)), http.StatusBadRequest},
 		"YAML":                      {"request: {uid: u}", http.StatusBadRequest},
 		"no request":                {"{}", http.StatusBadRequest},
 		"nothing":                   {"", http.StatusBadRequest},
