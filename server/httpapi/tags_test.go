@@ -53,6 +53,48 @@ func TestAddTag(t *testing.T) {
 	)
 }
 
+// TestTagLimits checks the errors for an item with too many tags. The error names the tag and the limit, and in an import, it concerns only one
+// line.
+func TestTagLimits(t *testing.T) {
+	a := newApp(t)
+	// spread returns the member "tags" with n tags, 90 in each namespace.
+	spread := func(n int) string {
+		var b strings.Builder
+		for i := range n {
+			switch {
+			case i == 0:
+				b.WriteString(`{"s0":[`)
+			case i%90 == 0:
+				fmt.Fprintf(&b, `],"s%d":[`, i/90)
+			default:
+				b.WriteByte(',')
+			}
+			fmt.Fprintf(&b, `"%c%c"`, 'a'+i%90/26, 'a'+i%90%26)
+		}
+		return b.String() + `]}`
+	}
+	line := func(id, tags int) string {
+		return fmt.Sprintf(`{"id":%d,"content":{"content_type":"text","text":"x"},"tags":%s}`, id, spread(tags)) + "\n"
+	}
+	limit := fmt.Sprintf("an item can have at most %d tags of its own", item.MaxTags)
+	a.steps(
+		call{
+			method: "POST", url: "/v2/content/bulk", token: "rw", body: line(5001, item.MaxTags) + line(5002, item.MaxTags+1) + line(5003, 1),
+			contains: []string{`{"line":1,"status":201,`, `{"line":2,"status":422,`, "the tag s2:cy is one too many: " + limit, `"member":"tags.s2"`, `{"line":3,"status":201,`},
+		},
+		call{
+			method: "POST", url: "/v2/content/", token: "rw", body: `{"content_type":"text","caption":"x","tags":` + spread(item.MaxTags+1) + `}`,
+			status: 422, contains: []string{"problems/unacceptable", `"member":"tags.s2"`, limit},
+		},
+		call{
+			method: "POST", url: "/v1/tags/", token: "rw", body: `{"ugc_ids":[1001,5001],"namespace":"vibe","key":"bold"}`,
+			status: 422, contains: []string{"problems/unacceptable", `"member":"tags.vibe"`, "item 5001: the tag vibe:bold is one too many: " + limit},
+		},
+		call{url: q("tags.vibe:bold"), token: "ro", ids: []item.ID{}},
+		call{url: q("tags.s0:aa"), token: "ro", ids: []item.ID{5003, 5001}},
+	)
+}
+
 func TestTagLife(t *testing.T) {
 	a := newApp(t)
 	tag := func(id, status int) call {

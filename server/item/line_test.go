@@ -320,8 +320,6 @@ func TestParseLineRefuses(t *testing.T) {
 		"a tag without a key":            {`{"tags":{"vibe":[{}]},` + minimal + `}`, true, "tags.vibe[0].key"},
 		"a capital in a key":             {`{"tags":{"vibe":["Bold"]},` + minimal + `}`, false, "tags.vibe[0]"},
 		"a reserved namespace":           {`{"tags":{"ugc":["a"]},` + minimal + `}`, false, "tags"},
-		"many tags":                      {`{"tags":{"vibe":` + list(MaxTagsPerNamespace, `"a"`) + `},` + minimal + `}`, false, "tags.vibe"},
-		"many namespaces":                {`{"tags":{` + names(MaxNamespaces+1, `["a"]`) + `},` + minimal + `}`, false, "tags"},
 		"a submission of many":           {`{"submission":{` + names(MaxSubmissionMembers+1, `""`) + `},` + minimal + `}`, false, "submission"},
 		"units as an object":             {`{"activate_units":{},` + minimal + `}`, true, "activate_units"},
 		"a unit of a string":             {`{"activate_units":["5"],` + minimal + `}`, true, "activate_units[0]"},

@@ -73,14 +73,56 @@ func CompareTags(a, b Tag) int {
 	return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Key, b.Key))
 }
 
+// CheckTagNumbers returns nil if the own tags of an item may change from before to after, which both must be sorted and without duplicates.
+// The numbers of tags, of namespaces, and of tags in one namespace are limited (MaxTags, MaxNamespaces, MaxTagsPerNamespace). An item that
+// already exceeds a limit, as older stores can have, may keep its number of tags or reduce it. The error is an *InvalidError that is not
+// Malformed, and names a tag that is one too many.
+func CheckTagNumbers(before, after []Tag) error {
+	if len(after) <= min(MaxTags, MaxTagsPerNamespace, MaxNamespaces) {
+		return nil
+	}
+	had, has := countTags(before), countTags(after)
+	added := slices.DeleteFunc(slices.Clone(after), func(t Tag) bool {
+		_, known := slices.BinarySearchFunc(before, t, CompareTags)
+		return known
+	})
+	for i := len(added) - 1; i >= 0; i-- {
+		t := added[i]
+		refused := func(limit int, what string) error {
+			return &InvalidError{Member: "tags." + t.Namespace, Reason: fmt.Sprintf(
+				"the tag %s:%s is one too many: an item can have at most %d %s", t.Namespace, t.Key, limit, what)}
+		}
+		switch n := has.in[t.Namespace]; {
+		case n > max(MaxTagsPerNamespace, had.in[t.Namespace]):
+			return refused(MaxTagsPerNamespace, "tags of its own in one namespace")
+		case had.in[t.Namespace] == 0 && len(has.in) > max(MaxNamespaces, len(had.in)):
+			return refused(MaxNamespaces, "namespaces of its own tags")
+		case has.tags > max(MaxTags, had.tags):
+			return refused(MaxTags, "tags of its own")
+		}
+	}
+	return nil
+}
+
+// tagNumbers are the number of tags of an item, and the number of its tags in each namespace.
+type tagNumbers struct {
+	tags int
+	in   map[string]int
+}
+
+func countTags(tags []Tag) tagNumbers {
+	n := tagNumbers{len(tags), map[string]int{}}
+	for _, t := range tags {
+		n.in[t.Namespace]++
+	}
+	return n
+}
+
 // tags reads the member "tags": {namespace: [key, …]} or {namespace: [{"key": key}, …]}. The result is sorted, without duplicates.
 func (o object) tags() []Tag {
 	byNamespace := o.child("tags")
 	namespaces := byNamespace.sorted()
 	var tags []Tag
-	if len(namespaces) > MaxNamespaces {
-		o.unacceptable(byNamespace.path, "at most %d namespaces are accepted", MaxNamespaces)
-	}
 	for _, n := range namespaces {
 		namespace := n.name
 		if err := ValidNamespace(namespace); err != nil {
@@ -90,11 +132,7 @@ func (o object) tags() []Tag {
 				continue
 			}
 		}
-		list := byNamespace.listed(n)
-		if len(list) > MaxTagsPerNamespace {
-			o.unacceptable(byNamespace.at(namespace), "a namespace can have at most %d tags", MaxTagsPerNamespace)
-		}
-		for i, v := range list {
+		for i, v := range byNamespace.listed(n) {
 			path := func() string { return fmt.Sprintf("%s[%d]", byNamespace.at(namespace), i) }
 			if key, ok := o.tagKey(path, v.value); ok {
 				if namespace == HashtagNamespace && !o.stored {

@@ -203,7 +203,8 @@ type FilterPlace struct {
 // Mutation is one change of items. Exactly one of Put, Patch, Delete, Tag and Untag is set, together with the members that it needs.
 type Mutation struct {
 	// Put stores an item. If its ID is 0, Write assigns an id. If an item with the ID exists, Put is refused with ErrExists, unless Replace is
-	// set. Put, Patch and Tag are refused (*item.InvalidError) if the property would have more than item.MaxFieldNames field names.
+	// set. Put, Patch and Tag are refused (*item.InvalidError) if the property would have more than item.MaxFieldNames field names or
+	// item.MaxPropertyNamespaces namespaces of own tags, or if item.CheckTagNumbers refuses the new tags of an item.
 	Put *item.Item
 	// Units are the conversion units of an import line. Write creates the units that the property does not have, as if a caller created them
 	// over HTTP, and leaves existing units unchanged. If a unit in Units has Managed true, a manifest that declares the same unit takes

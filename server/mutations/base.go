@@ -27,6 +27,8 @@ type Base interface {
 	// NameKnown reports whether any item of the property has ever had a field with this name. Names returns the number of such names.
 	NameKnown(n NameSum) bool
 	Names() int
+	// Namespaces returns the number of namespaces of tags that items of the property have ever had themselves.
+	Namespaces() int
 	// TagOwner returns a manifest that assigns the tag to an item, and true if there is one. It ignores the item's own tags.
 	TagOwner(t item.Tag, id item.ID) (library.Owner, bool, error)
 }
@@ -44,10 +46,12 @@ type Stage struct {
 
 	// Items are the changed items, in the order of their first change.
 	Items []Item
-	// Tags, Names and Units hold the new tags, field names and conversion units.
-	Tags  map[item.Tag]bool
-	Names map[NameSum]bool
-	Units map[definitions.Source]*definitions.Entry
+	// Tags, Names, Namespaces and Units hold the new tags, field names, namespaces of own tags, and conversion units. The name of the field of
+	// each new namespace is also in Names.
+	Tags       map[item.Tag]bool
+	Names      map[NameSum]bool
+	Namespaces map[string]bool
+	Units      map[definitions.Source]*definitions.Entry
 	// Codes holds the short codes of staged items. All stages of one write share this map.
 	Codes map[string]bool
 
@@ -70,7 +74,7 @@ type Item struct {
 func NewStage(p library.PropertyID, base Base, codes map[string]bool) *Stage {
 	return &Stage{
 		Property: p, Base: base, Codes: codes, Tags: map[item.Tag]bool{}, Names: map[NameSum]bool{},
-		Units: map[definitions.Source]*definitions.Entry{}, at: map[item.ID]int{},
+		Namespaces: map[string]bool{}, Units: map[definitions.Source]*definitions.Entry{}, at: map[item.ID]int{},
 	}
 }
 

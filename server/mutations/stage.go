@@ -62,6 +62,9 @@ func (s *Stage) putItem(m library.Mutation) library.Outcome {
 			return refused(unknownUnit(id))
 		}
 	}
+	if err := item.CheckTagNumbers(tagsOf(before), it.Tags); err != nil {
+		return refused(err)
+	}
 	if it.ID == 0 {
 		if s.Sequence >= item.MaxID {
 			return library.Outcome{Err: noIDLeft()}
@@ -88,6 +91,14 @@ func (s *Stage) putItem(m library.Mutation) library.Outcome {
 		s.MakeTag(t)
 	}
 	return library.Outcome{ID: it.ID, Created: before == nil}
+}
+
+// tagsOf returns the own tags of an item, or none if it is nil.
+func tagsOf(it *item.Item) []item.Tag {
+	if it == nil {
+		return nil
+	}
+	return it.Tags
 }
 
 // noIDLeft returns the error for an item without an id if no id is left to assign. The server assigns only ids above the highest id that
@@ -168,7 +179,7 @@ func (s *Stage) patch(id item.ID, patch *item.Patch) error {
 	if err := patch.Apply(&after); err != nil {
 		return err
 	}
-	var names []NameSum
+	var names newNames
 	if !bytes.Equal(before.Submission, after.Submission) {
 		if names, err = s.newNames(after.FieldNames()); err != nil {
 			return err
@@ -195,18 +206,35 @@ func (s *Stage) tag(t item.Tag, ids []item.ID) error {
 	if err != nil {
 		return err
 	}
-	s.takeNames(names)
-	s.MakeTag(t)
-	for _, before := range items {
+	tagged := make([]*item.Item, len(items))
+	for i, before := range items {
 		at, has := slices.BinarySearchFunc(before.Tags, t, item.CompareTags)
 		if has {
 			continue
 		}
 		after := *before
 		after.Tags = slices.Insert(slices.Clone(before.Tags), at, t)
-		s.set(before.ID, before, &after)
+		if err := item.CheckTagNumbers(before.Tags, after.Tags); err != nil {
+			return aboutItem(before.ID, err)
+		}
+		tagged[i] = &after
+	}
+	s.takeNames(names)
+	s.MakeTag(t)
+	for i, after := range tagged {
+		if after != nil {
+			s.set(after.ID, items[i], after)
+		}
 	}
 	return nil
+}
+
+// aboutItem adds the id of an item to the reason of an *item.InvalidError, because a mutation can change many items.
+func aboutItem(id item.ID, err error) error {
+	if invalid, ok := errors.AsType[*item.InvalidError](err); ok {
+		return &item.InvalidError{Member: invalid.Member, Malformed: invalid.Malformed, Reason: fmt.Sprintf("item %d: %s", id, invalid.Reason)}
+	}
+	return err
 }
 
 // untag removes a tag from all of the items or, if it fails, from none.

@@ -121,6 +121,9 @@ func (b *base) NameKnown(n mutations.NameSum) bool { return b.ledger.names[n] }
 // Names returns the number of different field names that items have ever had.
 func (b *base) Names() int { return len(b.ledger.names) }
 
+// Namespaces returns the number of namespaces of tags that items have ever had themselves.
+func (b *base) Namespaces() int { return len(b.ledger.namespaces) }
+
 // TagOwner returns the owner of a rule that assigns the tag to an item.
 func (b *base) TagOwner(t item.Tag, id item.ID) (library.Owner, bool, error) {
 	it, err := b.Item(id)

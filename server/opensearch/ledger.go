@@ -10,6 +10,8 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
+	"slices"
+	"strings"
 	"sync"
 
 	"github.com/vitrine-dev/vitrine/server/item"
@@ -20,7 +22,8 @@ import (
 // fact is a document of the facts index: either the ledger of a property, or a tag that exists or existed.
 type fact struct {
 	Property library.PropertyID `json:"property"`
-	// Namespace and Key identify a tag. They are empty in a ledger.
+	// Namespace and Key identify a tag. A ledger has no Namespace. Its Key contains the namespaces of all tags that items have ever had
+	// themselves, separated by slashes, which no namespace contains. It is empty in a ledger that an earlier version wrote last.
 	Namespace string `json:"namespace,omitempty"`
 	Key       string `json:"key,omitempty"`
 	// Sequence is the highest item id that was ever assigned or imported. It increases before an item with that id is stored, so that no id
@@ -41,12 +44,24 @@ func factMapping() object {
 }
 
 // ledgerFact returns the document of a ledger.
-func ledgerFact(p library.PropertyID, sequence item.ID, names map[mutations.NameSum]bool, token string) fact {
-	sums := make([]byte, 0, 8*len(names))
-	for n := range names {
+func ledgerFact(p library.PropertyID, l *ledger) fact {
+	sums := make([]byte, 0, 8*len(l.names))
+	for n := range l.names {
 		sums = binary.BigEndian.AppendUint64(sums, uint64(n))
 	}
-	return fact{Property: p, Sequence: sequence, Names: base64.StdEncoding.EncodeToString(sums), Token: token}
+	namespaces := strings.Join(slices.Sorted(maps.Keys(l.namespaces)), "/")
+	return fact{Property: p, Key: namespaces, Sequence: l.sequence, Names: base64.StdEncoding.EncodeToString(sums), Token: l.token}
+}
+
+// namespaces returns the namespaces in a ledger.
+func (f fact) namespaces() map[string]bool {
+	all := map[string]bool{}
+	for n := range strings.SplitSeq(f.Key, "/") {
+		if n != "" {
+			all[n] = true
+		}
+	}
+	return all
 }
 
 // sums returns the hashes in Names.
@@ -64,8 +79,11 @@ type ledger struct {
 	// at is nil if the document does not exist.
 	at       *version
 	sequence item.ID
-	names    map[mutations.NameSum]bool
-	token    string
+	// names contains the hashes of all field names that items have ever had. namespaces contains the namespaces of all tags that items have
+	// ever had themselves.
+	names      map[mutations.NameSum]bool
+	namespaces map[string]bool
+	token      string
 }
 
 // ledgers caches the ledgers of all properties as last seen by this replica. An outdated state does no harm, because a change based on it
@@ -106,7 +124,7 @@ func (ls *ledgers) read(ctx context.Context, p library.PropertyID) (*ledger, err
 	var found gotDocument[fact]
 	ctx, cancel := limited(ctx, writeAttempt)
 	defer cancel()
-	l := &ledger{names: map[mutations.NameSum]bool{}}
+	l := &ledger{names: map[mutations.NameSum]bool{}, namespaces: map[string]bool{}}
 	err := ls.library.cluster.do(ctx, http.MethodGet, ls.path(p), nil, &found)
 	if err != nil && !isAbsent(err) {
 		return nil, fmt.Errorf("read the ledger of property %s: %w", p, err)
@@ -116,6 +134,7 @@ func (ls *ledgers) read(ctx context.Context, p library.PropertyID) (*ledger, err
 		if l.names, err = found.Source.sums(); err != nil {
 			return nil, fmt.Errorf("read the ledger of property %s: %w", p, err)
 		}
+		l.namespaces = found.Source.namespaces()
 	}
 	ls.keep(p, l)
 	return l, nil
@@ -131,17 +150,18 @@ func (ls *ledgers) keep(p library.PropertyID, l *ledger) {
 	}
 }
 
-// change replaces the state `from` of a ledger. It returns false if the ledger was in another state. In this case, the next get returns
-// that state.
-func (ls *ledgers) change(ctx context.Context, p library.PropertyID, from *ledger, sequence item.ID, names map[mutations.NameSum]bool) (bool, error) {
-	next := &ledger{sequence: max(sequence, from.sequence), names: from.names, token: rand.Text()}
-	if len(names) > 0 {
-		next.names = maps.Clone(from.names)
-		maps.Copy(next.names, names)
+// change replaces the state `from` of a ledger. It adds the ids, field names and namespaces of a stage. It returns false if the ledger was
+// in another state. In this case, the next get returns that state.
+func (ls *ledgers) change(ctx context.Context, p library.PropertyID, from *ledger, st *mutations.Stage) (bool, error) {
+	next := &ledger{sequence: max(st.Sequence, from.sequence), names: from.names, namespaces: from.namespaces, token: rand.Text()}
+	if len(st.Names) > 0 {
+		next.names, next.namespaces = maps.Clone(from.names), maps.Clone(from.namespaces)
+		maps.Copy(next.names, st.Names)
+		maps.Copy(next.namespaces, st.Namespaces)
 	}
 	op := operation{
 		index: ls.library.names.facts(), id: ledgerID(p), at: from.at,
-		doc: ledgerFact(p, next.sequence, next.names, next.token),
+		doc: ledgerFact(p, next),
 	}
 	is := ls.library.cluster.bulk(ctx, []operation{op}, refreshNone)[0]
 	if is.err != nil {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/vitrine-dev/vitrine/server/item"
 	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/mutations"
 	"github.com/vitrine-dev/vitrine/server/transfer"
 )
 
@@ -126,8 +127,10 @@ func (t *Target) operations(f *transfer.Facts) ([]operation, error) {
 	for key, value := range f.Marks {
 		put(definitions, markID(key), record{Type: recordMark, Name: key, Value: value})
 	}
+	namer := mutations.NewNamer(f.AuthorKey)
 	for id, p := range f.Properties {
-		put(facts, ledgerID(id), ledgerFact(id, p.Sequence, p.Names, ""))
+		ledger := &ledger{sequence: p.Sequence, names: p.Names, namespaces: mutations.OwnNamespaces(namer, p.Tags, p.Names)}
+		put(facts, ledgerID(id), ledgerFact(id, ledger))
 		for tag := range p.Tags {
 			put(facts, tagID(id, tag), tagFact(id, tag))
 		}

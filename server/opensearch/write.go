@@ -170,7 +170,7 @@ func (w *write) stage(ctx context.Context, b *base, pending []pendingMutation) (
 		if st.Sequence == b.ledger.sequence && len(st.Names) == 0 {
 			return st, nil
 		}
-		taken, err := l.ledgers.change(ctx, w.property, b.ledger, st.Sequence, st.Names)
+		taken, err := l.ledgers.change(ctx, w.property, b.ledger, st)
 		if err != nil {
 			return nil, err
 		}

@@ -344,6 +344,7 @@ func (c *change) install(out *Change) {
 			p.items += grown(st)
 			maps.Copy(p.made, st.Tags)
 			maps.Copy(p.names, st.Names)
+			maps.Copy(p.namespaces, st.Namespaces)
 		}
 	}
 }

@@ -201,6 +201,9 @@ func (b base) NameKnown(n mutations.NameSum) bool { return b.known.names[n] }
 // Names returns the number of field names that items have ever had.
 func (b base) Names() int { return len(b.known.names) }
 
+// Namespaces returns the number of namespaces of tags that items have ever had themselves.
+func (b base) Namespaces() int { return len(b.known.namespaces) }
+
 // TagOwner returns a manifest whose rule assigns the tag to the item, and true if there is one.
 func (b base) TagOwner(t item.Tag, id item.ID) (library.Owner, bool, error) {
 	owner, held := b.s.index.TagOwner(b.property, t, id)

@@ -37,10 +37,12 @@ type property struct {
 	made     map[item.Tag]bool
 	// names contains the hashed names of all dynamic fields that items have ever had. item.MaxFieldNames limits their number.
 	names map[mutations.NameSum]bool
+	// namespaces contains the namespaces of all tags that items have ever had themselves. item.MaxPropertyNamespaces limits their number.
+	namespaces map[string]bool
 }
 
 func newProperty() *property {
-	return &property{made: map[item.Tag]bool{}, names: map[mutations.NameSum]bool{}}
+	return &property{made: map[item.Tag]bool{}, names: map[mutations.NameSum]bool{}, namespaces: map[string]bool{}}
 }
 
 // property returns the data of a property. If s has no data of the property, it returns an empty value that is not a part of s.
@@ -60,6 +62,10 @@ func load(db *pebble.DB, random io.Reader, renew bool) (*served, error) {
 	}
 	if err := found.identity(db, random, renew); err != nil {
 		return nil, err
+	}
+	namer := mutations.NewNamer(found.authorKey)
+	for _, p := range found.properties {
+		p.namespaces = mutations.OwnNamespaces(namer, p.made, p.names)
 	}
 	return found, nil
 }

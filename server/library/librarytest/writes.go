@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -171,6 +172,110 @@ var writeTests = map[string]func(*world){
 		_, err := w.lib.Write(ctx, shop, []library.Mutation{{Put: newItem(1)}})
 		w.errorIs("with a context that ended", err, context.Canceled)
 		w.finds("*:*")
+	},
+	"an item has a maximum number of tags": func(w *world) {
+		w.serve()
+		// spread makes an item with n tags of its own: up to 90 in each namespace.
+		spread := func(id item.ID, n int) *item.Item {
+			it := newItem(id)
+			for i := range n {
+				tagged(fmt.Sprintf("n%d", i/90), string([]byte{byte('a' + i%90/26), byte('a' + i%90%26)}))(it)
+			}
+			return it
+		}
+		w.put(spread(1, item.MaxTags), spread(2, 2))
+		refused := func(what string, m library.Mutation, tag string) {
+			w.Helper()
+			invalid := errorAs[*item.InvalidError](w, what, w.write(m)[0].Err)
+			if invalid == nil {
+				return
+			}
+			namespace, _, _ := strings.Cut(tag, ":")
+			w.equal(what+": member", invalid.Member, "tags."+namespace)
+			w.equal(what+": malformed", invalid.Malformed, false)
+			if !strings.Contains(invalid.Reason, "the tag "+tag+" ") || !strings.Contains(invalid.Reason, fmt.Sprint(item.MaxTags)) {
+				w.Errorf("%s: %s", what, invalid.Reason)
+			}
+		}
+		bold := library.Mutation{Tag: &item.Tag{Namespace: "vibe", Key: "bold"}, IDs: []item.ID{2, 1}}
+		refused("a tag for two items, one of which is full", bold, "vibe:bold")
+		w.finds("tags.vibe:bold")
+		w.expectTags(2, "n0:aa", "n0:ab")
+		refused("a new item", library.Mutation{Put: spread(3, item.MaxTags+1)}, "n2:cy")
+		refused("a replacement", library.Mutation{Put: spread(2, item.MaxTags+1), Replace: true}, "n2:cy")
+		w.finds("*:*", 1, 2)
+		w.tag("n0", "aa", 1) // the item has this tag already
+		w.patch(1, `{"campaign": 12}`)
+		w.change(library.Mutation{Untag: &item.Tag{Namespace: "n0", Key: "aa"}, IDs: []item.ID{1}}, bold)
+		w.finds("tags.vibe:bold", 1, 2)
+		w.accept(tagRule("declared", "", []item.ID{1})) // tags from manifests do not count
+		w.finds(`tags.\*:declared`, 1)
+		w.erase(1)
+	},
+	"a property has a maximum number of tag namespaces": func(w *world) {
+		w.accept(property(shop), property(wall))
+		tag := func(n int, id item.ID) library.Mutation {
+			return library.Mutation{Tag: &item.Tag{Namespace: fmt.Sprintf("n%03d", n), Key: "bold"}, IDs: []item.ID{id}}
+		}
+		full := func(when string) {
+			w.Helper()
+			outcomes := w.write(
+				library.Mutation{Put: newItem(901)},
+				tag(900, 901),
+				library.Mutation{Put: newItem(902, tagged("n000", "bold"), tagged("n901", "bold"))},
+				tag(0, 901),
+				library.Mutation{Put: newItem(903, tagged("n001", "bold"))},
+			)
+			for i, member := range []string{"", "tags.n900", "tags.n901", "", ""} {
+				if member == "" {
+					w.equal(fmt.Sprintf("%s, mutation %d", when, i), outcomes[i].Err, error(nil))
+					continue
+				}
+				if invalid := errorAs[*item.InvalidError](w, when, outcomes[i].Err); invalid != nil {
+					w.equal(when+": member", invalid.Member, member)
+					if invalid.Malformed || !strings.Contains(invalid.Reason, fmt.Sprint(item.MaxPropertyNamespaces)) {
+						w.Errorf("%s: %+v", when, invalid)
+					}
+				}
+			}
+			w.finds(`tags.\*:bold AND id:>900`, 901, 903)
+			w.erase(901, 903)
+		}
+		const each = 16
+		var muts []library.Mutation
+		for i := range item.MaxPropertyNamespaces {
+			if i%each == 0 {
+				muts = append(muts, library.Mutation{Put: newItem(item.ID(1 + i/each))})
+			}
+			muts = append(muts, tag(i, item.ID(1+i/each)))
+		}
+		w.change(muts...)
+		full("at the limit")
+		var all []item.ID
+		for i := range item.MaxPropertyNamespaces / each {
+			all = append(all, item.ID(1+i))
+		}
+		w.finds(`tags.\*:bold`, all...)
+		w.finds(`tags.\*:/b.*/`, all...)
+		w.finds(`_exists_:tags`, all...)
+		w.finds(`_missing_:tags.\*`)
+		w.accept(tagRule("declared", "", []item.ID{1})) // the namespaces of manifests do not count, and are not refused
+		w.finds(`tags.\*:declared`, 1)
+		o, err := w.lib.Write(w.ctx(), wall, []library.Mutation{{Put: newItem(1, tagged("n900", "bold"))}})
+		if err != nil || o[0].Err != nil {
+			w.Errorf("a namespace in another property: %v, %v", err, o)
+		}
+		w.erase(all...)
+		full("after the items were deleted")
+		w.restart()
+		full("after a restart")
+		w.remove(property(shop).Owner)
+		if err := w.lib.Purge(w.ctx(), shop); err != nil {
+			w.Fatal(err)
+		}
+		w.serve()
+		w.put(newItem(1))
+		w.change(tag(900, 1))
 	},
 	"a property has a maximum number of field names": func(w *world) {
 		w.accept(property(shop), property(wall))
