@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
+	"github.com/vitrine-dev/vitrine/server/definitions"
 	"github.com/vitrine-dev/vitrine/server/query"
 	"github.com/vitrine-dev/vitrine/server/query/plan"
 )
@@ -27,9 +29,13 @@ func (t translator) node(ctx context.Context, n plan.Node) (object, error) {
 	case plan.Bool:
 		return t.group(ctx, n)
 	case plan.DisMax:
-		nodes, err := t.nodes(ctx, n.Nodes)
+		nodes, err := t.alternatives(ctx, n.Nodes)
 		return object{"dis_max": object{"queries": nodes}}, err
 	case plan.Const:
+		if group, ok := n.Node.(plan.Bool); ok && len(group.Must)+len(group.MustNot) == 0 {
+			nodes, err := t.alternatives(ctx, group.Should)
+			return constant(anyOf(nodes), n.Score), err
+		}
 		inner, err := t.node(ctx, n.Node)
 		return constant(inner, n.Score), err
 	case plan.Boost:
@@ -63,6 +69,54 @@ func (t translator) nodes(ctx context.Context, list []plan.Node) ([]object, erro
 		}
 	}
 	return out, nil
+}
+
+// alternatives translates nodes of which one match is enough, and the best score counts. A field pattern is such a node for each field. It
+// can match more dynamic fields than the number of clauses that OpenSearch accepts (query.MaxExpansion), so alternatives joins the tests for
+// single terms in the same index field: they count as one clause, and have the same score.
+func (t translator) alternatives(ctx context.Context, list []plan.Node) ([]object, error) {
+	var others []plan.Node
+	var fields []string
+	terms := map[string][]string{}
+	for _, n := range list {
+		field, term, ok := t.single(n)
+		if !ok {
+			others = append(others, n)
+			continue
+		}
+		if terms[field] == nil {
+			fields = append(fields, field)
+		}
+		terms[field] = append(terms[field], term)
+	}
+	nodes, err := t.nodes(ctx, others)
+	for _, field := range fields {
+		nodes = append(nodes, constant(object{"terms": object{field: terms[field]}}, 1))
+	}
+	return nodes, err
+}
+
+// single returns the index field and the term of a leaf that tests a dynamic field for one term, with the score 1. It returns false for
+// other nodes, and if a manifest can add values to the field.
+func (t translator) single(n plan.Node) (field, term string, ok bool) {
+	leaf, ok := n.(plan.Leaf)
+	if !ok || !query.Dynamic(leaf.LooksAt().Name) || t.ruled(leaf.LooksAt().Name) {
+		return "", "", false
+	}
+	switch n := n.(type) {
+	case plan.Term:
+		return indexed(n.Field), cut(prefixOf(n.Field) + n.Text), true
+	case plan.Exists:
+		return fieldPresent, n.Field.Name, true
+	}
+	return "", "", false
+}
+
+// ruled reports whether a manifest adds a tag to a field that the translator sees.
+func (t translator) ruled(field string) bool {
+	return t.reach >= ofTags && slices.ContainsFunc(t.catalogue.TagRules, func(r *definitions.Rule) bool {
+		return query.TagFieldName(r.Tag.Namespace) == field
+	})
 }
 
 func (t translator) group(ctx context.Context, n plan.Bool) (object, error) {

@@ -7,8 +7,12 @@ const (
 	// MaxNesting is the maximum nesting depth of parentheses.
 	MaxNesting = 200
 	// MaxClauses is the maximum number of leaves in a query, both before and after the expansion of words, lists and field patterns.
-	// OpenSearch counts in the same way (indices.query.bool.max_clause_count).
+	// OpenSearch counts in the same way (indices.query.bool.max_clause_count). All dynamic fields to which a field pattern expands count as
+	// one leaf, so that the names in one item cannot make the query of another caller fail. MaxExpansion limits these fields.
 	MaxClauses = 1024
+	// MaxExpansion is the maximum total number of dynamic fields to which the field patterns of a query expand. It limits the memory and the
+	// time of a query. A property has fewer dynamic fields (item.MaxFieldNames), so a query with one field pattern never exceeds it.
+	MaxExpansion = 16_384
 	// MaxStates is the maximum total number of states in the automata of all patterns of a query. automaton.MaxStates limits each automaton.
 	// Without the total limit, a query could have a thousand patterns that each respect their own limit, and compiling them would take ten
 	// seconds.

@@ -3,6 +3,7 @@ package reference
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -131,11 +132,15 @@ func TestBoundary(t *testing.T) {
 	}
 }
 
-// TestARuleThatOutgrowsTheLimits applies a selector with a field pattern, and then adds more and more fields that the pattern matches.
+// TestARuleThatOutgrowsTheLimits applies selectors with field patterns, and then adds more and more fields that the patterns match. A selector
+// with one pattern must keep its items.
 func TestARuleThatOutgrowsTheLimits(t *testing.T) {
 	l := mustOpen(t, Options{Dir: t.TempDir()})
 	var rules []library.Definition
-	for key, selector := range map[string]string{"plain": `submission.\*:yes`, "moving": `submission.\*:yes AND created_on:[* TO now]`} {
+	many := strings.Repeat(`submission.\*:yes `, 20)
+	for key, selector := range map[string]string{
+		"single": `submission.\*:yes`, "plain": many, "moving": `(` + many + `) AND created_on:[* TO now]`,
+	} {
 		rules = append(rules, library.Definition{
 			Property: shop, Owner: library.Owner{Install: "cluster", Kind: library.KindTag, Namespace: "shop", Name: key},
 			Tag: &library.TagRule{Tag: item.Tag{Namespace: "marketer_tags", Key: key}, Items: []item.ID{1}, Selector: selector},
@@ -171,7 +176,12 @@ func TestARuleThatOutgrowsTheLimits(t *testing.T) {
 	if n := total(t, l, query.All{}); n != 12 {
 		t.Errorf("%d items, want 12", n)
 	}
-	if tagged("moving") != 1 {
-		t.Errorf("%d items are tagged by a rule past the limit, want the one named by id", tagged("moving"))
+	for _, key := range []string{"plain", "moving"} {
+		if tagged(key) != 1 {
+			t.Errorf("%d items are tagged by the rule %s, which is past the limit; want the one named by id", tagged(key), key)
+		}
+	}
+	if tagged("single") != 12 {
+		t.Errorf("%d items are tagged by a rule with one pattern, want 12", tagged("single"))
 	}
 }

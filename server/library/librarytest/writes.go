@@ -11,6 +11,7 @@ import (
 
 	"github.com/vitrine-dev/vitrine/server/item"
 	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/query"
 )
 
 var writeTests = map[string]func(*world){
@@ -276,6 +277,36 @@ var writeTests = map[string]func(*world){
 		w.serve()
 		w.put(newItem(1))
 		w.change(tag(900, 1))
+	},
+	"a field pattern can match more fields than a query can have clauses": func(w *world) {
+		w.serve()
+		const each, items = item.MaxSubmissionMembers, 3 * query.MaxClauses / item.MaxSubmissionMembers
+		var all []item.ID
+		for id := item.ID(1); id <= items; id++ {
+			members := map[string]string{}
+			for i := range each {
+				members[fmt.Sprintf("f%05d", int(id)*each+i)] = "value"
+			}
+			members["f00000"] = itoa(id)
+			delete(members, fmt.Sprintf("f%05d", int(id)*each+1))
+			submission, err := json.Marshal(members)
+			if err != nil {
+				w.Fatal(err)
+			}
+			w.put(newItem(id, submitted(string(submission)), tagged("vibe", "bold")))
+			all = append(all, id)
+		}
+		w.put(newItem(500))
+		w.finds(`submission.\*:value`, all...)
+		others := slices.DeleteFunc(slices.Clone(all), func(id item.ID) bool { return id == 7 })
+		w.finds(`submission.\*:value AND NOT submission.f00000:7`, others...)
+		w.finds(`submission.\*:7`, 7)
+		w.finds(`_exists_:submission`, all...)
+		w.finds(`_missing_:submission.\*`, 500)
+		r := w.search(`submission.\*:(value OR 7)`)
+		r.Order = w.order("_score:desc")
+		slices.Reverse(others)
+		w.expect("by relevance", r, append([]item.ID{7}, others...)...)
 	},
 	"a property has a maximum number of field names": func(w *world) {
 		w.accept(property(shop), property(wall))

@@ -43,6 +43,10 @@ type builder struct {
 	Options
 	patterns query.Patterns
 	clauses  int
+	// further is true while the builder builds a leaf on a dynamic field of a field pattern, except on the first one. Such a leaf counts in
+	// expanded and not in clauses.
+	further  bool
+	expanded int
 }
 
 func (b *builder) build(n query.Node) (Node, error) {
@@ -75,10 +79,23 @@ func (b *builder) build(n query.Node) (Node, error) {
 
 // count adds to the number of clauses, which query.MaxClauses limits. n is the clause that the error names if the number exceeds the limit.
 func (b *builder) count(n query.Node, clauses int) error {
+	if b.further {
+		return b.expand(n, clauses)
+	}
 	if b.clauses += clauses; b.clauses <= query.MaxClauses {
 		return nil
 	}
 	return query.ExpandedError(n)
+}
+
+// expand adds to the number of dynamic fields of field patterns, which query.MaxExpansion limits.
+func (b *builder) expand(n query.Node, fields int) error {
+	if b.expanded += fields; b.expanded <= query.MaxExpansion {
+		return nil
+	}
+	err := query.ErrorAt(n, "field patterns of this query match too many fields in total", fmt.Sprintf("at most %d", query.MaxExpansion))
+	err.Limit = true
+	return err
 }
 
 // leaf builds a leaf on every field that the name in n matches.
@@ -92,7 +109,9 @@ func (b *builder) leaf(n query.Node) (Node, error) {
 		return None{}, b.count(n, 1)
 	}
 	var nodes []Node
-	for _, f := range fields {
+	defer func() { b.further = false }()
+	for i, f := range fields {
+		b.further = i > 0 && query.Dynamic(f.Name) && query.Dynamic(fields[i-1].Name)
 		node, err := b.on(n, f)
 		if err != nil {
 			return nil, err

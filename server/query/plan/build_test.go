@@ -280,7 +280,8 @@ func TestLimitAfterExpansion(t *testing.T) {
 	}{
 		"words":          {"a " + words, 2},
 		"phrase":         {`a "` + words + `"`, 2},
-		"field patterns": {strings.Repeat(`tags.\*:x `, 18), 17*10 + 8},
+		"field patterns": {strings.Repeat(`tags.\*:x `, 300), query.MaxExpansion/(len(fields)-1)*10 + 8},
+		"presence":       {strings.Repeat(`_exists_:tags `, 300), query.MaxExpansion/(len(fields)-1)*14 + 9},
 	} {
 		t.Run(name, func(t *testing.T) {
 			parsed, err := query.Parse(c.query)
@@ -293,6 +294,42 @@ func TestLimitAfterExpansion(t *testing.T) {
 				t.Errorf("%v, want a limit at %d", err, c.position)
 			}
 		})
+	}
+}
+
+// TestManyDynamicFields checks that a field pattern is valid with any number of dynamic fields that a property can have. Other clauses of
+// the query count as usual.
+func TestManyDynamicFields(t *testing.T) {
+	fields := make([]string, query.MaxExpansion)
+	for i := range fields {
+		fields[i] = fmt.Sprintf("tags.n%d.key", i)
+	}
+	for _, q := range []string{`tags.\*:x`, `tags.\*:/x.*/`, `tags.\*:[a TO b]`, `_exists_:tags`, `_missing_:tags.\*`, `\*ags.\*:x`} {
+		parsed, err := query.Parse(q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := plan.Build(parsed.Root, plan.Options{Now: now, Fields: fields})
+		if err != nil {
+			t.Fatalf("%s: %v", q, err)
+		}
+		leaves := 0
+		plan.Walk(p.Root, func(n plan.Node) {
+			if _, ok := n.(plan.Leaf); ok {
+				leaves++
+			}
+		})
+		if leaves < len(fields) {
+			t.Errorf("%s has %d leaves", q, leaves)
+		}
+		parsed, err = query.Parse(strings.Repeat("y ", query.MaxClauses) + q)
+		if err == nil {
+			_, err = plan.Build(parsed.Root, plan.Options{Now: now, Fields: fields})
+		}
+		var syntax *query.SyntaxError
+		if !errors.As(err, &syntax) || !syntax.Limit {
+			t.Errorf("%s after %d words: %v", q, query.MaxClauses, err)
+		}
 	}
 }
 

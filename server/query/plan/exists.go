@@ -11,7 +11,17 @@ func (b *builder) exists(n query.Node, name query.FieldName) (Node, error) {
 	if len(fields) == 0 {
 		fields = query.Resolve(name, b.Audience, b.Fields)
 	}
-	if err := b.count(n, max(1, len(fields))); err != nil {
+	dynamic := 0
+	for _, f := range fields {
+		if query.Dynamic(f.Name) {
+			dynamic++
+		}
+	}
+	further := max(0, dynamic-1)
+	if err := b.count(n, max(1, len(fields)-further)); err != nil {
+		return nil, err
+	}
+	if err := b.expand(n, further); err != nil {
 		return nil, err
 	}
 	switch len(fields) {
