@@ -105,7 +105,7 @@ var rooms = map[string]room{
 	},
 	"server/jsongzip": {ownInTests: []string{"internal/sample", "server/item", "server/query"}, others: []string{}},
 	"server/httpapi": {
-		own: append([]string{"server/jsongzip"}, domain...), ownInTests: []string{"hack/opensearch/node/nodetest", "server/engine", "server/opensearch"},
+		own: append([]string{"server/jsongzip"}, domain...), ownInTests: []string{"hack/opensearch/node/nodetest", "server/engine", "server/opensearch", "server/reference"},
 		others: []string{"golang.org/x/time/", "github.com/klauspost/compress/", "github.com/prometheus/client_golang/", "github.com/maypok86/otter/v2"},
 	},
 	"server/console":  {ownInTests: append([]string{"server/engine", "server/httpapi"}, domain...), others: []string{}},
