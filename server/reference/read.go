@@ -5,7 +5,6 @@ import (
 	"iter"
 	"slices"
 	"sort"
-	"strconv"
 	"time"
 
 	"github.com/vitrine-dev/vitrine/server/eval"
@@ -53,7 +52,7 @@ func (l *Library) Read(ctx context.Context, r library.Read) (*library.Page, erro
 	}
 	// The rules can select other items at a later time, even if the queries of the listing do not depend on the time.
 	until = earlier(until, v.until)
-	page := &library.Page{Version: l.versionOf(v, until), Expires: until}
+	page := &library.Page{Version: l.PageVersion(v.version, until), Expires: until}
 	if r.IfVersion == page.Version {
 		return page, library.ErrNotModified
 	}
@@ -85,17 +84,6 @@ func (l *Library) Read(ctx context.Context, r library.Read) (*library.Page, erro
 		page.Items = v.appendItem(page.Items, v.records[at.ID], r.Audience, r.BaseURL)
 	}
 	return page, nil
-}
-
-// versionOf returns the version of a listing. It consists of the id of the store, the number of the batch that last changed the property,
-// and the time until which the result cannot change without a write. The time distinguishes different results at different times without a
-// batch in between.
-func (l *Library) versionOf(v *view, until time.Time) string {
-	version := l.ID() + "-" + strconv.FormatUint(v.version, 36)
-	if !until.IsZero() {
-		version += "-" + strconv.FormatInt(until.UnixMilli(), 36)
-	}
-	return version
 }
 
 // follows returns the index of the first item after the place in a cursor. In a listing by relevance, follows uses the current place of the

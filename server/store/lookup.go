@@ -3,12 +3,16 @@ package store
 import (
 	"bytes"
 	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"iter"
 	"maps"
 	"net/url"
 	"slices"
+	"time"
 
 	"github.com/vitrine-dev/vitrine/server/definitions"
 	"github.com/vitrine-dev/vitrine/server/item"
@@ -153,6 +157,18 @@ func (s *Store) PropertyVersion(p library.PropertyID) uint64 {
 // Version returns the number of the last batch.
 func (s *Store) Version() uint64 {
 	return peek(s, func(now *served) uint64 { return now.version })
+}
+
+// PageVersion returns the library.Page.Version of a result that the batch with this number changed last. until is the time until which the
+// result cannot change without a write; it distinguishes different results without a batch in between. READ-ONLY callers see the version in
+// the ETag. It is a keyed hash, because all properties share the numbers of batches, which would show how much is written to others.
+func (s *Store) PageVersion(batch uint64, until time.Time) string {
+	mac := hmac.New(sha256.New, peek(s, func(now *served) []byte { return now.authorKey }))
+	fmt.Fprintf(mac, "page version\x00%s %d", s.ID(), batch)
+	if !until.IsZero() {
+		fmt.Fprintf(mac, " %d", until.UnixMilli())
+	}
+	return hex.EncodeToString(mac.Sum(nil)[:12])
 }
 
 // ID returns the identity of this store: 32 hexadecimal digits that stay the same after a restart. A store that is restored from a backup

@@ -3,7 +3,6 @@ package read
 import (
 	"context"
 	"crypto/sha256"
-	"strconv"
 	"sync"
 	"time"
 )
@@ -181,11 +180,7 @@ func (l *listing) version(ctx context.Context) (string, error) {
 }
 
 func (l *listing) versionAt(batch uint64) string {
-	version := l.snapshot.property.Store.ID() + "-" + strconv.FormatUint(batch, 36)
-	if !l.until.IsZero() {
-		version += "-" + strconv.FormatInt(l.until.UnixMilli(), 36)
-	}
-	return version
+	return l.snapshot.property.Store.PageVersion(batch, l.until)
 }
 
 // meaning returns a hash of the units, the queries and the order. Together with the documents, these determine the content of the
