@@ -28,6 +28,7 @@ type operation struct {
 	Extension            bool   `json:"x-vitrine-extension"`
 	Token                string `json:"x-vitrine-token"`
 	Parameters           []*parameter
+	Rules                []parameterRule `json:"x-vitrine-parameter-rules"`
 	RequestBody          struct{ Content content }
 	Responses            map[string]*response
 }
@@ -50,6 +51,21 @@ type parameter struct {
 	Required    bool
 	Extension   bool `json:"x-vitrine-extension"`
 	Schema      *schema
+}
+
+// parameterRule says how many of some parameters a request may have.
+type parameterRule struct {
+	Rule       string
+	Parameters []string
+}
+
+// String returns the rule in Markdown.
+func (r parameterRule) String() string {
+	names := make([]string, len(r.Parameters))
+	for i, name := range r.Parameters {
+		names[i] = code(name)
+	}
+	return strings.ReplaceAll(r.Rule, "-", " ") + " of " + strings.Join(names, ", ")
 }
 
 type response struct {
@@ -124,6 +140,13 @@ func HTTP(openapi []byte) (string, error) {
 				parameters = append(parameters, []string{code(v.Name), v.In, v.Schema.kind(), strings.Join(strings.Fields(strings.Join(text, " ")), " ")})
 			}
 			p.table([]string{"parameter", "in", "type", "description"}, parameters)
+			var rules []string
+			for _, r := range e.Rules {
+				rules = append(rules, r.String())
+			}
+			if len(rules) > 0 {
+				p.line("\nA request has %s.", strings.Join(rules, ", and "))
+			}
 			if len(e.RequestBody.Content) > 0 {
 				p.line("\nBody: %s.", e.RequestBody.Content)
 			}

@@ -70,6 +70,7 @@ spec:
 func TestHTTP(t *testing.T) {
 	got, err := HTTP([]byte(`{"info": {"description": "About."}, "tags": [{"name": "items", "description": "Items."}],
 		"paths": {"/x/{id}": {"get": {"tags": ["items"], "summary": "Get x", "x-vitrine-extension": true,
+			"x-vitrine-parameter-rules": [{"rule": "at-least-one", "parameters": ["id", "q"]}, {"rule": "all-or-none", "parameters": ["q"]}],
 			"parameters": [{"$ref": "#/components/parameters/id"}, {"name": "q", "in": "query", "schema": {"type": "string", "default": ""}}],
 			"responses": {"200": {"description": "X.", "content": {"application/json": {"schema": {"$ref": "#/components/schemas/X"}}}}, "404": {"$ref": "#/components/responses/None"}}}}},
 		"components": {"parameters": {"id": {"name": "id", "in": "path", "required": true, "schema": {"type": "integer", "minimum": 1}}},
@@ -80,7 +81,7 @@ func TestHTTP(t *testing.T) {
 	}
 	for _, want := range []string{
 		"### `GET /x/{id}`\n\nGet x. *Extension.* \n", "| `id` | path | integer | **Required.** At least 1. |",
-		"| `q` | query | string | Default: the empty string. |", "| `200` | X. | [X](#x) as `application/json` |",
+		"| `q` | query | string | Default: the empty string. |", "\nA request has at least one of `id`, `q`, and all or none of `q`.\n", "| `200` | X. | [X](#x) as `application/json` |",
 		"Other responses: [404](#common-responses).", "| `404` | There is none. |  |", "### X\n", "| `id` | integer |  |", "| `one` | []string | Exactly 1 item. Each: One of the empty string, `a`. |",
 	} {
 		if !strings.Contains(got, want) {

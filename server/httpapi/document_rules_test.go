@@ -268,6 +268,68 @@ func TestPatterns(t *testing.T) {
 	}
 }
 
+// TestParameterRules checks that the server enforces each rule about parameters that belong together (x-vitrine-parameter-rules). For every
+// subset of the parameters of a rule, it sends a request with these parameters and the required ones.
+func TestParameterRules(t *testing.T) {
+	allows := map[string]func(sent, all int) bool{
+		"at-least-one": func(sent, _ int) bool { return sent >= 1 },
+		"at-most-one":  func(sent, _ int) bool { return sent <= 1 },
+		"all-or-none":  func(sent, all int) bool { return sent == 0 || sent == all },
+	}
+	wall := filterUUID("summer-wall")
+	values := map[string]string{
+		"field": "tags", "q": "*:*", "filter": wall, "from_filter": wall, "from_q": "a", "from_sort_by": "id:asc", "from_favorite_tag": "hero",
+		"collection_id": "1", "namespace": "marketer_tags", "tags_required": "summer",
+	}
+	a, rules := newApp(t), 0
+	for path, pathItem := range document(t).doc.Paths.Map() {
+		for method, op := range pathItem.Operations() {
+			text, err := json.Marshal(op.Extensions["x-vitrine-parameter-rules"])
+			if err != nil {
+				t.Fatal(err)
+			}
+			var of []struct {
+				Rule       string
+				Parameters []string
+			}
+			if err := json.Unmarshal(text, &of); err != nil {
+				t.Fatalf("%s: %v", op.OperationID, err)
+			}
+			for _, r := range of {
+				rules++
+				for subset := range 1 << len(r.Parameters) {
+					var sent []string
+					for i, name := range r.Parameters {
+						if op.Parameters.GetByInAndName("query", name) == nil {
+							t.Fatalf("%s: a rule names the parameter %s, which does not exist", op.OperationID, name)
+						}
+						if subset&(1<<i) != 0 {
+							sent = append(sent, name)
+						}
+					}
+					address, send := path, url.Values{}
+					for _, p := range op.Parameters {
+						switch {
+						case p.Value.In == "path":
+							address = strings.ReplaceAll(address, "{"+p.Value.Name+"}", values[p.Value.Name])
+						case p.Value.Required || slices.Contains(sent, p.Value.Name):
+							send.Set(p.Value.Name, values[p.Value.Name])
+						}
+					}
+					allowed := allows[r.Rule](len(sent), len(r.Parameters))
+					got := a.send(call{method: method, url: address + "?" + send.Encode(), token: "rw"})
+					if allowed && got.status != 200 || !allowed && (got.status != 400 || !slices.Contains(r.Parameters, got.member(t, "parameter").(string))) {
+						t.Errorf("%s with %v: status %d, but the document has the rule %s of %v: %.500s", op.OperationID, sent, got.status, r.Rule, r.Parameters, got.body)
+					}
+				}
+			}
+		}
+	}
+	if rules < 5 {
+		t.Errorf("%d rules were found", rules)
+	}
+}
+
 // TestTimestampPattern checks that the pattern of timestamps accepts every form in which an item can store one.
 func TestTimestampPattern(t *testing.T) {
 	document, err := openapi3.NewLoader().LoadFromFile("openapi.json")
