@@ -26,7 +26,7 @@ WALKS := bin/walks
 walk = VITRINE_WALK=1 exec $(WALKS) -test.run '^TestWalks$$' -test.timeout 90m -ginkgo.v -ginkgo.no-color -ginkgo.label-filter
 
 .DEFAULT_GOAL := help
-.PHONY: help run smoke gitops test browser e2e bin/e2e parity lucene opensearch s3 clients judges scale bench verify generate site format lint prose build image manifest chart release samples assets \
+.PHONY: help run smoke gitops walk-programs gitops-programs test browser e2e bin/e2e parity lucene opensearch s3 clients judges scale bench verify generate site format lint prose build image manifest chart release samples assets \
 	install uninstall deploy undeploy manifests fmt vet docker-build docker-push test-e2e clean $(LOCALRUN) $(WALKS)
 
 help: ## list the targets
@@ -35,10 +35,12 @@ help: ## list the targets
 run: $(LOCALRUN) ## run the whole product on this machine until Ctrl-C; WEBHOOK=on validates manifests when they are applied
 	@exec $(LOCALRUN) -state '$(STATE)' $(if $(WEBHOOK),-webhook)
 
-smoke: $(WALKS) ## like run, but without a terminal: checks every printed line and the commands in docs, then stops
+smoke: $(WALKS) walk-programs ## like run, but without a terminal: checks every printed line and the commands in docs, then stops
 	@$(walk) smoke
 
 test: ## run all tests, with a real API server and a real S3-compatible store; packages with goroutines run under the race detector
+	@# Tests build these programs again. They are built here, so that no time limit of a test contains a build that is not cached.
+	@$(GO) build -o /dev/null ./cmd/vitrine && CGO_ENABLED=0 $(GO) build -trimpath -o /dev/null ./cmd/vitrine && $(GO) -C hack/clients tool -n oapi-codegen >/dev/null
 	@assets=$$($(GO) -C hack/controlplane run . assets) && s3=$$($(S3SERVER)) && \
 	KUBEBUILDER_ASSETS="$$assets" VITRINE_S3_SERVER="$$s3" RACE='$(RACE)' exec hack/test.sh $(MODULES)
 
@@ -46,8 +48,8 @@ e2e: bin/e2e ## install IMAGE into the cluster of KUBECONFIG, test the product t
 	@[ -n "$$KUBECONFIG" ] || { echo 'make e2e starts no cluster: set KUBECONFIG, and give its nodes the image (kind load image-archive dist/image.tar)'; exit 1; }
 	@exec bin/e2e -image '$(IMAGE)' -items bin/e2e-items.ndjson -ginkgo.fail-on-empty $(if $(PART),-ginkgo.label-filter '$(PART)')
 
-gitops: $(WALKS) ## test the manifests of docs/gitops.md with real Flux and Argo CD, which are built once in about 20 minutes of CPU (BUILT=1: only if they are built); needs redis-server
-	@$(if $(BUILT),VITRINE_BUILT_ONLY=1 )$(walk) gitops
+gitops: $(WALKS) walk-programs gitops-programs ## test the manifests of docs/gitops.md with real Flux and Argo CD, which are built once in about 20 minutes of CPU; needs redis-server
+	@$(walk) gitops
 
 parity: ## compare the query language with a real OpenSearch node at OPENSEARCH_URL, with CORPUS=file or the sample content; QUERIES=file runs those queries, QUERY=text shows one, GENERATE=n generates only n queries, LIBRARY=reference or opensearch compares that library
 	@[ -n "$$OPENSEARCH_URL" ] || { echo 'make parity starts no OpenSearch: set OPENSEARCH_URL to a node without security, such as http://127.0.0.1:9200'; exit 1; }
@@ -59,6 +61,8 @@ lucene: ## compare the regular expressions that are sent to OpenSearch with all 
 	VITRINE_LUCENE=$(or $(PATTERNS),1000000) VITRINE_LUCENE_SEED=$(SEED) $(GO) test ./server/opensearch -count=1 -timeout 120m -run '^TestLucene' -v
 
 opensearch: ## test the library on OpenSearch with a real cluster: the one at OPENSEARCH_URL, otherwise a node that each package starts, which needs a JDK
+	@# Download and compile OpenSearch before the time limits of the tests begin. Without a JDK, the tests say what is missing.
+	@$(GO) run ./hack/opensearch --nodes 0 || true
 	VITRINE_OPENSEARCH=1 $(GO) test -race ./server/opensearch -count=1 -timeout 30m
 	VITRINE_OPENSEARCH=1 VITRINE_TEST_LIBRARY=opensearch $(GO) test ./server/httpapi ./server/transfer -count=1 -timeout 30m
 	@assets=$$($(GO) -C hack/controlplane run . assets) && export KUBEBUILDER_ASSETS="$$assets" VITRINE_OPENSEARCH=1 && set -x && \
@@ -79,6 +83,7 @@ browser: ## test the console in a real Chromium, by mouse and by keyboard, with 
 	@cd hack/browser && VITRINE_BROWSER=1 exec $(GO) test -count=1 -v -timeout 30m ./... $(if $(SHOTS),-shots '$(CURDIR)/docs/images')
 
 judges: ## check the chart and config with kube-score, kubeconform and checkov; skips missing tools (VITRINE_REQUIRE_TOOLS=1 fails)
+	@$(GO) -C hack/tools/judges tool -n kube-score >/dev/null && $(GO) -C hack/tools/judges tool -n kubeconform >/dev/null
 	@VITRINE_JUDGES=1 exec $(GO) -C hack/install test -count=1 -v -timeout 20m ./judges
 
 bench: ## compare Vitrine with a bare server, OpenSearch, Bleve, Lucene and Tantivy; writes docs/benchmarks.md (FULL=1: a million items; CHECK=1 fails if a figure is out of its range)
@@ -178,11 +183,22 @@ vet:
 clean: ## remove what the other targets build; the state of make run stays in STATE
 	rm -rf bin dist
 
+# The programs that the walks start. They are built or downloaded here, so that no time limit of a spec contains a build.
+walk-programs:
+	@$(GO) -C hack/controlplane run . assets >/dev/null
+	@CGO_ENABLED=0 $(GO) build -buildvcs=false -trimpath -o bin/vitrine ./cmd/vitrine
+
+gitops-programs:
+	@$(GO) -C hack/controlplane run . gitops
+
 bin/e2e:
 	@$(GO) -C hack/install test -c -o ../../bin/e2e ./e2e
 	@$(GO) build -o bin/kubectl-vitrine ./cmd/vitrine
 	@$(GO) -C hack/install build -o ../../bin/helm helm.sh/helm/v3/cmd/helm
 	@$(GO) run ./hack/samplegen >bin/e2e-items.ndjson
+	@# The commands of the pages build again what is built here, and no time limit of a spec contains a build that is not cached.
+	@$(if $(filter pages,$(PART)),set -e; $(GO) -C hack/image run . -ref vitrine:pages -to '$(CURDIR)/bin/pages-image.tar' >/dev/null; \
+	$(GO) -C hack/install run . manifest -image vitrine:pages >/dev/null; $(GO) tool -n pprof >/dev/null)
 
 # The flags are the same as in localrun's own builds, so that the standard library is compiled only once.
 $(LOCALRUN):

@@ -16,7 +16,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -121,42 +120,31 @@ func newStore(t *testing.T) string {
 	return dir
 }
 
-// binary is the `vitrine` binary, which is built once for all tests of this package.
-var binary struct {
-	once sync.Once
-	dir  string
-	err  error
-}
+// binary is the path of the `vitrine` binary that the tests start.
+var binary string
 
-func TestMain(m *testing.M) {
-	code := m.Run()
-	if binary.dir != "" {
-		_ = os.RemoveAll(binary.dir)
-	}
-	os.Exit(code)
-}
+// TestMain builds the binary before the time limit of the tests begins.
+func TestMain(m *testing.M) { os.Exit(run(m)) }
 
-func buildVitrine(t *testing.T) string {
-	t.Helper()
-	binary.once.Do(func() {
-		if binary.dir, binary.err = os.MkdirTemp("", "vitrine-clients-"); binary.err != nil {
-			return
-		}
-		out, err := exec.Command("go", "-C", root, "build", "-buildvcs=false", "-o", filepath.Join(binary.dir, "vitrine"), "./cmd/vitrine").CombinedOutput()
-		if err != nil {
-			binary.err = fmt.Errorf("build vitrine: %w\n%s", err, out)
-		}
-	})
-	if binary.err != nil {
-		t.Fatal(binary.err)
+func run(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "vitrine-clients-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
 	}
-	return filepath.Join(binary.dir, "vitrine")
+	defer os.RemoveAll(dir)
+	binary = filepath.Join(dir, "vitrine")
+	if out, err := exec.Command("go", "-C", root, "build", "-buildvcs=false", "-o", binary, "./cmd/vitrine").CombinedOutput(); err != nil {
+		fmt.Fprintf(os.Stderr, "build vitrine: %v\n%s", err, out)
+		return 1
+	}
+	return m.Run()
 }
 
 // serve starts `vitrine serve` with its own store, and returns its address when it is ready.
 func serve(t *testing.T) string {
 	t.Helper()
-	cmd := exec.Command(buildVitrine(t), "serve", "--data-dir", newStore(t), "--without-kubernetes", "--log-format", "json",
+	cmd := exec.Command(binary, "serve", "--data-dir", newStore(t), "--without-kubernetes", "--log-format", "json",
 		"--https-bind-address", "", "--http-bind-address", "127.0.0.1:0",
 		"--health-probe-bind-address", "127.0.0.1:0", "--metrics-bind-address", "127.0.0.1:0")
 	stderr, err := cmd.StderrPipe()

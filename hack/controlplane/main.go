@@ -1,8 +1,9 @@
-// Command controlplane provides the programs of a local Kubernetes API server:
+// Command controlplane provides programs that are not part of this repository:
 //
 //	go -C hack/controlplane run . assets      print a directory with etcd, kube-apiserver and kubectl (see KUBEBUILDER_ASSETS)
+//	go -C hack/controlplane run . gitops      print the programs of make gitops, after building them once
 //
-// The programs are the official builds for envtest, which are downloaded once. If the download fails, the command builds the
+// The programs of the first form are the official builds for envtest, which are downloaded once. If the download fails, the command builds the
 // versions in tools/kubernetes/go.mod. The programs are kept in the user's cache, or in VITRINE_CACHE. If KUBEBUILDER_ASSETS is
 // already set, the command uses that directory.
 package main
@@ -13,6 +14,8 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"slices"
+	"strings"
 	"syscall"
 
 	"github.com/vitrine-dev/vitrine/hack/controlplane/internal/assets"
@@ -24,23 +27,28 @@ func main() {
 	defer stop()
 	ctx, cancel := process.WithParent(ctx)
 	defer cancel()
-	dir, err := run(ctx, os.Args[1:])
+	paths, err := run(ctx, os.Args[1:])
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "controlplane: %v\n", err)
 		os.Exit(1)
 	}
-	fmt.Println(dir)
+	fmt.Println(strings.Join(paths, "\n"))
 }
 
-func run(ctx context.Context, args []string) (string, error) {
-	if len(args) != 1 || args[0] != "assets" {
-		return "", errors.New("usage: controlplane assets")
-	}
+func run(ctx context.Context, args []string) (paths []string, err error) {
 	root, err := assets.FindRoot()
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	return assets.Dir(ctx, assets.Options{Root: root, Progress: func(format string, args ...any) {
+	opts := assets.Options{Root: root, Progress: func(format string, args ...any) {
 		fmt.Fprintf(os.Stderr, format+"\n", args...)
-	}})
+	}}
+	switch {
+	case slices.Equal(args, []string{"assets"}):
+		dir, err := assets.Dir(ctx, opts)
+		return []string{dir}, err
+	case slices.Equal(args, []string{"gitops"}):
+		return assets.GitOps(ctx, opts)
+	}
+	return nil, errors.New("usage: controlplane assets|gitops")
 }

@@ -23,10 +23,16 @@ func ci(t *testing.T, shared bool, makeScript string) func(command string) (outp
 	if err := os.CopyFS(filepath.Join(repository, ".ci"), os.DirFS(filepath.Join(root, ".ci"))); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Mkdir(bin, 0o700); err != nil {
+	requirements := filepath.Join(repository, "hack", "install", "judges", "requirements.txt")
+	if err := errors.Join(os.Mkdir(bin, 0o700), os.MkdirAll(filepath.Dir(requirements), 0o700), os.WriteFile(requirements, nil, 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	for name, script := range map[string]string{"make": makeScript, "apt-get": "echo no network; exit 100", "gcc": "", "redis-server": "", "chromium": ""} {
+	// The temporary repository has no requirements that pip could install.
+	python := `case "$*" in "-m venv"*) mkdir -p "$4/bin" && ln -s /bin/true "$4/bin/pip" ;; esac`
+	for name, script := range map[string]string{
+		"make": makeScript, "apt-get": "echo no network; exit 100", "python3": python,
+		"gcc": "", "redis-server": "", "chromium": "", "node": "", "npm": "", "java": "", "javac": "", "mvn": "",
+	} {
 		if err := os.WriteFile(filepath.Join(bin, name), []byte("#!/bin/sh\n"+script+"\n"), 0o700); err != nil {
 			t.Fatal(err)
 		}
@@ -39,7 +45,7 @@ func ci(t *testing.T, shared bool, makeScript string) func(command string) (outp
 	return func(command string) (string, int) {
 		cmd := exec.CommandContext(t.Context(), bash, "-c", command)
 		cmd.Dir = repository
-		cmd.Env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"), "OPENSEARCH_URL=")
+		cmd.Env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"), "OPENSEARCH_URL=", "VITRINE_CACHE="+filepath.Join(dir, "cache"))
 		output, err := cmd.CombinedOutput()
 		var exit *exec.ExitError
 		if err != nil && !errors.As(err, &exit) {
@@ -58,10 +64,12 @@ func rootOnDebian() bool {
 // took matches the duration of a check in the output of .ci/run, which differs between runs.
 var took = regexp.MustCompile(`, \d+ s\b`)
 
-const passingMake = `case $1 in
-test) echo 'race detector: on'; echo 'DONE 8 tests, 1 skipped in 3.1s' ;;
-gitops) echo 'GITOPS DID NOT RUN: no Flux' ;;
-esac`
+const passingMake = `case $1 in test) echo 'race detector: on'; echo 'DONE 8 tests, 1 skipped in 3.1s' ;; esac`
+
+// notHere is the end of the list of checks on a machine without a container engine, an OpenSearch node and a Kubernetes node.
+const notHere = "  image   DID NOT RUN: this is no git repository, and a clean clone is checked\n" +
+	"  parity  DID NOT RUN: there is no ../shared/tools/opensearch/run.sh, and OPENSEARCH_URL is not set\n" +
+	"  e2e     DID NOT RUN: there is no ../shared/tools/k8s/node.sh\n"
 
 // TestCI checks the output and the status of .ci/run for checks that succeed, fail or do not run.
 func TestCI(t *testing.T) {
@@ -72,32 +80,38 @@ func TestCI(t *testing.T) {
 	}{
 		"a check that cannot run here is listed and counted": {
 			make: passingMake,
-			ends: "  race    passed, 0 s\n  smoke   passed, 0 s\n  browser passed, 0 s\n" +
-				"  parity  DID NOT RUN: there is no ../shared/tools/opensearch/run.sh, and OPENSEARCH_URL is not set\n" +
-				"  image   DID NOT RUN: this is no git repository, and a clean clone is checked\n" +
-				"  e2e     DID NOT RUN: there is no ../shared/tools/k8s/node.sh\n  gitops  DID NOT RUN: no Flux\n11 passed, 0 failed, 5 skipped\n",
+			ends: "  race    passed, 0 s\n  smoke   passed, 0 s\n  browser passed, 0 s\n" + notHere +
+				"  clients passed, 0 s\n  judges  passed, 0 s\n  gitops  passed, 0 s\n14 passed, 0 failed, 4 skipped\n",
 		},
 		"so is the race detector": {
 			make: `case $1 in test) echo 'RACE DETECTOR DID NOT RUN: no gcc'; echo 'DONE 8 tests, 1 skipped in 3.1s' ;; esac`,
-			ends: "  race    DID NOT RUN: no gcc\n  smoke   passed, 0 s\n  browser passed, 0 s\n" +
-				"  parity  DID NOT RUN: there is no ../shared/tools/opensearch/run.sh, and OPENSEARCH_URL is not set\n" +
-				"  image   DID NOT RUN: this is no git repository, and a clean clone is checked\n" +
-				"  e2e     DID NOT RUN: there is no ../shared/tools/k8s/node.sh\n  gitops  passed, 0 s\n11 passed, 0 failed, 5 skipped\n",
+			ends: "  race    DID NOT RUN: no gcc\n  smoke   passed, 0 s\n  browser passed, 0 s\n" + notHere +
+				"  clients passed, 0 s\n  judges  passed, 0 s\n  gitops  passed, 0 s\n13 passed, 0 failed, 5 skipped\n",
 		},
 		"a failure ends the run": {
 			make: `case $1 in test) echo 'DONE 10 tests, 1 skipped, 2 failures in 1.2s'; exit 2 ;; esac`,
 			ends: "  test    FAILED, 0 s: 7 passed, 2 failed, 1 skipped\n  race    DID NOT RUN: the run ended before it\n" +
-				"  smoke   DID NOT RUN: the run ended before it\n  browser DID NOT RUN: the run ended before it\n  parity  DID NOT RUN: the run ended before it\n" +
-				"  image   DID NOT RUN: the run ended before it\n  e2e     DID NOT RUN: the run ended before it\n  gitops  DID NOT RUN: the run ended before it\n8 passed, 2 failed, 8 skipped\n",
+				"  smoke   DID NOT RUN: the run ended before it\n  browser DID NOT RUN: the run ended before it\n  image   DID NOT RUN: the run ended before it\n" +
+				"  parity  DID NOT RUN: the run ended before it\n  e2e     DID NOT RUN: the run ended before it\n  clients DID NOT RUN: the run ended before it\n" +
+				"  judges  DID NOT RUN: the run ended before it\n  gitops  DID NOT RUN: the run ended before it\n8 passed, 2 failed, 10 skipped\n",
 			status: 1,
 		},
 		"tests that cannot be started have failed": {
 			make: `case $1 in test) echo 'DONE 0 tests, 1 error in 0.2s'; exit 2 ;; esac`,
-			ends: "  gitops  DID NOT RUN: the run ended before it\n1 passed, 1 failed, 7 skipped\n", status: 1,
+			ends: "  gitops  DID NOT RUN: the run ended before it\n1 passed, 1 failed, 9 skipped\n", status: 1,
+		},
+		"a failure beside another check ends the run, and shows its output": {
+			make: passingMake + "\ncase $1 in clients) echo clients began; touch began; sleep 600 ;; gitops) until [ -e began ]; do sleep 0.05; done; echo Flux broke; exit 2 ;; esac",
+			ends: "clients began\n\n== gitops (its output, after it ran beside others)\nFlux broke\n== gitops: FAILED, 0 s\n\nWhat ran and what did not:\n" +
+				"  verify  passed, 0 s\n  test    passed, 0 s: 7 passed, 0 failed, 1 skipped\n  race    passed, 0 s\n  smoke   passed, 0 s\n  browser passed, 0 s\n" + notHere +
+				"  clients DID NOT RUN to its end: the run ended before\n  judges  DID NOT RUN: the run ended before it\n  gitops  FAILED, 0 s\n" +
+				"11 passed, 1 failed, 6 skipped\n",
+			status: 1,
 		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			output, status := ci(t, false, test.make)(".ci/run")
 			output = took.ReplaceAllString(output, ", 0 s")
 			if !strings.HasSuffix(output, test.ends) || status != test.status {

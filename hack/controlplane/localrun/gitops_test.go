@@ -46,21 +46,10 @@ var _ = Describe("GitOps", Label("gitops"), Ordered, func() {
 			"git":          "git is not installed",
 			"redis-server": "redis-server is not installed, which Argo CD needs (on Debian: apt-get install redis-server)",
 		} {
-			if _, err := exec.LookPath(program); err != nil {
-				fmt.Printf("\nGITOPS DID NOT RUN: %s\n", reason)
-				Fail(reason)
-			}
+			_, err := exec.LookPath(program)
+			Expect(err).NotTo(HaveOccurred(), reason)
 		}
 		w.stack = newStack()
-		for _, tool := range []assets.Set{assets.KustomizeController, assets.ArgoCD} {
-			built, err := tool.Find(w.root)
-			Expect(err).NotTo(HaveOccurred())
-			if os.Getenv("VITRINE_BUILT_ONLY") != "" && !built.Has(tool.Name) {
-				reason := tool.Name + " " + built.Version + " is not built yet; make gitops builds it, which takes minutes"
-				fmt.Printf("\nGITOPS DID NOT RUN: %s\n", reason)
-				Skip(reason)
-			}
-		}
 		text, err := os.ReadFile(filepath.Join(w.root, gitopsPage))
 		Expect(err).NotTo(HaveOccurred())
 		w.page = string(text)
@@ -84,8 +73,7 @@ var _ = Describe("GitOps", Label("gitops"), Ordered, func() {
 // foreground, and the role aggregation, because Flux acts as an account with the role admin.
 func (w *gitops) startControllers(ctx context.Context) {
 	GinkgoHelper()
-	built, err := assets.Kubernetes.Ensure(ctx, w.assets(), assets.ControllerManager)
-	Expect(err).NotTo(HaveOccurred())
+	built := w.built(assets.Kubernetes, assets.ControllerManager)
 	w.start(&w.Group, assets.ControllerManager, built.Path(assets.ControllerManager), nil, "--kubeconfig="+w.cluster.kubeconfig, "--leader-elect=false",
 		"--controllers=garbage-collector-controller,clusterrole-aggregation-controller", "--secure-port=0")
 }
@@ -111,12 +99,20 @@ func (w *gitops) await(ctx context.Context, check func(g Gomega)) {
 	})
 }
 
-// startTool applies the CRDs of a tool, which it builds if necessary, and creates its namespace. After the specs of the tool, the programs
+// built returns the place of a program that make gitops has built before the walk.
+func (w *gitops) built(set assets.Set, program string) assets.Built {
+	GinkgoHelper()
+	built, err := set.Find(w.root)
+	Expect(err).NotTo(HaveOccurred())
+	Expect(built.Has(program)).To(BeTrue(), "%s is not in %s: run make gitops, which builds it", program, built.Dir)
+	return built
+}
+
+// startTool applies the CRDs of a tool and creates its namespace. After the specs of the tool, the programs
 // in w.tools are stopped.
 func (w *gitops) startTool(ctx context.Context, tool assets.Set, crds, namespace string) (program string) {
 	GinkgoHelper()
-	built, err := tool.Ensure(ctx, w.assets(), tool.Name)
-	Expect(err).NotTo(HaveOccurred())
+	built := w.built(tool, tool.Name)
 	By(tool.Name + " " + built.Version)
 	DeferCleanup(func() { w.tools.Stop() })
 	w.do(ctx, "apply", "--server-side", "-f", built.CRDs())

@@ -166,7 +166,7 @@ func TestKubeScore(t *testing.T) {
 func TestCheckov(t *testing.T) {
 	enabled(t)
 	if _, err := exec.LookPath("checkov"); err != nil {
-		cannot(t, "checkov is missing: pipx install checkov")
+		cannot(t, "checkov is missing: run .ci/judges, or install the version in hack/install/judges/requirements.txt")
 	}
 	failed := map[string][]string{}
 	for _, file := range renderings(t) {

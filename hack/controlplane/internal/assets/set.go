@@ -29,6 +29,8 @@ type Set struct {
 	CRDs string
 	// Stamped makes the linker write the version into the programs, as in the releases of Kubernetes.
 	Stamped bool
+	// Quick saves a fifth of the compiler's work: it builds without inlining and without debugging information. The programs are slower.
+	Quick bool
 }
 
 // Module is the path of a module, and its label in the names of directories in the cache.
@@ -47,13 +49,13 @@ var (
 		},
 	}
 	KustomizeController = Set{
-		Name: "kustomize-controller", Group: "gitops",
+		Name: "kustomize-controller", Group: "gitops", Quick: true,
 		Modules:  []Module{{"kustomize-controller", "github.com/fluxcd/kustomize-controller"}},
 		Packages: map[string]string{"kustomize-controller": "github.com/fluxcd/kustomize-controller"},
 		CRDs:     "config/crd/bases",
 	}
 	ArgoCD = Set{
-		Name: "argo-cd", Group: "gitops",
+		Name: "argo-cd", Group: "gitops", Quick: true,
 		Modules:  []Module{{"argo-cd", "github.com/argoproj/argo-cd/v3"}},
 		Packages: map[string]string{"argo-cd": "github.com/argoproj/argo-cd/v3/cmd"},
 		CRDs:     "manifests/crds",
@@ -130,6 +132,21 @@ func (s Set) Ensure(ctx context.Context, opts Options, names ...string) (Built, 
 	return built, nil
 }
 
+// GitOps returns the paths of the programs of make gitops. It builds missing programs, which takes minutes.
+func GitOps(ctx context.Context, opts Options) (paths []string, err error) {
+	for _, of := range []struct {
+		set     Set
+		program string
+	}{{ArgoCD, ArgoCD.Name}, {KustomizeController, KustomizeController.Name}, {Kubernetes, ControllerManager}} {
+		built, err := of.set.Ensure(ctx, opts, of.program)
+		if err != nil {
+			return nil, err
+		}
+		paths = append(paths, built.Path(of.program))
+	}
+	return paths, nil
+}
+
 // build builds programs with a single go command. With a single command, each shared package is compiled only once, and the linking of one
 // program overlaps with the compilation of another.
 func (s Set) build(ctx context.Context, opts Options, built Built, names []string) error {
@@ -141,7 +158,12 @@ func (s Set) build(ctx context.Context, opts Options, built Built, names []strin
 		return fmt.Errorf("create a directory in the cache (set %s to choose another): %w", EnvCache, err)
 	}
 	defer os.RemoveAll(temp)
-	args := []string{"build", "-v", "-mod=readonly", "-trimpath", "-ldflags", s.linkerFlags(built.Version), "-o", temp + string(filepath.Separator)}
+	args := []string{"build", "-v", "-mod=readonly", "-trimpath"}
+	if s.Quick {
+		// The last matching pattern counts, so that the standard library is the one that other builds have already compiled.
+		args = append(args, "-gcflags=all=-l -dwarf=false", "-gcflags=std=")
+	}
+	args = append(args, "-ldflags", s.linkerFlags(built.Version), "-o", temp+string(filepath.Separator))
 	if memory, err := os.ReadFile("/proc/meminfo"); err == nil && available(string(memory)) < enough {
 		args = append(args, "-p=1")
 	}

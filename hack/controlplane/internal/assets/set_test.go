@@ -1,6 +1,7 @@
 package assets
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -47,6 +48,37 @@ func TestEnsureCopiesCRDs(t *testing.T) {
 	}
 	if text, err := os.ReadFile(calls); err != nil || string(text) != set.Packages["tool"]+"\n" {
 		t.Errorf("built %s (%v), want %s once", text, err, set.Packages["tool"])
+	}
+}
+
+// TestGitOps checks that GitOps builds each program of make gitops once.
+func TestGitOps(t *testing.T) {
+	opts, calls, _ := fakeGo(t, builds)
+	for _, set := range []Set{KustomizeController, ArgoCD} {
+		for file, text := range map[string]string{
+			filepath.Join(set.module(opts.Root), "go.mod"):       "module m\n\nrequire " + set.Modules[0].Path + " v1.2.3\n",
+			filepath.Join(calls+".module", set.CRDs, "crd.yaml"): "kind: CustomResourceDefinition\n",
+		} {
+			if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, []byte(text), 0o600)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	paths, err := GitOps(t.Context(), opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range paths {
+		if lacking := missing(filepath.Dir(path), []string{filepath.Base(path)}); len(lacking) > 0 {
+			t.Errorf("%s is not built", path)
+		}
+	}
+	if again, err := GitOps(t.Context(), opts); err != nil || !slices.Equal(again, paths) {
+		t.Errorf("a second time: %v, %v, want %v", again, err, paths)
+	}
+	want := ArgoCD.Packages[ArgoCD.Name] + "\n" + KustomizeController.Packages[KustomizeController.Name] + "\n" + Kubernetes.Packages[ControllerManager] + "\n"
+	if text, err := os.ReadFile(calls); err != nil || string(text) != want {
+		t.Errorf("built %s (%v), want %s", text, err, want)
 	}
 }
 
