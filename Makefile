@@ -48,7 +48,7 @@ e2e: bin/e2e ## install IMAGE into the cluster of KUBECONFIG, test the product t
 	@[ -n "$$KUBECONFIG" ] || { echo 'make e2e starts no cluster: set KUBECONFIG, and give its nodes the image (kind load image-archive dist/image.tar)'; exit 1; }
 	@exec bin/e2e -image '$(IMAGE)' -items bin/e2e-items.ndjson -ginkgo.fail-on-empty $(if $(PART),-ginkgo.label-filter '$(PART)')
 
-gitops: $(WALKS) walk-programs gitops-programs ## test the manifests of docs/gitops.md with real Flux and Argo CD, which are built once in about 20 minutes of CPU; needs redis-server
+gitops: $(WALKS) walk-programs gitops-programs ## test the manifests of docs/gitops.md with real Flux and Argo CD, which are built once in about 10 minutes of CPU time; needs redis-server
 	@$(walk) gitops
 
 parity: ## compare the query language with a real OpenSearch node at OPENSEARCH_URL, with CORPUS=file or the sample content; QUERIES=file runs those queries, QUERY=text shows one, GENERATE=n generates only n queries, LIBRARY=reference or opensearch compares that library
@@ -77,7 +77,7 @@ scale: ## measure the operator with 10,000 objects on a real API server; writes 
 	KUBEBUILDER_ASSETS="$$assets" exec $(GO) -C hack/bench run ./scale -docs ../../docs $(if $(CHECK),-check)
 
 clients: ## test clients that tools of four languages generate from openapi.json, and run linters and a fuzzer; skips missing tools (VITRINE_REQUIRE_TOOLS=1 fails)
-	@cd hack/clients && VITRINE_CLIENTS=1 exec $(GO) test -count=1 -v -timeout 30m ./...
+	@cd hack/clients && VITRINE_CLIENTS=1 exec $(GO) test -count=1 -v -timeout 60m ./...
 
 browser: ## test the console in a real Chromium, by mouse and by keyboard, with axe-core; skips what is missing (VITRINE_REQUIRE_TOOLS=1 fails); SHOTS=1 also writes the pictures in docs/images
 	@cd hack/browser && VITRINE_BROWSER=1 exec $(GO) test -count=1 -v -timeout 30m ./... $(if $(SHOTS),-shots '$(CURDIR)/docs/images')
