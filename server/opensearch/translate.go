@@ -103,11 +103,11 @@ func (t translator) single(n plan.Node) (field, term string, ok bool) {
 	if !ok || !query.Dynamic(leaf.LooksAt().Name) || t.ruled(leaf.LooksAt().Name) {
 		return "", "", false
 	}
-	switch n := n.(type) {
-	case plan.Term:
-		return indexed(n.Field), cut(prefixOf(n.Field) + n.Text), true
-	case plan.Exists:
-		return fieldPresent, n.Field.Name, true
+	if word, ok := n.(plan.Term); ok {
+		return indexed(word.Field), cut(prefixOf(word.Field) + word.Text), true
+	}
+	if presence, ok := n.(plan.Exists); ok {
+		return fieldPresent, presence.Field.Name, true
 	}
 	return "", "", false
 }
