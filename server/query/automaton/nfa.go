@@ -65,15 +65,6 @@ func (p *program) anyString(next int32) int32 {
 	return s
 }
 
-// literal reads one character.
-func (p *program) literal(r rune, next int32) int32 {
-	var b [utf8.UTFMax]byte
-	for i := utf8.EncodeRune(b[:], r) - 1; i >= 0; i-- {
-		next = p.bytes(b[i], b[i], next)
-	}
-	return next
-}
-
 // anyRune reads any one character.
 func (p *program) anyRune(next int32) int32 {
 	one := p.bytes(0x80, 0xBF, next)
