@@ -90,7 +90,7 @@ func (l *Library) use(ctx context.Context) error {
 }
 
 // withMeta connects to a cluster without opening its library, and calls do.
-func withMeta(ctx context.Context, o Options, do func(*Library) error) error {
+func withMeta(o Options, do func(*Library) error) error {
 	l, err := newLibrary(o)
 	if err != nil {
 		return err
@@ -101,7 +101,7 @@ func withMeta(ctx context.Context, o Options, do func(*Library) error) error {
 // CancelCopy makes sure that a copy of a source with this freeze cannot be opened as a library, unless it was opened before. Options.Prefix
 // names the copy.
 func CancelCopy(ctx context.Context, o Options, freeze transfer.Freeze) (state CopyState, err error) {
-	err = withMeta(ctx, o, func(l *Library) error {
+	err = withMeta(o, func(l *Library) error {
 		return l.changeMeta(ctx, func(meta *metaRecord) (bool, error) {
 			switch {
 			case freeze == "" || meta == nil || meta.Copied != freeze:
@@ -122,7 +122,7 @@ func CancelCopy(ctx context.Context, o Options, freeze transfer.Freeze) (state C
 
 // ReviveCopy makes it possible again to open a copy whose migration was cancelled. It returns false if there is no such copy.
 func ReviveCopy(ctx context.Context, o Options) (revived bool, err error) {
-	err = withMeta(ctx, o, func(l *Library) error {
+	err = withMeta(o, func(l *Library) error {
 		return l.changeMeta(ctx, func(meta *metaRecord) (bool, error) {
 			if revived = meta != nil && meta.Cancelled; revived {
 				meta.Cancelled, meta.Used = false, true
