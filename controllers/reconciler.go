@@ -30,6 +30,7 @@ const frozenRetry = 5 * time.Second
 // delay the revocation of a token after the freeze.
 func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (ctrl.Result, error) {
 	result, err := r.reconcile(ctx, req)
+	r.failures.note(library.Owner{Kind: r.kind.Definition, Namespace: req.Namespace, Name: req.Name}, err != nil)
 	if _, frozen := errors.AsType[*library.FrozenError](err); frozen {
 		return ctrl.Result{RequeueAfter: frozenRetry}, nil
 	}

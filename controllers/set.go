@@ -68,12 +68,13 @@ type Set struct {
 	Config
 	client client.Client
 	// direct reads from the API server instead of the cache.
-	direct  client.Reader
-	begun   chan struct{} // closed by Begin
-	waiters *waiters
-	queues  *queues
-	written *written
-	rivals  *rivals
+	direct   client.Reader
+	begun    chan struct{} // closed by Begin
+	waiters  *waiters
+	queues   *queues
+	written  *written
+	rivals   *rivals
+	failures *failures
 	// reported counts the status writes by the reconcilers.
 	reported atomic.Uint64
 }
@@ -82,6 +83,7 @@ func newSet(c client.Client, direct client.Reader, config Config) *Set {
 	return &Set{
 		Config: config, client: c, direct: direct, begun: make(chan struct{}),
 		waiters: newWaiters(), queues: newQueues(), written: newWritten(), rivals: newRivals(),
+		failures: &failures{owners: map[library.Owner]bool{}},
 	}
 }
 
@@ -112,3 +114,7 @@ func (s *Set) Begin() { close(s.begun) }
 
 // RequeueWaiting requeues every object whose definition was refused because of another object, such as the holder of a claim.
 func (s *Set) RequeueWaiting() { s.queues.add(s.waiters.all()...) }
+
+// RequeueFailed requeues every object whose last pass failed. Call it when a cause of many failures is over, such as an outage of the API
+// server: after a long outage, the work queues would wait for minutes until the next attempt.
+func (s *Set) RequeueFailed() { s.queues.add(s.failures.all()...) }

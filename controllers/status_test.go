@@ -1,11 +1,16 @@
 package controllers
 
 import (
+	"context"
+	"errors"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/vitrine-dev/vitrine/api/v1alpha1"
 	"github.com/vitrine-dev/vitrine/server/library"
@@ -40,6 +45,44 @@ func TestWritten(t *testing.T) {
 	} {
 		if got := w.stale(step.o); got != step.want {
 			t.Errorf("%T at version %s: stale = %t, want %t", step.o, step.o.GetResourceVersion(), got, step.want)
+		}
+	}
+}
+
+// TestRequeueFailed checks that only objects whose last pass failed are requeued, without the delay of the work queue.
+func TestRequeueFailed(t *testing.T) {
+	broken := errors.New("the API server is unreachable")
+	var failure error
+	r, _ := newReconciler(t, tokenKind(), interceptor.Funcs{
+		SubResourcePatch: func(ctx context.Context, c client.Client, name string, into client.Object, patch client.Patch, options ...client.SubResourcePatchOption) error {
+			if failure != nil {
+				return failure
+			}
+			return c.SubResource(name).Patch(ctx, into, patch, options...)
+		},
+	}, token(nil))
+	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
+	defer queue.ShutDown()
+	r.queues.of[library.KindToken] = queue
+	request := reconcile.Request{NamespacedName: client.ObjectKeyFromObject(token(nil))}
+	for _, want := range []int{1, 0} {
+		failure = nil
+		if want > 0 {
+			failure = broken
+		}
+		if _, err := r.Reconcile(t.Context(), request); !errors.Is(err, failure) {
+			t.Fatalf("the pass returned %v, want %v", err, failure)
+		}
+		r.RequeueFailed()
+		if got := queue.Len(); got != want {
+			t.Fatalf("after a pass with error %v, %d objects are requeued, want %d", failure, got, want)
+		}
+		for range want {
+			got, _ := queue.Get()
+			queue.Done(got)
+			if got != request {
+				t.Errorf("requeued %v, want %v", got, request)
+			}
 		}
 	}
 }

@@ -95,6 +95,30 @@ func (w *waiters) others(p library.PropertyID, o library.Owner) []library.Owner 
 	return list
 }
 
+// failures records the objects whose last pass failed. The work queue of a controller retries them with an increasing backoff.
+type failures struct {
+	mu     sync.Mutex
+	owners map[library.Owner]bool
+}
+
+// note records whether the last pass of an object failed.
+func (f *failures) note(o library.Owner, failed bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if failed {
+		f.owners[o] = true
+	} else {
+		delete(f.owners, o)
+	}
+}
+
+// all returns the objects whose last pass failed.
+func (f *failures) all() []library.Owner {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Collect(maps.Keys(f.owners))
+}
+
 // queues gives reconcilers access to the work queues of all kinds.
 type queues struct {
 	mu sync.Mutex
