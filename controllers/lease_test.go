@@ -121,13 +121,28 @@ var _ = Describe("Replicas", func() {
 		Consistently(func() bool { return second.supervisor.Status().Synced }, "2s").Should(BeTrue(), "the first replica does not release the lease of the second")
 	})
 
+	It("follow again after an outage in which the lease expired", func(ctx context.Context) {
+		standsBy(second, "pod-a")
+		first.apply(ctx, first.token("doomed"))
+		first.network.cut()
+		second.network.cut()
+		Eventually(func() cluster.Status { return first.supervisor.Status() }).Should(And(HaveField("Synced", false), HaveField("LastError", Not(BeNil()))))
+		Expect(kube.Delete(ctx, first.token("doomed"))).To(Succeed())
+		first.network.restore()
+		second.network.restore()
+		Eventually(first.accepted).ShouldNot(HaveKey("doomed"))
+		Eventually(func() []string {
+			return []string{first.supervisor.Status().Message, second.supervisor.Status().Message}
+		}).Should(ContainElement(following))
+	})
+
 	It("hand a store over to another cluster once", func(ctx context.Context) {
 		standsBy(second, "pod-a")
 		first.stop()
 		second.stop()
 		Expect(first.lib.SetMark(ctx, "install", "the-other-cluster")).To(Succeed())
 		first.launch(replica(first, "pod-a"))
-		second.launch(replica(second, "pod-b"), func(o *cluster.Options) { o.MaxBackoff = time.Hour })
+		second.launch(replica(second, "pod-b"), func(o *cluster.Options) { o.WatchInterval = time.Hour })
 		for _, w := range []*world{first, second} {
 			Eventually(func() error { return w.supervisor.Status().LastError }).Should(MatchError(ContainSubstring("the-other-cluster")))
 		}

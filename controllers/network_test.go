@@ -4,11 +4,16 @@ import (
 	"context"
 	"errors"
 	"io"
+	"maps"
 	"net"
 	"net/http"
+	"os"
+	"path"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"k8s.io/client-go/rest"
 )
@@ -18,14 +23,18 @@ type network struct {
 	mu     sync.Mutex
 	down   bool
 	other  bool // another cluster answers
-	conns  map[net.Conn]bool
+	conns  map[*conn]bool
 	writes []string
 	// held, if not nil, is a channel that blocks requests until it is closed. late is the number of requests that are blocked now.
 	held chan struct{}
 	late int
+	// lossy, if not nil, is a channel that is closed when the network no longer loses packets.
+	lossy chan struct{}
+	// watches is the number of open watches by resource.
+	watches map[string]int
 }
 
-func newNetwork() *network { return &network{conns: map[net.Conn]bool{}} }
+func newNetwork() *network { return &network{conns: map[*conn]bool{}, watches: map[string]int{}} }
 
 // config returns a configuration that sends requests through n.
 func (n *network) config(base *rest.Config) *rest.Config {
@@ -37,10 +46,19 @@ func (n *network) config(base *rest.Config) *rest.Config {
 
 func (n *network) dial(ctx context.Context, protocol, address string) (net.Conn, error) {
 	n.mu.Lock()
-	down := n.down
+	down, lossy := n.down, n.lossy
 	n.mu.Unlock()
 	if down {
 		return nil, errors.New("the network is cut")
+	}
+	if lossy != nil {
+		select {
+		case <-lossy:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(time.Second): // as cluster.dialTimeout
+			return nil, os.ErrDeadlineExceeded
+		}
 	}
 	var d net.Dialer
 	c, err := d.DialContext(ctx, protocol, address)
@@ -53,8 +71,98 @@ func (n *network) dial(ctx context.Context, protocol, address string) (net.Conn,
 		c.Close()
 		return nil, errors.New("the network is cut")
 	}
-	n.conns[c] = true
-	return c, nil
+	connected := &conn{Conn: c, closed: make(chan struct{})}
+	n.conns[connected] = true
+	return connected, nil
+}
+
+// conn is a connection of the operator.
+type conn struct {
+	net.Conn
+	// lost is true if the network loses all packets of the connection.
+	lost   atomic.Bool
+	once   sync.Once
+	closed chan struct{}
+}
+
+// Read waits until the connection is closed if the network loses the packets.
+func (c *conn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	if c.lost.Load() {
+		<-c.closed
+		return 0, net.ErrClosed
+	}
+	return n, err
+}
+
+// Write sends nothing if the network loses the packets.
+func (c *conn) Write(p []byte) (int, error) {
+	if c.lost.Load() {
+		return len(p), nil
+	}
+	return c.Conn.Write(p)
+}
+
+func (c *conn) Close() error {
+	c.once.Do(func() { close(c.closed) })
+	return c.Conn.Close()
+}
+
+// lose loses all packets until the returned function is called. Present connections never work again, but report no error.
+func (n *network) lose() (heal func()) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	lossy := make(chan struct{})
+	n.lossy = lossy
+	for c := range n.conns {
+		c.lost.Store(true)
+	}
+	return func() {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		n.lossy = nil
+		close(lossy)
+	}
+}
+
+// watched returns the resources that the operator watches now.
+func (n *network) watched() []string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return slices.Sorted(maps.Keys(n.watches))
+}
+
+// watch counts a watch of a resource, and stops to count it when its body ends.
+func (n *network) watch(resource string, body io.ReadCloser) io.ReadCloser {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.watches[resource]++
+	return &watchBody{ReadCloser: body, ended: sync.OnceFunc(func() {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		if n.watches[resource]--; n.watches[resource] == 0 {
+			delete(n.watches, resource)
+		}
+	})}
+}
+
+// watchBody is the body of the response to a watch.
+type watchBody struct {
+	io.ReadCloser
+	ended func()
+}
+
+func (b *watchBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if err != nil {
+		b.ended()
+	}
+	return n, err
+}
+
+func (b *watchBody) Close() error {
+	b.ended()
+	return b.ReadCloser.Close()
 }
 
 // cut ends all connections and refuses new ones until restore is called.
@@ -171,5 +279,9 @@ func (r *recorder) RoundTrip(req *http.Request) (*http.Response, error) {
 			Header: http.Header{"Content-Type": {"application/json"}},
 		}, nil
 	}
-	return r.next.RoundTrip(req)
+	resp, err := r.next.RoundTrip(req)
+	if err == nil && resp.StatusCode == http.StatusOK && req.URL.Query().Get("watch") != "" {
+		resp.Body = r.watch(path.Base(req.URL.Path), resp.Body)
+	}
+	return resp, err
 }

@@ -43,6 +43,26 @@ func ownControlPlane(ctx context.Context) (own *envtest.Environment, data string
 	return own, data
 }
 
+// stopPlane stops a control plane to which w is connected.
+func (w *world) stopPlane(own *envtest.Environment) {
+	GinkgoHelper()
+	stopped := make(chan error, 1)
+	go func() { stopped <- own.ControlPlane.APIServer.Stop() }()
+	// Close the open watches, which delay the stop of the API server. Their clients then find a closed port, as after a crash.
+	Eventually(func() chan error {
+		w.network.reset()
+		return stopped
+	}).WithTimeout(time.Minute).Should(Receive(Succeed()))
+	Expect(own.ControlPlane.Etcd.Stop()).To(Succeed())
+}
+
+// startPlane starts a stopped control plane.
+func startPlane(own *envtest.Environment) {
+	GinkgoHelper()
+	Expect(own.ControlPlane.Etcd.Start()).To(Succeed())
+	Expect(own.ControlPlane.APIServer.Start()).To(Succeed())
+}
+
 // queries returns the query of each filter that the property "default" serves, keyed by the name of the filter.
 func (w *world) queries() map[string]string {
 	GinkgoHelper()
@@ -63,21 +83,10 @@ var _ = Describe("A control plane that goes back in time", func() {
 		w.apply(ctx, w.token("returns"))
 		edited := w.filter("edited", "approval_status:app")
 		w.apply(ctx, edited)
-		stop := func() {
-			GinkgoHelper()
-			stopped := make(chan error, 1)
-			go func() { stopped <- own.ControlPlane.APIServer.Stop() }()
-			// Close the open watches, which delay the stop of the API server. Their clients then find a closed port, as after a crash.
-			Eventually(func() chan error {
-				w.network.reset()
-				return stopped
-			}).WithTimeout(time.Minute).Should(Receive(Succeed()))
-			Expect(own.ControlPlane.Etcd.Stop()).To(Succeed())
-		}
+		stop := func() { w.stopPlane(own) }
 		start := func() {
 			GinkgoHelper()
-			Expect(own.ControlPlane.Etcd.Start()).To(Succeed())
-			Expect(own.ControlPlane.APIServer.Start()).To(Succeed())
+			startPlane(own)
 			// Retry, because the client may still use a connection that the API server has closed.
 			Eventually(func() error { return kube.Get(ctx, client.ObjectKeyFromObject(edited), edited.DeepCopy()) }).Should(Succeed())
 		}

@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"errors"
+	"net/http"
 	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -18,8 +19,12 @@ type follower struct {
 	// client reads from the cache, and direct reads from the API server.
 	client client.Client
 	direct client.Reader
-	// versions tracks the newest resource version that the follower has seen.
-	versions *versions
+	// watches are the watches of the manager, and connections are its connections to the API server.
+	watches     *watches
+	connections *connections
+	// http sends requests over these connections, and address is the URL of the version of the API server.
+	http     *http.Client
+	address  string
 	removals *removals
 }
 
@@ -28,12 +33,44 @@ const lookTimeout = 5 * time.Second
 
 // look checks that the API server still belongs to the same cluster, that its data did not go back in time, and that no other replica leads
 // the library. It also records whether the CRD of one kind exists.
+//
+// If the requests take too long and the API server is silent, look closes all connections to the API server, because a connection that loses
+// all packets never reports an error. The requests use the same connections as the watches.
 func (f *follower) look(ctx context.Context, k library.Kind) error {
 	if f.Lease != nil && f.deposed(ctx) {
 		return library.ErrDeposed
 	}
-	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
+	limited, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
+	err := f.ask(limited, k)
+	if errors.Is(limited.Err(), context.DeadlineExceeded) && !f.answers(ctx) {
+		f.connections.CloseAll()
+	}
+	return err
+}
+
+// answerTimeout is the time limit for an answer that the API server gives without etcd.
+const answerTimeout = time.Second
+
+// answers reports whether the API server answers a request that it need not read anything for. While its etcd is down, an API server answers
+// such requests, and its watches continue when etcd is back.
+func (f *follower) answers(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, f.address, nil)
+	if err != nil {
+		return false
+	}
+	resp, err := f.http.Do(req)
+	if err != nil {
+		return false
+	}
+	_ = resp.Body.Close() // any answer counts, also a refusal
+	return true
+}
+
+// ask sends the requests of one call of look.
+func (f *follower) ask(ctx context.Context, k library.Kind) error {
 	if err := f.sameCluster(ctx); err != nil {
 		return err
 	}
@@ -41,10 +78,15 @@ func (f *follower) look(ctx context.Context, k library.Kind) error {
 		return err
 	}
 	c, err := readCRD(ctx, f.direct, k)
-	if err == nil {
-		f.removals.noteCRD(k, c)
+	if err != nil {
+		return err
 	}
-	return err
+	f.removals.noteCRD(k, c)
+	if !c.since.IsZero() {
+		// If the CRD was missing, the watches pause for up to watchBackoff.Cap.
+		f.watches.hasten(k)
+	}
+	return nil
 }
 
 // deposed reports whether another replica leads the library. To find out, it writes the name of the store again without a change, because

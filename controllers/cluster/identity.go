@@ -103,7 +103,7 @@ func (f *follower) sameHistory(ctx context.Context) error {
 	if len(f.Namespaces) > 0 {
 		in = f.Namespaces[0]
 	}
-	return f.versions.advance(ctx, f.direct, in)
+	return f.watches.advance(ctx, f.direct, in)
 }
 
 func servesKind(name string) func(r metav1.APIResource) bool {

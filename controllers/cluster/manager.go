@@ -53,8 +53,8 @@ func newMapper() meta.RESTMapper {
 // workers is the number of workers for each kind.
 const workers = 8
 
-// newManager creates a manager without controllers, and a tracker of the resource versions that its caches have seen.
-func newManager(cfg *rest.Config, o Options) (manager.Manager, *versions, error) {
+// newManager creates a manager without controllers, and returns the watches of its caches.
+func newManager(cfg *rest.Config, o Options) (manager.Manager, *watches, error) {
 	scheme, err := newScheme()
 	if err != nil {
 		return nil, nil, err
@@ -63,11 +63,10 @@ func newManager(cfg *rest.Config, o Options) (manager.Manager, *versions, error)
 	if err != nil {
 		return nil, nil, err
 	}
-	seen := &versions{}
+	w := &watches{}
 	caches := cache.Options{
-		DefaultTransform: cache.TransformStripManagedFields(),
-		NewInformer:      seen.newInformer,
-		ByObject:         map[client.Object]cache.ByObject{&corev1.Secret{}: {Label: labels.NewSelector().Add(*labelled)}},
+		NewInformer: w.newInformer,
+		ByObject:    map[client.Object]cache.ByObject{&corev1.Secret{}: {Label: labels.NewSelector().Add(*labelled)}},
 	}
 	if len(o.Namespaces) > 0 {
 		caches.DefaultNamespaces = map[string]cache.Config{}
@@ -87,5 +86,5 @@ func newManager(cfg *rest.Config, o Options) (manager.Manager, *versions, error)
 	if err != nil {
 		return nil, nil, fmt.Errorf("create a manager: %w", err)
 	}
-	return mgr, seen, nil
+	return mgr, w, nil
 }

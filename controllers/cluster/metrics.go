@@ -46,7 +46,7 @@ func newObjectCollector(s *Supervisor) *objectCollector {
 			"Stalled objects, by kind and reason of the Ready condition. Their newest spec is not served until a user changes something.", []string{"kind", "reason"}, nil),
 		suspended: prometheus.NewDesc("vitrine_suspended_seconds",
 			"Time since an object was suspended, for the 100 objects suspended longest.", []string{"kind", "namespace", "name"}, nil),
-		synced: prometheus.NewDesc("vitrine_cluster_synced", "1 if this process has loaded the manifests and watches them.", nil, nil),
+		synced: prometheus.NewDesc("vitrine_cluster_synced", "1 if this process has loaded the manifests and all its watches receive events.", nil, nil),
 		up:     prometheus.NewDesc("vitrine_cluster_reachable", "1 if the API server responded to the last request.", nil, nil),
 		leader: prometheus.NewDesc("vitrine_leader", "1 if this replica holds the Lease, has loaded the manifests and runs the controllers. Absent unless replicas share a library on OpenSearch.", nil, nil),
 	}
@@ -72,7 +72,7 @@ func (c *objectCollector) Collect(ch chan<- prometheus.Metric) {
 	}
 	s := c.supervisor
 	s.mu.Lock()
-	f, synced, reachable, standby := s.current, s.status.Synced, s.status.LastError == nil && s.unreachable == nil, s.standby
+	f, synced, reachable, standby := s.current, s.status.Synced && s.unreachable == nil && s.interrupted == nil, s.status.LastError == nil && s.unreachable == nil, s.standby
 	s.mu.Unlock()
 	gauge(c.synced, truth(synced))
 	gauge(c.up, truth(reachable && (f != nil || standby)))

@@ -43,7 +43,7 @@ type Options struct {
 	// create and delete objects in their own order, so a Property is often missing for a short time. 0 means 30 seconds; a negative value
 	// means no grace period.
 	PropertyGrace time.Duration
-	// MaxBackoff is the maximum wait between two attempts to run a manager; 0 means 30 seconds.
+	// MaxBackoff is the maximum wait between two managers that end soon after they start; 0 means 30 seconds.
 	MaxBackoff time.Duration
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -20,7 +21,8 @@ import (
 const stopGrace = 5 * time.Second
 
 // Supervisor runs the controllers for as long as the process lives. Creating a manager requires the API server, and a manager ends when it
-// cannot fill its caches. The Supervisor then creates the next manager, with backoff. Meanwhile, the server serves the stored state.
+// cannot fill its caches. The Supervisor then creates the next manager. Meanwhile, the server serves the stored state. During an outage of
+// the API server, a manager continues to run. When the API server answers again, the Supervisor restarts the watches.
 type Supervisor struct {
 	options Options
 	metrics *metrics
@@ -40,6 +42,8 @@ type Supervisor struct {
 	current *follower
 	// unreachable is the error of the last check of the API server, or nil if the API server answered.
 	unreachable error
+	// interrupted is the reason why the watches do not receive all events, or nil if they do.
+	interrupted error
 	// standby is true while this process waits for the lease. leader is the identity of the last known holder of the lease.
 	standby bool
 	leader  string
@@ -93,59 +97,58 @@ func (s *Supervisor) recall() error {
 	return nil
 }
 
-// Run creates and runs managers until ctx ends.
+// Run creates and runs managers until ctx ends. The first attempt after a manager has run for a minute begins at once.
 func (s *Supervisor) Run(ctx context.Context) error {
-	backoff := time.Second
+	var backoff time.Duration
 	for {
 		started := time.Now()
 		err := s.once(ctx)
 		if ctx.Err() != nil {
 			return nil
 		}
-		if err == nil {
-			err = errors.New("the manager stopped")
-		}
-		s.mu.Lock()
-		s.status.Synced, s.status.LastError, s.current, s.unreachable = false, err, nil, nil
-		s.mu.Unlock()
-		s.options.Logger.Info("no manager runs; still serving the stored state", "reason", err.Error(), "retry", backoff.String())
 		if time.Since(started) > time.Minute {
-			backoff = time.Second
+			backoff = 0
 		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-s.wake:
-		case <-time.After(backoff):
-		}
-		backoff = min(2*backoff, s.options.MaxBackoff)
+		s.ended(err, backoff)
+		s.pause(ctx, backoff)
+		backoff = min(max(2*backoff, time.Second), s.options.MaxBackoff)
 	}
 }
 
-// once identifies the cluster, and follows the cluster until the manager ends.
+// ended records that no manager runs, and why.
+func (s *Supervisor) ended(err error, retry time.Duration) {
+	if err == nil {
+		err = errors.New("the manager stopped")
+	}
+	s.mu.Lock()
+	repeated := s.status.LastError != nil && s.status.LastError.Error() == err.Error()
+	s.status.Synced, s.status.LastError, s.current, s.unreachable, s.interrupted = false, err, nil, nil, nil
+	s.mu.Unlock()
+	if !repeated {
+		s.options.Logger.Info("no manager runs; still serving the stored state", "reason", err.Error(), "retry", retry.String())
+	}
+}
+
+// pause waits for d, or until awake is called or ctx ends.
+func (s *Supervisor) pause(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-s.wake:
+	case <-timer.C:
+	}
+}
+
+// once waits for the cluster, and follows it until the manager ends.
 func (s *Supervisor) once(ctx context.Context) error {
-	// Another replica may have loaded the library since the last attempt.
-	if err := s.recall(); err != nil {
-		return err
-	}
-	cfg, err := s.options.RESTConfig()
-	if err != nil {
-		return fmt.Errorf("find the API server: %w", err)
-	}
-	if cfg.QPS == 0 {
-		// Do not limit requests in the client: API Priority and Fairness in the API server does it better.
-		cfg = rest.CopyConfig(cfg)
-		cfg.QPS = -1
-	}
-	install, err := identify(ctx, cfg)
+	cfg, conns, install, err := s.await(ctx)
 	if err != nil {
 		return err
 	}
-	if err := s.admit(install); err != nil {
-		return err
-	}
+	defer conns.CloseAll()
 	if s.options.Lease == nil {
-		return s.follow(ctx, cfg, install, s.options.Library)
+		return s.follow(ctx, cfg, conns, install, s.options.Library)
 	}
 	shared := s.options.Library.(library.Shared) // withDefaults has checked this type assertion
 	return s.lead(ctx, cfg, func(ctx context.Context) error {
@@ -157,23 +160,70 @@ func (s *Supervisor) once(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("lead the library: %w", err)
 		}
-		return s.follow(ctx, cfg, install, leading)
+		return s.follow(ctx, cfg, conns, install, leading)
 	})
 }
 
+// await waits until the API server answers and belongs to the cluster of the store. It does not back off: an attempt costs the API server
+// little, and the server accepts the tokens of deleted AccessTokens until an attempt succeeds.
+func (s *Supervisor) await(ctx context.Context) (*rest.Config, *connections, string, error) {
+	for {
+		cfg, conns, install, err := s.reach(ctx)
+		if err == nil || ctx.Err() != nil {
+			return cfg, conns, install, err
+		}
+		retry := s.options.WatchInterval
+		if silent := (*url.Error)(nil); errors.As(err, &silent) {
+			retry /= outageChecks // the request failed before the API server answered
+		}
+		s.ended(err, retry)
+		s.pause(ctx, retry)
+	}
+}
+
+// reach connects to the API server and identifies the cluster.
+func (s *Supervisor) reach(ctx context.Context) (*rest.Config, *connections, string, error) {
+	// Another replica may have loaded the library since the last attempt.
+	if err := s.recall(); err != nil {
+		return nil, nil, "", err
+	}
+	cfg, err := s.options.RESTConfig()
+	if err != nil {
+		return nil, nil, "", fmt.Errorf("find the API server: %w", err)
+	}
+	cfg, conns := connect(cfg)
+	if cfg.QPS == 0 {
+		// Do not limit requests in the client: API Priority and Fairness in the API server does it better.
+		cfg.QPS = -1
+	}
+	install, err := identify(ctx, cfg)
+	if err == nil {
+		err = s.admit(install)
+	}
+	if err != nil {
+		conns.CloseAll()
+		return nil, nil, "", err
+	}
+	return cfg, conns, install, nil
+}
+
 // follow creates a manager that makes lib match the manifests of a cluster, and runs the manager until it ends.
-func (s *Supervisor) follow(ctx context.Context, cfg *rest.Config, install string, lib library.Library) error {
+func (s *Supervisor) follow(ctx context.Context, cfg *rest.Config, conns *connections, install string, lib library.Library) error {
 	store, err := nameStore(ctx, lib)
 	if err != nil {
 		return fmt.Errorf("determine the name of the store: %w", err)
 	}
-	mgr, seen, err := newManager(cfg, s.options)
+	mgr, watches, err := newManager(cfg, s.options)
 	if err != nil {
 		return err
 	}
-	// Stop the writer of Events when the manager ends.
-	ctx, end := context.WithCancel(ctx)
-	defer end()
+	host, _, err := rest.DefaultServerUrlFor(cfg)
+	if err != nil {
+		return fmt.Errorf("find the address of the API server: %w", err)
+	}
+	// End the writer of Events and the checks with the manager, and the manager when a check fails.
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
 	recording, err := startEvents(ctx, cfg, mgr.GetHTTPClient())
 	if err != nil {
 		return err
@@ -181,7 +231,10 @@ func (s *Supervisor) follow(ctx context.Context, cfg *rest.Config, install strin
 	defer recording.Shutdown()
 	options := s.options
 	options.Library = lib
-	f := &follower{Options: options, client: mgr.GetClient(), direct: mgr.GetAPIReader(), versions: seen}
+	f := &follower{
+		Options: options, client: mgr.GetClient(), direct: mgr.GetAPIReader(), watches: watches,
+		connections: conns, http: mgr.GetHTTPClient(), address: host.JoinPath("version").String(),
+	}
 	recorder := recording.NewRecorder(mgr.GetScheme(), reportingController)
 	f.removals = newRemovals(s.holds, recorder, s.options.Logger, f.mayRemove)
 	f.set, err = controllers.New(mgr, controllers.Config{
@@ -199,11 +252,19 @@ func (s *Supervisor) follow(ctx context.Context, cfg *rest.Config, install strin
 		keeper := counts.Keeper{Library: f.Library, Objects: f.set, Clock: f.Clock, Interval: f.CountInterval, Logger: f.Logger}
 		return keeper.Run(ctx)
 	})
-	watching := manager.RunnableFunc(func(ctx context.Context) error { return s.watch(ctx, f) })
-	if err := errors.Join(mgr.Add(loading), mgr.Add(watching)); err != nil {
+	if err := mgr.Add(loading); err != nil {
 		return fmt.Errorf("add the bulk load: %w", err)
 	}
-	return run(ctx, mgr)
+	// Check from the start, and not in a runnable, because the watches may be interrupted before the caches are filled.
+	var watching sync.WaitGroup
+	watching.Go(func() { end(s.watch(ctx, f)) })
+	err = run(ctx, mgr)
+	end(nil)
+	watching.Wait()
+	if cause := context.Cause(ctx); errors.Is(cause, errCheck) {
+		return cause
+	}
+	return err
 }
 
 // run runs a manager until the manager or ctx ends.
@@ -226,37 +287,97 @@ func run(ctx context.Context, mgr manager.Manager) error {
 	return nil
 }
 
+// errCheck is the error of a check after which the manager cannot continue.
+var errCheck = errors.New("stop following")
+
+// outageChecks is the number of checks per WatchInterval while the API server does not answer.
+const outageChecks = 4
+
+// slowCheck is the duration after which a check without an answer shows in the status.
+const slowCheck = time.Second
+
+// errSlow means that the API server has not answered a check yet.
+var errSlow = fmt.Errorf("the API server has not answered for %v", slowCheck)
+
 // watch checks the API server periodically. Informers alone do not detect that the API server is unreachable, that another cluster responds
 // at its address, or that its data went back in time. In the last two cases, and when another replica leads the library, watch fails, which
-// ends the manager.
+// ends the manager. When the API server answers again after an outage, watch restarts the watches and the failed passes.
 func (s *Supervisor) watch(ctx context.Context, f *follower) error {
-	ticker := time.NewTicker(s.options.WatchInterval)
-	defer ticker.Stop()
 	all := kinds()
+	answered := true
 	for looks := 0; ; looks++ {
+		interval := s.options.WatchInterval
+		if !answered {
+			interval /= outageChecks
+		}
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-ticker.C:
+		case <-time.After(interval):
 		}
-		err := f.look(ctx, all[looks%len(all)])
+		err := s.look(ctx, f, all[looks%len(all)])
 		if errors.Is(err, errOtherCluster) || errors.Is(err, errWentBack) || errors.Is(err, library.ErrDeposed) {
-			return err
+			return fmt.Errorf("%w: %w", errCheck, err)
 		}
 		if ctx.Err() != nil {
 			return nil
 		}
-		s.mu.Lock()
-		if reachable := err == nil; reachable != (s.unreachable == nil) {
-			if reachable {
-				s.options.Logger.Info("API server is reachable again")
-			} else {
-				s.options.Logger.Info("API server became unreachable", "reason", err.Error())
+		var interrupted error
+		if err == nil {
+			if !answered {
+				f.watches.restart()
+				f.set.RequeueFailed()
 			}
+			interrupted = f.watches.check()
 		}
-		s.unreachable = err
+		answered = err == nil
+		s.mu.Lock()
+		s.checked(err, interrupted)
 		s.mu.Unlock()
 	}
+}
+
+// look calls f.look, and shows in the status that the API server does not answer if that takes long.
+func (s *Supervisor) look(ctx context.Context, f *follower, k library.Kind) error {
+	done := false // guarded by s.mu
+	slow := time.AfterFunc(slowCheck, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if !done {
+			s.checked(errSlow, nil)
+		}
+	})
+	defer func() {
+		slow.Stop()
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		done = true
+	}()
+	return f.look(ctx, k)
+}
+
+// checked records the result of a check: the reason why the API server is unreachable, and the reason why watches are interrupted. The
+// caller holds mu.
+func (s *Supervisor) checked(unreachable, interrupted error) {
+	if reachable := unreachable == nil; reachable != (s.unreachable == nil) {
+		if reachable {
+			s.options.Logger.Info("API server is reachable again")
+		} else {
+			s.options.Logger.Info("API server became unreachable", "reason", unreachable.Error())
+		}
+	}
+	s.unreachable = unreachable
+	if unreachable != nil {
+		return
+	}
+	if whole := interrupted == nil; whole != (s.interrupted == nil) {
+		if whole {
+			s.options.Logger.Info("all watches receive events again")
+		} else {
+			s.options.Logger.Info("watches are interrupted; trying again", "reason", interrupted.Error())
+		}
+	}
+	s.interrupted = interrupted
 }
 
 // admit fails if the store holds the manifests of another cluster. In this case, the operator reads and removes nothing, because the
@@ -341,8 +462,9 @@ func (s *Supervisor) load(ctx context.Context, f *follower) error {
 	}
 	s.loaded.Store(true)
 	s.options.Logger.Info("loaded", "objects", len(keep), "swept", removed, "held", s.holds.len())
+	interrupted := f.watches.check()
 	s.mu.Lock()
-	s.current = f
+	s.current, s.interrupted = f, interrupted
 	s.status.Synced, s.status.LastError = true, nil
 	s.mu.Unlock()
 	f.set.Begin()
@@ -355,7 +477,7 @@ func (s *Supervisor) Loaded() bool { return s.loaded.Load() }
 // Status returns the current status. It does not wait for a sweep.
 func (s *Supervisor) Status() Status {
 	s.mu.Lock()
-	st, unreachable, leader := s.status, s.unreachable, s.leader
+	st, unreachable, interrupted, leader := s.status, s.unreachable, s.interrupted, s.leader
 	st.Standby = s.standby
 	s.mu.Unlock()
 	st.Remembered = s.loaded.Load()
@@ -368,6 +490,8 @@ func (s *Supervisor) Status() Status {
 		st.Message = "serving the last known state: " + unreachable.Error()
 	case st.Synced && missing != "":
 		st.Message = fmt.Sprintf("serving the last known state of some kinds, because CRDs are missing (%s): install the CRDs (%s)", missing, installCRDs)
+	case st.Synced && interrupted != nil:
+		st.Message = "serving the last known state: " + interrupted.Error()
 	case st.Synced && st.HeldSweep != nil:
 		st.Message = st.HeldSweep.Error()
 	case st.Synced:
