@@ -196,12 +196,12 @@ func TestRebuildBackoff(t *testing.T) {
 			case strings.HasSuffix(path, "/_doc/"+rebuildClaim):
 				// Every other time, another replica holds the claim.
 				if n := claims.Add(1); n%4 < 2 {
-					return respond(r, http.StatusOK, fmt.Sprintf(`{"_seq_no":%d,"_primary_term":1}`, n)), nil
+					return respond(r, http.StatusOK, fmt.Sprintf(`{"found":true,"_seq_no":%d,"_primary_term":1,"_source":{}}`, n)), nil
 				}
-				return respond(r, http.StatusNotFound, `{"status":404}`), nil
+				return respond(r, http.StatusNotFound, `{"found":false}`), nil
 			case path == "/_bulk":
-				return respond(r, http.StatusOK, `{"items":[{"create":{"status":201}}]}`), nil
-			case strings.HasPrefix(path, "/vitrine-items-*"):
+				return respond(r, http.StatusOK, `{"items":[{"create":{"_seq_no":0,"_primary_term":1,"status":201}}]}`), nil
+			case strings.HasSuffix(path, ",vitrine-items-*"):
 				schema := len(nextSchemas())
 				if !works.Load() {
 					schema--
@@ -213,7 +213,7 @@ func TestRebuildBackoff(t *testing.T) {
 				attempts.Add(1)
 				return respond(r, http.StatusBadRequest, `{"error":{"type":"illegal_argument_exception","reason":"too many shards"}}`), nil
 			}
-			return respond(r, http.StatusOK, `{}`), nil
+			return respond(r, http.StatusOK, `{"status":"green","indices":{},"blocks":{},"acknowledged":true,"_shards":{"total":1,"successful":1,"failed":0}}`), nil
 		})
 		l, err := newLibrary(Options{URLs: []string{"http://127.0.0.1:1"}, Transport: transport, schemas: nextSchemas()})
 		if err != nil {

@@ -217,7 +217,7 @@ func TestSilentNode(t *testing.T) {
 						return respond(r, http.StatusOK, `{}`), nil // this request is a check of the client
 					}
 					if asked[r.URL.Host] = true; len(asked) > test.silent {
-						return respond(r, http.StatusOK, `{"items":[{"create":{"status":201}}]}`), nil
+						return respond(r, http.StatusOK, `{"items":[{"create":{"_seq_no":0,"_primary_term":1,"status":201}}]}`), nil
 					}
 					<-r.Context().Done()
 					return nil, r.Context().Err()
