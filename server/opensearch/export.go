@@ -2,6 +2,7 @@ package opensearch
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 
@@ -26,7 +27,7 @@ func (l *Library) Export(ctx context.Context, p library.PropertyID, q query.Node
 				return yield(line, err)
 			})
 			if began && isRefusal(err) {
-				err = fmt.Errorf("continue the export: %s", err) // not wrapped, because an export that began cannot begin again
+				err = errors.New("continue the export: " + err.Error()) // not wrapped, because an export that began cannot begin again
 			}
 			return struct{}{}, err
 		})
