@@ -27,8 +27,8 @@
 //   - pebble is the directory of the database. In it, SYNCED is the ledger of package synced. A log whose damage was accepted (see
 //     Options.AcceptLoss) is kept with the suffix .damaged.
 //   - PROBE is a temporary file with which a failed store checks whether the disk accepts writes again.
-//   - vitrine-backup.json (RestoredName) exists only in a directory that was filled from a backup and has not been opened since. When the store is opened,
-//     it gets a new id, and the file is removed.
+//   - vitrine-backup.json (RestoredName) exists only in a directory that was filled from a backup and has not been opened since. When the
+//     store is opened, it gets a new id, and the file is removed.
 //
 // # Keys
 //
