@@ -260,7 +260,7 @@ func tryDamage(t *testing.T, original string, d storetest.Damage, want [sha256.S
 		}
 		return false
 	}
-	defer l.Close() //nolint:errcheck // damage that was found later
+	defer l.Close()
 	got, err := everything(t, l)
 	switch {
 	case errors.Is(err, library.ErrUnavailable):

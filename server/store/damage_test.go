@@ -82,7 +82,7 @@ func tryDamage(t *testing.T, original string, d storetest.Damage, want map[item.
 		}
 		return false
 	}
-	defer l.Close() //nolint:errcheck // damage that was found later
+	defer l.Close()
 	got, err := readItems(l)
 	switch {
 	case Damaged(err):
