@@ -38,7 +38,7 @@ func (h *health) checks(r *http.Request) []check {
 		store.detail += "; " + state.Problem
 	}
 	if state.Loss != "" {
-		store.detail += "; opened without lost data: " + state.Loss
+		store.detail += "; opened although acknowledged data is missing: " + state.Loss
 	}
 	tokens := check{"tokens", h.tokens(), "known"}
 	if !tokens.ok {

@@ -136,7 +136,7 @@ func TestDamagedStoreIsRefused(t *testing.T) {
 	_, flag, _ := strings.Cut(out, "pass ")
 	flag, _, _ = strings.Cut(flag, "\n")
 	again := start(t, s.dir, strings.Trim(flag, "\" "))
-	if _, body := again.probe("/readyz"); !strings.Contains(body, "opened without lost data: ") {
+	if _, body := again.probe("/readyz"); !strings.Contains(body, "opened although acknowledged data is missing: ") {
 		t.Errorf("/readyz does not show the loss: %s", body)
 	}
 

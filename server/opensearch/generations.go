@@ -134,7 +134,9 @@ func (l *Library) generations(ctx context.Context, pattern string) (map[library.
 		}
 	}
 	if first || pattern == l.names.everyItems() {
-		l.firstSchema.Store(first)
+		if l.firstSchema.Swap(first) != first {
+			l.selectors.forget()
+		}
 	}
 	for p, g := range out {
 		for _, x := range others[p] {

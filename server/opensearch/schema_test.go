@@ -70,7 +70,7 @@ func submissionAnswers(t *testing.T, l *Library) map[string]submissionAnswer {
 	answers := map[string]submissionAnswer{}
 	for _, text := range []string{
 		`*:*`, `submission.email:/jane\@.*/`, `submission.email:j*`, `submission.email:?ohn*`, `submission.email:"john@two.example"`,
-		`submission.email:[jo TO *]`, `submission.email:john\@two.exampel~1`, `submission.city:/rome \~\)/`, `submission.\*:*ome*`,
+		`submission.email:[jo TO *]`, `submission.email:john\@two.exampel~1`, `submission.city:/rome \~\)/`, `submission.\*:*ome*`, `submission.\*:"john@two.example"`,
 		`-submission.email:j*`, `tags.vibe.key:/.*/`, `_exists_:submission.city`,
 	} {
 		parsed, err := query.Parse(text)

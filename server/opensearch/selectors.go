@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"sync"
+	"time"
 
 	"github.com/vitrine-dev/vitrine/server/definitions"
 	"github.com/vitrine-dev/vitrine/server/library"
@@ -18,9 +19,19 @@ import (
 // like a selector that exceeds a limit of the query language.
 type selectors struct {
 	mu sync.Mutex
-	// tried contains the names of the rules whose selectors were tried. The value is true if OpenSearch refused the selector.
-	tried map[string]bool
+	// tried contains the names of the rules whose selectors were tried.
+	tried map[string]verdict
 }
+
+// verdict is the result of the last trial of a selector.
+type verdict struct {
+	refused bool
+	at      time.Time
+}
+
+// trustFor is the time for which an accepted selector is not tried again. It limits the requests that a caller can cause whose own query
+// OpenSearch refuses.
+const trustFor = time.Minute
 
 // rememberedSelectors is the maximum number of remembered selectors. Beyond it, all selectors are tried again.
 const rememberedSelectors = 100_000
@@ -28,16 +39,23 @@ const rememberedSelectors = 100_000
 func (s *selectors) refused(r *definitions.Rule) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.tried[r.Name]
+	return s.tried[r.Name].refused
 }
 
-// untried returns the rules whose selectors were not tried.
+// forget discards all verdicts, because an index with another schema can accept other selectors.
+func (s *selectors) forget() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.tried = nil
+}
+
+// untried returns the rules whose selectors were neither refused nor tried recently.
 func (s *selectors) untried(rules []*definitions.Rule) []*definitions.Rule {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var out []*definitions.Rule
 	for _, r := range rules {
-		if _, ok := s.tried[r.Name]; !ok && r.Selector != nil {
+		if v := s.tried[r.Name]; !v.refused && time.Since(v.at) > trustFor && r.Selector != nil {
 			out = append(out, r)
 		}
 	}
@@ -48,23 +66,22 @@ func (s *selectors) keep(rules []*definitions.Rule, refused bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.tried == nil || len(s.tried) > rememberedSelectors {
-		s.tried = map[string]bool{}
+		s.tried = map[string]verdict{}
 	}
 	for _, r := range rules {
-		s.tried[r.Name] = refused
+		s.tried[r.Name] = verdict{refused, time.Now()}
 	}
 }
 
 // withoutRefused runs a read of a property. If OpenSearch refuses a search of the read, withoutRefused tries the selectors that the search
-// may contain. If OpenSearch refuses a selector, withoutRefused runs the read again. Each selector is tried only once, so that a caller
-// whose own query OpenSearch refuses causes no further requests.
+// may contain. If OpenSearch refuses a selector, withoutRefused runs the read again.
 func withoutRefused[T any](ctx context.Context, l *Library, p library.PropertyID, read func() (T, error)) (T, error) {
 	out, err := read()
 	if !isRefusal(err) {
 		return out, err
 	}
-	c, served := l.Served(p)
-	if served != nil {
+	c, unserved := l.Served(p)
+	if unserved != nil {
 		return out, err
 	}
 	v := l.view(c, l.now())
@@ -88,7 +105,8 @@ func withoutRefused[T any](ctx context.Context, l *Library, p library.PropertyID
 // isRefusal reports whether err means that OpenSearch refuses a request because of its content.
 func isRefusal(err error) bool {
 	var answer *responseError
-	return errors.As(err, &answer) && answer.Status == http.StatusBadRequest && !answer.Foreign
+	var limit *query.SyntaxError // see view.search
+	return errors.As(err, &answer) && answer.Status == http.StatusBadRequest && !answer.Foreign || errors.As(err, &limit) && limit.Limit
 }
 
 // try tries the selectors of rules, and reports whether OpenSearch refuses any of them.
@@ -105,16 +123,14 @@ func (v *view) try(ctx context.Context, rules []*definitions.Rule, reach kind) (
 		queries = append(queries, q)
 	}
 	err = v.search(ctx, object{"size": 0, "track_total_hits": false, "query": allOf(anyOf(queries))}, &hitsOf[struct{}]{})
-	var syntax *query.SyntaxError
 	switch {
 	case err == nil:
 		v.library.selectors.keep(rules, false)
 		return false, nil
-	case !isRefusal(err) && !errors.As(err, &syntax):
+	case !isRefusal(err):
 		return false, fmt.Errorf("try the selectors of rules: %w", err)
 	case len(rules) == 1:
 		v.library.selectors.keep(rules, true)
-		delete(v.selectors, rules[0])
 		v.warn(rules[0], err)
 		return true, nil
 	}

@@ -19,7 +19,16 @@ import (
 // must apply only to the items that they list, and all other rules must apply as before. OpenSearch must not be asked again about a
 // selector.
 func TestRefusedSelector(t *testing.T) {
-	t.Parallel()
+	for _, reason := range []string{"query_shard_exception", "too_many_clauses"} {
+		t.Run(reason, func(t *testing.T) {
+			t.Parallel()
+			checkRefusedSelector(t, reason)
+		})
+	}
+}
+
+func checkRefusedSelector(t *testing.T, reason string) {
+	t.Helper()
 	transport := &intercepted{RoundTripper: http.DefaultTransport}
 	l := openWith(t, t.TempDir(), time.Now, transport)
 	defer l.Close()
@@ -42,7 +51,7 @@ func TestRefusedSelector(t *testing.T) {
 			}
 			if bytes.Contains(body, []byte("refused")) {
 				refusals.Add(1)
-				return respond(r, http.StatusBadRequest, `{"error":{"type":"query_shard_exception","reason":"failed to create query"},"status":400}`), nil
+				return respond(r, http.StatusBadRequest, `{"error":{"type":"`+reason+`","reason":"failed to create query"},"status":400}`), nil
 			}
 			r.Body = io.NopCloser(bytes.NewReader(body))
 		}

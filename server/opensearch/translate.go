@@ -79,15 +79,17 @@ func (t translator) alternatives(ctx context.Context, list []plan.Node) ([]objec
 	var fields []string
 	terms := map[string][]string{}
 	for _, n := range list {
-		field, term, ok := t.single(n)
+		in, term, ok := t.single(n)
 		if !ok {
 			others = append(others, n)
 			continue
 		}
-		if terms[field] == nil {
-			fields = append(fields, field)
+		for _, field := range in {
+			if terms[field] == nil {
+				fields = append(fields, field)
+			}
+			terms[field] = append(terms[field], term)
 		}
-		terms[field] = append(terms[field], term)
 	}
 	nodes, err := t.nodes(ctx, others)
 	for _, field := range fields {
@@ -96,20 +98,20 @@ func (t translator) alternatives(ctx context.Context, list []plan.Node) ([]objec
 	return nodes, err
 }
 
-// single returns the index field and the term of a leaf that tests a dynamic field for one term, with the score 1. It returns false for
+// single returns the index fields and the term of a leaf that tests a dynamic field for one term, with the score 1. It returns false for
 // other nodes, and if a manifest can add values to the field.
-func (t translator) single(n plan.Node) (field, term string, ok bool) {
+func (t translator) single(n plan.Node) (fields []string, term string, ok bool) {
 	leaf, ok := n.(plan.Leaf)
 	if !ok || !query.Dynamic(leaf.LooksAt().Name) || t.ruled(leaf.LooksAt().Name) {
-		return "", "", false
+		return nil, "", false
 	}
 	if word, ok := n.(plan.Term); ok {
-		return indexed(word.Field), cut(prefixOf(word.Field) + word.Text), true
+		return t.indexed(word.Field), cut(prefixOf(word.Field) + word.Text), true
 	}
 	if presence, ok := n.(plan.Exists); ok {
-		return fieldPresent, presence.Field.Name, true
+		return []string{fieldPresent}, presence.Field.Name, true
 	}
-	return "", "", false
+	return nil, "", false
 }
 
 // ruled reports whether a manifest adds a tag to a field that the translator sees.

@@ -181,15 +181,33 @@ func TestRolledBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	ledger, err := os.ReadFile(filepath.Join(dir, databaseName, synced.Name))
-	if err == nil {
-		err = os.WriteFile(filepath.Join(old, databaseName, synced.Name), ledger, 0o600)
-	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := open(Options{Dir: old}); err == nil {
-		t.Fatal("opened with less than was acknowledged")
+	withLedger := func() error {
+		copied := copyOf(t, old)
+		if err := os.WriteFile(filepath.Join(copied, databaseName, synced.Name), ledger, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, err := open(Options{Dir: copied})
+		return err
 	}
+	if _, ok := errors.AsType[*synced.DamageError](withLedger()); !ok {
+		t.Error("opened although the log that the ledger names is missing")
+	}
+	for range 3 { // the numbers of the files become higher than those in the ledger
+		if err := mustOpen(t, Options{Dir: old}).Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := withLedger(); !isRolledBack(err) {
+		t.Errorf("error %v, want a *RolledBackError", err)
+	}
+}
+
+func isRolledBack(err error) bool {
+	_, ok := errors.AsType[*RolledBackError](err)
+	return ok
 }
 
 // TestSeal damages a database that Seal has sealed, in the last record of its MANIFEST.

@@ -35,7 +35,7 @@ type database struct {
 	// using is read-locked during every call into Pebble, so that no call reaches a closed database.
 	using  sync.RWMutex
 	closed bool
-	// readOnly is true for a database that was opened only for reading. It has no background work that could get stuck, so it can always be
+	// readOnly is true for a database that was opened only for reading. It has no background work that could get stuck (Pebble does not even collect statistics), so it can always be
 	// read and closed.
 	readOnly bool
 	// found is what was known about the files before they were opened. accepted is the loss that was accepted for them, or nil.
@@ -94,6 +94,9 @@ func openDatabase(o Options, dir string, readOnly bool) (*database, error) {
 	}
 	if err != nil {
 		d.fence.raise()
+		if d.fence.ledger != nil && d.failure() == nil {
+			err = errors.Join(err, d.fence.ledger.Discard())
+		}
 		return nil, err
 	}
 	d.fence.opened.Store(true)
@@ -259,7 +262,8 @@ func (d *database) start(do func() error) <-chan error {
 }
 
 // endBackground ends the goroutine of a flush or a compaction that has failed, because Pebble would otherwise retry it without a pause, for
-// example to compact a damaged table.
+// example to compact a damaged table. Pebble holds its mutex meanwhile, so only operations that do not need the mutex, such as lookups and
+// iterators, still work on the failed database.
 func (d *database) endBackground(err error) {
 	d.fail(err)
 	select {}

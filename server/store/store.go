@@ -110,6 +110,9 @@ func (s *Store) open() error {
 	if readable != nil {
 		err = errors.Join(err, readable.close())
 	}
+	if err != nil && db != nil {
+		err = errors.Join(err, db.close())
+	}
 	if err != nil {
 		return fmt.Errorf("open store at %s: %w", o.Dir, advise(err))
 	}

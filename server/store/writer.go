@@ -244,7 +244,7 @@ func (s *Store) recoverStore() error {
 	if failure == nil {
 		return nil
 	}
-	if time.Since(s.reopened) > longestPause {
+	if time.Since(s.reopened) > s.pause+longestPause {
 		s.pause = s.options.RetryAfter
 	}
 	if time.Since(s.attempted) < s.pause {

@@ -41,9 +41,7 @@ func cut(disk vfs.FS, damage *DamageError) error {
 		return nil
 	}
 	name := disk.PathJoin(damage.Dir, damage.File)
-	if err := disk.Link(name, name+damagedSuffix); errors.Is(err, fs.ErrNotExist) {
-		return nil // the log is missing
-	} else if err != nil && !errors.Is(err, fs.ErrExist) {
+	if err := disk.Link(name, name+damagedSuffix); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
 	temporary := name + ".new"

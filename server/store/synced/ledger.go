@@ -263,6 +263,14 @@ func (l *Ledger) Abandon() {
 	l.timer.Stop()
 }
 
+// Discard is like Abandon, but also closes the file. Call it only if the disk responds.
+func (l *Ledger) Discard() error {
+	l.Abandon()
+	l.syncing.Lock()
+	defer l.syncing.Unlock()
+	return l.file.Close()
+}
+
 // Close syncs the ledger and closes it.
 func (l *Ledger) Close() error {
 	l.mu.Lock()
