@@ -96,7 +96,7 @@ func (s *Store) open() error {
 	if err != nil {
 		return fmt.Errorf("open store at %s: %w", o.Dir, advise(err))
 	}
-	readable, err := rehearse(o, dir)
+	readable, err := openForCheck(o, dir)
 	if err != nil {
 		return err
 	}
@@ -177,9 +177,9 @@ func acceptLoss(o Options, dir string) (*synced.DamageError, error) {
 	return damage, nil
 }
 
-// rehearse opens an existing database read-only and reads everything that open reads, so that open does not change a database that it then
+// openForCheck opens an existing database read-only and reads everything that open reads, so that open does not change a database that it then
 // refuses. It returns nil if there is no database. The caller must close the returned one.
-func rehearse(o Options, dir string) (*database, error) {
+func openForCheck(o Options, dir string) (*database, error) {
 	names, err := databaseFiles(o.FS, dir)
 	if err != nil || !slices.ContainsFunc(names, isMarker) && !slices.ContainsFunc(names, isData) {
 		return nil, err

@@ -82,7 +82,7 @@ func check(disk vfs.FS, dir string) (checker, error) {
 		return c, fmt.Errorf("read which MANIFEST is the current one: %w", err)
 	}
 	if k, number := parseName(manifest); k == aManifest {
-		if err := c.file(manifest, k, number, ledger.manifest(number)); err != nil {
+		if err := c.checkFile(manifest, k, number, ledger.manifest(number)); err != nil {
 			return c, err
 		}
 	}
@@ -92,7 +92,7 @@ func check(disk vfs.FS, dir string) (checker, error) {
 		if number == ledger.log.number {
 			length = ledger.log.length
 		}
-		err := c.file(logName(number), aLog, number, length)
+		err := c.checkFile(logName(number), aLog, number, length)
 		if damage, ok := errors.AsType[*DamageError](err); ok {
 			damage.acceptable = i == len(logs)-1 // the writes in a newer log may depend on those that are missing
 		}
@@ -128,8 +128,8 @@ func logsAmong(names []string) (numbers []uint64) {
 	return numbers
 }
 
-// file checks one file, of which the first synced bytes are known to have been synced.
-func (c *checker) file(name string, k kind, number, synced uint64) error {
+// checkFile checks one file, of which the first synced bytes are known to have been synced.
+func (c *checker) checkFile(name string, k kind, number, synced uint64) error {
 	f, err := c.disk.Open(c.disk.PathJoin(c.dir, name))
 	if err != nil {
 		return fmt.Errorf("open a file of the database: %w", err)
