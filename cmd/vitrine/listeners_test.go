@@ -89,8 +89,8 @@ var revealed = map[string][]string{
 	"metrics GET /metrics": {"zqnamespace", "zqproperty", "zqfilter"},
 }
 
-// TestListeners calls every listener of a server with everything enabled, on every path that the code or the OpenAPI document contains, with
-// every method and without credentials. It checks that exactly the routes in the table of docs/security.md answer, and that no answer
+// TestListeners calls every listener of a server with everything enabled, on every path that the code or the OpenAPI document contains,
+// with every method and without credentials. It checks that exactly the routes in the table of docs/security.md answer, and that no answer
 // contains private data.
 func TestListeners(t *testing.T) {
 	k, config := newCluster(t)
@@ -367,8 +367,8 @@ func (c *caller) compare(want, got []string) {
 	}
 }
 
-// routesInCode returns all paths in the string literals of the packages that serve HTTP, and those of the OpenAPI document, without methods.
-// The list contains more than the routes, because any path of any package may be a route.
+// routesInCode returns all paths in the string literals of the packages that serve HTTP, and those of the OpenAPI document, without
+// methods. The list contains more than the routes, because any path of any package may be a route.
 func routesInCode(t *testing.T) []string {
 	t.Helper()
 	found := map[string]bool{"/": true}

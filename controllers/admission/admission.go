@@ -150,8 +150,8 @@ func (h *handler) begin(ctx context.Context) bool {
 	return false
 }
 
-// request contains the members of an AdmissionRequest that a judgement depends on. The decoder skips all other members, so that they need no
-// memory.
+// request contains the members of an AdmissionRequest that a judgement depends on. The decoder skips all other members, so that they need
+// no memory.
 type request struct {
 	UID       types.UID
 	Kind      metav1.GroupVersionKind

@@ -67,8 +67,8 @@ func (c *Clients) current() *x509.CertPool {
 	return c.authorities
 }
 
-// Require returns the configuration of a server that accepts only these callers. It refuses all others in the TLS handshake, before it reads
-// any request. config is the configuration of a server that accepts all callers.
+// Require returns the configuration of a server that accepts only these callers. It refuses all others in the TLS handshake, before it
+// reads any request. config is the configuration of a server that accepts all callers.
 func (c *Clients) Require(config *tls.Config) *tls.Config {
 	required := config.Clone()
 	required.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) {

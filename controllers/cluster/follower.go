@@ -34,8 +34,8 @@ const lookTimeout = 5 * time.Second
 // look checks that the API server still belongs to the same cluster, that its data did not go back in time, and that no other replica leads
 // the library. It also records whether the CRD of one kind exists.
 //
-// If the requests take too long and the API server is silent, look closes all connections to the API server, because a connection that loses
-// all packets never reports an error. The requests use the same connections as the watches.
+// If the requests take too long and the API server is silent, look closes all connections to the API server, because a connection that
+// loses all packets never reports an error. The requests use the same connections as the watches.
 func (f *follower) look(ctx context.Context, k library.Kind) error {
 	if f.Lease != nil && f.deposed(ctx) {
 		return library.ErrDeposed
@@ -52,8 +52,8 @@ func (f *follower) look(ctx context.Context, k library.Kind) error {
 // answerTimeout is the time limit for an answer that the API server gives without etcd.
 const answerTimeout = time.Second
 
-// answers reports whether the API server answers a request that it need not read anything for. While its etcd is down, an API server answers
-// such requests, and its watches continue when etcd is back.
+// answers reports whether the API server answers a request that it need not read anything for. While its etcd is down, an API server
+// answers such requests, and its watches continue when etcd is back.
 func (f *follower) answers(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()

@@ -37,7 +37,8 @@ type source struct {
 	turn sync.Mutex
 
 	mu sync.Mutex
-	// known contains the objects that the API server has shown, by namespace and name. They belong to the informer's cache: do not modify them.
+	// known contains the objects that the API server has shown, by namespace and name. They belong to the informer's cache: do not modify
+	// them.
 	known map[client.ObjectKey]client.Object
 	// version is the newest resource version that the API server has shown in a list, an event or a bookmark.
 	version string

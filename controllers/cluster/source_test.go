@@ -50,7 +50,8 @@ func TestDifferences(t *testing.T) {
 	}
 }
 
-// TestFollowingIsProven checks when a source counts as following: only a watch that lasts, or a complete list, proves that no event is lost.
+// TestFollowingIsProven checks when a source counts as following: only a watch that lasts, or a complete list, proves that no event is
+// lost.
 func TestFollowingIsProven(t *testing.T) {
 	s := newSource(nil, &v1alpha1.Tag{})
 	r := &session{source: s, ctx: t.Context()}

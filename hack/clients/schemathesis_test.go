@@ -7,8 +7,8 @@ import (
 )
 
 // TestSchemathesis sends valid and invalid requests that Schemathesis generates from the document, with each class of token. It runs all
-// checks of Schemathesis, except for positive_data_acceptance, which a stricter check in testdata/schemathesis/hooks.py replaces. The folder
-// also contains settings for properties of the server that the document does not describe.
+// checks of Schemathesis, except for positive_data_acceptance, which a stricter check in testdata/schemathesis/hooks.py replaces. The
+// folder also contains settings for properties of the server that the document does not describe.
 func TestSchemathesis(t *testing.T) {
 	tools(t, "python3")
 	dir := workspace(t, "schemathesis")

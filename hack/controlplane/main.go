@@ -3,9 +3,9 @@
 //	go -C hack/controlplane run . assets      print a directory with etcd, kube-apiserver and kubectl (see KUBEBUILDER_ASSETS)
 //	go -C hack/controlplane run . gitops      print the programs of make gitops, after building them once
 //
-// The programs of the first form are the official builds for envtest, which are downloaded once. If the download fails, the command builds the
-// versions in tools/kubernetes/go.mod. The programs are kept in the user's cache, or in VITRINE_CACHE. If KUBEBUILDER_ASSETS is
-// already set, the command uses that directory.
+// The programs of the first form are the official builds for envtest, which are downloaded once. If the download fails, the command builds
+// the versions in tools/kubernetes/go.mod. The programs are kept in the user's cache, or in VITRINE_CACHE. If KUBEBUILDER_ASSETS is already
+// set, the command uses that directory.
 package main
 
 import (

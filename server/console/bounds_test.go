@@ -57,7 +57,8 @@ func TestRegister(t *testing.T) {
 	}
 }
 
-// TestRegisterIsFull checks that a server issues a limited number of serials within their lifetime, which limits the memory of the register.
+// TestRegisterIsFull checks that a server issues a limited number of serials within their lifetime, which limits the memory of the
+// register.
 func TestRegisterIsFull(t *testing.T) {
 	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	const most = 2 * pageSize

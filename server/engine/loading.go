@@ -192,8 +192,8 @@ func (f *follower) openOne(l *loading, id library.PropertyID, sound bool) {
 	})
 }
 
-// complete returns an error if the index does not have as many items as the store counts. In this case, the store has lost items. The caller
-// holds the store.
+// complete returns an error if the index does not have as many items as the store counts. In this case, the store has lost items. The
+// caller holds the store.
 func (f *follower) complete(p *property) error {
 	s := p.index.Stats()
 	if found, counted := s.Docs-s.Dead, f.store.Count(p.id); found != counted {

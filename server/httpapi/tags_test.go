@@ -53,8 +53,8 @@ func TestAddTag(t *testing.T) {
 	)
 }
 
-// TestTagLimits checks the errors for an item with too many tags. The error names the tag and the limit, and in an import, it concerns only one
-// line.
+// TestTagLimits checks the errors for an item with too many tags. The error names the tag and the limit, and in an import, it concerns only
+// one line.
 func TestTagLimits(t *testing.T) {
 	a := newApp(t)
 	// spread returns the member "tags" with n tags, 90 in each namespace.

@@ -1,8 +1,8 @@
 package item
 
 // These limits apply to bodies, patches and import lines, but not to items that are already stored. Input that exceeds MaxDepth is
-// malformed (HTTP 400). Input that exceeds another limit is well-formed but not accepted (HTTP 422). The numbers of tags and names depend on
-// the stored state, so package mutations checks them. Everything else is checked when the input is parsed.
+// malformed (HTTP 400). Input that exceeds another limit is well-formed but not accepted (HTTP 422). The numbers of tags and names depend
+// on the stored state, so package mutations checks them. Everything else is checked when the input is parsed.
 const (
 	// MaxText is the maximum length of content.text and of a caption, in bytes.
 	MaxText = 64 << 10

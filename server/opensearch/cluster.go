@@ -67,9 +67,10 @@ const leastAttempt = 3 * time.Second
 
 // do sends a request and decodes the response into out. If nothing relies on the response, out is nil. body is nil, []byte, or a value to
 // encode as JSON. While the cluster rejects the request for lack of capacity, do retries until ctx ends or the timeout passes. While the
-// cluster is unreachable or its responses are incomplete, do begins no attempt later than reconnect after the first attempt. If a node accepts the request but does not respond in time (see
-// patience), do sends the request to one other node, if there is one. The request must therefore be safe to send twice. If ctx ends before
-// any attempt has failed, the error is the cause of ctx, and also library.ErrUnavailable if the cluster is known not to respond.
+// cluster is unreachable or its responses are incomplete, do begins no attempt later than reconnect after the first attempt. If a node
+// accepts the request but does not respond in time (see patience), do sends the request to one other node, if there is one. The request
+// must therefore be safe to send twice. If ctx ends before any attempt has failed, the error is the cause of ctx, and also
+// library.ErrUnavailable if the cluster is known not to respond.
 func (c *cluster) do(ctx context.Context, method, path string, body any, out answer) error {
 	encoded, isBytes := body.([]byte)
 	if body != nil && !isBytes {

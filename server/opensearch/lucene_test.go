@@ -25,9 +25,9 @@ import (
 //go:embed testdata/Judge.java
 var judgeSource []byte
 
-// TestLucene generates patterns that Vitrine accepts, and checks that every supported version of Lucene interprets the text that is sent for
-// them as Vitrine does: it must accept exactly the name of the field, NUL, and what the automaton of the pattern accepts. The environment
-// variable VITRINE_LUCENE contains the number of patterns, and VITRINE_LUCENE_SEED the seed of the generator.
+// TestLucene generates patterns that Vitrine accepts, and checks that every supported version of Lucene interprets the text that is sent
+// for them as Vitrine does: it must accept exactly the name of the field, NUL, and what the automaton of the pattern accepts. The
+// environment variable VITRINE_LUCENE contains the number of patterns, and VITRINE_LUCENE_SEED the seed of the generator.
 func TestLucene(t *testing.T) {
 	t.Parallel()
 	count, err := strconv.Atoi(os.Getenv("VITRINE_LUCENE"))
@@ -144,8 +144,8 @@ func (j *judge) ask(t *testing.T, text, prefix string, a automaton.Automaton) {
 	}
 }
 
-// appendStates appends the number of states, and for each state whether it accepts, the number of its ranges of bytes, and for each range its
-// first and last byte and the next state.
+// appendStates appends the number of states, and for each state whether it accepts, the number of its ranges of bytes, and for each range
+// its first and last byte and the next state.
 func appendStates(b []byte, a automaton.Automaton) []byte {
 	if !a.CanMatch(a.Start()) {
 		return binary.BigEndian.AppendUint32(b, 0)

@@ -132,8 +132,8 @@ func TestBoundary(t *testing.T) {
 	}
 }
 
-// TestARuleThatOutgrowsTheLimits applies selectors with field patterns, and then adds more and more fields that the patterns match. A selector
-// with one pattern must keep its items.
+// TestARuleThatOutgrowsTheLimits applies selectors with field patterns, and then adds more and more fields that the patterns match. A
+// selector with one pattern must keep its items.
 func TestARuleThatOutgrowsTheLimits(t *testing.T) {
 	l := mustOpen(t, Options{Dir: t.TempDir()})
 	var rules []library.Definition

@@ -41,8 +41,8 @@ func (s *Store) Checkpoint(ctx context.Context, dir string) (Census, error) {
 
 // VerifyCopy opens the copy in dir like a Store, but read-only, and decodes every definition and item in it. For each property, it calls
 // the function try with the items in the order of ids, at most readChunk in each call. A library can check in try whether it can index the
-// items. VerifyCopy also compares the number of items of each property with the counter of the property. VerifyCopy reads the whole copy once, one chunk at a time, and blocks neither readers nor writers of s. Its error names what
-// cannot be read, or is the error of try.
+// items. VerifyCopy also compares the number of items of each property with the counter of the property. VerifyCopy reads the whole copy
+// once, one chunk at a time, and blocks neither readers nor writers of s. Its error names what cannot be read, or is the error of try.
 func (s *Store) VerifyCopy(ctx context.Context, dir string, try func(library.PropertyID, []*item.Item) error) error {
 	const lockName = "LOCK" // a file that Pebble creates in every database that it opens
 	o := Options{FS: s.options.FS, Logger: slog.New(slog.DiscardHandler), MemoryBytes: 8 << 20, MemTableBytes: 2 << 20}

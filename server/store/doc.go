@@ -13,8 +13,8 @@
 //     store shows whether the batch is on disk.
 //   - After an I/O error, the store abandons the open database, which then cannot change files any longer, and tries to reopen it every
 //     Options.RetryAfter. In the meantime, the store serves reads and refuses writes.
-//   - Open never serves less than what was acknowledged. Before it opens the database for writing, it compares the files with the ledger, and
-//     opens the database read-only to read what is kept in memory. If anything is missing or damaged, it fails and has changed no file.
+//   - Open never serves less than what was acknowledged. Before it opens the database for writing, it compares the files with the ledger,
+//     and opens the database read-only to read what is kept in memory. If anything is missing or damaged, it fails and has changed no file.
 //   - Close writes everything into tables, so that nothing depends on the log.
 //   - The bytes of deleted data are removed from the files within Options.EraseWithin. The store records pending erasures, so that they
 //     survive a restart.

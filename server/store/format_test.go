@@ -210,8 +210,8 @@ func TestAStoreOfVersion2IsUpgraded(t *testing.T) {
 	}
 }
 
-// TestTagsBeyondTheLimits checks that a store of an earlier version, with more tags on an item and more tag namespaces than the limits allow,
-// opens. Its items can be read, changed in any way that adds no tag, and deleted. Manifests do not count.
+// TestTagsBeyondTheLimits checks that a store of an earlier version, with more tags on an item and more tag namespaces than the limits
+// allow, opens. Its items can be read, changed in any way that adds no tag, and deleted. Manifests do not count.
 func TestTagsBeyondTheLimits(t *testing.T) {
 	dir := t.TempDir()
 	l := mustOpen(t, Options{Dir: dir})

@@ -684,8 +684,8 @@ func TestErasedBytesLeaveTheFiles(t *testing.T) {
 	}
 }
 
-// TestErasureOutlivesARestart deletes an item just before the process is killed. After the store is opened again, it must erase the bytes of
-// the item.
+// TestErasureOutlivesARestart deletes an item just before the process is killed. After the store is opened again, it must erase the bytes
+// of the item.
 func TestErasureOutlivesARestart(t *testing.T) {
 	dir := t.TempDir()
 	l := mustOpen(t, Options{Dir: dir})

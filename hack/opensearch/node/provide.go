@@ -58,8 +58,8 @@ func Libraries(ctx context.Context, version string) (java string, jars []string,
 	return l.java, l.classPath[1:], nil
 }
 
-// Lucene returns the path of java, and a jar of each version of Lucene whose regular expressions Vitrine must print for. It downloads missing
-// jars. It fails with *AbsentError if there is no JDK 21 or the jars are not available.
+// Lucene returns the path of java, and a jar of each version of Lucene whose regular expressions Vitrine must print for. It downloads
+// missing jars. It fails with *AbsentError if there is no JDK 21 or the jars are not available.
 func Lucene(ctx context.Context) (java string, jars []string, err error) {
 	home, major := newestJDK(ctx)
 	if major < 21 {

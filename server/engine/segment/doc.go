@@ -60,7 +60,8 @@
 //   - A segment does not change after its creation. Data that is derived from a segment on first use is published atomically.
 //   - All methods except Close are safe for concurrent use. Bitmaps that methods return are read-only. They may alias the segment's memory,
 //     so do not use them after Close. Do not clone them either, because Clone of package roaring writes to its source.
-//   - Open or Verify returns an error for damaged bytes, and Item returns no damaged item. Reading a segment that Open accepted never panics.
+//   - Open or Verify returns an error for damaged bytes, and Item returns no damaged item. Reading a segment that Open accepted never
+//     panics.
 //   - A merge and a build of the same documents give identical bytes.
 //
 // The package may import item, and query with its subpackages.

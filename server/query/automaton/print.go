@@ -23,8 +23,8 @@ const (
 //     other character.
 //   - A class contains only single characters and ranges. It contains no punctuation and therefore no escapes, because the versions
 //     interpret escapes in classes differently.
-//   - The operators are . * + ? {n} {n,} {n,m} | & ( ) and (), which is the empty string. Parentheses enclose every operand that consists of
-//     more than one character, class or group.
+//   - The operators are . * + ? {n} {n,} {n,m} | & ( ) and (), which is the empty string. Parentheses enclose every operand that consists
+//     of more than one character, class or group.
 //
 // Because all parentheses are balanced, text that is printed as one part of a Concat cannot end another part.
 func (e Expression) Print() string {

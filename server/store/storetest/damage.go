@@ -36,8 +36,8 @@ func (d Damage) String() string {
 // Variable is the environment variable that overrides the number of places that Sample returns. "all" means every place.
 const Variable = "VITRINE_DAMAGE"
 
-// Sample returns n random places of the store in dir: any byte of any file, or any multiple of 512 bytes at which a file is cut. Each file is
-// equally probable, so that the small files that describe the others are damaged as often as the large ones.
+// Sample returns n random places of the store in dir: any byte of any file, or any multiple of 512 bytes at which a file is cut. Each file
+// is equally probable, so that the small files that describe the others are damaged as often as the large ones.
 func Sample(t *testing.T, dir string, n int) (places []Damage) {
 	t.Helper()
 	if text := os.Getenv(Variable); text == "all" {

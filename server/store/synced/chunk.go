@@ -10,8 +10,8 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// The format of Pebble's MANIFESTs and logs, as the package comment of pebble/record describes it. A file consists of blocks, and a block of
-// chunks. A record is one chunk or several. Pebble's own reader does not say at which chunk it stopped, or what follows this chunk.
+// The format of Pebble's MANIFESTs and logs, as the package comment of pebble/record describes it. A file consists of blocks, and a block
+// of chunks. A record is one chunk or several. Pebble's own reader does not say at which chunk it stopped, or what follows this chunk.
 const (
 	blockSize = 32 << 10
 

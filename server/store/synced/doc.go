@@ -1,9 +1,9 @@
 // Package synced detects whether a Pebble database has lost data that was on the disk.
 //
 // Pebble ends reading a MANIFEST or the newest log at the first record that it cannot read, without an error, because the end of a file
-// looks like this after a crash. One wrong bit in the middle of such a file has the same effect: Pebble opens the database without the rest,
-// and removes the tables that it then does not know. This package therefore keeps a Ledger in the directory of the database, which records
-// how much of these files has been synced. Check compares the files with the ledger before Pebble opens the database.
+// looks like this after a crash. One wrong bit in the middle of such a file has the same effect: Pebble opens the database without the
+// rest, and removes the tables that it then does not know. This package therefore keeps a Ledger in the directory of the database, which
+// records how much of these files has been synced. Check compares the files with the ledger before Pebble opens the database.
 //
 // # Invariants
 //
