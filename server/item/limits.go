@@ -17,9 +17,10 @@ const (
 	MaxTagsPerNamespace = 100
 	// MaxNamespaces is the maximum number of namespaces of an item's own tags.
 	MaxNamespaces = 50
-	// MaxPropertyNamespaces is the maximum number of different namespaces of own tags in one property. A query such as tags.\*:beach tests
-	// each namespace, and OpenSearch accepts at most 1,024 tests. With 256 namespaces, a query can have four such clauses, or one beside
-	// other clauses. A namespace counts as long as its name counts towards MaxFieldNames. Manifests of Tags can use further namespaces.
+	// MaxPropertyNamespaces is the maximum number of different namespaces of own tags in one property. A pattern, a range or a fuzzy word such
+	// as tags.\*:b* is one test for each namespace on OpenSearch, which accepts at most 1,024 tests. With 256 namespaces, a query can have
+	// four such clauses, or one beside other clauses. A namespace counts as long as its name counts towards MaxFieldNames. Manifests of Tags
+	// can use further namespaces.
 	MaxPropertyNamespaces = 256
 	// MaxUnits is the maximum number of an item's own conversion units.
 	MaxUnits = 100
