@@ -17,7 +17,7 @@ import org.apache.lucene.util.automaton.UTF32ToUTF8;
 
 /**
  * Compares regular expressions in the syntax of Lucene with automata that Vitrine has computed. The standard input contains the pairs, see
- * judge.send in lucene_test.go. For each pair that differs, the output has a line with the number of the pair and the reason. The last line
+ * judge.ask in lucene_test.go. For each pair that differs, the output has a line with the number of the pair and the reason. The last line
  * contains the number of pairs, and of those that Lucene refuses as too complex.
  */
 public final class Judge {
