@@ -47,8 +47,8 @@ with the original.
 
 As soon as the copying starts, the original library rejects writes with 503, but continues to serve reads. When the copy is
 complete, start the server with it. To keep the original library instead, run vitrine migrate --cancel, which makes it accept
-writes again. A copy on OpenSearch that no server has used can then no longer be opened. To continue an interrupted migration, run the same command again. With --to=opensearch, the server that uses the
-data directory makes the copy.`,
+writes again. A copy on OpenSearch that no server has used can then no longer be opened. To continue an interrupted migration,
+run the same command again. With --to=opensearch, the server that uses the data directory makes the copy.`,
 		Example: example(`
 # Move the library to OpenSearch
 kubectl exec -it -n vitrine-system deploy/vitrine -- vitrine migrate --to=opensearch --opensearch-url=https://search:9200
