@@ -200,8 +200,8 @@ func damage(t *testing.T, pattern, text string) int {
 	return found
 }
 
-// TestDamagedLibrary damages each file of a library in one place. Open must fail and change no file, or the library must contain every item.
-// VITRINE_DAMAGE_ITEMS overrides the number of items.
+// TestDamagedLibrary damages each file of a library in one place. Open must fail and change no file, or the library must contain every
+// item. VITRINE_DAMAGE_ITEMS overrides the number of items.
 func TestDamagedLibrary(t *testing.T) {
 	items := 1000
 	if text := os.Getenv("VITRINE_DAMAGE_ITEMS"); text != "" {

@@ -14,8 +14,8 @@ import (
 )
 
 // TestSubmissionsHaveTheirOwnField checks that the index field of public dynamic fields contains no member of a submission, also after a
-// rebuild of an index with the first schema, which has all dynamic fields in one field. Before and after the rebuild, queries, sort orders and
-// facets of submissions must return the same.
+// rebuild of an index with the first schema, which has all dynamic fields in one field. Before and after the rebuild, queries, sort orders
+// and facets of submissions must return the same.
 func TestSubmissionsHaveTheirOwnField(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -72,8 +72,8 @@ func (t translator) nodes(ctx context.Context, list []plan.Node) ([]object, erro
 }
 
 // alternatives translates nodes of which one match is enough, and the best score counts. A field pattern is such a node for each field. It
-// can match more dynamic fields than the number of clauses that OpenSearch accepts (query.MaxExpansion), so alternatives joins the tests for
-// single terms in the same index field: they count as one clause, and have the same score.
+// can match more dynamic fields than the number of clauses that OpenSearch accepts (query.MaxExpansion), so alternatives joins the tests
+// for single terms in the same index field: they count as one clause, and have the same score.
 func (t translator) alternatives(ctx context.Context, list []plan.Node) ([]object, error) {
 	var others []plan.Node
 	var fields []string

@@ -35,8 +35,8 @@ type database struct {
 	// using is read-locked during every call into Pebble, so that no call reaches a closed database.
 	using  sync.RWMutex
 	closed bool
-	// readOnly is true for a database that was opened only for reading. It has no background work that could get stuck (Pebble does not even collect statistics), so it can always be
-	// read and closed.
+	// readOnly is true for a database that was opened only for reading. It has no background work that could get stuck (Pebble does not even
+	// collect statistics), so it can always be read and closed.
 	readOnly bool
 	// found is what was known about the files before they were opened. accepted is the loss that was accepted for them, or nil.
 	found    synced.Found

@@ -43,8 +43,8 @@ type Store struct {
 	db      *database
 	closed  bool
 
-	// attempted is the time at which the writer last tried to reopen a failed store, and reopened the time at which it last succeeded. pause is
-	// the time between two attempts.
+	// attempted is the time at which the writer last tried to reopen a failed store, and reopened the time at which it last succeeded. pause
+	// is the time between two attempts.
 	attempted, reopened time.Time
 	pause               time.Duration
 
@@ -177,8 +177,8 @@ func acceptLoss(o Options, dir string) (*synced.DamageError, error) {
 	return damage, nil
 }
 
-// openForCheck opens an existing database read-only and reads everything that open reads, so that open does not change a database that it then
-// refuses. It returns nil if there is no database. The caller must close the returned one.
+// openForCheck opens an existing database read-only and reads everything that open reads, so that open does not change a database that it
+// then refuses. It returns nil if there is no database. The caller must close the returned one.
 func openForCheck(o Options, dir string) (*database, error) {
 	names, err := databaseFiles(o.FS, dir)
 	if err != nil || !slices.ContainsFunc(names, isMarker) && !slices.ContainsFunc(names, isData) {

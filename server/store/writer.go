@@ -232,13 +232,13 @@ func (s *Store) reopen() {
 	}
 }
 
-// longestPause is the maximum pause before an attempt to reopen a store. It is also the time after which a store that was reopened counts as
-// stable.
+// longestPause is the maximum pause before an attempt to reopen a store. It is also the time after which a store that was reopened counts
+// as stable.
 const longestPause = 5 * time.Minute
 
 // recoverStore reopens the store after an I/O error, unless the last attempt was less than a pause ago. It also reads the data in memory
-// again, because the failed batch may or may not be stored. The pause is Options.RetryAfter. It doubles each time that a reopened store fails
-// soon, for example because a table is damaged, because the memory of each abandoned database stays in use.
+// again, because the failed batch may or may not be stored. The pause is Options.RetryAfter. It doubles each time that a reopened store
+// fails soon, for example because a table is damaged, because the memory of each abandoned database stays in use.
 func (s *Store) recoverStore() error {
 	failure := s.db.failure()
 	if failure == nil {
