@@ -247,18 +247,17 @@ func (d directory) read(_ context.Context, name string) (io.ReadCloser, error) {
 }
 
 func (d directory) create(_ context.Context, name string, content []byte) error {
-	f, err := os.OpenFile(d.path(name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(content)
-	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return errors.Join(err, os.Remove(d.path(name)))
-	}
-	return d.sync()
+	return d.write(content, func(temporary string) error {
+		return errors.Join(os.Link(temporary, d.path(name)), os.Remove(temporary)) // Link fails if the file exists
+	})
 }
 
 func (d directory) replace(_ context.Context, name string, content []byte) error {
+	return d.write(content, func(temporary string) error { return os.Rename(temporary, d.path(name)) })
+}
+
+// write writes a temporary file, and calls place to give it its name. Whatever interrupts it, no incomplete file has that name.
+func (d directory) write(content []byte, place func(temporary string) error) error {
 	f, err := os.CreateTemp(string(d), incompletePrefix+"*")
 	if err != nil {
 		return err
@@ -266,12 +265,11 @@ func (d directory) replace(_ context.Context, name string, content []byte) error
 	_, err = f.Write(content)
 	err = errors.Join(err, f.Sync(), f.Close())
 	if err == nil {
-		err = os.Rename(f.Name(), d.path(name))
+		err = place(f.Name())
+	} else {
+		err = errors.Join(err, os.Remove(f.Name()))
 	}
-	if err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
-	}
-	return d.sync()
+	return errors.Join(err, d.sync())
 }
 
 func (d directory) sync() error {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -227,6 +228,113 @@ func TestSeal(t *testing.T) {
 	damageLast(t, dir, "MANIFEST-*", 1)
 	if _, err := open(Options{Dir: dir}); err == nil {
 		t.Error("opened a damaged MANIFEST")
+	}
+}
+
+// stuckTables is a file system on which tables cannot be created until release is closed.
+type stuckTables struct {
+	vfs.FS
+	release chan struct{}
+}
+
+func (s stuckTables) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
+	if isTable(name) {
+		<-s.release
+	}
+	return s.FS.Create(name, category)
+}
+
+// TestDamagedOlderLog damages or removes the older one of two logs that a store still needs.
+func TestDamagedOlderLog(t *testing.T) {
+	dir := t.TempDir()
+	disk := stuckTables{vfs.Default, make(chan struct{})}
+	l := mustOpen(t, Options{Dir: dir, FS: disk})
+	write(t, l, post("one"))
+	if _, err := l.db.pebble.AsyncFlush(); err != nil { // begins another log
+		t.Fatal(err)
+	}
+	write(t, l, post("two"))
+	original := copyOf(t, dir)
+	close(disk.release)
+	logs, err := filepath.Glob(filepath.Join(original, databaseName, "*.log"))
+	if err != nil || len(logs) != 2 {
+		t.Fatal(logs, err)
+	}
+	if s := mustOpen(t, Options{Dir: copyOf(t, original)}).State(t.Context()); s.Items != 2 {
+		t.Fatalf("%d items, want 2", s.Items)
+	}
+	older, err := filepath.Rel(original, slices.Min(logs))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, damage := range map[string]func(string) error{
+		"removed": os.Remove,
+		"empty":   func(name string) error { return os.Truncate(name, 0) },
+		"cut":     func(name string) error { return os.Truncate(name, 100) },
+	} {
+		copied := copyOf(t, original)
+		if err := damage(filepath.Join(copied, older)); err != nil {
+			t.Fatal(err)
+		}
+		_, err := open(Options{Dir: copied})
+		if found, ok := errors.AsType[*synced.DamageError](err); !ok || found.Loss() != "" {
+			t.Errorf("%s: error %v, want a *synced.DamageError that cannot be accepted", name, err)
+		}
+	}
+}
+
+// TestOlderManifest makes the marker file name the previous MANIFEST, which is still there.
+func TestOlderManifest(t *testing.T) {
+	dir := t.TempDir()
+	if err := mustOpen(t, Options{Dir: dir}).Close(); err != nil {
+		t.Fatal(err)
+	}
+	l := mustOpen(t, Options{Dir: dir})
+	write(t, l, post("one"))
+	if err := l.db.pebble.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	dir = copyOf(t, dir)
+	manifests, err := filepath.Glob(filepath.Join(dir, databaseName, "MANIFEST-*"))
+	if err != nil || len(manifests) != 2 {
+		t.Fatal(manifests, err)
+	}
+	markers, err := filepath.Glob(filepath.Join(dir, databaseName, markerPrefix+"*"))
+	if err != nil || len(markers) != 1 {
+		t.Fatal(markers, err)
+	}
+	older := strings.TrimSuffix(markers[0], filepath.Base(slices.Max(manifests))) + filepath.Base(slices.Min(manifests))
+	if err := os.Rename(markers[0], older); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := open(Options{Dir: dir}); err == nil {
+		t.Error("opened with an older MANIFEST")
+	} else if _, ok := errors.AsType[*synced.DamageError](err); !ok {
+		t.Errorf("error %v, want a *synced.DamageError", err)
+	}
+}
+
+// TestAcceptDamagedLedger damages only the ledger. The name of the loss must depend on the damage.
+func TestAcceptDamagedLedger(t *testing.T) {
+	dir := t.TempDir()
+	l := mustOpen(t, Options{Dir: dir})
+	write(t, l, post("one"))
+	dir = copyOf(t, dir)
+	ledger := filepath.Join(dir, databaseName, synced.Name)
+	if err := os.WriteFile(ledger, []byte("damaged"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err := open(Options{Dir: dir})
+	damage, ok := errors.AsType[*synced.DamageError](err)
+	if !ok || damage.Loss() == "" || damage.Loss() == synced.Name+"@0" {
+		t.Fatalf("error %v, want a *synced.DamageError with a name", err)
+	}
+	l = mustOpen(t, Options{Dir: dir, AcceptLoss: damage.Loss()})
+	if s := l.State(t.Context()); s.Items != 1 || s.Loss != damage.Error() {
+		t.Errorf("state %+v, want the item and the loss", s)
+	}
+	if _, err := os.Stat(ledger + ".damaged"); err != nil {
+		t.Error(err)
 	}
 }
 

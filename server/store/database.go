@@ -313,6 +313,10 @@ func (d *database) close() error {
 	case err := <-closed:
 		return err
 	case <-d.failed:
+		if vfs.IsNoSpaceError(d.err) {
+			d.log.Warn("the disk is full, so the newest writes stay in the log of the database until the next start", slog.Any("error", d.err))
+			return nil
+		}
 		return d.err
 	}
 }

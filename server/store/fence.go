@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"strings"
 	"sync/atomic"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -33,6 +34,8 @@ type fence struct {
 	onError func(error)
 	// ledger records how much of the files has been synced. It is nil for a database that is only read.
 	ledger *synced.Ledger
+	// marked is the name of the MANIFEST that the newest marker file names. The ledger records it when the directory is synced.
+	marked atomic.Pointer[string]
 }
 
 func newFence(disk vfs.FS, dir string, onError func(error)) *fence {
@@ -149,7 +152,12 @@ func (f *fence) wrap(name string, open func() (vfs.File, error)) (vfs.File, erro
 	if err != nil {
 		return nil, f.stop(err)
 	}
-	return &fencedFile{File: file, fence: f, name: f.PathBase(name)}, nil
+	base := f.PathBase(name)
+	if marker, ok := strings.CutPrefix(base, markerPrefix); ok {
+		_, manifest, _ := strings.Cut(marker, ".")
+		f.marked.Store(&manifest)
+	}
+	return &fencedFile{File: file, fence: f, name: base, isDir: name == f.dir}, nil
 }
 
 // fencedFile is a file of the database that is open for writing.
@@ -157,6 +165,7 @@ type fencedFile struct {
 	vfs.File
 	fence *fence
 	name  string // without the directory
+	isDir bool
 	// written is the number of bytes that Write has written. Pebble never calls Write and a method that syncs at the same time.
 	written int64
 }
@@ -198,10 +207,17 @@ func (f *fencedFile) SyncData() error { return f.sync(f.File.SyncData) }
 func (f *fencedFile) sync(sync func() error) error {
 	return f.do(func() error {
 		err := sync()
-		if err == nil && f.fence.ledger != nil {
-			err = f.fence.ledger.Grew(f.name, f.written)
+		switch {
+		case err != nil || f.fence.ledger == nil:
+			return err
+		case f.isDir:
+			if manifest := f.fence.marked.Load(); manifest != nil {
+				err = f.fence.ledger.Marked(*manifest)
+			}
+			return err
+		default:
+			return f.fence.ledger.Grew(f.name, f.written)
 		}
-		return err
 	})
 }
 

@@ -33,10 +33,12 @@ func (s *Store) Measures() []library.Measure {
 	}
 	lost := 0.0
 	if db, err := s.database(); err == nil && db.accepted != nil {
-		lost = float64(db.accepted.Bytes)
+		if lost = float64(db.accepted.Bytes); lost == 0 {
+			lost = -1
+		}
 	}
 	return []library.Measure{
-		{Name: "store_accepted_loss_bytes", Help: "Bytes of acknowledged writes that were missing when the store was opened, and whose loss --accept-loss accepted.", Value: lost},
+		{Name: "store_accepted_loss_bytes", Help: "Bytes of acknowledged writes that were missing when the store was opened, and whose loss --accept-loss accepted; -1 if their number is unknown.", Value: lost},
 		{Name: "store_wal_bytes", Help: "Size of the write-ahead log, which is replayed at start, in bytes.", Value: float64(m.WAL.Size)},
 		{Name: "store_memtable_bytes", Help: "Size of writes that are not in tables yet, in bytes.", Value: float64(m.MemTable.Size)},
 		{Name: "store_read_amplification", Help: "Tables that a lookup may have to read.", Value: float64(m.ReadAmp())},

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"slices"
 	"sync"
@@ -240,6 +241,9 @@ func (e *RolledBackError) Error() string {
 func advise(err error) error {
 	if _, ok := errors.AsType[*synced.DamageError](err); ok || pebble.IsCorruptionError(err) {
 		return fmt.Errorf("a file is damaged: %w (restore the newest backup, or move the directory away to start with an empty store)", err)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("a file is missing: %w (restore the newest backup, or move the directory away to start with an empty store)", err)
 	}
 	return err
 }

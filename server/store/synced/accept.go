@@ -13,15 +13,16 @@ import (
 const damagedSuffix = ".damaged"
 
 // Accept cuts the damaged log of the database at the damaged place, so that Pebble opens the database without what is behind it. It keeps
-// the damaged file under another name. If only the ledger is damaged, Accept removes the ledger. Loss must not be "".
+// the damaged files under other names. Loss must not be "".
 func Accept(disk vfs.FS, damage *DamageError) error {
 	if damage.Loss() == "" {
 		return damage
 	}
 	err := cut(disk, damage)
-	// Remove the ledger last: as long as it exists, Check finds the damage again if the process ends here.
+	// Move the ledger away last: as long as it exists, Check finds the damage again if the process ends here.
 	if err == nil {
-		err = disk.Remove(disk.PathJoin(damage.Dir, Name))
+		ledger := disk.PathJoin(damage.Dir, Name)
+		err = disk.Rename(ledger, ledger+damagedSuffix)
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		err = nil
@@ -41,7 +42,9 @@ func cut(disk vfs.FS, damage *DamageError) error {
 		return nil
 	}
 	name := disk.PathJoin(damage.Dir, damage.File)
-	if err := disk.Link(name, name+damagedSuffix); err != nil && !errors.Is(err, fs.ErrExist) {
+	if err := disk.Link(name, name+damagedSuffix); errors.Is(err, fs.ErrNotExist) {
+		return nil // the log is missing
+	} else if err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
 	temporary := name + ".new"

@@ -1,6 +1,7 @@
 package synced
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
@@ -13,7 +14,8 @@ import (
 type DamageError struct {
 	// Dir is the directory of the database, and File the name of the file in it.
 	Dir, File string
-	// Offset is the place from which on the file cannot be read. Bytes is the number of bytes behind it that had been synced.
+	// Offset is the place from which on the file cannot be read. For a damaged ledger, it is a checksum of the ledger instead. Bytes is the
+	// number of bytes behind it that had been synced, or 0 if it is unknown.
 	Offset, Bytes int64
 	// Batches is the number of batches that can still be found behind the damaged place. A batch contains one or more acknowledged writes.
 	Batches int
@@ -71,8 +73,8 @@ func check(disk vfs.FS, dir string) (checker, error) {
 		return c, fmt.Errorf("list the files of the database: %w", err)
 	}
 	ledger, err := readLedger(disk, dir)
-	if errors.Is(err, errDamagedLedger) {
-		return c, &DamageError{Dir: dir, File: Name, Err: err, acceptable: true}
+	if damaged, ok := errors.AsType[*damagedLedgerError](err); ok {
+		return c, &DamageError{Dir: dir, File: Name, Offset: int64(damaged.sum), Err: err, acceptable: true}
 	} else if err != nil {
 		return c, fmt.Errorf("read %s: %w", Name, err)
 	}
@@ -82,29 +84,54 @@ func check(disk vfs.FS, dir string) (checker, error) {
 		return c, fmt.Errorf("read which MANIFEST is the current one: %w", err)
 	}
 	if k, number := parseName(manifest); k == aManifest {
-		if err := c.checkFile(manifest, k, number, ledger.manifest(number)); err != nil {
+		if number < ledger.current {
+			return c, &DamageError{Dir: dir, File: manifest, Err: fmt.Errorf("MANIFEST-%06d is newer, but the marker file does not name it", ledger.current)}
+		}
+		if err := c.checkFile(manifest, k, number, lengthOf(ledger.manifests[:], number)); err != nil {
 			return c, err
 		}
 	}
 	logs := logsAmong(names)
-	for i, number := range logs {
-		length := uint64(0)
-		if number == ledger.log.number {
-			length = ledger.log.length
+	for _, f := range ledger.logs {
+		// Pebble removes a log only after a record of the MANIFEST says that it needs only newer ones.
+		if f.number > 0 && f.number >= c.oldestLog && !slices.Contains(logs, f.number) {
+			newest := len(logs) == 0 || logs[len(logs)-1] < f.number
+			return c, &DamageError{Dir: dir, File: logName(f.number), Err: errors.New("the file is missing"), acceptable: newest}
 		}
-		err := c.checkFile(logName(number), aLog, number, length)
+	}
+	for i, number := range logs {
+		err := c.checkFile(logName(number), aLog, number, lengthOf(ledger.logs[:], number))
 		if damage, ok := errors.AsType[*DamageError](err); ok {
-			damage.acceptable = i == len(logs)-1 // the writes in a newer log may depend on those that are missing
+			// The writes in a newer log may depend on those that are missing.
+			damage.acceptable = !slices.ContainsFunc(logs[i+1:], func(n uint64) bool { return lengthOf(ledger.logs[:], n) > 0 })
 		}
 		if err != nil {
 			return c, err
 		}
 	}
-	// Pebble removes a log only after it has begun another one.
-	if ledger.log.number > 0 && (len(logs) == 0 || logs[len(logs)-1] < ledger.log.number) {
-		return c, &DamageError{Dir: dir, File: logName(ledger.log.number), Err: errors.New("the file is missing")}
-	}
 	return c, nil
+}
+
+// oldestLog returns the number of the oldest log that a record of a MANIFEST says is needed, or 0 if the record does not say it. b is the
+// beginning of the record: pairs of a tag and a value. The log number can only follow the name of the comparer.
+func oldestLog(b []byte) uint64 {
+	const comparer, logNumber = 1, 2
+	for {
+		tag, n := binary.Uvarint(b)
+		if n <= 0 {
+			return 0
+		}
+		value, m := binary.Uvarint(b[n:])
+		switch {
+		case m <= 0:
+			return 0
+		case tag == logNumber:
+			return value
+		case tag != comparer || value > uint64(len(b)-n-m):
+			return 0
+		}
+		b = b[n+m+int(value):]
+	}
 }
 
 func logName(number uint64) string { return fmt.Sprintf("%06d.log", number) }
@@ -113,6 +140,8 @@ type checker struct {
 	disk  vfs.FS
 	dir   string
 	found Found
+	// oldestLog is the number of the oldest log that the current MANIFEST needs.
+	oldestLog uint64
 	// whole contains the lengths of the readable parts of the files.
 	whole state
 }
@@ -138,7 +167,11 @@ func (c *checker) checkFile(name string, k kind, number, synced uint64) error {
 	if k == aManifest {
 		chunksOf = 0
 	}
-	e, err := measure(f, chunksOf)
+	e, err := measure(f, chunksOf, func(b []byte) {
+		if n := oldestLog(b); k == aManifest && n > 0 {
+			c.oldestLog = n
+		}
+	})
 	if err := errors.Join(err, f.Close()); err != nil {
 		return fmt.Errorf("read %s: %w", name, err)
 	}

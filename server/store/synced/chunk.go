@@ -30,7 +30,8 @@ type chunk struct {
 	end  int // in the block
 	role int
 	// synced is the length of the log that was synced before the chunk was written, or 0 if the chunk does not say so.
-	synced int64
+	synced  int64
+	payload []byte
 }
 
 // parse returns the chunk at an offset of a block. number is the number of the log, or 0 for a MANIFEST. ok is false if there is no valid
@@ -60,7 +61,7 @@ func parse(block []byte, at int, number uint64) (c chunk, ok bool) {
 	if header == syncHeader {
 		c.synced = int64(binary.LittleEndian.Uint64(b[logHeader:]))
 	}
-	c.end = at + size
+	c.end, c.payload = at+size, b[header:size]
 	return c, true
 }
 
@@ -97,8 +98,9 @@ type behind struct {
 	synced int64
 }
 
-// measure reads a file. number is the number of the log, or 0 for a MANIFEST.
-func measure(f vfs.File, number uint64) (extent, error) {
+// measure reads a file. number is the number of the log, or 0 for a MANIFEST. measure calls visit with the beginning of each record before
+// the first chunk that is not valid.
+func measure(f vfs.File, number uint64, visit func(record []byte)) (extent, error) {
 	e, valid := extent{}, true
 	block := make([]byte, blockSize)
 	for start := int64(0); ; start += blockSize {
@@ -108,7 +110,7 @@ func measure(f vfs.File, number uint64) (extent, error) {
 		}
 		at := 0
 		if valid {
-			at, valid = follow(block[:n], number)
+			at, valid = follow(block[:n], number, visit)
 			e.end = start + int64(at)
 		}
 		if !valid {
@@ -128,11 +130,14 @@ func measure(f vfs.File, number uint64) (extent, error) {
 
 // follow returns the offset after the valid chunks at the start of a block, and whether the next block continues them. A writer that has no
 // room for another chunk in a block fills the block with zeros.
-func follow(block []byte, number uint64) (at int, goesOn bool) {
+func follow(block []byte, number uint64, visit func([]byte)) (at int, goesOn bool) {
 	for {
 		c, ok := parse(block, at, number)
 		if !ok {
 			break
+		}
+		if c.role == whole || c.role == first {
+			visit(c.payload)
 		}
 		at = c.end
 	}

@@ -95,7 +95,7 @@ func measured(t *testing.T, content []byte, number uint64) extent {
 	if f, err = disk.Open("file"); err != nil {
 		t.Fatal(err)
 	}
-	e, err := measure(f, number)
+	e, err := measure(f, number, func([]byte) {})
 	if err != nil {
 		t.Fatal(err)
 	}

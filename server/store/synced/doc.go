@@ -7,18 +7,18 @@
 //
 // # Invariants
 //
-//   - The ledger never claims more than what is on the disk: a file is synced first, and recorded then.
-//   - The ledger is written with each sync, and synced itself at least once a second and when the database is closed. After the process was
-//     killed, the ledger is therefore exact. After a power failure, it may be up to a second old.
-//   - A file may be longer than the ledger says. What follows is the tail that a crash has torn, unless the file itself proves that it was
-//     synced: Pebble records in each chunk of a log how much of the log was synced before.
-//   - Check changes no file.
+// - The ledger never claims more than what is on the disk: a file is synced first, and recorded then. - The ledger is written with each
+// sync, and synced itself at least once a second and when the database is closed. After the process was killed, the ledger is therefore
+// exact. After a power failure, it may be up to a second old. - A file may be longer than the ledger says. What follows is the tail that a
+// crash has torn, unless the file itself proves that it was synced: Pebble records in each chunk of a log how much of the log was synced
+// before. - Check changes no file.
 //
 // # The ledger
 //
 // The file SYNCED contains two slots, in different sectors. Each write replaces the older slot, so that an interrupted write destroys only
 // this one. A slot contains, in little-endian order: 8 bytes of magic, the number of the write, the number of the newest batch, the number
-// and the length of the two newest MANIFESTs and of the newest log (8 bytes each), and a CRC-32C of these bytes.
+// of the current MANIFEST, the numbers and the lengths of the two newest MANIFESTs and of the four newest logs (8 bytes each), and a
+// CRC-32C of these bytes.
 //
 // A database without a ledger, such as a copy, is checked too, but a wrong bit in the last record of a file is then taken for a torn tail.
 //

@@ -23,7 +23,7 @@ const (
 	magic = "vitrsyn1"
 	// slotDistance is the distance between the two slots, so that no sector contains both.
 	slotDistance = 4096
-	slotSize     = 8 * 9
+	slotSize     = 8 * (1 + 3 + 2*2 + 2*4)
 	// syncEvery is the maximum time until a change of the ledger is synced.
 	syncEvery = time.Second
 )
@@ -37,28 +37,42 @@ type state struct {
 	write uint64
 	// version is the number of the newest batch of the store that was acknowledged.
 	version uint64
+	// current is the number of the MANIFEST that the marker file names.
+	current uint64
 	// manifests are the newest ones, newest first: a MANIFEST is synced before Pebble makes it the current one.
 	manifests [2]file
-	log       file
+	// logs are the newest ones, newest first. Pebble needs up to four of them: three for writes that are being flushed, and the one that it
+	// writes.
+	logs [4]file
 }
 
 // grow records the synced length of a file.
 func (s *state) grow(kind kind, f file) {
-	switch {
-	case kind == aLog:
-		s.log = f
-	case f.number == s.manifests[1].number:
-		s.manifests[1] = f
-	case f.number == s.manifests[0].number:
-		s.manifests[0] = f
-	default:
-		s.manifests = [2]file{f, s.manifests[0]}
+	if kind == aLog {
+		grow(s.logs[:], f)
+	} else {
+		grow(s.manifests[:], f)
 	}
 }
 
-// manifest returns the synced length of a MANIFEST, or 0 if the state does not know the file.
-func (s *state) manifest(number uint64) (length uint64) {
-	for _, f := range s.manifests {
+// grow replaces the entry of a file, or inserts an entry and drops the oldest one. files are sorted by number, newest first.
+func grow(files []file, f file) {
+	for i := range files {
+		switch {
+		case f.number == files[i].number:
+			files[i] = f
+			return
+		case f.number > files[i].number:
+			copy(files[i+1:], files[i:])
+			files[i] = f
+			return
+		}
+	}
+}
+
+// lengthOf returns the synced length of a file, or 0 if files does not contain it.
+func lengthOf(files []file, number uint64) uint64 {
+	for _, f := range files {
 		if f.number == number {
 			return f.length
 		}
@@ -67,9 +81,14 @@ func (s *state) manifest(number uint64) (length uint64) {
 }
 
 func (s *state) numbers() []*uint64 {
-	return []*uint64{
-		&s.write, &s.version, &s.manifests[0].number, &s.manifests[0].length, &s.manifests[1].number, &s.manifests[1].length, &s.log.number, &s.log.length,
+	out := []*uint64{&s.write, &s.version, &s.current}
+	for i := range s.manifests {
+		out = append(out, &s.manifests[i].number, &s.manifests[i].length)
 	}
+	for i := range s.logs {
+		out = append(out, &s.logs[i].number, &s.logs[i].length)
+	}
+	return out
 }
 
 func (s *state) encode() []byte {
@@ -90,8 +109,12 @@ func decodeSlot(b []byte) (s state, ok bool) {
 	return s, true
 }
 
-// errDamagedLedger means that no slot of the ledger is intact.
-var errDamagedLedger = errors.New("both copies of the record are damaged")
+// damagedLedgerError means that no slot of the ledger is intact. sum is the checksum of the file.
+type damagedLedgerError struct{ sum uint32 }
+
+func (e *damagedLedgerError) Error() string {
+	return "both copies of the record are damaged, so it is unknown whether other files are complete"
+}
 
 // readLedger reads the newest intact slot. If there is no ledger, it returns a state whose write is 0.
 func readLedger(disk vfs.FS, dir string) (s state, err error) {
@@ -112,7 +135,7 @@ func readLedger(disk vfs.FS, dir string) (s state, err error) {
 		}
 	}
 	if s.write == 0 {
-		return state{}, errDamagedLedger
+		return state{}, &damagedLedgerError{crc32.ChecksumIEEE(b)}
 	}
 	return s, nil
 }
@@ -215,10 +238,25 @@ func (l *Ledger) Grew(name string, length int64) error {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.closed.Load() || k == aLog && number < l.state.log.number {
-		return nil // Pebble also syncs a log when it closes the log, which can be after it has begun the next one
+	if l.closed.Load() {
+		return nil
 	}
 	l.state.grow(k, file{number, uint64(length)})
+	return l.write()
+}
+
+// Marked records that the marker file durably names a MANIFEST.
+func (l *Ledger) Marked(manifest string) error {
+	k, number := parseName(manifest)
+	if k != aManifest {
+		return nil
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed.Load() {
+		return nil
+	}
+	l.state.current = number
 	return l.write()
 }
 
