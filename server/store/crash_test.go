@@ -16,6 +16,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cockroachdb/pebble/v2/vfs"
+
 	"github.com/vitrine-dev/vitrine/server/item"
 	"github.com/vitrine-dev/vitrine/server/library"
 )
@@ -220,4 +222,60 @@ func sum(counts map[string]int) int {
 		n += c
 	}
 	return n
+}
+
+// TestPowerFailure interrupts a store at random instants, as if the power failed: of the data that was not synced, a random part is on the
+// disk. Open must not refuse the store, which must contain every acknowledged item.
+func TestPowerFailure(t *testing.T) {
+	for seed := range uint64(8) {
+		random := rand.New(rand.NewPCG(seed, 0))
+		disk := vfs.NewCrashableMem()
+		root, err := disk.OpenDir("/")
+		if err == nil {
+			err = errors.Join(disk.MkdirAll("store", 0o700), root.Sync())
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		l := mustOpen(t, Options{Dir: "store", FS: disk})
+		acknowledged := int64(0)
+		for range 40 {
+			switch random.IntN(5) {
+			case 0:
+				if _, err := l.db.pebble.AsyncFlush(); err != nil {
+					t.Fatal(err)
+				}
+			case 1:
+				failed := disk.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: random.IntN(101), RNG: random})
+				after, err := open(Options{Dir: "store", FS: failed})
+				if err != nil {
+					t.Fatalf("seed %d: %v", seed, err)
+				}
+				if n := after.State(t.Context()).Items; n != acknowledged {
+					t.Errorf("seed %d: %d items after a power failure, want %d", seed, n, acknowledged)
+				}
+				if random.IntN(2) == 0 { // the power fails again, during or after the next start
+					failed = failed.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: random.IntN(101), RNG: random})
+					if err := after.Close(); err != nil {
+						t.Fatal(err)
+					}
+					after = mustOpen(t, Options{Dir: "store", FS: failed})
+					if n := after.State(t.Context()).Items; n != acknowledged {
+						t.Errorf("seed %d: %d items after two power failures, want %d", seed, n, acknowledged)
+					}
+				}
+				if err := after.Close(); err != nil {
+					t.Fatal(err)
+				}
+			case 2:
+				if err := l.Close(); err != nil {
+					t.Fatal(err)
+				}
+				l = mustOpen(t, Options{Dir: "store", FS: disk})
+			default:
+				write(t, l, post("sunset"))
+				acknowledged++
+			}
+		}
+	}
 }
