@@ -204,7 +204,11 @@ func TestFalseAnswers(t *testing.T) {
 		},
 		"why": func(ctx context.Context) (any, error) {
 			e, err := l.Explain(ctx, read, 3)
-			return fmt.Sprintf("%+v", e), err
+			if err != nil {
+				return nil, err
+			}
+			clearScores(e) // the other calls add items, which changes the scores
+			return fmt.Sprintf("%+v", e), nil
 		},
 		"link": func(ctx context.Context) (any, error) {
 			_, address, err := l.ShortLink(ctx, "code3")
@@ -299,6 +303,13 @@ func TestFalseAnswers(t *testing.T) {
 		if told[name] == 0 {
 			t.Errorf("no response was %q", name)
 		}
+	}
+}
+
+func clearScores(e *library.Explanation) {
+	e.Score = 0
+	for i := range e.Children {
+		clearScores(&e.Children[i])
 	}
 }
 
