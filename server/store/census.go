@@ -6,6 +6,8 @@ import (
 	"io/fs"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/vitrine-dev/vitrine/server/store/synced"
 )
 
 // Census describes one state of a store in numbers. In an intact store, neither Batch nor Items+Deleted ever falls.
@@ -46,9 +48,5 @@ func forgetRestore(disk vfs.FS, dir string) error {
 	if err := disk.Remove(disk.PathJoin(dir, RestoredName)); err != nil {
 		return fmt.Errorf("remove the mark of the restore: %w", err)
 	}
-	d, err := disk.OpenDir(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
+	return synced.SyncDir(disk, dir)
 }

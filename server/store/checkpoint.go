@@ -13,6 +13,7 @@ import (
 
 	"github.com/vitrine-dev/vitrine/server/item"
 	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/store/synced"
 )
 
 // Checkpoint copies the store to dir, which must exist and contain no copy yet. The copy contains the state after a certain batch, and
@@ -31,7 +32,11 @@ func (s *Store) Checkpoint(ctx context.Context, dir string) (Census, error) {
 	}
 	census := s.served.census()
 	err = db.call(func() error {
-		return db.pebble.Checkpoint(s.options.FS.PathJoin(dir, databaseName), pebble.WithFlushedWAL())
+		copied := s.options.FS.PathJoin(dir, databaseName)
+		if err := db.pebble.Checkpoint(copied, pebble.WithFlushedWAL()); err != nil {
+			return err
+		}
+		return synced.Seal(s.options.FS, copied)
 	})
 	if err != nil {
 		return Census{}, fmt.Errorf("copy the store: %w", err)

@@ -3,6 +3,7 @@ package store
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -201,14 +202,51 @@ func TestRolledBack(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := withLedger(); !isRolledBack(err) {
-		t.Errorf("error %v, want a *RolledBackError", err)
+	if damage, ok := errors.AsType[*synced.DamageError](withLedger()); !ok || damage.File != synced.Name || damage.Loss() == "" {
+		t.Errorf("error %v, want a difference between the ledger and the database that can be accepted", damage)
 	}
 }
 
-func isRolledBack(err error) bool {
-	_, ok := errors.AsType[*RolledBackError](err)
-	return ok
+// TestMissingLedger removes the ledger of a database, together with a part of its log.
+func TestMissingLedger(t *testing.T) {
+	dir := t.TempDir()
+	l := mustOpen(t, Options{Dir: dir})
+	for i := range 5 {
+		write(t, l, post(fmt.Sprintf("text %d", i)))
+	}
+	dir = copyOf(t, dir)
+	logs, err := filepath.Glob(filepath.Join(dir, databaseName, "*.log"))
+	if err != nil || len(logs) != 1 {
+		t.Fatal(logs, err)
+	}
+	info, err := os.Stat(logs[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(logs[0], info.Size()*2/3); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(filepath.Join(dir, databaseName, synced.Name)); err != nil {
+		t.Fatal(err)
+	}
+	_, err = open(Options{Dir: dir})
+	damage, ok := errors.AsType[*synced.DamageError](err)
+	if !ok || damage.File != synced.Name || damage.Loss() == "" {
+		t.Fatalf("error %v, want that the ledger is missing", err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, databaseName, synced.Name)); !errors.Is(err, fs.ErrNotExist) {
+		t.Error("the refusal created a ledger")
+	}
+	for range 2 { // the second start needs no flag
+		l = mustOpen(t, Options{Dir: dir, AcceptLoss: damage.Loss()})
+		if s := l.State(t.Context()); s.Items == 0 || s.Items >= 5 {
+			t.Errorf("state %+v, want some items", s)
+		}
+		if err := l.Close(); err != nil {
+			t.Fatal(err)
+		}
+		damage = &synced.DamageError{}
+	}
 }
 
 // TestSeal damages a database that Seal has sealed, in the last record of its MANIFEST.

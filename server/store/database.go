@@ -72,7 +72,7 @@ func openDatabase(o Options, dir string, readOnly bool) (*database, error) {
 		if err := requireRoom(o.FS, o.Dir, dir, names); err != nil {
 			return nil, err
 		}
-		if err := o.FS.MkdirAll(dir, 0o700); err != nil {
+		if err := synced.MkdirAll(o.FS, dir); err != nil {
 			return nil, fmt.Errorf("create the directory of the database: %w", err)
 		}
 		if d.fence.ledger, err = synced.Open(o.FS, dir, d.fail); err != nil {

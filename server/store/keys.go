@@ -41,6 +41,8 @@ const (
 	keyTransfer  = "mtransfer"
 	keyVersion   = "mversion"
 	keyDeleted   = "mdeleted"
+	// keyLedger exists if the database has had a ledger (see package synced) since it was created or copied.
+	keyLedger = "mledger"
 )
 
 func markKey(mark string) []byte { return append([]byte{spaceMark}, mark...) }

@@ -97,7 +97,7 @@ type loader struct {
 }
 
 // identity reads the id and the author key of the store, and generates them if the store is new. If renew is true, it always generates an
-// id.
+// id. It also records that the database has a ledger.
 func (s *served) identity(db *pebble.DB, random io.Reader, renew bool) error {
 	b := db.NewBatch()
 	var id []byte
@@ -114,6 +114,13 @@ func (s *served) identity(db *pebble.DB, random io.Reader, renew bool) error {
 		return errors.Join(err, b.Close())
 	}
 	s.id = hex.EncodeToString(id)
+	ledger, err := get(db, []byte(keyLedger))
+	if err == nil && ledger == nil {
+		err = b.Set([]byte(keyLedger), nil, nil)
+	}
+	if err != nil {
+		return errors.Join(err, b.Close())
+	}
 	if b.Empty() {
 		return b.Close()
 	}

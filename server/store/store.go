@@ -60,13 +60,13 @@ const databaseName = "pebble"
 
 // Open opens the store in o.Dir, and creates it if there is none. Then it calls index.Load. It fails with *LockedError if another process
 // has the store open, and with *NewerFormatError if a newer Vitrine wrote it. If files are damaged or cannot be read, the error says what
-// to do. If the error is a *synced.DamageError or a *RolledBackError, Open has changed nothing. The caller must call Close.
+// to do. If the error is a *synced.DamageError, Open has changed nothing. The caller must call Close.
 func Open(o Options, index Index) (*Store, error) {
 	o, err := o.withDefaults()
 	if err != nil {
 		return nil, err
 	}
-	if err := o.FS.MkdirAll(o.Dir, 0o700); err != nil {
+	if err := synced.MkdirAll(o.FS, o.Dir); err != nil {
 		return nil, fmt.Errorf("create the directory of the store: %w", err)
 	}
 	lock, err := lockDir(o.FS, o.Dir, o.Clock())
@@ -93,11 +93,14 @@ func Open(o Options, index Index) (*Store, error) {
 func (s *Store) open() error {
 	o := s.options
 	dir := o.FS.PathJoin(o.Dir, databaseName)
-	loss, err := acceptLoss(o, dir)
-	if err != nil {
-		return fmt.Errorf("open store at %s: %w", o.Dir, advise(err))
-	}
 	readable, err := openForCheck(o, dir)
+	loss, _ := errors.AsType[*synced.DamageError](err)
+	if loss != nil && loss.Loss() != "" && loss.Loss() == o.AcceptLoss {
+		o.Logger.Error("the store opens without acknowledged data, because the loss was accepted", slog.Any("damage", loss))
+		if err = synced.Accept(o.FS, loss); err == nil {
+			readable, err = openForCheck(o, dir)
+		}
+	}
 	if err != nil {
 		return err
 	}
@@ -160,30 +163,16 @@ func (s *Store) open() error {
 	return nil
 }
 
-// acceptLoss prepares a database to be opened without the data that Options.AcceptLoss names, and returns this damage. If there is no such
-// damage, it changes nothing and returns nil.
-func acceptLoss(o Options, dir string) (*synced.DamageError, error) {
-	if o.AcceptLoss == "" {
-		return nil, nil
-	}
-	_, err := synced.Check(o.FS, dir)
-	damage, ok := errors.AsType[*synced.DamageError](err)
-	if !ok || damage.Loss() != o.AcceptLoss {
-		return nil, nil // opening the database returns any other error
-	}
-	if err := synced.Accept(o.FS, damage); err != nil {
-		return nil, err
-	}
-	o.Logger.Error("the store opens without acknowledged data, because the loss was accepted", slog.Any("damage", damage))
-	return damage, nil
-}
-
 // openForCheck opens an existing database read-only and reads everything that open reads, so that open does not change a database that it
 // then refuses. It returns nil if there is no database. The caller must close the returned one.
 func openForCheck(o Options, dir string) (*database, error) {
 	names, err := databaseFiles(o.FS, dir)
-	if err != nil || !slices.ContainsFunc(names, isMarker) && !slices.ContainsFunc(names, isData) {
+	if err != nil || len(names) == 0 {
 		return nil, err
+	}
+	if !slices.ContainsFunc(names, isMarker) && !slices.ContainsFunc(names, isData) {
+		_, err := synced.Check(o.FS, dir) // a ledger may name files that are missing
+		return nil, advise(err)
 	}
 	db, err := openDatabase(o, dir, true)
 	if err != nil {
@@ -199,11 +188,17 @@ func openForCheck(o Options, dir string) (*database, error) {
 			return err
 		}
 		found, err := loadKeys(db.pebble)
+		if err != nil {
+			return fmt.Errorf("read store at %s: %w", o.Dir, err)
+		}
+		hadLedger, err := get(db.pebble, []byte(keyLedger))
 		switch {
 		case err != nil:
 			return fmt.Errorf("read store at %s: %w", o.Dir, err)
+		case hadLedger != nil && !db.found.Ledger:
+			return synced.Missing(dir)
 		case found.version < db.found.Version:
-			return &RolledBackError{Dir: o.Dir, Version: found.version, Acknowledged: db.found.Version}
+			return synced.RolledBack(dir, found.version, db.found.Version)
 		case stamp.Version == 0 && slices.ContainsFunc(names, isTable):
 			return fmt.Errorf("store at %s: the MANIFEST of the database names no table, but there are tables: "+
 				"restore the newest backup, or move the directory away to start with an empty store", o.Dir)
@@ -225,21 +220,13 @@ func (s *Store) publish(db *database, now *served) (*database, *served) {
 	return oldDB, oldServed
 }
 
-// RolledBackError means that the database is older than its ledger: another process has replaced its files with an older copy.
-type RolledBackError struct {
-	Dir string
-	// Version is the number of the newest batch in the database. Acknowledged is the number of the newest batch that was acknowledged.
-	Version, Acknowledged uint64
-}
-
-func (e *RolledBackError) Error() string {
-	return fmt.Sprintf("store at %s ends with batch %d, but batch %d was acknowledged: its files were replaced with an older copy "+
-		"(restore a complete backup; or, to continue with this copy, remove the file %s/%s)", e.Dir, e.Version, e.Acknowledged, databaseName, synced.Name)
-}
-
 // advise adds advice to an error if it means that files are damaged.
 func advise(err error) error {
-	if _, ok := errors.AsType[*synced.DamageError](err); ok || pebble.IsCorruptionError(err) {
+	if _, ok := errors.AsType[*synced.DamageError](err); ok {
+		return fmt.Errorf("a file is damaged: %w (restore the newest backup, or move the directory away to start with an empty store; if the "+
+			"files were copied while a server used them, copy them again after it has ended)", err)
+	}
+	if pebble.IsCorruptionError(err) {
 		return fmt.Errorf("a file is damaged: %w (restore the newest backup, or move the directory away to start with an empty store)", err)
 	}
 	if errors.Is(err, fs.ErrNotExist) {

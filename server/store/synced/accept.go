@@ -12,28 +12,40 @@ import (
 // damagedSuffix is the suffix of the name under which Accept keeps a damaged log.
 const damagedSuffix = ".damaged"
 
-// Accept cuts the damaged log of the database at the damaged place, so that Pebble opens the database without what is behind it. It keeps
-// the damaged files under other names. Loss must not be "".
+// Accept cuts the damaged log of the database at the damaged place, so that Pebble opens the database without what is behind it, and
+// replaces the ledger with one that fits the database. It keeps the damaged files under other names. Loss must not be "".
 func Accept(disk vfs.FS, damage *DamageError) error {
 	if damage.Loss() == "" {
 		return damage
 	}
 	err := cut(disk, damage)
-	// Move the ledger away last: as long as it exists, Check finds the damage again if the process ends here.
+	// Replace the ledger last: until then, Check finds the damage again if the process ends.
 	if err == nil {
-		ledger := disk.PathJoin(damage.Dir, Name)
-		err = disk.Rename(ledger, ledger+damagedSuffix)
+		_, err = keep(disk, disk.PathJoin(damage.Dir, Name))
 	}
-	if errors.Is(err, fs.ErrNotExist) {
-		err = nil
+	var c checker
+	if err == nil {
+		c, err = check(disk, damage.Dir, state{})
 	}
 	if err == nil {
-		err = syncDir(disk, damage.Dir)
+		err = create(disk, damage.Dir, &c.whole)
 	}
 	if err != nil {
 		return fmt.Errorf("accept the loss of %s: %w", damage.Loss(), err)
 	}
 	return nil
+}
+
+// keep gives a damaged file a second name, under which it remains when the file is replaced. It returns false if there is no such file.
+func keep(disk vfs.FS, name string) (bool, error) {
+	err := disk.Link(name, name+damagedSuffix)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if errors.Is(err, fs.ErrExist) {
+		err = nil // an earlier call has kept the file
+	}
+	return err == nil, err
 }
 
 // cut replaces a log with its readable beginning.
@@ -42,9 +54,7 @@ func cut(disk vfs.FS, damage *DamageError) error {
 		return nil
 	}
 	name := disk.PathJoin(damage.Dir, damage.File)
-	if err := disk.Link(name, name+damagedSuffix); errors.Is(err, fs.ErrNotExist) {
-		return nil // the log is missing
-	} else if err != nil && !errors.Is(err, fs.ErrExist) {
+	if exists, err := keep(disk, name); !exists {
 		return err
 	}
 	temporary := name + ".new"
@@ -66,10 +76,14 @@ func cut(disk vfs.FS, damage *DamageError) error {
 	return disk.Rename(temporary, name)
 }
 
-// Seal creates the ledger of a complete database that no process uses, such as one that was just restored from a backup. From then on,
-// Check detects damage anywhere in its MANIFEST and its logs. Seal fails with a *DamageError if it finds damage.
+// Seal creates the ledger of a complete database that no process uses, such as a new copy. From then on, Check detects damage anywhere in
+// its MANIFEST and its logs. Seal fails with a *DamageError if it finds damage.
 func Seal(disk vfs.FS, dir string) error {
-	c, err := check(disk, dir)
+	ledger, err := readLedger(disk, dir)
+	if err != nil {
+		return err
+	}
+	c, err := check(disk, dir, ledger)
 	if err != nil {
 		return err
 	}

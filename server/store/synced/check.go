@@ -14,8 +14,8 @@ import (
 type DamageError struct {
 	// Dir is the directory of the database, and File the name of the file in it.
 	Dir, File string
-	// Offset is the place from which on the file cannot be read. For a damaged ledger, it is a checksum of the ledger instead. Bytes is the
-	// number of bytes behind it that had been synced, or 0 if it is unknown.
+	// Offset is the place from which on the file cannot be read. For the ledger, it is a number that identifies the damage instead. Bytes is
+	// the number of bytes behind it that had been synced, or 0 if it is unknown.
 	Offset, Bytes int64
 	// Batches is the number of batches that can still be found behind the damaged place. A batch contains one or more acknowledged writes.
 	Batches int
@@ -38,7 +38,7 @@ func (e *DamageError) Error() string {
 	text := fmt.Sprintf("%s is damaged at byte %d: %d bytes that had been synced cannot be read", e.File, e.Offset, e.Bytes)
 	switch {
 	case e.Err != nil:
-		text = fmt.Sprintf("%s is damaged: %v", e.File, e.Err)
+		text = fmt.Sprintf("%s: %v", e.File, e.Err)
 	case e.Batches > 0:
 		text += fmt.Sprintf(", among them at least %d batches of acknowledged writes", e.Batches)
 	}
@@ -51,8 +51,22 @@ type Tail struct {
 	Offset, Bytes int64
 }
 
+// Missing returns the error for a database that has lost its ledger.
+func Missing(dir string) *DamageError {
+	return &DamageError{Dir: dir, File: Name, acceptable: true, Err: errors.New("the file is missing, so it is unknown whether other files are complete")}
+}
+
+// RolledBack returns the error for a database that ends with a batch before the newest acknowledged one, although its files are intact:
+// another process has replaced them with an older copy.
+func RolledBack(dir string, batch, acknowledged uint64) *DamageError {
+	return &DamageError{Dir: dir, File: Name, Offset: int64(acknowledged), acceptable: true, Err: fmt.Errorf(
+		"batch %d was acknowledged, but the database ends with batch %d, as if its other files were an older copy", acknowledged, batch)}
+}
+
 // Found describes a database that has no known damage.
 type Found struct {
+	// Ledger is true if the database has a ledger.
+	Ledger bool
 	// Version is the number of the newest batch that the ledger knows to be acknowledged, or 0.
 	Version uint64
 	// Torn are the torn ends of files. The writes in them were not acknowledged, so Pebble ignores them.
@@ -62,23 +76,20 @@ type Found struct {
 // Check compares the files of the database in dir with its ledger. It returns a *DamageError if data is missing that had been synced. It
 // changes no file, and reads the MANIFEST and the logs completely.
 func Check(disk vfs.FS, dir string) (Found, error) {
-	c, err := check(disk, dir)
+	ledger, err := readLedger(disk, dir)
+	if err != nil {
+		return Found{}, err
+	}
+	c, err := check(disk, dir, ledger)
 	return c.found, err
 }
 
-func check(disk vfs.FS, dir string) (checker, error) {
-	c := checker{disk: disk, dir: dir}
+func check(disk vfs.FS, dir string, ledger state) (checker, error) {
+	c := checker{disk: disk, dir: dir, found: Found{Ledger: ledger.write > 0, Version: ledger.version}}
 	names, err := disk.List(dir)
 	if err != nil {
 		return c, fmt.Errorf("list the files of the database: %w", err)
 	}
-	ledger, err := readLedger(disk, dir)
-	if damaged, ok := errors.AsType[*damagedLedgerError](err); ok {
-		return c, &DamageError{Dir: dir, File: Name, Offset: int64(damaged.sum), Err: err, acceptable: true}
-	} else if err != nil {
-		return c, fmt.Errorf("read %s: %w", Name, err)
-	}
-	c.found.Version = ledger.version
 	manifest, err := atomicfs.ReadMarker(disk, dir, "manifest")
 	if err != nil {
 		return c, fmt.Errorf("read which MANIFEST is the current one: %w", err)

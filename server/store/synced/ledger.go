@@ -109,25 +109,20 @@ func decodeSlot(b []byte) (s state, ok bool) {
 	return s, true
 }
 
-// damagedLedgerError means that no slot of the ledger is intact. sum is the checksum of the file.
-type damagedLedgerError struct{ sum uint32 }
-
-func (e *damagedLedgerError) Error() string {
-	return "both copies of the record are damaged, so it is unknown whether other files are complete"
-}
-
-// readLedger reads the newest intact slot. If there is no ledger, it returns a state whose write is 0.
+// readLedger reads the newest intact slot. If there is no ledger, it returns a state whose write is 0. If no slot is intact, it fails with a
+// *DamageError, whose offset is a checksum of the file.
 func readLedger(disk vfs.FS, dir string) (s state, err error) {
 	f, err := disk.Open(disk.PathJoin(dir, Name))
 	if errors.Is(err, fs.ErrNotExist) {
 		return state{}, nil
 	}
-	if err != nil {
-		return state{}, err
+	var b []byte
+	if err == nil {
+		b, err = io.ReadAll(io.LimitReader(f, 2*slotDistance))
+		err = errors.Join(err, f.Close())
 	}
-	b, err := io.ReadAll(io.LimitReader(f, 2*slotDistance))
-	if err := errors.Join(err, f.Close()); err != nil {
-		return state{}, err
+	if err != nil {
+		return state{}, fmt.Errorf("read %s: %w", Name, err)
 	}
 	for at := 0; at < len(b); at += slotDistance {
 		if slot, ok := decodeSlot(b[at:]); ok && slot.write > s.write {
@@ -135,7 +130,8 @@ func readLedger(disk vfs.FS, dir string) (s state, err error) {
 		}
 	}
 	if s.write == 0 {
-		return state{}, &damagedLedgerError{crc32.ChecksumIEEE(b)}
+		return state{}, &DamageError{Dir: dir, File: Name, Offset: int64(crc32.ChecksumIEEE(b)), acceptable: true,
+			Err: errors.New("both copies of the record are damaged, so it is unknown whether other files are complete")}
 	}
 	return s, nil
 }
@@ -194,10 +190,29 @@ func create(disk vfs.FS, dir string, s *state) error {
 	if err := disk.Rename(temporary, disk.PathJoin(dir, Name)); err != nil {
 		return err
 	}
-	return syncDir(disk, dir)
+	return SyncDir(disk, dir)
 }
 
-func syncDir(disk vfs.FS, dir string) error {
+// MkdirAll creates a directory and its missing parents durably.
+func MkdirAll(disk vfs.FS, dir string) error {
+	if _, err := disk.Stat(dir); err == nil || !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	parent := disk.PathDir(dir)
+	if parent == dir {
+		return fmt.Errorf("there is no directory %s", dir)
+	}
+	if err := MkdirAll(disk, parent); err != nil {
+		return err
+	}
+	if err := disk.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	return SyncDir(disk, parent)
+}
+
+// SyncDir makes the creation, the removal and the renaming of files in a directory durable.
+func SyncDir(disk vfs.FS, dir string) error {
 	d, err := disk.OpenDir(dir)
 	if err != nil {
 		return err
