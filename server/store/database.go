@@ -87,7 +87,7 @@ func openDatabase(o Options, dir string, readOnly bool) (*database, error) {
 	})
 	select {
 	case err = <-opening:
-	case <-d.failed: // do not wait for Open in this case, because Pebble retries a failed flush endlessly
+	case <-d.failed: // do not wait for Open in this case, because the fence blocks it
 	}
 	if failure := d.failure(); failure != nil {
 		err = failure
@@ -99,7 +99,6 @@ func openDatabase(o Options, dir string, readOnly bool) (*database, error) {
 		}
 		return nil, err
 	}
-	d.fence.opened.Store(true)
 	return d, nil
 }
 

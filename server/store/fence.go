@@ -19,18 +19,15 @@ var errFenced = errors.New("the store was abandoned after an I/O error")
 // background work may be stuck, and would continue when the disk has room again. The store therefore abandons the instance and raises its
 // fence. From then on, the fence keeps the instance from changing any file, because the next instance uses the same files.
 //
-// Once the database is open, the fence also withholds write errors from Pebble. The reason is that a write error while Pebble switches to a
-// new log ends the process, which recover cannot prevent. The fence therefore passes write errors to onError, and blocks the goroutine that
-// wrote permanently.
+// The fence also withholds write errors from Pebble. The reason is that a write error while Pebble switches to a new log ends the process,
+// which recover cannot prevent, and that Pebble retries a failed flush endlessly. The fence therefore passes write errors to onError, and
+// blocks the goroutine that wrote permanently.
 //
 // Files outside the directory of the database, such as the files of a checkpoint, are not fenced.
 type fence struct {
 	vfs.FS
 	dir    string
-	raised atomic.Bool
-	// opened is true after Pebble has opened the database. Before that, the fence returns write errors to Pebble, unless it is raised. After
-	// that, and whenever the fence is raised, a write error blocks the goroutine, because Pebble would otherwise retry a flush endlessly.
-	opened  atomic.Bool
+	raised  atomic.Bool
 	onError func(error)
 	// ledger records how much of the files has been synced. It is nil for a database that is only read.
 	ledger *synced.Ledger
@@ -61,11 +58,11 @@ func (f *fence) check() error {
 	return nil
 }
 
-// stop handles the error of a file operation. It returns nil for nil. It returns err if Pebble is still opening the database and the fence
-// is not raised. In all other cases, it passes err to onError and blocks the goroutine permanently.
+// stop handles the error of a file operation. It returns nil for nil. Otherwise, it passes err to onError and blocks the goroutine
+// permanently.
 func (f *fence) stop(err error) error {
-	if err == nil || !f.opened.Load() && !f.raised.Load() {
-		return err
+	if err == nil {
+		return nil
 	}
 	f.onError(err)
 	select {}

@@ -551,6 +551,34 @@ func TestFaultsAnywhere(t *testing.T) {
 	}
 }
 
+// TestFaultsWhileOpening makes the n-th write operation of a start fail, for every n. Neither the process nor an item may be lost.
+func TestFaultsWhileOpening(t *testing.T) {
+	for n := int32(0); n < 500; n++ {
+		mem := killed(t, "before")
+		index := errorfs.OnIndex(n)
+		l, err := open(Options{Dir: "store", RetryAfter: time.Nanosecond, FS: errorfs.Wrap(mem, errorfs.InjectorFunc(func(op errorfs.Op) error {
+			if op.Kind.ReadOrWrite() != errorfs.OpIsWrite {
+				return nil
+			}
+			return index.MaybeError(op)
+		}))})
+		if err == nil {
+			_ = l.Close() // ignore the error, which may be the fault
+		}
+		l = mustOpen(t, Options{Dir: "store", FS: mem})
+		if total(t, l, "before") != 1 {
+			t.Fatalf("fault %d: the item is lost", n)
+		}
+		if err := l.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if index.Load() >= 0 {
+			return // the start needed fewer operations
+		}
+	}
+	t.Error("a start never succeeded")
+}
+
 // countingDisk counts the syncs of the log.
 type countingDisk struct {
 	vfs.FS
