@@ -44,13 +44,16 @@ const (
 	// maxSpec is the maximum size of the spec in a review, in bytes. A spec that the server can use is smaller. Decoding a hostile spec can
 	// need more than 30 times its size in memory.
 	maxSpec = 512 << 10
+	// maxRequests is the maximum number of requests whose bodies are in memory. It is larger than maxReviews, so that callers who send their
+	// reviews slowly do not keep others waiting.
+	maxRequests = 32
 	// maxReviews is the maximum number of concurrent reviews. Most reviews take less than a millisecond, but a pattern that is expensive to
 	// compile can occupy a processor for much longer.
 	maxReviews = 2
-	// maxWait is how long a request waits for other reviews.
-	maxWait = 2 * time.Second
-	// maxRead is how long a review waits for its body.
+	// maxRead is how long a request waits for its body.
 	maxRead = 2 * time.Second
+	// maxWait is how long a request then waits for other reviews.
+	maxWait = 2 * time.Second
 )
 
 // maxWarning is the maximum length of a warning, in characters. The API server truncates the warnings of a request if their total length is
@@ -71,7 +74,7 @@ func New(o Options) (http.Handler, error) {
 		o.Logger = logr.Discard()
 	}
 	h := &handler{
-		log: o.Logger, running: make(chan struct{}, maxReviews),
+		log: o.Logger, open: make(chan struct{}, maxRequests), running: make(chan struct{}, maxReviews),
 		reviews: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "vitrine_admission_reviews_total",
 			Help: "Admission reviews, by kind and outcome: allowed, warned, refused, failed (unreadable) or dropped (too many at the same time). The kind is empty if it is not known.",
@@ -91,8 +94,8 @@ func New(o Options) (http.Handler, error) {
 type handler struct {
 	log     logr.Logger
 	reviews *prometheus.CounterVec
-	// running has an element for each review in progress.
-	running chan struct{}
+	// open has an element for each request, and running for each review in progress.
+	open, running chan struct{}
 }
 
 // Outcomes of a review.
@@ -106,21 +109,28 @@ const (
 
 // ServeHTTP implements http.Handler.
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	select {
+	case h.open <- struct{}{}:
+		defer func() { <-h.open }()
+	default:
+		h.drop(w)
+		return
+	}
+	// Ignore an error, which means that the connection supports no deadlines.
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(maxRead))
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	if err != nil {
+		h.fail(w, fmt.Errorf("read the review: %w", err))
+		return
+	}
 	if !h.begin(r.Context()) {
-		h.reviews.WithLabelValues("", dropped).Inc()
-		http.Error(w, "too many reviews at the same time", http.StatusServiceUnavailable)
+		h.drop(w)
 		return
 	}
 	defer func() { <-h.running }()
-	asked, err := read(w, r)
+	asked, err := decode(body)
 	if err != nil {
-		h.reviews.WithLabelValues("", failed).Inc()
-		h.log.V(1).Info("cannot read a review", "error", err.Error())
-		status := http.StatusBadRequest
-		if tooLarge := (*http.MaxBytesError)(nil); errors.As(err, &tooLarge) {
-			status = http.StatusRequestEntityTooLarge
-		}
-		http.Error(w, err.Error(), status)
+		h.fail(w, err)
 		return
 	}
 	answer := &admissionv1.AdmissionResponse{Allowed: true} // a configuration may also send objects of other kinds
@@ -135,6 +145,23 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(admissionv1.AdmissionReview{ // an error means that the caller has disconnected
 		TypeMeta: metav1.TypeMeta{APIVersion: admissionv1.SchemeGroupVersion.String(), Kind: "AdmissionReview"}, Response: answer,
 	})
+}
+
+// drop answers a request beyond a limit.
+func (h *handler) drop(w http.ResponseWriter) {
+	h.reviews.WithLabelValues("", dropped).Inc()
+	http.Error(w, "too many reviews at the same time", http.StatusServiceUnavailable)
+}
+
+// fail answers a request that is not a review.
+func (h *handler) fail(w http.ResponseWriter, err error) {
+	h.reviews.WithLabelValues("", failed).Inc()
+	h.log.V(1).Info("cannot read a review", "error", err.Error())
+	status := http.StatusBadRequest
+	if tooLarge := (*http.MaxBytesError)(nil); errors.As(err, &tooLarge) {
+		status = http.StatusRequestEntityTooLarge
+	}
+	http.Error(w, err.Error(), status)
 }
 
 // begin waits until fewer than maxReviews reviews are in progress. It returns false if that takes too long.
@@ -172,14 +199,7 @@ type metadata struct {
 	DeletionTimestamp *metav1.Time `json:"deletionTimestamp,omitempty"`
 }
 
-// read reads a review.
-func read(w http.ResponseWriter, r *http.Request) (*request, error) {
-	// Ignore an error, which means that the connection supports no deadlines.
-	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(maxRead))
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
-	if err != nil {
-		return nil, fmt.Errorf("read the review: %w", err)
-	}
+func decode(body []byte) (*request, error) {
 	var review struct{ Request *request }
 	if err := json.Unmarshal(body, &review); err != nil {
 		return nil, fmt.Errorf("decode the review: %w", err)

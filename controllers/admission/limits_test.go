@@ -75,35 +75,35 @@ func TestSpecThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// TestConcurrentReviews checks that reviews beyond the limit wait, and that the handler drops those that wait too long.
-func TestConcurrentReviews(t *testing.T) {
+// TestSlowCallers checks that reviews do not wait for requests whose bodies arrive slowly, and that the handler drops requests beyond the
+// limit at once.
+func TestSlowCallers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHandler(t)
 		var running sync.WaitGroup
 		var bodies []*io.PipeWriter
-		for range maxReviews {
+		slow := func() {
 			body, w := io.Pipe()
 			bodies = append(bodies, w)
 			running.Go(func() {
 				if w := post(h, body); w.Code != http.StatusOK {
-					t.Errorf("a review in progress: %d %s", w.Code, w.Body)
+					t.Errorf("a review that arrives slowly: %d %s", w.Code, w.Body)
 				}
 			})
 		}
+		for range maxRequests - 1 {
+			slow()
+		}
 		synctest.Wait()
 		began := time.Now()
-		if w := post(h, strings.NewReader(review("beach"))); w.Code != http.StatusServiceUnavailable {
-			t.Errorf("one review too many: %d", w.Code)
+		if w := post(h, strings.NewReader(review("beach"))); w.Code != http.StatusOK || time.Since(began) != 0 {
+			t.Errorf("a review beside slow ones: %d after %s of the bubble's clock", w.Code, time.Since(began))
 		}
-		if waited := time.Since(began); waited != maxWait {
-			t.Errorf("dropped after %s of the bubble's clock; want %s", waited, maxWait)
-		}
-		running.Go(func() {
-			if w := post(h, strings.NewReader(review("beach"))); w.Code != http.StatusOK {
-				t.Errorf("a review that waits: %d", w.Code)
-			}
-		})
+		slow()
 		synctest.Wait()
+		if w := post(h, strings.NewReader(review("beach"))); w.Code != http.StatusServiceUnavailable || time.Since(began) != 0 {
+			t.Errorf("one request too many: %d after %s of the bubble's clock", w.Code, time.Since(began))
+		}
 		for _, w := range bodies {
 			if _, err := io.WriteString(w, review("beach")); err != nil {
 				t.Error(err)
@@ -111,9 +111,37 @@ func TestConcurrentReviews(t *testing.T) {
 			w.Close()
 		}
 		running.Wait()
-		if w := post(h, strings.NewReader(review("beach"))); w.Code != http.StatusOK {
-			t.Errorf("a review afterwards: %d", w.Code)
+	})
+}
+
+// TestConcurrentReviews checks that reviews beyond the limit wait, and that the handler drops those that wait too long.
+func TestConcurrentReviews(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h, ok := newHandler(t).(*http.ServeMux)
+		if !ok {
+			t.Fatal("the handler is no mux")
 		}
+		inner, _ := h.Handler(httptest.NewRequest(http.MethodPost, Path, nil))
+		running := inner.(*handler).running
+		for range maxReviews {
+			running <- struct{}{}
+		}
+		began := time.Now()
+		if w := post(h, strings.NewReader(review("beach"))); w.Code != http.StatusServiceUnavailable {
+			t.Errorf("one review too many: %d", w.Code)
+		}
+		if waited := time.Since(began); waited != maxWait {
+			t.Errorf("dropped after %s of the bubble's clock; want %s", waited, maxWait)
+		}
+		var waiting sync.WaitGroup
+		waiting.Go(func() {
+			if w := post(h, strings.NewReader(review("beach"))); w.Code != http.StatusOK {
+				t.Errorf("a review that waits: %d", w.Code)
+			}
+		})
+		synctest.Wait()
+		<-running
+		waiting.Wait()
 	})
 }
 
