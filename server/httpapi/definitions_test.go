@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/vitrine-dev/vitrine/server/item"
@@ -62,6 +63,30 @@ func TestDefinitionsShowTheFirstIDs(t *testing.T) {
 		Tag: item.Tag{Namespace: "kinds", Key: "many"}, Items: ids,
 	}})
 	a.do(call{url: "/v2/content/definitions?kind=tag", token: "rw", contains: []string{`2098,2099],"id_count":150`}, lacks: []string{"2100"}})
+}
+
+// stored is a library with definitions that an earlier version accepted: their selectors contain an expression that is now refused.
+type stored struct{ library.Library }
+
+func (s stored) Definitions(p library.PropertyID, k library.Kind) ([]library.Definition, error) {
+	defs, err := s.Library.Definitions(p, k)
+	defs = slices.Clone(defs)
+	for i, d := range defs {
+		if d.Tag != nil && d.Tag.Selector != "" {
+			rule := *d.Tag
+			rule.Selector = "text:/)/"
+			defs[i].Tag = &rule
+		}
+	}
+	return defs, err
+}
+
+func TestDefinitionsShowUnusableSelectors(t *testing.T) {
+	a := newAppOver(t, func(l library.Library) library.Library { return stored{l} })
+	a.do(call{url: "/v2/content/definitions?kind=tag", token: "rw", contains: []string{
+		`"key":"hero","ids":[1003,1007],"id_count":2,"selector":"","items":2}`,
+		`"selector":"text:/)/","problem":"this version of the server cannot use the selector, so it matches no item: change the manifest: `,
+	}})
 }
 
 func TestSources(t *testing.T) {
