@@ -103,7 +103,7 @@ func (s *schedule) step(ctx context.Context) (time.Duration, error) {
 	if err != nil {
 		return 0, err
 	}
-	if err := best.explains(census); err != nil {
+	if err := best.lossSince(census); err != nil {
 		return 0, err
 	}
 	// Prune before the backup too, and not only after it, because the old backups may leave no space for another one.
@@ -122,7 +122,7 @@ func (s *schedule) step(ctx context.Context) (time.Duration, error) {
 		return 0, err
 	}
 	// The server may have started again during the backup, and another store may have taken the folder.
-	err = best.explains(h.Census)
+	err = best.lossSince(h.Census)
 	if err == nil {
 		err = claim(ctx, s.place, nil, census.Store, "", now)
 	}
@@ -194,9 +194,9 @@ func (s *schedule) header(ctx context.Context, name string) (backup.Header, erro
 	return h, errors.Join(err, r.Close())
 }
 
-// explains returns an error if a store, or a copy of it, lacks something that an earlier backup has: batches, or items that were not
+// lossSince returns an error if a store, or a copy of it, lacks something that an earlier backup has: batches, or items that were not
 // deleted.
-func (r recorded) explains(now backup.Census) error {
+func (r recorded) lossSince(now backup.Census) error {
 	if now.Batch >= r.Batch && now.Items+now.Deleted >= r.Items+r.Deleted {
 		return nil
 	}

@@ -465,7 +465,7 @@ func (c *Catalogue) ownerOfUnit(id int64) library.Owner {
 func newRule(d library.Definition, kind library.Kind, ids []item.ID, selector string) (*Rule, error) {
 	node, _, err := library.ParseSelector(kind, selector)
 	if err != nil {
-		node = nil
+		node = nil // an earlier version accepted the selector; the rule then matches only its ids
 	}
 	sum, err := library.Fingerprint(d)
 	if err != nil {

@@ -74,13 +74,13 @@ func (v *view) ends(ctx context.Context, r plan.IntRange) (plan.Ends, error) {
 type endsAnswer struct {
 	searched
 	Aggregations struct {
-		Leaving  *smallest `json:"leaving"`
-		Entering *smallest `json:"entering"`
+		Leaving  *smallestValue `json:"leaving"`
+		Entering *smallestValue `json:"entering"`
 	} `json:"aggregations"`
 }
 
-// smallest is the smallest value of a field in some items. The value is nil if no item has one.
-type smallest struct {
+// smallestValue is the smallest value of a field in some items. The value is nil if no item has one.
+type smallestValue struct {
 	Value struct {
 		Value *float64 `json:"value"`
 	} `json:"value"`
