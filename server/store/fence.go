@@ -26,7 +26,7 @@ var errFenced = errors.New("the store was abandoned after an I/O error")
 // Files outside the directory of the database, such as the files of a checkpoint, are not fenced.
 type fence struct {
 	vfs.FS
-	dir    string
+	dir     string
 	raised  atomic.Bool
 	onError func(error)
 	// ledger records how much of the files has been synced. It is nil for a database that is only read.
