@@ -384,7 +384,7 @@ func byTime(got [2]answer, c call) bool {
 		}
 	}
 	late := func(a answer) bool {
-		return strings.Contains(a.header.Get("Cache-Control"), "no-store") && a.status == http.StatusOK
+		return strings.Contains(a.header.Get("Cache-Control"), "no-store") && (a.status == http.StatusOK || a.status == http.StatusNotModified)
 	}
 	if strings.HasPrefix(c.url, "/v2/content/suggest") && late(got[0]) != late(got[1]) {
 		return true
