@@ -9,7 +9,7 @@ import (
 // Encoded is an item in the form in which libraries store it. It holds all values of the Item, and Append can build the response from it
 // without an Item. Decode is the inverse of Encode. The format is:
 //
-//	byte     encodedFormat, which no JSON text begins with
+//	byte     encodedFormat
 //	byte     flags, which also say which numbers are present
 //	varint   the numbers in the order of their constants, zigzag
 //	texts    in the order of their constants, each as uvarint length and bytes: JSON, or the inside of a string in JSON; empty for none.
@@ -19,13 +19,7 @@ import (
 type Encoded []byte
 
 // encodedFormat is the first byte of an Encoded. Whenever the format changes, change this byte and also the format of the store.
-//
-// Format 1 (unpackedFormat) differs only in that no timestamp is packed. It can still be read, so stores and segments may contain items in
-// both formats.
-const (
-	encodedFormat  = 2
-	unpackedFormat = 1
-)
+const encodedFormat = 1
 
 // These are the bits of the flags in an Encoded.
 const (
@@ -225,9 +219,9 @@ const (
 	numbers
 )
 
-// parse reads an Encoded. It returns false if e is not the result of Encode of this or an earlier version.
+// parse reads an Encoded. It returns false if e is not the result of Encode.
 func (r *record) parse(e Encoded) bool {
-	if len(e) < 2 || len(e) > math.MaxInt32 || e[0] != encodedFormat && e[0] != unpackedFormat {
+	if len(e) < 2 || len(e) > math.MaxInt32 || e[0] != encodedFormat {
 		return false
 	}
 	r.encoded, r.flags = e, e[1]

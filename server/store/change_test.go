@@ -503,3 +503,12 @@ func TestWritesUnderPressure(t *testing.T) {
 		t.Errorf("%+v, %v; want the put refused and the deletion done", outcomes, err)
 	}
 }
+
+// checkLink checks the target of a short link. want is "" if the link must not exist.
+func (l *opened) checkLink(t *testing.T, code, want string) {
+	t.Helper()
+	_, got, err := l.ShortLink(t.Context(), code)
+	if got != want || (err != nil) != (want == "") || err != nil && !errors.Is(err, library.ErrNotFound) {
+		t.Errorf("the link %q leads to %q, %v; want %q", code, got, err, want)
+	}
+}

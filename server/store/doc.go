@@ -47,7 +47,7 @@
 //	p <property> NUL c <code>                     uint64: the item with that short code
 //	p <property> NUL d <uint64>                   empty: an item has or had a dynamic field whose name has that keyed hash
 //	p <property> NUL f <uuid>                     JSON: a filter created over HTTP (definitions.Entry)
-//	p <property> NUL i <uint64>                   an item as item.Encode writes it, or as item.Marshal did up to format 3
+//	p <property> NUL i <uint64>                   an item as item.Encode writes it
 //	p <property> NUL n                            uint64: the number of items
 //	p <property> NUL s                            uint64: the highest item id ever assigned or imported
 //	p <property> NUL t <namespace> NUL <key>      empty: the tag was ever created
@@ -66,15 +66,11 @@
 // recognize: it has the id of its original.
 //
 // The number of items plus m deleted is the number of items that were ever created. Like m version, it never falls in an intact store. A
-// backup records both (see Census). Format versions do not depend on m deleted: a store without it has counted no deletions yet.
+// backup records both (see Census).
 //
 // # Format versions
 //
-//	1  without c, d, n, e and x
-//	2  without d
-//	3  without item.Encode: items are lines of JSON, as in 1 and 2
-//	4  with format 1 of item.Encode, without packed timestamps
-//	5  as above
+//	1  as above
 //
 // This package may import synced, definitions, mutations, parallel, transfer, library, query and item.
 package store

@@ -21,11 +21,9 @@ type erasure struct {
 	// properties.
 	Items      map[library.PropertyID][]item.ID `json:"items,omitempty"`
 	Properties []library.PropertyID             `json:"properties,omitempty"`
-	// All is true if the items and short codes of all properties must be rewritten.
-	All bool `json:"all,omitempty"`
 }
 
-func (e *erasure) empty() bool { return len(e.Items) == 0 && len(e.Properties) == 0 && !e.All }
+func (e *erasure) empty() bool { return len(e.Items) == 0 && len(e.Properties) == 0 }
 
 // note adds the items of pc whose earlier bytes must be erased.
 func (e *erasure) note(pc PropertyChange) {
@@ -167,7 +165,6 @@ func (e *eraser) pending() (upTo uint64, ranges []keyRange, err error) {
 }
 
 func (e *erasure) add(o erasure) {
-	e.All = e.All || o.All
 	e.Properties = append(e.Properties, o.Properties...)
 	for p, ids := range o.Items {
 		e.Items[p] = append(e.Items[p], ids...)
@@ -181,9 +178,6 @@ const maxRanges = 64
 
 // ranges lists the key ranges with data to erase.
 func (e *erasure) ranges() []keyRange {
-	if e.All {
-		return []keyRange{{[]byte{spaceProperty}, []byte{spaceProperty + 1}}}
-	}
 	var ranges []keyRange
 	for _, p := range e.Properties {
 		from, to := propertyBounds(p)

@@ -132,17 +132,9 @@ func holders(f finder, properties []library.PropertyID, code string) ([]place, e
 	return places, nil
 }
 
-// decodeValue decodes the value of an item. Up to format 3, items were stored as JSON.
-func decodeValue(value []byte) (*item.Item, error) {
-	if len(value) > 0 && value[0] == '{' {
-		return item.Unmarshal(value)
-	}
-	return item.Decode(value)
-}
-
 // decodeItem decodes a stored item. The error is a *library.UnreadableItemError.
 func decodeItem(id item.ID, value []byte) (*item.Item, error) {
-	it, err := decodeValue(value)
+	it, err := item.Decode(value)
 	if err == nil && it.ID != id {
 		err = fmt.Errorf("the stored item has the id %d", it.ID)
 	}

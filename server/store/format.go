@@ -11,7 +11,7 @@ import (
 // formatVersion is the format version (see doc.go) that this code writes. formatNeeds is the oldest version of Vitrine that can read this
 // format.
 const (
-	formatVersion = 5
+	formatVersion = 1
 	formatNeeds   = "0.1.0"
 )
 
@@ -86,12 +86,8 @@ func requireFormat(db *pebble.DB, dir string, version int) (format, error) {
 	return found, nil
 }
 
-// upgrades returns the steps to formatVersion. The element 0 is nil, because no step leads to version 1.
-func upgrades() []upgrade { return []upgrade{1: toFormat2, 2: toFormat3, 3: onlyStamp, 4: onlyStamp} }
-
-// onlyStamp is the upgrade to the formats 4 and 5. Only the stamp changes, which keeps older versions of Vitrine from opening the store. The
-// items need not change, because decodeValue and item.Decode can still read the older forms, and every write of an item uses the new form.
-func onlyStamp(*pebble.DB, *pebble.Batch) error { return nil }
+// upgrades returns the steps to formatVersion. No step leads to version 1, so the element 0 of a longer list is nil.
+func upgrades() []upgrade { return nil }
 
 func stampFormat(b *pebble.Batch, f format) error {
 	if err := setFormat(b, f); err != nil {

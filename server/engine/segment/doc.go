@@ -33,27 +33,7 @@
 // Each change of the content of segments needs a new format (TestFormat). The engine rebuilds files of another format from the store, one
 // property after the other. Meanwhile, the server serves the other properties.
 //
-// Format 1 was the first format. Its directory was JSON.
-//
-// Format 2 made the directory binary. This reduced a segment of one item to a third of its size. Each dictionary key began with the field
-// number in two bytes. If a merge of segments had more than 65,535 fields in total, the field numbers overflowed. Terms were then lost
-// without an error, and the index of the property could not be rebuilt.
-//
-// Format 3 stores field numbers in four bytes. A build or a merge fails if the segment would exceed a count that the format can store. A
-// text without words counts as a value, so that _exists_ finds it. For each text field, the directory has the number of documents whose
-// text has at least one word, because ranking uses only those documents.
-//
-// Format 4 added skips over the frequencies and positions of words that occur in many documents. A query for a phrase of a rare word and
-// a frequent word then does not read all positions of the frequent word.
-//
-// Format 5 compresses each item (decision 16). In format 4, each item was stored as its response, including the names of members and the
-// fillers of missing values. This took four times as much space as format 5.
-//
-// Format 6 stores less per document: columns with a scale or a table, one column for the IDs and one for created_on, keys without the bytes
-// with which all keys of a block end, and frequencies only for words that occur more than once in a document. Frequent words have an
-// outline, which earlier versions computed from all documents of the word when they first ranked it (decision 17).
-//
-// Format 7 adds a checksum to each item. A damaged bit in an item could otherwise be served until Verify found it.
+// Format 1 is the format of version 0.1.0. Decisions 16 and 17 and the file layouts in this package say why it looks as it does.
 //
 // # Invariants
 //

@@ -85,7 +85,7 @@ func (e *CorruptError) Error() string {
 
 const (
 	// magic is at the beginning and at the end of a file. Its last byte is the number of the format.
-	magic      = magicAny + "7"
+	magic      = magicAny + "1"
 	magicAny   = "VTRNSEG"
 	footerSize = 8 + 8 + 4 + 4 + 4 + 4 + len(magic)
 )
