@@ -284,6 +284,10 @@ func TestAPropertyThatCannotBeIndexed(t *testing.T) {
 	if _, err := l.store.Write(t.Context(), trialShop, []library.Mutation{beach(3)}); !errors.Is(err, library.ErrUnavailable) {
 		t.Errorf("a write directly to the store: %v", err)
 	}
+	untag := library.Mutation{Untag: &item.Tag{Namespace: "vibe", Key: "bold"}, IDs: []item.ID{1}}
+	if outcomes, err := l.store.Write(t.Context(), trialShop, []library.Mutation{untag}); err != nil || !errors.Is(outcomes[0].Err, library.ErrUnavailable) {
+		t.Errorf("the removal of a tag directly from the store: %v, %v; want that its owner is not known", outcomes, err)
+	}
 	if s := l.State(t.Context()); !s.Ready || !strings.Contains(s.Problem, string(trialShop)) || !strings.Contains(s.Problem, "input/output error") {
 		t.Errorf("state %+v", s)
 	}

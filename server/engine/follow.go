@@ -287,14 +287,14 @@ func (f *follower) served(id library.PropertyID) (*property, error) {
 }
 
 // TagOwner returns the owner of the rule that adds a tag to an item.
-func (f *follower) TagOwner(id library.PropertyID, t item.Tag, of item.ID) (library.Owner, bool) {
+func (f *follower) TagOwner(id library.PropertyID, t item.Tag, of item.ID) (library.Owner, bool, error) {
 	p, err := f.served(id)
 	if err != nil {
-		return library.Owner{}, false
+		return library.Owner{}, false, err
 	}
 	s, release, err := p.snapshot(context.Background(), f.store.Now())
 	if err != nil {
-		return library.Owner{}, false
+		return library.Owner{}, false, err
 	}
 	defer release()
 	return s.TagOwner(context.Background(), t, of)

@@ -80,18 +80,17 @@ func (v *views) Prepare(c *store.Change, _ *store.IndexBatch) (install func(), e
 }
 
 // TagOwner implements store.Index. It evaluates the rules at the current time.
-func (v *views) TagOwner(p library.PropertyID, t item.Tag, id item.ID) (library.Owner, bool) {
+func (v *views) TagOwner(p library.PropertyID, t item.Tag, id item.ID) (library.Owner, bool, error) {
 	now, err := v.at(p, v.store.Now())
 	if err != nil {
-		v.log.Warn("the owner of a tag is unknown", slog.Any("error", err))
-		return library.Owner{}, false
+		return library.Owner{}, false, err
 	}
 	for _, r := range now.catalogue.TagRules {
 		if r.Tag == t && now.members[r][id] {
-			return r.Owner, true
+			return r.Owner, true, nil
 		}
 	}
-	return library.Owner{}, false
+	return library.Owner{}, false, nil
 }
 
 // Erase does nothing, because the views are not in files.

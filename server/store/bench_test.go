@@ -21,8 +21,8 @@ func (none) Load(*Store) error                            { return nil }
 func (none) Prepare(*Change, *IndexBatch) (func(), error) { return func() {}, nil }
 func (none) Erase(context.Context) error                  { return nil }
 func (none) Close() error                                 { return nil }
-func (none) TagOwner(library.PropertyID, item.Tag, item.ID) (library.Owner, bool) {
-	return library.Owner{}, false
+func (none) TagOwner(library.PropertyID, item.Tag, item.ID) (library.Owner, bool, error) {
+	return library.Owner{}, false, nil
 }
 
 var benchWords = strings.Fields("beach sunset city summer winter friends coffee music garden road morning evening love street mountain river dance bread window light")

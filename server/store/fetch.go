@@ -198,8 +198,7 @@ func (b base) Namespaces() int { return len(b.known.namespaces) }
 
 // TagOwner returns a manifest whose rule assigns the tag to the item, and true if there is one.
 func (b base) TagOwner(t item.Tag, id item.ID) (library.Owner, bool, error) {
-	owner, held := b.s.index.TagOwner(b.property, t, id)
-	return owner, held, nil
+	return b.s.index.TagOwner(b.property, t, id)
 }
 
 // look runs a lookup that was not part of fetch.

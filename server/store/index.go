@@ -27,8 +27,8 @@ type Index interface {
 	// install, and calls Load before the next Prepare.
 	Prepare(c *Change, keys *IndexBatch) (install func(), err error)
 	// TagOwner returns a Tag manifest whose rule assigns a tag to an item, according to the last installed batch, or false if there is none.
-	// It ignores the item's own tags.
-	TagOwner(p library.PropertyID, t item.Tag, id item.ID) (library.Owner, bool)
+	// It ignores the item's own tags. It fails if it cannot tell, for example because the index of the property is not open.
+	TagOwner(p library.PropertyID, t item.Tag, id item.ID) (library.Owner, bool, error)
 	// Erase removes the bytes of all deleted items and purged properties from the index's own files. The store calls it some time after a
 	// deletion, when it has rewritten its own files. If Erase fails, the store calls it again later. Erase may call Store.Hold.
 	Erase(ctx context.Context) error

@@ -115,8 +115,8 @@ func (x *items) Prepare(c *Change, keys *IndexBatch) (func(), error) {
 	return install, keys.Set(seenKey, binary.BigEndian.AppendUint64(nil, c.Version))
 }
 
-func (x *items) TagOwner(library.PropertyID, item.Tag, item.ID) (library.Owner, bool) {
-	return library.Owner{}, false
+func (x *items) TagOwner(library.PropertyID, item.Tag, item.ID) (library.Owner, bool, error) {
+	return library.Owner{}, false, nil
 }
 
 func (x *items) Erase(context.Context) error {

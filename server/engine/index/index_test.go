@@ -62,8 +62,8 @@ func (f *follower) Prepare(c *store.Change, keys *store.IndexBatch) (func(), err
 	return p.Install, err
 }
 
-func (f *follower) TagOwner(library.PropertyID, item.Tag, item.ID) (library.Owner, bool) {
-	return library.Owner{}, false
+func (f *follower) TagOwner(library.PropertyID, item.Tag, item.ID) (library.Owner, bool, error) {
+	return library.Owner{}, false, nil
 }
 
 func (f *follower) Erase(ctx context.Context) error { return f.x.Erase(ctx) }
@@ -454,8 +454,8 @@ func (nothing) Load(*store.Store) error { return nil }
 func (nothing) Prepare(*store.Change, *store.IndexBatch) (func(), error) {
 	return func() {}, nil
 }
-func (nothing) TagOwner(library.PropertyID, item.Tag, item.ID) (library.Owner, bool) {
-	return library.Owner{}, false
+func (nothing) TagOwner(library.PropertyID, item.Tag, item.ID) (library.Owner, bool, error) {
+	return library.Owner{}, false, nil
 }
 func (nothing) Erase(context.Context) error { return nil }
 func (nothing) Close() error                { return nil }

@@ -2,7 +2,7 @@ package read
 
 import (
 	"context"
-	"log/slog"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -99,10 +99,10 @@ func (s *Snapshot) ruleTags(ctx context.Context, h search.Hit) ([]item.Tag, erro
 }
 
 // TagOwner returns the owner of the rule for a tag. It also reports whether the rule adds the tag to an item. See store.Index.
-func (s *Snapshot) TagOwner(ctx context.Context, t item.Tag, id item.ID) (library.Owner, bool) {
+func (s *Snapshot) TagOwner(ctx context.Context, t item.Tag, id item.ID) (library.Owner, bool, error) {
 	h, ok := s.find(id)
 	if !ok {
-		return library.Owner{}, false
+		return library.Owner{}, false, nil
 	}
 	for i, r := range s.Catalogue.TagRules {
 		if r.Tag != t {
@@ -110,11 +110,11 @@ func (s *Snapshot) TagOwner(ctx context.Context, t item.Tag, id item.ID) (librar
 		}
 		carries, err := s.corpus.Carries(ctx, i, s.corpus.Parts[h.Part], h.Doc)
 		if err != nil {
-			s.property.Logger.Warn("a selector cannot be evaluated", slog.String("rule", r.Owner.String()), slog.Any("error", err))
+			return library.Owner{}, false, fmt.Errorf("evaluate the selector of %s: %w", r.Owner, err)
 		}
-		return r.Owner, carries
+		return r.Owner, carries, nil
 	}
-	return library.Owner{}, false
+	return library.Owner{}, false, nil
 }
 
 // Matching lists the items that match a query, in ascending order of IDs.
