@@ -11,12 +11,12 @@ import (
 	"strings"
 	"time"
 
+	"github.com/vitrine-dev/vitrine/hack/querystring"
 	"github.com/vitrine-dev/vitrine/internal/sample"
 	"github.com/vitrine-dev/vitrine/server/eval"
 	"github.com/vitrine-dev/vitrine/server/item"
 	"github.com/vitrine-dev/vitrine/server/query"
 	"github.com/vitrine-dev/vitrine/server/query/analysis"
-	"github.com/vitrine-dev/vitrine/server/query/querystring"
 )
 
 // messy is a corpus of texts that are hard to split into words.

@@ -12,8 +12,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/vitrine-dev/vitrine/hack/querystring"
 	"github.com/vitrine-dev/vitrine/server/query"
-	"github.com/vitrine-dev/vitrine/server/query/querystring"
 )
 
 // window is the maximum number of hits of one search in OpenSearch, and therefore the maximum size of the corpus.

@@ -17,9 +17,9 @@ import (
 	"github.com/vitrine-dev/vitrine/hack/bench/child"
 	"github.com/vitrine-dev/vitrine/hack/bench/load"
 	"github.com/vitrine-dev/vitrine/hack/opensearch/node"
+	"github.com/vitrine-dev/vitrine/hack/querystring"
 	"github.com/vitrine-dev/vitrine/internal/sample"
 	"github.com/vitrine-dev/vitrine/server/query"
-	"github.com/vitrine-dev/vitrine/server/query/querystring"
 )
 
 // OpenSearch is a real OpenSearch node.

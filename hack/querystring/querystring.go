@@ -1,7 +1,7 @@
 // Package querystring formats a query of Vitrine for OpenSearch's query_string query. Most constructs mean the same in both query
 // languages. Rewrite replaces constructs that only Vitrine has, or that OpenSearch interprets differently, with constructs that mean the
-// same in both. No other package knows these differences. The library on OpenSearch and the comparison of results with OpenSearch send the
-// output of Rewrite. Mapping returns the mapping of an index for these queries.
+// same in both. No other package knows these differences. The comparison of results with OpenSearch and the benchmarks send the output of
+// Rewrite; the library on OpenSearch does not use query_string. Mapping returns the mapping of an index for these queries.
 //
 // This package may import query and its subpackages. It does not depend on an index.
 package querystring

@@ -7,8 +7,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/vitrine-dev/vitrine/hack/querystring"
 	"github.com/vitrine-dev/vitrine/server/query"
-	"github.com/vitrine-dev/vitrine/server/query/querystring"
 )
 
 var now = time.Date(2026, time.November, 21, 9, 30, 15, 250e6, time.UTC)

@@ -3,8 +3,8 @@ package querystring_test
 import (
 	"testing"
 
+	"github.com/vitrine-dev/vitrine/hack/querystring"
 	"github.com/vitrine-dev/vitrine/server/query"
-	"github.com/vitrine-dev/vitrine/server/query/querystring"
 )
 
 // FuzzRewrite checks that the rewritten text of every valid query is a valid query, and that rewriting it again changes nothing. The test
