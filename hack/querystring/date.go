@@ -16,9 +16,9 @@ func (r *rewriter) date(n query.Node, b query.Bound) (query.Node, error) {
 	f := fieldOf(n)
 	switch {
 	case isPartial(b.Text):
-		return r.dateRange(query.Range{Field: f, From: b, To: b})
+		return r.dateRange(query.Range{Leaf: query.Leaf{Field: f}, From: b, To: b})
 	case strings.HasPrefix(b.Text, "now"):
-		return query.Phrase{Field: r.field(f), Text: r.bindNow(b.Text)}, nil
+		return query.Phrase{Leaf: query.Leaf{Field: r.field(f)}, Text: r.bindNow(b.Text)}, nil
 	}
 	switch n := n.(type) {
 	case query.Term:
@@ -38,7 +38,7 @@ func (r *rewriter) dateRange(n query.Range) (query.Node, error) {
 	if !n.From.Open {
 		switch {
 		case isPartial(n.From.Text):
-			lo, _, err := query.Span(query.Range{Field: n.Field, From: n.From, To: open}, date, r.Now)
+			lo, _, err := query.Span(query.Range{Leaf: query.Leaf{Field: n.Field}, From: n.From, To: open}, date, r.Now)
 			if err != nil {
 				return nil, err
 			}
@@ -50,7 +50,7 @@ func (r *rewriter) dateRange(n query.Range) (query.Node, error) {
 	if !n.To.Open {
 		switch {
 		case isPartial(n.To.Text):
-			_, hi, err := query.Span(query.Range{Field: n.Field, From: open, To: n.To}, date, r.Now)
+			_, hi, err := query.Span(query.Range{Leaf: query.Leaf{Field: n.Field}, From: open, To: n.To}, date, r.Now)
 			if err != nil {
 				return nil, err
 			}

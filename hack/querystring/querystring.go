@@ -77,7 +77,7 @@ func Rewrite(n query.Node, o Options) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if o.Source != "" && query.Equal(n, out) && !newSource(o.Source).ours(n) {
+	if o.Source != "" && n.String() == out.String() && !newSource(o.Source).ours(n) {
 		return o.Source, nil
 	}
 	return out.String(), nil
@@ -130,7 +130,7 @@ func (r *rewriter) node(n query.Node) (query.Node, error) {
 		case everyField(n.Field):
 			return nothing(), nil
 		}
-		return except(query.Exists{Field: r.presence(n.Field)}), nil
+		return except(query.Exists{Leaf: query.Leaf{Field: r.presence(n.Field)}}), nil
 	case query.Exists:
 		return r.exists(n), nil
 	}
@@ -203,7 +203,7 @@ func (r *rewriter) term(n query.Term) (query.Node, error) {
 	if rest := strings.TrimLeft(n.Text, "<>"); n.Field.Name != "" && rest != n.Text {
 		// OpenSearch interprets a comparison sign even if it is escaped.
 		if rest == "" || !isText(n.Field) {
-			return query.Phrase{Field: r.field(n.Field), Text: n.Text}, nil
+			return query.Phrase{Leaf: query.Leaf{Field: r.field(n.Field)}, Text: n.Text}, nil
 		}
 		n.Text = rest
 	}

@@ -190,7 +190,7 @@ func (c *comparison) versions(ctx context.Context) (func(entering int64) []byte,
 		return nil, err
 	}
 	before := after
-	if !query.Equal(c.before.query, c.after.query) {
+	if !sameQuery(c.before.query, c.after.query) {
 		if before, err = c.count(ctx, c.before); err != nil {
 			return nil, err
 		}
@@ -209,11 +209,16 @@ func (c *comparison) count(ctx context.Context, v *version) (int64, error) {
 	return page.Total, nil
 }
 
+// sameQuery reports whether two queries are equal. A missing query equals only another one.
+func sameQuery(a, b query.Node) bool {
+	return a == nil && b == nil || a != nil && b != nil && a.String() == b.String()
+}
+
 // appendMissing appends the list of items that v matches and other does not. The list consists of the output of head, which gets the number
 // of these items, the first of these items in the order of v, and the end of the list. Both versions can be nil. If the order of v is
 // random, appendMissing uses the default order of filters, so that each response lists the same items.
 func (c *comparison) appendMissing(ctx context.Context, body []byte, v, other *version, head func(total int64) []byte) ([]byte, error) {
-	if v == nil || other != nil && query.Equal(v.query, other.query) {
+	if v == nil || other != nil && sameQuery(v.query, other.query) {
 		return append(append(body, head(0)...), "]}"...), nil
 	}
 	shown := *v
@@ -244,7 +249,7 @@ func (c *comparison) movedItems(ctx context.Context) ([]movedItem, error) {
 		return []movedItem{}, nil
 	}
 	same := before.order.String() == after.order.String() && sameTag(before.favourite, after.favourite)
-	if same && (!after.order.Scored() || query.Equal(before.query, after.query)) {
+	if same && (!after.order.Scored() || sameQuery(before.query, after.query)) {
 		return []movedItem{}, nil
 	}
 	was, err := c.firstIDs(ctx, before, after)

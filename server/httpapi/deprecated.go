@@ -124,9 +124,9 @@ func term(field string) func(value string) query.Node {
 func hasUnits(value string) query.Node {
 	units := query.FieldName{Name: "activate_units.id"}
 	if value == "yes" {
-		return query.Exists{Field: units}
+		return query.Exists{Leaf: query.Leaf{Field: units}}
 	}
-	return query.Missing{Field: units}
+	return query.Missing{Leaf: query.Leaf{Field: units}}
 }
 
 // anyOf returns a tree that matches an item if the tree of at least one value matches the item. node returns the tree of a value.

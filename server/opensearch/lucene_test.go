@@ -231,11 +231,11 @@ func (g *patternGenerator) leaf(t *testing.T) plan.Pattern {
 		var n query.Node
 		switch g.IntN(10) {
 		case 0:
-			n = query.Wildcard{Field: field, Pattern: "a" + g.soup(8)}
+			n = query.Wildcard{Leaf: query.Leaf{Field: field}, Pattern: "a" + g.soup(8)}
 		case 1, 2, 3, 4:
-			n = query.Regexp{Field: field, Pattern: g.soup(12)}
+			n = query.Regexp{Leaf: query.Leaf{Field: field}, Pattern: g.soup(12)}
 		default:
-			n = query.Regexp{Field: field, Pattern: g.tree(4)}
+			n = query.Regexp{Leaf: query.Leaf{Field: field}, Pattern: g.tree(4)}
 		}
 		built, err := plan.Build(n, plan.Options{Audience: query.Private, Now: time.Unix(0, 0)})
 		if err != nil {

@@ -27,9 +27,9 @@ func Not(n Node) Node {
 // FieldTerm returns the query field:value. The value is never parsed, so it can contain any characters.
 func FieldTerm(field, value string) Node {
 	if value == "" {
-		return Phrase{Field: FieldName{Name: field}}
+		return Phrase{Leaf: Leaf{Field: FieldName{Name: field}}}
 	}
-	return Term{Field: FieldName{Name: field}, Text: value}
+	return Term{Leaf: Leaf{Field: FieldName{Name: field}}, Text: value}
 }
 
 // Walk calls visit for n and for all nodes below it, each node before the nodes below it. If visit returns false for a node, Walk skips the
@@ -86,26 +86,10 @@ func namesDate(f FieldName) bool {
 	return false
 }
 
-// FieldOf returns the field of a leaf, as written. For Exists and Missing, this is the tested field. For other nodes, FieldOf returns the
-// zero FieldName.
+// FieldOf returns the field of a leaf. For other nodes, it returns the zero FieldName.
 func FieldOf(n Node) FieldName {
-	switch n := n.(type) {
-	case Term:
-		return n.Field
-	case Phrase:
-		return n.Field
-	case Wildcard:
-		return n.Field
-	case Fuzzy:
-		return n.Field
-	case Regexp:
-		return n.Field
-	case Range:
-		return n.Field
-	case Exists:
-		return n.Field
-	case Missing:
-		return n.Field
+	if l, ok := n.(interface{ leaf() Leaf }); ok {
+		return l.leaf().Field
 	}
 	return FieldName{}
 }

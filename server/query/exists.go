@@ -45,9 +45,9 @@ func (p *parser) presence(in scope) (Node, error) {
 	f := FieldName{Name: name, Pattern: strings.Contains(name, "*")}
 	p.named(f, stretch{start, end})
 	if in.field.Name == existsName {
-		return p.boosted(Exists{Field: f, at: p.at(tok.start)}, in)
+		return p.boosted(Exists{Leaf: Leaf{f, p.at(tok.start)}}, in)
 	}
-	return p.boosted(Missing{Field: f, at: p.at(tok.start)}, in)
+	return p.boosted(Missing{Leaf: Leaf{f, p.at(tok.start)}}, in)
 }
 
 // String returns _exists_:field.

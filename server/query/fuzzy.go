@@ -17,7 +17,7 @@ func (p *parser) fuzzy(tok token, s suffix, in scope) (Node, error) {
 			return nil, err
 		}
 	}
-	n := Fuzzy{Field: in.field, Text: text, Edits: AutoEdits, at: p.at(tok.start)}
+	n := Fuzzy{Leaf: Leaf{in.field, p.at(tok.start)}, Text: text, Edits: AutoEdits}
 	if s.number == "" || strings.EqualFold(s.number, "auto") {
 		return n, nil
 	}

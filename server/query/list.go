@@ -36,7 +36,7 @@ func (p *parser) values(in scope) (Node, error) {
 		case Boost:
 			return nil, p.errorAt(starts[i], "a boost within a list of values", "the boost after the parentheses, as in field:(a,b)^2, or OR between the values")
 		case All: // in *:(a,*), the star is a value of the list and does not mean *:*
-			values[i] = Wildcard{Field: in.field, Pattern: "*"}
+			values[i] = Wildcard{Leaf: Leaf{Field: in.field}, Pattern: "*"}
 		}
 	}
 	if in.presence() {

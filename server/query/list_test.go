@@ -47,7 +47,7 @@ func TestListTree(t *testing.T) {
 		t.Fatal(err)
 	}
 	f := query.FieldName{Name: "campaign"}
-	want := query.Any{Values: []query.Node{query.Term{Field: f, Text: "1"}, query.Term{Field: f, Text: "2"}}}
+	want := query.Any{Values: []query.Node{query.Term{Leaf: query.Leaf{Field: f}, Text: "1"}, query.Term{Leaf: query.Leaf{Field: f}, Text: "2"}}}
 	if diff := cmp.Diff(query.Node(want), q.Root); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

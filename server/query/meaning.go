@@ -53,14 +53,14 @@ func asRange(n Node) Range {
 	switch n := n.(type) {
 	case Term:
 		b := Bound{Text: n.Text, Inclusive: true, at: n.at}
-		return Range{Field: n.Field, From: b, To: b, at: n.at}
+		return Range{Leaf: n.Leaf, From: b, To: b}
 	case Phrase:
 		b := Bound{Text: n.Text, Inclusive: true, at: n.at}
-		return Range{Field: n.Field, From: b, To: b, at: n.at}
+		return Range{Leaf: n.Leaf, From: b, To: b}
 	case Range:
 		return n
 	}
-	return Range{From: Bound{Open: true}, To: Bound{Open: true}, at: placeOf(n)}
+	return Range{Leaf: Leaf{at: placeOf(n)}, From: Bound{Open: true}, To: Bound{Open: true}}
 }
 
 // edge returns the outermost value that the bound b allows: the lowest value for a lower bound, or the highest value for an upper bound.

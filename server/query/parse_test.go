@@ -75,7 +75,7 @@ func TestParseBlank(t *testing.T) {
 		if err != nil {
 			t.Fatalf("Parse(%q): %v", q, err)
 		}
-		if !query.Equal(got.Root, query.None{}) || got.String() != "" {
+		if got.Root != (query.None{}) || got.String() != "" {
 			t.Errorf("Parse(%q) is %#v, want None", q, got.Root)
 		}
 	}

@@ -21,7 +21,7 @@ func (p *parser) wildcard(tok token, in scope) (Node, error) {
 		p.warn(WarnLeadingWildcard, fmt.Sprintf("the pattern %s starts with a wildcard, so the search tests every word: "+
 			"if the query runs often, use a pattern that starts with a letter", shorten(pattern)), stretch{tok.start, tok.end})
 	}
-	return Wildcard{Field: in.field, Pattern: pattern, at: p.at(tok.start)}, nil
+	return Wildcard{Leaf: Leaf{in.field, p.at(tok.start)}, Pattern: pattern}, nil
 }
 
 // String returns [field:]pattern.

@@ -30,22 +30,8 @@ func placeOf(n Node) place {
 		}
 	case Boost:
 		return placeOf(n.Node)
-	case Term:
-		return n.at
-	case Phrase:
-		return n.at
-	case Wildcard:
-		return n.at
-	case Fuzzy:
-		return n.at
-	case Regexp:
-		return n.at
-	case Range:
-		return n.at
-	case Exists:
-		return n.at
-	case Missing:
-		return n.at
+	case interface{ leaf() Leaf }:
+		return n.leaf().at
 	}
 	return place{}
 }

@@ -7,7 +7,7 @@ func (p *parser) bracketRange(in scope) (Node, error) {
 	p.skipSpace()
 	open := p.pos
 	p.pos++
-	n := Range{Field: in.field, at: p.at(open)}
+	n := Range{Leaf: Leaf{in.field, p.at(open)}}
 	var err error
 	if n.From, err = p.bound(open); err != nil {
 		return nil, err
@@ -133,7 +133,7 @@ func (p *parser) comparison(tok token, in scope) (_ Node, ok bool, _ error) {
 	}
 	p.pos = end
 	limit.at = p.at(start)
-	n := Range{Field: in.field, at: p.at(tok.start)}
+	n := Range{Leaf: Leaf{in.field, p.at(tok.start)}}
 	open := Bound{Open: true, Inclusive: true}
 	if limit.Text == "*" {
 		limit.Text, limit.Open = "", true

@@ -62,9 +62,9 @@ func TestRangeTree(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := query.Range{
-		Field: query.FieldName{Name: "id"},
-		From:  query.Bound{Text: "5", Inclusive: true},
-		To:    query.Bound{Open: true, Inclusive: true},
+		Leaf: query.Leaf{Field: query.FieldName{Name: "id"}},
+		From: query.Bound{Text: "5", Inclusive: true},
+		To:   query.Bound{Open: true, Inclusive: true},
 	}
 	if diff := cmp.Diff(query.Node(want), q.Root); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

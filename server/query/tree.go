@@ -3,8 +3,8 @@ package query
 // Node is one node of a parsed query. The tree represents the query as the user wrote it. Looking up fields and splitting texts into words
 // is left to package plan. Nodes are immutable and safe for concurrent use.
 //
-// String returns the canonical form, which parses to an equal tree. A leaf that was parsed from text contains its position, which the Equal
-// methods ignore. Compare trees with Equal or cmp.Diff, never with == or reflect.DeepEqual.
+// String returns the canonical form, which parses to an equal tree, so trees with the same canonical form are equal. A leaf that was parsed
+// from text contains its position, so never compare trees with == or reflect.DeepEqual. Tests can use cmp.Diff, which ignores positions.
 type Node interface {
 	String() string
 	node()
@@ -34,51 +34,52 @@ type (
 	// each clause. Parse never returns a Bool with a single Should clause.
 	Bool struct{ Clauses []Clause }
 
-	// Term is a bare word or a single value. Field is the name as written (see FieldName). Text has no escapes and is never "".
-	Term struct {
+	// Leaf is the part that all leaves share: the field, as written, and the position in the query. Field is zero for a leaf without a field.
+	// For Exists and Missing, it is the tested field. Nodes that were not parsed from text have no position.
+	Leaf struct {
 		Field FieldName
-		Text  string
 		at    place
+	}
+
+	// Term is a bare word or a single value. Text has no escapes and is never "".
+	Term struct {
+		Leaf
+		Text string
 	}
 
 	// Phrase is quoted text. Slop is the maximum number of moves of words that turn a match into the exact phrase.
 	Phrase struct {
-		Field FieldName
-		Text  string
-		Slop  int
-		at    place
+		Leaf
+		Text string
+		Slop int
 	}
 
 	// Wildcard is a word with * or ?, including prefixes (word*). In Pattern, only \*, \? and \\ are escaped. The pattern
 	// * tests the presence of the field, as Exists does.
 	Wildcard struct {
-		Field   FieldName
+		Leaf
 		Pattern string
-		at      place
 	}
 
 	// Fuzzy is word~ or word~N. Edits is 0, 1, 2 or AutoEdits.
 	Fuzzy struct {
-		Field FieldName
+		Leaf
 		Text  string
 		Edits int
-		at    place
 	}
 
 	// Regexp is /pattern/ in Lucene's RegExp syntax. Pattern does not contain the enclosing slashes. A slash in the pattern stays escaped
 	// (\/).
 	Regexp struct {
-		Field   FieldName
+		Leaf
 		Pattern string
-		at      place
 	}
 
 	// Range is [From TO To] with square brackets or braces, or a comparison with >, >=, < or <=. If a bound is * or missing, Bound.Open is
 	// true.
 	Range struct {
-		Field    FieldName
+		Leaf
 		From, To Bound
-		at       place
 	}
 
 	// Any is a list of values, field:(a,b) or field:a,b. It matches if any of the values matches, and is ranked in the same way as their OR.
@@ -87,14 +88,12 @@ type (
 
 	// Exists is _exists_:field.
 	Exists struct {
-		Field FieldName
-		at    place
+		Leaf
 	}
 
 	// Missing is _missing_:field. It matches the items that Exists does not match. Its score is always 1.
 	Missing struct {
-		Field FieldName
-		at    place
+		Leaf
 	}
 
 	// Boost multiplies the score of Node by Factor, which is at least 0.
@@ -132,6 +131,14 @@ type Bound struct {
 	Inclusive bool
 	at        place
 }
+
+func (l Leaf) leaf() Leaf { return l }
+
+// Equal compares the fields.
+func (l Leaf) Equal(o Leaf) bool { return l.Field == o.Field }
+
+// Equal compares everything except the position in the query.
+func (b Bound) Equal(o Bound) bool { b.at, o.at = place{}, place{}; return b == o }
 
 func (Bool) node()     {}
 func (Term) node()     {}

@@ -47,20 +47,20 @@ func (p *parser) leafOf(tok token, s suffix, in scope) (Node, error) {
 	case tokQuoted:
 		return p.phrase(tok, s, in)
 	case tokRegexp:
-		return Regexp{Field: in.field, Pattern: string(p.src[tok.start+1 : tok.end-1]), at: at}, nil
+		return Regexp{Leaf: Leaf{in.field, at}, Pattern: string(p.src[tok.start+1 : tok.end-1])}, nil
 	case tokPrefix, tokWildcard, tokStar:
 		return p.wildcard(tok, in)
 	case tokBareSign:
 		if s.near {
 			return p.fuzzy(tok, s, in)
 		}
-		return Term{Field: in.field, Text: p.text(tok), at: at}, nil
+		return Term{Leaf: Leaf{in.field, at}, Text: p.text(tok)}, nil
 	}
 	if s.near {
 		return p.fuzzy(tok, s, in)
 	}
 	text, err := p.unescape(tok.start, tok.end, false)
-	return Term{Field: in.field, Text: text, at: at}, err
+	return Term{Leaf: Leaf{in.field, at}, Text: text}, err
 }
 
 // suffix contains the optional suffixes of a value, ^factor and ~number, which can be in either order.
@@ -132,7 +132,7 @@ func (p *parser) phrase(tok token, s suffix, in scope) (Node, error) {
 	if !ok && s.number != "" {
 		return nil, p.errorAt(s.at, "bad slop", "the number of moves allowed, such as ~2")
 	}
-	return Phrase{Field: in.field, Text: text, Slop: slop, at: p.at(tok.start)}, nil
+	return Phrase{Leaf: Leaf{in.field, p.at(tok.start)}, Text: text, Slop: slop}, nil
 }
 
 // String returns [field:]"text"[~slop].
