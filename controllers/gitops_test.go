@@ -411,7 +411,8 @@ var _ = Describe("Manifests from Git", func() {
 		record, err := w.lib.Filter(w.id("default"), library.FilterRef{UUID: uuid})
 		Expect(err).NotTo(HaveOccurred())
 		Expect(record).To(And(HaveField("Filter.ID", id), HaveField("Filter.Query", "approval_status:app"), HaveField("Owner.Name", "a")))
-		Expect(w.lib.RemoveFilter(ctx, w.id("default"), library.FilterRef{ID: id})).To(MatchError(ContainSubstring(w.namespace+"/a")), "HTTP is told who has it")
+		_, err = w.lib.EditFilter(ctx, w.id("default"), library.FilterRef{ID: id}, func(library.FilterRecord) (*library.Filter, error) { return nil, nil })
+		Expect(err).To(MatchError(ContainSubstring(w.namespace+"/a")), "HTTP is told who has it")
 
 		w.stop()
 		w.remove(ctx, f)

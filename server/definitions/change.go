@@ -203,21 +203,39 @@ func (c *Change) Sweep(scope library.Scope, keep []library.Owner) (int, error) {
 	return c.Remove(gone)
 }
 
-// RemoveFilter stages the removal of a filter that was created over HTTP. It fails with ErrNotFound, or with *library.ManagedError if a
-// manifest manages the filter.
-func (c *Change) RemoveFilter(p library.PropertyID, ref library.FilterRef) error {
+// EditFilter stages the change of a filter that was created over HTTP (see library.Base).
+func (c *Change) EditFilter(p library.PropertyID, ref library.FilterRef, now time.Time, edit library.FilterEdit) (library.FilterRecord, error) {
+	var none library.FilterRecord
 	if c.catalogues[p] == nil {
-		return library.UnknownProperty(p)
+		return none, library.UnknownProperty(p)
 	}
 	f, err := c.catalogues[p].Filter(ref)
 	if err != nil {
-		return err
+		return none, err
 	}
 	if !f.Record.Owner.IsHTTP() {
-		return &library.ManagedError{Owner: f.Record.Owner}
+		return none, &library.ManagedError{Owner: f.Record.Owner}
 	}
-	_, _, err = c.stage(map[Source]*Entry{{Property: p, Kind: library.KindFilter, UUID: f.Record.UUID}: nil})
-	return err
+	next, err := edit(f.Record)
+	if err != nil {
+		return none, err
+	}
+	if next == nil {
+		_, _, err = c.stage(map[Source]*Entry{{Property: p, Kind: library.KindFilter, UUID: f.Record.UUID}: nil})
+		return none, err
+	}
+	results := make([]library.Result, 1)
+	if err := c.Apply([]library.Definition{{Property: p, Filter: next}}, now, results); err != nil {
+		return none, err
+	}
+	if results[0].Err != nil {
+		return none, results[0].Err
+	}
+	f, err = c.catalogues[p].Filter(ref)
+	if err != nil {
+		return none, err
+	}
+	return f.Record, nil
 }
 
 // Purge stages the removal of the definitions that were created over HTTP in property p. It fails with *library.ManagedError if a manifest

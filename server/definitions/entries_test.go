@@ -213,7 +213,10 @@ func TestChangesAreJudgedAsTheWhole(t *testing.T) {
 					ref := library.FilterRef{ID: int64(1 + r.IntN(8))}
 					p := r.property()
 					// Ignore the error: usually there is no such filter, or it cannot be removed.
-					change(func(c *Change) error { _ = c.RemoveFilter(p, ref); return nil })
+					change(func(c *Change) error {
+						_, _ = c.EditFilter(p, ref, crowdStart, func(library.FilterRecord) (*library.Filter, error) { return nil, nil })
+						return nil
+					})
 				default:
 					defs := make([]library.Definition, 1+r.IntN(3))
 					for i := range defs {

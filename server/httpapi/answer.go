@@ -9,6 +9,7 @@ import (
 	"io"
 	"math"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -73,16 +74,21 @@ func (x *exchange) show(body []byte) error {
 
 // showUntil is like show, for a response with a known freshness.
 func (x *exchange) showUntil(body []byte, f freshness) error {
+	return x.showTagged(body, bodyTag(body), f)
+}
+
+// bodyTag returns the ETag of a body, without quotes and without the suffix for the content coding.
+func bodyTag(body []byte) string {
 	sum := sha256.Sum256(body)
-	return x.showTagged(body, base64.RawURLEncoding.EncodeToString(sum[:16]), f)
+	return base64.RawURLEncoding.EncodeToString(sum[:16])
 }
 
 // showTagged answers a GET with a body whose ETag is known. tag is the ETag without quotes and without the suffix for the content coding.
 // If the caller already has the body with this ETag, showTagged sends 304.
 func (x *exchange) showTagged(body []byte, tag string, f freshness) error {
 	zip := acceptsGzip(x.r.Header)
-	if x.unchanged(quoteTag(tag, zip), f) {
-		return nil
+	if unchanged, err := x.unchanged(quoteTag(tag, zip), f); unchanged || err != nil {
+		return err
 	}
 	if zip {
 		body = x.server.gzip.compress(nil, body)
@@ -92,17 +98,32 @@ func (x *exchange) showTagged(body []byte, tag string, f freshness) error {
 }
 
 // unchanged sets the headers of the response to a GET. tag is the quoted ETag. If the caller already has the body with this ETag, unchanged
-// sends 304 and returns true.
-func (x *exchange) unchanged(tag string, f freshness) bool {
+// sends 304 and returns true. It fails with status 412 if If-Match contains other ETags only.
+func (x *exchange) unchanged(tag string, f freshness) (bool, error) {
+	wanted, err := tagsIn(x.r.Header, "If-Match")
+	if err != nil {
+		return false, err
+	}
+	if !wanted.holds(func(t sentTag) bool { return !t.weak && plainTag(t.text) == plainTag(tag) }) {
+		return false, &problem{Type: preconditionFailed, Detail: "If-Match does not contain the current ETag of the response"}
+	}
 	x.warn()
 	x.set("Cache-Control", x.cacheControl(f))
 	x.set("Etag", tag)
-	if !holds(x.r.Header, tag) {
-		return false
+	held := heldTags(x.r.Header)
+	if !held.any && !slices.ContainsFunc(held.tags, func(t sentTag) bool { return t.text == tag }) {
+		return false, nil
 	}
 	x.Header().Del("Link") // the caller's copy already contains the links
 	x.write(http.StatusNotModified, "", nil)
-	return true
+	return true, nil
+}
+
+// heldTags returns the ETags that the caller of a GET has. It ignores the part of the header after an error, because the caller then gets
+// the whole body. The comparison with these ETags is weak (RFC 9110, 13.1.2).
+func heldTags(h http.Header) tagList {
+	held, _ := tagsIn(h, "If-None-Match")
+	return held
 }
 
 // send sends a JSON body that is already in its content coding.
@@ -111,48 +132,6 @@ func (x *exchange) send(body []byte, zip bool) {
 		x.Header().Set("Content-Encoding", "gzip")
 	}
 	x.write(http.StatusOK, "application/json", body)
-}
-
-// quoteTag returns the ETag for one content coding. Each coding has its own ETag, so the ETag is strong.
-func quoteTag(tag string, zip bool) string {
-	if zip {
-		tag += "-gzip"
-	}
-	return `"` + tag + `"`
-}
-
-// heldTags returns the ETags in If-None-Match. It removes the prefix W/ of weak ETags, because the comparison is weak (RFC 9110, 13.1.2).
-func heldTags(h http.Header) []string {
-	var tags []string
-	for _, line := range h.Values("If-None-Match") {
-		for line = strings.TrimLeft(line, " \t,"); line != ""; line = strings.TrimLeft(line, " \t,") {
-			if line[0] == '*' {
-				tags = append(tags, "*")
-				line = line[1:]
-				continue
-			}
-			line = strings.TrimPrefix(line, "W/")
-			end := -1
-			if strings.HasPrefix(line, `"`) {
-				end = strings.IndexByte(line[1:], '"')
-			}
-			if end < 0 {
-				break // not an ETag: the rest cannot be parsed
-			}
-			tags = append(tags, line[:end+2])
-			line = line[end+2:]
-		}
-	}
-	return tags
-}
-
-func holds(h http.Header, tag string) bool {
-	for _, held := range heldTags(h) {
-		if held == "*" || held == tag {
-			return true
-		}
-	}
-	return false
 }
 
 // These are the cache times of responses for properties that do not set any (docs/http-api.md, "Caching and limits").

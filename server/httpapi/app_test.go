@@ -258,7 +258,12 @@ func (c call) request() *http.Request {
 // send sends one request, and runs the checks that apply to every response.
 func (a *app) send(c call) answer {
 	a.t.Helper()
-	r := c.request()
+	return a.serve(c.request())
+}
+
+// serve is like send, for a request that a call cannot describe.
+func (a *app) serve(r *http.Request) answer {
+	a.t.Helper()
 	w := httptest.NewRecorder()
 	a.server.ServeHTTP(w, r)
 	return a.check(r, w.Result())

@@ -13,8 +13,8 @@ func Routes() [][2]string {
 func ProblemTypes() []string {
 	var all []string
 	for _, t := range []problemType{
-		invalidParameter, missingParameter, invalidBody, syntaxError, queryTooExpensive, cursorUnusable, tokensDiffer,
-		tokenRefused, classRefused, originRefused, fieldPrivate, managed, notFound, methodNotAllowed, exists, tooLarge,
+		invalidParameter, missingParameter, invalidHeader, invalidBody, syntaxError, queryTooExpensive, cursorUnusable, tokensDiffer,
+		tokenRefused, classRefused, originRefused, fieldPrivate, managed, notFound, methodNotAllowed, exists, preconditionFailed, tooLarge,
 		unacceptable, rateLimited, tooManyQueries, internal, maintenance, unavailable,
 	} {
 		all = append(all, string(t))

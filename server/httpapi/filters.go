@@ -104,8 +104,7 @@ func (s *Server) createFilter(x *exchange) error {
 	if err != nil {
 		return fmt.Errorf("read back a filter: %w", err)
 	}
-	x.Header().Set("Location", x.filterLocation(f.ID))
-	return x.done(http.StatusCreated, marshal(x.filterRecord(stored)))
+	return x.doneFilter(http.StatusCreated, stored, marshal(x.filterRecord(stored)))
 }
 
 // filterBody reads the members that POST and PUT share. It checks the query and the order with the rights of a READ-WRITE token, because
@@ -207,27 +206,52 @@ func (s *Server) updateFilter(x *exchange) error {
 	if err != nil {
 		return err
 	}
-	stored, err := x.filter(id)
+	stored, err := x.editFilter(id, func(now library.FilterRecord) *library.Filter {
+		next := now.Filter
+		next.Query, next.Order = f.Query, f.Order
+		return &next
+	})
 	if err != nil {
 		return err
 	}
-	if !stored.Owner.IsHTTP() {
-		return &library.ManagedError{Owner: stored.Owner}
+	return x.doneFilter(http.StatusNoContent, stored, nil)
+}
+
+// editFilter replaces a filter with the result of next, or deletes it if the result is nil, if the filter meets the conditions of the
+// request.
+func (x *exchange) editFilter(name string, next func(library.FilterRecord) *library.Filter) (library.FilterRecord, error) {
+	c, err := x.conditions()
+	if err != nil {
+		return library.FilterRecord{}, err
 	}
-	f.UUID, f.ID, f.Name, f.Favourite, f.Public = stored.UUID, stored.ID, stored.Name, stored.Favourite, stored.Public
-	if err := x.storeFilter(f); err != nil {
-		return err
+	edit := func(now library.FilterRecord) (*library.Filter, error) {
+		if err := c.check(x.filterTag(now), now.Changed); err != nil {
+			return nil, err
+		}
+		return next(now), nil
 	}
+	stored, err := x.server.lib.EditFilter(x.r.Context(), x.grant.property, filterRef(name), edit)
+	if errors.Is(err, library.ErrNotFound) {
+		return stored, noFilter()
+	}
+	return stored, err
+}
+
+// filterTag returns the ETag of a filter without quotes. It does not depend on the items that the filter matches.
+func (x *exchange) filterTag(f library.FilterRecord) string {
+	return bodyTag(marshal(x.filterRecord(f)))
+}
+
+// doneFilter answers a request that creates or changes a filter.
+func (x *exchange) doneFilter(status int, f library.FilterRecord, body []byte) error {
 	x.Header().Set("Location", x.filterLocation(f.ID))
-	return x.done(http.StatusNoContent, nil)
+	x.set("Etag", quoteTag(x.filterTag(f), false))
+	return x.done(status, body)
 }
 
 // deleteFilter answers DELETE /v2/content/filters/{filter_uuid}.
 func (s *Server) deleteFilter(x *exchange) error {
-	err := s.lib.RemoveFilter(x.r.Context(), x.grant.property, filterRef(x.r.PathValue("filter_uuid")))
-	if errors.Is(err, library.ErrNotFound) {
-		return noFilter()
-	}
+	_, err := x.editFilter(x.r.PathValue("filter_uuid"), func(library.FilterRecord) *library.Filter { return nil })
 	if err != nil {
 		return err
 	}
@@ -301,8 +325,9 @@ func (x *exchange) describeFilter(f library.FilterRecord) error {
 	if err != nil {
 		return err
 	}
-	return x.show(marshal(struct {
+	body := marshal(struct {
 		filterRecord
 		Total int64 `json:"total_results"`
-	}{x.filterRecord(f), page.Total}))
+	}{x.filterRecord(f), page.Total})
+	return x.showTagged(body, x.filterTag(f)+":"+strconv.FormatInt(page.Total, 10), freshness{})
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/http"
 	"strconv"
+	"time"
 
 	"github.com/vitrine-dev/vitrine/server/item"
 	"github.com/vitrine-dev/vitrine/server/library"
@@ -74,7 +75,7 @@ func (s *Server) addItem(x *exchange) error {
 	if err != nil {
 		return err
 	}
-	return x.done(http.StatusCreated, shown)
+	return x.doneItem(http.StatusCreated, shown)
 }
 
 func (s *Server) parseOptions() item.ParseOptions {
@@ -120,17 +121,50 @@ func (s *Server) patchItem(x *exchange) error {
 	if err != nil {
 		return err
 	}
-	if id < 1 {
-		return noItem(id)
-	}
-	if _, err := x.change(library.Mutation{Patch: patch, ID: id}); err != nil {
-		return orNoItem(err, id)
+	if err := x.changeItem(library.Mutation{Patch: patch, ID: id}); err != nil {
+		return err
 	}
 	shown, err := x.readItem(id)
 	if err != nil {
 		return orNoItem(err, id)
 	}
-	return x.done(http.StatusOK, shown)
+	return x.doneItem(http.StatusOK, shown)
+}
+
+// changeItem writes a mutation of one item, if the item meets the conditions of the request.
+func (x *exchange) changeItem(m library.Mutation) error {
+	if m.ID < 1 {
+		return noItem(m.ID)
+	}
+	c, err := x.conditions()
+	if err != nil {
+		return err
+	}
+	for {
+		if c.onTags() {
+			r := x.itemRead(m.ID)
+			r.Digest = new(item.Digest)
+			m.If = r.Digest
+			shown, err := x.server.lib.ReadItem(x.r.Context(), r)
+			if err != nil {
+				return orNoItem(err, m.ID)
+			}
+			// An item has no time of its last change, so If-Unmodified-Since does not apply (RFC 9110, 13.1.4).
+			if err := c.check(bodyTag(shown), time.Time{}); err != nil {
+				return err
+			}
+		}
+		// If another request changes the item between the check and the write, check the conditions again for the new state.
+		if _, err := x.change(m); !errors.Is(err, library.ErrChanged) {
+			return orNoItem(err, m.ID)
+		}
+	}
+}
+
+// doneItem answers a request that writes an item. shown is the item as the caller sees it.
+func (x *exchange) doneItem(status int, shown []byte) error {
+	x.set("Etag", quoteTag(bodyTag(shown), false))
+	return x.done(status, shown)
 }
 
 // eraseItem answers DELETE /v2/content/{id} (extension).
@@ -139,11 +173,8 @@ func (s *Server) eraseItem(x *exchange) error {
 	if err != nil {
 		return err
 	}
-	if id < 1 {
-		return noItem(id)
-	}
-	if _, err := x.change(library.Mutation{Delete: true, ID: id}); err != nil {
-		return orNoItem(err, id)
+	if err := x.changeItem(library.Mutation{Delete: true, ID: id}); err != nil {
+		return err
 	}
 	return x.done(http.StatusNoContent, nil)
 }

@@ -136,10 +136,10 @@ func versionTag(version, identity string) string {
 
 // heldVersion finds the ETag of the list with this identity and content coding among tags, the ETags that the caller has. It returns the
 // library's version in that ETag, or "" if the caller has no such ETag.
-func heldVersion(tags []string, identity string, zip bool) string {
+func heldVersion(tags []sentTag, identity string, zip bool) string {
 	end := strings.TrimPrefix(quoteTag("."+identity, zip), `"`)
 	for _, tag := range tags {
-		if encoded, ok := strings.CutSuffix(strings.TrimPrefix(tag, `"`), end); ok {
+		if encoded, ok := strings.CutSuffix(strings.TrimPrefix(tag.text, `"`), end); ok {
 			if version, err := base64.RawURLEncoding.DecodeString(encoded); err == nil {
 				return string(version)
 			}
@@ -159,9 +159,11 @@ func (s *Server) drawSeed() (string, error) {
 
 // readItem returns one item as JSON for the caller's audience. It fails with library.ErrNotFound.
 func (x *exchange) readItem(id item.ID) ([]byte, error) {
-	return x.server.lib.ReadItem(x.r.Context(), library.ItemRead{
-		Property: x.grant.property, ID: id, Audience: x.audience(), BaseURL: x.baseURL(),
-	})
+	return x.server.lib.ReadItem(x.r.Context(), x.itemRead(id))
+}
+
+func (x *exchange) itemRead(id item.ID) library.ItemRead {
+	return library.ItemRead{Property: x.grant.property, ID: id, Audience: x.audience(), BaseURL: x.baseURL()}
 }
 
 func noItem(id int64) error {

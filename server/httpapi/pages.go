@@ -141,7 +141,7 @@ const pageGzipFrom = 10
 func (x *exchange) page(r library.Read, l listing, fresh freshness, finish func(next library.Cursor) links) error {
 	key := x.pageKey(r.Seed)
 	held := ""
-	if tags := heldTags(x.r.Header); len(tags) > 0 {
+	if tags := heldTags(x.r.Header).tags; len(tags) > 0 {
 		held = heldVersion(tags, x.identity(r.Seed), key.zip)
 	}
 	kept := (*keptPage)(nil)
@@ -194,8 +194,8 @@ func (x *exchange) page(r library.Read, l listing, fresh freshness, finish func(
 // showPage sends a page, or 304 if the caller already has it.
 func (x *exchange) showPage(p keptPage, key pageKey, fresh freshness) error {
 	fresh.expires = p.expires
-	if x.unchanged(p.tag, fresh) {
-		return nil
+	if unchanged, err := x.unchanged(p.tag, fresh); unchanged || err != nil {
+		return err
 	}
 	for _, link := range p.links {
 		x.Header().Add("Link", link)

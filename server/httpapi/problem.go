@@ -20,28 +20,30 @@ import (
 type problemType string
 
 const (
-	invalidParameter  problemType = "invalid-parameter"
-	missingParameter  problemType = "missing-parameter"
-	invalidBody       problemType = "invalid-body"
-	syntaxError       problemType = "syntax-error"
-	queryTooExpensive problemType = "query-too-expensive"
-	cursorUnusable    problemType = "cursor-unusable"
-	tokensDiffer      problemType = "tokens-differ"
-	tokenRefused      problemType = "token-refused"
-	classRefused      problemType = "class-refused"
-	originRefused     problemType = "origin-refused"
-	fieldPrivate      problemType = "field-private"
-	managed           problemType = "managed"
-	notFound          problemType = "not-found"
-	methodNotAllowed  problemType = "method-not-allowed"
-	exists            problemType = "exists"
-	tooLarge          problemType = "too-large"
-	unacceptable      problemType = "unacceptable"
-	rateLimited       problemType = "rate-limited"
-	tooManyQueries    problemType = "too-many-queries"
-	internal          problemType = "internal"
-	maintenance       problemType = "maintenance"
-	unavailable       problemType = "unavailable"
+	invalidParameter   problemType = "invalid-parameter"
+	missingParameter   problemType = "missing-parameter"
+	invalidHeader      problemType = "invalid-header"
+	invalidBody        problemType = "invalid-body"
+	syntaxError        problemType = "syntax-error"
+	queryTooExpensive  problemType = "query-too-expensive"
+	cursorUnusable     problemType = "cursor-unusable"
+	tokensDiffer       problemType = "tokens-differ"
+	tokenRefused       problemType = "token-refused"
+	classRefused       problemType = "class-refused"
+	originRefused      problemType = "origin-refused"
+	fieldPrivate       problemType = "field-private"
+	managed            problemType = "managed"
+	notFound           problemType = "not-found"
+	methodNotAllowed   problemType = "method-not-allowed"
+	exists             problemType = "exists"
+	preconditionFailed problemType = "precondition-failed"
+	tooLarge           problemType = "too-large"
+	unacceptable       problemType = "unacceptable"
+	rateLimited        problemType = "rate-limited"
+	tooManyQueries     problemType = "too-many-queries"
+	internal           problemType = "internal"
+	maintenance        problemType = "maintenance"
+	unavailable        problemType = "unavailable"
 )
 
 // about returns the status and the title of problems of this type.
@@ -51,6 +53,8 @@ func (t problemType) about() (status int, title string) {
 		return http.StatusBadRequest, "A parameter is not valid"
 	case missingParameter:
 		return http.StatusBadRequest, "A parameter is missing"
+	case invalidHeader:
+		return http.StatusBadRequest, "A header is not valid"
 	case invalidBody:
 		return http.StatusBadRequest, "The body is not valid"
 	case syntaxError:
@@ -77,6 +81,8 @@ func (t problemType) about() (status int, title string) {
 		return http.StatusMethodNotAllowed, "Method not allowed"
 	case exists:
 		return http.StatusConflict, "Already exists"
+	case preconditionFailed:
+		return http.StatusPreconditionFailed, "A condition is not met"
 	case tooLarge:
 		return http.StatusRequestEntityTooLarge, "Too large"
 	case unacceptable:
@@ -100,7 +106,7 @@ const problemBase = "https://vitrine.dev/problems/"
 type problem struct {
 	Type   problemType
 	Detail string
-	// If a parameter or a member of the body is invalid, Parameter or Member contains its name.
+	// If a parameter, a header or a member of the body is invalid, Parameter or Member contains its name.
 	Parameter, Member string
 	// Syntax is the syntax error in a query or an order, with its position.
 	Syntax *query.SyntaxError

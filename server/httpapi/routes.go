@@ -39,15 +39,15 @@ type route struct {
 // routes lists all endpoints: first the endpoints of the specification, in the order of the specification, then the extensions.
 func routes() []route {
 	return []route{
-		{"POST", "/v2/content/filters", writer, (*Server).createFilter},
+		{"POST", "/v2/content/filters", writer, untagged((*Server).createFilter)},
 		{"GET", "/v2/content/filters", writer, (*Server).listFilters},
 		{"PUT", "/v2/content/filters", writer, (*Server).updateFilter},
 		{"GET", "/v2/content/filters/{filter_uuid}", filterReader, (*Server).listFilterItems},
 		{"DELETE", "/v2/content/filters/{filter_uuid}", writer, (*Server).deleteFilter},
 		{"GET", "/v2/content/items", reader, (*Server).listItems},
-		{"POST", "/v2/content", writer, (*Server).addItem},
-		{"POST", "/v1/tags", writer, (*Server).addTag},
-		{"DELETE", "/v1/tags/{namespace}/{key}/{ugc_id}", writer, (*Server).removeTag},
+		{"POST", "/v2/content", writer, untagged((*Server).addItem)},
+		{"POST", "/v1/tags", writer, untagged((*Server).addTag)},
+		{"DELETE", "/v1/tags/{namespace}/{key}/{ugc_id}", writer, untagged((*Server).removeTag)},
 		{"GET", "/v1/tags/{namespace}/{key}", reader, (*Server).listTagged},
 		{"GET", "/v1/tags/ugc/{ugc_id}", reader, (*Server).listItemTags},
 		{"GET", "/v1/activate_units", reader, (*Server).listUnits},
@@ -58,7 +58,7 @@ func routes() []route {
 		{"GET", "/v2/content/{id}", reader, (*Server).getItem},
 		{"PATCH", "/v2/content/{id}", writer, (*Server).patchItem},
 		{"DELETE", "/v2/content/{id}", writer, (*Server).eraseItem},
-		{"POST", "/v2/content/bulk", writer, (*Server).importItems},
+		{"POST", "/v2/content/bulk", writer, untagged((*Server).importItems)},
 		{"GET", "/v2/content/bulk", writer, (*Server).exportItems},
 		{"GET", "/v2/content/filters/{filter_uuid}/explain", writer, (*Server).explainFilter},
 		{"GET", "/v2/content/items/explain", writer, (*Server).explainQuery},

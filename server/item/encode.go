@@ -1,6 +1,7 @@
 package item
 
 import (
+	"crypto/sha256"
 	"encoding/binary"
 	"math"
 	"slices"
@@ -82,6 +83,12 @@ const (
 
 // Encode returns the item in the form in which libraries store it.
 func Encode(it *Item) Encoded { return appendEncoded(make([]byte, 0, 1024), it) }
+
+// Digest identifies the content of an item: everything that Encode encodes.
+type Digest [sha256.Size]byte
+
+// Digest returns the digest of the item.
+func (it *Item) Digest() Digest { return sha256.Sum256(Encode(it)) }
 
 // appendEncoded appends the result of Encode to dst.
 func appendEncoded(dst []byte, it *Item) []byte {

@@ -62,6 +62,24 @@ type Unpacker struct {
 	record  record
 }
 
+// Item returns a packed item, or nil if p is damaged.
+func (u *Unpacker) Item(p Packed) *Item {
+	_, block, _, ok := p.split()
+	if !ok {
+		return nil
+	}
+	encoded, err := s2.Decode(u.encoded[:cap(u.encoded)], block)
+	if err != nil {
+		return nil
+	}
+	u.encoded = encoded
+	it, err := Decode(encoded)
+	if err != nil {
+		return nil
+	}
+	return it
+}
+
 // Append appends the response of a packed item (see Encoded.Append). If p is damaged, it returns false and appends nothing.
 func (u *Unpacker) Append(dst []byte, p Packed, a query.Audience, s Slots) ([]byte, bool) {
 	_, block, _, ok := p.split()

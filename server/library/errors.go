@@ -18,6 +18,8 @@ var (
 	ErrNotModified = errors.New("not modified")
 	// ErrExists means that an item with the given id already exists.
 	ErrExists = errors.New("an item with this id already exists")
+	// ErrChanged means that an item is no longer in the state that Mutation.If requires.
+	ErrChanged = errors.New("the item has changed")
 	// ErrInvalid means that no library can accept the definition. The returned error wraps it and adds the reason.
 	ErrInvalid = errors.New("invalid definition")
 	// ErrUnreadable means that this version of Vitrine cannot parse the query of a stored filter, although the version that stored the filter

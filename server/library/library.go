@@ -61,9 +61,10 @@ type Base interface {
 	Apply(ctx context.Context, defs []Definition) (results []Result, err error)
 	// Remove removes the definitions of the owners, and returns the number of removed definitions. Unknown owners are not an error.
 	Remove(ctx context.Context, owners []Owner) (int, error)
-	// RemoveFilter deletes a filter that was created over HTTP. It fails with ErrNotFound, or with *ManagedError if a
-	// manifest manages the filter.
-	RemoveFilter(ctx context.Context, p PropertyID, ref FilterRef) error
+	// EditFilter replaces or deletes a filter that was created over HTTP. It returns the new state of the filter, which is zero after a
+	// deletion. No other change happens between the call of edit and the change. EditFilter fails with the errors of edit, Apply and
+	// Result.Err, with ErrNotFound, and with *ManagedError if a manifest manages the filter.
+	EditFilter(ctx context.Context, p PropertyID, ref FilterRef, edit FilterEdit) (FilterRecord, error)
 	// Sweep removes the definitions of those owners within scope that are not in keep, and returns the number of removed definitions. If it
 	// would remove too many definitions, it removes nothing and returns a *HeldError (see Scope.Confirmed).
 	Sweep(ctx context.Context, scope Scope, keep []Owner) (int, error)
@@ -121,6 +122,11 @@ type FilterRef struct {
 	ID   int64
 }
 
+// FilterEdit decides how a filter changes. It returns the filter that replaces f, with the same UUID and ID, or nil to delete f. If it
+// returns an error, nothing changes. It must be quick and have no effects: other changes wait for it, and a library may call it again for a
+// newer state of the filter.
+type FilterEdit func(f FilterRecord) (*Filter, error)
+
 // Read is a request for a page of items.
 type Read struct {
 	Property PropertyID
@@ -169,6 +175,8 @@ type ItemRead struct {
 	// Audience and BaseURL are as in Read.
 	Audience query.Audience
 	BaseURL  string
+	// Digest, if set, receives the digest of the returned state of the item, for Mutation.If.
+	Digest *item.Digest
 }
 
 // Cursor is an opaque position in a listing: the sort values and the id of an item. It stays valid across restarts and writes. In a listing
@@ -217,6 +225,9 @@ type Mutation struct {
 	ID    item.ID
 	// Delete erases the item with this ID.
 	Delete bool
+	// If, if set, makes a Patch or Delete conditional: the mutation is refused with ErrChanged if the item has another digest. The digest does
+	// not cover what manifests add to the item.
+	If *item.Digest
 	// Tag adds a tag to all items in IDs, and Untag removes a tag from them. If one of the items does not exist, both change none and fail
 	// with *UnknownItemsError. Untag fails with ErrNotFound if an item does not have the tag, or with *ManagedError if only manifests assign
 	// it.

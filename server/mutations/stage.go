@@ -18,9 +18,9 @@ func (s *Stage) Mutate(m library.Mutation) library.Outcome {
 	case m.Put != nil:
 		return s.putItem(m)
 	case m.Patch != nil:
-		return library.Outcome{ID: m.ID, Err: s.patch(m.ID, m.Patch)}
+		return library.Outcome{ID: m.ID, Err: s.patch(m)}
 	case m.Delete:
-		return library.Outcome{ID: m.ID, Err: s.delete(m.ID)}
+		return library.Outcome{ID: m.ID, Err: s.delete(m)}
 	case m.Tag != nil:
 		return library.Outcome{Err: s.tag(*m.Tag, m.IDs)}
 	case m.Untag != nil:
@@ -29,22 +29,28 @@ func (s *Stage) Mutate(m library.Mutation) library.Outcome {
 	return library.Outcome{Err: errors.New("empty mutation: set one of its members")}
 }
 
-func (s *Stage) delete(id item.ID) error {
-	before, err := s.present(id)
+func (s *Stage) delete(m library.Mutation) error {
+	before, err := s.present(m)
 	if err != nil {
 		return err
 	}
-	s.set(id, before, nil)
+	s.set(m.ID, before, nil)
 	return nil
 }
 
-// present returns the staged or stored item, or ErrNotFound.
-func (s *Stage) present(id item.ID) (*item.Item, error) {
-	it, err := s.item(id)
-	if err == nil && it == nil {
-		err = library.UnknownItem(id)
+// present returns the staged or stored item that a mutation changes. It fails with ErrNotFound, or with ErrChanged if the item is not in
+// the state that m.If requires.
+func (s *Stage) present(m library.Mutation) (*item.Item, error) {
+	it, err := s.item(m.ID)
+	switch {
+	case err != nil:
+		return nil, err
+	case it == nil:
+		return nil, library.UnknownItem(m.ID)
+	case m.If != nil && *m.If != it.Digest():
+		return nil, fmt.Errorf("item %d: %w", m.ID, library.ErrChanged)
 	}
-	return it, err
+	return it, nil
 }
 
 func (s *Stage) putItem(m library.Mutation) library.Outcome {
@@ -162,12 +168,12 @@ func (s *Stage) makeUnits(units []item.Unit) error {
 	return nil
 }
 
-func (s *Stage) patch(id item.ID, patch *item.Patch) error {
-	before, err := s.present(id)
+func (s *Stage) patch(m library.Mutation) error {
+	before, err := s.present(m)
 	if err != nil {
 		return err
 	}
-	if units, touched := patch.Units(); touched {
+	if units, touched := m.Patch.Units(); touched {
 		for _, u := range units {
 			// A patch may keep a unit that the item already refers to, even if the manifest of the unit is missing.
 			if !s.hasUnit(u) && !slices.Contains(before.Units, u) {
@@ -176,7 +182,7 @@ func (s *Stage) patch(id item.ID, patch *item.Patch) error {
 		}
 	}
 	after := *before
-	if err := patch.Apply(&after); err != nil {
+	if err := m.Patch.Apply(&after); err != nil {
 		return err
 	}
 	var names newNames
@@ -185,7 +191,7 @@ func (s *Stage) patch(id item.ID, patch *item.Patch) error {
 			return err
 		}
 	}
-	s.set(id, before, &after)
+	s.set(m.ID, before, &after)
 	s.takeNames(names)
 	return nil
 }

@@ -125,14 +125,18 @@ func (l *Library) sweep(ctx context.Context, term string, scope library.Scope, k
 	return n, err
 }
 
-// RemoveFilter deletes a filter that was created over HTTP. See library.Library.
-func (l *Library) RemoveFilter(ctx context.Context, p library.PropertyID, ref library.FilterRef) error {
+// EditFilter replaces or deletes a filter that was created over HTTP. See library.Library.
+func (l *Library) EditFilter(ctx context.Context, p library.PropertyID, ref library.FilterRef, edit library.FilterEdit) (stored library.FilterRecord, err error) {
 	end, err := l.writing(ctx, 1)
 	if err != nil {
-		return err
+		return library.FilterRecord{}, err
 	}
 	defer end()
-	return l.records.change(ctx, anyone, func(c *definitions.Change) error { return c.RemoveFilter(p, ref) })
+	err = l.records.change(ctx, anyone, func(c *definitions.Change) (err error) {
+		stored, err = c.EditFilter(p, ref, l.now(), edit)
+		return err
+	})
+	return stored, err
 }
 
 // Owners lists the owners in a scope. See library.Library.

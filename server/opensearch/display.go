@@ -157,6 +157,9 @@ func (l *Library) ReadItem(ctx context.Context, r library.ItemRead) ([]byte, err
 	if err != nil {
 		return nil, err
 	}
+	if r.Digest != nil {
+		*r.Digest = it.Digest()
+	}
 	shown, err := v.shownUnits(ctx, []*item.Item{it})
 	if err != nil {
 		return nil, err

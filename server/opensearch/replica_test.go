@@ -15,6 +15,7 @@ import (
 
 	"github.com/vitrine-dev/vitrine/server/item"
 	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/library/librarytest"
 )
 
 // replicas opens a library in n replicas.
@@ -71,6 +72,17 @@ func accessToken(values ...byte) library.Definition {
 		d.Token.Values = append(d.Token.Values, library.TokenValue{Digest: library.Digest{v}})
 	}
 	return d
+}
+
+// TestConditionsAcrossReplicas tests conditional writes that reach different replicas.
+func TestConditionsAcrossReplicas(t *testing.T) {
+	t.Parallel()
+	var all []library.Library
+	for _, l := range replicas(t, 4) {
+		waitServed(t, l)
+		all = append(all, l)
+	}
+	librarytest.Compete(t, all...)
 }
 
 // TestDefinitionsReachEveryReplica checks that each change of a token in one replica reaches the other replica.

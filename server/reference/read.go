@@ -183,6 +183,9 @@ func (l *Library) ReadItem(_ context.Context, r library.ItemRead) ([]byte, error
 	if err != nil {
 		return nil, err
 	}
+	if r.Digest != nil {
+		*r.Digest = rec.item.Digest()
+	}
 	return v.appendItem(nil, rec, r.Audience, r.BaseURL), nil
 }
 

@@ -97,9 +97,13 @@ func (s *Store) Sweep(ctx context.Context, scope library.Scope, keep []library.O
 	return n, err
 }
 
-// RemoveFilter deletes a filter created over HTTP (see library.Library).
-func (s *Store) RemoveFilter(ctx context.Context, p library.PropertyID, ref library.FilterRef) error {
-	return s.do(ctx, request{shares: withDefinitions, stage: func(c *change) error { return c.defs.RemoveFilter(p, ref) }})
+// EditFilter replaces or deletes a filter created over HTTP (see library.Library).
+func (s *Store) EditFilter(ctx context.Context, p library.PropertyID, ref library.FilterRef, edit library.FilterEdit) (stored library.FilterRecord, err error) {
+	err = s.do(ctx, request{shares: withDefinitions, stage: func(c *change) (err error) {
+		stored, err = c.defs.EditFilter(p, ref, c.s.Now(), edit)
+		return err
+	}})
+	return stored, err
 }
 
 // Purge erases a property (see library.Library).

@@ -283,10 +283,10 @@ func TestFreeze(t *testing.T) {
 				_, created := l.Apply(t.Context(), []library.Definition{httpFilter(shop, 9, "")})
 				_, removed := l.Remove(t.Context(), []library.Owner{token(shop, "front").Owner})
 				_, swept := l.Sweep(t.Context(), library.Scope{Install: "cluster", Kinds: []library.Kind{library.KindToken}, Confirmed: true}, nil)
+				_, edited := l.EditFilter(t.Context(), shop, library.FilterRef{UUID: filter.Filter.UUID}, func(library.FilterRecord) (*library.Filter, error) { return nil, nil })
 				for what, err := range map[string]error{
 					"add": added, "delete": deleted, "apply": applied, "create": created, "remove": removed, "sweep": swept,
-					"remove a filter": l.RemoveFilter(t.Context(), shop, library.FilterRef{UUID: filter.Filter.UUID}),
-					"purge":           l.Purge(t.Context(), gone), "mark": l.SetMark(t.Context(), "install", "another"),
+					"remove a filter": edited, "purge": l.Purge(t.Context(), gone), "mark": l.SetMark(t.Context(), "install", "another"),
 				} {
 					var is *library.FrozenError
 					if !errors.As(err, &is) || !errors.Is(err, library.ErrUnavailable) || !is.Since.Equal(noon) {

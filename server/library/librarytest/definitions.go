@@ -201,17 +201,17 @@ var definitionTests = map[string]func(*world){
 		}
 		w.equal("the new query", got.Query, "city")
 		w.equal("made over HTTP", got.Owner.IsHTTP(), true)
-		if err := w.lib.RemoveFilter(w.ctx(), shop, library.FilterRef{ID: d.Filter.ID}); err != nil {
+		if err := w.removeFilter(library.FilterRef{ID: d.Filter.ID}); err != nil {
 			w.Fatal(err)
 		}
-		w.errorIs("removing it twice", w.lib.RemoveFilter(w.ctx(), shop, *ref(d)), library.ErrNotFound)
+		w.errorIs("removing it twice", w.removeFilter(*ref(d)), library.ErrNotFound)
 		wantError[*query.SyntaxError](w, "a broken query", w.apply(func() library.Definition { d.Filter.Query = "("; return d }())[0].Err)
 	},
 	"a manifest's filter is not removed or changed over HTTP": func(w *world) {
 		w.serve()
 		d := filter("wall", "*:*")
 		w.accept(d)
-		managed := errorAs[*library.ManagedError](w, "removing it", w.lib.RemoveFilter(w.ctx(), shop, *ref(d)))
+		managed := errorAs[*library.ManagedError](w, "removing it", w.removeFilter(*ref(d)))
 		if managed != nil {
 			w.equal("the owner", managed.Owner, d.Owner)
 		}
@@ -284,7 +284,7 @@ var definitionTests = map[string]func(*world){
 			w.Errorf("%d filters listed (%v), want 1", total, err)
 		}
 		wantError[*library.ManagedError](w, "changing it over HTTP", w.apply(h)[0].Err)
-		wantError[*library.ManagedError](w, "removing it over HTTP", w.lib.RemoveFilter(w.ctx(), shop, *ref(h)))
+		wantError[*library.ManagedError](w, "removing it over HTTP", w.removeFilter(*ref(h)))
 		second := filter("second", "*:*", adopt(h.Filter.ID), age(1))
 		wantError[*library.ConflictError](w, "a second adoption", w.apply(second)[0].Err)
 		w.remove(second.Owner, m.Owner)

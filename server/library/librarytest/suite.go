@@ -34,6 +34,7 @@ func Run(t *testing.T, open Factory) {
 		"tokens":      tokenTests,
 		"versions":    versionTests,
 		"writes":      writeTests,
+		"conditions":  conditionTests,
 		"exports":     exportTests,
 		"erasure":     erasureTests,
 		"restart":     restartTests,

@@ -161,6 +161,12 @@ func (w *world) parsePatch(body string) *item.Patch {
 	return p
 }
 
+// removeFilter deletes a filter of shop that was created over HTTP.
+func (w *world) removeFilter(ref library.FilterRef) error {
+	_, err := w.lib.EditFilter(w.ctx(), shop, ref, func(library.FilterRecord) (*library.Filter, error) { return nil, nil })
+	return err
+}
+
 // query parses a query. For "", it returns nil.
 func (w *world) query(q string) query.Node {
 	w.Helper()

@@ -129,9 +129,13 @@ func main() {
 	check("explain a query", explained.JSON200 != nil && explained.JSON200.UgcId == largeID && explained.JSON200.Matched &&
 		len(explained.JSON200.Explanation.Children) == 2, string(explained.Body))
 
-	patched := need(rw.PatchItemWithResponse(ctx, largeID, ItemPatch{ActivateUnits: &[]Id{unitID}}))
+	seen := need(rw.GetItemWithResponse(ctx, largeID))
+	state := &PatchItemParams{IfMatch: new(seen.HTTPResponse.Header.Get("ETag"))}
+	patched := need(rw.PatchItemWithResponse(ctx, largeID, state, ItemPatch{ActivateUnits: &[]Id{unitID}}))
 	check("attach a unit", patched.JSON200 != nil && len(patched.JSON200.ActivateUnits) == 1 && patched.JSON200.ActivateUnits[0].Id == unitID &&
 		*patched.JSON200.ActivateUnits[0].ExternalId == "SKU-1", string(patched.Body))
+	outdated := need(rw.PatchItemWithResponse(ctx, largeID, state, ItemPatch{}))
+	check("change an item that has changed", outdated.ApplicationproblemJSON412 != nil, string(outdated.Body))
 
 	units := need(ro.ListUnitsWithResponse(ctx))
 	check("list units", units.JSON200 != nil && units.JSON200.UnderscoreEmbedded.ActivateUnitItem[0].Id == unitID, string(units.Body))
@@ -145,11 +149,11 @@ func main() {
 	collection := need(ro.ListCollectionWithResponse(ctx, 12, &ListCollectionParams{}))
 	check("list a collection", collection.JSON200 != nil && len(collection.JSON200.UnderscoreEmbedded.UgcItem) == 8, string(collection.Body))
 
-	erased := need(rw.EraseItemWithResponse(ctx, added.JSON201.Id))
+	erased := need(rw.EraseItemWithResponse(ctx, added.JSON201.Id, &EraseItemParams{}))
 	check("erase an item", erased.StatusCode() == http.StatusNoContent, string(erased.Body))
-	deleted := need(rw.DeleteFilterWithResponse(ctx, uuid))
+	deleted := need(rw.DeleteFilterWithResponse(ctx, uuid, &DeleteFilterParams{}))
 	check("delete a filter", deleted.StatusCode() == http.StatusNoContent, string(deleted.Body))
-	refused := need(rw.DeleteFilterWithResponse(ctx, filterUUID))
+	refused := need(rw.DeleteFilterWithResponse(ctx, filterUUID, &DeleteFilterParams{}))
 	check("delete a declared filter", refused.ApplicationproblemJSON403 != nil && strings.HasSuffix(refused.ApplicationproblemJSON403.Type, "/managed"), string(refused.Body))
 	fmt.Println(made, "answers are right")
 }

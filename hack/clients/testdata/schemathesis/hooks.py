@@ -108,9 +108,9 @@ def accepts_what_the_document_allows(ctx, response, case):
     """Is stricter than positive_data_acceptance, which it replaces: of the valid requests, only those in REFUSALS may be refused, and a
     request that breaks a rule of x-vitrine-parameter-rules must not succeed.
 
-    The document does not say which tokens and objects exist, nor how many requests are too many.
+    The document does not say which tokens and objects exist, what their ETags are, nor how many requests are too many.
     """
-    if case.meta is None or not case.meta.generation.mode.is_positive or response.status_code in (401, 403, 404, 405, 409, 429):
+    if case.meta is None or not case.meta.generation.mode.is_positive or response.status_code in (401, 403, 404, 405, 409, 412, 429):
         return
     operation = case.operation.definition.raw
     name, sent = operation["operationId"], case.query or {}
