@@ -11,8 +11,9 @@ import (
 	"net/http"
 	"path"
 	"strconv"
-	"strings"
 	"time"
+
+	"github.com/vitrine-dev/vitrine/server/coding"
 )
 
 //go:embed assets
@@ -126,25 +127,11 @@ func (f asset) serve(w http.ResponseWriter, r *http.Request, hash string) {
 	content, etag := f.plain, hash
 	h := w.Header()
 	h.Set("Vary", "Accept-Encoding")
-	if f.zipped != nil && acceptsGzip(r.Header.Values("Accept-Encoding")) {
+	if f.zipped != nil && coding.Gzip(r.Header) {
 		h.Set("Content-Encoding", "gzip")
 		content, etag = f.zipped, hash+"-gzip"
 	}
 	h.Set("Content-Type", f.kind)
 	h.Set("ETag", strconv.Quote(etag))
 	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(content))
-}
-
-// acceptsGzip reports whether the values of the Accept-Encoding header allow gzip.
-func acceptsGzip(values []string) bool {
-	for coding := range strings.SplitSeq(strings.Join(values, ","), ",") {
-		name, parameter, _ := strings.Cut(coding, ";")
-		if !strings.EqualFold(strings.TrimSpace(name), "gzip") {
-			continue
-		}
-		_, weight, weighted := strings.Cut(strings.ToLower(parameter), "q=")
-		q, err := strconv.ParseFloat(strings.TrimSpace(weight), 64)
-		return !weighted || err == nil && q > 0
-	}
-	return false
 }

@@ -32,5 +32,5 @@
 // During development, vitrine dev --console-assets server/console/assets serves the files from the folder. Reload the page to see a
 // change.
 //
-// The package may import only the standard library.
+// The package may import coding.
 package console

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"math"
 	"net/http"
 	"slices"
 	"strconv"
@@ -16,6 +15,8 @@ import (
 	"time"
 
 	"github.com/klauspost/compress/gzip"
+
+	"github.com/vitrine-dev/vitrine/server/coding"
 )
 
 // marshal returns v as JSON. Like package item, it escapes < and >, so that a page can embed the response in a script element. It does not
@@ -86,7 +87,7 @@ func bodyTag(body []byte) string {
 // showTagged answers a GET with a body whose ETag is known. tag is the ETag without quotes and without the suffix for the content coding.
 // If the caller already has the body with this ETag, showTagged sends 304.
 func (x *exchange) showTagged(body []byte, tag string, f freshness) error {
-	zip := acceptsGzip(x.r.Header)
+	zip := coding.Gzip(x.r.Header)
 	if unchanged, err := x.unchanged(quoteTag(tag, zip), f); unchanged || err != nil {
 		return err
 	}
@@ -162,38 +163,6 @@ func (x *exchange) cacheControl(f freshness) string {
 	text = strconv.AppendInt(append(text, ", stale-while-revalidate="...), int64(stale.Seconds()), 10)
 	text = strconv.AppendInt(append(text, ", stale-if-error="...), int64(stale.Seconds()), 10)
 	return string(text)
-}
-
-// acceptsGzip reports whether the caller accepts gzip (RFC 9110, 12.5.3).
-func acceptsGzip(h http.Header) bool {
-	accepted, named := false, false
-	for _, line := range h.Values("Accept-Encoding") {
-		for coding := range strings.SplitSeq(line, ",") {
-			name, weight, _ := strings.Cut(coding, ";")
-			name = strings.ToLower(strings.TrimSpace(name))
-			taken := quality(weight) > 0
-			switch {
-			case name == "gzip" || name == "x-gzip":
-				accepted, named = taken, true
-			case name == "*" && !named:
-				accepted = taken
-			}
-		}
-	}
-	return accepted
-}
-
-// quality parses the q parameter of a header value. It returns 1 if the value has no q parameter.
-func quality(params string) float64 {
-	name, value, ok := strings.Cut(strings.TrimSpace(params), "=")
-	if !ok || !strings.EqualFold(strings.TrimSpace(name), "q") {
-		return 1
-	}
-	q, err := strconv.ParseFloat(strings.TrimSpace(value), 64)
-	if err != nil || math.IsNaN(q) {
-		return 0
-	}
-	return q
 }
 
 // gzipPool is a pool of compressors, each of which holds about 200 KiB.

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/vitrine-dev/vitrine/server/coding"
 	"github.com/vitrine-dev/vitrine/server/item"
 	"github.com/vitrine-dev/vitrine/server/library"
 	"github.com/vitrine-dev/vitrine/server/query"
@@ -267,7 +268,7 @@ func (s *Server) exportItems(x *exchange) error {
 		return nil
 	}
 	var zip io.Closer
-	if acceptsGzip(x.r.Header) {
+	if coding.Gzip(x.r.Header) {
 		z := s.gzip.writer(x)
 		defer s.gzip.pool.Put(z)
 		out, zip = z, z
@@ -352,7 +353,7 @@ func (x *exchange) beginExport() {
 	h.Set("Content-Type", "application/x-ndjson")
 	h.Set("Cache-Control", "private, no-store")
 	h.Set(propertyHeader, string(x.grant.property))
-	if acceptsGzip(x.r.Header) {
+	if coding.Gzip(x.r.Header) {
 		h.Set("Content-Encoding", "gzip")
 	}
 	if acceptsTrailers(x.r.Header) {

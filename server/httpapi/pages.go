@@ -11,6 +11,7 @@ import (
 
 	"github.com/maypok86/otter/v2"
 
+	"github.com/vitrine-dev/vitrine/server/coding"
 	"github.com/vitrine-dev/vitrine/server/library"
 	"github.com/vitrine-dev/vitrine/server/query"
 )
@@ -31,7 +32,7 @@ type pageKey struct {
 func (x *exchange) pageKey(seed string) pageKey {
 	k := pageKey{
 		property: x.grant.property, audience: x.audience(), base: x.baseURL(), path: x.r.URL.EscapedPath(), query: x.r.URL.RawQuery,
-		seed: seed, zip: acceptsGzip(x.r.Header),
+		seed: seed, zip: coding.Gzip(x.r.Header),
 	}
 	if x.params.Has("access_token") {
 		k.query, k.link = "", x.linkHere()
