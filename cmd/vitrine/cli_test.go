@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/text/encoding/unicode"
 
 	"github.com/vitrine-dev/vitrine/internal/cli/importstate"
 	"github.com/vitrine-dev/vitrine/server/client"
@@ -188,9 +189,11 @@ func TestImportRefusesOtherFormats(t *testing.T) {
 		"a JSON array":       {"\n[\n" + line + ",\n" + line + "\n]\n", "is a JSON array: put one item on each line, for example with jq -c '.[]'"},
 		"an array in a line": {"[" + line + "]", "is a JSON array"},
 		"several lines":      {"{\n  \"caption\": \"x\"\n}\n", "jq -c '.'"},
-		"gzip":               {"\x1f\x8b\x08\x00\n", "is compressed with gzip"},
-		"UTF-16":             {"\xff\xfe{\x00", "not UTF-8 text"},
-		"UTF-16 without BOM": {"{\x00}\x00", "not UTF-8 text"},
+		"an array, UTF-16":   {utf16(t, "["+line+"]"), "jq -c '.[]', after you have decompressed it and converted it to UTF-8"},
+		"CSV with a mark":    {"\uFEFFid,caption\n1,x\n", "is CSV"},
+		"zstd":               {"\x28\xb5\x2f\xfd\x24\x01\n", "is compressed with zstd: decompress it"},
+		"truncated gzip":     {zip(t, line)[:20], "is truncated: its gzip data has no end; get a complete copy"},
+		"not text":           {"ab\x00\x01\n", "is not text"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			file := write(t, "items.ndjson", tc.text)
@@ -208,6 +211,81 @@ func TestImportRefusesOtherFormats(t *testing.T) {
 			t.Errorf("%.40q: %d bytes are left to import (%v), want %d", text, len(got), err, len(text))
 		}
 	}
+}
+
+// zip compresses a text with gzip.
+func zip(t *testing.T, text string) string {
+	t.Helper()
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	if _, err := io.WriteString(z, text); err != nil {
+		t.Fatal(err)
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// utf16 encodes a text as the redirection > of Windows PowerShell does.
+func utf16(t *testing.T, text string) string {
+	t.Helper()
+	encoded, err := unicode.UTF16(unicode.LittleEndian, unicode.UseBOM).NewEncoder().String(strings.ReplaceAll(text, "\n", "\r\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return encoded
+}
+
+// TestInputsInOtherForms passes items, a token, a certificate authority and manifests in the forms in which other programs write them, to
+// every command that reads such a file.
+func TestInputsInOtherForms(t *testing.T) {
+	s := start(t, newStore(t))
+	s.environment(t)
+	authority := string(readFile(t, os.Getenv("VITRINE_CA_FILE")))
+	t.Setenv("VITRINE_TOKEN", "")
+	t.Setenv("VITRINE_CA_FILE", "")
+	const manifest = "apiVersion: vitrine.dev/v1alpha1\nkind: ContentFilter\nmetadata: {name: x, namespace: shop}\nspec: {query: '*:*'}\n" +
+		"---\napiVersion: vitrine.dev/v1alpha1\nkind: Tag\nmetadata: {name: x, namespace: shop}\nspec: {namespace: theme, key: x, selector: {query: '*:*'}}\n"
+	n := 0
+	for name, as := range map[string]func(string) string{
+		"a byte order mark": func(text string) string { return "\uFEFF" + text },
+		"UTF-16":            func(text string) string { return utf16(t, text) },
+		"gzip":              func(text string) string { return zip(t, text) },
+		"gzip of UTF-16":    func(text string) string { return zip(t, utf16(t, text)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			connection := []string{"--token-file", write(t, "token", as(secret+"\n")), "--ca-file", write(t, "ca.crt", as(authority))}
+			lines := as(itemLines(n+1, 1500)) // two requests
+			n += 1500
+			vitrine(t.Context(), "", append([]string{"import", write(t, "items.txt", lines)}, connection...)...).want(t, 0, "1,500 added")
+			vitrine(t.Context(), lines, append([]string{"import", "-", "--on-conflict=skip"}, connection...)...).want(t, 0, "1,500 already present")
+			vitrine(t.Context(), "", append([]string{"diff", "-f", write(t, "x.yaml", as(manifest))}, connection...)...).want(t, 0, "shop/x (new)")
+			vitrine(t.Context(), as(manifest), "validate", "-f", "-").want(t, 0, "2 objects, 0 errors")
+		})
+	}
+	t.Setenv("VITRINE_TOKEN", secret)
+	t.Setenv("VITRINE_CA_FILE", filepath.Join(s.dir, "tls", "ca.crt"))
+	sequence := "\x1e" + strings.TrimSuffix(strings.ReplaceAll(itemLines(1, 10), "\n", "\n\x1e"), "\x1e")
+	vitrine(t.Context(), sequence, "import", "-", "--on-conflict=skip").want(t, 0, "10 lines", "10 already present")
+	vitrine(t.Context(), "", "validate", "-f", write(t, "x.yaml", zip(t, manifest)[:60])).want(t, exitManifests,
+		"x.yaml:1:1: error: the file is truncated: its gzip data has no end; get a complete copy")
+}
+
+// TestImportOfATruncatedFile imports a gzip file without its end, and then a complete copy of it.
+func TestImportOfATruncatedFile(t *testing.T) {
+	s := start(t, newStore(t))
+	s.environment(t)
+	whole := zip(t, itemLines(1, 30000))
+	file := write(t, "items.ndjson.gz", whole[:len(whole)-100])
+	got := vitrine(t.Context(), "", "import", file)
+	got.want(t, exitFailed, "vitrine: stopped after line ", "items.ndjson.gz is truncated: its gzip data has no end; get a complete copy, and run the same command again to resume")
+	if err := os.WriteFile(file, []byte(whole), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	vitrine(t.Context(), "", "import", file).want(t, 0, "resuming after line ", "30,000 lines", "30,000 added")
+	vitrine(t.Context(), whole[:len(whole)-100], "import", "-", "--on-conflict=skip").want(t, exitFailed,
+		"standard input is truncated: ", "get a complete copy, and import it with --on-conflict=skip, which skips items that exist")
 }
 
 // TestImportIsResumed interrupts an import of a file and runs the command again.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/vitrine-dev/vitrine/internal/cli/textinput"
 	"github.com/vitrine-dev/vitrine/server/client"
 )
 
@@ -51,7 +52,7 @@ func (c *connection) token() (string, error) {
 	if c.tokenFile == "" {
 		return os.Getenv("VITRINE_TOKEN"), nil
 	}
-	content, err := os.ReadFile(c.tokenFile)
+	content, err := textinput.ReadFile(c.tokenFile)
 	if err != nil {
 		return "", fmt.Errorf("read the access token: %w", err)
 	}
@@ -64,7 +65,7 @@ func (c *connection) authority() (*x509.CertPool, error) {
 	if file == "" {
 		return nil, nil
 	}
-	content, err := os.ReadFile(file)
+	content, err := textinput.ReadFile(file)
 	if err != nil {
 		return nil, fmt.Errorf("read the certificate authority: %w", err)
 	}

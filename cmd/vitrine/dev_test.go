@@ -167,10 +167,10 @@ func TestDev(t *testing.T) {
 	}
 }
 
-// TestDevKeepsData checks that --data-dir keeps items, that --import skips existing items, and that tokens stay valid.
+// TestDevKeepsData checks that --data-dir keeps items, that --import reads UTF-16 and skips existing items, and that tokens stay valid.
 func TestDevKeepsData(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "posts.ndjson")
-	if err := os.WriteFile(file, []byte(itemLines(1, 10)), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte(utf16(t, itemLines(1, 10))), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	data := filepath.Join(t.TempDir(), "data")

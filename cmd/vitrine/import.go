@@ -3,7 +3,6 @@ package main
 import (
 	"bufio"
 	"bytes"
-	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
@@ -17,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/vitrine-dev/vitrine/internal/cli/importstate"
+	"github.com/vitrine-dev/vitrine/internal/cli/textinput"
 	"github.com/vitrine-dev/vitrine/internal/text"
 	"github.com/vitrine-dev/vitrine/server/client"
 )
@@ -33,8 +33,8 @@ func newImport() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "import FILE|-",
 		Short: "Import items from an NDJSON file",
-		Long: `Import items from an NDJSON file (optionally compressed as .gz) or from standard input, one item per line: complete items as
-export writes them, or request bodies of POST /v2/content/.
+		Long: `Import items from an NDJSON file or from standard input, one item per line: complete items as export writes them, or request
+bodies of POST /v2/content/. The input is text in UTF-8 or UTF-16, optionally compressed with gzip.
 
 The server validates each line separately. If it rejects lines, the command prints the number of each rejected line with the
 reason, and the exit code is 3. If an import of a file is interrupted, run the same command again to continue it.`,
@@ -89,8 +89,8 @@ func (o *importOptions) run(cmd *cobra.Command, name string) error {
 	}
 
 	from := state.At.Bytes
-	if in.compressed {
-		from = 0 // state.At.Bytes counts uncompressed bytes, so the position in the compressed file is unknown
+	if in.changed {
+		from = 0 // state.At.Bytes counts bytes of the content, so the position in the file is unknown
 	}
 	p := newProgress(stderr, "imported", state.At.Lines, from, in.size)
 	began := time.Now()
@@ -161,6 +161,10 @@ func (o *importOptions) stopped(ctx context.Context, in *input, at client.Checkp
 	}
 	var lost *client.UnansweredError
 	switch {
+	case errors.As(err, new(*textinput.Error)) && in.path == "":
+		return fmt.Errorf("stopped after line %s: %w, and import it with --on-conflict=skip, which skips items that exist", text.Thousands(at.Lines), err)
+	case errors.As(err, new(*textinput.Error)):
+		return fmt.Errorf("stopped after line %s: %w, and run the same command again to resume", text.Thousands(at.Lines), err)
 	case errors.Is(err, client.ErrChanged):
 		return fmt.Errorf("%s has changed since the import was interrupted: %w; to import from the first line, use --restart", in.name, err)
 	case errors.As(err, &lost):
@@ -193,15 +197,14 @@ type input struct {
 	size int64  // length of the file in bytes; 0 if unknown
 	read int64
 	file *os.File
-	// compressed is true if the file is compressed, so that read counts compressed bytes.
-	compressed bool
+	// changed is true if the file is compressed or encoded, so that read does not count bytes of the content.
+	changed bool
 }
 
 func openInput(stdin io.Reader, name string) (*input, error) {
 	if name == "-" {
 		in := &input{name: "standard input"}
-		in.Reader = &counted{stdin, &in.read}
-		return in, in.checkFormat()
+		return in, in.decode(stdin)
 	}
 	path, err := filepath.Abs(name)
 	if err != nil {
@@ -219,16 +222,18 @@ func openInput(stdin io.Reader, name string) (*input, error) {
 		return nil, errors.Join(fmt.Errorf("%s is a directory: name a file", name), f.Close())
 	}
 	in := &input{name: name, path: path, size: info.Size(), file: f}
-	in.Reader = &counted{f, &in.read}
-	if in.compressed = strings.HasSuffix(name, ".gz"); in.compressed {
-		if in.Reader, err = gzip.NewReader(in.Reader); err != nil {
-			return nil, errors.Join(fmt.Errorf("decompress %s: %w", name, err), f.Close())
-		}
-	}
-	if err := in.checkFormat(); err != nil {
+	if err := in.decode(f); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
 	return in, nil
+}
+
+// decode makes in read the content of r, which can be compressed or encoded.
+func (in *input) decode(r io.Reader) (err error) {
+	if in.Reader, in.changed, err = textinput.Open(in.name, &counted{r, &in.read}); err != nil {
+		return err
+	}
+	return in.checkFormat()
 }
 
 // maxFirstLine is the maximum number of bytes to read in order to recognize the format.
@@ -247,20 +252,22 @@ func (in *input) checkFormat() error {
 			break
 		}
 		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
-			return fmt.Errorf("read %s: %w", in.name, err)
+			return err
 		}
 	}
 	in.Reader = io.MultiReader(bytes.NewReader(head), lines)
+	from := "" // jq reads only UTF-8
+	if in.changed {
+		from = ", after you have decompressed it and converted it to UTF-8 without a byte order mark"
+	}
 	switch {
 	case len(first) == 0:
-	case bytes.HasPrefix(first, []byte("\x1f\x8b")):
-		return fmt.Errorf("%s is compressed with gzip: decompress it, or rename the file so that its name ends in .gz", in.name)
-	case bytes.HasPrefix(first, []byte("\xff\xfe")), bytes.HasPrefix(first, []byte("\xfe\xff")), bytes.IndexByte(first, 0) >= 0:
-		return fmt.Errorf("%s is not UTF-8 text: convert it, for example with iconv -f UTF-16 -t UTF-8", in.name)
+	case bytes.IndexByte(first, 0) >= 0:
+		return fmt.Errorf("%s is not text: import NDJSON, with one item on each line", in.name)
 	case first[0] == '[':
-		return fmt.Errorf("%s is a JSON array: put one item on each line, for example with jq -c '.[]'", in.name)
+		return fmt.Errorf("%s is a JSON array: put one item on each line, for example with jq -c '.[]'%s", in.name, from)
 	case string(first) == "{":
-		return fmt.Errorf("%s has JSON that spans several lines: put one item on each line, for example with jq -c '.'", in.name)
+		return fmt.Errorf("%s has JSON that spans several lines: put one item on each line, for example with jq -c '.'%s", in.name, from)
 	case first[0] != '{' && bytes.ContainsAny(first, ",;\t"):
 		return fmt.Errorf("%s is CSV: convert it to NDJSON, with one item on each line", in.name)
 	}

@@ -1,7 +1,7 @@
 // Package manifest reads Kubernetes manifests from files, folders and standard input, and records the position of each member. It checks
 // only that the files are valid YAML or JSON.
 //
-// It may import the libraries of Kubernetes.
+// It may import internal/cli/textinput and the libraries of Kubernetes.
 package manifest
 
 import (
@@ -19,6 +19,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	sigsyaml "sigs.k8s.io/yaml"
+
+	"github.com/vitrine-dev/vitrine/internal/cli/textinput"
 )
 
 // Stdin is the path that stands for standard input.
@@ -90,20 +92,24 @@ func Files(paths []string) ([]string, error) {
 }
 
 // Read returns those objects in the files for which selects returns true. Each argument of selects can be "". The members of a List are
-// separate objects. A file that is too large results in a Problem, and so does a document that is not valid YAML or not an object. If a
-// file cannot be read, Read returns an error.
+// separate objects. A file that is too large or that textinput cannot decode results in a Problem, and so does a document that is not valid
+// YAML or not an object. If a file cannot be read, Read returns an error.
 func Read(files []string, stdin io.Reader, selects func(apiVersion, kind string) bool) ([]Object, []Problem, error) {
 	var objects []Object
 	var problems []Problem
 	for _, path := range files {
 		text, err := readFile(path, stdin)
-		if err != nil {
-			return nil, nil, err
-		}
 		if path == Stdin {
 			path = "stdin"
 		}
 		f := &file{path: filepath.ToSlash(path)}
+		if wrong := (*textinput.Error)(nil); errors.As(err, &wrong) {
+			problems = append(problems, Problem{f.place(1, 1), "the file " + wrong.Reason})
+			continue
+		}
+		if err != nil {
+			return nil, nil, err
+		}
 		if len(text) > maxBytes {
 			problems = append(problems, Problem{f.place(1, 1), fmt.Sprintf("the file has more than %d MiB, which is too large for manifests", maxBytes>>20)})
 			continue
@@ -122,7 +128,7 @@ func Read(files []string, stdin io.Reader, selects func(apiVersion, kind string)
 	return objects, problems, nil
 }
 
-// readFile returns the content of a file, but at most maxBytes+1 bytes.
+// readFile returns the content of a file in UTF-8, but at most maxBytes+1 bytes.
 func readFile(path string, stdin io.Reader) ([]byte, error) {
 	from := stdin
 	if path != Stdin {
@@ -133,7 +139,11 @@ func readFile(path string, stdin io.Reader) ([]byte, error) {
 		defer f.Close()
 		from = f
 	}
-	text, err := io.ReadAll(io.LimitReader(from, maxBytes+1))
+	content, _, err := textinput.Open(path, from)
+	if err != nil {
+		return nil, fmt.Errorf("read manifest %s: %w", path, err)
+	}
+	text, err := io.ReadAll(io.LimitReader(content, maxBytes+1))
 	if err != nil {
 		return nil, fmt.Errorf("read manifest %s: %w", path, err)
 	}
