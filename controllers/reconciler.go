@@ -150,7 +150,7 @@ func (r *reconciler) remove(ctx context.Context, o v1alpha1.Object) error {
 	}
 	if err == nil {
 		if err := r.Removals.Permit(ctx, owner, stored.Created); err != nil {
-			return fmt.Errorf("keep the definition of the deleted object: %w", err)
+			return fmt.Errorf("the definition of the deleted object is kept for now: %w", err)
 		}
 	}
 	if _, err := r.Library.Remove(ctx, []library.Owner{owner}); err != nil {

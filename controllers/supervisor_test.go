@@ -225,7 +225,7 @@ var _ = Describe("The supervisor", func() {
 		w.apply(ctx, g)
 		w.network.swap(true)
 		Expect(kube.Delete(ctx, g)).To(Succeed())
-		Eventually(w.logs.String).Should(ContainSubstring("keep the definition of the deleted object"))
+		Eventually(w.logs.String).Should(ContainSubstring("the definition of the deleted object is kept for now"))
 		Expect(w.matching(ctx, "tags.marketer_tags.key:summer")).To(BeEquivalentTo(1))
 
 		By("stopping what follows the wrong one")

@@ -84,7 +84,7 @@ func (f *follower) sweep(ctx context.Context, keep []library.Owner) (int, error)
 		removed += n
 		var much *library.HeldError
 		if errors.As(err, &much) {
-			f.Logger.Error(much, "sweep is held; run vitrine sweep --confirm if the removal is intended")
+			f.Logger.Error(much, "the removal of these definitions waits for confirmation: run vitrine sweep --confirm if it is intended")
 			for _, o := range missing {
 				if slices.Contains(guarded, o.Kind) {
 					held[o] = true

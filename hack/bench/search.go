@@ -13,7 +13,7 @@ import (
 	"github.com/vitrine-dev/vitrine/internal/sample"
 )
 
-// search measures the latency of free queries that a single client sends one after the other.
+// search measures the latency of ad-hoc queries that a single client sends one after the other.
 func (b *suite) search(ctx context.Context) error {
 	s := b.scale
 	// Before the first round, every subject runs a block of queries that no round uses, because a Java virtual machine needs a warm-up.

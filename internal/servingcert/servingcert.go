@@ -101,7 +101,7 @@ func ProposeAuthority(dir string) ([]byte, error) {
 }
 
 // ErrExpiring means that an authority expires too soon to be used.
-var ErrExpiring = errors.New("the authority expires within a year")
+var ErrExpiring = errors.New("the certificate authority expires in less than a year")
 
 // Adopt stores an authority from ProposeAuthority in dir, so that Open uses it. If the authority expires soon, Adopt returns ErrExpiring.
 // If the authority is not valid, Adopt returns another error.

@@ -15,7 +15,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// allowance holds the remaining requests of one token under its rate limit, and the number of its running free queries.
+// allowance holds the remaining requests of one token under its rate limit, and the number of its running ad-hoc queries.
 type allowance struct {
 	mu      sync.Mutex
 	limiter *rate.Limiter
@@ -66,14 +66,14 @@ func (a *allowance) take(now time.Time, p library.Property, h http.Header) error
 // seconds rounds up to whole seconds, within the range from 0 to the maximum for a header.
 func seconds(s float64) int { return int(math.Ceil(min(max(s, 0), math.MaxInt32))) }
 
-// begin takes one of the token's slots for free queries. The function done releases the slot.
+// begin takes one of the token's slots for ad-hoc queries. The function done releases the slot.
 func (a *allowance) begin(most int) (done func(), err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.queries >= most {
 		return nil, &problem{
 			Type: tooManyQueries, retryAfter: time.Second,
-			Detail: fmt.Sprintf("this token already runs %d free queries, which is the maximum: wait until one of them ends, or list the items of a stored filter", most),
+			Detail: fmt.Sprintf("this token already has %d ad-hoc queries running, which is the maximum: wait for one to end, or list the items of a stored filter", most),
 		}
 	}
 	a.queries++
@@ -84,10 +84,10 @@ func (a *allowance) begin(most int) (done func(), err error) {
 	}, nil
 }
 
-// errOverBudget is the cause with which the context of a free query ends when the query exceeds its time budget.
-var errOverBudget = errors.New("the free query exceeded its time budget")
+// errOverBudget is the cause with which the context of an ad-hoc query ends when the query exceeds its time budget.
+var errOverBudget = errors.New("the ad-hoc query took longer than its time budget")
 
-// budgeted runs a free query with a time budget, within the token's limit of concurrent queries.
+// budgeted runs an ad-hoc query with a time budget, within the token's limit of concurrent queries.
 func (x *exchange) budgeted(run func(context.Context) error) error {
 	done, err := x.grant.allowance.begin(x.server.options.QueriesPerToken)
 	if err != nil {
@@ -109,15 +109,16 @@ func (x *exchange) budgeted(run func(context.Context) error) error {
 // tooExpensive returns the problem of a request that exceeded the time budget. It names the parameter that contains the query, if the
 // caller sent one.
 func (x *exchange) tooExpensive() *problem {
+	budget := x.server.options.QueryBudget
 	for _, name := range []string{"q", "additional_query"} {
 		if text, err := x.optional(name); err == nil && text != "" {
 			return &problem{
 				Type: queryTooExpensive, Parameter: name,
-				Detail: "the query exceeded its time budget: narrow it, remove leading wildcards, or store it as a filter",
+				Detail: fmt.Sprintf("the query took longer than %s: narrow it, remove leading wildcards, or store it as a filter", budget),
 			}
 		}
 	}
-	return &problem{Type: queryTooExpensive, Detail: "the request exceeded its time budget: retry later, or request fewer results"}
+	return &problem{Type: queryTooExpensive, Detail: fmt.Sprintf("the request took longer than %s: retry later, or request fewer results", budget)}
 }
 
 // reserve reserves memory for items in the response until release is called. size is the name of the parameter that limits the number of

@@ -24,7 +24,7 @@ type storedFields struct {
 }
 
 // errNoItem means that the document of an item does not contain the item.
-var errNoItem = errors.New("its document does not contain the item")
+var errNoItem = errors.New("the OpenSearch document of the item has no stored item")
 
 // text returns the stored text of the item.
 func (s *stored) text() (string, error) {

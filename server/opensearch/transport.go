@@ -38,7 +38,8 @@ const (
 	idleConnections  = 64
 )
 
-// newTransport reads the files. Errors name the file.
+// newTransport returns a transport with the current username, password and certificate authorities. Its errors name the file that cannot be
+// read.
 func newTransport(o Options) (*transport, error) {
 	t := &transport{options: o}
 	return t, t.reread(o.Clock())
@@ -79,7 +80,7 @@ func (t *transport) current() (http.RoundTripper, secrets) {
 	return t.over, t.secrets
 }
 
-// reread reads the files. If the authorities changed, it creates a new connection pool. The caller holds mu or is the only user.
+// reread reads the username, the password and the certificate authorities again. If the authorities changed, it creates a new connection pool. The caller holds mu or is the only user.
 func (t *transport) reread(now time.Time) error {
 	t.read = now
 	var s secrets

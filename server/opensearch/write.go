@@ -22,7 +22,7 @@ import (
 const maxAttempts = 50
 
 // Write changes items. See library.Library. The cluster stores items one by one. If another replica changes an item at the same time,
-// Write decides only the mutations of that item again.
+// Write re-evaluates only that item's mutations.
 func (l *Library) Write(ctx context.Context, p library.PropertyID, muts []library.Mutation) ([]library.Outcome, error) {
 	end, err := l.writing(ctx, len(muts))
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 // Index is the data that a library derives from the items of the store, in memory or in its own files. The store updates it with each
 // batch.
 //
-// The store calls Load, Prepare, TagOwner, Close and the function install (see Prepare) one at a time, and never while Store.Hold or
-// Store.CommitIndex runs a function. Erase may run concurrently with all of them except Close. Only Load and install may change the state
+// The store calls Load, Prepare, TagOwner, Close and the function install (see Prepare) one at a time. It calls none of them while Store.Hold
+// or Store.CommitIndex runs a function. Erase may run concurrently with all of them except Close. Only Load and install may change the state
 // that readers of the index see. A call of Prepare must not change it, not even if the call fails or if the store never calls install.
 type Index interface {
 	// Load makes the index match s. The store calls Load when it opens, before any read. It calls Load again after an I/O error, because it

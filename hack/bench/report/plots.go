@@ -29,7 +29,7 @@ var plots = []graph{
 	{"pages", "Processor time of the server for a page of 50 items", "µs", []group{
 		{"hot", HotPages}, {"gzip", ZippedPages}, {"304", HeldPages}, {"Zipf", ZipfPages}, {"uniform", UniformPages},
 	}, func(r Round) float64 { return 1000 * CPUPerRequest(r) }},
-	{"latency", "Median latency of a free query, one client", "ms", []group{
+	{"latency", "Median latency of an ad-hoc query, one client", "ms", []group{
 		{"boolean, newest first", Booleans}, {"sent again", BooleansKept}, {"ranked full text", Ranked}, {"sent again", RankedKept},
 	}, P50},
 	{"writes", "Items written per second, durable", "items/s", []group{

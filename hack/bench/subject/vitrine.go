@@ -180,7 +180,7 @@ func (v *Vitrine) Page(filter, page int) load.Request {
 	}, nil)
 }
 
-// Items returns a request for the first page of a free query.
+// Items returns a request for the first page of an ad-hoc query.
 func (v *Vitrine) Items(q, order string) load.Request {
 	params := url.Values{"access_token": {v.Store.readOnly}, "q": {q}, "page_size": {strconv.Itoa(PageSize)}}
 	if order != "" {

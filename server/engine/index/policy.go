@@ -13,7 +13,7 @@ type policy struct {
 	memoryParts, fanIn, maxDocs int
 	// burst is true during a write burst. Merges are then postponed, so that each merge takes more segments.
 	burst bool
-	// quiet is true in a quiet period. Merges then leave fewer segments.
+	// quiet is true while few items change. Merges then leave fewer segments.
 	quiet bool
 }
 
@@ -23,8 +23,8 @@ type size struct {
 	bytes      int64
 }
 
-// burstFactor applies during a write burst. It multiplies the number of files for which a merge waits. It divides the size at which a
-// segment in memory becomes large.
+// burstFactor applies during a write burst. The number of files for which a merge waits is multiplied by it. The size from which a segment in
+// memory counts as large is divided by it.
 const burstFactor = 4
 
 // journalFactor·sealDocs is the length of the journal at which memory is sealed. If items are deleted, or if the same items change
@@ -45,8 +45,8 @@ func (p policy) large(s size) bool {
 	return s.docs*share >= p.sealDocs || s.bytes*int64(share) >= p.sealBytes
 }
 
-// memory returns the indexes of the segments in memory to merge. In a quiet period, it returns the result of similar. Otherwise, it returns
-// none unless more than memoryParts segments are not large. It chooses the max(2, memoryParts/2) smallest segments. Then it chooses further
+// memory returns the indexes of the segments in memory to merge. In a quiet period, it returns p.similar(sizes). Otherwise, it returns segments
+// only if more than memoryParts of them are small (not large). It chooses the max(2, memoryParts/2) smallest segments. Then it chooses further
 // segments in ascending order of size, as long as each is no larger than the sum of the segments chosen before it.
 func (p policy) memory(sizes []size) []int {
 	if p.quiet {
@@ -71,7 +71,7 @@ func (p policy) memory(sizes []size) []int {
 }
 
 // files returns the indexes of the files to merge, or none if no merge is due. If a file has more dead than live documents, files returns
-// only that file, and the merge rewrites it. In a quiet period, if no tier has enough files, files returns the result of similar.
+// only that file, and the merge rewrites it. In a quiet period, if no tier has enough files, files returns p.similar(sizes).
 func (p policy) files(sizes []size) []int {
 	for i, s := range sizes {
 		if (s.docs-s.live)*2 > s.docs {
@@ -84,7 +84,7 @@ func (p policy) files(sizes []size) []int {
 	return p.similar(sizes)
 }
 
-// similarFactor determines which segments are similar. It limits the number of times that quiet periods merge a document: with each merge,
+// similarFactor is how many times as many live documents a segment can have as the segments that it joins. It limits the number of times that quiet periods merge a document: with each merge,
 // the document's segment grows by a factor of at least 1 + 1/similarFactor.
 const similarFactor = 2
 

@@ -20,7 +20,7 @@ func (c *Corpus) Boundary(ctx context.Context, now time.Time, build func(time.Ti
 	}
 	at, err := plan.Boundary(now, roots, func(r plan.IntRange) (plan.Ends, error) { return c.endsAhead(ctx, r) })
 	if err != nil {
-		return time.Time{}, fmt.Errorf("compute when the matches of the query change: %w", err)
+		return time.Time{}, fmt.Errorf("find the next time at which the query's matches change: %w", err)
 	}
 	return at, nil
 }

@@ -123,7 +123,7 @@ const (
 	tableFrom  = 4096
 )
 
-// score returns the score that s computes. It reads the score from the table if the table covers the frequency.
+// score returns s.Score(freq, norm), from the table if the table covers the frequency.
 func (t *scoreTable) score(s rank.Scorer, freq uint32, norm byte) float64 {
 	if freq < tableFreqs {
 		return float64(t.scores[freq<<8|uint32(norm)])

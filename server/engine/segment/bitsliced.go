@@ -10,7 +10,7 @@ import (
 // of 64 bits. The bit is set if the stored number has a 0 at that position. A comparison of 64 numbers with a bound then takes one
 // operation per slice. The slices are built in memory on the first range query. They take no more memory than the column.
 type bitSlices struct {
-	// blocks holds depth slices for each block of sliceBlock numbers. Within a block, the slice of the lowest bit comes first.
+	// blocks has depth slices per block; a block is sliceBlock numbers. Within a block, the slice of the lowest bit comes first.
 	blocks []sliceWords
 	depth  int
 }
