@@ -32,8 +32,8 @@ walk = VITRINE_WALK=1 exec $(WALKS) -test.run '^TestWalks$$' -test.timeout 90m -
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-run: $(LOCALRUN) ## run the whole product on this machine until Ctrl-C; WEBHOOK=on validates manifests when they are applied
-	@exec $(LOCALRUN) -state '$(STATE)' $(if $(WEBHOOK),-webhook)
+run: $(LOCALRUN) ## run the whole product on this machine until Ctrl-C; PORT=8444 sets the port of the server (default: 8443, or another one if 8443 is in use), WEBHOOK=on validates manifests when they are applied
+	@exec $(LOCALRUN) -state '$(STATE)' $(if $(PORT),-port '$(PORT)') $(if $(WEBHOOK),-webhook)
 
 smoke: $(WALKS) walk-programs ## like run, but without a terminal: checks every printed line and the commands in docs, then stops
 	@$(walk) smoke

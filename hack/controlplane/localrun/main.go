@@ -1,9 +1,10 @@
 // Command localrun runs a complete installation on this machine until the command is interrupted: a control plane on loopback, the vitrine
 // process, the sample manifests of config/samples and the sample content of hack/samplegen.
 //
-//	localrun [-state DIR] [-webhook]
+//	localrun [-state DIR] [-port N] [-webhook]
 //
-// The state is kept in DIR, and the next run continues with it. With -webhook, a webhook validates manifests when they are applied. `make
+// The state is kept in DIR, and the next run continues with it. The content server listens on port N of the loopback interface, which by
+// default is the port of the last run, 8443 or any free port. With -webhook, a webhook validates manifests when they are applied. `make
 // run` starts this command. `make smoke` and `make gitops` run tests of this package, which use the same stack.
 //
 // If KUBECONFIG is set, localrun uses that cluster instead of its own control plane. It reads no other kubeconfig.
@@ -47,6 +48,7 @@ func run(ctx context.Context) error {
 	}
 	opts := options{root: root, out: os.Stdout}
 	flag.StringVar(&opts.state, "state", filepath.Join(root, ".vitrine"), "the directory for all state")
+	flag.UintVar(&opts.port, "port", 0, "the port of the content server; 0 means the port of the last run, else 8443, else any free port")
 	flag.BoolVar(&opts.webhook, "webhook", false, "validate manifests when they are applied")
 	flag.Parse()
 	if opts.state, err = filepath.Abs(opts.state); err != nil {

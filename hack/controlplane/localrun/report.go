@@ -57,7 +57,8 @@ func (s *stack) report(ctx context.Context) error {
 	}
 	s.say("\nTo prepare another terminal for kubectl, vitrine and vcurl (curl with the READ-WRITE token), run this in it:\n\n  . %s", process.Quote(s.environmentFile()))
 	s.say("\nTo open the console in a browser, run this in that terminal:\n\n  vitrine console")
-	s.say("\nThe server's log is %s.", s.log())
+	s.say("\nThe server listens on %s. Another port: make run PORT=8444", s.url)
+	s.say("The server's log is %s.", s.log())
 	after := "The next make run continues with the same data; rm -r " + process.Quote(s.state) + " deletes the data."
 	if s.given {
 		after = "The sample objects stay in your cluster; kubectl delete -k config/samples removes them."

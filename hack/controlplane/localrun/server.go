@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net"
 	"net/http"
 	"os"
@@ -19,7 +20,7 @@ import (
 // startServer starts vitrine and waits until it serves the content of the cluster.
 func (s *stack) startServer(ctx context.Context) error {
 	s.say("starting vitrine…")
-	https, err := rememberedAddress(filepath.Join(s.state, "address"))
+	https, err := chooseAddress(filepath.Join(s.state, "address"), s.port)
 	if err != nil {
 		return err
 	}
@@ -78,14 +79,21 @@ func loaded(ctx context.Context, readyz string) error {
 	return nil
 }
 
-// rememberedAddress returns a free loopback address. It tries the address in file, then port 8443, and then any port. It writes the address
-// to file, so that pasted commands keep working in the next run.
-func rememberedAddress(file string) (string, error) {
+// chooseAddress returns a free loopback address. If port is 0, it tries the address in file, then port 8443, and then any port. It writes the
+// address to file, so that pasted commands keep working in the next run.
+func chooseAddress(file string, port uint) (string, error) {
 	before, err := os.ReadFile(file)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return "", fmt.Errorf("read the address of the last run: %w", err)
 	}
-	for _, address := range []string{string(before), "127.0.0.1:8443", "127.0.0.1:0"} {
+	addresses := []string{string(before), "127.0.0.1:8443", "127.0.0.1:0"}
+	if port > math.MaxUint16 {
+		return "", fmt.Errorf("port %d: must be from 1 to %d", port, math.MaxUint16)
+	}
+	if port != 0 {
+		addresses = []string{fmt.Sprintf("127.0.0.1:%d", port)}
+	}
+	for _, address := range addresses {
 		if address == "" {
 			continue
 		}
@@ -93,6 +101,9 @@ func rememberedAddress(file string) (string, error) {
 			l.Close()
 			return l.Addr().String(), writePrivate(file, l.Addr().String())
 		}
+	}
+	if port != 0 {
+		return "", fmt.Errorf("cannot listen on port %d of this machine: stop the program that uses it, or choose another port, as in make run PORT=8444", port)
 	}
 	return "", errors.New("no port of the loopback interface is free")
 }

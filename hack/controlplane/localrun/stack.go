@@ -30,6 +30,8 @@ const (
 type options struct {
 	// root is the root of the repository. state is the directory for the state. Both are absolute paths.
 	root, state string
+	// port is the port of the content server. 0 means the port of the last run, else 8443, else any free port.
+	port uint
 	// webhook enables the validation of manifests when they are applied.
 	webhook bool
 	// out receives all messages.
