@@ -40,7 +40,7 @@ func (o operations) Sweep(context.Context) (admin.Sweep, error) {
 // ConfirmSweep implements admin.Operations.
 func (o operations) ConfirmSweep(ctx context.Context) (int, error) {
 	if o.p.operator == nil {
-		return 0, errors.New("no sweep is held: the server watches no cluster")
+		return 0, errors.New("nothing waits for confirmation: this server does not follow a cluster")
 	}
 	n, err := o.p.operator.ConfirmSweep(ctx)
 	o.p.log.Info("sweep confirmed", "removed", n, "failed", err != nil)

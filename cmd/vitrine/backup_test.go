@@ -35,7 +35,7 @@ func TestBackupAndRestore(t *testing.T) {
 	stream.want(t, 0)
 	vitrine(t.Context(), "", "backup", "--data-dir", s.dir, dir).want(t, exitFailed, "is not empty")
 	nowhere := filepath.Join(t.TempDir(), "nowhere", "vitrine.tar")
-	vitrine(t.Context(), "", "backup", "--data-dir", s.dir, nowhere).want(t, exitFailed, "write "+nowhere+": no such file or directory")
+	vitrine(t.Context(), "", "backup", "--data-dir", s.dir, nowhere).want(t, exitFailed, "cannot write "+nowhere+": its directory does not exist: create the directory")
 	// No backup contains these items, because they are imported after all backups.
 	vitrine(t.Context(), itemLines(201, 10), "import", "-").want(t, 0, "10 added")
 	// The server removes its copy for the failed backup as soon as it notices that the client has stopped reading.

@@ -333,12 +333,12 @@ func TestCommandErrors(t *testing.T) {
 		"no token file":       {[]string{"export", "--server", "https://127.0.0.1:1", "--token-file", file + "x"}, exitFailed, "read the access token"},
 		"plain HTTP":          {[]string{"export", "--server", "http://shop.example", "--token-file", token}, exitFailed, "use https"},
 		"no authority":        {append([]string{"export", "--ca-file", file}, server...), exitCertificate, "contains no PEM certificate"},
-		"no input":            {append([]string{"import", file + "x"}, server...), exitFailed, "no such file"},
+		"no input":            {append([]string{"import", file + "x"}, server...), exitFailed, "does not exist: check the path"},
 		"a directory":         {append([]string{"import", filepath.Dir(file)}, server...), exitFailed, "is a directory"},
-		"no file named":       {append([]string{"import"}, server...), exitUsage, "accepts 1 arg(s)"},
+		"no file named":       {append([]string{"import"}, server...), exitUsage, "0 arguments given: use vitrine import FILE|-"},
 		"on conflict":         {append([]string{"import", "-", "--on-conflict", "merge"}, server...), exitUsage, "must be fail, replace or skip"},
 		"unanswered":          {append([]string{"import", "-", "--unanswered", "guess"}, server...), exitUsage, "must be stop, resend or skip"},
-		"unknown command":     {[]string{"bogus"}, exitUsage, "unknown command"},
+		"unknown command":     {[]string{"bogus"}, exitUsage, `there is no command "bogus"`},
 		"no running server":   {[]string{"sweep", "--data-dir", t.TempDir()}, exitFailed, "no running server uses"},
 		"a compressed backup": {[]string{"backup", "--data-dir", t.TempDir(), "x.tar.gz"}, exitUsage, "backup does not compress"},
 		"no property":         {[]string{"purge", "shop"}, exitUsage, "must be NAMESPACE/NAME"},
@@ -358,7 +358,7 @@ func TestWrongAuthorityAndWrongToken(t *testing.T) {
 	s.environment(t)
 	t.Setenv("VITRINE_TOKEN", "another-token-that-nobody-has-issued")
 	got := vitrine(t.Context(), itemLines(1, 1), "import", "-")
-	got.want(t, exitFailed, "stopped after line 0", "use a READ-WRITE token of the property")
+	got.want(t, exitFailed, "stopped after line 0", "pass the current value of an AccessToken")
 	if strings.Contains(got.stderr, "another-token") {
 		t.Error("the token was printed")
 	}
@@ -369,7 +369,7 @@ func TestSweepAndPurge(t *testing.T) {
 	s.environment(t)
 	vitrine(t.Context(), itemLines(1, 3), "import", "-").want(t, 0)
 	dir := "--data-dir=" + s.dir
-	vitrine(t.Context(), "", "sweep", dir).want(t, 0, "no sweep is held: the server watches no cluster")
+	vitrine(t.Context(), "", "sweep", dir).want(t, 0, "nothing waits for confirmation: this server does not follow a cluster")
 	vitrine(t.Context(), "", "purge", "shop/other", dir).want(t, exitFailed, "the store has no property shop/other (its properties: shop/default (3 items))")
 	vitrine(t.Context(), "shop/default\n", "purge", "shop/default", dir).want(t, exitFailed, "nothing was erased")
 	vitrine(t.Context(), "", "purge", "shop/default", "--yes", dir).want(t, exitFailed, "still declared by the manifest of Property shop/default: delete that manifest first")

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"net/http"
 
 	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
@@ -49,8 +50,9 @@ func (c *clusterFlags) load() (*rest.Config, string, error) {
 		return nil, "", usagef("no cluster: pass --kubeconfig or set KUBECONFIG")
 	}
 	if err != nil {
-		return nil, "", fmt.Errorf("cannot use the kubeconfig: %w", err)
+		return nil, "", fmt.Errorf("cannot use the kubeconfig: %w; check --kubeconfig and --context", err)
 	}
+	config.Wrap(func(t http.RoundTripper) http.RoundTripper { return clusterTransport{t} })
 	namespace := c.namespace
 	if namespace == "" {
 		if namespace, _, err = loaded.Namespace(); err != nil {
@@ -83,6 +85,24 @@ func (c *clusterFlags) open() (kube.Client, string, error) {
 	}
 	return k, namespace, nil
 }
+
+// clusterTransport marks the errors of connections to a cluster with clusterError.
+type clusterTransport struct{ http.RoundTripper }
+
+// RoundTrip implements http.RoundTripper.
+func (t clusterTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+	resp, err := t.RoundTripper.RoundTrip(r)
+	if err != nil {
+		err = &clusterError{err}
+	}
+	return resp, err
+}
+
+// clusterError is an error of a connection to a cluster.
+type clusterError struct{ err error }
+
+func (e *clusterError) Error() string { return e.err.Error() }
+func (e *clusterError) Unwrap() error { return e.err }
 
 // listed returns the objects in a namespace. The type of list selects their kind.
 func listed[T any](ctx context.Context, k kube.Client, list kube.ObjectList, namespace string) ([]T, error) {

@@ -3,9 +3,7 @@ package main
 import (
 	"cmp"
 	"crypto/x509"
-	"errors"
 	"fmt"
-	"net/http"
 	"os"
 	"strings"
 
@@ -74,21 +72,4 @@ func (c *connection) authority() (*x509.CertPool, error) {
 		return nil, &codedError{exitCertificate, fmt.Errorf("%s contains no PEM certificate", file)}
 	}
 	return pool, nil
-}
-
-// advise adds advice for the user to an error of a call. It returns an error for which it has no advice unchanged.
-func advise(err error) error {
-	unknown, host := x509.UnknownAuthorityError{}, x509.HostnameError{}
-	problem := (*client.Problem)(nil)
-	switch {
-	case errors.As(err, &unknown):
-		return &codedError{exitCertificate, fmt.Errorf("%w: pass the server's ca.crt with --ca-file", err)}
-	case errors.As(err, &host):
-		return &codedError{exitCertificate, fmt.Errorf("%w: use a host name from the certificate, or start the server with --tls-hosts to add the host name that you used", err)}
-	case errors.As(err, &problem) && problem.Status == http.StatusForbidden:
-		return fmt.Errorf("%w: use a READ-WRITE token of the property", err)
-	case errors.As(err, &problem) && problem.Documented && strings.Contains(problem.Detail, "no endpoint has this path"):
-		return fmt.Errorf("%w: specify the base URL of the server, such as https://content.shop.example, without an API path such as /v2", err)
-	}
-	return err
 }

@@ -93,7 +93,7 @@ func (o *consoleOptions) run(ctx context.Context) error {
 	defer target.transport.CloseIdleConnections()
 	code, property, err := target.code(ctx)
 	if err != nil {
-		return advise(err)
+		return err
 	}
 	if _, name, _ := strings.Cut(property, "/"); o.property != "" && name != o.property {
 		return usagef("--property %s: the token belongs to property %s: use another token, or omit --property", o.property, property)
@@ -306,7 +306,8 @@ func consoleCode(ctx context.Context, transport http.RoundTripper, base, token s
 	case res.StatusCode == http.StatusNotFound:
 		return "", "", errors.New("the server has no console: run it with --console, or set console.enabled in the chart")
 	}
-	return "", "", fmt.Errorf("cannot log in to the console: %s: %s", res.Status, answer.Detail)
+	return "", "", fmt.Errorf("cannot log in to the console: %s (HTTP %d): pass the current value of an AccessToken with --token-file or VITRINE_TOKEN",
+		answer.Detail, res.StatusCode)
 }
 
 // loginURL returns the URL with which a browser logs in with a code. The code follows a #, because browsers do not send that part of a URL

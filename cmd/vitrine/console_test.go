@@ -183,7 +183,7 @@ func TestConsoleRefuses(t *testing.T) {
 		want(t, exitUsage, "--property other: the token belongs to property shop/default")
 	t.Setenv("VITRINE_TOKEN", strings.Repeat("x", 40))
 	vitrine(t.Context(), "", "console", "--server", "https://"+with.addresses["https"], "--ca-file", filepath.Join(with.dir, "tls", "ca.crt")).
-		want(t, exitFailed, "401 Unauthorized: the access token is missing, unknown, expired or revoked")
+		want(t, exitFailed, "(HTTP 401): pass the current value of an AccessToken")
 	vitrine(t.Context(), "", "console", "--server", "https://"+with.addresses["https"]).want(t, exitCertificate, "--ca-file")
 	t.Setenv("VITRINE_SERVER", "")
 	empty := write(t, "kubeconfig", "")
@@ -280,7 +280,7 @@ func TestServerPod(t *testing.T) {
 		"the ready pod":            {[]kube.Object{service, pod("a", corev1.ConditionFalse, labels), pod("b", corev1.ConditionTrue, nil), pod("c", corev1.ConditionTrue, labels)}, "c", 8443, ""},
 		"a port by number":         {[]kube.Object{numbered, pod("a", corev1.ConditionTrue, labels)}, "a", 9443, ""},
 		"no Service":               {nil, "", 0, "there is no Service vitrine-system/vitrine"},
-		"a Service without https":  {[]kube.Object{unnamed}, "", 0, "has no port named https"},
+		"a Service without https":  {[]kube.Object{unnamed}, "", 0, "lacks a port named https or a selector"},
 		"no ready pod":             {[]kube.Object{service, pod("a", corev1.ConditionFalse, labels)}, "", 0, "no pod of Service vitrine-system/vitrine is ready"},
 		"a pod that is terminated": {[]kube.Object{service, deleted(pod("a", corev1.ConditionTrue, labels))}, "", 0, "is ready"},
 	} {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -58,10 +59,10 @@ func newDev() *cobra.Command {
 		Use:   "dev PATH...",
 		Short: "Serve manifests from files and folders on this machine, without a cluster, and follow their changes",
 		Long: "Serve the manifests in files and folders on this machine, without a cluster, until Ctrl-C. The command validates each\n" +
-			"manifest, and reports each problem with the message that the object's conditions would have in a cluster. When a file\n" +
+			"manifest, and reports each problem with the same message as in the object's conditions. When a file\n" +
 			"changes, the server applies the change within half a second. If a manifest becomes invalid, the server keeps serving its\n" +
 			"last valid version. The command creates a READ-WRITE token for each Property and a value for each AccessToken, and prints\n" +
-			"them. It reads no Secrets. Without --data-dir, the command deletes the store when it ends.",
+			"them with the URL of each ContentFilter. It reads no Secrets. Without --data-dir, the command deletes the store when it ends.",
 		Example: example(`
 # Serve the sample manifests with sample content
 vitrine dev config/samples --samples
@@ -142,7 +143,7 @@ func (o *devOptions) follow(p *process) (run func(context.Context) error, loaded
 			if err := o.fill(ctx, p.lib); err != nil {
 				return err
 			}
-			o.introduce(ctx, p.lib)
+			o.introduce(ctx, p.lib, l.Applied)
 			return nil
 		},
 	})
@@ -176,30 +177,48 @@ func (o *devOptions) report(l dev.Load) {
 		return
 	}
 	validate.Text(o.out, l.Findings)
-	fmt.Fprintf(o.out, "%s %s: %d applied, %d removed\n", at, tally(l.Report), l.Applied, l.Removed)
+	fmt.Fprintf(o.out, "%s %s: %d applied, %d removed\n", at, tally(l.Report), len(l.Applied), l.Removed)
 	if len(l.Kept) > 0 {
 		fmt.Fprintf(o.out, "%s still serving the last valid version of %s\n", at, strings.Join(l.Kept, ", "))
 	}
 }
 
-// introduce prints the tokens, example requests and console links of all objects that it has not printed yet.
-func (o *devOptions) introduce(ctx context.Context, lib library.Library) {
+// introduce prints the tokens, example requests, console links and URLs of all objects that it has not printed yet, and the URLs of the
+// applied ContentFilters.
+func (o *devOptions) introduce(ctx context.Context, lib library.Library, applied []library.Owner) {
 	first := o.introduced == nil
 	if first {
 		o.introduced = map[string]bool{}
 		fmt.Fprintf(o.out, "\nserving %s after %s\n", o.url, time.Since(o.started).Round(10*time.Millisecond))
 	}
 	items := lib.State(ctx).PropertyItems
+	var urls []string // of the filters
 	for _, p := range lib.Properties() {
+		example := ""
+		filters, _, err := lib.Filters(p, 0, 0)
+		if err != nil {
+			fmt.Fprintf(o.out, "cannot list the filters of Property %s: %s\n", p, oneLine(err))
+		}
+		for _, f := range filters {
+			if f.Owner.Kind != library.KindFilter {
+				continue // created over HTTP
+			}
+			name, url := f.Owner.String(), o.url+"/v2/content/filters/"+f.UUID
+			example = cmp.Or(example, url)
+			if !o.introduced[name] || slices.Contains(applied, f.Owner) {
+				o.introduced[name] = true
+				urls = append(urls, name+": "+url)
+			}
+		}
 		if o.introduced["Property "+string(p)] {
 			continue
 		}
 		o.introduced["Property "+string(p)] = true
 		token := o.folder.Token(p)
 		fmt.Fprintf(o.out, "\nProperty %s: %s items, READ-WRITE token %s\n", p, text.Thousands(items[p]), token)
-		filters, _, err := lib.FiltersAfter(p, library.FilterPlace{}, 1)
-		if err == nil && len(filters) > 0 {
-			fmt.Fprintf(o.out, "  curl -H 'Authorization: Bearer %s' '%s/v2/content/filters/%d?page_size=2'\n", token, o.url, filters[0].ID)
+		fmt.Fprintf(o.out, "  export VITRINE_SERVER=%s VITRINE_TOKEN=%s\n", o.url, token)
+		if example != "" {
+			fmt.Fprintf(o.out, "  curl -H 'Authorization: Bearer %s' '%s?page_size=2'\n", token, example)
 		}
 		o.introduceConsole(ctx, token)
 	}
@@ -209,6 +228,9 @@ func (o *devOptions) introduce(ctx context.Context, lib library.Library) {
 			o.introduced["AccessToken "+name] = true
 			fmt.Fprintf(o.out, "AccessToken %s: %s\n", name, tokens[name])
 		}
+	}
+	for _, url := range slices.Sorted(slices.Values(urls)) {
+		fmt.Fprintln(o.out, url)
 	}
 	if first {
 		fmt.Fprintln(o.out, "\nThe server applies each change to the manifests. Press Ctrl-C to stop.")

@@ -2,16 +2,21 @@ package main
 
 import (
 	"bufio"
+	"encoding/json"
 	"io"
 	"net/http"
 	"os"
+	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/vitrine-dev/vitrine/hack/docblocks"
 )
 
 // terminal is the output of a running vitrine dev.
@@ -106,6 +111,7 @@ func TestDev(t *testing.T) {
 	c.await(`^sample content: 2,000 lines`)
 	c.await(`^serving http://127\.0\.0\.1:\d+ after `)
 	c.await(`^Property shop/default: 2,000 items, READ-WRITE token `)
+	c.await(`^  export VITRINE_SERVER=http://127\.0\.0\.1:\d+ VITRINE_TOKEN=dev-`)
 	curl := c.await(`curl -H 'Authorization: Bearer (\S+)' '(\S+)'`)
 	token, url := curl[1], curl[2]
 	call := browse(t, c.await(`login link to the console, .*: (http://127\.0\.0\.1:\d+/console/login#code=\w+)$`)[1])
@@ -113,6 +119,8 @@ func TestDev(t *testing.T) {
 		t.Errorf("the session of the console: %d %s", code, body)
 	}
 	c.await(`^AccessToken shop/display: dev-`)
+	c.await(`^ContentFilter shop/latest: http://127\.0\.0\.1:\d+/v2/content/filters/[0-9a-f-]{36}$`)
+	url = c.await(`^ContentFilter shop/summer-wall: (\S+)$`)[1]
 	code, before := page(t, url, token)
 	if code != http.StatusOK || strings.Contains(before, `"total_results":0`) {
 		t.Fatalf("%d %s", code, before)
@@ -149,9 +157,13 @@ func TestDev(t *testing.T) {
 	}
 	write(strings.Replace(string(text), query, "query: approval_status:app AND text:beach\n", 1))
 	c.await(` 0 errors, 0 warnings: 1 applied, 0 removed$`)
+	if next := <-c.lines; next != "ContentFilter shop/summer-wall: "+url {
+		t.Errorf("after the change of a filter, the command prints %q", next)
+	}
 	if code, now := page(t, url, token); code != http.StatusOK || now == before {
 		t.Errorf("with the changed manifest: %d %s", code, now)
 	}
+	withoutCluster(t, url[:strings.Index(url, "/v2/")], token)
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
@@ -164,6 +176,27 @@ func TestDev(t *testing.T) {
 	}
 	if left, err := os.ReadDir(temporary); err != nil || len(left) > 0 {
 		t.Errorf("left: %v, %v", left, err)
+	}
+}
+
+// withoutCluster runs the commands that find a ContentFilter, with a server and a token and without a cluster.
+func withoutCluster(t *testing.T, server, token string) {
+	t.Helper()
+	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "nosuch"))
+	t.Setenv("VITRINE_SERVER", server)
+	t.Setenv("VITRINE_TOKEN", token)
+	t.Setenv("VITRINE_CA_FILE", "")
+	vitrine(t.Context(), "", "items", "summer-wall", "--limit", "2").want(t, 0, "ID       CREATED")
+	vitrine(t.Context(), "", "items", "summer-wall", "-n", "shop", "--limit", "1", "-q", "text:beach", "-o", "json").want(t, 0, `"approval_status": "app"`)
+	vitrine(t.Context(), "", "items", "summer-wal").want(t, exitFailed, "the server serves no ContentFilter summer-wal in the property of the token: use one of ", "shop/summer-wall")
+	vitrine(t.Context(), "", "items", "summer-wall", "-n", "other").want(t, exitFailed, "the server serves no ContentFilter summer-wall")
+	vitrine(t.Context(), "", "explain", "summer-wall", "101972").want(t, 0, "Item 101972 is not in ContentFilter shop/summer-wall.\n\n✗ all of\n├─ ✓ must approval_status:app")
+	var got explained
+	if err := json.Unmarshal([]byte(vitrine(t.Context(), "", "explain", "summer-wall", "102000", "-o", "json").stdout), &got); err != nil {
+		t.Fatal(err)
+	}
+	if got.Item != 102000 || got.Filter != "shop/summer-wall" || got.Result != "not in" || got.Explanation.Matched || len(got.Explanation.Children) != 2 {
+		t.Errorf("as JSON: %+v", got)
 	}
 }
 
@@ -225,8 +258,8 @@ func TestDevRefuses(t *testing.T) {
 		code int
 		want string
 	}{
-		"no path":             {nil, exitUsage, "requires at least 1 arg"},
-		"a path that is gone": {[]string{filepath.Join(dir, "gone")}, exitUsage, "no such file"},
+		"no path":             {nil, exitUsage, "0 arguments given: use vitrine dev PATH..."},
+		"a path that is gone": {[]string{filepath.Join(dir, "gone")}, exitUsage, "does not exist: check the path"},
 		"an address":          {[]string{dir, "--http-bind-address", "8080"}, exitUsage, "--http-bind-address 8080: must be [host]:port"},
 		"a namespace":         {[]string{dir, "--namespace", "A B"}, exitUsage, "--namespace"},
 		"no Property":         {[]string{dir, "--http-bind-address", "127.0.0.1:0", "--import", "dev_test.go"}, exitUsage, "0 valid Properties"},
@@ -234,5 +267,114 @@ func TestDevRefuses(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			vitrine(t.Context(), "", append([]string{"dev"}, c.args...)...).want(t, c.code, c.want)
 		})
+	}
+}
+
+// devShell runs the commands of pages beside a running vitrine dev, as a user does in a second terminal.
+type devShell struct {
+	t         *testing.T
+	dev       *terminal
+	manifests string // the folder that vitrine dev serves, and the pages call my-filters
+	work      string
+	server    string
+	variables []string
+	stop      func(os.Signal) error
+}
+
+// newDevShell starts vitrine dev with the sample manifests and the sample content.
+func newDevShell(t *testing.T) *devShell {
+	t.Helper()
+	s := &devShell{t: t, work: t.TempDir()}
+	s.manifests, s.dev, s.stop = startDev(t, t.TempDir(), "--samples")
+	set := s.dev.await(`^  export (VITRINE_SERVER=(\S+)) (VITRINE_TOKEN=\S+)$`)
+	s.dev.await("Ctrl-C")
+	s.server = set[2]
+	program, err := filepath.Abs(os.Args[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	bin := t.TempDir()
+	for link, to := range map[string]string{filepath.Join(s.work, "my-filters"): s.manifests, filepath.Join(bin, "vitrine"): program} {
+		if err := os.Symlink(to, link); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.variables = append(os.Environ(), asCommand+"=1", "PATH="+bin+":"+os.Getenv("PATH"), "KUBECONFIG="+filepath.Join(s.work, "nosuch"), set[1], set[3])
+	return s
+}
+
+// run runs a block of a page, and compares its output with the page. If the block changes a manifest, run waits until vitrine dev has
+// applied the change.
+func (s *devShell) run(page string, block docblocks.Command) {
+	s.t.Helper()
+	output := s.t.TempDir()
+	cmd := exec.Command("sh", "-c", docblocks.Script(output, []docblocks.Command{block}))
+	cmd.Dir, cmd.Env = s.work, s.variables
+	_ = cmd.Run() // Judge reports how the script ended
+	if err := docblocks.Judge(page, output, []docblocks.Command{block}); err != nil {
+		s.t.Fatal(err)
+	}
+	if strings.Contains(block.Script, "my-filters/") {
+		s.dev.await(`applied, \d+ removed$`)
+	}
+}
+
+// TestGetStarted runs the commands of docs/get-started.md that need no cluster.
+func TestGetStarted(t *testing.T) {
+	const page = "docs/get-started.md"
+	text := string(readFile(t, "../../"+page))
+	s := newDevShell(t)
+	commands := docblocks.Commands(text, docblocks.Dev)
+	for _, block := range commands {
+		s.run(page, block)
+	}
+	if len(commands) < 5 {
+		t.Errorf("%s has only %d blocks for vitrine dev", page, len(commands))
+	}
+	if err := s.stop(os.Interrupt); err != nil {
+		t.Error(err)
+	}
+	for line := range s.dev.lines {
+		s.dev.shown = append(s.dev.shown, line)
+	}
+	// The page shows what vitrine dev prints after a change in indented blocks.
+	printed := strings.NewReplacer(s.manifests, "my-filters", strings.TrimPrefix(s.server, "http://"), "127.0.0.1:8080").Replace(strings.Join(s.dev.shown, "\n"))
+	shown := regexp.MustCompile(`(?m)^    (?:\d\d:\d\d:\d\d )?((?:ContentFilter|my-filters/|    5|      \||18 objects|still serving).*)$`).FindAllStringSubmatch(text, -1)
+	for _, line := range shown {
+		if !strings.Contains(printed, line[1]) {
+			t.Errorf("%s shows\n%s\nbut vitrine dev prints\n%s", page, line[1], printed)
+		}
+	}
+	if len(shown) != 7 {
+		t.Errorf("%s shows %d lines of vitrine dev", page, len(shown))
+	}
+}
+
+// TestFiltersWithoutCluster runs the commands of docs/filters.md with vitrine dev instead of a cluster, with the replacements in the table of
+// that page.
+func TestFiltersWithoutCluster(t *testing.T) {
+	const page = "docs/filters.md"
+	text := string(readFile(t, "../../"+page))
+	s := newDevShell(t)
+	setup := regexp.MustCompile(`(?m)^    (vcurl\(\) .*)$`).FindStringSubmatch(text)
+	if setup == nil {
+		t.Fatalf("%s does not define vcurl", page)
+	}
+	url := s.server + "/v2/content/filters/8fef2da6-1ad3-5358-8eac-420f8ca05753"
+	replaced := regexp.MustCompile(`(?m)^(?:kubectl (?:wait|get) .*|url=.*)\n`)
+	for _, block := range docblocks.Commands(text, docblocks.Smoke) {
+		script := replaced.ReplaceAllString(block.Script, "")
+		script = strings.NewReplacer("kubectl apply -f beach-videos.yaml", "cp beach-videos.yaml my-filters/", "kubectl delete -f beach-videos.yaml", "rm my-filters/beach-videos.yaml").Replace(script)
+		if strings.Contains(script, "my-filters/") {
+			block.Output = "" // the output of kubectl
+		}
+		if strings.Contains(script, "kubectl") {
+			t.Errorf("%s:%d needs a cluster: %s", page, block.Line, script)
+		}
+		block.Script = setup[1] + "\nurl=" + url + "\n" + script
+		s.run(page, block)
+	}
+	if !slices.Contains(s.dev.shown, "ContentFilter shop/beach-videos: "+url) {
+		t.Errorf("vitrine dev does not print the URL of the filter:\n%s", strings.Join(s.dev.shown, "\n"))
 	}
 }

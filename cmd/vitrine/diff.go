@@ -83,7 +83,7 @@ func (o *diffOptions) run(cmd *cobra.Command) error {
 		}
 		change, err := filterdiff.Compare(cmd.Context(), c, d, o.items)
 		if err != nil {
-			return advise(err)
+			return err
 		}
 		if change.State == filterdiff.Failed {
 			failed++
@@ -113,7 +113,7 @@ func checkProperty(ctx context.Context, c *client.Client, filters []validate.Jud
 	}
 	served, err := c.Property(ctx)
 	if err != nil {
-		return advise(err)
+		return err
 	}
 	if want := string(filters[0].Judgement.Definition.Property); served != want {
 		return fmt.Errorf("the access token belongs to property %s, and the ContentFilters to %s: use a READ-WRITE token of %s, "+

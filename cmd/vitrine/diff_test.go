@@ -129,5 +129,5 @@ func TestDiff(t *testing.T) {
 	t.Setenv("VITRINE_TOKEN", readOnly)
 	vitrine(t.Context(), manifests, "diff", "-f", "-").want(t, exitFailed, "use a READ-WRITE token of the property")
 	t.Setenv("VITRINE_TOKEN", "another-token-that-nobody-has-issued")
-	vitrine(t.Context(), manifests, "diff", "-f", "-").want(t, exitFailed, "use a READ-WRITE token of the property")
+	vitrine(t.Context(), manifests, "diff", "-f", "-").want(t, exitFailed, "pass the current value of an AccessToken")
 }

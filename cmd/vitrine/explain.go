@@ -24,7 +24,8 @@ func newExplain() *cobra.Command {
 		Use:   "explain FILTER ID",
 		Short: "Explain clause by clause why an item is or is not in a ContentFilter",
 		Long: `Explain clause by clause why an item is or is not in a ContentFilter. ✓ marks a clause that the item satisfies, ✗ a clause that
-it does not satisfy, and · an optional clause that it does not satisfy.`,
+it does not satisfy, and · an optional clause that it does not satisfy. With --server and a READ-WRITE token, the command needs no
+cluster.`,
 		Example: example(`
 # Why is item 100412 not in the filter summer-wall?
 kubectl vitrine explain summer-wall 100412 -n shop`),
@@ -35,6 +36,16 @@ kubectl vitrine explain summer-wall 100412 -n shop`),
 	o.output.bind(cmd.Flags())
 	cmd.ValidArgsFunction = first(o.reach.cluster.suggest(&v1alpha1.ContentFilterList{}))
 	return cmd
+}
+
+// explained is the output of explain.
+type explained struct {
+	Item item.ID `json:"item"`
+	// Filter is the ContentFilter as namespace/name.
+	Filter string `json:"filter"`
+	// Result is "in" or "not in".
+	Result      string             `json:"result"`
+	Explanation client.Explanation `json:"explanation"`
 }
 
 func (o *explainOptions) run(cmd *cobra.Command, name, number string) error {
@@ -49,16 +60,16 @@ func (o *explainOptions) run(cmd *cobra.Command, name, number string) error {
 	if err != nil {
 		return err
 	}
-	e, err := c.ExplainFilter(cmd.Context(), f.Status.UUID, id)
+	e, err := c.ExplainFilter(cmd.Context(), f.uuid, id)
 	if err != nil {
-		return advise(err)
+		return err
 	}
-	return o.output.show(cmd.OutOrStdout(), e, func(w io.Writer) error {
-		in := "is not in"
-		if e.Matched {
-			in = "is in"
-		}
-		fmt.Fprintf(w, "Item %d %s ContentFilter %s/%s.\n\n", id, in, f.Namespace, f.Name)
+	result := "not in"
+	if e.Matched {
+		result = "in"
+	}
+	return o.output.show(cmd.OutOrStdout(), explained{id, f.name, result, e}, func(w io.Writer) error {
+		fmt.Fprintf(w, "Item %d is %s ContentFilter %s.\n\n", id, result, f.name)
 		tree(w, e, "", "")
 		return nil
 	})

@@ -59,7 +59,7 @@ func (o *exportOptions) run(cmd *cobra.Command) error {
 	shown := io.Discard
 	if stderr := cmd.ErrOrStderr(); isTerminal(stderr) && !isTerminal(out) {
 		if total, err = c.CountItems(cmd.Context(), cmp.Or(o.query, "*:*")); err != nil {
-			return advise(err)
+			return err
 		}
 		shown = stderr
 	}
@@ -72,7 +72,7 @@ func (o *exportOptions) run(cmd *cobra.Command) error {
 	}
 	unreadable, partial := errors.AsType[*client.UnreadableError](err)
 	if err != nil && !partial {
-		return advise(err)
+		return err
 	}
 	if file != nil {
 		if err := file.keep(); err != nil {

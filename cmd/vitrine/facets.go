@@ -64,7 +64,7 @@ func (o *facetsOptions) run(cmd *cobra.Command, field string) error {
 	}
 	found, err := c.Facets(cmd.Context(), o.count)
 	if err != nil {
-		return advise(err)
+		return err
 	}
 	return o.output.show(cmd.OutOrStdout(), found, func(w io.Writer) error {
 		var rows [][]string

@@ -130,7 +130,7 @@ func ownerOf(ctx context.Context, p place) (string, error) {
 	}
 	var is owner
 	if err := json.Unmarshal(text, &is); err != nil || !isStoreID(is.Store) {
-		return "", fmt.Errorf("the file %s in %s names no store: if no other store uses the folder, remove the file", ownerName, p)
+		return "", fmt.Errorf("the file %s in %s does not name a store: remove the file if only this store uses the folder", ownerName, p)
 	}
 	return is.Store, nil
 }

@@ -30,7 +30,7 @@ func serverPod(ctx context.Context, k kube.Client, name types.NamespacedName) (t
 	}
 	i := slices.IndexFunc(service.Spec.Ports, func(p corev1.ServicePort) bool { return p.Name == "https" })
 	if i < 0 || len(service.Spec.Selector) == 0 {
-		return none, 0, fmt.Errorf("the Service %s has no port named https, or no selector: specify the server's Service with --service", name)
+		return none, 0, fmt.Errorf("the Service %s lacks a port named https or a selector: specify the server's Service with --service", name)
 	}
 	pods := &corev1.PodList{}
 	if err := k.List(ctx, pods, kube.InNamespace(name.Namespace), kube.MatchingLabels(service.Spec.Selector)); err != nil {

@@ -173,7 +173,7 @@ func (o *importOptions) stopped(ctx context.Context, in *input, at client.Checkp
 	case ctx.Err() != nil:
 		return &codedError{exitInterrupted, fmt.Errorf("interrupted after line %s; %s", text.Thousands(at.Lines), again)}
 	}
-	return fmt.Errorf("stopped after line %s: %w; %s", text.Thousands(at.Lines), advise(err), again)
+	return fmt.Errorf("stopped after line %s: %w; %s", text.Thousands(at.Lines), err, again)
 }
 
 func summary(at client.Checkpoint, took time.Duration) string {

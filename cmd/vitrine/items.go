@@ -24,13 +24,17 @@ func newItems() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "items FILTER",
 		Short: "List the items of a ContentFilter, in its order",
-		Long:  `List the items of a ContentFilter, in its order. The command never shows submissions, regardless of the token.`,
+		Long: `List the items of a ContentFilter, in its order. The command never shows submissions, regardless of the token. With --server and
+a READ-WRITE token, it needs no cluster.`,
 		Example: example(`
 # The first 20 items
 kubectl vitrine items summer-wall -n shop
 
 # All items that also match a query, as JSON
-kubectl vitrine items summer-wall -n shop --query 'text:beach' --limit 0 -o json`),
+kubectl vitrine items summer-wall -n shop --query 'text:beach' --limit 0 -o json
+
+# The first 20 items on a server that vitrine dev has started, with the token in VITRINE_TOKEN
+vitrine items summer-wall --server http://127.0.0.1:8080`),
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, args[0]) },
 	}
@@ -59,9 +63,9 @@ func (o *itemsOptions) run(cmd *cobra.Command, name string) error {
 		listing.PageSize = min(o.limit, 500)
 	}
 	items := []client.Item{}
-	for it, err := range c.FilterItems(cmd.Context(), f.Status.UUID, listing) {
+	for it, err := range c.FilterItems(cmd.Context(), f.uuid, listing) {
 		if err != nil {
-			return advise(err)
+			return err
 		}
 		it.Submission = nil // omit personal data, which does not belong in terminals, scroll-back buffers and screenshots
 		items = append(items, it)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"strconv"
 	"time"
@@ -297,6 +298,9 @@ func (f *opensearchFlags) forServer() (admin.OpenSearch, error) {
 			continue
 		}
 		path, err := filepath.Abs(*file)
+		if err == nil {
+			_, err = os.Stat(path) // here, because the server would return the error without its type
+		}
 		if err != nil {
 			return to, err
 		}

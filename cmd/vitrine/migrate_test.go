@@ -187,7 +187,7 @@ func TestMigrateFlags(t *testing.T) {
 		"no URL":            {[]string{"--to=engine"}, "--opensearch-url"},
 		"plain text":        {[]string{"--to=engine", "--opensearch-url=http://search.example"}, "not encrypted"},
 		"half of a secret":  {[]string{"--cancel", url, "--opensearch-username-file=u"}, "--opensearch-password-file"},
-		"an extra argument": {[]string{"--cancel", "x"}, "unknown command"},
+		"an extra argument": {[]string{"--cancel", "x"}, "1 argument given: use vitrine migrate"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			vitrine(t.Context(), "", append([]string{"migrate"}, test.flags...)...).want(t, exitUsage, test.want)

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
@@ -20,11 +21,13 @@ import (
 	"github.com/vitrine-dev/vitrine/api/v1alpha1"
 	"github.com/vitrine-dev/vitrine/controllers/tokens"
 	"github.com/vitrine-dev/vitrine/controllers/translate"
+	"github.com/vitrine-dev/vitrine/internal/text"
 	"github.com/vitrine-dev/vitrine/server/client"
+	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// reach finds a ContentFilter in the cluster, and connects to a server that serves it. It uses the token that the user provides, as the
-// other client commands do. If the user provides no token, reach uses a token from a Secret that the user may read.
+// reach finds a ContentFilter, and connects to a server that serves it. With a token that the user provides, it needs no cluster. If the
+// user provides no token, reach uses a token from a Secret that the user may read.
 type reach struct {
 	cluster    clusterFlags
 	connection connection
@@ -35,27 +38,66 @@ func (r *reach) bind(cmd *cobra.Command) {
 	r.connection.bind(cmd.Flags())
 }
 
-// filter returns a filter of the cluster, and a client that may read it. If writer is true, it takes only READ-WRITE tokens from Secrets.
-func (r *reach) filter(ctx context.Context, name string, writer bool) (*v1alpha1.ContentFilter, *client.Client, error) {
+// reached is a ContentFilter that a server serves.
+type reached struct {
+	// name is the name of the object as namespace/name.
+	name, uuid string
+}
+
+// filter returns a filter, and a client that may read it. It asks the server for the filter if the user provides a token and does not select
+// a cluster, and the cluster otherwise. If writer is true, it takes only READ-WRITE tokens from Secrets.
+func (r *reach) filter(ctx context.Context, name string, writer bool) (reached, *client.Client, error) {
+	withToken := r.connection.tokenFile != "" || os.Getenv("VITRINE_TOKEN") != ""
+	if withToken && r.cluster.kubeconfig == "" && r.cluster.context == "" {
+		return r.onServer(ctx, name)
+	}
 	k, namespace, err := r.cluster.open()
 	if err != nil {
-		return nil, nil, err
+		return reached{}, nil, err
 	}
 	f := &v1alpha1.ContentFilter{}
 	if err := k.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, f); apierrors.IsNotFound(err) {
-		return nil, nil, fmt.Errorf("namespace %[2]s has no ContentFilter %[1]s: run kubectl get contentfilters -n %[2]s, or select another namespace with -n", name, namespace)
+		return reached{}, nil, fmt.Errorf("namespace %[2]s has no ContentFilter %[1]s: run kubectl get contentfilters -n %[2]s, or select another namespace with -n", name, namespace)
 	} else if err != nil {
-		return nil, nil, fmt.Errorf("read ContentFilter %s/%s: %w", namespace, name, err)
+		return reached{}, nil, fmt.Errorf("read ContentFilter %s/%s: %w", namespace, name, err)
 	}
 	if f.Status.UUID == "" {
-		return nil, nil, fmt.Errorf("ContentFilter %s/%s was never served: see kubectl vitrine status", namespace, name)
+		return reached{}, nil, fmt.Errorf("ContentFilter %s/%s was never served: see kubectl vitrine status", namespace, name)
 	}
-	if r.connection.tokenFile != "" || os.Getenv("VITRINE_TOKEN") != "" {
+	found := reached{namespace + "/" + name, f.Status.UUID}
+	if withToken {
 		c, err := r.connection.open()
-		return f, c, err
+		return found, c, err
 	}
 	c, err := r.fromSecret(ctx, k, f, writer)
-	return f, c, err
+	return found, c, err
+}
+
+// onServer finds a filter among the filters of the token's property. It needs a READ-WRITE token.
+func (r *reach) onServer(ctx context.Context, name string) (reached, *client.Client, error) {
+	c, err := r.connection.open()
+	if err != nil {
+		return reached{}, nil, err
+	}
+	var served []string
+	for f, err := range c.Filters(ctx) {
+		if err != nil {
+			return reached{}, nil, fmt.Errorf("find ContentFilter %s on the server: %w", name, err)
+		}
+		object, managed := strings.CutPrefix(f.ManagedBy, library.KindFilter.String()+" ")
+		namespace, own, _ := strings.Cut(object, "/")
+		if own == name && (r.cluster.namespace == "" || r.cluster.namespace == namespace) {
+			return reached{object, f.UUID}, c, nil
+		}
+		if managed {
+			served = append(served, object)
+		}
+	}
+	if len(served) == 0 {
+		return reached{}, nil, fmt.Errorf("the server serves no ContentFilter in the property of the token: apply one, or pass a token of another property")
+	}
+	return reached{}, nil, fmt.Errorf("the server serves no ContentFilter %s in the property of the token: use one of %s, or pass a token of another property",
+		name, text.Cut(strings.Join(served, ", "), 200))
 }
 
 // fromSecret returns a client with the first usable token that may read a filter. It tries READ-WRITE tokens first.

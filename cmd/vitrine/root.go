@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/vitrine-dev/vitrine/internal/text"
 )
@@ -24,7 +24,7 @@ const (
 // run executes a command line and returns the exit code. program is the path of the binary. If the binary has the name of the plugin, the
 // help calls the command kubectl vitrine.
 func run(ctx context.Context, program string, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	root := newRoot()
+	root := newProgram()
 	switch strings.TrimSuffix(filepath.Base(program), ".exe") {
 	case pluginName:
 		root.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl vitrine"}
@@ -40,19 +40,6 @@ func run(ctx context.Context, program string, args []string, stdin io.Reader, st
 		fmt.Fprintln(stderr, "vitrine:", oneLine(err))
 	}
 	return exitCode(err)
-}
-
-// oneLine formats an error as one line for a terminal or a log. It omits repeated lines, because each part of a failed database reports the
-// same error.
-func oneLine(err error) string {
-	var parts []string
-	for line := range strings.Lines(err.Error()) {
-		line = strings.TrimSpace(line)
-		if line != "" && !slices.ContainsFunc(parts, func(said string) bool { return strings.HasSuffix(said, line) }) {
-			parts = append(parts, line)
-		}
-	}
-	return text.Visible(strings.Join(parts, "; ")) // an error can quote content, which can contain control characters
 }
 
 func newRoot() *cobra.Command {
@@ -71,10 +58,9 @@ kubectl vitrine status -A
 vitrine import items.ndjson
 kubectl vitrine items summer-wall -n shop`),
 		// run prints errors itself, in one line and without the usage.
-		SilenceErrors: true,
-		SilenceUsage:  true,
-		Args:          cobra.NoArgs,
-		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		SilenceErrors:              true,
+		SilenceUsage:               true,
+		SuggestionsMinimumDistance: 2,
 	}
 	group(root, "manifests", "Manifests and objects:", newDev(), newValidate(), newDiff(), newStatus(), newItems(), newExplain(), newTokens(), newConsole())
 	group(root, "items", "Items:", newImport(), newExport(), newFacets())
@@ -85,67 +71,90 @@ kubectl vitrine items summer-wall -n shop`),
 		_, err := io.WriteString(cmd.OutOrStderr(), usage(cmd))
 		return err
 	})
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return &usageError{fmt.Errorf("%w; see %s --help", err, cmd.CommandPath())}
-	})
-	for _, c := range append(root.Commands(), root) {
-		c.Args = asUsage(c.Args)
+	root.SetFlagErrorFunc(flagError)
+	return root
+}
+
+// newProgram returns the root command with all subcommands, including those of cobra, which newRoot omits because docs/reference does.
+func newProgram() *cobra.Command {
+	root := newRoot()
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd()
+	eachCommand(root, checkArgs)
+	for _, c := range root.Commands() {
+		if c.Name() == "help" {
+			c.Run, c.RunE = nil, func(cmd *cobra.Command, args []string) error { return showHelp(cmd.Root(), args) }
+		}
 	}
 	return root
 }
 
-// asUsage returns a check of arguments that turns the errors of another check into usage errors, which have their own exit code.
-func asUsage(check cobra.PositionalArgs) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		if err := check(cmd, args); err != nil {
-			return &usageError{fmt.Errorf("%w; see %s --help", err, cmd.CommandPath())}
+// eachCommand calls visit for a command and everything below it.
+func eachCommand(cmd *cobra.Command, visit func(*cobra.Command)) {
+	visit(cmd)
+	for _, c := range cmd.Commands() {
+		eachCommand(c, visit)
+	}
+}
+
+// checkArgs makes the errors of a command about its arguments say what to do.
+func checkArgs(cmd *cobra.Command) {
+	if cmd.HasSubCommands() {
+		cmd.Args = cobra.ArbitraryArgs
+		cmd.RunE = showHelp
+		return
+	}
+	check := cmd.Args
+	cmd.Args = func(cmd *cobra.Command, args []string) error {
+		if check == nil || check(cmd, args) == nil {
+			return nil
 		}
-		return nil
+		return usagef("%s given: use %s, or see %s --help", text.Plural(len(args), "argument"), strings.TrimSuffix(cmd.UseLine(), " [flags]"), cmd.CommandPath())
 	}
 }
 
-// usageError is an error that a wrong command line causes.
-type usageError struct{ err error }
-
-func (e *usageError) Error() string { return e.err.Error() }
-func (e *usageError) Unwrap() error { return e.err }
-
-func usagef(format string, args ...any) error { return &usageError{fmt.Errorf(format, args...)} }
-
-// Exit codes; docs/cli.md lists them.
-const (
-	exitFailed      = 1
-	exitUsage       = 2
-	exitLines       = 3
-	exitStore       = 4
-	exitAddress     = 5
-	exitCertificate = 6
-	exitManifests   = 7
-	exitDamaged     = 8
-	exitInterrupted = 130
-)
-
-// codedError is an error that determines the exit code of the command.
-type codedError struct {
-	code int
-	err  error
+// showHelp prints the help of the command to which args lead from cmd.
+func showHelp(cmd *cobra.Command, args []string) error {
+	cmd, rest, err := cmd.Find(args)
+	if err != nil {
+		return err
+	}
+	if len(rest) == 0 {
+		cmd.InitDefaultHelpFlag()
+		return cmd.Help()
+	}
+	meant := ""
+	if similar := cmd.SuggestionsFor(rest[0]); len(similar) > 0 {
+		meant = fmt.Sprintf(" (did you mean %s?)", strings.Join(similar, " or "))
+	}
+	return usagef("there is no command %q%s: see %s --help", rest[0], meant, cmd.CommandPath())
 }
 
-func (e *codedError) Error() string { return e.err.Error() }
-func (e *codedError) Unwrap() error { return e.err }
+// flagError says what to do about an invalid flag.
+func flagError(cmd *cobra.Command, err error) error {
+	var unknown *pflag.NotExistError
+	var empty *pflag.ValueRequiredError
+	var invalid *pflag.InvalidValueError
+	switch {
+	case errors.As(err, &unknown):
+		name := "--" + unknown.GetSpecifiedName()
+		if unknown.GetSpecifiedShortnames() != "" {
+			name = name[1:]
+		}
+		err = fmt.Errorf("there is no flag %s", name)
+	case errors.As(err, &empty):
+		err = fmt.Errorf("--%s needs a value", empty.GetFlag().Name)
+	case errors.As(err, &invalid):
+		flag := invalid.GetFlag()
+		if wanted := valueTypes[flag.Value.Type()]; wanted != "" {
+			err = fmt.Errorf("--%s %q: must be %s", flag.Name, invalid.GetValue(), wanted)
+		}
+	}
+	return usagef("%w: see %s --help", err, cmd.CommandPath())
+}
 
-func exitCode(err error) int {
-	if err == nil {
-		return 0
-	}
-	if coded, ok := errors.AsType[*codedError](err); ok {
-		return coded.code
-	}
-	if _, ok := errors.AsType[*usageError](err); ok {
-		return exitUsage
-	}
-	if errors.Is(err, context.Canceled) {
-		return exitInterrupted
-	}
-	return exitFailed
+// valueTypes describes the types of flags whose parsers return an error of package strconv or time.
+var valueTypes = map[string]string{
+	"bool": "true or false", "int": "a whole number", "int64": "a whole number", "uint16": "a whole number from 0 to 65535",
+	"float64": "a number", "duration": "a duration such as 30s, 15m or 24h",
 }

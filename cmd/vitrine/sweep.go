@@ -45,7 +45,7 @@ kubectl exec -n vitrine-system deploy/vitrine -- vitrine sweep --confirm`),
 			out := cmd.OutOrStdout()
 			switch {
 			case !s.Kubernetes:
-				fmt.Fprintln(out, "no sweep is held: the server watches no cluster")
+				fmt.Fprintln(out, "nothing waits for confirmation: this server does not follow a cluster")
 			case confirm:
 				// Send the confirmation even if no sweep is held, because a confirmation also assigns a store that belongs to another
 				// cluster to this cluster.

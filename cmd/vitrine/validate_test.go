@@ -38,5 +38,5 @@ func TestValidate(t *testing.T) {
 	vitrine(t.Context(), "", "validate", "-f", "-", "-o", "xml").want(t, exitUsage, "must be text, json or github")
 	vitrine(t.Context(), "", "validate", "-f", "-", "-n", "").want(t, exitUsage, "must be the name of a namespace")
 	vitrine(t.Context(), "kind: ConfigMap\n", "validate", "-f", "-").want(t, exitFailed, "no manifest of the API group vitrine.dev in 1 file: check -f")
-	vitrine(t.Context(), "", "validate", "-f", "none").want(t, exitFailed, "no such file")
+	vitrine(t.Context(), "", "validate", "-f", "none").want(t, exitFailed, "does not exist: check the path")
 }

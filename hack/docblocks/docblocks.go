@@ -5,6 +5,7 @@
 // rest of the language says which test runs the commands:
 //
 //	sh                  make smoke; all blocks of a page run in one shell
+//	sh dev              the tests of cmd/vitrine, beside a running vitrine dev
 //	sh cluster          make e2e, in a cluster; all blocks of a section run in one shell
 //	sh not run: REASON  no test
 //
@@ -22,6 +23,7 @@ import (
 // Languages of blocks with commands that a test runs.
 const (
 	Smoke   = "sh"
+	Dev     = "sh dev"
 	Cluster = "sh cluster"
 )
 

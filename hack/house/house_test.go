@@ -127,7 +127,7 @@ var rooms = map[string]room{
 	"internal/sample":      {ownInTests: []string{"server/item", "server/query"}, others: []string{"sigs.k8s.io/yaml"}},
 	"internal/s3":          {others: []string{"github.com/minio/minio-go/v7"}},
 	"internal/text":        {others: []string{}},
-	"cmd/vitrine":          {own: []string{"api", "config", "controllers", "internal", "server"}, ownInTests: []string{"hack/opensearch/node/nodetest", "hack/reference"}},
+	"cmd/vitrine":          {own: []string{"api", "config", "controllers", "internal", "server"}, ownInTests: []string{"hack/docblocks", "hack/opensearch/node/nodetest", "hack/reference"}},
 	"hack":                 {own: []string{"api", "config", "controllers", "internal", "server", "cmd"}},
 }
 

@@ -60,9 +60,10 @@ type Load struct {
 	// Kept lists, in sorted order, the objects whose last valid version the library still serves although the manifest has an error or is
 	// suspended.
 	Kept []string
-	// Applied is the number of definitions that were added or changed. Removed is the number of definitions that were removed because their
-	// manifests no longer exist.
-	Applied, Removed int
+	// Applied lists the objects whose definitions were added or changed, sorted by file. Removed is the number of definitions that were
+	// removed because their manifests no longer exist.
+	Applied []library.Owner
+	Removed int
 	// Failed is the reason why the manifests could not be read or applied at all, or nil if the load succeeded. After a failure, the
 	// library keeps serving the previous definitions.
 	Failed error
@@ -230,7 +231,7 @@ func (f *Folder) load(ctx context.Context) (l Load, err error) {
 		f.files[owner] = j.Value("").File
 		delete(others, owner)
 		if r.Changed {
-			l.Applied++
+			l.Applied = append(l.Applied, owner)
 		}
 	}
 	for owner := range others {

@@ -179,8 +179,8 @@ func TestLoad(t *testing.T) {
 			if got := w.wall(); got != step.wall {
 				t.Errorf("the filter is %q, want %q", got, step.wall)
 			}
-			if l.Applied != step.applied || l.Removed != step.gone {
-				t.Errorf("%d applied, %d removed; want %d, %d", l.Applied, l.Removed, step.applied, step.gone)
+			if len(l.Applied) != step.applied || l.Removed != step.gone {
+				t.Errorf("%d applied, %d removed; want %d, %d", len(l.Applied), l.Removed, step.applied, step.gone)
 			}
 			var errors []string
 			for _, f := range l.Findings {
@@ -266,15 +266,15 @@ func TestRun(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan error)
 	go func() { done <- f.Run(ctx) }()
-	if l := <-loads; l.Applied != 0 || !f.Loaded() {
+	if l := <-loads; len(l.Applied) != 0 || !f.Loaded() {
 		t.Errorf("the empty folder: %+v", l)
 	}
 	w.write("property.yaml", property)
-	if l := <-loads; l.Applied != 1 {
+	if l := <-loads; len(l.Applied) != 1 {
 		t.Errorf("first: %+v", l)
 	}
 	w.write("filter.yaml", with("text:sun"))
-	if l := <-loads; l.Applied != 1 {
+	if l := <-loads; len(l.Applied) != 1 {
 		t.Errorf("second: %+v", l)
 	}
 	if err := os.RemoveAll(w.dir); err != nil {
