@@ -38,8 +38,8 @@ type kind struct {
 	// load translates an object for the bulk load at start. It returns false if the object has nothing to load yet. nil means that the load
 	// uses translate. now is the same for all objects of a load, so that no object takes precedence because it comes first in the list.
 	load func(ctx context.Context, s *Set, o v1alpha1.Object, now time.Time) (library.Definition, bool)
-	// frozen returns a *verdict.Refusal if the served state of a suspended object has expired. nil means that the served state of this kind
-	// never expires.
+	// frozen returns a *verdict.Refusal if the last applied state of a suspended object is not served. nil means that the server always serves
+	// the last applied state of this kind.
 	frozen func(ctx context.Context, p *pass) error
 	// watch adds further watches to the controller of the kind. nil means that the kind needs no further watches.
 	watch func(s *Set, mgr manager.Manager, b *builder.Builder) error

@@ -12,12 +12,11 @@ import (
 
 	"github.com/vitrine-dev/vitrine/controllers/cluster"
 	"github.com/vitrine-dev/vitrine/server/library"
-	"github.com/vitrine-dev/vitrine/server/reference"
 )
 
 // shared is a library that the replicas of a spec share.
 type shared struct {
-	*reference.Library
+	library.Library
 	term atomic.Int64
 	// onLead, if set, is called when a replica begins to lead.
 	onLead atomic.Pointer[func()]

@@ -23,6 +23,7 @@ import (
 
 	"github.com/vitrine-dev/vitrine/api/v1alpha1"
 	"github.com/vitrine-dev/vitrine/controllers/tokens"
+	"github.com/vitrine-dev/vitrine/server/reference"
 )
 
 // outageVariable is the environment variable with the duration of the outages in the specs, for example 300s. If it is set, the specs also
@@ -255,7 +256,8 @@ var _ = Describe("A frozen library", func() {
 		f, token := w.filter("f", "approval_status:app"), w.token("front")
 		w.apply(ctx, f)
 		w.apply(ctx, token)
-		_, err := w.lib.Freeze(ctx)
+		lib := w.lib.(*reference.Library)
+		_, err := lib.Freeze(ctx)
 		Expect(err).NotTo(HaveOccurred())
 
 		w.change(ctx, f, func() { f.Spec.Query = "approval_status:rej" })
@@ -265,7 +267,7 @@ var _ = Describe("A frozen library", func() {
 		Expect(w.lib.Property(w.id("default"))).NotTo(BeZero())
 		Expect(w.accepted()).To(HaveKey("front"))
 
-		Expect(w.lib.Thaw(ctx)).To(Succeed())
+		Expect(lib.Thaw(ctx)).To(Succeed())
 		w.settle(ctx, f, kstatus.CurrentStatus)
 		Eventually(w.accepted).ShouldNot(HaveKey("front"))
 	})

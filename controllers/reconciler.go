@@ -165,6 +165,9 @@ func (r *reconciler) remove(ctx context.Context, o v1alpha1.Object) error {
 	if p == "" {
 		p = translate.PropertyID(o)
 	}
+	if r.kind.Definition == library.KindProperty {
+		r.serving.forget(p)
+	}
 	r.waiters.remove(p, owner)
 	r.waiters.remove(anyProperty, owner)
 	r.waiters.found(owner)

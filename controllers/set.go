@@ -39,7 +39,8 @@ type Config struct {
 	CABundle []byte
 	// Clock returns the current time.
 	Clock func() time.Time
-	// PropertyGrace is the time for which an object may lack its Property before its status and an event report the problem.
+	// PropertyGrace is the time for which an object may lack its Property, and for which the library may not serve a Property, before the
+	// status and an event report the problem.
 	PropertyGrace time.Duration
 	// Logger receives errors that no status can report.
 	Logger logr.Logger
@@ -74,6 +75,7 @@ type Set struct {
 	queues   *queues
 	written  *written
 	rivals   *rivals
+	serving  *serving
 	failures *failures
 	// reported counts the status writes by the reconcilers.
 	reported atomic.Uint64
@@ -82,7 +84,7 @@ type Set struct {
 func newSet(c client.Client, direct client.Reader, config Config) *Set {
 	return &Set{
 		Config: config, client: c, direct: direct, begun: make(chan struct{}),
-		waiters: newWaiters(), queues: newQueues(), written: newWritten(), rivals: newRivals(),
+		waiters: newWaiters(), queues: newQueues(), written: newWritten(), rivals: newRivals(), serving: newServing(),
 		failures: &failures{owners: map[library.Owner]bool{}},
 	}
 }

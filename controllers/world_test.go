@@ -39,7 +39,7 @@ const caBundle = "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n
 // world is the environment of one spec: a namespace, a store, a clock, and an operator that the spec can start and stop.
 type world struct {
 	namespace string
-	lib       *reference.Library
+	lib       library.Library
 	clock     *clock
 	logs      *logs
 	network   *network
@@ -50,12 +50,19 @@ type world struct {
 
 // newWorld creates a world whose operator does not run yet.
 func newWorld(ctx context.Context) *world {
-	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "spec-"}}
-	Expect(kube.Create(ctx, ns)).To(Succeed())
-	w := &world{namespace: ns.Name, clock: &clock{now: time.Now()}, logs: &logs{}, network: newNetwork(), stop: func() {}}
-	lib, err := reference.Open(reference.Options{Dir: GinkgoT().TempDir(), Clock: w.clock.Now})
+	dir := GinkgoT().TempDir() // before the cleanup of the world, so that it is removed after the library is closed
+	w := newEmptyWorld(ctx, metav1.ObjectMeta{GenerateName: "spec-"})
+	lib, err := reference.Open(reference.Options{Dir: dir, Clock: w.clock.Now})
 	Expect(err).NotTo(HaveOccurred())
 	w.lib = lib
+	return w
+}
+
+// newEmptyWorld creates a world with a new namespace and without a library. The caller must set the library.
+func newEmptyWorld(ctx context.Context, namespace metav1.ObjectMeta) *world {
+	ns := &corev1.Namespace{ObjectMeta: namespace}
+	Expect(kube.Create(ctx, ns)).To(Succeed())
+	w := &world{namespace: ns.Name, clock: &clock{now: time.Now()}, logs: &logs{}, network: newNetwork(), stop: func() {}}
 	DeferCleanup(func(ctx context.Context) {
 		w.stop()
 		for _, o := range []client.Object{
@@ -63,7 +70,7 @@ func newWorld(ctx context.Context) *world {
 		} {
 			Expect(kube.DeleteAllOf(ctx, o, client.InNamespace(w.namespace))).To(Succeed())
 		}
-		Expect(lib.Close()).To(Succeed())
+		Expect(w.lib.Close()).To(Succeed())
 	})
 	return w
 }

@@ -24,6 +24,8 @@ const (
 	ReasonServed = "Served"
 	// ReasonPropertyNotFound: the Property in spec.propertyRef does not exist yet, or is not Ready.
 	ReasonPropertyNotFound = "PropertyNotFound"
+	// ReasonNotServed: the operator accepted the spec of the Property, but the server cannot serve the items of the Property.
+	ReasonNotServed = "NotServed"
 	// ReasonInvalidQuery: the query or the selector does not parse, or uses a field that is not allowed in it.
 	ReasonInvalidQuery = "InvalidQuery"
 	// ReasonInvalidSort: the sort string does not parse, or names a field that cannot be sorted by.

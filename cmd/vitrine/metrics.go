@@ -71,23 +71,27 @@ func backupMetrics(every time.Duration, reported *atomic.Pointer[admin.Backups])
 type libraryCollector struct {
 	lib                                       library.Library
 	ready, degraded, items, definitions, disk *prometheus.Desc
-	sizes                                     *prometheus.Desc
+	sizes, troubles                           *prometheus.Desc
 }
 
 func newLibraryCollector(lib library.Library) *libraryCollector {
 	return &libraryCollector{
 		lib:         lib,
 		ready:       prometheus.NewDesc("vitrine_store_ready", "1 if the store serves reads, even if it rejects writes.", nil, nil),
-		degraded:    prometheus.NewDesc("vitrine_store_degraded", "1 if the store serves reads but has a problem, which /readyz names.", nil, nil),
+		degraded:    prometheus.NewDesc("vitrine_store_degraded", "1 if the store serves reads but has a problem that affects all properties. /readyz names the problem.", nil, nil),
 		items:       prometheus.NewDesc("vitrine_items", "Stored items, by property.", []string{"property"}, nil),
 		definitions: prometheus.NewDesc("vitrine_definitions", "Stored definitions of all properties.", nil, nil),
 		disk:        prometheus.NewDesc("vitrine_store_bytes", "Size of the store on disk, in bytes.", nil, nil),
+		troubles:    prometheus.NewDesc("vitrine_property_problem", "1 for each property that has a problem of its own, by state: failed (requests for the property get 503), rebuilding (the problem ends by itself), or degraded (the property is served, but not fully, for example without writes). /readyz names the problem.", []string{"property", "state"}, nil),
 		sizes:       prometheus.NewDesc("vitrine_library_bytes", "Memory of the library in bytes, by kind: heap (the part of the index in the heap), caches, store (the database), mapped-index and mapped-items (mapped files, which use the page cache).", []string{"kind"}, nil),
 	}
 }
 
 // Describe implements prometheus.Collector.
-func (c *libraryCollector) Describe(ch chan<- *prometheus.Desc) { prometheus.DescribeByCollect(c, ch) }
+func (c *libraryCollector) Describe(ch chan<- *prometheus.Desc) {
+	ch <- c.troubles // a library without problems has no series of it
+	prometheus.DescribeByCollect(c, ch)
+}
 
 // Collect implements prometheus.Collector.
 func (c *libraryCollector) Collect(ch chan<- prometheus.Metric) {
@@ -108,6 +112,16 @@ func (c *libraryCollector) Collect(ch chan<- prometheus.Metric) {
 	gauge(c.degraded, degraded)
 	for p, n := range s.PropertyItems {
 		gauge(c.items, float64(n), string(p))
+	}
+	for p, t := range s.Troubles {
+		state := "degraded"
+		switch {
+		case t.Passing:
+			state = "rebuilding"
+		case t.Unserved:
+			state = "failed"
+		}
+		gauge(c.troubles, 1, string(p), state)
 	}
 	gauge(c.definitions, float64(s.Definitions))
 	for kind, bytes := range map[string]int64{

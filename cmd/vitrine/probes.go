@@ -2,7 +2,9 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"sync/atomic"
 
@@ -30,6 +32,9 @@ type check struct {
 	detail string
 }
 
+// shownTroubles is the maximum number of properties with a problem that the response of /readyz lists.
+const shownTroubles = 10
+
 // checks returns a check for every part. The process is ready only if all checks are ok.
 func (h *health) checks(r *http.Request) []check {
 	state := h.lib.State(r.Context())
@@ -45,6 +50,18 @@ func (h *health) checks(r *http.Request) []check {
 		tokens.detail = "being read"
 	}
 	checks := []check{store, tokens}
+	// These checks do not make the process unready, because it serves the other properties.
+	for i, p := range slices.Sorted(maps.Keys(state.Troubles)) {
+		if i == shownTroubles {
+			checks = append(checks, check{"properties", true, fmt.Sprintf("%d more have a problem: the metric vitrine_property_problem lists them", len(state.Troubles)-i)})
+			break
+		}
+		state, t := "degraded", state.Troubles[p]
+		if t.Unserved {
+			state = "not served"
+		}
+		checks = append(checks, check{"property " + string(p), true, state + "; " + t.String()})
+	}
 	if h.operator == nil {
 		checks = append(checks, check{"definitions", true, "serving the stored state, without Kubernetes"})
 	} else {

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -19,6 +20,19 @@ type stateOnly struct {
 }
 
 func (l stateOnly) State(context.Context) library.State { return l.state }
+
+// troubles returns problems of n properties.
+func troubles(n int) map[library.PropertyID]library.Trouble {
+	all := map[library.PropertyID]library.Trouble{}
+	for i := range n {
+		t := library.Trouble{Problem: "the index cannot be written"}
+		if i%2 == 0 {
+			t = library.Trouble{Unserved: true, Passing: true, Problem: "rebuilding the index", Progress: "5 of 10 items"}
+		}
+		all[library.PropertyID(fmt.Sprintf("shop/%02d", i))] = t
+	}
+	return all
+}
 
 func TestProbes(t *testing.T) {
 	ready := library.State{Ready: true, Items: 1200, Definitions: 7}
@@ -53,6 +67,12 @@ func TestProbes(t *testing.T) {
 		"disk full": {
 			state: library.State{Problem: "disk full"}, tokens: true,
 			code: 503, gate: 200, says: []string{"[-] store: 0 items, 0 definitions; disk full"},
+		},
+		"properties with problems of their own": {
+			state: library.State{Ready: true, Troubles: troubles(12)}, tokens: true, code: 200, gate: 200, says: []string{
+				"ready\n[+] store: 0 items, 0 definitions\n", "[+] property shop/00: not served; rebuilding the index: 5 of 10 items\n",
+				"[+] property shop/01: degraded; the index cannot be written\n", "[+] properties: 2 more have a problem: ",
+			},
 		},
 		"shutting down": {state: ready, tokens: true, draining: true, code: 503, gate: 200, says: []string{"[-] process: shutting down"}},
 	}

@@ -249,6 +249,9 @@ func (s *Supervisor) follow(ctx context.Context, cfg *rest.Config, conns *connec
 		if err := s.load(ctx, f); err != nil {
 			return err
 		}
+		var following sync.WaitGroup
+		following.Go(func() { f.set.FollowServing(ctx, f.CountInterval) })
+		defer following.Wait()
 		keeper := counts.Keeper{Library: f.Library, Objects: f.set, Clock: f.Clock, Interval: f.CountInterval, Logger: f.Logger}
 		return keeper.Run(ctx)
 	})

@@ -69,22 +69,26 @@ func queryValid(o v1alpha1.Object, warnings []query.Warning) {
 	}
 }
 
-// Suspend sets the conditions of an object that spec.suspend freezes. If the served state has expired, ended is the refusal to report;
-// otherwise, ended is nil. If ended is nil, Ready keeps its status and its observed generation. QueryValid changes from True to Unknown,
-// because the query is not checked.
+// Suspend sets the conditions of an object that spec.suspend freezes. If the last applied state is not served, ended is the refusal to
+// report; otherwise, ended is nil. If ended is nil, Ready keeps its status and its observed generation, except that a Property that is
+// served again becomes True. QueryValid changes from True to Unknown, because the query is not checked.
 func Suspend(o v1alpha1.Object, ended *Refusal) {
 	*o.StatusObservedGeneration() = o.GetGeneration()
 	const message = "Reconciliation is suspended and the server keeps serving the last applied state: set spec.suspend to false to resume."
 	set(o, v1alpha1.SuspendedCondition, metav1.ConditionTrue, v1alpha1.ReasonSuspended, message)
 	ready := Ready(o)
+	applied := ready.Status == metav1.ConditionTrue || ready.Reason == v1alpha1.ReasonNotServed
 	switch {
 	case ready.Type == "":
 		set(o, v1alpha1.ReadyCondition, metav1.ConditionUnknown, v1alpha1.ReasonSuspended, message)
-	case ready.Status == metav1.ConditionTrue && ended != nil:
+	case applied && ended != nil && ended.Waiting:
+		ready.Status, ready.Reason, ready.Message = metav1.ConditionFalse, ended.Reason, ended.Error()
+		meta.SetStatusCondition(o.StatusConditions(), ready)
+	case applied && ended != nil:
 		set(o, v1alpha1.ReadyCondition, metav1.ConditionFalse, ended.Reason, ended.Error())
 		set(o, v1alpha1.StalledCondition, metav1.ConditionTrue, ended.Reason, ended.Error())
-	case ready.Status == metav1.ConditionTrue:
-		ready.Reason = v1alpha1.ReasonSuspended
+	case applied:
+		ready.Status, ready.Reason = metav1.ConditionTrue, v1alpha1.ReasonSuspended
 		ready.Message = fmt.Sprintf("Generation %d is served while spec.suspend is true.", ready.ObservedGeneration)
 		meta.SetStatusCondition(o.StatusConditions(), ready)
 	}

@@ -46,6 +46,17 @@ func Conflict(reason, cure, problem string) *Refusal {
 	return &Refusal{Reason: reason, Cure: cure, Problem: problem, Condition: v1alpha1.ConflictCondition}
 }
 
+// NotServed returns the refusal of a Property that the server cannot serve.
+func NotServed(t library.Trouble) *Refusal {
+	cure := "correct the cause; the server retries, and /readyz and the log of the server have the details"
+	if t.Passing {
+		cure = "wait until this is complete; /readyz of the server shows the progress"
+	}
+	return &Refusal{
+		Reason: v1alpha1.ReasonNotServed, Waiting: true, Cure: cure, Problem: "requests for the items of this Property get 503, because " + t.Problem,
+	}
+}
+
 // Refuse converts an error from the translation of an object, from its Secret or from the library into a *Refusal. It returns every other
 // error unchanged, because such an error is transient and the caller retries.
 func Refuse(o v1alpha1.Object, err error) error {

@@ -90,6 +90,29 @@ func TestSummarise(t *testing.T) {
 	}
 }
 
+// TestSuspendFollowsServing checks that the condition Ready of a suspended Property follows what the library serves, and keeps the
+// generation that was applied.
+func TestSuspendFollowsServing(t *testing.T) {
+	o := &v1alpha1.Property{}
+	o.Generation = 3
+	Summarise(o, nil, nil)
+	o.Generation = 4
+	down := NotServed(library.Trouble{Unserved: true, Problem: "the index cannot be opened"})
+	for _, step := range []struct {
+		ended *Refusal
+		want  []string
+	}{
+		{want: []string{"Ready=True Suspended", "Suspended=True Suspended"}},
+		{ended: down, want: []string{"Ready=False NotServed", "Suspended=True Suspended"}},
+		{want: []string{"Ready=True Suspended", "Suspended=True Suspended"}},
+	} {
+		Suspend(o, step.ended)
+		if diff := cmp.Diff(step.want, told(o)); diff != "" || Ready(o).ObservedGeneration != 3 {
+			t.Errorf("observed generation %d, conditions (-want +got):\n%s", Ready(o).ObservedGeneration, diff)
+		}
+	}
+}
+
 func TestMessages(t *testing.T) {
 	syntax := &query.SyntaxError{Reason: "unbalanced parenthesis (opened at position 16)", Position: 20, Expected: `")"`}
 	tests := map[string]struct {

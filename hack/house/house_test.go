@@ -37,7 +37,7 @@ var rooms = map[string]room{
 	"api": {others: []string{"k8s.io/apimachinery/"}},
 	"controllers": {
 		own:        append([]string{"api", "controllers/counts", "controllers/tokens", "controllers/translate", "controllers/verdict", "internal/text"}, domain...),
-		ownInTests: []string{"controllers/cluster", "server/reference"},
+		ownInTests: []string{"controllers/cluster", "server/engine", "server/reference"},
 		others: []string{
 			"k8s.io/", "sigs.k8s.io/", "github.com/go-logr/logr", "github.com/prometheus/client_golang/",
 		},

@@ -89,7 +89,8 @@ var fires = map[string]struct{ loud, quiet string }{
 	"VitrineAbsent":            {`other 1x60`, `vitrine_store_ready 1x60`},
 	"VitrineStoreNotReady":     {`vitrine_store_ready{pod="a"} 0x60`, `vitrine_store_ready{pod="a"} 1x60`},
 	"VitrineStoreDegraded":     {`vitrine_store_degraded{pod="a"} 1x60`, `vitrine_store_degraded{pod="a"} 0x60`},
-	"VitrinePropertyUnindexed": {`vitrine_unindexed_properties{pod="a"} 1x60`, `vitrine_unindexed_properties{pod="a"} 0x60`},
+	"VitrinePropertyNotServed": {`vitrine_property_problem{property="a/b",state="failed"} 1x60`, `vitrine_property_problem{property="a/b",state="rebuilding"} 1x60`},
+	"VitrinePropertyDegraded":  {`vitrine_property_problem{property="a/b",state="degraded"} 1x60`, `vitrine_property_problem{property="a/b",state="failed"} 1x60`},
 	"VitrineErrors": {
 		"vitrine_http_requests_total{route=\"/a\",status=\"200\"} 0+600x60\nvitrine_http_requests_total{route=\"/a\",status=\"500\"} 0+60x60",
 		"vitrine_http_requests_total{route=\"/a\",status=\"200\"} 0+600x60\nvitrine_http_requests_total{route=\"/a\",status=\"500\"} 0+3x60",

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -131,9 +133,22 @@ func (f *follower) dir(id library.PropertyID) string {
 	return f.disk().PathJoin(f.options.Dir, directory, dirName(id))
 }
 
+// longestDirName is the maximum length of a file name in bytes on common file systems. hashMark begins the name of the directory of a
+// property whose ID in hex is longer. It contains a character that is not a hex digit.
+const (
+	longestDirName = 255
+	hashMark       = "sha256-"
+)
+
 // dirName returns the name of the index directory of a property. The name is the ID in hex, because an ID can contain characters that
-// file names do not allow.
-func dirName(id library.PropertyID) string { return hex.EncodeToString([]byte(id)) }
+// file names do not allow. If that is too long, the name is a hash of the ID.
+func dirName(id library.PropertyID) string {
+	if name := hex.EncodeToString([]byte(id)); len(name) <= longestDirName {
+		return name
+	}
+	sum := sha256.Sum256([]byte(id))
+	return hashMark + hex.EncodeToString(sum[:])
+}
 
 // removeGone removes the index directories of properties that are not in the store. Such a directory remains if the process ends or the
 // disk fails during a purge.
@@ -153,7 +168,7 @@ func (f *follower) removeGone(l *loading) error {
 		}
 		var err error
 		for _, name := range names {
-			if _, notOurs := hex.DecodeString(name); notOurs == nil && !kept[name] {
+			if _, notOurs := hex.DecodeString(strings.TrimPrefix(name, hashMark)); notOurs == nil && !kept[name] {
 				err = errors.Join(err, f.disk().RemoveAll(f.disk().PathJoin(root, name)))
 			}
 		}

@@ -91,12 +91,20 @@ type opening struct{ *loading }
 
 // Error describes the progress of opening the index.
 func (o opening) Error() string {
+	if progress := o.progress(); progress != "" {
+		return "the index is being rebuilt: " + progress
+	}
+	return "the index is being opened"
+}
+
+// progress describes the progress of a rebuild. It returns "" if there is no rebuild.
+func (o opening) progress() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.of == 0 {
-		return "the index is being opened"
+		return ""
 	}
-	return fmt.Sprintf("the index is being rebuilt: %d of %d items", o.items, o.of)
+	return fmt.Sprintf("%d of %d items", o.items, o.of)
 }
 
 // attempt is one attempt to open an index while other properties are served.

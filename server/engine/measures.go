@@ -29,7 +29,6 @@ func (f *follower) measures() []library.Measure {
 		}
 	}
 	return []library.Measure{
-		{Name: "unindexed_properties", Help: "Properties whose index cannot be opened, so that requests for them get 503; /readyz and the log show the reason.", Value: float64(len(f.failures(false)))},
 		{Name: "segment_files", Help: "Segments of the index on disk.", Value: files},
 		{Name: "segment_memory_parts", Help: "Segments of the index that are still in memory because they are not yet written to a file.", Value: parts},
 		{Name: "segment_merges_total", Help: "Index files created by merging several files.", Counter: true, Value: merges},

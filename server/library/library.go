@@ -269,8 +269,11 @@ type Scope struct {
 type State struct {
 	// Ready is true if the library serves reads. A library that serves reads may still refuse writes, in which case Problem says so.
 	Ready bool
-	// Problem says why Ready is false, or which function is degraded. "" means that there is no problem.
+	// Problem says why Ready is false, or which function is degraded in all properties. "" means that there is no such problem. Troubles
+	// contains the problems of single properties.
 	Problem string
+	// Troubles contains the properties that have a problem of their own.
+	Troubles map[PropertyID]Trouble
 	// Loss describes acknowledged data that is missing, and without which an administrator has opened the library. "" means that nothing is
 	// known to be missing.
 	Loss string

@@ -86,10 +86,12 @@ func (l *Library) shared() []string {
 const stateTimeout = 600 * time.Millisecond
 
 // State describes the library. See library.Library. The library is Ready while the cluster responds and the shared indices have working
-// shards. If an index has no working shard or rejects writes, State reports a Problem.
+// shards. If an index of items has no working shard or rejects writes, State reports a Trouble of its property.
 func (l *Library) State(ctx context.Context) library.State {
 	known := l.records.state.Load()
-	state := library.State{PropertyItems: map[library.PropertyID]int64{}, Definitions: int64(known.set.Len())}
+	state := library.State{
+		PropertyItems: map[library.PropertyID]int64{}, Troubles: map[library.PropertyID]library.Trouble{}, Definitions: int64(known.set.Len()),
+	}
 	if l.closed.Load() {
 		state.Problem = "closed"
 		return state
@@ -97,7 +99,7 @@ func (l *Library) State(ctx context.Context) library.State {
 	ctx, cancel := limited(ctx, stateTimeout)
 	defer cancel()
 	var stats indexStats
-	var red []string
+	var red map[string]bool
 	var blocked map[string]string
 	var all map[library.PropertyID]*generations
 	g, asking := errgroup.WithContext(ctx)
@@ -121,7 +123,7 @@ func (l *Library) State(ctx context.Context) library.State {
 		state.Problem = err.Error()
 		return state
 	}
-	state.Ready = !slices.ContainsFunc(red, func(name string) bool { return slices.Contains(l.shared(), name) })
+	state.Ready = !slices.ContainsFunc(l.shared(), func(name string) bool { return red[name] })
 	l.count(&state, stats, all)
 	var problems []string
 	at, _ := l.records.currency.get()
@@ -142,31 +144,21 @@ func (l *Library) State(ctx context.Context) library.State {
 		if err := l.options.check(g.current); err != nil {
 			state.Ready, problems = false, append(problems, err.Error())
 		}
-		if next := g.replacing(); next != nil && frozen == nil {
-			problems = append(problems, fmt.Sprintf("rebuilding the index of %s: %d %%", p, stats.progress(g.current, next)))
-			if g.current.blocked {
-				delete(blocked, g.current.name) // the copy will replace it soon
-			}
+		if t := l.trouble(p, g, stats, red, blocked, frozen != nil); t != (library.Trouble{}) {
+			state.Troubles[p] = t
 		}
-		if failed, ok := l.unbuilt.Load(p); ok && frozen == nil {
-			problems = append(problems, fmt.Sprintf("%v (will retry)", failed))
+		for _, name := range g.all() {
+			delete(blocked, name)
+			delete(red, name)
 		}
-		for _, x := range g.retired {
-			delete(blocked, x.name)
+	}
+	for p := range known.set.Catalogues() {
+		if g := all[p]; g == nil || g.current == nil {
+			state.Troubles[p] = library.Trouble{Unserved: true, Problem: "the index " + l.names.items(p) + " is missing: restore it from a snapshot"}
 		}
 	}
 	if len(red) > 0 {
-		problems = append(problems, "no working copy of a shard of "+strings.Join(red, ", "))
-	}
-	var missing []string
-	for p := range known.set.Catalogues() {
-		if g := all[p]; g == nil || g.current == nil {
-			missing = append(missing, string(p))
-		}
-	}
-	if len(missing) > 0 {
-		slices.Sort(missing)
-		problems = append(problems, "the index is missing for "+strings.Join(missing, ", ")+": restore it from a snapshot")
+		problems = append(problems, "no working copy of a shard of "+strings.Join(slices.Sorted(maps.Keys(red)), ", "))
 	}
 	if frozen != nil {
 		problems, blocked = append(problems, frozen.Error()), nil
@@ -176,6 +168,28 @@ func (l *Library) State(ctx context.Context) library.State {
 	}
 	state.Problem = strings.Join(problems, "; ")
 	return state
+}
+
+// trouble returns the problem of a property that has a current index, or the zero value. While the library is frozen, it rejects writes and
+// rebuilds no indices, so that only a missing shard is a problem.
+func (l *Library) trouble(
+	p library.PropertyID, g *generations, stats indexStats, red map[string]bool, blocked map[string]string, frozen bool,
+) library.Trouble {
+	name := g.current.name
+	failed, unbuilt := l.unbuilt.Load(p)
+	switch next := g.replacing(); {
+	case red[name]:
+		return library.Trouble{Unserved: true, Problem: "no working copy of a shard of " + name}
+	case frozen:
+		return library.Trouble{}
+	case unbuilt:
+		return library.Trouble{Problem: fmt.Sprintf("%v (will retry)", failed)}
+	case next != nil:
+		return library.Trouble{Passing: true, Problem: "rebuilding the index", Progress: fmt.Sprintf("%d %%", stats.progress(g.current, next))}
+	case blocked[name] != "":
+		return library.Trouble{Problem: fmt.Sprintf("index %s rejects writes: %s", name, blocked[name])}
+	}
+	return library.Trouble{}
 }
 
 // indexStats holds the statistics of the library's indices, by name.
@@ -280,19 +294,18 @@ func (l *Library) healthOfIndices(ctx context.Context, timeout string) (*healthO
 	return found, l.cluster.do(ctx, http.MethodGet, path, nil, found)
 }
 
-// redIndices returns the sorted names of the library's indices that have a shard without a working copy.
-func (l *Library) redIndices(ctx context.Context) ([]string, error) {
+// redIndices returns the names of the library's indices that have a shard without a working copy.
+func (l *Library) redIndices(ctx context.Context) (map[string]bool, error) {
 	found, err := l.healthOfIndices(ctx, "400ms")
 	if err != nil {
 		return nil, err
 	}
-	var red []string
+	red := map[string]bool{}
 	for name, index := range found.Indices {
 		if index.Status == "red" && l.owns(name) {
-			red = append(red, name)
+			red[name] = true
 		}
 	}
-	slices.Sort(red)
 	return red, nil
 }
 

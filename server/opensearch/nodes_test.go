@@ -207,7 +207,7 @@ func loseShard(t *testing.T, c *nodetest.Cluster, r []*Library) {
 	for _, l := range r {
 		eventually(t, "the state names the index", func() bool {
 			s := l.State(t.Context())
-			return s.Ready && strings.Contains(s.Problem, "no working copy of a shard of "+index)
+			return s.Ready && s.Troubles[shop] == library.Trouble{Unserved: true, Problem: "no working copy of a shard of " + index}
 		})
 		// Another node has a copy of the definitions.
 		if err := l.Current(t.Context()); err != nil {
@@ -225,7 +225,7 @@ func loseShard(t *testing.T, c *nodetest.Cluster, r []*Library) {
 	}
 	c.Restart(victim)
 	for _, l := range r {
-		eventually(t, "the library has no problem", func() bool { s := l.State(t.Context()); return s.Ready && s.Problem == "" })
+		eventually(t, "the library has no problem", func() bool { s := l.State(t.Context()); return s.Ready && s.Problem == "" && len(s.Troubles) == 0 })
 		if _, err := l.ReadItem(t.Context(), library.ItemRead{Property: shop, ID: 20_001}); err != nil {
 			t.Errorf("the last acknowledged item: %v", err)
 		}

@@ -225,7 +225,7 @@ func TestRebuildBackoff(t *testing.T) {
 			defer close(ended)
 			newRebuilder(l).run(ctx)
 		}()
-		problem := func() string { return l.State(t.Context()).Problem }
+		problem := func() string { return l.State(t.Context()).Troubles[shop].Problem }
 		<-time.After(time.Hour)
 		if n := attempts.Load(); n < 10 || n > 70 {
 			t.Errorf("%d attempts in an hour, want about one in three minutes", n)
@@ -331,7 +331,7 @@ func TestFreezeDuringRebuild(t *testing.T) {
 						if g := indicesOf(t, l); err != nil || blocked[current.name] == "" || g.current.uuid != current.uuid {
 							t.Fatalf("index %s is blocked: %v, %v; the current one is %+v", current.name, blocked, err, g.current)
 						}
-						if s := l.State(t.Context()); !strings.Contains(s.Problem, "vitrine migrate --cancel") || strings.Contains(s.Problem, "rebuilding") {
+						if s := l.State(t.Context()); !strings.Contains(s.Problem, "vitrine migrate --cancel") || len(s.Troubles) != 0 {
 							t.Fatalf("state: %+v", s)
 						}
 					}
@@ -412,7 +412,7 @@ func TestPreviousVersion(t *testing.T) {
 		mustWrite(t, l, library.Mutation{Delete: true, ID: item.ID(1 + i)})
 		want[id] = "during"
 		delete(want, item.ID(1+i))
-		if s := l.State(t.Context()); !s.Ready || !strings.Contains(s.Problem, "rebuilding the index of "+string(shop)+": ") || s.Items != int64(len(want)) {
+		if s := l.State(t.Context()); !s.Ready || strings.Contains(s.Problem, "rebuilding") || s.Troubles[shop].Problem != "rebuilding the index" || s.Items != int64(len(want)) {
 			t.Errorf("replica %d during the rebuild: %+v", i, s)
 		}
 	}
@@ -618,7 +618,7 @@ func TestBlockedByHand(t *testing.T) {
 	if _, err := l.Write(t.Context(), shop, []library.Mutation{{Put: image(1, "")}}); !errors.Is(err, library.ErrUnavailable) || !strings.Contains(err.Error(), "index.blocks.write") {
 		t.Errorf("%v, want ErrUnavailable with the reason", err)
 	}
-	if s := l.State(t.Context()); !s.Ready || !strings.Contains(s.Problem, "rejects writes") {
+	if s := l.State(t.Context()); !s.Ready || strings.Contains(s.Problem, "rejects writes") || s.Troubles[shop].Unserved || !strings.Contains(s.Troubles[shop].Problem, "rejects writes") {
 		t.Errorf("%+v", s)
 	}
 }

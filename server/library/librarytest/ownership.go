@@ -2,6 +2,7 @@ package librarytest
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/vitrine-dev/vitrine/server/item"
 	"github.com/vitrine-dev/vitrine/server/library"
@@ -241,6 +242,44 @@ var propertyTests = map[string]func(*world){
 		if _, total, err := w.lib.Filters(shop, 0, 0); total != 0 || err != nil {
 			w.Errorf("%d filters (%v) after the purge", total, err)
 		}
+	},
+	"properties whose names are at the limits of Kubernetes": func(w *world) {
+		long := strings.Repeat("n", 63)
+		var all []library.PropertyID
+		for _, name := range []string{
+			"0", "0.1.2", "x.y-z", strings.Repeat("n", 62), long, long + "0", strings.Repeat("n", 126), strings.Repeat("n.", 126) + "n",
+			strings.Repeat("n.", 126) + "m",
+		} {
+			all = append(all, library.PropertyID("n/"+name), library.PropertyID(long+"/"+name))
+		}
+		for _, p := range all {
+			d := property(shop)
+			d.Property = p
+			d.Owner.Namespace, d.Owner.Name, _ = strings.Cut(string(p), "/")
+			w.accept(d)
+		}
+		served := func(n int64) {
+			w.Helper()
+			if s := w.lib.State(w.ctx()); !s.Ready || len(s.Troubles) != 0 || s.Items != n*int64(len(all)) {
+				w.Errorf("the state is %+v, want no trouble and %d items in each property", s, n)
+			}
+			for _, p := range all {
+				r := w.search("*:*")
+				r.Property = p
+				if got := w.page(r).Total; got != n {
+					w.Errorf("property %s has %d items, want %d", p, got, n)
+				}
+			}
+		}
+		served(0)
+		for i, p := range all {
+			if _, err := w.lib.Write(w.ctx(), p, []library.Mutation{{Put: newItem(item.ID(i + 1))}}); err != nil {
+				w.Fatal(err)
+			}
+		}
+		served(1)
+		w.restart()
+		served(1)
 	},
 	"settings": func(w *world) {
 		d := property(shop)
