@@ -17,6 +17,7 @@ import (
 	"github.com/vitrine-dev/vitrine/api/v1alpha1"
 	"github.com/vitrine-dev/vitrine/controllers/tokens"
 	"github.com/vitrine-dev/vitrine/controllers/verdict"
+	"github.com/vitrine-dev/vitrine/server/library"
 )
 
 // laterQueue records the objects that are requeued, with the delay of each.
@@ -41,35 +42,39 @@ func TestContested(t *testing.T) {
 		}
 		return o
 	}
-	reconcileAs := func(store string) *v1alpha1.AccessToken {
+	other := &reconciler{kind: r.kind, Set: newSet(server, server, r.Config)}
+	other.Store = "theirs"
+	other.Begin()
+	pass := func(r *reconciler) *v1alpha1.AccessToken {
 		t.Helper()
-		r.Store = store
 		if _, err := r.Reconcile(ctx, ctrl.Request{NamespacedName: storefront}); err != nil {
 			t.Fatal(err)
 		}
 		return now()
 	}
-	served := reconcileAs("ours")
-	claimed := reconcileAs("theirs")
+	served := pass(r)
+	claimed := pass(other)
 	if was, is := verdict.Ready(served).Reason, verdict.Ready(claimed).Reason; was != v1alpha1.ReasonServed || is != v1alpha1.ReasonSecretConflict {
 		t.Fatalf("the token was %s, and is %s with another operator", was, is)
 	}
 
-	queue := &laterQueue{after: map[reconcile.Request]time.Duration{}}
-	update := func(from, to client.Object) {
-		contested().Update(ctx, event.UpdateEvent{ObjectOld: from, ObjectNew: to}, queue)
+	requeued := func(from, to client.Object) time.Duration {
+		queue := &laterQueue{after: map[reconcile.Request]time.Duration{}}
+		r.foreign(library.KindToken).Update(ctx, event.UpdateEvent{ObjectOld: from, ObjectNew: to}, queue)
+		return queue.after[reconcile.Request{NamespacedName: storefront}]
 	}
-	update(served, served)
-	update(claimed, claimed)
-	update(claimed, served)
-	if len(queue.after) > 0 {
-		t.Errorf("requeued without need: %v", queue.after)
+	if requeued(served, served) != 0 || requeued(claimed, claimed) != 0 || requeued(claimed, served) != 0 {
+		t.Error("requeued although the status is that of this operator")
 	}
-	update(served, claimed)
-	if after := queue.after[reconcile.Request{NamespacedName: storefront}]; after <= secretInterval {
+	if after := requeued(served, claimed); after <= secretInterval {
 		t.Errorf("requeued after %v, want more than the interval of the other operator, %v", after, secretInterval)
 	}
-	if is := verdict.Ready(reconcileAs("ours")).Reason; is != v1alpha1.ReasonServed {
+	changed := served.DeepCopy()
+	changed.ResourceVersion, changed.Status.ObservedGeneration = "999", 999
+	if after := requeued(served, changed); after != correctAfter {
+		t.Errorf("requeued after %v when another writer changes the status, want %v", after, correctAfter)
+	}
+	if is := verdict.Ready(pass(r)).Reason; is != v1alpha1.ReasonServed {
 		t.Errorf("the token is %s after another reconcile", is)
 	}
 

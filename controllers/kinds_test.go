@@ -7,6 +7,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	kstatus "sigs.k8s.io/cli-utils/pkg/kstatus/status"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -281,6 +282,23 @@ var _ = Describe("Every kind", func() {
 				serves(ctx, "summer", s.after)
 				serves(ctx, "winter", "")
 				w.settle(ctx, o, kstatus.CurrentStatus)
+			})
+
+			It("gets its status back when another writer changes the status", func(ctx context.Context) {
+				o, other := s.new(w, "summer"), s.new(w, "winter")
+				w.apply(ctx, o)
+				w.apply(ctx, other)
+				undisturbed := other.GetResourceVersion()
+				for _, patch := range []string{
+					`{"status":{"observedGeneration":999}}`,
+					`{"status":{"observedGeneration":999,"conditions":[{"type":"Ready","status":"False","reason":"Foreign","message":"Not ready.","lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`,
+					`{"status":null}`,
+				} {
+					Expect(kube.Status().Patch(ctx, o, client.RawPatch(types.MergePatchType, []byte(patch)))).To(Succeed())
+					Expect(w.settle(ctx, o, kstatus.CurrentStatus)).To(HaveField("Reason", v1alpha1.ReasonServed), patch)
+				}
+				Expect(kube.Get(ctx, client.ObjectKeyFromObject(other), other)).To(Succeed())
+				Expect(other.GetResourceVersion()).To(Equal(undisturbed))
 			})
 
 			It("writes nothing to the API server when reconciled again", func(ctx context.Context) {

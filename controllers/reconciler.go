@@ -48,6 +48,7 @@ func (r *reconciler) reconcile(ctx context.Context, req reconcile.Request) (ctrl
 		o.SetNamespace(req.Namespace)
 		o.SetName(req.Name)
 		r.written.forget(o)
+		r.known.forget(o)
 		return ctrl.Result{}, r.gone(ctx, o)
 	} else if err != nil {
 		return ctrl.Result{}, fmt.Errorf("get the object: %w", err)

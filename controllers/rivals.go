@@ -5,15 +5,10 @@ import (
 	"sync"
 
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/event"
-	"sigs.k8s.io/controller-runtime/pkg/handler"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/vitrine-dev/vitrine/api/v1alpha1"
 	"github.com/vitrine-dev/vitrine/controllers/translate"
-	"github.com/vitrine-dev/vitrine/controllers/verdict"
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
@@ -88,19 +83,4 @@ func (s *Set) noteRival(ctx context.Context, token client.Object, store string) 
 		}
 	}
 	return nil
-}
-
-// contested requeues a token after contestedAfter when its status changes to a conflict over its Secret. The requeue is necessary because
-// the status may be from another operator that has stopped since.
-func contested() handler.EventHandler {
-	tells := func(o client.Object) bool {
-		return verdict.Ready(o.(*v1alpha1.AccessToken)).Reason == v1alpha1.ReasonSecretConflict
-	}
-	return handler.Funcs{
-		UpdateFunc: func(_ context.Context, ev event.UpdateEvent, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
-			if tells(ev.ObjectNew) && !tells(ev.ObjectOld) {
-				queue.AddAfter(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(ev.ObjectNew)}, contestedAfter)
-			}
-		},
-	}
 }

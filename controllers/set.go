@@ -74,6 +74,7 @@ type Set struct {
 	waiters  *waiters
 	queues   *queues
 	written  *written
+	known    *known
 	rivals   *rivals
 	serving  *serving
 	failures *failures
@@ -84,7 +85,7 @@ type Set struct {
 func newSet(c client.Client, direct client.Reader, config Config) *Set {
 	return &Set{
 		Config: config, client: c, direct: direct, begun: make(chan struct{}),
-		waiters: newWaiters(), queues: newQueues(), written: newWritten(), rivals: newRivals(), serving: newServing(),
+		waiters: newWaiters(), queues: newQueues(), written: newWritten(), known: newKnown(), rivals: newRivals(), serving: newServing(),
 		failures: &failures{owners: map[library.Owner]bool{}},
 	}
 }
@@ -97,6 +98,7 @@ func New(mgr manager.Manager, config Config) (*Set, error) {
 		b := ctrl.NewControllerManagedBy(mgr).
 			Named(strings.ToLower(k.Name)).
 			For(k.New(), builder.WithPredicates(predicate.GenerationChangedPredicate{}, s.Removals.Watch(k.Definition))).
+			Watches(k.New(), s.foreign(k.Definition)).
 			WatchesRawSource(s.queues.source(k.Definition)).
 			WithOptions(controller.Options{SkipNameValidation: &skipNames})
 		if k.watch != nil {

@@ -24,6 +24,7 @@ import (
 func (r *reconciler) report(ctx context.Context, before v1alpha1.Object, current *pass) error {
 	o := current.object
 	if equality.Semantic.DeepEqual(before, o) {
+		r.known.note(o)
 		return nil
 	}
 	if other := r.rivals.of(o.GetNamespace()); other != "" && r.kind.Definition != library.KindToken {
@@ -109,6 +110,7 @@ func (s *Set) writeStatus(ctx context.Context, before, after v1alpha1.Object) er
 			operations = append(operations, operation{Op: "remove", Path: "/status/" + member})
 		}
 	}
+	s.known.note(after)
 	content, err := json.Marshal(operations)
 	if err != nil {
 		return fmt.Errorf("encode the status: %w", err)

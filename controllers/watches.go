@@ -23,8 +23,7 @@ import (
 // filtersIndex is the index of AccessTokens by the ContentFilters that they name.
 const filtersIndex = "spec.filters"
 
-// watchSecrets adds the watches that requeue an AccessToken when its Secret changes, when the UUID of a filter that it names may change, or
-// when another operator writes its status.
+// watchSecrets adds the watches that requeue an AccessToken when its Secret changes, or when the UUID of a filter that it names may change.
 func watchSecrets(s *Set, mgr manager.Manager, b *builder.Builder) error {
 	err := mgr.GetFieldIndexer().IndexField(context.Background(), &v1alpha1.AccessToken{}, filtersIndex, func(o client.Object) []string {
 		return o.(*v1alpha1.AccessToken).Spec.Filters
@@ -33,8 +32,7 @@ func watchSecrets(s *Set, mgr manager.Manager, b *builder.Builder) error {
 		return fmt.Errorf("index AccessTokens by their filters: %w", err)
 	}
 	b.Watches(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(tokenOfSecret)).
-		Watches(&v1alpha1.ContentFilter{}, handler.EnqueueRequestsFromMapFunc(s.tokensOfFilter), builder.WithPredicates(adoption())).
-		Watches(&v1alpha1.AccessToken{}, contested())
+		Watches(&v1alpha1.ContentFilter{}, handler.EnqueueRequestsFromMapFunc(s.tokensOfFilter), builder.WithPredicates(adoption()))
 	return nil
 }
 

@@ -1,0 +1,92 @@
+package controllers
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"sync"
+	"time"
+
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/vitrine-dev/vitrine/api/v1alpha1"
+	"github.com/vitrine-dev/vitrine/controllers/verdict"
+	"github.com/vitrine-dev/vitrine/server/library"
+)
+
+// correctAfter is the time between a change of a status by another writer and the pass that corrects it. The operator and a writer that
+// insists on its own status therefore write at most once per correctAfter for each object.
+const correctAfter = 2 * time.Second
+
+// known contains the digest of the status of each object that the last pass or the last write left, so that the operator notices changes
+// by other writers.
+type known struct {
+	mu      sync.Mutex
+	digests map[writtenKey][sha256.Size]byte
+}
+
+func newKnown() *known { return &known{digests: map[writtenKey][sha256.Size]byte{}} }
+
+// note records the status of o. A write notes the new status before it sends the status, because the event may arrive before the response.
+func (k *known) note(o v1alpha1.Object) {
+	digest := digestOf(o)
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.digests[keyOf(o)] = digest
+}
+
+// forget drops the record of an object that no longer exists.
+func (k *known) forget(o v1alpha1.Object) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	delete(k.digests, keyOf(o))
+}
+
+// has reports whether the status of o is the recorded one.
+func (k *known) has(o v1alpha1.Object) bool {
+	digest := digestOf(o)
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.digests[keyOf(o)] == digest
+}
+
+// digestOf returns the digest of the status of o, or the zero digest if the status cannot be encoded.
+func digestOf(o v1alpha1.Object) [sha256.Size]byte {
+	status, err := statusOf(o)
+	if err != nil {
+		return [sha256.Size]byte{}
+	}
+	text, err := json.Marshal(status)
+	if err != nil {
+		return [sha256.Size]byte{}
+	}
+	return sha256.Sum256(text)
+}
+
+// foreign requeues an object of a kind after another writer has changed its status. It ignores the operator's own writes, and all statuses
+// in a namespace in which another operator writes them.
+//
+// If the change reports a conflict over the Secret of a token, the writer is another operator, and foreign requeues the token only after
+// contestedAfter.
+func (s *Set) foreign(kind library.Kind) handler.EventHandler {
+	return handler.Funcs{
+		UpdateFunc: func(_ context.Context, ev event.UpdateEvent, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+			o := ev.ObjectNew.(v1alpha1.Object)
+			if o.GetResourceVersion() == ev.ObjectOld.GetResourceVersion() || s.known.has(o) {
+				return
+			}
+			after := correctAfter
+			switch {
+			case kind != library.KindToken && s.rivals.of(o.GetNamespace()) != "":
+				return
+			case verdict.Ready(o).Reason == v1alpha1.ReasonSecretConflict:
+				after = contestedAfter
+			}
+			queue.AddAfter(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(o)}, after)
+		},
+	}
+}
