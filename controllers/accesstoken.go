@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/vitrine-dev/vitrine/api/v1alpha1"
 	"github.com/vitrine-dev/vitrine/controllers/tokens"
@@ -19,7 +20,7 @@ import (
 
 // +kubebuilder:rbac:groups=vitrine.dev,resources=accesstokens,verbs=get;list;watch
 // +kubebuilder:rbac:groups=vitrine.dev,resources=accesstokens/status,verbs=patch
-// +kubebuilder:rbac:groups="",resources=secrets,verbs=get;list;watch;create;update
+// +kubebuilder:rbac:groups="",resources=secrets,verbs=get;list;watch;create;update;delete
 
 // secretInterval is the maximum time between two reconciles of a token whose Secret the operator may not be watching.
 const secretInterval = time.Minute
@@ -68,6 +69,9 @@ func reportToken(ctx context.Context, p *pass) error {
 			return err
 		}
 	}
+	if err := p.removePrevious(ctx); err != nil {
+		return err
+	}
 	o.Status.LastRotation = &metav1.Time{Time: issue.At}
 	o.Status.ExpiresAt = nil
 	p.wake(issue.RotationDue(o.Spec))
@@ -98,6 +102,23 @@ func (p *pass) writeSecret(ctx context.Context) error {
 		return fmt.Errorf("%s Secret %s: %w", verb, secret.Name, err)
 	}
 	p.written.note(secret)
+	return nil
+}
+
+// removePrevious deletes the Secrets that the operator has written under names that the spec no longer contains, when their values are no
+// longer accepted.
+func (p *pass) removePrevious(ctx context.Context) error {
+	for _, secret := range tokens.Obsolete(p.credential.subject, p.def.Token.Values) {
+		err := p.client.Delete(ctx, secret, client.Preconditions{UID: &secret.UID, ResourceVersion: &secret.ResourceVersion})
+		if apierrors.IsNotFound(err) {
+			continue // the cache does not show the deletion yet
+		}
+		if err != nil {
+			return fmt.Errorf("delete the previous Secret %s: %w", secret.Name, err)
+		}
+		p.Events.Eventf(p.object, nil, corev1.EventTypeNormal, "SecretRemoved", "Reconcile",
+			"Deleted Secret %s, because this AccessToken no longer names it and its value is no longer accepted.", secret.Name)
+	}
 	return nil
 }
 
@@ -139,6 +160,9 @@ func (s *Set) readToken(ctx context.Context, o *v1alpha1.AccessToken) (subject t
 	if subject.Secret, err = s.secretOf(ctx, o); err != nil {
 		return subject, current, err
 	}
+	if subject.Previous, err = s.previousSecrets(ctx, o); err != nil {
+		return subject, current, err
+	}
 	if writer, known := tokens.Writer(subject); known {
 		if err := s.noteRival(ctx, o, writer); err != nil {
 			return subject, current, err
@@ -169,6 +193,22 @@ func (s *Set) secretOf(ctx context.Context, o *v1alpha1.AccessToken) (*corev1.Se
 		return nil, fmt.Errorf("read Secret %s: %w", key.Name, err)
 	}
 	return secret, nil
+}
+
+// previousSecrets returns the Secrets that this operator has written for a token and that the spec does not name.
+func (s *Set) previousSecrets(ctx context.Context, o *v1alpha1.AccessToken) ([]*corev1.Secret, error) {
+	list := &corev1.SecretList{}
+	err := s.client.List(ctx, list, client.InNamespace(o.Namespace), client.MatchingFields{controllerIndex: string(o.UID)})
+	if err != nil {
+		return nil, fmt.Errorf("list the Secrets of the token: %w", err)
+	}
+	var previous []*corev1.Secret
+	for i := range list.Items {
+		if secret := &list.Items[i]; secret.Annotations[tokens.StoreAnnotation] == s.Store && secret.Name != tokens.SecretName(o) {
+			previous = append(previous, secret)
+		}
+	}
+	return previous, nil
 }
 
 // storedValues returns the values that the library accepts for a token, beginning with the current value.

@@ -13,6 +13,7 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	kstatus "sigs.k8s.io/cli-utils/pkg/kstatus/status"
@@ -95,6 +96,101 @@ var _ = Describe("AccessToken", func() {
 			"token": []byte(value), "url": []byte("https://moved.example"),
 		}))
 		Expect(w.accepts(value)).To(BeTrue())
+	})
+
+	// valueIn waits until a Secret of the operator exists, and returns the value in it.
+	valueIn := func(ctx context.Context, name string) string {
+		GinkgoHelper()
+		Eventually(func() error {
+			return kube.Get(ctx, types.NamespacedName{Namespace: w.namespace, Name: name}, &corev1.Secret{})
+		}).Should(Succeed(), "Secret %s", name)
+		return string(w.own(ctx, name).Data["token"])
+	}
+	gone := func(ctx context.Context, name string) {
+		GinkgoHelper()
+		Eventually(func() bool {
+			return apierrors.IsNotFound(kube.Get(ctx, types.NamespacedName{Namespace: w.namespace, Name: name}, &corev1.Secret{}))
+		}).Should(BeTrue(), "Secret %s must be deleted", name)
+	}
+	for _, restart := range []bool{false, true} {
+		during := map[bool]string{false: "", true: ", when the operator is down during the changes"}[restart]
+		It("rotates its value when secretName changes, and removes the previous Secret after the overlap"+during, func(ctx context.Context) {
+			t := w.token("front")
+			t.Spec.SecretName = "a"
+			t.Spec.Rotation = &v1alpha1.Rotation{Every: metav1.Duration{Duration: 168 * time.Hour}, Overlap: metav1.Duration{Duration: time.Hour}}
+			w.apply(ctx, t)
+			first := valueIn(ctx, "a")
+			rename := func(name string) {
+				GinkgoHelper()
+				if restart {
+					w.stop()
+				}
+				w.change(ctx, t, func() { t.Spec.SecretName = name })
+				if restart {
+					w.start()
+				}
+				w.settle(ctx, t, kstatus.CurrentStatus)
+				Expect(t.Status.SecretName).To(Equal(name))
+			}
+			rename("b")
+			second := valueIn(ctx, "b")
+			Expect(second).NotTo(Equal(first))
+			Expect(w.accepts(first) && w.accepts(second)).To(BeTrue(), "both values are accepted during the overlap")
+			Expect(valueIn(ctx, "a")).To(Equal(first))
+
+			w.clock.advance(30 * time.Minute)
+			rename("a")
+			third := valueIn(ctx, "a")
+			Expect([]string{first, second}).NotTo(ContainElement(third), "the value of the previous Secret does not become current again")
+			Expect(w.accepts(first) && w.accepts(second) && w.accepts(third)).To(BeTrue())
+
+			w.clock.advance(31 * time.Minute)
+			w.nudge(ctx, "a")
+			Expect(w.accepts(first)).To(BeFalse(), "its overlap has ended")
+			Expect(w.accepts(second)).To(BeTrue())
+			Expect(valueIn(ctx, "b")).To(Equal(second))
+			w.clock.advance(time.Hour)
+			w.nudge(ctx, "a")
+			gone(ctx, "b")
+			Expect(w.accepts(second)).To(BeFalse())
+
+			rename("b")
+			fourth := valueIn(ctx, "b")
+			Expect([]string{first, second, third}).NotTo(ContainElement(fourth))
+			Expect(w.accepts(second)).To(BeFalse())
+			Expect(w.accepts(third) && w.accepts(fourth)).To(BeTrue())
+		})
+	}
+
+	It("moves its value when secretName changes, if there is no rotation", func(ctx context.Context) {
+		t := w.token("front")
+		w.apply(ctx, t)
+		value := valueIn(ctx, "front")
+		for _, name := range []string{"b", "front"} {
+			was := t.Status.SecretName
+			w.change(ctx, t, func() { t.Spec.SecretName = name })
+			w.settle(ctx, t, kstatus.CurrentStatus)
+			Expect(valueIn(ctx, name)).To(Equal(value))
+			gone(ctx, was)
+			Expect(w.accepts(value)).To(BeTrue())
+		}
+	})
+
+	It("removes its own Secret when existingSecret replaces it, and no other Secret", func(ctx context.Context) {
+		t, other := w.token("front"), w.token("other")
+		w.apply(ctx, t)
+		w.apply(ctx, other)
+		value := valueIn(ctx, "front")
+		Expect(kube.Create(ctx, w.secret("sealed", strings.Repeat("s", 40)))).To(Succeed())
+		w.change(ctx, t, func() { t.Spec.ExistingSecret = &v1alpha1.SecretKeyReference{Name: "sealed", Key: "token"} })
+		w.settle(ctx, t, kstatus.CurrentStatus)
+		gone(ctx, "front")
+		Expect(w.accepts(value)).To(BeFalse())
+		w.change(ctx, t, func() { t.Spec.ExistingSecret = nil })
+		w.settle(ctx, t, kstatus.CurrentStatus)
+		Expect(valueIn(ctx, "front")).NotTo(Equal(value))
+		Expect(w.own(ctx, "sealed").Data).To(HaveKeyWithValue("token", []byte(strings.Repeat("s", 40))))
+		Expect(w.accepts(valueIn(ctx, "other"))).To(BeTrue())
 	})
 
 	It("repairs its Secret", func(ctx context.Context) {

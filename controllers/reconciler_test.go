@@ -60,7 +60,8 @@ func newReconciler(t *testing.T, k kind, funcs interceptor.Funcs, objects ...cli
 	if err := errors.Join(clientgoscheme.AddToScheme(scheme), v1alpha1.AddToScheme(scheme)); err != nil {
 		t.Fatal(err)
 	}
-	server := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithStatusSubresource(objects...).Build()
+	server := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithStatusSubresource(objects...).
+		WithIndex(&corev1.Secret{}, controllerIndex, controllerOf).Build()
 	set := newSet(interceptor.NewClient(server, funcs), server, Config{
 		Library: lib, Install: "c", Removals: permitted{}, Events: events.NewFakeRecorder(100), Metrics: NewMetrics(),
 		Clock: func() time.Time { return start },

@@ -23,6 +23,17 @@ import (
 // filtersIndex is the index of AccessTokens by the ContentFilters that they name.
 const filtersIndex = "spec.filters"
 
+// controllerIndex is the index of Secrets by the UIDs of their controllers.
+const controllerIndex = "metadata.controller"
+
+// controllerOf returns the value of controllerIndex for a Secret.
+func controllerOf(o client.Object) []string {
+	if c := metav1.GetControllerOf(o); c != nil {
+		return []string{string(c.UID)}
+	}
+	return nil
+}
+
 // watchSecrets adds the watches that requeue an AccessToken when its Secret changes, or when the UUID of a filter that it names may change.
 func watchSecrets(s *Set, mgr manager.Manager, b *builder.Builder) error {
 	err := mgr.GetFieldIndexer().IndexField(context.Background(), &v1alpha1.AccessToken{}, filtersIndex, func(o client.Object) []string {
@@ -30,6 +41,9 @@ func watchSecrets(s *Set, mgr manager.Manager, b *builder.Builder) error {
 	})
 	if err != nil {
 		return fmt.Errorf("index AccessTokens by their filters: %w", err)
+	}
+	if err := mgr.GetFieldIndexer().IndexField(context.Background(), &corev1.Secret{}, controllerIndex, controllerOf); err != nil {
+		return fmt.Errorf("index Secrets by their controllers: %w", err)
 	}
 	b.Watches(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(tokenOfSecret)).
 		Watches(&v1alpha1.ContentFilter{}, handler.EnqueueRequestsFromMapFunc(s.tokensOfFilter), builder.WithPredicates(adoption()))

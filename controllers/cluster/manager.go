@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/selection"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
@@ -37,14 +38,16 @@ func newScheme() (*runtime.Scheme, error) {
 func newMapper() meta.RESTMapper {
 	m := meta.NewDefaultRESTMapper(nil)
 	m.Add(corev1.SchemeGroupVersion.WithKind("Namespace"), meta.RESTScopeRoot)
-	m.Add(corev1.SchemeGroupVersion.WithKind("Secret"), meta.RESTScopeNamespace)
 	m.Add(apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"), meta.RESTScopeRoot)
+	listed := []schema.GroupVersionKind{corev1.SchemeGroupVersion.WithKind("Secret")}
 	for _, k := range v1alpha1.Kinds() {
-		single := v1alpha1.GroupVersion.WithKind(k.Name)
+		listed = append(listed, v1alpha1.GroupVersion.WithKind(k.Name))
+	}
+	for _, single := range listed {
 		plural, singular := meta.UnsafeGuessKindToResource(single)
 		// The cache also looks up the resource of the list kind.
 		for _, kind := range []string{single.Kind, single.Kind + "List"} {
-			m.AddSpecific(v1alpha1.GroupVersion.WithKind(kind), plural, singular, meta.RESTScopeNamespace)
+			m.AddSpecific(single.GroupVersion().WithKind(kind), plural, singular, meta.RESTScopeNamespace)
 		}
 	}
 	return m

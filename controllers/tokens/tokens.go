@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"crypto/rand"
 	"encoding/base64"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -20,6 +21,9 @@ type Subject struct {
 	Token *v1alpha1.AccessToken
 	// Secret is the Secret named SecretName on the API server; nil if there is none.
 	Secret *corev1.Secret
+	// Previous are the other Secrets that this operator has written for the token. Such a Secret exists after a change of the name in the
+	// spec, until its value is no longer accepted.
+	Previous []*corev1.Secret
 	// Stored contains the values that the library accepts for the token, beginning with the current value.
 	Stored []library.TokenValue
 	// Store is the name of this operator's store.
@@ -64,22 +68,63 @@ func Read(s Subject) (Value, error) {
 	if s.Secret == nil {
 		return Value{}, nil
 	}
-	if text, err := translate.TokenText(s.Secret.Data[SecretKey(s.Token)]); err == nil {
-		return Value{text, translate.NewIssue(text, s.issued(text))}, nil
+	if s.Token.Spec.ExistingSecret == nil {
+		v := writtenValue(s.Secret)
+		if s.replaced(v) {
+			return Value{}, nil
+		}
+		return v, nil
 	}
-	return Value{}, nil // the value in the Secret was damaged, and the operator writes this Secret, so generate a new value
+	text, _ := translate.TokenText(s.Secret.Data[SecretKey(s.Token)]) // the policy unusable has checked the value
+	return Value{text, translate.NewIssue(text, s.issued(text))}, nil
 }
 
-// issued returns the time at which the value in the Secret was issued. For a Secret that the operator writes, it is the time in the
-// annotation or, if that is invalid, the creation time of the Secret. For any other Secret, it is the time at which the library first
-// accepted the value, if that is known.
-func (s Subject) issued(text string) time.Time {
-	if s.Token.Spec.ExistingSecret == nil {
-		if t, err := time.Parse(time.RFC3339, s.Secret.Annotations[issuedAnnotation]); err == nil {
-			return t
-		}
-		return s.Secret.CreationTimestamp.UTC()
+// writtenValue returns the value in a Secret that the operator writes, or the zero Value if the value is damaged. The time of issue is the
+// time in the annotation or, if that is invalid, the creation time of the Secret.
+func writtenValue(secret *corev1.Secret) Value {
+	text, err := translate.TokenText(secret.Data[ValueKey])
+	if err != nil {
+		return Value{}
 	}
+	at, err := time.Parse(time.RFC3339, secret.Annotations[issuedAnnotation])
+	if err != nil {
+		at = secret.CreationTimestamp.UTC()
+	}
+	return Value{text, translate.NewIssue(text, at)}
+}
+
+// replaced reports whether v is a value that another value has replaced: the library accepts it only until the end of its overlap, or the
+// current value is in the Secret that the spec named before. Such a value must not become current again.
+func (s Subject) replaced(v Value) bool {
+	for i, stored := range s.Stored {
+		if stored.Digest == v.Issue.Digest {
+			return i > 0
+		}
+	}
+	return s.moved().Text != ""
+}
+
+// moved returns the current value if it is in a Secret that the spec no longer names, and the zero Value otherwise.
+func (s Subject) moved() Value {
+	for _, secret := range s.Previous {
+		if v := writtenValue(secret); v.Text != "" && len(s.Stored) > 0 && v.Issue.Digest == s.Stored[0].Digest {
+			return v
+		}
+	}
+	return Value{}
+}
+
+// Obsolete returns the previous Secrets whose value is not in its overlap. accepted are the values that the library accepts now, beginning
+// with the current value.
+func Obsolete(s Subject, accepted []library.TokenValue) []*corev1.Secret {
+	return slices.DeleteFunc(slices.Clone(s.Previous), func(secret *corev1.Secret) bool {
+		v := writtenValue(secret)
+		return slices.ContainsFunc(accepted[1:], func(a library.TokenValue) bool { return a.Digest == v.Issue.Digest && a.Expires.After(s.Now) })
+	})
+}
+
+// issued returns the time at which the library first accepted the value in the existing Secret of a user, if that is known.
+func (s Subject) issued(text string) time.Time {
 	digest := translate.NewIssue(text, s.Now).Digest
 	for _, v := range s.Stored {
 		switch {
@@ -93,13 +138,18 @@ func (s Subject) issued(text string) time.Time {
 	return s.Now.UTC().Truncate(time.Second)
 }
 
-// Next returns the next value of the token: current, or a new value if current is empty or its rotation is due. If the rotation is due,
-// replaced is the issue of current.
+// Next returns the next value of the token: current, or a new value if current is empty or its rotation is due. replaced is the issue of
+// the value that a new value replaces with an overlap. A value in a previous Secret counts as due for rotation. Without rotation, it moves
+// to the Secret that the spec names.
 func Next(s Subject, current Value) (next Value, replaced *translate.Issue) {
-	due := current.Issue.RotationDue(s.Token.Spec)
+	due, moved := current.Issue.RotationDue(s.Token.Spec), s.moved()
 	switch {
 	case s.Token.Spec.ExistingSecret != nil:
 		return current, nil
+	case current.Text == "" && moved.Text != "" && s.Token.Spec.Rotation == nil:
+		return moved, nil
+	case current.Text == "" && moved.Text != "":
+		return draw(s.Now), &moved.Issue
 	case current.Text == "":
 		return draw(s.Now), nil
 	case !due.IsZero() && !s.Now.Before(due):

@@ -130,6 +130,88 @@ func TestNext(t *testing.T) {
 	}
 }
 
+// TestRenamed checks which value a token has after a change of spec.secretName, and which previous Secrets are obsolete.
+func TestRenamed(t *testing.T) {
+	rotating := func(s *v1alpha1.AccessTokenSpec) {
+		s.Rotation = &v1alpha1.Rotation{Every: metav1.Duration{Duration: 24 * time.Hour}, Overlap: metav1.Duration{Duration: time.Hour}}
+	}
+	value := func(letter string) string { return strings.Repeat(letter, 40) }
+	holding := func(name, letter string) *corev1.Secret {
+		secret := written(token(nil), "ours", now)
+		secret.Name, secret.Data[ValueKey] = name, []byte(value(letter))
+		return secret
+	}
+	accepts := func(letters ...string) []library.TokenValue {
+		var all []library.TokenValue
+		for i, letter := range letters {
+			v := library.TokenValue{Digest: translate.NewIssue(value(letter), now).Digest}
+			if i > 0 {
+				v.Expires = now.Add(time.Minute)
+			}
+			all = append(all, v)
+		}
+		return all
+	}
+	tests := map[string]struct {
+		change   func(*v1alpha1.AccessTokenSpec)
+		secret   *corev1.Secret
+		previous []*corev1.Secret
+		stored   []library.TokenValue
+		want     string // the letter of the value, or "" for a new value
+		replaced string // the letter of the replaced value
+		obsolete int    // the number of obsolete Secrets if the library accepts stored
+	}{
+		"renamed, with rotation": {
+			change: rotating, previous: []*corev1.Secret{holding("a", "a")}, stored: accepts("a"), replaced: "a", obsolete: 1,
+		},
+		"renamed, without rotation": {previous: []*corev1.Secret{holding("a", "a")}, stored: accepts("a"), want: "a", obsolete: 1},
+		"during the overlap": {
+			change: rotating, secret: holding("b", "b"), previous: []*corev1.Secret{holding("a", "a")}, stored: accepts("b", "a"), want: "b",
+		},
+		"after the overlap": {
+			change: rotating, secret: holding("b", "b"), previous: []*corev1.Secret{holding("a", "a")}, stored: accepts("b"), want: "b", obsolete: 1,
+		},
+		"renamed back during the overlap": {
+			change: rotating, secret: holding("a", "a"), previous: []*corev1.Secret{holding("b", "b")}, stored: accepts("b", "a"), replaced: "b", obsolete: 1,
+		},
+		"renamed back after the overlap": {
+			change: rotating, secret: holding("a", "a"), previous: []*corev1.Secret{holding("b", "b")}, stored: accepts("b"), replaced: "b", obsolete: 1,
+		},
+		"renamed back, and the new Secret was not written": {
+			change: rotating, secret: holding("a", "a"), previous: []*corev1.Secret{holding("b", "b")}, stored: accepts("c", "b", "a"),
+		},
+		"edited by a user": {secret: holding("a", "x"), stored: accepts("a"), want: "x"},
+		"a damaged previous Secret": {
+			secret: holding("b", "b"), previous: []*corev1.Secret{{ObjectMeta: metav1.ObjectMeta{Name: "a"}}}, stored: accepts("b"), want: "b", obsolete: 1,
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := Subject{Token: token(tc.change), Secret: tc.secret, Previous: tc.previous, Stored: tc.stored, Store: "ours", Now: now}
+			current, err := Read(s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			next, replaced := Next(s, current)
+			known := ""
+			for _, letter := range []string{"a", "b", "c", "x"} {
+				if next.Text == value(letter) {
+					known = letter
+				}
+			}
+			if known != tc.want {
+				t.Errorf("the value is %q, want %q", known, tc.want)
+			}
+			if (replaced != nil) != (tc.replaced != "") || replaced != nil && replaced.Digest != translate.NewIssue(value(tc.replaced), now).Digest {
+				t.Errorf("replaced: %v, want the value %q", replaced, tc.replaced)
+			}
+			if got := Obsolete(s, tc.stored); len(got) != tc.obsolete {
+				t.Errorf("%d obsolete Secrets, want %d", len(got), tc.obsolete)
+			}
+		})
+	}
+}
+
 func TestSecret(t *testing.T) {
 	o := token(nil)
 	value := Value{text, translate.NewIssue(text, now)}

@@ -18,6 +18,7 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -369,6 +370,18 @@ spec: {class: ReadWrite, existingSecret: {name: sealed, key: key}}
 		}
 		if string(s.Data["url"]) != "https://vitrine.example" {
 			return fmt.Sprintf("its url is %s", s.Data["url"])
+		}
+		return ""
+	})
+
+	// The server deletes its own Secret after a change of its name.
+	renamed := object(t, "{apiVersion: vitrine.dev/v1alpha1, kind: AccessToken, metadata: {name: renamed, namespace: shop}, spec: {class: ReadOnly}}")
+	p.put(t, renamed)
+	p.ready(t, renamed)
+	p.put(t, object(t, "{apiVersion: vitrine.dev/v1alpha1, kind: AccessToken, metadata: {name: renamed, namespace: shop}, spec: {class: ReadOnly, secretName: another}}"))
+	until(t, "the previous Secret", func() string {
+		if _, err := secrets.Get(ctx, "renamed", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+			return fmt.Sprintf("it still exists: %v", err)
 		}
 		return ""
 	})
