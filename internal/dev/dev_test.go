@@ -116,6 +116,27 @@ var large = strings.Repeat("#", 33<<20)
 
 func with(query string) string { return strings.Replace(filter, "QUERY", query, 1) }
 
+// TestGeneratedNames checks that an object without a name has the same name at each load, and that the members of a list are served.
+func TestGeneratedNames(t *testing.T) {
+	w := newWorld(t)
+	w.write("property.yaml", property)
+	generated := strings.Replace(with("text:sun"), "name: wall", "generateName: wall-", 1)
+	w.write("filters.yaml", generated+"---"+generated)
+	w.write("list.json", `{"apiVersion": "vitrine.dev/v1alpha1", "kind": "ContentFilterList", "items": [{"metadata": {"name": "wall"}, "spec": {"query": "text:sea"}}]}`)
+	if l := w.load(); len(l.Applied) != 4 || l.Errors != 0 || w.wall() != "text:sea" {
+		t.Errorf("load %+v, the filter in the list is %q", l, w.wall())
+	}
+	for _, name := range []string{"wall-00001", "wall-00002"} {
+		uuid, _ := library.FilterIDs(shop, library.KindFilter, "shop", name)
+		if f, err := w.lib.Filter(shop, library.FilterRef{UUID: uuid}); err != nil || f.Query != "text:sun" {
+			t.Errorf("%s: %+v, %v", name, f, err)
+		}
+	}
+	if l := w.load(); len(l.Applied) != 0 || l.Removed != 0 {
+		t.Errorf("a second load changes something: %+v", l)
+	}
+}
+
 // TestLoad checks which definitions are served after each change of the manifests.
 func TestLoad(t *testing.T) {
 	w := newWorld(t)

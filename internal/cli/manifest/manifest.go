@@ -91,9 +91,9 @@ func Files(paths []string) ([]string, error) {
 	return files, nil
 }
 
-// Read returns those objects in the files for which selects returns true. Each argument of selects can be "". The members of a List are
-// separate objects. A file that is too large or that textinput cannot decode results in a Problem, and so does a document that is not valid
-// YAML or not an object. If a file cannot be read, Read returns an error.
+// Read returns those objects in the files for which selects returns true. Each argument of selects can be "". The members of a list, such as
+// a List or a ContentFilterList, are separate objects. A file that is too large or that textinput cannot decode results in a Problem, and so
+// does a document that is not valid YAML or not an object. If a file cannot be read, Read returns an error.
 func Read(files []string, stdin io.Reader, selects func(apiVersion, kind string) bool) ([]Object, []Problem, error) {
 	var objects []Object
 	var problems []Problem
@@ -208,15 +208,17 @@ func (f *file) document(d document) ([]Object, []Problem) {
 	return f.objects(members, node)
 }
 
-// objects returns an object, or the members of a List, and a problem for each member that is not an object.
+// objects returns an object, or the members of a list, and a problem for each member that is not an object. As for kubectl, a list is an
+// object with items whose kind ends with List. The members of a typed list, such as a ContentFilterList, can omit apiVersion and kind.
 func (f *file) objects(members map[string]any, node *yaml.Node) ([]Object, []Problem) {
 	o := Object{Unstructured: &unstructured.Unstructured{Object: members}, file: f, node: node}
-	if o.GetAPIVersion() != "v1" || o.GetKind() != "List" {
+	kind, isList := strings.CutSuffix(o.GetKind(), "List")
+	if _, has := members["items"]; !isList || !has && kind != "" {
 		return []Object{o}, nil
 	}
 	items, ok := members["items"].([]any)
 	if !ok && members["items"] != nil {
-		return nil, []Problem{{Place: o.Value("items"), Message: "the items of a List must be a list"}}
+		return nil, []Problem{{Place: o.Value("items"), Message: "the items of a " + o.GetKind() + " must be a list"}}
 	}
 	var all []Object
 	var problems []Problem
@@ -225,6 +227,11 @@ func (f *file) objects(members map[string]any, node *yaml.Node) ([]Object, []Pro
 		if !ok {
 			problems = append(problems, Problem{Place: o.Value(fmt.Sprintf("items[%d]", i)), Message: noObject})
 			continue
+		}
+		_, hasVersion := m["apiVersion"]
+		_, hasKind := m["kind"]
+		if !hasVersion && !hasKind && kind != "" {
+			m["apiVersion"], m["kind"] = o.GetAPIVersion(), kind
 		}
 		found, wrong := f.objects(m, o.find([]string{"items", fmt.Sprintf("[%d]", i)}).value)
 		all, problems = append(all, found...), append(problems, wrong...)

@@ -142,6 +142,36 @@ items:
 	}
 }
 
+// TestLists checks that the members of every kind of list are separate objects with positions.
+func TestLists(t *testing.T) {
+	const item = "- apiVersion: vitrine.dev/v1alpha1\n  kind: ContentFilter\n  metadata: {name: a}\n"
+	for name, text := range map[string]string{
+		"a List":              "apiVersion: v1\nkind: List\nitems:\n" + item,
+		"a typed list":        "apiVersion: vitrine.dev/v1alpha1\nkind: ContentFilterList\nitems:\n" + item,
+		"without kinds":       "apiVersion: vitrine.dev/v1alpha1\nkind: ContentFilterList\nitems:\n\n\n- metadata: {name: a}\n",
+		"a list in a list":    "apiVersion: v1\nkind: List\nitems: [{apiVersion: vitrine.dev/v1alpha1, kind: ContentFilterList, items: [\n\n\n\n{metadata: {name: a}}]}]\n",
+		"JSON of the server":  "{\"apiVersion\":\"vitrine.dev/v1alpha1\",\"kind\":\"ContentFilterList\",\"metadata\":{\"resourceVersion\":\"7\"},\"items\":[\n\n\n\n\n{\"metadata\":{\"name\":\"a\"}}]}",
+		"a list without more": "apiVersion: v1\nkind: List\n---\napiVersion: vitrine.dev/v1alpha1\nkind: TagList\nitems: []\n---\napiVersion: v1\nkind: List\nitems:\n" + item,
+	} {
+		t.Run(name, func(t *testing.T) {
+			objects, problems := read(t, text)
+			if len(objects) != 1 || len(problems) != 0 {
+				t.Fatalf("%d objects, problems %v", len(objects), problems)
+			}
+			o := objects[0]
+			if o.GetAPIVersion() != "vitrine.dev/v1alpha1" || o.GetKind() != "ContentFilter" || o.GetName() != "a" {
+				t.Errorf("read %v", o.Object)
+			}
+			if place := o.Value("metadata.name"); !strings.HasPrefix(place.Text[place.Column-1:], "a") && !strings.HasPrefix(place.Text[place.Column-1:], `"a"`) {
+				t.Errorf("the name is at %+v", place)
+			}
+		})
+	}
+	if objects, problems := read(t, "apiVersion: vitrine.dev/v1alpha1\nkind: PlayList\n"); len(objects) != 1 || len(problems) != 0 {
+		t.Errorf("an object without items: %v, %v", objects, problems)
+	}
+}
+
 func TestProblems(t *testing.T) {
 	tests := map[string]struct {
 		text string

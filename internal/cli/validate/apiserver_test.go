@@ -51,12 +51,14 @@ func TestAgainstTheAPIServer(t *testing.T) {
 		}
 		for _, o := range objects {
 			t.Run(o.GetKind()+" "+o.GetName(), func(t *testing.T) {
+				submitted := o.DeepCopy() // Run sets the name of an object that has only a generateName
+				submitted.SetNamespace("shop")
 				report, _, err := Run(t.Context(), []manifest.Object{o}, nil, "shop")
 				if err != nil {
 					t.Fatal(err)
 				}
 				create := func(validation string) error {
-					return kube.Create(t.Context(), o.DeepCopy(), client.DryRunAll, client.FieldValidation(validation))
+					return kube.Create(t.Context(), submitted.DeepCopy(), client.DryRunAll, client.FieldValidation(validation))
 				}
 				for _, f := range report.Findings {
 					if f.Rule == RuleUnknownField && !strings.Contains(create("Strict").Error(), `unknown field "`+f.Member+`"`) {
@@ -64,7 +66,10 @@ func TestAgainstTheAPIServer(t *testing.T) {
 					}
 				}
 				err = create("Ignore")
-				if diff := cmp.Diff(causes(t, err), said(report)); diff != "" {
+				want := slices.DeleteFunc(causes(t, err), func(cause string) bool {
+					return submitted.GetName() == "" && strings.HasPrefix(cause, "metadata.name: Invalid") // contains random characters
+				})
+				if diff := cmp.Diff(want, said(report)); diff != "" {
 					t.Errorf("-API server +ours:\n%s", diff)
 				}
 				if unknown := apierrors.IsBadRequest(create("Strict")); unknown && report.Errors == 0 {

@@ -113,6 +113,9 @@ func (s *schemas) judge(ctx context.Context, j Judged) ([]Finding, error) {
 	delete(content, "status")
 	for _, e := range k.errors(ctx, content) {
 		member := e.Field
+		if j.generated && member == "metadata.name" {
+			continue // the error is in generateName, and already reported
+		}
 		if member == "<nil>" {
 			member = ""
 		}

@@ -14,6 +14,7 @@ import (
 // together finds errors that involve two objects: an object that is defined twice, and two objects that claim the same thing. It reports
 // the error for the object that loses. In a cluster, the older object wins a claim, but the ages of manifests are unknown. Therefore, the
 // object whose name sorts first wins a claim that the library decides, and the object that is read first wins a duplicate name or Secret.
+// together also warns about references to missing objects.
 func together(all []Judged) []Finding {
 	var findings []Finding
 	first := map[string]Judged{}
@@ -36,7 +37,39 @@ func together(all []Judged) []Finding {
 		}
 	}
 	findings = append(findings, claims(single)...)
-	return append(findings, secrets(single)...)
+	findings = append(findings, secrets(single)...)
+	return append(findings, references(all)...)
+}
+
+// references warns about references to a Property or a ContentFilter that the manifests do not contain, for example because kustomize has
+// added a prefix to the names. It ignores references to kinds of which the manifests contain no object in the namespace, because these
+// objects are probably in other files. It also ignores references to Secrets, which other tools create.
+func references(all []Judged) []Finding {
+	there := map[string]bool{}
+	for _, j := range all {
+		there[j.GetKind()+" "+j.GetNamespace()] = true
+		there[j.name()] = true
+	}
+	var findings []Finding
+	check := func(j Judged, kind, name, member, cure string) {
+		if !there[kind+" "+j.GetNamespace()] || there[fmt.Sprintf("%s %s/%s", kind, j.GetNamespace(), name)] {
+			return
+		}
+		findings = append(findings, j.finding(Warning, RuleReference, member,
+			fmt.Sprintf("the manifests contain no %s %s/%s, but other objects of this kind in this namespace: %s", kind, j.GetNamespace(), name, cure)))
+	}
+	for _, j := range all {
+		if j.Typed == nil {
+			continue
+		}
+		check(j, v1alpha1.PropertyKind, j.Typed.PropertyName(), "spec.propertyRef.name", "correct or set spec.propertyRef")
+		if token, ok := j.Typed.(*v1alpha1.AccessToken); ok {
+			for i, name := range token.Spec.Filters {
+				check(j, v1alpha1.ContentFilterKind, name, fmt.Sprintf("spec.filters[%d]", i), "correct the name, which grants nothing until the ContentFilter exists")
+			}
+		}
+	}
+	return findings
 }
 
 // claims lets the library decide which definitions win their claims, as in a cluster without other objects. It assumes that the properties

@@ -33,6 +33,7 @@ const (
 	RuleSpec         = "spec"
 	RuleDuplicate    = "duplicate"
 	RuleClaim        = "claim"
+	RuleReference    = "reference"
 	// ruleAdvice is the prefix of the rules of warnings about queries. It is followed by the code of the warning.
 	ruleAdvice = "query-"
 )
@@ -55,6 +56,8 @@ type Judged struct {
 	// suspended.
 	Judgement verdict.Judgement
 	Sound     bool
+	// generated is true if the manifest has only a generateName, so that the name is that of generatedNames.
+	generated bool
 }
 
 // name returns the name of the object in findings.
@@ -82,7 +85,24 @@ func Ours(apiVersion, kind string) bool {
 	return schema.FromAPIVersionAndKind(apiVersion, kind).Group == v1alpha1.GroupVersion.Group
 }
 
-// Run checks objects. In an object without a namespace, it sets the given namespace.
+// generatedNames counts the objects without a name by kind, namespace and generateName.
+type generatedNames map[string]int
+
+// set sets the name of an object that has only a generateName, as the API server does when it creates the object, and returns true. Instead
+// of random characters, it appends a number, so that the name stays the same as long as the manifests do.
+func (g generatedNames) set(o manifest.Object) bool {
+	const longest, digits = 63, 5 // as in the API server
+	prefix := o.GetGenerateName()
+	if o.GetName() != "" || prefix == "" {
+		return false
+	}
+	key := o.GetKind() + " " + o.GetNamespace() + "/" + prefix
+	g[key]++
+	o.SetName(fmt.Sprintf("%s%0*d", prefix[:min(len(prefix), longest-digits)], digits, g[key]))
+	return true
+}
+
+// Run checks objects. In an object without a namespace, it sets the given namespace. In an object with only a generateName, it sets a name.
 func Run(ctx context.Context, objects []manifest.Object, problems []manifest.Problem, namespace string) (Report, []Judged, error) {
 	schemas := newSchemas()
 	r := Report{Objects: len(objects), Findings: []Finding{}}
@@ -90,11 +110,12 @@ func Run(ctx context.Context, objects []manifest.Object, problems []manifest.Pro
 		r.Findings = append(r.Findings, at(p.Place, Finding{Severity: Error, Rule: RuleYAML, Message: p.Message}))
 	}
 	all := make([]Judged, len(objects))
+	names := generatedNames{}
 	for i, o := range objects {
 		if o.GetNamespace() == "" {
 			o.SetNamespace(namespace)
 		}
-		j := Judged{Object: o}
+		j := Judged{Object: o, generated: names.set(o)}
 		findings, err := schemas.judge(ctx, j)
 		if err != nil {
 			return r, nil, err

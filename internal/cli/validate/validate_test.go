@@ -82,13 +82,35 @@ func TestRules(t *testing.T) {
 		"two without names": {
 			filter("", "query: b") + filter("", "query: c"), []string{"error schema 4:18 metadata.name", "error schema 9:18 metadata.name"}, "name or generateName is required",
 		},
-		"another kind":    {"apiVersion: vitrine.dev/v1alpha1\nkind: Filter\n", []string{"error unknown-kind 2:7 kind"}, `no kind "Filter"`},
-		"another version": {"apiVersion: vitrine.dev/v2\nkind: Tag\n", []string{"error unknown-kind 1:13 apiVersion"}, "must be vitrine.dev/v1alpha1"},
-		"no version":      {"apiVersion: vitrine.dev\nkind: Tag\n", []string{"error unknown-kind 1:13 apiVersion"}, "must be vitrine.dev/v1alpha1"},
-		"no apiVersion":   {"kind: Tag\nmetadata: {name: a}\n", []string{"error unknown-kind 1:1 apiVersion"}, "must be vitrine.dev/v1alpha1"},
-		"no kind":         {"apiVersion: vitrine.dev/v1alpha1\nmetadata: {name: a}\n", []string{"error unknown-kind 1:1 kind"}, "required: must be one of the kinds"},
-		"other kinds":     {text: "kind: pipeline\n---\napiVersion: v1\nkind: Tag\n---\nkey: value\n"},
-		"not YAML":        {"a: [\n", []string{"error yaml 1:1 "}, "did not find expected"},
+		"a generated name": {
+			text: "apiVersion: vitrine.dev/v1alpha1\nkind: ContentFilter\nmetadata: {generateName: ct-}\nspec: {query: a}\n" +
+				"---\napiVersion: vitrine.dev/v1alpha1\nkind: ContentFilter\nmetadata: {generateName: ct-}\nspec: {query: b}\n",
+		},
+		"an invalid generated name": {
+			"apiVersion: vitrine.dev/v1alpha1\nkind: ContentFilter\nmetadata: {generateName: CT_}\nspec: {query: 'a AND'}\n",
+			[]string{"error schema 3:26 metadata.generateName", "error query 4:21 spec.query"}, "lower case",
+		},
+		"one tag, two generated names": {
+			strings.Replace(tag("b-", "x")+tag("b-", "x"), "{name: b-}", "{generateName: b-}", 2), []string{"error claim 10:30 spec.key"}, "held by Tag shop/b-00001",
+		},
+		"a typed list": {text: "apiVersion: vitrine.dev/v1alpha1\nkind: ContentFilterList\nitems:\n- metadata: {name: a}\n  spec: {query: a}\n"},
+		"a missing Property": {
+			object(v1alpha1.PropertyKind, "main", "displayName: Shop") + filter("a", "query: a") + filter("b", "query: a, propertyRef: {name: other}") +
+				filter("c", "query: a, propertyRef: {name: main}"),
+			[]string{"warning reference 10:1 spec.propertyRef.name", "warning reference 15:38 spec.propertyRef.name"}, "no Property shop/default",
+		},
+		"a missing filter": {
+			token("a", "class: ReadOnly, filters: [wall, b]") + filter("b", "query: a"), []string{"warning reference 5:35 spec.filters[0]"}, "no ContentFilter shop/wall",
+		},
+		"references to other files":      {text: token("a", "class: ReadOnly, filters: [wall], propertyRef: {name: other}")},
+		"references to other namespaces": {text: token("a", "class: ReadOnly") + strings.Replace(object(v1alpha1.PropertyKind, "main", "displayName: Shop"), "{name: main}", "{name: main, namespace: else}", 1)},
+		"another kind":                   {"apiVersion: vitrine.dev/v1alpha1\nkind: Filter\n", []string{"error unknown-kind 2:7 kind"}, `no kind "Filter"`},
+		"another version":                {"apiVersion: vitrine.dev/v2\nkind: Tag\n", []string{"error unknown-kind 1:13 apiVersion"}, "must be vitrine.dev/v1alpha1"},
+		"no version":                     {"apiVersion: vitrine.dev\nkind: Tag\n", []string{"error unknown-kind 1:13 apiVersion"}, "must be vitrine.dev/v1alpha1"},
+		"no apiVersion":                  {"kind: Tag\nmetadata: {name: a}\n", []string{"error unknown-kind 1:1 apiVersion"}, "must be vitrine.dev/v1alpha1"},
+		"no kind":                        {"apiVersion: vitrine.dev/v1alpha1\nmetadata: {name: a}\n", []string{"error unknown-kind 1:1 kind"}, "required: must be one of the kinds"},
+		"other kinds":                    {text: "kind: pipeline\n---\napiVersion: v1\nkind: Tag\n---\nkey: value\n"},
+		"not YAML":                       {"a: [\n", []string{"error yaml 1:1 "}, "did not find expected"},
 		"one tag, two manifests": {
 			tag("b", "x") + tag("a", "x"), []string{"error claim 5:30 spec.key"}, "tag vibe:x is held by Tag shop/a",
 		},
