@@ -10,7 +10,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// Load applies the definitions of all objects in one call. It bypasses the work queues, because they would process ten thousand objects one
+// Load applies the definitions of all objects in one call or, if that fails, in one call for each property. It bypasses the work queues, because they would process ten thousand objects one
 // by one. If an object is suspended or cannot be translated, the store keeps its previous definition, and its reconciler reports why.
 func (s *Set) Load(ctx context.Context) error {
 	var defs []library.Definition
@@ -29,7 +29,34 @@ func (s *Set) Load(ctx context.Context) error {
 		}
 	}
 	if _, err := s.Library.Apply(ctx, defs); err != nil {
-		return fmt.Errorf("load %d definitions: %w", len(defs), err)
+		return s.loadSeparately(ctx, defs, fmt.Errorf("load %d definitions: %w", len(defs), err))
+	}
+	return nil
+}
+
+// loadSeparately applies the definitions of one property after the other, after the load of all definitions has failed with the error
+// failed. The library may be unable to store the definitions of one property, for example because it cannot create the index of this
+// property. The reconcilers retry and report these definitions. If the library can store the definitions of no property, loadSeparately
+// returns failed.
+func (s *Set) loadSeparately(ctx context.Context, defs []library.Definition, failed error) error {
+	byProperty := map[library.PropertyID][]library.Definition{}
+	for _, d := range defs {
+		byProperty[d.Property] = append(byProperty[d.Property], d)
+	}
+	errs := map[library.PropertyID]error{}
+	for p, of := range byProperty {
+		if _, err := s.Library.Apply(ctx, of); err != nil {
+			errs[p] = err
+		}
+		if ctx.Err() != nil {
+			return failed
+		}
+	}
+	if len(errs) == len(byProperty) {
+		return failed
+	}
+	for p, err := range errs {
+		s.Logger.Error(err, "could not load the definitions of a property, will retry", "property", string(p))
 	}
 	return nil
 }

@@ -3,8 +3,10 @@ package controllers_test
 import (
 	"context"
 	"encoding/hex"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -112,6 +114,35 @@ var _ = Describe("A Property that the library cannot serve", func() {
 		Eventually(func() *metav1.Condition { return w.condition(ctx, p, v1alpha1.ReadyCondition) }).Should(HaveField("Status", metav1.ConditionTrue))
 		Expect(w.settle(ctx, p, kstatus.CurrentStatus).Reason).To(Equal(v1alpha1.ReasonServed))
 		Expect(w.served(ctx, "broken")).To(Succeed())
+	})
+})
+
+// refusing is a library that cannot store the definitions of one property.
+type refusing struct {
+	library.Library
+	property library.PropertyID
+}
+
+func (l refusing) Apply(ctx context.Context, defs []library.Definition) ([]library.Result, error) {
+	if slices.ContainsFunc(defs, func(d library.Definition) bool { return d.Property == l.property }) {
+		return nil, fmt.Errorf("%w: cannot create the index of property %s", library.ErrUnavailable, l.property)
+	}
+	return l.Library.Apply(ctx, defs)
+}
+
+var _ = Describe("A Property whose definitions the library cannot store", func() {
+	It("is not Ready, and does not delay the load of the other Properties", func(ctx context.Context) {
+		w := newWorld(ctx)
+		p, f := w.property("broken"), w.filter("f", "approval_status:app")
+		for _, o := range []client.Object{p, w.property("default"), f} {
+			Expect(kube.Create(ctx, o)).To(Succeed())
+		}
+		w.start(func(o *cluster.Options) { o.Library = refusing{w.lib, w.id("broken")} })
+		w.settle(ctx, f, kstatus.CurrentStatus)
+		Expect(w.settle(ctx, p, kstatus.InProgressStatus)).To(And(
+			HaveField("Status", metav1.ConditionUnknown), HaveField("Reason", v1alpha1.ReasonRetrying), HaveField("Message", ContainSubstring("cannot create the index"))))
+		w.start()
+		w.settle(ctx, p, kstatus.CurrentStatus)
 	})
 })
 
