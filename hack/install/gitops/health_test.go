@@ -216,7 +216,7 @@ func TestManifests(t *testing.T) {
 		h := headerOf(t, d)
 		group, _, _ := strings.Cut(h.APIVersion, "/")
 		switch {
-		case h.APIVersion == "", strings.HasSuffix(group, ".fluxcd.io"), group == "argoproj.io", group == "external-secrets.io":
+		case h.APIVersion == "", strings.HasSuffix(group, ".fluxcd.io"), group == "argoproj.io", group == "external-secrets.io", group == "kustomize.config.k8s.io":
 			continue // the API server does not know kinds of other products
 		}
 		put(t, kube, d, client.DryRunAll)
