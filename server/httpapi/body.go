@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/vitrine-dev/vitrine/server/item"
 )
@@ -61,12 +60,11 @@ func (x *exchange) members() (object, error) {
 	if err != nil {
 		return nil, err
 	}
-	body = bytes.TrimPrefix(body, []byte("\uFEFF"))
-	if !utf8.Valid(body) {
-		return nil, &problem{Type: invalidBody, Detail: "the body is not UTF-8"}
+	if err := item.CheckJSON(body); err != nil {
+		return nil, err
 	}
 	var o object
-	if err := json.Unmarshal(body, &o); err != nil || o == nil {
+	if err := json.Unmarshal(bytes.TrimPrefix(body, []byte("\uFEFF")), &o); err != nil || o == nil {
 		return nil, &problem{Type: invalidBody, Detail: "the body must be one JSON object"}
 	}
 	return o, nil

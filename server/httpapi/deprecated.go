@@ -174,7 +174,7 @@ func (x *exchange) collectionTags() ([]query.Node, error) {
 	var parts []query.Node
 	for _, key := range keys {
 		parts = append(parts, anyOf(namespaces, func(namespace string) query.Node {
-			return library.FavouriteTerm(item.Tag{Namespace: namespace, Key: key})
+			return library.FavouriteTerm(item.NewTag(namespace, key))
 		}))
 	}
 	return parts, nil

@@ -205,6 +205,7 @@ func (x *exchange) favouriteParam(name string) (*item.Tag, error) {
 	if at := strings.LastIndexByte(text, ':'); at >= 0 {
 		t.Namespace, t.Key = text[:at], text[at+1:]
 	}
+	t = item.NewTag(t.Namespace, t.Key)
 	err = errors.Join(item.ValidNamespace(t.Namespace), item.ValidKey(t.Namespace, t.Key))
 	if err != nil {
 		return nil, invalid(name, "must be a tag: a key in the namespace marketer_tags, or namespace:key")

@@ -40,6 +40,7 @@ func (s *Server) addTag(x *exchange) error {
 	if t.Key, err = body.text("key", maxTagText); err != nil {
 		return err
 	}
+	t = item.NewTag(t.Namespace, t.Key)
 	if err := item.ValidNamespace(t.Namespace); err != nil {
 		return err
 	}
@@ -93,7 +94,7 @@ func (s *Server) removeTag(x *exchange) error {
 }
 
 func (x *exchange) pathTag() item.Tag {
-	return item.Tag{Namespace: x.r.PathValue("namespace"), Key: x.r.PathValue("key")}
+	return item.NewTag(x.r.PathValue("namespace"), x.r.PathValue("key"))
 }
 
 // listTagged answers GET /v1/tags/{namespace}/{key}/.

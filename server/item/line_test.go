@@ -125,10 +125,6 @@ func TestParseLineReadsWholeItems(t *testing.T) {
 			`{"x":1,"default_activate_unit":"nonsense","content":{"content_type":"text","y":[{}],"author":{"z":1}}}`, base(func(*Item) {}),
 		},
 		"member names are exact": {`{"ID":5,"Featured":true,` + minimal + `}`, base(func(*Item) {})},
-		"of two members the last counts": {
-			`{"featured":false,"featured":true,"content":{"content_type":"image","text":"a"},"content":{"content_type":"text","text":"b"}}`,
-			base(func(it *Item) { it.Featured = true; it.Content.Text = "b" }),
-		},
 		"a number that is whole, however written": {
 			`{"id":1.50e1,"campaign":1E3,` + minimal + `}`, base(func(it *Item) { it.ID = 15; it.Campaign = id(1000) }),
 		},

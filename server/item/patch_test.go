@@ -38,7 +38,6 @@ func TestPatch(t *testing.T) {
 		"no text on an image":      {`{"content":{"text":null}}`, func(it *Item) { it.Content.Text = "" }},
 		"a state":                  {`{"content":{"content_state":"inactive"}}`, func(it *Item) { it.Content.ContentState = "inactive" }},
 		"no state":                 {`{"content":{"content_state":null}}`, func(it *Item) { it.Content.ContentState = "" }},
-		"the last of two":          {`{"featured":true,"featured":false}`, func(it *Item) { it.Featured = false }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p, err := ParsePatch([]byte(tc.patch))

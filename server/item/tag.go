@@ -16,6 +16,14 @@ const HashtagNamespace = "hashtags"
 // MarketerNamespace is the namespace whose tags the dashboard shows (specification, Tag), and the default namespace of favorite_tag.
 const MarketerNamespace = "marketer_tags"
 
+// NewTag returns the tag that a caller names. Hashtags are stored in lower case and without #.
+func NewTag(namespace, key string) Tag {
+	if namespace == HashtagNamespace {
+		key = strings.ToLower(strings.TrimPrefix(key, "#"))
+	}
+	return Tag{Namespace: namespace, Key: key}
+}
+
 // ValidNamespace returns nil for a tag namespace that callers can use over HTTP. It must have 1 to MaxNamespace characters, must not be
 // blank, and must not contain slashes, dots or control characters. "ugc" is reserved because of its path (docs/http-api.md, "Tags"). For
 // any other namespace, the error is an *InvalidError for the member namespace that is not Malformed.
@@ -135,13 +143,14 @@ func (o object) tags() []Tag {
 		for i, v := range byNamespace.listed(n) {
 			path := func() string { return fmt.Sprintf("%s[%d]", byNamespace.at(namespace), i) }
 			if key, ok := o.tagKey(path, v.value); ok {
-				if namespace == HashtagNamespace && !o.stored {
-					key = strings.ToLower(strings.TrimPrefix(key, "#"))
+				t := Tag{Namespace: namespace, Key: key}
+				if !o.stored {
+					t = NewTag(namespace, key)
 				}
-				if err := ValidKey(namespace, key); err != nil {
+				if err := ValidKey(namespace, t.Key); err != nil {
 					o.check(path(), err)
 				}
-				tags = append(tags, Tag{Namespace: namespace, Key: key})
+				tags = append(tags, t)
 			}
 		}
 	}

@@ -16,8 +16,8 @@ func normalTimestamp(s string) (string, bool) {
 		return s, true
 	}
 	var t time.Time
-	// Package time accepts a comma before the fraction, although RFC 3339 does not.
-	if err := t.UnmarshalText([]byte(strings.ToUpper(s))); err != nil || strings.Contains(s, ",") {
+	// Package time also accepts a comma before the fraction and the offsets 24:00 and 00:60, although RFC 3339 does not.
+	if err := t.UnmarshalText([]byte(strings.ToUpper(s))); err != nil || strings.Contains(s, ",") || !validOffset(s) {
 		return s, false
 	}
 	t = t.UTC()
@@ -29,6 +29,14 @@ func normalTimestamp(s string) (string, bool) {
 		return string(normal), true
 	}
 	return s, true
+}
+
+// validOffset reports whether the offset at the end of a timestamp is Z, or at most 23 hours and 59 minutes.
+func validOffset(s string) bool {
+	if last := s[len(s)-1]; last == 'Z' || last == 'z' {
+		return true
+	}
+	return s[len(s)-5:len(s)-3] <= "23" && s[len(s)-2:] <= "59"
 }
 
 // Millis returns the instant of an item's timestamp in milliseconds since 1970-01-01T00:00:00Z, rounded down. A year, a month or a day

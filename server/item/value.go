@@ -61,12 +61,12 @@ type member struct {
 // there reports whether the value is present and not null.
 func (v value) there() bool { return v.kind > null }
 
-// get returns a member of an object. If the name occurs more than once, the last member counts.
+// get returns a member of an object.
 func (v value) get(name string) value {
 	if v.kind != structure {
 		return value{}
 	}
-	for i := len(v.members) - 1; i >= 0; i-- {
+	for i := range v.members {
 		if v.members[i].name == name {
 			return v.members[i].value
 		}
@@ -74,8 +74,7 @@ func (v value) get(name string) value {
 	return value{}
 }
 
-// sorted returns the members of an object by name, or nil for other values. If a name occurs more than once, the last member counts.
-// Callers must not modify the result, because it is not a copy if the members are already in order, as this package writes them.
+// sorted returns the members of an object by name, or nil for other values. Callers must not modify the result, because it is not a copy if the members are already in order, as this package writes them.
 func (v value) sorted() []member {
 	if v.kind != structure {
 		return nil
@@ -88,14 +87,8 @@ func (v value) sorted() []member {
 		return v.members
 	}
 	members := slices.Clone(v.members)
-	slices.SortStableFunc(members, func(a, b member) int { return strings.Compare(a.name, b.name) })
-	kept := members[:0]
-	for i, m := range members {
-		if i+1 == len(members) || members[i+1].name != m.name {
-			kept = append(kept, m)
-		}
-	}
-	return kept
+	slices.SortFunc(members, func(a, b member) int { return strings.Compare(a.name, b.name) })
+	return members
 }
 
 // decodeValue decodes exactly one JSON value. It keeps numbers as written. Errors are *InvalidError.
@@ -109,8 +102,12 @@ func decodeInto(s *scratch, body []byte) (value, error) {
 	body = bytes.TrimPrefix(body, []byte("\uFEFF"))
 	if utf8.Valid(body) {
 		r := reader{text: string(body), scratch: s}
-		if v, ok := r.document(); ok {
+		v, ok := r.document()
+		if ok {
 			return v, nil
+		}
+		if r.repeated != nil {
+			return value{}, r.repeated
 		}
 	}
 	return value{}, complaint(body)
@@ -146,6 +143,8 @@ type reader struct {
 	text  string
 	at    int
 	depth int
+	// repeated is set if an object has two members with the same name. RFC 8259 leaves open which of them counts.
+	repeated *InvalidError
 	*scratch
 }
 
@@ -220,11 +219,18 @@ func (r *reader) container(named bool) (value, bool) {
 		return v, true
 	}
 	first := len(r.stack)
+	var names map[string]bool
 	for {
 		var m member
 		var ok bool
 		if named {
+			at := r.at
 			if m.name, ok = r.string(); !ok {
+				return value{}, false
+			}
+			if names, ok = unique(m.name, r.stack[first:], names); !ok {
+				r.repeated = &InvalidError{Malformed: true, Reason: fmt.Sprintf(
+					"an object has two members with the name %q, at byte %d: send only one of them", strings.ToValidUTF8(m.name[:min(len(m.name), 100)], ""), at)}
 				return value{}, false
 			}
 			if r.blank(); !r.next(':') {
@@ -248,6 +254,31 @@ func (r *reader) container(named bool) (value, bool) {
 	v.members = r.keep(r.stack[first:])
 	r.stack = r.stack[:first]
 	return v, true
+}
+
+// fewMembers is the number of members up to which comparing a name with all others is faster than a map.
+const fewMembers = 16
+
+// unique reports whether the name of the next member of an object differs from those of the members before it. names is the result of the
+// previous call for the same object: the names of an object with many members, otherwise nil.
+func unique(name string, before []member, names map[string]bool) (map[string]bool, bool) {
+	if len(before) < fewMembers {
+		for i := range before {
+			if before[i].name == name {
+				return nil, false
+			}
+		}
+		return nil, true
+	}
+	if names == nil {
+		names = make(map[string]bool, 2*fewMembers)
+		for i := range before {
+			names[before[i].name] = true
+		}
+	}
+	known := names[name]
+	names[name] = true
+	return names, !known
 }
 
 // keep copies members from the stack to the arena. If they do not fit, it allocates a new arena. Members in the old arena stay valid.

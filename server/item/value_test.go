@@ -3,6 +3,8 @@ package item
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -53,6 +55,33 @@ func TestDecodeValueMatchesTheStandardLibrary(t *testing.T) {
 		checkValue(t, []byte(s))
 	}
 	checkValue(t, []byte("["+strings.Repeat(`{"a":["b",`, 10)+"1"+strings.Repeat("]}", 10)+"]"))
+}
+
+// TestRepeatedMembers checks that two members of an object with the same name are refused, and that the message has the name and the
+// position of the second one.
+func TestRepeatedMembers(t *testing.T) {
+	var many strings.Builder
+	for i := range 40 {
+		fmt.Fprintf(&many, `"m%d":{"m%d":0},`, i, i)
+	}
+	for body, want := range map[string]string{
+		`{"a":1,"a":1}`:                     `two members with the name "a", at byte 7`,
+		`{"a":1, "b":2, "\u0061":null}`:     `two members with the name "a", at byte 15`,
+		`{"x":[{"b":{"c":1,"d":2,"c":3}}]}`: `two members with the name "c", at byte 24`,
+		`{"":1,"":2}`:                       `two members with the name "", at byte 6`,
+		"{" + many.String() + `"m39":1}`:    fmt.Sprintf(`two members with the name "m39", at byte %d`, 1+many.Len()),
+		"{" + many.String() + `"m0":1}`:     fmt.Sprintf(`two members with the name "m0", at byte %d`, 1+many.Len()),
+		`{"a":1,"a":1`:                      `two members with the name "a", at byte 7`,
+		"{" + many.String() + `"m40":1}`:    "",
+		`{"a":{"a":{"a":1}},"A":1}`:         "",
+		`[{"a":1},{"a":1}]`:                 "",
+	} {
+		err := CheckJSON([]byte(body))
+		invalid, _ := errors.AsType[*InvalidError](err)
+		if (err == nil) != (want == "") || err != nil && (invalid == nil || !invalid.Malformed || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: %v, want %s", body, err, want)
+		}
+	}
 }
 
 func FuzzDecodeValue(f *testing.F) {
