@@ -70,7 +70,7 @@ func New(o Options) (*Client, error) {
 		return nil, errors.New("no access token given")
 	}
 	if strings.ContainsFunc(o.Token, func(r rune) bool { return r <= ' ' || r > '~' }) {
-		return nil, errors.New("the access token contains white space or invalid characters")
+		return nil, errors.New("the access token contains white space or invalid characters: pass only the token, in one line")
 	}
 	c := &Client{base: base, token: o.Token, attempts: o.Attempts, wait: o.Wait, userAgent: o.UserAgent}
 	if c.attempts == 0 {

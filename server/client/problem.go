@@ -49,7 +49,7 @@ func problemOf(resp *http.Response) *Problem {
 		p.Documented = err == nil && json.Unmarshal(body, p) == nil
 	}
 	if !p.Documented {
-		*p = Problem{Title: http.StatusText(resp.StatusCode), Detail: "the response is not a problem document; is this the address of a vitrine server?"}
+		*p = Problem{Title: http.StatusText(resp.StatusCode), Detail: "the response does not come from a Vitrine server: check the address, and use https:// if the server uses TLS"}
 		if resp.StatusCode >= 500 {
 			p.Detail = "a proxy responded instead of the server: " + strings.ToLower(http.StatusText(resp.StatusCode))
 		}

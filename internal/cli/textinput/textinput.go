@@ -17,9 +17,8 @@ import (
 	"golang.org/x/text/transform"
 )
 
-// Error means that an input is damaged, or has a form that Open does not read.
+// Error means that the input called Name is damaged, or has a form that Open does not read.
 type Error struct {
-	// Name is the name of the input.
 	Name string
 	// Reason says what is wrong with the input, and what to do.
 	Reason string
