@@ -44,7 +44,6 @@ const (
 	copyTime = "20060102T150405Z"
 )
 
-// name returns the name of the file.
 func (c scheduled) name() string {
 	of := ""
 	if c.store != "" {

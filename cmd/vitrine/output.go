@@ -15,7 +15,6 @@ import (
 	"github.com/vitrine-dev/vitrine/internal/text"
 )
 
-// output is the output format of a command.
 type output struct{ format string }
 
 func (o *output) bind(fs *pflag.FlagSet) {

@@ -337,7 +337,6 @@ func isPlain(entry *tar.Header) bool {
 	return entry.Typeflag == tar.TypeReg
 }
 
-// extraction is the state of an extraction.
 type extraction struct {
 	in       *tar.Reader
 	limit    *limit

@@ -91,7 +91,6 @@ func (s *sealer) open(sealed []byte) ([]byte, bool) {
 	return content, err == nil
 }
 
-// sessionPurpose is the purpose of the sealer of sessions.
 const sessionPurpose = "vitrine console session v1"
 
 // sealSession returns the value of a session's cookie.

@@ -136,7 +136,6 @@ func (all entries) rivals(changed map[Source]*Entry, touched map[library.Stake]b
 	return judged
 }
 
-// serves reports whether a property is served.
 func (all entries) serves(p library.PropertyID) bool {
 	_, ok := all.property(p)
 	return ok

@@ -74,7 +74,6 @@ func (o Options) share(of, least, most int64) int64 {
 // to wait. Sealing needs this much memory in addition.
 func (o Options) sealBytes() int64 { return o.share(16, 2<<20, 64<<20) }
 
-// store returns the options of the store.
 func (o Options) store() store.Options {
 	return store.Options{
 		MemoryBytes: o.share(8, 8<<20, 64<<20),

@@ -110,7 +110,6 @@ func (t *Target) claim(ctx context.Context, from transfer.Freeze, authorKey []by
 	return is, err
 }
 
-// operations returns the operations that store the facts.
 func (t *Target) operations(f *transfer.Facts) ([]operation, error) {
 	var ops []operation
 	put := func(index, id string, doc any) {

@@ -99,7 +99,6 @@ func parseDouble(s string) (float64, error) {
 	return f, nil
 }
 
-// errBoolean is the error for a text that is not a boolean.
 var errBoolean = errors.New("not a boolean")
 
 func parseBoolean(s string) (int64, error) {

@@ -37,7 +37,6 @@ func scan(db *pebble.DB, lower, upper []byte, take func(key, value []byte) (skip
 	return errors.Join(err, it.Error(), it.Close())
 }
 
-// errStop ends a scan.
 var errStop = errors.New("the scan has ended")
 
 // finder looks up single keys. Unlike DB.Get, it also uses the Bloom filters of the lowest level, which contains most of the data. This

@@ -144,7 +144,6 @@ func decodeNumber(value []byte) (uint64, error) {
 	return binary.BigEndian.Uint64(value), nil
 }
 
-// sourceKey returns the key of the entry of a source.
 func sourceKey(s definitions.Source) []byte {
 	switch {
 	case !s.Owner.IsHTTP():

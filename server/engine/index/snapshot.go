@@ -33,7 +33,6 @@ func newPart(x *Index, s *segment.Segment, file string, since uint64) *part {
 	return &part{x: x, segment: s, file: file, since: since}
 }
 
-// bytes returns the size of the segment.
 func (p *part) bytes() int64 { return p.segment.IndexBytes() + p.segment.ItemBytes() }
 
 func (p *part) release() {

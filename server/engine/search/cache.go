@@ -194,7 +194,6 @@ type usedKey struct {
 	key             string
 }
 
-// used marks a view as used.
 func (c *Cache) used(v *View) {
 	c.hits.Add(1)
 	if !v.used.Load() { // an unconditional store would invalidate this cache line in other processors

@@ -38,7 +38,6 @@ type listNumber struct {
 	value int64
 }
 
-// list returns the list of a document.
 func (l *unitLists) list(doc uint32) uint32 {
 	if l.of == nil {
 		return 0

@@ -192,7 +192,6 @@ func (b *Builder) add(doc uint32, d *Doc, before *buildField) error {
 	return nil
 }
 
-// booleanTerm returns the term of a boolean value.
 func booleanTerm(v int64) string {
 	if v != 0 {
 		return "true"
@@ -277,7 +276,6 @@ func (b *Builder) growTable() {
 	}
 }
 
-// finish writes the segment.
 func (b *Builder) finish() (*Segment, error) {
 	fields := slices.DeleteFunc(slices.Clone(b.used), func(f *buildField) bool { return len(f.docs) == 0 })
 	slices.SortFunc(fields, func(x, y *buildField) int { return strings.Compare(x.name, y.name) })

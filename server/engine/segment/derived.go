@@ -19,7 +19,6 @@ func (s *Segment) Derived(build func() Derived) Derived {
 	return *s.derived.Load()
 }
 
-// dropDerived drops the Derived of the segment.
 func (s *Segment) dropDerived() {
 	if d := s.derived.Swap(nil); d != nil {
 		(*d).Drop()

@@ -178,7 +178,6 @@ func addVarints(b []byte, n int) (rest []byte, sum uint64) {
 	return b, sum
 }
 
-// skipVarints skips n varints.
 func skipVarints(b []byte, n uint64) []byte {
 	for n >= 8 && len(b) >= 8 {
 		// A varint ends with a byte whose high bit is 0.

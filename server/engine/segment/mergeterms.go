@@ -69,7 +69,6 @@ func (s *source) next() {
 	}
 }
 
-// skip skips a number of terms.
 func (s *source) skip(terms int) {
 	for range terms {
 		s.walker.next()

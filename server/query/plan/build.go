@@ -12,7 +12,6 @@ import (
 // maxExpansions is the maximum number of terms that a fuzzy word expands to (see "Patterns" in the documentation of the query language).
 const maxExpansions = 50
 
-// errNoNow is the error for Options without Now.
 var errNoNow = errors.New("plan: Options.Now is required")
 
 // Build plans a query. The errors are those of query.Check: a *query.SyntaxError (a value that does not fit its field, an invalid pattern,
