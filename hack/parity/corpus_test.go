@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/vitrine-dev/vitrine/hack/querystring"
+	"github.com/vitrine-dev/vitrine/internal/cli/textinput"
 	"github.com/vitrine-dev/vitrine/internal/sample"
 	"github.com/vitrine-dev/vitrine/server/eval"
 	"github.com/vitrine-dev/vitrine/server/item"
@@ -86,7 +87,11 @@ func readFile(path string) ([]document, error) {
 		return nil, fmt.Errorf("open the corpus: %w", err)
 	}
 	defer file.Close()
-	return readItems(path, file)
+	content, _, err := textinput.Open(path, file)
+	if err != nil {
+		return nil, fmt.Errorf("read the corpus: %w", err)
+	}
+	return readItems(path, content)
 }
 
 // readItems parses bulk import lines.

@@ -8,10 +8,13 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/vitrine-dev/vitrine/internal/cli/textinput"
 )
 
 // settings are the flags of TestParity.
@@ -134,7 +137,7 @@ func newBench(ctx context.Context, t testing.TB, s settings) (*bench, error) {
 func gather(s settings, docs []document) ([]question, error) {
 	var all []question
 	if s.queries != "" {
-		text, err := os.ReadFile(s.queries)
+		text, err := textinput.ReadFile(s.queries)
 		if err != nil {
 			return nil, fmt.Errorf("read the queries: %w", err)
 		}
@@ -155,4 +158,24 @@ func gather(s settings, docs []document) ([]question, error) {
 		}
 	}
 	return wanted, nil
+}
+
+// TestFilesWithMark checks that the files of the flags -queries and -corpus can have a byte order mark.
+func TestFilesWithMark(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	write := func(text string) {
+		t.Helper()
+		if err := os.WriteFile(file, []byte("\uFEFF"+text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("text:beach\n")
+	asked, err := gather(settings{queries: file}, nil)
+	if err != nil || len(asked) != 1 || asked[0].text != "text:beach" {
+		t.Errorf("questions %+v, %v", asked, err)
+	}
+	write(`{"id":7,"content_type":"text","caption":"beach"}` + "\n")
+	if docs, err := readFile(file); err != nil || len(docs) != 1 || docs[0].id != 7 {
+		t.Errorf("documents %+v, %v", docs, err)
+	}
 }
