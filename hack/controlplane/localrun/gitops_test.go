@@ -55,6 +55,7 @@ var _ = Describe("GitOps", Label("gitops"), Ordered, func() {
 		w.page = string(text)
 		w.content = newRepository(ctx, filepath.Join(w.state, "content"))
 		Expect(w.buildServer(ctx)).To(Succeed())
+		Expect(w.chooseURL(ctx)).To(Succeed())
 		DeferCleanup(func() { w.Stop() })
 		GinkgoT().Setenv("KUBECONFIG", "") // so that startPlane starts a control plane for the walk
 		Expect(w.startPlane(ctx)).To(Succeed())

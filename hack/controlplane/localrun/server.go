@@ -20,20 +20,15 @@ import (
 // startServer starts vitrine and waits until it serves the content of the cluster.
 func (s *stack) startServer(ctx context.Context) error {
 	s.say("starting vitrine…")
-	https, err := chooseAddress(filepath.Join(s.state, "address"), s.port)
-	if err != nil {
-		return err
-	}
 	free, err := loopback.Free(3)
 	if err != nil {
 		return err
 	}
-	s.url = "https://" + https
 	args := []string{
 		"serve",
 		"--kubeconfig=" + s.cluster.kubeconfig,
 		"--data-dir=" + s.data(),
-		"--https-bind-address=" + https,
+		"--https-bind-address=" + strings.TrimPrefix(s.url, "https://"),
 		"--external-url=" + s.url,
 		"--console",
 		"--health-probe-bind-address=" + free[0],
@@ -77,6 +72,13 @@ func loaded(ctx context.Context, readyz string) error {
 		return fmt.Errorf("%s returned %d: %s", readyz, resp.StatusCode, text)
 	}
 	return nil
+}
+
+// chooseURL chooses the address of the server. It is the first step, so that the user does not wait for an error about a port.
+func (s *stack) chooseURL(context.Context) error {
+	address, err := chooseAddress(filepath.Join(s.state, "address"), s.port)
+	s.url = "https://" + address
+	return err
 }
 
 // chooseAddress returns a free loopback address. If port is 0, it tries the address in file, then port 8443, and then any port. It writes the

@@ -87,7 +87,7 @@ func bringUp(ctx context.Context, opts options) (_ *stack, err error) {
 	_, missing := os.Stat(s.data())
 	s.fresh = errors.Is(missing, os.ErrNotExist)
 	steps := []func(context.Context) error{
-		s.buildServer, s.startPlane, s.applyCRDs, s.startServer, s.applySamples, s.readTokens, s.importContent, s.writeEnvironment,
+		s.chooseURL, s.buildServer, s.startPlane, s.applyCRDs, s.startServer, s.applySamples, s.readTokens, s.importContent, s.writeEnvironment,
 	}
 	for _, step := range steps {
 		if err := step(ctx); err != nil {
