@@ -5,12 +5,14 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"net/url"
 	"os"
 	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -113,14 +115,14 @@ func TestDev(t *testing.T) {
 	c.await(`^Property shop/default: 2,000 items, READ-WRITE token `)
 	c.await(`^  export VITRINE_SERVER=http://127\.0\.0\.1:\d+ VITRINE_TOKEN=dev-`)
 	curl := c.await(`curl -H 'Authorization: Bearer (\S+)' '(\S+)'`)
-	token, url := curl[1], curl[2]
+	token := curl[1]
 	call := browse(t, c.await(`login link to the console, .*: (http://127\.0\.0\.1:\d+/console/login#code=\w+)$`)[1])
 	if code, body := call("session"); code != http.StatusOK || !strings.Contains(body, `"property":"shop/default"`) {
 		t.Errorf("the session of the console: %d %s", code, body)
 	}
 	c.await(`^AccessToken shop/display: dev-`)
 	c.await(`^ContentFilter shop/latest: http://127\.0\.0\.1:\d+/v2/content/filters/[0-9a-f-]{36}$`)
-	url = c.await(`^ContentFilter shop/summer-wall: (\S+)$`)[1]
+	url := c.await(`^ContentFilter shop/summer-wall: (\S+)$`)[1]
 	code, before := page(t, url, token)
 	if code != http.StatusOK || strings.Contains(before, `"total_results":0`) {
 		t.Fatalf("%d %s", code, before)
@@ -377,4 +379,46 @@ func TestFiltersWithoutCluster(t *testing.T) {
 	if !slices.Contains(s.dev.shown, "ContentFilter shop/beach-videos: "+url) {
 		t.Errorf("vitrine dev does not print the URL of the filter:\n%s", strings.Join(s.dev.shown, "\n"))
 	}
+}
+
+// TestCampaign runs the queries of docs/campaign.md with the sample content, and compares the numbers of items with the page.
+func TestCampaign(t *testing.T) {
+	text := string(readFile(t, "../../docs/campaign.md"))
+	_, dev, _ := startDev(t, t.TempDir(), "--samples")
+	set := dev.await(`^  export VITRINE_SERVER=(\S+) VITRINE_TOKEN=(\S+)$`)
+	dev.await("Ctrl-C")
+	check := func(query, items string) {
+		t.Helper()
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, set[1]+"/v2/content/items?"+url.Values{"q": {query}, "page_size": {"1"}}.Encode(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Authorization", "Bearer "+set[2])
+		res, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer res.Body.Close()
+		var found struct {
+			Total int `json:"total_results"`
+		}
+		if err := json.NewDecoder(res.Body).Decode(&found); err != nil {
+			t.Fatal(err)
+		}
+		if got := strconv.Itoa(found.Total); got != items || res.Header.Get("Warning") != "" {
+			t.Errorf("the query %s finds %s items, with the warning %q; the page says %s", query, got, res.Header.Get("Warning"), items)
+		}
+	}
+	rows := regexp.MustCompile("(?m)^\\| [^|]+ \\| `([^`]+)` \\| (\\d+) \\|$").FindAllStringSubmatch(text, -1)
+	for _, row := range rows {
+		check(row[1], row[2])
+	}
+	if len(rows) != 10 {
+		t.Errorf("the page has %d queries", len(rows))
+	}
+	story := regexp.MustCompile(`(?m)^    (approval_status:.*)$`).FindStringSubmatch(text)
+	if story == nil || !strings.Contains(text, "\nSix items remain") {
+		t.Fatal("the page has no query that finds six items")
+	}
+	check(story[1], "6")
 }
