@@ -358,12 +358,14 @@ func TestTagWithColon(t *testing.T) {
 	tab.wait(`document.activeElement.id === 'tagname'`)
 	tab.keys("team:north:checked" + kb.Enter)
 	tab.waitText(".toast", "Tagged checked: 1 item")
+	tab.saved()
 	tagged := escape(`tags.team\:north.key:checked`)
 	if got := s.total(t, tagged); got != 1 {
 		t.Errorf("%d items have the tag, want 1", got)
 	}
 	tab.keys("z")
 	tab.waitText(".toast", "Undone: tagged")
+	tab.saved()
 	if got := s.total(t, tagged); got != 0 {
 		t.Errorf("%d items have the tag after undo, want 0", got)
 	}
@@ -440,11 +442,12 @@ func (tab *tab) states() [3]int {
 	}
 }
 
-// waitStates waits for the message of a decision. It then checks that, since before, the number of items in each state has changed by the
-// given number.
+// waitStates waits for the message of a decision, and until it is saved. It then checks that, since before, the number of items in each
+// state has changed by the given number.
 func (tab *tab) waitStates(message string, before [3]int, pending, approved, rejected int) {
 	tab.t.Helper()
 	tab.waitText(".toast", message)
+	tab.saved()
 	if got, want := tab.states(), [3]int{before[0] + pending, before[1] + approved, before[2] + rejected}; got != want {
 		tab.t.Errorf("after %q, pending, approved and rejected items are %v, want %v", message, got, want)
 	}
@@ -493,11 +496,13 @@ func moderateByKeyboard(tab *tab) {
 	tab.wait(`document.activeElement.id === 'tagname'`)
 	tab.keys("moderated" + kb.Enter)
 	tab.waitText(".toast", "Tagged moderated: 1 item")
+	tab.saved()
 	if got := tab.server.total(tab.t, "tags.marketer_tags.key:moderated"); got != 1 {
 		tab.t.Errorf("%d items have the tag, want 1", got)
 	}
 	tab.keys("z")
 	tab.waitText(".toast", "Undone: tagged")
+	tab.saved()
 	if got := tab.server.total(tab.t, "tags.marketer_tags.key:moderated"); got != 0 {
 		tab.t.Errorf("%d items have the tag after undo, want 0", got)
 	}

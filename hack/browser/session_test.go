@@ -108,6 +108,7 @@ func TestLateEnd(t *testing.T) {
 	tab.keys("A")
 	tab.keys("a")
 	tab.wait(`document.activeElement?.id === 'token'`)
+	tab.waitText(".toasts", "Your session ended before the server saved")
 	tab.frames()
 	if logins := eval[int](tab, `document.querySelectorAll('main.login').length`); logins != 1 {
 		t.Errorf("the page shows %d logins, want 1", logins)
@@ -192,6 +193,7 @@ func TestUndoOfOthers(t *testing.T) {
 	tab.wait(`document.querySelectorAll('.tile[aria-selected=true]').length === 2`)
 	tab.keys("a")
 	tab.waitText(".toasts", "Approved: 2 items")
+	tab.saved()
 	// Another user rejects the first item.
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPatch, fmt.Sprintf("%s/v2/content/%d", s.url, list.Embedded.Items[0].ID), strings.NewReader(`{"approval_status":"rej"}`))
 	if err != nil {

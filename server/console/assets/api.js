@@ -43,32 +43,36 @@ tabs.addEventListener('message', (event) => {
  * @property {any} data the decoded body; null if there is none
  * @property {string[]} warnings warnings of the server about a suspicious query
  * @property {number} ms the time until the response was complete
+ * @property {string} etag the ETag of the body, or ''
  */
 
 /**
- * Sends one request. It repeats a change that exceeds the rate limit. It throws a Problem, or an AbortError if the signal is aborted.
+ * Sends one request. With `patient`, it repeats a request that exceeds the rate limit. It throws a Problem, or an AbortError if the signal
+ * is aborted.
  * @param {string} method
  * @param {string} path below /console/
- * @param {{query?: Record<string, string | number | null | undefined>, body?: unknown, signal?: AbortSignal}} [options]
+ * @param {{query?: Record<string, string | number | null | undefined>, body?: unknown, signal?: AbortSignal, ifMatch?: string, patient?: boolean}} [options]
  * @param {number} [retries] the number of times that the request was repeated
  * @returns {Promise<Answer>}
  */
-export async function send(method, path, { query, body, signal } = {}, retries = 0) {
+export async function send(method, path, options = {}, retries = 0) {
+  const { query, body, signal, ifMatch, patient } = options;
   const start = performance.now();
   const sender = path.startsWith('api/') ? shown : '1';
   /** @type {Response} */
   let response;
+  let text = '';
   try {
     response = await fetch(base + path + search(query), {
       method, signal, credentials: 'same-origin', redirect: 'error',
-      headers: { 'X-Vitrine-Console': sender, ...(body === undefined ? {} : { 'Content-Type': 'application/json' }) },
+      headers: { 'X-Vitrine-Console': sender, ...(body === undefined ? {} : { 'Content-Type': 'application/json' }), ...(ifMatch ? { 'If-Match': ifMatch } : {}) },
       body: body === undefined ? undefined : JSON.stringify(body),
     });
+    text = await response.text();
   } catch (err) {
     if (signal?.aborted) throw err;
     throw new Problem(0, { title: 'The server does not respond', detail: 'Check the connection, and try again.' });
   }
-  const text = await response.text();
   let data = null;
   try {
     data = text === '' ? null : JSON.parse(text);
@@ -78,15 +82,15 @@ export async function send(method, path, { query, body, signal } = {}, retries =
   if (!response.ok) {
     const problem = new Problem(response.status, data ?? {});
     if (response.status === 401 && path.startsWith('api/') && sender === shown) sessionEvents.dispatchEvent(new Event('signedout'));
-    if (response.status === 429 && method !== 'GET' && path.startsWith('api/') && retries < maxRetries) {
+    if (response.status === 429 && patient && retries < maxRetries) {
       await pause(Number(response.headers.get('Retry-After') ?? NaN), signal);
-      return send(method, path, { query, body, signal }, retries + 1);
+      return send(method, path, options, retries + 1);
     }
     throw problem;
   }
   const warnings = (response.headers.get('Warning') ?? '').split(/,\s*(?=299 )/)
     .map((w) => /^299 \S+ "(.*)"$/.exec(w)?.[1].replace(/\\(.)/g, '$1') ?? '').filter(Boolean);
-  return { data, warnings, ms: performance.now() - start };
+  return { data, warnings, ms: performance.now() - start, etag: response.headers.get('ETag') ?? '' };
 }
 
 const maxRetries = 3;
@@ -132,6 +136,14 @@ export function get(path, query, signal) {
 }
 
 /**
+ * Reads from the public API, and repeats the request if it exceeds the rate limit.
+ * @param {string} path
+ */
+export function read(path) {
+  return send('GET', `api/${path}`, { patient: true });
+}
+
+/**
  * Follows a link of a response, such as `_links.next`. A link can begin with the path of the server's external URL.
  * @param {string} href
  * @param {AbortSignal} [signal]
@@ -143,13 +155,14 @@ export function follow(href, signal) {
 }
 
 /**
- * Sends a change to the public API.
+ * Sends a change to the public API, and repeats it if it exceeds the rate limit.
  * @param {'POST' | 'PUT' | 'PATCH' | 'DELETE'} method
  * @param {string} path
  * @param {unknown} [body]
+ * @param {string} [ifMatch] the ETag of the state to change. If there is another state, the server changes nothing, and answers 412.
  */
-export function change(method, path, body) {
-  return send(method, `api/${path}`, { body });
+export function change(method, path, body, ifMatch) {
+  return send(method, `api/${path}`, { body, ifMatch, patient: true });
 }
 
 /**

@@ -26,6 +26,7 @@ export class Grid {
     this.o = options;
     this.gap = options.gap ?? 12;
     this.count = 0;
+    this.total = 0;
     this.columns = 1;
     /** The width of a tile, or 0 before the first layout. */
     this.width = 0;
@@ -67,18 +68,24 @@ export class Grid {
   /**
    * Sets the number of items. Items that are already in the grid keep their tiles.
    * @param {number} count
+   * @param {number} total the number of items including those that the page has not loaded yet
    */
-  setCount(count) {
+  setCount(count, total) {
     this.count = count;
+    this.total = total;
+    for (const tile of this.tiles.values()) tile.setAttribute('aria-setsize', String(total));
     this.active = Math.min(this.active, Math.max(0, count - 1));
     this.#layout();
   }
 
-  /** Creates all tiles again after the items were replaced. */
-  reset() {
+  /**
+   * Creates all tiles again after the items were replaced.
+   * @param {number} [active]
+   */
+  reset(active = 0) {
     for (const tile of this.tiles.values()) tile.remove();
     this.tiles.clear();
-    this.active = 0;
+    this.active = active;
   }
 
   /** @param {number} minWidth */
@@ -178,6 +185,8 @@ export class Grid {
   #create(index) {
     const tile = this.o.render(index, index === this.active);
     tile.dataset.index = String(index);
+    tile.setAttribute('aria-posinset', String(index + 1));
+    tile.setAttribute('aria-setsize', String(this.total));
     tile.classList.add('tile');
     this.#place(tile, index);
     this.tiles.set(index, tile);

@@ -4,8 +4,9 @@ import { h } from './dom.js';
 import { openDialog, saveSetting, setting } from './ui.js';
 
 /**
- * A shortcut. `keys` is one key, or two keys that the user presses one after the other, such as "g w".
- * @typedef {{keys: string, text: string, run?: (event: KeyboardEvent) => void}} Shortcut
+ * A shortcut. `keys` is one key, or two keys that the user presses one after the other, such as "g w". Only a shortcut that `repeats` runs
+ * again while the user holds the key.
+ * @typedef {{keys: string, text: string, repeats?: boolean, run?: (event: KeyboardEvent) => void}} Shortcut
  */
 
 /** @type {{title: string, shortcuts: Shortcut[]}[]} */
@@ -29,8 +30,10 @@ export function addShortcuts(title, shortcuts) {
 /** Starts to listen for keys. */
 export function startKeys() {
   addEventListener('keydown', (event) => {
-    if (!enabled || event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
     const target = event.target instanceof Element ? event.target : null;
+    // A browser clicks on a button again and again while the user holds Enter, and also on the next button that gets the focus.
+    if (event.repeat && event.key === 'Enter' && target?.closest('button, input, summary')) event.preventDefault();
+    if (!enabled || event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
     if (target?.closest('input:not([type=checkbox]), textarea, select, [contenteditable]') || document.querySelector('dialog[open]')) return;
     // Space activates these elements, and a shortcut must not prevent this.
     if (event.key === ' ' && target?.closest('button, a, summary, input, select, [role=tab]')) return;
@@ -42,7 +45,7 @@ export function startKeys() {
       const found = group.shortcuts.find((s) => s.run && s.keys === sequence);
       if (found) {
         event.preventDefault();
-        found.run?.(event);
+        if (!event.repeat || found.repeats) found.run?.(event);
         return;
       }
     }

@@ -30,6 +30,10 @@ export function requestOf({ filter, q, ...rest }) {
 export class Listing {
   /** @type {Item[]} */
   items = [];
+  /**
+   * The number of items of the list, including those that are not loaded yet. It is the number at the first page: items can leave the query
+   * while the user works on the list, and the server does not count them in the later pages.
+   */
   total = 0;
   ms = 0;
   /** @type {string[]} */
@@ -75,10 +79,12 @@ export class Listing {
     if (this.items.length === 0) {
       this.ms = ms;
       this.warnings = warnings;
+      this.total = data.total_results ?? 0;
     }
-    this.total = data.total_results ?? 0;
     this.items.push(...(data._embedded?.['ugc:item'] ?? []));
     this.#next = data._links?.next?.href ?? null;
+    // Other users can add items, and can remove items before they are loaded.
+    this.total = this.#next === null ? this.items.length : Math.max(this.total, this.items.length);
   }
 }
 

@@ -1,43 +1,63 @@
 // The moderation page: a queue of items with large pictures. A decision needs only one key press. It applies to one item or to a
 // selection, and the user can undo it.
 
-import { change, eachOf, get, Problem } from './api.js';
+import { Problem, sessionEvents } from './api.js';
+import { Decisions, decided, shown } from './decisions.js';
 import { button, fill, h, icon, select } from './dom.js';
 import { allFilters } from './filters.js';
 import { Grid } from './grid.js';
-import { authorOf, describe, marks, picture, splitTag, tagsOf } from './item.js';
+import { authorOf, describe, marks, picture, splitTag } from './item.js';
 import { details, media } from './itemdialog.js';
 import { Listings } from './listing.js';
 import { QueryBar } from './querybar.js';
 import { parameters, setParameters } from './router.js';
-import { announce, badge, count, empty, failure, number, openDialog, toast, toastError } from './ui.js';
+import { announce, badge, count, empty, failure, number, openDialog, states, toast, toastError } from './ui.js';
 
-/** @typedef {import('./item.js').Item} Item */
+/** @typedef {import('./decisions.js').Entry} Entry */
+/** @typedef {import('./decisions.js').Edit} Edit */
+/** @typedef {{entry: Entry, saw: import('./item.js').Item}} Target an item with the state that the user sees */
 
-/**
- * @typedef {object} Action a decision that was applied, with the data for undoing it
- * @property {string} text
- * @property {Item[]} items the items before the decision
- * @property {(item: Item) => Promise<Item>} revert undoes the decision for an item, and returns the current item
- */
+/** The decisions of the session. Their requests continue when the user opens another page. */
+let desk = { session: /** @type {unknown} */ (null), decisions: new Decisions() };
 
-/** The problem type for an undo that would overwrite the decision of another user. */
-const changedByOthers = 'changed-by-others';
+addEventListener('beforeunload', (event) => {
+  if (desk.decisions.pending > 0) event.preventDefault();
+});
+sessionEvents.addEventListener('signedout', () => {
+  const { pending } = desk.decisions;
+  desk.decisions.abandon(new Problem(401, {}));
+  if (pending > 0) toast(`Your session ended before the server saved ${count(pending, 'decision')}.`, { bad: true });
+});
 
-/** @returns {import('./shell.js').Page} */
-export function moderationPage() {
+/** @param {import('./decisions.js').Action} action an action that changed nothing in some items */
+function report({ failures }) {
+  const [{ reason }] = failures;
+  if (reason instanceof Problem && reason.status === 401) return; // the handler of signedout reports these
+  if (failures.length === 1) toastError(reason);
+  else toastError(new Problem(0, { title: `${count(failures.length, 'item')} not changed`, detail: reason instanceof Error ? reason.message : String(reason) }));
+}
+
+/** @param {import('./shell.js').Context} context @returns {import('./shell.js').Page} */
+export function moderationPage({ session }) {
+  if (desk.session !== session) desk = { session, decisions: new Decisions() };
+  const { decisions } = desk;
   const lists = new Listings();
+  /** The items of the queue that are loaded. @type {Entry[]} */
+  let rows = [];
   let queue = parameters().get('filter') ?? '';
   let q = parameters().get('q') ?? '';
-  /** @type {Set<number>} */
+  /** @type {Set<Entry>} */
   const selected = new Set();
-  /** The index at which a range of the selection starts. */
-  let anchor = 0;
-  /** @type {Action[]} */
-  const history = [];
-  let busy = false;
-  let decided = 0;
+  /** Whether failures have changed the selection, and the user has not changed it since. */
+  let returned = false;
+  /** The index at which a range of the selection starts, or -1 if no range has begun. */
+  let anchor = -1;
+  /** Whether the user has decided on the last loaded item, so that the focus moves on when the next items are loaded. */
+  let waits = false;
+  /** What the stage shows. */
+  let staged = '';
   let lastTag = '';
+  const listeners = new AbortController();
 
   const choice = select([['', 'Pending items']], '', (value) => {
     queue = value;
@@ -51,225 +71,244 @@ export function moderationPage() {
   const stage = h('div', { class: 'stage' });
   const info = h('div', { class: 'info' });
   const progress = h('span', { class: 'progress muted' });
+  const saving = h('span', { class: 'saving muted', role: 'status' });
   const selection = h('span', { class: 'selection' });
   const strip = h('div', { class: 'strips' });
   const body = h('div', { class: 'desk' }, strip, h('div', { class: 'view' }, stage, info));
   const notice = h('div', null);
 
   const act = {
-    approve: button({ icon: 'moderation', text: 'Approve', key: 'a', kind: 'primary', onclick: () => void patch('Approved', { approval_status: 'app' }) }),
-    reject: button({ icon: 'close', text: 'Reject', key: 'r', kind: 'danger', onclick: () => void patch('Rejected', { approval_status: 'rej' }) }),
-    pending: button({ text: 'Pending', key: 'p', onclick: () => void patch('Set to pending', { approval_status: 'pen' }) }),
-    feature: button({ icon: 'star', text: 'Feature', key: 'f', onclick: () => void feature() }),
+    approve: button({ icon: 'moderation', text: 'Approve', key: 'a', kind: 'primary', onclick: () => patch((items) => `Approve ${items}`, 'Approved', { approval_status: 'app' }) }),
+    reject: button({ icon: 'close', text: 'Reject', key: 'r', kind: 'danger', onclick: () => patch((items) => `Reject ${items}`, 'Rejected', { approval_status: 'rej' }) }),
+    pending: button({ text: 'Pending', key: 'p', onclick: () => patch((items) => `Set ${items} to pending`, 'Set to pending', { approval_status: 'pen' }) }),
+    feature: button({ icon: 'star', text: 'Feature', key: 'f', onclick: feature }),
     tag: button({ icon: 'tag', text: 'Tag', key: 't', onclick: askTag }),
-    undo: button({ icon: 'undo', text: 'Undo', key: 'z', disabled: true, onclick: () => void undo() }),
+    undo: button({ icon: 'undo', text: 'Undo', key: 'z', disabled: decisions.history.length === 0, onclick: undo }),
   };
-  const actions = h('div', { class: 'decisions', role: 'group', 'aria-label': 'Decisions' }, Object.values(act), h('span', { class: 'spacer' }), selection, progress);
+  const actions = h('div', { class: 'decisions', role: 'group', 'aria-label': 'Decisions' }, Object.values(act), h('span', { class: 'spacer' }), selection, saving, progress);
 
   const grid = new Grid({
     scroller: strip, minWidth: 84, caption: 0, gap: 6, role: 'listbox', label: 'Queue',
     render: (index, focusable) => {
-      const item = lists.shown.items[index];
+      const entry = rows[index];
+      const item = shown(entry);
+      const notes = [`${describe(item)} by ${authorOf(item)}`, entry.steps.length > 0 && 'not saved yet', entry.problem && 'not changed by your last decision'];
       return h('div', {
-        role: 'option', 'data-focus': true, tabindex: focusable ? '0' : '-1', 'aria-selected': String(selected.has(index)),
-        'aria-posinset': index + 1, 'aria-setsize': lists.shown.total, class: item.approval_status,
+        role: 'option', 'data-focus': true, tabindex: focusable ? '0' : '-1', 'aria-selected': String(selected.has(entry)),
+        class: `${item.approval_status}${entry.steps.length > 0 ? ' unsaved' : ''}${entry.problem && ' failed'}`,
         onclick: (/** @type {MouseEvent} */ e) => {
-          if (e.shiftKey) selectRange(anchor, index);
+          if (e.shiftKey) chooseTo(index);
           else if (e.ctrlKey || e.metaKey) toggle(index);
-          else clear();
-          if (!e.shiftKey) anchor = index;
+          else choose([]);
           grid.focus(index);
         },
-      }, h('span', { class: 'hidden' }, `${describe(item)} by ${authorOf(item)}`), picture(item, 'small_image'), marks(item), h('span', { class: 'check', 'aria-hidden': 'true' }, icon('moderation')));
+      }, h('span', { class: 'hidden' }, notes.filter(Boolean).join(', ')), picture(item, 'small_image'), marks(item), h('span', { class: 'check', 'aria-hidden': 'true' }, icon('moderation')));
     },
     moved: (index) => showItem(index),
     nearEnd: () => void more(),
   });
   grid.element.setAttribute('aria-multiselectable', 'true');
-  // Shift and an arrow key select the range up to the item to which the grid has moved the focus.
+  // The grid has already moved the focus when this listener runs.
   grid.element.addEventListener('keydown', (event) => {
-    if (event.shiftKey && event.key.startsWith('Arrow')) queueMicrotask(() => selectRange(anchor, grid.active));
-    else if (event.key.startsWith('Arrow')) queueMicrotask(() => { anchor = grid.active; });
+    if (event.shiftKey && event.key.startsWith('Arrow')) chooseTo(grid.active);
   });
 
-  /** @param {number[]} indexes */
-  function changed(indexes) {
-    for (const index of indexes) grid.tiles.get(index)?.setAttribute('aria-selected', String(selected.has(index)));
-    fill(selection, selected.size > 0 && badge('plain', `${number(selected.size)} selected`), selected.size > 0 && button({ text: 'Clear', kind: 'quiet', onclick: clear }));
+  /**
+   * Begins a range at the current item when the user presses Shift, and ends it with the first event without Shift.
+   * @param {KeyboardEvent | PointerEvent} event
+   */
+  function range(event) {
+    if (!event.shiftKey || ('key' in event && event.key === 'Shift' && !event.repeat)) anchor = -1;
+    else if (anchor < 0) anchor = grid.active;
+  }
+
+  /** @param {Entry[]} entries the entries to select */
+  function choose(entries) {
+    const before = [...selected];
+    selected.clear();
+    for (const entry of entries) selected.add(entry);
+    returned = false;
+    for (const entry of [...before, ...entries]) grid.tiles.get(rows.indexOf(entry))?.setAttribute('aria-selected', String(selected.has(entry)));
+    fill(selection, selected.size > 0 && badge('plain', `${number(selected.size)} selected`), selected.size > 0 && button({ text: 'Clear', kind: 'quiet', onclick: () => choose([]) }));
     if (selected.size > 0) announce(`${number(selected.size)} selected`);
   }
 
   /** @param {number} index */
   function toggle(index) {
-    if (!selected.delete(index)) selected.add(index);
-    changed([index]);
+    const entry = rows[index];
+    if (entry) choose(selected.has(entry) ? [...selected].filter((e) => e !== entry) : [...selected, entry]);
   }
 
-  /** @param {number} a @param {number} b */
-  function selectRange(a, b) {
-    const before = [...selected];
-    selected.clear();
-    for (let i = Math.min(a, b); i <= Math.max(a, b); i++) selected.add(i);
-    changed([...before, ...selected]);
+  /** @param {number} index the end of the range */
+  function chooseTo(index) {
+    const from = anchor < 0 ? grid.active : anchor;
+    choose(rows.slice(Math.min(from, index), Math.max(from, index) + 1));
   }
 
-  function clear() {
-    const before = [...selected];
-    selected.clear();
-    changed(before);
+  function chooseAll() {
+    const open = rows.filter((entry) => !decided(entry));
+    choose(open);
+    if (open.length < rows.length) toast(`${number(open.length)} selected, without the ${count(rows.length - open.length, 'item')} that already ${open.length === rows.length - 1 ? 'has' : 'have'} a decision`);
   }
 
   /** Returns the items to which a decision applies. */
   function targets() {
-    const indexes = selected.size > 0 ? [...selected].sort((a, b) => a - b) : lists.shown.items.length > 0 ? [grid.active] : [];
-    return indexes.map((index) => lists.shown.items[index]);
-  }
-
-  /** @param {Item} item */
-  function indexOf(item) {
-    return lists.shown.items.findIndex((i) => i.id === item.id);
-  }
-
-  /** @param {Item} item @param {Item} now */
-  function replace(item, now) {
-    const index = indexOf(item);
-    if (index < 0) return;
-    lists.shown.items[index] = now;
-    grid.refresh(index);
-    if (index === grid.active) showItem(index);
+    const entries = selected.size > 0 ? rows.filter((entry) => selected.has(entry)) : rows.slice(grid.active, grid.active + 1);
+    return entries.map((entry) => ({ entry, saw: shown(entry) }));
   }
 
   /**
-   * Applies a decision to items and moves to the next item. If a decision on a selection fails for some items, these items stay selected.
+   * Applies a decision, and moves to the next item without a decision.
    * @param {string} text the decision in the past tense, such as Approved
-   * @param {(item: Item) => Promise<Item>} apply returns the changed item
-   * @param {(item: Item, applied: Item) => Promise<Item>} revert undoes the decision for an item, and returns the current item
-   * @param {Item[]} [items]
+   * @param {Edit} edit
+   * @param {Target[]} items
    */
-  async function decide(text, apply, revert, items = targets()) {
-    if (items.length === 0 || busy) return;
-    busy = true;
-    grid.element.setAttribute('aria-busy', 'true');
-    /** @type {Map<Item, Item>} */
-    const applied = new Map();
-    const failed = await eachOf(items, async (item) => {
-      const now = await apply(item);
-      applied.set(item, now);
-      replace(item, now);
-    });
-    busy = false;
-    grid.element.removeAttribute('aria-busy');
-    const before = [...selected];
-    selected.clear();
-    if (before.length > 0) for (const { value } of failed) if (indexOf(value) >= 0) selected.add(indexOf(value));
-    changed([...before, ...selected]);
-    if (applied.size > 0) {
-      history.push({ text, items: [...applied.keys()], revert: (item) => revert(item, applied.get(item) ?? item) });
-      act.undo.disabled = false;
-      decided += applied.size;
-      grid.focus(Math.min(Math.max(...items.map(indexOf)) + 1, lists.shown.items.length - 1));
-      toast(`${text}: ${count(applied.size, 'item')}`, { action: { text: 'Undo', key: 'z', run: () => void undo() } });
-      showProgress();
-    }
-    if (failed.length > 0) report(failed);
+  function decide(text, edit, items) {
+    choose([]);
+    decisions.decide(text, edit, items);
+    const last = Math.max(...items.map(({ entry }) => rows.indexOf(entry)));
+    const next = nextAfter(last);
+    waits = next < 0 && lists.shown.more;
+    grid.focus(next < 0 ? last + 1 : next);
+    const open = next < 0 && !lists.shown.more ? left() : 0;
+    toast(`${text}: ${count(items.length, 'item')}${open > 0 ? `. This is the end of the queue, and ${count(open, 'item')} before it ${open === 1 ? 'is' : 'are'} left` : ''}`, { action: { text: 'Undo', key: 'z', run: undo } });
   }
 
-  /** @param {{reason: unknown}[]} failed */
-  function report(failed) {
-    const { reason } = failed[0];
-    if (failed.length === 1) toastError(reason);
-    else toastError(new Problem(reason instanceof Problem ? reason.status : 0, { title: `${count(failed.length, 'item')} not changed`, detail: reason instanceof Error ? reason.message : String(reason) }));
+  /** @param {number} index returns the index of the next item without a decision, or -1 */
+  function nextAfter(index) {
+    return rows.findIndex((entry, i) => i > index && !decided(entry));
   }
 
   /**
+   * Decides on the current item or the selection. It asks first if the decision would replace other decisions, or if the user has not made
+   * the selection.
+   * @param {(items: string) => string} order the decision as an order, such as Approve 2 items
    * @param {string} text
    * @param {Record<string, unknown>} values
    */
-  function patch(text, values) {
-    const send = async (/** @type {Item} */ item, /** @type {Record<string, unknown>} */ body) => (await change('PATCH', `v2/content/${item.id}`, body)).data;
-    return decide(text, (item) => send(item, values), async (item, applied) => {
-      const now = (await get(`v2/content/${item.id}`)).data;
-      if (Object.keys(values).some((k) => now[k] !== applied[k])) throw changedSince(now);
-      return send(item, Object.fromEntries(Object.keys(values).map((k) => [k, item[k]])));
-    });
+  function patch(order, text, values) {
+    const items = targets();
+    const status = values.approval_status;
+    const replaced = items.filter(({ entry, saw }) => status !== undefined && saw.approval_status !== status && decided(entry));
+    const run = (/** @type {Target[]} */ list) => decide(text, { values }, list);
+    if (items.length === 0) return;
+    if (replaced.length === 0 && !returned) run(items);
+    else confirm(order, items, replaced, run);
   }
 
   /**
-   * Shows the current state of an item whose decision cannot be undone, and returns the reason.
-   * @param {Item} now
+   * @param {(items: string) => string} order
+   * @param {Target[]} items
+   * @param {Target[]} replaced the items that have a decision
+   * @param {(items: Target[]) => void} run
    */
-  function changedSince(now) {
-    replace(now, now);
-    return new Problem(409, { type: changedByOthers, title: 'Changed by another user', detail: `Item ${now.id} has changed since your decision. The decision was not undone.` });
+  function confirm(order, items, replaced, run) {
+    const others = items.filter((target) => !replaced.includes(target));
+    const all = count(items.length, 'item');
+    const dialog = openDialog(`${order(all)}?`, { closed: () => grid.focus(grid.active) },
+      h('form', { class: 'dialogform', onsubmit: (/** @type {Event} */ e) => { e.preventDefault(); go(items); } },
+        returned && h('p', null, 'The selection contains items that your last decision did not change.'),
+        replaced.length > 0 && h('p', null, `${number(replaced.length)} of ${all} already ${replaced.length === 1 ? 'has' : 'have'} a decision: ${tally(replaced.map(({ saw }) => saw))}.`),
+        h('div', { class: 'row end' }, button({ text: 'Cancel', onclick: () => dialog.close() }),
+          replaced.length > 0 && others.length > 0 && button({ text: `Only the ${others.length === 1 ? 'other item' : `other ${count(others.length, 'item')}`}`, onclick: () => go(others) }),
+          button({ text: order(all), kind: 'primary', type: 'submit' }))));
+    /** @param {Target[]} list */
+    function go(list) {
+      dialog.close();
+      run(list);
+    }
+    /** @type {HTMLElement} */ (dialog.querySelector('[type=submit]')).focus();
+  }
+
+  /** @param {import('./item.js').Item[]} items returns the number of items of each approval status in words */
+  function tally(items) {
+    return Object.entries(states).flatMap(([status, name]) => {
+      const n = items.filter((item) => item.approval_status === status).length;
+      return n > 0 ? [`${number(n)} ${name.toLowerCase()}`] : [];
+    }).join(', ');
   }
 
   function feature() {
-    const first = targets()[0];
-    if (!first) return;
-    return patch(first.featured ? 'No longer featured' : 'Featured', { featured: !first.featured });
+    const [first] = targets();
+    const featured = !first?.saw.featured;
+    patch((items) => `${featured ? 'Feature' : 'Stop featuring'} ${items}`, featured ? 'Featured' : 'No longer featured', { featured });
   }
 
   function askTag() {
     const items = targets();
     if (items.length === 0) return;
     const input = h('input', { type: 'text', id: 'tagname', value: lastTag, placeholder: 'summer', spellcheck: 'false', autocomplete: 'off', 'aria-describedby': 'taghelp' });
-    const dialog = openDialog(`Tag ${count(items.length, 'item')}`, {},
+    const dialog = openDialog(`Tag ${count(items.length, 'item')}`, { closed: () => grid.focus(grid.active) },
       h('form', { class: 'dialogform', onsubmit: (/** @type {Event} */ e) => {
         e.preventDefault();
         const text = input.value.trim();
         if (text === '') return;
         lastTag = text;
+        const tag = splitTag(text);
         dialog.close();
-        void tag(items, splitTag(text));
+        decide(`Tagged ${tag.key}`, { tag }, items);
       } }, h('label', { for: 'tagname' }, 'Tag'), input, h('p', { class: 'muted', id: 'taghelp' }, 'Type a key of the namespace marketer_tags, or namespace:key.'),
       h('div', { class: 'row end' }, button({ text: 'Cancel', onclick: () => dialog.close() }), button({ text: 'Set the tag', kind: 'primary', type: 'submit' }))));
     input.focus();
     input.select();
   }
 
-  /** @param {Item[]} items @param {{namespace: string, key: string}} tag */
-  function tag(items, { namespace, key }) {
-    const path = `v1/tags/${encodeURIComponent(namespace)}/${encodeURIComponent(key)}/`;
-    const has = (/** @type {Item} */ item) => tagsOf(item).some((t) => t.namespace === namespace && t.key === key);
-    const again = async (/** @type {Item} */ item) => (await get(`v2/content/${item.id}`)).data;
-    return decide(`Tagged ${key}`, async (item) => {
-      await change('POST', 'v1/tags/', { ugc_ids: [item.id], namespace, key });
-      return again(item).catch(() => item); // the item has the tag, even if this request for the item fails
-    }, async (item) => {
-      if (has(item)) return again(item);
-      await change('DELETE', path + item.id);
-      return again(item).catch(() => item);
-    }, items);
-  }
-
-  async function undo() {
-    if (busy) return;
-    const last = history.pop();
-    if (!last) return;
-    act.undo.disabled = true;
-    busy = true;
-    const failed = await eachOf(last.items, async (item) => replace(item, await last.revert(item)));
-    busy = false;
-    const again = failed.filter(({ reason }) => !(reason instanceof Problem && reason.type === changedByOthers)).map(({ value }) => value);
-    if (again.length > 0) history.push({ ...last, items: again });
-    act.undo.disabled = history.length === 0;
-    decided -= last.items.length - failed.length;
-    if (failed.length > 0) report(failed);
-    else toast(`Undone: ${last.text.toLowerCase()}`);
-    grid.focus(grid.active);
+  function undo() {
+    const action = decisions.undo();
+    if (!action) return;
+    waits = false;
+    const entries = action.steps.map(({ entry }) => entry);
+    const index = rows.findIndex((entry) => entries.includes(entry));
+    if (index >= 0) grid.focus(index);
+    const [first] = entries;
+    toast(`Undone: ${action.text.toLowerCase()}, ${entries.length === 1 ? `item ${first.id} by ${authorOf(first.seen)}` : `${count(entries.length, 'item')} from item ${first.id} on`}`);
     showProgress();
   }
 
+  /** @param {Entry} entry shows the current state of an item */
+  function changed(entry) {
+    const index = rows.indexOf(entry);
+    if (index >= 0) {
+      grid.refresh(index);
+      if (index === grid.active) showItem(index);
+    }
+    showProgress();
+  }
+
+  /** @param {import('./decisions.js').Action} action an action that changed nothing in some items. These items become selected. */
+  function failed(action) {
+    choose([...selected, ...action.failures.map(({ entry }) => entry).filter((entry) => rows.includes(entry) && !selected.has(entry))]);
+    returned = true;
+    report(action);
+  }
+
+  /** Returns the number of items without a decision. */
+  function left() {
+    return Math.max(0, lists.shown.total - rows.filter(decided).length);
+  }
+
   function showProgress() {
-    fill(progress, `${number(Math.min(grid.active + 1, lists.shown.items.length))} of ${number(lists.shown.total)}`, decided > 0 && ` · ${number(decided)} decided`);
+    const { pending, history } = decisions;
+    const done = rows.filter(decided).length;
+    const open = left();
+    act.undo.disabled = history.length === 0;
+    fill(saving, pending > 0 ? `Saving ${count(pending, 'decision')}…` : history.length > 0 && 'Saved');
+    fill(progress, `${number(Math.min(grid.active + 1, rows.length))} of ${number(lists.shown.total)}`, done > 0 && ` · ${number(done)} decided · ${number(open)} left`);
+    const over = rows.length > 0 && open === 0 && pending === 0 && !lists.shown.more ? `All done: ${tally(rows.map(shown))}` : '';
+    if (over === (notice.querySelector('.over h2')?.textContent ?? '') || rows.length === 0) return;
+    fill(notice, over && h('div', { class: 'over row' }, h('h2', null, over), button({ text: 'Check again', onclick: () => void load() })));
+    if (over) announce(over);
   }
 
   /** @param {number} index */
   function showItem(index) {
-    const item = lists.shown.items[index];
-    if (!item) return;
-    fill(stage, media(item));
-    fill(info, details(item));
+    const entry = rows[index];
+    if (!entry) return;
+    const item = shown(entry);
+    const wanted = JSON.stringify([entry.id, item.content]);
+    if (staged !== wanted) fill(stage, media(item)); // a video or a picture must not load again when only the status changes
+    staged = wanted;
+    fill(info, entry.problem && h('p', { class: 'problem' }, icon('warning'), entry.problem), details(item));
     showProgress();
   }
 
@@ -285,6 +324,7 @@ export function moderationPage() {
   }
 
   async function load() {
+    const since = decisions.time;
     try {
       if (!await lists.load(source)) return;
     } catch (err) {
@@ -293,18 +333,20 @@ export function moderationPage() {
       body.hidden = true;
       return;
     }
-    selected.clear();
-    changed([]);
-    anchor = 0;
-    grid.reset();
+    rows = lists.shown.items.map((item) => decisions.entry(item, since));
+    choose([]);
+    anchor = -1;
+    waits = false;
+    const first = Math.max(0, nextAfter(-1)); // the list can contain items whose decisions are not saved yet
+    grid.reset(first);
     fill(bar.status, count(lists.shown.total, 'item'));
-    body.hidden = lists.shown.items.length === 0;
-    actions.hidden = lists.shown.items.length === 0;
-    fill(notice, lists.shown.items.length === 0 && nothing());
+    body.hidden = rows.length === 0;
+    actions.hidden = rows.length === 0;
+    fill(notice, rows.length === 0 && nothing());
     if (!grid.element.isConnected) fill(strip, grid.element);
-    grid.setCount(lists.shown.items.length);
-    showItem(0);
-    if (document.activeElement === document.body || document.activeElement?.tagName === 'H1') grid.focus(0);
+    grid.setCount(rows.length, lists.shown.total);
+    showItem(first);
+    if (document.activeElement === document.body || document.activeElement?.tagName === 'H1') grid.focus(first);
   }
 
   /** Returns an explanation why the queue is empty. */
@@ -315,10 +357,21 @@ export function moderationPage() {
   }
 
   async function more() {
-    if (await lists.more()) grid.setCount(lists.shown.items.length);
+    const since = decisions.time;
+    if (!await lists.more()) return;
+    rows.push(...lists.shown.items.slice(rows.length).map((item) => decisions.entry(item, since)));
+    grid.setCount(rows.length, lists.shown.total);
+    const next = nextAfter(grid.active);
+    if (waits && next >= 0) grid.focus(next);
+    waits &&= next < 0;
+    showProgress();
   }
 
   async function start() {
+    decisions.changed = changed;
+    decisions.failed = failed;
+    addEventListener('keydown', range, { capture: true, signal: listeners.signal });
+    addEventListener('pointerdown', range, { capture: true, signal: listeners.signal });
     await load();
     try {
       for (const f of await allFilters()) choice.append(h('option', { value: f.filter_uuid }, String(f.name)));
@@ -337,6 +390,9 @@ export function moderationPage() {
     title: 'Moderation',
     started: start,
     stopped: () => {
+      decisions.changed = () => {};
+      decisions.failed = report;
+      listeners.abort();
       lists.stop();
       grid.destroy();
     },
@@ -349,11 +405,11 @@ export function moderationPage() {
       { keys: 'z', text: 'Undo', run: on(act.undo) },
       { keys: 'Space', text: 'Select or deselect the item', run: () => toggle(grid.active) },
       { keys: 'x', text: 'Select or deselect the item, and move to the next', run: () => { toggle(grid.active); grid.focus(grid.active + 1); } },
-      { keys: 'A', text: 'Select all loaded items', run: () => selectRange(0, lists.shown.items.length - 1) },
-      { keys: 'j', text: 'Next item', run: () => grid.focus(grid.active + 1) },
-      { keys: 'k', text: 'Previous item', run: () => grid.focus(grid.active - 1) },
+      { keys: 'A', text: 'Select all loaded items without a decision', run: chooseAll },
+      { keys: 'j', text: 'Next item', repeats: true, run: () => grid.focus(grid.active + 1) },
+      { keys: 'k', text: 'Previous item', repeats: true, run: () => grid.focus(grid.active - 1) },
       { keys: '← ↑ → ↓', text: 'Move; with Shift, select a range' },
-      { keys: 'Escape', text: 'Clear the selection', run: clear },
+      { keys: 'Escape', text: 'Clear the selection', run: () => choose([]) },
       { keys: '/', text: 'Narrow the queue', run: () => bar.focus() },
     ],
   };

@@ -189,13 +189,11 @@ export async function copy(text, what) {
  */
 export function openDialog(title, { class: className, closed }, ...content) {
   const heading = h('h2', { id: 'dialog-title' }, title);
-  const before = document.activeElement;
   const dialog = h('dialog', { class: ['dialog', className].filter(Boolean).join(' '), 'aria-labelledby': 'dialog-title' },
     h('header', null, heading, button({ icon: 'close', text: 'Close', only: true, kind: 'quiet', key: 'Escape', onclick: () => dialog.close() })),
     ...content);
   dialog.addEventListener('close', () => {
-    dialog.remove();
-    if (before instanceof HTMLElement && before.isConnected) before.focus();
+    dialog.remove(); // the browser has already returned the focus to the element that had it before
     closed?.();
   });
   dialog.addEventListener('mousedown', (event) => {

@@ -49,7 +49,7 @@ export function wallPage({ session, scroller }) {
     scroller, minWidth: sizes[setting('size')] ?? sizes.medium, caption: 68, role: 'feed', label: 'Items',
     render: (index, focusable) => {
       const item = lists.shown.items[index];
-      return h('article', { 'aria-posinset': index + 1, 'aria-setsize': lists.shown.total },
+      return h('article', null,
         h('a', {
           href: href('wall', { ...state, item: item.id }), 'data-focus': true, tabindex: focusable ? '0' : '-1',
           onclick: (/** @type {MouseEvent} */ e) => {
@@ -206,7 +206,7 @@ export function wallPage({ session, scroller }) {
     const focused = grid.element.contains(document.activeElement);
     grid.reset();
     if (listing.items.length === 0) {
-      grid.setCount(0);
+      grid.setCount(0, 0);
       fill(body, state.explain && state.out ? empty('Every item is in the result', 'The query excludes no item.')
         : state.q || state.filter ? empty('No item matches', writes ? 'Use fewer clauses, or select “Explain” to see which clause excludes an item.' : 'Use fewer clauses.', button({ text: 'Show all items', onclick: () => change({ q: '', filter: '' }) }))
           : empty('There are no items yet', 'Items appear here when an app posts them, or when you import a file with vitrine import.'));
@@ -214,13 +214,13 @@ export function wallPage({ session, scroller }) {
     }
     if (!grid.element.isConnected) fill(body, grid.element);
     scroller.scrollTop = 0;
-    grid.setCount(listing.items.length);
+    grid.setCount(listing.items.length, listing.total);
     if (focused) grid.focus(0); // the tile that had the focus no longer exists
     performance.mark('vitrine.wall');
   }
 
   async function more() {
-    if (await lists.more()) grid.setCount(lists.shown.items.length);
+    if (await lists.more()) grid.setCount(lists.shown.items.length, lists.shown.total);
   }
 
   /** @param {number} index */
