@@ -52,7 +52,7 @@ export function editorPage({ session }) {
     const replaced = kind === 'ContentFilter' ? path?.split('/')[1] : '';
     asNewChoice.hidden = !replaced;
     if (replaced && !asNew.checked) return replaced;
-    const name = objectName(draft.name);
+    const name = objectName(draft.name, bar.value);
     return name === replaced ? `${name.slice(0, 58)}-copy` : name;
   }
 

@@ -62,7 +62,8 @@ export function filtersPage(_context) {
 
   function show() {
     const wanted = search.value.trim().toLowerCase();
-    const found = filters.filter((f) => [f.name, f.managed_by, f.query, f.filter_uuid].some((text) => String(text ?? '').toLowerCase().includes(wanted)));
+    // The table does not show the UUID, so a part of it must not match.
+    const found = filters.filter((f) => f.filter_uuid === wanted || [f.name, f.managed_by, f.query].some((text) => String(text ?? '').toLowerCase().includes(wanted)));
     if (filters.length === 0) {
       fill(body, empty('There are no filters yet', 'A filter is a saved query. Find items on the wall, and select “New filter from this query…”.', button({ text: 'Go to the wall', onclick: () => go(href('wall')) })));
       return;

@@ -62,13 +62,13 @@ export function picture(item, size) {
     box.append(h('p', { dir: 'auto' }, words.length > 400 ? `${words.slice(0, 400)}…` : words));
     return box;
   }
-  const missing = () => fill(box, h('span', { class: 'placeholder' }, icon(type === 'video' ? 'play' : 'image')));
+  const missing = (/** @type {string} */ words) => fill(box, h('span', { class: 'placeholder' }, icon(type === 'video' ? 'play' : 'image'), h('span', null, words)));
   const src = picturesOn() ? pictureURL(item, size) : '';
   if (!src) {
-    missing();
+    missing(picturesOn() ? 'No picture' : '');
     return box;
   }
-  const img = h('img', { alt: '', loading: 'lazy', decoding: 'async', referrerpolicy: 'no-referrer', draggable: 'false', onerror: missing });
+  const img = h('img', { alt: '', loading: 'lazy', decoding: 'async', referrerpolicy: 'no-referrer', draggable: 'false', onerror: () => missing('The picture cannot be loaded') });
   img.src = src;
   fill(box, img, type === 'video' && h('span', { class: 'playmark' }, icon('play')));
   return box;

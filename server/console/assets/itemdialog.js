@@ -141,8 +141,8 @@ export function details(item) {
     facts([
       ['Author', outsideLink(author.profile?.profile_link, [author.profile?.name, author.username && `@${author.username}`].filter(Boolean).join(' '))],
       ['Platform', String(content.social_platform ?? '')],
-      ['Original', outsideLink(content.platform_data?.social_platform_original_url)],
-      ['Media', content.media?.original_url && outsideLink(content.media.original_url)],
+      ['Original', link(content.platform_data?.social_platform_original_url)],
+      ['Media', link(content.media?.original_url)],
       ['Posted', date(content.social_platform_created_on)],
       ['Added', date(item.created_on)],
       ['Place', place?.name && place.name !== 'Unknown' ? String(place.full_name || place.name) : ''],
@@ -151,6 +151,11 @@ export function details(item) {
       ['Tags', tagsOf(item).length > 0 && chips(tagsOf(item).map(tagLink))],
     ]),
     submission.length > 0 && h('section', null, h('h3', null, 'Submission ', badge('plain', 'private')), facts(submission.map(([name, value]) => [name, typeof value === 'string' ? value : JSON.stringify(value)]))));
+}
+
+/** @param {unknown} url returns a link, or '' for an item without the URL, for which the API returns about:blank */
+function link(url) {
+  return foreignURL(url) && outsideLink(url);
 }
 
 /** @param {import('./dom.js').Child[]} children */

@@ -13,12 +13,12 @@ import { splitTag } from './item.js';
  */
 
 /**
- * Returns a valid Kubernetes object name for the name of a filter.
- * @param {string} name
+ * Returns a valid Kubernetes object name, made of the first text that has letters or digits for it.
+ * @param {string[]} texts such as the name and the query of a filter
  */
-export function objectName(name) {
-  const plain = name.normalize('NFKD').toLowerCase().replace(/[\u0300-\u036f]/g, '').replace(/[^a-z0-9]+/g, '-').slice(0, 63);
-  return plain.replace(/^-+|-+$/g, '') || 'filter';
+export function objectName(...texts) {
+  const names = texts.map((text) => text.normalize('NFKD').toLowerCase().replace(/[\u0300-\u036f]/g, '').replace(/[^a-z0-9]+/g, '-').replace(/^-/, '').slice(0, 63).replace(/-$/, ''));
+  return names.find(Boolean) ?? 'filter';
 }
 
 /**
