@@ -2,6 +2,7 @@ package browser
 
 import (
 	"fmt"
+	"net/http"
 	"net/url"
 	"os"
 	"os/exec"
@@ -302,15 +303,40 @@ func TestNarrowedFilter(t *testing.T) {
 	tab.waitText(".tabpanel pre", "sortBy: '_score:desc'\n")
 }
 
-// TestCreateOverHTTP creates a filter without a manifest, with the default order of the editor.
+// TestCreateOverHTTP creates a filter without a manifest, with the default order of the editor. It checks that Undo deletes the filter, but
+// not if another user has changed it in the meantime.
 func TestCreateOverHTTP(t *testing.T) {
 	browserPath(t)
-	tab := startBrowser(t, startServer(t, "--samples")).logIn(t).tab(t, 1280, 800, "light")
+	s := startServer(t, "--samples")
+	tab := startBrowser(t, s).logIn(t).tab(t, 1280, 800, "light")
+	tab.allowed = append(tab.allowed, "412") // the browser logs the refused deletion
 	tab.open("filters/edit?q=beach&name=Beaches&tab=manifest")
 	tab.waitTotal("beach")
 	tab.click(tab.button("Create over HTTP"))
 	tab.waitText(".filterchip", "Beaches")
 	tab.waitTotal("beach")
+	path := "/v2/content/filters/" + eval[string](tab, `new URLSearchParams(location.search).get('filter')`)
+	var filter struct {
+		ID    int
+		Query string
+	}
+	s.get(t, path+"?info=1", &filter)
+	res := s.send(t, http.MethodPut, fmt.Sprintf("/v2/content/filters?filter_id=%d", filter.ID), `{"q":"beach AND sunset","sort_by":"created_on:desc"}`)
+	res.Body.Close()
+	if res.StatusCode != http.StatusNoContent {
+		t.Fatalf("PUT: %s", res.Status)
+	}
+	tab.click(".toast .button")
+	tab.waitText(".toast.bad", "Nothing was changed")
+	if s.get(t, path+"?info=1", &filter); filter.Query != "beach AND sunset" {
+		t.Errorf("the filter has the query %q after Undo", filter.Query)
+	}
+
+	tab.open("filters/edit?q=beach&name=Beaches&tab=manifest")
+	tab.click(tab.button("Create over HTTP"))
+	tab.waitText(".filterchip", "Beaches")
+	tab.click(".toast .button")
+	tab.wait(`document.querySelector('h1').innerText === 'Filters'`)
 }
 
 // TestFilterNameAgain checks that the wall requests the name of its filter again after a failed request.

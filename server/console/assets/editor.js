@@ -84,8 +84,8 @@ export function editorPage({ session }) {
 
   async function create() {
     try {
-      const { data } = await change('POST', 'v2/content/filters', { name: draft.name || undefined, q: bar.value, sort_by: draft.sort_by || 'created_on:desc' });
-      toast('Created the filter', { action: { text: 'Undo', run: () => change('DELETE', `v2/content/filters/${data.id}`).then(() => go(href('filters')), toastError) } });
+      const { data, etag } = await change('POST', 'v2/content/filters', { name: draft.name || undefined, q: bar.value, sort_by: draft.sort_by || 'created_on:desc' });
+      toast('Created the filter', { action: { text: 'Undo', run: () => change('DELETE', `v2/content/filters/${data.id}`, undefined, etag).then(() => go(href('filters')), toastError) } });
       go(href('wall', { filter: data.filter_uuid }));
     } catch (err) {
       toastError(err);
