@@ -62,7 +62,8 @@ func (o ParseOptions) now() time.Time {
 // ParseAdd stores content_url as the OriginalURL of the item and, for an image or a video, also as the original_url of its media. The
 // video_thumbnail of a video becomes its three media_urls. An explicit author takes precedence over the submission. If the body has no
 // author reference, ParseAdd derives one as a keyed hash of the submission's email or username, or generates a random one if there is no
-// submission. No public member ever contains the email of the submission, or a username with an @.
+// submission. The author never contains the email of the submission or another mail address: ParseAdd replaces a username or reference that
+// may contain one with such a hash. It keeps handles such as @jo and @jo@social.example.
 func ParseAdd(body []byte, o ParseOptions) (*Item, error) {
 	root, err := (&decoder{}).document(body)
 	if err != nil {
@@ -130,18 +131,22 @@ func (it *Item) complete(submission object, author Author, o ParseOptions) error
 	if author == (Author{}) && username != "" && email != "" {
 		author.Username = strings.TrimSpace(submission.given("username"))
 	}
-	isEmail := email != "" && identity(author.PlatformID) == email
-	isAddress := strings.Contains(author.Username, "@")
-	if isEmail || isAddress || author.PlatformID == "" && (email != "" || username != "") {
+	private := func(s string) bool { return holdsAddress(s) || strings.Contains(email, "@") && holdsText(s, email) }
+	hidesName := private(author.Username)
+	hidesID := private(author.PlatformID) || email != "" && identity(author.PlatformID) == email
+	if hidesID || hidesName || author.PlatformID == "" && (email != "" || username != "") {
 		if len(o.AuthorKey) == 0 {
 			return ErrNoAuthorKey
 		}
-		hash := authorHash(o.AuthorKey, cmp.Or(email, username, identity(author.Username)))
-		if isEmail || author.PlatformID == "" {
-			author.PlatformID = hash
+		hash := func(s string) string { return authorHash(o.AuthorKey, cmp.Or(email, username, identity(s))) }
+		switch {
+		case hidesID:
+			author.PlatformID = hash(author.PlatformID)
+		case author.PlatformID == "":
+			author.PlatformID = hash(author.Username)
 		}
-		if isAddress {
-			author.Username = hash
+		if hidesName {
+			author.Username = hash(author.Username)
 		}
 	}
 	var err error
