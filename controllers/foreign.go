@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -22,28 +24,37 @@ import (
 // insists on its own status therefore write at most once per correctAfter for each object.
 const correctAfter = 2 * time.Second
 
-// known contains the digest of the status of each object that the last pass or the last write left, so that the operator notices changes
-// by other writers.
+// known records the status of each object that the last pass or the last write left, so that the operator notices changes by other writers.
 type known struct {
-	mu      sync.Mutex
-	digests map[writtenKey][sha256.Size]byte
+	mu       sync.Mutex
+	statuses map[writtenKey]knownStatus
 }
 
-func newKnown() *known { return &known{digests: map[writtenKey][sha256.Size]byte{}} }
+// knownStatus is what known records of one status.
+type knownStatus struct {
+	digest [sha256.Size]byte
+	// ready is the Ready condition of a suspended object, which cannot be evaluated again.
+	ready metav1.Condition
+}
+
+func newKnown() *known { return &known{statuses: map[writtenKey]knownStatus{}} }
 
 // note records the status of o. A write notes the new status before it sends the status, because the event may arrive before the response.
 func (k *known) note(o v1alpha1.Object) {
-	digest := digestOf(o)
+	is := knownStatus{digest: digestOf(o)}
+	if o.Suspended() {
+		is.ready = verdict.Ready(o)
+	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.digests[keyOf(o)] = digest
+	k.statuses[keyOf(o)] = is
 }
 
 // forget drops the record of an object that no longer exists.
 func (k *known) forget(o v1alpha1.Object) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	delete(k.digests, keyOf(o))
+	delete(k.statuses, keyOf(o))
 }
 
 // has reports whether the status of o is the recorded one.
@@ -51,7 +62,17 @@ func (k *known) has(o v1alpha1.Object) bool {
 	digest := digestOf(o)
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return k.digests[keyOf(o)] == digest
+	return k.statuses[keyOf(o)].digest == digest
+}
+
+// restore sets the Ready condition of a suspended object to the recorded one, if another writer may have changed it.
+func (k *known) restore(o v1alpha1.Object) {
+	k.mu.Lock()
+	ready := k.statuses[keyOf(o)].ready
+	k.mu.Unlock()
+	if ready.Type != "" {
+		meta.SetStatusCondition(o.StatusConditions(), ready)
+	}
 }
 
 // digestOf returns the digest of the status of o, or the zero digest if the status cannot be encoded.

@@ -216,6 +216,11 @@ var _ = Describe("Every kind", func() {
 					}
 				}
 				servedGeneration()
+				foreign := `{"status":{"observedGeneration":999,"conditions":[{"type":"Ready","status":"False","reason":"Foreign","message":"Not ready.","lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`
+				Expect(kube.Status().Patch(ctx, o, client.RawPatch(types.MergePatchType, []byte(foreign)))).To(Succeed())
+				w.settle(ctx, o, kstatus.CurrentStatus)
+				Eventually(func() any { return w.condition(ctx, o, v1alpha1.SuspendedCondition) }).ShouldNot(BeNil())
+				servedGeneration()
 				if s.spoil != nil {
 					good := o.DeepCopyObject().(client.Object)
 					w.change(ctx, o, func() { s.spoil(o) })

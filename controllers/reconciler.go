@@ -80,6 +80,7 @@ func (r *reconciler) reconcile(ctx context.Context, req reconcile.Request) (ctrl
 
 // frozen writes the status of a suspended object.
 func (r *reconciler) frozen(ctx context.Context, before v1alpha1.Object, current *pass) (ctrl.Result, error) {
+	r.known.restore(current.object)
 	var ended error
 	if r.kind.frozen != nil {
 		ended = r.kind.frozen(ctx, current)

@@ -13,7 +13,7 @@ import (
 // trouble, or that a status reports as not served.
 type serving struct {
 	mu sync.Mutex
-	// reported contains the trouble that the last pass of each Property has found. since contains the time at which follow first saw a
+	// reported contains the trouble that the last pass of each Property has found. since contains the time at which outdated first saw a
 	// trouble that differs from the reported one.
 	reported map[library.PropertyID]library.Trouble
 	since    map[library.PropertyID]time.Time
