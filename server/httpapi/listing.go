@@ -22,7 +22,7 @@ type listing struct {
 	read library.Read
 	// random is true if the order of the list is random. The order comes from read or from the stored filter.
 	random bool
-	// free is true for a free query, which has a time budget and counts towards the token's limit of concurrent queries.
+	// free is true for a ad-hoc query, which has a time budget and counts towards the token's limit of concurrent queries.
 	free bool
 	// defaultSize and maxSize are the default and the maximum of page_size.
 	defaultSize, maxSize int64
@@ -82,7 +82,7 @@ func hideStored(err error, r library.Read) error {
 	return err
 }
 
-// find reads a page. A free query runs with a time budget, and counts towards the token's limit of concurrent queries.
+// find reads a page. A ad-hoc query runs with a time budget, and counts towards the token's limit of concurrent queries.
 func (x *exchange) find(r library.Read, free bool) (page *library.Page, err error) {
 	if !free {
 		return x.server.lib.Read(x.r.Context(), r)
