@@ -78,13 +78,16 @@ func FuzzAuthor(f *testing.F) {
 		}
 		var shown struct {
 			Content struct {
-				Author struct{ Username, Platform_ID string }
+				Author struct {
+					Username   string
+					PlatformID string `json:"platform_id"`
+				}
 			}
-		} //nolint:revive // the name of the member
+		}
 		if err := json.Unmarshal(Encode(it).Append(nil, query.Public, Slots{}), &shown); err != nil {
 			t.Fatal(err)
 		}
-		for _, public := range []string{shown.Content.Author.Username, shown.Content.Author.Platform_ID} {
+		for _, public := range []string{shown.Content.Author.Username, shown.Content.Author.PlatformID} {
 			submitted := strings.ToLower(strings.TrimSpace(email))
 			if strings.Contains(submitted, "@") && len(submitted) > 1 && strings.Contains(strings.ToLower(public), submitted) {
 				t.Errorf("%q, %q, %q, %q: %q contains the email", username, ref, name, email, public)
