@@ -34,8 +34,11 @@ type NewerFormatError struct {
 }
 
 func (e *NewerFormatError) Error() string {
-	return fmt.Sprintf("store at %s has format %d, but this version of Vitrine reads only formats up to %d: use Vitrine %s or newer, or restore an older backup",
-		e.Dir, e.Version, formatVersion, e.Needs)
+	cure := fmt.Sprintf("use Vitrine %s or newer, or restore an older backup", e.Needs)
+	if e.Needs == formatNeeds { // a later format needs a later version
+		cure = "a development build before version " + formatNeeds + " wrote the store; export its items with that build, and import them into an empty store"
+	}
+	return fmt.Sprintf("store at %s has format %d, but this version of Vitrine reads only formats up to %d: %s", e.Dir, e.Version, formatVersion, cure)
 }
 
 // checkFormat checks the format version of a store. It stamps a new store, rejects what requireFormat rejects, and upgrades a store with an

@@ -168,6 +168,9 @@ func TestNewerFormatIsRefused(t *testing.T) {
 	if newer.Version != 7 || !strings.Contains(newer.Error(), "Vitrine 3.2.1 or newer") {
 		t.Errorf("message %q", newer)
 	}
+	if newer.Needs = formatNeeds; !strings.Contains(newer.Error(), "a development build") {
+		t.Errorf("message for a store of a development build: %q", newer)
+	}
 }
 
 func TestForeignDatabaseIsRefused(t *testing.T) {
