@@ -105,7 +105,7 @@ public final class Calls {
             && info.getManagedBy().equals("ContentFilter shop/summer-wall") && info.getQuery() == null, info);
 
         check("list filters", filters.listFilters(null, null, null).getEmbeded().get(0).getId().equals(filter.getId()), filter);
-        filters.updateFilter(uuid, new FilterChange().q("campaign:12").sortBy("random"));
+        filters.updateFilter(uuid, new FilterChange().q("campaign:12").sortBy("random"), null, null, null);
         check("change a filter", filters.listFilterItems(uuid, null, null, 1, null, null, null, null, null).getSortBy().equals("random"), filter);
 
         check("tag items", tags.addTag(new NewTag().ugcIds(List.of(100001L, LARGE_ID)).namespace("marketer_tags").key("summer"))
@@ -135,7 +135,7 @@ public final class Calls {
         Explained explained = items.explainQuery("beach AND -sunset", LARGE_ID);
         check("explain a query", explained.getUgcId() == LARGE_ID && explained.getMatched() && explained.getExplanation().getChildren().size() == 2, explained);
 
-        Item patched = items.patchItem(LARGE_ID, new ItemPatch().activateUnits(List.of(UNIT_ID)));
+        Item patched = items.patchItem(LARGE_ID, new ItemPatch().activateUnits(List.of(UNIT_ID)), null, null);
         check("attach a unit", patched.getActivateUnits().size() == 1 && patched.getActivateUnits().get(0).getId() == UNIT_ID
             && patched.getActivateUnits().get(0).getExternalId().equals("SKU-1"), patched);
 
@@ -150,11 +150,11 @@ public final class Calls {
             check("show an item", shown.getId() == id && shown.getSubmission() == null, shown);
         }
 
-        items.eraseItem(added.getId());
+        items.eraseItem(added.getId(), null, null);
         check("erase an item", problem(404, () -> deprecated.showItem(added.getId())).getTitle().equals("Not found"), "title");
-        filters.deleteFilter(uuid);
+        filters.deleteFilter(uuid, null, null, null);
         check("delete a declared filter", problem(403, () -> {
-            filters.deleteFilter(FILTER_UUID);
+            filters.deleteFilter(FILTER_UUID, null, null, null);
             return null;
         }).getType().getPath().equals("/problems/managed"), "type");
         System.out.println(made + " answers are right");

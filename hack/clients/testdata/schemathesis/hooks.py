@@ -33,9 +33,12 @@ def has_blank(value):
 
 
 LANGUAGE = "queries and orders are texts in a language of their own, with the names of fields"
-TAG = "the characters of a key depend on the namespace of the tag, and hashtags are in lower case"
+TAG = "the characters of a key depend on the namespace of the tag"
 CURSOR = "a cursor belongs to one list, and only the server can create one"
 KIND = "which members an item needs depends on its content_type"
+BYTES = "a name is limited in bytes, and maxLength counts characters"
+ETAGS = "a list of ETags has a syntax of its own (RFC 9110), in which quotes enclose each ETag"
+CONDITIONS = {("invalid-header", "If-Match"): ETAGS, ("invalid-header", "If-None-Match"): ETAGS}
 
 # The valid requests that the server may refuse: by operation, the last part of the type of the problem and the parameter or member that
 # the problem names (of tags.hashtags[0], only tags), with the reason why the document does not exclude such a request.
@@ -71,12 +74,20 @@ REFUSALS = {
     "createFilter": {
         ("syntax-error", "q"): LANGUAGE,
         ("syntax-error", "sort_by"): LANGUAGE,
-        ("unacceptable", "name"): "a name is limited in bytes, and maxLength counts characters",
+        ("unacceptable", "name"): BYTES,
     },
     "updateFilter": {
         ("syntax-error", "q"): LANGUAGE,
         ("syntax-error", "sort_by"): LANGUAGE,
+        **CONDITIONS,
     },
+    "deleteFilter": CONDITIONS,
+    "patchItem": {
+        ("unacceptable", "submission"): BYTES,
+        ("unacceptable", "activate_units"): "the units must exist",
+        **CONDITIONS,
+    },
+    "eraseItem": CONDITIONS,
     "listFilters": {("cursor-unusable", "cursor"): CURSOR},
     "listTagged": {("cursor-unusable", "cursor"): CURSOR},
     "listCollection": {
@@ -88,6 +99,7 @@ REFUSALS = {
         ("unacceptable", "content_url"): KIND,
         ("unacceptable", "video_thumbnail"): KIND,
         ("unacceptable", "tags"): TAG,
+        ("unacceptable", "submission"): BYTES,
     },
     "addTag": {
         ("unacceptable", "key"): TAG,
