@@ -199,7 +199,7 @@ func (b *suite) scaledQueries(ctx context.Context, on *subject.Vitrine, through 
 	if err := again(nil); err != nil {
 		return nil, err
 	}
-	w := b.workload(report.ScaledQueries, "Free query sorted by date, with the library on OpenSearch, and the search that Vitrine sends for it, sent directly to OpenSearch", "queries", 1, b.scale.scaled)
+	w := b.workload(report.ScaledQueries, "Ad-hoc query sorted by date, with the library on OpenSearch, and the search that Vitrine sends for it, sent directly to OpenSearch", "queries", 1, b.scale.scaled)
 	// The first block is the warm-up of both servers and belongs to no round.
 	block := func(list []load.Request) func(int) []load.Request {
 		return func(round int) []load.Request {

@@ -65,7 +65,7 @@ func (s *Server) explainQuery(x *exchange) error {
 	return x.explain(r, id)
 }
 
-// explain answers with an explanation of why an item does or does not match a listing. The request counts as a ad-hoc query.
+// explain answers with an explanation of why an item does or does not match a listing. The request counts as an ad-hoc query.
 func (x *exchange) explain(r library.Read, id item.ID) error {
 	r.Property, r.Audience = x.grant.property, x.audience()
 	var e *library.Explanation

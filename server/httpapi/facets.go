@@ -17,7 +17,7 @@ type facetValue struct {
 }
 
 // countValues answers GET /v2/content/facets (extension) with the most frequent values of a field among the items that q, a filter, or both
-// select. The request counts as a ad-hoc query.
+// select. The request counts as an ad-hoc query.
 func (s *Server) countValues(x *exchange) error {
 	name, err := x.required("field")
 	if err != nil {

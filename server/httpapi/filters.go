@@ -305,7 +305,7 @@ func (s *Server) listFilterItems(x *exchange) error {
 	if info {
 		return x.describeFilter(f)
 	}
-	l.free = l.read.Where != nil
+	l.adHoc = l.read.Where != nil
 	order := l.read.Order
 	if order == nil && strings.Contains(f.Order, query.RandomKey) {
 		// The order was parsed before it was stored, so this error is unexpected. It must not quote the order, which may be private.

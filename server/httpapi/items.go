@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"strconv"
 	"time"
@@ -34,7 +35,7 @@ func (s *Server) listItems(x *exchange) error {
 		return err
 	}
 	l.random = l.read.Order.Random()
-	l.free, l.name, l.defaultSize, l.maxSize = true, itemMember, itemPageSize, maxItemPageSize
+	l.adHoc, l.name, l.defaultSize, l.maxSize = true, itemMember, itemPageSize, maxItemPageSize
 	return x.list(l)
 }
 
@@ -131,6 +132,9 @@ func (s *Server) patchItem(x *exchange) error {
 	return x.doneItem(http.StatusOK, shown)
 }
 
+// maxConditionAttempts is how often a write with a condition is tried again because another request changes the item at the same time.
+const maxConditionAttempts = 100
+
 // changeItem writes a mutation of one item, if the item meets the conditions of the request.
 func (x *exchange) changeItem(m library.Mutation) error {
 	if m.ID < 1 {
@@ -140,7 +144,7 @@ func (x *exchange) changeItem(m library.Mutation) error {
 	if err != nil {
 		return err
 	}
-	for {
+	for range maxConditionAttempts {
 		if c.onTags() {
 			r := x.itemRead(m.ID)
 			r.Digest = new(item.Digest)
@@ -159,6 +163,7 @@ func (x *exchange) changeItem(m library.Mutation) error {
 			return orNoItem(err, m.ID)
 		}
 	}
+	return fmt.Errorf("%w: item %d has changed %d times between the check of a condition and the write", library.ErrUnavailable, m.ID, maxConditionAttempts)
 }
 
 // doneItem answers a request that writes an item. shown is the item as the caller sees it.

@@ -22,8 +22,8 @@ type listing struct {
 	read library.Read
 	// random is true if the order of the list is random. The order comes from read or from the stored filter.
 	random bool
-	// free is true for a ad-hoc query, which has a time budget and counts towards the token's limit of concurrent queries.
-	free bool
+	// adHoc is true for an ad-hoc query, which has a time budget and counts towards the token's limit of concurrent queries.
+	adHoc bool
 	// defaultSize and maxSize are the default and the maximum of page_size.
 	defaultSize, maxSize int64
 	// name is the name of the member of _embedded that contains the items. beside is the JSON after that member: "" or `,"…":…`.
@@ -82,9 +82,9 @@ func hideStored(err error, r library.Read) error {
 	return err
 }
 
-// find reads a page. A ad-hoc query runs with a time budget, and counts towards the token's limit of concurrent queries.
-func (x *exchange) find(r library.Read, free bool) (page *library.Page, err error) {
-	if !free {
+// find reads a page. An ad-hoc query runs with a time budget, and counts towards the token's limit of concurrent queries.
+func (x *exchange) find(r library.Read, adHoc bool) (page *library.Page, err error) {
+	if !adHoc {
 		return x.server.lib.Read(x.r.Context(), r)
 	}
 	err = x.budgeted(func(ctx context.Context) (err error) {

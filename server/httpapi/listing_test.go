@@ -13,7 +13,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/item"
 )
 
-// q returns the URL of a ad-hoc query.
+// q returns the URL of an ad-hoc query.
 func q(query string, more ...string) string {
 	return "/v2/content/items?q=" + url.QueryEscape(query) + strings.Join(append([]string{""}, more...), "&")
 }

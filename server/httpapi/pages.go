@@ -157,7 +157,7 @@ func (x *exchange) page(r library.Read, l listing, fresh freshness, finish func(
 	r.Room = func(bytes int) error { return x.reserve("page_size", bytes) }
 	defer x.release()
 	r.Into = append((*buffer)[:0], make([]byte, headRoom)...)
-	page, err := x.find(r, l.free)
+	page, err := x.find(r, l.adHoc)
 	tag := func() string { return quoteTag(versionTag(page.Version, x.identity(r.Seed)), key.zip) }
 	if errors.Is(err, library.ErrNotModified) {
 		x.server.scratch.put(buffer, r.Into)

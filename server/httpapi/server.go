@@ -32,7 +32,7 @@ type Options struct {
 	Metrics prometheus.Registerer
 	// Version is the version of the server for the header Server. Default: the header is omitted.
 	Version string
-	// QueryBudget is the maximum duration of a ad-hoc query. Default: 2 s.
+	// QueryBudget is the maximum duration of an ad-hoc query. Default: 2 s.
 	QueryBudget time.Duration
 	// QueriesPerToken is the maximum number of concurrent ad-hoc queries and exports of one token. Default: 8.
 	QueriesPerToken int

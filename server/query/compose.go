@@ -88,7 +88,7 @@ func namesDate(f FieldName) bool {
 
 // FieldOf returns the field of a leaf. For other nodes, it returns the zero FieldName.
 func FieldOf(n Node) FieldName {
-	if l, ok := n.(interface{ leaf() Leaf }); ok {
+	if l, ok := n.(withLeaf); ok {
 		return l.leaf().Field
 	}
 	return FieldName{}

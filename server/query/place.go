@@ -30,7 +30,7 @@ func placeOf(n Node) place {
 		}
 	case Boost:
 		return placeOf(n.Node)
-	case interface{ leaf() Leaf }:
+	case withLeaf:
 		return n.leaf().at
 	}
 	return place{}

@@ -132,12 +132,15 @@ type Bound struct {
 	at        place
 }
 
+// withLeaf is a Node that is a leaf.
+type withLeaf interface{ leaf() Leaf }
+
 func (l Leaf) leaf() Leaf { return l }
 
-// Equal compares the fields.
+// Equal lets cmp.Diff ignore the positions of leaves.
 func (l Leaf) Equal(o Leaf) bool { return l.Field == o.Field }
 
-// Equal compares everything except the position in the query.
+// Equal lets cmp.Diff ignore the positions of bounds.
 func (b Bound) Equal(o Bound) bool { b.at, o.at = place{}, place{}; return b == o }
 
 func (Bool) node()     {}

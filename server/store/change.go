@@ -302,16 +302,8 @@ func (c *change) putCode(b *pebble.Batch, p library.PropertyID, st *mutations.It
 		return nil
 	}
 	if st.Code != "" {
-		// Delete the key of the old code only if it belongs to this item. In a store that was created with format 1, two items can have the same
-		// code.
-		holder, err := get(c.s.db.pebble, codeKey(p, st.Code))
-		if err != nil {
+		if err := b.Delete(codeKey(p, st.Code), nil); err != nil {
 			return err
-		}
-		if string(holder) == string(encodeNumber(uint64(st.ID))) {
-			if err := b.Delete(codeKey(p, st.Code), nil); err != nil {
-				return err
-			}
 		}
 	}
 	if code == "" {

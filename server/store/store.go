@@ -44,10 +44,9 @@ type Store struct {
 	db      *database
 	closed  bool
 
-	// attempted is the time at which the writer last tried to reopen a failed store, and reopened the time at which it last succeeded. pause
-	// is the time between two attempts.
-	attempted, reopened time.Time
-	pause               time.Duration
+	// attempted is the time at which the writer last tried to reopen a failed store. pause is the minimum time until the next attempt.
+	attempted time.Time
+	pause     time.Duration
 
 	problemMu sync.Mutex
 	problem   error
@@ -172,7 +171,10 @@ func openForCheck(o Options, dir string) (*database, error) {
 	}
 	if !slices.ContainsFunc(names, isMarker) && !slices.ContainsFunc(names, isData) {
 		_, err := synced.Check(o.FS, dir) // a ledger may name files that are missing
-		return nil, advise(err)
+		if err != nil {
+			return nil, fmt.Errorf("open store at %s: %w", o.Dir, advise(err))
+		}
+		return nil, nil
 	}
 	db, err := openDatabase(o, dir, true)
 	if err != nil {
@@ -196,9 +198,9 @@ func openForCheck(o Options, dir string) (*database, error) {
 		case err != nil:
 			return fmt.Errorf("read store at %s: %w", o.Dir, err)
 		case hadLedger != nil && !db.found.Ledger:
-			return synced.Missing(dir)
+			return fmt.Errorf("open store at %s: %w", o.Dir, synced.Missing(dir))
 		case found.version < db.found.Version:
-			return synced.RolledBack(dir, found.version, db.found.Version)
+			return fmt.Errorf("open store at %s: %w", o.Dir, synced.RolledBack(dir, found.version, db.found.Version))
 		case stamp.Version == 0 && slices.ContainsFunc(names, isTable):
 			return fmt.Errorf("store at %s: the MANIFEST of the database names no table, but there are tables: "+
 				"restore the newest backup, or move the directory away to start with an empty store", o.Dir)

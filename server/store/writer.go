@@ -232,19 +232,18 @@ func (s *Store) reopen() {
 	}
 }
 
-// longestPause is the maximum pause before an attempt to reopen a store. It is also the time after which a store that was reopened counts
-// as stable.
+// longestPause is the maximum pause before an attempt to reopen a store. It is also the time after which a store counts as stable again.
 const longestPause = 5 * time.Minute
 
 // recoverStore reopens the store after an I/O error, unless the last attempt was less than a pause ago. It also reads the data in memory
-// again, because the failed batch may or may not be stored. The pause is Options.RetryAfter. It doubles each time that a reopened store
-// fails soon, for example because a table is damaged, because the memory of each abandoned database stays in use.
+// again, because the failed batch may or may not be stored. The pause is Options.RetryAfter. It doubles with each attempt that follows soon,
+// for example because a table is damaged, because the memory of each abandoned database stays in use. A full disk abandons none.
 func (s *Store) recoverStore() error {
 	failure := s.db.failure()
 	if failure == nil {
 		return nil
 	}
-	if time.Since(s.reopened) > s.pause+longestPause {
+	if time.Since(s.attempted) > s.pause+longestPause {
 		s.pause = s.options.RetryAfter
 	}
 	if time.Since(s.attempted) < s.pause {
@@ -254,12 +253,14 @@ func (s *Store) recoverStore() error {
 	err := probe(s.options.FS, s.options.FS.PathJoin(s.options.Dir, probeName))
 	if err == nil {
 		err = s.open()
+		if !vfs.IsNoSpaceError(err) {
+			s.pause = min(2*s.pause, longestPause)
+		}
 	}
 	s.setProblem(err)
 	if err != nil {
 		return unavailable(err)
 	}
-	s.reopened, s.pause = time.Now(), min(2*s.pause, longestPause)
 	s.options.Logger.Info("the store is open again")
 	s.eraser.wanted()
 	return nil

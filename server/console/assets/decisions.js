@@ -1,4 +1,4 @@
-// The decisions of a moderator, from the key press until the server has saved them. This module has no DOM.
+// The decisions of a moderator, from the key press until the server has saved them. This module does not use the DOM.
 //
 // A decision applies at once on the page. Its requests wait in a queue: one after the other for each item, and for a few items at the same
 // time. A request depends on the state that the moderator saw. If the state on the server differs, the request changes nothing, and the
