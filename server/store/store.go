@@ -95,8 +95,8 @@ func (s *Store) open() error {
 	readable, err := openForCheck(o, dir)
 	loss, _ := errors.AsType[*synced.DamageError](err)
 	if loss != nil && loss.Loss() != "" && loss.Loss() == o.AcceptLoss {
-		o.Logger.Error("the store opens without acknowledged data, because the loss was accepted", slog.Any("damage", loss))
 		if err = synced.Accept(o.FS, loss); err == nil {
+			o.Logger.Error("the store opens without acknowledged data, because the loss was accepted", slog.Any("damage", loss))
 			readable, err = openForCheck(o, dir)
 		}
 	}
@@ -198,7 +198,7 @@ func openForCheck(o Options, dir string) (*database, error) {
 		case err != nil:
 			return fmt.Errorf("read store at %s: %w", o.Dir, err)
 		case hadLedger != nil && !db.found.Ledger:
-			return fmt.Errorf("open store at %s: %w", o.Dir, synced.Missing(dir))
+			return fmt.Errorf("open store at %s: %w", o.Dir, synced.Missing(dir, found.version))
 		case found.version < db.found.Version:
 			return fmt.Errorf("open store at %s: %w", o.Dir, synced.RolledBack(dir, found.version, db.found.Version))
 		case stamp.Version == 0 && slices.ContainsFunc(names, isTable):

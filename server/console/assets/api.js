@@ -90,7 +90,9 @@ export async function send(method, path, options = {}, retries = 0) {
   }
   const warnings = (response.headers.get('Warning') ?? '').split(/,\s*(?=299 )/)
     .map((w) => /^299 \S+ "(.*)"$/.exec(w)?.[1].replace(/\\(.)/g, '$1') ?? '').filter(Boolean);
-  return { data, warnings, ms: performance.now() - start, etag: response.headers.get('ETag') ?? '' };
+  // A proxy that compresses a response makes its ETag weak, but If-Match needs a strong one. The server's own ETags are strong.
+  const etag = (response.headers.get('ETag') ?? '').replace(/^W\//, '');
+  return { data, warnings, ms: performance.now() - start, etag };
 }
 
 const maxRetries = 3;

@@ -318,7 +318,7 @@ export class Decisions {
       return;
     }
     const { data } = await this.#send(() => read(`v2/content/items/${entry.id}/sources`));
-    const stored = namespace === 'hashtags' ? key.toLowerCase() : key;
+    const stored = namespace === 'hashtags' ? key.replace(/^#/, '').toLowerCase() : key;
     const set = data.tags.some((/** @type {any} */ t) => t.namespace === namespace && t.key === stored && t.sources.some((/** @type {any} */ s) => s.kind === 'caller'));
     if (set) forget(step);
     else await this.#send(() => change('POST', 'v1/tags/', { ugc_ids: [entry.id], namespace, key }));

@@ -51,9 +51,9 @@ type Tail struct {
 	Offset, Bytes int64
 }
 
-// Missing returns the error for a database that has lost its ledger.
-func Missing(dir string) *DamageError {
-	return &DamageError{Dir: dir, File: Name, acceptable: true, Err: errors.New("the file is missing, so it is unknown whether other files are complete")}
+// Missing returns the error for a database that has lost its ledger. batch is the number of the newest batch in the database.
+func Missing(dir string, batch uint64) *DamageError {
+	return &DamageError{Dir: dir, File: Name, Offset: int64(batch), acceptable: true, Err: errors.New("the file is missing, so it is unknown whether other files are complete")}
 }
 
 // RolledBack returns the error for a database that ends with a batch before the newest acknowledged one, although its files are intact:

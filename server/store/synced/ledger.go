@@ -110,7 +110,7 @@ func decodeSlot(b []byte) (s state, ok bool) {
 }
 
 // readLedger reads the newest intact slot. If there is no ledger, it returns a state whose write is 0. If no slot is intact, it fails with a
-// *DamageError, whose offset is a checksum of the file.
+// *DamageError, whose offset is derived from a checksum of the file and is never 0.
 func readLedger(disk vfs.FS, dir string) (s state, err error) {
 	f, err := disk.Open(disk.PathJoin(dir, Name))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -130,7 +130,7 @@ func readLedger(disk vfs.FS, dir string) (s state, err error) {
 		}
 	}
 	if s.write == 0 {
-		return state{}, &DamageError{Dir: dir, File: Name, Offset: int64(crc32.ChecksumIEEE(b)), acceptable: true,
+		return state{}, &DamageError{Dir: dir, File: Name, Offset: 1 + int64(crc32.ChecksumIEEE(b)), acceptable: true,
 			Err: errors.New("both copies of the record are damaged, so it is unknown whether other files are complete")}
 	}
 	return s, nil
