@@ -147,7 +147,7 @@ func (p *process) openLibrary(ctx context.Context) (lib library.Library, err err
 		return lib, nil
 	}
 	if damage, ok := errors.AsType[*synced.DamageError](err); ok && damage.Loss() != "" {
-		err = fmt.Errorf("%w; or, to open the store without this data, pass --accept-loss=%s", err, damage.Loss())
+		err = fmt.Errorf("%w; or, to open the store without this data, start vitrine serve once with --accept-loss=%s", err, damage.Loss())
 	}
 	locked, newer := (*store.LockedError)(nil), (*store.NewerFormatError)(nil)
 	if errors.As(err, &locked) || errors.As(err, &newer) {

@@ -132,7 +132,7 @@ func TestDamagedStoreIsRefused(t *testing.T) {
 		}
 		return string(out)
 	}
-	out := refused(s.dir, "*.log", "pass --accept-loss=")
+	out := refused(s.dir, "*.log", "start vitrine serve once with --accept-loss=")
 	_, flag, _ := strings.Cut(out, "pass ")
 	flag, _, _ = strings.Cut(flag, "\n")
 	again := start(t, s.dir, strings.Trim(flag, "\" "))

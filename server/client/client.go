@@ -107,7 +107,7 @@ func parseServer(s string) (*url.URL, error) {
 	}
 	u, err := url.Parse(s)
 	if err != nil || u.Host == "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil {
-		return nil, fmt.Errorf("server address %q: must be https://host[:port], without user, query or fragment", redact(s))
+		return nil, fmt.Errorf("server address %q: must be https://host[:port], or http://host[:port] on this machine, without user, query or fragment", redact(s))
 	}
 	switch u.Scheme {
 	case "https":
@@ -116,7 +116,7 @@ func parseServer(s string) (*url.URL, error) {
 			return nil, fmt.Errorf("server address %q: plain http would expose the access token to the network; use https", s)
 		}
 	default:
-		return nil, fmt.Errorf("server address %q: must be https", s)
+		return nil, fmt.Errorf("server address %q: must be https://host[:port], or http://host[:port] on this machine", s)
 	}
 	u.Path = strings.TrimRight(u.Path, "/")
 	return u, nil
