@@ -406,8 +406,8 @@ func TestIdentified(t *testing.T) {
 		"\uFEFF" + `{"id":5,"content_type":"text","caption":"a"}`:     {true, false},
 		`{"id":5,"content":null,"content_type":"text","caption":"a"}`: {true, false},
 		`{"id":5e2,"content_type":"text","caption":"a"}`:              {true, false},
-		`{"id":null,"id":5,"content_type":"text","caption":"a"}`:      {true, false},
-		`{"id":5,"id":null,"content_type":"text","caption":"a"}`:      {false, false},
+		`{"id":null,"id":5,"content_type":"text","caption":"a"}`:      {true, true},
+		`{"id":5,"id":null,"content_type":"text","caption":"a"}`:      {true, true},
 		`{"id":null,"content_type":"text","caption":"a"}`:             {false, false},
 		`{"content_type":"text","caption":"a"}`:                       {false, false},
 		`{"Id":5,"content_type":"text","caption":"a"}`:                {false, false}, // the server matches names exactly
