@@ -133,13 +133,6 @@ type InvalidError struct {
 	Reason string
 }
 
-// CheckJSON returns an *InvalidError if a text is not JSON in UTF-8, nests deeper than MaxDepth, contains an unpaired surrogate, or has an
-// object with two members of the same name. Bodies and lines that other functions of this package parse obey the same rules.
-func CheckJSON(text []byte) error {
-	_, err := decodeValue(text)
-	return err
-}
-
 func (e *InvalidError) Error() string {
 	if e.Member == "" {
 		return e.Reason

@@ -91,6 +91,13 @@ func (v value) sorted() []member {
 	return members
 }
 
+// CheckJSON returns an *InvalidError if a text is not JSON in UTF-8, nests deeper than MaxDepth, contains an unpaired surrogate, or has an
+// object with two members of the same name. Bodies and lines that other functions of this package parse obey the same rules.
+func CheckJSON(text []byte) error {
+	_, err := decodeValue(text)
+	return err
+}
+
 // decodeValue decodes exactly one JSON value. It keeps numbers as written. Errors are *InvalidError.
 func decodeValue(body []byte) (value, error) {
 	return decodeInto(&scratch{stack: make([]member, 0, 32), arena: make([]member, 0, len(body)/24+8)}, body)
