@@ -131,6 +131,7 @@ func (it *Item) complete(submission object, author Author, o ParseOptions) error
 	if author == (Author{}) && username != "" && email != "" {
 		author.Username = strings.TrimSpace(submission.given("username"))
 	}
+	// The email of a submission can be any text. Without an @, one such as "jo" would hide every name that contains it.
 	private := func(s string) bool { return holdsAddress(s) || strings.Contains(email, "@") && holdsText(s, email) }
 	hidesName := private(author.Username)
 	hidesID := private(author.PlatformID) || email != "" && identity(author.PlatformID) == email

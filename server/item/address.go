@@ -1,18 +1,24 @@
 package item
 
 import (
+	"html"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 )
 
 // holdsAddress reports whether a text may contain a mail address (docs/security.md, "Names of authors"). It errs on the safe side: a text
-// that nobody can send mail to, such as P@ul, also counts. A handle such as @jo, or @jo@social.example as a word of its own, does not count.
+// that is not a valid address, such as P@ul, also counts. A handle such as @jo, or @jo@social.example as a word of its own, does not count.
 func holdsAddress(s string) bool {
-	words := strings.Fields(plainAddress(s))
+	return slices.ContainsFunc(readings(s), addressIn)
+}
+
+func addressIn(reading string) bool {
+	words := strings.Fields(reading)
 	for i, w := range words {
-		if strings.HasPrefix(w, "@") && strings.Count(w, "@") == 2 && !strings.HasPrefix(w, "@@") {
-			continue // @user@host, as in the fediverse
+		if isHandle(w) {
+			continue
 		}
 		for at := strings.IndexByte(w, '@'); at >= 0; {
 			before, after := w[:at], w[at+1:]
@@ -34,25 +40,44 @@ func holdsAddress(s string) bool {
 	return false
 }
 
-// holdsText reports whether a text contains another text, ignoring case, white space and invisible characters.
-func holdsText(s, part string) bool {
-	plain := func(s string) string { return strings.Join(strings.Fields(plainAddress(s)), "") }
-	part = plain(part)
-	return part != "" && strings.Contains(plain(s), part)
+// isHandle reports whether a word is a handle as in the fediverse, @user@host, which punctuation can follow.
+func isHandle(w string) bool {
+	name, signed := strings.CutPrefix(strings.TrimRight(w, ".,;:!?"), "@")
+	user, host, _ := strings.Cut(name, "@")
+	strange := func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsNumber(r) && !strings.ContainsRune("_-.", r)
+	}
+	return signed && user != "" && host != "" && !strings.ContainsFunc(user+host, strange)
 }
 
-// plainAddress returns a text in lower case, without invisible characters, and with @ in place of its other forms.
-func plainAddress(s string) string {
-	s = strings.Map(func(r rune) rune {
-		switch {
-		case r == '＠' || r == '﹫':
-			return '@'
-		case unicode.Is(unicode.Cf, r) || unicode.Is(unicode.Mn, r) || unicode.IsControl(r) && !unicode.IsSpace(r):
-			return -1
+// holdsText reports whether a text contains another text, ignoring case, white space and invisible characters.
+func holdsText(s, part string) bool {
+	join := func(s string) string { return strings.Join(strings.Fields(s), "") }
+	parts := readings(part)
+	for i, reading := range readings(s) {
+		if p := join(parts[i]); p != "" && strings.Contains(join(reading), p) {
+			return true
 		}
-		return r
-	}, strings.ToLower(s))
-	return strings.NewReplacer("%40", "@", "&#64;", "@", "&commat;", "@").Replace(s)
+	}
+	return false
+}
+
+// readings returns a text as it is and as HTML, both in lower case, without invisible characters, and with @ in place of its other forms.
+// HTML alone is not enough: it has © in place of the end of the local part in jo&copy@mail.example.
+func readings(s string) []string {
+	plain := func(s string) string {
+		s = strings.Map(func(r rune) rune {
+			switch {
+			case r == '＠' || r == '﹫':
+				return '@'
+			case unicode.Is(unicode.Cf, r) || unicode.Is(unicode.Mn, r) || unicode.IsControl(r) && !unicode.IsSpace(r):
+				return -1
+			}
+			return r
+		}, strings.ToLower(s))
+		return strings.ReplaceAll(s, "%40", "@")
+	}
+	return []string{plain(s), plain(html.UnescapeString(s))}
 }
 
 // endsLocal reports whether a text that precedes a sign @ can end with the local part of an address: its last character is a letter, a
@@ -64,8 +89,6 @@ func endsLocal(s string) bool {
 
 // beginsDomain reports whether a text that follows a sign @ can begin with a domain or the literal of an address.
 func beginsDomain(s string) bool {
-	for _, r := range s {
-		return unicode.IsLetter(r) || unicode.IsNumber(r) || strings.ContainsRune("[(-_.", r)
-	}
-	return false
+	first, _ := utf8.DecodeRuneInString(s)
+	return unicode.IsLetter(first) || unicode.IsNumber(first) || strings.ContainsRune("[(-_.", first)
 }
