@@ -1,4 +1,5 @@
 // Package textinput reads texts that a person passes to a command, in the forms in which editors, shells and other programs write them.
+// It may import the standard library and golang.org/x/text.
 package textinput
 
 import (
@@ -9,6 +10,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"regexp"
 	"slices"
 
 	"golang.org/x/text/encoding"
@@ -45,6 +47,9 @@ func Open(name string, r io.Reader) (content io.Reader, changed bool, err error)
 			return nil, false, &Error{name, reason}
 		}
 	}
+	if bzip2.Match(head) {
+		return nil, false, &Error{name, "is compressed with bzip2: decompress it with bunzip2, or compress it with gzip"}
+	}
 	if e := encodingOf(head); e != nil {
 		changed = true
 		in, head, err = peek(transform.NewReader(in, e.NewDecoder()))
@@ -55,15 +60,15 @@ func Open(name string, r io.Reader) (content io.Reader, changed bool, err error)
 		in, head, err = peek(in)
 	}
 	if len(head) > 0 && head[0] == separator {
-		return records{in}, true, nil
+		return records{in}, true, err
 	}
 	return in, changed, err
 }
 
-// peek returns the next bytes of r without consuming them, up to four.
+// peek returns the next bytes of r without consuming them, up to ten.
 func peek(r io.Reader) (*bufio.Reader, []byte, error) {
 	in := bufio.NewReader(r)
-	head, err := in.Peek(4)
+	head, err := in.Peek(10)
 	if errors.Is(err, io.EOF) {
 		err = nil
 	}
@@ -87,10 +92,12 @@ func ReadFile(path string) ([]byte, error) {
 // packed maps the first bytes of compressed files to the reasons for refusing them.
 var packed = map[string]string{
 	"\x28\xb5\x2f\xfd": "is compressed with zstd: decompress it with zstd -d, or compress it with gzip",
-	"BZh":              "is compressed with bzip2: decompress it with bunzip2, or compress it with gzip",
 	"\xfd7zX":          "is compressed with xz: decompress it with unxz, or compress it with gzip",
 	"PK\x03\x04":       "is a ZIP archive or a spreadsheet: extract the text file from it, or save it as text",
 }
+
+// bzip2 matches the beginning of a file that bzip2 has compressed. It contains an &, because a token can begin with BZh.
+var bzip2 = regexp.MustCompile(`^BZh[1-9]1AY&SY`)
 
 // encodingOf returns the encoding of a text that begins with head, or nil if it is UTF-8. Without a byte order mark, a NUL in one of the
 // first two bytes shows that the first character is ASCII in UTF-16.
@@ -121,7 +128,7 @@ func (z *unzipped) Read(p []byte) (int, error) {
 
 func (z *unzipped) explain(err error) error {
 	switch {
-	case errors.Is(err, io.ErrUnexpectedEOF), z.Reader == nil && errors.Is(err, io.EOF):
+	case errors.Is(err, io.ErrUnexpectedEOF):
 		return &Error{z.name, "is truncated: its gzip data has no end; get a complete copy"}
 	case errors.Is(err, gzip.ErrChecksum), errors.Is(err, gzip.ErrHeader), errors.As(err, new(flate.CorruptInputError)):
 		return &Error{z.name, "is damaged: its gzip data cannot be decompressed; get an intact copy"}

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/iotest"
 
 	"golang.org/x/text/encoding/unicode"
 	"golang.org/x/text/encoding/unicode/utf32"
@@ -72,13 +73,18 @@ func TestOpen(t *testing.T) {
 			}
 		})
 	}
-	for _, short := range []string{"", "a", "{}", "\n", "caf\xe9"} {
+	for _, short := range []string{"", "a", "{}", "\n", "caf\xe9", "BZh9", "BZh91AY-SYx1uBQ0fVnCkT2w", "BZhA1AY&SY"} {
 		if got, changed, err := read(short); got != short || changed || err != nil {
 			t.Errorf("%q: %q, %t, %v", short, got, changed, err)
 		}
 	}
 	if got, _, err := read("\x1e\x1e"); got != "" || err != nil {
 		t.Errorf("only separators: %q, %v", got, err)
+	}
+	for _, in := range []string{"{}", "\uFEFF{}", "\x1e{}"} {
+		if _, _, err := Open("x", iotest.TimeoutReader(iotest.OneByteReader(strings.NewReader(in)))); !errors.Is(err, iotest.ErrTimeout) {
+			t.Errorf("%q with an error after one byte: %v", in, err)
+		}
 	}
 }
 
