@@ -47,6 +47,9 @@ type reached struct {
 // filter returns a filter, and a client that may read it. It asks the server for the filter if the user provides a token and does not select
 // a cluster, and the cluster otherwise. If writer is true, it takes only READ-WRITE tokens from Secrets.
 func (r *reach) filter(ctx context.Context, name string, writer bool) (reached, *client.Client, error) {
+	if name == "" {
+		return reached{}, nil, usagef("the name of the ContentFilter is empty: pass the name of one")
+	}
 	withToken := r.connection.tokenFile != "" || os.Getenv("VITRINE_TOKEN") != ""
 	if withToken && r.cluster.kubeconfig == "" && r.cluster.context == "" {
 		return r.onServer(ctx, name)
@@ -85,16 +88,17 @@ func (r *reach) onServer(ctx context.Context, name string) (reached, *client.Cli
 			return reached{}, nil, fmt.Errorf("find ContentFilter %s on the server: %w", name, err)
 		}
 		object, managed := strings.CutPrefix(f.ManagedBy, library.KindFilter.String()+" ")
+		if !managed {
+			continue // created over HTTP
+		}
 		namespace, own, _ := strings.Cut(object, "/")
 		if own == name && (r.cluster.namespace == "" || r.cluster.namespace == namespace) {
 			return reached{object, f.UUID}, c, nil
 		}
-		if managed {
-			served = append(served, object)
-		}
+		served = append(served, object)
 	}
 	if len(served) == 0 {
-		return reached{}, nil, fmt.Errorf("the server serves no ContentFilter in the property of the token: apply one, or pass a token of another property")
+		return reached{}, nil, errors.New("the server serves no ContentFilter in the property of the token: apply one, or pass a token of another property")
 	}
 	return reached{}, nil, fmt.Errorf("the server serves no ContentFilter %s in the property of the token: use one of %s, or pass a token of another property",
 		name, text.Cut(strings.Join(served, ", "), 200))
