@@ -279,13 +279,13 @@ func TestImportOfATruncatedFile(t *testing.T) {
 	whole := zip(t, itemLines(1, 30000))
 	file := write(t, "items.ndjson.gz", whole[:len(whole)-100])
 	got := vitrine(t.Context(), "", "import", file)
-	got.want(t, exitFailed, "vitrine: stopped after line ", "items.ndjson.gz is truncated: its gzip data has no end; get a complete copy, and run the same command again to resume")
+	got.want(t, exitFailed, "vitrine: stopped after line ", "items.ndjson.gz is truncated: its gzip data has no end; get a complete copy; run the same command again to resume")
 	if err := os.WriteFile(file, []byte(whole), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	vitrine(t.Context(), "", "import", file).want(t, 0, "resuming after line ", "30,000 lines", "30,000 added")
 	vitrine(t.Context(), whole[:len(whole)-100], "import", "-", "--on-conflict=skip").want(t, exitFailed,
-		"standard input is truncated: ", "get a complete copy, and import it with --on-conflict=skip, which skips items that exist")
+		"standard input is truncated: ", "get a complete copy; import the complete input with --on-conflict=skip, which skips items that exist")
 }
 
 // TestImportIsResumed interrupts an import of a file and runs the command again.

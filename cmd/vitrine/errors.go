@@ -56,7 +56,7 @@ func reworded(err error) string {
 }
 
 // words returns what is wrong and what to do, or "" for an error whose own text says so. It does not look at the errors that err wraps,
-// except for the cause of a failed connection.
+// except for the cause of a failed connection or of a targetFailure.
 func words(err error) string {
 	switch e := err.(type) { //nolint:errorlint // reworded walks the tree
 	case *fs.PathError:

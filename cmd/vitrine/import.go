@@ -155,16 +155,17 @@ func (o *importOptions) state(stderr io.Writer, c *client.Client, in *input) (*i
 
 // stopped returns an error that states the progress of the import and how to continue.
 func (o *importOptions) stopped(ctx context.Context, in *input, at client.Checkpoint, err error) error {
-	again := "run the same command again to resume"
-	if in.path == "" {
+	var again string
+	switch {
+	case in.path != "":
+		again = "run the same command again to resume"
+	case errors.As(err, new(*textinput.Error)):
+		again = "import the complete input with --on-conflict=skip, which skips items that exist"
+	default:
 		again = "the rest of the input is not imported"
 	}
 	var lost *client.UnansweredError
 	switch {
-	case errors.As(err, new(*textinput.Error)) && in.path == "":
-		return fmt.Errorf("stopped after line %s: %w, and import it with --on-conflict=skip, which skips items that exist", text.Thousands(at.Lines), err)
-	case errors.As(err, new(*textinput.Error)):
-		return fmt.Errorf("stopped after line %s: %w, and run the same command again to resume", text.Thousands(at.Lines), err)
 	case errors.Is(err, client.ErrChanged):
 		return fmt.Errorf("%s has changed since the import was interrupted: %w; to import from the first line, use --restart", in.name, err)
 	case errors.As(err, &lost):
