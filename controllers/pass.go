@@ -28,6 +28,8 @@ type pass struct {
 	announcement announcement
 	// quiet suppresses the status write and the event while the object waits for something that is expected to happen soon.
 	quiet bool
+	// interrupted is true for a Property that the library does not serve, but whose grace period has not ended. Its items cannot be counted.
+	interrupted bool
 }
 
 // announcement is a change that an event reports in addition to changes of the Ready condition.
@@ -62,7 +64,7 @@ func (p *pass) serve(ctx context.Context) error {
 			return err
 		}
 	}
-	if p.kind.count == nil {
+	if p.kind.count == nil || p.interrupted {
 		return nil
 	}
 	_, err := p.kind.count(ctx, &counts.Look{Library: p.Library, Clock: p.Clock}, p.object)

@@ -3,6 +3,8 @@ package controllers
 import (
 	"context"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/vitrine-dev/vitrine/api/v1alpha1"
 	"github.com/vitrine-dev/vitrine/controllers/counts"
 	"github.com/vitrine-dev/vitrine/controllers/translate"
@@ -20,10 +22,19 @@ func propertyKind() kind {
 	}
 }
 
-// reportServing returns a refusal if the library cannot serve the Property, whatever the cause.
+// reportServing returns a refusal if the library cannot serve the Property, whatever the cause. A Property that was served before stays
+// Ready for PropertyGrace.
 func reportServing(ctx context.Context, p *pass) error {
-	trouble := p.Library.State(ctx).Serving(translate.PropertyID(p.object))
-	p.serving.report(translate.PropertyID(p.object), trouble)
+	id := translate.PropertyID(p.object)
+	trouble := p.Library.State(ctx).Serving(id)
+	if trouble != nil && verdict.Ready(p.object).Status == metav1.ConditionTrue {
+		if end := p.serving.interrupted(id, p.Clock()).Add(p.PropertyGrace); p.Clock().Before(end) {
+			p.interrupted = true
+			p.wake(end)
+			return nil
+		}
+	}
+	p.serving.report(id, trouble)
 	if trouble != nil {
 		return verdict.NotServed(*trouble)
 	}

@@ -13,8 +13,8 @@ import (
 // trouble, or that a status reports as not served.
 type serving struct {
 	mu sync.Mutex
-	// reported contains the trouble that the last pass of each Property has found. since contains the time at which outdated first saw a
-	// trouble that differs from the reported one.
+	// reported contains the trouble that the last pass of each Property has reported. since contains the time at which outdated or a pass
+	// first saw a trouble that differs from the reported one.
 	reported map[library.PropertyID]library.Trouble
 	since    map[library.PropertyID]time.Time
 }
@@ -23,7 +23,21 @@ func newServing() *serving {
 	return &serving{reported: map[library.PropertyID]library.Trouble{}, since: map[library.PropertyID]time.Time{}}
 }
 
-// report records the trouble that a pass of a Property has found, or nil if the library serves the Property.
+// interrupted returns the time since which the library does not serve a Property, which is at most now. It returns the zero time if an
+// earlier pass has reported this.
+func (s *serving) interrupted(p library.PropertyID, now time.Time) time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, ok := s.reported[p]; ok {
+		return time.Time{}
+	}
+	if _, ok := s.since[p]; !ok {
+		s.since[p] = now
+	}
+	return s.since[p]
+}
+
+// report records the trouble that a pass of a Property reports, or nil if the library serves the Property.
 func (s *serving) report(p library.PropertyID, t *library.Trouble) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -51,7 +52,7 @@ var _ = Describe("A Property that the library cannot serve", func() {
 		w = newEngineWorld(ctx, dir, metav1.ObjectMeta{GenerateName: "spec-"})
 		index = filepath.Join(dir, "index", hex.EncodeToString([]byte(w.id("broken"))))
 	})
-	start := func() { w.start(func(o *cluster.Options) { o.PropertyGrace = 0 }) }
+	start := func() { w.start(func(o *cluster.Options) { o.PropertyGrace = 30 * time.Second }) }
 
 	// obstruct puts a file where the library needs the directory of the index.
 	obstruct := func() {
@@ -97,7 +98,7 @@ var _ = Describe("A Property that the library cannot serve", func() {
 		Expect(w.settle(ctx, p, kstatus.CurrentStatus).Reason).To(Equal(v1alpha1.ReasonServed))
 	})
 
-	It("loses Ready if the index cannot be opened after a restart, and regains it without a change of the spec", func(ctx context.Context) {
+	It("loses Ready 30 seconds after a restart that cannot open the index, and regains it at once", func(ctx context.Context) {
 		start()
 		w.apply(ctx, w.property("default"))
 		p := w.property("broken")
@@ -107,6 +108,10 @@ var _ = Describe("A Property that the library cannot serve", func() {
 		obstruct()
 		w.openEngine(dir)
 		start()
+		w.change(ctx, p, func() { p.Spec.DisplayName = "Another name" })
+		Expect(w.settle(ctx, p, kstatus.CurrentStatus).Reason).To(Equal(v1alpha1.ReasonServed))
+		Expect(w.served(ctx, "broken")).To(MatchError(library.ErrUnavailable))
+		w.clock.advance(30 * time.Second)
 		Eventually(func() *metav1.Condition { return w.condition(ctx, p, v1alpha1.ReadyCondition) }).Should(HaveField("Reason", v1alpha1.ReasonNotServed))
 		alone(ctx, p, kstatus.InProgressStatus)
 
