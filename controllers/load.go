@@ -3,6 +3,8 @@ package controllers
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/vitrine-dev/vitrine/api/v1alpha1"
@@ -10,8 +12,9 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// Load applies the definitions of all objects in one call or, if that fails, in one call for each property. It bypasses the work queues, because they would process ten thousand objects one
-// by one. If an object is suspended or cannot be translated, the store keeps its previous definition, and its reconciler reports why.
+// Load applies the definitions of all objects in one call or, if that fails, in one call for each property. It bypasses the work queues,
+// because they would process ten thousand objects one by one. If an object is suspended or cannot be translated, the store keeps its
+// previous definition, and its reconciler reports why.
 func (s *Set) Load(ctx context.Context) error {
 	var defs []library.Definition
 	now := s.Clock()
@@ -43,20 +46,23 @@ func (s *Set) loadSeparately(ctx context.Context, defs []library.Definition, fai
 	for _, d := range defs {
 		byProperty[d.Property] = append(byProperty[d.Property], d)
 	}
+	properties := slices.Sorted(maps.Keys(byProperty))
 	errs := map[library.PropertyID]error{}
-	for p, of := range byProperty {
-		if _, err := s.Library.Apply(ctx, of); err != nil {
+	for _, p := range properties {
+		if _, err := s.Library.Apply(ctx, byProperty[p]); err != nil {
 			errs[p] = err
 		}
 		if ctx.Err() != nil {
 			return failed
 		}
 	}
-	if len(errs) == len(byProperty) {
+	if len(errs) == len(properties) {
 		return failed
 	}
-	for p, err := range errs {
-		s.Logger.Error(err, "could not load the definitions of a property, will retry", "property", string(p))
+	for _, p := range properties {
+		if err := errs[p]; err != nil {
+			s.Logger.Error(err, "could not load the definitions of a property, will retry", "property", string(p))
+		}
 	}
 	return nil
 }
