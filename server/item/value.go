@@ -74,7 +74,8 @@ func (v value) get(name string) value {
 	return value{}
 }
 
-// sorted returns the members of an object by name, or nil for other values. Callers must not modify the result, because it is not a copy if the members are already in order, as this package writes them.
+// sorted returns the members of an object by name, or nil for other values. Callers must not modify the result, because it is not a copy if
+// the members are already in order, as this package writes them.
 func (v value) sorted() []member {
 	if v.kind != structure {
 		return nil

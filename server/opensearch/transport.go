@@ -80,7 +80,8 @@ func (t *transport) current() (http.RoundTripper, secrets) {
 	return t.over, t.secrets
 }
 
-// reread reads the username, the password and the certificate authorities again. If the authorities changed, it creates a new connection pool. The caller holds mu or is the only user.
+// reread reads the username, the password and the certificate authorities again. If the authorities changed, it creates a new connection
+// pool. The caller holds mu or is the only user.
 func (t *transport) reread(now time.Time) error {
 	t.read = now
 	var s secrets

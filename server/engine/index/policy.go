@@ -84,8 +84,8 @@ func (p policy) files(sizes []size) []int {
 	return p.similar(sizes)
 }
 
-// similarFactor is how many times as many live documents a segment can have as the segments that it joins. It limits the number of times that quiet periods merge a document: with each merge,
-// the document's segment grows by a factor of at least 1 + 1/similarFactor.
+// similarFactor is how many times as many live documents a segment can have as the segments that it joins. It limits the number of times
+// that quiet periods merge a document: with each merge, the document's segment grows by a factor of at least 1 + 1/similarFactor.
 const similarFactor = 2
 
 // similar returns the indexes of at least two segments, or none. It takes segments in ascending order of live documents, as long as each
