@@ -89,7 +89,7 @@ func digestOf(o v1alpha1.Object) [sha256.Size]byte {
 }
 
 // foreign requeues an object of a kind after another writer has changed its status. It ignores the operator's own writes, and all statuses
-// in a namespace in which another operator writes them.
+// in a namespace in which another operator writes them, except those of AccessTokens.
 //
 // If the change reports a conflict over the Secret of a token, the writer is another operator, and foreign requeues the token only after
 // contestedAfter.

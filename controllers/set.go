@@ -39,8 +39,8 @@ type Config struct {
 	CABundle []byte
 	// Clock returns the current time.
 	Clock func() time.Time
-	// PropertyGrace is the time for which an object may lack its Property, and for which the library may not serve a Property, before the
-	// status and an event report the problem.
+	// PropertyGrace is the time for which an object may lack its Property, and for which the library may stop serving a Property, before
+	// the status and an event report the problem.
 	PropertyGrace time.Duration
 	// Logger receives errors that no status can report.
 	Logger logr.Logger

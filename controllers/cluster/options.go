@@ -34,14 +34,16 @@ type Options struct {
 	Logger logr.Logger
 	// Metrics registers this package's metrics; nil registers none.
 	Metrics prometheus.Registerer
-	// CountInterval is the time between two checks of the counts in statuses; 0 means 2 seconds.
+	// CountInterval is the time between two checks of the counts in statuses, and between two checks whether the library serves the
+	// Properties; 0 means 2 seconds.
 	CountInterval time.Duration
 	// WatchInterval is the time between two checks that the API server answers, that it still belongs to the same cluster, and that
 	// its data has not gone back in time. 0 means 1 second.
 	WatchInterval time.Duration
 	// PropertyGrace is the time for which an object may lack its Property before its status and an event report the problem. GitOps tools
-	// create and delete objects in their own order, so a Property is often missing for a short time. 0 means 30 seconds; a negative value
-	// means no grace period.
+	// create and delete objects in their own order, so a Property is often missing for a short time. PropertyGrace is also the time for
+	// which the library may stop serving a Property before the status of the Property and an event report this. 0 means 30 seconds; a
+	// negative value means no grace period.
 	PropertyGrace time.Duration
 	// MaxBackoff is the maximum wait between two managers that end soon after they start; 0 means 30 seconds.
 	MaxBackoff time.Duration
