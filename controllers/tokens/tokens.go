@@ -115,7 +115,7 @@ func (s Subject) moved() Value {
 }
 
 // Obsolete returns the previous Secrets whose value is not in its overlap. accepted are the values that the library accepts now, beginning
-// with the current value.
+// with the current value. There is always a current value (see translate.TokenValues).
 func Obsolete(s Subject, accepted []library.TokenValue) []*corev1.Secret {
 	return slices.DeleteFunc(slices.Clone(s.Previous), func(secret *corev1.Secret) bool {
 		v := writtenValue(secret)
