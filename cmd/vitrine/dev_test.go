@@ -191,8 +191,8 @@ func withoutCluster(t *testing.T, server, token string) {
 	vitrine(t.Context(), "", "items", "summer-wall", "--limit", "2").want(t, 0, "ID       CREATED")
 	vitrine(t.Context(), "", "items", "summer-wall", "-n", "shop", "--limit", "1", "-q", "text:beach", "-o", "json").want(t, 0, `"approval_status": "app"`)
 	vitrine(t.Context(), "", "items", "").want(t, exitUsage, "the name of the ContentFilter is empty: pass the name of one")
-	vitrine(t.Context(), "", "items", "summer-wal").want(t, exitFailed, "the server serves no ContentFilter summer-wal in the property of the token: use one of ", "shop/summer-wall")
-	vitrine(t.Context(), "", "items", "summer-wall", "-n", "other").want(t, exitFailed, "the server serves no ContentFilter summer-wall")
+	vitrine(t.Context(), "", "items", "summer-wal").want(t, exitFailed, "the server serves no ContentFilter summer-wal in the property of the token: use one of ", "summer-wall")
+	vitrine(t.Context(), "", "items", "summer-wall", "-n", "other").want(t, exitFailed, "the server serves no ContentFilter in namespace other")
 	vitrine(t.Context(), "", "explain", "summer-wall", "101972").want(t, 0, "Item 101972 is not in ContentFilter shop/summer-wall.\n\n✗ all of\n├─ ✓ must approval_status:app")
 	var got explained
 	if err := json.Unmarshal([]byte(vitrine(t.Context(), "", "explain", "summer-wall", "102000", "-o", "json").stdout), &got); err != nil {

@@ -56,7 +56,7 @@ func (r *reach) filter(ctx context.Context, name string, writer bool) (reached, 
 	}
 	k, namespace, err := r.cluster.open()
 	if err != nil {
-		return reached{}, nil, err
+		return reached{}, nil, fmt.Errorf("%w, or pass a token of the server with --token-file or VITRINE_TOKEN", err)
 	}
 	f := &v1alpha1.ContentFilter{}
 	if err := k.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, f); apierrors.IsNotFound(err) {
@@ -83,25 +83,29 @@ func (r *reach) onServer(ctx context.Context, name string) (reached, *client.Cli
 		return reached{}, nil, err
 	}
 	var served []string
+	where := "in the property of the token"
+	if n := r.cluster.namespace; n != "" {
+		where = "in namespace " + n + " and " + where
+	}
 	for f, err := range c.Filters(ctx) {
 		if err != nil {
 			return reached{}, nil, fmt.Errorf("find ContentFilter %s on the server: %w", name, err)
 		}
 		object, managed := strings.CutPrefix(f.ManagedBy, library.KindFilter.String()+" ")
-		if !managed {
-			continue // created over HTTP
-		}
 		namespace, own, _ := strings.Cut(object, "/")
-		if own == name && (r.cluster.namespace == "" || r.cluster.namespace == namespace) {
+		if !managed || r.cluster.namespace != "" && r.cluster.namespace != namespace {
+			continue // created over HTTP, or in another namespace
+		}
+		if own == name {
 			return reached{object, f.UUID}, c, nil
 		}
-		served = append(served, object)
+		served = append(served, own)
 	}
 	if len(served) == 0 {
-		return reached{}, nil, errors.New("the server serves no ContentFilter in the property of the token: apply one, or pass a token of another property")
+		return reached{}, nil, fmt.Errorf("the server serves no ContentFilter %s: apply one, or pass a token of another property", where)
 	}
-	return reached{}, nil, fmt.Errorf("the server serves no ContentFilter %s in the property of the token: use one of %s, or pass a token of another property",
-		name, text.Cut(strings.Join(served, ", "), 200))
+	return reached{}, nil, fmt.Errorf("the server serves no ContentFilter %s %s: use one of %s, or pass a token of another property",
+		name, where, text.Cut(strings.Join(served, ", "), 200))
 }
 
 // fromSecret returns a client with the first usable token that may read a filter. It tries READ-WRITE tokens first.
