@@ -94,6 +94,32 @@ func TestLuceneJudge(t *testing.T) {
 	}
 }
 
+// TestLuceneLimits checks that no version of Lucene refuses patterns with as many repetitions as Vitrine accepts.
+func TestLuceneLimits(t *testing.T) {
+	t.Parallel()
+	if os.Getenv("VITRINE_LUCENE") == "" {
+		t.Skip("DID NOT RUN: run make lucene, which needs a JDK")
+	}
+	const prefix = "tags.vibe.key\x00"
+	patterns := []string{
+		strings.Repeat("a?", 100), strings.Repeat("([a-c]|-)?", 100), strings.Repeat("a.*", 100), strings.Repeat("(ab)+", 50),
+		strings.Repeat("a{2,5}", 20), strings.Repeat("(", 5) + "a" + strings.Repeat("b)+", 5), "(.?){50}", ".{100}", "(a|b){0,100}c",
+	}
+	for _, j := range judges(t) {
+		for _, p := range patterns {
+			a, err := automaton.Regexp(p)
+			if err != nil {
+				t.Fatalf("%s: %v", p, err)
+			}
+			source, _ := automaton.Source(a)
+			j.ask(t, automaton.Concat(automaton.Literal(prefix), source.Trim(query.Folded)).Print(), prefix, a)
+		}
+		if differences, complex := j.finish(t); len(differences) > 0 || complex > 0 {
+			t.Errorf("Lucene %s: differences %v, %d too complex", j.version, differences, complex)
+		}
+	}
+}
+
 // judge is a process that compares regular expressions in one version of Lucene with automata.
 type judge struct {
 	version string

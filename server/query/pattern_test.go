@@ -101,6 +101,8 @@ func TestPatternAutomata(t *testing.T) {
 		"regexp":             {query: "/LOV[EI]+/", yes: []string{"love", "lovie"}, no: []string{"lov", "xlove"}, position: -1},
 		"bad regexp":         {query: "x AND /a(b/", position: 8},
 		"too complex":        {query: "/(a|b)*a(a|b){20}/", position: 0, limit: true},
+		"repetitions":        {query: "x AND /" + strings.Repeat("a?", 101) + "/", position: 6, limit: true},
+		"asterisks":          {query: "x AND " + strings.Repeat("a*", 101), position: 6, limit: true},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

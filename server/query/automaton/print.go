@@ -14,6 +14,10 @@ const (
 	MaxPrinted = 4000
 	// maxPrintedNesting is the maximum nesting depth of parentheses in the printed form. A thread of OpenSearch has stack space for about 600.
 	maxPrintedNesting = 100
+	// maxPrintedRepetitions is the maximum of printed.repetitions. Lucene copies the operands of repetitions, and the time to compile a series
+	// of optional parts grows with the third power of their number: 100 such parts take about 10 ms, and 1,000 take 10 s. A query has space
+	// for 80 patterns with 100 such parts.
+	maxPrintedRepetitions = 100
 )
 
 // Print returns an expression in a subset of the syntax of Lucene's RegExp. All versions of Lucene from 9.12 to 10.5 interpret this subset
@@ -34,12 +38,14 @@ func (e Expression) Print() string {
 	return e.print().text
 }
 
-// checkPrinted returns an error that wraps ErrTooComplex if the printed form of an expression is too long or nests too deeply.
+// checkPrinted returns an error that wraps ErrTooComplex if the printed form of an expression is too long, nests too deeply or contains
+// too many repetitions.
 func (e Expression) checkPrinted() error {
 	if e.never() {
 		return nil
 	}
-	if p := e.print(); p.depth > maxPrintedNesting || len(utf16.Encode([]rune(p.text))) > MaxPrinted {
+	p := e.print()
+	if p.depth > maxPrintedNesting || p.repetitions > maxPrintedRepetitions || len(utf16.Encode([]rune(p.text))) > MaxPrinted {
 		return fmt.Errorf("print pattern: %w", ErrTooComplex)
 	}
 	return nil
@@ -62,17 +68,21 @@ type printed struct {
 	binds binding
 	// depth is the nesting depth of parentheses.
 	depth int
+	// repetitions is the number of repeated operands after Lucene has copied them: 1 for a? and a*, 2 for a+, 5 for a{2,5} and 3 for a{2,}.
+	// Those in a copy count again. A higher number than maxPrintedRepetitions is not exact.
+	repetitions int
 }
 
 // emptyString is the printed form of an expression that matches only the empty string.
-var emptyString = printed{"()", bindsAtom, 1}
+var emptyString = printed{text: "()", binds: bindsAtom, depth: 1}
 
 // operand returns the text of p as an operand of an operator. It adds parentheses unless p binds at least as tightly as least.
 func (p printed) operand(least binding) printed {
 	if p.binds >= least {
 		return p
 	}
-	return printed{"(" + p.text + ")", bindsAtom, p.depth + 1}
+	p.text, p.binds, p.depth = "("+p.text+")", bindsAtom, p.depth+1
+	return p
 }
 
 // join joins operands with an operator that binds as tightly as binds. All these operators are associative.
@@ -84,7 +94,7 @@ func join(operands []printed, operator string, binds binding) printed {
 	texts := make([]string, len(operands))
 	for i, o := range operands {
 		o = o.operand(binds)
-		texts[i], p.depth = o.text, max(p.depth, o.depth)
+		texts[i], p.depth, p.repetitions = o.text, max(p.depth, o.depth), p.repetitions+o.repetitions
 	}
 	p.text = strings.Join(texts, operator)
 	return p
@@ -131,7 +141,10 @@ func (e Expression) printRepeat() printed {
 	if p == emptyString || e.min == 1 && e.max == 1 {
 		return p
 	}
-	operator := "{" + strconv.Itoa(e.min)
+	operator, copies := "{"+strconv.Itoa(e.min), e.max
+	if e.max == unbounded {
+		copies = e.min + 1
+	}
 	switch {
 	case e.min == 0 && e.max == 1:
 		operator = "?"
@@ -148,6 +161,7 @@ func (e Expression) printRepeat() printed {
 	}
 	p = p.operand(bindsAtom)
 	p.text, p.binds = p.text+operator, bindsRepeat
+	p.repetitions = copies * (1 + min(p.repetitions, maxPrintedRepetitions)) // min, because a hundred nested a+ would overflow
 	return p
 }
 

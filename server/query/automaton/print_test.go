@@ -192,24 +192,46 @@ func FuzzPrint(f *testing.F) {
 	})
 }
 
-// TestPrintLimits checks that patterns are refused whose printed form would be too much for a thread of OpenSearch.
+// TestPrintLimits checks that patterns are refused whose printed form would be too much for OpenSearch.
 func TestPrintLimits(t *testing.T) {
 	for name, pattern := range map[string]string{
 		"long":          strings.Repeat("[a-c]", automaton.MaxPrinted/5) + "a",
 		"long by marks": strings.Repeat("~", automaton.MaxPrinted/2+1),
-		"deep":          strings.Repeat("(", 101) + "a" + strings.Repeat("b)?", 101),
+		"deep":          "a" + strings.Repeat("(b|c", 101) + "d" + strings.Repeat(")", 101),
+		"optional":      strings.Repeat("a?", 101),
+		"any number":    strings.Repeat("a*", 101),
+		"at least once": strings.Repeat("a+", 51),
+		"counted":       strings.Repeat("a{2,5}", 21),
+		"exactly":       "a{101}",
+		"at least":      "a{100,}",
+		"copied":        "(a?b?){34}",
+		"nested":        strings.Repeat("(", 6) + "a" + strings.Repeat("b)+", 6),
+		"overflow":      strings.Repeat("(", 70) + "a" + strings.Repeat("b)+", 70),
 	} {
-		if _, err := automaton.Regexp(pattern); err == nil {
-			t.Errorf("%s: accepted", name)
+		if _, err := automaton.Regexp(pattern); !errors.Is(err, automaton.ErrTooComplex) {
+			t.Errorf("%s: %v, want ErrTooComplex", name, err)
 		}
 	}
 	for name, pattern := range map[string]string{
 		"long":                   strings.Repeat("[a-c]", automaton.MaxPrinted/5),
-		"deep":                   strings.Repeat("(", 100) + "a" + strings.Repeat("b)?", 100),
+		"deep":                   "a" + strings.Repeat("(b|c", 100) + "d" + strings.Repeat(")", 100),
 		"groups without purpose": strings.Repeat("(", 1000) + "a" + strings.Repeat(")", 1000),
+		"optional":               strings.Repeat("a?", 100),
+		"any number":             strings.Repeat("a*", 100),
+		"at least once":          strings.Repeat("a+", 50),
+		"counted":                strings.Repeat("a{2,5}", 20),
+		"exactly":                "a{100}",
+		"at least":               "a{99,}",
+		"copied":                 "(a?b?){33}",
+		"nested":                 strings.Repeat("(", 5) + "a" + strings.Repeat("b)+", 5),
 	} {
 		if _, err := automaton.Regexp(pattern); err != nil {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for asterisks, want := range map[int]error{100: nil, 101: automaton.ErrTooComplex} {
+		if _, err := automaton.Wildcard(strings.Repeat("a*", asterisks)); !errors.Is(err, want) {
+			t.Errorf("%d asterisks: %v, want %v", asterisks, err, want)
 		}
 	}
 }
