@@ -70,7 +70,7 @@ func rows() []Row {
 		typed("content.created_on", Date, "when the content was added to the library"),
 		typed("content.social_platform_created_on", Date, "when the content was posted"),
 		keyword("content.platform_ref", "the reference of the content, on any platform"),
-		keyword(ReferenceField, "the reference of the content on one platform; in a query, write content.platform_ref\\:<platform>"),
+		keyword(ReferenceField, "the reference of the content on one platform, which is written exactly as in social_platform, because the names of fields are case-sensitive; in a query, write content.platform_ref\\:<platform>"),
 
 		inAll(keyword("content.author.username", "the user name of the author on the platform")),
 		typed("content.author.id", Long, "the id of the author"),
