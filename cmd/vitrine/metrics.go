@@ -114,14 +114,7 @@ func (c *libraryCollector) Collect(ch chan<- prometheus.Metric) {
 		gauge(c.items, float64(n), string(p))
 	}
 	for p, t := range s.Troubles {
-		state := "degraded"
-		switch {
-		case t.Passing:
-			state = "rebuilding"
-		case t.Unserved:
-			state = "failed"
-		}
-		gauge(c.troubles, 1, string(p), state)
+		gauge(c.troubles, 1, string(p), t.State())
 	}
 	gauge(c.definitions, float64(s.Definitions))
 	for kind, bytes := range map[string]int64{

@@ -56,11 +56,8 @@ func (h *health) checks(r *http.Request) []check {
 			checks = append(checks, check{"properties", true, fmt.Sprintf("%d more have a problem: the metric vitrine_property_problem lists them", len(state.Troubles)-i)})
 			break
 		}
-		state, t := "degraded", state.Troubles[p]
-		if t.Unserved {
-			state = "not served"
-		}
-		checks = append(checks, check{"property " + string(p), true, state + "; " + t.String()})
+		t := state.Troubles[p]
+		checks = append(checks, check{"property " + string(p), true, t.State() + "; " + t.String()})
 	}
 	if h.operator == nil {
 		checks = append(checks, check{"definitions", true, "serving the stored state, without Kubernetes"})

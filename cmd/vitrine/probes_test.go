@@ -26,8 +26,11 @@ func troubles(n int) map[library.PropertyID]library.Trouble {
 	all := map[library.PropertyID]library.Trouble{}
 	for i := range n {
 		t := library.Trouble{Problem: "the index cannot be written"}
-		if i%2 == 0 {
+		switch i % 3 {
+		case 0:
 			t = library.Trouble{Unserved: true, Passing: true, Problem: "rebuilding the index", Progress: "5 of 10 items"}
+		case 1:
+			t = library.Trouble{Unserved: true, Problem: "the index cannot be opened"}
 		}
 		all[library.PropertyID(fmt.Sprintf("shop/%02d", i))] = t
 	}
@@ -70,8 +73,9 @@ func TestProbes(t *testing.T) {
 		},
 		"properties with problems of their own": {
 			state: library.State{Ready: true, Troubles: troubles(12)}, tokens: true, code: 200, gate: 200, says: []string{
-				"ready\n[+] store: 0 items, 0 definitions\n", "[+] property shop/00: not served; rebuilding the index: 5 of 10 items\n",
-				"[+] property shop/01: degraded; the index cannot be written\n", "[+] properties: 2 more have a problem: ",
+				"ready\n[+] store: 0 items, 0 definitions\n", "[+] property shop/00: rebuilding; rebuilding the index: 5 of 10 items\n",
+				"[+] property shop/01: failed; the index cannot be opened\n", "[+] property shop/02: degraded; the index cannot be written\n",
+				"[+] properties: 2 more have a problem: ",
 			},
 		},
 		"shutting down": {state: ready, tokens: true, draining: true, code: 503, gate: 200, says: []string{"[-] process: shutting down"}},

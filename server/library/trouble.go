@@ -21,6 +21,18 @@ func (t Trouble) String() string {
 	return t.Problem + ": " + t.Progress
 }
 
+// State returns the kind of the problem in one word: rebuilding (the library ends the problem by itself), failed (the property is not
+// served), or degraded (the property is served, but not fully).
+func (t Trouble) State() string {
+	switch {
+	case t.Passing:
+		return "rebuilding"
+	case t.Unserved:
+		return "failed"
+	}
+	return "degraded"
+}
+
 // Serving returns the problem that prevents the library from serving a property, or nil if the library serves the property. If the library
 // is not ready, it serves no property. Progress of the result is always "".
 func (s State) Serving(p PropertyID) *Trouble {
