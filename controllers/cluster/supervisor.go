@@ -9,7 +9,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/sync/errgroup"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
@@ -250,14 +249,13 @@ func (s *Supervisor) follow(ctx context.Context, cfg *rest.Config, conns *connec
 		if err := s.load(ctx, f); err != nil {
 			return err
 		}
+		ctx, stop := context.WithCancel(ctx)
+		var following sync.WaitGroup
+		following.Go(func() { f.set.FollowServing(ctx, f.CountInterval) })
+		defer following.Wait()
+		defer stop() // before Wait, because the keeper may fail while ctx lives
 		keeper := counts.Keeper{Library: f.Library, Objects: f.set, Clock: f.Clock, Interval: f.CountInterval, Logger: f.Logger}
-		g, ctx := errgroup.WithContext(ctx) // an error of the keeper ends FollowServing too
-		g.Go(func() error { return keeper.Run(ctx) })
-		g.Go(func() error {
-			f.set.FollowServing(ctx, f.CountInterval)
-			return nil
-		})
-		return g.Wait()
+		return keeper.Run(ctx)
 	})
 	if err := mgr.Add(loading); err != nil {
 		return fmt.Errorf("add the bulk load: %w", err)
