@@ -135,6 +135,11 @@ func holders(f finder, properties []library.PropertyID, code string) ([]place, e
 // decodeItem decodes a stored item. The error is a *library.UnreadableItemError.
 func decodeItem(id item.ID, value []byte) (*item.Item, error) {
 	it, err := item.Decode(value)
+	return withID(id, it, err)
+}
+
+// withID returns a decoded item if it has the given id. The error is a *library.UnreadableItemError.
+func withID(id item.ID, it *item.Item, err error) (*item.Item, error) {
 	if err == nil && it.ID != id {
 		err = fmt.Errorf("the stored item has the id %d", it.ID)
 	}

@@ -141,7 +141,8 @@ func (t *Target) Put(_ context.Context, p library.PropertyID, lines []transfer.L
 	codes, values := make([]string, len(lines)), make([][]byte, len(lines))
 	errs := make([]error, len(lines))
 	parallel.Each(len(lines), func(i int) {
-		it, err := decodeItem(lines[i].ID, lines[i].Text)
+		it, err := item.Unmarshal(lines[i].Text)
+		it, err = withID(lines[i].ID, it, err)
 		if errs[i] = err; err == nil {
 			codes[i], values[i] = it.ShortCode, item.Encode(it)
 		}
