@@ -7,6 +7,7 @@ package s3
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
@@ -295,7 +296,11 @@ func (b *Bucket) failure(verb, key string, err error) error {
 func explain(err error) error {
 	var response minio.ErrorResponse
 	var request *url.Error
+	var certificate *tls.CertificateVerificationError
 	switch {
+	case errors.As(err, &certificate):
+		// Do not wrap the error: callers explain such an error as one of the server of Vitrine.
+		return fmt.Errorf("the certificate of the store is not trusted: name its certificate authority with --s3-ca-file (%s)", certificate.Err.Error())
 	case errors.As(err, &request):
 		return request.Err // without the URL, because failure already names the endpoint
 	case !errors.As(err, &response):
