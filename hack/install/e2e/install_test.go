@@ -82,12 +82,13 @@ func installSpecs() {
 			yes list vitrine.dev/contentfilters
 			yes patch vitrine.dev/contentfilters/status in shop
 			yes create /secrets in shop
+			yes delete /secrets in shop
 			yes create events.k8s.io/events in shop
 			yes get /namespaces in kube-system named kube-system
 			yes get apiextensions.k8s.io/customresourcedefinitions named tags.vitrine.dev
 			no update vitrine.dev/contentfilters in shop
 			no delete vitrine.dev/contentfilters in shop
-			no delete /secrets in shop
+			no deletecollection /secrets in shop
 			no list /namespaces
 			no list /configmaps in shop
 			no create /pods in vitrine-system
