@@ -302,20 +302,19 @@ func TestExpiredToken(t *testing.T) {
 			t.Errorf("%q prints the token", args)
 		}
 	}
-	plain := []string{"export", "--server", "http://" + s.addresses["https"], "--token-file", write(t, "token", secret)}
-	got := vitrine(t.Context(), "", plain...)
-	checkFailure(t, got, plain)
-	got.want(t, exitFailed, "use https:// if the server uses TLS")
-	encrypted := []string{"export", "--server", "https://" + s.addresses["probes"], "--token-file", write(t, "token", secret)}
-	got = vitrine(t.Context(), "", encrypted...)
-	checkFailure(t, got, encrypted)
-	got.want(t, exitFailed, "the server speaks HTTP and not HTTPS, so use http://")
-	two := []string{"export", "--server", "https://" + s.addresses["https"], "--token-file", write(t, "token", secret+"\n"+secret)}
-	got = vitrine(t.Context(), "", two...)
-	checkFailure(t, got, two)
-	got.want(t, exitFailed, "pass only the token, in one line")
-	authority := []string{"export", "--server", "https://" + s.addresses["https"], "--token-file", write(t, "token", secret)}
-	got = vitrine(t.Context(), "", authority...)
-	checkFailure(t, got, authority)
-	got.want(t, exitCertificate, "pass the server's ca.crt with --ca-file")
+	for _, c := range []struct {
+		server, token string
+		code          int
+		says          string
+	}{
+		{"http://" + s.addresses["https"], secret, exitFailed, "use https:// if the server uses TLS"},
+		{"https://" + s.addresses["probes"], secret, exitFailed, "the server speaks HTTP and not HTTPS, so use http://"},
+		{"https://" + s.addresses["https"], secret + "\n" + secret, exitFailed, "pass only the token, in one line"},
+		{"https://" + s.addresses["https"], secret, exitCertificate, "pass the server's ca.crt with --ca-file"},
+	} {
+		args := []string{"export", "--server", c.server, "--token-file", write(t, "token", c.token)}
+		got := vitrine(t.Context(), "", args...)
+		checkFailure(t, got, args)
+		got.want(t, c.code, c.says)
+	}
 }

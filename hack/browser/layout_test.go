@@ -69,7 +69,7 @@ func TestPhone(t *testing.T) {
 	}
 }
 
-// TestBrokenPicture checks that the console says in words that a picture cannot be loaded.
+// TestBrokenPicture checks that a text replaces a picture that cannot be loaded.
 func TestBrokenPicture(t *testing.T) {
 	browserPath(t)
 	s := startServer(t)
