@@ -274,6 +274,35 @@ func TestConflict(t *testing.T) {
 	})
 }
 
+// TestConflictBeforeUndo checks that an undo that waited for a decision ends with this decision: If another user has changed the item, the
+// user cannot undo the earlier decision any more.
+func TestConflictBeforeUndo(t *testing.T) {
+	atLatencies(t, 3, func(t *testing.T, tab *tab, s *server, r *relay) {
+		tab.keys("a")
+		tab.saved()
+		pressed := make(chan struct{})
+		var once sync.Once
+		r.before = func(*http.Request) {
+			once.Do(func() {
+				<-pressed
+				s.patch(t, 0, `{"approval_status":"rej"}`)
+			})
+		}
+		tab.keys("kp" + kb.Enter)
+		tab.wait(`!document.querySelector('dialog')`)
+		tab.keys("zz")
+		tab.waitText(".toast", fmt.Sprintf("Undone: approved, item %d", firstID))
+		close(pressed)
+		tab.saved()
+		if disabled := eval[bool](tab, `document.querySelector('.decisions [aria-keyshortcuts=z]').disabled`); !disabled {
+			t.Error("the user can undo a decision that another user has replaced")
+		}
+		if got := s.status(t, 0); got != "rej" {
+			t.Errorf("the item is %s, want rej", got)
+		}
+	})
+}
+
 // TestNoKeyIsLost checks that every key decides, even while requests are in progress, and that leaving the page loses no decision.
 func TestNoKeyIsLost(t *testing.T) {
 	atLatencies(t, 30, func(t *testing.T, tab *tab, s *server, r *relay) {

@@ -233,12 +233,14 @@ export class Decisions {
    */
   #fail(entry, reason) {
     const steps = entry.steps.splice(0);
-    const [{ action, undoes }] = steps;
     entry.problem = reason instanceof Error ? reason.message : String(reason);
-    action.failures.push({ entry, reason });
-    steps.forEach(forget);
-    // If the request can succeed later, the user can undo the decision again.
-    if (undoes && !(reason instanceof Problem && (reason.status === 0 || reason.status === 429 || reason.status >= 500))) forget(undoes);
+    steps[0].action.failures.push({ entry, reason });
+    const temporary = reason instanceof Problem && (reason.status === 0 || reason.status === 429 || reason.status >= 500);
+    for (const step of steps) {
+      forget(step);
+      // If the request can succeed later, the user can undo the decision again.
+      if (step.undoes && !temporary) forget(step.undoes);
+    }
     this.#end(entry, steps);
   }
 
