@@ -27,8 +27,8 @@ const secretInterval = time.Minute
 
 func tokenKind() kind {
 	return kind{
-		Kind:      Kind{v1alpha1.KindNamed(v1alpha1.AccessTokenKind), library.KindToken},
-		translate: translateToken, report: reportToken, load: loadToken, frozen: reportExpiry, watch: watchSecrets,
+		definition: library.KindToken,
+		translate:  translateToken, report: reportToken, load: loadToken, frozen: reportExpiry, watch: watchSecrets,
 	}
 }
 

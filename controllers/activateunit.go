@@ -15,8 +15,8 @@ import (
 
 func unitKind() kind {
 	return kind{
-		Kind:      Kind{v1alpha1.KindNamed(v1alpha1.ActivateUnitKind), library.KindUnit},
-		translate: translateUnit, report: reportUnit, count: countUnit,
+		definition: library.KindUnit,
+		translate:  translateUnit, report: reportUnit, count: countUnit,
 	}
 }
 

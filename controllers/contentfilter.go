@@ -18,8 +18,8 @@ const readAccessReason = "ReadAccessWidened"
 
 func filterKind() kind {
 	return kind{
-		Kind:   Kind{v1alpha1.KindNamed(v1alpha1.ContentFilterKind), library.KindFilter},
-		report: reportFilter, count: countFilter,
+		definition: library.KindFilter,
+		report:     reportFilter, count: countFilter,
 	}
 }
 

@@ -20,16 +20,11 @@ import (
 // The operator checks each removal against the CRD of its kind:
 // +kubebuilder:rbac:groups=apiextensions.k8s.io,resources=customresourcedefinitions,resourceNames=accesstokens.vitrine.dev;activateunits.vitrine.dev;contentfilters.vitrine.dev;properties.vitrine.dev;tags.vitrine.dev,verbs=get
 
-// Kind is a kind of manifests, together with the kind of definition that these manifests declare.
-type Kind struct {
-	v1alpha1.Kind
-	// Definition is the kind of the definition that an object of this kind declares.
-	Definition library.Kind
-}
-
-// kind contains what is specific to one kind. Everything else is in reconciler.
+// kind contains what is specific to one kind of manifests. Everything else is in reconciler.
 type kind struct {
-	Kind
+	v1alpha1.Kind
+	// definition is the kind of the definition that an object of this kind declares. The two kinds have the same name.
+	definition library.Kind
 	// translate sets def and, for an object with a query, warnings. nil means that the pass calls translate.Object.
 	translate func(ctx context.Context, p *pass) error
 	// report sets the status fields that only this kind has, except the counts, after the definition was applied. nil means that the kind has
@@ -49,14 +44,9 @@ type kind struct {
 
 // kinds returns all kinds of the API with their behavior.
 func kinds() []kind {
-	return []kind{propertyKind(), tokenKind(), filterKind(), tagKind(), unitKind()}
-}
-
-// Kinds returns all kinds of manifests, each with the kind of definition that it declares.
-func Kinds() []Kind {
-	var all []Kind
-	for _, k := range kinds() {
-		all = append(all, k.Kind)
+	all := []kind{propertyKind(), tokenKind(), filterKind(), tagKind(), unitKind()}
+	for i := range all {
+		all[i].Kind = v1alpha1.KindNamed(all[i].definition.String())
 	}
 	return all
 }

@@ -83,7 +83,7 @@ func (s *Set) Owners(ctx context.Context) ([]library.Owner, error) {
 	for _, k := range kinds() {
 		err := s.each(ctx, k, nil, func(o v1alpha1.Object) {
 			if o.GetDeletionTimestamp().IsZero() {
-				owners = append(owners, translate.Owner(s.Install, k.Definition, o))
+				owners = append(owners, translate.Owner(s.Install, k.definition, o))
 			}
 		})
 		if err != nil {

@@ -17,8 +17,8 @@ import (
 
 func propertyKind() kind {
 	return kind{
-		Kind:   Kind{v1alpha1.KindNamed(v1alpha1.PropertyKind), library.KindProperty},
-		report: reportServing, frozen: reportServing, count: countProperty,
+		definition: library.KindProperty,
+		report:     reportServing, frozen: reportServing, count: countProperty,
 	}
 }
 

@@ -30,7 +30,7 @@ const frozenRetry = 5 * time.Second
 // delay the revocation of a token after the freeze.
 func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (ctrl.Result, error) {
 	result, err := r.reconcile(ctx, req)
-	r.failures.note(library.Owner{Kind: r.kind.Definition, Namespace: req.Namespace, Name: req.Name}, err != nil)
+	r.failures.note(library.Owner{Kind: r.kind.definition, Namespace: req.Namespace, Name: req.Name}, err != nil)
 	if _, frozen := errors.AsType[*library.FrozenError](err); frozen {
 		return ctrl.Result{RequeueAfter: frozenRetry}, nil
 	}
@@ -57,7 +57,7 @@ func (r *reconciler) reconcile(ctx context.Context, req reconcile.Request) (ctrl
 		// Remove the definition now, because a finalizer of another controller may keep the object for a long time.
 		return ctrl.Result{}, r.gone(ctx, o)
 	}
-	r.Removals.Exists(translate.Owner(r.Install, r.kind.Definition, o))
+	r.Removals.Exists(translate.Owner(r.Install, r.kind.definition, o))
 	before := o.DeepCopyObject().(v1alpha1.Object)
 	current := &pass{Set: r.Set, kind: r.kind, object: o}
 	if o.Suspended() {
@@ -138,14 +138,14 @@ func (r *reconciler) gone(ctx context.Context, o v1alpha1.Object) error {
 		r.Metrics.counted(r.kind, outcomeFailed)
 		return err
 	}
-	r.Removals.Removed(translate.Owner(r.Install, r.kind.Definition, o))
+	r.Removals.Removed(translate.Owner(r.Install, r.kind.definition, o))
 	r.Metrics.counted(r.kind, outcomeRemoved)
 	return nil
 }
 
 // remove removes the definition of an object, and requeues all objects that the removal may affect.
 func (r *reconciler) remove(ctx context.Context, o v1alpha1.Object) error {
-	owner := translate.Owner(r.Install, r.kind.Definition, o)
+	owner := translate.Owner(r.Install, r.kind.definition, o)
 	stored, err := r.Library.Definition(ctx, owner)
 	if err != nil && !errors.Is(err, library.ErrNotFound) {
 		return fmt.Errorf("look up the stored definition: %w", err)
@@ -158,7 +158,7 @@ func (r *reconciler) remove(ctx context.Context, o v1alpha1.Object) error {
 	if _, err := r.Library.Remove(ctx, []library.Owner{owner}); err != nil {
 		return fmt.Errorf("remove the definition: %w", err)
 	}
-	if r.kind.Definition == library.KindToken {
+	if r.kind.definition == library.KindToken {
 		if err := r.noteRival(ctx, o, ""); err != nil {
 			return err
 		}
@@ -167,7 +167,7 @@ func (r *reconciler) remove(ctx context.Context, o v1alpha1.Object) error {
 	if p == "" {
 		p = translate.PropertyID(o)
 	}
-	if r.kind.Definition == library.KindProperty {
+	if r.kind.definition == library.KindProperty {
 		r.serving.forget(p)
 	}
 	r.waiters.remove(p, owner)

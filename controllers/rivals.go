@@ -72,11 +72,11 @@ func (s *Set) noteRival(ctx context.Context, token client.Object, store string) 
 		return nil
 	}
 	for _, k := range kinds() {
-		if k.Definition == library.KindToken {
+		if k.definition == library.KindToken {
 			continue // tokens retry after secretInterval
 		}
 		err := s.each(ctx, k, client.InNamespace(token.GetNamespace()), func(o v1alpha1.Object) {
-			s.queues.add(translate.Owner(s.Install, k.Definition, o))
+			s.queues.add(translate.Owner(s.Install, k.definition, o))
 		})
 		if err != nil {
 			return err

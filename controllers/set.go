@@ -97,9 +97,9 @@ func New(mgr manager.Manager, config Config) (*Set, error) {
 	for _, k := range kinds() {
 		b := ctrl.NewControllerManagedBy(mgr).
 			Named(strings.ToLower(k.Name)).
-			For(k.New(), builder.WithPredicates(predicate.GenerationChangedPredicate{}, s.Removals.Watch(k.Definition))).
-			Watches(k.New(), s.foreign(k.Definition)).
-			WatchesRawSource(s.queues.source(k.Definition)).
+			For(k.New(), builder.WithPredicates(predicate.GenerationChangedPredicate{}, s.Removals.Watch(k.definition))).
+			Watches(k.New(), s.foreign(k.definition)).
+			WatchesRawSource(s.queues.source(k.definition)).
 			WithOptions(controller.Options{SkipNameValidation: &skipNames})
 		if k.watch != nil {
 			if err := k.watch(s, mgr, b); err != nil {

@@ -27,9 +27,9 @@ func (r *reconciler) report(ctx context.Context, before v1alpha1.Object, current
 		r.known.note(o)
 		return nil
 	}
-	if other := r.rivals.of(o.GetNamespace()); other != "" && r.kind.Definition != library.KindToken {
+	if other := r.rivals.of(o.GetNamespace()); other != "" && r.kind.definition != library.KindToken {
 		// Do not write the status. The status of the AccessToken already reports the conflict, which a user has to resolve.
-		if r.kind.Definition == library.KindProperty {
+		if r.kind.definition == library.KindProperty {
 			r.Events.Eventf(o, nil, corev1.EventTypeWarning, secondOperatorReason, "Reconcile",
 				"Two operators manage this namespace: one with store %s, which writes the statuses, and this one with store %s. Stop one of them.", other, r.Store)
 		}

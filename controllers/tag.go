@@ -14,8 +14,8 @@ import (
 
 func tagKind() kind {
 	return kind{
-		Kind:   Kind{v1alpha1.KindNamed(v1alpha1.TagKind), library.KindTag},
-		report: reportTag, count: countTag,
+		definition: library.KindTag,
+		report:     reportTag, count: countTag,
 	}
 }
 

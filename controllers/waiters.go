@@ -175,12 +175,12 @@ func (s *Set) wakeOthers(ctx context.Context, p library.PropertyID, owner librar
 		return nil
 	}
 	for _, k := range kinds() {
-		if k.Definition == library.KindProperty {
+		if k.definition == library.KindProperty {
 			continue
 		}
 		err := s.each(ctx, k, client.InNamespace(owner.Namespace), func(o v1alpha1.Object) {
 			if o.PropertyName() == owner.Name {
-				s.queues.add(translate.Owner(s.Install, k.Definition, o))
+				s.queues.add(translate.Owner(s.Install, k.definition, o))
 			}
 		})
 		if err != nil {

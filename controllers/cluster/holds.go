@@ -92,7 +92,7 @@ func (h *holds) missing() string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	var names []string
-	for _, k := range kinds() {
+	for _, k := range library.Kinds() {
 		if h.absent[k] {
 			names = append(names, crdName(k))
 		}

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/vitrine-dev/vitrine/api/v1alpha1"
+	"github.com/vitrine-dev/vitrine/server/library"
 )
 
 // +kubebuilder:rbac:groups="",resources=namespaces,resourceNames=kube-system,verbs=get
@@ -54,7 +55,7 @@ func identify(ctx context.Context, cfg *rest.Config) (string, error) {
 		return "", fmt.Errorf("list the served kinds: %w", err)
 	}
 	var absent []string
-	for _, k := range kinds() {
+	for _, k := range library.Kinds() {
 		name := k.String()
 		d, err := readCRD(ctx, c, k)
 		if err != nil {

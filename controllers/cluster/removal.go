@@ -34,15 +34,6 @@ const sweepHeldReason = "SweepHeld"
 // object.
 const removalInterval = 100 * time.Millisecond
 
-// kinds returns the kinds of definitions that manifests declare.
-func kinds() []library.Kind {
-	var all []library.Kind
-	for _, k := range controllers.Kinds() {
-		all = append(all, k.Definition)
-	}
-	return all
-}
-
 // crdName returns the name of the CRD of a kind.
 func crdName(k library.Kind) string {
 	return v1alpha1.KindNamed(k.String()).Resource().GroupResource().String()
@@ -174,7 +165,7 @@ var _ controllers.Removals = (*removals)(nil)
 // newRemovals returns the removals of a manager. They call ask to query the API server.
 func newRemovals(h *holds, recorder events.EventRecorder, log logr.Logger, ask func(context.Context, library.Kind) (crd, error)) *removals {
 	r := &removals{guards: map[library.Kind]*guard{}, holds: h, events: recorder, log: log}
-	for _, k := range kinds() {
+	for _, k := range library.Kinds() {
 		r.guards[k] = newGuard(func(ctx context.Context) (crd, error) {
 			c, err := ask(ctx, k)
 			if err == nil {

@@ -308,7 +308,7 @@ var errSlow = fmt.Errorf("the API server has not answered for %v", slowCheck)
 // at its address, or that its data went back in time. In the last two cases, and when another replica leads the library, watch fails, which
 // ends the manager. When the API server answers again after an outage, watch restarts the watches and the failed passes.
 func (s *Supervisor) watch(ctx context.Context, f *follower) error {
-	all := kinds()
+	all := library.Kinds()
 	answered := true
 	for looks := 0; ; looks++ {
 		interval := s.options.WatchInterval
@@ -562,7 +562,7 @@ func (s *Supervisor) handOver(ctx context.Context, to string) (int, error) {
 		return 0, fmt.Errorf("record that nothing is loaded: %w", err)
 	}
 	s.loaded.Store(false)
-	removed, err := lib.Sweep(ctx, library.Scope{Install: recorded, Confirmed: true, Kinds: kinds()}, nil)
+	removed, err := lib.Sweep(ctx, library.Scope{Install: recorded, Confirmed: true, Kinds: library.Kinds()}, nil)
 	if err != nil {
 		return 0, fmt.Errorf("remove the definitions of the other cluster: %w", err)
 	}

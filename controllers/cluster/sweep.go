@@ -38,7 +38,7 @@ func nameStore(ctx context.Context, lib library.Library) (string, error) {
 
 // scope limits the sweep to the definitions that this cluster declared in the watched namespaces.
 func (f *follower) scope() library.Scope {
-	scope := library.Scope{Install: f.set.Install, Kinds: kinds()}
+	scope := library.Scope{Install: f.set.Install, Kinds: library.Kinds()}
 	if len(f.Namespaces) > 0 {
 		scope.Namespaces = f.Namespaces
 	}
@@ -55,7 +55,7 @@ func (f *follower) sweep(ctx context.Context, keep []library.Owner) (int, error)
 		return 0, err
 	}
 	held := map[library.Owner]bool{}
-	for _, k := range kinds() {
+	for _, k := range library.Kinds() {
 		// Read the CRD after the objects were listed. A deletion of the CRD before the list is then not missed.
 		c, err := readCRD(ctx, f.direct, k)
 		if err != nil {

@@ -242,14 +242,11 @@ func (f *Folder) load(ctx context.Context) (l Load, err error) {
 	return l, nil
 }
 
-// kinds are the kinds of all definitions.
-var kinds = []library.Kind{library.KindProperty, library.KindToken, library.KindFilter, library.KindTag, library.KindUnit}
-
 // removeDeleted removes the definitions whose manifests were deleted. It returns the owners of the remaining definitions, except for the
 // tokens of tokenOwner. declared contains the owners of all objects in the manifests. removeDeleted keeps all definitions whose manifests
 // are in an unreadable file.
 func (f *Folder) removeDeleted(ctx context.Context, declared map[library.Owner]bool, unreadable map[string]bool) (others map[library.Owner]bool, removed int, err error) {
-	known, err := f.o.Library.Owners(ctx, library.Scope{Install: Install, Kinds: kinds})
+	known, err := f.o.Library.Owners(ctx, library.Scope{Install: Install, Kinds: library.Kinds()})
 	if err != nil {
 		return nil, 0, fmt.Errorf("list the definitions: %w", err)
 	}

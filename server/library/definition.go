@@ -2,6 +2,7 @@ package library
 
 import (
 	"encoding/hex"
+	"slices"
 	"strings"
 	"time"
 
@@ -14,7 +15,7 @@ type PropertyID string
 // Kind is a kind of definition.
 type Kind uint8
 
-// The five kinds.
+// The kinds. The zero Kind is none of them.
 const (
 	KindProperty Kind = iota + 1
 	KindToken
@@ -23,22 +24,23 @@ const (
 	KindUnit
 )
 
-// String returns the name of the manifest's kind: Property, AccessToken, ContentFilter, Tag, ActivateUnit.
-func (k Kind) String() string {
-	switch k {
-	case KindProperty:
-		return "Property"
-	case KindToken:
-		return "AccessToken"
-	case KindFilter:
-		return "ContentFilter"
-	case KindTag:
-		return "Tag"
-	case KindUnit:
-		return "ActivateUnit"
+// kindNames contains the name of each kind of manifests.
+var kindNames = [...]string{KindProperty: "Property", KindToken: "AccessToken", KindFilter: "ContentFilter", KindTag: "Tag", KindUnit: "ActivateUnit"}
+
+// Kinds returns all kinds.
+func Kinds() []Kind {
+	var all []Kind
+	for k := KindProperty; int(k) < len(kindNames); k++ {
+		all = append(all, k)
 	}
-	return "unknown kind"
+	return all
 }
+
+// KindNamed returns the kind with a name, or 0 if there is none.
+func KindNamed(name string) Kind { return Kind(max(0, slices.Index(kindNames[:], name))) }
+
+// String returns the name of the kind of manifests that declare a definition of this kind. For the zero Kind, it returns "".
+func (k Kind) String() string { return kindNames[k] }
 
 // Owner identifies the manifest that declares a definition. The zero Owner means HTTP.
 type Owner struct {

@@ -67,11 +67,7 @@ func (j Judged) name() string {
 
 // Owner returns the owner of the object's definition. install is the identity of the cluster.
 func (j Judged) Owner(install string) library.Owner {
-	kinds := map[string]library.Kind{
-		v1alpha1.PropertyKind: library.KindProperty, v1alpha1.AccessTokenKind: library.KindToken, v1alpha1.ContentFilterKind: library.KindFilter,
-		v1alpha1.TagKind: library.KindTag, v1alpha1.ActivateUnitKind: library.KindUnit,
-	}
-	return library.Owner{Install: install, Kind: kinds[j.GetKind()], Namespace: j.GetNamespace(), Name: j.GetName()}
+	return library.Owner{Install: install, Kind: library.KindNamed(j.GetKind()), Namespace: j.GetNamespace(), Name: j.GetName()}
 }
 
 // Ours reports whether an object must be checked. It returns true if the object belongs to Vitrine's API group. It also returns true if
