@@ -17,9 +17,18 @@
 //     picture can set, and must not have a foreign origin. A page can call the API only in the session that it shows.
 //   - No other page can show a response in a frame. Only scripts and styles that are files of the application run.
 //
-// Layout: console.go contains the options, the routes and the headers of all responses. assets.go serves the files. session.go encrypts
-// sessions, login.go begins and ends them, and register.go remembers which of them have ended. codes.go manages the one-time codes.
-// proxy.go passes requests to the API. problem.go contains the errors.
+// # Files
+//
+//	routes.go                the routes and the pages
+//	guard.go                 which requests the console accepts, and the headers of all responses
+//	login.go, session.go     begin, read and end sessions
+//	issue.go                 gives one-time codes to programs
+//	proxy.go                 passes requests to the API
+//	console.go               the options and the state of a console
+//	assets.go                the files of the application
+//	codes.go, attempts.go    one-time codes, and the number of failed logins
+//	register.go, seal.go     remembers which sessions and codes have ended; encrypts them
+//	problem.go               the errors
 //
 // # Files of the application
 //

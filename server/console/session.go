@@ -1,9 +1,6 @@
 package console
 
 import (
-	"crypto/aes"
-	"crypto/cipher"
-	"crypto/hkdf"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
@@ -23,8 +20,6 @@ const (
 	renewAfter = 5 * time.Minute
 	// maxToken is the maximum length of a token. A longer token would not fit into a cookie, because browsers accept only 4096 bytes.
 	maxToken = 2800
-	// minKey is the minimum length of Options.Key.
-	minKey = 16
 )
 
 // cookieName is the name of the cookie. The prefix makes browsers reject the cookie if it lacks the Secure attribute.
@@ -57,38 +52,6 @@ func (s session) ends() time.Time { return time.Unix(s.Begun, 0).Add(sessionFor)
 
 func (s session) over(now time.Time) bool {
 	return !now.Before(s.ends()) || !now.Before(time.Unix(s.Seen, 0).Add(idleFor))
-}
-
-// sealer encrypts and authenticates texts that the server gives away and later receives again: the contents of cookies, and codes.
-type sealer struct{ aead cipher.AEAD }
-
-// newSealer returns a sealer. It derives its key from key. The purpose distinguishes the sealers with the same key.
-func newSealer(key []byte, purpose string) (*sealer, error) {
-	if len(key) < minKey {
-		return nil, fmt.Errorf("the key of the console has %d bytes: at least %d are needed", len(key), minKey)
-	}
-	derived, err := hkdf.Key(sha256.New, key, nil, purpose, 32)
-	if err != nil {
-		return nil, fmt.Errorf("derive a key: %w", err)
-	}
-	block, err := aes.NewCipher(derived)
-	if err != nil {
-		return nil, fmt.Errorf("create a cipher: %w", err)
-	}
-	aead, err := cipher.NewGCMWithRandomNonce(block)
-	if err != nil {
-		return nil, fmt.Errorf("create a cipher: %w", err)
-	}
-	return &sealer{aead}, nil
-}
-
-// seal encrypts a content.
-func (s *sealer) seal(content []byte) []byte { return s.aead.Seal(nil, nil, content, nil) }
-
-// open returns a sealed content. It returns false if no sealer with the same key and purpose sealed it.
-func (s *sealer) open(sealed []byte) ([]byte, bool) {
-	content, err := s.aead.Open(nil, nil, sealed, nil)
-	return content, err == nil
 }
 
 const sessionPurpose = "vitrine console session v1"

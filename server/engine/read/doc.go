@@ -6,6 +6,7 @@
 //
 //	property.go  what a property keeps from one snapshot to the next
 //	snapshot.go  one state of a property as readers see it
+//	planning.go  plans of queries at a time, and the times at which they change
 //	overlay.go   converts the rules of manifests to the overlay of package search
 //	listing.go   listings: queries and orders that are bound to a snapshot
 //	page.go      a page of a listing

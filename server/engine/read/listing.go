@@ -2,6 +2,7 @@ package read
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/vitrine-dev/vitrine/server/definitions"
@@ -259,4 +260,29 @@ func (l *listing) take(ctx context.Context, hits []search.Hit, i int, after *eva
 		return append(hits, more...), err
 	}
 	return l.queries[i].Page(ctx, l.order, l.Seed, hits, after, skip, limit)
+}
+
+// Matching lists the items that match a query, in ascending order of IDs.
+func (s *Snapshot) Matching(ctx context.Context, r library.Read) ([]item.ID, error) {
+	l, err := s.listing(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	if err := l.bind(ctx); err != nil {
+		return nil, err
+	}
+	var ids []item.ID
+	for _, p := range s.corpus.Parts {
+		v, err := l.queries[0].Match(ctx, p)
+		if err != nil {
+			return nil, err
+		}
+		for docs := v.Docs().Iterator(); docs.HasNext(); {
+			if doc := docs.Next(); p.Lives(doc) {
+				ids = append(ids, p.Segment.ID(doc))
+			}
+		}
+	}
+	slices.Sort(ids)
+	return ids, nil
 }

@@ -10,40 +10,6 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/plan"
 )
 
-// interval is the half-open time interval [from, to). If from or to is zero, the interval has no limit on that side.
-type interval struct{ from, to time.Time }
-
-func (i interval) contains(t time.Time) bool {
-	return !t.Before(i.from) && (i.to.IsZero() || t.Before(i.to))
-}
-
-// earlier returns the earlier of two times. A zero time means never.
-func earlier(a, b time.Time) time.Time {
-	if a.IsZero() || !b.IsZero() && b.Before(a) {
-		return b
-	}
-	return a
-}
-
-// dependsOnFields reports whether the plan of a tree depends on which dynamic fields items have. This is the case for field patterns, and
-// for tests for the presence of an object such as tags.
-func dependsOnFields(n query.Node) bool {
-	return !query.Walk(n, func(n query.Node) bool {
-		name := query.FieldOf(n)
-		if name.Pattern {
-			return false
-		}
-		asksPresence := false
-		switch n := n.(type) {
-		case query.Exists, query.Missing:
-			asksPresence = true
-		case query.Wildcard:
-			asksPresence = n.Pattern == "*"
-		}
-		return !asksPresence || !name.Reaches("tags") && !name.Reaches("submission")
-	})
-}
-
 // fixedOverlay is an overlay that all snapshots with the same catalogue share.
 type fixedOverlay struct {
 	catalogue *definitions.Catalogue

@@ -92,6 +92,12 @@ func (p *Property) bind(ctx context.Context, state State, now time.Time) (*Snaps
 	return s, err
 }
 
+// newSnapshot creates the snapshot of a state, with rules bound to a time.
+func (p *Property) newSnapshot(ctx context.Context, state State, now time.Time) (*Snapshot, error) {
+	s := &Snapshot{State: state, property: p, listings: map[listingName]*listing{}, slots: map[int]*slotTable{}}
+	return s, s.overlay(ctx, now)
+}
+
 // known returns the cached snapshot of a state at a time, or nil if there is none.
 func (p *Property) known(state State, now time.Time) *Snapshot {
 	p.mu.Lock()

@@ -3,7 +3,6 @@ package read
 import (
 	"context"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
@@ -32,36 +31,9 @@ type Snapshot struct {
 	slots    map[int]*slotTable
 }
 
-// newSnapshot creates the snapshot of a state, with rules bound to a time.
-func (p *Property) newSnapshot(ctx context.Context, state State, now time.Time) (*Snapshot, error) {
-	s := &Snapshot{State: state, property: p, listings: map[listingName]*listing{}, slots: map[int]*slotTable{}}
-	return s, s.overlay(ctx, now)
-}
-
 // dynamicFields lists the fields to which a field pattern can expand.
 func (s *Snapshot) dynamicFields(ctx context.Context) ([]string, error) {
 	return s.fields.Get(ctx, func() ([]string, error) { return s.corpus.DynamicFields(ctx) })
-}
-
-// planOptions returns the options to plan a tree, except the time. It calls dynamicFields only if the plan depends on these fields.
-func planOptions(
-	ctx context.Context, n query.Node, a query.Audience, dynamicFields func(context.Context) ([]string, error),
-) (plan.Options, error) {
-	if !dependsOnFields(n) {
-		return plan.Options{Audience: a}, nil
-	}
-	fields, err := dynamicFields(ctx)
-	return plan.Options{Audience: a, Fields: fields}, err
-}
-
-// planAt returns the plan of a tree for a given time.
-func planAt(n query.Node, o plan.Options, now time.Time) (plan.Node, error) {
-	o.Now = now
-	p, err := plan.Build(n, o)
-	if err != nil {
-		return nil, err
-	}
-	return p.Root, nil
 }
 
 // plan returns the plan of a tree for a given time.
@@ -115,29 +87,4 @@ func (s *Snapshot) TagOwner(ctx context.Context, t item.Tag, id item.ID) (librar
 		return r.Owner, carries, nil
 	}
 	return library.Owner{}, false, nil
-}
-
-// Matching lists the items that match a query, in ascending order of IDs.
-func (s *Snapshot) Matching(ctx context.Context, r library.Read) ([]item.ID, error) {
-	l, err := s.listing(ctx, r)
-	if err != nil {
-		return nil, err
-	}
-	if err := l.bind(ctx); err != nil {
-		return nil, err
-	}
-	var ids []item.ID
-	for _, p := range s.corpus.Parts {
-		v, err := l.queries[0].Match(ctx, p)
-		if err != nil {
-			return nil, err
-		}
-		for docs := v.Docs().Iterator(); docs.HasNext(); {
-			if doc := docs.Next(); p.Lives(doc) {
-				ids = append(ids, p.Segment.ID(doc))
-			}
-		}
-	}
-	slices.Sort(ids)
-	return ids, nil
 }
