@@ -3,7 +3,6 @@ package search
 import (
 	"context"
 	"fmt"
-	"strings"
 	"sync/atomic"
 
 	"github.com/RoaringBitmap/roaring/v2"
@@ -250,23 +249,4 @@ func (c *Corpus) kindOf(field string) kind {
 		return ofItem
 	}
 	return k
-}
-
-// kind is the source of a field's values.
-type kind uint8
-
-const (
-	ofItem  kind = iota // from the item alone
-	ofTags              // from the item and from rules
-	ofUnits             // from the units that the item shows
-)
-
-func kindOf(field string) kind {
-	switch {
-	case query.IsTagField(field):
-		return ofTags
-	case strings.HasPrefix(field, attachedPrefix), strings.HasPrefix(field, defaultPrefix):
-		return ofUnits
-	}
-	return ofItem
 }

@@ -9,15 +9,6 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/rank"
 )
 
-// clause is a bound plan node that gives scores. The scores include the boosts of all enclosing nodes. Each clause corresponds to one
-// clause of package eval. Clauses keep the order of the plan, because the order in which scores are added affects rounding. A clause is
-// safe for concurrent use.
-type clause interface {
-	// open returns the runner for the part that s scores, or nil if the runner would give no scores. If required is true, the caller ignores
-	// the scores of documents that the clause does not match.
-	open(ctx context.Context, s *scoring, required bool) (runner, error)
-}
-
 // ranked binds a node and its score. boost is the product of the boosts of all enclosing nodes.
 func (b *binder) ranked(ctx context.Context, n plan.Node, boost float32) (clause, error) {
 	switch n := n.(type) {

@@ -1,6 +1,7 @@
 package search
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -153,4 +154,21 @@ func (c *Corpus) anyMember(ctx context.Context, field string) (bool, error) {
 		}
 	}
 	return false, nil
+}
+
+// compareHits compares hits by score (the highest first), then by the tie rule.
+func (c *Corpus) compareHits(a, b Hit) int {
+	if byScore := cmp.Compare(b.Score, a.Score); byScore != 0 {
+		return byScore
+	}
+	return c.compareDocs(a.Part, a.Doc, b.Part, b.Doc)
+}
+
+// compareDocs compares documents by the tie rule: the newest created_on first, then the highest ID.
+func (c *Corpus) compareDocs(aPart int, a uint32, bPart int, b uint32) int {
+	if aPart == bPart {
+		return cmp.Compare(a, b)
+	}
+	s, t := c.Parts[aPart].Segment, c.Parts[bPart].Segment
+	return item.CompareNewest(s.Created(a), s.ID(a), t.Created(b), t.ID(b))
 }

@@ -15,6 +15,20 @@
 //   - Data derived from a segment (views, statistics, lists of units) is kept with the segment (segment.Derived) and dropped with the
 //     segment. One Cache for all corpora limits the memory of the views.
 //
+// # Files
+//
+// The files call each other mostly from the top to the bottom:
+//
+//	facets.go, boundary.go                       values of a field; the time at which the matches change
+//	order.go, page.go, stream.go                 pages of the matches in an order that needs no scores
+//	top.go, best.go, contest.go                  the best matches by score
+//	bind.go, statistics.go                       bind a plan to a corpus
+//	clause.go, scoring.go, runner_*.go           scores, block by block
+//	node.go, leaf.go, leaf_*.go, frequent.go     documents that match
+//	corpus.go, tags.go, units.go, unitlists.go   a snapshot, and what rules add to its items
+//	cache.go, view.go, memo.go, scoretable.go    what is kept with a segment
+//	terms.go, kind.go, set.go, block.go, hit.go  the small types that the others share
+//
 // The package never writes to data that segments and caches return. A node changes only sets that it has created itself. Bitmaps that
 // Match returns may share memory with the segment, so they are valid only while the segment is open.
 //

@@ -199,14 +199,6 @@ func (e *evaluation) termBits(ctx context.Context, f *segment.Field, term string
 	return *words, nil
 }
 
-// release puts the memory of pooled bits back into the Cache. Results of bits and termBits must not be used afterwards.
-func (e *evaluation) release() {
-	for _, b := range e.pooled {
-		e.corpus.Cache.putBits(b.words)
-	}
-	e.pooled = e.pooled[:0]
-}
-
 // plainTerms is the maximum number of terms that plain combines. Combining more terms takes longer than reading a view.
 const plainTerms = 8
 

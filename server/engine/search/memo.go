@@ -262,3 +262,17 @@ func (m *memo) unitLists(key string, make func() (*unitLists, error)) (*unitList
 	}
 	return l, nil
 }
+
+// countWords counts the documents and words of a text field. It counts each document times(doc) times, and ignores documents whose text
+// has no words.
+func countWords(f *segment.Field, docs *roaring.Bitmap, times func(doc uint32) int64) rank.Field {
+	var n rank.Field
+	for it := docs.Iterator(); it.HasNext(); {
+		doc := it.Next()
+		if words := f.Length(doc); words > 0 {
+			n.Docs += times(doc)
+			n.Terms += times(doc) * int64(words)
+		}
+	}
+	return n
+}

@@ -355,3 +355,11 @@ func appendKeys(key []byte, nodes []node, between byte) []byte {
 	}
 	return key
 }
+
+// release puts the memory of pooled bits back into the Cache. Results of bits and termBits must not be used afterwards.
+func (e *evaluation) release() {
+	for _, b := range e.pooled {
+		e.corpus.Cache.putBits(b.words)
+	}
+	e.pooled = e.pooled[:0]
+}

@@ -96,41 +96,6 @@ func (t *termClause) openKeyword(ctx context.Context, s *scoring, own segment.Po
 	return &bitRunner{words: dense(docs.bitmap, s.part.Segment.Len()), score: float64(t.scorer.Score(1, rank.NoNorm))}, nil
 }
 
-// scores returns a score table that covers all of the norms. It builds the table on first use.
-func (t *termClause) scores(of norms) *scoreTable {
-	if made := t.table.Load(); made != nil && made.longest >= of.longest {
-		return made
-	}
-	made := &scoreTable{longest: of.longest}
-	for freq := range tableFreqs {
-		for norm := range int(of.longest) + 1 {
-			made.scores[freq<<8|norm] = t.scorer.Score(float32(freq), byte(norm))
-		}
-	}
-	t.table.Store(made)
-	return made
-}
-
-// scoreTable holds the scores of a term for all norms up to the longest, and for all frequencies below tableFreqs. Terms with fewer than
-// tableFrom documents have no table, because building the table would cost more than it saves.
-type scoreTable struct {
-	longest byte
-	scores  [tableFreqs << 8]float32
-}
-
-const (
-	tableFreqs = segment.OutlineFreqs
-	tableFrom  = 4096
-)
-
-// score returns s.Score(freq, norm), from the table if the table covers the frequency.
-func (t *scoreTable) score(s rank.Scorer, freq uint32, norm byte) float64 {
-	if freq < tableFreqs {
-		return float64(t.scores[freq<<8|uint32(norm)])
-	}
-	return float64(s.Score(float32(freq), norm))
-}
-
 // termRunner gives the scores of a term of a text field.
 type termRunner struct {
 	postings segment.Iterator
@@ -141,9 +106,6 @@ type termRunner struct {
 	scorer rank.Scorer
 	table  *scoreTable // nil if the term has fewer than tableFrom documents
 }
-
-// batch is a buffer for reading postings.
-type batch struct{ docs, freqs [256]uint32 }
 
 func (r *termRunner) add(b *block, to *sums) {
 	for {
@@ -191,4 +153,19 @@ func (r *termRunner) score(docs, freqs []uint32, b *block, to *sums) {
 		freq, norm := freqs[i], r.norms.byDoc[doc]
 		to[doc&(blockDocs-1)] += r.table.score(r.scorer, freq, norm)
 	}
+}
+
+// scores returns a score table that covers all of the norms. It builds the table on first use.
+func (t *termClause) scores(of norms) *scoreTable {
+	if made := t.table.Load(); made != nil && made.longest >= of.longest {
+		return made
+	}
+	made := &scoreTable{longest: of.longest}
+	for freq := range tableFreqs {
+		for norm := range int(of.longest) + 1 {
+			made.scores[freq<<8|norm] = t.scorer.Score(float32(freq), byte(norm))
+		}
+	}
+	t.table.Store(made)
+	return made
 }

@@ -104,3 +104,12 @@ func mostOf(runners []runner, b *block) float64 {
 	}
 	return most
 }
+
+// clause is a bound plan node that gives scores. The scores include the boosts of all enclosing nodes. Each clause corresponds to one
+// clause of package eval. Clauses keep the order of the plan, because the order in which scores are added affects rounding. A clause is
+// safe for concurrent use.
+type clause interface {
+	// open returns the runner for the part that s scores, or nil if the runner would give no scores. If required is true, the caller ignores
+	// the scores of documents that the clause does not match.
+	open(ctx context.Context, s *scoring, required bool) (runner, error)
+}

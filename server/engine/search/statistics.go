@@ -204,20 +204,6 @@ func (b *binder) unitStats(ctx context.Context, field string) (*fieldStats, erro
 	return s, nil
 }
 
-// countWords counts the documents and words of a text field. It counts each document times(doc) times, and ignores documents whose text
-// has no words.
-func countWords(f *segment.Field, docs *roaring.Bitmap, times func(doc uint32) int64) rank.Field {
-	var n rank.Field
-	for it := docs.Iterator(); it.HasNext(); {
-		doc := it.Next()
-		if words := f.Length(doc); words > 0 {
-			n.Docs += times(doc)
-			n.Terms += times(doc) * int64(words)
-		}
-	}
-	return n
-}
-
 // weigh returns the number of live documents that show one of the given lists of units. live[i] is the number of live documents that show
 // list i.
 func weigh(lists *roaring.Bitmap, live []int64) int64 {
@@ -266,23 +252,6 @@ func (s similarTerms) term(text []byte) *similarTerm {
 		s[string(text)] = t
 	}
 	return t
-}
-
-// ownPostings holds the postings of a term for each segment of the corpus that contains the term. It is nil if the postings have not been
-// looked up.
-type ownPostings []segment.Postings
-
-// in returns the postings of a term in a field of one segment. It returns false if the field does not contain the term.
-func (o ownPostings) in(f *segment.Field, term string) (segment.Postings, bool) {
-	if o == nil {
-		return f.Term(term)
-	}
-	for _, p := range o {
-		if p.In(f) {
-			return p, true
-		}
-	}
-	return segment.Postings{}, false
 }
 
 // addOwn adds the similar terms that segments contain.

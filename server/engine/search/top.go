@@ -11,16 +11,7 @@ import (
 
 	"github.com/vitrine-dev/vitrine/server/engine/segment"
 	"github.com/vitrine-dev/vitrine/server/eval"
-	"github.com/vitrine-dev/vitrine/server/item"
 )
-
-// Hit is a live document that a query found.
-type Hit struct {
-	// Part is the index of the part in Corpus.Parts.
-	Part  int
-	Doc   uint32
-	Score float32
-}
 
 // Top returns the k best hits by relevance: the highest score first, then the newest created_on, then the highest ID. It also returns the
 // number of hits in each part. If the parameter `after` is not nil, Top returns the k best hits that come after that place. The place must
@@ -225,23 +216,6 @@ func (q *Query) rankedRoot(ctx context.Context) (clause, error) {
 		q.binder = nil
 		return c, nil
 	})
-}
-
-// compareHits compares hits by score (the highest first), then by the tie rule.
-func (c *Corpus) compareHits(a, b Hit) int {
-	if byScore := cmp.Compare(b.Score, a.Score); byScore != 0 {
-		return byScore
-	}
-	return c.compareDocs(a.Part, a.Doc, b.Part, b.Doc)
-}
-
-// compareDocs compares documents by the tie rule: the newest created_on first, then the highest ID.
-func (c *Corpus) compareDocs(aPart int, a uint32, bPart int, b uint32) int {
-	if aPart == bPart {
-		return cmp.Compare(a, b)
-	}
-	s, t := c.Parts[aPart].Segment, c.Parts[bPart].Segment
-	return item.CompareNewest(s.Created(a), s.ID(a), t.Created(b), t.ID(b))
 }
 
 // byScore is a stable radix sort of hits by score, with the highest score first. If the hits are in the default order, hits with equal

@@ -11,12 +11,6 @@ import (
 	"github.com/vitrine-dev/vitrine/server/item"
 )
 
-// These prefixes begin the names of fields with values of units.
-const (
-	attachedPrefix = "activate_units."
-	defaultPrefix  = "default_activate_unit."
-)
-
 // unitOverlay holds the units of a corpus and the rules that attach them.
 type unitOverlay struct {
 	byID map[int64]*item.Unit
