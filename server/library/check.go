@@ -11,8 +11,9 @@ import (
 // Check validates a definition on its own, independently of the other definitions in the library. It returns nil, a *query.SyntaxError, or
 // an error that wraps ErrInvalid and says what to do. Every implementation of Apply refuses the definitions that Check refuses.
 func Check(d Definition) error {
-	if n := d.specs(); n != 1 {
-		return fmt.Errorf("%w: %d of the five specs are set: set exactly one", ErrInvalid, n)
+	specs := d.specs()
+	if len(specs) != 1 {
+		return fmt.Errorf("%w: %d of the specs are set: set exactly one", ErrInvalid, len(specs))
 	}
 	if d.Property == "" {
 		return fmt.Errorf("%w: the property is missing", ErrInvalid)
@@ -24,30 +25,10 @@ func Check(d Definition) error {
 	} else if d.Owner.Kind != d.Kind() || d.Owner.Namespace == "" || d.Owner.Name == "" {
 		return fmt.Errorf("%w: owner %q cannot own a %s", ErrInvalid, d.Owner, d.Kind())
 	}
-	switch {
-	case d.PropertySpec != nil:
-		return d.PropertySpec.check()
-	case d.Token != nil:
-		return d.Token.check()
-	case d.Filter != nil:
-		return d.Filter.check(d.Owner)
-	case d.Tag != nil:
-		return d.Tag.check()
-	}
-	return d.Unit.check(d.Owner)
+	return specs[0].check(d.Owner)
 }
 
-func (d Definition) specs() int {
-	n := 0
-	for _, set := range []bool{d.PropertySpec != nil, d.Token != nil, d.Filter != nil, d.Tag != nil, d.Unit != nil} {
-		if set {
-			n++
-		}
-	}
-	return n
-}
-
-func (p *Property) check() error {
+func (p *Property) check(Owner) error {
 	if !item.ValidID(p.PlatformPageID) {
 		return fmt.Errorf("%w: platform page id %d is not between 1 and 2^53-1", ErrInvalid, p.PlatformPageID)
 	}
@@ -60,7 +41,7 @@ func (p *Property) check() error {
 	return nil
 }
 
-func (t *Token) check() error {
+func (t *Token) check(Owner) error {
 	var zero Digest
 	for i, v := range t.Values {
 		if v.Digest == zero {
@@ -98,7 +79,7 @@ func CheckTag(t item.Tag) error {
 	return item.ValidKey(t.Namespace, t.Key)
 }
 
-func (t *TagRule) check() error {
+func (t *TagRule) check(Owner) error {
 	if err := CheckTag(t.Tag); err != nil {
 		return fmt.Errorf("%w: %w", ErrInvalid, err)
 	}

@@ -67,7 +67,7 @@ func (o Owner) String() string {
 }
 
 // Definition is a Property, AccessToken, ContentFilter, Tag or ActivateUnit, declared by a manifest or created over HTTP. Exactly one of
-// the five spec members is set.
+// the spec members is set.
 type Definition struct {
 	Property PropertyID
 	Owner    Owner
@@ -80,6 +80,27 @@ type Definition struct {
 	Filter       *Filter
 	Tag          *TagRule
 	Unit         *UnitRule
+}
+
+// spec is a member of a Definition that contains what only one kind has.
+type spec interface {
+	// check implements Check for this member. owner is the owner of the definition.
+	check(owner Owner) error
+}
+
+// specs returns the spec members that are set.
+func (d Definition) specs() (set []spec) {
+	for _, of := range []struct {
+		set  bool
+		spec spec
+	}{
+		{d.PropertySpec != nil, d.PropertySpec}, {d.Token != nil, d.Token}, {d.Filter != nil, d.Filter}, {d.Tag != nil, d.Tag}, {d.Unit != nil, d.Unit},
+	} {
+		if of.set {
+			set = append(set, of.spec)
+		}
+	}
+	return set
 }
 
 // Kind returns the kind of the spec member that is set, or 0 if none is.
