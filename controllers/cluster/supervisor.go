@@ -245,19 +245,7 @@ func (s *Supervisor) follow(ctx context.Context, cfg *rest.Config, conns *connec
 		return err
 	}
 	// Load in a runnable, because runnables start after the caches are filled.
-	loading := manager.RunnableFunc(func(ctx context.Context) error {
-		if err := s.load(ctx, f); err != nil {
-			return err
-		}
-		ctx, stop := context.WithCancel(ctx)
-		var following sync.WaitGroup
-		following.Go(func() { f.set.FollowServing(ctx, f.CountInterval) })
-		defer following.Wait()
-		defer stop() // before Wait, because the keeper may fail while ctx lives
-		keeper := counts.Keeper{Library: f.Library, Objects: f.set, Clock: f.Clock, Interval: f.CountInterval, Logger: f.Logger}
-		return keeper.Run(ctx)
-	})
-	if err := mgr.Add(loading); err != nil {
+	if err := mgr.Add(manager.RunnableFunc(func(ctx context.Context) error { return s.loadAndCount(ctx, f) })); err != nil {
 		return fmt.Errorf("add the bulk load: %w", err)
 	}
 	// Check from the start, and not in a runnable, because the watches may be interrupted before the caches are filled.
@@ -270,6 +258,20 @@ func (s *Supervisor) follow(ctx context.Context, cfg *rest.Config, conns *connec
 		return cause
 	}
 	return err
+}
+
+// loadAndCount loads all objects, and then updates the counts in their status and reports what the server serves until ctx ends.
+func (s *Supervisor) loadAndCount(ctx context.Context, f *follower) error {
+	if err := s.load(ctx, f); err != nil {
+		return err
+	}
+	ctx, stop := context.WithCancel(ctx)
+	var following sync.WaitGroup
+	following.Go(func() { f.set.FollowServing(ctx, f.CountInterval) })
+	defer following.Wait()
+	defer stop() // before Wait, because the keeper may fail while ctx lives
+	keeper := counts.Keeper{Library: f.Library, Objects: f.set, Clock: f.Clock, Interval: f.CountInterval, Logger: f.Logger}
+	return keeper.Run(ctx)
 }
 
 // run runs a manager until the manager or ctx ends.

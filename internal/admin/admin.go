@@ -192,7 +192,19 @@ func Handler(ops Operations, stall time.Duration) http.Handler {
 		return answer{Copy: copied}, err
 	})
 	mux.HandleFunc("POST /migration", migrate(ops, stall))
-	mux.HandleFunc("POST /backup", func(w http.ResponseWriter, r *http.Request) {
+	mux.HandleFunc("POST /backup", backUp(ops, stall))
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		conn := http.NewResponseController(w)
+		// Remove both deadlines: the read deadline, too, would cancel the context of a long request. Ignore an error, which means that the
+		// connection supports no deadlines.
+		_, _ = conn.SetReadDeadline(time.Time{}), conn.SetWriteDeadline(time.Time{})
+		mux.ServeHTTP(w, r)
+	})
+}
+
+// backUp responds with a backup, and reports problems in trailers.
+func backUp(ops Operations, stall time.Duration) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Trailer", backupError+", "+backupDamage)
 		conn := http.NewResponseController(w)
 		damage, err := ops.Backup(r.Context(), &steady{w, conn, stall}, BackupOptions{
@@ -206,14 +218,7 @@ func Handler(ops Operations, stall time.Duration) http.Handler {
 			// Clients detect an incomplete stream by its missing last entry. This trailer tells them the reason.
 			w.Header().Set(backupError, err.Error())
 		}
-	})
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		conn := http.NewResponseController(w)
-		// Remove both deadlines: the read deadline, too, would cancel the context of a long request. Ignore an error, which means that the
-		// connection supports no deadlines.
-		_, _ = conn.SetReadDeadline(time.Time{}), conn.SetWriteDeadline(time.Time{})
-		mux.ServeHTTP(w, r)
-	})
+	}
 }
 
 // migrate responds with the progress of a migration, one event per line, and finally with its report or error.

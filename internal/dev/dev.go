@@ -186,8 +186,6 @@ func (f *Folder) load(ctx context.Context) (l Load, err error) {
 		return l, err
 	}
 	l.Report = report
-	var sound []validate.Judged
-	there := map[library.Owner]bool{} // the owners of all objects, including those that cannot be applied
 	unreadable := map[string]bool{}
 	for _, p := range problems {
 		unreadable[p.Place.File] = true
@@ -197,17 +195,7 @@ func (f *Folder) load(ctx context.Context) (l Load, err error) {
 			unreadable[name] = true // a program may be about to write the file
 		}
 	}
-	for _, j := range judged {
-		if j.Typed == nil || j.GetName() == "" {
-			unreadable[j.Value("").File] = true // keep all definitions of this file, because the object could be any of them
-			continue
-		}
-		owner := j.Owner(Install)
-		if j.Sound && !j.Typed.Suspended() && !there[owner] {
-			sound = append(sound, j)
-		}
-		there[owner] = true
-	}
+	sound, there := applicable(judged, unreadable)
 	// Remove definitions first, because a new object can claim something that a deleted object held.
 	others, removed, err := f.removeDeleted(ctx, there, unreadable)
 	if err != nil {
@@ -240,6 +228,24 @@ func (f *Folder) load(ctx context.Context) (l Load, err error) {
 	slices.Sort(l.Kept)
 	f.remember(l, judged)
 	return l, nil
+}
+
+// applicable returns the objects to apply, and the owners of all objects, including those that cannot be applied. It adds the file of an
+// object that could be any object to the unreadable files.
+func applicable(judged []validate.Judged, unreadable map[string]bool) (sound []validate.Judged, there map[library.Owner]bool) {
+	there = map[library.Owner]bool{}
+	for _, j := range judged {
+		if j.Typed == nil || j.GetName() == "" {
+			unreadable[j.Value("").File] = true
+			continue
+		}
+		owner := j.Owner(Install)
+		if j.Sound && !j.Typed.Suspended() && !there[owner] {
+			sound = append(sound, j)
+		}
+		there[owner] = true
+	}
+	return sound, there
 }
 
 // removeDeleted removes the definitions whose manifests were deleted. It returns the owners of the remaining definitions, except for the

@@ -122,26 +122,7 @@ func (s *Store) open() error {
 	if db.accepted = loss; loss == nil && s.db != nil {
 		db.accepted = s.db.accepted // the process still serves a store without this data
 	}
-	var found *served
-	err = db.read(func() error {
-		if err := checkFormat(db.pebble, o.Dir, format{Version: formatVersion, Needs: formatNeeds}, upgrades()); err != nil {
-			return err
-		}
-		restored, err := isRestored(o.FS, o.Dir)
-		if err != nil {
-			return err
-		}
-		renew := restored && !db.readOnly // a read-only database is opened again later
-		loaded, err := load(db.pebble, o.Random, renew)
-		if err != nil {
-			return fmt.Errorf("read store at %s: %w", o.Dir, err)
-		}
-		found = loaded
-		if renew {
-			return forgetRestore(o.FS, o.Dir)
-		}
-		return nil
-	})
+	found, err := loadServed(o, db)
 	if err != nil {
 		return errors.Join(advise(err), db.failure(), db.close())
 	}
@@ -160,6 +141,28 @@ func (s *Store) open() error {
 		return oldDB.close()
 	}
 	return nil
+}
+
+// loadServed checks the format of a database, and reads what the store keeps in memory. After a restore, it renews the keys of the store.
+func loadServed(o Options, db *database) (found *served, err error) {
+	err = db.read(func() error {
+		if err := checkFormat(db.pebble, o.Dir, format{Version: formatVersion, Needs: formatNeeds}, upgrades()); err != nil {
+			return err
+		}
+		restored, err := isRestored(o.FS, o.Dir)
+		if err != nil {
+			return err
+		}
+		renew := restored && !db.readOnly // a read-only database is opened again later
+		if found, err = load(db.pebble, o.Random, renew); err != nil {
+			return fmt.Errorf("read store at %s: %w", o.Dir, err)
+		}
+		if renew {
+			return forgetRestore(o.FS, o.Dir)
+		}
+		return nil
+	})
+	return found, err
 }
 
 // openForCheck opens an existing database read-only and reads everything that open reads, so that open does not change a database that it

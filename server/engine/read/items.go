@@ -87,16 +87,10 @@ func (s *Snapshot) own(h search.Hit) (*item.Item, error) {
 // cacheLine is the usual number of bytes in a line of the processor's caches.
 const cacheLine = 64
 
-// appendItems appends the items of hits to r.Into as r.Audience sees them, separated by commas. Unless items are damaged, it grows r.Into
-// at most once.
-func (s *Snapshot) appendItems(ctx context.Context, r library.Read, hits []search.Hit) ([]byte, error) {
-	dst := r.Into
-	if len(hits) == 0 {
-		return dst, nil
-	}
-	// First find all items, and then read a byte of nearly each of their cache lines. For each item, both steps wait for memory that is not in
-	// the processor's caches. In a short loop, the processor overlaps several of these waits. Unpacking would wait for the lines of one item
-	// after the other.
+// packed returns the packed forms of hits. It first finds all items, and then reads a byte of nearly each of their cache lines. For each
+// item, both steps wait for memory that is not in the processor's caches. In a short loop, the processor overlaps several of these waits.
+// Unpacking would wait for the lines of one item after the other.
+func (s *Snapshot) packed(hits []search.Hit) []item.Packed {
 	stored := make([]segment.Stored, len(hits))
 	for i, h := range hits {
 		stored[i] = s.corpus.Parts[h.Part].Segment.Stored(h.Doc)
@@ -108,11 +102,24 @@ func (s *Snapshot) appendItems(ctx context.Context, r library.Read, hits []searc
 		}
 	}
 	runtime.KeepAlive(touched) // otherwise the compiler could remove the loop
-	room := 0
 	items := make([]item.Packed, len(hits))
 	for i := range items {
 		items[i] = stored[i].Packed()
-		room += items[i].ResponseLen() + 2*len(r.BaseURL) + 1
+	}
+	return items
+}
+
+// appendItems appends the items of hits to r.Into as r.Audience sees them, separated by commas. Unless items are damaged, it grows r.Into
+// at most once.
+func (s *Snapshot) appendItems(ctx context.Context, r library.Read, hits []search.Hit) ([]byte, error) {
+	dst := r.Into
+	if len(hits) == 0 {
+		return dst, nil
+	}
+	items := s.packed(hits)
+	room := 0
+	for _, it := range items {
+		room += it.ResponseLen() + 2*len(r.BaseURL) + 1
 	}
 	tables := make([]*slotTable, len(s.corpus.Parts))
 	for _, h := range hits {

@@ -137,105 +137,138 @@ func digestOf(ctx context.Context, l library.Library, id item.ID) (d item.Digest
 // serve the property shop/default.
 func Compete(t *testing.T, replicas ...library.Library) {
 	t.Helper()
-	const writers, rounds = 16, 6
-	lib := func(n int) library.Library { return replicas[n%len(replicas)] }
-	each := func(write func(n int) error) (winners []int) {
-		t.Helper()
-		errs := make([]error, writers)
-		var wg sync.WaitGroup
-		for n := range writers {
-			wg.Go(func() { errs[n] = write(n) })
-		}
-		wg.Wait()
-		for n, err := range errs {
-			switch {
-			case err == nil:
-				winners = append(winners, n)
-			case !errors.Is(err, library.ErrChanged) && !errors.Is(err, library.ErrNotFound):
-				t.Errorf("writer %d: %v", n, err)
-			}
-		}
-		return winners
-	}
-	write := func(n int, m library.Mutation) error {
-		outcomes, err := lib(n).Write(t.Context(), shop, []library.Mutation{m})
-		if err != nil {
-			return err
-		}
-		return outcomes[0].Err
-	}
-	patch := func(campaign int) *item.Patch {
-		p, err := item.ParsePatch(fmt.Appendf(nil, `{"campaign": %d}`, campaign))
-		if err != nil {
-			panic(err) // the text is constant except for a number
-		}
-		return p
-	}
-	campaigns := func(l library.Library, campaign int) int64 {
-		t.Helper()
-		page, err := l.Read(t.Context(), library.Read{Property: shop, Audience: query.Private, Query: query.FieldTerm("campaign", itoa(int64(campaign)))})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return page.Total
-	}
-	digest := func(id item.ID) *item.Digest {
-		t.Helper()
-		d, err := digestOf(t.Context(), lib(int(id)), id)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return &d
-	}
+	c := contest{t, replicas}
+	c.patch()
+	c.remove()
+	c.edit()
+}
 
-	if err := write(0, library.Mutation{Put: newItem(1)}); err != nil {
-		t.Fatal(err)
+// contest lets several writers change the same data at the same time.
+type contest struct {
+	t        *testing.T
+	replicas []library.Library
+}
+
+const (
+	contestWriters = 16
+	contestRounds  = 6
+)
+
+// replica returns the replica of a writer.
+func (c contest) replica(writer int) library.Library { return c.replicas[writer%len(c.replicas)] }
+
+// each lets all writers write at the same time, and returns the writers whose writes took effect.
+func (c contest) each(write func(writer int) error) (winners []int) {
+	c.t.Helper()
+	errs := make([]error, contestWriters)
+	var wg sync.WaitGroup
+	for n := range contestWriters {
+		wg.Go(func() { errs[n] = write(n) })
 	}
-	for round := range rounds {
-		seen := digest(1)
-		winners := each(func(n int) error {
-			return write(n, library.Mutation{Patch: patch(100*(round+1) + n), ID: 1, If: seen})
+	wg.Wait()
+	for n, err := range errs {
+		switch {
+		case err == nil:
+			winners = append(winners, n)
+		case !errors.Is(err, library.ErrChanged) && !errors.Is(err, library.ErrNotFound):
+			c.t.Errorf("writer %d: %v", n, err)
+		}
+	}
+	return winners
+}
+
+func (c contest) write(writer int, m library.Mutation) error {
+	outcomes, err := c.replica(writer).Write(c.t.Context(), shop, []library.Mutation{m})
+	if err != nil {
+		return err
+	}
+	return outcomes[0].Err
+}
+
+// create adds an item, and returns its digest.
+func (c contest) create(id item.ID) *item.Digest {
+	c.t.Helper()
+	if err := c.write(0, library.Mutation{Put: newItem(id)}); err != nil {
+		c.t.Fatal(err)
+	}
+	return c.digest(id)
+}
+
+func (c contest) digest(id item.ID) *item.Digest {
+	c.t.Helper()
+	d, err := digestOf(c.t.Context(), c.replica(int(id)), id)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return &d
+}
+
+// setCampaign returns a patch, with which a read can tell the writers apart.
+func (c contest) setCampaign(campaign int) *item.Patch {
+	p, err := item.ParsePatch(fmt.Appendf(nil, `{"campaign": %d}`, campaign))
+	if err != nil {
+		panic(err) // the text is constant except for a number
+	}
+	return p
+}
+
+// patch checks that of several patches with the same condition, exactly one takes effect.
+func (c contest) patch() {
+	c.t.Helper()
+	seen := c.create(1)
+	for round := range contestRounds {
+		winners := c.each(func(n int) error {
+			return c.write(n, library.Mutation{Patch: c.setCampaign(100*(round+1) + n), ID: 1, If: seen})
 		})
 		if len(winners) != 1 {
-			t.Fatalf("round %d: the patches of the writers %v took effect", round, winners)
+			c.t.Fatalf("round %d: the patches of the writers %v took effect", round, winners)
 		}
-		for n := range replicas {
-			if found := campaigns(lib(n), 100*(round+1)+winners[0]); found != 1 {
-				t.Errorf("round %d: the patch of the winner is not found", round)
+		for n := range c.replicas {
+			campaign := query.FieldTerm("campaign", itoa(int64(100*(round+1)+winners[0])))
+			page, err := c.replica(n).Read(c.t.Context(), library.Read{Property: shop, Audience: query.Private, Query: campaign})
+			if err != nil || page.Total != 1 {
+				c.t.Fatalf("round %d: the patch of the winner is not found (%v)", round, err)
 			}
 		}
+		seen = c.digest(1)
 	}
-	for round := range rounds {
+}
+
+// remove checks that of several patches and deletions with the same condition, either one patch or the deletion takes effect.
+func (c contest) remove() {
+	c.t.Helper()
+	for round := range contestRounds {
 		id := item.ID(100 + round)
-		if err := write(0, library.Mutation{Put: newItem(id)}); err != nil {
-			t.Fatal(err)
-		}
-		seen := digest(id)
-		winners := each(func(n int) error {
+		seen := c.create(id)
+		winners := c.each(func(n int) error {
 			if n%4 < 2 { // both kinds of writers use all replicas
-				return write(n, library.Mutation{Delete: true, ID: id, If: seen})
+				return c.write(n, library.Mutation{Delete: true, ID: id, If: seen})
 			}
-			return write(n, library.Mutation{Patch: patch(10_000 + 100*round + n), ID: id, If: seen})
+			return c.write(n, library.Mutation{Patch: c.setCampaign(10_000 + 100*round + n), ID: id, If: seen})
 		})
 		// Several replicas may report the same deletion as their own, because a response may be lost.
 		deleted := len(winners) > 0 && winners[0]%4 < 2
 		for _, n := range winners[min(1, len(winners)):] {
 			if !deleted || n%4 >= 2 {
-				t.Errorf("round %d: the writes of the writers %v took effect", round, winners)
+				c.t.Errorf("round %d: the writes of the writers %v took effect", round, winners)
 			}
 		}
-		if _, err := digestOf(t.Context(), lib(0), id); len(winners) == 0 || errors.Is(err, library.ErrNotFound) != deleted {
-			t.Errorf("round %d: the writers %v won, then %v", round, winners, err)
+		if _, err := digestOf(c.t.Context(), c.replica(0), id); len(winners) == 0 || errors.Is(err, library.ErrNotFound) != deleted {
+			c.t.Errorf("round %d: the writers %v won, then %v", round, winners, err)
 		}
 	}
+}
 
+// edit checks that of several edits of the same state of a filter, exactly one takes effect.
+func (c contest) edit() {
+	c.t.Helper()
 	d := httpFilter("contested", "0")
-	if results, err := lib(0).Apply(t.Context(), []library.Definition{d}); err != nil || results[0].Err != nil {
-		t.Fatal(err, results)
+	if results, err := c.replica(0).Apply(c.t.Context(), []library.Definition{d}); err != nil || results[0].Err != nil {
+		c.t.Fatal(err, results)
 	}
-	for round := range rounds {
-		winners := each(func(n int) error {
-			_, err := lib(n).EditFilter(t.Context(), shop, *ref(d), func(now library.FilterRecord) (*library.Filter, error) {
+	for round := range contestRounds {
+		winners := c.each(func(n int) error {
+			_, err := c.replica(n).EditFilter(c.t.Context(), shop, *ref(d), func(now library.FilterRecord) (*library.Filter, error) {
 				if now.Query != itoa(int64(round)) {
 					return nil, library.ErrChanged
 				}
@@ -246,10 +279,10 @@ func Compete(t *testing.T, replicas ...library.Library) {
 			return err
 		})
 		if len(winners) != 1 {
-			t.Fatalf("round %d: the edits of the writers %v took effect", round, winners)
+			c.t.Fatalf("round %d: the edits of the writers %v took effect", round, winners)
 		}
-		if now, err := lib(winners[0]).Filter(shop, *ref(d)); err != nil || now.Name != fmt.Sprint("by ", winners[0]) {
-			t.Errorf("round %d: the filter is %s (%v), but writer %d won", round, now.Name, err, winners[0])
+		if now, err := c.replica(winners[0]).Filter(shop, *ref(d)); err != nil || now.Name != fmt.Sprint("by ", winners[0]) {
+			c.t.Errorf("round %d: the filter is %s (%v), but writer %d won", round, now.Name, err, winners[0])
 		}
 	}
 }

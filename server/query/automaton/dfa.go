@@ -50,6 +50,69 @@ func (d *dfa) Accept(s int, b byte) int {
 	return int(d.next[s*d.width+int(d.columns[b])])
 }
 
+// subsets numbers the sets of instructions that a deterministic automaton has as its states.
+type subsets struct {
+	*program
+	// effort is the number of steps of closure.
+	effort int
+	ids    map[string]int32
+	// keys contains the encoded set of instructions of each state. The keys of ids are the same strings, not copies, because for a large
+	// pattern these sets take most of the memory.
+	keys []string
+
+	// The following fields are memory that is used again.
+	set, stack []int32
+	key        []byte
+	mark       []int32
+	stamp      int32
+}
+
+// closure follows the splits from the given addresses. It returns the addresses of the reading and accepting instructions that it reaches,
+// sorted. The returned slice is valid until the next call.
+func (s *subsets) closure(from []int32) []int32 {
+	s.stamp++
+	stack := append(s.stack[:0], from...)
+	s.set = s.set[:0]
+	for len(stack) > 0 {
+		at := stack[len(stack)-1]
+		stack = stack[:len(stack)-1]
+		if s.mark[at] == s.stamp {
+			continue
+		}
+		s.mark[at] = s.stamp
+		s.effort++
+		switch i := s.code[at]; i.op {
+		case opSplit:
+			stack = append(stack, i.out, i.alt)
+		case opBytes, opMatch:
+			s.set = append(s.set, at)
+		}
+	}
+	s.stack = stack
+	slices.Sort(s.set)
+	return s.set
+}
+
+// state returns the number of the state for a set of instructions. It creates the state if it does not exist yet.
+func (s *subsets) state(set []int32) int32 {
+	if len(set) == 0 {
+		return dead
+	}
+	s.key = s.key[:0]
+	before := int32(0)
+	for _, at := range set {
+		s.key = binary.AppendUvarint(s.key, uint64(at-before))
+		before = at
+	}
+	if id, ok := s.ids[string(s.key)]; ok {
+		return id
+	}
+	id := int32(len(s.keys))
+	s.keys = append(s.keys, string(s.key))
+	s.ids[s.keys[id]] = id
+	return id
+}
+
 // determinize converts the program with the given entry to a deterministic automaton, by subset construction. limit is the maximum number
 // of states, and effort the maximum number of steps. determinize removes states from which no match is possible.
 func (p *program) determinize(entry int32, limit, effort int) (*dfa, error) {
@@ -58,69 +121,16 @@ func (p *program) determinize(entry int32, limit, effort int) (*dfa, error) {
 	}
 	d := &dfa{}
 	p.columns(d)
-	var (
-		ids = map[string]int32{}
-		// keys contains the encoded set of instructions of each state. The keys of ids are the same strings, not copies, because for a large
-		// pattern these sets take most of the memory.
-		keys    []string
-		set     []int32
-		key     []byte
-		stack   []int32
-		mark    = make([]int32, len(p.code))
-		stamp   int32
-		targets = make([][]int32, d.width)
-	)
-	// closure follows the splits from the given addresses. It returns the addresses of the reading and accepting instructions that it reaches,
-	// sorted. The returned slice is valid until the next call.
-	closure := func(from []int32) []int32 {
-		stamp++
-		stack = append(stack[:0], from...)
-		set = set[:0]
-		for len(stack) > 0 {
-			at := stack[len(stack)-1]
-			stack = stack[:len(stack)-1]
-			if mark[at] == stamp {
-				continue
-			}
-			mark[at] = stamp
-			d.effort++
-			switch i := p.code[at]; i.op {
-			case opSplit:
-				stack = append(stack, i.out, i.alt)
-			case opBytes, opMatch:
-				set = append(set, at)
-			}
-		}
-		slices.Sort(set)
-		return set
-	}
-	// state returns the number of the state for a set of instructions. It creates the state if it does not exist yet.
-	state := func(set []int32) int32 {
-		if len(set) == 0 {
-			return dead
-		}
-		key = key[:0]
-		before := int32(0)
-		for _, at := range set {
-			key = binary.AppendUvarint(key, uint64(at-before))
-			before = at
-		}
-		if id, ok := ids[string(key)]; ok {
-			return id
-		}
-		id := int32(len(keys))
-		keys = append(keys, string(key))
-		ids[keys[id]] = id
-		return id
-	}
-	state(closure([]int32{entry}))
-	for s := 0; s < len(keys); s++ {
-		d.effort += cellEffort * d.width
+	targets := make([][]int32, d.width)
+	sets := &subsets{program: p, effort: d.effort, ids: map[string]int32{}, mark: make([]int32, len(p.code))}
+	sets.state(sets.closure([]int32{entry}))
+	for s := 0; s < len(sets.keys); s++ {
+		sets.effort += cellEffort * d.width
 		accept := false
 		for c := range targets {
 			targets[c] = targets[c][:0]
 		}
-		for at := range members(keys[s]) {
+		for at := range members(sets.keys[s]) {
 			i := p.code[at]
 			if i.op == opMatch {
 				accept = true
@@ -128,7 +138,7 @@ func (p *program) determinize(entry int32, limit, effort int) (*dfa, error) {
 			}
 			for c := d.columns[i.lo]; ; c++ {
 				targets[c] = append(targets[c], i.out)
-				d.effort++
+				sets.effort++
 				if c == d.columns[i.hi] {
 					break
 				}
@@ -136,7 +146,7 @@ func (p *program) determinize(entry int32, limit, effort int) (*dfa, error) {
 		}
 		d.accept = append(d.accept, accept)
 		for c := range targets {
-			if len(keys) > limit || d.effort > effort {
+			if len(sets.keys) > limit || sets.effort > effort {
 				return nil, fmt.Errorf("compile pattern: %w", ErrTooComplex)
 			}
 			to := int32(dead)
@@ -145,11 +155,12 @@ func (p *program) determinize(entry int32, limit, effort int) (*dfa, error) {
 			case c > 0 && slices.Equal(targets[c], targets[c-1]):
 				to = d.next[len(d.next)-1]
 			default:
-				to = state(closure(targets[c]))
+				to = sets.state(sets.closure(targets[c]))
 			}
 			d.next = append(d.next, to)
 		}
 	}
+	d.effort = sets.effort
 	d.trim()
 	return d, nil
 }
