@@ -423,11 +423,11 @@ func (s *Supervisor) admitLease() error {
 }
 
 // recordLease records the Lease of this installation, if there is one.
-func (s *Supervisor) recordLease(ctx context.Context, lib library.Library) error {
+func (s *Supervisor) recordLease(ctx context.Context, marks library.Marks) error {
 	if s.options.Lease == nil {
 		return nil
 	}
-	if err := lib.SetMark(ctx, markLease, s.options.Lease.String()); err != nil {
+	if err := marks.SetMark(ctx, markLease, s.options.Lease.String()); err != nil {
 		return fmt.Errorf("record the Lease: %w", err)
 	}
 	return nil

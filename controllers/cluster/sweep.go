@@ -25,15 +25,15 @@ const (
 )
 
 // nameStore returns the name of the store. If the store has none, nameStore generates and records one.
-func nameStore(ctx context.Context, lib library.Library) (string, error) {
-	name, err := lib.Mark(markStore)
+func nameStore(ctx context.Context, marks library.Marks) (string, error) {
+	name, err := marks.Mark(markStore)
 	if err != nil || name != "" {
 		return name, err
 	}
 	b := make([]byte, 8)
 	rand.Read(b) // rand.Read never fails
 	name = hex.EncodeToString(b)
-	return name, lib.SetMark(ctx, markStore, name)
+	return name, marks.SetMark(ctx, markStore, name)
 }
 
 // scope limits the sweep to the definitions that this cluster declared in the watched namespaces.

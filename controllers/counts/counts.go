@@ -20,11 +20,16 @@ const (
 	missingFirst = 10
 )
 
+// Library holds the content.
+type Library interface {
+	library.Reader
+	library.Status
+}
+
 // Look counts items for any number of objects. It records the earliest time at which one of these counts may change without a change of the
 // content.
 type Look struct {
-	// Library holds the content.
-	Library library.Library
+	Library Library
 	// Clock returns the time at which queries are evaluated.
 	Clock func() time.Time
 

@@ -8,7 +8,6 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/vitrine-dev/vitrine/api/v1alpha1"
-	"github.com/vitrine-dev/vitrine/server/library"
 )
 
 const (
@@ -39,8 +38,7 @@ type Objects interface {
 // Keeper keeps the counts of all objects approximately current. Only the Keeper and the reconcilers write statuses. The Keeper's writes
 // cause no reconcile.
 type Keeper struct {
-	// Library holds the content.
-	Library library.Library
+	Library Library
 	// Objects gives access to the objects whose counts the Keeper keeps current.
 	Objects Objects
 	// Clock returns the time at which queries are evaluated.

@@ -42,7 +42,7 @@ const settle = 50 * time.Millisecond
 // Options configure a Folder.
 type Options struct {
 	// Library receives the definitions. Required.
-	Library library.Library
+	Library library.Base
 	// Paths are the files and folders with the manifests, as in manifest.Files. Required.
 	Paths []string
 	// Namespace is the namespace for objects that do not specify one. Required.

@@ -17,44 +17,36 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// Library is a content library. All methods are safe for concurrent use.
+// Library is a content library. All methods are safe for concurrent use. A function that needs only some of them takes the role that has
+// them.
 type Library interface {
 	Base
+	Items
+	Reader
+	Status
 
-	// ItemTags lists all tags of one item, both its own tags and those that manifests assign, in the order of namespace and key. It fails with
-	// ErrNotFound.
-	ItemTags(ctx context.Context, p PropertyID, id item.ID) ([]item.Tag, error)
-	// Write changes items. When it returns, every accepted mutation is durable (covered by an fsync) and visible to every later Read.
-	// outcomes[i] is the outcome of muts[i]. Each mutation is atomic, and a refused mutation does not affect the others. If err is not nil,
-	// Write wrote nothing.
-	Write(ctx context.Context, p PropertyID, muts []Mutation) (outcomes []Outcome, err error)
-	// Read returns a page of items. If r.IfVersion is still current, it fails with ErrNotModified and returns a Page with only Version and
-	// Expires. Its other errors are ErrNotFound (property, filter), *query.SyntaxError and *query.ForbiddenFieldError for r.Query, r.Where and
-	// r.Order, *CursorError, *OffsetError, and the cause of ctx if ctx ends first.
-	Read(ctx context.Context, r Read) (*Page, error)
-	// ReadItem returns one item, encoded as in Read, without the cost of a listing. It fails with ErrNotFound (property, item).
-	ReadItem(ctx context.Context, r ItemRead) ([]byte, error)
-	// Explain explains, clause by clause, why an item does or does not match r. It returns the errors of Read, and ErrNotFound for an
-	// unknown item.
-	Explain(ctx context.Context, r Read, id item.ID) (*Explanation, error)
-	// Facets counts the values of a field among the items that r matches, and returns the most frequent ones with exact counts. Tags and units
-	// that manifests assign to an item count in the same way as the item's own. Facets uses the members of r that select items (Property,
-	// Audience, Filter, Query, Where, Now) and ignores the others. Its errors are those of Read, and *query.FieldError or
-	// *query.ForbiddenFieldError for a field that cannot be counted.
-	Facets(ctx context.Context, r Read, f Facet) (*Facets, error)
-	// Export yields every item of a property that matches q, in the order of ids. If q is nil, it yields all items. Each item is one NDJSON
-	// line without the newline: the output of item.Marshal, with the item's own tags and units. An item that changes during the export may
-	// appear in its old or new state. If a library cannot read an item, it may yield an *UnreadableItemError and continue with the next item.
-	// After any other error, the sequence ends.
-	Export(ctx context.Context, p PropertyID, q query.Node) iter.Seq2[[]byte, error]
-
-	// State describes the library for probes and metrics. A call is cheap.
-	State(ctx context.Context) State
 	Close() error
 }
 
-// Base is the part of a Library that needs no search in items. It concerns definitions, tokens, short links and marks.
+// Base is the part of a Library that needs no search in items.
 type Base interface {
+	Declarations
+	Catalogue
+	Tokens
+	Marks
+
+	// ShortLink finds an approved item by its short code, across all properties. It returns the item's property and the URL of the original
+	// content. It fails with ErrNotFound.
+	ShortLink(ctx context.Context, code string) (PropertyID, string, error)
+	// AuthorKey returns the secret key with which author references are derived from submissions. The store and its backups contain it.
+	AuthorKey() []byte
+	// Purge erases a property that has no manifest: its items, the definitions created over HTTP, and all other data. It fails with
+	// *ManagedError if a manifest declares the property, and with ErrNotFound if the store has no data of the property.
+	Purge(ctx context.Context, p PropertyID) error
+}
+
+// Declarations stores definitions, by their owners.
+type Declarations interface {
 	// Apply stores all accepted definitions in one durable batch, which is visible when Apply returns. It is idempotent: if a definition
 	// equals the stored one, Apply changes nothing and writes nothing for it. results[i] is the result of defs[i]. A refused definition does
 	// not affect the others. If err is not nil (ErrUnavailable, ErrClosed, or the cause of ctx), Apply stored nothing.
@@ -73,12 +65,14 @@ type Base interface {
 	// Definition returns the served version of the definition of an owner, or the newest version if none is served. It fails with
 	// ErrNotFound.
 	Definition(ctx context.Context, owner Owner) (Definition, error)
+}
 
+// Catalogue is what a library serves of the definitions of a property.
+type Catalogue interface {
 	// Definitions lists the served definitions of one kind in a property. The kind is KindFilter, KindTag or KindUnit. Definitions created
 	// over HTTP come first, followed by definitions from manifests, sorted by owner. Callers must not modify the definitions. It fails with
 	// ErrNotFound (property).
 	Definitions(p PropertyID, kind Kind) ([]Definition, error)
-
 	// Property returns the settings of a property. It is cheap, because it needs only one map lookup. It fails with ErrNotFound.
 	Property(p PropertyID) (Property, error)
 	// Properties lists all served properties by id.
@@ -96,24 +90,62 @@ type Base interface {
 	Units(p PropertyID) ([]item.Unit, error)
 	// HasTag reports whether the tag has ever existed in the property, even if no item carries it now.
 	HasTag(p PropertyID, t item.Tag) (bool, error)
+}
+
+// Tokens lets a server know the tokens of all properties.
+type Tokens interface {
 	// Tokens yields an event for every token, then an event with Synced true, and then an event for each change, until ctx ends or the library
 	// closes. In the event for a token that was removed, has no values, or belonged to a deleted property, Token is nil. An event
 	// replaces all earlier events with the same Owner, even if their Property differs.
 	Tokens(ctx context.Context) iter.Seq2[TokenEvent, error]
+}
 
-	// ShortLink finds an approved item by its short code, across all properties. It returns the item's property and the URL of the original
-	// content. It fails with ErrNotFound.
-	ShortLink(ctx context.Context, code string) (PropertyID, string, error)
-	// AuthorKey returns the secret key with which author references are derived from submissions. The store and its backups contain it.
-	AuthorKey() []byte
-
-	// Purge erases a property that has no manifest: its items, the definitions created over HTTP, and all other data. It fails with
-	// *ManagedError if a manifest declares the property, and with ErrNotFound if the store has no data of the property.
-	Purge(ctx context.Context, p PropertyID) error
+// Marks contains small values of the operator.
+type Marks interface {
 	// SetMark stores a small value for the operator under a key, and Mark returns it. For example, the operator stores the identity of the
 	// cluster under "install", and under "loaded" that a complete load has ended. For an unknown key, Mark returns "".
 	SetMark(ctx context.Context, key, value string) error
 	Mark(key string) (string, error)
+}
+
+// Items changes items and lists them without a page.
+type Items interface {
+	// Write changes items. When it returns, every accepted mutation is durable (covered by an fsync) and visible to every later Read.
+	// outcomes[i] is the outcome of muts[i]. Each mutation is atomic, and a refused mutation does not affect the others. If err is not nil,
+	// Write wrote nothing.
+	Write(ctx context.Context, p PropertyID, muts []Mutation) (outcomes []Outcome, err error)
+	// ReadItem returns one item, encoded as in Read, without the cost of a listing. It fails with ErrNotFound (property, item).
+	ReadItem(ctx context.Context, r ItemRead) ([]byte, error)
+	// ItemTags lists all tags of one item, both its own tags and those that manifests assign, in the order of namespace and key. It fails with
+	// ErrNotFound.
+	ItemTags(ctx context.Context, p PropertyID, id item.ID) ([]item.Tag, error)
+	// Export yields every item of a property that matches q, in the order of ids. If q is nil, it yields all items. Each item is one NDJSON
+	// line without the newline: the output of item.Marshal, with the item's own tags and units. An item that changes during the export may
+	// appear in its old or new state. If a library cannot read an item, it may yield an *UnreadableItemError and continue with the next item.
+	// After any other error, the sequence ends.
+	Export(ctx context.Context, p PropertyID, q query.Node) iter.Seq2[[]byte, error]
+}
+
+// Status describes a library for probes, metrics and counts.
+type Status interface {
+	// State describes the library now. A call is cheap.
+	State(ctx context.Context) State
+}
+
+// Reader reads the items that a filter or a query matches.
+type Reader interface {
+	// Read returns a page of items. If r.IfVersion is still current, it fails with ErrNotModified and returns a Page with only Version and
+	// Expires. Its other errors are ErrNotFound (property, filter), *query.SyntaxError and *query.ForbiddenFieldError for r.Query, r.Where and
+	// r.Order, *CursorError, *OffsetError, and the cause of ctx if ctx ends first.
+	Read(ctx context.Context, r Read) (*Page, error)
+	// Explain explains, clause by clause, why an item does or does not match r. It returns the errors of Read, and ErrNotFound for an
+	// unknown item.
+	Explain(ctx context.Context, r Read, id item.ID) (*Explanation, error)
+	// Facets counts the values of a field among the items that r matches, and returns the most frequent ones with exact counts. Tags and units
+	// that manifests assign to an item count in the same way as the item's own. Facets uses the members of r that select items (Property,
+	// Audience, Filter, Query, Where, Now) and ignores the others. Its errors are those of Read, and *query.FieldError or
+	// *query.ForbiddenFieldError for a field that cannot be counted.
+	Facets(ctx context.Context, r Read, f Facet) (*Facets, error)
 }
 
 // FilterRef names a filter by UUID or by numeric id. The HTTP API accepts both.
