@@ -42,6 +42,9 @@ func parsePeriod(s string) (period, error) {
 // CalendarDate returns the first instant (UTC) of a year, a month or a day, written as 2024, 2024-05 or 2024-05-21. It returns false for
 // any other text, and for a day that does not exist.
 func CalendarDate(s string) (time.Time, bool) {
+	if len(s) > len(time.DateOnly) { // most timestamps of items
+		return time.Time{}, false
+	}
 	start, _, err := parseCalendar(s)
 	return start, err == nil
 }
