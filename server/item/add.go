@@ -6,33 +6,12 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"strings"
 	"time"
 )
-
-// These are the values of approval_status (specification, States and transitions). New items are Pending.
-const (
-	Approved = "app"
-	Rejected = "rej"
-	Pending  = "pen"
-)
-
-// These are the values of content_type (specification, Content object).
-const (
-	Image = "image"
-	Video = "video"
-	Text  = "text"
-)
-
-// Active is the content_state of new items (specification, States and transitions).
-const Active = "active"
-
-// Direct is the social platform of items that were posted over HTTP.
-const Direct = "direct"
 
 // ErrNoAuthorKey means that a body has a submission, but ParseOptions has no key from which to derive the author.
 var ErrNoAuthorKey = errors.New("derive author: ParseOptions has no author key")
@@ -72,7 +51,7 @@ func ParseAdd(body []byte, o ParseOptions) (*Item, error) {
 	return root.added(o)
 }
 
-func (o object) added(opts ParseOptions) (*Item, error) {
+func (o *object) added(opts ParseOptions) (*Item, error) {
 	now := stamp(opts.now())
 	it := &Item{
 		ApprovalStatus: o.oneOf("approval_status", Approved, Rejected, Pending),
@@ -204,33 +183,4 @@ func draw(r io.Reader, n int) (string, error) {
 			}
 		}
 	}
-}
-
-// submission reads the member submission, an object of strings, as compact JSON with sorted members. It returns nil if the member is absent
-// or empty. Names and values are personal data, so no error contains a value.
-func (o object) submission() json.RawMessage {
-	submission := o.child("submission")
-	var kept []member
-	for _, m := range submission.sorted() {
-		if !m.there() {
-			continue
-		}
-		if len(m.name) == 0 || len(m.name) > MaxSubmissionKey {
-			o.unacceptable(submission.path, "the names of members must have 1 to %d bytes", MaxSubmissionKey)
-			continue
-		}
-		kept = append(kept, member{m.name, value{kind: text, text: submission.said(m, MaxString)}})
-	}
-	return o.keepSubmission(kept)
-}
-
-// keepSubmission returns a submission in the form in which it is stored.
-func (d *decoder) keepSubmission(members []member) json.RawMessage {
-	if len(members) > MaxSubmissionMembers {
-		d.unacceptable("submission", "at most %d members are accepted", MaxSubmissionMembers)
-	}
-	if len(members) == 0 {
-		return nil
-	}
-	return appendValue(nil, value{kind: structure, members: members})
 }

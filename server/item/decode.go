@@ -89,7 +89,7 @@ type object struct {
 }
 
 // at returns the path of a member.
-func (o object) at(name string) string {
+func (o *object) at(name string) string {
 	if o.path == "" {
 		return name
 	}
@@ -97,20 +97,20 @@ func (o object) at(name string) string {
 }
 
 // has reports whether the member is present and not null.
-func (o object) has(name string) bool { return o.get(name).there() }
+func (o *object) has(name string) bool { return o.get(name).there() }
 
 // wrongType records that the member does not have the expected type.
-func (o object) wrongType(m member, expected string) {
+func (o *object) wrongType(m member, expected string) {
 	o.malformed(o.at(m.name), "expected %s, got %s", expected, m.kind)
 }
 
 // text reads a string of at most limit bytes.
-func (o object) text(name string, limit int) string {
+func (o *object) text(name string, limit int) string {
 	return o.said(member{name, o.get(name)}, limit)
 }
 
 // said returns the string in a member that has already been looked up. The string must have at most limit bytes.
-func (o object) said(m member, limit int) string {
+func (o *object) said(m member, limit int) string {
 	if m.kind != text {
 		if m.there() {
 			o.wrongType(m, "a string")
@@ -124,10 +124,10 @@ func (o object) said(m member, limit int) string {
 }
 
 // word reads a string of at most MaxString bytes.
-func (o object) word(name string) string { return o.text(name, MaxString) }
+func (o *object) word(name string) string { return o.text(name, MaxString) }
 
 // given is like word, but returns "" for a blank string.
-func (o object) given(name string) string {
+func (o *object) given(name string) string {
 	s := o.word(name)
 	if strings.TrimSpace(s) == "" {
 		return ""
@@ -135,45 +135,13 @@ func (o object) given(name string) string {
 	return s
 }
 
-// oneOf reads a string that must be one of the choices. It returns "" if the string is blank or absent.
-func (o object) oneOf(name string, choices ...string) string {
-	s := o.given(name)
-	if s == "" {
-		return ""
-	}
-	for _, c := range choices {
-		if s == c {
-			return s
-		}
-	}
-	last := len(choices) - 1
-	o.unacceptable(o.at(name), "must be %s or %s", strings.Join(choices[:last], ", "), choices[last])
-	return s
-}
-
 // boolean reads true or false. It returns false if the member is absent.
-func (o object) boolean(name string) bool {
+func (o *object) boolean(name string) bool {
 	v := o.get(name)
 	if v.there() && v.kind != boolean {
 		o.wrongType(member{name, v}, "true or false")
 	}
 	return v.kind == boolean && v.text == "true"
-}
-
-// id reads the member id of an item or a unit, an integer from 1 to MaxID. It returns 0 if the member is absent.
-func (o object) id() int64 {
-	if !o.has("id") {
-		return 0
-	}
-	return zero(o.wholeNumber(o.at("id"), o.get("id"), 1, MaxID))
-}
-
-// integer reads an integer from 0 to most. It returns nil if the member is absent.
-func (o object) integer(name string, most int64) *int64 {
-	if !o.has(name) {
-		return nil
-	}
-	return o.wholeNumber(o.at(name), o.get(name), 0, most)
 }
 
 // wholeNumber reads a value that must be an integer from least to most.
@@ -233,37 +201,25 @@ func parseWhole(num string) (n int64, whole, inRange bool) {
 	return n, true, err == nil
 }
 
-// coordinate reads a number from -limit to limit.
-func (o object) coordinate(name string, limit float64) float64 {
-	v := o.get(name)
-	if v.kind != number {
-		if v.there() {
-			o.wrongType(member{name, v}, "a number")
-		}
-		return 0
-	}
-	f, err := strconv.ParseFloat(v.text, 64)
-	if err != nil || f < -limit || f > limit {
-		o.unacceptable(o.at(name), "must be from -%g to %g", limit, limit)
-		return 0
-	}
-	return f
+// child reads a member that is an object. If the member is absent, all of its members are absent too.
+func (o *object) child(name string) object {
+	return o.inside(name, o.at(name))
 }
 
-// child reads a member that is an object. If the member is absent, all of its members are absent too.
-func (o object) child(name string) object {
+// inside is like child, for a path that is known.
+func (o *object) inside(name, path string) object {
 	v := o.get(name)
 	if v.kind != structure && v.there() {
 		o.wrongType(member{name, v}, "an object")
 	}
-	return object{decoder: o.decoder, path: o.at(name), value: v}
+	return object{decoder: o.decoder, path: path, value: v}
 }
 
 // list reads a member that is an array.
-func (o object) list(name string) []member { return o.listed(member{name, o.get(name)}) }
+func (o *object) list(name string) []member { return o.listed(member{name, o.get(name)}) }
 
 // listed reads a member that has already been looked up as an array.
-func (o object) listed(m member) []member {
+func (o *object) listed(m member) []member {
 	if m.kind == array {
 		return m.members
 	}
@@ -274,7 +230,7 @@ func (o object) listed(m member) []member {
 }
 
 // raw reads any JSON as compact text with sorted members. It returns nil for null.
-func (o object) raw(name string) json.RawMessage {
+func (o *object) raw(name string) json.RawMessage {
 	v := o.get(name)
 	if !v.there() {
 		return nil
@@ -299,51 +255,8 @@ func representable(v value) bool {
 	return !slices.ContainsFunc(v.members, func(m member) bool { return !representable(m.value) })
 }
 
-// timestamp reads a timestamp and normalizes it (see normalTimestamp).
-func (o object) timestamp(name string) string {
-	s := o.given(name)
-	if s == "" || o.stored {
-		return s
-	}
-	normal, ok := normalTimestamp(s)
-	if !ok {
-		o.unacceptable(o.at(name), "must be an RFC 3339 timestamp such as 2026-11-20T08:00:00Z, or a date such as 2026-11-20, 2026-11 or 2026")
-	}
-	return normal
-}
-
-// link reads a URL that comes from another system. It keeps the URL unchanged, but refuses schemes that a page must not follow.
-func (o object) link(name string) string {
-	s := o.word(name)
-	if !harmless(s) {
-		o.unacceptable(o.at(name), "must be an http or https URL")
-	}
-	return s
-}
-
-// harmless reports whether a page can safely link to a URL. The URL must not contain control characters. It must have no scheme, have the
-// scheme http or https, or be about:blank. harmless ignores blanks at the start and refuses all control characters, because browsers skip
-// both when they read the scheme.
-func harmless(address string) bool {
-	for i := range len(address) {
-		if address[i] < ' ' || address[i] == 0x7f {
-			return false
-		}
-	}
-	address = strings.TrimSpace(address)
-	i := strings.IndexAny(address, ":/?#")
-	if i < 0 || address[i] != ':' {
-		return true
-	}
-	switch strings.ToLower(address[:i]) {
-	case "http", "https":
-		return true
-	}
-	return address == blank
-}
-
 // absoluteURL reads an absolute http or https URL. It returns "" if the member is blank or absent.
-func (o object) absoluteURL(name string) string {
+func (o *object) absoluteURL(name string) string {
 	s := o.given(name)
 	if s == "" {
 		return ""

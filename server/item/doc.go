@@ -10,6 +10,9 @@
 //   - The response (Encoded.Append) is the item shape with every member that the specification requires. Append builds it from the
 //     compact form, and inserts data of other objects.
 //
+// All forms derive from the table itemMembers: the names and the order of members, the values that they accept, where they are in an
+// Encoded, what a response shows if they have no value, and whether a patch can change them. Only tags and units have code of their own.
+//
 // Invariants. The public form never contains the member "submission", and Append does not allocate. The results of ParseAdd, ParseLine and
 // Patch.Apply are in normal form: strings are valid UTF-8, timestamps are in UTC, tags are sorted and unique, units are unique, objects
 // without any value are nil, and raw JSON is compact with sorted members. Only responses contain fillers, and Values never yields them.

@@ -1,8 +1,11 @@
 package item
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
+	"encoding/json"
+	"fmt"
 	"math"
 	"slices"
 )
@@ -10,76 +13,53 @@ import (
 // Encoded is an item in the form in which libraries store it. It holds all values of the Item, and Append can build the response from it
 // without an Item. Decode is the inverse of Encode. The format is:
 //
-//	byte     encodedFormat
+//	byte     Format
 //	byte     flags, which also say which numbers are present
-//	varint   the numbers in the order of their constants, zigzag
-//	texts    in the order of their constants, each as uvarint length and bytes: JSON, or the inside of a string in JSON; empty for none.
+//	varint   the numbers in the order of their positions, zigzag
+//	texts    in the order of their positions, each as uvarint length and bytes: JSON, or the inside of a string in JSON; empty for none.
 //	         A timestamp can be packed (see appendStamp)
 //	tags     uvarint number; for each, namespace and key as texts
 //	units    uvarint number; for each, its id as varint, zigzag
 type Encoded []byte
 
-// encodedFormat is the first byte of an Encoded. Whenever the format changes, change this byte and also the format of the store.
-const encodedFormat = 1
-
-// These are the bits of the flags in an Encoded.
-const (
-	flagConfirmed = 1 << iota
-	flagFeatured
-	flagClaimed
-	flagCampaign
-	flagAuthorID
-	flagMediaID
+// The texts, numbers and flags of itemTable, in the order of an Encoded. flagRows includes the numbers that can be absent.
+var (
+	textRows   = inOrder(form.isText, func(m *rowOf[Item]) int { return m.text })
+	numberRows = inOrder(form.isNumber, func(m *rowOf[Item]) int { return m.number })
+	flagRows   = without(func(m *rowOf[Item]) bool { return m.flag == 0 })
 )
 
-// These are the positions of the texts in an Encoded. To add a text, change encodedFormat.
-const (
-	textStatus = iota
-	textCreated
-	textPermalink
-	textShortCode
-	textSubmission    // JSON
-	textConfiguration // JSON
-	textHashtagPlatform
-	textHashtag
-	textType
-	textText
-	textPlatform
-	textRef
-	textState
-	textContentCreated
-	textPlatformCreated
-	textOriginalURL
-	textGeoType
-	textLatitude // a number in JSON, or "" without geo_data
-	textLongitude
-	textCountryCode
-	textLocationURL
-	textCountry
-	textPlaceType
-	textLocationType
-	textFullName
-	textName
-	textBox
-	textCoordinates
-	textUsername
-	textProfileUser
-	textProfileName
-	textProfileLink
-	textAvatar
-	textPlatformID
-	textAuthorPlatform
-	textAuthorCreated
-	textMediaURL
-	textMediaOriginal
-	textMediaBase
-	textMediaType
-	textMediaPlatform
-	textSmall
-	textMedium
-	textLarge
-	texts
-)
+// inOrder returns the rows of some forms in the order of their positions, which must be the numbers from 0.
+func inOrder(has func(form) bool, position func(*rowOf[Item]) int) []*rowOf[Item] {
+	out := without(func(m *rowOf[Item]) bool { return !has(m.form) })
+	slices.SortFunc(out, func(a, b *rowOf[Item]) int { return cmp.Compare(position(a), position(b)) })
+	for i, m := range out {
+		if position(m) != i {
+			panic(fmt.Sprintf("item member %s: its position is %d, but the next one is %d", m.path, position(m), i))
+		}
+	}
+	return out
+}
+
+// without returns the rows of itemTable, except for some.
+func without(some func(*rowOf[Item]) bool) []*rowOf[Item] {
+	return slices.DeleteFunc(slices.Clone(itemTable.members), some)
+}
+
+// position returns the position of a text in an Encoded, also of a computed one (see textTag).
+func position(path string) int {
+	switch path {
+	case firstHashtag:
+		return textTag
+	case shownImage:
+		return textImage
+	}
+	at := slices.IndexFunc(textRows, func(m *rowOf[Item]) bool { return m.path == path })
+	if at < 0 {
+		panic("no text of an item is " + path)
+	}
+	return at
+}
 
 // Encode returns the item in the form in which libraries store it.
 func Encode(it *Item) Encoded { return appendEncoded(make([]byte, 0, 1024), it) }
@@ -92,54 +72,54 @@ func (it *Item) Digest() Digest { return sha256.Sum256(Encode(it)) }
 
 // appendEncoded appends the result of Encode to dst.
 func appendEncoded(dst []byte, it *Item) []byte {
-	var (
-		c        = &it.Content
-		hashtag  = valueOf(it.Hashtag)
-		location = valueOf(c.Location)
-		author   = valueOf(c.Author)
-		media    = valueOf(c.Media)
-		geo      = valueOf(c.Geo)
-	)
-	dst = append(dst, encodedFormat, flagsOf(it))
-	for _, n := range [numbers]int64{
-		numberID: it.ID, numberCampaign: zero(it.Campaign), numberHashtag: hashtag.ID, numberAuthor: zero(author.ID), numberMedia: zero(media.ID),
-	} {
+	present := itemTable.present(it)
+	var flags byte
+	for _, m := range flagRows {
+		if m.needs&^present == 0 && given(m.at(it)) {
+			flags |= m.flag
+		}
+	}
+	dst = append(dst, Format, flags)
+	for _, m := range numberRows {
+		var n int64
+		if m.needs&^present == 0 {
+			switch p := m.at(it).(type) {
+			case *int64:
+				n = *p
+			case **int64:
+				n = zero(*p)
+			}
+		}
 		dst = binary.AppendVarint(dst, n)
 	}
-	for i, text := range [texts]string{
-		textStatus: it.ApprovalStatus, textCreated: it.CreatedOn, textPermalink: it.ShortenedPermalink, textShortCode: it.ShortCode,
-		textHashtagPlatform: hashtag.SocialPlatform, textHashtag: hashtag.Text,
-		textType: c.ContentType, textText: c.Text, textPlatform: c.SocialPlatform, textRef: c.PlatformRef, textState: c.ContentState,
-		textContentCreated: c.CreatedOn, textPlatformCreated: c.SocialPlatformCreatedOn, textOriginalURL: c.OriginalURL, textGeoType: geo.Type,
-		textCountryCode: location.CountryCode, textLocationURL: location.URL, textCountry: location.Country, textPlaceType: location.PlaceType,
-		textLocationType: location.Type, textFullName: location.FullName, textName: location.Name, textBox: location.BoundingBox,
-		textCoordinates: location.Coordinates,
-		textUsername:    author.Username, textProfileUser: author.ProfileUser, textProfileName: author.ProfileName,
-		textProfileLink: author.ProfileLink, textAvatar: author.Avatar, textPlatformID: author.PlatformID,
-		textAuthorPlatform: author.SocialPlatform, textAuthorCreated: author.CreatedOn,
-		textMediaURL: media.PlatformURL, textMediaOriginal: media.OriginalURL, textMediaBase: media.BaseURL, textMediaType: media.MediaType,
-		textMediaPlatform: media.SocialPlatform, textSmall: media.SmallImage, textMedium: media.MediumImage, textLarge: media.LargeImage,
-	} {
-		dst = appendSized(dst, func(dst []byte) []byte {
-			switch {
-			case i == textCreated, i == textContentCreated, i == textPlatformCreated, i == textAuthorCreated:
-				return appendStamp(dst, text)
-			case i == textSubmission && it.Submission != nil:
-				return appendRaw(dst, it.Submission)
-			case i == textConfiguration && it.Configuration != nil:
-				return appendRaw(dst, it.Configuration)
-			case i == textLatitude && c.Geo != nil:
-				return appendFloat(dst, geo.Latitude)
-			case i == textLongitude && c.Geo != nil:
-				return appendFloat(dst, geo.Longitude)
+	for _, m := range textRows {
+		// Reserve one byte for the length. It is enough for most texts, which are shorter than 128 bytes.
+		at := len(dst)
+		dst = append(dst, 0)
+		if m.needs&^present != 0 {
+			continue
+		}
+		switch p := m.at(it).(type) {
+		case *string:
+			if m.form == formDate {
+				dst = appendStamp(dst, *p)
+			} else {
+				dst = appendEscaped(dst, *p)
 			}
-			return appendEscaped(dst, text)
-		})
+		case *json.RawMessage:
+			if *p != nil {
+				dst = appendRaw(dst, *p)
+			}
+		case *float64:
+			dst = appendFloat(dst, *p)
+		}
+		dst = setSize(dst, at)
 	}
 	dst = binary.AppendUvarint(dst, uint64(len(it.Tags)))
 	for _, t := range it.Tags {
 		for _, text := range []string{t.Namespace, t.Key} {
-			dst = appendSized(dst, func(dst []byte) []byte { return appendEscaped(dst, text) })
+			at := len(dst)
+			dst = setSize(appendEscaped(append(dst, 0), text), at)
 		}
 	}
 	dst = binary.AppendUvarint(dst, uint64(len(it.Units)))
@@ -149,36 +129,8 @@ func appendEncoded(dst []byte, it *Item) []byte {
 	return dst
 }
 
-// valueOf returns *p, or the zero value if p is nil.
-func valueOf[T any](p *T) (v T) {
-	if p != nil {
-		v = *p
-	}
-	return v
-}
-
-// flagsOf returns the flags of an item.
-func flagsOf(it *Item) (flags byte) {
-	author, media := it.Content.Author, it.Content.Media
-	for _, f := range [...]struct {
-		flag byte
-		set  bool
-	}{
-		{flagConfirmed, it.EntryConfirmationSent}, {flagFeatured, it.Featured}, {flagClaimed, it.Claimed}, {flagCampaign, it.Campaign != nil},
-		{flagAuthorID, author != nil && author.ID != nil}, {flagMediaID, media != nil && media.ID != nil},
-	} {
-		if f.set {
-			flags |= f.flag
-		}
-	}
-	return flags
-}
-
-// appendSized calls add to append a text, and puts the length of that text before it.
-func appendSized(dst []byte, add func([]byte) []byte) []byte {
-	// Reserve one byte for the length. It is enough for most texts, which are shorter than 128 bytes.
-	at := len(dst)
-	dst = add(append(dst, 0))
+// setSize puts the length of the text after dst[at] in the place of that byte.
+func setSize(dst []byte, at int) []byte {
 	n := len(dst) - at - 1
 	if n < 1<<7 {
 		dst[at] = byte(n)
@@ -192,7 +144,7 @@ func appendSized(dst []byte, add func([]byte) []byte) []byte {
 type record struct {
 	encoded Encoded
 	flags   byte
-	numbers [numbers]int64
+	numbers [maxNumbers]int64
 	// texts has further elements after those of the Encoded, which parse computes.
 	texts [allTexts]extent
 	// rest is the end of the Encoded: the number of tags, the tags, the number of units, and the ids of the units.
@@ -202,13 +154,22 @@ type record struct {
 // extent is the place of a text in an Encoded: its offset and its length in bytes. It contains no pointer, so that parse is fast.
 type extent struct{ at, length int32 }
 
+// maxTexts and maxNumbers are at least the numbers of texts and of numbers in an Encoded.
+const (
+	maxTexts   = len(itemMembers)
+	maxNumbers = 8
+)
+
 // These are the positions of the computed texts in record.texts.
 const (
-	textTag   = texts + iota // the key of the first tag in HashtagNamespace
-	textImage                // textMediaOriginal, or none if the content type is Text
-	textNone                 // empty
+	textTag   = maxTexts + iota // the key of the first tag in HashtagNamespace
+	textImage                   // the original_url of the media, or none if the content type is Text
+	textNone                    // empty
 	allTexts
 )
+
+// These are the positions of the texts that parse uses.
+var textType, textOriginal = position(pathType), position(pathOriginal)
 
 // bytes returns a text.
 func (r *record) bytes(i int) []byte {
@@ -216,27 +177,18 @@ func (r *record) bytes(i int) []byte {
 	return r.encoded[t.at : t.at+t.length]
 }
 
-// These are the positions of the numbers in an Encoded.
-const (
-	numberID = iota
-	numberCampaign
-	numberHashtag
-	numberAuthor
-	numberMedia
-	numbers
-)
-
 // parse reads an Encoded. It returns false if e is not the result of Encode.
 func (r *record) parse(e Encoded) bool {
-	if len(e) < 2 || len(e) > math.MaxInt32 || e[0] != encodedFormat {
+	if len(e) < 2 || len(e) > math.MaxInt32 || e[0] != Format {
 		return false
 	}
 	r.encoded, r.flags = e, e[1]
 	in := parser{rest: e[2:]}
-	for i := range r.numbers {
+	for i := range numberRows {
 		r.numbers[i] = in.number()
 	}
 	at := len(e) - len(in.rest)
+	texts := r.texts[:len(textRows)]
 	for i := range texts {
 		if at >= len(e) {
 			return false
@@ -250,14 +202,14 @@ func (r *record) parse(e Encoded) bool {
 			length, size = int(long), n
 		}
 		at += size
-		r.texts[i] = extent{int32(at), int32(length)}
+		texts[i] = extent{int32(at), int32(length)}
 		at += length
 	}
 	if at > len(e) {
 		return false
 	}
 	r.rest, in.rest = e[at:], e[at:]
-	r.texts[textTag], r.texts[textImage] = extent{}, r.texts[textMediaOriginal]
+	r.texts[textTag], r.texts[textImage] = extent{}, r.texts[textOriginal]
 	if kind := r.bytes(textType); len(kind) == 0 || string(kind) == Text {
 		r.texts[textImage] = extent{}
 	}
@@ -316,11 +268,4 @@ func (p *parser) text() []byte {
 	text := p.rest[:n:n]
 	p.rest = p.rest[n:]
 	return text
-}
-
-// appendMember appends a comma and then a member of an object.
-func appendMember(dst []byte, name, value string) []byte {
-	dst = append(dst, ',')
-	dst = append(AppendString(dst, name), ':')
-	return AppendString(dst, value)
 }

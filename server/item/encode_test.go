@@ -497,7 +497,7 @@ func TestEncodedForm(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := Encode(everything()); !bytes.Equal(got, want) {
-		t.Errorf("the form has changed: change encodedFormat. It is\n%x", []byte(got))
+		t.Errorf("the form has changed: change Format. It is\n%x", []byte(got))
 	}
 	stored, err := Decode(want)
 	if diff := cmp.Diff(everything(), stored); err != nil || diff != "" {

@@ -1,9 +1,6 @@
 package item
 
-import (
-	"encoding/json"
-	"fmt"
-)
+import "fmt"
 
 // ID identifies an item within its property. It is from 1 to 2^53-1.
 type ID = int64
@@ -14,113 +11,35 @@ const MaxID = 1<<53 - 1
 // ValidID reports whether id is a valid id of an item, a unit or a filter, that is, from 1 to MaxID.
 func ValidID(id int64) bool { return id >= 1 && id <= MaxID }
 
-// Item is one content item as it is stored, with only the values that were given. A zero value or a nil pointer means that the item has no
-// value, which `_missing_` matches. Encoded.Append fills in the members that the specification requires. Timestamps are RFC 3339 in UTC, or
-// a year, a month or a day if they were imported in that form.
-//
-// The JSON form (Marshal, ParseLine, Unmarshal) is the item shape of the specification without fillers, plus tags, claimed
-// and short_code. It is the line of an export.
-type Item struct {
-	ID                    ID
-	EntryConfirmationSent bool
-	ApprovalStatus        string // app, rej or pen
-	Campaign              *int64
-	Submission            json.RawMessage // private: PII; a JSON object, or nil
-	ShortenedPermalink    string          // as imported, or "" to show the server's own short link
-	ShortCode             string          // the code of the server's short link; random, generated once
-	CreatedOn             string
-	Hashtag               *Hashtag
-	Featured              bool
-	Configuration         json.RawMessage // any JSON, or nil for null
-	Claimed               bool            // extension
-	Content               Content
-	// Tags are the item's own tags: those that were set over HTTP or by import. They are unique, and sorted by namespace and key.
-	Tags []Tag
-	// Units are the ids of the item's own conversion units, without duplicates, in the given order.
-	Units []int64
-}
+// These are the values of approval_status (specification, States and transitions). New items are Pending.
+const (
+	Approved = "app"
+	Rejected = "rej"
+	Pending  = "pen"
+)
 
-// Hashtag is the hashtag through which a collector found the item.
-type Hashtag struct {
-	SocialPlatform string
-	ID             int64
-	Text           string
-}
+// These are the values of content_type (specification, Content object).
+const (
+	Image = "image"
+	Video = "video"
+	Text  = "text"
+)
 
-// Content is the content object of an item.
-type Content struct {
-	Geo                     *Geo
-	Location                *Location
-	OriginalURL             string // platform_data.social_platform_original_url
-	Author                  *Author
-	Text                    string
-	SocialPlatformCreatedOn string
-	PlatformRef             string // the value of platform_ref:<platform>; content_ref of an added item
-	ContentState            string
-	SocialPlatform          string
-	CreatedOn               string
-	ContentType             string // image, video or text
-	Media                   *Media
-}
+// Active is the content_state of new items (specification, States and transitions).
+const Active = "active"
 
-// Geo is platform_data.geo_data.
-type Geo struct {
-	Type                string
-	Latitude, Longitude float64
-}
+// Direct is the social platform of items that were posted over HTTP.
+const Direct = "direct"
 
-// Location is platform_data.location.
-type Location struct {
-	CountryCode, URL, Country, PlaceType, Type, FullName, Name, BoundingBox, Coordinates string
-}
-
-// Author is content.author.
-type Author struct {
-	Username       string
-	ProfileName    string
-	ProfileUser    string // profile.username
-	ProfileLink    string
-	Avatar         string
-	PlatformID     string
-	SocialPlatform string
-	CreatedOn      string
-	ID             *int64
-}
-
-// Media is content.media.
-type Media struct {
-	PlatformURL                         string // platform_data.url
-	OriginalURL, BaseURL, MediaType     string
-	SocialPlatform                      string
-	SmallImage, MediumImage, LargeImage string
-	ID                                  *int64
-}
+const (
+	// blank is the filler for URLs that the specification requires.
+	blank = "about:blank"
+	// epoch is the filler for timestamps that the specification requires.
+	epoch = "1970-01-01T00:00:00Z"
+)
 
 // Tag names a tag.
 type Tag struct{ Namespace, Key string }
-
-// Unit is a conversion unit, as it appears in every item that carries it.
-type Unit struct {
-	ID                  int64
-	Name                string
-	ImageURL            string
-	ClickThroughURL     string
-	CatalogItem         json.RawMessage // any JSON, or nil for null
-	CatalogImageURLSrc  json.RawMessage // any JSON, or nil for null
-	ExternalID          string          // "" for null
-	Archived            bool
-	Managed             bool // true if a manifest declares it, here or (according to an import) at its origin
-	CreatedOn           string
-	LastModified        string
-	ClickUnitLibrary    int64
-	ActivateUnitLibrary int64
-}
-
-// Reference reports whether the unit is managed and has nothing but an id. Such a unit refers to a unit that a manifest declares.
-func (u Unit) Reference() bool {
-	return u.Managed && u.Name == "" && u.ImageURL == "" && u.ClickThroughURL == "" && u.CatalogItem == nil &&
-		u.CatalogImageURLSrc == nil && u.ExternalID == ""
-}
 
 // InvalidError describes an invalid body, patch or import line.
 type InvalidError struct {

@@ -117,7 +117,7 @@ func TestParseLineReadsWholeItems(t *testing.T) {
 			base(func(*Item) {}),
 		},
 		"empty strings and objects are absent": {
-			`{"created_on":"","hashtag":{"hashtag_text":""},"submission":{},"tags":{"vibe":[]},"content":{"content_type":"text","author":{"profile":{"name":""}},
+			`{"created_on":"","hashtag":{"id":0,"hashtag_text":""},"submission":{},"tags":{"vibe":[]},"content":{"content_type":"text","author":{"profile":{"name":""}},
 				"media":{"media_urls":{}},"platform_data":{"geo_data":{"type":"Point","coordinates":{}},"location":{"name":""}}}}`,
 			base(func(*Item) {}),
 		},

@@ -10,9 +10,15 @@ import (
 // Patch is a parsed merge patch. It contains only members that moderation can change (see ParsePatch).
 type Patch struct {
 	// changes are applied one after the other to a copy of the item.
-	changes []func(*decoder, *Item)
+	changes []change
 	units   []int64
 	hasUnit bool
+}
+
+// change is a change of a member, or of the whole item if member is nil. set gets a pointer to the value (see memberOf.at) or to the item.
+type change struct {
+	member *rowOf[Item]
+	set    func(d *decoder, at any)
 }
 
 // ParsePatch parses the body of PATCH /v2/content/{id}: a JSON merge patch (RFC 7396) of approval_status, featured,
@@ -28,18 +34,19 @@ func ParsePatch(body []byte) (*Patch, error) {
 		return nil, err
 	}
 	p := &Patch{}
-	p.status(root)
-	p.flag(root, "featured", func(it *Item, b bool) { it.Featured = b })
-	p.flag(root, "claimed", func(it *Item, b bool) { it.Claimed = b })
-	p.flag(root, "entry_confirmation_sent", func(it *Item, b bool) { it.EntryConfirmationSent = b })
-	if root.named("campaign") {
-		campaign := root.integer("campaign", MaxID)
-		p.change(func(_ *decoder, it *Item) { it.Campaign = campaign })
+	for _, m := range itemTable.members {
+		if m.patch {
+			p.member(root, m)
+		}
+	}
+	if content := root.child("content"); content.named("text") {
+		p.set(nil, func(d *decoder, at any) {
+			if it := at.(*Item); it.Content.ContentType == Text && strings.TrimSpace(it.Content.Text) == "" {
+				d.unacceptable("content.text", "a text item needs a text")
+			}
+		})
 	}
 	p.attached(root)
-	p.submission(root)
-	p.configuration(root)
-	p.content(root)
 	if err := d.failure(); err != nil {
 		return nil, err
 	}
@@ -51,8 +58,13 @@ func ParsePatch(body []byte) (*Patch, error) {
 func (p *Patch) Apply(it *Item) error {
 	changed := *it
 	d := &decoder{}
-	for _, change := range p.changes {
-		change(d, &changed)
+	for _, c := range p.changes {
+		var at any = &changed
+		if c.member != nil {
+			var present uint8 // copy the object that contains the member, because other goroutines may use it
+			at = itemTable.place(&changed, c.member, &present)
+		}
+		c.set(d, at)
 	}
 	if err := d.failure(); err != nil {
 		return err
@@ -65,33 +77,72 @@ func (p *Patch) Apply(it *Item) error {
 // that the units exist.
 func (p *Patch) Units() ([]int64, bool) { return slices.Clone(p.units), p.hasUnit }
 
-func (p *Patch) change(f func(*decoder, *Item)) { p.changes = append(p.changes, f) }
+func (p *Patch) set(m *rowOf[Item], f func(d *decoder, at any)) {
+	p.changes = append(p.changes, change{m, f})
+}
 
 // named reports whether the object has the member, even if its value is null.
-func (o object) named(name string) bool {
+func (o *object) named(name string) bool {
 	return o.get(name).kind != absent
 }
 
-func (p *Patch) status(root object) {
-	if !root.named("approval_status") {
+// member adds the change of a member, if the patch contains it.
+func (p *Patch) member(root object, m *rowOf[Item]) {
+	in := root
+	for path := itemTable.objects[m.object].path; path != ""; {
+		name, rest, _ := strings.Cut(path, ".")
+		if in.named(name) && !in.has(name) {
+			in.unacceptable(in.at(name), "cannot be removed")
+		}
+		in, path = in.child(name), rest
+	}
+	if !in.named(m.name) {
 		return
 	}
-	status := root.oneOf("approval_status", Approved, Rejected, Pending)
-	if status == "" {
-		root.unacceptable("approval_status", "cannot be removed: send app, rej or pen")
+	switch {
+	case m.form.quoted():
+		p.text(in, m)
+	case m.form.isNumber():
+		n := in.whole(m.name, m.form)
+		p.set(m, func(_ *decoder, at any) { setNumber(at, n) })
+	case m.form.isFlag():
+		if !in.has(m.name) {
+			in.unacceptable(in.at(m.name), "cannot be removed: send true or false")
+		}
+		value := in.boolean(m.name)
+		p.set(m, func(_ *decoder, at any) { *at.(*bool) = value })
+	default:
+		p.merge(in, m)
 	}
-	p.change(func(_ *decoder, it *Item) { it.ApprovalStatus = status })
 }
 
-func (p *Patch) flag(root object, name string, set func(*Item, bool)) {
-	if !root.named(name) {
-		return
+func (p *Patch) text(in object, m *rowOf[Item]) {
+	text := in.formed(m.name, m.form, m.choices)
+	if m.form != formText && strings.TrimSpace(text) == "" {
+		text = ""
 	}
-	if !root.has(name) {
-		root.unacceptable(name, "cannot be removed: send true or false")
+	if m.form == formChoice && text == "" {
+		in.unacceptable(in.at(m.name), "cannot be removed: send %s", either(m.choices))
 	}
-	value := root.boolean(name)
-	p.change(func(_ *decoder, it *Item) { set(it, value) })
+	p.set(m, func(_ *decoder, at any) { *at.(*string) = text })
+}
+
+// merge adds the merge of free JSON or of a submission.
+func (p *Patch) merge(in object, m *rowOf[Item]) {
+	if m.form == formSubmission {
+		in.submission() // only validates: null has a meaning in the members that are merged
+	}
+	patch := in.get(m.name)
+	p.set(m, func(d *decoder, at any) {
+		raw := at.(*json.RawMessage)
+		merged := mergePatch(decoded(*raw), patch)
+		if m.form == formSubmission {
+			*raw = d.keepSubmission(merged.members)
+			return
+		}
+		o := object{decoder: d, path: in.path, value: value{kind: structure, members: []member{{m.name, merged}}}}
+		*raw = o.raw(m.name)
+	})
 }
 
 func (p *Patch) attached(root object) {
@@ -105,58 +156,7 @@ func (p *Patch) attached(root object) {
 	}
 	p.hasUnit = true
 	p.units, _ = root.units()
-	p.change(func(_ *decoder, it *Item) { it.Units = p.units })
-}
-
-func (p *Patch) submission(root object) {
-	if !root.named("submission") {
-		return
-	}
-	if !root.has("submission") {
-		p.change(func(_ *decoder, it *Item) { it.Submission = nil })
-		return
-	}
-	// This call only validates the submission. The merge uses the original members, because null has a meaning there.
-	root.submission()
-	merge := root.child("submission").value
-	p.change(func(d *decoder, it *Item) {
-		it.Submission = d.keepSubmission(mergePatch(decoded(it.Submission), merge).members)
-	})
-}
-
-func (p *Patch) configuration(root object) {
-	if !root.named("configuration") {
-		return
-	}
-	merge := root.get("configuration")
-	p.change(func(d *decoder, it *Item) {
-		merged := member{"configuration", mergePatch(decoded(it.Configuration), merge)}
-		o := object{decoder: d, value: value{kind: structure, members: []member{merged}}}
-		it.Configuration = o.raw("configuration")
-	})
-}
-
-func (p *Patch) content(root object) {
-	if !root.named("content") {
-		return
-	}
-	if !root.has("content") {
-		root.unacceptable("content", "cannot be removed")
-	}
-	content := root.child("content")
-	if content.named("text") {
-		text := content.text("text", MaxText)
-		p.change(func(d *decoder, it *Item) {
-			if it.Content.ContentType == Text && strings.TrimSpace(text) == "" {
-				d.unacceptable("content.text", "a text item needs a text")
-			}
-			it.Content.Text = text
-		})
-	}
-	if content.named("content_state") {
-		state := content.given("content_state")
-		p.change(func(_ *decoder, it *Item) { it.Content.ContentState = state })
-	}
+	p.set(nil, func(_ *decoder, at any) { at.(*Item).Units = p.units })
 }
 
 // mergePatch returns target with a merge patch applied (RFC 7396, section 2). It modifies neither argument.

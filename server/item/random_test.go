@@ -63,66 +63,79 @@ func (m maker) optional() json.RawMessage {
 	return nil
 }
 
+// item returns an item with a random value for each member of itemTable, so that tests cover a new member too.
 func (m maker) item() *Item {
-	it := &Item{
-		ID:                    m.id(),
-		EntryConfirmationSent: m.often(),
-		ApprovalStatus:        m.choice(Approved, Rejected, Pending),
-
-		ShortenedPermalink: m.link(),
-		ShortCode:          "aZ09",
-		CreatedOn:          m.choice("2015", "2015-02-28", "2026-11-20T08:00:00Z"),
-		Featured:           m.often(),
-		Configuration:      m.optional(),
-		Claimed:            m.often(),
-		Content: Content{
-			OriginalURL:             m.link(),
-			Text:                    m.text(),
-			SocialPlatformCreatedOn: m.date(),
-			PlatformRef:             m.text(),
-			ContentState:            m.choice("", Active, "hidden"),
-			SocialPlatform:          m.choice("", "instagram", Direct, `odd"one`),
-			CreatedOn:               m.date(),
-			ContentType:             m.choice(Image, Video, Text),
-		},
-		Tags: m.tags(),
+	it := &Item{Tags: m.tags()}
+	var present, absent uint8
+	for i := range itemObjects {
+		if !m.often() {
+			absent |= 1 << i
+		}
 	}
-	if m.often() {
-		n := m.id() - 1
-		it.Campaign = &n
-	}
-	if m.often() {
-		it.Submission = json.RawMessage(m.choice(`{"email":"a@b.example","username":"a"}`, `{"k\u003c":"v","x":""}`))
-	}
-	if m.often() {
-		it.Hashtag = orNil(Hashtag{SocialPlatform: m.text(), ID: m.id(), Text: m.text()})
-	}
-	c := &it.Content
-	if m.often() {
-		c.Geo = &Geo{Type: m.text(), Latitude: m.Float64()*180 - 90, Longitude: float64(m.IntN(361) - 180)}
-	}
-	if m.often() {
-		c.Location = orNil(Location{
-			CountryCode: m.text(), URL: m.link(), Country: m.text(), PlaceType: m.text(), Type: m.text(),
-			FullName: m.text(), Name: m.text(), BoundingBox: m.text(), Coordinates: m.text(),
-		})
-	}
-	if m.often() {
-		c.Author = orNil(Author{
-			Username: m.text(), ProfileName: m.text(), ProfileUser: m.text(), ProfileLink: m.link(), Avatar: m.link(),
-			PlatformID: m.text(), SocialPlatform: m.text(), CreatedOn: m.date(), ID: m.pointer(),
-		})
-	}
-	if m.often() {
-		c.Media = orNil(Media{
-			PlatformURL: m.link(), OriginalURL: m.link(), BaseURL: m.link(), MediaType: m.text(), SocialPlatform: m.text(),
-			SmallImage: m.link(), MediumImage: m.link(), LargeImage: m.link(), ID: m.pointer(),
-		})
+	for _, row := range itemTable.members {
+		value := m.value(row.memberOf)
+		if row.needs&absent != 0 || !given(value) && row.form != formLatitude && row.form != formLongitude {
+			continue
+		}
+		switch p := itemTable.place(it, row, &present).(type) {
+		case *string:
+			*p = *value.(*string)
+		case *int64:
+			*p = **value.(**int64)
+		case **int64:
+			*p = *value.(**int64)
+		case *bool:
+			*p = *value.(*bool)
+		case *float64:
+			*p = *value.(*float64)
+		case *json.RawMessage:
+			*p = *value.(*json.RawMessage)
+		}
 	}
 	for range m.IntN(3) {
 		it.Units = append(it.Units, m.id())
 	}
 	return it
+}
+
+// value returns a pointer to a random value of a member (see memberOf.at). All numbers are optional.
+func (m maker) value(row memberOf[Item]) any {
+	var s string
+	switch row.form {
+	case formID, formNumber:
+		n := m.id()
+		optional := &n
+		return &optional
+	case formForeign:
+		n := m.pointer()
+		return &n
+	case formFlag:
+		b := m.often()
+		return &b
+	case formLatitude, formLongitude:
+		f := m.Float64()*180 - 90
+		return &f
+	case formJSON:
+		raw := m.optional()
+		return &raw
+	case formSubmission:
+		raw := json.RawMessage(m.choice(`{"email":"a@b.example","username":"a"}`, `{"k\u003c":"v","x":""}`))
+		return &raw
+	case formLink:
+		s = m.link()
+	case formDate:
+		s = m.date()
+	case formCode:
+		s = "aZ09"
+	case formChoice:
+		s = m.choice(row.choices...)
+	default:
+		s = m.text()
+	}
+	if s == "" && row.path == pathCreated { // ParseLine would fill it in
+		s = "2015"
+	}
+	return &s
 }
 
 func (m maker) tags() []Tag {

@@ -3,6 +3,7 @@ package item
 import (
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/vitrine-dev/vitrine/server/query"
 )
@@ -55,90 +56,106 @@ func newShort(s string) (t short) {
 	return t
 }
 
-func texted(lead, filler string, from ...uint8) part {
-	p := part{lead: newShort(lead), filler: newShort(filler), from: [3]uint8{textNone, textNone, textNone}}
-	copy(p.from[:], from)
-	return p
+// parts are the parts of the response up to the short link, tail is the constant text after them, and privateParts are the parts that only
+// the private response has, at its end. They contain the syntax of JSON: texts are already escaped.
+var parts, tail, privateParts = layOut()
+
+func layOut() (parts []part, tail string, privateParts []part) {
+	l := layout{rows: without(func(m *rowOf[Item]) bool { return m.private || m.apart })}
+	l.object("")
+	parts, tail = l.parts, strings.TrimSuffix(l.lead, "}")
+	l = layout{}
+	for _, m := range itemTable.members {
+		if m.private {
+			l.lead += `,"` + m.path + `":`
+			l.member(m)
+		}
+	}
+	return parts, tail, l.parts
 }
 
-func stamped(lead string, from ...uint8) part {
-	p := texted(lead, epoch, from...)
-	p.kind = stampPart
-	return p
+// layout collects the parts of a response.
+type layout struct {
+	rows  []*rowOf[Item]
+	parts []part
+	// lead is the text after the last part.
+	lead string
 }
 
-func numbered(lead string, from uint8) part {
-	return part{lead: newShort(lead), kind: numberPart, from: [3]uint8{from}}
+// object adds an object with all of its members.
+func (l *layout) object(path string) {
+	l.lead += "{"
+	for i, name := range l.names(path) {
+		if i > 0 {
+			l.lead += ","
+		}
+		inner := strings.TrimPrefix(path+"."+name, ".")
+		at := slices.IndexFunc(l.rows, func(m *rowOf[Item]) bool { return m.path == inner })
+		switch {
+		case at < 0:
+			l.lead += `"` + name + `":`
+			l.object(inner)
+		case l.rows[at].form == formReference:
+			l.lead += `"` + platformRef
+			l.text(textPart, Direct, position(pathPlatform))
+			l.lead = `":`
+			l.member(l.rows[at])
+		default:
+			l.lead += `"` + name + `":`
+			l.member(l.rows[at])
+		}
+	}
+	l.lead += "}"
 }
 
-func flagged(lead string, flag uint8) part {
-	return part{lead: newShort(lead), kind: flagPart, from: [3]uint8{flag}}
+// names returns the names of the members of an object in the order of the response.
+func (l *layout) names(path string) []string {
+	names := slices.Clone(shownOrder[path])
+	for _, m := range l.rows {
+		inner, ok := strings.CutPrefix("."+m.path, strings.TrimSuffix("."+path, ".")+".")
+		if name, _, _ := strings.Cut(inner, "."); ok && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
-// The fillers of places.
-const (
-	fillCountry = "ZZ"
-	fillPlace   = "Unknown"
-	fillUnknown = "unknown"
-)
+// member adds the value of a member.
+func (l *layout) member(m *rowOf[Item]) {
+	switch {
+	case m.form.isFlag():
+		l.add(part{kind: flagPart, from: [3]uint8{m.flag}})
+	case m.form.isNumber():
+		l.add(part{kind: numberPart, from: [3]uint8{uint8(m.number)}})
+	default:
+		from := []int{m.text}
+		for _, path := range m.instead {
+			from = append(from, position(path))
+		}
+		kind, quote := textPart, ""
+		if m.form == formDate {
+			kind = stampPart
+		}
+		if m.form.quoted() {
+			quote = `"`
+		}
+		l.lead += quote
+		l.text(kind, m.filler, from...)
+		l.lead = quote
+	}
+}
 
-// parts are the parts of the response up to the short link. They contain the syntax of JSON: texts are already escaped.
-var parts = [...]part{
-	numbered(`{"id":`, numberID),
-	texted(`,"approval_status":"`, Pending, textStatus),
-	stamped(`","created_on":"`, textCreated),
-	flagged(`","featured":`, flagFeatured),
-	numbered(`,"campaign":`, numberCampaign),
-	flagged(`,"claimed":`, flagClaimed),
-	flagged(`,"entry_confirmation_sent":`, flagConfirmed),
+func (l *layout) text(kind partKind, filler string, from ...int) {
+	p := part{kind: kind, filler: newShort(filler), from: [3]uint8{uint8(textNone), uint8(textNone), uint8(textNone)}}
+	for i, at := range from {
+		p.from[i] = uint8(at)
+	}
+	l.add(p)
+}
 
-	texted(`,"hashtag":{"social_platform":"`, Direct, textHashtagPlatform, textPlatform),
-	numbered(`","id":`, numberHashtag),
-	texted(`,"hashtag_text":"`, "", textHashtag, textTag),
-	texted(`"},"configuration":`, "null", textConfiguration),
-
-	texted(`,"content":{"content_type":"`, Text, textType),
-	texted(`","text":"`, "", textText),
-	texted(`","social_platform":"`, Direct, textPlatform),
-	texted(`","`+platformRef, Direct, textPlatform),
-	texted(`":"`, "", textRef),
-	texted(`","content_state":"`, Active, textState),
-	stamped(`","created_on":"`, textContentCreated, textCreated),
-	stamped(`","social_platform_created_on":"`, textPlatformCreated, textCreated),
-
-	texted(`","platform_data":{"social_platform_original_url":"`, blank, textOriginalURL, textMediaOriginal),
-	texted(`","geo_data":{"type":"`, "Point", textGeoType),
-	texted(`","coordinates":{"latitude":`, "0", textLatitude),
-	texted(`,"longitude":`, "0", textLongitude),
-	texted(`}},"location":{"country_code":"`, fillCountry, textCountryCode),
-	texted(`","url":"`, blank, textLocationURL),
-	texted(`","country":"`, fillPlace, textCountry),
-	texted(`","place_type":"`, fillUnknown, textPlaceType),
-	texted(`","type":"`, fillUnknown, textLocationType),
-	texted(`","full_name":"`, fillPlace, textFullName),
-	texted(`","name":"`, fillPlace, textName),
-	texted(`","bounding_box":"`, "", textBox),
-	texted(`","coordinates":"`, "", textCoordinates),
-
-	texted(`"}},"author":{"username":"`, fillUnknown, textUsername, textProfileUser),
-	texted(`","platform_id":"`, "", textPlatformID),
-	numbered(`","id":`, numberAuthor),
-	texted(`,"social_platform":"`, Direct, textAuthorPlatform, textPlatform),
-	stamped(`","created_on":"`, textAuthorCreated, textCreated),
-	texted(`","profile":{"username":"`, fillUnknown, textProfileUser, textUsername),
-	texted(`","name":"`, fillUnknown, textProfileName, textUsername, textProfileUser),
-	texted(`","profile_link":"`, blank, textProfileLink),
-	texted(`","avatar":"`, blank, textAvatar),
-
-	texted(`"}},"media":{"mediatype":"`, Text, textMediaType, textType),
-	numbered(`","id":`, numberMedia),
-	texted(`,"social_platform":"`, Direct, textMediaPlatform, textPlatform),
-	texted(`","original_url":"`, blank, textMediaOriginal),
-	texted(`","base_url":"`, blank, textMediaBase, textMediaOriginal),
-	texted(`","platform_data":{"url":"`, blank, textMediaURL, textMediaOriginal),
-	texted(`"},"media_urls":{"small_image":"`, blank, textSmall, textImage),
-	texted(`","medium_image":"`, blank, textMedium, textImage),
-	texted(`","large_image":"`, blank, textLarge, textImage),
+func (l *layout) add(p part) {
+	p.lead = newShort(l.lead)
+	l.parts, l.lead = append(l.parts, p), ""
 }
 
 // Append appends the item in response form as JSON. Every member that the specification requires is present and not null. Append fills in
@@ -161,6 +178,28 @@ const Slack = 5 << 10
 
 // append implements Encoded.Append.
 func (r *record) append(dst []byte, a query.Audience, s Slots) []byte {
+	dst = r.permalink(r.appendParts(dst, parts), s.BaseURL)
+	dst = append(dst, `","activate_units":[`...)
+	for i, u := range s.Units {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = append(dst, u...)
+	}
+	dst = append(dst, `],"default_activate_unit":`...)
+	if s.Default != nil {
+		dst = append(dst, s.Default...)
+	} else {
+		dst = append(dst, nullUnit...)
+	}
+	if a == query.Private {
+		dst = r.appendParts(dst, privateParts)
+	}
+	return append(dst, '}')
+}
+
+// appendParts appends parts of the response.
+func (r *record) appendParts(dst []byte, parts []part) []byte {
 	// Most texts are short. Copying shortRoom bytes is faster than copying the exact number, and the next copy overwrites the surplus. After
 	// a longer text, the free capacity is again at least Slack.
 	dst = slices.Grow(dst, Slack)
@@ -197,35 +236,16 @@ func (r *record) append(dst []byte, a query.Audience, s Slots) []byte {
 			n = len(strconv.AppendBool(out[:n], r.flags&p.from[0] != 0))
 		}
 	}
-	dst = r.permalink(out[:n], s.BaseURL)
-	dst = append(dst, `","activate_units":[`...)
-	for i, u := range s.Units {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = append(dst, u...)
-	}
-	dst = append(dst, `],"default_activate_unit":`...)
-	if s.Default != nil {
-		dst = append(dst, s.Default...)
-	} else {
-		dst = append(dst, nullUnit...)
-	}
-	if a == query.Private {
-		dst = append(dst, `,"submission":`...)
-		if submission := r.bytes(textSubmission); len(submission) > 0 {
-			dst = append(dst, submission...)
-		} else {
-			dst = append(dst, "null"...)
-		}
-	}
-	return append(dst, '}')
+	return out[:n]
 }
+
+// These are the positions of the texts from which permalink makes the short link.
+var textPermalink, textCode = position(pathPermalink), position(pathCode)
 
 // permalink appends the imported short link, or the server's own short link if none was imported. It omits the closing quote.
 func (r *record) permalink(dst []byte, base string) []byte {
-	dst = append(dst, `"}}},"shortened_permalink":"`...)
-	imported, code := r.bytes(textPermalink), r.bytes(textShortCode)
+	dst = append(append(dst, tail...), `,"shortened_permalink":"`...)
+	imported, code := r.bytes(textPermalink), r.bytes(textCode)
 	switch {
 	case len(imported) > 0:
 		return append(dst, imported...)

@@ -20,48 +20,37 @@ func Decode(e Encoded) (*Item, error) {
 	}
 	var d unescaper
 	var stamp [stampLen]byte
-	t := func(i int) string { return d.text(r.bytes(i)) }
-	at := func(i int) string { return d.text(unpackStamp(r.bytes(i), &stamp)) }
-	it := &Item{
-		ID:                    r.numbers[numberID],
-		EntryConfirmationSent: r.flags&flagConfirmed != 0,
-		ApprovalStatus:        t(textStatus),
-		Campaign:              r.pointer(flagCampaign, numberCampaign),
-		Submission:            d.raw(r.bytes(textSubmission)),
-		ShortenedPermalink:    t(textPermalink),
-		ShortCode:             t(textShortCode),
-		CreatedOn:             at(textCreated),
-		Hashtag:               orNil(Hashtag{SocialPlatform: t(textHashtagPlatform), ID: r.numbers[numberHashtag], Text: t(textHashtag)}),
-		Featured:              r.flags&flagFeatured != 0,
-		Configuration:         d.raw(r.bytes(textConfiguration)),
-		Claimed:               r.flags&flagClaimed != 0,
-		Content: Content{
-			Location: orNil(Location{
-				CountryCode: t(textCountryCode), URL: t(textLocationURL), Country: t(textCountry), PlaceType: t(textPlaceType),
-				Type: t(textLocationType), FullName: t(textFullName), Name: t(textName), BoundingBox: t(textBox), Coordinates: t(textCoordinates),
-			}),
-			OriginalURL: t(textOriginalURL),
-			Author: orNil(Author{
-				Username: t(textUsername), ProfileName: t(textProfileName), ProfileUser: t(textProfileUser), ProfileLink: t(textProfileLink),
-				Avatar: t(textAvatar), PlatformID: t(textPlatformID), SocialPlatform: t(textAuthorPlatform), CreatedOn: at(textAuthorCreated),
-				ID: r.pointer(flagAuthorID, numberAuthor),
-			}),
-			Text:                    t(textText),
-			SocialPlatformCreatedOn: at(textPlatformCreated),
-			PlatformRef:             t(textRef),
-			ContentState:            t(textState),
-			SocialPlatform:          t(textPlatform),
-			CreatedOn:               at(textContentCreated),
-			ContentType:             t(textType),
-			Media: orNil(Media{
-				PlatformURL: t(textMediaURL), OriginalURL: t(textMediaOriginal), BaseURL: t(textMediaBase), MediaType: t(textMediaType),
-				SocialPlatform: t(textMediaPlatform), SmallImage: t(textSmall), MediumImage: t(textMedium), LargeImage: t(textLarge),
-				ID: r.pointer(flagMediaID, numberMedia),
-			}),
-		},
+	it := &Item{}
+	var present uint8
+	for i, m := range textRows {
+		text := r.bytes(i)
+		if len(text) == 0 {
+			continue
+		}
+		switch p := itemTable.place(it, m, &present).(type) {
+		case *string:
+			if m.form == formDate {
+				text = unpackStamp(text, &stamp)
+			}
+			*p = d.text(text)
+		case *json.RawMessage:
+			*p = d.raw(text)
+		case *float64:
+			*p = d.float(text)
+		}
 	}
-	if len(r.bytes(textLatitude)) > 0 {
-		it.Content.Geo = &Geo{Type: t(textGeoType), Latitude: d.float(r.bytes(textLatitude)), Longitude: d.float(r.bytes(textLongitude))}
+	for i, m := range numberRows {
+		switch n := r.numbers[i]; {
+		case m.flag == 0 && n != 0:
+			*itemTable.place(it, m, &present).(*int64) = n
+		case r.flags&m.flag != 0:
+			*itemTable.place(it, m, &present).(**int64) = new(n)
+		}
+	}
+	for _, m := range flagRows {
+		if m.form.isFlag() && r.flags&m.flag != 0 {
+			*itemTable.place(it, m, &present).(*bool) = true
+		}
 	}
 	rest := parser{rest: r.rest}
 	if n := rest.count(); n > 0 {
@@ -80,15 +69,6 @@ func Decode(e Encoded) (*Item, error) {
 		return nil, errEncoded
 	}
 	return it, nil
-}
-
-// pointer returns a pointer to a number, or nil if the flag is not set.
-func (r *record) pointer(flag byte, number int) *int64 {
-	if r.flags&flag == 0 {
-		return nil
-	}
-	n := r.numbers[number]
-	return &n
 }
 
 // unescaper decodes the texts of an Encoded, which are JSON strings or JSON.

@@ -127,7 +127,7 @@ func countTags(tags []Tag) tagNumbers {
 }
 
 // tags reads the member "tags": {namespace: [key, …]} or {namespace: [{"key": key}, …]}. The result is sorted, without duplicates.
-func (o object) tags() []Tag {
+func (o *object) tags() []Tag {
 	byNamespace := o.child("tags")
 	namespaces := byNamespace.sorted()
 	var tags []Tag

@@ -1,8 +1,6 @@
 package item
 
 import (
-	"cmp"
-	"math"
 	"strings"
 	"time"
 
@@ -51,21 +49,3 @@ func Millis(timestamp string) (int64, bool) {
 
 // stamp formats the timestamp of a new item: RFC 3339 in UTC, in whole seconds.
 func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
-
-// CreatedMillis returns the created_on of an item in milliseconds since 1970. For an item without created_on, it returns math.MinInt64: the
-// tie rule treats the item as older than all others.
-func (it *Item) CreatedMillis() int64 {
-	if ms, ok := Millis(it.CreatedOn); ok {
-		return ms
-	}
-	return math.MinInt64
-}
-
-// CompareNewest is the tie rule for items with equal sort values. The item with the newer created_on comes first (see CreatedMillis), then
-// the item with the higher id. The result is negative if the item a comes first, and 0 only if both are the same item.
-func CompareNewest(aCreated int64, a ID, bCreated int64, b ID) int {
-	if aCreated != bCreated {
-		return cmp.Compare(bCreated, aCreated)
-	}
-	return cmp.Compare(b, a)
-}

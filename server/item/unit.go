@@ -2,16 +2,10 @@ package item
 
 import (
 	"cmp"
+	"encoding/json"
 	"slices"
 	"strconv"
 	"strings"
-)
-
-const (
-	// blank is the filler for URLs that the specification requires.
-	blank = "about:blank"
-	// epoch is the filler for timestamps that the specification requires.
-	epoch = "1970-01-01T00:00:00Z"
 )
 
 // NullUnit returns the unit that an item without a default unit shows as default_activate_unit. It is archived, its id is 0, and its URLs
@@ -29,6 +23,12 @@ func NullUnit() Unit {
 	}
 }
 
+// Reference reports whether the unit is managed and has nothing but an id. Such a unit refers to a unit that a manifest declares.
+func (u Unit) Reference() bool {
+	return u.Managed && u.Name == "" && u.ImageURL == "" && u.ClickThroughURL == "" && u.CatalogItem == nil &&
+		u.CatalogImageURLSrc == nil && u.ExternalID == ""
+}
+
 // DefaultUnit returns the unit that an item shows as default_activate_unit: the first of its units that is not archived, otherwise the
 // default unit of the property, which may be nil.
 func DefaultUnit(units []Unit, property *Unit) *Unit {
@@ -44,55 +44,31 @@ func DefaultUnit(units []Unit, property *Unit) *Unit {
 // NullUnit.
 func EncodeUnit(u Unit) []byte {
 	null := NullUnit()
-	dst := append([]byte(nil), `{"id":`...)
-	dst = strconv.AppendInt(dst, u.ID, 10)
-	dst = appendMember(dst, "name", cmp.Or(u.Name, null.Name))
-	dst = appendMember(dst, "image_url", cmp.Or(u.ImageURL, blank))
-	dst = appendMember(dst, "click_through_url", cmp.Or(u.ClickThroughURL, blank))
-	dst = append(dst, `,"catalog_item":`...)
-	dst = appendRaw(dst, u.CatalogItem)
-	dst = append(dst, `,"catalog_image_url_src":`...)
-	dst = appendRaw(dst, u.CatalogImageURLSrc)
-	if u.ExternalID == "" {
-		dst = append(dst, `,"external_id":null`...)
-	} else {
-		dst = appendMember(dst, "external_id", u.ExternalID)
+	u.LastModified = cmp.Or(u.LastModified, u.CreatedOn)
+	dst := []byte{'{'}
+	for _, m := range unitTable.members {
+		dst = append(dst, m.key[leads(dst):]...)
+		switch p := m.at(&u).(type) {
+		case *string:
+			if s := cmp.Or(*p, *m.at(&null).(*string)); s != "" {
+				dst = AppendString(dst, s)
+			} else {
+				dst = append(dst, "null"...)
+			}
+		case *int64:
+			dst = strconv.AppendInt(dst, cmp.Or(*p, *m.at(&null).(*int64)), 10)
+		case *bool:
+			dst = strconv.AppendBool(dst, *p)
+		case *json.RawMessage:
+			dst = appendRaw(dst, *p)
+		}
 	}
-	dst = append(dst, `,"archived":`...)
-	dst = strconv.AppendBool(dst, u.Archived)
-	dst = append(dst, `,"managed":`...)
-	dst = strconv.AppendBool(dst, u.Managed)
-	dst = appendMember(dst, "created_on", cmp.Or(u.CreatedOn, epoch))
-	dst = appendMember(dst, "last_modified", cmp.Or(u.LastModified, u.CreatedOn, epoch))
-	dst = append(dst, `,"click_unit_library":`...)
-	dst = strconv.AppendInt(dst, max(u.ClickUnitLibrary, 1), 10)
-	dst = append(dst, `,"activate_unit_library":`...)
-	dst = strconv.AppendInt(dst, max(u.ActivateUnitLibrary, 1), 10)
 	return append(dst, `,"associated_contents":[]}`...)
-}
-
-// marshal appends the unit in the form of an export line, without fillers.
-func (u Unit) marshal(dst []byte) []byte {
-	w := objectWriter{dst: append(dst, '{')}
-	w.number("id", u.ID)
-	w.text("name", u.Name)
-	w.text("image_url", u.ImageURL)
-	w.text("click_through_url", u.ClickThroughURL)
-	w.raw("catalog_item", u.CatalogItem)
-	w.raw("catalog_image_url_src", u.CatalogImageURLSrc)
-	w.text("external_id", u.ExternalID)
-	w.boolean("archived", u.Archived)
-	w.boolean("managed", u.Managed)
-	w.text("created_on", u.CreatedOn)
-	w.text("last_modified", u.LastModified)
-	w.number("click_unit_library", u.ClickUnitLibrary)
-	w.number("activate_unit_library", u.ActivateUnitLibrary)
-	return append(w.dst, '}')
 }
 
 // units reads the member activate_units, whose elements are ids, or objects with an id. The result ids contains all ids in order, without
 // duplicates. The result whole contains the units that have a name or are managed.
-func (o object) units() (ids []int64, whole []Unit) {
+func (o *object) units() (ids []int64, whole []Unit) {
 	list := o.list("activate_units")
 	if len(list) > MaxUnits && !o.stored {
 		o.unacceptable(o.at("activate_units"), "at most %d units are accepted", MaxUnits)
@@ -107,7 +83,8 @@ func (o object) units() (ids []int64, whole []Unit) {
 				u.ID = *id
 			}
 		case structure:
-			u = object{decoder: o.decoder, path: path, value: v.value}.unit()
+			unit := object{decoder: o.decoder, path: path, value: v.value}
+			u = unit.unit()
 		default:
 			o.malformed(path, "expected a unit or its id, got %s", v.kind)
 		}
@@ -125,38 +102,19 @@ func (o object) units() (ids []int64, whole []Unit) {
 // detached returns the unit with cloned strings. The unit lives much longer than its import line. Without the clones, its strings would
 // keep the whole line in memory.
 func (u Unit) detached() Unit {
-	for _, s := range []*string{&u.Name, &u.ImageURL, &u.ClickThroughURL, &u.ExternalID, &u.CreatedOn, &u.LastModified} {
-		*s = strings.Clone(*s)
+	for _, m := range unitTable.members {
+		if s, ok := m.at(&u).(*string); ok {
+			*s = strings.Clone(*s)
+		}
 	}
 	return u
 }
 
 // unit reads a conversion unit. Only the id is required. An object with only an id means the same as the id alone.
-func (o object) unit() Unit {
+func (o *object) unit() (u Unit) {
 	if !o.has("id") {
 		o.malformed(o.at("id"), "a unit needs its id")
 	}
-	return Unit{
-		ID:                  o.id(),
-		Name:                o.given("name"),
-		ImageURL:            o.link("image_url"),
-		ClickThroughURL:     o.link("click_through_url"),
-		CatalogItem:         o.raw("catalog_item"),
-		CatalogImageURLSrc:  o.raw("catalog_image_url_src"),
-		ExternalID:          o.word("external_id"),
-		Archived:            o.boolean("archived"),
-		Managed:             o.boolean("managed"),
-		CreatedOn:           o.timestamp("created_on"),
-		LastModified:        o.timestamp("last_modified"),
-		ClickUnitLibrary:    zero(o.integer("click_unit_library", MaxID)),
-		ActivateUnitLibrary: zero(o.integer("activate_unit_library", MaxID)),
-	}
-}
-
-// zero returns *n, or 0 if n is nil.
-func zero(n *int64) int64 {
-	if n == nil {
-		return 0
-	}
-	return *n
+	readMembers(o, unitTable, &u)
+	return u
 }

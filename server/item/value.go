@@ -62,7 +62,7 @@ type member struct {
 func (v value) there() bool { return v.kind > null }
 
 // get returns a member of an object.
-func (v value) get(name string) value {
+func (v *value) get(name string) value {
 	if v.kind != structure {
 		return value{}
 	}

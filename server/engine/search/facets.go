@@ -575,7 +575,7 @@ func (o *unitOverlay) values(list []int64, field query.Field) map[string]bool {
 		units[i] = *o.byID[id]
 	}
 	found := map[string]bool{}
-	for f, v := range (&item.Item{}).Values(units, o.byDefault, nil) {
+	for f, v := range item.UnitValues(units, o.byDefault) {
 		switch {
 		case f.Name != field.Name:
 		case f.Type == query.Keyword:

@@ -135,7 +135,7 @@ func (l *unitLists) index(o *unitOverlay) error {
 		}
 		// Segments number documents by descending ID, so the document of list i gets the i-th highest ID.
 		docs[i] = segment.Doc{ID: item.ID(len(l.units) - i), Created: math.MinInt64}
-		for f, v := range (&item.Item{}).Values(units, o.byDefault, nil) {
+		for f, v := range item.UnitValues(units, o.byDefault) {
 			if kindOf(f.Name) != ofUnits {
 				continue
 			}
