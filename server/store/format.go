@@ -6,13 +6,17 @@ import (
 	"fmt"
 
 	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/vitrine-dev/vitrine/server/item"
 )
 
-// formatVersion is the format version (see doc.go) that this code writes. formatNeeds is the oldest version of Vitrine that can read this
-// format.
+// formatVersion is the format version (see doc.go) that this code writes: the format of the items in the store, plus the number of other
+// changes of the stored data. formatNeeds is the oldest version of Vitrine that can read this format.
 const (
-	formatVersion = 1
+	formatVersion = item.Format + otherChanges
 	formatNeeds   = "0.1.0"
+
+	otherChanges = 0
 )
 
 // format is the stamp of a store, the value of keyFormat.
@@ -21,8 +25,8 @@ type format struct {
 	Needs   string `json:"needs"`
 }
 
-// upgrade adds to a batch the changes that bring a store to the next format version. Its index in a list of upgrades is the version before
-// the upgrade.
+// upgrade adds to a batch the changes that bring a store to the next format version. Its key in a map of upgrades is the version
+// before the upgrade. A version whose successor only has another form of items needs no upgrade, because item.Decode reads both forms.
 type upgrade func(db *pebble.DB, b *pebble.Batch) error
 
 // NewerFormatError reports that a newer version of Vitrine wrote the store.
@@ -43,7 +47,7 @@ func (e *NewerFormatError) Error() string {
 
 // checkFormat checks the format version of a store. It stamps a new store, rejects what requireFormat rejects, and upgrades a store with an
 // older format step by step. Each step is one durable batch, which includes the new stamp.
-func checkFormat(db *pebble.DB, dir string, current format, upgrades []upgrade) error {
+func checkFormat(db *pebble.DB, dir string, current format, upgrades map[int]upgrade) error {
 	found, err := requireFormat(db, dir, current.Version)
 	if err != nil {
 		return err
@@ -53,8 +57,10 @@ func checkFormat(db *pebble.DB, dir string, current format, upgrades []upgrade) 
 	}
 	for v := found.Version; v < current.Version; v++ {
 		b := db.NewBatch()
-		if err := upgrades[v](db, b); err != nil {
-			return errors.Join(fmt.Errorf("upgrade the store at %s from format %d: %w", dir, v, err), b.Close())
+		if upgrade := upgrades[v]; upgrade != nil {
+			if err := upgrade(db, b); err != nil {
+				return errors.Join(fmt.Errorf("upgrade the store at %s from format %d: %w", dir, v, err), b.Close())
+			}
 		}
 		if err := stampFormat(b, format{Version: v + 1, Needs: current.Needs}); err != nil {
 			return fmt.Errorf("upgrade the store at %s from format %d: %w", dir, v, err)
@@ -89,8 +95,8 @@ func requireFormat(db *pebble.DB, dir string, version int) (format, error) {
 	return found, nil
 }
 
-// upgrades returns the steps to formatVersion. No step leads to version 1, so the element 0 of a longer list is nil.
-func upgrades() []upgrade { return nil }
+// upgrades returns the steps to formatVersion.
+func upgrades() map[int]upgrade { return nil }
 
 func stampFormat(b *pebble.Batch, f format) error {
 	if err := setFormat(b, f); err != nil {

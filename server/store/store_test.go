@@ -191,7 +191,7 @@ func TestOlderFormatIsUpgradedStepByStep(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	check := func(current int, steps ...upgrade) error {
+	check := func(current int, steps map[int]upgrade) error {
 		return checkFormat(db, "store", format{Version: current, Needs: "9.0.0"}, steps)
 	}
 	version := func() int {
@@ -201,7 +201,7 @@ func TestOlderFormatIsUpgradedStepByStep(t *testing.T) {
 		}
 		return f.Version
 	}
-	if err := check(1); err != nil || version() != 1 {
+	if err := check(1, nil); err != nil || version() != 1 {
 		t.Fatalf("a new store: %v, version %d", err, version())
 	}
 	var done []string
@@ -212,20 +212,23 @@ func TestOlderFormatIsUpgradedStepByStep(t *testing.T) {
 		}
 	}
 	broken := errors.New("broken")
-	if err := check(3, nil, step("one", nil), step("two", broken)); !errors.Is(err, broken) || version() != 2 {
+	if err := check(3, map[int]upgrade{1: step("one", nil), 2: step("two", broken)}); !errors.Is(err, broken) || version() != 2 {
 		t.Fatalf("with a broken second step: %v, version %d, want it to stay at 2", err, version())
 	}
 	if _, _, err := db.Get([]byte("two")); !errors.Is(err, pebble.ErrNotFound) {
 		t.Errorf("a failed step left something: %v", err)
 	}
-	if err := check(3, nil, step("one", nil), step("two", nil)); err != nil || version() != 3 {
+	if err := check(3, map[int]upgrade{1: step("one", nil), 2: step("two", nil)}); err != nil || version() != 3 {
 		t.Fatalf("the second step again: %v, version %d", err, version())
 	}
 	if got := strings.Join(done, " "); got != "one two two" {
 		t.Errorf("steps %s, want each once, and the failed one again", got)
 	}
-	if err := check(3); err != nil {
+	if err := check(3, nil); err != nil {
 		t.Errorf("nothing to do: %v", err)
+	}
+	if err := check(4, nil); err != nil || version() != 4 {
+		t.Errorf("another form of items, which needs no step: %v, version %d", err, version())
 	}
 }
 

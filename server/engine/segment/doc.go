@@ -11,7 +11,7 @@
 // magic is the number of the format. Vitrine reads only files of its current format.
 //
 //	magic       8 bytes
-//	items       the items one after the other, each an item.Packed, whose format has a number of its own, and its checksum (CRC-32C)
+//	items       the items one after the other, each an item.Packed (see item.Format), and its checksum (CRC-32C)
 //	index       the following sections; the directory has their places:
 //	  offsets     a column with a number for each document: where its item begins; then a number: where the last item ends
 //	  ids         a column with a number for each document
@@ -30,8 +30,8 @@
 //
 // # Formats
 //
-// Each change of the content of segments needs a new format (TestFormat). The engine rebuilds files of another format from the store, one
-// property after the other. Meanwhile, the server serves the other properties.
+// Each change of the content of segments needs a new format (TestFormat). A new item.Format is one. The engine rebuilds files of another
+// format from the store, one property after the other. Meanwhile, the server serves the other properties.
 //
 // Format 1 is the format of version 0.1.0. Decisions 16 and 17 and the file layouts in this package say why it looks as it does.
 //

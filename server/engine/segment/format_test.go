@@ -45,7 +45,7 @@ func TestFormat(t *testing.T) {
 	sum := sha256.New()
 	describe(sum, s)
 	if got := hex.EncodeToString(sum.Sum([]byte(magic[len(magicAny):] + " "))); got != formatDigest {
-		t.Errorf("the content of segments has changed: increase the format (the last byte of magic), so that existing files are rebuilt, and set formatDigest to\n%s", got)
+		t.Errorf("the content of segments has changed: unless item.Format has changed too, increase otherChanges (see magic), so that existing files are rebuilt. Set formatDigest to\n%s", got)
 	}
 }
 

@@ -84,10 +84,12 @@ func (e *CorruptError) Error() string {
 }
 
 const (
-	// magic is at the beginning and at the end of a file. Its last byte is the number of the format.
-	magic      = magicAny + "1"
-	magicAny   = "VTRNSEG"
-	footerSize = 8 + 8 + 4 + 4 + 4 + 4 + len(magic)
+	// magic is at the beginning and at the end of a file. Its last byte is the number of the format: that of the items in the file
+	// (item.Format), plus the number of other changes of the content or the layout. Increase otherChanges for such a change.
+	magic        = magicAny + string(rune('0'+item.Format+otherChanges))
+	magicAny     = "VTRNSEG"
+	otherChanges = 0
+	footerSize   = 8 + 8 + 4 + 4 + 4 + 4 + len(magic)
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
