@@ -11,6 +11,7 @@ import (
 
 	"github.com/vitrine-dev/vitrine/internal/admin"
 	"github.com/vitrine-dev/vitrine/internal/backup"
+	"github.com/vitrine-dev/vitrine/internal/version"
 	"github.com/vitrine-dev/vitrine/server/library"
 	"github.com/vitrine-dev/vitrine/server/store"
 	"github.com/vitrine-dev/vitrine/server/transfer"
@@ -124,7 +125,7 @@ func (o operations) Backup(ctx context.Context, w io.Writer, wanted admin.Backup
 	case damage != nil && !wanted.EvenDamaged:
 		return nil, fmt.Errorf("%w; save the readable items with vitrine export, or copy the store as it is with vitrine backup --even-damaged", damage)
 	}
-	err = backup.Write(ctx, w, backup.DatabaseIn(dir), backup.Header{Vitrine: buildVersion().version, Created: began.UTC(), Census: backup.Census(census)})
+	err = backup.Write(ctx, w, backup.DatabaseIn(dir), backup.Header{Vitrine: version.Get().Version, Created: began.UTC(), Census: backup.Census(census)})
 	o.p.log.Info("backup", "took", time.Since(began).Round(time.Millisecond), "failed", err != nil, "damage", damage)
 	return damage, err
 }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/vitrine-dev/vitrine/internal/admin"
 	"github.com/vitrine-dev/vitrine/internal/backup"
+	"github.com/vitrine-dev/vitrine/internal/exit"
 	"github.com/vitrine-dev/vitrine/internal/text"
 	"github.com/vitrine-dev/vitrine/server/store/synced"
 )
@@ -56,7 +57,7 @@ vitrine backup --data-dir ./data --every 24h --keep 30 --s3-endpoint https://s3.
 			c := admin.NewClient(dataDir)
 			if !cmd.Flags().Changed("every") && !cmd.Flags().Changed("keep") {
 				if s.takeOver != "" {
-					return usagef("--take-over can be used only with --every")
+					return exit.Usagef("--take-over can be used only with --every")
 				}
 				_, err := runBackup(cmd, c, dataDir, args[0], flags, admin.BackupOptions{EvenDamaged: evenDamaged})
 				return err
@@ -65,10 +66,10 @@ vitrine backup --data-dir ./data --every 24h --keep 30 --s3-endpoint https://s3.
 				return err
 			}
 			if s.every < time.Minute || s.keep < 1 || args[0] == "-" {
-				return usagef("--every %s --keep %d %s: --every must be at least 1m, --keep must be at least 1, and TARGET must not be -", s.every, s.keep, args[0])
+				return exit.Usagef("--every %s --keep %d %s: --every must be at least 1m, --keep must be at least 1, and TARGET must not be -", s.every, s.keep, args[0])
 			}
 			if evenDamaged {
-				return usagef("--even-damaged cannot be used with --every: copies of a damaged store would replace the earlier backups")
+				return exit.Usagef("--even-damaged cannot be used with --every: copies of a damaged store would replace the earlier backups")
 			}
 			bucket, key, err := flags.open(args[0])
 			if err != nil {
@@ -105,7 +106,7 @@ vitrine backup --data-dir ./data --every 24h --keep 30 --s3-endpoint https://s3.
 func runBackup(cmd *cobra.Command, c *admin.Client, dataDir, target string, flags s3Flags, o admin.BackupOptions) (h backup.Header, err error) {
 	for _, suffix := range []string{".gz", ".tgz", ".zst", ".xz", ".bz2", ".zip"} {
 		if strings.HasSuffix(target, suffix) {
-			return h, usagef("%s: vitrine backup does not compress: use a name that ends in .tar, or a pipe, as in vitrine backup - | gzip > vitrine.tar.gz", target)
+			return h, exit.Usagef("%s: vitrine backup does not compress: use a name that ends in .tar, or a pipe, as in vitrine backup - | gzip > vitrine.tar.gz", target)
 		}
 	}
 	bucket, key, err := flags.open(target)
@@ -113,7 +114,7 @@ func runBackup(cmd *cobra.Command, c *admin.Client, dataDir, target string, flag
 		return h, err
 	}
 	if bucket != nil && !strings.HasSuffix(key, ".tar") {
-		return h, usagef("%s: the name of a backup in a bucket must end in .tar; to name a folder, use --every", target)
+		return h, exit.Usagef("%s: the name of a backup in a bucket must end in .tar; to name a folder, use --every", target)
 	}
 	ctx := cmd.Context()
 	stream, w := io.Pipe()
@@ -156,7 +157,7 @@ func runBackup(cmd *cobra.Command, c *admin.Client, dataDir, target string, flag
 		fmt.Fprintf(summary, "%s bytes in %d files copied to %s\n", text.Thousands(h.Bytes), h.Files, target)
 	}
 	if damage != nil {
-		return h, &codedError{exitDamaged, fmt.Errorf("the copy is complete, but the store is damaged: %w", damage)}
+		return h, exit.With(exit.Damaged, fmt.Errorf("the copy is complete, but the store is damaged: %w", damage))
 	}
 	return h, nil
 }
@@ -230,7 +231,7 @@ vitrine restore --data-dir ./data --s3-endpoint https://s3.example s3://backups/
 				return err
 			}
 			if err := synced.Seal(vfs.Default, backup.DatabaseIn(dataDir)); err != nil {
-				return &codedError{exitDamaged, fmt.Errorf("the restored store is damaged: %w", err)}
+				return exit.With(exit.Damaged, fmt.Errorf("the restored store is damaged: %w", err))
 			}
 			p.finish()
 			fmt.Fprintf(cmd.OutOrStdout(), "%s bytes in %d files restored to %s, as of %s\n", text.Thousands(h.Bytes), h.Files, dataDir, h.Created.Format(time.RFC3339))

@@ -18,6 +18,7 @@ import (
 
 	"github.com/vitrine-dev/vitrine/internal/admin"
 	"github.com/vitrine-dev/vitrine/internal/backup"
+	"github.com/vitrine-dev/vitrine/internal/exit"
 )
 
 // TestBackupAndRestore copies the store of a running server to each kind of target and restores each copy. It checks that a server on the
@@ -33,9 +34,9 @@ func TestBackupAndRestore(t *testing.T) {
 	vitrine(t.Context(), "", "backup", "--data-dir", s.dir, file).want(t, 0, "copied to "+file)
 	stream := vitrine(t.Context(), "", "backup", "--data-dir", s.dir, "-")
 	stream.want(t, 0)
-	vitrine(t.Context(), "", "backup", "--data-dir", s.dir, dir).want(t, exitFailed, "is not empty")
+	vitrine(t.Context(), "", "backup", "--data-dir", s.dir, dir).want(t, exit.Failed, "is not empty")
 	nowhere := filepath.Join(t.TempDir(), "nowhere", "vitrine.tar")
-	vitrine(t.Context(), "", "backup", "--data-dir", s.dir, nowhere).want(t, exitFailed, "cannot write "+nowhere+": its directory does not exist: create the directory")
+	vitrine(t.Context(), "", "backup", "--data-dir", s.dir, nowhere).want(t, exit.Failed, "cannot write "+nowhere+": its directory does not exist: create the directory")
 	// No backup contains these items, because they are imported after all backups.
 	vitrine(t.Context(), itemLines(201, 10), "import", "-").want(t, 0, "10 added")
 	// The server removes its copy for the failed backup as soon as it notices that the client has stopped reading.
@@ -43,9 +44,9 @@ func TestBackupAndRestore(t *testing.T) {
 		left, err := filepath.Glob(filepath.Join(s.dir, ".backup-*"))
 		return err == nil && len(left) == 0
 	})
-	vitrine(t.Context(), "", "restore", "--data-dir", s.dir, file).want(t, exitFailed, "is not empty")
+	vitrine(t.Context(), "", "restore", "--data-dir", s.dir, file).want(t, exit.Failed, "is not empty")
 	s.signal(syscall.SIGTERM)
-	vitrine(t.Context(), "", "backup", "--data-dir", s.dir, "-").want(t, exitFailed, "no running server uses "+s.dir)
+	vitrine(t.Context(), "", "backup", "--data-dir", s.dir, "-").want(t, exit.Failed, "no running server uses "+s.dir)
 
 	for name, source := range map[string]string{"directory": dir, "file": file, "stream": "-"} {
 		t.Run(name, func(t *testing.T) {
@@ -61,7 +62,7 @@ func TestBackupAndRestore(t *testing.T) {
 	}
 	t.Run("damaged", func(t *testing.T) {
 		data := filepath.Join(t.TempDir(), "data")
-		vitrine(t.Context(), stream.stdout[:len(stream.stdout)/2], "restore", "--data-dir", data, "-").want(t, exitFailed, "the backup is damaged")
+		vitrine(t.Context(), stream.stdout[:len(stream.stdout)/2], "restore", "--data-dir", data, "-").want(t, exit.Failed, "the backup is damaged")
 		if left, err := os.ReadDir(data); err != nil || len(left) > 0 {
 			t.Errorf("a failed restore left %v, %v", left, err)
 		}
@@ -93,7 +94,7 @@ func TestBackupThatCannotBeIndexed(t *testing.T) {
 	copies := t.TempDir()
 	for _, target := range []string{filepath.Join(copies, "copy"), filepath.Join(copies, "copy.tar"), "-"} {
 		got := vitrine(t.Context(), "", "backup", "--data-dir", dir, target)
-		got.want(t, exitFailed, "read item", "copy the store as it is with vitrine backup --even-damaged")
+		got.want(t, exit.Failed, "read item", "copy the store as it is with vitrine backup --even-damaged")
 		if got.stdout != "" {
 			t.Errorf("backup to %s writes %d bytes", target, len(got.stdout))
 		}
@@ -102,7 +103,7 @@ func TestBackupThatCannotBeIndexed(t *testing.T) {
 		t.Errorf("left %v, %v", left, err)
 	}
 	asItIs := filepath.Join(copies, "as-it-is.tar")
-	vitrine(t.Context(), "", "backup", "--data-dir", dir, "--even-damaged", asItIs).want(t, exitDamaged, "copied to "+asItIs, "the copy is complete, but the store is damaged", "read item")
+	vitrine(t.Context(), "", "backup", "--data-dir", dir, "--even-damaged", asItIs).want(t, exit.Damaged, "copied to "+asItIs, "the copy is complete, but the store is damaged", "read item")
 	s.signal(syscall.SIGTERM)
 	restored := filepath.Join(t.TempDir(), "data")
 	vitrine(t.Context(), "", "restore", "--data-dir", restored, asItIs).want(t, 0, "restored")
@@ -198,7 +199,7 @@ func TestBackupThatCannotBeWritten(t *testing.T) {
 	for _, limit := range []int{0, 1, 512, 100_000, 1 << 20} {
 		var stderr bytes.Buffer
 		code := run(t.Context(), "vitrine", []string{"backup", "--data-dir", dir, "-"}, strings.NewReader(""), &limited{limit}, &stderr)
-		if got := stderr.String(); code != exitFailed || !strings.Contains(got, "vitrine: write standard output: no space left on device") || strings.Contains(got, "damaged") {
+		if got := stderr.String(); code != exit.Failed || !strings.Contains(got, "vitrine: write standard output: no space left on device") || strings.Contains(got, "damaged") {
 			t.Errorf("after %d bytes: exit code %d: %s", limit, code, got)
 		}
 	}
@@ -218,7 +219,7 @@ func TestBackupThatCannotBeWritten(t *testing.T) {
 		_ = r.Close()
 	}()
 	got := vitrine(t.Context(), "", "backup", "--data-dir", dir, pipe)
-	got.want(t, exitFailed, "vitrine: write "+pipe+": broken pipe")
+	got.want(t, exit.Failed, "vitrine: write "+pipe+": broken pipe")
 	if strings.Contains(got.stderr, "damaged") {
 		t.Errorf("%s", got.stderr)
 	}
@@ -240,7 +241,7 @@ func TestInterruptedBackupIsNotReportedAsDamaged(t *testing.T) {
 	dir := serveAdmin(t, broken{})
 	for _, target := range []string{"-", filepath.Join(t.TempDir(), "copy"), filepath.Join(t.TempDir(), "copy.tar")} {
 		got := vitrine(t.Context(), "", "backup", "--data-dir", dir, target)
-		if got.code != exitFailed || !strings.Contains(got.stderr, "the backup is incomplete") || strings.Contains(got.stderr, "damaged") {
+		if got.code != exit.Failed || !strings.Contains(got.stderr, "the backup is incomplete") || strings.Contains(got.stderr, "damaged") {
 			t.Errorf("%s: exit code %d: %s", target, got.code, got.stderr)
 		}
 	}

@@ -22,6 +22,7 @@ import (
 	"golang.org/x/text/encoding/unicode"
 
 	"github.com/vitrine-dev/vitrine/internal/cli/importstate"
+	"github.com/vitrine-dev/vitrine/internal/exit"
 	"github.com/vitrine-dev/vitrine/server/client"
 	"github.com/vitrine-dev/vitrine/server/library"
 	"github.com/vitrine-dev/vitrine/server/query"
@@ -63,7 +64,7 @@ func TestImportAndExportAreInverse(t *testing.T) {
 	}
 	const broken = "approval_status:app AND (summer OR beach"
 	_, syntax := query.Parse(broken)
-	vitrine(t.Context(), "", "export", "--query", broken).want(t, exitFailed, syntax.Error())
+	vitrine(t.Context(), "", "export", "--query", broken).want(t, exit.Failed, syntax.Error())
 
 	part := vitrine(t.Context(), "", "export", "--query", "id:[5 TO 7]")
 	part.want(t, 0)
@@ -73,9 +74,9 @@ func TestImportAndExportAreInverse(t *testing.T) {
 
 	vitrine(t.Context(), "", "facets", "approval_status", "-q", "id:[5 TO 7]").want(t, 0, "VALUE   ITEMS\napp     3\n\n3 matching items\n")
 	vitrine(t.Context(), "", "facets", "id", "--prefix", "1", "--limit", "2", "-o", "json").want(t, 0, `"field": "id"`, `"value": "10"`)
-	vitrine(t.Context(), "", "facets", "text").want(t, exitFailed, "its type is text")
-	vitrine(t.Context(), "", "facets", "id", "--limit", "101").want(t, exitUsage, "must be from 1 to 100")
-	vitrine(t.Context(), "", "facets", "submission.email").want(t, exitUsage, "never shows submissions")
+	vitrine(t.Context(), "", "facets", "text").want(t, exit.Failed, "its type is text")
+	vitrine(t.Context(), "", "facets", "id", "--limit", "101").want(t, exit.Usage, "must be from 1 to 100")
+	vitrine(t.Context(), "", "facets", "submission.email").want(t, exit.Usage, "never shows submissions")
 }
 
 // TestExportOfADamagedStore changes a byte of a block in a file of the database, and checks that the export contains every readable item
@@ -121,9 +122,9 @@ func TestExportOfADamagedStore(t *testing.T) {
 	s.environment(t)
 	file := filepath.Join(t.TempDir(), "rescue.ndjson.gz")
 	toFile := vitrine(t.Context(), "", "export", "--file", file)
-	toFile.want(t, exitDamaged, "lines in", "vitrine: the export lacks", "items that the server cannot read, with ids in these ranges: ")
+	toFile.want(t, exit.Damaged, "lines in", "vitrine: the export lacks", "items that the server cannot read, with ids in these ranges: ")
 	toStdout := vitrine(t.Context(), "", "export")
-	toStdout.want(t, exitDamaged, "items that the server cannot read, with ids in these ranges: ")
+	toStdout.want(t, exit.Damaged, "items that the server cannot read, with ids in these ranges: ")
 	rescued := unpack(t, file)
 	if rescued != toStdout.stdout {
 		t.Error("the file and the standard output differ")
@@ -169,13 +170,13 @@ func TestImportReportsInvalidLines(t *testing.T) {
 	s.environment(t)
 	lines := itemLines(1, 2) + "nonsense\n\n" + `{"content_type":"text"}` + "\n" + itemLines(2, 2)
 	got := vitrine(t.Context(), lines, "import", "-")
-	got.want(t, exitLines, "line 3: ", "line 5: caption", "line 6: an item with this id already exists", "3 added, 3 failed", "3 of 7 lines failed")
+	got.want(t, exit.Lines, "line 3: ", "line 5: caption", "line 6: an item with this id already exists", "3 added, 3 failed", "3 of 7 lines failed")
 	vitrine(t.Context(), itemLines(1, 4), "import", "-", "--on-conflict", "skip").want(t, 0, "1 added, 3 already present")
 	vitrine(t.Context(), strings.ReplaceAll(itemLines(1, 2), "number", "changed"), "import", "-", "--on-conflict", "replace").want(t, 0, "0 added, 2 replaced")
 	if out := vitrine(t.Context(), "", "export", "-q", "text:changed").stdout; strings.Count(out, "\n") != 2 {
 		t.Errorf("replaced items: %s", out)
 	}
-	vitrine(t.Context(), "", "export", "-q", "a AND").want(t, exitFailed, "position")
+	vitrine(t.Context(), "", "export", "-q", "a AND").want(t, exit.Failed, "position")
 }
 
 // TestImportRefusesOtherFormats checks that the error names the format of a file that is not NDJSON, and that the command sends no line of
@@ -197,8 +198,8 @@ func TestImportRefusesOtherFormats(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			file := write(t, "items.ndjson", tc.text)
-			vitrine(t.Context(), "", "import", file).want(t, exitFailed, "items.ndjson", tc.says)
-			vitrine(t.Context(), tc.text, "import", "-").want(t, exitFailed, "standard input", tc.says)
+			vitrine(t.Context(), "", "import", file).want(t, exit.Failed, "items.ndjson", tc.says)
+			vitrine(t.Context(), tc.text, "import", "-").want(t, exit.Failed, "standard input", tc.says)
 		})
 	}
 	for _, text := range []string{"", "\n\n", line, "\n" + line + "\n" + line + "\n", strings.Repeat("\n", 1<<17) + line, `{"x":"` + strings.Repeat("x", 1<<17) + `"}`} {
@@ -268,7 +269,7 @@ func TestInputsInOtherForms(t *testing.T) {
 	t.Setenv("VITRINE_CA_FILE", filepath.Join(s.dir, "tls", "ca.crt"))
 	sequence := "\x1e" + strings.TrimSuffix(strings.ReplaceAll(itemLines(1, 10), "\n", "\n\x1e"), "\x1e")
 	vitrine(t.Context(), sequence, "import", "-", "--on-conflict=skip").want(t, 0, "10 lines", "10 already present")
-	vitrine(t.Context(), "", "validate", "-f", write(t, "x.yaml", zip(t, manifest)[:60])).want(t, exitManifests,
+	vitrine(t.Context(), "", "validate", "-f", write(t, "x.yaml", zip(t, manifest)[:60])).want(t, exit.Manifests,
 		"x.yaml:1:1: error: the file is truncated: its gzip data has no end; get a complete copy")
 }
 
@@ -279,12 +280,12 @@ func TestImportOfATruncatedFile(t *testing.T) {
 	whole := zip(t, itemLines(1, 30000))
 	file := write(t, "items.ndjson.gz", whole[:len(whole)-100])
 	got := vitrine(t.Context(), "", "import", file)
-	got.want(t, exitFailed, "vitrine: stopped after line ", "items.ndjson.gz is truncated: its gzip data has no end; get a complete copy; run the same command again to resume")
+	got.want(t, exit.Failed, "vitrine: stopped after line ", "items.ndjson.gz is truncated: its gzip data has no end; get a complete copy; run the same command again to resume")
 	if err := os.WriteFile(file, []byte(whole), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	vitrine(t.Context(), "", "import", file).want(t, 0, "resuming after line ", "30,000 lines", "30,000 added")
-	vitrine(t.Context(), whole[:len(whole)-100], "import", "-", "--on-conflict=skip").want(t, exitFailed,
+	vitrine(t.Context(), whole[:len(whole)-100], "import", "-", "--on-conflict=skip").want(t, exit.Failed,
 		"standard input is truncated: ", "get a complete copy; import the complete input with --on-conflict=skip, which skips items that exist")
 }
 
@@ -296,7 +297,7 @@ func TestImportIsResumed(t *testing.T) {
 	s.signal(9)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	vitrine(ctx, "", "import", file).want(t, exitInterrupted, "interrupted after line 0; run the same command again to resume")
+	vitrine(ctx, "", "import", file).want(t, exit.Interrupted, "interrupted after line 0; run the same command again to resume")
 
 	s = start(t, s.dir)
 	s.environment(t)
@@ -313,7 +314,7 @@ func TestImportIsResumed(t *testing.T) {
 	keepState(t, file, prefix, 1000, 2000)
 	vitrine(t.Context(), "", "import", file, "--restart", "--on-conflict", "skip").want(t, 0, "0 added, 2,500 already present")
 	keepState(t, file, strings.Replace(prefix, "item", "iten", 1), 1000, 2000)
-	vitrine(t.Context(), "", "import", file).want(t, exitFailed, "has changed since the import was interrupted", "to import from the first line, use --restart")
+	vitrine(t.Context(), "", "import", file).want(t, exit.Failed, "has changed since the import was interrupted", "to import from the first line, use --restart")
 }
 
 func TestCommandErrors(t *testing.T) {
@@ -328,20 +329,20 @@ func TestCommandErrors(t *testing.T) {
 		code int
 		says string
 	}{
-		"no server":           {[]string{"export"}, exitUsage, "pass --server or set VITRINE_SERVER"},
-		"no token":            {[]string{"export", "--server", "https://127.0.0.1:1"}, exitUsage, "pass --token-file or set VITRINE_TOKEN"},
-		"no token file":       {[]string{"export", "--server", "https://127.0.0.1:1", "--token-file", file + "x"}, exitFailed, "read the access token"},
-		"plain HTTP":          {[]string{"export", "--server", "http://shop.example", "--token-file", token}, exitFailed, "use https"},
-		"no authority":        {append([]string{"export", "--ca-file", file}, server...), exitCertificate, "contains no PEM certificate"},
-		"no input":            {append([]string{"import", file + "x"}, server...), exitFailed, "does not exist: check the path"},
-		"a directory":         {append([]string{"import", filepath.Dir(file)}, server...), exitFailed, "is a directory"},
-		"no file named":       {append([]string{"import"}, server...), exitUsage, "0 arguments given: use vitrine import FILE|-"},
-		"on conflict":         {append([]string{"import", "-", "--on-conflict", "merge"}, server...), exitUsage, "must be fail, replace or skip"},
-		"unanswered":          {append([]string{"import", "-", "--unanswered", "guess"}, server...), exitUsage, "must be stop, resend or skip"},
-		"unknown command":     {[]string{"bogus"}, exitUsage, `there is no command "bogus"`},
-		"no running server":   {[]string{"sweep", "--data-dir", t.TempDir()}, exitFailed, "no running server uses"},
-		"a compressed backup": {[]string{"backup", "--data-dir", t.TempDir(), "x.tar.gz"}, exitUsage, "backup does not compress"},
-		"no property":         {[]string{"purge", "shop"}, exitUsage, "must be NAMESPACE/NAME"},
+		"no server":           {[]string{"export"}, exit.Usage, "pass --server or set VITRINE_SERVER"},
+		"no token":            {[]string{"export", "--server", "https://127.0.0.1:1"}, exit.Usage, "pass --token-file or set VITRINE_TOKEN"},
+		"no token file":       {[]string{"export", "--server", "https://127.0.0.1:1", "--token-file", file + "x"}, exit.Failed, "read the access token"},
+		"plain HTTP":          {[]string{"export", "--server", "http://shop.example", "--token-file", token}, exit.Failed, "use https"},
+		"no authority":        {append([]string{"export", "--ca-file", file}, server...), exit.Certificate, "contains no PEM certificate"},
+		"no input":            {append([]string{"import", file + "x"}, server...), exit.Failed, "does not exist: check the path"},
+		"a directory":         {append([]string{"import", filepath.Dir(file)}, server...), exit.Failed, "is a directory"},
+		"no file named":       {append([]string{"import"}, server...), exit.Usage, "0 arguments given: use vitrine import FILE|-"},
+		"on conflict":         {append([]string{"import", "-", "--on-conflict", "merge"}, server...), exit.Usage, "must be fail, replace or skip"},
+		"unanswered":          {append([]string{"import", "-", "--unanswered", "guess"}, server...), exit.Usage, "must be stop, resend or skip"},
+		"unknown command":     {[]string{"bogus"}, exit.Usage, `there is no command "bogus"`},
+		"no running server":   {[]string{"sweep", "--data-dir", t.TempDir()}, exit.Failed, "no running server uses"},
+		"a compressed backup": {[]string{"backup", "--data-dir", t.TempDir(), "x.tar.gz"}, exit.Usage, "backup does not compress"},
+		"no property":         {[]string{"purge", "shop"}, exit.Usage, "must be NAMESPACE/NAME"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -354,11 +355,11 @@ func TestWrongAuthorityAndWrongToken(t *testing.T) {
 	s := start(t, newStore(t))
 	s.environment(t)
 	t.Setenv("VITRINE_CA_FILE", "")
-	vitrine(t.Context(), "", "export").want(t, exitCertificate, "pass the server's ca.crt with --ca-file")
+	vitrine(t.Context(), "", "export").want(t, exit.Certificate, "pass the server's ca.crt with --ca-file")
 	s.environment(t)
 	t.Setenv("VITRINE_TOKEN", "another-token-that-nobody-has-issued")
 	got := vitrine(t.Context(), itemLines(1, 1), "import", "-")
-	got.want(t, exitFailed, "stopped after line 0", "pass the current value of an AccessToken")
+	got.want(t, exit.Failed, "stopped after line 0", "pass the current value of an AccessToken")
 	if strings.Contains(got.stderr, "another-token") {
 		t.Error("the token was printed")
 	}
@@ -370,16 +371,16 @@ func TestSweepAndPurge(t *testing.T) {
 	vitrine(t.Context(), itemLines(1, 3), "import", "-").want(t, 0)
 	dir := "--data-dir=" + s.dir
 	vitrine(t.Context(), "", "sweep", dir).want(t, 0, "nothing waits for confirmation: this server does not follow a cluster")
-	vitrine(t.Context(), "", "purge", "shop/other", dir).want(t, exitFailed, "the store has no property shop/other (its properties: shop/default (3 items))")
-	vitrine(t.Context(), "shop/default\n", "purge", "shop/default", dir).want(t, exitFailed, "nothing was erased")
-	vitrine(t.Context(), "", "purge", "shop/default", "--yes", dir).want(t, exitFailed, "still declared by the manifest of Property shop/default: delete that manifest first")
+	vitrine(t.Context(), "", "purge", "shop/other", dir).want(t, exit.Failed, "the store has no property shop/other (its properties: shop/default (3 items))")
+	vitrine(t.Context(), "shop/default\n", "purge", "shop/default", dir).want(t, exit.Failed, "nothing was erased")
+	vitrine(t.Context(), "", "purge", "shop/default", "--yes", dir).want(t, exit.Failed, "still declared by the manifest of Property shop/default: delete that manifest first")
 	s.signal(15)
 
 	forget(t, s.dir)
 	start(t, s.dir)
 	vitrine(t.Context(), "", "purge", "shop/default", "--yes", dir).want(t, 0, "property shop/default erased, with 3 items")
-	vitrine(t.Context(), "", "purge", "shop/default", dir).want(t, exitFailed, "the store has no property shop/default (its properties: none)")
-	vitrine(t.Context(), "", "purge", "shop/default", "--yes", dir).want(t, exitFailed, "shop/default: not found (properties of the store: none)")
+	vitrine(t.Context(), "", "purge", "shop/default", dir).want(t, exit.Failed, "the store has no property shop/default (its properties: none)")
+	vitrine(t.Context(), "", "purge", "shop/default", "--yes", dir).want(t, exit.Failed, "shop/default: not found (properties of the store: none)")
 }
 
 // forget removes the definitions of the test's manifests, as if the manifests had been deleted.
@@ -425,21 +426,5 @@ func keepState(t *testing.T, file, prefix string, lines, sent int64) {
 	}})
 	if err != nil {
 		t.Fatal(err)
-	}
-}
-
-func TestAnErrorIsOneLine(t *testing.T) {
-	damaged := errors.New("file 000005: checksum mismatch")
-	for name, c := range map[string]struct {
-		err  error
-		want string
-	}{
-		"one":      {errors.New("a"), "a"},
-		"joined":   {errors.Join(errors.New("a"), errors.New("b")), "a; b"},
-		"repeated": {fmt.Errorf("open the store: %w", errors.Join(damaged, fmt.Errorf("close: %w", damaged), damaged)), "open the store: file 000005: checksum mismatch; close: file 000005: checksum mismatch"},
-	} {
-		if got := oneLine(c.err); got != c.want {
-			t.Errorf("%s: %q, want %q", name, got, c.want)
-		}
 	}
 }

@@ -16,6 +16,8 @@ import (
 	kube "sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/vitrine-dev/vitrine/api/v1alpha1"
+	"github.com/vitrine-dev/vitrine/internal/cli/message"
+	"github.com/vitrine-dev/vitrine/internal/exit"
 )
 
 // clusterFlags are the flags that select a cluster and a namespace. As in kubectl, the commands use the user's own kubeconfig and
@@ -47,7 +49,7 @@ func (c *clusterFlags) load() (*rest.Config, string, error) {
 	loaded := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, overrides)
 	config, err := loaded.ClientConfig()
 	if clientcmd.IsEmptyConfig(err) {
-		return nil, "", usagef("no cluster: pass --kubeconfig or set KUBECONFIG")
+		return nil, "", exit.Usagef("no cluster: pass --kubeconfig or set KUBECONFIG")
 	}
 	if err != nil {
 		return nil, "", fmt.Errorf("cannot use the kubeconfig: %w; check --kubeconfig and --context", err)
@@ -86,23 +88,17 @@ func (c *clusterFlags) open() (kube.Client, string, error) {
 	return k, namespace, nil
 }
 
-// clusterTransport marks the errors of connections to a cluster with clusterError.
+// clusterTransport marks the errors of connections to a cluster with message.ClusterError.
 type clusterTransport struct{ http.RoundTripper }
 
 // RoundTrip implements http.RoundTripper.
 func (t clusterTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	resp, err := t.RoundTripper.RoundTrip(r)
 	if err != nil {
-		err = &clusterError{err}
+		err = &message.ClusterError{Err: err}
 	}
 	return resp, err
 }
-
-// clusterError is an error of a connection to a cluster.
-type clusterError struct{ err error }
-
-func (e *clusterError) Error() string { return e.err.Error() }
-func (e *clusterError) Unwrap() error { return e.err }
 
 // listed returns the objects in a namespace. The type of list selects their kind.
 func listed[T any](ctx context.Context, k kube.Client, list kube.ObjectList, namespace string) ([]T, error) {
@@ -117,4 +113,23 @@ func listed[T any](ctx context.Context, k kube.Client, list kube.ObjectList, nam
 		return nil
 	})
 	return all, err
+}
+
+// suggest returns a function that completes names of objects in the selected namespace. The type of list selects the kind of the objects.
+func (c *clusterFlags) suggest(list kube.ObjectList) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		k, namespace, err := c.open()
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveError
+		}
+		objects, err := listed[kube.Object](cmd.Context(), k, list, namespace)
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveError
+		}
+		var names []cobra.Completion
+		for _, o := range objects {
+			names = append(names, o.GetName())
+		}
+		return names, cobra.ShellCompDirectiveNoFileComp
+	}
 }

@@ -10,6 +10,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/vitrine-dev/vitrine/internal/cli/textinput"
+	"github.com/vitrine-dev/vitrine/internal/exit"
+	"github.com/vitrine-dev/vitrine/internal/version"
 	"github.com/vitrine-dev/vitrine/server/client"
 )
 
@@ -29,16 +31,16 @@ func (c *connection) bind(fs *pflag.FlagSet) {
 func (c *connection) open() (*client.Client, error) {
 	server := cmp.Or(c.server, os.Getenv("VITRINE_SERVER"))
 	if server == "" {
-		return nil, usagef("no server: pass --server or set VITRINE_SERVER")
+		return nil, exit.Usagef("no server: pass --server or set VITRINE_SERVER")
 	}
 	token, err := c.token()
 	if err != nil {
 		return nil, err
 	}
 	if token == "" {
-		return nil, usagef("no access token: pass --token-file or set VITRINE_TOKEN")
+		return nil, exit.Usagef("no access token: pass --token-file or set VITRINE_TOKEN")
 	}
-	o := client.Options{Server: server, Token: token, UserAgent: "vitrine/" + buildVersion().version}
+	o := client.Options{Server: server, Token: token, UserAgent: "vitrine/" + version.Get().Version}
 	if o.RootCAs, err = c.authority(); err != nil {
 		return nil, err
 	}
@@ -69,7 +71,7 @@ func (c *connection) authority() (*x509.CertPool, error) {
 	}
 	pool := x509.NewCertPool()
 	if !pool.AppendCertsFromPEM(content) {
-		return nil, &codedError{exitCertificate, fmt.Errorf("%s contains no PEM certificate", file)}
+		return nil, exit.With(exit.Certificate, fmt.Errorf("%s contains no PEM certificate", file))
 	}
 	return pool, nil
 }

@@ -30,6 +30,8 @@ import (
 	kube "sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/vitrine-dev/vitrine/api/v1alpha1"
+	"github.com/vitrine-dev/vitrine/internal/cli/message"
+	"github.com/vitrine-dev/vitrine/internal/exit"
 	"github.com/vitrine-dev/vitrine/server/client"
 	"github.com/vitrine-dev/vitrine/server/console"
 )
@@ -96,11 +98,11 @@ func (o *consoleOptions) run(ctx context.Context) error {
 		return err
 	}
 	if _, name, _ := strings.Cut(property, "/"); o.property != "" && name != o.property {
-		return usagef("--property %s: the token belongs to property %s: use another token, or omit --property", o.property, property)
+		return exit.Usagef("--property %s: the token belongs to property %s: use another token, or omit --property", o.property, property)
 	}
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", fmt.Sprintf("127.0.0.1:%d", o.port))
 	if err != nil {
-		return &codedError{exitAddress, fmt.Errorf("cannot listen on --port %d: %w", o.port, err)}
+		return exit.With(exit.Address, fmt.Errorf("cannot listen on --port %d: %w", o.port, err))
 	}
 	address := listener.Addr().String()
 	server := &http.Server{Handler: target.proxy(address), ReadHeaderTimeout: headerTimeout, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelDebug)}
@@ -138,7 +140,7 @@ type consoleTarget struct {
 func (o *consoleOptions) target(ctx context.Context, parts *errgroup.Group) (*consoleTarget, error) {
 	server := cmp.Or(o.reach.connection.server, os.Getenv("VITRINE_SERVER"))
 	if server != "" && o.service != "" {
-		return nil, usagef("--service cannot be used with --server or VITRINE_SERVER, because the command then forwards no port")
+		return nil, exit.Usagef("--service cannot be used with --server or VITRINE_SERVER, because the command then forwards no port")
 	}
 	access := client.Options{Server: server}
 	var err error
@@ -250,7 +252,7 @@ func serviceIn(server string) string {
 func serviceOf(text string) (types.NamespacedName, error) {
 	namespace, name, ok := strings.Cut(text, "/")
 	if !ok || namespace == "" || name == "" || strings.Contains(name, "/") {
-		return types.NamespacedName{}, usagef("--service %q: must be NAMESPACE/NAME, such as %s", text, defaultService)
+		return types.NamespacedName{}, exit.Usagef("--service %q: must be NAMESPACE/NAME, such as %s", text, defaultService)
 	}
 	return types.NamespacedName{Namespace: namespace, Name: name}, nil
 }
@@ -331,7 +333,7 @@ func (t *consoleTarget) proxy(address string) http.Handler {
 			}
 		},
 		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) {
-			http.Error(w, "cannot reach the server: "+oneLine(err), http.StatusBadGateway)
+			http.Error(w, "cannot reach the server: "+message.OneLine(err), http.StatusBadGateway)
 		},
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -365,7 +367,7 @@ const loginPage = `<!doctype html>
 func openBrowser(ctx context.Context, out io.Writer, login string) (remove func()) {
 	page, remove, err := writeLoginPage(login)
 	if err != nil {
-		fmt.Fprintf(out, "cannot open a browser: %s; open the URL yourself\n", oneLine(err))
+		fmt.Fprintf(out, "cannot open a browser: %s; open the URL yourself\n", message.OneLine(err))
 		return remove
 	}
 	time.AfterFunc(time.Minute, remove)
@@ -378,7 +380,7 @@ func openBrowser(ctx context.Context, out io.Writer, login string) (remove func(
 	}
 	cmd := exec.CommandContext(context.WithoutCancel(ctx), command[0], command[1:]...)
 	if err := cmd.Start(); err != nil {
-		fmt.Fprintf(out, "cannot open a browser: %s; open the URL yourself\n", oneLine(err))
+		fmt.Fprintf(out, "cannot open a browser: %s; open the URL yourself\n", message.OneLine(err))
 		return remove
 	}
 	go func() { _ = cmd.Wait() }() // a browser can stay open longer than this process

@@ -20,6 +20,7 @@ import (
 	kube "sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
+	"github.com/vitrine-dev/vitrine/internal/exit"
 	"github.com/vitrine-dev/vitrine/server/library/librarytest"
 )
 
@@ -176,18 +177,18 @@ func TestConsole(t *testing.T) {
 func TestConsoleRefuses(t *testing.T) {
 	s := start(t, newStore(t))
 	s.environment(t)
-	vitrine(t.Context(), "", "console", "--no-browser").want(t, exitFailed, "the server has no console: run it with --console")
-	vitrine(t.Context(), "", "console", "--service", "vitrine-system/vitrine").want(t, exitUsage, "--service cannot be used with --server")
+	vitrine(t.Context(), "", "console", "--no-browser").want(t, exit.Failed, "the server has no console: run it with --console")
+	vitrine(t.Context(), "", "console", "--service", "vitrine-system/vitrine").want(t, exit.Usage, "--service cannot be used with --server")
 	with := start(t, newStore(t), "--console")
 	vitrine(t.Context(), "", "console", "--property", "other", "--server", "https://"+with.addresses["https"], "--ca-file", filepath.Join(with.dir, "tls", "ca.crt")).
-		want(t, exitUsage, "--property other: the token belongs to property shop/default")
+		want(t, exit.Usage, "--property other: the token belongs to property shop/default")
 	t.Setenv("VITRINE_TOKEN", strings.Repeat("x", 40))
 	vitrine(t.Context(), "", "console", "--server", "https://"+with.addresses["https"], "--ca-file", filepath.Join(with.dir, "tls", "ca.crt")).
-		want(t, exitFailed, "(HTTP 401): pass the current value of an AccessToken")
-	vitrine(t.Context(), "", "console", "--server", "https://"+with.addresses["https"]).want(t, exitCertificate, "--ca-file")
+		want(t, exit.Failed, "(HTTP 401): pass the current value of an AccessToken")
+	vitrine(t.Context(), "", "console", "--server", "https://"+with.addresses["https"]).want(t, exit.Certificate, "--ca-file")
 	t.Setenv("VITRINE_SERVER", "")
 	empty := write(t, "kubeconfig", "")
-	vitrine(t.Context(), "", "console", "--kubeconfig", empty).want(t, exitUsage, "no cluster")
+	vitrine(t.Context(), "", "console", "--kubeconfig", empty).want(t, exit.Usage, "no cluster")
 	if code, _ := get(t, "https://"+s.addresses["https"]+"/console/"); code == http.StatusOK {
 		t.Error("the server serves the console without --console")
 	}

@@ -19,8 +19,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/vitrine-dev/vitrine/internal/cli/message"
 	"github.com/vitrine-dev/vitrine/internal/cli/validate"
 	"github.com/vitrine-dev/vitrine/internal/dev"
+	"github.com/vitrine-dev/vitrine/internal/exit"
 	"github.com/vitrine-dev/vitrine/internal/sample"
 	"github.com/vitrine-dev/vitrine/internal/text"
 	"github.com/vitrine-dev/vitrine/server/client"
@@ -104,11 +106,11 @@ func (o *devOptions) run(ctx context.Context, log *slog.Logger) error {
 		return err
 	}
 	if o.address == "" {
-		return usagef("--http-bind-address is empty: set it to [host]:port, such as 127.0.0.1:8080")
+		return exit.Usagef("--http-bind-address is empty: set it to [host]:port, such as 127.0.0.1:8080")
 	}
 	for _, path := range append(o.paths, o.imports...) {
 		if _, err := os.Stat(path); err != nil {
-			return usagef("%w", err)
+			return exit.Usagef("%w", err)
 		}
 	}
 	dir := o.dataDir
@@ -152,7 +154,7 @@ func (o *devOptions) follow(p *process) (run func(context.Context) error, loaded
 		o.api = p.api
 		o.listen(p.public[0].net.Addr())
 		if err := o.folder.Claim(ctx); err != nil {
-			return &codedError{exitStore, err}
+			return exit.With(exit.Store, err)
 		}
 		return o.folder.Run(ctx)
 	}, o.folder.Loaded
@@ -173,7 +175,7 @@ func (o *devOptions) listen(address net.Addr) {
 func (o *devOptions) report(l dev.Load) {
 	at := time.Now().Format(time.TimeOnly)
 	if l.Failed != nil {
-		fmt.Fprintf(o.out, "%s cannot load the manifests: %s; the server keeps serving what it served before\n", at, oneLine(l.Failed))
+		fmt.Fprintf(o.out, "%s cannot load the manifests: %s; the server keeps serving what it served before\n", at, message.OneLine(l.Failed))
 		return
 	}
 	validate.Text(o.out, l.Findings)
@@ -197,7 +199,7 @@ func (o *devOptions) introduce(ctx context.Context, lib library.Library, applied
 		example := ""
 		filters, _, err := lib.Filters(p, 0, 0)
 		if err != nil {
-			fmt.Fprintf(o.out, "cannot list the filters of Property %s: %s\n", p, oneLine(err))
+			fmt.Fprintf(o.out, "cannot list the filters of Property %s: %s\n", p, message.OneLine(err))
 		}
 		for _, f := range filters {
 			if f.Owner.Kind != library.KindFilter {
@@ -245,7 +247,7 @@ func (o *devOptions) introduceConsole(ctx context.Context, token string) {
 		code, _, err = consoleCode(ctx, o.transport(), "http://localhost"+console.Path, token)
 	}
 	if err != nil {
-		fmt.Fprintf(o.out, "  cannot create a login link to the console: %s\n", oneLine(err))
+		fmt.Fprintf(o.out, "  cannot create a login link to the console: %s\n", message.OneLine(err))
 		return
 	}
 	login := loginURL(o.url, code)
@@ -281,12 +283,12 @@ func (o *devOptions) fill(ctx context.Context, lib library.Library) error {
 	target := library.PropertyID(o.property)
 	if target == "" {
 		if len(properties) != 1 {
-			return usagef("--import needs one Property, but the manifests declare %d valid Properties: select one with --property", len(properties))
+			return exit.Usagef("--import needs one Property, but the manifests declare %d valid Properties: select one with --property", len(properties))
 		}
 		target = properties[0]
 	}
 	if _, err := lib.Property(target); err != nil {
-		return usagef("--property %s: no valid manifest declares this Property", target)
+		return exit.Usagef("--property %s: no valid manifest declares this Property", target)
 	}
 	for _, name := range o.imports {
 		in, err := openInput(nil, name)
@@ -366,7 +368,7 @@ func (o *devOptions) load(ctx context.Context, p library.PropertyID, name string
 	start := time.Now()
 	at, err := c.Import(ctx, in, client.ImportOptions{
 		OnConflict: client.Skip, Unanswered: client.Stop,
-		Failed: func(e client.LineError) { fmt.Fprintln(o.out, oneLine(e)) },
+		Failed: func(e client.LineError) { fmt.Fprintln(o.out, message.OneLine(e)) },
 	})
 	if err != nil && !errors.Is(err, context.Canceled) {
 		return fmt.Errorf("import %s: %w", name, err)

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/vitrine-dev/vitrine/hack/docblocks"
+	"github.com/vitrine-dev/vitrine/internal/exit"
 )
 
 // terminal is the output of a running vitrine dev.
@@ -190,9 +191,9 @@ func withoutCluster(t *testing.T, server, token string) {
 	t.Setenv("VITRINE_CA_FILE", "")
 	vitrine(t.Context(), "", "items", "summer-wall", "--limit", "2").want(t, 0, "ID       CREATED")
 	vitrine(t.Context(), "", "items", "summer-wall", "-n", "shop", "--limit", "1", "-q", "text:beach", "-o", "json").want(t, 0, `"approval_status": "app"`)
-	vitrine(t.Context(), "", "items", "").want(t, exitUsage, "the name of the ContentFilter is empty: pass the name of one")
-	vitrine(t.Context(), "", "items", "summer-wal").want(t, exitFailed, "the server serves no ContentFilter summer-wal in the property of the token: use one of ", "summer-wall")
-	vitrine(t.Context(), "", "items", "summer-wall", "-n", "other").want(t, exitFailed, "the server serves no ContentFilter in namespace other")
+	vitrine(t.Context(), "", "items", "").want(t, exit.Usage, "the name of the ContentFilter is empty: pass the name of one")
+	vitrine(t.Context(), "", "items", "summer-wal").want(t, exit.Failed, "the server serves no ContentFilter summer-wal in the property of the token: use one of ", "summer-wall")
+	vitrine(t.Context(), "", "items", "summer-wall", "-n", "other").want(t, exit.Failed, "the server serves no ContentFilter in namespace other")
 	vitrine(t.Context(), "", "explain", "summer-wall", "101972").want(t, 0, "Item 101972 is not in ContentFilter shop/summer-wall.\n\n✗ all of\n├─ ✓ must approval_status:app")
 	var got explained
 	if err := json.Unmarshal([]byte(vitrine(t.Context(), "", "explain", "summer-wall", "102000", "-o", "json").stdout), &got); err != nil {
@@ -261,11 +262,11 @@ func TestDevRefuses(t *testing.T) {
 		code int
 		want string
 	}{
-		"no path":             {nil, exitUsage, "0 arguments given: use vitrine dev PATH..."},
-		"a path that is gone": {[]string{filepath.Join(dir, "gone")}, exitUsage, "does not exist: check the path"},
-		"an address":          {[]string{dir, "--http-bind-address", "8080"}, exitUsage, "--http-bind-address 8080: must be [host]:port"},
-		"a namespace":         {[]string{dir, "--namespace", "A B"}, exitUsage, "--namespace"},
-		"no Property":         {[]string{dir, "--http-bind-address", "127.0.0.1:0", "--import", "dev_test.go"}, exitUsage, "0 valid Properties"},
+		"no path":             {nil, exit.Usage, "0 arguments given: use vitrine dev PATH..."},
+		"a path that is gone": {[]string{filepath.Join(dir, "gone")}, exit.Usage, "does not exist: check the path"},
+		"an address":          {[]string{dir, "--http-bind-address", "8080"}, exit.Usage, "--http-bind-address 8080: must be [host]:port"},
+		"a namespace":         {[]string{dir, "--namespace", "A B"}, exit.Usage, "--namespace"},
+		"no Property":         {[]string{dir, "--http-bind-address", "127.0.0.1:0", "--import", "dev_test.go"}, exit.Usage, "0 valid Properties"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			vitrine(t.Context(), "", append([]string{"dev"}, c.args...)...).want(t, c.code, c.want)

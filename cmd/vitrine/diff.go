@@ -12,6 +12,7 @@ import (
 
 	"github.com/vitrine-dev/vitrine/internal/cli/filterdiff"
 	"github.com/vitrine-dev/vitrine/internal/cli/validate"
+	"github.com/vitrine-dev/vitrine/internal/exit"
 	"github.com/vitrine-dev/vitrine/internal/text"
 	"github.com/vitrine-dev/vitrine/server/client"
 )
@@ -50,10 +51,10 @@ vitrine diff -f deploy/ --items 50`),
 
 func (o *diffOptions) run(cmd *cobra.Command) error {
 	if o.output != "markdown" && o.output != "json" {
-		return usagef("--output %q: must be markdown or json", o.output)
+		return exit.Usagef("--output %q: must be markdown or json", o.output)
 	}
 	if o.items < 0 || o.items > 500 {
-		return usagef("--items %d: must be 0 to 500", o.items)
+		return exit.Usagef("--items %d: must be 0 to 500", o.items)
 	}
 	report, judged, err := o.manifests.judge(cmd)
 	if err != nil {
@@ -61,7 +62,7 @@ func (o *diffOptions) run(cmd *cobra.Command) error {
 	}
 	if report.Errors > 0 {
 		validate.Text(cmd.ErrOrStderr(), report.Findings)
-		return &codedError{exitManifests, fmt.Errorf("the manifests have errors (%s): correct them first", tally(report))}
+		return exit.With(exit.Manifests, fmt.Errorf("the manifests have errors (%s): correct them first", tally(report)))
 	}
 	filters, err := o.filters(judged)
 	if err != nil {
@@ -132,7 +133,7 @@ func (o *diffOptions) filters(judged []validate.Judged) ([]validate.Judged, erro
 		}
 	}
 	if o.property == "" && len(byProperty) > 1 {
-		return nil, usagef("the manifests have filters of several properties (%s), but a token belongs to one property: name that property with --property",
+		return nil, exit.Usagef("the manifests have filters of several properties (%s), but a token belongs to one property: name that property with --property",
 			strings.Join(slices.Sorted(maps.Keys(byProperty)), ", "))
 	}
 	for property, filters := range byProperty {

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/vitrine-dev/vitrine/internal/cli/filterdiff"
+	"github.com/vitrine-dev/vitrine/internal/exit"
 	"github.com/vitrine-dev/vitrine/server/item"
 	"github.com/vitrine-dev/vitrine/server/library"
 	"github.com/vitrine-dev/vitrine/server/reference"
@@ -112,22 +113,22 @@ func TestDiff(t *testing.T) {
 		t.Errorf("Markdown (-want +got):\n%s", diff)
 	}
 
-	vitrine(t.Context(), filterManifest("a", "query: 'x AND'"), "diff", "-f", "-").want(t, exitManifests, "nothing after AND", "the manifests have errors", "correct them first")
+	vitrine(t.Context(), filterManifest("a", "query: 'x AND'"), "diff", "-f", "-").want(t, exit.Manifests, "nothing after AND", "the manifests have errors", "correct them first")
 	other := filterManifest("b", "query: x, propertyRef: {name: other}")
-	vitrine(t.Context(), manifests+other, "diff", "-f", "-").want(t, exitUsage, "filters of several properties (shop/default, shop/other)", "--property")
+	vitrine(t.Context(), manifests+other, "diff", "-f", "-").want(t, exit.Usage, "filters of several properties (shop/default, shop/other)", "--property")
 	vitrine(t.Context(), manifests+other, "diff", "-f", "-", "--property", "shop/default").want(t, 0, "4 changed, 1 new, 1 suspended, 1 unchanged")
-	vitrine(t.Context(), manifests, "diff", "-f", "-", "--property", "shop/none").want(t, exitFailed, "no ContentFilter of property shop/none")
-	vitrine(t.Context(), other, "diff", "-f", "-").want(t, exitFailed, "belongs to property shop/default, and the ContentFilters to shop/other")
-	vitrine(t.Context(), manifests+other, "diff", "-f", "-", "--property", "shop/other").want(t, exitFailed, "a READ-WRITE token of shop/other")
+	vitrine(t.Context(), manifests, "diff", "-f", "-", "--property", "shop/none").want(t, exit.Failed, "no ContentFilter of property shop/none")
+	vitrine(t.Context(), other, "diff", "-f", "-").want(t, exit.Failed, "belongs to property shop/default, and the ContentFilters to shop/other")
+	vitrine(t.Context(), manifests+other, "diff", "-f", "-", "--property", "shop/other").want(t, exit.Failed, "a READ-WRITE token of shop/other")
 	long := filterManifest("query", "query: '"+strings.Repeat("x", 16380)+"'")
 	vitrine(t.Context(), long, "diff", "-f", "-").want(t, 0, "None enters", "**10 leave**")
 	wide := filterManifest("query", "query: '"+strings.Repeat("x ", 1024)+"'")
 	vitrine(t.Context(), wide, "diff", "-f", "-").want(t, 0, "None enters", "**10 leave**")
 	t.Setenv("VITRINE_SERVER", os.Getenv("VITRINE_SERVER")+"/v2")
-	vitrine(t.Context(), manifests, "diff", "-f", "-").want(t, exitFailed, "specify the base URL of the server")
+	vitrine(t.Context(), manifests, "diff", "-f", "-").want(t, exit.Failed, "specify the base URL of the server")
 	t.Setenv("VITRINE_SERVER", strings.TrimSuffix(os.Getenv("VITRINE_SERVER"), "/v2"))
 	t.Setenv("VITRINE_TOKEN", readOnly)
-	vitrine(t.Context(), manifests, "diff", "-f", "-").want(t, exitFailed, "use a READ-WRITE token of the property")
+	vitrine(t.Context(), manifests, "diff", "-f", "-").want(t, exit.Failed, "use a READ-WRITE token of the property")
 	t.Setenv("VITRINE_TOKEN", "another-token-that-nobody-has-issued")
-	vitrine(t.Context(), manifests, "diff", "-f", "-").want(t, exitFailed, "pass the current value of an AccessToken")
+	vitrine(t.Context(), manifests, "diff", "-f", "-").want(t, exit.Failed, "pass the current value of an AccessToken")
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/vitrine-dev/vitrine/internal/exit"
 	"github.com/vitrine-dev/vitrine/server/library"
 	"github.com/vitrine-dev/vitrine/server/reference"
 )
@@ -54,7 +55,7 @@ func TestWrongCommandLine(t *testing.T) {
 		t.Helper()
 		got := vitrine(t.Context(), "", args...)
 		checkFailure(t, got, args)
-		got.want(t, exitUsage, says)
+		got.want(t, exit.Usage, says)
 	}
 	eachCommand(newProgram(), func(cmd *cobra.Command) {
 		args := slices.Repeat([]string{"x"}, 9)
@@ -75,9 +76,9 @@ func TestWrongCommandLine(t *testing.T) {
 			}
 		})
 	})
-	vitrine(t.Context(), "", "facet", "tags").want(t, exitUsage, `vitrine: there is no command "facet" (did you mean facets?): see vitrine --help`)
-	vitrine(t.Context(), "", "help", "facet").want(t, exitUsage, "did you mean facets?")
-	vitrine(t.Context(), "", "validate", "deploy/").want(t, exitUsage, "vitrine: 1 argument given: use vitrine validate -f FILE|DIR|-, or see vitrine validate --help")
+	vitrine(t.Context(), "", "facet", "tags").want(t, exit.Usage, `vitrine: there is no command "facet" (did you mean facets?): see vitrine --help`)
+	vitrine(t.Context(), "", "help", "facet").want(t, exit.Usage, "did you mean facets?")
+	vitrine(t.Context(), "", "validate", "deploy/").want(t, exit.Usage, "vitrine: 1 argument given: use vitrine validate -f FILE|DIR|-, or see vitrine validate --help")
 	vitrine(t.Context(), "", "help", "import").want(t, 0, "Import items from an NDJSON file", "--on-conflict")
 	vitrine(t.Context(), "", "completion").want(t, 0, "powershell")
 }
@@ -219,7 +220,7 @@ func TestStoppedServer(t *testing.T) {
 		"export": "vitrine: cannot reach https://127.0.0.1:1 (connection refused): check the address, and that the server runs\n",
 		"status": "cannot reach the cluster at https://127.0.0.1:1 (connection refused): check --kubeconfig and --context, and that the cluster runs\n",
 	} {
-		results[name].want(t, exitFailed, says)
+		results[name].want(t, exit.Failed, says)
 	}
 
 	// An import retries for minutes. Interrupt it after it has said so.
@@ -228,7 +229,7 @@ func TestStoppedServer(t *testing.T) {
 	args := []string{"import", "-", "--server", server, "--token-file", write(t, "token", secret)}
 	code := run(ctx, "vitrine", args, strings.NewReader(itemLines(1, 1)), &bytes.Buffer{}, stderr)
 	first, last, _ := strings.Cut(stderr.String(), "\n")
-	if code != exitInterrupted || rawError.MatchString(first) || !strings.HasPrefix(first, "cannot reach "+server+" (connection refused): check the address") {
+	if code != exit.Interrupted || rawError.MatchString(first) || !strings.HasPrefix(first, "cannot reach "+server+" (connection refused): check the address") {
 		t.Errorf("exit code %d, and the first line %s", code, first)
 	}
 	if last != "vitrine: interrupted after line 0; the rest of the input is not imported\n" {
@@ -297,7 +298,7 @@ func TestExpiredToken(t *testing.T) {
 		}
 		got := vitrine(t.Context(), "", args...)
 		checkFailure(t, got, args)
-		got.want(t, exitFailed, says)
+		got.want(t, exit.Failed, says)
 		if strings.Contains(got.stderr, old) || strings.Contains(s.logged(), old) {
 			t.Errorf("%q prints the token", args)
 		}
@@ -307,10 +308,10 @@ func TestExpiredToken(t *testing.T) {
 		code          int
 		says          string
 	}{
-		{"http://" + s.addresses["https"], secret, exitFailed, "use https:// if the server uses TLS"},
-		{"https://" + s.addresses["probes"], secret, exitFailed, "the server speaks HTTP and not HTTPS, so use http://"},
-		{"https://" + s.addresses["https"], secret + "\n" + secret, exitFailed, "pass only the token, in one line"},
-		{"https://" + s.addresses["https"], secret, exitCertificate, "pass the server's ca.crt with --ca-file"},
+		{"http://" + s.addresses["https"], secret, exit.Failed, "use https:// if the server uses TLS"},
+		{"https://" + s.addresses["probes"], secret, exit.Failed, "the server speaks HTTP and not HTTPS, so use http://"},
+		{"https://" + s.addresses["https"], secret + "\n" + secret, exit.Failed, "pass only the token, in one line"},
+		{"https://" + s.addresses["https"], secret, exit.Certificate, "pass the server's ca.crt with --ca-file"},
 	} {
 		args := []string{"export", "--server", c.server, "--token-file", write(t, "token", c.token)}
 		got := vitrine(t.Context(), "", args...)

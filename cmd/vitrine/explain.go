@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/vitrine-dev/vitrine/api/v1alpha1"
+	"github.com/vitrine-dev/vitrine/internal/exit"
 	"github.com/vitrine-dev/vitrine/internal/text"
 	"github.com/vitrine-dev/vitrine/server/client"
 	"github.com/vitrine-dev/vitrine/server/item"
@@ -54,7 +55,7 @@ func (o *explainOptions) run(cmd *cobra.Command, name, number string) error {
 	}
 	id, err := strconv.ParseInt(number, 10, 64)
 	if err != nil || !item.ValidID(id) {
-		return usagef("item id %q: must be a number of at least 1", number)
+		return exit.Usagef("item id %q: must be a number of at least 1", number)
 	}
 	f, c, err := o.reach.filter(cmd.Context(), name, true)
 	if err != nil {

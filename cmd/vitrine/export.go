@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/vitrine-dev/vitrine/internal/exit"
 	"github.com/vitrine-dev/vitrine/internal/text"
 	"github.com/vitrine-dev/vitrine/server/client"
 )
@@ -81,7 +82,7 @@ func (o *exportOptions) run(cmd *cobra.Command) error {
 		fmt.Fprintf(file.summary, "%s in %s\n", text.Plural(lines, "line"), time.Since(began).Round(time.Millisecond))
 	}
 	if partial {
-		return &codedError{exitDamaged, unreadable}
+		return exit.With(exit.Damaged, unreadable)
 	}
 	return nil
 }

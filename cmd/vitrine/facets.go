@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/vitrine-dev/vitrine/internal/exit"
 	"github.com/vitrine-dev/vitrine/internal/text"
 	"github.com/vitrine-dev/vitrine/server/client"
 	"github.com/vitrine-dev/vitrine/server/library"
@@ -50,10 +51,10 @@ func (o *facetsOptions) run(cmd *cobra.Command, field string) error {
 		return err
 	}
 	if o.count.Size < 1 || o.count.Size > library.MaxFacetValues {
-		return usagef("--limit %d: must be from 1 to %d", o.count.Size, library.MaxFacetValues)
+		return exit.Usagef("--limit %d: must be from 1 to %d", o.count.Size, library.MaxFacetValues)
 	}
 	if _, err := query.Countable(field, query.Public); errors.As(err, new(*query.ForbiddenFieldError)) {
-		return usagef("FIELD %s: the command never shows submissions, because personal data does not belong in terminals", field)
+		return exit.Usagef("FIELD %s: the command never shows submissions, because personal data does not belong in terminals", field)
 	}
 	c, err := o.connection.open()
 	if err != nil {

@@ -14,6 +14,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/vitrine-dev/vitrine/internal/exit"
 )
 
 // A folder of scheduled backups belongs to one store, the owner. The file ownerName in the folder names it. The first schedule in a folder
@@ -83,7 +85,7 @@ func isStoreID(s string) bool { return storeIDs.MatchString(s) }
 // checkStoreID returns an error for the value of a flag that is neither empty nor the id of a store.
 func checkStoreID(flag, value string) error {
 	if value != "" && !isStoreID(value) {
-		return usagef("--%s %q: the id of a store has 32 hexadecimal digits", flag, value)
+		return exit.Usagef("--%s %q: the id of a store has 32 hexadecimal digits", flag, value)
 	}
 	return nil
 }

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	kube "sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // help shows the examples before the usage and the flags. It does not use a template of cobra, because package text/template prevents the
@@ -78,24 +77,5 @@ func first(complete cobra.CompletionFunc) cobra.CompletionFunc {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
 		return complete(cmd, args, toComplete)
-	}
-}
-
-// suggest returns a function that completes names of objects in the selected namespace. The type of list selects the kind of the objects.
-func (c *clusterFlags) suggest(list kube.ObjectList) cobra.CompletionFunc {
-	return func(cmd *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
-		k, namespace, err := c.open()
-		if err != nil {
-			return nil, cobra.ShellCompDirectiveError
-		}
-		objects, err := listed[kube.Object](cmd.Context(), k, list, namespace)
-		if err != nil {
-			return nil, cobra.ShellCompDirectiveError
-		}
-		var names []cobra.Completion
-		for _, o := range objects {
-			names = append(names, o.GetName())
-		}
-		return names, cobra.ShellCompDirectiveNoFileComp
 	}
 }

@@ -16,7 +16,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/vitrine-dev/vitrine/internal/cli/importstate"
+	"github.com/vitrine-dev/vitrine/internal/cli/message"
 	"github.com/vitrine-dev/vitrine/internal/cli/textinput"
+	"github.com/vitrine-dev/vitrine/internal/exit"
 	"github.com/vitrine-dev/vitrine/internal/text"
 	"github.com/vitrine-dev/vitrine/server/client"
 )
@@ -60,10 +62,10 @@ jq -c '.[]' array.json | vitrine import -`),
 
 func (o *importOptions) validate() error {
 	if !slices.Contains([]client.OnConflict{client.Fail, client.Replace, client.Skip}, client.OnConflict(o.onConflict)) {
-		return usagef("--on-conflict %q: must be fail, replace or skip", o.onConflict)
+		return exit.Usagef("--on-conflict %q: must be fail, replace or skip", o.onConflict)
 	}
 	if !slices.Contains([]client.Unanswered{client.Stop, client.Resend, client.PassOver}, client.Unanswered(o.unanswered)) {
-		return usagef("--unanswered %q: must be stop, resend or skip", o.unanswered)
+		return exit.Usagef("--unanswered %q: must be stop, resend or skip", o.unanswered)
 	}
 	return nil
 }
@@ -106,9 +108,9 @@ func (o *importOptions) run(cmd *cobra.Command, name string) error {
 			state.At = at
 			return kept.Save(state)
 		},
-		Failed: func(e client.LineError) { fmt.Fprintln(p.out, oneLine(e)) },
+		Failed: func(e client.LineError) { fmt.Fprintln(p.out, message.OneLine(e)) },
 		Retrying: func(err error, in time.Duration) {
-			fmt.Fprintf(p.out, "%s; retrying in %s\n", oneLine(err), in.Round(100*time.Millisecond))
+			fmt.Fprintf(p.out, "%s; retrying in %s\n", message.OneLine(err), in.Round(100*time.Millisecond))
 		},
 	})
 	p.finish()
@@ -122,7 +124,7 @@ func (o *importOptions) run(cmd *cobra.Command, name string) error {
 	}
 	fmt.Fprintln(cmd.OutOrStdout(), summary(at, time.Since(began)))
 	if at.Failed > 0 {
-		return &codedError{exitLines, fmt.Errorf("%s of %s lines failed", text.Thousands(at.Failed), text.Thousands(at.Lines))}
+		return exit.With(exit.Lines, fmt.Errorf("%s of %s lines failed", text.Thousands(at.Failed), text.Thousands(at.Lines)))
 	}
 	return nil
 }
@@ -172,7 +174,7 @@ func (o *importOptions) stopped(ctx context.Context, in *input, at client.Checkp
 		return fmt.Errorf("stopped after line %s: %w; check whether the server has these items, then run the command again with --unanswered=resend or --unanswered=skip",
 			text.Thousands(at.Lines), err)
 	case ctx.Err() != nil:
-		return &codedError{exitInterrupted, fmt.Errorf("interrupted after line %s; %s", text.Thousands(at.Lines), again)}
+		return exit.With(exit.Interrupted, fmt.Errorf("interrupted after line %s; %s", text.Thousands(at.Lines), again))
 	}
 	return fmt.Errorf("stopped after line %s: %w; %s", text.Thousands(at.Lines), err, again)
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/vitrine-dev/vitrine/api/v1alpha1"
+	"github.com/vitrine-dev/vitrine/internal/exit"
 	"github.com/vitrine-dev/vitrine/internal/text"
 	"github.com/vitrine-dev/vitrine/server/client"
 )
@@ -52,7 +53,7 @@ func (o *itemsOptions) run(cmd *cobra.Command, name string) error {
 		return err
 	}
 	if o.limit < 0 {
-		return usagef("--limit %d: must be 0 or more", o.limit)
+		return exit.Usagef("--limit %d: must be 0 or more", o.limit)
 	}
 	f, c, err := o.reach.filter(cmd.Context(), name, false)
 	if err != nil {

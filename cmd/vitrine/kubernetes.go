@@ -8,6 +8,8 @@ import (
 
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/vitrine-dev/vitrine/internal/exit"
 )
 
 // restConfig returns a function that returns the configuration of the cluster: from the file in flag, otherwise from the files in
@@ -19,7 +21,7 @@ func restConfig(flag string) (func() (*rest.Config, error), error) {
 		rules.Precedence = filepath.SplitList(env)
 	} else if flag == "" {
 		if _, err := rest.InClusterConfig(); errors.Is(err, rest.ErrNotInCluster) {
-			return nil, usagef("no cluster: pass --kubeconfig or set KUBECONFIG, or serve the stored state with --without-kubernetes")
+			return nil, exit.Usagef("no cluster: pass --kubeconfig or set KUBECONFIG, or serve the stored state with --without-kubernetes")
 		} else if err != nil {
 			return nil, fmt.Errorf("cannot use the pod's service account: %w", err)
 		}
@@ -41,7 +43,7 @@ func restConfig(flag string) (func() (*rest.Config, error), error) {
 	}
 	// A missing or invalid kubeconfig at start is a usage error. If the file is missing later, the server waits for it.
 	if _, err := load(); err != nil {
-		return nil, usagef("%w", err)
+		return nil, exit.Usagef("%w", err)
 	}
 	return load, nil
 }

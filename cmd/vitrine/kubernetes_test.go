@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/vitrine-dev/vitrine/internal/exit"
 )
 
 // kubeconfig writes a kubeconfig that names a server, and returns its path.
@@ -46,7 +48,7 @@ func TestWhichClusterIsWatched(t *testing.T) {
 			t.Setenv("KUBECONFIG", tc.env)
 			load, err := restConfig(tc.flag)
 			if tc.fails != "" {
-				if err == nil || !strings.Contains(err.Error(), tc.fails) || exitCode(err) != exitUsage {
+				if err == nil || !strings.Contains(err.Error(), tc.fails) || exit.Code(err) != exit.Usage {
 					t.Errorf("%v; want %q", err, tc.fails)
 				}
 				return

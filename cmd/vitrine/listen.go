@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/vitrine-dev/vitrine/internal/exit"
 	"github.com/vitrine-dev/vitrine/server/httpapi"
 )
 
@@ -37,10 +38,10 @@ type listener struct {
 func listen(ctx context.Context, name, flag, address string, h http.Handler, config *tls.Config, log *slog.Logger) (*listener, error) {
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
 	if errors.Is(err, syscall.EADDRINUSE) {
-		return nil, &codedError{exitAddress, fmt.Errorf("--%s %s is in use by another process: stop that process, or choose another address", flag, address)}
+		return nil, exit.With(exit.Address, fmt.Errorf("--%s %s is in use by another process: stop that process, or choose another address", flag, address))
 	}
 	if err != nil {
-		return nil, &codedError{exitAddress, fmt.Errorf("cannot listen on --%s %s: %w", flag, address, err)}
+		return nil, exit.With(exit.Address, fmt.Errorf("cannot listen on --%s %s: %w", flag, address, err))
 	}
 	log.Info("listening", "name", name, "address", l.Addr().String())
 	return newListener(name, l, h, config, log), nil

@@ -11,6 +11,8 @@ import (
 	"github.com/go-logr/logr"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/vitrine-dev/vitrine/internal/exit"
 )
 
 // newLogger returns the logger of the server, which writes one structured line for each event. flush writes the buffered lines. The caller
@@ -18,7 +20,7 @@ import (
 func newLogger(w io.Writer, format, level string) (log *slog.Logger, flush func(), err error) {
 	var l slog.Level
 	if err := l.UnmarshalText([]byte(level)); err != nil {
-		return nil, nil, usagef("--log-level %q: must be debug, info, warn or error", level)
+		return nil, nil, exit.Usagef("--log-level %q: must be debug, info, warn or error", level)
 	}
 	g := &gathered{w: w}
 	o := &slog.HandlerOptions{Level: l}
@@ -29,7 +31,7 @@ func newLogger(w io.Writer, format, level string) (log *slog.Logger, flush func(
 	case "json":
 		h = slog.NewJSONHandler(&g.text, o)
 	default:
-		return nil, nil, usagef("--log-format %q: must be text or json", format)
+		return nil, nil, exit.Usagef("--log-format %q: must be text or json", format)
 	}
 	return slog.New(gathering{h, g}), g.flush, nil
 }

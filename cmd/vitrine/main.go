@@ -13,6 +13,8 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+
+	"github.com/vitrine-dev/vitrine/internal/exit"
 )
 
 func main() {
@@ -32,7 +34,7 @@ func interruptible(ctx context.Context) context.Context {
 		<-signals
 		cancel()
 		<-signals
-		os.Exit(exitInterrupted)
+		os.Exit(exit.Interrupted)
 	}()
 	return ctx
 }

@@ -16,6 +16,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/vitrine-dev/vitrine/internal/admin"
+	"github.com/vitrine-dev/vitrine/internal/cli/message"
+	"github.com/vitrine-dev/vitrine/internal/exit"
 	"github.com/vitrine-dev/vitrine/internal/text"
 	"github.com/vitrine-dev/vitrine/server/engine"
 	"github.com/vitrine-dev/vitrine/server/library"
@@ -80,11 +82,11 @@ vitrine migrate --cancel --data-dir ./data`),
 func (m *migration) validate() error {
 	switch {
 	case m.cancel == (m.to != ""):
-		return usagef("pass exactly one of --to=%s, --to=%s and --cancel", libraryOpenSearch, libraryEngine)
+		return exit.Usagef("pass exactly one of --to=%s, --to=%s and --cancel", libraryOpenSearch, libraryEngine)
 	case m.to != "" && m.to != libraryOpenSearch && m.to != libraryEngine:
-		return usagef("--to %q: must be %s or %s", m.to, libraryOpenSearch, libraryEngine)
+		return exit.Usagef("--to %q: must be %s or %s", m.to, libraryOpenSearch, libraryEngine)
 	case len(m.cluster.urls) == 0 && m.to != "":
-		return usagef("--to=%s needs --opensearch-url", m.to)
+		return exit.Usagef("--to=%s needs --opensearch-url", m.to)
 	case len(m.cluster.urls) == 0:
 		return nil
 	}
@@ -105,7 +107,7 @@ func (m *migration) run(cmd *cobra.Command) error {
 	bar.finish()
 	switch {
 	case cmd.Context().Err() != nil && err != nil:
-		return &codedError{exitInterrupted, errors.New("interrupted; the library may still reject writes: to continue, run the same command again; to make the library accept writes, run vitrine migrate --cancel")}
+		return exit.With(exit.Interrupted, errors.New("interrupted; the library may still reject writes: to continue, run the same command again; to make the library accept writes, run vitrine migrate --cancel"))
 	case err != nil:
 		return err
 	}
@@ -189,7 +191,7 @@ func cancelCopy(ctx context.Context, note string, freeze transfer.Freeze) string
 	}
 	switch {
 	case err != nil:
-		return fmt.Sprintf("the copy could not be marked as cancelled (%s), so a server can still open it: delete the indices %s-* on OpenSearch", oneLine(err), to.Prefix)
+		return fmt.Sprintf("the copy could not be marked as cancelled (%s), so a server can still open it: delete the indices %s-* on OpenSearch", message.OneLine(err), to.Prefix)
 	case state == opensearch.CopyCancelled:
 		return fmt.Sprintf("the copy can no longer be opened: delete the indices %s-* on OpenSearch", to.Prefix)
 	case state == opensearch.CopyUsed:
@@ -226,7 +228,7 @@ func (m *migration) toEngine(ctx context.Context, progress func(transfer.Progres
 	defer func() { err = errors.Join(err, lib.Close()) }()
 	to, err := store.OpenTarget(store.Options{Dir: m.dataDir})
 	if err != nil {
-		return nil, &codedError{exitStore, err}
+		return nil, exit.With(exit.Store, err)
 	}
 	return migrate(ctx, lib.Source(), to, progress)
 }
@@ -243,7 +245,7 @@ func (m *migration) thaw(cmd *cobra.Command) (err error) {
 	var lib migratable
 	if len(m.cluster.urls) > 0 {
 		if revived, err := opensearch.ReviveCopy(ctx, m.cluster.options(nil)); err != nil {
-			return &codedError{exitStore, fmt.Errorf("find the library on OpenSearch: %w", err)}
+			return exit.With(exit.Store, fmt.Errorf("find the library on OpenSearch: %w", err))
 		} else if revived {
 			fmt.Fprintln(cmd.OutOrStdout(), "this copy can be opened again; its original accepts the same tokens, so do not use both")
 		}
@@ -268,11 +270,11 @@ func (m *migration) openStore() (migratable, error) {
 		err = fmt.Errorf("%s contains no store: set --data-dir to the data directory of the server", m.dataDir)
 	}
 	if err != nil {
-		return nil, &codedError{exitStore, err}
+		return nil, exit.With(exit.Store, err)
 	}
 	lib, err := engine.Open(engine.Options{Dir: m.dataDir})
 	if err != nil {
-		return nil, &codedError{exitStore, err}
+		return nil, exit.With(exit.Store, err)
 	}
 	return lib, nil
 }
@@ -283,7 +285,7 @@ func (m *migration) openCluster(ctx context.Context) (migratable, error) {
 	options.MustExist = true
 	lib, err := opensearch.Open(ctx, options)
 	if err != nil {
-		return nil, &codedError{exitStore, fmt.Errorf("open the library on OpenSearch: %w", err)}
+		return nil, exit.With(exit.Store, fmt.Errorf("open the library on OpenSearch: %w", err))
 	}
 	return lib, nil
 }

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/vitrine-dev/vitrine/hack/opensearch/node/nodetest"
+	"github.com/vitrine-dev/vitrine/internal/exit"
 )
 
 // post creates an item and returns the status, the header Retry-After and the body.
@@ -105,9 +106,9 @@ func TestMigrate(t *testing.T) {
 		t.Errorf("the next item: %s", body)
 	}
 	want = second.everything()
-	migrate(append(cluster, "--to=opensearch", "--data-dir", first.dir)...).want(t, exitFailed, "the cluster contains a library with the index prefix "+prefix)
-	migrate(append(cluster, "--to=opensearch", "--data-dir", second.dir)...).want(t, exitFailed, "--to=engine")
-	migrate(append(cluster, "--to=engine", "--data-dir", second.dir)...).want(t, exitStore, "in use by process")
+	migrate(append(cluster, "--to=opensearch", "--data-dir", first.dir)...).want(t, exit.Failed, "the cluster contains a library with the index prefix "+prefix)
+	migrate(append(cluster, "--to=opensearch", "--data-dir", second.dir)...).want(t, exit.Failed, "--to=engine")
+	migrate(append(cluster, "--to=engine", "--data-dir", second.dir)...).want(t, exit.Store, "in use by process")
 
 	back := filepath.Join(t.TempDir(), "back")
 	migrate(append(cluster, "--to=engine", "--data-dir", back)...).want(t, 0, "52 items and 3 definitions copied", "--data-dir="+back)
@@ -143,10 +144,10 @@ func TestCancelledCopy(t *testing.T) {
 	migrate("--cancel", "--data-dir", dir).want(t, 0, "the original library accepts writes again")
 	const refused = "are a copy whose migration was cancelled"
 	serve := append([]string{"serve", "--without-kubernetes", "--library=opensearch", "--data-dir", filepath.Join(t.TempDir(), "data")}, cluster...)
-	vitrine(t.Context(), "", serve...).want(t, exitStore, refused, "vitrine migrate --cancel")
+	vitrine(t.Context(), "", serve...).want(t, exit.Store, refused, "vitrine migrate --cancel")
 	back := filepath.Join(t.TempDir(), "back")
-	migrate(append(cluster, "--to=engine", "--data-dir", back)...).want(t, exitStore, refused)
-	migrate(append(cluster, "--to=opensearch", "--data-dir", dir)...).want(t, exitFailed, "the cluster contains a library")
+	migrate(append(cluster, "--to=engine", "--data-dir", back)...).want(t, exit.Store, refused)
+	migrate(append(cluster, "--to=opensearch", "--data-dir", dir)...).want(t, exit.Failed, "the cluster contains a library")
 	migrate(append(cluster, "--cancel")...).want(t, 0, "this copy can be opened again", "do not use both")
 	migrate(append(cluster, "--to=engine", "--data-dir", back)...).want(t, 0, "the copy equals the original")
 
@@ -168,10 +169,10 @@ func TestMigrateWithoutServer(t *testing.T) {
 	args := []string{"migrate", "--to=opensearch", "--data-dir", newStore(t), "--opensearch-url", strings.Join(urls, ","), "--opensearch-index-prefix", prefix}
 	interrupted, cancel := context.WithCancel(t.Context())
 	cancel()
-	vitrine(interrupted, "", args...).want(t, exitInterrupted, "to continue, run the same command again")
+	vitrine(interrupted, "", args...).want(t, exit.Interrupted, "to continue, run the same command again")
 	vitrine(t.Context(), "", args...).want(t, 0, "0 items and 3 definitions copied")
 	none := append(args[:3:3], filepath.Join(t.TempDir(), "none"))
-	vitrine(t.Context(), "", append(none, args[4:]...)...).want(t, exitStore, "contains no store")
+	vitrine(t.Context(), "", append(none, args[4:]...)...).want(t, exit.Store, "contains no store")
 }
 
 // TestMigrateFlags checks that migrate refuses invalid flags.
@@ -190,7 +191,7 @@ func TestMigrateFlags(t *testing.T) {
 		"an extra argument": {[]string{"--cancel", "x"}, "1 argument given: use vitrine migrate"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			vitrine(t.Context(), "", append([]string{"migrate"}, test.flags...)...).want(t, exitUsage, test.want)
+			vitrine(t.Context(), "", append([]string{"migrate"}, test.flags...)...).want(t, exit.Usage, test.want)
 		})
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/vitrine-dev/vitrine/internal/exit"
 	"github.com/vitrine-dev/vitrine/server/library"
 	"github.com/vitrine-dev/vitrine/server/opensearch"
 	"github.com/vitrine-dev/vitrine/server/store"
@@ -40,12 +41,12 @@ func (f *opensearchFlags) validate(used bool) error {
 	if !used {
 		if len(f.urls) > 0 || f.usernameFile != "" || f.passwordFile != "" || f.caFile != "" || f.allowPlaintext ||
 			f.prefix != opensearch.DefaultPrefix || f.readTimeout != opensearch.DefaultReadTimeout {
-			return usagef("the --opensearch flags need --library=%s", libraryOpenSearch)
+			return exit.Usagef("the --opensearch flags need --library=%s", libraryOpenSearch)
 		}
 		return nil
 	}
 	if len(f.urls) == 0 {
-		return usagef("--library=%s needs --opensearch-url", libraryOpenSearch)
+		return exit.Usagef("--library=%s needs --opensearch-url", libraryOpenSearch)
 	}
 	return f.check()
 }
@@ -53,13 +54,13 @@ func (f *opensearchFlags) validate(used bool) error {
 // check checks the flags for the connection to the cluster.
 func (f *opensearchFlags) check() error {
 	if (f.usernameFile == "") != (f.passwordFile == "") {
-		return usagef("--opensearch-username-file and --opensearch-password-file must be set together")
+		return exit.Usagef("--opensearch-username-file and --opensearch-password-file must be set together")
 	}
 	if f.readTimeout == 0 { // reject 0, which package opensearch would replace with its default
-		return usagef("--opensearch-read-timeout=0: must be longer than 0")
+		return exit.Usagef("--opensearch-read-timeout=0: must be longer than 0")
 	}
 	if err := f.options(nil).Check(); err != nil {
-		return usagef("the --opensearch flags are not valid: %w", err)
+		return exit.Usagef("the --opensearch flags are not valid: %w", err)
 	}
 	return nil
 }
@@ -84,11 +85,11 @@ func (l lockedLibrary) Close() error { return errors.Join(l.Library.Close(), l.l
 // open waits for it. It returns any other error immediately.
 func (f *opensearchFlags) open(ctx context.Context, dataDir, probes string, pressure func() library.Pressure, log *slog.Logger) (library.Library, error) {
 	if err := os.MkdirAll(dataDir, 0o700); err != nil {
-		return nil, &codedError{exitStore, fmt.Errorf("create the data directory: %w", err)}
+		return nil, exit.With(exit.Store, fmt.Errorf("create the data directory: %w", err))
 	}
 	lock, err := store.LockDir(dataDir)
 	if err != nil {
-		return nil, &codedError{exitStore, err}
+		return nil, exit.With(exit.Store, err)
 	}
 	log.Info("opening the library on OpenSearch", "urls", f.urls, "prefix", f.prefix)
 	var lib *opensearch.Library
@@ -99,7 +100,7 @@ func (f *opensearchFlags) open(ctx context.Context, dataDir, probes string, pres
 		return errors.Is(err, library.ErrUnavailable), err
 	})
 	if err != nil {
-		return nil, &codedError{exitStore, errors.Join(fmt.Errorf("open the library on OpenSearch: %w", err), lock.Close())}
+		return nil, exit.With(exit.Store, errors.Join(fmt.Errorf("open the library on OpenSearch: %w", err), lock.Close()))
 	}
 	return lockedLibrary{lib, lock}, nil
 }

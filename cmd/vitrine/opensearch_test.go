@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/vitrine-dev/vitrine/hack/opensearch/node/nodetest"
+	"github.com/vitrine-dev/vitrine/internal/exit"
 	"github.com/vitrine-dev/vitrine/server/opensearch"
 )
 
@@ -102,9 +103,9 @@ func TestOpenSearchInterruptedPurge(t *testing.T) {
 	}
 	s = start(t, filepath.Join(t.TempDir(), "data"), flags...)
 	dir := "--data-dir=" + s.dir
-	vitrine(t.Context(), "", "purge", "shop/default", dir).want(t, exitFailed, "the store has no property shop/default (its properties: none)")
+	vitrine(t.Context(), "", "purge", "shop/default", dir).want(t, exit.Failed, "the store has no property shop/default (its properties: none)")
 	vitrine(t.Context(), "", "purge", "shop/default", "--yes", dir).want(t, 0, "shop/default erased")
-	vitrine(t.Context(), "", "purge", "shop/default", "--yes", dir).want(t, exitFailed, "shop/default: not found (properties of the store: none)")
+	vitrine(t.Context(), "", "purge", "shop/default", "--yes", dir).want(t, exit.Failed, "shop/default: not found (properties of the store: none)")
 }
 
 // TestOpenSearchIsWaitedFor checks that a server whose cluster is unreachable stays alive, reports why it is not ready, and becomes ready
@@ -217,19 +218,19 @@ func TestOpenSearchFlags(t *testing.T) {
 		code  int
 		want  string
 	}{
-		"no URL":             {used, exitUsage, "--opensearch-url"},
-		"another library":    {[]string{"--opensearch-url=https://search.example"}, exitUsage, "--library=opensearch"},
-		"a prefix alone":     {[]string{"--opensearch-index-prefix=x"}, exitUsage, "--library=opensearch"},
-		"a timeout alone":    {[]string{"--opensearch-read-timeout=9s"}, exitUsage, "--library=opensearch"},
-		"no time to read":    {append(used, "--opensearch-url=https://search.example", "--opensearch-read-timeout=0"), exitUsage, "longer than 0"},
-		"too long a timeout": {append(used, "--opensearch-url=https://search.example", "--opensearch-read-timeout=2m"), exitUsage, "longer than 1m"},
-		"plain text alone":   {[]string{"--opensearch-allow-plaintext"}, exitUsage, "--library=opensearch"},
-		"an unknown library": {[]string{"--library=solr"}, exitUsage, "engine or opensearch"},
-		"plain text":         {append(used, "--opensearch-url=http://search.example"), exitUsage, "not encrypted"},
-		"half of the secret": {append(used, "--opensearch-url=https://search.example", "--opensearch-username-file=u"), exitUsage, "--opensearch-password-file"},
-		"a missing CA file":  {append(used, "--opensearch-url=https://search.example", "--opensearch-ca-file=/none/ca.crt"), exitStore, "/none/ca.crt"},
-		"another server":     {append(used, "--opensearch-url="+other.URL), exitStore, "not OpenSearch"},
-		"a refused password": {append(used, "--opensearch-url="+locked.URL), exitStore, "credentials"},
+		"no URL":             {used, exit.Usage, "--opensearch-url"},
+		"another library":    {[]string{"--opensearch-url=https://search.example"}, exit.Usage, "--library=opensearch"},
+		"a prefix alone":     {[]string{"--opensearch-index-prefix=x"}, exit.Usage, "--library=opensearch"},
+		"a timeout alone":    {[]string{"--opensearch-read-timeout=9s"}, exit.Usage, "--library=opensearch"},
+		"no time to read":    {append(used, "--opensearch-url=https://search.example", "--opensearch-read-timeout=0"), exit.Usage, "longer than 0"},
+		"too long a timeout": {append(used, "--opensearch-url=https://search.example", "--opensearch-read-timeout=2m"), exit.Usage, "longer than 1m"},
+		"plain text alone":   {[]string{"--opensearch-allow-plaintext"}, exit.Usage, "--library=opensearch"},
+		"an unknown library": {[]string{"--library=solr"}, exit.Usage, "engine or opensearch"},
+		"plain text":         {append(used, "--opensearch-url=http://search.example"), exit.Usage, "not encrypted"},
+		"half of the secret": {append(used, "--opensearch-url=https://search.example", "--opensearch-username-file=u"), exit.Usage, "--opensearch-password-file"},
+		"a missing CA file":  {append(used, "--opensearch-url=https://search.example", "--opensearch-ca-file=/none/ca.crt"), exit.Store, "/none/ca.crt"},
+		"another server":     {append(used, "--opensearch-url="+other.URL), exit.Store, "not OpenSearch"},
+		"a refused password": {append(used, "--opensearch-url="+locked.URL), exit.Store, "credentials"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			args := append([]string{"serve", "--without-kubernetes", "--data-dir", filepath.Join(t.TempDir(), "data")}, test.flags...)

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 	"sigs.k8s.io/yaml"
 
+	"github.com/vitrine-dev/vitrine/internal/exit"
 	"github.com/vitrine-dev/vitrine/internal/text"
 )
 
@@ -26,7 +27,7 @@ func (o *output) validate() error {
 	case "table", "json", "yaml":
 		return nil
 	}
-	return usagef("--output %q: must be table, json or yaml", o.format)
+	return exit.Usagef("--output %q: must be table, json or yaml", o.format)
 }
 
 // show writes v as JSON or YAML, or calls table to write it as a table.

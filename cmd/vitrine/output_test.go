@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/vitrine-dev/vitrine/internal/cli/message"
 	"github.com/vitrine-dev/vitrine/server/client"
 )
 
@@ -27,7 +28,7 @@ func TestContentCannotControlATerminal(t *testing.T) {
 	}{
 		"table":   {table.String(), 2},
 		"explain": {explanation.String(), 3},
-		"error":   {oneLine(errors.New(hostile)) + "\n", 1},
+		"error":   {message.OneLine(errors.New(hostile)) + "\n", 1},
 	} {
 		if strings.ContainsAny(tc.got, "\x1b\u202e") || strings.Count(tc.got, "\n") != tc.lines || !strings.Contains(tc.got, `fine\x1b[2J`) {
 			t.Errorf("%s: %q, want %d lines with escapes", name, tc.got, tc.lines)

@@ -24,6 +24,7 @@ import (
 	"github.com/vitrine-dev/vitrine/api/v1alpha1"
 	"github.com/vitrine-dev/vitrine/internal/cli/manifest"
 	"github.com/vitrine-dev/vitrine/internal/cli/validate"
+	"github.com/vitrine-dev/vitrine/internal/exit"
 	"github.com/vitrine-dev/vitrine/server/client"
 )
 
@@ -113,12 +114,12 @@ func TestPlugin(t *testing.T) {
 	completion("sta").want(t, 0, "status\tShow how many objects")
 	completion("items", "-n", "sh").want(t, 0, "shop\n")
 	plugin("status", "-n", "shop").want(t, 0, "Property        0", "0 items")
-	plugin("status", "-n", "nope").want(t, exitFailed, `namespace "nope" does not exist`)
+	plugin("status", "-n", "nope").want(t, exit.Failed, `namespace "nope" does not exist`)
 
 	apply(t, k, []string{"../../config/samples"}, "")
 	plugin("status", "-n", "shop").want(t, 0, "ContentFilter   8       0", "NotSeen", "Check that an operator runs and watches this namespace")
 	completion("items", "-n", "shop", "").want(t, 0, "latest\nmoderation-queue\n")
-	plugin("items", "latest", "-n", "shop").want(t, exitFailed, "ContentFilter shop/latest was never served")
+	plugin("items", "latest", "-n", "shop").want(t, exit.Failed, "ContentFilter shop/latest was never served")
 
 	s := startIn(t, config, "--console", "--tls-hosts", "vitrine.shop.svc")
 	eventually(t, "everything Ready", func() bool {
@@ -217,16 +218,16 @@ func TestPlugin(t *testing.T) {
 		if len(items) != 4 || items[3].ID != 7 || items[3].Submission != nil {
 			t.Errorf("as JSON: %+v", items)
 		}
-		plugin(append([]string{"items", "none"}, server...)...).want(t, exitFailed, "namespace shop has no ContentFilter none")
-		plugin(append([]string{"items", "latest", "-o", "wide"}, server...)...).want(t, exitUsage, "must be table, json or yaml")
-		plugin("items", "latest", "-n", "shop").want(t, exitUsage, "has no server URL: pass --server")
+		plugin(append([]string{"items", "none"}, server...)...).want(t, exit.Failed, "namespace shop has no ContentFilter none")
+		plugin(append([]string{"items", "latest", "-o", "wide"}, server...)...).want(t, exit.Usage, "must be table, json or yaml")
+		plugin("items", "latest", "-n", "shop").want(t, exit.Usage, "has no server URL: pass --server")
 	})
 	t.Run("explain", func(t *testing.T) {
 		plugin(append([]string{"explain", "summer-wall", "1"}, server...)...).want(t, 0, "Item 1 is in ContentFilter shop/summer-wall.\n\n✓ ", "├─ ✓ must approval_status:app", "└─ ✓ must ")
 		got := plugin(append([]string{"explain", "summer-wall", "7"}, server...)...)
 		got.want(t, 0, "Item 7 is not in ContentFilter shop/summer-wall.\n\n✗ ", "├─ ✓ must approval_status:app", "└─ ✗ must tags.marketer_tags.key:summer")
-		plugin(append([]string{"explain", "summer-wall", "seven"}, server...)...).want(t, exitUsage, `item id "seven": must be a number`)
-		plugin(append([]string{"explain", "summer-wall", "99"}, server...)...).want(t, exitFailed, "no item of this property has the id 99")
+		plugin(append([]string{"explain", "summer-wall", "seven"}, server...)...).want(t, exit.Usage, `item id "seven": must be a number`)
+		plugin(append([]string{"explain", "summer-wall", "99"}, server...)...).want(t, exit.Failed, "no item of this property has the id 99")
 	})
 	t.Run("console", func(t *testing.T) {
 		authority := filepath.Join(s.dir, "tls", "ca.crt")
@@ -235,10 +236,10 @@ func TestPlugin(t *testing.T) {
 			t.Errorf("the session: %d %s", code, body)
 		}
 		direct.stop()
-		plugin("console", "-n", "default", "--no-browser").want(t, exitFailed, "namespace default has no AccessToken that the console can use")
-		plugin("console", "-n", "shop", "--property", "none", "--no-browser").want(t, exitFailed, "has no AccessToken")
-		plugin("console", "-n", "shop", "--no-browser").want(t, exitFailed, "there is no Service vitrine-system/vitrine")
-		plugin("console", "-n", "shop", "--service", "vitrine").want(t, exitUsage, "must be NAMESPACE/NAME")
+		plugin("console", "-n", "default", "--no-browser").want(t, exit.Failed, "namespace default has no AccessToken that the console can use")
+		plugin("console", "-n", "shop", "--property", "none", "--no-browser").want(t, exit.Failed, "has no AccessToken")
+		plugin("console", "-n", "shop", "--no-browser").want(t, exit.Failed, "there is no Service vitrine-system/vitrine")
+		plugin("console", "-n", "shop", "--service", "vitrine").want(t, exit.Usage, "must be NAMESPACE/NAME")
 
 		node, stopKubelet := startKubelet(t, k, s.addresses["https"])
 		labels := map[string]string{"app.kubernetes.io/name": "vitrine"}
@@ -253,7 +254,7 @@ func TestPlugin(t *testing.T) {
 			}
 		}
 		forwarded := []string{"-n", "shop", "--service", "shop/vitrine", "--ca-file", authority, "--no-browser"}
-		plugin(append([]string{"console"}, forwarded...)...).want(t, exitFailed, "no pod of Service shop/vitrine is ready")
+		plugin(append([]string{"console"}, forwarded...)...).want(t, exit.Failed, "no pod of Service shop/vitrine is ready")
 		pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
 		if err := k.Status().Update(t.Context(), pod); err != nil {
 			t.Fatal(err)
@@ -268,7 +269,7 @@ func TestPlugin(t *testing.T) {
 		opened.stop()
 		opened = startConsole(t, forwarded...)
 		stopKubelet()
-		opened.wait(exitFailed, "lost the connection to pod shop/vitrine-0")
+		opened.wait(exit.Failed, "lost the connection to pod shop/vitrine-0")
 	})
 	t.Run("tokens", func(t *testing.T) {
 		got := plugin("tokens", "-n", "shop")

@@ -21,8 +21,10 @@ import (
 
 	"github.com/vitrine-dev/vitrine/controllers/cluster"
 	"github.com/vitrine-dev/vitrine/internal/admin"
+	"github.com/vitrine-dev/vitrine/internal/exit"
 	"github.com/vitrine-dev/vitrine/internal/memory"
 	"github.com/vitrine-dev/vitrine/internal/servingcert"
+	"github.com/vitrine-dev/vitrine/internal/version"
 	"github.com/vitrine-dev/vitrine/server/console"
 	"github.com/vitrine-dev/vitrine/server/engine"
 	"github.com/vitrine-dev/vitrine/server/httpapi"
@@ -68,7 +70,7 @@ func serve(ctx context.Context, o serveOptions, log *slog.Logger) (err error) {
 	logr := bridge(log)
 	limit, err := memory.Limit(o.memoryLimit)
 	if err != nil {
-		return &usageError{err}
+		return exit.With(exit.Usage, err)
 	}
 	p := &process{o: o, log: log, memory: memory.NewGauge(limit, log)}
 	p.background = append(p.background, p.memory.Run)
@@ -151,9 +153,9 @@ func (p *process) openLibrary(ctx context.Context) (lib library.Library, err err
 	}
 	locked, newer := (*store.LockedError)(nil), (*store.NewerFormatError)(nil)
 	if errors.As(err, &locked) || errors.As(err, &newer) {
-		return nil, &codedError{exitStore, err}
+		return nil, exit.With(exit.Store, err)
 	}
-	return nil, &codedError{exitStore, fmt.Errorf("open the store in %s: %w", o.dataDir, err)}
+	return nil, exit.With(exit.Store, fmt.Errorf("open the store in %s: %w", o.dataDir, err))
 }
 
 // openCertificate configures TLS with the given certificate files, or with a certificate from the server's own authority.
@@ -162,7 +164,7 @@ func (p *process) openCertificate() error {
 	if p.o.certFile != "" {
 		watcher, err := certwatcher.New(p.o.certFile, p.o.keyFile)
 		if err != nil {
-			return &codedError{exitCertificate, fmt.Errorf("cannot use --tls-cert-file %s with --tls-private-key-file %s: %w", p.o.certFile, p.o.keyFile, err)}
+			return exit.With(exit.Certificate, fmt.Errorf("cannot use --tls-cert-file %s with --tls-private-key-file %s: %w", p.o.certFile, p.o.keyFile, err))
 		}
 		p.tls.GetCertificate = watcher.GetCertificate
 		p.background = append(p.background, watcher.Start)
@@ -170,7 +172,7 @@ func (p *process) openCertificate() error {
 	}
 	source, err := servingcert.Open(p.authorityDir(), p.o.certificateHosts(), nil)
 	if err != nil {
-		return &codedError{exitCertificate, err}
+		return exit.With(exit.Certificate, err)
 	}
 	p.tls.GetCertificate, p.caBundle = source.GetCertificate, source.CABundle()
 	p.log.Info("serving a certificate from the server's own authority", "ca", source.CAFile())
@@ -183,7 +185,7 @@ func (p *process) openCertificate() error {
 func (p *process) listen(ctx context.Context) error {
 	var err error
 	p.api, err = httpapi.New(p.lib, httpapi.Options{
-		Logger: p.log.With("part", "http"), ExternalURL: p.o.externalURL, Metrics: p.metrics, Version: buildVersion().version,
+		Logger: p.log.With("part", "http"), ExternalURL: p.o.externalURL, Metrics: p.metrics, Version: version.Get().Version,
 		Pressure: p.memory.Pressure, PageMemory: p.memory.Limit() / 4, Rejected: p.rejected,
 	})
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/vitrine-dev/vitrine/internal/admin"
+	"github.com/vitrine-dev/vitrine/internal/exit"
 	"github.com/vitrine-dev/vitrine/internal/text"
 	"github.com/vitrine-dev/vitrine/server/library"
 )
@@ -31,7 +32,7 @@ kubectl exec -it -n vitrine-system deploy/vitrine -- vitrine purge shop/default`
 		RunE: func(cmd *cobra.Command, args []string) error {
 			p := library.PropertyID(args[0])
 			if ns, name, ok := strings.Cut(args[0], "/"); !ok || ns == "" || name == "" || strings.Contains(name, "/") {
-				return usagef("property %q: must be NAMESPACE/NAME", args[0])
+				return exit.Usagef("property %q: must be NAMESPACE/NAME", args[0])
 			}
 			c := admin.NewClient(dataDir)
 			stored, err := c.Stored(cmd.Context())

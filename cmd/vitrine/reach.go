@@ -21,7 +21,9 @@ import (
 	"github.com/vitrine-dev/vitrine/api/v1alpha1"
 	"github.com/vitrine-dev/vitrine/controllers/tokens"
 	"github.com/vitrine-dev/vitrine/controllers/translate"
+	"github.com/vitrine-dev/vitrine/internal/exit"
 	"github.com/vitrine-dev/vitrine/internal/text"
+	"github.com/vitrine-dev/vitrine/internal/version"
 	"github.com/vitrine-dev/vitrine/server/client"
 	"github.com/vitrine-dev/vitrine/server/library"
 )
@@ -48,7 +50,7 @@ type reached struct {
 // a cluster, and the cluster otherwise. If writer is true, it takes only READ-WRITE tokens from Secrets.
 func (r *reach) filter(ctx context.Context, name string, writer bool) (reached, *client.Client, error) {
 	if name == "" {
-		return reached{}, nil, usagef("the name of the ContentFilter is empty: pass the name of one")
+		return reached{}, nil, exit.Usagef("the name of the ContentFilter is empty: pass the name of one")
 	}
 	withToken := r.connection.tokenFile != "" || os.Getenv("VITRINE_TOKEN") != ""
 	if withToken && r.cluster.kubeconfig == "" && r.cluster.context == "" {
@@ -129,7 +131,7 @@ func (r *reach) fromSecret(ctx context.Context, k kube.Client, f *v1alpha1.Conte
 			return nil, err
 		}
 		if o.Server == "" {
-			return nil, usagef("Secret %s/%s has no server URL: pass --server", secret.Namespace, secret.Name)
+			return nil, exit.Usagef("Secret %s/%s has no server URL: pass --server", secret.Namespace, secret.Name)
 		}
 		c, err := client.New(o)
 		if err != nil {
@@ -186,7 +188,7 @@ func classOrder(t *v1alpha1.AccessToken) int {
 // from the token's Secret. If neither contains a server URL, the URL in the options is "".
 func (r *reach) options(secret *corev1.Secret, token string) (client.Options, error) {
 	server := cmp.Or(r.connection.server, os.Getenv("VITRINE_SERVER"), string(secret.Data[tokens.URLKey]))
-	o := client.Options{Server: server, Token: token, UserAgent: "vitrine/" + buildVersion().version}
+	o := client.Options{Server: server, Token: token, UserAgent: "vitrine/" + version.Get().Version}
 	var err error
 	if o.RootCAs, err = r.connection.authority(); err != nil {
 		return client.Options{}, err

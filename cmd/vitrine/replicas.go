@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/vitrine-dev/vitrine/controllers/cluster"
+	"github.com/vitrine-dev/vitrine/internal/exit"
 	"github.com/vitrine-dev/vitrine/internal/servingcert"
 )
 
@@ -43,7 +44,7 @@ func (f *leaseFlags) bind(fs *pflag.FlagSet) {
 func (f *leaseFlags) validate(used bool) error {
 	if !used {
 		if f.namespace != "" || f.name != defaultLease {
-			return usagef("--lease-namespace and --lease-name need --library=%s and a cluster", libraryOpenSearch)
+			return exit.Usagef("--lease-namespace and --lease-name need --library=%s and a cluster", libraryOpenSearch)
 		}
 		return nil
 	}
@@ -51,10 +52,10 @@ func (f *leaseFlags) validate(used bool) error {
 		f.namespace = podNamespace()
 	}
 	if len(validation.IsDNS1123Label(f.namespace)) > 0 {
-		return usagef("--lease-namespace %q: must be the name of a namespace, and is required outside a pod", f.namespace)
+		return exit.Usagef("--lease-namespace %q: must be the name of a namespace, and is required outside a pod", f.namespace)
 	}
 	if problems := validation.IsDNS1123Subdomain(f.name + authoritySuffix); len(problems) > 0 {
-		return usagef("--lease-name %q: %s", f.name, problems[0])
+		return exit.Usagef("--lease-name %q: %s", f.name, problems[0])
 	}
 	return nil
 }
@@ -119,7 +120,7 @@ func (p *process) shareAuthorities(ctx context.Context, restConfig func() (*rest
 		return false, nil
 	}
 	if err := retry(ctx, p.o.probes, "certificate", p.log, share); err != nil {
-		return &codedError{exitCertificate, err}
+		return exit.With(exit.Certificate, err)
 	}
 	return nil
 }

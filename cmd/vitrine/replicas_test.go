@@ -24,6 +24,7 @@ import (
 	"github.com/vitrine-dev/vitrine/api/v1alpha1"
 	"github.com/vitrine-dev/vitrine/hack/opensearch/node/nodetest"
 	"github.com/vitrine-dev/vitrine/internal/cli/manifest"
+	"github.com/vitrine-dev/vitrine/internal/exit"
 )
 
 // leads reports whether a replica runs the controllers.
@@ -72,7 +73,7 @@ func TestReplicas(t *testing.T) {
 	if a, b := authorityOf(t, first), authorityOf(t, second); a != b {
 		t.Errorf("the replicas have different authorities:\n%s\n%s", a, b)
 	}
-	vitrine(t.Context(), "", "sweep", "--data-dir", second.dir).want(t, exitFailed, "this replica serves content; replica ", " runs the controllers")
+	vitrine(t.Context(), "", "sweep", "--data-dir", second.dir).want(t, exit.Failed, "this replica serves content; replica ", " runs the controllers")
 	vitrine(t.Context(), "", "sweep", "--data-dir", first.dir).want(t, 0, "following the cluster")
 
 	token := tokenOf(t, k)

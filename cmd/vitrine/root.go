@@ -11,6 +11,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/vitrine-dev/vitrine/internal/cli/message"
+	"github.com/vitrine-dev/vitrine/internal/exit"
 	"github.com/vitrine-dev/vitrine/internal/text"
 )
 
@@ -37,9 +39,9 @@ func run(ctx context.Context, program string, args []string, stdin io.Reader, st
 	root.SetErr(stderr)
 	err := root.ExecuteContext(ctx)
 	if err != nil {
-		fmt.Fprintln(stderr, "vitrine:", oneLine(err))
+		fmt.Fprintln(stderr, "vitrine:", message.OneLine(err))
 	}
-	return exitCode(err)
+	return exit.Code(err)
 }
 
 func newRoot() *cobra.Command {
@@ -109,7 +111,7 @@ func checkArgs(cmd *cobra.Command) {
 		if check == nil || check(cmd, args) == nil {
 			return nil
 		}
-		return usagef("%s given: use %s, or see %s --help", text.Plural(len(args), "argument"), strings.TrimSuffix(cmd.UseLine(), " [flags]"), cmd.CommandPath())
+		return exit.Usagef("%s given: use %s, or see %s --help", text.Plural(len(args), "argument"), strings.TrimSuffix(cmd.UseLine(), " [flags]"), cmd.CommandPath())
 	}
 }
 
@@ -127,7 +129,7 @@ func showHelp(cmd *cobra.Command, args []string) error {
 	if similar := cmd.SuggestionsFor(rest[0]); len(similar) > 0 {
 		meant = fmt.Sprintf(" (did you mean %s?)", strings.Join(similar, " or "))
 	}
-	return usagef("there is no command %q%s: see %s --help", rest[0], meant, cmd.CommandPath())
+	return exit.Usagef("there is no command %q%s: see %s --help", rest[0], meant, cmd.CommandPath())
 }
 
 // flagError says what to do about an invalid flag.
@@ -150,7 +152,7 @@ func flagError(cmd *cobra.Command, err error) error {
 			err = fmt.Errorf("--%s %q: must be %s", flag.Name, invalid.GetValue(), wanted)
 		}
 	}
-	return usagef("%w: see %s --help", err, cmd.CommandPath())
+	return exit.Usagef("%w: see %s --help", err, cmd.CommandPath())
 }
 
 // valueTypes describes the types of flags whose parsers return an error of package strconv or time.

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/vitrine-dev/vitrine/internal/backup"
+	"github.com/vitrine-dev/vitrine/internal/exit"
 	"github.com/vitrine-dev/vitrine/internal/s3"
 )
 
@@ -38,10 +39,10 @@ func (f *s3Flags) open(name string) (bucket *s3.Bucket, key string, err error) {
 	}
 	of, key, _ := strings.Cut(rest, "/")
 	if of == "" {
-		return nil, "", usagef("%s: name a bucket, as in s3://backups/vitrine.tar", name)
+		return nil, "", exit.Usagef("%s: name a bucket, as in s3://backups/vitrine.tar", name)
 	}
 	if bucket, err = s3.Open(of, f.options); err != nil {
-		return nil, "", usagef("%s: %w", name, err)
+		return nil, "", exit.Usagef("%s: %w", name, err)
 	}
 	return bucket, key, nil
 }

@@ -24,6 +24,7 @@ import (
 	"github.com/minio/minio-go/v7"
 	"github.com/minio/minio-go/v7/pkg/credentials"
 
+	"github.com/vitrine-dev/vitrine/internal/exit"
 	"github.com/vitrine-dev/vitrine/internal/s3"
 )
 
@@ -224,7 +225,7 @@ func TestBackupToS3(t *testing.T) {
 				t.Fatal("the file is not damaged")
 			}
 			store.write(path, damaged)
-			run("restore", data, "s3://backups/by-hand/vitrine.tar").want(t, exitFailed, "the backup is damaged")
+			run("restore", data, "s3://backups/by-hand/vitrine.tar").want(t, exit.Failed, "the backup is damaged")
 			if left, err := os.ReadDir(data); err != nil || len(left) > 0 {
 				t.Errorf("a failed restore left %v, %v", left, err)
 			}
@@ -287,7 +288,7 @@ func TestInterruptedUpload(t *testing.T) {
 		t.Errorf("after a kill: %v and, incomplete, %v", files, incomplete)
 	}
 	vitrine(t.Context(), "", "restore", "--data-dir", filepath.Join(t.TempDir(), "data"), "--s3-endpoint", store.url, "--s3-ca-file", store.ca, "s3://backups/vitrine/").
-		want(t, exitFailed, "contains no scheduled backup, such as vitrine-ID-")
+		want(t, exit.Failed, "contains no scheduled backup, such as vitrine-ID-")
 
 	ctx, cancel = context.WithCancel(t.Context())
 	go func() { ended <- vitrine(ctx, "", args(store.url)...) }()
@@ -310,13 +311,13 @@ func TestS3Errors(t *testing.T) {
 		code                                int
 		want                                []string
 	}{
-		{"another bucket", store.url, store.ca, "s3://other/vitrine.tar", s3Secret, exitFailed, []string{"other", store.url, "the bucket does not exist"}},
-		{"a wrong secret", store.url, store.ca, "s3://backups/vitrine.tar", s3Secret + "-no", exitFailed, []string{"backups", store.url, "access denied"}},
-		{"an unknown authority", store.url, "", "s3://backups/vitrine.tar", s3Secret, exitFailed, []string{"backups", store.url, "certificate"}},
-		{"nothing there", closed.URL, "", "s3://backups/vitrine.tar", s3Secret, exitFailed, []string{"backups", closed.URL, "refused"}},
-		{"no file name", store.url, store.ca, "s3://backups/vitrine", s3Secret, exitUsage, []string{"must end in .tar"}},
-		{"no bucket", store.url, store.ca, "s3:///vitrine.tar", s3Secret, exitUsage, []string{"name a bucket"}},
-		{"no credentials", store.url, store.ca, "s3://backups/vitrine.tar", "", exitUsage, []string{"AWS_SECRET_ACCESS_KEY"}},
+		{"another bucket", store.url, store.ca, "s3://other/vitrine.tar", s3Secret, exit.Failed, []string{"other", store.url, "the bucket does not exist"}},
+		{"a wrong secret", store.url, store.ca, "s3://backups/vitrine.tar", s3Secret + "-no", exit.Failed, []string{"backups", store.url, "access denied"}},
+		{"an unknown authority", store.url, "", "s3://backups/vitrine.tar", s3Secret, exit.Failed, []string{"backups", store.url, "certificate"}},
+		{"nothing there", closed.URL, "", "s3://backups/vitrine.tar", s3Secret, exit.Failed, []string{"backups", closed.URL, "refused"}},
+		{"no file name", store.url, store.ca, "s3://backups/vitrine", s3Secret, exit.Usage, []string{"must end in .tar"}},
+		{"no bucket", store.url, store.ca, "s3:///vitrine.tar", s3Secret, exit.Usage, []string{"name a bucket"}},
+		{"no credentials", store.url, store.ca, "s3://backups/vitrine.tar", "", exit.Usage, []string{"AWS_SECRET_ACCESS_KEY"}},
 	} {
 		t.Run(c.about, func(t *testing.T) {
 			t.Setenv("AWS_SECRET_ACCESS_KEY", c.secret)
@@ -343,7 +344,7 @@ func TestS3Errors(t *testing.T) {
 	vitrine(t.Context(), "", append(args, store.flags("s3://backups/vitrine.tar")...)...).want(t, 0)
 	args[2] = serveAdmin(t, broken{})
 	got := vitrine(t.Context(), "", append(args, store.flags("s3://backups/vitrine.tar")...)...)
-	got.want(t, exitFailed, "the backup is incomplete", "run the command again")
+	got.want(t, exit.Failed, "the backup is incomplete", "run the command again")
 	if files, incomplete := store.visible(); !cmp.Equal(files, []string{"vitrine.tar"}) || incomplete != nil || strings.Contains(got.stderr, "damaged") {
 		t.Errorf("%s\nthe bucket contains %v and, incomplete, %v", got.stderr, files, incomplete)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/vitrine-dev/vitrine/internal/admin"
 	"github.com/vitrine-dev/vitrine/internal/backup"
+	"github.com/vitrine-dev/vitrine/internal/cli/message"
 	"github.com/vitrine-dev/vitrine/internal/text"
 )
 
@@ -58,7 +59,7 @@ func (s *schedule) run(ctx context.Context) error {
 			default:
 				wait, pause = min(pause, s.every), min(2*pause, longestPause)
 				s.state.Failures++
-				fmt.Fprintf(s.log, "vitrine: the scheduled backup failed: %s; the next attempt is in %s\n", oneLine(err), wait)
+				fmt.Fprintf(s.log, "vitrine: the scheduled backup failed: %s; the next attempt is in %s\n", message.OneLine(err), wait)
 			}
 			due = s.now().Add(wait)
 		}
@@ -172,7 +173,7 @@ func (s *schedule) best(ctx context.Context, own []scheduled) (best recorded, er
 	for _, c := range own {
 		h, err := s.header(ctx, c.name())
 		if _, damaged := errors.AsType[*backup.DamagedError](err); damaged {
-			fmt.Fprintf(s.log, "vitrine: %s: %s\n", c.name(), oneLine(err))
+			fmt.Fprintf(s.log, "vitrine: %s: %s\n", c.name(), message.OneLine(err))
 			continue
 		}
 		if err != nil {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/vitrine-dev/vitrine/internal/admin"
 	"github.com/vitrine-dev/vitrine/internal/backup"
+	"github.com/vitrine-dev/vitrine/internal/exit"
 )
 
 // Ids of stores.
@@ -182,7 +183,7 @@ func TestScheduledBackup(t *testing.T) {
 		{"--every", "30s", to}, {"--every", "1h", "-"}, {"--every", "1h", "--keep", "0", to}, {"--keep", "2", to},
 		{"--every", "1h", "--even-damaged", to},
 	} {
-		vitrine(t.Context(), "", append([]string{"backup", "--data-dir", s.dir}, args...)...).want(t, exitUsage)
+		vitrine(t.Context(), "", append([]string{"backup", "--data-dir", s.dir}, args...)...).want(t, exit.Usage)
 	}
 }
 
@@ -242,13 +243,13 @@ func TestTwoServersInOneFolder(t *testing.T) {
 	// A restored store is another store, even beside the original one.
 	path := filepath.Join(folder, of.name())
 	c := filepath.Join(t.TempDir(), "data")
-	vitrine(t.Context(), "", "restore", "--data-dir", c, "--from-store", storeB, path).want(t, exitFailed, "a backup of the store "+of.store+" (Vitrine ", "20 items", "--from-store="+of.store)
-	vitrine(t.Context(), "", "restore", "--data-dir", c, "--from-store", "b", path).want(t, exitUsage, "32 hexadecimal digits")
+	vitrine(t.Context(), "", "restore", "--data-dir", c, "--from-store", storeB, path).want(t, exit.Failed, "a backup of the store "+of.store+" (Vitrine ", "20 items", "--from-store="+of.store)
+	vitrine(t.Context(), "", "restore", "--data-dir", c, "--from-store", "b", path).want(t, exit.Usage, "32 hexadecimal digits")
 	renamed := filepath.Join(t.TempDir(), scheduled{storeB, of.at}.name())
 	if err := os.Link(path, renamed); err != nil {
 		t.Fatal(err)
 	}
-	vitrine(t.Context(), "", "restore", "--data-dir", c, renamed).want(t, exitFailed, "not of the store "+storeB)
+	vitrine(t.Context(), "", "restore", "--data-dir", c, renamed).want(t, exit.Failed, "not of the store "+storeB)
 	vitrine(t.Context(), "", "restore", "--data-dir", c, path).want(t, 0, "a backup of the store "+of.store, "20 items", "an id of its own")
 	restored := serve(c, 0)
 	if said := schedule(restored, nil, none, fails); !strings.Contains(said, "--take-over="+of.store) {
@@ -265,7 +266,7 @@ func TestTwoServersInOneFolder(t *testing.T) {
 		t.Errorf("the store whose folder was taken over: %s", said)
 	}
 	for _, args := range [][]string{{"--take-over", storeA, folder}, {"--take-over", "x", "--every", "1h", folder}} {
-		vitrine(t.Context(), "", append([]string{"backup", "--data-dir", a.dir}, args...)...).want(t, exitUsage, "take-over")
+		vitrine(t.Context(), "", append([]string{"backup", "--data-dir", a.dir}, args...)...).want(t, exit.Usage, "take-over")
 	}
 }
 

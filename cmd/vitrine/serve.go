@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/vitrine-dev/vitrine/internal/exit"
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
@@ -125,7 +126,7 @@ func (o *serveOptions) validate() error {
 	switch o.library {
 	case libraryEngine, libraryReference, libraryOpenSearch:
 	default:
-		return usagef("--library %q: must be engine or opensearch", o.library)
+		return exit.Usagef("--library %q: must be engine or opensearch", o.library)
 	}
 	if err := o.opensearch.validate(o.library == libraryOpenSearch); err != nil {
 		return err
@@ -134,13 +135,13 @@ func (o *serveOptions) validate() error {
 		return err
 	}
 	if (o.certFile == "") != (o.keyFile == "") {
-		return usagef("--tls-cert-file and --tls-private-key-file must be set together; without them, the server creates a certificate")
+		return exit.Usagef("--tls-cert-file and --tls-private-key-file must be set together; without them, the server creates a certificate")
 	}
 	if o.withoutKubernetes && (o.kubeconfig != "" || len(o.watchNamespaces) > 0) {
-		return usagef("--without-kubernetes cannot be used with --kubeconfig or --watch-namespaces")
+		return exit.Usagef("--without-kubernetes cannot be used with --kubeconfig or --watch-namespaces")
 	}
 	if o.withoutKubernetes && o.https == "" && o.http == "" {
-		return usagef("no address to serve content on: pass --https-bind-address or --http-bind-address")
+		return exit.Usagef("no address to serve content on: pass --https-bind-address or --http-bind-address")
 	}
 	for _, a := range []struct{ flag, address string }{
 		{"https-bind-address", o.https}, {"http-bind-address", o.http}, {"health-probe-bind-address", o.probes},
@@ -157,19 +158,19 @@ func (o *serveOptions) validate() error {
 		ns = strings.TrimSpace(ns)
 		if len(validation.IsDNS1123Label(ns)) > 0 {
 			// Reject an empty name, which would select all namespaces, although the flag is meant to restrict the namespaces.
-			return usagef("--watch-namespaces: %q is not the name of a namespace: separate namespaces with commas, or omit the flag to watch all", ns)
+			return exit.Usagef("--watch-namespaces: %q is not the name of a namespace: separate namespaces with commas, or omit the flag to watch all", ns)
 		}
 		o.watchNamespaces[i] = ns
 	}
 	if o.expectBackups < 0 {
-		return usagef("--expect-backups %s: must be 0s or more", o.expectBackups)
+		return exit.Usagef("--expect-backups %s: must be 0s or more", o.expectBackups)
 	}
 	if o.drainFor < 0 {
-		return usagef("--drain-timeout %s: must be 0s or more", o.drainFor)
+		return exit.Usagef("--drain-timeout %s: must be 0s or more", o.drainFor)
 	}
 	o.externalURL = strings.TrimRight(o.externalURL, "/")
 	if err := library.CheckExternalURL(o.externalURL); err != nil {
-		return usagef("--external-url: %w", err)
+		return exit.Usagef("--external-url: %w", err)
 	}
 	return nil
 }
@@ -189,9 +190,9 @@ func checkBindAddress(flag, address string) error {
 		return nil
 	}
 	if _, portErr := strconv.ParseUint(address, 10, 16); portErr == nil {
-		return usagef("--%s %s: must be [host]:port, such as :%s", flag, address, address)
+		return exit.Usagef("--%s %s: must be [host]:port, such as :%s", flag, address, address)
 	}
-	return usagef("--%s: must be [host]:port: %w", flag, err)
+	return exit.Usagef("--%s: must be [host]:port: %w", flag, err)
 }
 
 // certificateHosts returns the names and addresses in the server's own certificate.

@@ -22,6 +22,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	"sigs.k8s.io/yaml"
 
+	"github.com/vitrine-dev/vitrine/internal/exit"
 	"github.com/vitrine-dev/vitrine/internal/servingcert"
 )
 
@@ -96,7 +97,7 @@ func TestSecondServerIsRefused(t *testing.T) {
 	other := newStore(t)
 	cmd := command("serve", "--without-kubernetes", "--data-dir", other, "--https-bind-address", s.addresses["https"])
 	out, _ = cmd.CombinedOutput()
-	if cmd.ProcessState.ExitCode() != exitAddress || !strings.Contains(string(out), "--https-bind-address "+s.addresses["https"]+" is in use") {
+	if cmd.ProcessState.ExitCode() != exit.Address || !strings.Contains(string(out), "--https-bind-address "+s.addresses["https"]+" is in use") {
 		t.Errorf("%d: %s", cmd.ProcessState.ExitCode(), out)
 	}
 }
@@ -127,7 +128,7 @@ func TestDamagedStoreIsRefused(t *testing.T) {
 			t.Fatal(err)
 		}
 		out, err := command("serve", "--without-kubernetes", "--data-dir", dir).CombinedOutput()
-		if exit, ok := errors.AsType[*exec.ExitError](err); !ok || exit.ExitCode() != exitStore || !strings.Contains(string(out), want) {
+		if ended, ok := errors.AsType[*exec.ExitError](err); !ok || ended.ExitCode() != exit.Store || !strings.Contains(string(out), want) {
 			t.Errorf("%s: %v\n%s", pattern, err, out)
 		}
 		return string(out)
@@ -157,7 +158,7 @@ func TestNewerStoreIsRefused(t *testing.T) {
 	}
 	cmd := command("serve", "--without-kubernetes", "--data-dir", dir)
 	out, _ := cmd.CombinedOutput()
-	if cmd.ProcessState.ExitCode() != exitStore || !strings.Contains(string(out), "use Vitrine 9.9.0 or newer") {
+	if cmd.ProcessState.ExitCode() != exit.Store || !strings.Contains(string(out), "use Vitrine 9.9.0 or newer") {
 		t.Errorf("%d: %s", cmd.ProcessState.ExitCode(), out)
 	}
 }
@@ -353,8 +354,8 @@ func TestSecondSignalEndsAtOnce(t *testing.T) {
 	}
 	eventually(t, "stopping", func() bool { return strings.Contains(s.logged(), "stopping") })
 	began := time.Now()
-	if code := s.signal(syscall.SIGTERM); code != exitInterrupted {
-		t.Errorf("exit code %d; want %d", code, exitInterrupted)
+	if code := s.signal(syscall.SIGTERM); code != exit.Interrupted {
+		t.Errorf("exit code %d; want %d", code, exit.Interrupted)
 	}
 	if took := time.Since(began); took > 10*time.Second {
 		t.Errorf("took %s", took)
@@ -384,25 +385,25 @@ func TestServeRefusesInvalidFlags(t *testing.T) {
 		code int
 		says string
 	}{
-		"no cluster":                  {nil, exitUsage, "pass --kubeconfig or set KUBECONFIG, or serve the stored state with --without-kubernetes"},
-		"no such kubeconfig":          {[]string{"--kubeconfig", filepath.Join(dir, "absent")}, exitUsage, "absent"},
-		"broken kubeconfig":           {[]string{"--kubeconfig", broken}, exitUsage, "read the kubeconfig"},
-		"unknown library":             {[]string{"--library", "sql"}, exitUsage, `--library "sql": must be engine or opensearch`},
-		"a certificate without a key": {[]string{"--tls-cert-file", broken}, exitUsage, "must be set together"},
-		"external URL":                {[]string{"--external-url", "shop.example"}, exitUsage, "must be an http or https URL with a host"},
-		"log level":                   {[]string{"--log-level", "loud"}, exitUsage, "must be debug, info, warn or error"},
-		"log format":                  {[]string{"--log-format", "xml"}, exitUsage, "must be text or json"},
-		"memory limit":                {[]string{"--memory-limit", "lots"}, exitUsage, "must be at least 64Mi"},
-		"an empty namespace":          {[]string{"--kubeconfig", "none", "--watch-namespaces", "shop,"}, exitUsage, "is not the name of a namespace"},
-		"an invalid namespace":        {[]string{"--kubeconfig", "none", "--watch-namespaces", "UPPER/x"}, exitUsage, "is not the name of a namespace"},
-		"negative backup interval":    {[]string{"--without-kubernetes", "--expect-backups", "-5s"}, exitUsage, "must be 0s or more"},
-		"negative drain":              {[]string{"--without-kubernetes", "--drain-timeout", "-5s"}, exitUsage, "must be 0s or more"},
-		"no address":                  {[]string{"--without-kubernetes", "--https-bind-address", ""}, exitUsage, "pass --https-bind-address or --http-bind-address"},
-		"only a port":                 {[]string{"--without-kubernetes", "--https-bind-address", "8443"}, exitUsage, "such as :8443"},
-		"only a host":                 {[]string{"--without-kubernetes", "--metrics-bind-address", "localhost"}, exitUsage, "--metrics-bind-address: must be [host]:port"},
-		"contradiction":               {[]string{"--without-kubernetes", "--watch-namespaces", "a"}, exitUsage, "cannot be used with"},
-		"unknown flag":                {[]string{"--bogus"}, exitUsage, "see vitrine serve --help"},
-		"argument":                    {[]string{"bogus"}, exitUsage, "see vitrine serve --help"},
+		"no cluster":                  {nil, exit.Usage, "pass --kubeconfig or set KUBECONFIG, or serve the stored state with --without-kubernetes"},
+		"no such kubeconfig":          {[]string{"--kubeconfig", filepath.Join(dir, "absent")}, exit.Usage, "absent"},
+		"broken kubeconfig":           {[]string{"--kubeconfig", broken}, exit.Usage, "read the kubeconfig"},
+		"unknown library":             {[]string{"--library", "sql"}, exit.Usage, `--library "sql": must be engine or opensearch`},
+		"a certificate without a key": {[]string{"--tls-cert-file", broken}, exit.Usage, "must be set together"},
+		"external URL":                {[]string{"--external-url", "shop.example"}, exit.Usage, "must be an http or https URL with a host"},
+		"log level":                   {[]string{"--log-level", "loud"}, exit.Usage, "must be debug, info, warn or error"},
+		"log format":                  {[]string{"--log-format", "xml"}, exit.Usage, "must be text or json"},
+		"memory limit":                {[]string{"--memory-limit", "lots"}, exit.Usage, "must be at least 64Mi"},
+		"an empty namespace":          {[]string{"--kubeconfig", "none", "--watch-namespaces", "shop,"}, exit.Usage, "is not the name of a namespace"},
+		"an invalid namespace":        {[]string{"--kubeconfig", "none", "--watch-namespaces", "UPPER/x"}, exit.Usage, "is not the name of a namespace"},
+		"negative backup interval":    {[]string{"--without-kubernetes", "--expect-backups", "-5s"}, exit.Usage, "must be 0s or more"},
+		"negative drain":              {[]string{"--without-kubernetes", "--drain-timeout", "-5s"}, exit.Usage, "must be 0s or more"},
+		"no address":                  {[]string{"--without-kubernetes", "--https-bind-address", ""}, exit.Usage, "pass --https-bind-address or --http-bind-address"},
+		"only a port":                 {[]string{"--without-kubernetes", "--https-bind-address", "8443"}, exit.Usage, "such as :8443"},
+		"only a host":                 {[]string{"--without-kubernetes", "--metrics-bind-address", "localhost"}, exit.Usage, "--metrics-bind-address: must be [host]:port"},
+		"contradiction":               {[]string{"--without-kubernetes", "--watch-namespaces", "a"}, exit.Usage, "cannot be used with"},
+		"unknown flag":                {[]string{"--bogus"}, exit.Usage, "see vitrine serve --help"},
+		"argument":                    {[]string{"bogus"}, exit.Usage, "see vitrine serve --help"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -423,7 +424,7 @@ func TestBadCertificateIsRefused(t *testing.T) {
 	}
 	cmd := command("serve", "--without-kubernetes", "--data-dir", dir, "--tls-cert-file", file, "--tls-private-key-file", file)
 	out, _ := cmd.CombinedOutput()
-	if cmd.ProcessState.ExitCode() != exitCertificate || !strings.Contains(string(out), file) {
+	if cmd.ProcessState.ExitCode() != exit.Certificate || !strings.Contains(string(out), file) {
 		t.Errorf("%d: %s", cmd.ProcessState.ExitCode(), out)
 	}
 }

@@ -188,5 +188,11 @@ type targetFailure struct {
 	err  error
 }
 
-func (e *targetFailure) Error() string { return fmt.Sprintf("write %s: %v", e.path, e.err) }
+func (e *targetFailure) Error() string {
+	if errors.Is(e.err, fs.ErrNotExist) {
+		return fmt.Sprintf("cannot write %s: its directory does not exist: create the directory, or name another file", e.path)
+	}
+	return fmt.Sprintf("write %s: %v", e.path, e.err)
+}
+
 func (e *targetFailure) Unwrap() error { return e.err }

@@ -11,6 +11,7 @@ import (
 	"github.com/vitrine-dev/vitrine/api/v1alpha1"
 	"github.com/vitrine-dev/vitrine/internal/cli/manifest"
 	"github.com/vitrine-dev/vitrine/internal/cli/validate"
+	"github.com/vitrine-dev/vitrine/internal/exit"
 	"github.com/vitrine-dev/vitrine/internal/text"
 )
 
@@ -28,7 +29,7 @@ func (m *manifests) bind(fs *pflag.FlagSet) {
 // judge reads and validates the manifests.
 func (m *manifests) judge(cmd *cobra.Command) (validate.Report, []validate.Judged, error) {
 	if len(m.paths) == 0 {
-		return validate.Report{}, nil, usagef("no manifests: name files or directories with -f")
+		return validate.Report{}, nil, exit.Usagef("no manifests: name files or directories with -f")
 	}
 	if err := checkNamespace(m.namespace); err != nil {
 		return validate.Report{}, nil, err
@@ -53,7 +54,7 @@ func (m *manifests) judge(cmd *cobra.Command) (validate.Report, []validate.Judge
 // checkNamespace returns an error if the value of --namespace is not a valid name.
 func checkNamespace(name string) error {
 	if len(validation.IsDNS1123Label(name)) > 0 {
-		return usagef("--namespace %q: must be the name of a namespace", name)
+		return exit.Usagef("--namespace %q: must be the name of a namespace", name)
 	}
 	return nil
 }
@@ -108,7 +109,7 @@ func (o *validateOptions) run(cmd *cobra.Command) error {
 			return nil
 		}
 	default:
-		return usagef("--output %q: must be text, json or github", o.output)
+		return exit.Usagef("--output %q: must be text, json or github", o.output)
 	}
 	report, _, err := o.manifests.judge(cmd)
 	if err != nil {
@@ -118,7 +119,7 @@ func (o *validateOptions) run(cmd *cobra.Command) error {
 		return fmt.Errorf("write the report: %w", err)
 	}
 	if report.Errors > 0 || o.strict && report.Warnings > 0 {
-		return &codedError{exitManifests, fmt.Errorf("the manifests have problems: %s", tally(report))}
+		return exit.With(exit.Manifests, fmt.Errorf("the manifests have problems: %s", tally(report)))
 	}
 	return nil
 }

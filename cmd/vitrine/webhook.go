@@ -13,6 +13,7 @@ import (
 
 	"github.com/vitrine-dev/vitrine/controllers/admission"
 	"github.com/vitrine-dev/vitrine/controllers/cluster"
+	"github.com/vitrine-dev/vitrine/internal/exit"
 	"github.com/vitrine-dev/vitrine/internal/servingcert"
 )
 
@@ -36,22 +37,22 @@ func (o *webhookOptions) bind(fs *pflag.FlagSet) {
 func (o *webhookOptions) validate(withoutKubernetes bool) error {
 	if o.address == "" {
 		if o.url != "" || len(o.hosts) > 0 || o.clientCA != "" || len(o.clientNames) > 0 {
-			return usagef("--webhook-url, --webhook-hosts, --webhook-client-ca-file and --webhook-client-names need --webhook-bind-address")
+			return exit.Usagef("--webhook-url, --webhook-hosts, --webhook-client-ca-file and --webhook-client-names need --webhook-bind-address")
 		}
 		return nil
 	}
 	if len(o.clientNames) > 0 && o.clientCA == "" {
-		return usagef("--webhook-client-names needs --webhook-client-ca-file: without it, the webhook accepts all callers")
+		return exit.Usagef("--webhook-client-names needs --webhook-client-ca-file: without it, the webhook accepts all callers")
 	}
 	if withoutKubernetes {
-		return usagef("--webhook-bind-address cannot be used with --without-kubernetes: the API server calls the webhook")
+		return exit.Usagef("--webhook-bind-address cannot be used with --without-kubernetes: the API server calls the webhook")
 	}
 	if o.configuration == "" {
-		return usagef("--webhook-configuration must not be empty")
+		return exit.Usagef("--webhook-configuration must not be empty")
 	}
 	o.url = strings.TrimRight(o.url, "/")
 	if u, err := url.Parse(o.url); o.url != "" && (err != nil || u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "") {
-		return usagef("--webhook-url %q: must be an absolute https URL without a query", o.url)
+		return exit.Usagef("--webhook-url %q: must be an absolute https URL without a query", o.url)
 	}
 	return nil
 }
@@ -73,7 +74,7 @@ func (p *process) openWebhook(o cluster.Options, log logr.Logger) (http.Handler,
 	}
 	source, err := servingcert.Open(p.webhookDir(), p.o.webhook.certificateHosts(), nil)
 	if err != nil {
-		return nil, nil, &codedError{exitCertificate, err}
+		return nil, nil, exit.With(exit.Certificate, err)
 	}
 	keeper := &admission.Keeper{
 		RESTConfig: o.RESTConfig, Name: p.o.webhook.configuration, URL: p.o.webhook.url, CABundle: source.CABundle(),
@@ -84,7 +85,7 @@ func (p *process) openWebhook(o cluster.Options, log logr.Logger) (http.Handler,
 	if file := p.o.webhook.clientCA; file != "" {
 		clients, err := admission.OpenClients(file, p.o.webhook.clientNames, log.WithName("admission"))
 		if err != nil {
-			return nil, nil, &codedError{exitCertificate, fmt.Errorf("cannot use --webhook-client-ca-file: %w", err)}
+			return nil, nil, exit.With(exit.Certificate, fmt.Errorf("cannot use --webhook-client-ca-file: %w", err))
 		}
 		config = clients.Require(config)
 	}

@@ -21,6 +21,7 @@ import (
 	kube "sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/vitrine-dev/vitrine/api/v1alpha1"
+	"github.com/vitrine-dev/vitrine/internal/exit"
 )
 
 // freeAddress returns a loopback address on which no process listens, for tests that need the address before it is bound.
@@ -201,7 +202,7 @@ func TestWebhookFlags(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			vitrine(t.Context(), "", append([]string{"serve"}, tc.args...)...).want(t, exitUsage, tc.says)
+			vitrine(t.Context(), "", append([]string{"serve"}, tc.args...)...).want(t, exit.Usage, tc.says)
 		})
 	}
 	o := webhookOptions{address: "10.0.0.1:9443", url: "https://hook.example:9443", hosts: []string{"a.svc"}}

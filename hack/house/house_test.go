@@ -115,9 +115,11 @@ var rooms = map[string]room{
 	"internal/admin":  {own: append([]string{"internal/backup", "server/transfer"}, domain...), others: []string{}},
 	"internal/backup": {others: []string{}},
 	"internal/cli": {
-		own:    append([]string{"api", "config", "controllers/tokens", "controllers/translate", "controllers/verdict", "internal/text", "server/client"}, domain...),
+		own:    append([]string{"api", "config", "controllers/tokens", "controllers/translate", "controllers/verdict", "internal/exit", "internal/text", "internal/version", "server/client"}, domain...),
 		others: []string{"k8s.io/", "sigs.k8s.io/", "go.yaml.in/yaml/v3", "golang.org/x/text/"},
 	},
+	"internal/exit":    {others: []string{}},
+	"internal/version": {others: []string{}},
 	"internal/dev": {
 		own:        append([]string{"api", "controllers/translate", "internal/cli"}, domain...),
 		ownInTests: []string{"server/reference"}, others: []string{},

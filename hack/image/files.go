@@ -136,7 +136,7 @@ func compile(ctx context.Context, from source, pkg string, on platform) (binary,
 		vcs = "-buildvcs=auto" // outside of a Git repository, as in a source archive, there is no commit
 	}
 	if from.version != "" {
-		flags += " -X main.released=" + from.version
+		flags += " -X github.com/vitrine-dev/vitrine/internal/version.released=" + from.version
 	}
 	to := filepath.Join(dir, "binary")
 	cmd := exec.CommandContext(ctx, "go", "build", "-mod=readonly", "-trimpath", vcs, "-ldflags="+flags, "-o", to, pkg)

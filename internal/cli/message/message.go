@@ -1,4 +1,6 @@
-package main
+// Package message words errors for users, in one line that says what is wrong and what to do. It knows the errors of the operating system,
+// of the network, of the Kubernetes API and of the Go client. It imports internal/text and server/client.
+package message
 
 import (
 	"context"
@@ -22,9 +24,9 @@ import (
 	"github.com/vitrine-dev/vitrine/server/client"
 )
 
-// oneLine formats an error as one line for a terminal or a log. It words the errors of the system, the network and libraries in terms of
+// OneLine formats an error as one line for a terminal or a log. It words the errors of the system, the network and libraries in terms of
 // the user. It omits repeated lines, because each part of a failed database reports the same error.
-func oneLine(err error) string {
+func OneLine(err error) string {
 	var parts []string
 	for line := range strings.Lines(reworded(err)) {
 		line = strings.TrimSpace(line)
@@ -56,15 +58,11 @@ func reworded(err error) string {
 }
 
 // words returns what is wrong and what to do, or "" for an error whose own text says so. It does not look at the errors that err wraps,
-// except for the cause of a failed connection or of a targetFailure.
+// except for the cause of a failed connection.
 func words(err error) string {
 	switch e := err.(type) { //nolint:errorlint // reworded walks the tree
 	case *fs.PathError:
 		return pathWords(e.Path, e.Err)
-	case *targetFailure:
-		if errors.Is(e.err, fs.ErrNotExist) {
-			return fmt.Sprintf("cannot write %s: its directory does not exist: create the directory, or name another file", e.path)
-		}
 	case *url.Error:
 		return connectionWords(e.URL, e.Err)
 	case *tls.CertificateVerificationError:
@@ -110,7 +108,7 @@ func connectionWords(address string, err error) string {
 	if u, parsed := url.Parse(address); parsed == nil && u.Host != "" {
 		address = u.Scheme + "://" + u.Host
 	}
-	ofCluster := errors.As(err, new(*clusterError))
+	ofCluster := errors.As(err, new(*ClusterError))
 	what, check := address, "check the address, and that the server runs"
 	if ofCluster {
 		what, check = "the cluster at "+address, "check --kubeconfig and --context, and that the cluster runs"
@@ -166,51 +164,8 @@ func problemWords(p *client.Problem) string {
 	return ""
 }
 
-// usageError is an error that a wrong command line causes.
-type usageError struct{ err error }
+// ClusterError is an error of a connection to a cluster.
+type ClusterError struct{ Err error }
 
-func (e *usageError) Error() string { return e.err.Error() }
-func (e *usageError) Unwrap() error { return e.err }
-
-func usagef(format string, args ...any) error { return &usageError{fmt.Errorf(format, args...)} }
-
-// Exit codes; docs/cli.md lists them.
-const (
-	exitFailed      = 1
-	exitUsage       = 2
-	exitLines       = 3
-	exitStore       = 4
-	exitAddress     = 5
-	exitCertificate = 6
-	exitManifests   = 7
-	exitDamaged     = 8
-	exitInterrupted = 130
-)
-
-// codedError is an error that determines the exit code of the command.
-type codedError struct {
-	code int
-	err  error
-}
-
-func (e *codedError) Error() string { return e.err.Error() }
-func (e *codedError) Unwrap() error { return e.err }
-
-func exitCode(err error) int {
-	if err == nil {
-		return 0
-	}
-	if coded, ok := errors.AsType[*codedError](err); ok {
-		return coded.code
-	}
-	if _, ok := errors.AsType[*usageError](err); ok {
-		return exitUsage
-	}
-	if errors.Is(err, context.Canceled) {
-		return exitInterrupted
-	}
-	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
-		return exitCertificate
-	}
-	return exitFailed
-}
+func (e *ClusterError) Error() string { return e.Err.Error() }
+func (e *ClusterError) Unwrap() error { return e.Err }
