@@ -18,6 +18,7 @@ import (
 
 	"github.com/vitrine-dev/vitrine/internal/admin"
 	"github.com/vitrine-dev/vitrine/internal/backup"
+	"github.com/vitrine-dev/vitrine/internal/cli/output"
 	"github.com/vitrine-dev/vitrine/internal/exit"
 	"github.com/vitrine-dev/vitrine/internal/text"
 	"github.com/vitrine-dev/vitrine/server/store/synced"
@@ -127,18 +128,18 @@ func runBackup(cmd *cobra.Command, c *admin.Client, dataDir, target string, flag
 		received <- err
 	}()
 	defer stream.Close()
-	p := newByteProgress(cmd.ErrOrStderr(), "copied")
-	defer p.finish()
+	p := &output.LaterProgress{Out: cmd.ErrOrStderr(), Verb: "copied", Unit: "bytes"}
+	defer p.Finish()
 	summary := cmd.OutOrStdout()
 	switch {
 	case target == "-":
-		h, err = checkCopy(ctx, stream, &recorder{out: cmd.OutOrStdout(), path: "standard output"}, p.bytes)
+		h, err = checkCopy(ctx, stream, output.NewRecorder(cmd.OutOrStdout(), "standard output"), p.Show)
 	case bucket != nil:
-		h, err = upload(ctx, stream, bucket, key, p.bytes)
+		h, err = upload(ctx, stream, bucket, key, p.Show)
 	case strings.HasSuffix(target, ".tar"):
-		h, summary, err = backupFile(cmd, stream, target, p.bytes)
+		h, summary, err = backupFile(cmd, stream, target, p.Show)
 	default:
-		h, err = backup.Extract(ctx, stream, target, p.bytes)
+		h, err = backup.Extract(ctx, stream, target, p.Show)
 	}
 	if err != nil {
 		stream.Close()
@@ -152,7 +153,7 @@ func runBackup(cmd *cobra.Command, c *admin.Client, dataDir, target string, flag
 	if err := <-received; err != nil {
 		return h, adminError(dataDir, err)
 	}
-	p.finish()
+	p.Finish()
 	if target != "-" {
 		fmt.Fprintf(summary, "%s bytes in %d files copied to %s\n", text.Thousands(h.Bytes), h.Files, target)
 	}
@@ -164,25 +165,22 @@ func runBackup(cmd *cobra.Command, c *admin.Client, dataDir, target string, flag
 
 // checkCopy writes a stream to w and checks it. If a write to w fails, checkCopy returns the error of the write, because the error of the
 // check would not contain the cause.
-func checkCopy(ctx context.Context, stream io.Reader, w *recorder, progress backup.Progress) (backup.Header, error) {
+func checkCopy(ctx context.Context, stream io.Reader, w *output.Recorder, progress backup.Progress) (backup.Header, error) {
 	h, err := backup.Check(ctx, io.TeeReader(stream, w), progress)
-	if w.err != nil {
-		return h, w.err
-	}
-	return h, err
+	return h, cmp.Or(w.Failure(), err)
 }
 
 // backupFile writes a stream to the file at path. It also returns the writer to which the command prints its summary.
 func backupFile(cmd *cobra.Command, stream io.Reader, path string, progress backup.Progress) (h backup.Header, summary io.Writer, err error) {
-	f, err := createTarget(path, cmd.OutOrStdout(), cmd.ErrOrStderr())
+	f, err := output.Create(path, cmd.OutOrStdout(), cmd.ErrOrStderr())
 	if err != nil {
 		return h, nil, err
 	}
-	defer f.abandon()
-	if h, err = checkCopy(cmd.Context(), stream, f.out, progress); err != nil {
+	defer f.Abandon()
+	if h, err = checkCopy(cmd.Context(), stream, f.Recorder, progress); err != nil {
 		return h, nil, err
 	}
-	return h, f.summary, f.keep()
+	return h, f.Summary, f.Keep()
 }
 
 func newRestore() *cobra.Command {
@@ -224,16 +222,16 @@ vitrine restore --data-dir ./data --s3-endpoint https://s3.example s3://backups/
 			if err := checkOrigin(in, from); err != nil {
 				return fmt.Errorf("%s: %w", args[0], err)
 			}
-			p := newByteProgress(cmd.ErrOrStderr(), "restored")
-			defer p.finish()
-			h, err := backup.Restore(cmd.Context(), in, dataDir, p.bytes)
+			p := &output.LaterProgress{Out: cmd.ErrOrStderr(), Verb: "restored", Unit: "bytes"}
+			defer p.Finish()
+			h, err := backup.Restore(cmd.Context(), in, dataDir, p.Show)
 			if err != nil {
 				return err
 			}
 			if err := synced.Seal(vfs.Default, backup.DatabaseIn(dataDir)); err != nil {
 				return exit.With(exit.Damaged, fmt.Errorf("the restored store is damaged: %w", err))
 			}
-			p.finish()
+			p.Finish()
 			fmt.Fprintf(cmd.OutOrStdout(), "%s bytes in %d files restored to %s, as of %s\n", text.Thousands(h.Bytes), h.Files, dataDir, h.Created.Format(time.RFC3339))
 			fmt.Fprintf(cmd.OutOrStdout(), "this was a backup of %s; the restored store gets an id of its own\n", origin(h))
 			return nil
@@ -293,32 +291,4 @@ func openBackup(cmd *cobra.Command, name string, flags s3Flags, from string) (so
 		source, err = bucket.Read(cmd.Context(), key)
 	}
 	return source, store, err
-}
-
-// byteProgress is a progress that counts bytes instead of lines.
-type byteProgress struct {
-	*progress
-	out  io.Writer
-	verb string
-}
-
-func newByteProgress(out io.Writer, verb string) *byteProgress {
-	return &byteProgress{out: out, verb: verb}
-}
-
-// bytes updates the progress. The first call starts it.
-func (p *byteProgress) bytes(done, total int64) {
-	if p.progress == nil {
-		p.progress = newProgress(p.out, p.verb, 0, 0, total)
-		p.unit = "bytes"
-	}
-	p.set(done, done)
-}
-
-// finish removes the bar. It can be called more than once.
-func (p *byteProgress) finish() {
-	if p.progress != nil {
-		p.progress.finish()
-		p.progress = nil
-	}
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/text/encoding/unicode"
 
+	"github.com/vitrine-dev/vitrine/internal/cli/connect"
 	"github.com/vitrine-dev/vitrine/internal/cli/importstate"
 	"github.com/vitrine-dev/vitrine/internal/exit"
 	"github.com/vitrine-dev/vitrine/server/client"
@@ -415,7 +416,7 @@ func TestVersion(t *testing.T) {
 // their text. sent is the number of lines that the client has sent.
 func keepState(t *testing.T, file, prefix string, lines, sent int64) {
 	t.Helper()
-	c, err := (&connection{}).open()
+	c, err := (&connect.Connection{}).Open()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -426,5 +427,16 @@ func keepState(t *testing.T, file, prefix string, lines, sent int64) {
 	}})
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestExportToADirectory checks that the command refuses a directory before it writes anything.
+func TestExportToADirectory(t *testing.T) {
+	dir := t.TempDir()
+	token := write(t, "token", strings.Repeat("t", 40))
+	vitrine(t.Context(), "", "export", "--server", "https://127.0.0.1:1", "--token-file", token, "--file", dir).
+		want(t, exit.Failed, "write "+dir+": it is a directory")
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("%v, %v", left, err)
 	}
 }

@@ -26,10 +26,10 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/rest"
 	kube "sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/vitrine-dev/vitrine/api/v1alpha1"
+	"github.com/vitrine-dev/vitrine/internal/cli/connect"
 	"github.com/vitrine-dev/vitrine/internal/cli/message"
 	"github.com/vitrine-dev/vitrine/internal/exit"
 	"github.com/vitrine-dev/vitrine/server/client"
@@ -38,7 +38,7 @@ import (
 
 // consoleOptions are the flags of console.
 type consoleOptions struct {
-	reach     reach
+	reach     connect.Reach
 	property  string
 	service   string
 	port      uint16
@@ -75,7 +75,7 @@ kubectl vitrine console -n shop --server https://content.shop.example`),
 			return o.run(cmd.Context())
 		},
 	}
-	o.reach.bind(cmd)
+	o.reach.Bind(cmd)
 	fs := cmd.Flags()
 	fs.StringVar(&o.property, "property", "", "name of the Property (default: the token's Property)")
 	fs.StringVar(&o.service, "service", "", "NAMESPACE/NAME of the server's Service (default: the Service that the URL in the token's Secret names, otherwise "+defaultService+")")
@@ -138,26 +138,26 @@ type consoleTarget struct {
 // target finds a token and a connection to the server. If the connection needs a forwarded port, target starts a goroutine in parts that
 // forwards the port until ctx ends.
 func (o *consoleOptions) target(ctx context.Context, parts *errgroup.Group) (*consoleTarget, error) {
-	server := cmp.Or(o.reach.connection.server, os.Getenv("VITRINE_SERVER"))
+	server := cmp.Or(o.reach.Connection.Server, os.Getenv("VITRINE_SERVER"))
 	if server != "" && o.service != "" {
 		return nil, exit.Usagef("--service cannot be used with --server or VITRINE_SERVER, because the command then forwards no port")
 	}
 	access := client.Options{Server: server}
 	var err error
-	if access.Token, err = o.reach.connection.token(); err != nil {
+	if access.Token, err = o.reach.Connection.Token(); err != nil {
 		return nil, err
 	}
-	if access.RootCAs, err = o.reach.connection.authority(); err != nil {
+	if access.RootCAs, err = o.reach.Connection.Authority(); err != nil {
 		return nil, err
 	}
 	if access.Token != "" && server != "" {
 		return newConsoleTarget(access)
 	}
-	config, namespace, err := o.reach.cluster.load()
+	config, namespace, err := o.reach.Cluster.Load()
 	if err != nil {
 		return nil, err
 	}
-	k, _, err := o.reach.cluster.open()
+	k, _, err := o.reach.Cluster.Open()
 	if err != nil {
 		return nil, err
 	}
@@ -179,7 +179,7 @@ func (o *consoleOptions) target(ctx context.Context, parts *errgroup.Group) (*co
 	if err != nil {
 		return nil, err
 	}
-	address, err := forward(ctx, parts, config, k, service)
+	address, err := connect.Forward(ctx, parts, config, k, service)
 	if err != nil {
 		return nil, err
 	}
@@ -213,15 +213,14 @@ func newConsoleTarget(access client.Options) (*consoleTarget, error) {
 
 // fromSecret returns options with the first token in the namespace that works in the console. It tries READ-WRITE tokens first.
 func (o *consoleOptions) fromSecret(ctx context.Context, k kube.Client, namespace string) (client.Options, error) {
-	all, err := listed[*v1alpha1.AccessToken](ctx, k, &v1alpha1.AccessTokenList{}, namespace)
+	all, err := connect.Listed[*v1alpha1.AccessToken](ctx, k, &v1alpha1.AccessTokenList{}, namespace)
 	if err != nil {
 		return client.Options{}, err
 	}
 	all = slices.DeleteFunc(all, func(t *v1alpha1.AccessToken) bool {
 		return t.Spec.Filters != nil || t.Status.SecretName == "" || o.property != "" && t.PropertyName() != o.property
 	})
-	slices.SortStableFunc(all, func(a, b *v1alpha1.AccessToken) int { return cmp.Compare(classOrder(a), classOrder(b)) })
-	secret, token, err := usableToken(ctx, k, all)
+	secret, token, err := connect.UsableToken(ctx, k, all)
 	if err != nil {
 		return client.Options{}, err
 	}
@@ -232,7 +231,7 @@ func (o *consoleOptions) fromSecret(ctx context.Context, k kube.Client, namespac
 		}
 		return client.Options{}, fmt.Errorf("%s has no AccessToken that the console can use: apply one without spec.filters, or specify another namespace (-n), another --property, or --token-file", of)
 	}
-	return o.reach.options(secret, token)
+	return o.reach.Options(secret, token)
 }
 
 // serviceIn returns the Service in a URL as namespace/name, or "" if the host is not the name of a Service.
@@ -255,26 +254,6 @@ func serviceOf(text string) (types.NamespacedName, error) {
 		return types.NamespacedName{}, exit.Usagef("--service %q: must be NAMESPACE/NAME, such as %s", text, defaultService)
 	}
 	return types.NamespacedName{Namespace: namespace, Name: name}, nil
-}
-
-// forward forwards a port of this machine to a pod of a Service, and returns the address on this machine. A goroutine in parts forwards the
-// port until ctx ends.
-func forward(ctx context.Context, parts *errgroup.Group, config *rest.Config, k kube.Client, service types.NamespacedName) (string, error) {
-	pod, port, err := serverPod(ctx, k, service)
-	if err != nil {
-		return "", err
-	}
-	forwarded, err := forwardPort(ctx, config, pod, port)
-	if err != nil {
-		return "", fmt.Errorf("forward a port to pod %s: %w", pod, err)
-	}
-	parts.Go(func() error {
-		if err := forwarded.wait(); ctx.Err() == nil {
-			return fmt.Errorf("lost the connection to pod %s: %w; run the command again", pod, err)
-		}
-		return nil
-	})
-	return forwarded.address, nil
 }
 
 // code exchanges the token for a one-time code. It also returns the property of the token.

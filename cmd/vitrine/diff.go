@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/vitrine-dev/vitrine/internal/cli/connect"
 	"github.com/vitrine-dev/vitrine/internal/cli/filterdiff"
 	"github.com/vitrine-dev/vitrine/internal/cli/validate"
 	"github.com/vitrine-dev/vitrine/internal/exit"
@@ -18,7 +19,7 @@ import (
 )
 
 type diffOptions struct {
-	connection connection
+	connection connect.Connection
 	manifests  manifests
 	property   string
 	items      int
@@ -41,7 +42,7 @@ vitrine diff -f deploy/ --items 50`),
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}
-	o.connection.bind(cmd.Flags())
+	o.connection.Bind(cmd.Flags())
 	o.manifests.bind(cmd.Flags())
 	cmd.Flags().StringVar(&o.property, "property", "", "NAMESPACE/NAME of the token's property, required if the manifests have filters of several properties")
 	cmd.Flags().IntVar(&o.items, "items", 5, "for each filter, maximum number of added items to list, and of removed items, 0 to 500")
@@ -68,7 +69,7 @@ func (o *diffOptions) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	c, err := o.connection.open()
+	c, err := o.connection.Open()
 	if err != nil {
 		return err
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/vitrine-dev/vitrine/internal/cli/connect"
 	"github.com/vitrine-dev/vitrine/internal/exit"
 	"github.com/vitrine-dev/vitrine/server/library"
 	"github.com/vitrine-dev/vitrine/server/reference"
@@ -273,7 +274,7 @@ func TestExpiredToken(t *testing.T) {
 	}
 	s := start(t, dir, "--console")
 	_, config := newCluster(t)
-	cluster, _, err := (&clusterFlags{kubeconfig: config}).load()
+	cluster, _, err := (&connect.Cluster{Kubeconfig: config}).Load()
 	if err != nil {
 		t.Fatal(err)
 	}

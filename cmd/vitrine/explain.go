@@ -8,6 +8,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/vitrine-dev/vitrine/api/v1alpha1"
+	"github.com/vitrine-dev/vitrine/internal/cli/connect"
+	"github.com/vitrine-dev/vitrine/internal/cli/output"
 	"github.com/vitrine-dev/vitrine/internal/exit"
 	"github.com/vitrine-dev/vitrine/internal/text"
 	"github.com/vitrine-dev/vitrine/server/client"
@@ -15,8 +17,8 @@ import (
 )
 
 type explainOptions struct {
-	reach  reach
-	output output
+	reach  connect.Reach
+	output output.Format
 }
 
 func newExplain() *cobra.Command {
@@ -33,9 +35,9 @@ kubectl vitrine explain summer-wall 100412 -n shop`),
 		Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, args[0], args[1]) },
 	}
-	o.reach.bind(cmd)
-	o.output.bind(cmd.Flags())
-	cmd.ValidArgsFunction = first(o.reach.cluster.suggest(&v1alpha1.ContentFilterList{}))
+	o.reach.Bind(cmd)
+	o.output.Bind(cmd.Flags())
+	cmd.ValidArgsFunction = first(o.reach.Cluster.Suggest(&v1alpha1.ContentFilterList{}))
 	return cmd
 }
 
@@ -50,18 +52,18 @@ type explained struct {
 }
 
 func (o *explainOptions) run(cmd *cobra.Command, name, number string) error {
-	if err := o.output.validate(); err != nil {
+	if err := o.output.Validate(); err != nil {
 		return err
 	}
 	id, err := strconv.ParseInt(number, 10, 64)
 	if err != nil || !item.ValidID(id) {
 		return exit.Usagef("item id %q: must be a number of at least 1", number)
 	}
-	f, c, err := o.reach.filter(cmd.Context(), name, true)
+	f, c, err := o.reach.Filter(cmd.Context(), name, true)
 	if err != nil {
 		return err
 	}
-	e, err := c.ExplainFilter(cmd.Context(), f.uuid, id)
+	e, err := c.ExplainFilter(cmd.Context(), f.UUID, id)
 	if err != nil {
 		return err
 	}
@@ -69,8 +71,8 @@ func (o *explainOptions) run(cmd *cobra.Command, name, number string) error {
 	if e.Matched {
 		result = "in"
 	}
-	return o.output.show(cmd.OutOrStdout(), explained{id, f.name, result, e}, func(w io.Writer) error {
-		fmt.Fprintf(w, "Item %d is %s ContentFilter %s.\n\n", id, result, f.name)
+	return o.output.Show(cmd.OutOrStdout(), explained{id, f.Name, result, e}, func(w io.Writer) error {
+		fmt.Fprintf(w, "Item %d is %s ContentFilter %s.\n\n", id, result, f.Name)
 		tree(w, e, "", "")
 		return nil
 	})

@@ -7,6 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/vitrine-dev/vitrine/internal/cli/connect"
+	"github.com/vitrine-dev/vitrine/internal/cli/output"
 	"github.com/vitrine-dev/vitrine/internal/exit"
 	"github.com/vitrine-dev/vitrine/internal/text"
 	"github.com/vitrine-dev/vitrine/server/client"
@@ -15,8 +17,8 @@ import (
 )
 
 type facetsOptions struct {
-	connection connection
-	output     output
+	connection connect.Connection
+	output     output.Format
 	count      client.FacetQuery
 }
 
@@ -37,8 +39,8 @@ vitrine facets author --query 'approval_status:app' --limit 100`),
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, args[0]) },
 	}
-	o.connection.bind(cmd.Flags())
-	o.output.bind(cmd.Flags())
+	o.connection.Bind(cmd.Flags())
+	o.output.Bind(cmd.Flags())
 	cmd.Flags().IntVar(&o.count.Size, "limit", 10, "maximum number of values to list, 1 to 100")
 	cmd.Flags().StringVarP(&o.count.Query, "query", "q", "", "count only items that match this query")
 	cmd.Flags().StringVar(&o.count.Filter, "filter", "", "count only items of the filter with this UUID or numeric ID; needs a READ-WRITE token")
@@ -47,7 +49,7 @@ vitrine facets author --query 'approval_status:app' --limit 100`),
 }
 
 func (o *facetsOptions) run(cmd *cobra.Command, field string) error {
-	if err := o.output.validate(); err != nil {
+	if err := o.output.Validate(); err != nil {
 		return err
 	}
 	if o.count.Size < 1 || o.count.Size > library.MaxFacetValues {
@@ -56,7 +58,7 @@ func (o *facetsOptions) run(cmd *cobra.Command, field string) error {
 	if _, err := query.Countable(field, query.Public); errors.As(err, new(*query.ForbiddenFieldError)) {
 		return exit.Usagef("FIELD %s: the command never shows submissions, because personal data does not belong in terminals", field)
 	}
-	c, err := o.connection.open()
+	c, err := o.connection.Open()
 	if err != nil {
 		return err
 	}
@@ -67,12 +69,12 @@ func (o *facetsOptions) run(cmd *cobra.Command, field string) error {
 	if err != nil {
 		return err
 	}
-	return o.output.show(cmd.OutOrStdout(), found, func(w io.Writer) error {
+	return o.output.Show(cmd.OutOrStdout(), found, func(w io.Writer) error {
 		var rows [][]string
 		for _, v := range found.Values {
 			rows = append(rows, []string{text.Cut(v.Value, 80), text.Thousands(v.Count)})
 		}
-		if err := columns(w, []string{"VALUE", "ITEMS"}, rows); err != nil {
+		if err := output.Columns(w, []string{"VALUE", "ITEMS"}, rows); err != nil {
 			return err
 		}
 		_, err := fmt.Fprintf(w, "\n%s matching items\n", text.Thousands(found.Total))

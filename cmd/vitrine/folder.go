@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/vitrine-dev/vitrine/internal/cli/output"
 	"github.com/vitrine-dev/vitrine/internal/exit"
 )
 
@@ -228,7 +229,7 @@ func (d directory) prepare(_ context.Context, now time.Time, _ func(string) bool
 	entries, err := os.ReadDir(string(d))
 	for _, e := range entries {
 		info, failed := e.Info()
-		if failed == nil && strings.HasPrefix(e.Name(), incompletePrefix) && now.Sub(info.ModTime()) > abandoned {
+		if failed == nil && strings.HasPrefix(e.Name(), output.IncompletePrefix) && now.Sub(info.ModTime()) > abandoned {
 			err = errors.Join(err, os.Remove(d.path(e.Name())))
 		}
 	}
@@ -259,7 +260,7 @@ func (d directory) replace(_ context.Context, name string, content []byte) error
 
 // write writes a temporary file, and calls place to give it its name. Whatever interrupts it, no incomplete file has that name.
 func (d directory) write(content []byte, place func(temporary string) error) error {
-	f, err := os.CreateTemp(string(d), incompletePrefix+"*")
+	f, err := os.CreateTemp(string(d), output.IncompletePrefix+"*")
 	if err != nil {
 		return err
 	}

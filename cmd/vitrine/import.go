@@ -15,8 +15,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/vitrine-dev/vitrine/internal/cli/connect"
 	"github.com/vitrine-dev/vitrine/internal/cli/importstate"
 	"github.com/vitrine-dev/vitrine/internal/cli/message"
+	"github.com/vitrine-dev/vitrine/internal/cli/output"
 	"github.com/vitrine-dev/vitrine/internal/cli/textinput"
 	"github.com/vitrine-dev/vitrine/internal/exit"
 	"github.com/vitrine-dev/vitrine/internal/text"
@@ -24,7 +26,7 @@ import (
 )
 
 type importOptions struct {
-	connection connection
+	connection connect.Connection
 	onConflict string
 	unanswered string
 	restart    bool
@@ -52,7 +54,7 @@ jq -c '.[]' array.json | vitrine import -`),
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, args[0]) },
 	}
-	o.connection.bind(cmd.Flags())
+	o.connection.Bind(cmd.Flags())
 	cmd.Flags().StringVar(&o.onConflict, "on-conflict", string(client.Fail), "what to do with a line whose item ID already exists: fail (reject the line), replace (the existing item) or skip (the line)")
 	cmd.Flags().StringVar(&o.unanswered, "unanswered", string(client.Stop),
 		"what to do if the response to a line without an ID was lost: stop, resend (may store the item twice) or skip (may lose it)")
@@ -74,7 +76,7 @@ func (o *importOptions) run(cmd *cobra.Command, name string) error {
 	if err := o.validate(); err != nil {
 		return err
 	}
-	c, err := o.connection.open()
+	c, err := o.connection.Open()
 	if err != nil {
 		return err
 	}
@@ -94,26 +96,26 @@ func (o *importOptions) run(cmd *cobra.Command, name string) error {
 	if in.changed {
 		from = 0 // state.At.Bytes counts bytes of the content, so the position in the file is unknown
 	}
-	p := newProgress(stderr, "imported", state.At.Lines, from, in.size)
+	p := output.NewProgress(stderr, "imported", state.At.Lines, from, in.size)
 	began := time.Now()
 	at, err := c.Import(cmd.Context(), in, client.ImportOptions{
 		OnConflict: client.OnConflict(o.onConflict),
 		Unanswered: client.Unanswered(o.unanswered),
 		Resume:     &state.At,
 		Save: func(at client.Checkpoint) error {
-			p.set(at.Lines, in.read)
+			p.Set(at.Lines, in.read)
 			if kept == nil {
 				return nil
 			}
 			state.At = at
 			return kept.Save(state)
 		},
-		Failed: func(e client.LineError) { fmt.Fprintln(p.out, message.OneLine(e)) },
+		Failed: func(e client.LineError) { fmt.Fprintln(p.Out, message.OneLine(e)) },
 		Retrying: func(err error, in time.Duration) {
-			fmt.Fprintf(p.out, "%s; retrying in %s\n", message.OneLine(err), in.Round(100*time.Millisecond))
+			fmt.Fprintf(p.Out, "%s; retrying in %s\n", message.OneLine(err), in.Round(100*time.Millisecond))
 		},
 	})
-	p.finish()
+	p.Finish()
 	if err != nil {
 		return o.stopped(cmd.Context(), in, at, err)
 	}

@@ -7,14 +7,16 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/vitrine-dev/vitrine/api/v1alpha1"
+	"github.com/vitrine-dev/vitrine/internal/cli/connect"
+	"github.com/vitrine-dev/vitrine/internal/cli/output"
 	"github.com/vitrine-dev/vitrine/internal/exit"
 	"github.com/vitrine-dev/vitrine/internal/text"
 	"github.com/vitrine-dev/vitrine/server/client"
 )
 
 type itemsOptions struct {
-	reach  reach
-	output output
+	reach  connect.Reach
+	output output.Format
 	limit  int
 	query  string
 	sort   string
@@ -39,9 +41,9 @@ vitrine items summer-wall --server http://127.0.0.1:8080`),
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, args[0]) },
 	}
-	o.reach.bind(cmd)
-	o.output.bind(cmd.Flags())
-	cmd.ValidArgsFunction = first(o.reach.cluster.suggest(&v1alpha1.ContentFilterList{}))
+	o.reach.Bind(cmd)
+	o.output.Bind(cmd.Flags())
+	cmd.ValidArgsFunction = first(o.reach.Cluster.Suggest(&v1alpha1.ContentFilterList{}))
 	cmd.Flags().IntVar(&o.limit, "limit", 20, "maximum number of items to list; 0 means all")
 	cmd.Flags().StringVarP(&o.query, "query", "q", "", "list only items that also match this query")
 	cmd.Flags().StringVar(&o.sort, "sort-by", "", "order to use instead of the filter's own order")
@@ -49,13 +51,13 @@ vitrine items summer-wall --server http://127.0.0.1:8080`),
 }
 
 func (o *itemsOptions) run(cmd *cobra.Command, name string) error {
-	if err := o.output.validate(); err != nil {
+	if err := o.output.Validate(); err != nil {
 		return err
 	}
 	if o.limit < 0 {
 		return exit.Usagef("--limit %d: must be 0 or more", o.limit)
 	}
-	f, c, err := o.reach.filter(cmd.Context(), name, false)
+	f, c, err := o.reach.Filter(cmd.Context(), name, false)
 	if err != nil {
 		return err
 	}
@@ -64,7 +66,7 @@ func (o *itemsOptions) run(cmd *cobra.Command, name string) error {
 		listing.PageSize = min(o.limit, 500)
 	}
 	items := []client.Item{}
-	for it, err := range c.FilterItems(cmd.Context(), f.uuid, listing) {
+	for it, err := range c.FilterItems(cmd.Context(), f.UUID, listing) {
 		if err != nil {
 			return err
 		}
@@ -74,7 +76,7 @@ func (o *itemsOptions) run(cmd *cobra.Command, name string) error {
 			break
 		}
 	}
-	return o.output.show(cmd.OutOrStdout(), items, func(w io.Writer) error {
+	return o.output.Show(cmd.OutOrStdout(), items, func(w io.Writer) error {
 		var rows [][]string
 		for _, it := range items {
 			rows = append(rows, []string{
@@ -82,6 +84,6 @@ func (o *itemsOptions) run(cmd *cobra.Command, name string) error {
 				text.Cut(it.Content.Text, 80),
 			})
 		}
-		return columns(w, []string{"ID", "CREATED", "STATUS", "TYPE", "PLATFORM", "TEXT"}, rows)
+		return output.Columns(w, []string{"ID", "CREATED", "STATUS", "TYPE", "PLATFORM", "TEXT"}, rows)
 	})
 }

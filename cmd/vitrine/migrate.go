@@ -17,6 +17,7 @@ import (
 
 	"github.com/vitrine-dev/vitrine/internal/admin"
 	"github.com/vitrine-dev/vitrine/internal/cli/message"
+	"github.com/vitrine-dev/vitrine/internal/cli/output"
 	"github.com/vitrine-dev/vitrine/internal/exit"
 	"github.com/vitrine-dev/vitrine/internal/text"
 	"github.com/vitrine-dev/vitrine/server/engine"
@@ -95,16 +96,23 @@ func (m *migration) validate() error {
 
 // run copies the library.
 func (m *migration) run(cmd *cobra.Command) error {
-	bar := &copyProgress{out: cmd.ErrOrStderr()}
-	defer bar.finish()
+	bar := &output.LaterProgress{Out: cmd.ErrOrStderr(), Verb: "copied", Unit: "items"}
+	defer bar.Finish()
+	show := func(p transfer.Progress) {
+		if p.Verifying && bar.Verb != "verified" {
+			bar.Finish()
+			bar.Verb = "verified"
+		}
+		bar.Show(p.Done, p.Total)
+	}
 	var report *transfer.Report
 	var err error
 	if m.to == libraryOpenSearch {
-		report, err = m.toOpenSearch(cmd.Context(), bar.show)
+		report, err = m.toOpenSearch(cmd.Context(), show)
 	} else {
-		report, err = m.toEngine(cmd.Context(), bar.show)
+		report, err = m.toEngine(cmd.Context(), show)
 	}
-	bar.finish()
+	bar.Finish()
 	switch {
 	case cmd.Context().Err() != nil && err != nil:
 		return exit.With(exit.Interrupted, errors.New("interrupted; the library may still reject writes: to continue, run the same command again; to make the library accept writes, run vitrine migrate --cancel"))
@@ -319,7 +327,7 @@ func (m *migration) print(w io.Writer, r *transfer.Report) error {
 		rows[i] = []string{string(p.Property), text.Thousands(p.Items), strconv.FormatInt(p.Sequence, 10), text.Thousands(int64(p.Tags)), p.Sum[:16]}
 		total += p.Items
 	}
-	if err := columns(w, []string{"PROPERTY", "ITEMS", "HIGHEST ID", "TAGS", "SHA-256"}, rows); err != nil {
+	if err := output.Columns(w, []string{"PROPERTY", "ITEMS", "HIGHEST ID", "TAGS", "SHA-256"}, rows); err != nil {
 		return err
 	}
 	fmt.Fprintf(w, "%s and %s copied; the copy equals the original\n", text.Plural(total, "item"), text.Plural(int64(r.Definitions), "definition"))
@@ -330,35 +338,4 @@ func (m *migration) print(w io.Writer, r *transfer.Report) error {
 	fmt.Fprintf(w, "to use the copy, start the server with %s\n", next)
 	fmt.Fprintln(w, "until then, the original library stays read-only; to keep using it instead, run vitrine migrate --cancel")
 	return nil
-}
-
-// copyProgress shows the progress of a migration, which first copies the items and then reads them back.
-type copyProgress struct {
-	out io.Writer
-	bar *progress
-	// verifying is true while the bar shows the number of items that have been read back.
-	verifying bool
-}
-
-func (c *copyProgress) show(p transfer.Progress) {
-	if c.bar != nil && c.verifying != p.Verifying {
-		c.finish()
-	}
-	if c.bar == nil {
-		verb := "copied"
-		if p.Verifying {
-			verb = "verified"
-		}
-		c.bar, c.verifying = newProgress(c.out, verb, 0, 0, p.Total), p.Verifying
-		c.bar.unit = "items"
-	}
-	c.bar.set(p.Done, p.Done)
-}
-
-// finish removes the bar. It can be called more than once.
-func (c *copyProgress) finish() {
-	if c.bar != nil {
-		c.bar.finish()
-		c.bar = nil
-	}
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/vitrine-dev/vitrine/internal/cli/message"
+	"github.com/vitrine-dev/vitrine/internal/cli/output"
 	"github.com/vitrine-dev/vitrine/server/client"
 )
 
@@ -16,7 +17,7 @@ const hostile = "fine\x1b[2J\n✓ forged\u202eesrever"
 // TestContentCannotControlATerminal checks that the output of commands has neither control characters nor additional lines.
 func TestContentCannotControlATerminal(t *testing.T) {
 	var table, explanation bytes.Buffer
-	if err := columns(&table, []string{"ID", "TEXT"}, [][]string{{"1", hostile}}); err != nil {
+	if err := output.Columns(&table, []string{"ID", "TEXT"}, [][]string{{"1", hostile}}); err != nil {
 		t.Fatal(err)
 	}
 	tree(&explanation, client.Explanation{

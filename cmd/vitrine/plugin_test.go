@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/vitrine-dev/vitrine/api/v1alpha1"
+	"github.com/vitrine-dev/vitrine/internal/cli/connect"
 	"github.com/vitrine-dev/vitrine/internal/cli/manifest"
 	"github.com/vitrine-dev/vitrine/internal/cli/validate"
 	"github.com/vitrine-dev/vitrine/internal/exit"
@@ -62,7 +63,7 @@ func newClusterWith(t *testing.T, flags map[string]string) (kube.Client, string)
 		t.Fatal(err)
 	}
 	file := write(t, "kubeconfig", string(content))
-	k, _, err := (&clusterFlags{kubeconfig: file}).open()
+	k, _, err := (&connect.Cluster{Kubeconfig: file}).Open()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/vitrine-dev/vitrine/internal/admin"
+	"github.com/vitrine-dev/vitrine/internal/cli/output"
 	"github.com/vitrine-dev/vitrine/internal/exit"
 	"github.com/vitrine-dev/vitrine/internal/text"
 	"github.com/vitrine-dev/vitrine/server/library"
@@ -66,7 +67,7 @@ kubectl exec -it -n vitrine-system deploy/vitrine -- vitrine purge shop/default`
 
 // confirmed asks the user for confirmation. If standard input is not a terminal, it returns false.
 func confirmed(cmd *cobra.Command, p library.PropertyID, items int64) bool {
-	if !isTerminal(cmd.InOrStdin()) {
+	if !output.IsTerminal(cmd.InOrStdin()) {
 		return false
 	}
 	fmt.Fprintf(cmd.ErrOrStderr(), "This permanently erases %s and all other data of property %s. To continue, enter NAMESPACE/NAME of the property: ", text.Plural(items, "item"), p)

@@ -17,6 +17,7 @@ import (
 
 	"github.com/vitrine-dev/vitrine/internal/admin"
 	"github.com/vitrine-dev/vitrine/internal/backup"
+	"github.com/vitrine-dev/vitrine/internal/cli/output"
 	"github.com/vitrine-dev/vitrine/internal/exit"
 )
 
@@ -39,7 +40,7 @@ func TestSchedule(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "vitrine")
 	s := testSchedule(t, directory(dir))
 	// A step removes the incomplete file that a killed command has left.
-	left := filepath.Join(dir, incompletePrefix+"1")
+	left := filepath.Join(dir, output.IncompletePrefix+"1")
 	if err := errors.Join(os.WriteFile(left, nil, 0o600), os.Chtimes(left, s.now(), s.now().Add(-2*time.Hour))); err != nil {
 		t.Fatal(err)
 	}

@@ -15,12 +15,14 @@ import (
 	kube "sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/vitrine-dev/vitrine/api/v1alpha1"
+	"github.com/vitrine-dev/vitrine/internal/cli/connect"
+	"github.com/vitrine-dev/vitrine/internal/cli/output"
 	"github.com/vitrine-dev/vitrine/internal/text"
 )
 
 type statusOptions struct {
-	cluster clusterFlags
-	output  output
+	cluster connect.Cluster
+	output  output.Format
 }
 
 func newStatus() *cobra.Command {
@@ -38,8 +40,8 @@ kubectl vitrine status -A -o json`),
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}
-	o.cluster.bindAll(cmd)
-	o.output.bind(cmd.Flags())
+	o.cluster.BindAll(cmd)
+	o.output.Bind(cmd.Flags())
 	return cmd
 }
 
@@ -72,10 +74,10 @@ type objectStatus struct {
 }
 
 func (o *statusOptions) run(cmd *cobra.Command) error {
-	if err := o.output.validate(); err != nil {
+	if err := o.output.Validate(); err != nil {
 		return err
 	}
-	k, namespace, err := o.cluster.open()
+	k, namespace, err := o.cluster.Open()
 	if err != nil {
 		return err
 	}
@@ -83,13 +85,13 @@ func (o *statusOptions) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	return o.output.show(cmd.OutOrStdout(), s, s.table)
+	return o.output.Show(cmd.OutOrStdout(), s, s.table)
 }
 
 func statusOf(ctx context.Context, k kube.Client, namespace string) (*clusterStatus, error) {
 	s := &clusterStatus{Notable: []objectStatus{}, asOf: time.Now(), allOfAll: namespace == ""}
 	for _, kind := range v1alpha1.Kinds() {
-		objects, err := listed[v1alpha1.Object](ctx, k, kind.NewList(), namespace)
+		objects, err := connect.Listed[v1alpha1.Object](ctx, k, kind.NewList(), namespace)
 		if err != nil {
 			return nil, err
 		}
@@ -141,7 +143,7 @@ func (s *clusterStatus) table(w io.Writer) error {
 	for _, k := range s.Kinds {
 		rows = append(rows, []string{k.Kind, strconv.Itoa(k.Total), strconv.Itoa(k.Ready), strconv.Itoa(k.Suspended), strconv.Itoa(k.Advised)})
 	}
-	if err := columns(w, []string{"KIND", "TOTAL", "READY", "SUSPENDED", "WARNINGS"}, rows); err != nil {
+	if err := output.Columns(w, []string{"KIND", "TOTAL", "READY", "SUSPENDED", "WARNINGS"}, rows); err != nil {
 		return err
 	}
 	fmt.Fprintf(w, "\n%s items\n", text.Thousands(s.Items))
@@ -155,7 +157,7 @@ func (s *clusterStatus) table(w io.Writer) error {
 		if s.allOfAll {
 			name = o.Namespace + "/" + o.Name
 		}
-		rows = append(rows, []string{o.Kind, name, o.Ready, o.Reason, since(o.Since, s.asOf), text.Cut(o.Message, 200)})
+		rows = append(rows, []string{o.Kind, name, o.Ready, o.Reason, output.Since(o.Since, s.asOf), text.Cut(o.Message, 200)})
 	}
-	return columns(w, []string{"KIND", "NAME", "READY", "REASON", "SINCE", "MESSAGE"}, rows)
+	return output.Columns(w, []string{"KIND", "NAME", "READY", "REASON", "SINCE", "MESSAGE"}, rows)
 }

@@ -10,12 +10,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/vitrine-dev/vitrine/api/v1alpha1"
+	"github.com/vitrine-dev/vitrine/internal/cli/connect"
+	"github.com/vitrine-dev/vitrine/internal/cli/output"
 	"github.com/vitrine-dev/vitrine/internal/text"
 )
 
 type tokensOptions struct {
-	cluster clusterFlags
-	output  output
+	cluster connect.Cluster
+	output  output.Format
 }
 
 func newTokens() *cobra.Command {
@@ -31,8 +33,8 @@ kubectl vitrine tokens -n shop`),
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}
-	o.cluster.bindAll(cmd)
-	o.output.bind(cmd.Flags())
+	o.cluster.BindAll(cmd)
+	o.output.Bind(cmd.Flags())
 	return cmd
 }
 
@@ -55,14 +57,14 @@ type tokenStatus struct {
 }
 
 func (o *tokensOptions) run(cmd *cobra.Command) error {
-	if err := o.output.validate(); err != nil {
+	if err := o.output.Validate(); err != nil {
 		return err
 	}
-	k, namespace, err := o.cluster.open()
+	k, namespace, err := o.cluster.Open()
 	if err != nil {
 		return err
 	}
-	objects, err := listed[*v1alpha1.AccessToken](cmd.Context(), k, &v1alpha1.AccessTokenList{}, namespace)
+	objects, err := connect.Listed[*v1alpha1.AccessToken](cmd.Context(), k, &v1alpha1.AccessTokenList{}, namespace)
 	if err != nil {
 		return err
 	}
@@ -71,7 +73,7 @@ func (o *tokensOptions) run(cmd *cobra.Command) error {
 		tokens[i] = tokenStatusOf(t)
 	}
 	now := time.Now()
-	return o.output.show(cmd.OutOrStdout(), tokens, func(w io.Writer) error {
+	return o.output.Show(cmd.OutOrStdout(), tokens, func(w io.Writer) error {
 		head := []string{"NAME", "READY", "CLASS", "PROPERTY", "MAY LIST", "SECRET", "ISSUED", "EXPIRES IN", "ROTATES IN"}
 		if namespace == "" {
 			head = append([]string{"NAMESPACE"}, head...)
@@ -86,13 +88,13 @@ func (o *tokensOptions) run(cmd *cobra.Command) error {
 			if len(t.Filters) > 0 {
 				scope = strings.Join(t.Filters, ",")
 			}
-			row := []string{t.Name, ready, t.Class, t.Property, text.Cut(scope, 60), t.Secret, since(t.Issued, now), until(t.Expires, now), until(t.Rotates, now)}
+			row := []string{t.Name, ready, t.Class, t.Property, text.Cut(scope, 60), t.Secret, output.Since(t.Issued, now), until(t.Expires, now), until(t.Rotates, now)}
 			if namespace == "" {
 				row = append([]string{t.Namespace}, row...)
 			}
 			rows = append(rows, row)
 		}
-		return columns(w, head, rows)
+		return output.Columns(w, head, rows)
 	})
 }
 
@@ -127,5 +129,5 @@ func until(t, now time.Time) string {
 	case !t.After(now):
 		return "over"
 	}
-	return since(now, t)
+	return output.Since(now, t)
 }

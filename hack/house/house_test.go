@@ -116,7 +116,7 @@ var rooms = map[string]room{
 	"internal/backup": {others: []string{}},
 	"internal/cli": {
 		own:    append([]string{"api", "config", "controllers/tokens", "controllers/translate", "controllers/verdict", "internal/exit", "internal/text", "internal/version", "server/client"}, domain...),
-		others: []string{"k8s.io/", "sigs.k8s.io/", "go.yaml.in/yaml/v3", "golang.org/x/text/"},
+		others: []string{"k8s.io/", "sigs.k8s.io/", "go.yaml.in/yaml/v3", "golang.org/x/", "github.com/go-logr/logr", "github.com/spf13/", "github.com/vbauerster/mpb/v8"},
 	},
 	"internal/exit":    {others: []string{}},
 	"internal/version": {others: []string{}},

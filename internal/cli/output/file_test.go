@@ -1,4 +1,4 @@
-package main
+package output
 
 import (
 	"errors"
@@ -8,21 +8,19 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-
-	"github.com/vitrine-dev/vitrine/internal/exit"
 )
 
 // put writes content to a target, and then calls keep. stdout is the standard output of the command.
 func put(path, content string, stdout io.Writer) error {
-	f, err := createTarget(path, stdout, io.Discard)
+	f, err := Create(path, stdout, io.Discard)
 	if err != nil {
 		return err
 	}
-	defer f.abandon()
+	defer f.Abandon()
 	if _, err := io.WriteString(f, content); err != nil {
 		return err
 	}
-	return f.keep()
+	return f.Keep()
 }
 
 func TestTargetFollowsSymbolicLinks(t *testing.T) {
@@ -129,12 +127,12 @@ func TestTargetThatCannotBeWritten(t *testing.T) {
 		"dangling":  "its directory does not exist",
 	} {
 		path := filepath.Join(dir, name)
-		_, err := createTarget(path, io.Discard, io.Discard)
+		_, err := Create(path, io.Discard, io.Discard)
 		if err == nil || !strings.Contains(err.Error(), "write "+path+": ") || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), ".vitrine-") {
 			t.Errorf("%s: error %v, want %q", name, err, want)
 		}
 	}
-	f, err := createTarget(filepath.Join(dir, "file"), io.Discard, io.Discard)
+	f, err := Create(filepath.Join(dir, "file"), io.Discard, io.Discard)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,22 +140,11 @@ func TestTargetThatCannotBeWritten(t *testing.T) {
 	if _, err := f.Write([]byte("content")); err == nil || err.Error() != "write "+f.path+": file already closed" {
 		t.Errorf("error of a write: %v", err)
 	}
-	if err := f.keep(); err == nil || strings.Contains(err.Error(), ".vitrine-") {
+	if err := f.Keep(); err == nil || strings.Contains(err.Error(), ".vitrine-") {
 		t.Errorf("error of keep: %v", err)
 	}
-	f.abandon()
+	f.Abandon()
 	if left, err := os.ReadDir(dir); err != nil || len(left) != 4 {
 		t.Errorf("%v, %v; want what the test created", left, err)
-	}
-}
-
-// TestExportToADirectory checks that the command refuses a directory before it writes anything.
-func TestExportToADirectory(t *testing.T) {
-	dir := t.TempDir()
-	token := write(t, "token", strings.Repeat("t", 40))
-	vitrine(t.Context(), "", "export", "--server", "https://127.0.0.1:1", "--token-file", token, "--file", dir).
-		want(t, exit.Failed, "write "+dir+": it is a directory")
-	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
-		t.Errorf("%v, %v", left, err)
 	}
 }

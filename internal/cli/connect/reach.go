@@ -1,4 +1,4 @@
-package main
+package connect
 
 import (
 	"cmp"
@@ -28,50 +28,51 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// reach finds a ContentFilter, and connects to a server that serves it. With a token that the user provides, it needs no cluster. If the
-// user provides no token, reach uses a token from a Secret that the user may read.
-type reach struct {
-	cluster    clusterFlags
-	connection connection
+// Reach finds a ContentFilter, and connects to a server that serves it. With a token that the user provides, it needs no cluster. If the
+// user provides no token, Reach uses a token from a Secret that the user may read.
+type Reach struct {
+	Cluster    Cluster
+	Connection Connection
 }
 
-func (r *reach) bind(cmd *cobra.Command) {
-	r.cluster.bind(cmd)
-	r.connection.bind(cmd.Flags())
+// Bind declares the flags.
+func (r *Reach) Bind(cmd *cobra.Command) {
+	r.Cluster.bind(cmd)
+	r.Connection.Bind(cmd.Flags())
 }
 
-// reached is a ContentFilter that a server serves.
-type reached struct {
-	// name is the name of the object as namespace/name.
-	name, uuid string
+// Served is a ContentFilter that a server serves.
+type Served struct {
+	// Name is the name of the object as namespace/name.
+	Name, UUID string
 }
 
-// filter returns a filter, and a client that may read it. It asks the server for the filter if the user provides a token and does not select
+// Filter returns a filter, and a client that may read it. It asks the server for the filter if the user provides a token and does not select
 // a cluster, and the cluster otherwise. If writer is true, it takes only READ-WRITE tokens from Secrets.
-func (r *reach) filter(ctx context.Context, name string, writer bool) (reached, *client.Client, error) {
+func (r *Reach) Filter(ctx context.Context, name string, writer bool) (Served, *client.Client, error) {
 	if name == "" {
-		return reached{}, nil, exit.Usagef("the name of the ContentFilter is empty: pass the name of one")
+		return Served{}, nil, exit.Usagef("the name of the ContentFilter is empty: pass the name of one")
 	}
-	withToken := r.connection.tokenFile != "" || os.Getenv("VITRINE_TOKEN") != ""
-	if withToken && r.cluster.kubeconfig == "" && r.cluster.context == "" {
+	withToken := r.Connection.tokenFile != "" || os.Getenv("VITRINE_TOKEN") != ""
+	if withToken && r.Cluster.Kubeconfig == "" && r.Cluster.context == "" {
 		return r.onServer(ctx, name)
 	}
-	k, namespace, err := r.cluster.open()
+	k, namespace, err := r.Cluster.Open()
 	if err != nil {
-		return reached{}, nil, fmt.Errorf("%w, or pass a token of the server with --token-file or VITRINE_TOKEN", err)
+		return Served{}, nil, fmt.Errorf("%w, or pass a token of the server with --token-file or VITRINE_TOKEN", err)
 	}
 	f := &v1alpha1.ContentFilter{}
 	if err := k.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, f); apierrors.IsNotFound(err) {
-		return reached{}, nil, fmt.Errorf("namespace %[2]s has no ContentFilter %[1]s: run kubectl get contentfilters -n %[2]s, or select another namespace with -n", name, namespace)
+		return Served{}, nil, fmt.Errorf("namespace %[2]s has no ContentFilter %[1]s: run kubectl get contentfilters -n %[2]s, or select another namespace with -n", name, namespace)
 	} else if err != nil {
-		return reached{}, nil, fmt.Errorf("read ContentFilter %s/%s: %w", namespace, name, err)
+		return Served{}, nil, fmt.Errorf("read ContentFilter %s/%s: %w", namespace, name, err)
 	}
 	if f.Status.UUID == "" {
-		return reached{}, nil, fmt.Errorf("ContentFilter %s/%s was never served: see kubectl vitrine status", namespace, name)
+		return Served{}, nil, fmt.Errorf("ContentFilter %s/%s was never served: see kubectl vitrine status", namespace, name)
 	}
-	found := reached{namespace + "/" + name, f.Status.UUID}
+	found := Served{namespace + "/" + name, f.Status.UUID}
 	if withToken {
-		c, err := r.connection.open()
+		c, err := r.Connection.Open()
 		return found, c, err
 	}
 	c, err := r.fromSecret(ctx, k, f, writer)
@@ -79,40 +80,40 @@ func (r *reach) filter(ctx context.Context, name string, writer bool) (reached, 
 }
 
 // onServer finds a filter among the filters of the token's property. It needs a READ-WRITE token.
-func (r *reach) onServer(ctx context.Context, name string) (reached, *client.Client, error) {
-	c, err := r.connection.open()
+func (r *Reach) onServer(ctx context.Context, name string) (Served, *client.Client, error) {
+	c, err := r.Connection.Open()
 	if err != nil {
-		return reached{}, nil, err
+		return Served{}, nil, err
 	}
 	var served []string
 	where := "in the property of the token"
-	if n := r.cluster.namespace; n != "" {
+	if n := r.Cluster.namespace; n != "" {
 		where = "in namespace " + n + " and " + where
 	}
 	for f, err := range c.Filters(ctx) {
 		if err != nil {
-			return reached{}, nil, fmt.Errorf("find ContentFilter %s on the server: %w", name, err)
+			return Served{}, nil, fmt.Errorf("find ContentFilter %s on the server: %w", name, err)
 		}
 		object, managed := strings.CutPrefix(f.ManagedBy, library.KindFilter.String()+" ")
 		namespace, own, _ := strings.Cut(object, "/")
-		if !managed || r.cluster.namespace != "" && r.cluster.namespace != namespace {
+		if !managed || r.Cluster.namespace != "" && r.Cluster.namespace != namespace {
 			continue // created over HTTP, or in another namespace
 		}
 		if own == name {
-			return reached{object, f.UUID}, c, nil
+			return Served{object, f.UUID}, c, nil
 		}
 		served = append(served, own)
 	}
 	if len(served) == 0 {
-		return reached{}, nil, fmt.Errorf("the server serves no ContentFilter %s: apply one, or pass a token of another property", where)
+		return Served{}, nil, fmt.Errorf("the server serves no ContentFilter %s: apply one, or pass a token of another property", where)
 	}
-	return reached{}, nil, fmt.Errorf("the server serves no ContentFilter %s %s: use one of %s, or pass a token of another property",
+	return Served{}, nil, fmt.Errorf("the server serves no ContentFilter %s %s: use one of %s, or pass a token of another property",
 		name, where, text.Cut(strings.Join(served, ", "), 200))
 }
 
-// fromSecret returns a client with the first usable token that may read a filter. It tries READ-WRITE tokens first.
-func (r *reach) fromSecret(ctx context.Context, k kube.Client, f *v1alpha1.ContentFilter, writer bool) (*client.Client, error) {
-	all, err := listed[*v1alpha1.AccessToken](ctx, k, &v1alpha1.AccessTokenList{}, f.Namespace)
+// fromSecret returns a client with the first usable token that may read a filter.
+func (r *Reach) fromSecret(ctx context.Context, k kube.Client, f *v1alpha1.ContentFilter, writer bool) (*client.Client, error) {
+	all, err := Listed[*v1alpha1.AccessToken](ctx, k, &v1alpha1.AccessTokenList{}, f.Namespace)
 	if err != nil {
 		return nil, err
 	}
@@ -120,13 +121,12 @@ func (r *reach) fromSecret(ctx context.Context, k kube.Client, f *v1alpha1.Conte
 		reads := f.Status.ReadAccess == v1alpha1.ReadAccessReadOnly && (t.Spec.Filters == nil || slices.Contains(t.Spec.Filters, f.Name))
 		return t.PropertyName() != f.PropertyName() || t.Status.SecretName == "" || t.Spec.Class != v1alpha1.ReadWrite && (writer || !reads)
 	})
-	slices.SortStableFunc(all, func(a, b *v1alpha1.AccessToken) int { return cmp.Compare(classOrder(a), classOrder(b)) })
-	secret, token, err := usableToken(ctx, k, all)
+	secret, token, err := UsableToken(ctx, k, all)
 	if err != nil {
 		return nil, err
 	}
 	if secret != nil {
-		o, err := r.options(secret, token)
+		o, err := r.Options(secret, token)
 		if err != nil {
 			return nil, err
 		}
@@ -146,9 +146,10 @@ func (r *reach) fromSecret(ctx context.Context, k kube.Client, f *v1alpha1.Conte
 	return nil, fmt.Errorf("property %s/%s has no AccessToken of class %s: apply one, or pass --server and --token-file", f.Namespace, f.PropertyName(), class)
 }
 
-// usableToken returns the first usable token value, and its Secret. It returns nil if there are no AccessTokens, and an error if none of
-// them can be used.
-func usableToken(ctx context.Context, k kube.Client, all []*v1alpha1.AccessToken) (*corev1.Secret, string, error) {
+// UsableToken returns the first usable token value, and its Secret. It tries READ-WRITE tokens first. It returns nil if there are no
+// AccessTokens, and an error if none of them can be used.
+func UsableToken(ctx context.Context, k kube.Client, all []*v1alpha1.AccessToken) (*corev1.Secret, string, error) {
+	slices.SortStableFunc(all, func(a, b *v1alpha1.AccessToken) int { return cmp.Compare(classOrder(a), classOrder(b)) })
 	var unusable []error
 	for _, t := range all {
 		if !t.DeletionTimestamp.IsZero() {
@@ -184,13 +185,13 @@ func classOrder(t *v1alpha1.AccessToken) int {
 	return 1
 }
 
-// options returns the client options for a token. The server URL and the certificate authority come from the user's settings, otherwise
+// Options returns the client options for a token. The server URL and the certificate authority come from the user's settings, otherwise
 // from the token's Secret. If neither contains a server URL, the URL in the options is "".
-func (r *reach) options(secret *corev1.Secret, token string) (client.Options, error) {
-	server := cmp.Or(r.connection.server, os.Getenv("VITRINE_SERVER"), string(secret.Data[tokens.URLKey]))
+func (r *Reach) Options(secret *corev1.Secret, token string) (client.Options, error) {
+	server := cmp.Or(r.Connection.Server, os.Getenv("VITRINE_SERVER"), string(secret.Data[tokens.URLKey]))
 	o := client.Options{Server: server, Token: token, UserAgent: "vitrine/" + version.Get().Version}
 	var err error
-	if o.RootCAs, err = r.connection.authority(); err != nil {
+	if o.RootCAs, err = r.Connection.Authority(); err != nil {
 		return client.Options{}, err
 	}
 	if ca := secret.Data[tokens.CAKey]; o.RootCAs == nil && len(ca) > 0 {

@@ -1,4 +1,4 @@
-package main
+package connect
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 
+	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
@@ -114,4 +115,24 @@ func forwardPort(ctx context.Context, config *rest.Config, pod types.NamespacedN
 	}
 	f.address = fmt.Sprintf("127.0.0.1:%d", ports[0].Local)
 	return f, nil
+}
+
+// Forward forwards a port of this machine to a pod of a Service, and returns the address on this machine. A goroutine in parts forwards the
+// port until ctx ends.
+func Forward(ctx context.Context, parts *errgroup.Group, config *rest.Config, k kube.Client, service types.NamespacedName) (string, error) {
+	pod, port, err := serverPod(ctx, k, service)
+	if err != nil {
+		return "", err
+	}
+	forwarded, err := forwardPort(ctx, config, pod, port)
+	if err != nil {
+		return "", fmt.Errorf("forward a port to pod %s: %w", pod, err)
+	}
+	parts.Go(func() error {
+		if err := forwarded.wait(); ctx.Err() == nil {
+			return fmt.Errorf("lost the connection to pod %s: %w; run the command again", pod, err)
+		}
+		return nil
+	})
+	return forwarded.address, nil
 }

@@ -1,4 +1,6 @@
-package main
+// Package connect finds what a command connects to: a server and a token, a cluster, a ContentFilter that a server serves, and a port of a
+// pod. It imports the API types, controllers/tokens and controllers/translate, internal/exit, internal/version, message and server/client.
+package connect
 
 import (
 	"cmp"
@@ -15,25 +17,26 @@ import (
 	"github.com/vitrine-dev/vitrine/server/client"
 )
 
-// connection describes the server to which a client command connects. There is no flag for the token itself, because command lines appear
-// in process lists, shell histories and audit logs.
-type connection struct {
-	server, tokenFile, caFile string
+// Connection is the flags that describe the server to which a client command connects. There is no flag for the token itself, because
+// command lines appear in process lists, shell histories and audit logs.
+type Connection struct {
+	Server, tokenFile, caFile string
 }
 
-func (c *connection) bind(fs *pflag.FlagSet) {
-	fs.StringVar(&c.server, "server", "", "base URL of the server, such as https://content.shop.example (environment: VITRINE_SERVER)")
+// Bind declares the flags.
+func (c *Connection) Bind(fs *pflag.FlagSet) {
+	fs.StringVar(&c.Server, "server", "", "base URL of the server, such as https://content.shop.example (environment: VITRINE_SERVER)")
 	fs.StringVar(&c.tokenFile, "token-file", "", "file with the access token (environment: VITRINE_TOKEN holds the token itself)")
 	fs.StringVar(&c.caFile, "ca-file", "", "PEM file of CA certificates to trust instead of the system's CA certificates (environment: VITRINE_CA_FILE)")
 }
 
-// open returns a client of the server.
-func (c *connection) open() (*client.Client, error) {
-	server := cmp.Or(c.server, os.Getenv("VITRINE_SERVER"))
+// Open returns a client of the server.
+func (c *Connection) Open() (*client.Client, error) {
+	server := cmp.Or(c.Server, os.Getenv("VITRINE_SERVER"))
 	if server == "" {
 		return nil, exit.Usagef("no server: pass --server or set VITRINE_SERVER")
 	}
-	token, err := c.token()
+	token, err := c.Token()
 	if err != nil {
 		return nil, err
 	}
@@ -41,14 +44,14 @@ func (c *connection) open() (*client.Client, error) {
 		return nil, exit.Usagef("no access token: pass --token-file or set VITRINE_TOKEN")
 	}
 	o := client.Options{Server: server, Token: token, UserAgent: "vitrine/" + version.Get().Version}
-	if o.RootCAs, err = c.authority(); err != nil {
+	if o.RootCAs, err = c.Authority(); err != nil {
 		return nil, err
 	}
 	return client.New(o)
 }
 
-// token returns the access token that the user passes, or "" if there is none.
-func (c *connection) token() (string, error) {
+// Token returns the access token that the user passes, or "" if there is none.
+func (c *Connection) Token() (string, error) {
 	if c.tokenFile == "" {
 		return os.Getenv("VITRINE_TOKEN"), nil
 	}
@@ -59,8 +62,8 @@ func (c *connection) token() (string, error) {
 	return strings.TrimSpace(string(content)), nil
 }
 
-// authority returns the only certificate authorities to trust, or nil if the user specifies none.
-func (c *connection) authority() (*x509.CertPool, error) {
+// Authority returns the only certificate authorities to trust, or nil if the user specifies none.
+func (c *Connection) Authority() (*x509.CertPool, error) {
 	file := cmp.Or(c.caFile, os.Getenv("VITRINE_CA_FILE"))
 	if file == "" {
 		return nil, nil

@@ -1,4 +1,4 @@
-package main
+package output
 
 import (
 	"fmt"
@@ -15,9 +15,10 @@ import (
 	"github.com/vitrine-dev/vitrine/internal/text"
 )
 
-// progress shows the progress of a long command: as a bar on a terminal, and as a line every plainEvery elsewhere.
-type progress struct {
-	out   io.Writer // receives messages; on a terminal, they appear above the bar
+// Progress shows the progress of a long command: as a bar on a terminal, and as a line every plainEvery elsewhere.
+type Progress struct {
+	// Out receives messages. On a terminal, they appear above the bar.
+	Out   io.Writer
 	bar   *mpb.Bar
 	bars  *mpb.Progress
 	verb  string
@@ -34,14 +35,14 @@ type progress struct {
 // plainEvery is the interval between two lines of output if the output is not a terminal.
 const plainEvery = 10 * time.Second
 
-// newProgress starts to show the progress of a command. If the command continues an earlier run, firstLine is the number of lines that the
+// NewProgress starts to show the progress of a command. If the command continues an earlier run, firstLine is the number of lines that the
 // earlier run has completed, and from is their share. The command is complete when its share reaches total. A total of 0 means that the
 // total is unknown.
-func newProgress(out io.Writer, verb string, firstLine, from, total int64) *progress {
-	p := &progress{out: out, verb: verb, unit: "lines", begun: time.Now(), lastSaid: time.Now(), from: from, total: total, firstLine: firstLine}
+func NewProgress(out io.Writer, verb string, firstLine, from, total int64) *Progress {
+	p := &Progress{Out: out, verb: verb, unit: "lines", begun: time.Now(), lastSaid: time.Now(), from: from, total: total, firstLine: firstLine}
 	p.lines.Store(firstLine)
 	p.share.Store(from)
-	if !isTerminal(out) {
+	if !IsTerminal(out) {
 		return p
 	}
 	p.bars = mpb.New(mpb.WithOutput(out), mpb.WithWidth(40), mpb.WithAutoRefresh())
@@ -51,12 +52,12 @@ func newProgress(out io.Writer, verb string, firstLine, from, total int64) *prog
 	} else {
 		p.bar = p.bars.AddSpinner(0, decorators)
 	}
-	p.out = p.bars // prints messages above the bar
+	p.Out = p.bars // prints messages above the bar
 	return p
 }
 
-// set updates the progress.
-func (p *progress) set(lines, share int64) {
+// Set updates the progress.
+func (p *Progress) Set(lines, share int64) {
 	p.lines.Store(lines)
 	p.share.Store(share)
 	if p.bar != nil {
@@ -65,12 +66,12 @@ func (p *progress) set(lines, share int64) {
 	}
 	if time.Since(p.lastSaid) >= plainEvery {
 		p.lastSaid = time.Now()
-		fmt.Fprintln(p.out, p.describe(time.Since(p.begun)))
+		fmt.Fprintln(p.Out, p.describe(time.Since(p.begun)))
 	}
 }
 
-// finish removes the bar.
-func (p *progress) finish() {
+// Finish removes the bar.
+func (p *Progress) Finish() {
 	if p.bar == nil {
 		return
 	}
@@ -79,7 +80,7 @@ func (p *progress) finish() {
 }
 
 // describe formats the progress: the completed lines, the rate and the remaining time. took is the time since the start of the command.
-func (p *progress) describe(took time.Duration) string {
+func (p *Progress) describe(took time.Duration) string {
 	lines := p.lines.Load()
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %s %s", p.verb, text.Thousands(lines), p.unit)
@@ -93,7 +94,33 @@ func (p *progress) describe(took time.Duration) string {
 	return b.String()
 }
 
-func isTerminal(w any) bool {
+// LaterProgress is a Progress that starts with its first call of Show, when the total is known.
+type LaterProgress struct {
+	Out io.Writer
+	// Verb and Unit name what is done, and what is counted, such as copied and bytes.
+	Verb, Unit string
+	begun      *Progress // nil while there is nothing to show
+}
+
+// Show updates the progress.
+func (l *LaterProgress) Show(done, total int64) {
+	if l.begun == nil {
+		l.begun = NewProgress(l.Out, l.Verb, 0, 0, total)
+		l.begun.unit = l.Unit
+	}
+	l.begun.Set(done, done)
+}
+
+// Finish removes the bar. It can be called more than once.
+func (l *LaterProgress) Finish() {
+	if l.begun != nil {
+		l.begun.Finish()
+		l.begun = nil
+	}
+}
+
+// IsTerminal reports whether w is a terminal.
+func IsTerminal(w any) bool {
 	f, ok := w.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
 }

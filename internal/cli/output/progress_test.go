@@ -1,4 +1,4 @@
-package main
+package output
 
 import (
 	"bytes"
@@ -21,8 +21,8 @@ func TestDescribeProgress(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			p := newProgress(&bytes.Buffer{}, "imported", tc.firstLine, tc.from, tc.total)
-			p.set(tc.firstLine, tc.from)
+			p := NewProgress(&bytes.Buffer{}, "imported", tc.firstLine, tc.from, tc.total)
+			p.Set(tc.firstLine, tc.from)
 			p.lines.Store(max(tc.lines, tc.firstLine))
 			p.share.Store(tc.share)
 			if got := p.describe(tc.took); got != tc.want {
@@ -34,15 +34,15 @@ func TestDescribeProgress(t *testing.T) {
 
 func TestPlainProgressInterval(t *testing.T) {
 	out := &bytes.Buffer{}
-	p := newProgress(out, "imported", 0, 0, 1000)
-	p.set(10, 100)
+	p := NewProgress(out, "imported", 0, 0, 1000)
+	p.Set(10, 100)
 	if out.Len() != 0 {
 		t.Errorf("printed at once: %s", out)
 	}
 	p.lastSaid = p.lastSaid.Add(-plainEvery)
-	p.set(20, 200)
-	p.set(30, 300)
-	p.finish()
+	p.Set(20, 200)
+	p.Set(30, 300)
+	p.Finish()
 	if !strings.HasPrefix(out.String(), "imported 20 lines") || strings.Count(out.String(), "\n") != 1 {
 		t.Errorf("printed %q; want one line", out)
 	}

@@ -1,4 +1,4 @@
-package main
+package connect
 
 import (
 	"strings"
@@ -41,7 +41,7 @@ func TestEachUnusableTokenIsReported(t *testing.T) {
 	}
 	k := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).Build()
 	f := &v1alpha1.ContentFilter{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "wall"}}
-	_, err := (&reach{}).fromSecret(t.Context(), k, f, true)
+	_, err := (&Reach{}).fromSecret(t.Context(), k, f, true)
 	if err == nil {
 		t.Fatal("a token is used")
 	}

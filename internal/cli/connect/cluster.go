@@ -1,4 +1,4 @@
-package main
+package connect
 
 import (
 	"context"
@@ -20,31 +20,31 @@ import (
 	"github.com/vitrine-dev/vitrine/internal/exit"
 )
 
-// clusterFlags are the flags that select a cluster and a namespace. As in kubectl, the commands use the user's own kubeconfig and
+// Cluster is the flags that select a cluster and a namespace. As in kubectl, the commands use the user's own kubeconfig and
 // permissions.
-type clusterFlags struct {
-	kubeconfig, context, namespace string
+type Cluster struct {
+	Kubeconfig, context, namespace string
 	allNamespaces                  bool
 }
 
-func (c *clusterFlags) bind(cmd *cobra.Command) {
+func (c *Cluster) bind(cmd *cobra.Command) {
 	fs := cmd.Flags()
-	fs.StringVar(&c.kubeconfig, "kubeconfig", "", "kubeconfig to use (default: the files in KUBECONFIG, else ~/.kube/config)")
+	fs.StringVar(&c.Kubeconfig, "kubeconfig", "", "kubeconfig to use (default: the files in KUBECONFIG, else ~/.kube/config)")
 	fs.StringVar(&c.context, "context", "", "context of the kubeconfig (default: the current context)")
 	fs.StringVarP(&c.namespace, "namespace", "n", "", "namespace (default: the context's namespace)")
-	_ = cmd.RegisterFlagCompletionFunc("namespace", c.suggest(&corev1.NamespaceList{})) // an error means that the flag does not exist
+	_ = cmd.RegisterFlagCompletionFunc("namespace", c.Suggest(&corev1.NamespaceList{})) // an error means that the flag does not exist
 }
 
-// bindAll binds the flags of bind and --all-namespaces.
-func (c *clusterFlags) bindAll(cmd *cobra.Command) {
+// BindAll declares the flags, including --all-namespaces.
+func (c *Cluster) BindAll(cmd *cobra.Command) {
 	c.bind(cmd)
 	cmd.Flags().BoolVarP(&c.allNamespaces, "all-namespaces", "A", false, "all namespaces")
 }
 
-// load returns the configuration of the cluster, and the selected namespace ("" for all namespaces).
-func (c *clusterFlags) load() (*rest.Config, string, error) {
+// Load returns the configuration of the cluster, and the selected namespace ("" for all namespaces).
+func (c *Cluster) Load() (*rest.Config, string, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
-	rules.ExplicitPath = c.kubeconfig
+	rules.ExplicitPath = c.Kubeconfig
 	overrides := &clientcmd.ConfigOverrides{CurrentContext: c.context}
 	loaded := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, overrides)
 	config, err := loaded.ClientConfig()
@@ -67,9 +67,9 @@ func (c *clusterFlags) load() (*rest.Config, string, error) {
 	return config, namespace, nil
 }
 
-// open returns a client of the cluster, and the selected namespace ("" for all namespaces).
-func (c *clusterFlags) open() (kube.Client, string, error) {
-	config, namespace, err := c.load()
+// Open returns a client of the cluster, and the selected namespace ("" for all namespaces).
+func (c *Cluster) Open() (kube.Client, string, error) {
+	config, namespace, err := c.Load()
 	if err != nil {
 		return nil, "", err
 	}
@@ -100,8 +100,8 @@ func (t clusterTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// listed returns the objects in a namespace. The type of list selects their kind.
-func listed[T any](ctx context.Context, k kube.Client, list kube.ObjectList, namespace string) ([]T, error) {
+// Listed returns the objects in a namespace. The type of list selects their kind.
+func Listed[T any](ctx context.Context, k kube.Client, list kube.ObjectList, namespace string) ([]T, error) {
 	if err := k.List(ctx, list, kube.InNamespace(namespace)); meta.IsNoMatchError(err) {
 		return nil, fmt.Errorf("the cluster does not serve the kinds of %s: install Vitrine first", v1alpha1.GroupVersion.Group)
 	} else if err != nil {
@@ -115,14 +115,14 @@ func listed[T any](ctx context.Context, k kube.Client, list kube.ObjectList, nam
 	return all, err
 }
 
-// suggest returns a function that completes names of objects in the selected namespace. The type of list selects the kind of the objects.
-func (c *clusterFlags) suggest(list kube.ObjectList) cobra.CompletionFunc {
+// Suggest returns a function that completes names of objects in the selected namespace. The type of list selects the kind of the objects.
+func (c *Cluster) Suggest(list kube.ObjectList) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
-		k, namespace, err := c.open()
+		k, namespace, err := c.Open()
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveError
 		}
-		objects, err := listed[kube.Object](cmd.Context(), k, list, namespace)
+		objects, err := Listed[kube.Object](cmd.Context(), k, list, namespace)
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveError
 		}
