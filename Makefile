@@ -70,7 +70,7 @@ opensearch: ## test the library on OpenSearch with a real cluster: the one at OP
 	exec $(GO) -C hack/install test ./permissions -count=1 -timeout 10m -run Replica
 
 s3: ## test backups with a real S3-compatible store, versitygw, which is built once in some minutes
-	@s3=$$($(S3SERVER)) && VITRINE_S3_SERVER="$$s3" exec $(GO) test ./cmd/vitrine -count=1 -run 'S3|Upload|Bucket'
+	@s3=$$($(S3SERVER)) && VITRINE_S3_SERVER="$$s3" exec $(GO) test ./cmd/vitrine ./internal/cli/schedule -count=1 -run 'S3|Upload|Bucket'
 
 scale: ## measure the operator with 10,000 objects on a real API server; writes docs/scale.md (CHECK=1 fails if a figure is out of its range)
 	@assets=$$($(GO) -C hack/controlplane run . assets) && \

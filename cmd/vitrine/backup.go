@@ -19,6 +19,7 @@ import (
 	"github.com/vitrine-dev/vitrine/internal/admin"
 	"github.com/vitrine-dev/vitrine/internal/backup"
 	"github.com/vitrine-dev/vitrine/internal/cli/output"
+	"github.com/vitrine-dev/vitrine/internal/cli/schedule"
 	"github.com/vitrine-dev/vitrine/internal/exit"
 	"github.com/vitrine-dev/vitrine/internal/text"
 	"github.com/vitrine-dev/vitrine/server/store/synced"
@@ -28,7 +29,7 @@ func newBackup() *cobra.Command {
 	var dataDir string
 	var evenDamaged bool
 	var flags s3Flags
-	s := schedule{now: time.Now}
+	s := schedule.Schedule{Now: time.Now}
 	cmd := &cobra.Command{
 		Use:   "backup TARGET",
 		Short: "Copy the store of a running server into a directory, a tar stream or an S3 bucket",
@@ -57,17 +58,17 @@ vitrine backup --data-dir ./data --every 24h --keep 30 --s3-endpoint https://s3.
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c := admin.NewClient(dataDir)
 			if !cmd.Flags().Changed("every") && !cmd.Flags().Changed("keep") {
-				if s.takeOver != "" {
+				if s.TakeOver != "" {
 					return exit.Usagef("--take-over can be used only with --every")
 				}
 				_, err := runBackup(cmd, c, dataDir, args[0], flags, admin.BackupOptions{EvenDamaged: evenDamaged})
 				return err
 			}
-			if err := checkStoreID("take-over", s.takeOver); err != nil {
+			if err := checkStoreID("take-over", s.TakeOver); err != nil {
 				return err
 			}
-			if s.every < time.Minute || s.keep < 1 || args[0] == "-" {
-				return exit.Usagef("--every %s --keep %d %s: --every must be at least 1m, --keep must be at least 1, and TARGET must not be -", s.every, s.keep, args[0])
+			if s.Every < time.Minute || s.Keep < 1 || args[0] == "-" {
+				return exit.Usagef("--every %s --keep %d %s: --every must be at least 1m, --keep must be at least 1, and TARGET must not be -", s.Every, s.Keep, args[0])
 			}
 			if evenDamaged {
 				return exit.Usagef("--even-damaged cannot be used with --every: copies of a damaged store would replace the earlier backups")
@@ -76,29 +77,29 @@ vitrine backup --data-dir ./data --every 24h --keep 30 --s3-endpoint https://s3.
 			if err != nil {
 				return err
 			}
-			s.place, s.log = directory(args[0]), cmd.ErrOrStderr()
+			s.Place, s.Log = schedule.Directory(args[0]), cmd.ErrOrStderr()
 			if bucket != nil {
-				s.place = bucketFolder{bucket, asFolder(key)}
+				s.Place = schedule.Bucket{In: bucket, Folder: asFolder(key)}
 			}
-			s.census = func(ctx context.Context) (backup.Census, error) {
+			s.Census = func(ctx context.Context) (backup.Census, error) {
 				census, err := c.Census(ctx)
 				return census, adminError(dataDir, err)
 			}
-			s.copy = func(name, store string) (backup.Header, error) {
+			s.Copy = func(name, store string) (backup.Header, error) {
 				return runBackup(cmd, c, dataDir, strings.TrimRight(args[0], "/")+"/"+name, flags, admin.BackupOptions{Store: store})
 			}
-			s.report = func(b admin.Backups) {
+			s.Report = func(b admin.Backups) {
 				ctx, cancel := context.WithTimeout(cmd.Context(), 10*time.Second)
 				defer cancel()
 				_ = c.ReportBackups(ctx, b) // ignore the error: if no server runs, the next backup reports it
 			}
-			return s.run(cmd.Context())
+			return s.Run(cmd.Context())
 		},
 	}
 	bindDataDir(cmd.Flags(), &dataDir)
-	cmd.Flags().DurationVar(&s.every, "every", 0, "make a backup at this interval, such as 24h, until the command is stopped; TARGET is then a directory, which the command creates if it is missing, or s3://BUCKET/FOLDER")
-	cmd.Flags().IntVar(&s.keep, "keep", 7, "with --every, number of backups to keep; the command removes older backups")
-	cmd.Flags().StringVar(&s.takeOver, "take-over", "", "with --every, id of a store that no server uses any longer: if TARGET belongs to that store, it belongs to this store from now on; the backups of the other store stay")
+	cmd.Flags().DurationVar(&s.Every, "every", 0, "make a backup at this interval, such as 24h, until the command is stopped; TARGET is then a directory, which the command creates if it is missing, or s3://BUCKET/FOLDER")
+	cmd.Flags().IntVar(&s.Keep, "keep", 7, "with --every, number of backups to keep; the command removes older backups")
+	cmd.Flags().StringVar(&s.TakeOver, "take-over", "", "with --every, id of a store that no server uses any longer: if TARGET belongs to that store, it belongs to this store from now on; the backups of the other store stay")
 	flags.bind(cmd.Flags())
 	cmd.Flags().BoolVar(&evenDamaged, "even-damaged", false, "copy the store as it is, even if it has items that cannot be read or indexed; the exit code is then 8; cannot be used with --every")
 	return cmd
@@ -244,6 +245,14 @@ vitrine restore --data-dir ./data --s3-endpoint https://s3.example s3://backups/
 	return cmd
 }
 
+// checkStoreID returns an error for the value of a flag that is neither empty nor the id of a store.
+func checkStoreID(flag, value string) error {
+	if value != "" && !schedule.IsStoreID(value) {
+		return exit.Usagef("--%s %q: the id of a store has 32 hexadecimal digits", flag, value)
+	}
+	return nil
+}
+
 // checkOrigin returns an error if a stream is not a backup of the given store; "" is any store. It consumes none of the stream.
 func checkOrigin(in *bufio.Reader, store string) error {
 	h, err := backup.Peek(in)
@@ -277,14 +286,14 @@ func openBackup(cmd *cobra.Command, name string, flags s3Flags, from string) (so
 		return nil, "", err
 	}
 	if bucket != nil && key == asFolder(key) {
-		c, err := newest(cmd.Context(), bucketFolder{bucket, key}, from)
+		c, err := schedule.Newest(cmd.Context(), schedule.Bucket{In: bucket, Folder: key}, from)
 		if err != nil {
 			return nil, "", fmt.Errorf("%s: %w", name, err)
 		}
-		key += c.name()
+		key += c.Name()
 	}
-	c, _ := parseCopy(path.Base(cmp.Or(key, filepath.ToSlash(name))))
-	store = cmp.Or(from, c.store)
+	c, _ := schedule.ParseCopy(path.Base(cmp.Or(key, filepath.ToSlash(name))))
+	store = cmp.Or(from, c.Store)
 	if bucket == nil {
 		source, err = backup.Open(name)
 	} else {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io"
 	"strings"
-	"time"
 
 	"github.com/spf13/pflag"
 
@@ -77,39 +76,4 @@ func upload(ctx context.Context, stream io.Reader, bucket *s3.Bucket, key string
 		return h, failed
 	}
 	return h, err
-}
-
-// bucketFolder is a folder of a bucket, as the place of the backups of one schedule.
-type bucketFolder struct {
-	bucket *s3.Bucket
-	// folder is empty or ends with a slash.
-	folder string
-}
-
-func (f bucketFolder) String() string { return s3Scheme + f.bucket.Name() + "/" + f.folder }
-
-// prepare removes incomplete uploads. Only one command makes scheduled backups of a store in this folder, so an incomplete upload of one
-// belongs to a command that has ended.
-func (f bucketFolder) prepare(ctx context.Context, _ time.Time, mine func(name string) bool) error {
-	return f.bucket.RemoveIncomplete(ctx, f.folder, mine)
-}
-
-func (f bucketFolder) list(ctx context.Context) ([]string, error) {
-	return f.bucket.List(ctx, f.folder)
-}
-
-func (f bucketFolder) read(ctx context.Context, name string) (io.ReadCloser, error) {
-	return f.bucket.Read(ctx, f.folder+name)
-}
-
-func (f bucketFolder) create(ctx context.Context, name string, content []byte) error {
-	return f.bucket.Create(ctx, f.folder+name, content)
-}
-
-func (f bucketFolder) replace(ctx context.Context, name string, content []byte) error {
-	return f.bucket.Replace(ctx, f.folder+name, content)
-}
-
-func (f bucketFolder) remove(ctx context.Context, name string) error {
-	return f.bucket.Remove(ctx, f.folder+name)
 }

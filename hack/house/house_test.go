@@ -115,7 +115,7 @@ var rooms = map[string]room{
 	"internal/admin":  {own: append([]string{"internal/backup", "server/transfer"}, domain...), others: []string{}},
 	"internal/backup": {others: []string{}},
 	"internal/cli": {
-		own:    append([]string{"api", "config", "controllers/tokens", "controllers/translate", "controllers/verdict", "internal/exit", "internal/text", "internal/version", "server/client"}, domain...),
+		own:    append([]string{"api", "config", "controllers/tokens", "controllers/translate", "controllers/verdict", "internal/admin", "internal/backup", "internal/exit", "internal/s3", "internal/text", "internal/version", "server/client"}, domain...),
 		others: []string{"k8s.io/", "sigs.k8s.io/", "go.yaml.in/yaml/v3", "golang.org/x/", "github.com/go-logr/logr", "github.com/spf13/", "github.com/vbauerster/mpb/v8"},
 	},
 	"internal/exit":    {others: []string{}},

@@ -1,4 +1,4 @@
-package main
+package schedule
 
 import (
 	"context"
@@ -20,42 +20,43 @@ import (
 	"github.com/vitrine-dev/vitrine/internal/admin"
 	"github.com/vitrine-dev/vitrine/internal/backup"
 	"github.com/vitrine-dev/vitrine/internal/s3"
+	"github.com/vitrine-dev/vitrine/internal/s3/s3test"
 )
 
 // tenant is a store with a schedule in a place, and with a clock of its own.
 type tenant struct {
-	schedule
+	Schedule
 	at       time.Time
 	now      backup.Census
 	reported admin.Backups
 }
 
-func newTenant(t testing.TB, store string, to place, at time.Time) *tenant {
+func newTenant(t testing.TB, store string, to Place, at time.Time) *tenant {
 	s := &tenant{at: at, now: backup.Census{Store: store, Batch: 1, Items: 10}}
-	s.schedule = schedule{
-		place: to, every: 24 * time.Hour, keep: 1, log: io.Discard,
-		census: func(context.Context) (backup.Census, error) { return s.now, nil },
-		copy: func(name, store string) (backup.Header, error) {
+	s.Schedule = Schedule{
+		Place: to, Every: 24 * time.Hour, Keep: 1, Log: io.Discard,
+		Census: func(context.Context) (backup.Census, error) { return s.now, nil },
+		Copy: func(name, store string) (backup.Header, error) {
 			h, text := backupOf(t, s.now)
 			return h, to.replace(t.Context(), name, text)
 		},
-		report: func(b admin.Backups) { s.reported = b },
+		Report: func(b admin.Backups) { s.reported = b },
 	}
-	s.schedule.now = func() time.Time { return s.at }
+	s.Schedule.Now = func() time.Time { return s.at }
 	return s
 }
 
 // try makes a step a day later, and returns its error.
 func (s *tenant) try(t testing.TB) error {
-	s.at = s.at.Add(s.every)
+	s.at = s.at.Add(s.Every)
 	s.now.Batch++
 	_, err := s.step(t.Context())
-	s.report(s.state)
+	s.Report(s.state)
 	return err
 }
 
 // held returns the numbers of backups in a place, by store. It checks that each backup is of the store in its name.
-func held(t testing.TB, p place) map[string]int {
+func held(t testing.TB, p Place) map[string]int {
 	t.Helper()
 	names, err := p.list(t.Context())
 	if err != nil {
@@ -63,11 +64,11 @@ func held(t testing.TB, p place) map[string]int {
 	}
 	found := map[string]int{}
 	for _, c := range copies(names) {
-		h, err := (&schedule{place: p}).header(t.Context(), c.name())
-		if err != nil || h.Store != c.store {
-			t.Errorf("%s is a backup of %s (%v)", c.name(), h.Store, err)
+		h, err := (&Schedule{Place: p}).header(t.Context(), c.Name())
+		if err != nil || h.Store != c.Store {
+			t.Errorf("%s is a backup of %s (%v)", c.Name(), h.Store, err)
 		}
-		found[c.store]++
+		found[c.Store]++
 	}
 	return found
 }
@@ -75,7 +76,7 @@ func held(t testing.TB, p place) map[string]int {
 var start2026 = time.Date(2026, 12, 1, 3, 0, 0, 0, time.UTC)
 
 // testOwners lets stores use one place, in many orders. newPlace returns an empty place.
-func testOwners(t *testing.T, orders int, newPlace func() place) {
+func testOwners(t *testing.T, orders int, newPlace func() Place) {
 	refused := func(err error, owner, store string) bool {
 		var foreign *foreignError
 		return errors.As(err, &foreign) && foreign.owner == owner && foreign.store == store &&
@@ -89,7 +90,7 @@ func testOwners(t *testing.T, orders int, newPlace func() place) {
 			stores := map[string]*tenant{}
 			for _, id := range []string{storeA, storeB, storeC} {
 				stores[id] = newTenant(t, id, p, start2026.Add(time.Duration(rng.IntN(72))*time.Hour))
-				stores[id].keep = 1 + rng.IntN(2)
+				stores[id].Keep = 1 + rng.IntN(2)
 			}
 			first, backups := "", 0
 			for step := range 12 {
@@ -106,7 +107,7 @@ func testOwners(t *testing.T, orders int, newPlace func() place) {
 				} else if err != nil || s.reported.Newest.IsZero() || s.reported.Store != first {
 					t.Fatalf("order %d, step %d: the owner: %v, reported %+v", order, step, err, s.reported)
 				} else {
-					backups = min(backups+1, s.keep)
+					backups = min(backups+1, s.Keep)
 				}
 				if got := held(t, p); len(got) != 1 || got[first] < 1 || got[first] > backups {
 					t.Fatalf("order %d, step %d: the folder of %s contains %v, want %d", order, step, first, got, backups)
@@ -154,11 +155,11 @@ func testOwners(t *testing.T, orders int, newPlace func() place) {
 		if err := a.try(t); err != nil {
 			t.Fatal(err)
 		}
-		b.takeOver = storeC
+		b.TakeOver = storeC
 		if err := b.try(t); !refused(err, storeA, storeB) {
 			t.Errorf("the folder of another store than the one in --take-over: %v", err)
 		}
-		c.takeOver = storeA
+		c.TakeOver = storeA
 		for range 3 {
 			if err := c.try(t); err != nil {
 				t.Fatal(err)
@@ -196,7 +197,7 @@ func testOwners(t *testing.T, orders int, newPlace func() place) {
 		if err := p.remove(t.Context(), ownerName); err != nil {
 			t.Fatal(err)
 		}
-		b.takeOver = storeA
+		b.TakeOver = storeA
 		if err := b.try(t); err != nil {
 			t.Error(err)
 		}
@@ -204,14 +205,14 @@ func testOwners(t *testing.T, orders int, newPlace func() place) {
 	t.Run("lost data", func(t *testing.T) {
 		p := newPlace()
 		a := newTenant(t, storeA, p, start2026)
-		a.keep = 2
+		a.Keep = 2
 		if err := p.prepare(t.Context(), start2026, func(string) bool { return false }); err != nil {
 			t.Fatal(err)
 		}
 		step := func(batch uint64, items, deleted int64, want string) {
 			t.Helper()
 			a.now = backup.Census{Store: storeA, Batch: batch, Items: items, Deleted: deleted}
-			a.at = a.at.Add(a.every)
+			a.at = a.at.Add(a.Every)
 			before := held(t, p)
 			_, err := a.step(t.Context())
 			if want == "" && err == nil {
@@ -232,20 +233,20 @@ func testOwners(t *testing.T, orders int, newPlace func() place) {
 		step(12, 30_000, 60_045, "12 batches")
 		step(13, 30_000, 60_044, "60,044 deletions")
 		// A server that opens a smaller store during the backup.
-		copied := a.copy
-		a.copy = func(name, store string) (backup.Header, error) {
+		copied := a.Copy
+		a.Copy = func(name, store string) (backup.Header, error) {
 			a.now = backup.Census{Store: storeA, Batch: 14}
 			return copied(name, store)
 		}
 		step(14, 30_000, 60_045, "0 items")
-		a.copy = copied
+		a.Copy = copied
 		// The way out: the earlier backups are elsewhere.
 		names, err := p.list(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, c := range copies(names) {
-			if err := p.remove(t.Context(), c.name()); err != nil {
+			if err := p.remove(t.Context(), c.Name()); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -253,7 +254,7 @@ func testOwners(t *testing.T, orders int, newPlace func() place) {
 		// A wrong clock hides no backup, and a damaged backup stops nothing.
 		a.at = a.at.Add(-72 * time.Hour)
 		step(13, 12_000, 60_045, "13 batches")
-		if err := p.replace(t.Context(), scheduled{storeA, a.at.Add(-time.Hour)}.name(), []byte("damaged")); err != nil {
+		if err := p.replace(t.Context(), Copy{storeA, a.at.Add(-time.Hour)}.Name(), []byte("damaged")); err != nil {
 			t.Fatal(err)
 		}
 		a.now.Batch = 15
@@ -264,36 +265,36 @@ func testOwners(t *testing.T, orders int, newPlace func() place) {
 }
 
 func TestFolderBelongsToOneStore(t *testing.T) {
-	testOwners(t, 60, func() place { return directory(filepath.Join(t.TempDir(), "vitrine")) })
+	testOwners(t, 60, func() Place { return Directory(filepath.Join(t.TempDir(), "vitrine")) })
 }
 
 // unconditional is a place that does not know conditional requests, as some object stores.
-type unconditional struct{ place }
+type unconditional struct{ Place }
 
 func (u unconditional) create(ctx context.Context, name string, content []byte) error {
 	return u.replace(ctx, name, content)
 }
 
 func TestFolderWithoutConditionalRequests(t *testing.T) {
-	testOwners(t, 20, func() place { return unconditional{directory(filepath.Join(t.TempDir(), "vitrine"))} })
+	testOwners(t, 20, func() Place { return unconditional{Directory(filepath.Join(t.TempDir(), "vitrine"))} })
 }
 
 func TestBucketFolderBelongsToOneStore(t *testing.T) {
-	store := newS3(t)
-	bucket, err := s3.Open("backups", s3.Options{Endpoint: store.url, Addressing: s3.Auto, CAFile: store.ca})
+	store := s3test.New(t)
+	bucket, err := s3.Open("backups", s3.Options{Endpoint: store.URL, Addressing: s3.Auto, CAFile: store.CAFile})
 	if err != nil {
 		t.Fatal(err)
 	}
 	n := 0
-	testOwners(t, 4, func() place { n++; return bucketFolder{bucket, fmt.Sprintf("%d/", n)} })
+	testOwners(t, 4, func() Place { n++; return Bucket{bucket, fmt.Sprintf("%d/", n)} })
 }
 
 // TestNamesOfBackups checks that only names that a schedule has given are taken for backups.
 func TestNamesOfBackups(t *testing.T) {
 	at := start2026
-	for _, c := range []scheduled{{"", at}, {storeA, at}} {
-		if got, ok := parseCopy(c.name()); !ok || got != c {
-			t.Errorf("%s: %+v, %t", c.name(), got, ok)
+	for _, c := range []Copy{{"", at}, {storeA, at}} {
+		if got, ok := ParseCopy(c.Name()); !ok || got != c {
+			t.Errorf("%s: %+v, %t", c.Name(), got, ok)
 		}
 	}
 	for _, name := range []string{
@@ -301,7 +302,7 @@ func TestNamesOfBackups(t *testing.T) {
 		"vitrine-" + storeA + "-20261301T030000Z.tar", "vitrine-" + strings.ToUpper(storeA) + "-20261201T030000Z.tar",
 		storeA + "-20261201T030000Z.tar", "vitrine-" + storeA + "-20261201T030000Z", "vitrine-" + storeA + "-" + storeB + "-20261201T030000Z.tar", ownerName,
 	} {
-		if c, ok := parseCopy(name); ok {
+		if c, ok := ParseCopy(name); ok {
 			t.Errorf("%q is the name of %+v", name, c)
 		}
 	}
@@ -309,29 +310,29 @@ func TestNamesOfBackups(t *testing.T) {
 
 // TestNewestInFolder checks which backup restore chooses in a folder.
 func TestNewestInFolder(t *testing.T) {
-	day := func(store string, n int) scheduled {
-		return scheduled{store, start2026.Add(time.Duration(n) * 24 * time.Hour)}
+	day := func(store string, n int) Copy {
+		return Copy{store, start2026.Add(time.Duration(n) * 24 * time.Hour)}
 	}
 	for name, c := range map[string]struct {
-		has         []scheduled
+		has         []Copy
 		owner, from string
-		want        scheduled
+		want        Copy
 		err         string
 	}{
-		"nothing":                       {nil, "", "", scheduled{}, "contains no scheduled backup"},
-		"one store":                     {[]scheduled{day(storeA, 2), day(storeA, 3), day(storeA, 1)}, "", "", day(storeA, 3), ""},
-		"no ids":                        {[]scheduled{day("", 2), day("", 3)}, "", "", day("", 3), ""},
-		"the owner":                     {[]scheduled{day(storeA, 2), day(storeB, 3), day("", 4)}, storeA, "", day(storeA, 2), ""},
-		"no ids in a folder with owner": {[]scheduled{day("", 2)}, storeA, "", scheduled{}, "an unknown store"},
-		"two stores":                    {[]scheduled{day(storeA, 2), day(storeB, 3)}, "", "", scheduled{}, "Name the store with --from-store=ID"},
-		"one of two stores":             {[]scheduled{day(storeA, 2), day(storeB, 3)}, storeB, storeA, day(storeA, 2), ""},
-		"none of the owner":             {[]scheduled{day(storeA, 2)}, storeB, "", scheduled{}, day(storeA, 2).name() + " (of " + storeA + ")"},
-		"another store":                 {[]scheduled{day(storeA, 2)}, storeA, storeB, scheduled{}, "no scheduled backup of the store " + storeB},
+		"nothing":                       {nil, "", "", Copy{}, "contains no scheduled backup"},
+		"one store":                     {[]Copy{day(storeA, 2), day(storeA, 3), day(storeA, 1)}, "", "", day(storeA, 3), ""},
+		"no ids":                        {[]Copy{day("", 2), day("", 3)}, "", "", day("", 3), ""},
+		"the owner":                     {[]Copy{day(storeA, 2), day(storeB, 3), day("", 4)}, storeA, "", day(storeA, 2), ""},
+		"no ids in a folder with owner": {[]Copy{day("", 2)}, storeA, "", Copy{}, "an unknown store"},
+		"two stores":                    {[]Copy{day(storeA, 2), day(storeB, 3)}, "", "", Copy{}, "Name the store with --from-store=ID"},
+		"one of two stores":             {[]Copy{day(storeA, 2), day(storeB, 3)}, storeB, storeA, day(storeA, 2), ""},
+		"none of the owner":             {[]Copy{day(storeA, 2)}, storeB, "", Copy{}, day(storeA, 2).Name() + " (of " + storeA + ")"},
+		"another store":                 {[]Copy{day(storeA, 2)}, storeA, storeB, Copy{}, "no scheduled backup of the store " + storeB},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := directory(t.TempDir())
+			p := Directory(t.TempDir())
 			for _, c := range c.has {
-				if err := os.WriteFile(p.path(c.name()), nil, 0o600); err != nil {
+				if err := os.WriteFile(p.path(c.Name()), nil, 0o600); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -340,9 +341,9 @@ func TestNewestInFolder(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			got, err := newest(t.Context(), p, c.from)
+			got, err := Newest(t.Context(), p, c.from)
 			if got != c.want || (err == nil) != (c.err == "") || err != nil && !strings.Contains(err.Error(), c.err) {
-				t.Errorf("%s, %v; want %s, %q", got.name(), err, c.want.name(), c.err)
+				t.Errorf("%s, %v; want %s, %q", got.Name(), err, c.want.Name(), c.err)
 			}
 		})
 	}

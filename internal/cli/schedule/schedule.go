@@ -1,4 +1,6 @@
-package main
+// Package schedule makes backups of a store at regular intervals in a folder, which is a directory or in a bucket, and finds the newest of
+// them. It imports internal/admin, internal/backup, internal/s3, internal/text, message and output.
+package schedule
 
 import (
 	"bufio"
@@ -16,24 +18,26 @@ import (
 	"github.com/vitrine-dev/vitrine/internal/text"
 )
 
-// schedule makes a backup of one store in a place at regular intervals, and keeps the newest backups. It reads the times of earlier backups
+// Schedule makes a backup of one store in a place at regular intervals, and keeps the newest backups. It reads the times of earlier backups
 // from their names, so that a restart neither makes an additional backup nor skips one. It never counts or removes a backup of another
 // store (see folder.go).
-type schedule struct {
-	place place
-	every time.Duration
-	keep  int
-	// takeOver is the id of another store whose folder the schedule takes over; "" if there is none.
-	takeOver string
-	// census identifies the store of the server.
-	census func(ctx context.Context) (backup.Census, error)
-	// copy writes a backup of the store with this id to the place. If it fails, it leaves no file of this name.
-	copy func(name, store string) (backup.Header, error)
-	// report sends the state of the backups to the server, for its metrics. The schedule calls it repeatedly, because the server can
+type Schedule struct {
+	Place Place
+	// Every is the time between two backups, and Keep is the number of backups that stay.
+	Every time.Duration
+	Keep  int
+	// TakeOver is the id of another store whose folder the schedule takes over; "" if there is none.
+	TakeOver string
+	// Census identifies the store of the server.
+	Census func(ctx context.Context) (backup.Census, error)
+	// Copy writes a backup of the store with this id to the place. If it fails, it leaves no file of this name.
+	Copy func(name, store string) (backup.Header, error)
+	// Report sends the state of the backups to the server, for its metrics. The schedule calls it repeatedly, because the server can
 	// restart.
-	report func(admin.Backups)
-	now    func() time.Time
-	log    io.Writer
+	Report func(admin.Backups)
+	// Now is the clock, and Log receives messages for the user.
+	Now func() time.Time
+	Log io.Writer
 
 	state     admin.Backups
 	mentioned bool // by mentionUnknown
@@ -45,11 +49,11 @@ const longestPause = time.Hour
 // reportPause is the time between two reports.
 const reportPause = time.Minute
 
-// run makes backups until ctx ends. It retries a failed backup after a minute, and doubles the pause after each further failure.
-func (s *schedule) run(ctx context.Context) error {
+// Run makes backups until ctx ends. It retries a failed backup after a minute, and doubles the pause after each further failure.
+func (s *Schedule) Run(ctx context.Context) error {
 	pause := time.Minute
-	for due := s.now(); ; {
-		if !s.now().Before(due) {
+	for due := s.Now(); ; {
+		if !s.Now().Before(due) {
 			wait, err := s.step(ctx)
 			switch {
 			case ctx.Err() != nil:
@@ -57,47 +61,47 @@ func (s *schedule) run(ctx context.Context) error {
 			case err == nil:
 				pause = time.Minute
 			default:
-				wait, pause = min(pause, s.every), min(2*pause, longestPause)
+				wait, pause = min(pause, s.Every), min(2*pause, longestPause)
 				s.state.Failures++
-				fmt.Fprintf(s.log, "vitrine: the scheduled backup failed: %s; the next attempt is in %s\n", message.OneLine(err), wait)
+				fmt.Fprintf(s.Log, "vitrine: the scheduled backup failed: %s; the next attempt is in %s\n", message.OneLine(err), wait)
 			}
-			due = s.now().Add(wait)
+			due = s.Now().Add(wait)
 		}
-		s.report(s.state)
+		s.Report(s.state)
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-time.After(min(due.Sub(s.now()), reportPause)):
+		case <-time.After(min(due.Sub(s.Now()), reportPause)):
 		}
 	}
 }
 
 // step makes a backup if one is due, and returns the time until the next backup is due. It fails if the place belongs to another store, or
 // if the store has lost data since one of its backups. In both cases, it makes and removes nothing.
-func (s *schedule) step(ctx context.Context) (time.Duration, error) {
-	now := s.now()
-	census, err := s.census(ctx)
+func (s *Schedule) step(ctx context.Context) (time.Duration, error) {
+	now := s.Now()
+	census, err := s.Census(ctx)
 	if err != nil {
 		return 0, err
 	}
-	mine := func(name string) bool { c, ok := parseCopy(name); return ok && c.store == census.Store }
-	if err := s.place.prepare(ctx, now, mine); err != nil {
+	mine := func(name string) bool { c, ok := ParseCopy(name); return ok && c.Store == census.Store }
+	if err := s.Place.prepare(ctx, now, mine); err != nil {
 		return 0, err
 	}
-	names, err := s.place.list(ctx)
+	names, err := s.Place.list(ctx)
 	if err != nil {
 		return 0, fmt.Errorf("list the backups: %w", err)
 	}
 	s.mentionUnknown(names)
-	own := slices.DeleteFunc(copies(names), func(c scheduled) bool { return c.store != census.Store })
+	own := slices.DeleteFunc(copies(names), func(c Copy) bool { return c.Store != census.Store })
 	// Newest first. A time in the future was caused by a wrong clock, so treat that backup as the oldest.
-	future := func(c scheduled) int { return max(0, c.at.Compare(now)) }
-	slices.SortFunc(own, func(a, b scheduled) int { return cmp.Or(future(a)-future(b), b.at.Compare(a.at)) })
+	future := func(c Copy) int { return max(0, c.At.Compare(now)) }
+	slices.SortFunc(own, func(a, b Copy) int { return cmp.Or(future(a)-future(b), b.At.Compare(a.At)) })
 	s.state.Store, s.state.Newest = census.Store, time.Time{}
 	if len(own) > 0 && future(own[0]) == 0 {
-		s.state.Newest = own[0].at
+		s.state.Newest = own[0].At
 	}
-	if err := claim(ctx, s.place, names, census.Store, s.takeOver, now); err != nil {
+	if err := claim(ctx, s.Place, names, census.Store, s.TakeOver, now); err != nil {
 		return 0, err
 	}
 	best, err := s.best(ctx, own)
@@ -112,48 +116,48 @@ func (s *schedule) step(ctx context.Context) (time.Duration, error) {
 		return 0, err
 	}
 	if !s.state.Newest.IsZero() {
-		if wait := s.state.Newest.Add(s.every).Sub(now); wait > 0 {
+		if wait := s.state.Newest.Add(s.Every).Sub(now); wait > 0 {
 			return wait, nil
 		}
 	}
-	s.report(s.state) // report before the backup, which takes a long time
-	made := scheduled{census.Store, now}
-	h, err := s.copy(made.name(), made.store)
+	s.Report(s.state) // report before the backup, which takes a long time
+	made := Copy{census.Store, now}
+	h, err := s.Copy(made.Name(), made.Store)
 	if err != nil {
 		return 0, err
 	}
 	// The server may have started again during the backup, and another store may have taken the folder.
 	err = best.lossSince(h.Census)
 	if err == nil {
-		err = claim(ctx, s.place, nil, census.Store, "", now)
+		err = claim(ctx, s.Place, nil, census.Store, "", now)
 	}
 	if err != nil {
-		return 0, errors.Join(err, s.place.remove(ctx, made.name()))
+		return 0, errors.Join(err, s.Place.remove(ctx, made.Name()))
 	}
 	s.state.Newest = now
 	_, err = s.prune(ctx, slices.Insert(own, 0, made))
-	return s.every, err
+	return s.Every, err
 }
 
 // mentionUnknown says once that the place contains backups of which it is not known whose they are. The schedule never removes them.
-func (s *schedule) mentionUnknown(names []string) {
+func (s *Schedule) mentionUnknown(names []string) {
 	n := 0
 	for _, c := range copies(names) {
-		if c.store == "" {
+		if c.Store == "" {
 			n++
 		}
 	}
 	if n > 0 && !s.mentioned {
 		s.mentioned = true
-		fmt.Fprintf(s.log, "vitrine: %s in %s without the id of a store, from an earlier version: the schedule never removes them\n", text.Plural(n, "backup"), s.place)
+		fmt.Fprintf(s.Log, "vitrine: %s in %s without the id of a store, from an earlier version: the schedule never removes them\n", text.Plural(n, "backup"), s.Place)
 	}
 }
 
 // prune removes all but the newest backups, and returns the remaining ones. The backups are sorted by time, newest first.
-func (s *schedule) prune(ctx context.Context, own []scheduled) (kept []scheduled, err error) {
-	n := min(s.keep, len(own))
+func (s *Schedule) prune(ctx context.Context, own []Copy) (kept []Copy, err error) {
+	n := min(s.Keep, len(own))
 	for _, c := range own[n:] {
-		err = errors.Join(err, s.place.remove(ctx, c.name()))
+		err = errors.Join(err, s.Place.remove(ctx, c.Name()))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("remove old backups: %w", err)
@@ -169,25 +173,25 @@ type recorded struct {
 
 // best returns the census of the backup with the newest batch. It does not rely on the times of the backups, because a clock can be wrong.
 // It skips backups that cannot be read.
-func (s *schedule) best(ctx context.Context, own []scheduled) (best recorded, err error) {
+func (s *Schedule) best(ctx context.Context, own []Copy) (best recorded, err error) {
 	for _, c := range own {
-		h, err := s.header(ctx, c.name())
+		h, err := s.header(ctx, c.Name())
 		if _, damaged := errors.AsType[*backup.DamagedError](err); damaged {
-			fmt.Fprintf(s.log, "vitrine: %s: %s\n", c.name(), message.OneLine(err))
+			fmt.Fprintf(s.Log, "vitrine: %s: %s\n", c.Name(), message.OneLine(err))
 			continue
 		}
 		if err != nil {
-			return best, fmt.Errorf("read the header of %s: %w", c.name(), err)
+			return best, fmt.Errorf("read the header of %s: %w", c.Name(), err)
 		}
-		if h.Store == c.store && h.Batch > best.Batch {
-			best = recorded{h.Census, c.name()}
+		if h.Store == c.Store && h.Batch > best.Batch {
+			best = recorded{h.Census, c.Name()}
 		}
 	}
 	return best, nil
 }
 
-func (s *schedule) header(ctx context.Context, name string) (backup.Header, error) {
-	r, err := s.place.read(ctx, name)
+func (s *Schedule) header(ctx context.Context, name string) (backup.Header, error) {
+	r, err := s.Place.read(ctx, name)
 	if err != nil {
 		return backup.Header{}, err
 	}
