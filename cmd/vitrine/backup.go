@@ -21,6 +21,7 @@ import (
 	"github.com/vitrine-dev/vitrine/internal/cli/output"
 	"github.com/vitrine-dev/vitrine/internal/cli/schedule"
 	"github.com/vitrine-dev/vitrine/internal/exit"
+	"github.com/vitrine-dev/vitrine/internal/server"
 	"github.com/vitrine-dev/vitrine/internal/text"
 	"github.com/vitrine-dev/vitrine/server/store/synced"
 )
@@ -96,7 +97,7 @@ vitrine backup --data-dir ./data --every 24h --keep 30 --s3-endpoint https://s3.
 			return s.Run(cmd.Context())
 		},
 	}
-	bindDataDir(cmd.Flags(), &dataDir)
+	server.BindDataDir(cmd.Flags(), &dataDir)
 	cmd.Flags().DurationVar(&s.Every, "every", 0, "make a backup at this interval, such as 24h, until the command is stopped; TARGET is then a directory, which the command creates if it is missing, or s3://BUCKET/FOLDER")
 	cmd.Flags().IntVar(&s.Keep, "keep", 7, "with --every, number of backups to keep; the command removes older backups")
 	cmd.Flags().StringVar(&s.TakeOver, "take-over", "", "with --every, id of a store that no server uses any longer: if TARGET belongs to that store, it belongs to this store from now on; the backups of the other store stay")
@@ -238,7 +239,7 @@ vitrine restore --data-dir ./data --s3-endpoint https://s3.example s3://backups/
 			return nil
 		},
 	}
-	bindDataDir(cmd.Flags(), &dataDir)
+	server.BindDataDir(cmd.Flags(), &dataDir)
 	cmd.Flags().BoolVar(&ifEmpty, "if-empty", false, "succeed without restoring anything if the data directory contains a store, so that the command can run before every start")
 	cmd.Flags().StringVar(&from, "from-store", "", "restore only a backup of the store with this id; in a folder, choose the newest one of this store (default: the store in the name of the file, or the owner of the folder)")
 	flags.bind(cmd.Flags())

@@ -263,7 +263,7 @@ func TestStoppingDuringABackup(t *testing.T) {
 		t.Fatal(err)
 	}
 	copies := func() []string {
-		left, err := filepath.Glob(filepath.Join(s.dir, checkpointPrefix+"*"))
+		left, err := filepath.Glob(filepath.Join(s.dir, ".backup-*"))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -105,7 +105,7 @@ func (o *consoleOptions) run(ctx context.Context) error {
 		return exit.With(exit.Address, fmt.Errorf("cannot listen on --port %d: %w", o.port, err))
 	}
 	address := listener.Addr().String()
-	server := &http.Server{Handler: target.proxy(address), ReadHeaderTimeout: headerTimeout, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelDebug)}
+	server := &http.Server{Handler: target.proxy(address), ReadHeaderTimeout: 10 * time.Second, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelDebug)}
 	parts.Go(func() error {
 		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 			return err

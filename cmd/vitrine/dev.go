@@ -24,6 +24,7 @@ import (
 	"github.com/vitrine-dev/vitrine/internal/dev"
 	"github.com/vitrine-dev/vitrine/internal/exit"
 	"github.com/vitrine-dev/vitrine/internal/sample"
+	"github.com/vitrine-dev/vitrine/internal/server"
 	"github.com/vitrine-dev/vitrine/internal/text"
 	"github.com/vitrine-dev/vitrine/server/client"
 	"github.com/vitrine-dev/vitrine/server/console"
@@ -77,7 +78,7 @@ vitrine dev deploy/ --import posts.ndjson --data-dir .vitrine-dev`),
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.started, o.paths, o.out = time.Now(), args, cmd.OutOrStdout()
-			log, flush, err := newLogger(cmd.ErrOrStderr(), "text", "warn")
+			log, flush, err := server.NewLogger(cmd.ErrOrStderr(), "text", "warn")
 			if err != nil {
 				return err
 			}
@@ -102,7 +103,7 @@ func (o *devOptions) run(ctx context.Context, log *slog.Logger) error {
 	if err := checkNamespace(o.namespace); err != nil {
 		return err
 	}
-	if err := checkBindAddress("http-bind-address", o.address); err != nil {
+	if err := server.CheckBindAddress("http-bind-address", o.address); err != nil {
 		return err
 	}
 	if o.address == "" {
@@ -127,37 +128,37 @@ func (o *devOptions) run(ctx context.Context, log *slog.Logger) error {
 	if o.samples {
 		public = withSamplePictures
 	}
-	return serve(ctx, serveOptions{
-		withoutKubernetes: true, dataDir: dir, library: libraryEngine, http: o.address, drainFor: time.Second,
-		definitions: o.follow, public: public, console: true, consoleDir: o.consoleDir,
+	return server.Run(ctx, server.Options{
+		WithoutKubernetes: true, DataDir: dir, Library: server.LibraryEngine, HTTP: o.address, DrainFor: time.Second,
+		Definitions: o.follow, Public: public, Console: true, ConsoleDir: o.consoleDir,
 	}, log)
 }
 
-// follow returns a background task that applies the manifests to the library of the server.
-func (o *devOptions) follow(p *process) (run func(context.Context) error, loaded func() bool) {
+// follow returns the manifests as the definitions of the library of the server.
+func (o *devOptions) follow(lib library.Library) server.Definitions {
 	o.folder = dev.New(dev.Options{
-		Library: p.lib, Paths: o.paths, Namespace: o.namespace,
+		Library: lib, Paths: o.paths, Namespace: o.namespace,
 		Report: func(ctx context.Context, l dev.Load) error {
 			o.report(l)
 			if l.Failed != nil {
 				return nil
 			}
-			if err := o.fill(ctx, p.lib); err != nil {
+			if err := o.fill(ctx, lib); err != nil {
 				return err
 			}
-			o.introduce(ctx, p.lib, l.Applied)
+			o.introduce(ctx, lib, l.Applied)
 			return nil
 		},
 	})
-	p.rejected = o.folder.Rejected
-	return func(ctx context.Context) error {
-		o.api = p.api
-		o.listen(p.public[0].net.Addr())
+	run := func(ctx context.Context, api *httpapi.Server, address net.Addr) error {
+		o.api = api
+		o.listen(address)
 		if err := o.folder.Claim(ctx); err != nil {
 			return exit.With(exit.Store, err)
 		}
 		return o.folder.Run(ctx)
-	}, o.folder.Loaded
+	}
+	return server.Definitions{Run: run, Loaded: o.folder.Loaded, Rejected: o.folder.Rejected}
 }
 
 // listen records the address of the server.

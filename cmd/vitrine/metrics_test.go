@@ -16,6 +16,7 @@ import (
 	"github.com/vitrine-dev/vitrine/hack/reference"
 	"github.com/vitrine-dev/vitrine/internal/admin"
 	"github.com/vitrine-dev/vitrine/internal/memory"
+	"github.com/vitrine-dev/vitrine/internal/server"
 	"github.com/vitrine-dev/vitrine/server/engine"
 	"github.com/vitrine-dev/vitrine/server/httpapi"
 )
@@ -33,12 +34,12 @@ func ownMetrics(t *testing.T) reference.Registry {
 		}
 	})
 	all := reference.Registry{}
-	all.MustRegister(newLibraryCollector(lib))
-	all.MustRegister(memoryMetrics(memory.NewGauge(0, slog.New(slog.DiscardHandler)))...)
+	if err := server.RegisterMetrics(all, lib, memory.NewGauge(0, slog.New(slog.DiscardHandler)), 0, new(atomic.Pointer[admin.Backups])); err != nil {
+		t.Fatal(err)
+	}
 	if _, err := httpapi.New(lib, httpapi.Options{Metrics: all}); err != nil {
 		t.Fatal(err)
 	}
-	all.MustRegister(backupMetrics(0, new(atomic.Pointer[admin.Backups]))...)
 	noCluster := func() (*rest.Config, error) { return nil, os.ErrNotExist }
 	if _, err := cluster.NewSupervisor(cluster.Options{Library: lib, RESTConfig: noCluster, Metrics: all}); err != nil {
 		t.Fatal(err)

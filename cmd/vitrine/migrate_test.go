@@ -17,7 +17,7 @@ import (
 )
 
 // post creates an item and returns the status, the header Retry-After and the body.
-func (s *server) post(body string) (status int, retryAfter, answer string) {
+func (s *instance) post(body string) (status int, retryAfter, answer string) {
 	s.t.Helper()
 	req, err := http.NewRequestWithContext(s.t.Context(), http.MethodPost, "http://"+s.addresses["http"]+"/v2/content/?access_token="+secret, strings.NewReader(body))
 	if err != nil {
@@ -37,7 +37,7 @@ func (s *server) post(body string) (status int, retryAfter, answer string) {
 }
 
 // everything returns the responses of a server to a fixed list of queries.
-func (s *server) everything() (answers []string) {
+func (s *instance) everything() (answers []string) {
 	s.t.Helper()
 	for _, q := range []string{"q=*:*&sort_by=id:asc", "q=text:number&sort_by=created_on:desc", "q=tags.marketer_tags.key:summer&sort_by=id:desc", "q=item+7"} {
 		_, body := get(s.t, s.items(q))
@@ -57,7 +57,7 @@ func equal(t *testing.T, when string, want, got []string) {
 }
 
 // rejectsWrites checks that a server rejects writes and serves reads.
-func (s *server) rejectsWrites(want []string) {
+func (s *instance) rejectsWrites(want []string) {
 	s.t.Helper()
 	// For a short time after another process has frozen the library, the response does not contain the reason yet.
 	eventually(s.t, "a 503 with the reason", func() bool {

@@ -32,7 +32,7 @@ func newIndices(t *testing.T) (urls, flags []string) {
 }
 
 // items returns the URL of a query.
-func (s *server) items(query string) string {
+func (s *instance) items(query string) string {
 	return "http://" + s.addresses["http"] + "/v2/content/items?access_token=" + secret + "&" + query
 }
 
@@ -42,7 +42,7 @@ func TestOpenSearchKeepsWhatWasAcknowledged(t *testing.T) {
 	urls, flags := newIndices(t)
 	flags = append(flags, "--opensearch-url", strings.Join(urls, ","))
 	queries := []string{"q=text:number&sort_by=id:asc", "q=tags.marketer_tags.key:summer+AND+id:[7+TO+20]&sort_by=id:desc", "q=item+7"}
-	ask := func(s *server) (answers []string) {
+	ask := func(s *instance) (answers []string) {
 		t.Helper()
 		for _, q := range queries {
 			code, body := get(t, s.items(q))
@@ -168,7 +168,7 @@ func TestOpenSearchPartition(t *testing.T) {
 	proxy := nodetest.NewProxy(t, urls[0])
 	whole := start(t, filepath.Join(t.TempDir(), "data"), append(slices.Clone(flags), "--opensearch-url", strings.Join(urls, ","))...)
 	cut := start(t, filepath.Join(t.TempDir(), "data"), append(slices.Clone(flags), "--opensearch-url", proxy.URL)...)
-	status := func(s *server) (int, http.Header) {
+	status := func(s *instance) (int, http.Header) {
 		res, err := http.Get("http://" + s.addresses["http"] + "/v2/content/filters?access_token=" + secret)
 		if err != nil {
 			t.Fatal(err)
@@ -176,7 +176,7 @@ func TestOpenSearchPartition(t *testing.T) {
 		defer res.Body.Close()
 		return res.StatusCode, res.Header
 	}
-	responds := func(s *server, want int) func() bool {
+	responds := func(s *instance, want int) func() bool {
 		return func() bool { code, _ := status(s); return code == want }
 	}
 	eventually(t, "both accept the token", func() bool { return responds(whole, http.StatusOK)() && responds(cut, http.StatusOK)() })
@@ -197,7 +197,7 @@ func TestOpenSearchPartition(t *testing.T) {
 	proxy.Inject(nodetest.None)
 	eventually(t, "the replica refuses the token", responds(cut, http.StatusForbidden))
 	eventually(t, "the replica is ready", func() bool { code, _ := cut.probe("/readyz"); return code == http.StatusOK })
-	for _, s := range []*server{whole, cut} {
+	for _, s := range []*instance{whole, cut} {
 		if code := s.signal(syscall.SIGTERM); code != 0 {
 			t.Errorf("exit code %d", code)
 		}

@@ -288,7 +288,7 @@ func TestPlugin(t *testing.T) {
 }
 
 // startIn runs serve against a cluster, with a new data directory.
-func startIn(t *testing.T, kubeconfig string, flags ...string) *server {
+func startIn(t *testing.T, kubeconfig string, flags ...string) *instance {
 	t.Helper()
 	return start(t, filepath.Join(t.TempDir(), "data"), append([]string{"--without-kubernetes=false", "--kubeconfig", kubeconfig}, flags...)...)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/vitrine-dev/vitrine/internal/admin"
 	"github.com/vitrine-dev/vitrine/internal/cli/output"
 	"github.com/vitrine-dev/vitrine/internal/exit"
+	"github.com/vitrine-dev/vitrine/internal/server"
 	"github.com/vitrine-dev/vitrine/internal/text"
 	"github.com/vitrine-dev/vitrine/server/library"
 )
@@ -60,7 +61,7 @@ kubectl exec -it -n vitrine-system deploy/vitrine -- vitrine purge shop/default`
 			return nil
 		},
 	}
-	bindDataDir(cmd.Flags(), &dataDir)
+	server.BindDataDir(cmd.Flags(), &dataDir)
 	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask for confirmation")
 	return cmd
 }

@@ -28,14 +28,14 @@ import (
 )
 
 // leads reports whether a replica runs the controllers.
-func (s *server) leads() bool {
+func (s *instance) leads() bool {
 	s.t.Helper()
 	_, metrics := get(s.t, "http://"+s.addresses["metrics"]+"/metrics")
 	return strings.Contains(metrics, "\nvitrine_leader 1\n")
 }
 
 // url returns the URL of a query.
-func (s *server) url(token string) string {
+func (s *instance) url(token string) string {
 	return "http://" + s.addresses["http"] + "/v2/content/items?q=text:number&access_token=" + token
 }
 
@@ -44,7 +44,7 @@ const takeover = 40 * time.Second
 
 // newReplicas starts an API server with the sample manifests. It returns a client of the API server, and a function that starts a replica.
 // All replicas use the same library on OpenSearch.
-func newReplicas(t *testing.T) (kube.Client, func() *server) {
+func newReplicas(t *testing.T) (kube.Client, func() *instance) {
 	t.Helper()
 	flags := []string{
 		"--library", "opensearch", "--opensearch-url", strings.Join(nodetest.URLs(t), ","), "--opensearch-index-prefix", nodetest.Prefix(t),
@@ -55,7 +55,7 @@ func newReplicas(t *testing.T) (kube.Client, func() *server) {
 		t.Fatal(err)
 	}
 	apply(t, k, []string{"../../config/samples"}, "")
-	return k, func() *server {
+	return k, func() *instance {
 		t.Helper()
 		return startIn(t, config, flags...)
 	}
@@ -77,7 +77,7 @@ func TestReplicas(t *testing.T) {
 	vitrine(t.Context(), "", "sweep", "--data-dir", first.dir).want(t, 0, "following the cluster")
 
 	token := tokenOf(t, k)
-	status := func(s *server) int { return s.status(token) }
+	status := func(s *instance) int { return s.status(token) }
 	within(t, takeover, "the standby accepts the token", func() bool { return status(second) == http.StatusOK })
 
 	// One replica immediately shows the items that the other replica has stored.
@@ -138,12 +138,12 @@ func TestReplicas(t *testing.T) {
 // fleet is the set of replicas behind a load balancer.
 type fleet struct {
 	mu       sync.Mutex
-	replicas []*server
+	replicas []*instance
 	next     int
 }
 
 // pick returns the next replica other than the given one.
-func (f *fleet) pick(not *server) *server {
+func (f *fleet) pick(not *instance) *instance {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for {
@@ -155,10 +155,10 @@ func (f *fleet) pick(not *server) *server {
 }
 
 // replace removes old from the fleet and adds fresh, unless fresh is nil.
-func (f *fleet) replace(old, fresh *server) {
+func (f *fleet) replace(old, fresh *instance) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.replicas = slices.DeleteFunc(f.replicas, func(s *server) bool { return s == old })
+	f.replicas = slices.DeleteFunc(f.replicas, func(s *instance) bool { return s == old })
 	if fresh != nil {
 		f.replicas = append(f.replicas, fresh)
 	}
@@ -166,7 +166,7 @@ func (f *fleet) replace(old, fresh *server) {
 
 // do sends a request, and sends it once more, to another replica, if there is no response or the response is a 5xx.
 func (f *fleet) do(ctx context.Context, client *http.Client, method, path, token, body string) (failure error) {
-	var replica *server
+	var replica *instance
 	for range 2 {
 		replica = f.pick(replica)
 		req, err := http.NewRequestWithContext(ctx, method, "http://"+replica.addresses["http"]+path, strings.NewReader(body))
@@ -242,9 +242,9 @@ func TestReplicasUnderLoad(t *testing.T) {
 			t.Errorf("exit code %d", code)
 		}
 	}
-	var leader *server
+	var leader *instance
 	within(t, takeover, "a leader", func() bool {
-		i := slices.IndexFunc(f.replicas, (*server).leads)
+		i := slices.IndexFunc(f.replicas, (*instance).leads)
 		if i >= 0 {
 			leader = f.replicas[i]
 		}
@@ -255,7 +255,7 @@ func TestReplicasUnderLoad(t *testing.T) {
 	// While the test waits, the load balancer still sends requests to the killed replica.
 	within(t, takeover, "writes after the kill", func() bool { return writes.Load() > before+20 })
 	f.replace(leader, nil)
-	within(t, takeover, "another leader", func() bool { return slices.ContainsFunc(f.replicas, (*server).leads) })
+	within(t, takeover, "another leader", func() bool { return slices.ContainsFunc(f.replicas, (*instance).leads) })
 	end()
 	load.Wait()
 	t.Logf("%d reads and %d writes", reads.Load(), writes.Load())
@@ -267,7 +267,7 @@ func TestReplicasUnderLoad(t *testing.T) {
 }
 
 // status returns the status of a query with a token.
-func (s *server) status(token string) int {
+func (s *instance) status(token string) int {
 	s.t.Helper()
 	code, _ := get(s.t, s.url(token))
 	return code
@@ -284,7 +284,7 @@ func tokenOf(t *testing.T, k kube.Client) string {
 }
 
 // authorityOf returns the certificate of the authority that a server uses.
-func authorityOf(t *testing.T, s *server) string {
+func authorityOf(t *testing.T, s *instance) string {
 	t.Helper()
 	bundle, err := os.ReadFile(filepath.Join(s.dir, "tls", "ca.crt"))
 	if err != nil {

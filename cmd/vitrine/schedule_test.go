@@ -70,7 +70,7 @@ func TestScheduledBackup(t *testing.T) {
 // TestTwoServersInOneFolder lets two servers, and a server with a restored store, make scheduled backups in one folder.
 func TestTwoServersInOneFolder(t *testing.T) {
 	folder, other := filepath.Join(t.TempDir(), "vitrine"), strings.Repeat("b", 32)
-	serve := func(dir string, items int) *server {
+	serve := func(dir string, items int) *instance {
 		s := start(t, dir, "--expect-backups", "24h")
 		s.environment(t)
 		if items > 0 {
@@ -91,7 +91,7 @@ func TestTwoServersInOneFolder(t *testing.T) {
 		return found
 	}
 	// keepBackups runs a schedule until the metrics of the server contain all lines of want, and returns the output of the schedule.
-	keepBackups := func(s *server, args []string, want ...string) string {
+	keepBackups := func(s *instance, args []string, want ...string) string {
 		t.Helper()
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
@@ -164,7 +164,7 @@ func TestScheduleOfAStoreThatLostItems(t *testing.T) {
 	s := start(t, dir)
 	s.environment(t)
 	vitrine(t.Context(), itemLines(1, 20), "import", "-").want(t, 0, "20 added")
-	run := func(s *server, until func() bool) string {
+	run := func(s *instance, until func() bool) string {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		ended := make(chan result, 1)

@@ -224,7 +224,7 @@ func TestOldTLSIsRefused(t *testing.T) {
 
 // begin sends the first line of an import, which is an item with the given id, and keeps the request open. The test can read the response
 // lines from answers.
-func begin(t *testing.T, s *server, id int) (body *io.PipeWriter, answers *bufio.Reader) {
+func begin(t *testing.T, s *instance, id int) (body *io.PipeWriter, answers *bufio.Reader) {
 	t.Helper()
 	bundle, err := os.ReadFile(filepath.Join(s.dir, "tls", "ca.crt"))
 	if err != nil {

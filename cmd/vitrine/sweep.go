@@ -5,18 +5,11 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/vitrine-dev/vitrine/internal/admin"
+	"github.com/vitrine-dev/vitrine/internal/server"
 	"github.com/vitrine-dev/vitrine/internal/text"
 )
-
-// defaultDataDir is the path at which the manifests in config mount the server's volume.
-const defaultDataDir = "/var/lib/vitrine"
-
-func bindDataDir(fs *pflag.FlagSet, dir *string) {
-	fs.StringVar(dir, "data-dir", defaultDataDir, "data directory of the server")
-}
 
 func newSweep() *cobra.Command {
 	var dataDir string
@@ -63,7 +56,7 @@ kubectl exec -n vitrine-system deploy/vitrine -- vitrine sweep --confirm`),
 			return nil
 		},
 	}
-	bindDataDir(cmd.Flags(), &dataDir)
+	server.BindDataDir(cmd.Flags(), &dataDir)
 	cmd.Flags().BoolVar(&confirm, "confirm", false, "run the held sweep; if the store belongs to another cluster or installation, hand the store over to the current one")
 	return cmd
 }

@@ -78,8 +78,8 @@ func fill(t *testing.T, lib library.Library) {
 	}
 }
 
-// server is a running `vitrine serve`.
-type server struct {
+// instance is a running `vitrine serve`.
+type instance struct {
 	t         *testing.T
 	cmd       *exec.Cmd
 	dir       string
@@ -92,13 +92,13 @@ type server struct {
 }
 
 // start runs serve on a store, with ports that the system chooses, and waits until the server is ready.
-func start(t *testing.T, dir string, flags ...string) *server {
+func start(t *testing.T, dir string, flags ...string) *instance {
 	t.Helper()
 	return startBy(t, dir, func(cmd *exec.Cmd) *exec.Cmd { return cmd }, flags...)
 }
 
 // startBy is like start, but passes the server's command to by and runs the command that by returns.
-func startBy(t *testing.T, dir string, by func(*exec.Cmd) *exec.Cmd, flags ...string) *server {
+func startBy(t *testing.T, dir string, by func(*exec.Cmd) *exec.Cmd, flags ...string) *instance {
 	t.Helper()
 	s := launch(t, dir, by, flags...)
 	s.awaitReady()
@@ -106,9 +106,9 @@ func startBy(t *testing.T, dir string, by func(*exec.Cmd) *exec.Cmd, flags ...st
 }
 
 // launch is like startBy, but does not wait.
-func launch(t *testing.T, dir string, by func(*exec.Cmd) *exec.Cmd, flags ...string) *server {
+func launch(t *testing.T, dir string, by func(*exec.Cmd) *exec.Cmd, flags ...string) *instance {
 	t.Helper()
-	s := &server{t: t, dir: dir, addresses: map[string]string{}, bound: make(chan struct{}), exited: make(chan struct{})}
+	s := &instance{t: t, dir: dir, addresses: map[string]string{}, bound: make(chan struct{}), exited: make(chan struct{})}
 	args := append([]string{
 		"serve", "--data-dir", dir, "--without-kubernetes", "--log-format", "json", "--https-bind-address", "127.0.0.1:0",
 		"--health-probe-bind-address", "127.0.0.1:0", "--metrics-bind-address", "127.0.0.1:0",
@@ -136,7 +136,7 @@ func launch(t *testing.T, dir string, by func(*exec.Cmd) *exec.Cmd, flags ...str
 }
 
 // awaitReady waits until the server is ready.
-func (s *server) awaitReady() {
+func (s *instance) awaitReady() {
 	s.t.Helper()
 	select {
 	case <-s.bound:
@@ -156,7 +156,7 @@ func command(args ...string) *exec.Cmd {
 }
 
 // follow reads the log until the process ends. It closes s.bound when the server listens on all of its addresses.
-func (s *server) follow(stderr io.Reader) {
+func (s *instance) follow(stderr io.Reader) {
 	defer close(s.exited)
 	for lines := bufio.NewScanner(stderr); lines.Scan(); {
 		var event struct{ Msg, Name, Address string }
@@ -174,13 +174,13 @@ func (s *server) follow(stderr io.Reader) {
 	_ = s.cmd.Wait()
 }
 
-func (s *server) logged() string {
+func (s *instance) logged() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.log.String()
 }
 
-func (s *server) probe(path string) (int, string) {
+func (s *instance) probe(path string) (int, string) {
 	return get(s.t, "http://"+s.addresses["probes"]+path)
 }
 
@@ -199,7 +199,7 @@ func get(t *testing.T, url string) (int, string) {
 }
 
 // signal sends a signal, waits for the process to end, and returns the exit code: -1 if the signal killed the process.
-func (s *server) signal(sig syscall.Signal) int {
+func (s *instance) signal(sig syscall.Signal) int {
 	s.t.Helper()
 	if err := s.cmd.Process.Signal(sig); err != nil {
 		s.t.Fatal(err)
@@ -207,7 +207,7 @@ func (s *server) signal(sig syscall.Signal) int {
 	return s.wait()
 }
 
-func (s *server) wait() int {
+func (s *instance) wait() int {
 	s.t.Helper()
 	select {
 	case <-s.exited:
@@ -218,7 +218,7 @@ func (s *server) wait() int {
 }
 
 // environment sets variables that make the client commands of this process use the server.
-func (s *server) environment(t *testing.T) {
+func (s *instance) environment(t *testing.T) {
 	t.Helper()
 	t.Setenv("VITRINE_SERVER", "https://"+s.addresses["https"])
 	t.Setenv("VITRINE_TOKEN", secret)

@@ -124,13 +124,22 @@ var rooms = map[string]room{
 		own:        append([]string{"api", "controllers/translate", "internal/cli"}, domain...),
 		ownInTests: []string{"server/reference"}, others: []string{},
 	},
+	"internal/server": {
+		own: append([]string{
+			"controllers/admission", "controllers/cluster", "internal/admin", "internal/backup", "internal/cli/message", "internal/exit", "internal/memory", "internal/servingcert",
+			"internal/text", "internal/version", "server",
+		}, domain...),
+	},
 	"internal/memory":      {own: domain, others: []string{"github.com/KimMachineGun/automemlimit/", "k8s.io/apimachinery/"}},
 	"internal/servingcert": {others: []string{}},
 	"internal/sample":      {ownInTests: []string{"server/item", "server/query"}, others: []string{"sigs.k8s.io/yaml"}},
 	"internal/s3":          {others: []string{"github.com/minio/minio-go/v7"}},
 	"internal/text":        {others: []string{}},
-	"cmd/vitrine":          {own: []string{"api", "config", "controllers", "internal", "server"}, ownInTests: []string{"hack/docblocks", "hack/opensearch/node/nodetest", "hack/reference"}},
-	"hack":                 {own: []string{"api", "config", "controllers", "internal", "server", "cmd"}},
+	"cmd/vitrine": {
+		own:        append([]string{"api", "internal", "server/client", "server/console", "server/httpapi", "server/store/synced", "server/transfer"}, domain...),
+		ownInTests: []string{"controllers", "hack/docblocks", "hack/opensearch/node/nodetest", "hack/reference", "server/engine", "server/opensearch", "server/reference"},
+	},
+	"hack": {own: []string{"api", "config", "controllers", "internal", "server", "cmd"}},
 }
 
 // TestImports checks that the imports of every package of the main module obey the rules of its room.

@@ -1,4 +1,4 @@
-package main
+package server
 
 import (
 	"context"
@@ -15,18 +15,25 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// newMetrics returns a registry with the metrics of the library and the given collectors. The handler serves these metrics, and those of
-// controller-runtime, the process and the Go runtime.
-func newMetrics(lib library.Library, others []prometheus.Collector) (prometheus.Registerer, http.Handler, error) {
-	own := prometheus.NewRegistry()
-	for _, c := range append(others, newLibraryCollector(lib)) {
-		if err := own.Register(c); err != nil {
-			return nil, nil, err
+// RegisterMetrics registers the metrics of the library, of the memory limit, and of the scheduled backups: reported contains the last report
+// about them, and expectBackups is the expected time between two.
+func RegisterMetrics(
+	r prometheus.Registerer, lib library.Library, gauge *memory.Gauge, expectBackups time.Duration, reported *atomic.Pointer[admin.Backups],
+) error {
+	collectors := append(memoryMetrics(gauge), backupMetrics(expectBackups, reported)...)
+	for _, c := range append(collectors, newLibraryCollector(lib)) {
+		if err := r.Register(c); err != nil {
+			return err
 		}
 	}
+	return nil
+}
+
+// metricsPage serves metrics, and those of controller-runtime, the process and the Go runtime.
+func metricsPage(own *prometheus.Registry) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(prometheus.Gatherers{own, ctrlmetrics.Registry}, promhttp.HandlerOpts{}))
-	return own, mux, nil
+	return mux
 }
 
 // memoryMetrics returns the metrics of the memory limit and of the memory pressure.

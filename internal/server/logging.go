@@ -1,4 +1,4 @@
-package main
+package server
 
 import (
 	"bytes"
@@ -15,9 +15,9 @@ import (
 	"github.com/vitrine-dev/vitrine/internal/exit"
 )
 
-// newLogger returns the logger of the server, which writes one structured line for each event. flush writes the buffered lines. The caller
+// NewLogger returns the logger of the server, which writes one structured line for each event. flush writes the buffered lines. The caller
 // must call it before the process exits.
-func newLogger(w io.Writer, format, level string) (log *slog.Logger, flush func(), err error) {
+func NewLogger(w io.Writer, format, level string) (log *slog.Logger, flush func(), err error) {
 	var l slog.Level
 	if err := l.UnmarshalText([]byte(level)); err != nil {
 		return nil, nil, exit.Usagef("--log-level %q: must be debug, info, warn or error", level)

@@ -1,4 +1,4 @@
-package main
+package server
 
 import (
 	"context"
@@ -44,7 +44,7 @@ func (f *leaseFlags) bind(fs *pflag.FlagSet) {
 func (f *leaseFlags) validate(used bool) error {
 	if !used {
 		if f.namespace != "" || f.name != defaultLease {
-			return exit.Usagef("--lease-namespace and --lease-name need --library=%s and a cluster", libraryOpenSearch)
+			return exit.Usagef("--lease-namespace and --lease-name need --library=%s and a cluster", LibraryOpenSearch)
 		}
 		return nil
 	}
@@ -162,7 +162,7 @@ func adoptShared(ctx context.Context, secrets typedv1.SecretInterface, name, key
 }
 
 // authorityDir returns the directory of the server's own certificates.
-func (p *process) authorityDir() string { return filepath.Join(p.o.dataDir, "tls") }
+func (p *process) authorityDir() string { return filepath.Join(p.o.DataDir, "tls") }
 
 // webhookDir returns the directory of the webhook's own certificates.
-func (p *process) webhookDir() string { return filepath.Join(p.o.dataDir, "webhook") }
+func (p *process) webhookDir() string { return filepath.Join(p.o.DataDir, "webhook") }

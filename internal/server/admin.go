@@ -1,4 +1,4 @@
-package main
+package server
 
 import (
 	"context"
@@ -108,7 +108,7 @@ func (o operations) Backup(ctx context.Context, w io.Writer, wanted admin.Backup
 	}
 	o.p.copies.Add(1)
 	defer o.p.copies.Done()
-	dir, err := os.MkdirTemp(o.p.o.dataDir, checkpointPrefix)
+	dir, err := os.MkdirTemp(o.p.o.DataDir, checkpointPrefix)
 	if err != nil {
 		return nil, fmt.Errorf("create a directory for the copy: %w", err)
 	}
@@ -142,7 +142,7 @@ func (o operations) ReportBackups(_ context.Context, b admin.Backups) error {
 // Migrate implements admin.Operations.
 func (o operations) Migrate(ctx context.Context, to admin.OpenSearch, progress func(transfer.Progress)) (*transfer.Report, error) {
 	from, ok := o.p.lib.(migratable)
-	if !ok || o.p.o.library == libraryOpenSearch {
+	if !ok || o.p.o.Library == LibraryOpenSearch {
 		return nil, errors.New("the library of this server is already on OpenSearch; to move it back, run vitrine migrate --to=engine with a new data directory")
 	}
 	if !o.p.migrating.TryLock() {

@@ -1,4 +1,4 @@
-package main
+package server
 
 import (
 	"context"
@@ -7,27 +7,30 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/spf13/pflag"
 
+	"github.com/vitrine-dev/vitrine/internal/admin"
 	"github.com/vitrine-dev/vitrine/internal/exit"
 	"github.com/vitrine-dev/vitrine/server/library"
 	"github.com/vitrine-dev/vitrine/server/opensearch"
 	"github.com/vitrine-dev/vitrine/server/store"
 )
 
-// opensearchFlags are the flags of serve and migrate for the OpenSearch cluster.
-type opensearchFlags struct {
-	urls                               []string
+// OpenSearch is the flags of serve and migrate for the OpenSearch cluster.
+type OpenSearch struct {
+	URLs                               []string
 	usernameFile, passwordFile, caFile string
 	allowPlaintext                     bool
 	prefix                             string
 	readTimeout                        time.Duration
 }
 
-func (f *opensearchFlags) bind(fs *pflag.FlagSet) {
-	fs.StringSliceVar(&f.urls, "opensearch-url", nil, "https URLs of nodes of the OpenSearch cluster")
+// Bind declares the flags.
+func (f *OpenSearch) Bind(fs *pflag.FlagSet) {
+	fs.StringSliceVar(&f.URLs, "opensearch-url", nil, "https URLs of nodes of the OpenSearch cluster")
 	fs.StringVar(&f.usernameFile, "opensearch-username-file", "", "file with the username for OpenSearch, read again when it changes")
 	fs.StringVar(&f.passwordFile, "opensearch-password-file", "", "file with the password for OpenSearch, read again when it changes")
 	fs.StringVar(&f.caFile, "opensearch-ca-file", "", "PEM file of CA certificates that verify OpenSearch, read again when it changes (default: the system's CA certificates)")
@@ -37,22 +40,22 @@ func (f *opensearchFlags) bind(fs *pflag.FlagSet) {
 }
 
 // validate checks the flags. used is true if --library selects OpenSearch.
-func (f *opensearchFlags) validate(used bool) error {
+func (f *OpenSearch) validate(used bool) error {
 	if !used {
-		if len(f.urls) > 0 || f.usernameFile != "" || f.passwordFile != "" || f.caFile != "" || f.allowPlaintext ||
+		if len(f.URLs) > 0 || f.usernameFile != "" || f.passwordFile != "" || f.caFile != "" || f.allowPlaintext ||
 			f.prefix != opensearch.DefaultPrefix || f.readTimeout != opensearch.DefaultReadTimeout {
-			return exit.Usagef("the --opensearch flags need --library=%s", libraryOpenSearch)
+			return exit.Usagef("the --opensearch flags need --library=%s", LibraryOpenSearch)
 		}
 		return nil
 	}
-	if len(f.urls) == 0 {
-		return exit.Usagef("--library=%s needs --opensearch-url", libraryOpenSearch)
+	if len(f.URLs) == 0 {
+		return exit.Usagef("--library=%s needs --opensearch-url", LibraryOpenSearch)
 	}
-	return f.check()
+	return f.Check()
 }
 
-// check checks the flags for the connection to the cluster.
-func (f *opensearchFlags) check() error {
+// Check checks the flags for the connection to the cluster.
+func (f *OpenSearch) Check() error {
 	if (f.usernameFile == "") != (f.passwordFile == "") {
 		return exit.Usagef("--opensearch-username-file and --opensearch-password-file must be set together")
 	}
@@ -65,11 +68,32 @@ func (f *opensearchFlags) check() error {
 	return nil
 }
 
-func (f *opensearchFlags) options(log *slog.Logger) opensearch.Options {
+func (f *OpenSearch) options(log *slog.Logger) opensearch.Options {
 	return opensearch.Options{
-		URLs: f.urls, UsernameFile: f.usernameFile, PasswordFile: f.passwordFile, CAFile: f.caFile, AllowHTTP: f.allowPlaintext,
+		URLs: f.URLs, UsernameFile: f.usernameFile, PasswordFile: f.passwordFile, CAFile: f.caFile, AllowHTTP: f.allowPlaintext,
 		Prefix: f.prefix, ReadTimeout: f.readTimeout, Logger: log,
 	}
+}
+
+// forServer returns the flags with absolute paths, because the working directory of the server can differ from that of this command.
+func (f *OpenSearch) forServer() (admin.OpenSearch, error) {
+	to := admin.OpenSearch{
+		URLs: f.URLs, UsernameFile: f.usernameFile, PasswordFile: f.passwordFile, CAFile: f.caFile, AllowHTTP: f.allowPlaintext, Prefix: f.prefix,
+	}
+	for _, file := range []*string{&to.UsernameFile, &to.PasswordFile, &to.CAFile} {
+		if *file == "" {
+			continue
+		}
+		path, err := filepath.Abs(*file)
+		if err == nil {
+			_, err = os.Stat(path) // here, because the server would return the error without its type
+		}
+		if err != nil {
+			return to, err
+		}
+		*file = path
+	}
+	return to, nil
 }
 
 // lockedLibrary is a library together with the lock of the data directory of its process.
@@ -83,7 +107,7 @@ func (l lockedLibrary) Close() error { return errors.Join(l.Library.Close(), l.l
 
 // open locks the data directory, which contains the admin socket and certificates, and opens the library. While the cluster is unreachable,
 // open waits for it. It returns any other error immediately.
-func (f *opensearchFlags) open(ctx context.Context, dataDir, probes string, pressure func() library.Pressure, log *slog.Logger) (library.Library, error) {
+func (f *OpenSearch) open(ctx context.Context, dataDir, probes string, pressure func() library.Pressure, log *slog.Logger) (library.Library, error) {
 	if err := os.MkdirAll(dataDir, 0o700); err != nil {
 		return nil, exit.With(exit.Store, fmt.Errorf("create the data directory: %w", err))
 	}
@@ -91,7 +115,7 @@ func (f *opensearchFlags) open(ctx context.Context, dataDir, probes string, pres
 	if err != nil {
 		return nil, exit.With(exit.Store, err)
 	}
-	log.Info("opening the library on OpenSearch", "urls", f.urls, "prefix", f.prefix)
+	log.Info("opening the library on OpenSearch", "urls", f.URLs, "prefix", f.prefix)
 	var lib *opensearch.Library
 	err = retry(ctx, probes, "store", log, func() (again bool, err error) {
 		o := f.options(log)

@@ -1,4 +1,7 @@
-package main
+// Package server assembles the content server and its operator from their parts: it opens the library, binds the addresses, starts and stops
+// everything in order, and offers the operations on a running server. It also assembles the two ends of a migration. Only this package
+// connects the parts with each other, so it may import everything but the commands.
+package server
 
 import (
 	"context"
@@ -29,14 +32,13 @@ import (
 	"github.com/vitrine-dev/vitrine/server/engine"
 	"github.com/vitrine-dev/vitrine/server/httpapi"
 	"github.com/vitrine-dev/vitrine/server/library"
-	"github.com/vitrine-dev/vitrine/server/reference"
 	"github.com/vitrine-dev/vitrine/server/store"
 	"github.com/vitrine-dev/vitrine/server/store/synced"
 )
 
 // process is a running server. The fields are in the order in which the parts start. The parts stop in reverse order.
 type process struct {
-	o        serveOptions
+	o        Options
 	log      *slog.Logger
 	memory   *memory.Gauge
 	lib      library.Library
@@ -65,8 +67,8 @@ type process struct {
 	migrating sync.Mutex
 }
 
-// serve runs until ctx ends or a part fails.
-func serve(ctx context.Context, o serveOptions, log *slog.Logger) (err error) {
+// Run runs until ctx ends or a part fails.
+func Run(ctx context.Context, o Options, log *slog.Logger) (err error) {
 	logr := bridge(log)
 	limit, err := memory.Limit(o.memoryLimit)
 	if err != nil {
@@ -76,7 +78,7 @@ func serve(ctx context.Context, o serveOptions, log *slog.Logger) (err error) {
 	p.background = append(p.background, p.memory.Run)
 	// Read the kubeconfig first, so that no data directory is created if the kubeconfig is wrong.
 	options := cluster.Options{Namespaces: o.watchNamespaces, ExternalURL: o.externalURL, Logger: logr}
-	if !o.withoutKubernetes {
+	if !o.WithoutKubernetes {
 		if options.RESTConfig, err = restConfig(o.kubeconfig); err != nil {
 			return err
 		}
@@ -93,16 +95,18 @@ func serve(ctx context.Context, o serveOptions, log *slog.Logger) (err error) {
 			return unlessStopped(ctx, err)
 		}
 	}
-	if err := removeCheckpoints(o.dataDir); err != nil {
+	if err := removeCheckpoints(o.DataDir); err != nil {
 		log.Warn("cannot remove an incomplete backup", "error", err)
 	}
-	if p.metrics, p.page, err = newMetrics(p.lib, append(memoryMetrics(p.memory), backupMetrics(o.expectBackups, &p.backups)...)); err != nil {
+	metrics := prometheus.NewRegistry()
+	if err := RegisterMetrics(metrics, p.lib, p.memory, o.expectBackups, &p.backups); err != nil {
 		return err
 	}
+	p.metrics, p.page = metrics, metricsPage(metrics)
 	if err := p.openCertificate(); err != nil {
 		return err
 	}
-	if !o.withoutKubernetes {
+	if !o.WithoutKubernetes {
 		options.Library, options.CABundle, options.Metrics = p.lib, p.caBundle, p.metrics
 		if p.operator, err = cluster.NewSupervisor(options); err != nil {
 			return fmt.Errorf("create the operator: %w", err)
@@ -110,10 +114,10 @@ func serve(ctx context.Context, o serveOptions, log *slog.Logger) (err error) {
 		p.background, p.loaded = append(p.background, p.operator.Run), p.operator.Loaded
 		p.rejected = p.operator.Rejected
 	}
-	if o.definitions != nil {
-		var run func(context.Context) error
-		run, p.loaded = o.definitions(p)
-		p.background = append(p.background, run)
+	if o.Definitions != nil {
+		source := o.Definitions(p.lib)
+		p.loaded, p.rejected = source.Loaded, source.Rejected
+		p.background = append(p.background, func(ctx context.Context) error { return source.Run(ctx, p.api, p.public[0].net.Addr()) })
 	}
 	if p.webhook.handler, p.webhook.tls, err = p.openWebhook(options, logr); err != nil {
 		return err
@@ -136,15 +140,11 @@ func unlessStopped(ctx context.Context, err error) error {
 
 func (p *process) openLibrary(ctx context.Context) (lib library.Library, err error) {
 	o, log := p.o, p.log.With("part", "store")
-	if o.library == libraryOpenSearch {
-		return o.opensearch.open(ctx, o.dataDir, o.probes, p.memory.Pressure, log)
+	if o.Library == LibraryOpenSearch {
+		return o.opensearch.open(ctx, o.DataDir, o.probes, p.memory.Pressure, log)
 	}
-	log.Info("opening the store", "dir", o.dataDir, "library", o.library)
-	if o.library == libraryReference {
-		lib, err = reference.Open(reference.Options{Dir: o.dataDir, Logger: log, Pressure: p.memory.Pressure})
-	} else {
-		lib, err = engine.Open(engine.Options{Dir: o.dataDir, Logger: log, Pressure: p.memory.Pressure, MemoryLimit: p.memory.Limit(), AcceptLoss: o.acceptLoss})
-	}
+	log.Info("opening the store", "dir", o.DataDir, "library", o.Library)
+	lib, err = engine.Open(engine.Options{Dir: o.DataDir, Logger: log, Pressure: p.memory.Pressure, MemoryLimit: p.memory.Limit(), AcceptLoss: o.acceptLoss})
 	if err == nil {
 		return lib, nil
 	}
@@ -155,7 +155,7 @@ func (p *process) openLibrary(ctx context.Context) (lib library.Library, err err
 	if errors.As(err, &locked) || errors.As(err, &newer) {
 		return nil, exit.With(exit.Store, err)
 	}
-	return nil, exit.With(exit.Store, fmt.Errorf("open the store in %s: %w", o.dataDir, err))
+	return nil, exit.With(exit.Store, fmt.Errorf("open the store in %s: %w", o.DataDir, err))
 }
 
 // openCertificate configures TLS with the given certificate files, or with a certificate from the server's own authority.
@@ -200,8 +200,8 @@ func (p *process) listen(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if p.o.public != nil {
-		public = p.o.public(public)
+	if p.o.Public != nil {
+		public = p.o.Public(public)
 	}
 	gated := p.health.gate(public)
 	for _, l := range []struct {
@@ -211,7 +211,7 @@ func (p *process) listen(ctx context.Context) error {
 		into                *[]*listener
 	}{
 		{"https", "https-bind-address", p.o.https, gated, p.tls, &p.public},
-		{"http", "http-bind-address", p.o.http, gated, nil, &p.public},
+		{"http", "http-bind-address", p.o.HTTP, gated, nil, &p.public},
 		{"probes", "health-probe-bind-address", p.o.probes, p.health.probes(), nil, &p.private},
 		{"webhook", "webhook-bind-address", p.o.webhook.address, p.webhook.handler, p.webhook.tls, &p.private},
 		{"debug", "debug-bind-address", p.o.debug, debugHandler(), nil, &p.private},
@@ -229,10 +229,10 @@ func (p *process) listen(ctx context.Context) error {
 	if p.o.debug != "" && !loopbackOnly(p.o.debug) {
 		p.log.Warn("anyone who can reach this address can read profiles, which show memory contents", "address", p.o.debug)
 	}
-	if p.o.http != "" && !loopbackOnly(p.o.http) {
-		p.log.Warn("plain HTTP is on and access tokens are sent unencrypted: only a proxy that terminates TLS should reach this address", "address", p.o.http)
+	if p.o.HTTP != "" && !loopbackOnly(p.o.HTTP) {
+		p.log.Warn("plain HTTP is on and access tokens are sent unencrypted: only a proxy that terminates TLS should reach this address", "address", p.o.HTTP)
 	}
-	socket, err := admin.Listen(p.o.dataDir)
+	socket, err := admin.Listen(p.o.DataDir)
 	if err != nil {
 		return err
 	}
@@ -242,7 +242,7 @@ func (p *process) listen(ctx context.Context) error {
 
 // withConsole returns the public handler, which serves the API and, if it is enabled, the console.
 func (p *process) withConsole(api *httpapi.Server) (http.Handler, error) {
-	if !p.o.console {
+	if !p.o.Console {
 		return api, nil
 	}
 	var hosts []string
@@ -250,7 +250,7 @@ func (p *process) withConsole(api *httpapi.Server) (http.Handler, error) {
 		hosts = append(hosts, strings.ToLower(u.Hostname()))
 	}
 	made, err := console.New(console.Options{
-		API: api, Key: p.lib.AuthorKey(), Hosts: hosts, Dir: p.o.consoleDir, Logger: p.log.With("part", "console"),
+		API: api, Key: p.lib.AuthorKey(), Hosts: hosts, Dir: p.o.ConsoleDir, Logger: p.log.With("part", "console"),
 		Access: func(ctx context.Context, token string) (console.Access, bool, error) {
 			a, ok, err := api.Access(ctx, token)
 			return console.Access{
@@ -296,13 +296,13 @@ func (p *process) run(ctx context.Context) error {
 	}
 	select {
 	case <-ctx.Done():
-		p.log.Info("stopping: no new requests are accepted; send a second signal to exit immediately", "drain", p.o.drainFor)
+		p.log.Info("stopping: no new requests are accepted; send a second signal to exit immediately", "drain", p.o.DrainFor)
 	case <-failed.Done():
 		p.log.Error("stopping because a component failed", "error", context.Cause(failed))
 	}
 	p.health.draining.Store(true)
 	// All steps share one deadline, because a pod has a single grace period.
-	deadline, cancel := context.WithTimeout(context.Background(), p.o.drainFor)
+	deadline, cancel := context.WithTimeout(context.Background(), p.o.DrainFor)
 	defer cancel()
 	p.linger(deadline)
 	p.drain(deadline, p.public)
@@ -321,7 +321,7 @@ const lingerShare = 20
 // "Connection: close", so that the client closes the connection. If the server instead closed an idle connection at once, a request that
 // the client is just sending could be lost.
 func (p *process) linger(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, p.o.drainFor/lingerShare)
+	ctx, cancel := context.WithTimeout(ctx, p.o.DrainFor/lingerShare)
 	defer cancel()
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
