@@ -1,11 +1,8 @@
 // Command vitrine contains the server, the operator, and the commands that communicate with them.
 //
-// Only this package connects the parts of the server with each other. Each subcommand has a file with its name. The code of serve is also
-// in process.go (the parts and the order in which they start and stop), admin.go (the operations on a running server), opensearch.go,
-// replicas.go (the Lease and the Secret that replicas share), waiting.go, listen.go, probes.go, metrics.go, logging.go, webhook.go and
-// kubernetes.go. The commands status, items, explain, tokens and console share cluster.go, reach.go and output.go; export and backup share
-// target.go; console also uses forward.go. Code that is not specific to a command is in internal. When the binary is called
-// kubectl-vitrine, it is a plugin of kubectl; as kubectl_complete-vitrine, it completes the command line of the plugin.
+// Each subcommand has a file with its name. root.go and help.go connect them. What a command does beyond its flags and its output is in
+// internal: internal/server assembles the server, and the packages of internal/cli contain what several commands share. When the binary is
+// called kubectl-vitrine, it is a plugin of kubectl; as kubectl_complete-vitrine, it completes the command line of the plugin.
 package main
 
 import (

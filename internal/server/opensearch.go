@@ -19,6 +19,12 @@ import (
 	"github.com/vitrine-dev/vitrine/server/store"
 )
 
+// The values of --library.
+const (
+	LibraryEngine     = "engine"
+	LibraryOpenSearch = "opensearch"
+)
+
 // OpenSearch is the flags of serve and migrate for the OpenSearch cluster.
 type OpenSearch struct {
 	URLs                               []string

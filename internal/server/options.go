@@ -4,7 +4,7 @@ import (
 	"context"
 	"net"
 	"net/http"
-	"net/url"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -62,12 +62,6 @@ type Definitions struct {
 	// Rejected returns the errors of a property, as the field with this name of httpapi.Options.
 	Rejected func(context.Context, library.PropertyID) ([]library.Rejection, bool, error)
 }
-
-// The values of --library.
-const (
-	LibraryEngine     = "engine"
-	LibraryOpenSearch = "opensearch"
-)
 
 // Bind declares the flags of serve.
 func (o *Options) Bind(fs *pflag.FlagSet) {
@@ -171,25 +165,28 @@ func CheckBindAddress(flag, address string) error {
 	return exit.Usagef("--%s: must be [host]:port: %w", flag, err)
 }
 
+// sharedAuthorities returns the directories of the authorities that replicas share, by the key in the Secret that contains them.
+func (o *Options) sharedAuthorities() map[string]string {
+	dirs := map[string]string{}
+	if o.certFile == "" {
+		dirs["tls.pem"] = o.authorityDir()
+	}
+	if o.webhook.address != "" {
+		dirs["webhook.pem"] = o.webhookDir()
+	}
+	return dirs
+}
+
 // certificateHosts returns the names and addresses in the server's own certificate.
 func (o *Options) certificateHosts() []string {
 	return append(reachedAt(o.https, o.externalURL), o.tlsHosts...)
 }
 
-// reachedAt returns the names and addresses at which clients reach a listener: loopback, the host of the external URL if there is one, and
-// the IP address of the listener unless that is the unspecified address.
-func reachedAt(address, external string) []string {
-	hosts := []string{"localhost", "127.0.0.1", "::1"}
-	if u, err := url.Parse(external); err == nil && u.Hostname() != "" {
-		hosts = append(hosts, u.Hostname())
-	}
-	if host, _, err := net.SplitHostPort(address); err == nil {
-		if ip := net.ParseIP(host); ip != nil && !ip.IsUnspecified() && !ip.IsLoopback() {
-			hosts = append(hosts, host)
-		}
-	}
-	return hosts
-}
+// authorityDir returns the directory of the server's own certificates.
+func (o *Options) authorityDir() string { return filepath.Join(o.DataDir, "tls") }
+
+// webhookDir returns the directory of the webhook's own certificates.
+func (o *Options) webhookDir() string { return filepath.Join(o.DataDir, "webhook") }
 
 // defaultDataDir is the path at which the manifests in config mount the server's volume.
 const defaultDataDir = "/var/lib/vitrine"

@@ -15,7 +15,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -51,20 +50,13 @@ type process struct {
 	page     http.Handler // serves /metrics
 	tls      *tls.Config
 	caBundle []byte // nil if the user provides a certificate
-	webhook  struct {
-		handler http.Handler
-		tls     *tls.Config
-	}
+	webhook  webhook
+	// operations serves the admin socket.
+	operations *operations
 	// background contains the tasks that run until the listeners are drained.
 	background []func(context.Context) error
 	// When the process stops, the public listeners are drained first. The private listeners (probes, metrics, admin) are drained last.
 	public, private []*listener
-	// copies counts the backups and migrations in progress. The library must stay open until they have ended.
-	copies sync.WaitGroup
-	// backups is the last report about scheduled backups, or nil.
-	backups atomic.Pointer[admin.Backups]
-	// migrating is locked during a migration.
-	migrating sync.Mutex
 }
 
 // Run runs until ctx ends or a part fails.
@@ -91,37 +83,39 @@ func Run(ctx context.Context, o Options, log *slog.Logger) (err error) {
 		if options.Lease, err = o.lease.lease(); err != nil {
 			return err
 		}
-		if err := p.shareAuthorities(ctx, options.RESTConfig); err != nil {
+		if err := o.lease.shareAuthorities(ctx, o.sharedAuthorities(), options.RESTConfig, o.probes, log); err != nil {
 			return unlessStopped(ctx, err)
 		}
 	}
 	if err := removeCheckpoints(o.DataDir); err != nil {
 		log.Warn("cannot remove an incomplete backup", "error", err)
 	}
+	p.operations = &operations{lib: p.lib, dataDir: o.DataDir, log: log}
 	metrics := prometheus.NewRegistry()
-	if err := RegisterMetrics(metrics, p.lib, p.memory, o.expectBackups, &p.backups); err != nil {
+	if err := RegisterMetrics(metrics, p.lib, p.memory, o.expectBackups, &p.operations.backups); err != nil {
 		return err
 	}
-	p.metrics, p.page = metrics, metricsPage(metrics)
+	p.metrics, options.Metrics, p.page = metrics, metrics, metricsPage(metrics)
 	if err := p.openCertificate(); err != nil {
 		return err
 	}
 	if !o.WithoutKubernetes {
-		options.Library, options.CABundle, options.Metrics = p.lib, p.caBundle, p.metrics
+		options.Library, options.CABundle = p.lib, p.caBundle
 		if p.operator, err = cluster.NewSupervisor(options); err != nil {
 			return fmt.Errorf("create the operator: %w", err)
 		}
-		p.background, p.loaded = append(p.background, p.operator.Run), p.operator.Loaded
-		p.rejected = p.operator.Rejected
+		p.background = append(p.background, p.operator.Run)
+		p.loaded, p.rejected, p.operations.operator = p.operator.Loaded, p.operator.Rejected, p.operator
 	}
 	if o.Definitions != nil {
 		source := o.Definitions(p.lib)
 		p.loaded, p.rejected = source.Loaded, source.Rejected
 		p.background = append(p.background, func(ctx context.Context) error { return source.Run(ctx, p.api, p.public[0].net.Addr()) })
 	}
-	if p.webhook.handler, p.webhook.tls, err = p.openWebhook(options, logr); err != nil {
+	if p.webhook, err = o.webhook.open(o.webhookDir(), options, log); err != nil {
 		return err
 	}
+	p.background = append(p.background, p.webhook.background...)
 	// If a signal arrives before everything runs, run handles the signal and stops everything in order.
 	if err := p.listen(context.WithoutCancel(ctx)); err != nil {
 		p.close()
@@ -170,13 +164,13 @@ func (p *process) openCertificate() error {
 		p.background = append(p.background, watcher.Start)
 		return nil
 	}
-	source, err := servingcert.Open(p.authorityDir(), p.o.certificateHosts(), nil)
+	source, err := servingcert.Open(p.o.authorityDir(), p.o.certificateHosts(), nil)
 	if err != nil {
 		return exit.With(exit.Certificate, err)
 	}
 	p.tls.GetCertificate, p.caBundle = source.GetCertificate, source.CABundle()
 	p.log.Info("serving a certificate from the server's own authority", "ca", source.CAFile())
-	p.background = append(p.background, p.renew(source, "interface"))
+	p.background = append(p.background, renew(source, "interface", p.log))
 	return nil
 }
 
@@ -236,7 +230,7 @@ func (p *process) listen(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	p.private = append(p.private, newListener("admin", socket, admin.Handler(operations{p}, writeTimeout), nil, p.log))
+	p.private = append(p.private, newListener("admin", socket, admin.Handler(p.operations, writeTimeout), nil, p.log))
 	return nil
 }
 
@@ -308,7 +302,7 @@ func (p *process) run(ctx context.Context) error {
 	p.drain(deadline, p.public)
 	stop()
 	p.drain(deadline, p.private)
-	p.copies.Wait() // wait until the interrupted backups have removed their directories
+	p.operations.copies.Wait() // wait until the interrupted backups have removed their directories
 	err := parts.Wait()
 	p.log.Info("stopped")
 	return err

@@ -5,8 +5,8 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -80,17 +80,10 @@ func (f *leaseFlags) lease() (*cluster.Lease, error) {
 	return &cluster.Lease{Namespace: f.namespace, Name: f.name, Identity: host + "_" + strings.ToLower(rand.Text())}, nil
 }
 
-// shareAuthorities copies the authorities that all replicas share from a Secret to the data directory. The first replica creates the
-// authorities. While the API server is unreachable, a replica uses the authorities in its data directory. If that has none yet, the replica
-// waits.
-func (p *process) shareAuthorities(ctx context.Context, restConfig func() (*rest.Config, error)) error {
-	dirs := map[string]string{}
-	if p.o.certFile == "" {
-		dirs["tls.pem"] = p.authorityDir()
-	}
-	if p.o.webhook.address != "" {
-		dirs["webhook.pem"] = p.webhookDir()
-	}
+// shareAuthorities copies the authorities that all replicas share from a Secret to the data directory. dirs contains the directory of each
+// authority, by the key in the Secret. The first replica creates the authorities. While the API server is unreachable, a replica uses the
+// authorities in its data directory. If that has none yet, the replica waits, and the probes say so.
+func (f *leaseFlags) shareAuthorities(ctx context.Context, dirs map[string]string, restConfig func() (*rest.Config, error), probes string, log *slog.Logger) error {
 	if len(dirs) == 0 {
 		return nil
 	}
@@ -106,20 +99,20 @@ func (p *process) shareAuthorities(ctx context.Context, restConfig func() (*rest
 			return false, err
 		}
 		for key, dir := range dirs {
-			name := p.o.lease.name + authoritySuffix
-			err := adoptShared(ctx, core.Secrets(p.o.lease.namespace), name, key, dir)
+			name := f.name + authoritySuffix
+			err := adoptShared(ctx, core.Secrets(f.namespace), name, key, dir)
 			if err == nil {
 				continue
 			}
 			if servingcert.HasAuthority(dir) {
-				p.log.Warn("cannot share the certificate authority of the other replicas; using the one in the data directory", "dir", dir, "error", err)
+				log.Warn("cannot share the certificate authority of the other replicas; using the one in the data directory", "dir", dir, "error", err)
 				continue
 			}
-			return true, fmt.Errorf("share the certificate authority %s in Secret %s/%s: %w", key, p.o.lease.namespace, name, err)
+			return true, fmt.Errorf("share the certificate authority %s in Secret %s/%s: %w", key, f.namespace, name, err)
 		}
 		return false, nil
 	}
-	if err := retry(ctx, p.o.probes, "certificate", p.log, share); err != nil {
+	if err := retry(ctx, probes, "certificate", log, share); err != nil {
 		return exit.With(exit.Certificate, err)
 	}
 	return nil
@@ -160,9 +153,3 @@ func adoptShared(ctx context.Context, secrets typedv1.SecretInterface, name, key
 		}
 	}
 }
-
-// authorityDir returns the directory of the server's own certificates.
-func (p *process) authorityDir() string { return filepath.Join(p.o.DataDir, "tls") }
-
-// webhookDir returns the directory of the webhook's own certificates.
-func (p *process) webhookDir() string { return filepath.Join(p.o.DataDir, "webhook") }

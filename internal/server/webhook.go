@@ -4,11 +4,11 @@ import (
 	"context"
 	"crypto/tls"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/url"
 	"strings"
 
-	"github.com/go-logr/logr"
 	"github.com/spf13/pflag"
 
 	"github.com/vitrine-dev/vitrine/controllers/admission"
@@ -62,46 +62,37 @@ func (o *webhookOptions) certificateHosts() []string {
 	return append(reachedAt(o.address, o.url), o.hosts...)
 }
 
-// openWebhook creates the handler of the webhook and its certificate, and starts a Keeper, which makes the API server trust the
-// certificate. The webhook has its own authority, so that it does not depend on the certificate that a user may provide for the API.
-func (p *process) openWebhook(o cluster.Options, log logr.Logger) (http.Handler, *tls.Config, error) {
-	if p.o.webhook.address == "" {
-		return nil, nil, nil
-	}
-	handler, err := admission.New(admission.Options{Logger: log.WithName("admission"), Metrics: p.metrics})
-	if err != nil {
-		return nil, nil, fmt.Errorf("create the webhook: %w", err)
-	}
-	source, err := servingcert.Open(p.webhookDir(), p.o.webhook.certificateHosts(), nil)
-	if err != nil {
-		return nil, nil, exit.With(exit.Certificate, err)
-	}
-	keeper := &admission.Keeper{
-		RESTConfig: o.RESTConfig, Name: p.o.webhook.configuration, URL: p.o.webhook.url, CABundle: source.CABundle(),
-		Logger: log.WithName("admission"),
-	}
-	p.background = append(p.background, keeper.Run, p.renew(source, "webhook"))
-	config := &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: source.GetCertificate}
-	if file := p.o.webhook.clientCA; file != "" {
-		clients, err := admission.OpenClients(file, p.o.webhook.clientNames, log.WithName("admission"))
-		if err != nil {
-			return nil, nil, exit.With(exit.Certificate, fmt.Errorf("cannot use --webhook-client-ca-file: %w", err))
-		}
-		config = clients.Require(config)
-	}
-	return handler, config, nil
+// webhook is what the address of the webhook serves.
+type webhook struct {
+	handler http.Handler
+	tls     *tls.Config
+	// background renews the certificate, and makes the API server trust it.
+	background []func(context.Context) error
 }
 
-// renew returns a background task that renews a certificate of the server before it expires.
-func (p *process) renew(source *servingcert.Source, of string) func(context.Context) error {
-	return func(ctx context.Context) error {
-		source.Run(ctx, func(renewed bool, err error) {
-			if err != nil {
-				p.log.Error("renewing the certificate failed; the current one stays in use", "of", of, "error", err)
-			} else if renewed {
-				p.log.Info("certificate renewed", "of", of)
-			}
-		})
-		return nil
+// open creates the handler of the webhook, and its certificate in dir. The webhook has its own authority, so that it does not depend on the
+// certificate that a user may provide for the API.
+func (o *webhookOptions) open(dir string, c cluster.Options, log *slog.Logger) (w webhook, err error) {
+	if o.address == "" {
+		return w, nil
 	}
+	logr := c.Logger.WithName("admission")
+	if w.handler, err = admission.New(admission.Options{Logger: logr, Metrics: c.Metrics}); err != nil {
+		return w, fmt.Errorf("create the webhook: %w", err)
+	}
+	source, err := servingcert.Open(dir, o.certificateHosts(), nil)
+	if err != nil {
+		return w, exit.With(exit.Certificate, err)
+	}
+	keeper := &admission.Keeper{RESTConfig: c.RESTConfig, Name: o.configuration, URL: o.url, CABundle: source.CABundle(), Logger: logr}
+	w.background = append(w.background, keeper.Run, renew(source, "webhook", log))
+	w.tls = &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: source.GetCertificate}
+	if o.clientCA != "" {
+		clients, err := admission.OpenClients(o.clientCA, o.clientNames, logr)
+		if err != nil {
+			return w, exit.With(exit.Certificate, fmt.Errorf("cannot use --webhook-client-ca-file: %w", err))
+		}
+		w.tls = clients.Require(w.tls)
+	}
+	return w, nil
 }
