@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"testing"
 
-	"github.com/vitrine-dev/vitrine/internal/cli/validate"
 	"github.com/vitrine-dev/vitrine/internal/exit"
 )
 
@@ -23,7 +22,10 @@ func TestValidate(t *testing.T) {
 		"      |                                            ^\n", "1 object, 1 error, 0 warnings")
 	vitrine(t.Context(), brokenFilter, "validate", "-f", "-", "-o", "github").want(t, exit.Manifests, "::error file=stdin,line=5,col=44,title=vitrine query::ContentFilter default/wall")
 
-	var report validate.Report
+	var report struct {
+		Errors   int
+		Findings []struct{ Column int }
+	}
 	if err := json.Unmarshal([]byte(vitrine(t.Context(), brokenFilter, "validate", "-f", "-", "-o", "json").stdout), &report); err != nil {
 		t.Fatal(err)
 	}

@@ -12,17 +12,16 @@ import (
 // rejected contains the errors of a load.
 type rejected struct {
 	all []library.Rejection
-	// properties maps each object that can be decoded to its property. The key is the name of the object as in findings.
-	properties map[string]library.PropertyID
+	// properties maps each object that can be decoded to its property.
+	properties map[validate.Ref]library.PropertyID
 }
 
 // remember stores the errors of a load for Rejected.
 func (f *Folder) remember(l Load, judged []validate.Judged) {
-	r := &rejected{properties: map[string]library.PropertyID{}}
+	r := &rejected{properties: map[validate.Ref]library.PropertyID{}}
 	for _, j := range judged {
 		if j.Typed != nil {
-			owner := j.Owner(Install)
-			r.properties[owner.String()] = translate.PropertyID(j.Typed)
+			r.properties[j.Ref()] = translate.PropertyID(j.Typed)
 		}
 	}
 	for _, finding := range l.Findings {
@@ -30,9 +29,8 @@ func (f *Folder) remember(l Load, judged []validate.Judged) {
 			continue
 		}
 		one := library.Rejection{Kind: "File", Name: finding.File, Reason: finding.Rule, Message: finding.Message}
-		if kind, name, ok := strings.Cut(finding.Object, " "); ok {
-			one.Kind = kind
-			one.Namespace, one.Name, _ = strings.Cut(name, "/")
+		if of := finding.Object; of != (validate.Ref{}) {
+			one.Kind, one.Namespace, one.Name = of.Kind, of.Namespace, of.Name
 		}
 		r.all = append(r.all, one)
 	}
@@ -57,7 +55,7 @@ func (f *Folder) Rejected(_ context.Context, p library.PropertyID) ([]library.Re
 	namespace, _, _ := strings.Cut(string(p), "/")
 	var found []library.Rejection
 	for _, one := range r.all {
-		of, known := r.properties[one.Kind+" "+one.Namespace+"/"+one.Name]
+		of, known := r.properties[validate.Ref{Kind: one.Kind, Namespace: one.Namespace, Name: one.Name}]
 		if known && of == p || !known && (one.Namespace == "" || one.Namespace == namespace) {
 			found = append(found, one)
 		}

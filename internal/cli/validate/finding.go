@@ -32,14 +32,28 @@ type Finding struct {
 	// Line and Column start at 1. Columns are counted in characters, not in bytes.
 	Line   int `json:"line"`
 	Column int `json:"column"`
-	// Object is the kind and the name, such as "ContentFilter shop/summer", or "" for a file that could not be read.
-	Object string `json:"object,omitempty"`
+	// Object is the object, or the zero value for a file that could not be read.
+	Object Ref `json:"object,omitzero"`
 	// Member is a path such as spec.query, or "" for the object as a whole.
 	Member  string `json:"member,omitempty"`
 	Message string `json:"message"`
 
 	text string // text of the line
 }
+
+// Ref names an object.
+type Ref struct{ Kind, Namespace, Name string }
+
+// String returns the kind and the name, such as "ContentFilter shop/summer", or "" for the zero value.
+func (r Ref) String() string {
+	if r == (Ref{}) {
+		return ""
+	}
+	return r.Kind + " " + r.Namespace + "/" + r.Name
+}
+
+// MarshalText implements encoding.TextMarshaler.
+func (r Ref) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
 
 func at(p manifest.Place, f Finding) Finding {
 	f.File, f.Line, f.Column, f.text = p.File, p.Line, p.Column, p.Text
@@ -49,7 +63,7 @@ func at(p manifest.Place, f Finding) Finding {
 // subject returns the object, the member and the message in one line.
 func (f Finding) subject() string {
 	var parts []string
-	for _, p := range []string{f.Object, f.Member, f.Message} {
+	for _, p := range []string{f.Object.String(), f.Member, f.Message} {
 		if p != "" {
 			parts = append(parts, p)
 		}

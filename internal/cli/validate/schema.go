@@ -106,7 +106,7 @@ func (s *schemas) judge(ctx context.Context, j Judged) ([]Finding, error) {
 	var findings []Finding
 	for _, path := range k.unknown(content) {
 		findings = append(findings, at(j.Key(path), Finding{
-			Severity: Error, Rule: RuleUnknownField, Object: j.name(), Member: path, Message: "unknown field",
+			Severity: Error, Rule: RuleUnknownField, Object: j.Ref(), Member: path, Message: "unknown field",
 		}))
 	}
 	// The API server ignores the status in a create request.

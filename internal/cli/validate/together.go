@@ -17,21 +17,21 @@ import (
 // together also warns about references to missing objects.
 func together(all []Judged) []Finding {
 	var findings []Finding
-	first := map[string]Judged{}
+	first := map[Ref]Judged{}
 	var single []Judged
 	for _, j := range all {
 		if j.GetName() == "" {
 			continue // a missing name is already reported as an error, and two missing names are no duplicate
 		}
-		if other, ok := first[j.name()]; ok {
+		if other, ok := first[j.Ref()]; ok {
 			place := other.Value("metadata")
 			findings = append(findings, at(j.Value("metadata.name"), Finding{
-				Severity: Error, Rule: RuleDuplicate, Object: j.name(), Member: "metadata.name",
+				Severity: Error, Rule: RuleDuplicate, Object: j.Ref(), Member: "metadata.name",
 				Message: fmt.Sprintf("the object is defined twice, first at %s:%d", place.File, place.Line),
 			}))
 			continue
 		}
-		first[j.name()] = j
+		first[j.Ref()] = j
 		if j.Sound {
 			single = append(single, j)
 		}
@@ -45,18 +45,20 @@ func together(all []Judged) []Finding {
 // added a prefix to the names. It ignores references to kinds of which the manifests contain no object in the namespace, because these
 // objects are probably in other files. It also ignores references to Secrets, which other tools create.
 func references(all []Judged) []Finding {
-	there := map[string]bool{}
+	there := map[Ref]bool{}
 	for _, j := range all {
-		there[j.GetKind()+" "+j.GetNamespace()] = true
-		there[j.name()] = true
+		there[Ref{Kind: j.GetKind(), Namespace: j.GetNamespace()}] = true
+		there[j.Ref()] = true
 	}
 	var findings []Finding
 	check := func(j Judged, kind, name, member, cure string) {
-		if !there[kind+" "+j.GetNamespace()] || there[fmt.Sprintf("%s %s/%s", kind, j.GetNamespace(), name)] {
+		of := Ref{Kind: kind, Namespace: j.GetNamespace()}
+		to := Ref{kind, j.GetNamespace(), name}
+		if !there[of] || there[to] {
 			return
 		}
 		findings = append(findings, j.finding(Warning, RuleReference, member,
-			fmt.Sprintf("the manifests contain no %s %s/%s, but other objects of this kind in this namespace: %s", kind, j.GetNamespace(), name, cure)))
+			fmt.Sprintf("the manifests contain no %s, but other objects of this kind in this namespace: %s", to, cure)))
 	}
 	for _, j := range all {
 		if j.Typed == nil {

@@ -60,10 +60,8 @@ type Judged struct {
 	generated bool
 }
 
-// name returns the name of the object in findings.
-func (j Judged) name() string {
-	return fmt.Sprintf("%s %s/%s", j.GetKind(), j.GetNamespace(), j.GetName())
-}
+// Ref returns the name of the object.
+func (j Judged) Ref() Ref { return Ref{j.GetKind(), j.GetNamespace(), j.GetName()} }
 
 // Owner returns the owner of the object's definition. install is the identity of the cluster.
 func (j Judged) Owner(install string) library.Owner {
@@ -81,8 +79,13 @@ func Ours(apiVersion, kind string) bool {
 	return schema.FromAPIVersionAndKind(apiVersion, kind).Group == v1alpha1.GroupVersion.Group
 }
 
-// generatedNames counts the objects without a name by kind, namespace and generateName.
-type generatedNames map[string]int
+// generatedNames gives names to the objects that have only a generateName.
+type generatedNames struct {
+	// taken contains all objects with a name.
+	taken map[Ref]bool
+	// last contains the last number of each generateName.
+	last map[Ref]int
+}
 
 // set sets the name of an object that has only a generateName, as the API server does when it creates the object, and returns true. Instead
 // of random characters, it appends a number, so that the name stays the same as long as the manifests do.
@@ -92,9 +95,14 @@ func (g generatedNames) set(o manifest.Object) bool {
 	if o.GetName() != "" || prefix == "" {
 		return false
 	}
-	key := o.GetKind() + " " + o.GetNamespace() + "/" + prefix
-	g[key]++
-	o.SetName(fmt.Sprintf("%s%0*d", prefix[:min(len(prefix), longest-digits)], digits, g[key]))
+	of := Ref{o.GetKind(), o.GetNamespace(), prefix}
+	made := of
+	for made == of || g.taken[made] {
+		g.last[of]++
+		made.Name = fmt.Sprintf("%s%0*d", prefix[:min(len(prefix), longest-digits)], digits, g.last[of])
+	}
+	g.taken[made] = true
+	o.SetName(made.Name)
 	return true
 }
 
@@ -106,11 +114,14 @@ func Run(ctx context.Context, objects []manifest.Object, problems []manifest.Pro
 		r.Findings = append(r.Findings, at(p.Place, Finding{Severity: Error, Rule: RuleYAML, Message: p.Message}))
 	}
 	all := make([]Judged, len(objects))
-	names := generatedNames{}
-	for i, o := range objects {
+	names := generatedNames{map[Ref]bool{}, map[Ref]int{}}
+	for _, o := range objects {
 		if o.GetNamespace() == "" {
 			o.SetNamespace(namespace)
 		}
+		names.taken[Judged{Object: o}.Ref()] = true
+	}
+	for i, o := range objects {
 		j := Judged{Object: o, generated: names.set(o)}
 		findings, err := schemas.judge(ctx, j)
 		if err != nil {
@@ -178,7 +189,7 @@ func (j *Judged) judge(refused bool, said []Finding) []Finding {
 // refused returns the finding for an error. If the error contains a *verdict.Refusal, the finding points to the member that the refusal
 // names.
 func (j Judged) refused(err error) Finding {
-	f := Finding{Severity: Error, Rule: RuleSpec, Object: j.name(), Message: err.Error()}
+	f := Finding{Severity: Error, Rule: RuleSpec, Object: j.Ref(), Message: err.Error()}
 	var refusal *verdict.Refusal
 	if errors.As(err, &refusal) {
 		f.Rule = ruleOf(refusal.Reason)
@@ -197,7 +208,7 @@ func (j Judged) refused(err error) Finding {
 // nothing if the report already contains an error about the object.
 func (r *Report) Refuse(j Judged, err error) {
 	for _, f := range r.Findings {
-		if f.Severity == Error && f.Object == j.name() {
+		if f.Severity == Error && f.Object == j.Ref() {
 			return
 		}
 	}
@@ -217,5 +228,5 @@ func ruleOf(reason string) string {
 
 // finding returns a finding about a member, at the place of its value.
 func (j Judged) finding(s Severity, rule, member, message string) Finding {
-	return at(j.Value(member), Finding{Severity: s, Rule: rule, Object: j.name(), Member: member, Message: message})
+	return at(j.Value(member), Finding{Severity: s, Rule: rule, Object: j.Ref(), Member: member, Message: message})
 }
