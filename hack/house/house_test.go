@@ -92,7 +92,7 @@ var rooms = map[string]room{
 	},
 	"server/engine/flight": {others: []string{}},
 	"server/engine/search": {
-		own:    []string{"server/engine/flight", "server/engine/segment", "server/eval", "server/item", "server/query"},
+		own:    append([]string{"server/engine/flight", "server/engine/segment", "server/eval"}, domain...),
 		others: []string{"github.com/RoaringBitmap/roaring/v2"},
 	},
 	"server/engine/index": {

@@ -32,6 +32,5 @@
 // The package never writes to data that segments and caches return. A node changes only sets that it has created itself. Bitmaps that
 // Match returns may share memory with the segment, so they are valid only while the segment is open.
 //
-// The package may import flight, segment, item, query and its subpackages. It may also import eval, for the types of sort keys and
-// explanations.
+// The package may import flight, segment, eval, and the domain.
 package search

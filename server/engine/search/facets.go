@@ -15,27 +15,9 @@ import (
 
 	"github.com/vitrine-dev/vitrine/server/engine/segment"
 	"github.com/vitrine-dev/vitrine/server/item"
+	"github.com/vitrine-dev/vitrine/server/library"
 	"github.com/vitrine-dev/vitrine/server/query"
 )
-
-// Tally collects the most frequent values of a field (library.FacetCounter).
-type Tally interface {
-	// Prefix returns the prefix of all wanted values, in lower case. Add ignores other values.
-	Prefix() string
-	// Key returns the prefix of the keys of all wanted tags, in lower case. Add ignores other tags.
-	Key() string
-	// Only returns the wanted values, or nil if all values are wanted. Add ignores other values.
-	Only() []string
-	// Wants reports whether a value is wanted. Add ignores other values.
-	Wants(value string) bool
-	// Reaches reports whether a value with this count can be among the most frequent values.
-	Reaches(count int64) bool
-	// Add adds a value with its total count in all parts. It returns true (beaten) if it does not keep the value because values that rank
-	// before it fill the limit.
-	Add(value string, count int64) (beaten bool)
-	// AddNumber is like Add, for a whole number.
-	AddNumber(n, count int64)
-}
 
 // matched holds the live documents of one part whose values are counted.
 type matched struct {
@@ -54,7 +36,7 @@ type matched struct {
 //   - Numbers are counted from their column. If there are many distinct numbers, this takes several passes.
 //   - A tag that a rule adds is counted if the item does not have the tag itself. Values of units are counted once for each list of units
 //     that documents show.
-func (c *Corpus) CountValues(ctx context.Context, queries []*Query, f query.Field, t Tally) (total int64, err error) {
+func (c *Corpus) CountValues(ctx context.Context, queries []*Query, f query.Field, t *library.FacetCounter) (total int64, err error) {
 	var parts []matched
 	for _, p := range c.Parts {
 		m, err := c.matched(ctx, queries, p)
@@ -115,7 +97,7 @@ type valueCounter struct {
 	parts  []matched
 	// total is the number of documents in parts.
 	total int64
-	tally Tally
+	tally *library.FacetCounter
 }
 
 // source iterates over the terms of one part in byte order.

@@ -8,20 +8,10 @@ import (
 
 	"github.com/vitrine-dev/vitrine/server/engine/search"
 	"github.com/vitrine-dev/vitrine/server/item"
+	"github.com/vitrine-dev/vitrine/server/library"
 	"github.com/vitrine-dev/vitrine/server/query"
 	"github.com/vitrine-dev/vitrine/server/query/plan"
 )
-
-// sums is a search.Tally that counts values and adds up their counts.
-type sums struct{ values, items int64 }
-
-func (s *sums) Prefix() string             { return "" }
-func (s *sums) Key() string                { return "" }
-func (s *sums) Only() []string             { return nil }
-func (s *sums) Wants(string) bool          { return true }
-func (s *sums) Reaches(int64) bool         { return true }
-func (s *sums) AddNumber(_, count int64)   { s.Add("", count) }
-func (s *sums) Add(_ string, n int64) bool { s.values++; s.items += n; return false }
 
 // TestCountValuesChecksContext checks that CountValues regularly checks the context, both for values of many documents and for tags of
 // many namespaces.
@@ -32,24 +22,23 @@ func TestCountValuesChecksContext(t *testing.T) {
 		it.Tags = []item.Tag{{Namespace: fmt.Sprintf("n%d", it.ID%namespaces), Key: "k"}}
 	})
 	w.corpus = &search.Corpus{Parts: w.corpus.Parts[len(w.corpus.Parts)-1:]}
-	for field, least := range map[string]int{"id": docs / 1024, "tags": namespaces} {
-		f, err := query.Countable(field, query.Private)
-		if err != nil {
-			t.Fatal(err)
-		}
-		count := func(ctx context.Context) (sums, error) {
+	for field, c := range map[string]struct{ checks, values int }{"id": {docs / 1024, library.MaxFacetValues}, "tags": {namespaces, namespaces}} {
+		count := func(ctx context.Context) (*library.Facets, error) {
+			counter, f, err := library.NewFacetCounter(library.Facet{Field: field, Limit: library.MaxFacetValues}, query.Private)
+			if err != nil {
+				return nil, err
+			}
 			q, err := search.Bind(t.Context(), plan.All{}, w.corpus)
 			if err != nil {
-				return sums{}, err
+				return nil, err
 			}
-			var s sums
-			_, err = w.corpus.CountValues(ctx, []*search.Query{q}, f, &s)
-			return s, err
+			total, err := w.corpus.CountValues(ctx, []*search.Query{q}, f, counter)
+			return counter.Facets(total), err
 		}
 		ctx := &countedContext{Context: t.Context()}
 		found, err := count(ctx)
-		if err != nil || found.items != docs || ctx.n < least {
-			t.Errorf("%s: counted %+v, error %v; the context is checked %d times, want at least %d", field, found, err, ctx.n, least)
+		if err != nil || found.Total != docs || len(found.Values) != c.values || ctx.n < c.checks {
+			t.Errorf("%s: counted %+v, error %v; the context is checked %d times, want at least %d", field, found, err, ctx.n, c.checks)
 		}
 		for until := 1; until < ctx.n; until += 1 + ctx.n/8 {
 			ended := &countedContext{Context: context.Background(), until: until}
