@@ -1,5 +1,5 @@
-// Package client is the Go client of a content library's HTTP interface: items, filters, tags, conversion units, bulk
-// import and export.
+// Package client is the Go client that the commands use for a content library's HTTP interface: the items of filters, explanations,
+// comparisons and counts, bulk import and export.
 //
 // Invariants: the client sends the token only in the Authorization header, never in a URL, and no error contains the token. The client
 // follows no redirects, so it sends the token to no other host. It accepts a plain http URL only for the local machine. It retries a call
@@ -12,7 +12,6 @@
 package client
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"crypto/tls"
@@ -152,47 +151,35 @@ func (c *Client) Identity() string {
 
 // call describes one request.
 type call struct {
-	method string
 	// path starts with a slash. Its segments are escaped.
 	path  string
 	query url.Values
-	// body, if not nil, is sent as JSON.
-	body any
 	// trailer is true to request the trailer of the response.
 	trailer bool
 }
 
-// do sends a call, and retries it if that is safe. It decodes the JSON response into out, unless out is nil.
-func (c *Client) do(ctx context.Context, k call, out any) error {
-	var body []byte
-	if k.body != nil {
-		var err error
-		if body, err = json.Marshal(k.body); err != nil {
-			return fmt.Errorf("encode the request: %w", err)
-		}
-	}
-	resp, err := c.send(ctx, k, body) //nolint:bodyclose // drain closes it
+// get sends a GET request, and retries it. It decodes the JSON response into out.
+func (c *Client) get(ctx context.Context, path string, query url.Values, out any) error {
+	resp, err := c.send(ctx, call{path: path, query: query}) //nolint:bodyclose // drain closes it
 	if err != nil {
 		return err
 	}
 	defer drain(resp.Body)
-	if out == nil {
-		return nil
-	}
 	if err := json.NewDecoder(resp.Body).Decode(out); err != nil {
-		return fmt.Errorf("read the response to %s %s: %w", k.method, k.path, err)
+		return fmt.Errorf("read the response to GET %s: %w", path, err)
 	}
 	return nil
 }
 
-// send returns the first successful response to a call. The caller must close its body.
-func (c *Client) send(ctx context.Context, k call, body []byte) (*http.Response, error) {
+// send returns the first successful response to a GET request, which it retries: a repeated request has no other effect. The caller must
+// close the body.
+func (c *Client) send(ctx context.Context, k call) (*http.Response, error) {
 	for attempt := 1; ; attempt++ {
-		resp, err := c.once(ctx, k, bytes.NewReader(body), int64(len(body)))
+		resp, err := c.once(ctx, http.MethodGet, k, nil, 0)
 		if err == nil {
 			return resp, nil
 		}
-		if attempt >= c.attempts || ctx.Err() != nil || !retriable(k.method, err) {
+		if attempt >= c.attempts || ctx.Err() != nil || fateOf(err) == final {
 			return nil, err
 		}
 		if werr := c.wait(ctx, pause(attempt, err)); werr != nil {
@@ -202,12 +189,12 @@ func (c *Client) send(ctx context.Context, k call, body []byte) (*http.Response,
 }
 
 // once sends a call without retries. For a status other than 2xx, it returns a *Problem. If it gets no response, it returns a *url.Error.
-func (c *Client) once(ctx context.Context, k call, body io.Reader, length int64) (*http.Response, error) {
+func (c *Client) once(ctx context.Context, method string, k call, body io.Reader, length int64) (*http.Response, error) {
 	target := c.base.String() + k.path
 	if len(k.query) > 0 {
 		target += "?" + k.query.Encode()
 	}
-	req, err := http.NewRequestWithContext(ctx, k.method, target, nil)
+	req, err := http.NewRequestWithContext(ctx, method, target, nil)
 	if err != nil {
 		return nil, fmt.Errorf("create the request: %w", err)
 	}
@@ -235,16 +222,6 @@ func (c *Client) once(ctx context.Context, k call, body io.Reader, length int64)
 func drain(body io.ReadCloser) {
 	_, _ = io.CopyN(io.Discard, body, 64<<10)
 	body.Close()
-}
-
-// retriable reports whether a failed call may be retried. A retry is permitted if the server refused the call without any effect, if the
-// connection was not established, or if the effect of the call is unknown but a repeated call with its method (GET or PUT) gives the same
-// result.
-func retriable(method string, err error) bool {
-	if fateOf(err) == refused {
-		return true
-	}
-	return fateOf(err) == unknown && (method == http.MethodGet || method == http.MethodPut)
 }
 
 // fate is the possible effect of a failed request.

@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"net/http"
 	"net/url"
 	"strconv"
 
@@ -80,6 +79,6 @@ func (c *Client) Compare(ctx context.Context, change Change) (Comparison, error)
 		set(prefix+"favorite_tag", of.FavoriteTag)
 	}
 	var effect Comparison
-	err := c.do(ctx, call{method: http.MethodGet, path: "/v2/content/compare", query: v}, &effect)
+	err := c.get(ctx, "/v2/content/compare", v, &effect)
 	return effect, err
 }

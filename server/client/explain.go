@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"net/http"
 	"net/url"
 
 	"github.com/vitrine-dev/vitrine/server/item"
@@ -27,8 +26,6 @@ func (c *Client) ExplainFilter(ctx context.Context, filter string, id item.ID) (
 	var answer struct {
 		Explanation Explanation `json:"explanation"`
 	}
-	err := c.do(ctx, call{
-		method: http.MethodGet, path: path("v2", "content", "filters", filter, "explain"), query: url.Values{"ugc_id": {number(id)}},
-	}, &answer)
+	err := c.get(ctx, path("v2", "content", "filters", filter, "explain"), url.Values{"ugc_id": {number(id)}}, &answer)
 	return answer.Explanation, err
 }

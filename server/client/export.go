@@ -36,7 +36,7 @@ var ErrNoPropertyNamed = errors.New("the server does not name the property of th
 // fails with a *Problem with status 403.
 func (c *Client) Property(ctx context.Context) (string, error) {
 	nothing := url.Values{"q": {"id:0"}}
-	resp, err := c.send(ctx, call{method: http.MethodGet, path: "/v2/content/bulk", query: nothing}, nil) //nolint:bodyclose // drain closes it
+	resp, err := c.send(ctx, call{path: "/v2/content/bulk", query: nothing}) //nolint:bodyclose // drain closes it
 	if err != nil {
 		return "", err
 	}
@@ -58,7 +58,7 @@ func (c *Client) Export(ctx context.Context, w io.Writer, query string, progress
 	if query != "" {
 		v.Set("q", query)
 	}
-	resp, err := c.send(ctx, call{method: http.MethodGet, path: "/v2/content/bulk", query: v, trailer: true}, nil)
+	resp, err := c.send(ctx, call{path: "/v2/content/bulk", query: v, trailer: true})
 	if err != nil {
 		return 0, err
 	}

@@ -3,7 +3,6 @@ package client
 import (
 	"cmp"
 	"context"
-	"net/http"
 	"net/url"
 	"strconv"
 )
@@ -47,6 +46,6 @@ func (c *Client) Facets(ctx context.Context, q FacetQuery) (Facets, error) {
 		}
 	}
 	var found Facets
-	err := c.do(ctx, call{method: http.MethodGet, path: "/v2/content/facets", query: v}, &found)
+	err := c.get(ctx, "/v2/content/facets", v, &found)
 	return found, err
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"iter"
-	"net/http"
 	"net/url"
 	"time"
 )
@@ -40,36 +39,4 @@ func (c *Client) Filters(ctx context.Context) iter.Seq2[Filter, error] {
 		err := json.Unmarshal(raw, &list)
 		return list, err
 	})
-}
-
-// Filter returns one filter by its UUID or numeric id.
-func (c *Client) Filter(ctx context.Context, filter string) (Filter, error) {
-	var f Filter
-	err := c.do(ctx, call{method: http.MethodGet, path: path("v2", "content", "filters", filter), query: url.Values{"info": {"1"}}}, &f)
-	return f, err
-}
-
-// CreateFilter saves a query and an order under a name. It needs a READ-WRITE token. CreateFilter does not retry the call if it may have
-// taken effect.
-func (c *Client) CreateFilter(ctx context.Context, name, query, sortBy string) (Filter, error) {
-	var f Filter
-	err := c.do(ctx, call{
-		method: http.MethodPost, path: "/v2/content/filters",
-		body: map[string]string{"name": name, "q": query, "sort_by": sortBy},
-	}, &f)
-	return f, err
-}
-
-// UpdateFilter replaces the query and the order of the filter with the given UUID or numeric id. It needs a READ-WRITE token.
-// For a filter from a manifest, it returns a *Problem with status 403.
-func (c *Client) UpdateFilter(ctx context.Context, filter, query, sortBy string) error {
-	return c.do(ctx, call{
-		method: http.MethodPut, path: "/v2/content/filters", query: url.Values{"filter_id": {filter}},
-		body: map[string]string{"q": query, "sort_by": sortBy},
-	}, nil)
-}
-
-// DeleteFilter deletes a filter that was created over HTTP. It needs a READ-WRITE token.
-func (c *Client) DeleteFilter(ctx context.Context, filter string) error {
-	return c.do(ctx, call{method: http.MethodDelete, path: path("v2", "content", "filters", filter)}, nil)
 }

@@ -304,7 +304,7 @@ func (im *importer) request(ctx context.Context, lines []*line) error {
 	}
 	ctx, cancel := outlive(ctx, lastRequest)
 	defer cancel()
-	resp, err := im.client.once(ctx, call{method: http.MethodPost, path: "/v2/content/bulk", query: v}, &body, int64(body.Len()))
+	resp, err := im.client.once(ctx, http.MethodPost, call{path: "/v2/content/bulk", query: v}, &body, int64(body.Len()))
 	if err != nil {
 		if p, ok := errors.AsType[*Problem](err); fateOf(err) != refused && (!ok || p.Status >= 500) {
 			markUnsure(lines)

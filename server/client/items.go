@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
@@ -34,6 +33,24 @@ type Item struct {
 	Configuration      json.RawMessage `json:"configuration,omitempty"`
 	// Claimed is an extension of the specification.
 	Claimed bool `json:"claimed"`
+}
+
+// Unit is a conversion unit: an action, such as a purchase, that can be attached to items (specification, Conversion unit).
+type Unit struct {
+	ID                 int64           `json:"id"`
+	Name               string          `json:"name"`
+	ImageURL           string          `json:"image_url"`
+	ClickThroughURL    string          `json:"click_through_url"`
+	CatalogItem        json.RawMessage `json:"catalog_item,omitempty"`
+	CatalogImageURLSrc json.RawMessage `json:"catalog_image_url_src,omitempty"`
+	ExternalID         json.RawMessage `json:"external_id,omitempty"`
+	Archived           bool            `json:"archived"`
+	// Managed is true for units from manifests.
+	Managed             bool   `json:"managed"`
+	CreatedOn           string `json:"created_on"`
+	LastModified        string `json:"last_modified"`
+	ClickUnitLibrary    int64  `json:"click_unit_library"`
+	ActivateUnitLibrary int64  `json:"activate_unit_library"`
 }
 
 // Hashtag is the hashtag through which a collector found the item.
@@ -138,12 +155,7 @@ type Media struct {
 type Listing struct {
 	// SortBy is `<field>:<asc|desc>`, a comma-separated list of such keys, `_score:desc` or `random`.
 	SortBy string
-	// Seed is a number. Listings in random order with the same seed have the same order. If Seed is "", the server generates one for each
-	// listing.
-	Seed string
-	// FavoriteTag is `namespace:key`, or only the key of a tag in the namespace marketer_tags. Items that carry the tag come first.
-	FavoriteTag string
-	// AdditionalQuery restricts the items of a filter further. Only FilterItems uses it.
+	// AdditionalQuery restricts the items of the filter further.
 	AdditionalQuery string
 	// PageSize is the number of items in one response, from 1 to 500. 0 means the server's default of 50.
 	PageSize int
@@ -157,8 +169,6 @@ func (l Listing) values() url.Values {
 		}
 	}
 	set("sort_by", l.SortBy)
-	set("seed", l.Seed)
-	set("favorite_tag", l.FavoriteTag)
 	set("additional_query", l.AdditionalQuery)
 	if l.PageSize != 0 {
 		v.Set("page_size", strconv.Itoa(l.PageSize))
@@ -166,22 +176,11 @@ func (l Listing) values() url.Values {
 	return v
 }
 
-// ListItems yields every item that matches a query, page by page. If items are added during the listing, it does not repeat or skip other
-// items. The first error ends the listing. For a syntax error in the query, the error is a *Problem with a Position.
-func (c *Client) ListItems(ctx context.Context, query string, l Listing) iter.Seq2[Item, error] {
-	v := l.values()
-	v.Set("q", query)
-	return c.listItems(ctx, "/v2/content/items", v)
-}
-
-// FilterItems yields every item of the filter with the given UUID or numeric id. It needs a READ-WRITE token unless READ-ONLY
-// tokens may list the filter.
+// FilterItems yields every item of the filter with the given UUID or numeric id, page by page. If items are added during the listing, it
+// does not repeat or skip other items. The first error ends the listing. For a syntax error in the additional query, the error is a *Problem
+// with a Position. FilterItems needs a READ-WRITE token unless READ-ONLY tokens may list the filter.
 func (c *Client) FilterItems(ctx context.Context, filter string, l Listing) iter.Seq2[Item, error] {
-	return c.listItems(ctx, path("v2", "content", "filters", filter), l.values())
-}
-
-func (c *Client) listItems(ctx context.Context, p string, v url.Values) iter.Seq2[Item, error] {
-	return listed(ctx, c, p, v, func(raw json.RawMessage) ([]Item, error) {
+	return listed(ctx, c, path("v2", "content", "filters", filter), l.values(), func(raw json.RawMessage) ([]Item, error) {
 		var embedded struct {
 			Items []Item `json:"ugc:item"`
 		}
@@ -195,62 +194,8 @@ func (c *Client) CountItems(ctx context.Context, query string) (int64, error) {
 	var page struct {
 		Total int64 `json:"total_results"`
 	}
-	err := c.do(ctx, call{method: http.MethodGet, path: "/v2/content/items", query: url.Values{"q": {query}, "page_size": {"1"}}}, &page)
+	err := c.get(ctx, "/v2/content/items", url.Values{"q": {query}, "page_size": {"1"}}, &page)
 	return page.Total, err
-}
-
-// Item returns one item (extension).
-func (c *Client) Item(ctx context.Context, id item.ID) (Item, error) {
-	var it Item
-	err := c.do(ctx, call{method: http.MethodGet, path: path("v2", "content", number(id))}, &it)
-	return it, err
-}
-
-// NewItem is the body of a request to add an item (specification, Content queries and adding content).
-type NewItem struct {
-	// ContentType is image, video or text.
-	ContentType string `json:"content_type"`
-	// ContentURL is the absolute http or https URL of the image or video. It is required for an image or a video.
-	ContentURL string `json:"content_url,omitempty"`
-	// VideoThumbnail is required for a video.
-	VideoThumbnail string `json:"video_thumbnail,omitempty"`
-	// Caption is required for a text.
-	Caption string `json:"caption,omitempty"`
-	// ContentRef is the caller's own reference. If it is "", the server generates one.
-	ContentRef string `json:"content_ref,omitempty"`
-	// Submission contains PII: username, email and other members. Only READ-WRITE tokens can see it.
-	Submission map[string]string `json:"submission,omitempty"`
-	// Tags contains the keys of the item's tags by namespace.
-	Tags   map[string][]string `json:"tags,omitempty"`
-	Author *NewAuthor          `json:"author,omitempty"`
-	// ApprovalStatus is app, rej or pen. "" means pen.
-	ApprovalStatus string `json:"approval_status,omitempty"`
-}
-
-// NewAuthor is the author of an added item. If an item is added without an author, the server derives the author from the submission.
-type NewAuthor struct {
-	Username string `json:"username,omitempty"`
-	// AuthorRef is the author's unique id. If it is "", the server derives one.
-	AuthorRef string `json:"author_ref,omitempty"`
-}
-
-// AddItem adds an item and returns it as stored. If the response is lost, AddItem does not retry, because the server may have added the
-// item.
-func (c *Client) AddItem(ctx context.Context, n NewItem) (Item, error) {
-	var it Item
-	err := c.do(ctx, call{method: http.MethodPost, path: "/v2/content/", body: n}, &it)
-	return it, err
-}
-
-// PatchItem changes members of an item with a JSON merge patch (extension). A patch can contain approval_status, featured, campaign,
-// claimed, entry_confirmation_sent, activate_units (ids), submission, configuration, content.text and content.content_state.
-func (c *Client) PatchItem(ctx context.Context, id item.ID, patch map[string]any) error {
-	return c.do(ctx, call{method: http.MethodPatch, path: path("v2", "content", number(id)), body: patch}, nil)
-}
-
-// DeleteItem erases an item (extension).
-func (c *Client) DeleteItem(ctx context.Context, id item.ID) error {
-	return c.do(ctx, call{method: http.MethodDelete, path: path("v2", "content", number(id))}, nil)
 }
 
 // page is the envelope of every list. In the list of filters, the name of the member _embedded is spelled _embeded.
@@ -271,7 +216,7 @@ func listed[T any](ctx context.Context, c *Client, p string, v url.Values, membe
 		var zero T
 		for {
 			var got page
-			if err := c.do(ctx, call{method: http.MethodGet, path: p, query: v}, &got); err != nil {
+			if err := c.get(ctx, p, v, &got); err != nil {
 				yield(zero, err)
 				return
 			}
