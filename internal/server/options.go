@@ -17,7 +17,8 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// Options are the flags of serve.
+// Options are the settings of a server: the flags of serve, and what vitrine dev sets instead. Only the fields that a command sets or reads
+// are exported.
 type Options struct {
 	kubeconfig        string
 	WithoutKubernetes bool
@@ -43,7 +44,7 @@ type Options struct {
 
 	// Public, if not nil, wraps the handler of the public addresses.
 	Public func(http.Handler) http.Handler
-	// Console enables the console. If consoleDir is set, the server uses its files instead of the embedded ones.
+	// Console enables the console. If ConsoleDir is set, the server uses its files instead of the embedded ones.
 	Console    bool
 	ConsoleDir string
 
@@ -55,7 +56,7 @@ type Options struct {
 
 // Definitions is a source of definitions other than Kubernetes.
 type Definitions struct {
-	// Run loads the definitions and follows their changes until ctx ends. It starts when the server, which serves the API, listens on address.
+	// Run loads the definitions and follows their changes until ctx ends. It starts when the server serves api on address.
 	Run func(ctx context.Context, api *httpapi.Server, address net.Addr) error
 	// Loaded reports whether the definitions are loaded.
 	Loaded func() bool
