@@ -17,6 +17,8 @@ type responseError struct {
 	Type   string
 	// Reason is empty if the error is about the request, because such a reason may quote items or queries, which contain personal data.
 	Reason string
+	// Complex is true if a pattern in the request takes too many steps to compile.
+	Complex bool
 	// Foreign is true if the body is not an error response of OpenSearch. A proxy sent the response, or it was cut off, so it says nothing
 	// about documents, indices or the request.
 	Foreign bool
@@ -75,13 +77,18 @@ type cause struct {
 // quoted lists the texts that begin a quotation of the request in a reason. The quotation can contain a document.
 var quoted = []string{"\n", " Timeout: [", ", request: ["}
 
+// complex reports whether a pattern takes too many steps to compile. For some patterns, Lucene 9 says so only in the reason.
+func (c *cause) complex() bool {
+	return c.Type == "too_complex_to_determinize_exception" || strings.HasPrefix(c.Reason, "input automaton is too large: ")
+}
+
 // failure returns the error of a response. It contains the last cause of the chain, and the reason without the part that quotes the
 // request.
 func (c *cause) failure(status int) *responseError {
 	for c.CausedBy != nil {
 		c = c.CausedBy
 	}
-	e := &responseError{Status: status, Type: c.Type}
+	e := &responseError{Status: status, Type: c.Type, Complex: c.complex()}
 	if status >= http.StatusInternalServerError || errors.Is(e, library.ErrUnavailable) {
 		e.Reason = c.Reason
 		for _, start := range quoted {
@@ -190,7 +197,7 @@ func tooLarge(err error) error {
 	var answer *responseError
 	switch {
 	case !errors.As(err, &answer):
-	case answer.Type == "too_complex_to_determinize_exception":
+	case answer.Complex:
 		return &query.SyntaxError{
 			Reason: "a pattern is too complex for OpenSearch", Expected: "fewer repetitions and alternatives", Limit: true,
 		}

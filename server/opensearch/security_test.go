@@ -98,6 +98,7 @@ func TestPermissions(t *testing.T) {
 	if s := l.State(t.Context()); !s.Ready || s.Problem != "" || s.Items != 1 {
 		t.Errorf("%+v", s)
 	}
+	checkLongPattern(t, l)
 	v := l.view(l.records.state.Load().set.Catalogue(shop), noon)
 	if release, err := v.freeze(t.Context()); err != nil {
 		t.Errorf("pit: %v", err)
@@ -113,5 +114,20 @@ func TestPermissions(t *testing.T) {
 	o.Prefix = "other"
 	if _, err := Open(t.Context(), o); !errors.Is(err, library.ErrUnavailable) || !strings.Contains(err.Error(), "403") {
 		t.Errorf("the indices of another library: %v, want 403", err)
+	}
+}
+
+// checkLongPattern checks that a pattern that is too long for OpenSearch 2 is an error of the query. Lucene 9 names the cause only in the
+// reason of the error.
+func checkLongPattern(t *testing.T, l *Library) {
+	t.Helper()
+	q, err := query.Parse("content.text:/a." + strings.Repeat("b", 999) + "/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = l.Read(t.Context(), library.Read{Property: shop, Query: q.Root, Audience: query.Private, Limit: 1})
+	var limit *query.SyntaxError
+	if !errors.As(err, &limit) || !limit.Limit {
+		t.Errorf("%v, want a *query.SyntaxError for a limit", err)
 	}
 }
