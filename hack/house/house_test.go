@@ -65,6 +65,7 @@ var rooms = map[string]room{
 	"server/store/synced":    {others: []string{"github.com/cockroachdb/pebble/v2/vfs"}},
 	"server/reference":       {own: append([]string{"server/definitions", "server/eval", "server/store"}, domain...), others: []string{}},
 	"server/parallel":        {others: []string{}},
+	"server/flight":          {others: []string{}},
 	"server/definitions": {
 		own: domain, others: []string{"github.com/tidwall/btree"},
 	},
@@ -77,7 +78,7 @@ var rooms = map[string]room{
 		others:     []string{},
 	},
 	"server/opensearch": {
-		own:        append([]string{"server/definitions", "server/eval", "server/mutations", "server/transfer"}, domain...),
+		own:        append([]string{"server/definitions", "server/eval", "server/flight", "server/mutations", "server/transfer"}, domain...),
 		ownInTests: []string{"hack/opensearch/node/nodetest", "internal/sample", "server/engine", "server/reference"},
 		others:     []string{"github.com/fxamacker/cbor/v2", "github.com/maypok86/otter/v2", "github.com/opensearch-project/opensearch-go/v4", "golang.org/x/sync/"},
 	},
@@ -87,12 +88,11 @@ var rooms = map[string]room{
 		others:     []string{"github.com/cockroachdb/pebble/v2"},
 	},
 	"server/engine/read": {
-		own:    append([]string{"server/definitions", "server/engine/flight", "server/engine/index", "server/engine/search", "server/engine/segment", "server/eval", "server/store"}, domain...),
+		own:    append([]string{"server/definitions", "server/engine/index", "server/engine/search", "server/engine/segment", "server/eval", "server/flight", "server/store"}, domain...),
 		others: []string{},
 	},
-	"server/engine/flight": {others: []string{}},
 	"server/engine/search": {
-		own:    append([]string{"server/engine/flight", "server/engine/segment", "server/eval"}, domain...),
+		own:    append([]string{"server/engine/segment", "server/eval", "server/flight"}, domain...),
 		others: []string{"github.com/RoaringBitmap/roaring/v2"},
 	},
 	"server/engine/index": {

@@ -12,6 +12,7 @@ import (
 
 	opensearchgo "github.com/opensearch-project/opensearch-go/v4"
 
+	"github.com/vitrine-dev/vitrine/server/flight"
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
@@ -133,6 +134,17 @@ func (c *cluster) ended(ctx context.Context) error {
 // bounded returns a context that ends when ctx ends or when the timeout of a request has passed.
 func (c *cluster) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
 	return limited(ctx, c.timeout)
+}
+
+// errBusy is the cause of a wait for a lock that took too long.
+var errBusy = &unreachableError{errors.New("other changes of this replica wait for it")}
+
+// lock waits for a lock whose holder sends requests to the cluster, for at most the timeout of a request. If ctx ends first, lock returns
+// the cause of ctx.
+func (c *cluster) lock(ctx context.Context, m *flight.Mutex) (unlock func(), err error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, c.timeout, errBusy)
+	defer cancel()
+	return m.Unlock, m.Lock(ctx)
 }
 
 // limited returns a context that ends when ctx ends or after d. After d, the cause of the context is that OpenSearch has not responded.

@@ -61,7 +61,7 @@ func (r *records) follow(ctx context.Context) {
 
 // poll reads changes once. It takes at most `limit`.
 func (r *records) poll(ctx context.Context, limit time.Duration) error {
-	unlock, err := r.changing.lock(ctx)
+	unlock, err := r.library.cluster.lock(ctx, &r.changing)
 	if err != nil {
 		return err
 	}

@@ -4,14 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"net/http"
-	"slices"
 	"sync"
 	"time"
 	"weak"
 
 	"github.com/maypok86/otter/v2"
+	"golang.org/x/sync/singleflight"
 
 	"github.com/vitrine-dev/vitrine/server/definitions"
 	"github.com/vitrine-dev/vitrine/server/library"
@@ -62,20 +61,16 @@ type freshness struct {
 	pages   *otter.Cache[pageKey, seenPage]
 
 	mu sync.Mutex
-	// looked contains the result of the last successful lookup for each index, by alias. looking contains the lookups in progress.
-	looked  map[string]lookedUp
-	looking map[string]*flight
+	// looked contains the result of the last successful lookup for each index, by alias.
+	looked map[string]lookedUp
 	// shown contains, for each index, the last state whose operations are all visible to searches, and the time when they became visible.
 	shown map[string]lookedUp
-	// closed is true when no further lookup may begin.
-	closed bool
-}
 
-// flight is a lookup in progress. Several reads may wait for it.
-type flight struct {
-	cancel context.CancelFunc
-	done   chan struct{}
-	err    error
+	looking singleflight.Group
+	// running counts the lookups in progress. ended ends when close is called: from then on, no lookup may begin.
+	running sync.WaitGroup
+	ended   context.Context //nolint:containedctx // of the lookups, which continue when the read that began them ends
+	end     context.CancelFunc
 }
 
 // rememberedPages is the maximum number of remembered versions. Each takes about half a KB.
@@ -86,19 +81,17 @@ func newFreshness(l *Library) (*freshness, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make the cache of versions: %w", err)
 	}
-	return &freshness{library: l, pages: pages, looked: map[string]lookedUp{}, looking: map[string]*flight{}, shown: map[string]lookedUp{}}, nil
+	f := &freshness{library: l, pages: pages, looked: map[string]lookedUp{}, shown: map[string]lookedUp{}}
+	f.ended, f.end = context.WithCancel(context.Background())
+	return f, nil
 }
 
 // close ends the lookups in progress.
 func (f *freshness) close() {
 	f.mu.Lock()
-	f.closed = true
-	looking := slices.Collect(maps.Values(f.looking))
+	f.end()
 	f.mu.Unlock()
-	for _, look := range looking {
-		look.cancel()
-		<-look.done
-	}
+	f.running.Wait()
 }
 
 // key returns the key of a page. ok is false if the read is not worth remembering, because the caller sent no version of the page or
@@ -138,53 +131,52 @@ func (f *freshness) lookUp(ctx context.Context, index string) (lookedUp, error) 
 	asked := time.Now()
 	for {
 		f.mu.Lock()
-		if f.closed {
-			f.mu.Unlock()
-			return lookedUp{}, library.ErrClosed
-		}
-		last, look := f.looked[index], f.looking[index]
-		age := asked.Sub(last.began)
-		// Begin the next lookup before the lease ends, so that later reads do not have to wait.
-		if look == nil && age > lease/2 {
-			look = f.start(index)
-		}
+		last := f.looked[index]
 		f.mu.Unlock()
+		age := asked.Sub(last.began)
+		var looked <-chan singleflight.Result
+		// Begin the next lookup before the lease ends, so that later reads do not have to wait.
+		if age > lease/2 {
+			looked = f.looking.DoChan(index, func() (any, error) { return nil, f.look(index) })
+		}
 		if age < lease {
 			return last, nil
 		}
 		select {
 		case <-ctx.Done():
 			return last, context.Cause(ctx)
-		case <-look.done:
-			if look.err != nil {
-				return last, look.err
+		case result := <-looked:
+			if result.Err != nil {
+				return last, result.Err
 			}
 		}
 	}
 }
 
-// start begins a lookup. The lookup continues even if the read that needs it ends. The caller holds mu.
-func (f *freshness) start(index string) *flight {
-	ctx, cancel := limited(context.Background(), lookTimeout)
-	look := &flight{cancel: cancel, done: make(chan struct{})}
-	f.looking[index] = look
-	go func() {
-		defer cancel()
-		began := time.Now()
-		state, complete, err := f.look(ctx, index)
+// look looks up the state of an index, and stores it in looked.
+func (f *freshness) look(index string) error {
+	f.mu.Lock()
+	if f.ended.Err() != nil {
+		f.mu.Unlock()
+		return library.ErrClosed
+	}
+	f.running.Add(1)
+	f.mu.Unlock()
+	defer f.running.Done()
+	ctx, cancel := limited(f.ended, lookTimeout)
+	defer cancel()
+	began := time.Now()
+	state, complete, err := f.request(ctx, index)
+	if err == nil {
 		f.mu.Lock()
 		defer f.mu.Unlock()
-		if look.err = err; err == nil {
-			f.looked[index] = lookedUp{state, began, complete}
-		}
-		delete(f.looking, index)
-		close(look.done)
-	}()
-	return look
+		f.looked[index] = lookedUp{state, began, complete}
+	}
+	return err
 }
 
-// look requests the state of an index from the cluster. See lookedUp.
-func (f *freshness) look(ctx context.Context, index string) (state indexState, complete bool, err error) {
+// request requests the state of an index from the cluster. See lookedUp.
+func (f *freshness) request(ctx context.Context, index string) (state indexState, complete bool, err error) {
 	var stats statsOf
 	path := "/" + index + "/_stats/get?level=shards&filter_path=_shards.failed,indices.*.uuid,indices.*.shards.*.routing.primary," +
 		"indices.*.shards.*.seq_no.max_seq_no,indices.*.shards.*.seq_no.global_checkpoint,indices.*.shards.*.retention_leases.primary_term"

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/vitrine-dev/vitrine/server/flight"
 	"github.com/vitrine-dev/vitrine/server/item"
 	"github.com/vitrine-dev/vitrine/server/library"
 	"github.com/vitrine-dev/vitrine/server/mutations"
@@ -98,8 +99,8 @@ type ledgers struct {
 
 // lock prevents other writes of this replica from changing a ledger until the caller calls unlock.
 func (ls *ledgers) lock(ctx context.Context, p library.PropertyID) (unlock func(), err error) {
-	m, _ := ls.changing.LoadOrStore(p, newMutex(ls.library.options.Timeout))
-	return m.(mutex).lock(ctx)
+	m, _ := ls.changing.LoadOrStore(p, &flight.Mutex{})
+	return ls.library.cluster.lock(ctx, m.(*flight.Mutex))
 }
 
 func ledgerID(p library.PropertyID) string { return "ledger-" + encodeProperty(p) }

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/vitrine-dev/vitrine/server/definitions"
+	"github.com/vitrine-dev/vitrine/server/flight"
 	"github.com/vitrine-dev/vitrine/server/item"
 	"github.com/vitrine-dev/vitrine/server/library"
 	"github.com/vitrine-dev/vitrine/server/transfer"
@@ -100,7 +101,7 @@ type records struct {
 	state   atomic.Pointer[known]
 
 	// changing is held while changes are read from the index, and while the index is changed.
-	changing mutex
+	changing flight.Mutex
 	// seen contains the last seen state of every document.
 	seen map[string]seenRecord
 	// next is the lowest sequence number that may be new. term is the highest primary term that this replica has seen.
@@ -123,7 +124,7 @@ type seenRecord struct {
 }
 
 func newRecords(l *Library) *records {
-	r := &records{library: l, feed: definitions.NewTokenFeed(), changing: newMutex(l.options.Timeout), currency: newCurrency(), seen: map[string]seenRecord{}}
+	r := &records{library: l, feed: definitions.NewTokenFeed(), currency: newCurrency(), seen: map[string]seenRecord{}}
 	set, _ := definitions.NewSet(nil) // can fail only for entries
 	r.state.Store(&known{set: set, marks: map[string]string{}})
 	return r
@@ -143,7 +144,7 @@ func (r *records) open(ctx context.Context) error {
 	if err := failure(r.library.cluster.bulk(ctx, []operation{op}, refreshNow)); err != nil && !isBlocked(err) {
 		return err
 	}
-	unlock, err := r.changing.lock(ctx)
+	unlock, err := r.library.cluster.lock(ctx, &r.changing)
 	if err != nil {
 		return err
 	}
@@ -175,7 +176,7 @@ func (r *records) permit(term string) error {
 // change stages changes of the definitions, stores them, and makes them visible in this replica. If another replica stored a change
 // first, change calls stage again with the newer state. It fails with library.ErrDeposed if the term has ended.
 func (r *records) change(ctx context.Context, term string, stage func(*definitions.Change) error) error {
-	unlock, err := r.changing.lock(ctx)
+	unlock, err := r.library.cluster.lock(ctx, &r.changing)
 	if err != nil {
 		return err
 	}
@@ -320,7 +321,7 @@ func (l *Library) forgetProperties(changed map[definitions.Source]*definitions.E
 
 // setMark stores a mark. It fails with library.ErrDeposed if the term has ended.
 func (r *records) setMark(ctx context.Context, term, key, value string) error {
-	unlock, err := r.changing.lock(ctx)
+	unlock, err := r.library.cluster.lock(ctx, &r.changing)
 	if err != nil {
 		return err
 	}

@@ -50,11 +50,10 @@ func TestUnreadableRecord(t *testing.T) {
 	other.Owner.Name = "other"
 	apply(t, r[0], accessToken(1), other)
 	follower := r[1].records
-	unlock, err := follower.changing.lock(t.Context()) // prevents the follower from reading changes
-	if err != nil {
+	if err := follower.changing.Lock(t.Context()); err != nil { // prevents the follower from reading changes
 		t.Fatal(err)
 	}
-	defer unlock()
+	defer follower.changing.Unlock()
 	if err := follower.catchUp(t.Context()); err != nil || len(follower.state.Load().set.Tokens()) != 2 {
 		t.Fatalf("%v, want two tokens", err)
 	}

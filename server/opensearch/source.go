@@ -69,7 +69,7 @@ func (l *Library) Frozen(ctx context.Context) (transfer.Freeze, error) {
 	if err := l.alive(ctx); err != nil {
 		return "", err
 	}
-	unlock, err := l.records.changing.lock(ctx)
+	unlock, err := l.cluster.lock(ctx, &l.records.changing)
 	if err != nil {
 		return "", err
 	}
@@ -82,7 +82,7 @@ func (l *Library) Frozen(ctx context.Context) (transfer.Freeze, error) {
 
 // Facts returns all data except items. See transfer.Reader. The library must not change during the call.
 func (l *Library) Facts(ctx context.Context) (*transfer.Facts, error) {
-	unlock, err := l.records.changing.lock(ctx)
+	unlock, err := l.cluster.lock(ctx, &l.records.changing)
 	if err != nil {
 		return nil, err
 	}

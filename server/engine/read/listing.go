@@ -6,9 +6,9 @@ import (
 	"time"
 
 	"github.com/vitrine-dev/vitrine/server/definitions"
-	"github.com/vitrine-dev/vitrine/server/engine/flight"
 	"github.com/vitrine-dev/vitrine/server/engine/search"
 	"github.com/vitrine-dev/vitrine/server/eval"
+	"github.com/vitrine-dev/vitrine/server/flight"
 	"github.com/vitrine-dev/vitrine/server/item"
 	"github.com/vitrine-dev/vitrine/server/library"
 	"github.com/vitrine-dev/vitrine/server/query"

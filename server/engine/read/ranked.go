@@ -5,9 +5,9 @@ import (
 	"slices"
 	"sort"
 
-	"github.com/vitrine-dev/vitrine/server/engine/flight"
 	"github.com/vitrine-dev/vitrine/server/engine/search"
 	"github.com/vitrine-dev/vitrine/server/eval"
+	"github.com/vitrine-dev/vitrine/server/flight"
 )
 
 // ranked caches ordered hits of one query of a listing by relevance. Clients usually request the first pages, or one page after the

@@ -10,8 +10,8 @@ import (
 
 	"github.com/RoaringBitmap/roaring/v2"
 
-	"github.com/vitrine-dev/vitrine/server/engine/flight"
 	"github.com/vitrine-dev/vitrine/server/engine/segment"
+	"github.com/vitrine-dev/vitrine/server/flight"
 	"github.com/vitrine-dev/vitrine/server/query"
 	"github.com/vitrine-dev/vitrine/server/query/analysis"
 )
