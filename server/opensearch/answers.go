@@ -2,9 +2,13 @@ package opensearch
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
+	"net/http"
 	"reflect"
 	"slices"
+
+	"github.com/fxamacker/cbor/v2"
 
 	"github.com/vitrine-dev/vitrine/server/library"
 )
@@ -30,6 +34,14 @@ func (e *incompleteError) Error() string {
 
 // Is reports whether target is library.ErrUnavailable.
 func (e *incompleteError) Is(target error) bool { return target == library.ErrUnavailable }
+
+// decode decodes a response as JSON or CBOR, according to its Content-Type header.
+func decode(header http.Header, data []byte, out any) error {
+	if header.Get("Content-Type") == "application/cbor" {
+		return cbor.Unmarshal(data, out)
+	}
+	return json.Unmarshal(data, out)
+}
 
 // unless returns text, unless a part is there.
 func unless(there bool, text string) string {
@@ -160,16 +172,6 @@ type documentsOf[D interface{ known() bool }] struct {
 func (a *documentsOf[D]) lacks() string {
 	unknown := func(d D) bool { return !d.known() }
 	return unless(len(a.Docs) == a.wanted && !slices.ContainsFunc(a.Docs, unknown), fmt.Sprintf("it does not describe all %d documents", a.wanted))
-}
-
-// statsOf is the response to a request for statistics of indices.
-type statsOf struct {
-	onShards
-	Indices indexStats `json:"indices"`
-}
-
-func (a *statsOf) lacks() string {
-	return cmp.Or(a.onShards.lacks(), lacking(a.Indices != nil, "indices"))
 }
 
 // health is the response to a request for the health of the cluster.

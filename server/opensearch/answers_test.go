@@ -231,23 +231,23 @@ func TestFalseAnswers(t *testing.T) {
 			return written(l.Write(ctx, shop, []library.Mutation{{Put: image(500, "new"), Replace: true}}))
 		},
 		"statistics": func(ctx context.Context) (any, error) {
-			s, err := l.statistics(ctx)
+			s, err := l.indices.statistics(ctx)
 			return len(s), err
 		},
 		"indices": func(ctx context.Context) (any, error) {
-			g, err := l.generationsOf(ctx, shop)
+			g, err := l.indices.generationsOf(ctx, shop)
 			if err != nil {
 				return nil, err
 			}
 			return len(g.all()), nil
 		},
-		"whole": func(ctx context.Context) (any, error) { return l.checkWhole(ctx) },
+		"whole": func(ctx context.Context) (any, error) { return l.indices.checkWhole(ctx) },
 		"red": func(ctx context.Context) (any, error) {
-			red, err := l.redIndices(ctx)
+			red, err := l.indices.redIndices(ctx)
 			return len(red), err
 		},
 		"blocks": func(ctx context.Context) (any, error) {
-			blocked, err := l.blockedIndices(ctx)
+			blocked, err := l.indices.blockedIndices(ctx)
 			return len(blocked), err
 		},
 		"missing": func(ctx context.Context) (any, error) {
@@ -259,14 +259,14 @@ func TestFalseAnswers(t *testing.T) {
 		"notes": func(ctx context.Context) (any, error) { n, err := l.eraser.notes(ctx); return len(n), err },
 		"merge": func(ctx context.Context) (any, error) { return nil, l.eraser.ask(ctx, shop, "/_flush") },
 		"ledger": func(ctx context.Context) (any, error) {
-			ledger, err := l.ledgers.read(ctx, shop)
+			ledger, err := l.facts.ledgers.read(ctx, shop)
 			return ledger != nil, err
 		},
 		"settings": func(ctx context.Context) (any, error) {
-			return nil, l.unblock(ctx, itemGeneration(l.names.items(shop), 1))
+			return nil, l.indices.unblock(ctx, itemGeneration(l.names.items(shop), 1))
 		},
 		"create index": func(ctx context.Context) (any, error) {
-			return nil, l.cluster.create(ctx, fmt.Sprintf("%s-other-%d", l.options.Prefix, next.Add(1)), object{}, object{})
+			return nil, l.indices.create(ctx, fmt.Sprintf("%s-other-%d", l.options.Prefix, next.Add(1)), object{}, object{})
 		},
 	}
 	told := map[string]int64{}

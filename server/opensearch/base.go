@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/vitrine-dev/vitrine/server/definitions"
 	"github.com/vitrine-dev/vitrine/server/item"
 	"github.com/vitrine-dev/vitrine/server/library"
 	"github.com/vitrine-dev/vitrine/server/mutations"
@@ -15,6 +16,8 @@ import (
 // base is the state of a property before a write, limited to what the mutations of the write need.
 type base struct {
 	*view
+	set  definitions.Set
+	tags *madeTags
 	// target is the generation of the items' index to which the write applies.
 	target *itemIndex
 	ctx    context.Context //nolint:containedctx // of one write: the methods of mutations.Base have no context
@@ -65,11 +68,11 @@ func (b *base) fetch(ctx context.Context, pending []pendingMutation) error {
 	defer cancel()
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() (err error) {
-		b.items, err = b.library.load(ctx, b.target.writes(), ids, fieldItem)
+		b.items, err = b.indices.load(ctx, b.target.writes(), ids, fieldItem)
 		return err
 	})
 	g.Go(func() (err error) {
-		b.holders, err = b.library.codeHolders(ctx, slices.Collect(maps.Keys(b.codes)))
+		b.holders, err = b.codeHolders(ctx, b.set, slices.Collect(maps.Keys(b.codes)))
 		return err
 	})
 	return g.Wait()
@@ -113,7 +116,7 @@ func (b *base) CodeHeld(code string, id item.ID) (bool, error) {
 }
 
 // TagMade reports whether this replica knows that a tag exists.
-func (b *base) TagMade(t item.Tag) bool { return b.library.made.knows(b.catalogue.Property, t) }
+func (b *base) TagMade(t item.Tag) bool { return b.tags.knows(b.catalogue.Property, t) }
 
 // NameKnown reports whether an item has ever had a field whose name has the hash n.
 func (b *base) NameKnown(n mutations.NameSum) bool { return b.ledger.names[n] }

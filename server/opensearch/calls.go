@@ -3,6 +3,8 @@ package opensearch
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
+	"time"
 
 	"golang.org/x/sync/semaphore"
 
@@ -22,37 +24,52 @@ const (
 	leastWritten = 50
 )
 
-// calls limits the calls in progress.
-type calls struct{ reads, written, waits *semaphore.Weighted }
+// calls limits the calls in progress. It rejects all calls after it was closed.
+type calls struct {
+	closed                atomic.Bool
+	reads, written, waits *semaphore.Weighted
+	readTimeout           time.Duration
+}
 
-func newCalls() calls {
-	return calls{semaphore.NewWeighted(readsAtOnce), semaphore.NewWeighted(writtenAtOnce), semaphore.NewWeighted(waitsAtOnce)}
+func newCalls(readTimeout time.Duration) *calls {
+	return &calls{
+		reads: semaphore.NewWeighted(readsAtOnce), written: semaphore.NewWeighted(writtenAtOnce), waits: semaphore.NewWeighted(waitsAtOnce),
+		readTimeout: readTimeout,
+	}
+}
+
+// alive returns ErrClosed if the library is closed, or the error of ctx if ctx has ended.
+func (c *calls) alive(ctx context.Context) error {
+	if c.closed.Load() {
+		return library.ErrClosed
+	}
+	return ctx.Err()
 }
 
 // reading begins a read. The returned context ends after Options.ReadTimeout. The caller must call end.
-func (l *Library) reading(ctx context.Context) (within context.Context, end func(), err error) {
-	if err := l.alive(ctx); err != nil {
+func (c *calls) reading(ctx context.Context) (within context.Context, end func(), err error) {
+	if err := c.alive(ctx); err != nil {
 		return nil, nil, err
 	}
-	if !l.calls.reads.TryAcquire(1) {
+	if !c.reads.TryAcquire(1) {
 		return nil, nil, fmt.Errorf("%w: this replica already has %d reads in progress, which is the limit", library.ErrUnavailable, readsAtOnce)
 	}
-	within, cancel := limited(ctx, l.options.ReadTimeout)
+	within, cancel := limited(ctx, c.readTimeout)
 	return within, func() {
 		cancel()
-		l.calls.reads.Release(1)
+		c.reads.Release(1)
 	}, nil
 }
 
 // writing begins a write of n mutations or definitions. The caller must call end.
-func (l *Library) writing(ctx context.Context, n int) (end func(), err error) {
-	if err := l.alive(ctx); err != nil {
+func (c *calls) writing(ctx context.Context, n int) (end func(), err error) {
+	if err := c.alive(ctx); err != nil {
 		return nil, err
 	}
 	weight := int64(min(max(n, leastWritten), writtenAtOnce))
-	if !l.calls.written.TryAcquire(weight) {
+	if !c.written.TryAcquire(weight) {
 		return nil, fmt.Errorf("%w: with this write, the writes in progress on this replica would exceed the limit of %d items",
 			library.ErrUnavailable, writtenAtOnce)
 	}
-	return func() { l.calls.written.Release(weight) }, nil
+	return func() { c.written.Release(weight) }, nil
 }

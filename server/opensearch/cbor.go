@@ -4,23 +4,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"net/http"
 	"strconv"
 
 	"github.com/fxamacker/cbor/v2"
 )
-
-// inCBOR is the URL parameter that requests a response in CBOR. Decoding a page of items from CBOR is much cheaper than decoding it from
-// JSON, because CBOR does not escape strings.
-const inCBOR = "format=cbor"
-
-// decode decodes a response as JSON or CBOR, according to its Content-Type header.
-func decode(header http.Header, data []byte, out any) error {
-	if header.Get("Content-Type") == "application/cbor" {
-		return cbor.Unmarshal(data, out)
-	}
-	return json.Unmarshal(data, out)
-}
 
 // number is an integer that a response contains as text.
 type number int64

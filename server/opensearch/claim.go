@@ -12,7 +12,7 @@ import (
 // claim is a document in the facts index that decides which replica does a task. The holder of the claim renews it. Another replica takes
 // over the claim after it has seen the same state of the document for the duration `expire`. Replicas never compare their clocks.
 type claim struct {
-	library *Library
+	facts *facts
 	// id is the id of the document.
 	id string
 	// renew is the time between two renewals. A claim that is not renewed for the duration `expire` is void.
@@ -22,8 +22,8 @@ type claim struct {
 	since time.Time
 }
 
-func (l *Library) newClaim(id string) *claim {
-	return &claim{library: l, id: id, renew: l.options.rebuild.renew, expire: l.options.rebuild.expire}
+func (f *facts) newClaim(id string, renew, expire time.Duration) *claim {
+	return &claim{facts: f, id: id, renew: renew, expire: expire}
 }
 
 // take takes the claim and renews it until the caller calls release. The returned context ends when the claim is lost. If another replica
@@ -90,7 +90,7 @@ var errClaimLost = errors.New("another replica has taken over the task")
 // read returns the state of the document and its token. at is nil if the document does not exist.
 func (c *claim) read(ctx context.Context) (at *version, token string, err error) {
 	var found gotDocument[fact]
-	err = c.library.cluster.do(ctx, http.MethodGet, "/"+c.library.names.facts()+"/_doc/"+c.id, nil, &found)
+	err = c.facts.cluster.do(ctx, http.MethodGet, "/"+c.facts.names.facts()+"/_doc/"+c.id, nil, &found)
 	if isAbsent(err) {
 		return nil, "", nil
 	}
@@ -103,7 +103,7 @@ func (c *claim) read(ctx context.Context) (at *version, token string, err error)
 // store replaces the state `at` of the document with doc. If at is nil, the document must not exist. If doc is nil, store deletes the
 // document. store returns false if the document is in another state.
 func (c *claim) store(ctx context.Context, at *version, doc any) (bool, error) {
-	op := operation{index: c.library.names.facts(), id: c.id, doc: doc, at: at}
-	is := c.library.cluster.bulk(ctx, []operation{op}, refreshNone)[0]
+	op := operation{index: c.facts.names.facts(), id: c.id, doc: doc, at: at}
+	is := c.facts.cluster.bulk(ctx, []operation{op}, refreshNone)[0]
 	return is.err == nil && !is.conflict, is.err
 }

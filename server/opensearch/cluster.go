@@ -30,7 +30,7 @@ type cluster struct {
 // object is a JSON object of a request.
 type object = map[string]any
 
-func newCluster(o Options) (*cluster, error) {
+func newCluster(o connection) (*cluster, error) {
 	over, err := newTransport(o)
 	if err != nil {
 		return nil, err
@@ -65,6 +65,10 @@ const reconnect = 3 * time.Second
 
 // leastAttempt is the minimum time that a node has to respond before the request is sent to another node.
 const leastAttempt = 3 * time.Second
+
+// releaseTimeout limits a request that releases something at the end of a task, because the end of the task waits for it. What is not
+// released expires.
+const releaseTimeout = time.Second
 
 // do sends a request and decodes the response into out. If nothing relies on the response, out is nil. body is nil, []byte, or a value to
 // encode as JSON. While the cluster rejects the request for lack of capacity, do retries until ctx ends or the timeout passes. While the
@@ -142,9 +146,14 @@ var errBusy = &unreachableError{errors.New("other changes of this replica wait f
 // lock waits for a lock whose holder sends requests to the cluster, for at most the timeout of a request. If ctx ends first, lock returns
 // the cause of ctx.
 func (c *cluster) lock(ctx context.Context, m *flight.Mutex) (unlock func(), err error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, c.timeout, errBusy)
+	ctx, cancel := c.within(ctx, errBusy)
 	defer cancel()
 	return m.Unlock, m.Lock(ctx)
+}
+
+// within returns a context that ends when ctx ends or, with the given cause, when the timeout of a request has passed.
+func (c *cluster) within(ctx context.Context, cause error) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, c.timeout, cause)
 }
 
 // limited returns a context that ends when ctx ends or after d. After d, the cause of the context is that OpenSearch has not responded.

@@ -26,7 +26,7 @@ import (
 // takes over a copy changes the alias. If the process of the previous copier was only paused and continues later, it can therefore neither
 // change the copy nor switch to it.
 type copier struct {
-	library  *Library
+	shared
 	from, to *itemIndex
 	// copied is the lowest sequence number of the source whose operation is not yet copied.
 	copied int64
@@ -48,54 +48,15 @@ const (
 	switchTimeout = 15 * time.Second
 )
 
-// rebuild replaces the current generation with one that has the latest schema.
-func (l *Library) rebuild(ctx context.Context, g *generations) error {
-	start := time.Now()
-	c, err := l.beginCopy(ctx, g)
-	if err != nil {
-		return err
-	}
-	l.options.Logger.Info("rebuilding the index of a property", slog.String("property", string(c.from.Property)),
-		slog.String("from", c.from.name), slog.String("to", c.to.name), slog.Int64("copied_before", c.copied))
-	for range passesAtMost {
-		n, err := c.pass(ctx)
-		if err != nil {
-			return err
-		}
-		if n <= closeBehind {
-			break
-		}
-	}
-	// Find most deletions before writes are blocked, so that the block is short.
-	if err := c.compare(ctx); err != nil {
-		return err
-	}
-	if err := c.prepare(ctx); err != nil {
-		return err
-	}
-	// Items that were deleted during the rebuild are only hidden in the copy. The eraser must remove their bytes.
-	if err := l.eraser.note(ctx, c.from.Property); err != nil {
-		return err
-	}
-	blocked, err := c.finish(ctx)
-	if err != nil {
-		return err
-	}
-	l.current.Delete(c.from.Property)
-	l.options.Logger.Info("rebuilt the index of a property", slog.String("property", string(c.from.Property)),
-		slog.String("index", c.to.name), slog.Duration("took", time.Since(start)), slog.Duration("writes_waited", blocked))
-	return nil
-}
-
 // beginCopy creates the copy, or takes over a copy that an interrupted rebuild left behind.
-func (l *Library) beginCopy(ctx context.Context, g *generations) (*copier, error) {
-	c := &copier{library: l, from: g.current}
+func beginCopy(ctx context.Context, s shared, g *generations) (*copier, error) {
+	c, ix := &copier{shared: s, from: g.current}, s.indices
 	for _, x := range g.copies {
-		if x.Source == g.current.uuid && x.Schema == l.options.latest() {
+		if x.Source == g.current.uuid && x.Schema == ix.schemas.latest() {
 			before := x.copying
 			c.to, c.copied = x, x.Copied
 			c.to.copying = c.to.name + copyMark + strings.ToLower(rand.Text())
-			err := l.alias(ctx, object{"remove": object{"index": x.name, "alias": before, "must_exist": true}},
+			err := ix.alias(ctx, object{"remove": object{"index": x.name, "alias": before, "must_exist": true}},
 				object{"add": object{"index": x.name, "alias": c.to.copying}})
 			if err != nil {
 				return nil, err
@@ -104,7 +65,7 @@ func (l *Library) beginCopy(ctx context.Context, g *generations) (*copier, error
 		}
 	}
 	if g.current.blocked {
-		if err := l.unblock(ctx, g.current.name); err != nil {
+		if err := ix.unblock(ctx, g.current.name); err != nil {
 			return nil, err
 		}
 	}
@@ -112,37 +73,29 @@ func (l *Library) beginCopy(ctx context.Context, g *generations) (*copier, error
 		return c, nil
 	}
 	number := 1
-	alias := l.names.items(c.from.Property)
+	alias := ix.names.items(c.from.Property)
 	for _, name := range g.all() {
 		n, _ := strconv.Atoi(strings.TrimPrefix(name, alias+generationMark)) // 0 if the name is not that of a generation
 		number = max(number, n)
 	}
 	name := itemGeneration(alias, number+1)
 	c.to = &itemIndex{
-		itemMeta: itemMeta{Property: c.from.Property, Schema: l.options.latest(), Source: c.from.uuid},
+		itemMeta: itemMeta{Property: c.from.Property, Schema: ix.schemas.latest(), Source: c.from.uuid},
 		name:     name, copying: name + copyMark + strings.ToLower(rand.Text()),
 	}
-	settings := l.itemSettings()
+	settings := ix.itemSettings()
 	settings["refresh_interval"] = -1
-	return c, l.cluster.create(ctx, name, settings, l.options.mapping(c.to.itemMeta), c.to.copying)
-}
-
-// unblock lets an index accept writes again.
-func (l *Library) unblock(ctx context.Context, index string) error {
-	if err := l.cluster.do(ctx, http.MethodPut, "/"+index+"/_settings", object{"index.blocks.write": nil}, &acknowledged{}); err != nil {
-		return fmt.Errorf("remove the write block from index %s: %w", index, err)
-	}
-	return nil
+	return c, ix.create(ctx, name, settings, ix.schemas.mapping(c.to.itemMeta), c.to.copying)
 }
 
 // refresh makes all operations of an index visible to searches.
 func (c *copier) refresh(ctx context.Context, x *itemIndex) error {
-	return c.library.cluster.do(ctx, http.MethodPost, "/"+x.name+"/_refresh", nil, &onShards{})
+	return c.indices.cluster.do(ctx, http.MethodPost, "/"+x.name+"/_refresh", nil, &onShards{})
 }
 
 // pass copies the operations that every shard copy of the source has at the start of the pass. It returns the number of copied items.
 func (c *copier) pass(ctx context.Context) (int64, error) {
-	stats, err := c.library.statisticsOf(ctx, c.from.name)
+	stats, err := c.indices.statisticsOf(ctx, c.from.name)
 	if err != nil {
 		return 0, err
 	}
@@ -164,7 +117,7 @@ func (c *copier) copyTo(ctx context.Context, last int64) (n int64, err error) {
 			"size": copyAtOnce, "track_total_hits": false, "seq_no_primary_term": true, "stored_fields": []string{fieldItem, fieldWrite},
 			"query": object{"range": object{"_seq_no": object{"gte": c.copied, "lte": last}}}, "sort": []any{object{"_seq_no": "asc"}},
 		}
-		if err := c.library.cluster.do(ctx, http.MethodPost, "/"+c.from.name+searchPath, body, &found); err != nil {
+		if err := c.indices.cluster.do(ctx, http.MethodPost, "/"+c.from.name+searchPath, body, &found); err != nil {
 			return n, err
 		}
 		hits := found.Hits.Hits
@@ -196,10 +149,10 @@ func (c *copier) store(ctx context.Context, hits []stored) error {
 		}
 		ops[i] = operation{
 			index: c.to.copying, id: strconv.FormatInt(h.ID, 10), external: h.Seq + 1,
-			doc: c.library.document(c.to, it, func() []byte { return []byte(h.Fields.Item[0]) }, h.token()),
+			doc: c.indices.schemas.document(c.to.Schema, it, func() []byte { return []byte(h.Fields.Item[0]) }, h.token()),
 		}
 	}
-	return failure(c.library.cluster.bulk(ctx, ops, refreshNone))
+	return failure(c.indices.cluster.bulk(ctx, ops, refreshNone))
 }
 
 // save stores the progress in the copy. Unless now is true, it does so at most once in copySaved.
@@ -208,7 +161,7 @@ func (c *copier) save(ctx context.Context, now bool) error {
 		return nil
 	}
 	c.saved, c.to.Copied = time.Now(), c.copied
-	if err := c.library.cluster.do(ctx, http.MethodPut, "/"+c.to.copying+"/_mapping", object{"_meta": c.to.itemMeta}, &acknowledged{}); err != nil {
+	if err := c.indices.cluster.do(ctx, http.MethodPut, "/"+c.to.copying+"/_mapping", object{"_meta": c.to.itemMeta}, &acknowledged{}); err != nil {
 		return fmt.Errorf("store the progress of a rebuild: %w", err)
 	}
 	return nil
@@ -216,18 +169,18 @@ func (c *copier) save(ctx context.Context, now bool) error {
 
 // prepare prepares the copy for searches.
 func (c *copier) prepare(ctx context.Context) error {
-	settings := object{"index.refresh_interval": c.library.options.RefreshInterval.String()}
-	if err := c.library.cluster.do(ctx, http.MethodPut, "/"+c.to.copying+"/_settings", settings, &acknowledged{}); err != nil {
+	settings := object{"index.refresh_interval": c.indices.refresh.String()}
+	if err := c.indices.cluster.do(ctx, http.MethodPut, "/"+c.to.copying+"/_settings", settings, &acknowledged{}); err != nil {
 		return err
 	}
 	// A node may leave the cluster during the rebuild. The copy must be stored on as many nodes as the source.
-	return c.library.cluster.do(ctx, http.MethodGet, "/_cluster/health/"+c.to.name+"?wait_for_no_initializing_shards=true&timeout=10s", nil, &health{})
+	return c.indices.cluster.do(ctx, http.MethodGet, "/_cluster/health/"+c.to.name+"?wait_for_no_initializing_shards=true&timeout=10s", nil, &health{})
 }
 
 // finish blocks writes to the source, copies the remaining operations, and makes the copy the current generation. It returns the duration
 // of the block. If it fails, it removes the block.
 func (c *copier) finish(ctx context.Context) (took time.Duration, err error) {
-	l := c.library
+	ix := c.indices
 	within, cancel := context.WithTimeoutCause(ctx, switchTimeout, fmt.Errorf("the last step of the rebuild did not finish within %s", switchTimeout))
 	defer cancel()
 	start := time.Now()
@@ -237,23 +190,23 @@ func (c *copier) finish(ctx context.Context) (took time.Duration, err error) {
 		}
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
 		defer cancel()
-		failed := l.cluster.do(ctx, http.MethodGet, "/"+c.to.name+"/_alias/"+c.to.copying, nil, nil)
+		failed := ix.cluster.do(ctx, http.MethodGet, "/"+c.to.name+"/_alias/"+c.to.copying, nil, nil)
 		if isAbsent(failed) {
 			return // another replica has taken over, and either needs the block or removes it
 		}
 		if failed == nil {
-			failed = l.unblock(ctx, c.from.name)
+			failed = ix.unblock(ctx, c.from.name)
 		}
 		if isBlocked(failed) {
 			return // the library is frozen, and a rebuild continues when the library accepts writes again
 		}
 		if failed != nil {
-			l.options.Logger.Warn("cannot remove a write block, will retry", slog.Any("error", failed))
+			c.logger.Warn("cannot remove a write block, will retry", slog.Any("error", failed))
 		}
 	}()
 	// The response shows that all earlier writes have ended.
 	var answer blockedWrites
-	if err := l.cluster.do(within, http.MethodPut, "/"+c.from.name+"/_block/write", nil, &answer); err != nil {
+	if err := ix.cluster.do(within, http.MethodPut, "/"+c.from.name+"/_block/write", nil, &answer); err != nil {
 		return 0, err
 	}
 	if !answer.All {
@@ -270,7 +223,7 @@ func (c *copier) finish(ctx context.Context) (took time.Duration, err error) {
 	}
 	var counts [2]count
 	for i, x := range []*itemIndex{c.from, c.to} {
-		if err := l.cluster.do(within, http.MethodGet, "/"+x.name+"/_count", nil, &counts[i]); err != nil {
+		if err := ix.cluster.do(within, http.MethodGet, "/"+x.name+"/_count", nil, &counts[i]); err != nil {
 			return 0, err
 		}
 	}
@@ -281,7 +234,7 @@ func (c *copier) finish(ctx context.Context) (took time.Duration, err error) {
 		}
 		return 0, fmt.Errorf("index %s has %d items, but its copy %s has %d: copying all items again", c.from.name, *counts[0].Count, c.to.name, *counts[1].Count)
 	}
-	alias := l.names.items(c.from.Property)
+	alias := ix.names.items(c.from.Property)
 	change := func(action string, x *itemIndex, alias string) object {
 		o := object{"index": x.name, "alias": alias}
 		if action == "remove" {
@@ -289,7 +242,7 @@ func (c *copier) finish(ctx context.Context) (took time.Duration, err error) {
 		}
 		return object{action: o}
 	}
-	err = l.alias(within,
+	err = ix.alias(within,
 		change("remove", c.from, alias), change("remove", c.from, c.from.name+currentMark), change("remove", c.from, c.from.writes()),
 		change("remove", c.to, c.to.copying), change("add", c.to, alias), change("add", c.to, c.to.name+currentMark))
 	if err != nil {
@@ -297,7 +250,7 @@ func (c *copier) finish(ctx context.Context) (took time.Duration, err error) {
 	}
 	// The response shows that all nodes read from the copy. Only now may the copy accept writes: a node that still read from the source
 	// would not see writes to the copy.
-	return time.Since(start), l.alias(within, c.to.activate())
+	return time.Since(start), ix.alias(within, c.to.activate())
 }
 
 // rangesAtOnce is the maximum number of ranges of ids that one request compares. listedAtOnce is the maximum number of ids that one
@@ -324,7 +277,7 @@ func (c *copier) compare(ctx context.Context) error {
 	}
 	var answer highestID
 	body := object{"size": 0, "track_total_hits": false, "aggs": object{"highest": object{"max": object{"field": "id"}}}}
-	if err := c.library.cluster.do(ctx, http.MethodPost, "/"+c.to.name+searchPath, body, &answer); err != nil {
+	if err := c.indices.cluster.do(ctx, http.MethodPost, "/"+c.to.name+searchPath, body, &answer); err != nil {
 		return err
 	}
 	ranges := []idRange{{lo: 1, hi: item.ID(answer.Aggregations.Highest.Value)}} // this range contains all items of the copy
@@ -413,7 +366,7 @@ func (c *copier) differing(ctx context.Context, ranges []idRange) ([]idRange, er
 	var of [2][]digest
 	for i, x := range []*itemIndex{c.from, c.to} {
 		answer := digests{wanted: len(ranges)}
-		if err := c.library.cluster.do(ctx, http.MethodPost, "/"+x.name+searchPath, body, &answer); err != nil {
+		if err := c.indices.cluster.do(ctx, http.MethodPost, "/"+x.name+searchPath, body, &answer); err != nil {
 			return nil, err
 		}
 		of[i] = answer.Aggregations.Ranges.Buckets
@@ -449,7 +402,7 @@ func (c *copier) deleteExtra(ctx context.Context, ranges []idRange) error {
 				ops = append(ops, operation{index: c.to.copying, id: strconv.FormatInt(id, 10)})
 			}
 		}
-		if err := failure(c.library.cluster.bulk(ctx, ops, refreshNone)); err != nil {
+		if err := failure(c.indices.cluster.bulk(ctx, ops, refreshNone)); err != nil {
 			return err
 		}
 		ranges = ranges[n:]
@@ -461,16 +414,16 @@ func (c *copier) deleteExtra(ctx context.Context, ranges []idRange) error {
 func (c *copier) ids(ctx context.Context, x *itemIndex, ranges []idRange) (map[item.ID]bool, error) {
 	within := make([]object, len(ranges))
 	for i, r := range ranges {
-		within[i] = between("id", r.lo, r.hi, false, false)
+		within[i] = object{"range": object{"id": object{"gte": r.lo, "lte": r.hi}}}
 	}
 	out := map[item.ID]bool{}
 	for last := item.ID(0); ; {
 		var found hitsOf[stored]
 		body := object{
 			"size": listedAtOnce, "track_total_hits": false, "_source": false,
-			"query": allOf(anyOf(within)), "sort": []any{object{"id": "asc"}}, "search_after": []any{last},
+			"query": object{"bool": object{"should": within}}, "sort": []any{object{"id": "asc"}}, "search_after": []any{last},
 		}
-		if err := c.library.cluster.do(ctx, http.MethodPost, "/"+x.name+searchPath, body, &found); err != nil {
+		if err := c.indices.cluster.do(ctx, http.MethodPost, "/"+x.name+searchPath, body, &found); err != nil {
 			return nil, err
 		}
 		for _, h := range found.Hits.Hits {

@@ -13,11 +13,11 @@ import (
 
 // defaultKey returns the sort key for a field of the default unit. No document contains this field, so defaultKey also returns a clause
 // that gives each item a score: the rank of its default unit's value among the values of all units.
-func (v *view) defaultKey(ctx context.Context, key query.Key) (orderKey, object, error) {
+func (t *translator) defaultKey(ctx context.Context, key query.Key) (orderKey, object, error) {
 	f, _ := query.Lookup(key.Field)
 	of := map[int64]eval.SortValue{} // by unit
 	var values []eval.SortValue
-	for doc := range v.units().Docs() {
+	for doc := range t.units().Docs() {
 		if value := doc.SortValue(f); !value.Missing {
 			of[doc.ID()], values = value, append(values, value)
 		}
@@ -34,7 +34,7 @@ func (v *view) defaultKey(ctx context.Context, key query.Key) (orderKey, object,
 	if !key.Desc {
 		missing = len(values) + 2
 	}
-	ranks, err := v.scoredByDefault(ctx, func(u *definitions.Unit) int {
+	ranks, err := t.scoredByDefault(ctx, func(u *definitions.Unit) int {
 		if u == nil {
 			return missing
 		}

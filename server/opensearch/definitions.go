@@ -69,7 +69,7 @@ func (l *Library) countMissing(ctx context.Context, defs []library.Definition, r
 	}
 	for p, ids := range named {
 		slices.Sort(ids)
-		there, err := l.load(ctx, l.names.items(p), slices.Compact(ids), fieldNone)
+		there, err := l.indices.load(ctx, l.names.items(p), slices.Compact(ids), fieldNone)
 		if err != nil && !isIndexMissing(err) { // if there is no index, the property is new
 			return err
 		}
@@ -144,7 +144,7 @@ func (l *Library) Owners(ctx context.Context, scope library.Scope) ([]library.Ow
 	if err := l.alive(ctx); err != nil {
 		return nil, err
 	}
-	return l.records.state.Load().set.Scoped(scope), nil
+	return l.records.now().set.Scoped(scope), nil
 }
 
 // Definition returns the definition of an owner. See library.Library.
@@ -152,28 +152,12 @@ func (l *Library) Definition(ctx context.Context, owner library.Owner) (library.
 	if err := l.alive(ctx); err != nil {
 		return library.Definition{}, err
 	}
-	return l.records.state.Load().set.Definition(owner)
-}
-
-// alive returns ErrClosed if the library is closed, or the error of ctx if ctx has ended.
-func (l *Library) alive(ctx context.Context) error {
-	if l.closed.Load() {
-		return library.ErrClosed
-	}
-	return ctx.Err()
-}
-
-// served returns the definitions that the library serves, or ErrClosed.
-func (l *Library) served() (definitions.Set, error) {
-	if l.closed.Load() {
-		return definitions.Set{}, library.ErrClosed
-	}
-	return l.records.state.Load().set, nil
+	return l.records.now().set.Definition(owner)
 }
 
 // Properties lists all served properties. See library.Library.
 func (l *Library) Properties() []library.PropertyID {
-	return slices.Sorted(maps.Keys(l.records.state.Load().set.Catalogues()))
+	return slices.Sorted(maps.Keys(l.records.now().set.Catalogues()))
 }
 
 // Tokens yields all tokens, and after that their changes. See library.Library.
@@ -198,7 +182,7 @@ func (l *Library) Mark(key string) (string, error) {
 	if l.closed.Load() {
 		return "", library.ErrClosed
 	}
-	return l.records.state.Load().marks[key], nil
+	return l.records.now().marks[key], nil
 }
 
 // Purge erases a property. See library.Library.
@@ -209,27 +193,27 @@ func (l *Library) Purge(ctx context.Context, p library.PropertyID) error {
 	if err := l.records.change(ctx, anyone, func(c *definitions.Change) error { return c.Purge(p) }); err != nil {
 		return err
 	}
-	if err := l.frozen().Err(); err != nil {
+	if err := l.records.frozen().Err(); err != nil {
 		return err
 	}
 	erased := false
 	for {
 		// A rebuild may create a copy at the same time. The next lookup finds this copy, or the rebuilder deletes it.
-		g, err := l.generationsOf(ctx, p)
+		g, err := l.indices.generationsOf(ctx, p)
 		if err != nil {
 			return fmt.Errorf("purge property %s: %w", p, err)
 		}
 		if len(g.all()) == 0 {
 			break
 		}
-		if err := l.drop(ctx, g.all()...); err != nil {
+		if err := l.indices.drop(ctx, g.all()...); err != nil {
 			return fmt.Errorf("purge property %s: %w", p, err)
 		}
 		erased = true
 	}
-	l.current.Delete(p)
+	l.indices.forget(p)
 	// An interrupted purge can leave facts of a property that has no index.
-	forgotten, err := l.forgetFacts(ctx, p)
+	forgotten, err := l.facts.erase(ctx, p)
 	if err != nil {
 		return err
 	}

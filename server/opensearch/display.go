@@ -15,7 +15,7 @@ import (
 func (v *view) appendItems(ctx context.Context, r library.Read, hits []hit) ([]byte, error) {
 	items, encoded := make([]*item.Item, len(hits)), make([]item.Encoded, len(hits))
 	for i, h := range hits {
-		it, err := v.library.shown.get(&h.stored)
+		it, err := v.shown.get(&h.stored)
 		if err != nil {
 			return nil, err
 		}
@@ -118,7 +118,7 @@ func (v *view) members(ctx context.Context, r *definitions.Rule, corpus *eval.Co
 	if err != nil || selector == nil {
 		return nil, err
 	}
-	hits, err := search(ctx, corpus, selector)
+	hits, err := evaluate(ctx, corpus, selector)
 	if err != nil {
 		return nil, err
 	}
@@ -131,7 +131,7 @@ func (v *view) members(ctx context.Context, r *definitions.Rule, corpus *eval.Co
 
 // item returns an item as of the last acknowledged write, or ErrNotFound if the item does not exist.
 func (v *view) item(ctx context.Context, id item.ID) (*item.Item, error) {
-	found, err := v.library.load(ctx, v.index(), []item.ID{id}, fieldItem)
+	found, err := v.indices.load(ctx, v.index(), []item.ID{id}, fieldItem)
 	if err != nil {
 		return nil, err
 	}
@@ -141,51 +141,26 @@ func (v *view) item(ctx context.Context, id item.ID) (*item.Item, error) {
 	return found[id].item()
 }
 
-// ReadItem returns one item. See library.Library.
-func (l *Library) ReadItem(ctx context.Context, r library.ItemRead) ([]byte, error) {
-	ctx, end, err := l.reading(ctx)
+// document returns the document of one item with the tags and units that it shows.
+func (v *view) document(ctx context.Context, it *item.Item) (*eval.Doc, error) {
+	items := []*item.Item{it}
+	tags, err := v.shownTags(ctx, items, true)
 	if err != nil {
 		return nil, err
 	}
-	defer end()
-	c, err := l.Served(r.Property)
+	shown, err := v.shownUnits(ctx, items)
 	if err != nil {
 		return nil, err
 	}
-	v := l.view(c, l.now())
-	it, err := v.item(ctx, r.ID)
-	if err != nil {
-		return nil, err
+	var units []item.Unit
+	for _, id := range shown[0] {
+		if u := v.catalogue.Unit(id); u != nil {
+			units = append(units, u.Unit)
+		}
 	}
-	if r.Digest != nil {
-		*r.Digest = it.Digest()
+	var byDefault *item.Unit
+	if v.catalogue.Default != nil {
+		byDefault = &v.catalogue.Default.Unit
 	}
-	shown, err := v.shownUnits(ctx, []*item.Item{it})
-	if err != nil {
-		return nil, err
-	}
-	return item.Encode(it).Append(nil, r.Audience, c.Slots(shown[0], r.BaseURL)), nil
-}
-
-// ItemTags lists the tags of one item. See library.Library.
-func (l *Library) ItemTags(ctx context.Context, p library.PropertyID, id item.ID) ([]item.Tag, error) {
-	ctx, end, err := l.reading(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer end()
-	c, err := l.Served(p)
-	if err != nil {
-		return nil, err
-	}
-	v := l.view(c, l.now())
-	it, err := v.item(ctx, id)
-	if err != nil {
-		return nil, err
-	}
-	tags, err := v.shownTags(ctx, []*item.Item{it}, true)
-	if err != nil {
-		return nil, err
-	}
-	return tags[0], nil
+	return eval.NewItemDoc(it, units, byDefault, tags[0]), nil
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // eraser removes the bytes of deleted items, and of changed or removed submissions, from the files of the cluster within
-// Options.EraseWithin. OpenSearch only hides a deleted document: the bytes stay in a segment until OpenSearch merges the segment. In
+// a given time. OpenSearch only hides a deleted document: the bytes stay in a segment until OpenSearch merges the segment. In
 // addition, the copies of a shard keep the history of operations for one another.
 //
 // Before a write erases data, it stores a note for its property, so that a pending erasure is not lost if all replicas stop. The eraser
@@ -24,8 +24,10 @@ import (
 //
 // Every replica runs an eraser. A claim decides which eraser works.
 type eraser struct {
-	library *Library
-	claim   *claim
+	shared
+	// within is the maximum time that the bytes of a deleted item may stay in the files.
+	within time.Duration
+	claim  *claim
 	// noted contains, for each property, the time at which this replica last stored the property's note.
 	noted sync.Map
 }
@@ -33,7 +35,7 @@ type eraser struct {
 const (
 	// eraserClaim is the id of the claim in the facts index.
 	eraserClaim = "erasing"
-	// eraseSteps is the number of equal steps into which Options.EraseWithin is divided. If a note is stored just after the eraser has read
+	// eraseSteps is the number of equal steps into which that time is divided. If a note is stored just after the eraser has read
 	// the notes, it is processed after four steps. If the eraser crashes at the end of these steps, another eraser needs two more steps.
 	// The last step is for the merges.
 	eraseSteps = 7
@@ -43,12 +45,12 @@ const (
 	noteSteps = 20
 )
 
-func newEraser(l *Library) *eraser {
-	return &eraser{library: l, claim: l.newClaim(eraserClaim)}
+func newEraser(s shared, within time.Duration, times rebuildTimes) *eraser {
+	return &eraser{shared: s, within: within, claim: s.facts.newClaim(eraserClaim, times.renew, times.expire)}
 }
 
 // step returns the duration of one of the eraseSteps equal steps.
-func (e *eraser) step() time.Duration { return e.library.options.EraseWithin / eraseSteps }
+func (e *eraser) step() time.Duration { return e.within / eraseSteps }
 
 // noteID returns the id of a property's note in the facts index.
 func noteID(p library.PropertyID) string { return "erase-" + encodeProperty(p) }
@@ -59,8 +61,8 @@ func (e *eraser) note(ctx context.Context, p library.PropertyID) error {
 		return nil
 	}
 	now := time.Now()
-	op := operation{index: e.library.names.facts(), id: noteID(p), doc: fact{Token: rand.Text()}, over: true}
-	if err := failure(e.library.cluster.bulk(ctx, []operation{op}, refreshNone)); err != nil {
+	op := operation{index: e.indices.names.facts(), id: noteID(p), doc: fact{Token: rand.Text()}, over: true}
+	if err := failure(e.indices.cluster.bulk(ctx, []operation{op}, refreshNone)); err != nil {
 		return fmt.Errorf("record that deleted items must be erased: %w", err)
 	}
 	e.noted.Store(p, now)
@@ -72,7 +74,7 @@ func (e *eraser) run(ctx context.Context) {
 	for pause := e.step(); sleep(ctx, pause); {
 		held, err := e.erase(ctx)
 		if err != nil && ctx.Err() == nil {
-			e.library.options.Logger.Warn("cannot erase deleted items from the files of OpenSearch, will retry", slog.Any("error", err))
+			e.logger.Warn("cannot erase deleted items from the files of OpenSearch, will retry", slog.Any("error", err))
 		}
 		if pause = e.step(); held {
 			pause = min(pause, e.claim.expire) // another replica that holds the claim may have crashed
@@ -98,7 +100,7 @@ func (e *eraser) erase(ctx context.Context) (held bool, err error) {
 // eraseNoted erases deleted data from the files of each property that has a note, until no note is left.
 func (e *eraser) eraseNoted(ctx context.Context, notes map[library.PropertyID]version) (err error) {
 	for len(notes) > 0 {
-		if !sleep(ctx, e.step()) || e.library.frozen() != "" {
+		if !sleep(ctx, e.step()) || e.frozen() != "" {
 			return nil
 		}
 		for p := range notes {
@@ -107,7 +109,7 @@ func (e *eraser) eraseNoted(ctx context.Context, notes map[library.PropertyID]ve
 				delete(notes, p) // without the flush, a merge would keep the deleted documents
 			}
 		}
-		if !sleep(ctx, e.step()) || e.library.frozen() != "" {
+		if !sleep(ctx, e.step()) || e.frozen() != "" {
 			return err
 		}
 		for p, at := range notes {
@@ -130,9 +132,9 @@ func (e *eraser) eraseNoted(ctx context.Context, notes map[library.PropertyID]ve
 // ask sends a request to the index of a property. It waits longer than Options.Timeout, because a merge can take longer. It fails unless
 // all copies of the shard have processed the request. If the property has no index, there is nothing to erase, and ask does nothing.
 func (e *eraser) ask(ctx context.Context, p library.PropertyID, path string) error {
-	patient := e.library.cluster.patient(e.library.options.EraseWithin)
+	patient := e.indices.cluster.patient(e.within)
 	var answer onShards
-	err := patient.do(ctx, http.MethodPost, "/"+e.library.names.items(p)+path, nil, &answer)
+	err := patient.do(ctx, http.MethodPost, "/"+e.indices.names.items(p)+path, nil, &answer)
 	if isIndexMissing(err) {
 		return nil
 	}
@@ -147,10 +149,10 @@ func (e *eraser) ask(ctx context.Context, p library.PropertyID, path string) err
 
 // notes returns the notes of the properties that have an index. The note of any other property stays until the property has an index.
 func (e *eraser) notes(ctx context.Context) (map[library.PropertyID]version, error) {
-	if e.library.frozen() != "" {
+	if e.frozen() != "" {
 		return nil, nil
 	}
-	all, err := e.library.generations(ctx, e.library.names.everyItems())
+	all, err := e.indices.generations(ctx, e.indices.names.everyItems())
 	if err != nil || len(all) == 0 {
 		return nil, err
 	}
@@ -159,7 +161,7 @@ func (e *eraser) notes(ctx context.Context) (map[library.PropertyID]version, err
 		ids, properties[noteID(p)] = append(ids, noteID(p)), p
 	}
 	answer := documentsOf[note]{wanted: len(ids)}
-	if err := e.library.cluster.do(ctx, http.MethodPost, "/"+e.library.names.facts()+"/_mget?_source=false", object{"ids": ids}, &answer); err != nil {
+	if err := e.indices.cluster.do(ctx, http.MethodPost, "/"+e.indices.names.facts()+"/_mget?_source=false", object{"ids": ids}, &answer); err != nil {
 		return nil, fmt.Errorf("find the properties whose deleted items must be erased: %w", err)
 	}
 	notes := map[library.PropertyID]version{}
@@ -183,6 +185,6 @@ type note struct {
 
 // forget deletes a note, unless a write has stored it again.
 func (e *eraser) forget(ctx context.Context, p library.PropertyID, at version) error {
-	op := operation{index: e.library.names.facts(), id: noteID(p), at: &at}
-	return e.library.cluster.bulk(ctx, []operation{op}, refreshNone)[0].err
+	op := operation{index: e.indices.names.facts(), id: noteID(p), at: &at}
+	return e.indices.cluster.bulk(ctx, []operation{op}, refreshNone)[0].err
 }

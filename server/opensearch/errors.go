@@ -184,13 +184,6 @@ func isIndexMissing(err error) bool {
 	return errors.As(err, &answer) && answer.indexMissing()
 }
 
-// isAboutQuery reports whether err is about the query and not about the cluster.
-func isAboutQuery(err error) bool {
-	var syntax *query.SyntaxError
-	var forbidden *query.ForbiddenFieldError
-	return errors.As(err, &syntax) || errors.As(err, &forbidden)
-}
-
 // tooLarge returns the error for a query that has more clauses than the cluster accepts, including the clauses for rules of tags and
 // units, or a pattern that takes the cluster too many steps to compile. For other errors, it returns nil.
 func tooLarge(err error) error {

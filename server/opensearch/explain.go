@@ -16,56 +16,25 @@ import (
 
 // Explain explains why a listing contains an item, or why not. See library.Library.
 func (l *Library) Explain(ctx context.Context, r library.Read, id item.ID) (*library.Explanation, error) {
-	ctx, end, err := l.reading(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer end()
-	v, listing, err := l.begin(r)
-	if err != nil {
-		return nil, err
-	}
-	it, err := v.item(ctx, id)
-	if err != nil {
-		return nil, err
-	}
-	root, err := v.root(ctx, listing)
-	if err != nil {
-		return nil, err
-	}
-	doc, err := v.document(ctx, it)
-	if err != nil {
-		return nil, err
-	}
-	e, err := eval.Explain(ctx, statistics{v}, root, doc)
-	if err != nil {
-		return nil, err
-	}
-	return &e, nil
-}
-
-// document returns the document of one item with the tags and units that it shows.
-func (v *view) document(ctx context.Context, it *item.Item) (*eval.Doc, error) {
-	items := []*item.Item{it}
-	tags, err := v.shownTags(ctx, items, true)
-	if err != nil {
-		return nil, err
-	}
-	shown, err := v.shownUnits(ctx, items)
-	if err != nil {
-		return nil, err
-	}
-	var units []item.Unit
-	for _, id := range shown[0] {
-		if u := v.catalogue.Unit(id); u != nil {
-			units = append(units, u.Unit)
+	return withListing(ctx, l, r, func(ctx context.Context, v *view, listing library.Listing) (*library.Explanation, error) {
+		it, err := v.item(ctx, id)
+		if err != nil {
+			return nil, err
 		}
-	}
-	var byDefault *item.Unit
-	if v.catalogue.Default != nil {
-		byDefault = &v.catalogue.Default.Unit
-	}
-	return eval.NewItemDoc(it, units, byDefault, tags[0]), nil
+		root, err := v.root(ctx, listing)
+		if err != nil {
+			return nil, err
+		}
+		doc, err := v.document(ctx, it)
+		if err != nil {
+			return nil, err
+		}
+		e, err := eval.Explain(ctx, statistics{v}, root, doc)
+		if err != nil {
+			return nil, err
+		}
+		return &e, nil
+	})
 }
 
 // statistics provides the term statistics of the cluster.
@@ -88,7 +57,7 @@ func (s statistics) Field(ctx context.Context, field string, terms []string) (ra
 		"doc": object{name: append([]string{"a"}, terms...)}, "term_statistics": true, "field_statistics": true,
 		"positions": false, "offsets": false,
 	}
-	if err := s.library.cluster.do(ctx, http.MethodPost, "/"+s.index()+"/_termvectors", body, &answer); err != nil {
+	if err := s.cluster.do(ctx, http.MethodPost, "/"+s.index()+"/_termvectors", body, &answer); err != nil {
 		return rank.Field{}, nil, fmt.Errorf("look up the frequencies of words: %w", err)
 	}
 	found := answer.Vectors[name]

@@ -20,9 +20,14 @@ func (l *Library) Export(ctx context.Context, p library.PropertyID, q query.Node
 		if q == nil {
 			q = query.All{}
 		}
+		c, err := l.Served(p)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
 		began := false
-		_, err := withoutRefused(ctx, l, p, func() (struct{}, error) {
-			err := l.export(ctx, p, q, func(line []byte, err error) bool {
+		_, err = withoutRefused(ctx, newView(l.conn, c, l.now()), func(v *view) (struct{}, error) {
+			err := l.export(ctx, v, q, func(line []byte, err error) bool {
 				began = true
 				return yield(line, err)
 			})
@@ -37,17 +42,12 @@ func (l *Library) Export(ctx context.Context, p library.PropertyID, q query.Node
 	}
 }
 
-func (l *Library) export(ctx context.Context, p library.PropertyID, q query.Node, yield func([]byte, error) bool) error {
-	c, err := l.Served(p)
-	if err != nil {
-		return err
-	}
-	v := l.view(c, l.now())
+func (l *Library) export(ctx context.Context, v *view, q query.Node, yield func([]byte, error) bool) error {
 	root, err := v.plan(ctx, library.Part{Query: q, Audience: query.Private}, v.now)
 	if err != nil {
 		return err
 	}
-	matching, err := v.translate(ctx, root)
+	matching, err := v.queries.query(ctx, root)
 	if err != nil {
 		return err
 	}
@@ -70,7 +70,7 @@ func (l *Library) export(ctx context.Context, p library.PropertyID, q query.Node
 				return fmt.Errorf("export: %w", err)
 			}
 			last = it.ID
-			if !yield(item.Marshal(it, l.ownUnits(p, it)), nil) {
+			if !yield(item.Marshal(it, l.ownUnits(v.catalogue.Property, it)), nil) {
 				return nil
 			}
 		}
@@ -83,7 +83,7 @@ func (l *Library) export(ctx context.Context, p library.PropertyID, q query.Node
 // ownUnits returns the current definitions of the item's own units. An export contains no units of rules, because manifests define them.
 func (l *Library) ownUnits(p library.PropertyID, it *item.Item) []item.Unit {
 	var own []item.Unit
-	c := l.records.state.Load().set.Catalogue(p)
+	c := l.records.now().set.Catalogue(p)
 	if c == nil {
 		return nil
 	}

@@ -20,24 +20,17 @@ func (l *Library) Facets(ctx context.Context, r library.Read, f library.Facet) (
 	if err != nil {
 		return nil, err
 	}
-	ctx, end, err := l.reading(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer end()
-	return withoutRefused(ctx, l, r.Property, func() (*library.Facets, error) { return l.facets(ctx, r, field, counter) })
+	return withListing(ctx, l, r, func(ctx context.Context, v *view, listing library.Listing) (*library.Facets, error) {
+		return v.facets(ctx, listing, field, counter)
+	})
 }
 
-func (l *Library) facets(ctx context.Context, r library.Read, field query.Field, counter *library.FacetCounter) (*library.Facets, error) {
-	v, listing, err := l.begin(r)
-	if err != nil {
-		return nil, err
-	}
+func (v *view) facets(ctx context.Context, listing library.Listing, field query.Field, counter *library.FacetCounter) (*library.Facets, error) {
 	root, err := v.root(ctx, listing)
 	if err != nil {
 		return nil, err
 	}
-	matching, err := v.translate(ctx, root)
+	matching, err := v.queries.query(ctx, root)
 	if err != nil {
 		return nil, err
 	}
@@ -90,7 +83,7 @@ func (c *counting) prepare(ctx context.Context) error {
 	c.byQuery = map[string]bool{}
 	switch kindOf(c.field.Name) {
 	case ofUnits, ofDefault:
-		for d := range c.units().Docs() {
+		for d := range c.view.queries.units().Docs() {
 			for value := range d.Counted(c.field) {
 				c.byQuery[value] = true
 			}
@@ -114,7 +107,7 @@ func (c *counting) prepare(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		found, err := c.translate(ctx, n)
+		found, err := c.view.queries.query(ctx, n)
 		if err != nil {
 			return err
 		}
@@ -199,7 +192,7 @@ type aggregations struct {
 }
 
 // ownValues contains the results of the aggregations for the values that items have themselves. FirstTerms and FirstPage are those for an
-// index with the first schema (see view.indexed).
+// index with the first schema (see translator.indexed).
 type ownValues struct {
 	Terms      *termsOf `json:"terms"`
 	FirstTerms *termsOf `json:"terms1"`
@@ -384,12 +377,12 @@ func (c *counting) pages(ctx context.Context, found *counted) error {
 	}
 }
 
-// inIndex returns the fields of the index that can contain the values (see view.indexed).
+// inIndex returns the fields of the index that can contain the values (see translator.indexed).
 func (c *counting) inIndex() []string {
 	if c.field.Name == query.AllTags {
 		return []string{fieldDynamic}
 	}
-	return c.indexed(c.field)
+	return c.view.queries.indexed(c.field)
 }
 
 // dynamic returns the prefix of the field's terms in fieldDynamic. It returns an empty string for a field of the catalogue.

@@ -13,18 +13,8 @@ import (
 	"github.com/vitrine-dev/vitrine/server/definitions"
 )
 
-// numbered is a document in the response to a search by sequence number.
-type numbered[S any] struct {
-	version
-	ID     string `json:"_id"`
-	Source S      `json:"_source"`
-}
-
 // recordHit is a document of the definitions index.
 type recordHit = numbered[record]
-
-// recordsAtOnce is the maximum number of documents that one search by sequence number returns.
-const recordsAtOnce = 1000
 
 // gapPatience is the time for which the follower waits for a missing operation. After that, the follower assumes that the operation
 // stored nothing, or that its document has changed again. Operations become visible within milliseconds of one another.
@@ -39,7 +29,7 @@ const (
 
 // follow reads changes until ctx ends.
 func (r *records) follow(ctx context.Context) {
-	pause := time.NewTicker(r.library.options.FollowInterval)
+	pause := time.NewTicker(r.interval)
 	defer pause.Stop()
 	limit := shortestPoll
 	for {
@@ -61,7 +51,7 @@ func (r *records) follow(ctx context.Context) {
 
 // poll reads changes once. It takes at most `limit`.
 func (r *records) poll(ctx context.Context, limit time.Duration) error {
-	unlock, err := r.library.cluster.lock(ctx, &r.changing)
+	unlock, err := r.cluster.lock(ctx, &r.changing)
 	if err != nil {
 		return err
 	}
@@ -94,9 +84,9 @@ func (r *records) note(err error) {
 	defer r.problemMu.Unlock()
 	switch {
 	case err != nil && r.failure == nil:
-		r.library.options.Logger.Warn("cannot read changes to the definitions, will retry", slog.Any("error", err))
+		r.logger.Warn("cannot read changes to the definitions, will retry", slog.Any("error", err))
 	case err == nil && r.failure != nil:
-		r.library.options.Logger.Info("reads changes to the definitions again")
+		r.logger.Info("reads changes to the definitions again")
 	}
 	r.failure = err
 }
@@ -133,7 +123,7 @@ func (r *records) setUnreadable(d *decoded, all bool) {
 		delete(r.unreadable, id)
 	}
 	for id, err := range d.unreadable {
-		r.library.options.Logger.Warn("cannot read a definition; its previous state stays in use, unless it is a token, which is rejected", slog.Any("error", err))
+		r.logger.Warn("cannot read a definition; its previous state stays in use, unless it is a token, which is rejected", slog.Any("error", err))
 		r.unreadable[id] = err
 	}
 }
@@ -141,7 +131,7 @@ func (r *records) setUnreadable(d *decoded, all bool) {
 // keepReadable keeps the previous definition of a document that has become unreadable. However, it removes a token, because the document
 // may revoke the token.
 func (r *records) keepReadable(d *decoded, source definitions.Source) {
-	e := r.state.Load().set.Entry(source)
+	e := r.now().set.Entry(source)
 	if e != nil && e.Latest.Token != nil {
 		e = nil
 	}
@@ -158,38 +148,16 @@ const lookTimeout = 3 * time.Second
 func (r *records) look(ctx context.Context, method, path string, body any, out answer) error {
 	ctx, cancel := limited(ctx, lookTimeout)
 	defer cancel()
-	return r.library.cluster.do(ctx, method, path, body, out)
+	return r.cluster.do(ctx, method, path, body, out)
 }
 
 // since returns the records whose last operation has at least the sequence number `from`, ordered by that number.
 func (r *records) since(ctx context.Context, from int64) ([]recordHit, error) {
-	hits, err := bySequence[record](ctx, r.look, r.library.names.definitions(), from)
+	hits, err := bySequence[record](ctx, r.look, r.names.definitions(), from)
 	if err != nil {
 		return nil, fmt.Errorf("read the definitions: %w", err)
 	}
 	return hits, nil
-}
-
-// bySequence returns the documents of an index whose last operation has at least the sequence number `from`, ordered by that number. The
-// function send sends a request, as cluster.do does.
-func bySequence[S any](ctx context.Context, send func(ctx context.Context, method, path string, body any, out answer) error, index string, from int64) ([]numbered[S], error) {
-	var all []numbered[S]
-	for {
-		var answer hitsOf[numbered[S]]
-		body := object{
-			"size": recordsAtOnce, "seq_no_primary_term": true, "track_total_hits": false,
-			"query": object{"range": object{"_seq_no": object{"gte": from}}}, "sort": []any{object{"_seq_no": "asc"}},
-		}
-		if err := send(ctx, http.MethodPost, "/"+index+searchPath, body, &answer); err != nil {
-			return nil, err
-		}
-		hits := answer.Hits.Hits
-		all = append(all, hits...)
-		if len(hits) < recordsAtOnce {
-			return all, nil
-		}
-		from = hits[len(hits)-1].Seq + 1
-	}
 }
 
 // catchUp reads the records that have changed and updates the state with them. If it fails, nothing changes, and the next call reads the
@@ -210,7 +178,7 @@ func (r *records) catchUp(ctx context.Context) error {
 		}
 	}
 	if len(news) > 0 {
-		now := r.state.Load()
+		now := r.now()
 		read, err := r.decode(news, maps.Clone(now.marks))
 		if err != nil {
 			return err

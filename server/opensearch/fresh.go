@@ -57,7 +57,7 @@ type seenPage struct {
 // freshness remembers the versions of pages that are read repeatedly, and the states of the indices of these pages. A read needs no search
 // if neither its definitions nor the state of its index has changed.
 type freshness struct {
-	library *Library
+	indices *indices
 	pages   *otter.Cache[pageKey, seenPage]
 
 	mu sync.Mutex
@@ -76,12 +76,12 @@ type freshness struct {
 // rememberedPages is the maximum number of remembered versions. Each takes about half a KB.
 const rememberedPages = 10_000
 
-func newFreshness(l *Library) (*freshness, error) {
+func newFreshness(ix *indices) (*freshness, error) {
 	pages, err := otter.New(&otter.Options[pageKey, seenPage]{MaximumSize: rememberedPages})
 	if err != nil {
 		return nil, fmt.Errorf("make the cache of versions: %w", err)
 	}
-	f := &freshness{library: l, pages: pages, looked: map[string]lookedUp{}, shown: map[string]lookedUp{}}
+	f := &freshness{indices: ix, pages: pages, looked: map[string]lookedUp{}, shown: map[string]lookedUp{}}
 	f.ended, f.end = context.WithCancel(context.Background())
 	return f, nil
 }
@@ -180,7 +180,7 @@ func (f *freshness) request(ctx context.Context, index string) (state indexState
 	var stats statsOf
 	path := "/" + index + "/_stats/get?level=shards&filter_path=_shards.failed,indices.*.uuid,indices.*.shards.*.routing.primary," +
 		"indices.*.shards.*.seq_no.max_seq_no,indices.*.shards.*.seq_no.global_checkpoint,indices.*.shards.*.retention_leases.primary_term"
-	if err := f.library.cluster.do(ctx, http.MethodGet, path, nil, &stats); err != nil {
+	if err := f.indices.cluster.do(ctx, http.MethodGet, path, nil, &stats); err != nil {
 		return "", false, err
 	}
 	for name, i := range stats.Indices { // contains only the index behind the alias
@@ -202,7 +202,7 @@ func (f *freshness) settle(ctx context.Context, index string) indexState {
 	state := last.state
 	f.mu.Lock()
 	shown := f.shown[index]
-	soon := time.Since(shown.began) < f.library.options.RefreshInterval
+	soon := time.Since(shown.began) < f.indices.refresh
 	if shown.state != state && !soon {
 		f.shown[index] = lookedUp{began: time.Now()} // prevents other callers from refreshing too
 	}
@@ -210,18 +210,11 @@ func (f *freshness) settle(ctx context.Context, index string) indexState {
 	if shown.state == state {
 		return state
 	}
-	if soon || f.library.cluster.do(ctx, http.MethodPost, "/"+index+"/_refresh", nil, &onShards{}) != nil {
+	if soon || f.indices.cluster.do(ctx, http.MethodPost, "/"+index+"/_refresh", nil, &onShards{}) != nil {
 		return ""
 	}
 	f.mu.Lock()
 	f.shown[index] = lookedUp{state: state, began: time.Now()}
 	f.mu.Unlock()
 	return state
-}
-
-// settle waits for the duration of a lease if the write stored an item. After that, no replica relies on a state before this write.
-func (w *write) settle(ctx context.Context) {
-	if w.stored {
-		sleep(ctx, lease)
-	}
 }

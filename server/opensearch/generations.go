@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/transfer"
 )
 
 // itemIndex is one generation of the index of a property's items, in the state in which this replica read it.
@@ -102,11 +103,11 @@ func (a *describedIndices) lacks() string {
 }
 
 // generations returns the generations of all properties that have an index whose name matches a pattern.
-func (l *Library) generations(ctx context.Context, pattern string) (map[library.PropertyID]*generations, error) {
-	shared := sharedIndex(l.names.definitions())
+func (ix *indices) generations(ctx context.Context, pattern string) (map[library.PropertyID]*generations, error) {
+	shared := sharedIndex(ix.names.definitions())
 	var found describedIndices
 	const parts = "*.aliases,*.mappings._meta,*.settings.index.blocks.write,*.settings.index.uuid"
-	if err := l.cluster.do(ctx, http.MethodGet, "/"+shared+","+pattern+"?filter_path="+parts, nil, &found); err != nil {
+	if err := ix.cluster.do(ctx, http.MethodGet, "/"+shared+","+pattern+"?filter_path="+parts, nil, &found); err != nil {
 		return nil, fmt.Errorf("look up the indices of items: %w", err)
 	}
 	delete(found, shared)
@@ -126,16 +127,16 @@ func (l *Library) generations(ctx context.Context, pattern string) (map[library.
 			g = &generations{}
 			out[x.Property] = g
 		}
-		if _, ok := is.Aliases[l.names.items(x.Property)]; ok {
+		if _, ok := is.Aliases[ix.names.items(x.Property)]; ok {
 			g.current = x
 			first = first || x.Schema == 1
 		} else {
 			others[x.Property] = append(others[x.Property], x)
 		}
 	}
-	if first || pattern == l.names.everyItems() {
-		if l.firstSchema.Swap(first) != first {
-			l.selectors.forget()
+	if first || pattern == ix.names.everyItems() {
+		if ix.first.Swap(first) != first {
+			ix.changed()
 		}
 	}
 	for p, g := range out {
@@ -154,8 +155,8 @@ func (l *Library) generations(ctx context.Context, pattern string) (map[library.
 }
 
 // generationsOf returns the generations of one property.
-func (l *Library) generationsOf(ctx context.Context, p library.PropertyID) (*generations, error) {
-	found, err := l.generations(ctx, l.names.items(p)+generationMark+"*")
+func (ix *indices) generationsOf(ctx context.Context, p library.PropertyID) (*generations, error) {
+	found, err := ix.generations(ctx, ix.names.items(p)+generationMark+"*")
 	if err != nil {
 		return nil, err
 	}
@@ -167,11 +168,11 @@ func (l *Library) generationsOf(ctx context.Context, p library.PropertyID) (*gen
 
 // writable returns the generation that accepts writes, as last seen by this replica. An outdated result does no harm: the write fails
 // because the alias is missing, and the caller calls awaitSuccessor.
-func (l *Library) writable(ctx context.Context, p library.PropertyID) (*itemIndex, error) {
-	if known, ok := l.current.Load(p); ok {
+func (ix *indices) writable(ctx context.Context, p library.PropertyID) (*itemIndex, error) {
+	if known, ok := ix.current.Load(p); ok {
 		return known.(*itemIndex), nil
 	}
-	g, err := l.currentOf(ctx, p)
+	g, err := ix.currentOf(ctx, p)
 	if err != nil {
 		return nil, err
 	}
@@ -180,20 +181,20 @@ func (l *Library) writable(ctx context.Context, p library.PropertyID) (*itemInde
 
 // currentOf returns the generations of a property, and remembers the current one for writable. It fails if there is no current
 // generation, or if this version of Vitrine cannot write to it.
-func (l *Library) currentOf(ctx context.Context, p library.PropertyID) (*generations, error) {
-	l.current.Delete(p)
-	g, err := l.generationsOf(ctx, p)
+func (ix *indices) currentOf(ctx context.Context, p library.PropertyID) (*generations, error) {
+	ix.forget(p)
+	g, err := ix.generationsOf(ctx, p)
 	if err != nil {
 		return nil, err
 	}
 	if g.current == nil {
-		return nil, &responseError{Status: http.StatusNotFound, Type: "index_not_found_exception", Reason: fmt.Sprintf("no such index [%s]", l.names.items(p))}
+		return nil, &responseError{Status: http.StatusNotFound, Type: "index_not_found_exception", Reason: fmt.Sprintf("no such index [%s]", ix.names.items(p))}
 	}
-	if err := l.options.check(g.current); err != nil {
+	if err := ix.schemas.check(g.current.name, g.current.Schema); err != nil {
 		return nil, fmt.Errorf("%w: %w", library.ErrUnavailable, err)
 	}
 	if g.current.active {
-		l.current.Store(p, g.current)
+		ix.current.Store(p, g.current)
 	}
 	return g, nil
 }
@@ -202,13 +203,14 @@ func (l *Library) currentOf(ctx context.Context, p library.PropertyID) (*generat
 const switchPause = 250 * time.Millisecond
 
 // awaitSuccessor waits until the caller can retry a write to generation x. The caller calls it if x rejected the write because a copy is
-// replacing x or has replaced it. awaitSuccessor waits for at most Options.Timeout.
-func (l *Library) awaitSuccessor(ctx context.Context, x *itemIndex) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, l.options.Timeout, fmt.Errorf("%w: index %s is being replaced", library.ErrUnavailable, x.name))
+// replacing x or has replaced it. awaitSuccessor waits for at most the timeout of a request.
+// frozen returns the current freeze.
+func (ix *indices) awaitSuccessor(ctx context.Context, x *itemIndex, frozen func() transfer.Freeze) error {
+	ctx, cancel := ix.cluster.within(ctx, fmt.Errorf("%w: index %s is being replaced", library.ErrUnavailable, x.name))
 	defer cancel()
 	for pause := shortestPause; ; pause = min(2*pause, switchPause) {
-		g, err := l.currentOf(ctx, x.Property)
-		frozen := l.frozen().Err()
+		g, err := ix.currentOf(ctx, x.Property)
+		frozen := frozen().Err()
 		switch {
 		case err != nil:
 			return err
@@ -230,8 +232,8 @@ func (l *Library) awaitSuccessor(ctx context.Context, x *itemIndex) error {
 func replaced(err error) bool { return isIndexMissing(err) || isWriteBlock(err) }
 
 // checkSchemas fails if this version of Vitrine does not know the schema of a current index of items.
-func (l *Library) checkSchemas(ctx context.Context) error {
-	all, err := l.generations(ctx, l.names.everyItems())
+func (ix *indices) checkSchemas(ctx context.Context) error {
+	all, err := ix.generations(ctx, ix.names.everyItems())
 	if err != nil {
 		return err
 	}
@@ -239,16 +241,19 @@ func (l *Library) checkSchemas(ctx context.Context) error {
 		if g.current == nil {
 			continue
 		}
-		if err := l.options.check(g.current); err != nil {
+		if err := ix.schemas.check(g.current.name, g.current.Schema); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+// forget forgets the current generation of a property.
+func (ix *indices) forget(p library.PropertyID) { ix.current.Delete(p) }
+
 // drop deletes indices, and ignores those that do not exist.
-func (l *Library) drop(ctx context.Context, indices ...string) error {
-	err := l.cluster.do(ctx, http.MethodDelete, "/"+strings.Join(indices, ",")+"?ignore_unavailable=true", nil, &acknowledged{})
+func (ix *indices) drop(ctx context.Context, indices ...string) error {
+	err := ix.cluster.do(ctx, http.MethodDelete, "/"+strings.Join(indices, ",")+"?ignore_unavailable=true", nil, &acknowledged{})
 	if err != nil && !isIndexMissing(err) {
 		return fmt.Errorf("delete %s: %w", strings.Join(indices, " and "), err)
 	}
@@ -256,9 +261,17 @@ func (l *Library) drop(ctx context.Context, indices ...string) error {
 }
 
 // alias changes aliases in one step. Either all of the actions take effect, or none.
-func (l *Library) alias(ctx context.Context, actions ...object) error {
-	if err := l.cluster.do(ctx, http.MethodPost, "/_aliases", object{"actions": actions}, &acknowledged{}); err != nil {
+func (ix *indices) alias(ctx context.Context, actions ...object) error {
+	if err := ix.cluster.do(ctx, http.MethodPost, "/_aliases", object{"actions": actions}, &acknowledged{}); err != nil {
 		return fmt.Errorf("change aliases: %w", err)
+	}
+	return nil
+}
+
+// unblock lets an index accept writes again.
+func (ix *indices) unblock(ctx context.Context, index string) error {
+	if err := ix.cluster.do(ctx, http.MethodPut, "/"+index+"/_settings", object{"index.blocks.write": nil}, &acknowledged{}); err != nil {
+		return fmt.Errorf("remove the write block from index %s: %w", index, err)
 	}
 	return nil
 }

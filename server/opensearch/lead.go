@@ -8,12 +8,6 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// markLeader is the mark that names the term of the current leader.
-const markLeader = "leader"
-
-// anyone stands for the term in calls of callers that need not be the leader, such as those that create definitions over HTTP.
-const anyone = ""
-
 // leader is the Library that Lead returns. Its changes fail with library.ErrDeposed after another term has begun.
 type leader struct {
 	*Library

@@ -10,10 +10,10 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/plan"
 )
 
-// leaf translates a leaf for the values that items have themselves.
-func (v *view) leaf(n plan.Leaf) (object, error) {
+// own translates a leaf for the values that items have themselves.
+func (t *translator) own(n plan.Leaf) (object, error) {
 	var queries []object
-	for _, field := range v.indexed(n.LooksAt()) {
+	for _, field := range t.indexed(n.LooksAt()) {
 		q, err := leaf(n, field)
 		if err != nil {
 			return nil, err
@@ -55,36 +55,14 @@ func leaf(n plan.Leaf, field string) (object, error) {
 	return nil, fmt.Errorf("translate a query: unknown leaf %T", n)
 }
 
-// indexed returns the field of the index that contains the values of a field. An index with the first schema has the members of submissions
-// in fieldDynamic instead (see view.indexed).
-func indexed(f query.Field) string {
-	switch {
-	case f.Name == query.AllField:
-		return fieldAll
-	case query.IsSubmissionField(f.Name):
-		return fieldSubmission
-	case query.Dynamic(f.Name):
-		return fieldDynamic
-	}
-	return f.Name
-}
-
 // indexed returns the fields of the index that can contain the values of a field. There are two only for members of submissions, and only
 // as long as an index can have the first schema. Exactly one of the two then contains values.
-func (v *view) indexed(f query.Field) []string {
+func (t *translator) indexed(f query.Field) []string {
 	fields := []string{indexed(f)}
-	if fields[0] == fieldSubmission && v.firstSchema {
+	if fields[0] == fieldSubmission && t.firstSchema {
 		fields = append(fields, fieldDynamic)
 	}
 	return fields
-}
-
-// prefixOf returns the prefix of a field's terms in the index.
-func prefixOf(f query.Field) string {
-	if query.Dynamic(f.Name) {
-		return f.Name + "\x00"
-	}
-	return ""
 }
 
 func term(n plan.Term, field string) object {
@@ -97,10 +75,6 @@ func term(n plan.Term, field string) object {
 	}
 	return constant(object{"term": object{field: object{"value": cut(prefixOf(n.Field) + n.Text)}}}, 1)
 }
-
-// longestPattern is the maximum length of a regular expression that an index accepts. A longer one has the name of a field that no item
-// can have: automaton.MaxPrinted limits the other part of the expression, and item.MaxString the names of platforms.
-const longestPattern = 32_000
 
 // pattern returns a query for the terms that an automaton accepts. The automaton's expression is printed together with the field's prefix,
 // so no pattern can match terms of another field.

@@ -18,7 +18,7 @@ func TestPatternsMatchOnlyTheirField(t *testing.T) {
 	g := &patternGenerator{rand.New(rand.NewPCG(3, 4))}
 	for range 2000 {
 		leaf := g.leaf(t)
-		for _, field := range (&view{firstSchema: true}).indexed(leaf.Field) {
+		for _, field := range (&translator{firstSchema: true}).indexed(leaf.Field) {
 			q, err := pattern(leaf, field)
 			if err != nil {
 				t.Fatal(err)
@@ -53,12 +53,12 @@ func FuzzLeaf(f *testing.F) {
 					continue
 				}
 				for _, first := range []bool{false, true} {
-					v := &view{firstSchema: first}
-					q, err := v.leaf(n)
+					tr := &translator{firstSchema: first}
+					q, err := tr.own(n)
 					if err != nil {
 						t.Fatalf("%s: %v", value, err)
 					}
-					checkField(t, q, v.indexed(n.LooksAt()), n.LooksAt().Name+"\x00")
+					checkField(t, q, tr.indexed(n.LooksAt()), n.LooksAt().Name+"\x00")
 				}
 			}
 		}

@@ -1,7 +1,6 @@
 package opensearch
 
 import (
-	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/base64"
@@ -20,61 +19,6 @@ import (
 	"github.com/vitrine-dev/vitrine/server/mutations"
 )
 
-// fact is a document of the facts index: either the ledger of a property, or a tag that exists or existed.
-type fact struct {
-	Property library.PropertyID `json:"property"`
-	// Namespace and Key identify a tag. A ledger has no Namespace. Its Key contains the namespaces of all tags that items have ever had
-	// themselves, separated by slashes, which no namespace contains. It is empty in a ledger that an earlier version wrote last.
-	Namespace string `json:"namespace,omitempty"`
-	Key       string `json:"key,omitempty"`
-	// Sequence is the highest item id that was ever assigned or imported. It increases before an item with that id is stored, so that no id
-	// is assigned twice.
-	Sequence item.ID `json:"sequence,omitempty"`
-	// Names contains the hashes of all field names that items have ever had, eight bytes each.
-	Names string `json:"names,omitempty"`
-	// Token identifies the write that stored the document.
-	Token string `json:"token,omitempty"`
-}
-
-func factMapping() object {
-	unindexed := object{"type": "keyword", "index": false, "doc_values": false}
-	return object{"dynamic": "strict", "properties": object{
-		"property": object{"type": "keyword"}, "sequence": object{"type": "long"},
-		"namespace": unindexed, "key": unindexed, "names": unindexed, "token": unindexed,
-	}}
-}
-
-// ledgerFact returns the document of a ledger.
-func ledgerFact(p library.PropertyID, l *ledger) fact {
-	sums := make([]byte, 0, 8*len(l.names))
-	for n := range l.names {
-		sums = binary.BigEndian.AppendUint64(sums, uint64(n))
-	}
-	namespaces := strings.Join(slices.Sorted(maps.Keys(l.namespaces)), "/")
-	return fact{Property: p, Key: namespaces, Sequence: l.sequence, Names: base64.StdEncoding.EncodeToString(sums), Token: l.token}
-}
-
-// namespaces returns the namespaces in a ledger.
-func (f fact) namespaces() map[string]bool {
-	all := map[string]bool{}
-	for n := range strings.SplitSeq(f.Key, "/") {
-		if n != "" {
-			all[n] = true
-		}
-	}
-	return all
-}
-
-// sums returns the hashes in Names.
-func (f fact) sums() (map[mutations.NameSum]bool, error) {
-	encoded, err := base64.StdEncoding.DecodeString(f.Names)
-	names := map[mutations.NameSum]bool{}
-	for ; len(encoded) >= 8; encoded = encoded[8:] {
-		names[mutations.NameSum(binary.BigEndian.Uint64(encoded))] = true
-	}
-	return names, err
-}
-
 // ledger is one state of a property's ledger document. It is immutable.
 type ledger struct {
 	// at is nil if the document does not exist.
@@ -90,7 +34,8 @@ type ledger struct {
 // ledgers caches the ledgers of all properties as last seen by this replica. An outdated state does no harm, because a change based on it
 // conflicts.
 type ledgers struct {
-	library *Library
+	cluster *cluster
+	names   names
 	mu      sync.Mutex
 	known   map[library.PropertyID]*ledger
 	// changing contains a mutex for each property. The mutex is held while the property's ledger is changed.
@@ -100,13 +45,13 @@ type ledgers struct {
 // lock prevents other writes of this replica from changing a ledger until the caller calls unlock.
 func (ls *ledgers) lock(ctx context.Context, p library.PropertyID) (unlock func(), err error) {
 	m, _ := ls.changing.LoadOrStore(p, &flight.Mutex{})
-	return ls.library.cluster.lock(ctx, m.(*flight.Mutex))
+	return ls.cluster.lock(ctx, m.(*flight.Mutex))
 }
 
 func ledgerID(p library.PropertyID) string { return "ledger-" + encodeProperty(p) }
 
 func (ls *ledgers) path(p library.PropertyID) string {
-	return "/" + ls.library.names.facts() + "/_doc/" + url.PathEscape(ledgerID(p))
+	return "/" + ls.names.facts() + "/_doc/" + url.PathEscape(ledgerID(p))
 }
 
 // get returns the last known state of a ledger. If no state is known, get reads it.
@@ -126,7 +71,7 @@ func (ls *ledgers) read(ctx context.Context, p library.PropertyID) (*ledger, err
 	ctx, cancel := limited(ctx, writeAttempt)
 	defer cancel()
 	l := &ledger{names: map[mutations.NameSum]bool{}, namespaces: map[string]bool{}}
-	err := ls.library.cluster.do(ctx, http.MethodGet, ls.path(p), nil, &found)
+	err := ls.cluster.do(ctx, http.MethodGet, ls.path(p), nil, &found)
 	if err != nil && !isAbsent(err) {
 		return nil, fmt.Errorf("read the ledger of property %s: %w", p, err)
 	}
@@ -161,10 +106,10 @@ func (ls *ledgers) change(ctx context.Context, p library.PropertyID, from *ledge
 		maps.Copy(next.namespaces, st.Namespaces)
 	}
 	op := operation{
-		index: ls.library.names.facts(), id: ledgerID(p), at: from.at,
+		index: ls.names.facts(), id: ledgerID(p), at: from.at,
 		doc: ledgerFact(p, next),
 	}
-	is := ls.library.cluster.bulk(ctx, []operation{op}, refreshNone)[0]
+	is := ls.cluster.bulk(ctx, []operation{op}, refreshNone)[0]
 	if is.err != nil {
 		ls.keep(p, nil)
 		return false, is.err
@@ -179,31 +124,12 @@ func (ls *ledgers) change(ctx context.Context, p library.PropertyID, from *ledge
 	return true, nil
 }
 
-// forgetFacts deletes the facts of a property: its ledger and its tags. It reports whether there were any facts.
-func (l *Library) forgetFacts(ctx context.Context, p library.PropertyID) (bool, error) {
-	var answer deletedDocuments
-	l.ledgers.keep(p, nil)
-	l.made.forget()
-	// The query must also find documents that were stored immediately before.
-	err := l.cluster.do(ctx, http.MethodPost, "/"+l.names.facts()+"/_refresh", nil, &onShards{})
-	if err == nil {
-		body := object{"query": object{"term": object{"property": string(p)}}}
-		err = l.cluster.do(ctx, http.MethodPost, "/"+l.names.facts()+"/_delete_by_query?conflicts=proceed&refresh=true", body, &answer)
+// ledgerFact returns the document of a ledger.
+func ledgerFact(p library.PropertyID, l *ledger) fact {
+	sums := make([]byte, 0, 8*len(l.names))
+	for n := range l.names {
+		sums = binary.BigEndian.AppendUint64(sums, uint64(n))
 	}
-	if err != nil {
-		return false, fmt.Errorf("delete the facts of property %s: %w", p, err)
-	}
-	return *answer.Deleted > 0, nil
-}
-
-// deletedDocuments is the response to a request that deletes the documents that match a query.
-type deletedDocuments struct {
-	TimedOut *bool    `json:"timed_out"`
-	Deleted  *int     `json:"deleted"`
-	Failures []object `json:"failures"`
-}
-
-func (a *deletedDocuments) lacks() string {
-	return cmp.Or(lacking(a.Deleted != nil && a.TimedOut != nil, "deleted"),
-		unless(a.TimedOut == nil || !*a.TimedOut, "the deletion timed out"), unless(len(a.Failures) == 0, "some documents were not deleted"))
+	namespaces := strings.Join(slices.Sorted(maps.Keys(l.namespaces)), "/")
+	return fact{Property: p, Key: namespaces, Sequence: l.sequence, Names: base64.StdEncoding.EncodeToString(sums), Token: l.token}
 }

@@ -6,10 +6,10 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/vitrine-dev/vitrine/server/definitions"
+	"github.com/vitrine-dev/vitrine/server/item"
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
@@ -17,29 +17,17 @@ import (
 // processes can have the same library open.
 type Library struct {
 	definitions.Reads
-	options   Options
-	names     names
-	cluster   *cluster
+	*calls
+	*conn
 	records   *records
-	ledgers   *ledgers
-	selectors selectors
-	made      *madeTags
-	fresh     *freshness
-	shown     *shownItems
+	facts     *facts
 	eraser    *eraser
+	rebuilder *rebuilder
+	fresh     *freshness
 	sealer    *library.Sealer
-	calls     calls
 	// versionKey is the key of page versions. See versionOf.
 	versionKey []byte
 
-	// current contains the last seen current generation of each property. See writable.
-	current sync.Map
-	// firstSchema is true if the current index of a property can have the first schema.
-	firstSchema atomic.Bool
-	// unbuilt contains, for each property, the error of the last rebuild by this replica, if it failed.
-	unbuilt sync.Map
-
-	closed    atomic.Bool
 	closeOnce sync.Once
 	closeErr  error
 	// end stops the follower, the rebuilder and the eraser. ended is closed when all three have returned.
@@ -66,7 +54,7 @@ func Open(ctx context.Context, o Options) (*Library, error) {
 	go func() {
 		defer close(l.ended)
 		var group sync.WaitGroup
-		group.Go(func() { newRebuilder(l).run(follow) })
+		group.Go(func() { l.rebuilder.run(follow) })
 		group.Go(func() { l.eraser.run(follow) })
 		l.records.follow(follow)
 		group.Wait()
@@ -80,18 +68,24 @@ func newLibrary(o Options) (*Library, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, err := newCluster(o)
+	c, err := newCluster(o.connection())
 	if err != nil {
 		return nil, err
 	}
-	l := &Library{options: o, names: names{o.Prefix}, cluster: c, calls: newCalls(), ended: make(chan struct{})}
+	n := names{o.Prefix}
+	ix := &indices{cluster: c, names: n, schemas: o.schemas, refresh: o.RefreshInterval, window: o.window}
+	l := &Library{
+		conn: &conn{options: o, names: n, cluster: c, indices: ix}, calls: newCalls(o.ReadTimeout), ended: make(chan struct{}),
+		facts: newFacts(c, n), records: newRecords(c, n, o.Logger, o.FollowInterval),
+	}
 	l.Reads = l.served
-	l.ledgers = &ledgers{library: l, known: map[library.PropertyID]*ledger{}}
-	l.made = &madeTags{library: l}
-	l.eraser = newEraser(l)
-	l.records = newRecords(l)
+	ix.changed = l.selectors.forget
+	l.records.prepare, l.records.forget = l.prepare, l.forget
 	c.failing = l.records.fails
-	if l.fresh, err = newFreshness(l); err != nil {
+	tasks := shared{ix, l.facts, l.records.frozen, o.Logger}
+	l.eraser = newEraser(tasks, o.EraseWithin, o.rebuild)
+	l.rebuilder = newRebuilder(tasks, l.eraser, o.rebuild)
+	if l.fresh, err = newFreshness(ix); err != nil {
 		return nil, err
 	}
 	if l.shown, err = newShownItems(shownBytes, o.Pressure); err != nil {
@@ -105,7 +99,7 @@ func (l *Library) open(ctx context.Context) error {
 	if err := l.cluster.checkVersion(ctx); err != nil {
 		return err
 	}
-	there, err := l.checkWhole(ctx)
+	there, err := l.indices.checkWhole(ctx)
 	if err == nil && !there && l.options.MustExist {
 		err = fmt.Errorf("the cluster has no library with the index prefix %s", l.options.Prefix)
 	}
@@ -113,7 +107,7 @@ func (l *Library) open(ctx context.Context) error {
 		return err
 	}
 	if there {
-		err = l.checkSchemas(ctx)
+		err = l.indices.checkSchemas(ctx)
 	} else {
 		err = l.createShared(ctx)
 	}
@@ -123,7 +117,7 @@ func (l *Library) open(ctx context.Context) error {
 	if err := l.records.open(ctx); err != nil {
 		return err
 	}
-	key := l.records.state.Load().authorKey
+	key := l.records.now().authorKey
 	mac := hmac.New(sha256.New, key)
 	mac.Write([]byte("page version"))
 	l.versionKey = mac.Sum(nil)
@@ -134,11 +128,27 @@ func (l *Library) open(ctx context.Context) error {
 // createShared creates the shared indices, unless they exist.
 func (l *Library) createShared(ctx context.Context) error {
 	for alias, mapping := range map[string]object{l.names.definitions(): recordMapping(), l.names.facts(): factMapping()} {
-		if err := l.cluster.create(ctx, sharedIndex(alias), l.options.settings(), mapping, alias); err != nil {
+		if err := l.indices.createShared(ctx, alias, mapping); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// prepare creates what a property needs before this replica serves a change of its definitions. See records.
+func (l *Library) prepare(ctx context.Context, p library.PropertyID, isNew bool, tags []item.Tag) error {
+	if isNew {
+		if err := l.indices.createItems(ctx, p); err != nil {
+			return err
+		}
+	}
+	return l.facts.tags.add(ctx, p, tags...)
+}
+
+// forget forgets what this replica remembers about a property.
+func (l *Library) forget(p library.PropertyID) {
+	l.facts.forget(p)
+	l.indices.forget(p)
 }
 
 // Close closes the library in this process. Later calls of other methods fail with ErrClosed. Close can be called more than once.
@@ -160,8 +170,16 @@ func (l *Library) disconnect() error {
 	return l.cluster.close()
 }
 
+// served returns the definitions that the library serves, or ErrClosed.
+func (l *Library) served() (definitions.Set, error) {
+	if l.closed.Load() {
+		return definitions.Set{}, library.ErrClosed
+	}
+	return l.records.now().set, nil
+}
+
 // now returns the current time according to the library's clock.
 func (l *Library) now() time.Time { return l.options.Clock() }
 
 // AuthorKey returns the key of author references. See library.Library.
-func (l *Library) AuthorKey() []byte { return append([]byte(nil), l.records.state.Load().authorKey...) }
+func (l *Library) AuthorKey() []byte { return append([]byte(nil), l.records.now().authorKey...) }

@@ -27,15 +27,6 @@ const (
 	fieldNone = "_none_"
 )
 
-// itemSettings returns the settings of the index of a property's items.
-func (l *Library) itemSettings() object {
-	s := l.options.settings()
-	s["max_result_window"] = l.options.window
-	s["merge.policy.expunge_deletes_allowed"] = 0 // see eraser
-	s["max_regex_length"] = longestPattern
-	return s
-}
-
 // itemMapping returns the mapping for the fields of the catalogue. Keywords are folded before they are indexed (see document.go), so that
 // results do not depend on the Unicode version of the cluster's JDK. The mapping has no fields of units, because rules can attach units
 // without changing items. submissions is the field for the members of submissions.
@@ -75,3 +66,29 @@ func mappingOf(t query.Type) object {
 	}
 	return object{"type": "keyword"}
 }
+
+// indexed returns the field of the index that contains the values of a field. An index with the first schema has the members of submissions
+// in fieldDynamic instead (see translator.indexed).
+func indexed(f query.Field) string {
+	switch {
+	case f.Name == query.AllField:
+		return fieldAll
+	case query.IsSubmissionField(f.Name):
+		return fieldSubmission
+	case query.Dynamic(f.Name):
+		return fieldDynamic
+	}
+	return f.Name
+}
+
+// prefixOf returns the prefix of a field's terms in the index.
+func prefixOf(f query.Field) string {
+	if query.Dynamic(f.Name) {
+		return f.Name + "\x00"
+	}
+	return ""
+}
+
+// longestPattern is the maximum length of a regular expression that an index accepts. A longer one has the name of a field that no item
+// can have: automaton.MaxPrinted limits the other part of the expression, and item.MaxString the names of platforms.
+const longestPattern = 32_000

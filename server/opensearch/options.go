@@ -111,6 +111,14 @@ func (o Options) withDefaults() (Options, error) {
 	return o, nil
 }
 
+// connection returns the options of the connection to the cluster.
+func (o Options) connection() connection {
+	return connection{
+		URLs: o.URLs, UsernameFile: o.UsernameFile, PasswordFile: o.PasswordFile, CAFile: o.CAFile, Timeout: o.Timeout, Clock: o.Clock,
+		Logger: o.Logger, Transport: o.Transport,
+	}
+}
+
 func setDefault[T comparable](v *T, byDefault T) {
 	var zero T
 	if *v == zero {

@@ -28,7 +28,7 @@ type order []orderKey
 
 // order returns the OpenSearch sort keys for o. seed is the seed of a random order. If o contains a field of the default unit, ranks is the
 // clause that gives each item the score to sort by (see defaultKey). Otherwise, ranks is nil.
-func (v *view) order(ctx context.Context, o query.Order, seed string) (out order, ranks object, err error) {
+func (t *translator) order(ctx context.Context, o query.Order, seed string) (out order, ranks object, err error) {
 	out = make(order, len(o))
 	for i, key := range o {
 		if kindOf(key.Field) == ofDefault {
@@ -38,7 +38,7 @@ func (v *view) order(ctx context.Context, o query.Order, seed string) (out order
 					Expected: "one field of the default unit, and no _score",
 				}
 			}
-			if out[i], ranks, err = v.defaultKey(ctx, key); err != nil {
+			if out[i], ranks, err = t.defaultKey(ctx, key); err != nil {
 				return nil, nil, err
 			}
 			continue

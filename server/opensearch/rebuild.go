@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/vitrine-dev/vitrine/server/library"
@@ -16,9 +17,12 @@ import (
 // The rebuilder also deletes replaced indices, and unusable copies that interrupted rebuilds left behind. Every replica runs a rebuilder.
 // A claim decides which rebuilder works.
 type rebuilder struct {
-	library *Library
-	times   rebuildTimes
-	claim   *claim
+	shared
+	eraser *eraser
+	times  rebuildTimes
+	claim  *claim
+	// unbuilt contains, for each property, the error of the last rebuild by this replica, if it failed.
+	unbuilt sync.Map
 	// replacedAt contains, by UUID, the time at which this replica first saw that an index had been replaced.
 	replacedAt map[string]time.Time
 }
@@ -49,8 +53,15 @@ func (t rebuildTimes) withDefaults() rebuildTimes {
 	return t
 }
 
-func newRebuilder(l *Library) *rebuilder {
-	return &rebuilder{library: l, times: l.options.rebuild, replacedAt: map[string]time.Time{}, claim: l.newClaim(rebuildClaim)}
+func newRebuilder(s shared, e *eraser, times rebuildTimes) *rebuilder {
+	return &rebuilder{shared: s, eraser: e, times: times, replacedAt: map[string]time.Time{}, claim: s.facts.newClaim(rebuildClaim, times.renew, times.expire)}
+}
+
+// failed returns the error of the last rebuild of a property by this replica, or nil if it succeeded.
+func (r *rebuilder) failed(p library.PropertyID) error {
+	err, _ := r.unbuilt.Load(p)
+	failed, _ := err.(error)
+	return failed
 }
 
 // run works until ctx ends. Each failure doubles the pause before the next attempt. run resets the pause when no work is left, but not when
@@ -64,10 +75,10 @@ func (r *rebuilder) run(ctx context.Context) {
 		}
 		pause := r.times.check
 		switch {
-		case r.library.frozen() != "":
+		case r.frozen() != "":
 			pause = r.times.retry
 		case err != nil:
-			r.library.options.Logger.Warn("cannot rebuild an index of items, will retry", slog.Any("error", err), slog.Duration("in", backoff))
+			r.logger.Warn("cannot rebuild an index of items, will retry", slog.Any("error", err), slog.Duration("in", backoff))
 			pause, backoff = backoff, min(2*backoff, r.times.check)
 		case left:
 			pause = backoff
@@ -95,7 +106,7 @@ type job struct {
 // work does the current jobs if this replica gets the claim. left is true if there will soon be more work. If settled is false, work only
 // completes rebuilds that were interrupted while they blocked writes.
 func (r *rebuilder) work(ctx context.Context, settled bool) (left bool, err error) {
-	if r.library.frozen() != "" {
+	if r.frozen() != "" {
 		return false, nil // Library.Freeze also blocks the requests of a rebuild that is in progress
 	}
 	jobs, left, err := r.jobs(ctx, settled)
@@ -116,10 +127,10 @@ func (r *rebuilder) work(ctx context.Context, settled bool) (left bool, err erro
 		if ctx.Err() != nil {
 			return true, errors.Join(err, failed, context.Cause(ctx))
 		}
-		r.library.unbuilt.Delete(p)
+		r.unbuilt.Delete(p)
 		if failed != nil {
 			failed = fmt.Errorf("rebuild the index of property %s: %w", p, failed)
-			r.library.unbuilt.Store(p, failed)
+			r.unbuilt.Store(p, failed)
 			err = errors.Join(err, failed)
 		}
 	}
@@ -128,30 +139,69 @@ func (r *rebuilder) work(ctx context.Context, settled bool) (left bool, err erro
 
 func (r *rebuilder) do(ctx context.Context, j job) error {
 	if len(j.drop) > 0 {
-		if err := r.library.drop(ctx, j.drop...); err != nil {
+		if err := r.indices.drop(ctx, j.drop...); err != nil {
 			return err
 		}
 	}
 	if j.activate != nil {
-		return r.library.alias(ctx, j.activate.activate())
+		return r.indices.alias(ctx, j.activate.activate())
 	}
 	if j.unblock != nil {
-		return r.library.unblock(ctx, j.unblock.name)
+		return r.indices.unblock(ctx, j.unblock.name)
 	}
 	if j.rebuild != nil {
-		return r.library.rebuild(ctx, j.rebuild)
+		return r.rebuild(ctx, j.rebuild)
 	}
+	return nil
+}
+
+// rebuild replaces the current generation with one that has the latest schema.
+func (r *rebuilder) rebuild(ctx context.Context, g *generations) error {
+	start := time.Now()
+	c, err := beginCopy(ctx, r.shared, g)
+	if err != nil {
+		return err
+	}
+	r.logger.Info("rebuilding the index of a property", slog.String("property", string(c.from.Property)),
+		slog.String("from", c.from.name), slog.String("to", c.to.name), slog.Int64("copied_before", c.copied))
+	for range passesAtMost {
+		n, err := c.pass(ctx)
+		if err != nil {
+			return err
+		}
+		if n <= closeBehind {
+			break
+		}
+	}
+	// Find most deletions before writes are blocked, so that the block is short.
+	if err := c.compare(ctx); err != nil {
+		return err
+	}
+	if err := c.prepare(ctx); err != nil {
+		return err
+	}
+	// Items that were deleted during the rebuild are only hidden in the copy. The eraser must remove their bytes.
+	if err := r.eraser.note(ctx, c.from.Property); err != nil {
+		return err
+	}
+	blocked, err := c.finish(ctx)
+	if err != nil {
+		return err
+	}
+	r.indices.forget(c.from.Property)
+	r.logger.Info("rebuilt the index of a property", slog.String("property", string(c.from.Property)),
+		slog.String("index", c.to.name), slog.Duration("took", time.Since(start)), slog.Duration("writes_waited", blocked))
 	return nil
 }
 
 // jobs returns the current jobs by property. left is true if there will soon be more work.
 func (r *rebuilder) jobs(ctx context.Context, settled bool) (jobs map[library.PropertyID]job, left bool, err error) {
-	all, err := r.library.generations(ctx, r.library.names.everyItems())
+	all, err := r.indices.generations(ctx, r.indices.names.everyItems())
 	if err != nil {
 		return nil, false, err
 	}
 	jobs = map[library.PropertyID]job{}
-	latest := r.library.options.latest()
+	latest := r.indices.schemas.latest()
 	for p, g := range all {
 		var j job
 		if g.current != nil && !g.current.active {
@@ -190,9 +240,9 @@ func (r *rebuilder) jobs(ctx context.Context, settled bool) (jobs map[library.Pr
 			jobs[p] = j
 		}
 	}
-	r.library.unbuilt.Range(func(p, _ any) bool {
+	r.unbuilt.Range(func(p, _ any) bool {
 		if _, ok := jobs[p.(library.PropertyID)]; !ok {
-			r.library.unbuilt.Delete(p) // another replica has completed the rebuild
+			r.unbuilt.Delete(p) // another replica has completed the rebuild
 		}
 		return true
 	})

@@ -75,7 +75,7 @@ func eventually(t *testing.T, what string, condition func() bool) {
 // indicesOf returns the generations of the property.
 func indicesOf(t *testing.T, l *Library) *generations {
 	t.Helper()
-	g, err := l.generationsOf(t.Context(), shop)
+	g, err := l.indices.generationsOf(t.Context(), shop)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -223,7 +223,7 @@ func TestRebuildBackoff(t *testing.T) {
 		ended := make(chan struct{})
 		go func() {
 			defer close(ended)
-			newRebuilder(l).run(ctx)
+			l.rebuilder.run(ctx)
 		}()
 		problem := func() string { return l.State(t.Context()).Troubles[shop].Problem }
 		<-time.After(time.Hour)
@@ -254,7 +254,7 @@ func TestUnknownSchema(t *testing.T) {
 	mapping := itemMapping(fieldSubmission)
 	mapping["_meta"] = object{"property": string(shop)}
 	alias := l.names.items(shop)
-	if err := l.cluster.create(t.Context(), itemGeneration(alias, 1), l.itemSettings(), mapping, alias); err != nil {
+	if err := l.indices.create(t.Context(), itemGeneration(alias, 1), l.indices.itemSettings(), mapping, alias); err != nil {
 		t.Fatal(err)
 	}
 	if err := l.Close(); err != nil {
@@ -327,7 +327,7 @@ func TestFreezeDuringRebuild(t *testing.T) {
 				for range 20 {
 					wait(t.Context(), 20*time.Millisecond)
 					for _, l := range []*Library{before, next} {
-						blocked, err := l.blockedIndices(t.Context())
+						blocked, err := l.indices.blockedIndices(t.Context())
 						if g := indicesOf(t, l); err != nil || blocked[current.name] == "" || g.current.uuid != current.uuid {
 							t.Fatalf("index %s is blocked: %v, %v; the current one is %+v", current.name, blocked, err, g.current)
 						}
@@ -348,7 +348,7 @@ func TestFreezeDuringRebuild(t *testing.T) {
 				if err := next.Thaw(t.Context()); err != nil {
 					t.Fatal(err)
 				}
-				eventually(t, "the end of the freeze", func() bool { return next.records.state.Load().frozen() == "" })
+				eventually(t, "the end of the freeze", func() bool { return next.records.now().frozen() == "" })
 				mustWrite(t, next, library.Mutation{Put: image(5, "changed"), Replace: true})
 				want[5] = "changed"
 				waitRebuilt(t, next)
@@ -378,7 +378,7 @@ func TestRebuildOfOtherNames(t *testing.T) {
 	defer after.Close()
 	for i, p := range properties {
 		eventually(t, "the rebuild", func() bool {
-			g, err := after.generationsOf(t.Context(), p)
+			g, err := after.indices.generationsOf(t.Context(), p)
 			return err == nil && g.current.Schema == len(nextSchemas()) && len(g.all()) == 1
 		})
 		if _, err := after.ReadItem(t.Context(), library.ItemRead{Property: p, ID: item.ID(i + 1)}); err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"log/slog"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -54,7 +55,7 @@ func TestUnreadableRecord(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer follower.changing.Unlock()
-	if err := follower.catchUp(t.Context()); err != nil || len(follower.state.Load().set.Tokens()) != 2 {
+	if err := follower.catchUp(t.Context()); err != nil || len(follower.now().set.Tokens()) != 2 {
 		t.Fatalf("%v, want two tokens", err)
 	}
 	if _, err := r[0].Remove(t.Context(), []library.Owner{accessToken().Owner}); err != nil {
@@ -70,8 +71,8 @@ func TestUnreadableRecord(t *testing.T) {
 		t.Fatal(err)
 	}
 	for poll, read := range []func(context.Context) error{follower.catchUp, follower.catchUp, follower.reload, follower.catchUp} {
-		if err := read(t.Context()); err != nil || follower.problem() == "" || len(follower.state.Load().set.Tokens()) != 0 {
-			t.Errorf("poll %d: %v, problem %q, %d tokens; want a problem and no token", poll, err, follower.problem(), len(follower.state.Load().set.Tokens()))
+		if err := read(t.Context()); err != nil || follower.problem() == "" || len(follower.now().set.Tokens()) != 0 {
+			t.Errorf("poll %d: %v, problem %q, %d tokens; want a problem and no token", poll, err, follower.problem(), len(follower.now().set.Tokens()))
 		}
 	}
 	if _, err := Open(t.Context(), r[0].options); err == nil || !strings.Contains(err.Error(), unreadable[0].id) && !strings.Contains(err.Error(), unreadable[1].id) {
@@ -162,12 +163,13 @@ func TestLostBeforeRefresh(t *testing.T) {
 }
 
 // requests returns a cluster that can send requests without opening a library.
-func requests(t *testing.T, o Options) *cluster {
+func requests(t *testing.T, o connection) *cluster {
 	t.Helper()
-	o, err := o.withDefaults()
-	if err != nil {
-		t.Fatal(err)
+	setDefault(&o.Timeout, 30*time.Second)
+	if o.Clock == nil {
+		o.Clock = time.Now
 	}
+	o.Logger = slog.New(slog.DiscardHandler)
 	c, err := newCluster(o)
 	if err != nil {
 		t.Fatal(err)
@@ -221,7 +223,7 @@ func TestSilentNode(t *testing.T) {
 					<-r.Context().Done()
 					return nil, r.Context().Err()
 				})
-				c := requests(t, Options{URLs: test.urls, Transport: transport})
+				c := requests(t, connection{URLs: test.urls, Transport: transport})
 				start := time.Now()
 				err := test.call(t.Context(), c)
 				if took := time.Since(start); took != test.took {
@@ -253,7 +255,7 @@ func TestBulkTimeout(t *testing.T) {
 			return nil, r.Context().Err()
 		})
 		const timeout = 10 * time.Second
-		c := requests(t, Options{URLs: []string{"http://127.0.0.1:1"}, Timeout: timeout, Transport: transport})
+		c := requests(t, connection{URLs: []string{"http://127.0.0.1:1"}, Timeout: timeout, Transport: transport})
 		start := time.Now()
 		is := c.bulk(t.Context(), []operation{{index: "index", id: "1", doc: object{}}}, refreshNone)[0]
 		if took := time.Since(start); took != timeout || !errors.Is(is.err, library.ErrUnavailable) || sent != 2 {
@@ -269,7 +271,7 @@ func TestReconnectTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		transport := &intercepted{}
 		transport.intercept(func(*http.Request) (*http.Response, error) { return nil, errLost })
-		c := requests(t, Options{URLs: []string{"http://127.0.0.1:1"}, Transport: transport})
+		c := requests(t, connection{URLs: []string{"http://127.0.0.1:1"}, Transport: transport})
 		start := time.Now()
 		err := c.do(t.Context(), http.MethodGet, "/", nil, nil)
 		if took := time.Since(start); took > reconnect || took < reconnect-longestPause || !errors.Is(err, errLost) || !errors.Is(err, library.ErrUnavailable) {
@@ -322,7 +324,7 @@ func TestRedIndex(t *testing.T) {
 			t.Errorf("mutation %d: %+v", i, o)
 		}
 	}
-	it, err := l.view(l.records.state.Load().set.Catalogue(shop), noon).item(t.Context(), outcomes[2].ID)
+	it, err := newView(l.conn, l.records.now().set.Catalogue(shop), noon).item(t.Context(), outcomes[2].ID)
 	if err != nil {
 		t.Fatal(err)
 	}

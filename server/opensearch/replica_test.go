@@ -195,7 +195,7 @@ func TestMissedPurge(t *testing.T) {
 			if o := mustWrite(t, r[0], library.Mutation{Put: image(0, "")}); o[0].ID != 6 {
 				t.Errorf("id %d, want 6", o[0].ID)
 			}
-			if x, err := r[1].writable(t.Context(), shop); err != nil || x.uuid != indicesOf(t, r[0]).current.uuid {
+			if x, err := r[1].indices.writable(t.Context(), shop); err != nil || x.uuid != indicesOf(t, r[0]).current.uuid {
 				t.Errorf("writes go to %+v, %v, which is not the current index", x, err)
 			}
 		})

@@ -15,6 +15,9 @@ type schema struct {
 	document func(dst []byte, it *item.Item, line []byte, token string) []byte
 }
 
+// schemas contains the versions of the schema, in order. See itemSchemas.
+type schemas []schema
+
 // itemSchemas returns the schemas of indices of items. The number of a schema is its position, starting at 1. New indices get the last
 // schema, and indices with any other schema are rebuilt (see rebuild.go). To change mappings or documents, append a schema and keep the
 // functions of all other schemas: until the index of a property is rebuilt, the library reads and writes the index with its old schema. A
@@ -23,7 +26,7 @@ type schema struct {
 //
 // In the second schema, the members of submissions have their own field. It breaks the rule about fields of the previous version, because
 // this way, private data leaves the field that public queries read (decision 21).
-func itemSchemas() []schema { return []schema{schemaWith(fieldDynamic), schemaWith(fieldSubmission)} }
+func itemSchemas() schemas { return schemas{schemaWith(fieldDynamic), schemaWith(fieldSubmission)} }
 
 // schemaWith returns the schema with the members of submissions in a field.
 func schemaWith(submissions string) schema {
@@ -36,11 +39,12 @@ func schemaWith(submissions string) schema {
 }
 
 // latest returns the number of the schema of new indices.
-func (o Options) latest() int { return len(o.schemas) }
+func (s schemas) latest() int { return len(s) }
 
-// document returns a function that appends the document of an item for an index. line returns the item as item.Marshal writes it.
-func (l *Library) document(x *itemIndex, it *item.Item, line func() []byte, token string) encoded {
-	return func(dst []byte) []byte { return l.options.schemas[x.Schema-1].document(dst, it, line(), token) }
+// document returns a function that appends the document of an item for an index with schema n. line returns the item as item.Marshal
+// writes it.
+func (s schemas) document(n int, it *item.Item, line func() []byte, token string) encoded {
+	return func(dst []byte) []byte { return s[n-1].document(dst, it, line(), token) }
 }
 
 // itemMeta is the metadata in the mapping of an index of items.
@@ -55,8 +59,8 @@ type itemMeta struct {
 }
 
 // mapping returns the mapping of a new index.
-func (o Options) mapping(meta itemMeta) object {
-	m := o.schemas[meta.Schema-1].mapping()
+func (s schemas) mapping(meta itemMeta) object {
+	m := s[meta.Schema-1].mapping()
 	m["_meta"] = meta
 	return m
 }
@@ -73,10 +77,10 @@ func (e *schemaError) Error() string {
 		e.index, e.has, e.knows)
 }
 
-// check returns a *schemaError if the options do not contain the schema of an index.
-func (o Options) check(x *itemIndex) error {
-	if x.Schema < 1 || x.Schema > o.latest() {
-		return &schemaError{x.name, x.Schema, o.latest()}
+// check returns a *schemaError unless schema n of an index is one of s.
+func (s schemas) check(index string, n int) error {
+	if n < 1 || n > s.latest() {
+		return &schemaError{index, n, s.latest()}
 	}
 	return nil
 }

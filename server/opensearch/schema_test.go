@@ -46,7 +46,7 @@ func TestSubmissionsHaveTheirOwnField(t *testing.T) {
 	defer third.Close()
 	eventually(t, "the rebuild", func() bool {
 		g := indicesOf(t, third)
-		return g.current != nil && g.current.Schema == third.options.latest() && len(g.all()) == 1 && !third.firstSchema.Load()
+		return g.current != nil && g.current.Schema == third.indices.schemas.latest() && len(g.all()) == 1 && !third.indices.first.Load()
 	})
 	for name, l := range map[string]*Library{"the library that rebuilt the index": third, "the library that knows the first schema": second} {
 		if diff := gocmp.Diff(want, submissionAnswers(t, l)); diff != "" {

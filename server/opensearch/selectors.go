@@ -4,13 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net/http"
 	"sync"
 	"time"
 
 	"github.com/vitrine-dev/vitrine/server/definitions"
-	"github.com/vitrine-dev/vitrine/server/library"
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
@@ -73,31 +71,27 @@ func (s *selectors) keep(rules []*definitions.Rule, refused bool) {
 	}
 }
 
-// withoutRefused runs a read of a property. If OpenSearch refuses a search of the read, withoutRefused tries the selectors that the search
-// may contain. If OpenSearch refuses a selector, withoutRefused runs the read again.
-func withoutRefused[T any](ctx context.Context, l *Library, p library.PropertyID, read func() (T, error)) (T, error) {
-	out, err := read()
+// withoutRefused runs a read with v. If OpenSearch refuses a search of the read, withoutRefused tries the selectors that the search may
+// contain. If OpenSearch refuses a selector, withoutRefused runs the read again, with a new view.
+func withoutRefused[T any](ctx context.Context, v *view, read func(*view) (T, error)) (T, error) {
+	out, err := read(v)
 	if !isRefusal(err) {
 		return out, err
 	}
-	c, unserved := l.Served(p)
-	if unserved != nil {
-		return out, err
-	}
-	v := l.view(c, l.now())
+	v = newView(v.conn, v.catalogue, v.now)
 	found := false
 	for _, rules := range []struct {
 		of    []*definitions.Rule
 		reach kind
-	}{{c.TagRules, ofItem}, {c.UnitRules, ofTags}} { // the selector of a unit can depend on tags
-		some, failed := v.try(ctx, l.selectors.untried(rules.of), rules.reach)
+	}{{v.catalogue.TagRules, ofItem}, {v.catalogue.UnitRules, ofTags}} { // the selector of a unit can depend on tags
+		some, failed := v.try(ctx, v.selectors.untried(rules.of), rules.reach)
 		if failed != nil {
 			return out, failed
 		}
 		found = found || some
 	}
 	if found {
-		return read()
+		return read(newView(v.conn, v.catalogue, v.now))
 	}
 	return out, err
 }
@@ -116,7 +110,7 @@ func (v *view) try(ctx context.Context, rules []*definitions.Rule, reach kind) (
 	}
 	var queries []object
 	for _, r := range rules {
-		q, err := translator{v, reach}.rule(ctx, r)
+		q, err := v.queries.rule(ctx, r, reach)
 		if err != nil {
 			return false, err
 		}
@@ -125,12 +119,12 @@ func (v *view) try(ctx context.Context, rules []*definitions.Rule, reach kind) (
 	err = v.search(ctx, object{"size": 0, "track_total_hits": false, "query": allOf(anyOf(queries))}, &hitsOf[struct{}]{})
 	switch {
 	case err == nil:
-		v.library.selectors.keep(rules, false)
+		v.selectors.keep(rules, false)
 		return false, nil
 	case !isRefusal(err):
 		return false, fmt.Errorf("try the selectors of rules: %w", err)
 	case len(rules) == 1:
-		v.library.selectors.keep(rules, true)
+		v.selectors.keep(rules, true)
 		v.warn(rules[0], err)
 		return true, nil
 	}
@@ -142,10 +136,4 @@ func (v *view) try(ctx context.Context, rules []*definitions.Rule, reach kind) (
 		refused = refused || some
 	}
 	return refused, nil
-}
-
-// warn logs that a selector matches no item.
-func (v *view) warn(r *definitions.Rule, err error) {
-	v.library.options.Logger.Warn("a selector cannot be evaluated, so its rule applies only to the items that it lists",
-		slog.String("rule", r.Owner.String()), slog.Any("error", err))
 }

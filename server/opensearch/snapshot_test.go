@@ -26,7 +26,7 @@ func TestSnapshot(t *testing.T) {
 	apply(t, first, agreedDefinitions()...)
 	apply(t, first, accessToken(1))
 	want := fill(t, first, 200)
-	everything := first.everyIndex()
+	everything := first.names.everyIndex()
 	do(http.MethodPut, "/_snapshot/backups", object{"type": "fs", "settings": object{"location": c.Snapshots()}})
 	do(http.MethodPut, "/_snapshot/backups/one?wait_for_completion=true", object{"indices": everything, "include_global_state": false})
 

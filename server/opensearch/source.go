@@ -7,7 +7,6 @@ import (
 	"iter"
 	"maps"
 	"net/http"
-	"strings"
 
 	"github.com/vitrine-dev/vitrine/server/item"
 	"github.com/vitrine-dev/vitrine/server/library"
@@ -35,7 +34,7 @@ func (l *Library) Freeze(ctx context.Context) (transfer.Freeze, error) {
 		}
 	}
 	var answer blockedWrites
-	if err := l.cluster.do(ctx, http.MethodPut, "/"+l.everyIndex()+"/_block/read_only", nil, &answer); err != nil {
+	if err := l.cluster.do(ctx, http.MethodPut, "/"+l.names.everyIndex()+"/_block/read_only", nil, &answer); err != nil {
 		return "", fmt.Errorf("block writes to the indices: %w", err)
 	}
 	if !answer.All && len(answer.Indices) > 0 {
@@ -50,19 +49,11 @@ func (l *Library) Thaw(ctx context.Context) error {
 		return err
 	}
 	body := object{"index.blocks.read_only": nil}
-	if err := l.cluster.do(ctx, http.MethodPut, "/"+l.everyIndex()+"/_settings", body, &acknowledged{}); err != nil {
+	if err := l.cluster.do(ctx, http.MethodPut, "/"+l.names.everyIndex()+"/_settings", body, &acknowledged{}); err != nil {
 		return fmt.Errorf("allow writes to the indices: %w", err)
 	}
 	return l.SetMark(ctx, transfer.MarkFrozen, "")
 }
-
-// everyIndex returns the names of all indices of the library, for requests about indices.
-func (l *Library) everyIndex() string {
-	return strings.Join(append(l.shared(), l.names.everyItems()), ",")
-}
-
-// frozen returns the freeze that this replica has seen, or an empty string if there is none.
-func (l *Library) frozen() transfer.Freeze { return l.records.state.Load().frozen() }
 
 // Frozen returns the current freeze, or an empty string if there is none.
 func (l *Library) Frozen(ctx context.Context) (transfer.Freeze, error) {
@@ -77,7 +68,7 @@ func (l *Library) Frozen(ctx context.Context) (transfer.Freeze, error) {
 	if err := l.records.catchUp(ctx); err != nil {
 		return "", err
 	}
-	return l.frozen(), nil
+	return l.records.frozen(), nil
 }
 
 // Facts returns all data except items. See transfer.Reader. The library must not change during the call.
@@ -91,7 +82,7 @@ func (l *Library) Facts(ctx context.Context) (*transfer.Facts, error) {
 	if err != nil {
 		return nil, err
 	}
-	now := l.records.state.Load()
+	now := l.records.now()
 	f := &transfer.Facts{
 		AuthorKey: bytes.Clone(now.authorKey), Marks: maps.Clone(now.marks), Definitions: now.set.Entries(),
 		Properties: map[library.PropertyID]transfer.Property{},
@@ -101,11 +92,11 @@ func (l *Library) Facts(ctx context.Context) (*transfer.Facts, error) {
 	})
 	var state library.State
 	state.PropertyItems = map[library.PropertyID]int64{}
-	stats, err := l.statistics(ctx)
+	stats, err := l.indices.statistics(ctx)
 	if err != nil {
 		return nil, err
 	}
-	all, err := l.generations(ctx, l.names.everyItems())
+	all, err := l.indices.generations(ctx, l.names.everyItems())
 	if err != nil {
 		return nil, err
 	}
@@ -122,33 +113,7 @@ func (l *Library) Facts(ctx context.Context) (*transfer.Facts, error) {
 			return nil, fmt.Errorf("the index of property %s is missing: restore the index with the alias %s from a snapshot", p, l.names.items(p))
 		}
 	}
-	return f, l.addFacts(ctx, f.Properties)
-}
-
-// addFacts reads the facts index.
-func (l *Library) addFacts(ctx context.Context, properties map[library.PropertyID]transfer.Property) error {
-	if err := l.cluster.do(ctx, http.MethodPost, "/"+l.names.facts()+"/_refresh", nil, &onShards{}); err != nil {
-		return fmt.Errorf("read the facts: %w", err)
-	}
-	hits, err := bySequence[fact](ctx, l.cluster.do, l.names.facts(), 0)
-	if err != nil {
-		return fmt.Errorf("read the facts: %w", err)
-	}
-	for _, h := range hits {
-		p, ok := properties[h.Source.Property]
-		switch {
-		case !ok:
-		case h.Source.Namespace != "":
-			p.Tags[item.Tag{Namespace: h.Source.Namespace, Key: h.Source.Key}] = true
-		default:
-			if p.Names, err = h.Source.sums(); err != nil {
-				return fmt.Errorf("read the ledger of property %s: %w", h.Source.Property, err)
-			}
-			p.Sequence = h.Source.Sequence
-			properties[h.Source.Property] = p
-		}
-	}
-	return nil
+	return f, l.facts.read(ctx, f.Properties)
 }
 
 // Lines yields the stored items of a property. See transfer.Reader.

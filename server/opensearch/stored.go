@@ -66,12 +66,12 @@ const loadAtOnce = 10_000
 
 // load reads the documents of items as of the last acknowledged write, with one stored field, or with none for fieldNone. The result does
 // not contain items that do not exist.
-func (l *Library) load(ctx context.Context, alias string, ids []item.ID, field string) (map[item.ID]*stored, error) {
+func (ix *indices) load(ctx context.Context, alias string, ids []item.ID, field string) (map[item.ID]*stored, error) {
 	out := make(map[item.ID]*stored, len(ids))
 	path := fmt.Sprintf("/%s/_mget?stored_fields=%s", alias, field)
 	for chunk := range slices.Chunk(ids, loadAtOnce) {
 		answer := documentsOf[lookedUpItem]{wanted: len(chunk)}
-		if err := l.cluster.do(ctx, http.MethodPost, path, object{"ids": chunk}, &answer); err != nil {
+		if err := ix.cluster.do(ctx, http.MethodPost, path, object{"ids": chunk}, &answer); err != nil {
 			return nil, fmt.Errorf("look up items: %w", err)
 		}
 		for _, d := range answer.Docs {

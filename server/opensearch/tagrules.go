@@ -2,6 +2,7 @@ package opensearch
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -16,8 +17,8 @@ import (
 const termsAtOnce = 60_000
 
 // tagged translates a leaf on a field of tags. The query matches items by their own tags and by the rules whose tags match the leaf.
-func (t translator) tagged(ctx context.Context, n plan.Leaf) (object, error) {
-	own, err := t.view.leaf(n)
+func (t scope) tagged(ctx context.Context, n plan.Leaf) (object, error) {
+	own, err := t.own(n)
 	if err != nil {
 		return nil, err
 	}
@@ -33,7 +34,7 @@ func (t translator) tagged(ctx context.Context, n plan.Leaf) (object, error) {
 		if !matches {
 			continue
 		}
-		rule, err := translator{t.view, ofItem}.rule(ctx, r)
+		rule, err := t.translator.rule(ctx, r, ofItem)
 		if err != nil {
 			return nil, err
 		}
@@ -49,12 +50,12 @@ func (t translator) tagged(ctx context.Context, n plan.Leaf) (object, error) {
 func matchesOne(ctx context.Context, n plan.Node, it *item.Item, tags []item.Tag) (bool, error) {
 	corpus := eval.NewCorpus()
 	corpus.Put(eval.NewDoc(1, 0, it.Values(nil, nil, tags)))
-	hits, err := search(ctx, corpus, n)
+	hits, err := evaluate(ctx, corpus, n)
 	return len(hits) > 0, err
 }
 
-// search evaluates a plan on a corpus in memory, without scores.
-func search(ctx context.Context, corpus *eval.Corpus, n plan.Node) ([]eval.Hit, error) {
+// evaluate evaluates a plan on a corpus in memory, without scores.
+func evaluate(ctx context.Context, corpus *eval.Corpus, n plan.Node) ([]eval.Hit, error) {
 	m, err := corpus.Compile(ctx, n)
 	if err != nil {
 		return nil, fmt.Errorf("evaluate in memory: %w", err)
@@ -67,7 +68,7 @@ func search(ctx context.Context, corpus *eval.Corpus, n plan.Node) ([]eval.Hit, 
 }
 
 // rule returns a query, without a score, for the items that carry the tag or the unit of a rule.
-func (t translator) rule(ctx context.Context, r *definitions.Rule) (object, error) {
+func (t scope) rule(ctx context.Context, r *definitions.Rule) (object, error) {
 	var queries []object
 	for chunk := range slices.Chunk(r.IDs, termsAtOnce) {
 		queries = append(queries, object{"terms": object{"id": chunk}})
@@ -89,4 +90,11 @@ func (t translator) rule(ctx context.Context, r *definitions.Rule) (object, erro
 		return nil, fmt.Errorf("selector of %s: %w", r.Owner, err)
 	}
 	return anyOf(queries), nil
+}
+
+// isAboutQuery reports whether err is about the query and not about the cluster.
+func isAboutQuery(err error) bool {
+	var syntax *query.SyntaxError
+	var forbidden *query.ForbiddenFieldError
+	return errors.As(err, &syntax) || errors.As(err, &forbidden)
 }

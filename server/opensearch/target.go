@@ -43,7 +43,7 @@ func (t *Target) Close() error { return t.library.disconnect() }
 func (t *Target) Begin(ctx context.Context, from transfer.Freeze, f *transfer.Facts) error {
 	l := t.library
 	t.from = from
-	is, _, err := l.readMeta(ctx)
+	is, _, err := l.records.readMeta(ctx)
 	if err != nil {
 		return err
 	}
@@ -62,7 +62,7 @@ func (t *Target) Begin(ctx context.Context, from transfer.Freeze, f *transfer.Fa
 		return err
 	}
 	for p := range f.Properties {
-		if err := l.createItems(ctx, p); err != nil {
+		if err := l.indices.createItems(ctx, p); err != nil {
 			return err
 		}
 	}
@@ -89,7 +89,7 @@ func refused(format string, args ...any) error {
 // library at the same time, these keys are those of the other library.
 func (t *Target) claim(ctx context.Context, from transfer.Freeze, authorKey []byte) (*metaRecord, error) {
 	l := t.library
-	if _, err := l.checkWhole(ctx); err != nil {
+	if _, err := l.indices.checkWhole(ctx); err != nil {
 		return nil, err
 	}
 	if err := l.createShared(ctx); err != nil {
@@ -103,7 +103,7 @@ func (t *Target) claim(ctx context.Context, from transfer.Freeze, authorKey []by
 	if err := failure(l.cluster.bulk(ctx, []operation{op}, refreshNow)); err != nil {
 		return nil, err
 	}
-	is, _, err := l.readMeta(ctx)
+	is, _, err := l.records.readMeta(ctx)
 	if err == nil && is == nil {
 		err = fmt.Errorf("the index %s was deleted during the migration", l.names.definitions())
 	}
@@ -140,7 +140,7 @@ func (t *Target) operations(f *transfer.Facts) ([]operation, error) {
 // Put stores items. See transfer.Target.
 func (t *Target) Put(ctx context.Context, p library.PropertyID, lines []transfer.Line) error {
 	l := t.library
-	index, err := l.writable(ctx, p)
+	index, err := l.indices.writable(ctx, p)
 	if err != nil {
 		return err
 	}
@@ -154,7 +154,7 @@ func (t *Target) Put(ctx context.Context, p library.PropertyID, lines []transfer
 			return &library.UnreadableItemError{ID: line.ID, Err: err}
 		}
 		ops[i] = operation{
-			index: index.writes(), id: strconv.FormatInt(line.ID, 10), doc: l.document(index, it, func() []byte { return line.Text }, ""), over: true,
+			index: index.writes(), id: strconv.FormatInt(line.ID, 10), doc: l.indices.schemas.document(index.Schema, it, func() []byte { return line.Text }, ""), over: true,
 		}
 	}
 	return failure(l.cluster.bulk(ctx, ops, refreshNone))
@@ -163,7 +163,7 @@ func (t *Target) Put(ctx context.Context, p library.PropertyID, lines []transfer
 // Finish makes the indices a library. See transfer.Target.
 func (t *Target) Finish(ctx context.Context, _ map[library.PropertyID]int64) error {
 	l := t.library
-	doc, err := metaRecord{Format: recordFormat, AuthorKey: base64.StdEncoding.EncodeToString(l.records.state.Load().authorKey), Copied: t.from}.record()
+	doc, err := metaRecord{Format: recordFormat, AuthorKey: base64.StdEncoding.EncodeToString(l.records.now().authorKey), Copied: t.from}.record()
 	if err != nil {
 		return err
 	}

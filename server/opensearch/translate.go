@@ -7,20 +7,53 @@ import (
 	"slices"
 
 	"github.com/vitrine-dev/vitrine/server/definitions"
+	"github.com/vitrine-dev/vitrine/server/eval"
 	"github.com/vitrine-dev/vitrine/server/query"
 	"github.com/vitrine-dev/vitrine/server/query/plan"
 )
 
-// translator translates plans to OpenSearch queries for one read of one property.
+// translator translates plans to OpenSearch queries, for one state of a property's definitions.
 type translator struct {
-	*view
+	catalogue *definitions.Catalogue
+	// firstSchema is true if the index can have the first schema.
+	firstSchema bool
+	// selector returns the plan of a rule's selector, or nil if the rule has no selector or the selector matches no item.
+	selector func(context.Context, *definitions.Rule) (plan.Node, error)
+	// warn reports that a selector cannot be translated, so that it matches no item.
+	warn func(*definitions.Rule, error)
+
+	unitDocs *eval.Corpus
+}
+
+// query translates a plan to a query.
+func (t *translator) query(ctx context.Context, n plan.Node) (object, error) {
+	return scope{t, ofDefault}.node(ctx, n)
+}
+
+// rule returns a query, without a score, for the items that carry the tag or the unit of a rule. reach is the highest kind of field to which
+// rules apply in the selector.
+func (t *translator) rule(ctx context.Context, r *definitions.Rule, reach kind) (object, error) {
+	return scope{t, reach}.rule(ctx, r)
+}
+
+// units returns the conversion units as documents.
+func (t *translator) units() *eval.Corpus {
+	if t.unitDocs == nil {
+		t.unitDocs = unitCorpus(t.catalogue)
+	}
+	return t.unitDocs
+}
+
+// scope translates one plan.
+type scope struct {
+	*translator
 	// reach is the highest kind of field to which rules apply. The selector of a tag sees only the items themselves (ofItem). The selector
 	// of a unit also sees the tags of rules (ofTags).
 	reach kind
 }
 
 // node translates one node of a plan.
-func (t translator) node(ctx context.Context, n plan.Node) (object, error) {
+func (t scope) node(ctx context.Context, n plan.Node) (object, error) {
 	switch n := n.(type) {
 	case plan.All:
 		return object{"match_all": object{}}, nil
@@ -48,7 +81,7 @@ func (t translator) node(ctx context.Context, n plan.Node) (object, error) {
 }
 
 // leaf translates a leaf. The query includes the values that manifests add.
-func (t translator) leaf(ctx context.Context, n plan.Leaf) (object, error) {
+func (t scope) leaf(ctx context.Context, n plan.Leaf) (object, error) {
 	switch k := kindOf(n.LooksAt().Name); {
 	case k == ofTags && t.reach >= ofTags:
 		return t.tagged(ctx, n)
@@ -57,10 +90,10 @@ func (t translator) leaf(ctx context.Context, n plan.Leaf) (object, error) {
 	case k == ofDefault && t.reach >= ofUnits:
 		return t.byDefault(ctx, n)
 	}
-	return t.view.leaf(n)
+	return t.own(n)
 }
 
-func (t translator) nodes(ctx context.Context, list []plan.Node) ([]object, error) {
+func (t scope) nodes(ctx context.Context, list []plan.Node) ([]object, error) {
 	out := make([]object, len(list))
 	for i, n := range list {
 		var err error
@@ -74,7 +107,7 @@ func (t translator) nodes(ctx context.Context, list []plan.Node) ([]object, erro
 // alternatives translates nodes of which one match is enough, and the best score counts. A field pattern is such a node for each field. It
 // can match more dynamic fields than the number of clauses that OpenSearch accepts (query.MaxExpansion), so alternatives joins the tests
 // for single terms in the same index field: they count as one clause, and have the same score.
-func (t translator) alternatives(ctx context.Context, list []plan.Node) ([]object, error) {
+func (t scope) alternatives(ctx context.Context, list []plan.Node) ([]object, error) {
 	var others []plan.Node
 	var fields []string
 	terms := map[string][]string{}
@@ -100,7 +133,7 @@ func (t translator) alternatives(ctx context.Context, list []plan.Node) ([]objec
 
 // single returns the index fields and the term of a leaf that tests a dynamic field for one term, with the score 1. It returns false for
 // other nodes, and if a manifest can add values to the field.
-func (t translator) single(n plan.Node) (fields []string, term string, ok bool) {
+func (t scope) single(n plan.Node) (fields []string, term string, ok bool) {
 	leaf, ok := n.(plan.Leaf)
 	if !ok || !query.Dynamic(leaf.LooksAt().Name) || t.ruled(leaf.LooksAt().Name) {
 		return nil, "", false
@@ -115,13 +148,13 @@ func (t translator) single(n plan.Node) (fields []string, term string, ok bool) 
 }
 
 // ruled reports whether a manifest adds a tag to a field that the translator sees.
-func (t translator) ruled(field string) bool {
+func (t scope) ruled(field string) bool {
 	return t.reach >= ofTags && slices.ContainsFunc(t.catalogue.TagRules, func(r *definitions.Rule) bool {
 		return query.TagFieldName(r.Tag.Namespace) == field
 	})
 }
 
-func (t translator) group(ctx context.Context, n plan.Bool) (object, error) {
+func (t scope) group(ctx context.Context, n plan.Bool) (object, error) {
 	group := object{}
 	for name, list := range map[string][]plan.Node{"must": n.Must, "should": n.Should, "must_not": n.MustNot} {
 		if len(list) == 0 {

@@ -17,7 +17,7 @@ import (
 // transport sends requests with the credentials from files, and trusts the certificate authorities in a file. It reads the files
 // repeatedly, because a mounted Secret can change while the process runs.
 type transport struct {
-	options Options
+	options connection
 
 	mu   sync.Mutex
 	read time.Time // when the files were last read
@@ -40,7 +40,7 @@ const (
 
 // newTransport returns a transport with the current username, password and certificate authorities. Its errors name the file that cannot be
 // read.
-func newTransport(o Options) (*transport, error) {
+func newTransport(o connection) (*transport, error) {
 	t := &transport{options: o}
 	return t, t.reread(o.Clock())
 }

@@ -47,7 +47,7 @@ func TestCredentials(t *testing.T) {
 	defer s.Close()
 	clock := librarytest.NewClock(noon)
 	dir := t.TempDir()
-	o := Options{
+	o := connection{
 		URLs: []string{s.URL}, Clock: clock.Now, UsernameFile: writeFile(t, filepath.Join(dir, "username"), "vitrine"),
 		PasswordFile: writeFile(t, filepath.Join(dir, "password"), "first\n"), CAFile: writeFile(t, filepath.Join(dir, "ca.crt"), certificateOf(s)),
 	}
@@ -84,7 +84,7 @@ func TestAuthority(t *testing.T) {
 	s.StartTLS()
 	defer s.Close()
 	clock := librarytest.NewClock(noon)
-	o := Options{URLs: []string{s.URL}, Clock: clock.Now, Timeout: 30 * time.Second}
+	o := connection{URLs: []string{s.URL}, Clock: clock.Now, Timeout: 30 * time.Second}
 	check := func(c *cluster, want string) {
 		t.Helper()
 		err := c.checkVersion(t.Context())

@@ -23,8 +23,8 @@ func unitCorpus(c *definitions.Catalogue) *eval.Corpus {
 }
 
 // matching returns the ids of the units that match a leaf.
-func (t translator) matching(ctx context.Context, n plan.Node) (map[int64]bool, error) {
-	hits, err := search(ctx, t.units(), n)
+func (t scope) matching(ctx context.Context, n plan.Node) (map[int64]bool, error) {
+	hits, err := evaluate(ctx, t.units(), n)
 	ids := make(map[int64]bool, len(hits))
 	for _, h := range hits {
 		ids[h.Doc.ID()] = true
@@ -33,7 +33,7 @@ func (t translator) matching(ctx context.Context, n plan.Node) (map[int64]bool, 
 }
 
 // attached translates a leaf on a field of the units that items show.
-func (t translator) attached(ctx context.Context, n plan.Node) (object, error) {
+func (t scope) attached(ctx context.Context, n plan.Node) (object, error) {
 	ids, err := t.matching(ctx, n)
 	if err != nil {
 		return nil, err
@@ -43,9 +43,9 @@ func (t translator) attached(ctx context.Context, n plan.Node) (object, error) {
 }
 
 // showing returns a query for the items that show any of the selected units, either as their own unit or because of a rule.
-func (t translator) showing(ctx context.Context, which func(*definitions.Unit) bool) (object, error) {
+func (t scope) showing(ctx context.Context, which func(*definitions.Unit) bool) (object, error) {
 	var queries []object
-	if own := t.own(which); own != nil {
+	if own := t.ownUnits(which); own != nil {
 		queries = append(queries, own)
 	}
 	for _, r := range t.catalogue.UnitRules {
@@ -53,7 +53,7 @@ func (t translator) showing(ctx context.Context, which func(*definitions.Unit) b
 		if u == nil || !which(u) {
 			continue
 		}
-		rule, err := translator{t.view, ofTags}.rule(ctx, r)
+		rule, err := t.translator.rule(ctx, r, ofTags)
 		if err != nil {
 			return nil, err
 		}
@@ -62,8 +62,8 @@ func (t translator) showing(ctx context.Context, which func(*definitions.Unit) b
 	return anyOf(queries), nil
 }
 
-// own returns a query for the items that have any of the selected units as their own unit, or nil if no unit is selected.
-func (t translator) own(which func(*definitions.Unit) bool) object {
+// ownUnits returns a query for the items that have any of the selected units as their own unit, or nil if no unit is selected.
+func (t scope) ownUnits(which func(*definitions.Unit) bool) object {
 	words := []string{}
 	for _, u := range t.catalogue.Units {
 		if which(u) {
@@ -87,7 +87,7 @@ func owning(words []string) object {
 }
 
 // byDefault translates a leaf on a field of the default unit.
-func (t translator) byDefault(ctx context.Context, n plan.Node) (object, error) {
+func (t scope) byDefault(ctx context.Context, n plan.Node) (object, error) {
 	ids, err := t.matching(ctx, n)
 	if err != nil {
 		return nil, err
@@ -114,10 +114,10 @@ var firstUnit string
 // scoredByDefault returns a query that matches all items and gives each item the score of its default unit. This is the first shown unit
 // that is not archived, or otherwise the default unit of the property. For items without a default unit, score is called with nil. Scores
 // begin at 1.
-func (v *view) scoredByDefault(ctx context.Context, score func(*definitions.Unit) int) (object, error) {
+func (t *translator) scoredByDefault(ctx context.Context, score func(*definitions.Unit) int) (object, error) {
 	scores := map[string]int{}
 	var live []string
-	for _, u := range v.catalogue.Units {
+	for _, u := range t.catalogue.Units {
 		if !u.Archived {
 			id := strconv.FormatInt(u.ID, 10)
 			scores[id], live = score(u), append(live, id)
@@ -132,18 +132,18 @@ func (v *view) scoredByDefault(ctx context.Context, score func(*definitions.Unit
 			"script_score": object{"script": object{"source": firstUnit, "params": object{"field": fieldUnitOrder, "scores": scores}}},
 		})
 	}
-	for _, r := range v.catalogue.UnitRules {
-		u := v.catalogue.Unit(r.Unit)
+	for _, r := range t.catalogue.UnitRules {
+		u := t.catalogue.Unit(r.Unit)
 		if u == nil || u.Archived {
 			continue
 		}
-		rule, err := translator{v, ofTags}.rule(ctx, r)
+		rule, err := t.rule(ctx, r, ofTags)
 		if err != nil {
 			return nil, err
 		}
 		functions = append(functions, object{"filter": rule, "weight": score(u)})
 	}
-	functions = append(functions, object{"weight": score(v.catalogue.Default)})
+	functions = append(functions, object{"weight": score(t.catalogue.Default)})
 	return object{"function_score": object{
 		"query": object{"match_all": object{}}, "functions": functions, "score_mode": "first", "boost_mode": "replace",
 	}}, nil

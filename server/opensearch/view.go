@@ -4,56 +4,51 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"log/slog"
 	"maps"
 	"net/http"
 	"slices"
 	"time"
 
 	"github.com/vitrine-dev/vitrine/server/definitions"
-	"github.com/vitrine-dev/vitrine/server/eval"
 	"github.com/vitrine-dev/vitrine/server/item"
 	"github.com/vitrine-dev/vitrine/server/library"
 	"github.com/vitrine-dev/vitrine/server/query"
 	"github.com/vitrine-dev/vitrine/server/query/plan"
 )
 
+// conn is what reads need: the connection to the cluster, and what earlier reads have left behind.
+type conn struct {
+	options   Options
+	names     names
+	cluster   *cluster
+	indices   *indices
+	selectors selectors
+	shown     *shownItems
+}
+
 // view holds the data that one read uses: one state of a property's definitions, and one time. Only one goroutine uses a view.
 type view struct {
-	library   *Library
+	*conn
 	catalogue *definitions.Catalogue
 	now       time.Time
-
-	// firstSchema is true if the index can have the first schema.
-	firstSchema bool
+	queries   *translator
 
 	// snapshot is the id of the point in time that searches read. It is empty for searches of the live index.
 	snapshot string
 
-	unitDocs  *eval.Corpus
-	fields    []string // the result of dynamicFields; nil until the first call
-	selectors map[*definitions.Rule]plan.Node
+	fields []string // the result of dynamicFields; nil until the first call
+	plans  map[*definitions.Rule]plan.Node
 }
 
-func (l *Library) view(c *definitions.Catalogue, now time.Time) *view {
-	return &view{library: l, catalogue: c, now: now, firstSchema: l.firstSchema.Load(), selectors: map[*definitions.Rule]plan.Node{}}
-}
-
-// units returns the conversion units as documents.
-func (v *view) units() *eval.Corpus {
-	if v.unitDocs == nil {
-		v.unitDocs = unitCorpus(v.catalogue)
-	}
-	return v.unitDocs
+func newView(c *conn, catalogue *definitions.Catalogue, now time.Time) *view {
+	v := &view{conn: c, catalogue: catalogue, now: now, plans: map[*definitions.Rule]plan.Node{}}
+	v.queries = &translator{catalogue: catalogue, firstSchema: c.indices.first.Load(), selector: v.selector, warn: v.warn}
+	return v
 }
 
 // index returns the alias of the property's items.
-func (v *view) index() string { return v.library.names.items(v.catalogue.Property) }
-
-// searchPath disables partial results, because a response that lacks some shards would be wrong.
-const searchPath = "/_search?allow_partial_search_results=false"
-
-// itemsPath is like searchPath, for searches that return items.
-const itemsPath = searchPath + "&" + inCBOR
+func (v *view) index() string { return v.names.items(v.catalogue.Property) }
 
 // search runs a search of the property's items.
 func (v *view) search(ctx context.Context, body object, out answer) error {
@@ -61,7 +56,7 @@ func (v *view) search(ctx context.Context, body object, out answer) error {
 	if v.snapshot != "" {
 		path, body["pit"] = itemsPath, object{"id": v.snapshot, "keep_alive": snapshotTime}
 	}
-	if err := v.library.cluster.do(ctx, http.MethodPost, path, body, out); err != nil {
+	if err := v.cluster.do(ctx, http.MethodPost, path, body, out); err != nil {
 		if limit := tooLarge(err); limit != nil {
 			return limit
 		}
@@ -73,14 +68,11 @@ func (v *view) search(ctx context.Context, body object, out answer) error {
 // snapshotTime is the time for which the cluster keeps a snapshot that is not released.
 const snapshotTime = "30s"
 
-// releaseTimeout limits the request that releases a snapshot, because the response to the caller waits for it.
-const releaseTimeout = time.Second
-
 // freeze makes later searches of the view read the same state of the index until the caller calls release.
 func (v *view) freeze(ctx context.Context) (release func(), err error) {
 	var made snapshot
 	path := "/" + v.index() + "/_search/point_in_time?keep_alive=" + snapshotTime
-	if err := v.library.cluster.do(ctx, http.MethodPost, path, nil, &made); err != nil {
+	if err := v.cluster.do(ctx, http.MethodPost, path, nil, &made); err != nil {
 		return nil, fmt.Errorf("search property %s: %w", v.catalogue.Property, err)
 	}
 	v.snapshot = made.ID
@@ -89,7 +81,7 @@ func (v *view) freeze(ctx context.Context) (release func(), err error) {
 		// If the snapshot cannot be released, it expires.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
 		defer cancel()
-		_ = v.library.cluster.do(ctx, http.MethodDelete, "/_search/point_in_time", object{"pit_id": []string{made.ID}}, nil)
+		_ = v.cluster.do(ctx, http.MethodDelete, "/_search/point_in_time", object{"pit_id": []string{made.ID}}, nil)
 	}, nil
 }
 
@@ -172,10 +164,10 @@ const fieldsAtMost = item.MaxFieldNames + 10_000
 // later exceed a limit, because a field pattern in it expands to more fields. Such a selector matches no item, and selector returns nil. It
 // also returns nil if OpenSearch refuses the selector.
 func (v *view) selector(ctx context.Context, r *definitions.Rule) (plan.Node, error) {
-	if r.Selector == nil || v.library.selectors.refused(r) {
+	if r.Selector == nil || v.selectors.refused(r) {
 		return nil, nil
 	}
-	if n, known := v.selectors[r]; known {
+	if n, known := v.plans[r]; known {
 		return n, nil
 	}
 	n, err := v.plan(ctx, library.Part{Query: r.Selector, Audience: query.Private}, v.now)
@@ -185,7 +177,7 @@ func (v *view) selector(ctx context.Context, r *definitions.Rule) (plan.Node, er
 	if err != nil {
 		v.warn(r, err)
 	}
-	v.selectors[r] = n
+	v.plans[r] = n
 	return n, nil
 }
 
@@ -204,7 +196,8 @@ func (v *view) root(ctx context.Context, listing library.Listing) (plan.Node, er
 	return plan.Bool{Must: roots}, nil
 }
 
-// translate translates a plan to a query.
-func (v *view) translate(ctx context.Context, n plan.Node) (object, error) {
-	return translator{v, ofDefault}.node(ctx, n)
+// warn logs that a selector matches no item.
+func (v *view) warn(r *definitions.Rule, err error) {
+	v.options.Logger.Warn("a selector cannot be evaluated, so its rule applies only to the items that it lists",
+		slog.String("rule", r.Owner.String()), slog.Any("error", err))
 }

@@ -29,7 +29,7 @@ func (l *Library) Write(ctx context.Context, p library.PropertyID, muts []librar
 		return nil, err
 	}
 	defer end()
-	if err := l.frozen().Err(); err != nil {
+	if err := l.records.frozen().Err(); err != nil {
 		return nil, err
 	}
 	// The timeout also limits the wait for other writes, because all writes wait while the cluster does not respond.
@@ -109,20 +109,21 @@ func (m pendingMutation) ids(own item.ID) []item.ID {
 // time.
 func (w *write) attempt(ctx context.Context, pending []pendingMutation) ([]pendingMutation, error) {
 	l := w.library
-	served := l.records.state.Load().set.Catalogue(w.property)
+	set := l.records.now().set
+	served := set.Catalogue(w.property)
 	if served == nil {
 		return nil, fmt.Errorf("write to property %s: %w", w.property, library.ErrNoProperty)
 	}
-	target, err := l.writable(ctx, w.property)
+	target, err := l.indices.writable(ctx, w.property)
 	if err != nil {
 		return nil, err
 	}
-	b := &base{view: l.view(served, l.now()), target: target, ctx: ctx}
+	b := &base{view: newView(l.conn, served, l.now()), set: set, tags: l.facts.tags, target: target, ctx: ctx}
 	if err := b.fetch(ctx, pending); err != nil {
 		if !isIndexMissing(err) {
 			return nil, err
 		}
-		return pending, l.awaitSuccessor(ctx, target)
+		return pending, l.indices.awaitSuccessor(ctx, target, l.records.frozen)
 	}
 	st, err := w.stage(ctx, b, pending)
 	if err != nil {
@@ -133,7 +134,7 @@ func (w *write) attempt(ctx context.Context, pending []pendingMutation) ([]pendi
 			return nil, err
 		}
 	}
-	if err := l.made.add(ctx, w.property, slices.Collect(maps.Keys(st.Tags))...); err != nil {
+	if err := l.facts.tags.add(ctx, w.property, slices.Collect(maps.Keys(st.Tags))...); err != nil {
 		return nil, err
 	}
 	lost, failed, err := w.store(ctx, b, st.Items)
@@ -153,24 +154,24 @@ func stageUnits(c *definitions.Change, units map[definitions.Source]*definitions
 // stage decides mutations. When it returns, the ledger contains the ids and field names that these mutations use.
 func (w *write) stage(ctx context.Context, b *base, pending []pendingMutation) (*mutations.Stage, error) {
 	l := w.library
-	unlock, err := l.ledgers.lock(ctx, w.property)
+	unlock, err := l.facts.ledgers.lock(ctx, w.property)
 	if err != nil {
 		return nil, err
 	}
 	defer unlock()
 	for range maxAttempts {
-		if b.ledger, err = l.ledgers.get(ctx, w.property); err != nil {
+		if b.ledger, err = l.facts.ledgers.get(ctx, w.property); err != nil {
 			return nil, err
 		}
 		st := mutations.NewStage(w.property, b, map[string]bool{})
-		st.Namer, st.Now, st.Sequence = mutations.NewNamer(l.records.state.Load().authorKey), l.now(), b.ledger.sequence
+		st.Namer, st.Now, st.Sequence = mutations.NewNamer(l.records.now().authorKey), l.now(), b.ledger.sequence
 		for _, m := range pending {
 			w.outcomes[m.at] = st.Mutate(m.Mutation)
 		}
 		if st.Sequence == b.ledger.sequence && len(st.Names) == 0 {
 			return st, nil
 		}
-		taken, err := l.ledgers.change(ctx, w.property, b.ledger, st)
+		taken, err := l.facts.ledgers.change(ctx, w.property, b.ledger, st)
 		if err != nil {
 			return nil, err
 		}
@@ -214,7 +215,7 @@ func (w *write) store(ctx context.Context, b *base, items []mutations.Item) (los
 		return nil, failed, nil
 	}
 	// If the response to the first attempt was lost, a conflict may be with this write itself.
-	found, err := w.library.load(ctx, b.index(), conflicts, fieldWrite)
+	found, err := w.library.indices.load(ctx, b.index(), conflicts, fieldWrite)
 	if err != nil {
 		if !w.stored {
 			return nil, nil, err
@@ -243,7 +244,7 @@ func (w *write) store(ctx context.Context, b *base, items []mutations.Item) (los
 // cluster rejected for this reason as conflicts, because sequence numbers of the index have no meaning in the copy.
 func (w *write) send(ctx context.Context, b *base, ops []operation) []outcome {
 	outcomes := w.library.cluster.bulk(ctx, ops, refreshWait)
-	wait := sync.OnceValue(func() error { return w.library.awaitSuccessor(ctx, b.target) })
+	wait := sync.OnceValue(func() error { return w.library.indices.awaitSuccessor(ctx, b.target, w.library.records.frozen) })
 	for i, o := range outcomes {
 		if replaced(o.err) {
 			err := wait()
@@ -251,6 +252,13 @@ func (w *write) send(ctx context.Context, b *base, ops []operation) []outcome {
 		}
 	}
 	return outcomes
+}
+
+// settle waits for the duration of a lease if the write stored an item. After that, no replica relies on a state before this write.
+func (w *write) settle(ctx context.Context) {
+	if w.stored {
+		sleep(ctx, lease)
+	}
 }
 
 // refresh refreshes the index after the response to a request was lost. In this case, the write has not waited until searches find the
@@ -270,7 +278,7 @@ func (w *write) operations(b *base, items []mutations.Item) (ops []operation, id
 		}
 		op := operation{index: b.target.writes(), id: strconv.FormatInt(it.ID, 10)}
 		if it.Item != nil {
-			op.doc = w.library.document(b.target, it.Item, func() []byte { return item.Marshal(it.Item, nil) }, w.token)
+			op.doc = w.library.indices.schemas.document(b.target.Schema, it.Item, func() []byte { return item.Marshal(it.Item, nil) }, w.token)
 		}
 		if it.Existed {
 			op.at = &b.items[it.ID].version

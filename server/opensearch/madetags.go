@@ -14,7 +14,8 @@ import (
 
 // madeTags stores the tags that exist or existed, one document for each. This replica remembers some of the stored tags.
 type madeTags struct {
-	library *Library
+	cluster *cluster
+	names   names
 	mu      sync.Mutex
 	stored  map[string]bool
 }
@@ -45,14 +46,14 @@ func (m *madeTags) add(ctx context.Context, p library.PropertyID, tags ...item.T
 	var ops []operation
 	for _, t := range tags {
 		if !m.knows(p, t) {
-			ops = append(ops, operation{index: m.library.names.facts(), id: tagID(p, t), doc: tagFact(p, t)})
+			ops = append(ops, operation{index: m.names.facts(), id: tagID(p, t), doc: tagFact(p, t)})
 		}
 	}
 	if len(ops) == 0 {
 		return nil
 	}
 	// A conflict means that the tag is already stored.
-	if err := failure(m.library.cluster.bulk(ctx, ops, refreshNone)); err != nil {
+	if err := failure(m.cluster.bulk(ctx, ops, refreshNone)); err != nil {
 		return err
 	}
 	m.mu.Lock()
@@ -73,20 +74,12 @@ func (m *madeTags) forget() {
 	m.stored = nil
 }
 
-// HasTag reports whether a tag exists or existed. See library.Library.
-func (l *Library) HasTag(p library.PropertyID, t item.Tag) (bool, error) {
-	ctx, end, err := l.reading(context.Background())
-	if err != nil {
-		return false, err
-	}
-	defer end()
-	if _, err := l.Served(p); err != nil {
-		return false, err
-	}
-	if l.made.knows(p, t) {
+// has reports whether a tag is stored.
+func (m *madeTags) has(ctx context.Context, p library.PropertyID, t item.Tag) (bool, error) {
+	if m.knows(p, t) {
 		return true, nil
 	}
-	err = l.cluster.do(ctx, http.MethodGet, "/"+l.names.facts()+"/_doc/"+tagID(p, t)+"?_source=false", nil, &existing{})
+	err := m.cluster.do(ctx, http.MethodGet, "/"+m.names.facts()+"/_doc/"+tagID(p, t)+"?_source=false", nil, &existing{})
 	if isAbsent(err) {
 		return false, nil
 	}

@@ -1,0 +1,119 @@
+package opensearch
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/vitrine-dev/vitrine/server/library"
+)
+
+// names builds the names of the indices of a library.
+type names struct{ prefix string }
+
+// Reads and writes of documents use aliases, because a write that requires a missing alias creates no index. Writes of items use the
+// alias of a generation (see itemIndex). Requests about an index itself use the index's own name.
+func (n names) definitions() string { return n.prefix + "-definitions" }
+func (n names) facts() string       { return n.prefix + "-facts" }
+
+// items returns the alias of a property's items.
+func (n names) items(p library.PropertyID) string { return n.prefix + "-items-" + encodeProperty(p) }
+
+// shared returns the indices that every library needs.
+func (n names) shared() []string {
+	return []string{sharedIndex(n.definitions()), sharedIndex(n.facts())}
+}
+
+// everyIndex returns the names of all indices of the library, for requests about indices.
+func (n names) everyIndex() string {
+	return strings.Join(append(n.shared(), n.everyItems()), ",")
+}
+
+// owns reports whether an index belongs to this library. A comparison of prefixes is not enough, because the prefix of another library
+// may begin with the prefix of this library.
+func (n names) owns(index string) bool {
+	return slices.Contains(n.shared(), index) || strings.HasPrefix(index, n.items(""))
+}
+
+// sharedIndex returns the index behind the alias of a shared index.
+func sharedIndex(alias string) string { return alias + "-1" }
+
+// itemGeneration returns the name of generation n of an index of items. The first generation is 1. No encoded property contains
+// generationMark, so the name differs from the aliases of all properties, even if a property's name ends with a number.
+func itemGeneration(alias string, n int) string { return alias + generationMark + strconv.Itoa(n) }
+
+// generationMark separates the alias of an index of items from the number of the generation.
+const generationMark = "=="
+
+// everyItems returns a pattern for all indices of items, including those that are not current.
+func (n names) everyItems() string { return n.prefix + "-items-*" }
+
+// currentItems returns a pattern for the current indices of items.
+func (n names) currentItems() string { return n.everyItems() + currentMark }
+
+// property returns the property whose items an index contains. It returns false if the property's name is too long to be part of the name
+// of an index (see conn.propertyOf).
+func (n names) property(index string) (library.PropertyID, bool) {
+	name, ok := strings.CutPrefix(index, n.prefix+"-items-")
+	if !ok {
+		return "", false
+	}
+	at := strings.LastIndex(name, generationMark)
+	if at < 0 {
+		return "", false
+	}
+	return decodeProperty(name[:at])
+}
+
+// longestName is the maximum length in bytes of a property in the name of an index. OpenSearch allows 255 bytes for the whole name.
+const longestName = 180
+
+// hashMark precedes the hash of a name that is too long. No encoded name begins with hashMark.
+const hashMark = "=="
+
+// encodeProperty encodes a property as part of the name of an index. It replaces the slash with "_", and encodes other special bytes with
+// "=". Namespaces and names of Kubernetes objects contain neither "_" nor "=".
+func encodeProperty(p library.PropertyID) string {
+	var b strings.Builder
+	for i := range len(p) {
+		switch c := p[i]; {
+		case c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c == '-' || c == '.':
+			b.WriteByte(c)
+		case c == '/':
+			b.WriteByte('_')
+		default:
+			fmt.Fprintf(&b, "=%02x", c)
+		}
+	}
+	if b.Len() > longestName {
+		sum := sha256.Sum256([]byte(p))
+		return hashMark + hex.EncodeToString(sum[:])
+	}
+	return b.String()
+}
+
+func decodeProperty(name string) (library.PropertyID, bool) {
+	var b strings.Builder
+	for i := 0; i < len(name); i++ {
+		switch c := name[i]; {
+		case c == '_':
+			b.WriteByte('/')
+		case c == '=':
+			if i+2 >= len(name) {
+				return "", false
+			}
+			code, err := strconv.ParseUint(name[i+1:i+3], 16, 8)
+			if err != nil {
+				return "", false
+			}
+			b.WriteByte(byte(code))
+			i += 2
+		default:
+			b.WriteByte(c)
+		}
+	}
+	return library.PropertyID(b.String()), true
+}
