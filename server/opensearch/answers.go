@@ -165,7 +165,7 @@ func (p presence) exists() bool { return p.Found != nil && *p.Found }
 // documentsOf is the response to a request for several documents.
 type documentsOf[D interface{ known() bool }] struct {
 	// wanted is the number of requested documents.
-	wanted int
+	wanted int `json:"-"`
 	Docs   []D `json:"docs"`
 }
 
@@ -190,6 +190,14 @@ type healthOfIndices struct {
 func (a *healthOfIndices) lacks() string {
 	return cmp.Or(a.health.lacks(), lacking(a.Indices != nil, "indices"))
 }
+
+// count is the response to a request for the number of documents.
+type count struct {
+	onShards
+	Count *int64 `json:"count"`
+}
+
+func (a *count) lacks() string { return cmp.Or(a.onShards.lacks(), lacking(a.Count != nil, "count")) }
 
 // blank is the state of an answer before it is decoded. A later attempt of a request must not see members of an earlier response.
 type blank struct{ answer, before reflect.Value }

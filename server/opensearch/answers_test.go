@@ -255,11 +255,17 @@ func TestFalseAnswers(t *testing.T) {
 			err := l.countMissing(ctx, defs[1:2], results)
 			return results[0].MissingItems, err
 		},
-		"mark":  func(ctx context.Context) (any, error) { return nil, l.SetMark(ctx, "key", fmt.Sprint(next.Add(1))) },
-		"notes": func(ctx context.Context) (any, error) { n, err := l.eraser.notes(ctx); return len(n), err },
-		"merge": func(ctx context.Context) (any, error) { return nil, l.eraser.ask(ctx, shop, "/_flush") },
+		"mark": func(ctx context.Context) (any, error) { return nil, l.SetMark(ctx, "key", fmt.Sprint(next.Add(1))) },
+		"notes": func(ctx context.Context) (any, error) {
+			n, err := l.facts.notes(ctx, []library.PropertyID{shop})
+			return len(n), err
+		},
+		"merge": func(ctx context.Context) (any, error) {
+			return nil, l.indices.onAllCopies(ctx, shop, "/_flush", time.Minute)
+		},
 		"ledger": func(ctx context.Context) (any, error) {
-			ledger, err := l.facts.ledgers.read(ctx, shop)
+			l.facts.forget(shop)
+			ledger, err := l.facts.ledgers.get(ctx, shop)
 			return ledger != nil, err
 		},
 		"settings": func(ctx context.Context) (any, error) {

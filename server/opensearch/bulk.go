@@ -35,7 +35,7 @@ type operation struct {
 
 // encoded is a function that appends a document in JSON. It is called when a request is built, so that memory holds only the documents of
 // one request.
-type encoded func(dst []byte) []byte
+type encoded = func(dst []byte) []byte
 
 // outcome is the result of an operation.
 type outcome struct {
@@ -71,6 +71,9 @@ const shardTimeout = "5s"
 // writeAttempt limits each attempt of a bulk request, and each lookup that a write needs before the request. It is longer than
 // shardTimeout.
 const writeAttempt = 10 * time.Second
+
+// maxAttempts is the maximum number of attempts of a change whose documents other changes keep changing.
+const maxAttempts = 50
 
 // bulkBytes is the approximate maximum size of a bulk request.
 const bulkBytes = 8 << 20

@@ -297,14 +297,6 @@ func (c *copier) compare(ctx context.Context) error {
 	return nil
 }
 
-// count is the response to a request for the number of documents.
-type count struct {
-	onShards
-	Count *int64 `json:"count"`
-}
-
-func (a *count) lacks() string { return cmp.Or(a.onShards.lacks(), lacking(a.Count != nil, "count")) }
-
 // highestID is the response to a search for the highest id of an item. The value is 0 if there are no items.
 type highestID struct {
 	searched

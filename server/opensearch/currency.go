@@ -80,3 +80,7 @@ func (r *records) revoke(hits []recordHit) bool {
 		return h.Source.Gone || h.Term > r.term || e != nil && e.Latest.Token != nil
 	})
 }
+
+// checked returns the time up to which the definitions of this replica are known to be complete. The channel is closed when this time
+// changes.
+func (r *records) checked() (at time.Time, changed <-chan struct{}) { return r.currency.get() }

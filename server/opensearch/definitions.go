@@ -162,7 +162,7 @@ func (l *Library) Properties() []library.PropertyID {
 
 // Tokens yields all tokens, and after that their changes. See library.Library.
 func (l *Library) Tokens(ctx context.Context) iter.Seq2[library.TokenEvent, error] {
-	return l.records.feed.Listen(ctx)
+	return l.records.tokens(ctx)
 }
 
 // SetMark stores a small value for the operator under a key. See library.Library.

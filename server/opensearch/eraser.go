@@ -2,11 +2,11 @@ package opensearch
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/http"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -52,18 +52,14 @@ func newEraser(s shared, within time.Duration, times rebuildTimes) *eraser {
 // step returns the duration of one of the eraseSteps equal steps.
 func (e *eraser) step() time.Duration { return e.within / eraseSteps }
 
-// noteID returns the id of a property's note in the facts index.
-func noteID(p library.PropertyID) string { return "erase-" + encodeProperty(p) }
-
 // note stores a note that a write will erase data of a property. It does nothing if the last note is recent.
 func (e *eraser) note(ctx context.Context, p library.PropertyID) error {
 	if at, ok := e.noted.Load(p); ok && time.Since(at.(time.Time)) < e.step()/noteSteps {
 		return nil
 	}
 	now := time.Now()
-	op := operation{index: e.indices.names.facts(), id: noteID(p), doc: fact{Token: rand.Text()}, over: true}
-	if err := failure(e.indices.cluster.bulk(ctx, []operation{op}, refreshNone)); err != nil {
-		return fmt.Errorf("record that deleted items must be erased: %w", err)
+	if err := e.facts.putNote(ctx, p); err != nil {
+		return err
 	}
 	e.noted.Store(p, now)
 	return nil
@@ -115,7 +111,7 @@ func (e *eraser) eraseNoted(ctx context.Context, notes map[library.PropertyID]ve
 		for p, at := range notes {
 			failed := e.ask(ctx, p, "/_forcemerge?only_expunge_deletes=true&flush=true")
 			if failed == nil {
-				failed = e.forget(ctx, p, at)
+				failed = e.facts.deleteNote(ctx, p, at)
 			}
 			err = errors.Join(err, failed)
 		}
@@ -129,19 +125,9 @@ func (e *eraser) eraseNoted(ctx context.Context, notes map[library.PropertyID]ve
 	return nil
 }
 
-// ask sends a request to the index of a property. It waits longer than Options.Timeout, because a merge can take longer. It fails unless
-// all copies of the shard have processed the request. If the property has no index, there is nothing to erase, and ask does nothing.
+// ask sends a request to the index of a property.
 func (e *eraser) ask(ctx context.Context, p library.PropertyID, path string) error {
-	patient := e.indices.cluster.patient(e.within)
-	var answer onShards
-	err := patient.do(ctx, http.MethodPost, "/"+e.indices.names.items(p)+path, nil, &answer)
-	if isIndexMissing(err) {
-		return nil
-	}
-	if done := answer.Shards; err == nil && done.Successful < done.Total {
-		err = fmt.Errorf("%w: only %d of %d copies of the shard responded", library.ErrUnavailable, done.Successful, done.Total)
-	}
-	if err != nil {
+	if err := e.indices.onAllCopies(ctx, p, path, e.within); err != nil {
 		return fmt.Errorf("erase deleted items of property %s: %w", p, err)
 	}
 	return nil
@@ -156,35 +142,5 @@ func (e *eraser) notes(ctx context.Context) (map[library.PropertyID]version, err
 	if err != nil || len(all) == 0 {
 		return nil, err
 	}
-	ids, properties := []string{}, map[string]library.PropertyID{}
-	for p := range all {
-		ids, properties[noteID(p)] = append(ids, noteID(p)), p
-	}
-	answer := documentsOf[note]{wanted: len(ids)}
-	if err := e.indices.cluster.do(ctx, http.MethodPost, "/"+e.indices.names.facts()+"/_mget?_source=false", object{"ids": ids}, &answer); err != nil {
-		return nil, fmt.Errorf("find the properties whose deleted items must be erased: %w", err)
-	}
-	notes := map[library.PropertyID]version{}
-	for _, d := range answer.Docs {
-		if d.Error != nil {
-			return nil, fmt.Errorf("find the properties whose deleted items must be erased: %w", d.Error.failure(http.StatusServiceUnavailable))
-		}
-		if d.exists() {
-			notes[properties[d.ID]] = d.version
-		}
-	}
-	return notes, nil
-}
-
-// note is the note of a property in a response.
-type note struct {
-	version
-	presence
-	ID string `json:"_id"`
-}
-
-// forget deletes a note, unless a write has stored it again.
-func (e *eraser) forget(ctx context.Context, p library.PropertyID, at version) error {
-	op := operation{index: e.indices.names.facts(), id: noteID(p), at: &at}
-	return e.indices.cluster.bulk(ctx, []operation{op}, refreshNone)[0].err
+	return e.facts.notes(ctx, slices.Collect(maps.Keys(all)))
 }

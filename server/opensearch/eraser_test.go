@@ -89,18 +89,19 @@ func TestErasing(t *testing.T) {
 		t.Fatalf("before: %v", found)
 	}
 	mustWrite(t, first, library.Mutation{Delete: true, ID: 1}, library.Mutation{Put: image(2, texts["kept"]), Replace: true})
-	if ok, err := first.eraser.claim.store(t.Context(), nil, fact{Token: "crashed"}); err != nil || !ok {
-		t.Fatalf("claim the erasing: %t, %v", ok, err)
+	// This claim is neither renewed nor released, like that of a replica that has crashed.
+	if _, release, err := first.facts.newClaim("erasing", time.Hour, time.Hour).take(t.Context()); err != nil || release == nil {
+		t.Fatalf("claim the erasing: %v", err)
 	}
 	if err := first.Close(); err != nil {
 		t.Fatal(err)
 	}
 
 	// The copies of a shard report every 30 seconds which operations they need. A step of the eraser is longer.
-	next := onCluster(t, c, 2, Options{EraseWithin: eraseSteps * 40 * time.Second})
+	next := onCluster(t, c, 2, Options{EraseWithin: 7 * 40 * time.Second})
 	eventually(t, "the end of the note", func() bool {
-		notes, err := next[0].eraser.notes(t.Context())
-		return err == nil && len(notes) == 0
+		note := "/" + first.names.facts() + "/_doc/erase-" + encodeProperty(shop)
+		return isAbsent(next[0].cluster.do(t.Context(), http.MethodGet, note, nil, nil))
 	})
 	// Searches that are in progress keep the files of merged segments for a short time.
 	var found map[string][]string
@@ -124,7 +125,7 @@ func TestErasing(t *testing.T) {
 func TestErasingNeedsAllCopies(t *testing.T) {
 	t.Parallel()
 	l := replicas(t, 1)[0]
-	if err := l.eraser.ask(t.Context(), shop, "/_flush"); err != nil {
+	if err := l.indices.onAllCopies(t.Context(), shop, "/_flush", time.Minute); err != nil {
 		t.Fatal(err)
 	}
 	// This is more copies than a cluster has nodes.
@@ -132,7 +133,7 @@ func TestErasingNeedsAllCopies(t *testing.T) {
 	if err := l.cluster.do(t.Context(), http.MethodPut, "/"+l.names.items(shop)+"/_settings", settings, nil); err != nil {
 		t.Fatal(err)
 	}
-	if err := l.eraser.ask(t.Context(), shop, "/_flush"); !errors.Is(err, library.ErrUnavailable) {
+	if err := l.indices.onAllCopies(t.Context(), shop, "/_flush", time.Minute); !errors.Is(err, library.ErrUnavailable) {
 		t.Errorf("%v, want ErrUnavailable", err)
 	}
 }

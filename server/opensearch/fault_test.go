@@ -246,10 +246,7 @@ func TestErrorsContainNoData(t *testing.T) {
 	ops := []operation{{index: l.names.items(shop), id: "1", doc: object{"id": "someone@mail.example"}}}
 	stored := failure(l.cluster.bulk(t.Context(), ops, refreshNone))
 	searched := l.cluster.do(t.Context(), http.MethodPost, "/"+l.names.items(shop)+searchPath, object{"query": object{"someone@mail.example": object{}}}, nil)
-	// This cause describes a shard without a working copy.
-	unavailable := &cause{Type: "unavailable_shards_exception", Reason: "[test][0] primary shard is not active Timeout: [1m], request: " +
-		"[BulkShardRequest [[test][0]] containing [index {[test][1], source[{\"text\":\"someone@mail.example\"}]}]]"}
-	for what, err := range map[string]error{"a document": stored, "a query": searched, "a lost shard": unavailable.failure(http.StatusServiceUnavailable)} {
+	for what, err := range map[string]error{"a document": stored, "a query": searched} {
 		if err == nil || strings.Contains(err.Error(), "someone") {
 			t.Errorf("%s: %v, want an error without its content", what, err)
 		}
@@ -397,6 +394,7 @@ func TestDeadlineOfSilentCluster(t *testing.T) {
 // and must not count an item as missing after its write was acknowledged.
 func TestManyListedItems(t *testing.T) {
 	t.Parallel()
+	const loadAtOnce = 10_000 // see indices.Load
 	l := openOptions(t, t.TempDir(), func(o *Options) { o.window = 10 })
 	defer l.Close()
 	apply(t, l, agreedDefinitions()[0])
@@ -436,15 +434,6 @@ func TestMemoryPressure(t *testing.T) {
 	}
 	pressure.Store(int32(library.Relaxed))
 	mustWrite(t, l, library.Mutation{Put: image(3, "")})
-}
-
-// TestLongTerms checks that a query is split if it names more units than a terms query of OpenSearch may contain.
-func TestLongTerms(t *testing.T) {
-	words := make([]string, 2*termsAtOnce+1)
-	clauses := owning(words)["bool"].(object)["should"].([]object)
-	if len(clauses) != 3 || len(clauses[2]["terms"].(object)[fieldUnits].([]string)) != 1 {
-		t.Errorf("%d clauses", len(clauses))
-	}
 }
 
 // TestManyUnits queries and sorts by a field of the default unit. The property has more units than the maximum number of clauses in a

@@ -27,8 +27,9 @@ const (
 	longestPoll  = 10 * time.Second
 )
 
-// follow reads changes until ctx ends.
+// follow reads changes until ctx ends. Then it ends the listeners of tokens.
 func (r *records) follow(ctx context.Context) {
+	defer r.feed.Close()
 	pause := time.NewTicker(r.interval)
 	defer pause.Stop()
 	limit := shortestPoll
@@ -51,7 +52,7 @@ func (r *records) follow(ctx context.Context) {
 
 // poll reads changes once. It takes at most `limit`.
 func (r *records) poll(ctx context.Context, limit time.Duration) error {
-	unlock, err := r.cluster.lock(ctx, &r.changing)
+	unlock, err := r.lock(ctx)
 	if err != nil {
 		return err
 	}

@@ -135,33 +135,6 @@ func TestCloseEndsLookups(t *testing.T) {
 	}
 }
 
-// TestSortValues checks that sort values decoded from CBOR equal those decoded from JSON.
-func TestSortValues(t *testing.T) {
-	header := http.Header{"Content-Type": {"application/cbor"}}
-	for data, want := range map[string]string{
-		"\x81\x18\x2a": "42", "\x81\x3b\x7f\xff\xff\xff\xff\xff\xff\xff": "-9223372036854775808", "\x81\x61\x22": `"\""`, "\x81\xf6": "null",
-		"\x81\xfa\x3f\x9d\xf3\xb6": "1.234", "\x81\xfb\x3f\xf3\xbe\x76\xc8\xb4\x39\x58": "1.234",
-		"\x81\xfb\x7f\xf0\x00\x00\x00\x00\x00\x00": `"Infinity"`, "\x81\xfb\xff\xf0\x00\x00\x00\x00\x00\x00": `"-Infinity"`,
-	} {
-		var values []sortValue
-		if err := decode(header, []byte(data), &values); err != nil || len(values) != 1 || string(values[0].RawMessage) != want {
-			t.Errorf("%x: %s, %v, want %s", data, values, err, want)
-		}
-	}
-	var n number
-	if err := decode(header, []byte("\x614"), &n); err != nil || n != 4 {
-		t.Errorf("%d, %v, want 4", n, err)
-	}
-	if err := decode(http.Header{}, []byte(`"42"`), &n); err != nil || n != 42 {
-		t.Errorf("%d, %v, want 42", n, err)
-	}
-	var found hitsOf[answerHit]
-	if err := decode(http.Header{}, []byte(`{"hits":{"hits":[{"_id":"7","sort":[1.5]}]}}`), &found); err != nil || found.Hits.Hits[0].ID != 7 ||
-		!strings.HasPrefix(string(found.Hits.Hits[0].Sort[0].RawMessage), "1.5") {
-		t.Errorf("%+v, %v", found, err)
-	}
-}
-
 // TestSettleNeedsAllCopies checks that a page is not remembered for a state that one copy of the shard may not show yet.
 func TestSettleNeedsAllCopies(t *testing.T) {
 	t.Parallel()
@@ -178,12 +151,5 @@ func TestSettleNeedsAllCopies(t *testing.T) {
 		if got := l.fresh.settle(t.Context(), index); got != want {
 			t.Errorf("complete=%v: %q, want %q", complete, got, want)
 		}
-	}
-}
-
-// TestCheckpoint checks that checkpoint fails if the statistics contain no working copy.
-func TestCheckpoint(t *testing.T) {
-	if n, err := (indexStats{}).checkpoint("gone"); !errors.Is(err, library.ErrUnavailable) {
-		t.Errorf("%d, %v, want ErrUnavailable", n, err)
 	}
 }

@@ -36,14 +36,6 @@ func (x *itemIndex) activate() object {
 	return object{"add": object{"index": x.name, "alias": x.writes()}}
 }
 
-// The aliases of a generation are its name followed by a mark. currentMark is for searches of the current generations of all properties.
-// copyMark is followed by a token (see copier).
-const (
-	currentMark = "==current"
-	writeMark   = "==write"
-	copyMark    = "==copy-"
-)
-
 // generations holds the indices of a property's items. Reads and writes of items use only the current index.
 type generations struct {
 	// current is nil if there is no current index.

@@ -68,6 +68,14 @@ func (n names) property(index string) (library.PropertyID, bool) {
 	return decodeProperty(name[:at])
 }
 
+// The aliases of a generation are its name followed by a mark. currentMark is for searches of the current generations of all properties.
+// copyMark is followed by a token (see ItemIndex).
+const (
+	currentMark = "==current"
+	writeMark   = "==write"
+	copyMark    = "==copy-"
+)
+
 // longestName is the maximum length in bytes of a property in the name of an index. OpenSearch allows 255 bytes for the whole name.
 const longestName = 180
 

@@ -64,7 +64,7 @@ func awaitCopies(t *testing.T, l *Library) {
 	defer cancel()
 	for is.Status != "green" {
 		err := l.cluster.do(ctx, http.MethodGet, "/_cluster/health", nil, &is)
-		if !wait(ctx, longestPause) {
+		if !sleep(ctx, time.Second) {
 			t.Fatalf("the cluster is %q: %v", is.Status, err)
 		}
 	}

@@ -1,6 +1,7 @@
 package opensearch
 
 import (
+	"cmp"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -89,12 +90,12 @@ func (o Options) withDefaults() (Options, error) {
 	if o.ReadTimeout < 0 || o.ReadTimeout > time.Minute {
 		return o, &OptionsError{fmt.Sprintf("read timeout %s: must not be negative or longer than 1m", o.ReadTimeout)}
 	}
-	setDefault(&o.RefreshInterval, 200*time.Millisecond)
-	setDefault(&o.FollowInterval, 200*time.Millisecond)
-	setDefault(&o.Timeout, 30*time.Second)
-	setDefault(&o.ReadTimeout, DefaultReadTimeout)
-	setDefault(&o.EraseWithin, 10*time.Minute)
-	setDefault(&o.window, 50_000)
+	o.RefreshInterval = cmp.Or(o.RefreshInterval, 200*time.Millisecond)
+	o.FollowInterval = cmp.Or(o.FollowInterval, 200*time.Millisecond)
+	o.Timeout = cmp.Or(o.Timeout, 30*time.Second)
+	o.ReadTimeout = cmp.Or(o.ReadTimeout, DefaultReadTimeout)
+	o.EraseWithin = cmp.Or(o.EraseWithin, 10*time.Minute)
+	o.window = cmp.Or(o.window, 50_000)
 	o.rebuild = o.rebuild.withDefaults()
 	if o.schemas == nil {
 		o.schemas = itemSchemas()
@@ -116,13 +117,6 @@ func (o Options) connection() connection {
 	return connection{
 		URLs: o.URLs, UsernameFile: o.UsernameFile, PasswordFile: o.PasswordFile, CAFile: o.CAFile, Timeout: o.Timeout, Clock: o.Clock,
 		Logger: o.Logger, Transport: o.Transport,
-	}
-}
-
-func setDefault[T comparable](v *T, byDefault T) {
-	var zero T
-	if *v == zero {
-		*v = byDefault
 	}
 }
 

@@ -1,6 +1,7 @@
 package opensearch
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -44,12 +45,12 @@ type rebuildTimes struct {
 }
 
 func (t rebuildTimes) withDefaults() rebuildTimes {
-	setDefault(&t.settle, 2*time.Minute)
-	setDefault(&t.check, time.Minute)
-	setDefault(&t.retry, 2*time.Second)
-	setDefault(&t.renew, 3*time.Second)
-	setDefault(&t.expire, 10*time.Second)
-	setDefault(&t.keep, time.Minute)
+	t.settle = cmp.Or(t.settle, 2*time.Minute)
+	t.check = cmp.Or(t.check, time.Minute)
+	t.retry = cmp.Or(t.retry, 2*time.Second)
+	t.renew = cmp.Or(t.renew, 3*time.Second)
+	t.expire = cmp.Or(t.expire, 10*time.Second)
+	t.keep = cmp.Or(t.keep, time.Minute)
 	return t
 }
 

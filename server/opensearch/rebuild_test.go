@@ -28,12 +28,12 @@ func nextSchemas() []schema {
 	const field = "colour"
 	return append(itemSchemas(), schema{
 		mapping: func() object {
-			m := itemMapping(fieldSubmission)
+			m := itemSchemas()[1].mapping()
 			m["properties"].(object)[field] = object{"type": "keyword"}
 			return m
 		},
 		document: func(dst []byte, it *item.Item, line []byte, token string) []byte {
-			return append(bytes.TrimSuffix(document(dst, it, line, token, fieldSubmission), []byte("}")), `,"`+field+`":"blue"}`...)
+			return append(bytes.TrimSuffix(itemSchemas()[1].document(dst, it, line, token), []byte("}")), `,"`+field+`":"blue"}`...)
 		},
 	})
 }
@@ -193,7 +193,7 @@ func TestRebuildBackoff(t *testing.T) {
 		transport := &intercepted{}
 		transport.intercept(func(r *http.Request) (*http.Response, error) {
 			switch path := r.URL.Path; {
-			case strings.HasSuffix(path, "/_doc/"+rebuildClaim):
+			case strings.HasSuffix(path, "/_doc/rebuild"):
 				// Every other time, another replica holds the claim.
 				if n := claims.Add(1); n%4 < 2 {
 					return respond(r, http.StatusOK, fmt.Sprintf(`{"found":true,"_seq_no":%d,"_primary_term":1,"_source":{}}`, n)), nil
@@ -251,7 +251,7 @@ func TestUnknownSchema(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	l := open(t, dir, time.Now)
-	mapping := itemMapping(fieldSubmission)
+	mapping := itemSchemas()[1].mapping()
 	mapping["_meta"] = object{"property": string(shop)}
 	alias := l.names.items(shop)
 	if err := l.indices.create(t.Context(), itemGeneration(alias, 1), l.indices.itemSettings(), mapping, alias); err != nil {
@@ -445,7 +445,7 @@ func TestInterruptedRebuild(t *testing.T) {
 	t.Parallel()
 	for step, is := range map[string]func(method, path, body string) bool{
 		"claim": func(_, path, body string) bool {
-			return path == "/_bulk" && strings.Contains(body, `"`+rebuildClaim+`"`)
+			return path == "/_bulk" && strings.Contains(body, `"rebuild"`)
 		},
 		"create": func(method, path, _ string) bool { return method == http.MethodPut && strings.HasSuffix(path, "==2") },
 		"copy":   func(_, path, body string) bool { return path == "/_bulk" && strings.Contains(body, copyMark) },

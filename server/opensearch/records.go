@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"log/slog"
 	"maps"
 	"net/http"
@@ -91,7 +92,7 @@ func (r *records) open(ctx context.Context) error {
 	if err := failure(r.cluster.bulk(ctx, []operation{op}, refreshNow)); err != nil && !isBlocked(err) {
 		return err
 	}
-	unlock, err := r.cluster.lock(ctx, &r.changing)
+	unlock, err := r.lock(ctx)
 	if err != nil {
 		return err
 	}
@@ -116,6 +117,16 @@ const markLeader = "leader"
 // anyone stands for the term in calls of callers that need not be the leader, such as those that create definitions over HTTP.
 const anyone = ""
 
+// lock keeps this replica from reading and storing changes until the caller calls unlock.
+func (r *records) lock(ctx context.Context) (unlock func(), err error) {
+	return r.cluster.lock(ctx, &r.changing)
+}
+
+// tokens yields all tokens, and after that their changes. See library.Library.
+func (r *records) tokens(ctx context.Context) iter.Seq2[library.TokenEvent, error] {
+	return r.feed.Listen(ctx)
+}
+
 // now returns the definitions as this replica has read them.
 func (r *records) now() *known { return r.state.Load() }
 
@@ -134,7 +145,7 @@ func (r *records) permit(term string) error {
 // change stages changes of the definitions, stores them, and makes them visible in this replica. If another replica stored a change
 // first, change calls stage again with the newer state. It fails with library.ErrDeposed if the term has ended.
 func (r *records) change(ctx context.Context, term string, stage func(*definitions.Change) error) error {
-	unlock, err := r.cluster.lock(ctx, &r.changing)
+	unlock, err := r.lock(ctx)
 	if err != nil {
 		return err
 	}
@@ -272,7 +283,7 @@ func (r *records) forgetProperties(changed map[definitions.Source]*definitions.E
 
 // setMark stores a mark. It fails with library.ErrDeposed if the term has ended.
 func (r *records) setMark(ctx context.Context, term, key, value string) error {
-	unlock, err := r.cluster.lock(ctx, &r.changing)
+	unlock, err := r.lock(ctx)
 	if err != nil {
 		return err
 	}

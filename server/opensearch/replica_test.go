@@ -169,7 +169,8 @@ func TestMissedPurge(t *testing.T) {
 				return []library.Mutation{{Put: image(id, "")}, {Tag: &tag, IDs: []item.ID{id}}}
 			}
 			mustWrite(t, r[1], tagged(7)...)
-			if err := r[1].records.changing.Lock(t.Context()); err != nil { // prevents the follower from reading changes
+			unlock, err := r[1].records.lock(t.Context()) // prevents the follower from reading changes
+			if err != nil {
 				t.Fatal(err)
 			}
 			property := agreedDefinitions()[0]
@@ -187,7 +188,7 @@ func TestMissedPurge(t *testing.T) {
 			if err := follow(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			r[1].records.changing.Unlock()
+			unlock()
 			mustWrite(t, r[1], tagged(5)...)
 			if made, err := r[0].HasTag(shop, tag); err != nil || !made {
 				t.Errorf("the tag exists: %v, %v", made, err)
@@ -422,9 +423,10 @@ func TestFreezeOfReplicas(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	apply(t, r[1], agreedDefinitions()[0])                          // the replica learns of the property
-	apply(t, r[1], agreedDefinitions()[0])                          // the replica reads the definitions
-	if err := r[1].records.changing.Lock(t.Context()); err != nil { // stops the follower
+	apply(t, r[1], agreedDefinitions()[0])        // the replica learns of the property
+	apply(t, r[1], agreedDefinitions()[0])        // the replica reads the definitions
+	unlock, err := r[1].records.lock(t.Context()) // stops the follower
+	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := r[0].Freeze(t.Context()); err != nil {
@@ -433,7 +435,7 @@ func TestFreezeOfReplicas(t *testing.T) {
 	if _, err := r[1].Write(t.Context(), shop, []library.Mutation{{Put: image(1, "")}}); !errors.Is(err, library.ErrUnavailable) {
 		t.Errorf("a write before the replica knows of the freeze: %v", err)
 	}
-	r[1].records.changing.Unlock()
+	unlock()
 	var frozen *library.FrozenError
 	if _, err := r[1].Apply(t.Context(), []library.Definition{accessToken(1)}); !errors.As(err, &frozen) {
 		t.Errorf("a definition: %v", err)

@@ -43,7 +43,7 @@ func (s schemas) latest() int { return len(s) }
 
 // document returns a function that appends the document of an item for an index with schema n. line returns the item as item.Marshal
 // writes it.
-func (s schemas) document(n int, it *item.Item, line func() []byte, token string) encoded {
+func (s schemas) document(n int, it *item.Item, line func() []byte, token string) func(dst []byte) []byte {
 	return func(dst []byte) []byte { return s[n-1].document(dst, it, line(), token) }
 }
 

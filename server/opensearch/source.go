@@ -60,7 +60,7 @@ func (l *Library) Frozen(ctx context.Context) (transfer.Freeze, error) {
 	if err := l.alive(ctx); err != nil {
 		return "", err
 	}
-	unlock, err := l.cluster.lock(ctx, &l.records.changing)
+	unlock, err := l.records.lock(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -73,7 +73,7 @@ func (l *Library) Frozen(ctx context.Context) (transfer.Freeze, error) {
 
 // Facts returns all data except items. See transfer.Reader. The library must not change during the call.
 func (l *Library) Facts(ctx context.Context) (*transfer.Facts, error) {
-	unlock, err := l.cluster.lock(ctx, &l.records.changing)
+	unlock, err := l.records.lock(ctx)
 	if err != nil {
 		return nil, err
 	}

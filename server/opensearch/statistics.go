@@ -7,6 +7,9 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
+
+	"github.com/vitrine-dev/vitrine/server/library"
 )
 
 // progress returns the approximate percentage of an index that its copy contains.
@@ -100,3 +103,17 @@ type blocks struct {
 }
 
 func (a *blocks) lacks() string { return lacking(a.Blocks != nil, "blocks") }
+
+// onAllCopies sends a request to the index of a property. It waits for up to `patience`, because a merge can take longer than other requests.
+// It fails unless all copies of the shard have processed the request. If the property has no index, onAllCopies does nothing.
+func (ix *indices) onAllCopies(ctx context.Context, p library.PropertyID, path string, patience time.Duration) error {
+	var answer onShards
+	err := ix.cluster.patient(patience).do(ctx, http.MethodPost, "/"+ix.names.items(p)+path, nil, &answer)
+	if isIndexMissing(err) {
+		return nil
+	}
+	if done := answer.Shards; err == nil && done.Successful < done.Total {
+		err = fmt.Errorf("%w: only %d of %d copies of the shard responded", library.ErrUnavailable, done.Successful, done.Total)
+	}
+	return err
+}

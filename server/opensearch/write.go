@@ -18,9 +18,6 @@ import (
 	"github.com/vitrine-dev/vitrine/server/mutations"
 )
 
-// maxAttempts is the maximum number of attempts of a write whose items other writes keep changing.
-const maxAttempts = 50
-
 // Write changes items. See library.Library. The cluster stores items one by one. If another replica changes an item at the same time,
 // Write re-evaluates only that item's mutations.
 func (l *Library) Write(ctx context.Context, p library.PropertyID, muts []library.Mutation) ([]library.Outcome, error) {

@@ -8,8 +8,8 @@ import (
 	"strconv"
 	"testing"
 
-	gocmp "github.com/google/go-cmp/cmp"
-	gocmpopts "github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/vitrine-dev/vitrine/internal/sample"
 	"github.com/vitrine-dev/vitrine/server/item"
@@ -17,26 +17,22 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/analysis"
 )
 
-// BenchmarkEncodeBulk builds the bulk requests of an import of 1,000 items.
-func BenchmarkEncodeBulk(b *testing.B) {
+// BenchmarkDocument builds the documents of an import of 1,000 items.
+func BenchmarkDocument(b *testing.B) {
 	corpus := sample.NewLibrary()
 	items := make([]*item.Item, 1000)
-	pending := make([]int, len(items))
 	for i := range items {
 		var err error
 		if items[i], err = item.Unmarshal(bytes.TrimSpace(corpus.Item(i))); err != nil {
 			b.Fatal(err)
 		}
-		pending[i] = i
 	}
 	b.ReportAllocs()
+	var body []byte
 	for b.Loop() {
-		ops := make([]operation, len(items))
-		for i, it := range items {
-			ops[i] = operation{index: "items", id: "1", doc: encoded(func(dst []byte) []byte { return document(dst, it, item.Marshal(it, nil), "token", fieldSubmission) })}
-		}
-		if _, n, err := encodeBulk(ops, pending); err != nil || n != len(items) {
-			b.Fatal(n, err)
+		body = body[:0]
+		for _, it := range items {
+			body = document(body, it, item.Marshal(it, nil), "token", fieldSubmission)
 		}
 	}
 }
@@ -46,7 +42,7 @@ func TestDocument(t *testing.T) {
 	t.Parallel()
 	corpus := sample.NewLibrary()
 	items := []*item.Item{
-		image(1, "a\"b\\c\n\u2028<>&\x00é東"),
+		{ID: 1, Content: item.Content{Text: "a\"b\\c\n\u2028<>&\x00é東"}},
 		{ID: 2, Units: []int64{7, 5}, ShortCode: "code", Tags: []item.Tag{{Namespace: "vibe", Key: "Bold"}, {Namespace: "vibe", Key: "calm"}}},
 		{ID: 3, Content: item.Content{Geo: &item.Geo{Latitude: -1e-7, Longitude: 1.5e21}}},
 	}
@@ -105,8 +101,8 @@ func TestDocument(t *testing.T) {
 			}
 			want[fieldUnitOrder] = order + strconv.FormatInt(id, 10)
 		}
-		sorted := gocmpopts.SortSlices(func(a, b any) bool { return fmt.Sprint(a) < fmt.Sprint(b) })
-		if diff := gocmp.Diff(want, got, sorted); diff != "" {
+		sorted := cmpopts.SortSlices(func(a, b any) bool { return fmt.Sprint(a) < fmt.Sprint(b) })
+		if diff := cmp.Diff(want, got, sorted); diff != "" {
 			t.Errorf("item %d: %s", it.ID, diff)
 		}
 		for name := range got {
