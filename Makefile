@@ -58,12 +58,12 @@ parity: ## compare the query language with a real OpenSearch node at OPENSEARCH_
 	  -corpus '$(subst $(space),$(comma),$(abspath $(CORPUS)))' -queries '$(abspath $(QUERIES))' -query '$(QUERY)' $(if $(LIBRARY),-library $(LIBRARY))
 
 lucene: ## compare the regular expressions that are sent to OpenSearch with all supported versions of Lucene, for PATTERNS random patterns; needs a JDK
-	VITRINE_LUCENE=$(or $(PATTERNS),1000000) VITRINE_LUCENE_SEED=$(SEED) $(GO) test ./server/opensearch -count=1 -timeout 120m -run '^TestLucene' -v
+	VITRINE_LUCENE=$(or $(PATTERNS),1000000) VITRINE_LUCENE_SEED=$(SEED) $(GO) test ./server/opensearch/translate -count=1 -timeout 120m -run '^TestLucene' -v
 
 opensearch: ## test the library on OpenSearch with a real cluster: the one at OPENSEARCH_URL, otherwise a node that each package starts, which needs a JDK
 	@# Download and compile OpenSearch before the time limits of the tests begin. Without a JDK, the tests say what is missing.
 	@$(GO) run ./hack/opensearch --nodes 0 || true
-	VITRINE_OPENSEARCH=1 $(GO) test -race ./server/opensearch -count=1 -timeout 30m
+	VITRINE_OPENSEARCH=1 $(GO) test -race ./server/opensearch/... -count=1 -timeout 30m
 	VITRINE_OPENSEARCH=1 VITRINE_TEST_LIBRARY=opensearch $(GO) test ./server/httpapi ./server/transfer -count=1 -timeout 30m
 	@assets=$$($(GO) -C hack/controlplane run . assets) && export KUBEBUILDER_ASSETS="$$assets" VITRINE_OPENSEARCH=1 && set -x && \
 	$(GO) test ./cmd/vitrine -count=1 -timeout 10m -run 'OpenSearch|Replicas|Migrate' && \

@@ -78,9 +78,37 @@ var rooms = map[string]room{
 		others:     []string{},
 	},
 	"server/opensearch": {
-		own:        append([]string{"server/definitions", "server/eval", "server/flight", "server/mutations", "server/transfer"}, domain...),
+		own: append([]string{
+			"server/definitions", "server/eval", "server/flight", "server/mutations", "server/opensearch/cluster", "server/opensearch/facts",
+			"server/opensearch/indices", "server/opensearch/records", "server/opensearch/schema", "server/opensearch/translate",
+			"server/opensearch/upkeep", "server/transfer",
+		}, domain...),
 		ownInTests: []string{"hack/opensearch/node/nodetest", "internal/sample", "server/engine", "server/reference"},
-		others:     []string{"github.com/fxamacker/cbor/v2", "github.com/maypok86/otter/v2", "github.com/opensearch-project/opensearch-go/v4", "golang.org/x/sync/"},
+		others:     []string{"github.com/maypok86/otter/v2", "golang.org/x/sync/"},
+	},
+	"server/opensearch/cluster": {
+		own:    append([]string{"server/flight"}, domain...),
+		others: []string{"github.com/fxamacker/cbor/v2", "github.com/opensearch-project/opensearch-go/v4"},
+	},
+	"server/opensearch/schema": {own: domain, ownInTests: []string{"internal/sample"}, others: []string{"github.com/fxamacker/cbor/v2"}},
+	"server/opensearch/translate": {
+		own: append([]string{"server/definitions", "server/eval", "server/opensearch/schema"}, domain...), ownInTests: []string{"hack/opensearch/node/nodetest"},
+		others: []string{},
+	},
+	"server/opensearch/indices": {own: append([]string{"server/opensearch/cluster", "server/opensearch/schema", "server/transfer"}, domain...), others: []string{}},
+	"server/opensearch/facts": {
+		own:    append([]string{"server/flight", "server/mutations", "server/opensearch/cluster", "server/opensearch/schema", "server/transfer"}, domain...),
+		others: []string{},
+	},
+	"server/opensearch/records": {
+		own:    append([]string{"server/definitions", "server/flight", "server/opensearch/cluster", "server/opensearch/schema", "server/transfer"}, domain...),
+		others: []string{},
+	},
+	"server/opensearch/upkeep": {
+		own: append([]string{
+			"server/opensearch/cluster", "server/opensearch/facts", "server/opensearch/indices", "server/opensearch/schema", "server/transfer",
+		}, domain...),
+		others: []string{},
 	},
 	"server/engine": {
 		own:        append([]string{"server/definitions", "server/engine/index", "server/engine/read", "server/engine/search", "server/engine/segment", "server/eval", "server/store", "server/transfer"}, domain...),

@@ -19,13 +19,16 @@ import (
 
 	"github.com/vitrine-dev/vitrine/server/item"
 	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/opensearch/cluster"
+	"github.com/vitrine-dev/vitrine/server/opensearch/indices"
+	"github.com/vitrine-dev/vitrine/server/opensearch/schema"
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
 // whatever is the response to a request on which only a test relies.
 type whatever[T any] struct{ is T }
 
-func (*whatever[T]) lacks() string                  { return "" }
+func (*whatever[T]) Lacks() string                  { return "" }
 func (w *whatever[T]) UnmarshalJSON(b []byte) error { return json.Unmarshal(b, &w.is) }
 
 // lies are false responses that a proxy may send. A function returns nil if it cannot change the response to this kind of request.
@@ -231,23 +234,23 @@ func TestFalseAnswers(t *testing.T) {
 			return written(l.Write(ctx, shop, []library.Mutation{{Put: image(500, "new"), Replace: true}}))
 		},
 		"statistics": func(ctx context.Context) (any, error) {
-			s, err := l.indices.statistics(ctx)
+			s, err := l.indices.Statistics(ctx)
 			return len(s), err
 		},
 		"indices": func(ctx context.Context) (any, error) {
-			g, err := l.indices.generationsOf(ctx, shop)
+			g, err := l.indices.GenerationsOf(ctx, shop)
 			if err != nil {
 				return nil, err
 			}
-			return len(g.all()), nil
+			return len(g.All()), nil
 		},
-		"whole": func(ctx context.Context) (any, error) { return l.indices.checkWhole(ctx) },
+		"whole": func(ctx context.Context) (any, error) { return l.indices.CheckWhole(ctx) },
 		"red": func(ctx context.Context) (any, error) {
-			red, err := l.indices.redIndices(ctx)
+			red, err := l.indices.RedIndices(ctx)
 			return len(red), err
 		},
 		"blocks": func(ctx context.Context) (any, error) {
-			blocked, err := l.indices.blockedIndices(ctx)
+			blocked, err := l.indices.BlockedIndices(ctx)
 			return len(blocked), err
 		},
 		"missing": func(ctx context.Context) (any, error) {
@@ -257,22 +260,22 @@ func TestFalseAnswers(t *testing.T) {
 		},
 		"mark": func(ctx context.Context) (any, error) { return nil, l.SetMark(ctx, "key", fmt.Sprint(next.Add(1))) },
 		"notes": func(ctx context.Context) (any, error) {
-			n, err := l.facts.notes(ctx, []library.PropertyID{shop})
+			n, err := l.facts.Notes(ctx, []library.PropertyID{shop})
 			return len(n), err
 		},
 		"merge": func(ctx context.Context) (any, error) {
-			return nil, l.indices.onAllCopies(ctx, shop, "/_flush", time.Minute)
+			return nil, l.indices.OnAllCopies(ctx, shop, "/_flush", time.Minute)
 		},
 		"ledger": func(ctx context.Context) (any, error) {
-			l.facts.forget(shop)
-			ledger, err := l.facts.ledgers.get(ctx, shop)
+			l.facts.Forget(shop)
+			ledger, err := l.facts.Ledgers.Get(ctx, shop)
 			return ledger != nil, err
 		},
 		"settings": func(ctx context.Context) (any, error) {
-			return nil, l.indices.unblock(ctx, itemGeneration(l.names.items(shop), 1))
+			return nil, l.indices.Unblock(ctx, schema.Generation(l.names.Items(shop), 1))
 		},
 		"create index": func(ctx context.Context) (any, error) {
-			return nil, l.indices.create(ctx, fmt.Sprintf("%s-other-%d", l.options.Prefix, next.Add(1)), object{}, object{})
+			return nil, l.indices.Create(ctx, fmt.Sprintf("%s-other-%d", l.options.Prefix, next.Add(1)), object{}, object{})
 		},
 	}
 	told := map[string]int64{}
@@ -345,7 +348,7 @@ func TestIncompleteErrors(t *testing.T) {
 		`{"timed_out":false,"_shards":{"total":2,"successful":2,"failed":0}}`:                    "hits",
 	} {
 		transport.intercept(func(r *http.Request) (*http.Response, error) { return respond(r, http.StatusOK, body), nil })
-		err := l.cluster.do(t.Context(), http.MethodPost, "/x/_search", nil, &hitsOf[stored]{})
+		err := l.cluster.Do(t.Context(), http.MethodPost, "/x/_search", nil, &cluster.HitsOf[indices.Stored]{})
 		if !errors.Is(err, library.ErrUnavailable) || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "POST /x/_search") ||
 			strings.Contains(err.Error(), "jane") {
 			t.Errorf("%s: %v, want ErrUnavailable with %q", body, err, want)

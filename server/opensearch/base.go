@@ -11,19 +11,23 @@ import (
 	"github.com/vitrine-dev/vitrine/server/item"
 	"github.com/vitrine-dev/vitrine/server/library"
 	"github.com/vitrine-dev/vitrine/server/mutations"
+	"github.com/vitrine-dev/vitrine/server/opensearch/cluster"
+	"github.com/vitrine-dev/vitrine/server/opensearch/facts"
+	"github.com/vitrine-dev/vitrine/server/opensearch/indices"
+	"github.com/vitrine-dev/vitrine/server/opensearch/schema"
 )
 
 // base is the state of a property before a write, limited to what the mutations of the write need.
 type base struct {
 	*view
 	set  definitions.Set
-	tags *madeTags
+	tags *facts.Tags
 	// target is the generation of the items' index to which the write applies.
-	target *itemIndex
+	target *indices.Index
 	ctx    context.Context //nolint:containedctx // of one write: the methods of mutations.Base have no context
-	ledger *ledger
+	ledger *facts.Ledger
 	// items holds the requested items. The value is nil for an item that does not exist.
-	items map[item.ID]*stored
+	items map[item.ID]*indices.Stored
 	// codes contains the short codes of the mutations. The value is true if the code is a random code of a new item.
 	codes map[string]bool
 	// holders contains the items that have these codes.
@@ -64,11 +68,11 @@ func (b *base) fetch(ctx context.Context, pending []pendingMutation) error {
 			want(m.ID)
 		}
 	}
-	ctx, cancel := limited(ctx, writeAttempt)
+	ctx, cancel := cluster.Limited(ctx, cluster.WriteAttempt)
 	defer cancel()
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() (err error) {
-		b.items, err = b.indices.load(ctx, b.target.writes(), ids, fieldItem)
+		b.items, err = b.indices.Load(ctx, b.target.Writes(), ids, schema.FieldItem)
 		return err
 	})
 	g.Go(func() (err error) {
@@ -81,7 +85,7 @@ func (b *base) fetch(ctx context.Context, pending []pendingMutation) error {
 // Item returns a stored item, or nil.
 func (b *base) Item(id item.ID) (*item.Item, error) {
 	if s := b.items[id]; s != nil {
-		return s.item()
+		return s.Item()
 	}
 	return nil, nil
 }
@@ -116,16 +120,16 @@ func (b *base) CodeHeld(code string, id item.ID) (bool, error) {
 }
 
 // TagMade reports whether this replica knows that a tag exists.
-func (b *base) TagMade(t item.Tag) bool { return b.tags.knows(b.catalogue.Property, t) }
+func (b *base) TagMade(t item.Tag) bool { return b.tags.Knows(b.catalogue.Property, t) }
 
 // NameKnown reports whether an item has ever had a field whose name has the hash n.
-func (b *base) NameKnown(n mutations.NameSum) bool { return b.ledger.names[n] }
+func (b *base) NameKnown(n mutations.NameSum) bool { return b.ledger.Names[n] }
 
 // Names returns the number of different field names that items have ever had.
-func (b *base) Names() int { return len(b.ledger.names) }
+func (b *base) Names() int { return len(b.ledger.Names) }
 
 // Namespaces returns the number of namespaces of tags that items have ever had themselves.
-func (b *base) Namespaces() int { return len(b.ledger.namespaces) }
+func (b *base) Namespaces() int { return len(b.ledger.Namespaces) }
 
 // TagOwner returns the owner of a rule that assigns the tag to an item.
 func (b *base) TagOwner(t item.Tag, id item.ID) (library.Owner, bool, error) {

@@ -8,6 +8,9 @@ import (
 
 	"github.com/vitrine-dev/vitrine/server/item"
 	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/opensearch/cluster"
+	"github.com/vitrine-dev/vitrine/server/opensearch/schema"
+	"github.com/vitrine-dev/vitrine/server/opensearch/translate"
 	"github.com/vitrine-dev/vitrine/server/query"
 	"github.com/vitrine-dev/vitrine/server/query/plan"
 )
@@ -29,7 +32,7 @@ func (v *view) expires(ctx context.Context, listing library.Listing) (time.Time,
 		roots := make([]plan.Node, 0, len(parts))
 		for _, part := range parts {
 			root, err := v.plan(ctx, part, t)
-			if err != nil && !isAboutQuery(err) {
+			if err != nil && !translate.IsAboutQuery(err) {
 				return nil, err
 			}
 			if err == nil { // a part with an error does not match anything at any time
@@ -44,7 +47,7 @@ func (v *view) expires(ctx context.Context, listing library.Listing) (time.Time,
 // ends finds two dates of items: the next date that leaves a range, and the next date that enters it. The bounds of the range move with
 // the current time.
 func (v *view) ends(ctx context.Context, r plan.IntRange) (plan.Ends, error) {
-	if k := kindOf(r.Field.Name); k == ofUnits || k == ofDefault {
+	if k := schema.KindOf(r.Field.Name); k == schema.OfUnits || k == schema.OfDefault {
 		return v.unitEnds(r), nil
 	}
 	smallest := func(bound string, at int64) object {
@@ -72,7 +75,7 @@ func (v *view) ends(ctx context.Context, r plan.IntRange) (plan.Ends, error) {
 
 // endsAnswer is the response to the search of ends.
 type endsAnswer struct {
-	searched
+	cluster.Searched
 	Aggregations struct {
 		Leaving  *smallestValue `json:"leaving"`
 		Entering *smallestValue `json:"entering"`
@@ -86,8 +89,8 @@ type smallestValue struct {
 	} `json:"value"`
 }
 
-func (a *endsAnswer) lacks() string {
-	return cmp.Or(a.searched.lacks(), lacking(a.Aggregations.Leaving != nil && a.Aggregations.Entering != nil, "aggregations"))
+func (a *endsAnswer) Lacks() string {
+	return cmp.Or(a.Searched.Lacks(), cluster.Lacking(a.Aggregations.Leaving != nil && a.Aggregations.Entering != nil, "aggregations"))
 }
 
 // unitEnds is like ends, for the dates of units, which are in memory.

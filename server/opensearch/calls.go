@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/opensearch/cluster"
 )
 
 // These constants limit the concurrent calls of one replica. Further calls fail immediately, so that the memory of the replica stays
@@ -54,7 +55,7 @@ func (c *calls) reading(ctx context.Context) (within context.Context, end func()
 	if !c.reads.TryAcquire(1) {
 		return nil, nil, fmt.Errorf("%w: this replica already has %d reads in progress, which is the limit", library.ErrUnavailable, readsAtOnce)
 	}
-	within, cancel := limited(ctx, c.readTimeout)
+	within, cancel := cluster.Limited(ctx, c.readTimeout)
 	return within, func() {
 		cancel()
 		c.reads.Release(1)

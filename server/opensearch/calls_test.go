@@ -14,6 +14,7 @@ import (
 	"github.com/vitrine-dev/vitrine/hack/opensearch/node/nodetest"
 	"github.com/vitrine-dev/vitrine/server/item"
 	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/opensearch/cluster"
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
@@ -42,8 +43,8 @@ func TestWaitsAtOnce(t *testing.T) {
 			})
 		}
 		group.Wait()
-		if n, took := refused.Load(), time.Since(start); n != 100 || took != reconnect {
-			t.Errorf("%d calls were refused at once, the others after %s; want 100 and %s", n, took, reconnect)
+		if n, took := refused.Load(), time.Since(start); n != 100 || took != cluster.Reconnect {
+			t.Errorf("%d calls were refused at once, the others after %s; want 100 and %s", n, took, cluster.Reconnect)
 		}
 		if err := l.disconnect(); err != nil {
 			t.Error(err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/vitrine-dev/vitrine/server/opensearch/records"
 	"github.com/vitrine-dev/vitrine/server/transfer"
 )
 
@@ -32,7 +33,7 @@ func withMeta(o Options, do func(*Library) error) error {
 // names the copy.
 func CancelCopy(ctx context.Context, o Options, freeze transfer.Freeze) (state CopyState, err error) {
 	err = withMeta(o, func(l *Library) error {
-		return l.records.changeMeta(ctx, func(meta *metaRecord) (bool, error) {
+		return l.records.ChangeMeta(ctx, func(meta *records.Meta) (bool, error) {
 			switch {
 			case freeze == "" || meta == nil || meta.Copied != freeze:
 				state = CopyNone
@@ -53,7 +54,7 @@ func CancelCopy(ctx context.Context, o Options, freeze transfer.Freeze) (state C
 // ReviveCopy makes it possible again to open a copy whose migration was cancelled. It returns false if there is no such copy.
 func ReviveCopy(ctx context.Context, o Options) (revived bool, err error) {
 	err = withMeta(o, func(l *Library) error {
-		return l.records.changeMeta(ctx, func(meta *metaRecord) (bool, error) {
+		return l.records.ChangeMeta(ctx, func(meta *records.Meta) (bool, error) {
 			if revived = meta != nil && meta.Cancelled; revived {
 				meta.Cancelled, meta.Used = false, true
 			}

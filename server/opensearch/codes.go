@@ -11,6 +11,8 @@ import (
 	"github.com/vitrine-dev/vitrine/server/definitions"
 	"github.com/vitrine-dev/vitrine/server/item"
 	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/opensearch/cluster"
+	"github.com/vitrine-dev/vitrine/server/opensearch/schema"
 )
 
 // codesAtOnce is the maximum number of short codes that one search looks up.
@@ -32,11 +34,11 @@ func (c *conn) codeHolders(ctx context.Context, set definitions.Set, codes []str
 		var answer codesAnswer
 		// Codes are random, so almost every code belongs to at most one item.
 		body := object{
-			"size": 2 * len(chunk), "track_total_hits": false, "docvalue_fields": []string{fieldCode}, "_source": false,
-			"query": object{"bool": object{"filter": object{"terms": object{fieldCode: chunk}}}},
+			"size": 2 * len(chunk), "track_total_hits": false, "docvalue_fields": []string{schema.FieldCode}, "_source": false,
+			"query": object{"bool": object{"filter": object{"terms": object{schema.FieldCode: chunk}}}},
 		}
-		path := "/" + c.names.currentItems() + "/_search?allow_partial_search_results=true&allow_no_indices=true&ignore_unavailable=true"
-		if err := c.cluster.do(ctx, http.MethodPost, path, body, &answer); err != nil {
+		path := "/" + c.names.CurrentItems() + "/_search?allow_partial_search_results=true&allow_no_indices=true&ignore_unavailable=true"
+		if err := c.cluster.Do(ctx, http.MethodPost, path, body, &answer); err != nil {
 			return out, fmt.Errorf("look up short links: %w", err)
 		}
 		// A shard without a working copy counts neither as successful nor as failed.
@@ -62,11 +64,11 @@ func (c *conn) codeHolders(ctx context.Context, set definitions.Set, codes []str
 // propertyOf returns the property whose items an index contains. It returns false for other indices. It also returns false if the
 // property is not served and its name is too long to be part of the name of the index.
 func (c *conn) propertyOf(set definitions.Set, index string) (library.PropertyID, bool) {
-	if p, ok := c.names.property(index); ok {
+	if p, ok := c.names.Property(index); ok {
 		return p, true
 	}
 	for p := range set.Catalogues() {
-		if strings.HasPrefix(index, c.names.items(p)+generationMark) {
+		if strings.HasPrefix(index, c.names.Items(p)+schema.GenerationMark) {
 			return p, true
 		}
 	}
@@ -75,7 +77,7 @@ func (c *conn) propertyOf(set definitions.Set, index string) (library.PropertyID
 
 // codesAnswer is the response to a search for short codes. It may lack the hits of shards that do not work.
 type codesAnswer struct {
-	hitsOf[struct {
+	cluster.HitsOf[struct {
 		ID     item.ID `json:"_id,string"`
 		Index  string  `json:"_index"`
 		Fields struct {
@@ -84,6 +86,6 @@ type codesAnswer struct {
 	}]
 }
 
-func (a *codesAnswer) lacks() string {
-	return cmp.Or(a.inTime(), lacking(a.Shards != nil, "_shards"), a.found())
+func (a *codesAnswer) Lacks() string {
+	return cmp.Or(a.InTime(), cluster.Lacking(a.Shards != nil, "_shards"), a.Found())
 }

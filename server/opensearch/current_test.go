@@ -26,7 +26,7 @@ func TestPartitionedReplica(t *testing.T) {
 		defer l.Close()
 	}
 	apply(t, r[0], agreedDefinitions()[0], accessToken(1))
-	tokens := func(l *Library) int { return len(l.records.now().set.Tokens()) }
+	tokens := func(l *Library) int { return len(l.records.Now().Set.Tokens()) }
 	eventually(t, "the replica knows the token", func() bool { return tokens(r[1]) == 1 })
 	for _, fault := range []nodetest.Fault{nodetest.Closed, nodetest.Silent, nodetest.Trickling} {
 		proxy.Inject(fault)

@@ -10,12 +10,15 @@ import (
 	"github.com/vitrine-dev/vitrine/server/definitions"
 	"github.com/vitrine-dev/vitrine/server/item"
 	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/opensearch/cluster"
+	"github.com/vitrine-dev/vitrine/server/opensearch/records"
+	"github.com/vitrine-dev/vitrine/server/opensearch/schema"
 )
 
 // Apply stores definitions. See library.Library. The batch is not atomic for other replicas: its definitions become visible to them
 // within milliseconds of one another.
 func (l *Library) Apply(ctx context.Context, defs []library.Definition) ([]library.Result, error) {
-	return l.apply(ctx, anyone, defs)
+	return l.apply(ctx, records.Anyone, defs)
 }
 
 func (l *Library) apply(ctx context.Context, term string, defs []library.Definition) ([]library.Result, error) {
@@ -29,7 +32,7 @@ func (l *Library) apply(ctx context.Context, term string, defs []library.Definit
 		return nil, err
 	}
 	changed := make([]bool, len(defs))
-	err = l.records.change(ctx, term, func(c *definitions.Change) error {
+	err = l.records.Change(ctx, term, func(c *definitions.Change) error {
 		for i := range results {
 			results[i].Err, results[i].Changed, results[i].Displaced = nil, false, nil
 		}
@@ -69,8 +72,8 @@ func (l *Library) countMissing(ctx context.Context, defs []library.Definition, r
 	}
 	for p, ids := range named {
 		slices.Sort(ids)
-		there, err := l.indices.load(ctx, l.names.items(p), slices.Compact(ids), fieldNone)
-		if err != nil && !isIndexMissing(err) { // if there is no index, the property is new
+		there, err := l.indices.Load(ctx, l.names.Items(p), slices.Compact(ids), schema.FieldNone)
+		if err != nil && !cluster.IsIndexMissing(err) { // if there is no index, the property is new
 			return err
 		}
 		for i, d := range defs {
@@ -95,14 +98,14 @@ func (l *Library) countMissing(ctx context.Context, defs []library.Definition, r
 
 // Remove removes the definitions of the owners. See library.Library.
 func (l *Library) Remove(ctx context.Context, owners []library.Owner) (int, error) {
-	return l.remove(ctx, anyone, owners)
+	return l.remove(ctx, records.Anyone, owners)
 }
 
 func (l *Library) remove(ctx context.Context, term string, owners []library.Owner) (n int, err error) {
 	if err := l.alive(ctx); err != nil {
 		return 0, err
 	}
-	err = l.records.change(ctx, term, func(c *definitions.Change) (err error) {
+	err = l.records.Change(ctx, term, func(c *definitions.Change) (err error) {
 		n, err = c.Remove(owners)
 		return err
 	})
@@ -111,14 +114,14 @@ func (l *Library) remove(ctx context.Context, term string, owners []library.Owne
 
 // Sweep removes the definitions in scope whose owner is not in keep. See library.Library.
 func (l *Library) Sweep(ctx context.Context, scope library.Scope, keep []library.Owner) (int, error) {
-	return l.sweep(ctx, anyone, scope, keep)
+	return l.sweep(ctx, records.Anyone, scope, keep)
 }
 
 func (l *Library) sweep(ctx context.Context, term string, scope library.Scope, keep []library.Owner) (n int, err error) {
 	if err := l.alive(ctx); err != nil {
 		return 0, err
 	}
-	err = l.records.change(ctx, term, func(c *definitions.Change) (err error) {
+	err = l.records.Change(ctx, term, func(c *definitions.Change) (err error) {
 		n, err = c.Sweep(scope, keep)
 		return err
 	})
@@ -132,7 +135,7 @@ func (l *Library) EditFilter(ctx context.Context, p library.PropertyID, ref libr
 		return library.FilterRecord{}, err
 	}
 	defer end()
-	err = l.records.change(ctx, anyone, func(c *definitions.Change) (err error) {
+	err = l.records.Change(ctx, records.Anyone, func(c *definitions.Change) (err error) {
 		stored, err = c.EditFilter(p, ref, l.now(), edit)
 		return err
 	})
@@ -144,7 +147,7 @@ func (l *Library) Owners(ctx context.Context, scope library.Scope) ([]library.Ow
 	if err := l.alive(ctx); err != nil {
 		return nil, err
 	}
-	return l.records.now().set.Scoped(scope), nil
+	return l.records.Now().Set.Scoped(scope), nil
 }
 
 // Definition returns the definition of an owner. See library.Library.
@@ -152,29 +155,29 @@ func (l *Library) Definition(ctx context.Context, owner library.Owner) (library.
 	if err := l.alive(ctx); err != nil {
 		return library.Definition{}, err
 	}
-	return l.records.now().set.Definition(owner)
+	return l.records.Now().Set.Definition(owner)
 }
 
 // Properties lists all served properties. See library.Library.
 func (l *Library) Properties() []library.PropertyID {
-	return slices.Sorted(maps.Keys(l.records.now().set.Catalogues()))
+	return slices.Sorted(maps.Keys(l.records.Now().Set.Catalogues()))
 }
 
 // Tokens yields all tokens, and after that their changes. See library.Library.
 func (l *Library) Tokens(ctx context.Context) iter.Seq2[library.TokenEvent, error] {
-	return l.records.tokens(ctx)
+	return l.records.Tokens(ctx)
 }
 
 // SetMark stores a small value for the operator under a key. See library.Library.
 func (l *Library) SetMark(ctx context.Context, key, value string) error {
-	return l.setMark(ctx, anyone, key, value)
+	return l.setMark(ctx, records.Anyone, key, value)
 }
 
 func (l *Library) setMark(ctx context.Context, term, key, value string) error {
 	if err := l.alive(ctx); err != nil {
 		return err
 	}
-	return l.records.setMark(ctx, term, key, value)
+	return l.records.SetMark(ctx, term, key, value)
 }
 
 // Mark returns the value that SetMark stored under a key. See library.Library.
@@ -182,7 +185,7 @@ func (l *Library) Mark(key string) (string, error) {
 	if l.closed.Load() {
 		return "", library.ErrClosed
 	}
-	return l.records.now().marks[key], nil
+	return l.records.Now().Marks[key], nil
 }
 
 // Purge erases a property. See library.Library.
@@ -190,30 +193,30 @@ func (l *Library) Purge(ctx context.Context, p library.PropertyID) error {
 	if err := l.alive(ctx); err != nil {
 		return err
 	}
-	if err := l.records.change(ctx, anyone, func(c *definitions.Change) error { return c.Purge(p) }); err != nil {
+	if err := l.records.Change(ctx, records.Anyone, func(c *definitions.Change) error { return c.Purge(p) }); err != nil {
 		return err
 	}
-	if err := l.records.frozen().Err(); err != nil {
+	if err := l.records.Frozen().Err(); err != nil {
 		return err
 	}
 	erased := false
 	for {
 		// A rebuild may create a copy at the same time. The next lookup finds this copy, or the rebuilder deletes it.
-		g, err := l.indices.generationsOf(ctx, p)
+		g, err := l.indices.GenerationsOf(ctx, p)
 		if err != nil {
 			return fmt.Errorf("purge property %s: %w", p, err)
 		}
-		if len(g.all()) == 0 {
+		if len(g.All()) == 0 {
 			break
 		}
-		if err := l.indices.drop(ctx, g.all()...); err != nil {
+		if err := l.indices.Drop(ctx, g.All()...); err != nil {
 			return fmt.Errorf("purge property %s: %w", p, err)
 		}
 		erased = true
 	}
-	l.indices.forget(p)
+	l.indices.Forget(p)
 	// An interrupted purge can leave facts of a property that has no index.
-	forgotten, err := l.facts.erase(ctx, p)
+	forgotten, err := l.facts.Erase(ctx, p)
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,8 @@ import (
 	"github.com/vitrine-dev/vitrine/server/eval"
 	"github.com/vitrine-dev/vitrine/server/item"
 	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/opensearch/schema"
+	"github.com/vitrine-dev/vitrine/server/opensearch/translate"
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
@@ -15,7 +17,7 @@ import (
 func (v *view) appendItems(ctx context.Context, r library.Read, hits []hit) ([]byte, error) {
 	items, encoded := make([]*item.Item, len(hits)), make([]item.Encoded, len(hits))
 	for i, h := range hits {
-		it, err := v.shown.get(&h.stored)
+		it, err := v.shown.get(&h.Stored)
 		if err != nil {
 			return nil, err
 		}
@@ -118,7 +120,7 @@ func (v *view) members(ctx context.Context, r *definitions.Rule, corpus *eval.Co
 	if err != nil || selector == nil {
 		return nil, err
 	}
-	hits, err := evaluate(ctx, corpus, selector)
+	hits, err := translate.Evaluate(ctx, corpus, selector)
 	if err != nil {
 		return nil, err
 	}
@@ -131,14 +133,14 @@ func (v *view) members(ctx context.Context, r *definitions.Rule, corpus *eval.Co
 
 // item returns an item as of the last acknowledged write, or ErrNotFound if the item does not exist.
 func (v *view) item(ctx context.Context, id item.ID) (*item.Item, error) {
-	found, err := v.indices.load(ctx, v.index(), []item.ID{id}, fieldItem)
+	found, err := v.indices.Load(ctx, v.index(), []item.ID{id}, schema.FieldItem)
 	if err != nil {
 		return nil, err
 	}
 	if found[id] == nil {
 		return nil, library.UnknownItem(id)
 	}
-	return found[id].item()
+	return found[id].Item()
 }
 
 // document returns the document of one item with the tags and units that it shows.

@@ -21,31 +21,18 @@
 //	                             field names), and a document for each tag that exists or existed
 //	<prefix>-items-<property>    a document for each item
 //
-// # Files
+// # Packages
 //
-//	cluster.go, bulk.go, errors.go          requests, and the errors that mean that the cluster is unavailable
-//	answers.go                              what each request needs in its response
-//	transport.go, health.go                 credentials and TLS; checks of the cluster and its state
-//	indices.go, mapping.go, document.go     names, settings and mappings of indices; the document of an item
-//	schema.go, generations.go               versions of mappings and documents; generations of indices of items
-//	claim.go                                decides which replica does a task
-//	rebuild.go, copy.go                     rebuild an index and copy its items while they change
-//	eraser.go                               removes the bytes of deleted items from the files of the cluster
-//	record.go, follow.go                    the definitions index: conditional writes, and following by sequence number
-//	current.go                              limits the age of the definitions of this replica
-//	definitions.go                          the methods of library.Library for definitions
-//	view.go, translate.go, leaf.go          translate a plan to a search request
-//	tagrules.go, unitrules.go               add the rules of manifests to search requests
-//	selectors.go                            leave out selectors of rules that OpenSearch refuses
-//	order.go, random.go, defaultorder.go    sort orders, and the places of cursors in them
-//	read.go, display.go, boundary.go        pages: search, output and expiry
-//	cbor.go, encoded.go                     decode hits and cache items
-//	calls.go                                limits the concurrent reads and writes of a replica
-//	fresh.go                                detects pages that have not changed since they were read
-//	write.go, base.go, stored.go, ledger.go, tags.go    writes of items, and reads by id
-//	source.go, target.go, cancel.go         copies to and from other libraries
-//	facets.go                               the most frequent values of a field
-//	explain.go, export.go, shortlink.go     the remaining methods
+// This package reads and writes items, implements the methods of library.Library, and copies libraries (Source, Target). It combines these
+// packages, each of which may import only packages above it:
 //
-// The package may import definitions, eval, mutations, transfer, library, query and item.
+//	cluster      requests to the cluster, their responses and errors; credentials and TLS
+//	schema       what the cluster stores: names of indices, mappings, the document of an item
+//	translate    translates plans and sort orders to search requests, and adds the rules of manifests; sends no requests
+//	indices      creates and describes indices, and the generations of indices of items; reads items by id
+//	facts        the facts index: ledgers, tags, notes about data to erase, claims
+//	records      the definitions index: conditional writes, and following by sequence number
+//	upkeep       background tasks: rebuilds of indices, and erasing
+//
+// The package may import definitions, eval, flight, mutations, transfer, library, query and item.
 package opensearch

@@ -8,6 +8,7 @@ import (
 
 	"github.com/vitrine-dev/vitrine/server/item"
 	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/opensearch/indices"
 )
 
 // shownItem is a stored item in the form in which pages need it. It is immutable.
@@ -45,15 +46,15 @@ func newShownItems(bytes int64, pressure func() library.Pressure) (*shownItems, 
 }
 
 // get returns the item of a document.
-func (c *shownItems) get(s *stored) (*shownItem, error) {
-	text, err := s.text()
+func (c *shownItems) get(s *indices.Stored) (*shownItem, error) {
+	text, err := s.Text()
 	if err != nil {
 		return nil, err
 	}
 	if it, ok := c.byText.GetIfPresent(text); ok {
 		return it, nil
 	}
-	decoded, err := s.item()
+	decoded, err := s.Item()
 	if err != nil {
 		return nil, err
 	}

@@ -17,6 +17,8 @@ import (
 	"github.com/vitrine-dev/vitrine/hack/opensearch/node/nodetest"
 	"github.com/vitrine-dev/vitrine/server/item"
 	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/opensearch/cluster"
+	"github.com/vitrine-dev/vitrine/server/opensearch/schema"
 )
 
 // marker returns a random text. A compressed file contains the text unchanged, because no part of the text occurs elsewhere.
@@ -81,7 +83,7 @@ func TestErasing(t *testing.T) {
 	muts = slices.Insert(muts, len(muts)/2, library.Mutation{Put: image(1, texts["deleted"])}, library.Mutation{Put: withSubmission},
 		library.Mutation{Put: image(3, texts["neighbour"])})
 	mustWrite(t, first, muts...)
-	if err := first.cluster.do(t.Context(), http.MethodPost, "/"+first.names.items(shop)+"/_flush", nil, nil); err != nil {
+	if err := first.cluster.Do(t.Context(), http.MethodPost, "/"+first.names.Items(shop)+"/_flush", nil, nil); err != nil {
 		t.Fatal(err)
 	}
 	awaitCopies(t, first)
@@ -90,7 +92,7 @@ func TestErasing(t *testing.T) {
 	}
 	mustWrite(t, first, library.Mutation{Delete: true, ID: 1}, library.Mutation{Put: image(2, texts["kept"]), Replace: true})
 	// This claim is neither renewed nor released, like that of a replica that has crashed.
-	if _, release, err := first.facts.newClaim("erasing", time.Hour, time.Hour).take(t.Context()); err != nil || release == nil {
+	if _, release, err := first.facts.NewClaim("erasing", time.Hour, time.Hour).Take(t.Context()); err != nil || release == nil {
 		t.Fatalf("claim the erasing: %v", err)
 	}
 	if err := first.Close(); err != nil {
@@ -100,14 +102,14 @@ func TestErasing(t *testing.T) {
 	// The copies of a shard report every 30 seconds which operations they need. A step of the eraser is longer.
 	next := onCluster(t, c, 2, Options{EraseWithin: 7 * 40 * time.Second})
 	eventually(t, "the end of the note", func() bool {
-		note := "/" + first.names.facts() + "/_doc/erase-" + encodeProperty(shop)
-		return isAbsent(next[0].cluster.do(t.Context(), http.MethodGet, note, nil, nil))
+		note := "/" + first.names.Facts() + "/_doc/erase-" + schema.EncodeProperty(shop)
+		return cluster.IsAbsent(next[0].cluster.Do(t.Context(), http.MethodGet, note, nil, nil))
 	})
 	// Searches that are in progress keep the files of merged segments for a short time.
 	var found map[string][]string
 	for range 100 {
 		found = filesWith(t, c.Dir(), texts)
-		if len(found["deleted"])+len(found["submission"]) == 0 || !wait(t.Context(), 50*time.Millisecond) {
+		if len(found["deleted"])+len(found["submission"]) == 0 || !cluster.Wait(t.Context(), 50*time.Millisecond) {
 			break
 		}
 	}
@@ -125,15 +127,15 @@ func TestErasing(t *testing.T) {
 func TestErasingNeedsAllCopies(t *testing.T) {
 	t.Parallel()
 	l := replicas(t, 1)[0]
-	if err := l.indices.onAllCopies(t.Context(), shop, "/_flush", time.Minute); err != nil {
+	if err := l.indices.OnAllCopies(t.Context(), shop, "/_flush", time.Minute); err != nil {
 		t.Fatal(err)
 	}
 	// This is more copies than a cluster has nodes.
 	settings := object{"index.auto_expand_replicas": false, "index.number_of_replicas": 9}
-	if err := l.cluster.do(t.Context(), http.MethodPut, "/"+l.names.items(shop)+"/_settings", settings, nil); err != nil {
+	if err := l.cluster.Do(t.Context(), http.MethodPut, "/"+l.names.Items(shop)+"/_settings", settings, nil); err != nil {
 		t.Fatal(err)
 	}
-	if err := l.indices.onAllCopies(t.Context(), shop, "/_flush", time.Minute); !errors.Is(err, library.ErrUnavailable) {
+	if err := l.indices.OnAllCopies(t.Context(), shop, "/_flush", time.Minute); !errors.Is(err, library.ErrUnavailable) {
 		t.Errorf("%v, want ErrUnavailable", err)
 	}
 }

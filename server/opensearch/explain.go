@@ -9,6 +9,8 @@ import (
 	"github.com/vitrine-dev/vitrine/server/eval"
 	"github.com/vitrine-dev/vitrine/server/item"
 	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/opensearch/cluster"
+	"github.com/vitrine-dev/vitrine/server/opensearch/schema"
 	"github.com/vitrine-dev/vitrine/server/query"
 	"github.com/vitrine-dev/vitrine/server/query/plan"
 	"github.com/vitrine-dev/vitrine/server/query/rank"
@@ -46,10 +48,10 @@ var _ rank.Statistics = statistics{}
 func (s statistics) Field(ctx context.Context, field string, terms []string) (rank.Field, []int64, error) {
 	freqs := make([]int64, len(terms))
 	f, ok := query.Lookup(field)
-	if !ok || f.Type != query.Text || kindOf(field) != ofItem {
+	if !ok || f.Type != query.Text || schema.KindOf(field) != schema.OfItem {
 		return rank.Field{}, freqs, nil
 	}
-	name := indexed(f)
+	name := schema.Indexed(f)
 	answer := termVectors{field: name}
 	// The cluster returns the statistics of the words in this artificial document. For a document without words, it returns no statistics,
 	// so the document always contains the word "a".
@@ -57,7 +59,7 @@ func (s statistics) Field(ctx context.Context, field string, terms []string) (ra
 		"doc": object{name: append([]string{"a"}, terms...)}, "term_statistics": true, "field_statistics": true,
 		"positions": false, "offsets": false,
 	}
-	if err := s.cluster.do(ctx, http.MethodPost, "/"+s.index()+"/_termvectors", body, &answer); err != nil {
+	if err := s.cluster.Do(ctx, http.MethodPost, "/"+s.index()+"/_termvectors", body, &answer); err != nil {
 		return rank.Field{}, nil, fmt.Errorf("look up the frequencies of words: %w", err)
 	}
 	found := answer.Vectors[name]
@@ -69,12 +71,12 @@ func (s statistics) Field(ctx context.Context, field string, terms []string) (ra
 
 // Similar offers the terms of the field that are within the edit distance of a fuzzy word.
 func (s statistics) Similar(ctx context.Context, n plan.Fuzzy, offer func(term string, docFreq int64)) error {
-	if n.Field.Type != query.Text || kindOf(n.Field.Name) != ofItem {
+	if n.Field.Type != query.Text || schema.KindOf(n.Field.Name) != schema.OfItem {
 		return nil
 	}
 	var answer similarWords
 	err := s.search(ctx, object{"size": 0, "suggest": object{"similar": object{"text": n.Text, "term": object{
-		"field": indexed(n.Field), "suggest_mode": "always", "max_edits": max(1, n.Edits), "prefix_length": 0,
+		"field": schema.Indexed(n.Field), "suggest_mode": "always", "max_edits": max(1, n.Edits), "prefix_length": 0,
 		"min_word_length": 1, "size": n.MaxExpansions,
 	}}}}, &answer)
 	if err != nil {
@@ -109,14 +111,14 @@ type termVectors struct {
 	} `json:"term_vectors"`
 }
 
-func (a *termVectors) lacks() string {
+func (a *termVectors) Lacks() string {
 	_, ok := a.Vectors[a.field]
-	return lacking(ok, "term_vectors")
+	return cluster.Lacking(ok, "term_vectors")
 }
 
 // similarWords is the response to a search for words that are similar to a word.
 type similarWords struct {
-	searched
+	cluster.Searched
 	Suggest struct {
 		Similar []struct {
 			Options []struct {
@@ -127,6 +129,6 @@ type similarWords struct {
 	} `json:"suggest"`
 }
 
-func (a *similarWords) lacks() string {
-	return cmp.Or(a.searched.lacks(), lacking(a.Suggest.Similar != nil, "suggest"))
+func (a *similarWords) Lacks() string {
+	return cmp.Or(a.Searched.Lacks(), cluster.Lacking(a.Suggest.Similar != nil, "suggest"))
 }

@@ -8,6 +8,9 @@ import (
 
 	"github.com/vitrine-dev/vitrine/server/item"
 	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/opensearch/cluster"
+	"github.com/vitrine-dev/vitrine/server/opensearch/schema"
+	"github.com/vitrine-dev/vitrine/server/opensearch/translate"
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
@@ -47,7 +50,7 @@ func (l *Library) export(ctx context.Context, v *view, q query.Node, yield func(
 	if err != nil {
 		return err
 	}
-	matching, err := v.queries.query(ctx, root)
+	matching, err := v.queries.Query(ctx, root)
 	if err != nil {
 		return err
 	}
@@ -56,16 +59,16 @@ func (l *Library) export(ctx context.Context, v *view, q query.Node, yield func(
 			return err
 		}
 		body := object{
-			"query": allOf(matching), "size": exportChunk, "track_total_hits": false, "stored_fields": []string{fieldItem},
+			"query": translate.AllOf(matching), "size": exportChunk, "track_total_hits": false, "stored_fields": []string{schema.FieldItem},
 			"sort": []any{object{"id": "asc"}}, "search_after": []any{last},
 		}
-		var found hitsOf[answerHit]
+		var found cluster.HitsOf[answerHit]
 		if err := v.search(ctx, body, &found); err != nil {
 			return err
 		}
 		for _, h := range found.Hits.Hits {
 			s := h.stored()
-			it, err := s.item()
+			it, err := s.Item()
 			if err != nil {
 				return fmt.Errorf("export: %w", err)
 			}
@@ -83,7 +86,7 @@ func (l *Library) export(ctx context.Context, v *view, q query.Node, yield func(
 // ownUnits returns the current definitions of the item's own units. An export contains no units of rules, because manifests define them.
 func (l *Library) ownUnits(p library.PropertyID, it *item.Item) []item.Unit {
 	var own []item.Unit
-	c := l.records.now().set.Catalogue(p)
+	c := l.records.Now().Set.Catalogue(p)
 	if c == nil {
 		return nil
 	}

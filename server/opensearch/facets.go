@@ -10,6 +10,9 @@ import (
 	"strings"
 
 	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/opensearch/cluster"
+	"github.com/vitrine-dev/vitrine/server/opensearch/schema"
+	"github.com/vitrine-dev/vitrine/server/opensearch/translate"
 	"github.com/vitrine-dev/vitrine/server/query"
 	"github.com/vitrine-dev/vitrine/server/query/automaton"
 )
@@ -30,11 +33,11 @@ func (v *view) facets(ctx context.Context, listing library.Listing, field query.
 	if err != nil {
 		return nil, err
 	}
-	matching, err := v.queries.query(ctx, root)
+	matching, err := v.queries.Query(ctx, root)
 	if err != nil {
 		return nil, err
 	}
-	c := &counting{view: v, field: field, counter: counter, matching: allOf(matching)}
+	c := &counting{view: v, field: field, counter: counter, matching: translate.AllOf(matching)}
 	if err := c.prepare(ctx); err != nil {
 		return nil, err
 	}
@@ -81,14 +84,14 @@ type counted struct {
 // prepare finds the values that are counted by query.
 func (c *counting) prepare(ctx context.Context) error {
 	c.byQuery = map[string]bool{}
-	switch kindOf(c.field.Name) {
-	case ofUnits, ofDefault:
-		for d := range c.view.queries.units().Docs() {
+	switch schema.KindOf(c.field.Name) {
+	case schema.OfUnits, schema.OfDefault:
+		for d := range c.view.queries.Units().Docs() {
 			for value := range d.Counted(c.field) {
 				c.byQuery[value] = true
 			}
 		}
-	case ofTags, ofItem:
+	case schema.OfTags, schema.OfItem:
 		for _, r := range c.catalogue.TagRules {
 			keyword := query.Fold(r.Tag.Key)
 			switch c.field.Name {
@@ -107,7 +110,7 @@ func (c *counting) prepare(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		found, err := c.view.queries.query(ctx, n)
+		found, err := c.view.queries.Query(ctx, n)
 		if err != nil {
 			return err
 		}
@@ -163,13 +166,13 @@ func (c *counting) run(ctx context.Context) (*counted, error) {
 // facetsAnswer is the response to a search of counting. queries is the number of queries whose matches are counted, and wanted contains the
 // other aggregations.
 type facetsAnswer struct {
-	countedOf[struct{}]
+	cluster.CountedOf[struct{}]
 	queries      int
 	wanted       object
 	Aggregations aggregations `json:"aggregations"`
 }
 
-func (a *facetsAnswer) lacks() string {
+func (a *facetsAnswer) Lacks() string {
 	of, wanted := &a.Aggregations, a.wanted
 	if _, ok := wanted["within"]; ok {
 		wanted, _ = wanted["within"].(object)["aggs"].(object)
@@ -178,7 +181,7 @@ func (a *facetsAnswer) lacks() string {
 	for name := range wanted {
 		there = there && of.answered().has(name)
 	}
-	return cmp.Or(a.countedOf.lacks(), lacking(there, "aggregations"))
+	return cmp.Or(a.CountedOf.Lacks(), cluster.Lacking(there, "aggregations"))
 }
 
 // aggregations contains the results of the aggregations in a search.
@@ -279,8 +282,8 @@ func (c *counting) request(ctx context.Context, found *counted, queries []valueQ
 
 // hasOwnValues reports whether the documents of items contain values of the field.
 func (c *counting) hasOwnValues() bool {
-	k := kindOf(c.field.Name)
-	return k != ofUnits && k != ofDefault
+	k := schema.KindOf(c.field.Name)
+	return k != schema.OfUnits && k != schema.OfDefault
 }
 
 // ownAggregation returns an aggregation for the values that items have themselves. The function of returns the aggregation for a field of
@@ -380,17 +383,17 @@ func (c *counting) pages(ctx context.Context, found *counted) error {
 // inIndex returns the fields of the index that can contain the values (see translator.indexed).
 func (c *counting) inIndex() []string {
 	if c.field.Name == query.AllTags {
-		return []string{fieldDynamic}
+		return []string{schema.FieldDynamic}
 	}
-	return c.view.queries.indexed(c.field)
+	return c.view.queries.Indexed(c.field)
 }
 
-// dynamic returns the prefix of the field's terms in fieldDynamic. It returns an empty string for a field of the catalogue.
+// dynamic returns the prefix of the field's terms in schema.FieldDynamic. It returns an empty string for a field of the catalogue.
 func (c *counting) dynamic() string {
 	if c.field.Name == query.AllTags {
 		return query.AllTags + "."
 	}
-	return prefixOf(c.field)
+	return schema.PrefixOf(c.field)
 }
 
 // include returns the terms that a terms aggregation counts, as a list or as a regular expression. If the aggregation counts all terms,
@@ -438,7 +441,7 @@ func (c *counting) termOf(value string) any {
 		}
 		return nil
 	}
-	return prefixOf(c.field) + value
+	return schema.PrefixOf(c.field) + value
 }
 
 // within returns a query for the items that have a number with the requested prefix. It returns nil if the request has no prefix. It also
@@ -449,7 +452,7 @@ func (c *counting) within() object {
 	}
 	ranges := []object{}
 	for _, r := range rangesOf(c.counter.Prefix()) {
-		ranges = append(ranges, object{"range": object{indexed(c.field): object{"gte": r[0], "lte": r[1]}}})
+		ranges = append(ranges, object{"range": object{schema.Indexed(c.field): object{"gte": r[0], "lte": r[1]}}})
 	}
 	if len(ranges) == 0 {
 		return object{"match_none": object{}}
@@ -495,7 +498,7 @@ func (c *counting) add(found *counted, key any, n int64) bool {
 	value := ""
 	switch key := key.(type) {
 	case string:
-		value = strings.TrimPrefix(key, prefixOf(c.field))
+		value = strings.TrimPrefix(key, schema.PrefixOf(c.field))
 		if c.field.Name == query.AllTags {
 			name, keyword, _ := strings.Cut(key, "\x00")
 			namespace, _ := query.TagNamespace(name)

@@ -110,7 +110,7 @@ func TestFacetsOfNumbersWithAPrefix(t *testing.T) {
 	}
 	mustWrite(t, l, muts...)
 	var searches atomic.Int64
-	items := "/" + l.names.items(shop) + "/_search"
+	items := "/" + l.names.Items(shop) + "/_search"
 	transport.intercept(func(r *http.Request) (*http.Response, error) {
 		if r.URL.Path == items {
 			searches.Add(1)
@@ -152,7 +152,7 @@ func TestFacetsOfManyRules(t *testing.T) {
 func TestFacetsOfSlices(t *testing.T) {
 	a := newAgreed(t, openReference)
 	l := a.cluster.(*Library)
-	err := l.cluster.do(t.Context(), http.MethodPut, "/"+l.names.items(shop)+"/_settings", object{
+	err := l.cluster.Do(t.Context(), http.MethodPut, "/"+l.names.Items(shop)+"/_settings", object{
 		"index.search.concurrent_segment_search.mode": "all", "index.search.concurrent.max_slice_count": 4,
 	}, nil)
 	if err != nil {

@@ -18,13 +18,15 @@ import (
 
 	"github.com/vitrine-dev/vitrine/server/item"
 	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/opensearch/cluster"
+	"github.com/vitrine-dev/vitrine/server/opensearch/schema"
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
 // drop deletes an index, as an administrator might do by mistake.
 func drop(t *testing.T, l *Library, index string) {
 	t.Helper()
-	if err := l.cluster.do(t.Context(), http.MethodDelete, "/"+index, nil, nil); err != nil {
+	if err := l.cluster.Do(t.Context(), http.MethodDelete, "/"+index, nil, nil); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -35,19 +37,19 @@ func TestDeletedItems(t *testing.T) {
 	t.Parallel()
 	l := replicas(t, 1)[0]
 	mustWrite(t, l, library.Mutation{Put: image(1, "")})
-	drop(t, l, itemGeneration(l.names.items(shop), 1))
+	drop(t, l, schema.Generation(l.names.Items(shop), 1))
 	_, written := l.Write(t.Context(), shop, []library.Mutation{{Put: image(2, "")}})
 	_, read := l.ReadItem(t.Context(), library.ItemRead{Property: shop, ID: 1})
 	_, listed := l.Read(t.Context(), library.Read{Property: shop, Query: query.All{}, Limit: 1})
 	for what, err := range map[string]error{"a write": written, "an item": read, "a listing": listed} {
-		if !errors.Is(err, library.ErrUnavailable) || !strings.Contains(err.Error(), l.names.items(shop)) {
+		if !errors.Is(err, library.ErrUnavailable) || !strings.Contains(err.Error(), l.names.Items(shop)) {
 			t.Errorf("%s: %v, want ErrUnavailable with the name of the index", what, err)
 		}
 	}
 	if s := l.State(t.Context()); !s.Ready || strings.Contains(s.Problem, "is missing") || !s.Troubles[shop].Unserved || !strings.Contains(s.Troubles[shop].Problem, "is missing") {
 		t.Errorf("%+v, want only the property without an index to have a trouble", s)
 	}
-	if _, err := l.Facts(t.Context()); err == nil || !strings.Contains(err.Error(), "the alias "+l.names.items(shop)) {
+	if _, err := l.Facts(t.Context()); err == nil || !strings.Contains(err.Error(), "the alias "+l.names.Items(shop)) {
 		t.Errorf("a migration: %v, want an error with the name of the index", err)
 	}
 	// After its manifest is removed, the property can be purged and created again.
@@ -75,8 +77,8 @@ func TestDeletedDefinitions(t *testing.T) {
 	defer l.Close()
 	apply(t, l, agreedDefinitions()[0])
 	mustWrite(t, l, library.Mutation{Put: image(1, "")})
-	drop(t, l, sharedIndex(l.names.definitions()))
-	if s := l.State(t.Context()); s.Ready || !strings.Contains(s.Problem, l.names.definitions()) {
+	drop(t, l, schema.SharedIndex(l.names.Definitions()))
+	if s := l.State(t.Context()); s.Ready || !strings.Contains(s.Problem, l.names.Definitions()) {
 		t.Errorf("ready %v: %q, want the name of the index", s.Ready, s.Problem)
 	}
 	if _, err := l.Apply(t.Context(), []library.Definition{accessToken(1)}); !errors.Is(err, library.ErrUnavailable) {
@@ -94,14 +96,14 @@ func TestDeletedFacts(t *testing.T) {
 	defer l.Close()
 	apply(t, l, agreedDefinitions()[0])
 	mustWrite(t, l, library.Mutation{Put: image(0, "")})
-	drop(t, l, sharedIndex(l.names.facts()))
-	if _, err := l.Write(t.Context(), shop, []library.Mutation{{Put: image(0, "")}}); !errors.Is(err, library.ErrUnavailable) || !strings.Contains(err.Error(), l.names.facts()) {
+	drop(t, l, schema.SharedIndex(l.names.Facts()))
+	if _, err := l.Write(t.Context(), shop, []library.Mutation{{Put: image(0, "")}}); !errors.Is(err, library.ErrUnavailable) || !strings.Contains(err.Error(), l.names.Facts()) {
 		t.Errorf("a new item: %v, want ErrUnavailable with the name of the index", err)
 	}
 	if p, err := l.Read(t.Context(), library.Read{Property: shop, Query: query.All{}, Limit: 1}); err != nil || p.Total != 1 {
 		t.Errorf("a listing: %+v, %v", p, err)
 	}
-	if s := l.State(t.Context()); s.Ready || !strings.Contains(s.Problem, l.names.facts()) {
+	if s := l.State(t.Context()); s.Ready || !strings.Contains(s.Problem, l.names.Facts()) {
 		t.Errorf("ready %v: %q, want the name of the index", s.Ready, s.Problem)
 	}
 	if _, err := Open(t.Context(), l.options); err == nil || !strings.Contains(err.Error(), "snapshot") {
@@ -114,8 +116,8 @@ func TestChangedByHand(t *testing.T) {
 	t.Parallel()
 	l := replicas(t, 1)[0]
 	apply(t, l, accessToken(1))
-	body := object{"query": object{"term": object{"type": recordDefinition}}}
-	if err := l.cluster.do(t.Context(), http.MethodPost, "/"+l.names.definitions()+"/_delete_by_query?refresh=true", body, nil); err != nil {
+	body := object{"query": object{"term": object{"type": "definition"}}}
+	if err := l.cluster.Do(t.Context(), http.MethodPost, "/"+l.names.Definitions()+"/_delete_by_query?refresh=true", body, nil); err != nil {
 		t.Fatal(err)
 	}
 	apply(t, l, agreedDefinitions()[0], accessToken(2))
@@ -243,9 +245,9 @@ func TestPartialFailure(t *testing.T) {
 func TestErrorsContainNoData(t *testing.T) {
 	t.Parallel()
 	l := replicas(t, 1)[0]
-	ops := []operation{{index: l.names.items(shop), id: "1", doc: object{"id": "someone@mail.example"}}}
-	stored := failure(l.cluster.bulk(t.Context(), ops, refreshNone))
-	searched := l.cluster.do(t.Context(), http.MethodPost, "/"+l.names.items(shop)+searchPath, object{"query": object{"someone@mail.example": object{}}}, nil)
+	ops := []cluster.Operation{{Index: l.names.Items(shop), ID: "1", Doc: object{"id": "someone@mail.example"}}}
+	stored := cluster.FirstError(l.cluster.Bulk(t.Context(), ops, cluster.RefreshNone))
+	searched := l.cluster.Do(t.Context(), http.MethodPost, "/"+l.names.Items(shop)+cluster.SearchPath, object{"query": object{"someone@mail.example": object{}}}, nil)
 	for what, err := range map[string]error{"a document": stored, "a query": searched} {
 		if err == nil || strings.Contains(err.Error(), "someone") {
 			t.Errorf("%s: %v, want an error without its content", what, err)
@@ -333,7 +335,7 @@ func TestSlowCluster(t *testing.T) {
 }
 
 // TestReadTimeout checks calls while the cluster does not respond. Every read must end after Options.ReadTimeout, and a write after
-// writeAttempt.
+// cluster.WriteAttempt.
 func TestReadTimeout(t *testing.T) {
 	t.Parallel()
 	transport := &hanging{RoundTripper: http.DefaultTransport}
@@ -381,7 +383,7 @@ func TestDeadlineOfSilentCluster(t *testing.T) {
 	apply(t, l, agreedDefinitions()[0])
 	transport.now.Store(true)
 	defer transport.now.Store(false)
-	eventually(t, "the follower fails", l.records.fails)
+	eventually(t, "the follower fails", l.records.Fails)
 	given := errors.New("the budget is used up")
 	ctx, cancel := context.WithTimeoutCause(t.Context(), 100*time.Millisecond, given)
 	defer cancel()

@@ -14,6 +14,9 @@ import (
 
 	"github.com/vitrine-dev/vitrine/server/definitions"
 	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/opensearch/cluster"
+	"github.com/vitrine-dev/vitrine/server/opensearch/indices"
+	"github.com/vitrine-dev/vitrine/server/opensearch/records"
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
@@ -57,7 +60,7 @@ type seenPage struct {
 // freshness remembers the versions of pages that are read repeatedly, and the states of the indices of these pages. A read needs no search
 // if neither its definitions nor the state of its index has changed.
 type freshness struct {
-	indices *indices
+	indices *indices.Indices
 	pages   *otter.Cache[pageKey, seenPage]
 
 	mu sync.Mutex
@@ -76,7 +79,7 @@ type freshness struct {
 // rememberedPages is the maximum number of remembered versions. Each takes about half a KB.
 const rememberedPages = 10_000
 
-func newFreshness(ix *indices) (*freshness, error) {
+func newFreshness(ix *indices.Indices) (*freshness, error) {
 	pages, err := otter.New(&otter.Options[pageKey, seenPage]{MaximumSize: rememberedPages})
 	if err != nil {
 		return nil, fmt.Errorf("make the cache of versions: %w", err)
@@ -163,7 +166,7 @@ func (f *freshness) look(index string) error {
 	f.running.Add(1)
 	f.mu.Unlock()
 	defer f.running.Done()
-	ctx, cancel := limited(f.ended, lookTimeout)
+	ctx, cancel := cluster.Limited(f.ended, records.LookTimeout)
 	defer cancel()
 	began := time.Now()
 	state, complete, err := f.request(ctx, index)
@@ -177,14 +180,14 @@ func (f *freshness) look(index string) error {
 
 // request requests the state of an index from the cluster. See lookedUp.
 func (f *freshness) request(ctx context.Context, index string) (state indexState, complete bool, err error) {
-	var stats statsOf
+	var stats cluster.StatsOf
 	path := "/" + index + "/_stats/get?level=shards&filter_path=_shards.failed,indices.*.uuid,indices.*.shards.*.routing.primary," +
 		"indices.*.shards.*.seq_no.max_seq_no,indices.*.shards.*.seq_no.global_checkpoint,indices.*.shards.*.retention_leases.primary_term"
-	if err := f.indices.cluster.do(ctx, http.MethodGet, path, nil, &stats); err != nil {
+	if err := f.indices.Cluster.Do(ctx, http.MethodGet, path, nil, &stats); err != nil {
 		return "", false, err
 	}
 	for name, i := range stats.Indices { // contains only the index behind the alias
-		if shard := stats.Indices.primary(name); shard != nil {
+		if shard := stats.Indices.Primary(name); shard != nil {
 			state = indexState(fmt.Sprintf("%s %d %d", i.UUID, shard.Leases.Term, shard.SeqNo.Max))
 			return state, shard.SeqNo.Checkpoint == shard.SeqNo.Max, nil
 		}
@@ -202,7 +205,7 @@ func (f *freshness) settle(ctx context.Context, index string) indexState {
 	state := last.state
 	f.mu.Lock()
 	shown := f.shown[index]
-	soon := time.Since(shown.began) < f.indices.refresh
+	soon := time.Since(shown.began) < f.indices.Refresh
 	if shown.state != state && !soon {
 		f.shown[index] = lookedUp{began: time.Now()} // prevents other callers from refreshing too
 	}
@@ -210,7 +213,7 @@ func (f *freshness) settle(ctx context.Context, index string) indexState {
 	if shown.state == state {
 		return state
 	}
-	if soon || f.indices.cluster.do(ctx, http.MethodPost, "/"+index+"/_refresh", nil, &onShards{}) != nil {
+	if soon || f.indices.Cluster.Do(ctx, http.MethodPost, "/"+index+"/_refresh", nil, &cluster.OnShards{}) != nil {
 		return ""
 	}
 	f.mu.Lock()

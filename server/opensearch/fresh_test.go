@@ -22,7 +22,7 @@ func TestUnchangedPage(t *testing.T) {
 	l := openWith(t, t.TempDir(), time.Now, transport)
 	defer l.Close()
 	var searches atomic.Int64
-	items := "/" + l.names.items(shop) + "/_search"
+	items := "/" + l.names.Items(shop) + "/_search"
 	transport.intercept(func(r *http.Request) (*http.Response, error) {
 		if r.URL.Path == items {
 			searches.Add(1)
@@ -121,7 +121,7 @@ func TestCloseEndsLookups(t *testing.T) {
 		<-looking
 		cancel()
 	}()
-	if _, err := l.fresh.state(ctx, l.names.items(shop)); !errors.Is(err, context.Canceled) {
+	if _, err := l.fresh.state(ctx, l.names.Items(shop)); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v, want the error of the context", err)
 	}
 	if err := l.Close(); err != nil {
@@ -130,7 +130,7 @@ func TestCloseEndsLookups(t *testing.T) {
 	if n := looks.Load(); n != 0 {
 		t.Errorf("%d lookups are in progress", n)
 	}
-	if _, err := l.fresh.state(t.Context(), l.names.items(shop)); !errors.Is(err, library.ErrClosed) {
+	if _, err := l.fresh.state(t.Context(), l.names.Items(shop)); !errors.Is(err, library.ErrClosed) {
 		t.Errorf("a lookup after Close: %v, want ErrClosed", err)
 	}
 }
@@ -139,7 +139,7 @@ func TestCloseEndsLookups(t *testing.T) {
 func TestSettleNeedsAllCopies(t *testing.T) {
 	t.Parallel()
 	l := replicas(t, 1)[0]
-	index := l.names.items(shop)
+	index := l.names.Items(shop)
 	for _, complete := range []bool{false, true} {
 		l.fresh.mu.Lock()
 		l.fresh.looked[index] = lookedUp{state: "state", began: time.Now().Add(time.Minute), complete: complete}

@@ -54,7 +54,7 @@ func (l *Library) HasTag(p library.PropertyID, t item.Tag) (bool, error) {
 	if _, err := l.Served(p); err != nil {
 		return false, err
 	}
-	return l.facts.tags.has(ctx, p, t)
+	return l.facts.Tags.Has(ctx, p, t)
 }
 
 // ShortLink returns the target of a short link. See library.Library.
@@ -68,7 +68,7 @@ func (l *Library) ShortLink(ctx context.Context, code string) (library.PropertyI
 	if code == "" {
 		return "", "", notFound
 	}
-	holders, err := l.codeHolders(ctx, l.records.now().set, []string{code})
+	holders, err := l.codeHolders(ctx, l.records.Now().Set, []string{code})
 	if err != nil {
 		return "", "", err
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 
 	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/opensearch/records"
 )
 
 // leader is the Library that Lead returns. Its changes fail with library.ErrDeposed after another term has begun.
@@ -21,7 +22,7 @@ var _ library.Shared = (*Library)(nil)
 func (l *Library) Lead(ctx context.Context, name string) (library.Library, error) {
 	term := name + "/" + rand.Text()
 	var frozen *library.FrozenError
-	if err := l.SetMark(ctx, markLeader, term); err != nil && !errors.As(err, &frozen) {
+	if err := l.SetMark(ctx, records.MarkLeader, term); err != nil && !errors.As(err, &frozen) {
 		return nil, err
 	}
 	return &leader{l, term}, nil

@@ -11,6 +11,12 @@ import (
 	"github.com/vitrine-dev/vitrine/server/definitions"
 	"github.com/vitrine-dev/vitrine/server/item"
 	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/opensearch/cluster"
+	"github.com/vitrine-dev/vitrine/server/opensearch/facts"
+	"github.com/vitrine-dev/vitrine/server/opensearch/indices"
+	"github.com/vitrine-dev/vitrine/server/opensearch/records"
+	"github.com/vitrine-dev/vitrine/server/opensearch/schema"
+	"github.com/vitrine-dev/vitrine/server/opensearch/upkeep"
 )
 
 // Library is a content library on an OpenSearch cluster. Open creates it. All methods are safe for concurrent use, and any number of
@@ -19,10 +25,10 @@ type Library struct {
 	definitions.Reads
 	*calls
 	*conn
-	records   *records
-	facts     *facts
-	eraser    *eraser
-	rebuilder *rebuilder
+	records   *records.Records
+	facts     *facts.Facts
+	eraser    *upkeep.Eraser
+	rebuilder *upkeep.Rebuilder
 	fresh     *freshness
 	sealer    *library.Sealer
 	// versionKey is the key of page versions. See versionOf.
@@ -54,9 +60,9 @@ func Open(ctx context.Context, o Options) (*Library, error) {
 	go func() {
 		defer close(l.ended)
 		var group sync.WaitGroup
-		group.Go(func() { l.rebuilder.run(follow) })
-		group.Go(func() { l.eraser.run(follow) })
-		l.records.follow(follow)
+		group.Go(func() { l.rebuilder.Run(follow) })
+		group.Go(func() { l.eraser.Run(follow) })
+		l.records.Follow(follow)
 		group.Wait()
 	}()
 	return l, nil
@@ -68,23 +74,21 @@ func newLibrary(o Options) (*Library, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, err := newCluster(o.connection())
+	c, err := cluster.New(o.connection())
 	if err != nil {
 		return nil, err
 	}
-	n := names{o.Prefix}
-	ix := &indices{cluster: c, names: n, schemas: o.schemas, refresh: o.RefreshInterval, window: o.window}
+	n := schema.Names{Prefix: o.Prefix}
+	ix := &indices.Indices{Cluster: c, Names: n, Schemas: o.schemas, Refresh: o.RefreshInterval, Window: o.window}
 	l := &Library{
 		conn: &conn{options: o, names: n, cluster: c, indices: ix}, calls: newCalls(o.ReadTimeout), ended: make(chan struct{}),
-		facts: newFacts(c, n), records: newRecords(c, n, o.Logger, o.FollowInterval),
+		facts: facts.New(c, n), records: records.New(c, n, o.Logger, o.FollowInterval),
 	}
 	l.Reads = l.served
-	ix.changed = l.selectors.forget
-	l.records.prepare, l.records.forget = l.prepare, l.forget
-	c.failing = l.records.fails
-	tasks := shared{ix, l.facts, l.records.frozen, o.Logger}
-	l.eraser = newEraser(tasks, o.EraseWithin, o.rebuild)
-	l.rebuilder = newRebuilder(tasks, l.eraser, o.rebuild)
+	ix.Changed = l.selectors.forget
+	l.records.Prepare, l.records.Forget = l.prepare, l.forget
+	c.Failing = l.records.Fails
+	l.eraser, l.rebuilder = upkeep.New(ix, l.facts, l.records.Frozen, o.Logger, o.EraseWithin, o.rebuild)
 	if l.fresh, err = newFreshness(ix); err != nil {
 		return nil, err
 	}
@@ -96,10 +100,10 @@ func newLibrary(o Options) (*Library, error) {
 
 // open creates the shared indices and reads the definitions.
 func (l *Library) open(ctx context.Context) error {
-	if err := l.cluster.checkVersion(ctx); err != nil {
+	if err := l.cluster.CheckVersion(ctx); err != nil {
 		return err
 	}
-	there, err := l.indices.checkWhole(ctx)
+	there, err := l.indices.CheckWhole(ctx)
 	if err == nil && !there && l.options.MustExist {
 		err = fmt.Errorf("the cluster has no library with the index prefix %s", l.options.Prefix)
 	}
@@ -107,17 +111,17 @@ func (l *Library) open(ctx context.Context) error {
 		return err
 	}
 	if there {
-		err = l.indices.checkSchemas(ctx)
+		err = l.indices.CheckSchemas(ctx)
 	} else {
 		err = l.createShared(ctx)
 	}
 	if err != nil {
 		return err
 	}
-	if err := l.records.open(ctx); err != nil {
+	if err := l.records.Open(ctx); err != nil {
 		return err
 	}
-	key := l.records.now().authorKey
+	key := l.records.Now().AuthorKey
 	mac := hmac.New(sha256.New, key)
 	mac.Write([]byte("page version"))
 	l.versionKey = mac.Sum(nil)
@@ -125,10 +129,10 @@ func (l *Library) open(ctx context.Context) error {
 	return err
 }
 
-// createShared creates the shared indices, unless they exist.
+// CreateShared creates the shared indices, unless they exist.
 func (l *Library) createShared(ctx context.Context) error {
-	for alias, mapping := range map[string]object{l.names.definitions(): recordMapping(), l.names.facts(): factMapping()} {
-		if err := l.indices.createShared(ctx, alias, mapping); err != nil {
+	for alias, mapping := range map[string]object{l.names.Definitions(): records.Mapping(), l.names.Facts(): facts.Mapping()} {
+		if err := l.indices.CreateShared(ctx, alias, mapping); err != nil {
 			return err
 		}
 	}
@@ -138,17 +142,17 @@ func (l *Library) createShared(ctx context.Context) error {
 // prepare creates what a property needs before this replica serves a change of its definitions. See records.
 func (l *Library) prepare(ctx context.Context, p library.PropertyID, isNew bool, tags []item.Tag) error {
 	if isNew {
-		if err := l.indices.createItems(ctx, p); err != nil {
+		if err := l.indices.CreateItems(ctx, p); err != nil {
 			return err
 		}
 	}
-	return l.facts.tags.add(ctx, p, tags...)
+	return l.facts.Tags.Add(ctx, p, tags...)
 }
 
 // forget forgets what this replica remembers about a property.
 func (l *Library) forget(p library.PropertyID) {
-	l.facts.forget(p)
-	l.indices.forget(p)
+	l.facts.Forget(p)
+	l.indices.Forget(p)
 }
 
 // Close closes the library in this process. Later calls of other methods fail with ErrClosed. Close can be called more than once.
@@ -166,7 +170,7 @@ func (l *Library) Close() error {
 func (l *Library) disconnect() error {
 	l.fresh.close()
 	l.shown.close()
-	return l.cluster.close()
+	return l.cluster.Close()
 }
 
 // served returns the definitions that the library serves, or ErrClosed.
@@ -174,14 +178,14 @@ func (l *Library) served() (definitions.Set, error) {
 	if l.closed.Load() {
 		return definitions.Set{}, library.ErrClosed
 	}
-	return l.records.now().set, nil
+	return l.records.Now().Set, nil
 }
 
 // now returns the current time according to the library's clock.
 func (l *Library) now() time.Time { return l.options.Clock() }
 
 // AuthorKey returns the key of author references. See library.Library.
-func (l *Library) AuthorKey() []byte { return append([]byte(nil), l.records.now().authorKey...) }
+func (l *Library) AuthorKey() []byte { return append([]byte(nil), l.records.Now().AuthorKey...) }
 
 // withView runs a read of a property with a view of the property at a time, or at the current time if the time is zero.
 func withView[T any](ctx context.Context, l *Library, p library.PropertyID, at time.Time, read func(context.Context, *view) (T, error)) (out T, err error) {

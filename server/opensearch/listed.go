@@ -6,6 +6,10 @@ import (
 	"github.com/vitrine-dev/vitrine/server/eval"
 	"github.com/vitrine-dev/vitrine/server/item"
 	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/opensearch/cluster"
+	"github.com/vitrine-dev/vitrine/server/opensearch/indices"
+	"github.com/vitrine-dev/vitrine/server/opensearch/schema"
+	"github.com/vitrine-dev/vitrine/server/opensearch/translate"
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
@@ -15,7 +19,7 @@ type listed struct {
 	*view
 	sealer   *library.Sealer
 	listing  library.Listing
-	order    order
+	order    translate.Order
 	sections []object
 }
 
@@ -27,10 +31,10 @@ func (v *view) listed(ctx context.Context, sealer *library.Sealer, listing libra
 	}
 	s := &listed{view: v, sealer: sealer, listing: listing}
 	var ranks object
-	if s.order, ranks, err = v.queries.order(ctx, listing.Order, listing.Seed); err != nil {
+	if s.order, ranks, err = v.queries.Order(ctx, listing.Order, listing.Seed); err != nil {
 		return nil, err
 	}
-	matching, err := v.queries.query(ctx, root)
+	matching, err := v.queries.Query(ctx, root)
 	if err != nil {
 		return nil, err
 	}
@@ -54,7 +58,7 @@ func (v *view) listed(ctx context.Context, sealer *library.Sealer, listing libra
 	if err != nil {
 		return nil, err
 	}
-	favourite, err := v.queries.query(ctx, term)
+	favourite, err := v.queries.Query(ctx, term)
 	if err != nil {
 		return nil, err
 	}
@@ -64,7 +68,7 @@ func (v *view) listed(ctx context.Context, sealer *library.Sealer, listing libra
 
 // hit is an item that a search found.
 type hit struct {
-	stored
+	indices.Stored
 	place eval.Place
 }
 
@@ -101,7 +105,7 @@ func (s *listed) page(ctx context.Context, r library.Read) (*result, error) {
 			after = *now
 		}
 	}
-	values, err := s.order.after(after)
+	values, err := s.order.After(after)
 	if err != nil {
 		return nil, err
 	}
@@ -162,23 +166,25 @@ func (s *listed) section(ctx context.Context, i int, after []any, offset int64, 
 
 // answerHit is a hit of a search for items.
 type answerHit struct {
-	version
-	ID     number       `json:"_id"`
-	Fields storedFields `json:"fields"`
-	Sort   []sortValue  `json:"sort"`
+	cluster.Version
+	ID     schema.Number        `json:"_id"`
+	Fields indices.StoredFields `json:"fields"`
+	Sort   []schema.SortValue   `json:"sort"`
 }
 
 // stored returns the document of the hit.
-func (h *answerHit) stored() stored { return stored{h.version, item.ID(h.ID), h.Fields} }
+func (h *answerHit) stored() indices.Stored {
+	return indices.Stored{Version: h.Version, ID: item.ID(h.ID), Fields: h.Fields}
+}
 
 // search sends one search of a section.
 func (s *listed) search(ctx context.Context, i int, after []any, from, size int) (*result, error) {
 	body := object{
-		"query": s.sections[i], "size": size, "track_total_hits": true, "stored_fields": []string{fieldItem},
+		"query": s.sections[i], "size": size, "track_total_hits": true, "stored_fields": []string{schema.FieldItem},
 		"seq_no_primary_term": true,
 	}
 	if size > 0 {
-		body["sort"] = s.order.sorts()
+		body["sort"] = s.order.Sorts()
 	}
 	switch {
 	case size == 0:
@@ -187,7 +193,7 @@ func (s *listed) search(ctx context.Context, i int, after []any, from, size int)
 	case from > 0:
 		body["from"] = from
 	}
-	var found countedOf[answerHit]
+	var found cluster.CountedOf[answerHit]
 	if err := s.view.search(ctx, body, &found); err != nil {
 		return nil, err
 	}
@@ -202,7 +208,7 @@ func (s *listed) search(ctx context.Context, i int, after []any, from, size int)
 func (s *listed) read(found []answerHit, section int) (*result, error) {
 	out := &result{hits: make([]hit, len(found))}
 	for k, h := range found {
-		place, err := s.order.place(h.Sort, section > 0)
+		place, err := s.order.Place(h.Sort, section > 0)
 		if err != nil {
 			return nil, err
 		}
@@ -216,9 +222,9 @@ func (s *listed) find(ctx context.Context, id item.ID) (*eval.Place, error) {
 	for i, section := range s.sections {
 		body := object{
 			"query": object{"bool": object{"must": section, "filter": object{"term": object{"id": id}}}},
-			"size":  1, "track_total_hits": false, "stored_fields": []string{fieldItem}, "sort": s.order.sorts(),
+			"size":  1, "track_total_hits": false, "stored_fields": []string{schema.FieldItem}, "sort": s.order.Sorts(),
 		}
-		var found hitsOf[answerHit]
+		var found cluster.HitsOf[answerHit]
 		if err := s.view.search(ctx, body, &found); err != nil {
 			return nil, err
 		}

@@ -16,6 +16,8 @@ import (
 	"github.com/vitrine-dev/vitrine/hack/opensearch/node/nodetest"
 	"github.com/vitrine-dev/vitrine/server/item"
 	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/opensearch/cluster"
+	"github.com/vitrine-dev/vitrine/server/opensearch/schema"
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
@@ -42,7 +44,7 @@ func onCluster(t *testing.T, c *nodetest.Cluster, n int, o Options) []*Library {
 func primary(t *testing.T, c *nodetest.Cluster, l *Library, alias string) int {
 	t.Helper()
 	var shards whatever[[]struct{ Prirep, Node string }]
-	if err := l.cluster.do(t.Context(), http.MethodGet, "/_cat/shards/"+alias+"?format=json&h=prirep,node", nil, &shards); err != nil {
+	if err := l.cluster.Do(t.Context(), http.MethodGet, "/_cat/shards/"+alias+"?format=json&h=prirep,node", nil, &shards); err != nil {
 		t.Fatal(err)
 	}
 	for _, s := range shards.is {
@@ -59,12 +61,12 @@ func primary(t *testing.T, c *nodetest.Cluster, l *Library, alias string) int {
 // awaitCopies waits until every shard has all of its copies.
 func awaitCopies(t *testing.T, l *Library) {
 	t.Helper()
-	var is health
+	var is cluster.Health
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	for is.Status != "green" {
-		err := l.cluster.do(ctx, http.MethodGet, "/_cluster/health", nil, &is)
-		if !sleep(ctx, time.Second) {
+		err := l.cluster.Do(ctx, http.MethodGet, "/_cluster/health", nil, &is)
+		if !cluster.Sleep(ctx, time.Second) {
 			t.Fatalf("the cluster is %q: %v", is.Status, err)
 		}
 	}
@@ -169,13 +171,13 @@ func TestNodes(t *testing.T) {
 	apply(t, r[0], agreedDefinitions()[0])
 	awaitCopies(t, r[0])
 
-	victim := primary(t, c, r[0], r[0].names.items(shop))
+	victim := primary(t, c, r[0], r[0].names.Items(shop))
 	storm(t, r, 1, 10_000, func() { c.Kill(victim) })
 	apply(t, r[1], accessToken(1))
 	c.Restart(victim)
 	awaitCopies(t, r[0])
 
-	victim = primary(t, c, r[0], r[0].names.definitions())
+	victim = primary(t, c, r[0], r[0].names.Definitions())
 	var resume func()
 	storm(t, r, 10_001, 15_000, func() { resume = c.Suspend(victim) })
 	apply(t, r[0], accessToken(2))
@@ -197,13 +199,13 @@ func TestNodes(t *testing.T) {
 // After that, all acknowledged items must exist.
 func loseShard(t *testing.T, c *nodetest.Cluster, r []*Library) {
 	single := object{"index.auto_expand_replicas": false, "index.number_of_replicas": 0}
-	if err := r[0].cluster.do(t.Context(), http.MethodPut, "/"+r[0].names.items(shop)+"/_settings", single, nil); err != nil {
+	if err := r[0].cluster.Do(t.Context(), http.MethodPut, "/"+r[0].names.Items(shop)+"/_settings", single, nil); err != nil {
 		t.Fatal(err)
 	}
 	mustWrite(t, r[0], library.Mutation{Put: image(20_001, "")})
-	victim := primary(t, c, r[0], r[0].names.items(shop))
+	victim := primary(t, c, r[0], r[0].names.Items(shop))
 	c.Kill(victim)
-	index := itemGeneration(r[0].names.items(shop), 1)
+	index := schema.Generation(r[0].names.Items(shop), 1)
 	for _, l := range r {
 		eventually(t, "the state names the index", func() bool {
 			s := l.State(t.Context())
@@ -243,7 +245,7 @@ func fillDisk(t *testing.T, r []*Library) {
 			prefix + "watermark.low": free, prefix + "watermark.high": free, prefix + "watermark.flood_stage": free,
 			prefix + "threshold_enabled": true, "cluster.info.update.interval": "10s",
 		}}
-		if err := r[0].cluster.do(t.Context(), http.MethodPut, "/_cluster/settings", settings, nil); err != nil {
+		if err := r[0].cluster.Do(t.Context(), http.MethodPut, "/_cluster/settings", settings, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -277,12 +279,12 @@ func TestIsolatedNode(t *testing.T) {
 	writer := onCluster(t, c, 1, Options{})[0]
 	apply(t, writer, agreedDefinitions()[0], accessToken(1))
 	everywhere := object{"index.auto_expand_replicas": "0-all"}
-	if err := writer.cluster.do(t.Context(), http.MethodPut, "/"+writer.names.definitions()+"/_settings", everywhere, nil); err != nil {
+	if err := writer.cluster.Do(t.Context(), http.MethodPut, "/"+writer.names.Definitions()+"/_settings", everywhere, nil); err != nil {
 		t.Fatal(err)
 	}
 	awaitCopies(t, writer)
 	var manager whatever[[]struct{ Node string }]
-	if err := writer.cluster.do(t.Context(), http.MethodGet, "/_cat/cluster_manager?format=json", nil, &manager); err != nil {
+	if err := writer.cluster.Do(t.Context(), http.MethodGet, "/_cat/cluster_manager?format=json", nil, &manager); err != nil {
 		t.Fatal(err)
 	}
 	kept := 0
@@ -307,6 +309,6 @@ func TestIsolatedNode(t *testing.T) {
 		if err := l.Current(t.Context()); !errors.Is(err, library.ErrUnavailable) {
 			t.Errorf("the replica relies on tokens again: %v", err)
 		}
-		wait(t.Context(), 200*time.Millisecond)
+		cluster.Wait(t.Context(), 200*time.Millisecond)
 	}
 }

@@ -12,6 +12,9 @@ import (
 	"time"
 
 	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/opensearch/cluster"
+	"github.com/vitrine-dev/vitrine/server/opensearch/schema"
+	"github.com/vitrine-dev/vitrine/server/opensearch/upkeep"
 )
 
 // Options configures a Library.
@@ -55,10 +58,10 @@ type Options struct {
 	EraseWithin time.Duration
 	// window is the maximum sum of skipped and returned hits of a search; 0 means 50,000.
 	window int
-	// schemas contains the schemas of indices of items; nil means itemSchemas().
-	schemas []schema
+	// schemas contains the schemas of indices of items; nil means schema.All().
+	schemas []schema.Schema
 	// rebuild contains the times of rebuilds.
-	rebuild rebuildTimes
+	rebuild upkeep.Times
 }
 
 // DefaultPrefix and DefaultReadTimeout are the defaults of Options.Prefix and Options.ReadTimeout.
@@ -96,9 +99,9 @@ func (o Options) withDefaults() (Options, error) {
 	o.ReadTimeout = cmp.Or(o.ReadTimeout, DefaultReadTimeout)
 	o.EraseWithin = cmp.Or(o.EraseWithin, 10*time.Minute)
 	o.window = cmp.Or(o.window, 50_000)
-	o.rebuild = o.rebuild.withDefaults()
+	o.rebuild = o.rebuild.WithDefaults()
 	if o.schemas == nil {
-		o.schemas = itemSchemas()
+		o.schemas = schema.All()
 	}
 	if o.Clock == nil {
 		o.Clock = time.Now
@@ -113,8 +116,8 @@ func (o Options) withDefaults() (Options, error) {
 }
 
 // connection returns the options of the connection to the cluster.
-func (o Options) connection() connection {
-	return connection{
+func (o Options) connection() cluster.Options {
+	return cluster.Options{
 		URLs: o.URLs, UsernameFile: o.UsernameFile, PasswordFile: o.PasswordFile, CAFile: o.CAFile, Timeout: o.Timeout, Clock: o.Clock,
 		Logger: o.Logger, Transport: o.Transport,
 	}

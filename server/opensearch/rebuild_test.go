@@ -20,20 +20,24 @@ import (
 
 	"github.com/vitrine-dev/vitrine/server/item"
 	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/opensearch/cluster"
+	"github.com/vitrine-dev/vitrine/server/opensearch/indices"
+	"github.com/vitrine-dev/vitrine/server/opensearch/schema"
+	"github.com/vitrine-dev/vitrine/server/opensearch/upkeep"
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
 // nextSchemas returns the schemas of a later version. Its last schema has one more field.
-func nextSchemas() []schema {
+func nextSchemas() []schema.Schema {
 	const field = "colour"
-	return append(itemSchemas(), schema{
-		mapping: func() object {
-			m := itemSchemas()[1].mapping()
+	return append(schema.All(), schema.Schema{
+		Mapping: func() object {
+			m := schema.All()[1].Mapping()
 			m["properties"].(object)[field] = object{"type": "keyword"}
 			return m
 		},
-		document: func(dst []byte, it *item.Item, line []byte, token string) []byte {
-			return append(bytes.TrimSuffix(itemSchemas()[1].document(dst, it, line, token), []byte("}")), `,"`+field+`":"blue"}`...)
+		Document: func(dst []byte, it *item.Item, line []byte, token string) []byte {
+			return append(bytes.TrimSuffix(schema.All()[1].Document(dst, it, line, token), []byte("}")), `,"`+field+`":"blue"}`...)
 		},
 	})
 }
@@ -53,9 +57,9 @@ func upgraded(t *testing.T, dir string, settle time.Duration, transport http.Rou
 	return openOptions(t, dir, func(o *Options) {
 		o.schemas, o.Transport = nextSchemas(), transport
 		o.ReadTimeout = time.Minute // reads are slow during a rebuild on a busy machine
-		o.rebuild = rebuildTimes{
-			settle: settle, check: 20 * time.Millisecond, retry: 20 * time.Millisecond, renew: 50 * time.Millisecond, expire: 500 * time.Millisecond,
-			keep: searchTime,
+		o.rebuild = upkeep.Times{
+			Settle: settle, Check: 20 * time.Millisecond, Retry: 20 * time.Millisecond, Renew: 50 * time.Millisecond, Expire: 500 * time.Millisecond,
+			Keep: searchTime,
 		}
 	})
 }
@@ -66,16 +70,16 @@ func eventually(t *testing.T, what string, condition func() bool) {
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
 	for !condition() {
-		if !wait(ctx, 20*time.Millisecond) {
+		if !cluster.Wait(ctx, 20*time.Millisecond) {
 			t.Fatalf("%s: not in time", what)
 		}
 	}
 }
 
 // indicesOf returns the generations of the property.
-func indicesOf(t *testing.T, l *Library) *generations {
+func indicesOf(t *testing.T, l *Library) *indices.Generations {
 	t.Helper()
-	g, err := l.indices.generationsOf(t.Context(), shop)
+	g, err := l.indices.GenerationsOf(t.Context(), shop)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +91,7 @@ func waitRebuilt(t *testing.T, l *Library) {
 	t.Helper()
 	eventually(t, "the rebuild", func() bool {
 		g := indicesOf(t, l)
-		return g.current != nil && g.current.Schema == len(nextSchemas()) && len(g.all()) == 1
+		return g.Current != nil && g.Current.Schema == len(nextSchemas()) && len(g.All()) == 1
 	})
 }
 
@@ -114,9 +118,9 @@ func checkRebuilt(t *testing.T, l *Library, want map[item.ID]string) {
 	if got := exported(t, l); !maps.Equal(got, want) {
 		t.Errorf("%d items, want %d:\n%.2000v\n%.2000v", len(got), len(want), got, want)
 	}
-	var found count
+	var found cluster.Count
 	body := object{"query": object{"term": object{"colour": "blue"}}}
-	if err := l.cluster.do(t.Context(), http.MethodPost, "/"+l.names.items(shop)+"/_count", body, &found); err != nil {
+	if err := l.cluster.Do(t.Context(), http.MethodPost, "/"+l.names.Items(shop)+"/_count", body, &found); err != nil {
 		t.Fatal(err)
 	}
 	if *found.Count != int64(len(want)) {
@@ -223,7 +227,7 @@ func TestRebuildBackoff(t *testing.T) {
 		ended := make(chan struct{})
 		go func() {
 			defer close(ended)
-			l.rebuilder.run(ctx)
+			l.rebuilder.Run(ctx)
 		}()
 		problem := func() string { return l.State(t.Context()).Troubles[shop].Problem }
 		<-time.After(time.Hour)
@@ -251,16 +255,16 @@ func TestUnknownSchema(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	l := open(t, dir, time.Now)
-	mapping := itemSchemas()[1].mapping()
+	mapping := schema.All()[1].Mapping()
 	mapping["_meta"] = object{"property": string(shop)}
-	alias := l.names.items(shop)
-	if err := l.indices.create(t.Context(), itemGeneration(alias, 1), l.indices.itemSettings(), mapping, alias); err != nil {
+	alias := l.names.Items(shop)
+	if err := l.indices.Create(t.Context(), schema.Generation(alias, 1), l.indices.ItemSettings(), mapping, alias); err != nil {
 		t.Fatal(err)
 	}
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Open(t.Context(), l.options); !errors.As(err, new(*schemaError)) || !strings.Contains(err.Error(), "has schema 0") {
+	if _, err := Open(t.Context(), l.options); !errors.As(err, new(*schema.Error)) || !strings.Contains(err.Error(), "has schema 0") {
 		t.Errorf("%v, want an error with the schema", err)
 	}
 }
@@ -323,13 +327,13 @@ func TestFreezeDuringRebuild(t *testing.T) {
 				<-frozen
 				next := upgraded(t, dir, 1, nil)
 				defer next.Close()
-				current := indicesOf(t, next).current
+				current := indicesOf(t, next).Current
 				for range 20 {
-					wait(t.Context(), 20*time.Millisecond)
+					cluster.Wait(t.Context(), 20*time.Millisecond)
 					for _, l := range []*Library{before, next} {
-						blocked, err := l.indices.blockedIndices(t.Context())
-						if g := indicesOf(t, l); err != nil || blocked[current.name] == "" || g.current.uuid != current.uuid {
-							t.Fatalf("index %s is blocked: %v, %v; the current one is %+v", current.name, blocked, err, g.current)
+						blocked, err := l.indices.BlockedIndices(t.Context())
+						if g := indicesOf(t, l); err != nil || blocked[current.Name] == "" || g.Current.UUID != current.UUID {
+							t.Fatalf("index %s is blocked: %v, %v; the current one is %+v", current.Name, blocked, err, g.Current)
 						}
 						if s := l.State(t.Context()); !strings.Contains(s.Problem, "vitrine migrate --cancel") || len(s.Troubles) != 0 {
 							t.Fatalf("state: %+v", s)
@@ -348,7 +352,7 @@ func TestFreezeDuringRebuild(t *testing.T) {
 				if err := next.Thaw(t.Context()); err != nil {
 					t.Fatal(err)
 				}
-				eventually(t, "the end of the freeze", func() bool { return next.records.now().frozen() == "" })
+				eventually(t, "the end of the freeze", func() bool { return next.records.Now().Frozen() == "" })
 				mustWrite(t, next, library.Mutation{Put: image(5, "changed"), Replace: true})
 				want[5] = "changed"
 				waitRebuilt(t, next)
@@ -378,8 +382,8 @@ func TestRebuildOfOtherNames(t *testing.T) {
 	defer after.Close()
 	for i, p := range properties {
 		eventually(t, "the rebuild", func() bool {
-			g, err := after.indices.generationsOf(t.Context(), p)
-			return err == nil && g.current.Schema == len(nextSchemas()) && len(g.all()) == 1
+			g, err := after.indices.GenerationsOf(t.Context(), p)
+			return err == nil && g.Current.Schema == len(nextSchemas()) && len(g.All()) == 1
 		})
 		if _, err := after.ReadItem(t.Context(), library.ItemRead{Property: p, ID: item.ID(i + 1)}); err != nil {
 			t.Errorf("property %d: %v", i, err)
@@ -448,17 +452,17 @@ func TestInterruptedRebuild(t *testing.T) {
 			return path == "/_bulk" && strings.Contains(body, `"rebuild"`)
 		},
 		"create": func(method, path, _ string) bool { return method == http.MethodPut && strings.HasSuffix(path, "==2") },
-		"copy":   func(_, path, body string) bool { return path == "/_bulk" && strings.Contains(body, copyMark) },
+		"copy":   func(_, path, body string) bool { return path == "/_bulk" && strings.Contains(body, schema.CopyMark) },
 		"save": func(method, path, _ string) bool {
 			return method == http.MethodPut && strings.HasSuffix(path, "/_mapping")
 		},
 		"ready": func(method, path, _ string) bool {
-			return strings.Contains(path, copyMark) && strings.HasSuffix(path, "/_settings")
+			return strings.Contains(path, schema.CopyMark) && strings.HasSuffix(path, "/_settings")
 		},
 		"block": func(_, path, _ string) bool { return strings.HasSuffix(path, "/_block/write") },
 		"count": func(_, path, _ string) bool { return strings.HasSuffix(path, "==2/_count") },
 		"switch": func(_, path, body string) bool {
-			return path == "/_aliases" && strings.Contains(body, "must_exist") && strings.Contains(body, currentMark)
+			return path == "/_aliases" && strings.Contains(body, "must_exist") && strings.Contains(body, schema.CurrentMark)
 		},
 		"activate": func(_, path, body string) bool { return path == "/_aliases" && !strings.Contains(body, "must_exist") },
 		"drop": func(method, path, _ string) bool {
@@ -568,7 +572,7 @@ func TestSuspendedRebuild(t *testing.T) {
 	<-reached
 	next := upgraded(t, dir, 1, nil)
 	defer next.Close()
-	eventually(t, "another replica", func() bool { return indicesOf(t, next).current.Schema == len(nextSchemas()) })
+	eventually(t, "another replica", func() bool { return indicesOf(t, next).Current.Schema == len(nextSchemas()) })
 	mustWrite(t, next, library.Mutation{Put: image(5, "changed"), Replace: true}, library.Mutation{Delete: true, ID: 6})
 	want[5] = "changed"
 	delete(want, 6)
@@ -600,7 +604,7 @@ func TestPurgeDuringRebuild(t *testing.T) {
 	}))
 	defer after.Close()
 	<-purged
-	eventually(t, "the purge", func() bool { return len(indicesOf(t, after).all()) == 0 })
+	eventually(t, "the purge", func() bool { return len(indicesOf(t, after).All()) == 0 })
 	apply(t, after, agreedDefinitions()[0])
 	if o := mustWrite(t, after, library.Mutation{Put: image(0, "new")}); o[0].ID != 1 {
 		t.Errorf("id %d, want 1", o[0].ID)
@@ -612,7 +616,7 @@ func TestPurgeDuringRebuild(t *testing.T) {
 func TestBlockedByHand(t *testing.T) {
 	t.Parallel()
 	l := replicas(t, 1)[0]
-	if err := l.cluster.do(t.Context(), http.MethodPut, "/"+l.names.items(shop)+"/_block/write", nil, nil); err != nil {
+	if err := l.cluster.Do(t.Context(), http.MethodPut, "/"+l.names.Items(shop)+"/_block/write", nil, nil); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := l.Write(t.Context(), shop, []library.Mutation{{Put: image(1, "")}}); !errors.Is(err, library.ErrUnavailable) || !strings.Contains(err.Error(), "index.blocks.write") {

@@ -2,6 +2,9 @@ package opensearch
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
@@ -13,6 +16,8 @@ import (
 	"github.com/vitrine-dev/vitrine/server/definitions"
 	"github.com/vitrine-dev/vitrine/server/item"
 	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/opensearch/cluster"
+	"github.com/vitrine-dev/vitrine/server/opensearch/schema"
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
@@ -49,43 +54,49 @@ func TestUnreadableRecord(t *testing.T) {
 	other.Owner.Name = "other"
 	apply(t, r[0], accessToken(1), other)
 	follower := r[1].records
-	unlock, err := follower.lock(t.Context()) // prevents the follower from reading changes
+	unlock, err := follower.Lock(t.Context()) // prevents the follower from reading changes
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer unlock()
-	if err := follower.catchUp(t.Context()); err != nil || len(follower.now().set.Tokens()) != 2 {
+	if err := follower.CatchUp(t.Context()); err != nil || len(follower.Now().Set.Tokens()) != 2 {
 		t.Fatalf("%v, want two tokens", err)
 	}
 	if _, err := r[0].Remove(t.Context(), []library.Owner{accessToken().Owner}); err != nil {
 		t.Fatal(err)
 	}
-	index := r[0].names.definitions()
-	unreadable := []operation{
-		{index: index, id: recordDefinition + "-x", doc: record{Type: recordDefinition, Value: "{"}},
-		{index: index, id: recordID(definitions.SourceOf(other)), doc: record{Type: recordDefinition, Value: "{"}, over: true},
-	}
-	stored := r[0].cluster.bulk(t.Context(), unreadable, refreshNow)
-	if err := failure(stored); err != nil {
+	source, err := json.Marshal(definitions.SourceOf(other))
+	if err != nil {
 		t.Fatal(err)
 	}
-	for poll, read := range []func(context.Context) error{follower.catchUp, follower.catchUp, follower.reload, follower.catchUp} {
-		if err := read(t.Context()); err != nil || follower.problem() == "" || len(follower.now().set.Tokens()) != 0 {
-			t.Errorf("poll %d: %v, problem %q, %d tokens; want a problem and no token", poll, err, follower.problem(), len(follower.now().set.Tokens()))
+	sum := sha256.Sum256(source)
+	broken := object{"type": "definition", "value": "{"}
+	index := r[0].names.Definitions()
+	unreadable := []cluster.Operation{
+		{Index: index, ID: "definition-x", Doc: broken},
+		{Index: index, ID: "definition-" + hex.EncodeToString(sum[:]), Doc: broken, Over: true},
+	}
+	stored := r[0].cluster.Bulk(t.Context(), unreadable, cluster.RefreshNow)
+	if err := cluster.FirstError(stored); err != nil {
+		t.Fatal(err)
+	}
+	for poll, read := range []func(context.Context) error{follower.CatchUp, follower.CatchUp, follower.Reload, follower.CatchUp} {
+		if err := read(t.Context()); err != nil || follower.Problem() == "" || len(follower.Now().Set.Tokens()) != 0 {
+			t.Errorf("poll %d: %v, problem %q, %d tokens; want a problem and no token", poll, err, follower.Problem(), len(follower.Now().Set.Tokens()))
 		}
 	}
-	if _, err := Open(t.Context(), r[0].options); err == nil || !strings.Contains(err.Error(), unreadable[0].id) && !strings.Contains(err.Error(), unreadable[1].id) {
+	if _, err := Open(t.Context(), r[0].options); err == nil || !strings.Contains(err.Error(), unreadable[0].ID) && !strings.Contains(err.Error(), unreadable[1].ID) {
 		t.Errorf("opened: %v, want an error with the record", err)
 	}
-	var repaired []operation
+	var repaired []cluster.Operation
 	for i, op := range unreadable {
-		repaired = append(repaired, operation{index: op.index, id: op.id, doc: record{Type: recordDefinition, Gone: true}, at: &stored[i].version})
+		repaired = append(repaired, cluster.Operation{Index: op.Index, ID: op.ID, Doc: object{"type": "definition", "value": "", "gone": true}, At: &stored[i].Version})
 	}
-	if err := failure(r[0].cluster.bulk(t.Context(), repaired, refreshNow)); err != nil {
+	if err := cluster.FirstError(r[0].cluster.Bulk(t.Context(), repaired, cluster.RefreshNow)); err != nil {
 		t.Fatal(err)
 	}
-	if err := follower.catchUp(t.Context()); err != nil || follower.problem() != "" {
-		t.Errorf("%v, problem %q, want none", err, follower.problem())
+	if err := follower.CatchUp(t.Context()); err != nil || follower.Problem() != "" {
+		t.Errorf("%v, problem %q, want none", err, follower.Problem())
 	}
 }
 
@@ -106,7 +117,7 @@ func TestUnknownConflicts(t *testing.T) {
 		switch {
 		case conflicting.Load() && strings.HasSuffix(r.URL.Path, "/_mget"):
 			return respond(r, http.StatusBadRequest, `{}`), nil
-		case strings.Contains(r.URL.RawQuery, "refresh="+refreshWait) && conflicting.CompareAndSwap(false, true):
+		case strings.Contains(r.URL.RawQuery, "refresh="+cluster.RefreshWait) && conflicting.CompareAndSwap(false, true):
 			mustWrite(t, other, library.Mutation{Put: image(1, "changed"), Replace: true})
 		}
 		return transport.RoundTripper.RoundTrip(r)
@@ -138,11 +149,11 @@ func TestLostBeforeRefresh(t *testing.T) {
 	}
 	var lost atomic.Bool
 	transport.intercept(func(r *http.Request) (*http.Response, error) {
-		if !strings.Contains(r.URL.RawQuery, "refresh="+refreshWait) || !lost.CompareAndSwap(false, true) {
+		if !strings.Contains(r.URL.RawQuery, "refresh="+cluster.RefreshWait) || !lost.CompareAndSwap(false, true) {
 			return transport.RoundTripper.RoundTrip(r)
 		}
 		r = r.Clone(r.Context())
-		r.URL.RawQuery = strings.Replace(r.URL.RawQuery, "refresh="+refreshWait, "refresh="+refreshNone, 1)
+		r.URL.RawQuery = strings.Replace(r.URL.RawQuery, "refresh="+cluster.RefreshWait, "refresh="+cluster.RefreshNone, 1)
 		res, err := transport.RoundTripper.RoundTrip(r)
 		if err != nil {
 			return nil, err
@@ -175,13 +186,13 @@ func TestRedIndex(t *testing.T) {
 	if _, _, err := l.ShortLink(t.Context(), "unknown"); !errors.Is(err, library.ErrNotFound) {
 		t.Errorf("an unknown short link: %v, want ErrNotFound", err)
 	}
-	index := itemGeneration(l.names.items("shop/red"), 1)
+	index := schema.Generation(l.names.Items("shop/red"), 1)
 	red := object{
 		"settings": object{"number_of_shards": 1, "number_of_replicas": 0, "index.routing.allocation.require._name": "absent"},
-		"mappings": itemSchemas()[1].mapping(), "aliases": object{l.names.items("shop/red"): object{}, index + currentMark: object{}},
+		"mappings": schema.All()[1].Mapping(), "aliases": object{l.names.Items("shop/red"): object{}, index + schema.CurrentMark: object{}},
 	}
 	path := "/" + index + "?wait_for_active_shards=0"
-	if err := l.cluster.do(t.Context(), http.MethodPut, path, red, nil); err != nil {
+	if err := l.cluster.Do(t.Context(), http.MethodPut, path, red, nil); err != nil {
 		t.Fatal(err)
 	}
 	if _, to, err := l.ShortLink(t.Context(), "known"); to != "https://posts.example/1" || err != nil {
@@ -205,7 +216,7 @@ func TestRedIndex(t *testing.T) {
 			t.Errorf("mutation %d: %+v", i, o)
 		}
 	}
-	it, err := newView(l.conn, l.records.now().set.Catalogue(shop), noon).item(t.Context(), outcomes[2].ID)
+	it, err := newView(l.conn, l.records.Now().Set.Catalogue(shop), noon).item(t.Context(), outcomes[2].ID)
 	if err != nil {
 		t.Fatal(err)
 	}

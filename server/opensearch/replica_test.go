@@ -16,6 +16,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/item"
 	"github.com/vitrine-dev/vitrine/server/library"
 	"github.com/vitrine-dev/vitrine/server/library/librarytest"
+	"github.com/vitrine-dev/vitrine/server/opensearch/records"
 )
 
 // replicas opens a library in n replicas.
@@ -169,7 +170,7 @@ func TestMissedPurge(t *testing.T) {
 				return []library.Mutation{{Put: image(id, "")}, {Tag: &tag, IDs: []item.ID{id}}}
 			}
 			mustWrite(t, r[1], tagged(7)...)
-			unlock, err := r[1].records.lock(t.Context()) // prevents the follower from reading changes
+			unlock, err := r[1].records.Lock(t.Context()) // prevents the follower from reading changes
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -181,9 +182,9 @@ func TestMissedPurge(t *testing.T) {
 				t.Fatal(err)
 			}
 			apply(t, r[0], property)
-			follow := r[1].records.catchUp
+			follow := r[1].records.CatchUp
 			if reload {
-				follow = r[1].records.reload
+				follow = r[1].records.Reload
 			}
 			if err := follow(t.Context()); err != nil {
 				t.Fatal(err)
@@ -196,7 +197,7 @@ func TestMissedPurge(t *testing.T) {
 			if o := mustWrite(t, r[0], library.Mutation{Put: image(0, "")}); o[0].ID != 6 {
 				t.Errorf("id %d, want 6", o[0].ID)
 			}
-			if x, err := r[1].indices.writable(t.Context(), shop); err != nil || x.uuid != indicesOf(t, r[0]).current.uuid {
+			if x, err := r[1].indices.Writable(t.Context(), shop); err != nil || x.UUID != indicesOf(t, r[0]).Current.UUID {
 				t.Errorf("writes go to %+v, %v, which is not the current index", x, err)
 			}
 		})
@@ -212,7 +213,7 @@ func waitServed(t *testing.T, l *Library) {
 			t.Error("the replica does not serve the property")
 			return
 		}
-		if err := l.records.setMark(ctx, anyone, "wait", fmt.Sprint(time.Now())); err != nil {
+		if err := l.records.SetMark(ctx, records.Anyone, "wait", fmt.Sprint(time.Now())); err != nil {
 			t.Error(err)
 			return
 		}
@@ -341,7 +342,7 @@ func TestReadOnlyIndex(t *testing.T) {
 	block := func(on any) {
 		t.Helper()
 		body := object{"index.blocks.read_only_allow_delete": on}
-		if err := l.cluster.do(t.Context(), http.MethodPut, "/"+l.names.items(shop)+"/_settings", body, nil); err != nil {
+		if err := l.cluster.Do(t.Context(), http.MethodPut, "/"+l.names.Items(shop)+"/_settings", body, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -425,7 +426,7 @@ func TestFreezeOfReplicas(t *testing.T) {
 	}
 	apply(t, r[1], agreedDefinitions()[0])        // the replica learns of the property
 	apply(t, r[1], agreedDefinitions()[0])        // the replica reads the definitions
-	unlock, err := r[1].records.lock(t.Context()) // stops the follower
+	unlock, err := r[1].records.Lock(t.Context()) // stops the follower
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,9 @@ import (
 
 	"github.com/vitrine-dev/vitrine/server/item"
 	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/opensearch/cluster"
+	"github.com/vitrine-dev/vitrine/server/opensearch/schema"
+	"github.com/vitrine-dev/vitrine/server/opensearch/upkeep"
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
@@ -19,7 +22,7 @@ import (
 func TestSubmissionsHaveTheirOwnField(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	first := openOptions(t, dir, func(o *Options) { o.schemas = itemSchemas()[:1] })
+	first := openOptions(t, dir, func(o *Options) { o.schemas = schema.All()[:1] })
 	defer first.Close()
 	apply(t, first, agreedDefinitions()[0])
 	for _, email := range []string{"jane@one.example", "john@two.example", ""} {
@@ -31,7 +34,7 @@ func TestSubmissionsHaveTheirOwnField(t *testing.T) {
 		mustWrite(t, first, library.Mutation{Put: it})
 	}
 	// With another time to settle, the second library is like a replica of the new version before it rebuilds the index.
-	second := openOptions(t, dir, func(o *Options) { o.rebuild = rebuildTimes{settle: never} })
+	second := openOptions(t, dir, func(o *Options) { o.rebuild = upkeep.Times{Settle: never} })
 	defer second.Close()
 	want := submissionAnswers(t, first)
 	if got := submissionAnswers(t, second); !gocmp.Equal(got, want) || len(want["submission.email:/jane\\@.*/"].IDs) != 1 {
@@ -41,12 +44,12 @@ func TestSubmissionsHaveTheirOwnField(t *testing.T) {
 		t.Errorf("the first schema has the submissions of %d items in the field of public values, want 2", n)
 	}
 	third := openOptions(t, dir, func(o *Options) {
-		o.rebuild = rebuildTimes{settle: 1, check: 20 * time.Millisecond, retry: 20 * time.Millisecond, renew: 50 * time.Millisecond, expire: 500 * time.Millisecond, keep: searchTime}
+		o.rebuild = upkeep.Times{Settle: 1, Check: 20 * time.Millisecond, Retry: 20 * time.Millisecond, Renew: 50 * time.Millisecond, Expire: 500 * time.Millisecond, Keep: searchTime}
 	})
 	defer third.Close()
 	eventually(t, "the rebuild", func() bool {
 		g := indicesOf(t, third)
-		return g.current != nil && g.current.Schema == third.indices.schemas.latest() && len(g.all()) == 1 && !third.indices.first.Load()
+		return g.Current != nil && g.Current.Schema == third.indices.Schemas.Latest() && len(g.All()) == 1 && !third.indices.First.Load()
 	})
 	for name, l := range map[string]*Library{"the library that rebuilt the index": third, "the library that knows the first schema": second} {
 		if diff := gocmp.Diff(want, submissionAnswers(t, l)); diff != "" {
@@ -99,9 +102,9 @@ func submissionAnswers(t *testing.T, l *Library) map[string]submissionAnswer {
 // submissionTerms returns the number of items whose submissions are in the field of public values.
 func submissionTerms(t *testing.T, l *Library) int {
 	t.Helper()
-	var found count
-	body := object{"query": object{"prefix": object{fieldDynamic: "submission."}}}
-	if err := l.cluster.do(t.Context(), http.MethodPost, "/"+l.names.items(shop)+"/_count", body, &found); err != nil {
+	var found cluster.Count
+	body := object{"query": object{"prefix": object{schema.FieldDynamic: "submission."}}}
+	if err := l.cluster.Do(t.Context(), http.MethodPost, "/"+l.names.Items(shop)+"/_count", body, &found); err != nil {
 		t.Fatal(err)
 	}
 	return int(*found.Count)

@@ -99,7 +99,7 @@ func TestPermissions(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 	checkLongPattern(t, l)
-	v := newView(l.conn, l.records.now().set.Catalogue(shop), noon)
+	v := newView(l.conn, l.records.Now().Set.Catalogue(shop), noon)
 	if release, err := v.freeze(t.Context()); err != nil {
 		t.Errorf("pit: %v", err)
 	} else {

@@ -9,6 +9,9 @@ import (
 	"time"
 
 	"github.com/vitrine-dev/vitrine/server/definitions"
+	"github.com/vitrine-dev/vitrine/server/opensearch/cluster"
+	"github.com/vitrine-dev/vitrine/server/opensearch/schema"
+	"github.com/vitrine-dev/vitrine/server/opensearch/translate"
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
@@ -82,8 +85,8 @@ func withoutRefused[T any](ctx context.Context, v *view, read func(*view) (T, er
 	found := false
 	for _, rules := range []struct {
 		of    []*definitions.Rule
-		reach kind
-	}{{v.catalogue.TagRules, ofItem}, {v.catalogue.UnitRules, ofTags}} { // the selector of a unit can depend on tags
+		reach schema.Kind
+	}{{v.catalogue.TagRules, schema.OfItem}, {v.catalogue.UnitRules, schema.OfTags}} { // the selector of a unit can depend on tags
 		some, failed := v.try(ctx, v.selectors.untried(rules.of), rules.reach)
 		if failed != nil {
 			return out, failed
@@ -98,25 +101,25 @@ func withoutRefused[T any](ctx context.Context, v *view, read func(*view) (T, er
 
 // isRefusal reports whether err means that OpenSearch refuses a request because of its content.
 func isRefusal(err error) bool {
-	var answer *responseError
+	var answer *cluster.ResponseError
 	var limit *query.SyntaxError // see view.search
 	return errors.As(err, &answer) && answer.Status == http.StatusBadRequest && !answer.Foreign || errors.As(err, &limit) && limit.Limit
 }
 
 // try tries the selectors of rules, and reports whether OpenSearch refuses any of them.
-func (v *view) try(ctx context.Context, rules []*definitions.Rule, reach kind) (refused bool, err error) {
+func (v *view) try(ctx context.Context, rules []*definitions.Rule, reach schema.Kind) (refused bool, err error) {
 	if len(rules) == 0 {
 		return false, nil
 	}
 	var queries []object
 	for _, r := range rules {
-		q, err := v.queries.rule(ctx, r, reach)
+		q, err := v.queries.Rule(ctx, r, reach)
 		if err != nil {
 			return false, err
 		}
 		queries = append(queries, q)
 	}
-	err = v.search(ctx, object{"size": 0, "track_total_hits": false, "query": allOf(anyOf(queries))}, &hitsOf[struct{}]{})
+	err = v.search(ctx, object{"size": 0, "track_total_hits": false, "query": translate.AllOf(translate.AnyOf(queries))}, &cluster.HitsOf[struct{}]{})
 	switch {
 	case err == nil:
 		v.selectors.keep(rules, false)

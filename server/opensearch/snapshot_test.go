@@ -19,21 +19,21 @@ func TestSnapshot(t *testing.T) {
 	first := onCluster(t, c, 1, Options{})[0]
 	do := func(method, path string, body any) {
 		t.Helper()
-		if err := first.cluster.do(t.Context(), method, path, body, nil); err != nil {
+		if err := first.cluster.Do(t.Context(), method, path, body, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
 	apply(t, first, agreedDefinitions()...)
 	apply(t, first, accessToken(1))
 	want := fill(t, first, 200)
-	everything := first.names.everyIndex()
+	everything := first.names.EveryIndex()
 	do(http.MethodPut, "/_snapshot/backups", object{"type": "fs", "settings": object{"location": c.Snapshots()}})
 	do(http.MethodPut, "/_snapshot/backups/one?wait_for_completion=true", object{"indices": everything, "include_global_state": false})
 
-	deleted := indicesOf(t, first).current.name
+	deleted := indicesOf(t, first).Current.Name
 	do(http.MethodDelete, "/"+deleted, nil)
 	_, err := first.Write(t.Context(), shop, []library.Mutation{{Put: image(0, "refused")}})
-	if !errors.Is(err, library.ErrUnavailable) || !strings.Contains(err.Error(), first.names.items(shop)) {
+	if !errors.Is(err, library.ErrUnavailable) || !strings.Contains(err.Error(), first.names.Items(shop)) {
 		t.Errorf("a write without the index: %v", err)
 	}
 	restore := func(indices string) {

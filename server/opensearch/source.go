@@ -10,6 +10,10 @@ import (
 
 	"github.com/vitrine-dev/vitrine/server/item"
 	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/opensearch/cluster"
+	"github.com/vitrine-dev/vitrine/server/opensearch/indices"
+	"github.com/vitrine-dev/vitrine/server/opensearch/records"
+	"github.com/vitrine-dev/vitrine/server/opensearch/schema"
 	"github.com/vitrine-dev/vitrine/server/transfer"
 )
 
@@ -33,8 +37,8 @@ func (l *Library) Freeze(ctx context.Context) (transfer.Freeze, error) {
 			return "", err
 		}
 	}
-	var answer blockedWrites
-	if err := l.cluster.do(ctx, http.MethodPut, "/"+l.names.everyIndex()+"/_block/read_only", nil, &answer); err != nil {
+	var answer cluster.BlockedWrites
+	if err := l.cluster.Do(ctx, http.MethodPut, "/"+l.names.EveryIndex()+"/_block/read_only", nil, &answer); err != nil {
 		return "", fmt.Errorf("block writes to the indices: %w", err)
 	}
 	if !answer.All && len(answer.Indices) > 0 {
@@ -49,7 +53,7 @@ func (l *Library) Thaw(ctx context.Context) error {
 		return err
 	}
 	body := object{"index.blocks.read_only": nil}
-	if err := l.cluster.do(ctx, http.MethodPut, "/"+l.names.everyIndex()+"/_settings", body, &acknowledged{}); err != nil {
+	if err := l.cluster.Do(ctx, http.MethodPut, "/"+l.names.EveryIndex()+"/_settings", body, &cluster.Acknowledged{}); err != nil {
 		return fmt.Errorf("allow writes to the indices: %w", err)
 	}
 	return l.SetMark(ctx, transfer.MarkFrozen, "")
@@ -60,43 +64,43 @@ func (l *Library) Frozen(ctx context.Context) (transfer.Freeze, error) {
 	if err := l.alive(ctx); err != nil {
 		return "", err
 	}
-	unlock, err := l.records.lock(ctx)
+	unlock, err := l.records.Lock(ctx)
 	if err != nil {
 		return "", err
 	}
 	defer unlock()
-	if err := l.records.catchUp(ctx); err != nil {
+	if err := l.records.CatchUp(ctx); err != nil {
 		return "", err
 	}
-	return l.records.frozen(), nil
+	return l.records.Frozen(), nil
 }
 
 // Facts returns all data except items. See transfer.Reader. The library must not change during the call.
 func (l *Library) Facts(ctx context.Context) (*transfer.Facts, error) {
-	unlock, err := l.records.lock(ctx)
+	unlock, err := l.records.Lock(ctx)
 	if err != nil {
 		return nil, err
 	}
-	err = l.records.reload(ctx)
+	err = l.records.Reload(ctx)
 	unlock()
 	if err != nil {
 		return nil, err
 	}
-	now := l.records.now()
+	now := l.records.Now()
 	f := &transfer.Facts{
-		AuthorKey: bytes.Clone(now.authorKey), Marks: maps.Clone(now.marks), Definitions: now.set.Entries(),
+		AuthorKey: bytes.Clone(now.AuthorKey), Marks: maps.Clone(now.Marks), Definitions: now.Set.Entries(),
 		Properties: map[library.PropertyID]transfer.Property{},
 	}
 	maps.DeleteFunc(f.Marks, func(key, value string) bool {
-		return key == transfer.MarkFrozen || key == transfer.MarkTarget || key == markLeader || value == ""
+		return key == transfer.MarkFrozen || key == transfer.MarkTarget || key == records.MarkLeader || value == ""
 	})
 	var state library.State
 	state.PropertyItems = map[library.PropertyID]int64{}
-	stats, err := l.indices.statistics(ctx)
+	stats, err := l.indices.Statistics(ctx)
 	if err != nil {
 		return nil, err
 	}
-	all, err := l.indices.generations(ctx, l.names.everyItems())
+	all, err := l.indices.Generations(ctx, l.names.EveryItems())
 	if err != nil {
 		return nil, err
 	}
@@ -104,34 +108,34 @@ func (l *Library) Facts(ctx context.Context) (*transfer.Facts, error) {
 	// List the properties by their indices and not by the statistics, which do not contain indices without a working shard. Facts of a
 	// property without an index are left over from an interrupted purge, so they are ignored.
 	for p, g := range all {
-		if g.current != nil {
+		if g.Current != nil {
 			f.Properties[p] = transfer.Property{Items: state.PropertyItems[p], Tags: map[item.Tag]bool{}}
 		}
 	}
-	for p := range now.set.Catalogues() {
+	for p := range now.Set.Catalogues() {
 		if _, ok := f.Properties[p]; !ok {
-			return nil, fmt.Errorf("the index of property %s is missing: restore the index with the alias %s from a snapshot", p, l.names.items(p))
+			return nil, fmt.Errorf("the index of property %s is missing: restore the index with the alias %s from a snapshot", p, l.names.Items(p))
 		}
 	}
-	return f, l.facts.read(ctx, f.Properties)
+	return f, l.facts.Read(ctx, f.Properties)
 }
 
 // Lines yields the stored items of a property. See transfer.Reader.
 func (l *Library) Lines(ctx context.Context, p library.PropertyID) iter.Seq2[transfer.Line, error] {
 	return func(yield func(transfer.Line, error) bool) {
-		err := l.cluster.do(ctx, http.MethodPost, "/"+l.names.items(p)+"/_refresh", nil, &onShards{})
+		err := l.cluster.Do(ctx, http.MethodPost, "/"+l.names.Items(p)+"/_refresh", nil, &cluster.OnShards{})
 		for last := item.ID(0); err == nil; {
-			var found hitsOf[stored]
+			var found cluster.HitsOf[indices.Stored]
 			body := object{
-				"query": object{"match_all": object{}}, "size": exportChunk, "track_total_hits": false, "stored_fields": []string{fieldItem},
+				"query": object{"match_all": object{}}, "size": exportChunk, "track_total_hits": false, "stored_fields": []string{schema.FieldItem},
 				"sort": []any{object{"id": "asc"}}, "search_after": []any{last},
 			}
-			if err = l.cluster.do(ctx, http.MethodPost, "/"+l.names.items(p)+searchPath, body, &found); err != nil {
+			if err = l.cluster.Do(ctx, http.MethodPost, "/"+l.names.Items(p)+cluster.SearchPath, body, &found); err != nil {
 				break
 			}
 			for _, h := range found.Hits.Hits {
 				if len(h.Fields.Item) != 1 {
-					err = &library.UnreadableItemError{ID: h.ID, Err: errNoItem}
+					err = &library.UnreadableItemError{ID: h.ID, Err: indices.ErrNoItem}
 					break
 				}
 				it, unreadable := item.Unmarshal([]byte(h.Fields.Item[0]))

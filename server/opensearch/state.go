@@ -11,6 +11,9 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/opensearch/cluster"
+	"github.com/vitrine-dev/vitrine/server/opensearch/indices"
+	"github.com/vitrine-dev/vitrine/server/opensearch/records"
 )
 
 // stateTimeout limits the requests of State. It is shorter than the default timeout of a Kubernetes probe, which is 1 s.
@@ -19,73 +22,73 @@ const stateTimeout = 600 * time.Millisecond
 // State describes the library. See library.Library. The library is Ready while the cluster responds and the shared indices have working
 // shards. If an index of items has no working shard or rejects writes, State reports a Trouble of its property.
 func (l *Library) State(ctx context.Context) library.State {
-	known := l.records.now()
+	known := l.records.Now()
 	state := library.State{
-		PropertyItems: map[library.PropertyID]int64{}, Troubles: map[library.PropertyID]library.Trouble{}, Definitions: int64(known.set.Len()),
+		PropertyItems: map[library.PropertyID]int64{}, Troubles: map[library.PropertyID]library.Trouble{}, Definitions: int64(known.Set.Len()),
 	}
 	if l.closed.Load() {
 		state.Problem = "closed"
 		return state
 	}
-	ctx, cancel := limited(ctx, stateTimeout)
+	ctx, cancel := cluster.Limited(ctx, stateTimeout)
 	defer cancel()
-	var stats indexStats
+	var stats cluster.Stats
 	var red map[string]bool
 	var blocked map[string]string
-	var all map[library.PropertyID]*generations
+	var all map[library.PropertyID]*indices.Generations
 	g, asking := errgroup.WithContext(ctx)
 	g.Go(func() (err error) {
-		stats, err = l.indices.statistics(asking)
+		stats, err = l.indices.Statistics(asking)
 		return err
 	})
 	g.Go(func() (err error) {
-		all, err = l.indices.generations(asking, l.names.everyItems())
+		all, err = l.indices.Generations(asking, l.names.EveryItems())
 		return err
 	})
 	g.Go(func() (err error) {
-		red, err = l.indices.redIndices(asking)
+		red, err = l.indices.RedIndices(asking)
 		return err
 	})
 	g.Go(func() (err error) {
-		blocked, err = l.indices.blockedIndices(asking)
+		blocked, err = l.indices.BlockedIndices(asking)
 		return err
 	})
 	if err := g.Wait(); err != nil {
 		state.Problem = err.Error()
 		return state
 	}
-	state.Ready = !slices.ContainsFunc(l.names.shared(), func(name string) bool { return red[name] })
+	state.Ready = !slices.ContainsFunc(l.names.Shared(), func(name string) bool { return red[name] })
 	l.count(&state, stats, all)
 	var problems []string
-	at, _ := l.records.checked()
+	at, _ := l.records.Checked()
 	age := time.Since(at)
-	state.Ready = state.Ready && age < trusted
-	if problem := l.records.problem(); problem != "" {
+	state.Ready = state.Ready && age < records.Trusted
+	if problem := l.records.Problem(); problem != "" {
 		problems = append(problems, problem)
-	} else if age >= trusted {
+	} else if age >= records.Trusted {
 		problems = append(problems, fmt.Sprintf("the definitions were last read %s ago", age.Round(time.Millisecond)))
 	}
-	frozen := known.frozen().Err()
+	frozen := known.Frozen().Err()
 	for _, p := range slices.Sorted(maps.Keys(all)) {
 		g := all[p]
-		if g.current == nil {
+		if g.Current == nil {
 			continue
 		}
 		// Requests that change items should go to replicas whose version knows the schema.
-		if err := l.indices.schemas.check(g.current.name, g.current.Schema); err != nil {
+		if err := l.indices.Schemas.Check(g.Current.Name, g.Current.Schema); err != nil {
 			state.Ready, problems = false, append(problems, err.Error())
 		}
 		if t := l.trouble(p, g, stats, red, blocked, frozen != nil); t != (library.Trouble{}) {
 			state.Troubles[p] = t
 		}
-		for _, name := range g.all() {
+		for _, name := range g.All() {
 			delete(blocked, name)
 			delete(red, name)
 		}
 	}
-	for p := range known.set.Catalogues() {
-		if g := all[p]; g == nil || g.current == nil {
-			state.Troubles[p] = library.Trouble{Unserved: true, Problem: "the index " + l.names.items(p) + " is missing: restore it from a snapshot"}
+	for p := range known.Set.Catalogues() {
+		if g := all[p]; g == nil || g.Current == nil {
+			state.Troubles[p] = library.Trouble{Unserved: true, Problem: "the index " + l.names.Items(p) + " is missing: restore it from a snapshot"}
 		}
 	}
 	if len(red) > 0 {
@@ -104,11 +107,11 @@ func (l *Library) State(ctx context.Context) library.State {
 // trouble returns the problem of a property that has a current index, or the zero value. While the library is frozen, it rejects writes and
 // rebuilds no indices, so that only a missing shard is a problem.
 func (l *Library) trouble(
-	p library.PropertyID, g *generations, stats indexStats, red map[string]bool, blocked map[string]string, frozen bool,
+	p library.PropertyID, g *indices.Generations, stats cluster.Stats, red map[string]bool, blocked map[string]string, frozen bool,
 ) library.Trouble {
-	name := g.current.name
-	failed := l.rebuilder.failed(p)
-	switch next := g.replacing(); {
+	name := g.Current.Name
+	failed := l.rebuilder.Failed(p)
+	switch next := g.Replacing(); {
 	case red[name]:
 		return library.Trouble{Unserved: true, Problem: "no working copy of a shard of " + name}
 	case frozen:
@@ -116,7 +119,7 @@ func (l *Library) trouble(
 	case failed != nil:
 		return library.Trouble{Problem: fmt.Sprintf("%v (will retry)", failed)}
 	case next != nil:
-		return library.Trouble{Passing: true, Problem: "rebuilding the index", Progress: fmt.Sprintf("%d %%", progress(stats, g.current, next))}
+		return library.Trouble{Passing: true, Problem: "rebuilding the index", Progress: fmt.Sprintf("%d %%", indices.Progress(stats, g.Current, next))}
 	case blocked[name] != "":
 		return library.Trouble{Problem: fmt.Sprintf("index %s rejects writes: %s", name, blocked[name])}
 	}
@@ -124,21 +127,21 @@ func (l *Library) trouble(
 }
 
 // count sets the numbers of items and bytes, and the version of the library. The number of bytes includes indices that are not current.
-func (l *Library) count(state *library.State, stats indexStats, all map[library.PropertyID]*generations) {
+func (l *Library) count(state *library.State, stats cluster.Stats, all map[library.PropertyID]*indices.Generations) {
 	for _, index := range stats {
 		state.DiskBytes += index.Primaries.Store.Bytes
 	}
-	for _, name := range l.names.shared() {
-		state.Version += uint64(stats.operations(name))
+	for _, name := range l.names.Shared() {
+		state.Version += uint64(stats.Operations(name))
 	}
 	for p, g := range all {
-		if g.current == nil {
+		if g.Current == nil {
 			continue
 		}
-		n := stats[g.current.name].Primaries.Docs.Count
+		n := stats[g.Current.Name].Primaries.Docs.Count
 		state.PropertyItems[p] += n
 		state.Items += n
-		state.Version += uint64(stats.operations(g.current.name))
+		state.Version += uint64(stats.Operations(g.Current.Name))
 	}
 }
 
@@ -150,8 +153,8 @@ func (l *Library) Current(ctx context.Context) error {
 		if err := l.alive(ctx); err != nil {
 			return err
 		}
-		at, changed := l.records.checked()
-		if asked.Sub(at) < trusted {
+		at, changed := l.records.Checked()
+		if asked.Sub(at) < records.Trusted {
 			return nil
 		}
 		if late == nil {
@@ -159,10 +162,10 @@ func (l *Library) Current(ctx context.Context) error {
 				return fmt.Errorf("%w: %d requests are already waiting for the definitions, which is the limit", library.ErrUnavailable, waitsAtOnce)
 			}
 			defer l.calls.waits.Release(1)
-			patience := reconnect
-			if l.records.fails() {
+			patience := cluster.Reconnect
+			if l.records.Fails() {
 				// The longer a failure lasts, the shorter a request waits, so that requests do not accumulate.
-				patience = max(0, reconnect-asked.Sub(at.Add(trusted)))
+				patience = max(0, cluster.Reconnect-asked.Sub(at.Add(records.Trusted)))
 			}
 			timer := time.NewTimer(patience)
 			defer timer.Stop()
@@ -174,7 +177,7 @@ func (l *Library) Current(ctx context.Context) error {
 			return context.Cause(ctx)
 		case <-late:
 			return fmt.Errorf("%w: for %s, this replica has been unable to read the definitions, "+
-				"so it may have missed that a token was revoked: %s", library.ErrUnavailable, time.Since(at).Round(time.Second), l.records.problem())
+				"so it may have missed that a token was revoked: %s", library.ErrUnavailable, time.Since(at).Round(time.Second), l.records.Problem())
 		}
 	}
 }

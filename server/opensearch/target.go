@@ -2,7 +2,6 @@ package opensearch
 
 import (
 	"context"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"iter"
@@ -12,6 +11,8 @@ import (
 	"github.com/vitrine-dev/vitrine/server/item"
 	"github.com/vitrine-dev/vitrine/server/library"
 	"github.com/vitrine-dev/vitrine/server/mutations"
+	"github.com/vitrine-dev/vitrine/server/opensearch/cluster"
+	"github.com/vitrine-dev/vitrine/server/opensearch/records"
 	"github.com/vitrine-dev/vitrine/server/transfer"
 )
 
@@ -30,7 +31,7 @@ func OpenTarget(ctx context.Context, o Options) (*Target, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := l.cluster.checkVersion(ctx); err != nil {
+	if err := l.cluster.CheckVersion(ctx); err != nil {
 		return nil, errors.Join(err, l.disconnect())
 	}
 	return &Target{library: l}, nil
@@ -43,7 +44,7 @@ func (t *Target) Close() error { return t.library.disconnect() }
 func (t *Target) Begin(ctx context.Context, from transfer.Freeze, f *transfer.Facts) error {
 	l := t.library
 	t.from = from
-	is, _, err := l.records.readMeta(ctx)
+	is, err := l.records.ReadMeta(ctx)
 	if err != nil {
 		return err
 	}
@@ -62,16 +63,20 @@ func (t *Target) Begin(ctx context.Context, from transfer.Freeze, f *transfer.Fa
 		return err
 	}
 	for p := range f.Properties {
-		if err := l.indices.createItems(ctx, p); err != nil {
+		if err := l.indices.CreateItems(ctx, p); err != nil {
 			return err
 		}
 	}
-	ops, err := t.operations(f)
+	ops, err := l.records.Operations(f)
 	if err != nil {
 		return err
 	}
+	namer := mutations.NewNamer(f.AuthorKey)
+	for id, p := range f.Properties {
+		ops = append(ops, l.facts.Operations(id, p, namer)...)
+	}
 	for chunk := range slices.Chunk(ops, factsAtOnce) {
-		if err := failure(l.cluster.bulk(ctx, chunk, refreshNow)); err != nil {
+		if err := cluster.FirstError(l.cluster.Bulk(ctx, chunk, cluster.RefreshNow)); err != nil {
 			return err
 		}
 	}
@@ -87,64 +92,32 @@ func refused(format string, args ...any) error {
 
 // claim creates an unfinished copy in a cluster without a library, and then reads the keys from the cluster. If another process created a
 // library at the same time, these keys are those of the other library.
-func (t *Target) claim(ctx context.Context, from transfer.Freeze, authorKey []byte) (*metaRecord, error) {
+func (t *Target) claim(ctx context.Context, from transfer.Freeze, authorKey []byte) (*records.Meta, error) {
 	l := t.library
-	if _, err := l.indices.checkWhole(ctx); err != nil {
+	if _, err := l.indices.CheckWhole(ctx); err != nil {
 		return nil, err
 	}
 	if err := l.createShared(ctx); err != nil {
 		return nil, err
 	}
-	doc, err := newMetaRecord(authorKey, from)
-	if err != nil {
+	if err := l.records.Create(ctx, authorKey, from); err != nil {
 		return nil, err
 	}
-	op := operation{index: l.names.definitions(), id: recordMeta, doc: doc}
-	if err := failure(l.cluster.bulk(ctx, []operation{op}, refreshNow)); err != nil {
-		return nil, err
-	}
-	is, _, err := l.records.readMeta(ctx)
+	is, err := l.records.ReadMeta(ctx)
 	if err == nil && is == nil {
-		err = fmt.Errorf("the index %s was deleted during the migration", l.names.definitions())
+		err = fmt.Errorf("the index %s was deleted during the migration", l.names.Definitions())
 	}
 	return is, err
-}
-
-func (t *Target) operations(f *transfer.Facts) ([]operation, error) {
-	var ops []operation
-	put := func(index, id string, doc any) {
-		ops = append(ops, operation{index: index, id: id, doc: doc, over: true})
-	}
-	definitions, facts := t.library.names.definitions(), t.library.names.facts()
-	for s, e := range f.Definitions {
-		value, err := e.Encode()
-		if err != nil {
-			return nil, err
-		}
-		put(definitions, recordID(s), record{Type: recordDefinition, Value: string(value)})
-	}
-	for key, value := range f.Marks {
-		put(definitions, markID(key), record{Type: recordMark, Name: key, Value: value})
-	}
-	namer := mutations.NewNamer(f.AuthorKey)
-	for id, p := range f.Properties {
-		ledger := &ledger{sequence: p.Sequence, names: p.Names, namespaces: mutations.OwnNamespaces(namer, p.Tags, p.Names)}
-		put(facts, ledgerID(id), ledgerFact(id, ledger))
-		for tag := range p.Tags {
-			put(facts, tagID(id, tag), tagFact(id, tag))
-		}
-	}
-	return ops, nil
 }
 
 // Put stores items. See transfer.Target.
 func (t *Target) Put(ctx context.Context, p library.PropertyID, lines []transfer.Line) error {
 	l := t.library
-	index, err := l.indices.writable(ctx, p)
+	index, err := l.indices.Writable(ctx, p)
 	if err != nil {
 		return err
 	}
-	ops := make([]operation, len(lines))
+	ops := make([]cluster.Operation, len(lines))
 	for i, line := range lines {
 		it, err := item.Unmarshal(line.Text)
 		if err == nil && it.ID != line.ID {
@@ -153,22 +126,16 @@ func (t *Target) Put(ctx context.Context, p library.PropertyID, lines []transfer
 		if err != nil {
 			return &library.UnreadableItemError{ID: line.ID, Err: err}
 		}
-		ops[i] = operation{
-			index: index.writes(), id: strconv.FormatInt(line.ID, 10), doc: l.indices.schemas.document(index.Schema, it, func() []byte { return line.Text }, ""), over: true,
+		ops[i] = cluster.Operation{
+			Index: index.Writes(), ID: strconv.FormatInt(line.ID, 10), Doc: l.indices.Schemas.Document(index.Schema, it, func() []byte { return line.Text }, ""), Over: true,
 		}
 	}
-	return failure(l.cluster.bulk(ctx, ops, refreshNone))
+	return cluster.FirstError(l.cluster.Bulk(ctx, ops, cluster.RefreshNone))
 }
 
 // Finish makes the indices a library. See transfer.Target.
 func (t *Target) Finish(ctx context.Context, _ map[library.PropertyID]int64) error {
-	l := t.library
-	doc, err := metaRecord{Format: recordFormat, AuthorKey: base64.StdEncoding.EncodeToString(l.records.now().authorKey), Copied: t.from}.record()
-	if err != nil {
-		return err
-	}
-	op := operation{index: l.names.definitions(), id: recordMeta, doc: doc, over: true}
-	return failure(l.cluster.bulk(ctx, []operation{op}, refreshNow))
+	return t.library.records.FinishCopy(ctx, t.from)
 }
 
 // Facts reads the facts back from the cluster. See transfer.Reader.

@@ -13,16 +13,23 @@ import (
 	"github.com/vitrine-dev/vitrine/server/definitions"
 	"github.com/vitrine-dev/vitrine/server/item"
 	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/opensearch/cluster"
+	"github.com/vitrine-dev/vitrine/server/opensearch/indices"
+	"github.com/vitrine-dev/vitrine/server/opensearch/schema"
+	"github.com/vitrine-dev/vitrine/server/opensearch/translate"
 	"github.com/vitrine-dev/vitrine/server/query"
 	"github.com/vitrine-dev/vitrine/server/query/plan"
 )
 
+// object is a JSON object of a request.
+type object = map[string]any
+
 // conn is what reads need: the connection to the cluster, and what earlier reads have left behind.
 type conn struct {
 	options   Options
-	names     names
-	cluster   *cluster
-	indices   *indices
+	names     schema.Names
+	cluster   *cluster.Client
+	indices   *indices.Indices
 	selectors selectors
 	shown     *shownItems
 }
@@ -32,7 +39,7 @@ type view struct {
 	*conn
 	catalogue *definitions.Catalogue
 	now       time.Time
-	queries   *translator
+	queries   *translate.Translator
 
 	// snapshot is the id of the point in time that searches read. It is empty for searches of the live index.
 	snapshot string
@@ -43,21 +50,21 @@ type view struct {
 
 func newView(c *conn, catalogue *definitions.Catalogue, now time.Time) *view {
 	v := &view{conn: c, catalogue: catalogue, now: now, plans: map[*definitions.Rule]plan.Node{}}
-	v.queries = &translator{catalogue: catalogue, firstSchema: c.indices.first.Load(), selector: v.selector, warn: v.warn}
+	v.queries = &translate.Translator{Catalogue: catalogue, FirstSchema: c.indices.First.Load(), Selector: v.selector, Warn: v.warn}
 	return v
 }
 
 // index returns the alias of the property's items.
-func (v *view) index() string { return v.names.items(v.catalogue.Property) }
+func (v *view) index() string { return v.names.Items(v.catalogue.Property) }
 
 // search runs a search of the property's items.
-func (v *view) search(ctx context.Context, body object, out answer) error {
-	path := "/" + v.index() + itemsPath
+func (v *view) search(ctx context.Context, body object, out cluster.Answer) error {
+	path := "/" + v.index() + cluster.ItemsPath
 	if v.snapshot != "" {
-		path, body["pit"] = itemsPath, object{"id": v.snapshot, "keep_alive": snapshotTime}
+		path, body["pit"] = cluster.ItemsPath, object{"id": v.snapshot, "keep_alive": snapshotTime}
 	}
-	if err := v.cluster.do(ctx, http.MethodPost, path, body, out); err != nil {
-		if limit := tooLarge(err); limit != nil {
+	if err := v.cluster.Do(ctx, http.MethodPost, path, body, out); err != nil {
+		if limit := cluster.TooLarge(err); limit != nil {
 			return limit
 		}
 		return fmt.Errorf("search property %s: %w", v.catalogue.Property, err)
@@ -72,26 +79,28 @@ const snapshotTime = "30s"
 func (v *view) freeze(ctx context.Context) (release func(), err error) {
 	var made snapshot
 	path := "/" + v.index() + "/_search/point_in_time?keep_alive=" + snapshotTime
-	if err := v.cluster.do(ctx, http.MethodPost, path, nil, &made); err != nil {
+	if err := v.cluster.Do(ctx, http.MethodPost, path, nil, &made); err != nil {
 		return nil, fmt.Errorf("search property %s: %w", v.catalogue.Property, err)
 	}
 	v.snapshot = made.ID
 	return func() {
 		v.snapshot = ""
 		// If the snapshot cannot be released, it expires.
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cluster.ReleaseTimeout)
 		defer cancel()
-		_ = v.cluster.do(ctx, http.MethodDelete, "/_search/point_in_time", object{"pit_id": []string{made.ID}}, nil)
+		_ = v.cluster.Do(ctx, http.MethodDelete, "/_search/point_in_time", object{"pit_id": []string{made.ID}}, nil)
 	}, nil
 }
 
 // snapshot is the response to a request for a point in time.
 type snapshot struct {
-	onShards
+	cluster.OnShards
 	ID string `json:"pit_id"`
 }
 
-func (a *snapshot) lacks() string { return cmp.Or(a.onShards.lacks(), lacking(a.ID != "", "pit_id")) }
+func (a *snapshot) Lacks() string {
+	return cmp.Or(a.OnShards.Lacks(), cluster.Lacking(a.ID != "", "pit_id"))
+}
 
 // plan returns the plan of a part of a listing at a time.
 func (v *view) plan(ctx context.Context, part library.Part, at time.Time) (plan.Node, error) {
@@ -124,7 +133,7 @@ func (v *view) dynamicFields(ctx context.Context) ([]string, error) {
 	}
 	var answer fieldNames
 	err := v.search(ctx, object{"size": 0, "track_total_hits": false, "aggs": object{"fields": object{"terms": object{
-		"field": fieldPresent, "include": `(content\.platform_ref:|tags\.|submission\.).*`, "size": fieldsAtMost,
+		"field": schema.FieldPresent, "include": `(content\.platform_ref:|tags\.|submission\.).*`, "size": fieldsAtMost,
 	}}}}, &answer)
 	if err != nil {
 		return nil, err
@@ -142,7 +151,7 @@ func (v *view) dynamicFields(ctx context.Context) ([]string, error) {
 
 // fieldNames is the response to a search for the names of fields.
 type fieldNames struct {
-	searched
+	cluster.Searched
 	Aggregations struct {
 		Fields struct {
 			Buckets []struct {
@@ -152,8 +161,8 @@ type fieldNames struct {
 	} `json:"aggregations"`
 }
 
-func (a *fieldNames) lacks() string {
-	return cmp.Or(a.searched.lacks(), lacking(a.Aggregations.Fields.Buckets != nil, "aggregations"))
+func (a *fieldNames) Lacks() string {
+	return cmp.Or(a.Searched.Lacks(), cluster.Lacking(a.Aggregations.Fields.Buckets != nil, "aggregations"))
 }
 
 // fieldsAtMost is greater than the number of dynamic fields of any property. item.MaxFieldNames does not limit the fields for references
@@ -171,7 +180,7 @@ func (v *view) selector(ctx context.Context, r *definitions.Rule) (plan.Node, er
 		return n, nil
 	}
 	n, err := v.plan(ctx, library.Part{Query: r.Selector, Audience: query.Private}, v.now)
-	if err != nil && !isAboutQuery(err) {
+	if err != nil && !translate.IsAboutQuery(err) {
 		return nil, err
 	}
 	if err != nil {

@@ -16,6 +16,10 @@ import (
 	"github.com/vitrine-dev/vitrine/server/item"
 	"github.com/vitrine-dev/vitrine/server/library"
 	"github.com/vitrine-dev/vitrine/server/mutations"
+	"github.com/vitrine-dev/vitrine/server/opensearch/cluster"
+	"github.com/vitrine-dev/vitrine/server/opensearch/indices"
+	"github.com/vitrine-dev/vitrine/server/opensearch/records"
+	"github.com/vitrine-dev/vitrine/server/opensearch/schema"
 )
 
 // Write changes items. See library.Library. The cluster stores items one by one. If another replica changes an item at the same time,
@@ -26,11 +30,11 @@ func (l *Library) Write(ctx context.Context, p library.PropertyID, muts []librar
 		return nil, err
 	}
 	defer end()
-	if err := l.records.frozen().Err(); err != nil {
+	if err := l.records.Frozen().Err(); err != nil {
 		return nil, err
 	}
 	// The timeout also limits the wait for other writes, because all writes wait while the cluster does not respond.
-	ctx, cancel := l.cluster.bounded(ctx)
+	ctx, cancel := l.cluster.Bounded(ctx)
 	defer cancel()
 	w := &write{library: l, property: p, outcomes: make([]library.Outcome, len(muts)), token: rand.Text()}
 	defer w.settle(ctx)
@@ -41,7 +45,7 @@ func (l *Library) Write(ctx context.Context, p library.PropertyID, muts []librar
 	if l.options.Pressure() >= library.Full {
 		pending = w.deletions(pending)
 	}
-	for range maxAttempts {
+	for range cluster.MaxAttempts {
 		again, err := w.attempt(ctx, pending)
 		if err != nil {
 			return w.fail(pending, err)
@@ -106,32 +110,32 @@ func (m pendingMutation) ids(own item.ID) []item.ID {
 // time.
 func (w *write) attempt(ctx context.Context, pending []pendingMutation) ([]pendingMutation, error) {
 	l := w.library
-	set := l.records.now().set
+	set := l.records.Now().Set
 	served := set.Catalogue(w.property)
 	if served == nil {
 		return nil, fmt.Errorf("write to property %s: %w", w.property, library.ErrNoProperty)
 	}
-	target, err := l.indices.writable(ctx, w.property)
+	target, err := l.indices.Writable(ctx, w.property)
 	if err != nil {
 		return nil, err
 	}
-	b := &base{view: newView(l.conn, served, l.now()), set: set, tags: l.facts.tags, target: target, ctx: ctx}
+	b := &base{view: newView(l.conn, served, l.now()), set: set, tags: l.facts.Tags, target: target, ctx: ctx}
 	if err := b.fetch(ctx, pending); err != nil {
-		if !isIndexMissing(err) {
+		if !cluster.IsIndexMissing(err) {
 			return nil, err
 		}
-		return pending, l.indices.awaitSuccessor(ctx, target, l.records.frozen)
+		return pending, l.indices.AwaitSuccessor(ctx, target, l.records.Frozen)
 	}
 	st, err := w.stage(ctx, b, pending)
 	if err != nil {
 		return nil, err
 	}
 	if len(st.Units) > 0 {
-		if err := l.records.change(ctx, anyone, func(c *definitions.Change) error { return stageUnits(c, st.Units) }); err != nil {
+		if err := l.records.Change(ctx, records.Anyone, func(c *definitions.Change) error { return stageUnits(c, st.Units) }); err != nil {
 			return nil, err
 		}
 	}
-	if err := l.facts.tags.add(ctx, w.property, slices.Collect(maps.Keys(st.Tags))...); err != nil {
+	if err := l.facts.Tags.Add(ctx, w.property, slices.Collect(maps.Keys(st.Tags))...); err != nil {
 		return nil, err
 	}
 	lost, failed, err := w.store(ctx, b, st.Items)
@@ -151,24 +155,24 @@ func stageUnits(c *definitions.Change, units map[definitions.Source]*definitions
 // stage decides mutations. When it returns, the ledger contains the ids and field names that these mutations use.
 func (w *write) stage(ctx context.Context, b *base, pending []pendingMutation) (*mutations.Stage, error) {
 	l := w.library
-	unlock, err := l.facts.ledgers.lock(ctx, w.property)
+	unlock, err := l.facts.Ledgers.Lock(ctx, w.property)
 	if err != nil {
 		return nil, err
 	}
 	defer unlock()
-	for range maxAttempts {
-		if b.ledger, err = l.facts.ledgers.get(ctx, w.property); err != nil {
+	for range cluster.MaxAttempts {
+		if b.ledger, err = l.facts.Ledgers.Get(ctx, w.property); err != nil {
 			return nil, err
 		}
 		st := mutations.NewStage(w.property, b, map[string]bool{})
-		st.Namer, st.Now, st.Sequence = mutations.NewNamer(l.records.now().authorKey), l.now(), b.ledger.sequence
+		st.Namer, st.Now, st.Sequence = mutations.NewNamer(l.records.Now().AuthorKey), l.now(), b.ledger.Sequence
 		for _, m := range pending {
 			w.outcomes[m.at] = st.Mutate(m.Mutation)
 		}
-		if st.Sequence == b.ledger.sequence && len(st.Names) == 0 {
+		if st.Sequence == b.ledger.Sequence && len(st.Names) == 0 {
 			return st, nil
 		}
-		taken, err := l.facts.ledgers.change(ctx, w.property, b.ledger, st)
+		taken, err := l.facts.Ledgers.Change(ctx, w.property, b.ledger, st)
 		if err != nil {
 			return nil, err
 		}
@@ -187,7 +191,7 @@ func (w *write) store(ctx context.Context, b *base, items []mutations.Item) (los
 		return nil, nil, nil
 	}
 	if slices.ContainsFunc(items, func(it mutations.Item) bool { return it.Erase }) {
-		if err := w.library.eraser.note(ctx, w.property); err != nil {
+		if err := w.library.eraser.Note(ctx, w.property); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -196,11 +200,11 @@ func (w *write) store(ctx context.Context, b *base, items []mutations.Item) (los
 	failed = map[item.ID]error{}
 	for i, o := range w.send(ctx, b, ops) {
 		switch {
-		case o.err != nil:
-			failed[ids[i]], err = o.err, o.err
-		case o.conflict:
+		case o.Err != nil:
+			failed[ids[i]], err = o.Err, o.Err
+		case o.Conflict:
 			conflicts = append(conflicts, ids[i])
-			gone[ids[i]] = ops[i].doc == nil
+			gone[ids[i]] = ops[i].Doc == nil
 		default:
 			w.stored = true
 		}
@@ -212,7 +216,7 @@ func (w *write) store(ctx context.Context, b *base, items []mutations.Item) (los
 		return nil, failed, nil
 	}
 	// If the response to the first attempt was lost, a conflict may be with this write itself.
-	found, err := w.library.indices.load(ctx, b.index(), conflicts, fieldWrite)
+	found, err := w.library.indices.Load(ctx, b.index(), conflicts, schema.FieldWrite)
 	if err != nil {
 		if !w.stored {
 			return nil, nil, err
@@ -225,7 +229,7 @@ func (w *write) store(ctx context.Context, b *base, items []mutations.Item) (los
 	lost = map[item.ID]bool{}
 	for _, id := range conflicts {
 		is := found[id]
-		own := is == nil && gone[id] || is != nil && !gone[id] && is.token() == w.token
+		own := is == nil && gone[id] || is != nil && !gone[id] && is.Token() == w.token
 		if !own {
 			lost[id] = true
 		}
@@ -239,13 +243,13 @@ func (w *write) store(ctx context.Context, b *base, items []mutations.Item) (los
 
 // send sends operations. If a copy is replacing the index, send waits until the replacement is complete. It reports operations that the
 // cluster rejected for this reason as conflicts, because sequence numbers of the index have no meaning in the copy.
-func (w *write) send(ctx context.Context, b *base, ops []operation) []outcome {
-	outcomes := w.library.cluster.bulk(ctx, ops, refreshWait)
-	wait := sync.OnceValue(func() error { return w.library.indices.awaitSuccessor(ctx, b.target, w.library.records.frozen) })
+func (w *write) send(ctx context.Context, b *base, ops []cluster.Operation) []cluster.Outcome {
+	outcomes := w.library.cluster.Bulk(ctx, ops, cluster.RefreshWait)
+	wait := sync.OnceValue(func() error { return w.library.indices.AwaitSuccessor(ctx, b.target, w.library.records.Frozen) })
 	for i, o := range outcomes {
-		if replaced(o.err) {
+		if indices.Replaced(o.Err) {
 			err := wait()
-			outcomes[i] = outcome{conflict: err == nil, err: err}
+			outcomes[i] = cluster.Outcome{Conflict: err == nil, Err: err}
 		}
 	}
 	return outcomes
@@ -254,7 +258,7 @@ func (w *write) send(ctx context.Context, b *base, ops []operation) []outcome {
 // settle waits for the duration of a lease if the write stored an item. After that, no replica relies on a state before this write.
 func (w *write) settle(ctx context.Context) {
 	if w.stored {
-		sleep(ctx, lease)
+		cluster.Sleep(ctx, lease)
 	}
 }
 
@@ -262,23 +266,23 @@ func (w *write) settle(ctx context.Context) {
 // items that the request stored. If the refresh fails, the write still succeeds, because a caller that repeats the write could create the
 // items twice. The index refreshes itself within Options.RefreshInterval.
 func (w *write) refresh(ctx context.Context) {
-	if err := w.library.cluster.do(ctx, http.MethodPost, "/"+w.library.names.items(w.property)+"/_refresh", nil, &onShards{}); err != nil {
+	if err := w.library.cluster.Do(ctx, http.MethodPost, "/"+w.library.names.Items(w.property)+"/_refresh", nil, &cluster.OnShards{}); err != nil {
 		w.library.options.Logger.Warn("searches may not find a stored item yet", slog.String("property", string(w.property)), slog.Any("error", err))
 	}
 }
 
 // operations returns the operations that store the staged items, and the id of the item of each operation.
-func (w *write) operations(b *base, items []mutations.Item) (ops []operation, ids []item.ID) {
+func (w *write) operations(b *base, items []mutations.Item) (ops []cluster.Operation, ids []item.ID) {
 	for _, it := range items {
 		if it.Item == nil && !it.Existed {
 			continue // the item was created and deleted within the write
 		}
-		op := operation{index: b.target.writes(), id: strconv.FormatInt(it.ID, 10)}
+		op := cluster.Operation{Index: b.target.Writes(), ID: strconv.FormatInt(it.ID, 10)}
 		if it.Item != nil {
-			op.doc = w.library.indices.schemas.document(b.target.Schema, it.Item, func() []byte { return item.Marshal(it.Item, nil) }, w.token)
+			op.Doc = w.library.indices.Schemas.Document(b.target.Schema, it.Item, func() []byte { return item.Marshal(it.Item, nil) }, w.token)
 		}
 		if it.Existed {
-			op.at = &b.items[it.ID].version
+			op.At = &b.items[it.ID].Version
 		}
 		ops, ids = append(ops, op), append(ids, it.ID)
 	}

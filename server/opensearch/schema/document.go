@@ -1,0 +1,159 @@
+package schema
+
+import (
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/vitrine-dev/vitrine/server/item"
+	"github.com/vitrine-dev/vitrine/server/query"
+	"github.com/vitrine-dev/vitrine/server/query/analysis"
+)
+
+// Kind is the source of a field's values.
+type Kind uint8
+
+const (
+	// OfItem stands for fields whose values only the item itself has.
+	OfItem Kind = iota
+	// OfTags stands for fields of tags. An item has its own values, and manifests add more values.
+	OfTags
+	// OfUnits stands for fields of the units that an item shows. OfDefault stands for fields of the item's default unit. No document
+	// contains these fields.
+	OfUnits
+	OfDefault
+)
+
+// These prefixes begin the names of fields of units.
+const (
+	unitPrefix    = "activate_units."
+	defaultPrefix = "default_activate_unit."
+)
+
+// KindOf returns the kind of a field of the catalogue.
+func KindOf(field string) Kind {
+	switch {
+	case strings.HasPrefix(field, unitPrefix):
+		return OfUnits
+	case strings.HasPrefix(field, defaultPrefix):
+		return OfDefault
+	case query.IsTagField(field):
+		return OfTags
+	}
+	return OfItem
+}
+
+// longestTerm is the maximum length of a keyword in bytes. Longer keywords are cut, because Lucene rejects terms longer than 32,766
+// bytes.
+const longestTerm = 32_000
+
+// document appends the document of an item in JSON. line is the item as item.Marshal writes it. token identifies the write. submissions is
+// the field for the members of submissions. The function does not use package json, because that would take most of the time of an import.
+func document(dst []byte, it *item.Item, line []byte, token, submissions string) []byte {
+	d := documentWriter{append(dst, '{')}
+	d.text(FieldItem, string(line))
+	d.text(FieldWrite, token)
+	if it.ShortCode != "" {
+		d.text(FieldCode, it.ShortCode)
+	}
+	if len(it.Units) > 0 {
+		words := make([]string, len(it.Units))
+		for i, id := range it.Units {
+			words[i] = strconv.FormatInt(id, 10)
+		}
+		d.texts(FieldUnits, words)
+		d.text(FieldUnitOrder, strings.Join(words, " "))
+	}
+	var all, dynamic, members []string
+	present := make([]string, 0, 64)
+	for f, v := range it.Values(nil, nil, it.Tags) {
+		switch {
+		case query.Dynamic(f.Name):
+			list := &dynamic
+			if submissions != FieldDynamic && query.IsSubmissionField(f.Name) {
+				list = &members
+			}
+			*list = append(*list, dynamicTerm(f.Name, v.Str))
+			// The tags of one namespace are adjacent, so comparing a name with the previous one finds all duplicates.
+			if len(present) > 0 && present[len(present)-1] == f.Name {
+				continue
+			}
+		case f.Name == query.AllField:
+			all = append(all, v.Str)
+			continue
+		default:
+			d.value(f, v)
+		}
+		present = append(present, f.Name)
+	}
+	if all != nil {
+		present = append(present, query.AllField)
+		d.texts(fieldAll, all)
+	}
+	d.texts(FieldPresent, present)
+	if dynamic != nil {
+		d.texts(FieldDynamic, dynamic)
+	}
+	if members != nil {
+		d.texts(submissions, members)
+	}
+	d.dst[len(d.dst)-1] = '}'
+	return d.dst
+}
+
+// dynamicTerm returns the term that FieldDynamic or FieldSubmission contains for a value of a dynamic field.
+func dynamicTerm(name, value string) string { return Cut(name + "\x00" + analysis.Keyword(value)) }
+
+// documentWriter appends the members of a document, each followed by a comma.
+type documentWriter struct{ dst []byte }
+
+func (d *documentWriter) name(name string) {
+	d.dst = append(item.AppendString(d.dst, name), ':')
+}
+
+func (d *documentWriter) text(name, text string) {
+	d.name(name)
+	d.dst = append(item.AppendString(d.dst, text), ',')
+}
+
+func (d *documentWriter) texts(name string, texts []string) {
+	d.name(name)
+	d.dst = append(d.dst, '[')
+	for i, text := range texts {
+		if i > 0 {
+			d.dst = append(d.dst, ',')
+		}
+		d.dst = item.AppendString(d.dst, text)
+	}
+	d.dst = append(d.dst, ']', ',')
+}
+
+// value appends a value of a catalogue field.
+func (d *documentWriter) value(f query.Field, v query.Value) {
+	d.name(f.Name)
+	switch f.Type {
+	case query.Text:
+		d.dst = item.AppendString(d.dst, v.Str)
+	case query.Keyword:
+		d.dst = item.AppendString(d.dst, Cut(analysis.Keyword(v.Str)))
+	case query.Long, query.Date:
+		d.dst = strconv.AppendInt(d.dst, v.Int, 10)
+	case query.Double:
+		d.dst = strconv.AppendFloat(d.dst, v.Float, 'g', -1, 64)
+	case query.Boolean:
+		d.dst = strconv.AppendBool(d.dst, v.Int != 0)
+	}
+	d.dst = append(d.dst, ',')
+}
+
+// Cut shortens a keyword to longestTerm.
+func Cut(s string) string {
+	if len(s) <= longestTerm {
+		return s
+	}
+	n := longestTerm
+	for !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n]
+}

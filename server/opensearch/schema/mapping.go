@@ -1,0 +1,97 @@
+package schema
+
+import "github.com/vitrine-dev/vitrine/server/query"
+
+// object is a JSON object of a request.
+type object = map[string]any
+
+// The document of an item has the fields of the catalogue under their own names, and the fields below.
+const (
+	// fieldAll holds the values of query.AllField.
+	fieldAll = "all"
+	// FieldPresent lists the names of the fields that have a value. Queries with _exists_ use it, because it also covers texts without
+	// words. It also shows which dynamic fields exist.
+	FieldPresent = "present"
+	// FieldDynamic contains the values of all dynamic fields in the form name, NUL, value. This way, the size of the mapping does not depend
+	// on the number of names. FieldSubmission contains those of the members of submissions, which are private, so that no query for a public
+	// field can read them.
+	FieldDynamic    = "dynamic"
+	FieldSubmission = "submission"
+	// FieldUnits contains the ids of the item's own units. FieldUnitOrder contains these ids in the order of the item, separated by spaces.
+	FieldUnits     = "units"
+	FieldUnitOrder = "unit_order"
+	// FieldCode contains the code of the short link.
+	FieldCode = "code"
+	// FieldItem contains the item as item.Marshal writes it. FieldWrite contains the token of the write that stored the item. Both fields
+	// are stored and not indexed.
+	FieldItem  = "item"
+	FieldWrite = "write"
+	// FieldNone is the name that selects no stored field in a request.
+	FieldNone = "_none_"
+)
+
+// itemMapping returns the mapping for the fields of the catalogue. Keywords are folded before they are indexed (see document.go), so that
+// results do not depend on the Unicode version of the cluster's JDK. The mapping has no fields of units, because rules can attach units
+// without changing items. submissions is the field for the members of submissions.
+func itemMapping(submissions string) object {
+	stored := object{"type": "keyword", "index": false, "doc_values": false, "store": true}
+	properties := object{
+		fieldAll:       object{"type": "text"},
+		FieldPresent:   object{"type": "keyword"},
+		submissions:    object{"type": "keyword"},
+		FieldDynamic:   object{"type": "keyword"},
+		FieldUnits:     object{"type": "keyword", "doc_values": false},
+		FieldUnitOrder: object{"type": "keyword", "index": false},
+		FieldCode:      object{"type": "keyword"},
+		FieldItem:      stored,
+		FieldWrite:     stored,
+	}
+	for _, f := range query.Fields() {
+		if KindOf(f.Name) == OfItem {
+			properties[f.Name] = mappingOf(f.Type)
+		}
+	}
+	return object{"_source": object{"enabled": false}, "dynamic": "strict", "properties": properties}
+}
+
+// mappingOf returns the mapping of a field whose values have the type t. Dates are stored in milliseconds.
+func mappingOf(t query.Type) object {
+	switch t {
+	case query.Text:
+		return object{"type": "text"}
+	case query.Long, query.Date:
+		return object{"type": "long"}
+	case query.Double:
+		return object{"type": "double"}
+	case query.Boolean:
+		return object{"type": "boolean"}
+	case query.Keyword:
+	}
+	return object{"type": "keyword"}
+}
+
+// Indexed returns the field of the index that contains the values of a field. An index with the first schema has the members of submissions
+// in FieldDynamic instead (see translator.indexed).
+func Indexed(f query.Field) string {
+	switch {
+	case f.Name == query.AllField:
+		return fieldAll
+	case query.IsSubmissionField(f.Name):
+		return FieldSubmission
+	case query.Dynamic(f.Name):
+		return FieldDynamic
+	}
+	return f.Name
+}
+
+// PrefixOf returns the prefix of a field's terms in the index.
+func PrefixOf(f query.Field) string {
+	if query.Dynamic(f.Name) {
+		return f.Name + "\x00"
+	}
+	return ""
+}
+
+// LongestPattern is the maximum length of a regular expression that an index accepts. A longer one has the name of a field that no item
+// can have: automaton.MaxPrinted limits the other part of the expression, and item.MaxString the names of platforms.
+const LongestPattern = 32_000
