@@ -36,12 +36,6 @@ type base struct {
 
 var _ mutations.Base = (*base)(nil)
 
-// holder is an item that has a short code.
-type holder struct {
-	property library.PropertyID
-	id       item.ID
-}
-
 // fetch looks up all items and short codes that the mutations name, concurrently.
 func (b *base) fetch(ctx context.Context, pending []pendingMutation) error {
 	var ids []item.ID
@@ -150,4 +144,18 @@ func (b *base) TagOwner(t item.Tag, id item.ID) (library.Owner, bool, error) {
 		}
 	}
 	return library.Owner{}, false, nil
+}
+
+// pendingMutation is a mutation that is not decided yet, and the index of the mutation's outcome.
+type pendingMutation struct {
+	at int
+	library.Mutation
+}
+
+// ids returns the ids of the items that a mutation changes. own is the id in the mutation's outcome.
+func (m pendingMutation) ids(own item.ID) []item.ID {
+	if m.Tag != nil || m.Untag != nil {
+		return m.IDs
+	}
+	return []item.ID{own}
 }

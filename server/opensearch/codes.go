@@ -89,3 +89,9 @@ type codesAnswer struct {
 func (a *codesAnswer) Lacks() string {
 	return cmp.Or(a.InTime(), cluster.Lacking(a.Shards != nil, "_shards"), a.Found())
 }
+
+// holder is an item that has a short code.
+type holder struct {
+	property library.PropertyID
+	id       item.ID
+}

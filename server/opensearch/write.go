@@ -92,20 +92,6 @@ type write struct {
 	stored bool
 }
 
-// pendingMutation is a mutation that is not decided yet, and the index of the mutation's outcome.
-type pendingMutation struct {
-	at int
-	library.Mutation
-}
-
-// ids returns the ids of the items that a mutation changes. own is the id in the mutation's outcome.
-func (m pendingMutation) ids(own item.ID) []item.ID {
-	if m.Tag != nil || m.Untag != nil {
-		return m.IDs
-	}
-	return []item.ID{own}
-}
-
 // attempt decides mutations and stores the resulting items. It returns the mutations of items that another write has changed at the same
 // time.
 func (w *write) attempt(ctx context.Context, pending []pendingMutation) ([]pendingMutation, error) {

@@ -2,15 +2,9 @@ package cluster
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
-	"net/http"
 	"reflect"
 	"slices"
-
-	"github.com/fxamacker/cbor/v2"
-
-	"github.com/vitrine-dev/vitrine/server/library"
 )
 
 // Answer is a successful response of the cluster. A response of a proxy, a response that was cut off, or a response about a part of the
@@ -19,28 +13,6 @@ import (
 type Answer interface {
 	// Lacks describes a part that the request relies on and the response does not contain, or returns "".
 	Lacks() string
-}
-
-// incompleteError means that a response is not a whole response of OpenSearch. The cluster may have processed the request.
-type incompleteError struct {
-	request string // method and path
-	lacks   string
-}
-
-// Error describes the response. It does not quote the response, which may contain items.
-func (e *incompleteError) Error() string {
-	return fmt.Sprintf("the response to %s is not a complete response of OpenSearch: %s", e.request, e.lacks)
-}
-
-// Is reports whether target is library.ErrUnavailable.
-func (e *incompleteError) Is(target error) bool { return target == library.ErrUnavailable }
-
-// decode decodes a response as JSON or CBOR, according to its Content-Type header.
-func decode(header http.Header, data []byte, out any) error {
-	if header.Get("Content-Type") == "application/cbor" {
-		return cbor.Unmarshal(data, out)
-	}
-	return json.Unmarshal(data, out)
 }
 
 // Unless returns text, unless a part is there.

@@ -11,12 +11,6 @@ import (
 	"github.com/vitrine-dev/vitrine/server/item"
 )
 
-// Version identifies one state of a document.
-type Version struct {
-	Seq  int64 `json:"_seq_no"`
-	Term int64 `json:"_primary_term"`
-}
-
 // Operation is one operation of a bulk request.
 type Operation struct {
 	Index, ID string

@@ -32,9 +32,6 @@ type Client struct {
 	Failing func() bool
 }
 
-// object is a JSON object of a request.
-type object = map[string]any
-
 // New returns a Client that is not connected yet. Its errors name the file that cannot be read. The caller must call Close.
 func New(o Options) (*Client, error) {
 	over, err := newTransport(o)

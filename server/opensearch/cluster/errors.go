@@ -201,3 +201,17 @@ func TooLarge(err error) error {
 	}
 	return nil
 }
+
+// incompleteError means that a response is not a whole response of OpenSearch. The cluster may have processed the request.
+type incompleteError struct {
+	request string // method and path
+	lacks   string
+}
+
+// Error describes the response. It does not quote the response, which may contain items.
+func (e *incompleteError) Error() string {
+	return fmt.Sprintf("the response to %s is not a complete response of OpenSearch: %s", e.request, e.lacks)
+}
+
+// Is reports whether target is library.ErrUnavailable.
+func (e *incompleteError) Is(target error) bool { return target == library.ErrUnavailable }

@@ -269,3 +269,15 @@ func (ix *Indices) Unblock(ctx context.Context, index string) error {
 	}
 	return nil
 }
+
+// CreateItems creates the index of a property's items with its aliases, unless the property already has one.
+func (ix *Indices) CreateItems(ctx context.Context, p library.PropertyID) error {
+	g, err := ix.GenerationsOf(ctx, p)
+	if err != nil || g.Current != nil {
+		return err
+	}
+	alias := ix.Names.Items(p)
+	index := schema.Generation(alias, 1)
+	return ix.Create(ctx, index, ix.ItemSettings(), ix.Schemas.Mapping(schema.Meta{Property: p, Schema: ix.Schemas.Latest()}),
+		alias, index+schema.CurrentMark, index+schema.WriteMark)
+}

@@ -12,7 +12,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/vitrine-dev/vitrine/server/library"
 	"github.com/vitrine-dev/vitrine/server/opensearch/cluster"
 	"github.com/vitrine-dev/vitrine/server/opensearch/schema"
 )
@@ -39,18 +38,6 @@ type Indices struct {
 // CreateShared creates a shared index, unless it exists.
 func (ix *Indices) CreateShared(ctx context.Context, alias string, mapping object) error {
 	return ix.Create(ctx, schema.SharedIndex(alias), ix.settings(), mapping, alias)
-}
-
-// CreateItems creates the index of a property's items with its aliases, unless the property already has one.
-func (ix *Indices) CreateItems(ctx context.Context, p library.PropertyID) error {
-	g, err := ix.GenerationsOf(ctx, p)
-	if err != nil || g.Current != nil {
-		return err
-	}
-	alias := ix.Names.Items(p)
-	index := schema.Generation(alias, 1)
-	return ix.Create(ctx, index, ix.ItemSettings(), ix.Schemas.Mapping(schema.Meta{Property: p, Schema: ix.Schemas.Latest()}),
-		alias, index+schema.CurrentMark, index+schema.WriteMark)
 }
 
 // Create creates an index with aliases, unless the index exists.

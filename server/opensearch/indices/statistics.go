@@ -53,8 +53,8 @@ func (ix *Indices) CheckWhole(ctx context.Context) (exists bool, err error) {
 	return len(missing) == 0, nil
 }
 
-// cluster.HealthOfIndices returns the health of all indices whose name begins with the prefix. The library does not own all of these (see owns).
-// timeout limits the time for which a node waits for the cluster manager.
+// healthOfIndices returns the health of all indices whose name begins with the prefix. The library does not own all of these (see
+// schema.Names.Owns). timeout limits the time for which a node waits for the cluster manager.
 func (ix *Indices) healthOfIndices(ctx context.Context, timeout string) (*cluster.HealthOfIndices, error) {
 	found := &cluster.HealthOfIndices{}
 	path := "/_cluster/health/" + ix.Names.Prefix + "-*?level=indices&timeout=" + timeout
@@ -106,8 +106,8 @@ type blocks struct {
 
 func (a *blocks) Lacks() string { return cluster.Lacking(a.Blocks != nil, "blocks") }
 
-// OnAllCopies sends a request to the index of a property. It waits for up to `patience`, because a merge can take longer than other requests.
-// It fails unless all copies of the shard have processed the request. If the property has no index, OnAllCopies does nothing.
+// OnAllCopies sends a request to the index of a property. It waits for up to `patience`, because a merge can take longer than other
+// requests. It fails unless all copies of the shard have processed the request. If the property has no index, OnAllCopies does nothing.
 func (ix *Indices) OnAllCopies(ctx context.Context, p library.PropertyID, path string, patience time.Duration) error {
 	var answer cluster.OnShards
 	err := ix.Cluster.Patient(patience).Do(ctx, http.MethodPost, "/"+ix.Names.Items(p)+path, nil, &answer)

@@ -65,8 +65,8 @@ type lookedUpItem struct {
 // loadAtOnce is the maximum number of items that one request looks up.
 const loadAtOnce = 10_000
 
-// Load reads the documents of items as of the last acknowledged write, with one stored field, or with none for schema.FieldNone. The result does
-// not contain items that do not exist.
+// Load reads the documents of items as of the last acknowledged write, with one stored field, or with none for schema.FieldNone. The result
+// does not contain items that do not exist.
 func (ix *Indices) Load(ctx context.Context, alias string, ids []item.ID, field string) (map[item.ID]*Stored, error) {
 	out := make(map[item.ID]*Stored, len(ids))
 	path := fmt.Sprintf("/%s/_mget?stored_fields=%s", alias, field)

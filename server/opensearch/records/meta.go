@@ -13,23 +13,6 @@ import (
 	"github.com/vitrine-dev/vitrine/server/transfer"
 )
 
-// format is the version of the documents of all indices.
-const format = 1
-
-// Meta identifies the library. A copy and its source have the same tokens. Therefore, only one of them can be opened as a library:
-// either the copy is used first, or the migration is cancelled first. A conditional write of the Meta decides.
-type Meta struct {
-	Format    int    `json:"format"`
-	AuthorKey string `json:"author_key"`
-	// Transfer is the freeze of the source while the library is an unfinished copy. It is empty if the library can be opened.
-	Transfer transfer.Freeze `json:"transfer,omitempty"`
-	// Copied is the freeze of the source if the library is a finished copy. Used is true if a copy was opened as a library since then.
-	// Cancelled is true if the migration was cancelled before that. The source is then in use again, so the copy cannot be opened.
-	Copied    transfer.Freeze `json:"copied,omitempty"`
-	Used      bool            `json:"used,omitempty"`
-	Cancelled bool            `json:"cancelled,omitempty"`
-}
-
 // operation returns the operation that stores the keys of the library, unless there are keys.
 func (r *Records) operation(m Meta) (cluster.Operation, error) {
 	value, err := json.Marshal(m)

@@ -10,39 +10,6 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/analysis"
 )
 
-// Kind is the source of a field's values.
-type Kind uint8
-
-const (
-	// OfItem stands for fields whose values only the item itself has.
-	OfItem Kind = iota
-	// OfTags stands for fields of tags. An item has its own values, and manifests add more values.
-	OfTags
-	// OfUnits stands for fields of the units that an item shows. OfDefault stands for fields of the item's default unit. No document
-	// contains these fields.
-	OfUnits
-	OfDefault
-)
-
-// These prefixes begin the names of fields of units.
-const (
-	unitPrefix    = "activate_units."
-	defaultPrefix = "default_activate_unit."
-)
-
-// KindOf returns the kind of a field of the catalogue.
-func KindOf(field string) Kind {
-	switch {
-	case strings.HasPrefix(field, unitPrefix):
-		return OfUnits
-	case strings.HasPrefix(field, defaultPrefix):
-		return OfDefault
-	case query.IsTagField(field):
-		return OfTags
-	}
-	return OfItem
-}
-
 // longestTerm is the maximum length of a keyword in bytes. Longer keywords are cut, because Lucene rejects terms longer than 32,766
 // bytes.
 const longestTerm = 32_000

@@ -1,6 +1,10 @@
 package schema
 
-import "github.com/vitrine-dev/vitrine/server/query"
+import (
+	"strings"
+
+	"github.com/vitrine-dev/vitrine/server/query"
+)
 
 // object is a JSON object of a request.
 type object = map[string]any
@@ -95,3 +99,36 @@ func PrefixOf(f query.Field) string {
 // LongestPattern is the maximum length of a regular expression that an index accepts. A longer one has the name of a field that no item
 // can have: automaton.MaxPrinted limits the other part of the expression, and item.MaxString the names of platforms.
 const LongestPattern = 32_000
+
+// Kind is the source of a field's values.
+type Kind uint8
+
+const (
+	// OfItem stands for fields whose values only the item itself has.
+	OfItem Kind = iota
+	// OfTags stands for fields of tags. An item has its own values, and manifests add more values.
+	OfTags
+	// OfUnits stands for fields of the units that an item shows. OfDefault stands for fields of the item's default unit. No document
+	// contains these fields.
+	OfUnits
+	OfDefault
+)
+
+// These prefixes begin the names of fields of units.
+const (
+	unitPrefix    = "activate_units."
+	defaultPrefix = "default_activate_unit."
+)
+
+// KindOf returns the kind of a field of the catalogue.
+func KindOf(field string) Kind {
+	switch {
+	case strings.HasPrefix(field, unitPrefix):
+		return OfUnits
+	case strings.HasPrefix(field, defaultPrefix):
+		return OfDefault
+	case query.IsTagField(field):
+		return OfTags
+	}
+	return OfItem
+}

@@ -7,31 +7,14 @@ package translate
 import (
 	"context"
 	"fmt"
-	"math"
 	"slices"
 
 	"github.com/vitrine-dev/vitrine/server/definitions"
-	"github.com/vitrine-dev/vitrine/server/eval"
+	"github.com/vitrine-dev/vitrine/server/item"
 	"github.com/vitrine-dev/vitrine/server/opensearch/schema"
 	"github.com/vitrine-dev/vitrine/server/query"
 	"github.com/vitrine-dev/vitrine/server/query/plan"
 )
-
-// object is a JSON object of a request.
-type object = map[string]any
-
-// Translator translates plans to OpenSearch queries, for one state of a property's definitions.
-type Translator struct {
-	Catalogue *definitions.Catalogue
-	// FirstSchema is true if the index can have the first schema.
-	FirstSchema bool
-	// Selector returns the plan of a rule's selector, or nil if the rule has no selector or the selector matches no item.
-	Selector func(context.Context, *definitions.Rule) (plan.Node, error)
-	// Warn reports that a selector cannot be translated, so that it matches no item.
-	Warn func(*definitions.Rule, error)
-
-	unitDocs *eval.Corpus
-}
 
 // Query translates a plan to a query.
 func (t *Translator) Query(ctx context.Context, n plan.Node) (object, error) {
@@ -44,19 +27,11 @@ func (t *Translator) Rule(ctx context.Context, r *definitions.Rule, reach schema
 	return scope{t, reach}.rule(ctx, r)
 }
 
-// Units returns the conversion units as documents.
-func (t *Translator) Units() *eval.Corpus {
-	if t.unitDocs == nil {
-		t.unitDocs = unitCorpus(t.Catalogue)
-	}
-	return t.unitDocs
-}
-
 // scope translates one plan.
 type scope struct {
 	*Translator
-	// reach is the highest kind of field to which rules apply. The selector of a tag sees only the items themselves (schema.OfItem). The selector
-	// of a unit also sees the tags of rules (schema.OfTags).
+	// reach is the highest kind of field to which rules apply. The selector of a tag sees only the items themselves (schema.OfItem). The
+	// selector of a unit also sees the tags of rules (schema.OfTags).
 	reach schema.Kind
 }
 
@@ -180,44 +155,57 @@ func (t scope) group(ctx context.Context, n plan.Bool) (object, error) {
 	return object{"bool": group}, nil
 }
 
-// constant gives every match of a query the same score.
-func constant(q object, score float32) object {
-	return object{"constant_score": object{"filter": q, "boost": score}}
+// tagged translates a leaf on a field of tags. The query matches items by their own tags and by the rules whose tags match the leaf.
+func (t scope) tagged(ctx context.Context, n plan.Leaf) (object, error) {
+	own, err := t.own(n)
+	if err != nil {
+		return nil, err
+	}
+	queries := []object{own}
+	for _, r := range t.Catalogue.TagRules {
+		if query.TagFieldName(r.Tag.Namespace) != n.LooksAt().Name {
+			continue
+		}
+		matches, err := matchesOne(ctx, n, &item.Item{}, []item.Tag{r.Tag})
+		if err != nil {
+			return nil, err
+		}
+		if !matches {
+			continue
+		}
+		rule, err := t.Translator.Rule(ctx, r, schema.OfItem)
+		if err != nil {
+			return nil, err
+		}
+		queries = append(queries, rule)
+	}
+	if len(queries) == 1 {
+		return own, nil
+	}
+	return constant(AnyOf(queries), 1), nil
 }
 
-// AnyOf matches the items that at least one of the queries matches. Callers ignore the score.
-func AnyOf(queries []object) object {
-	switch len(queries) {
-	case 0:
-		return object{"match_none": object{}}
-	case 1:
-		return queries[0]
+// rule returns a query, without a score, for the items that carry the tag or the unit of a rule.
+func (t scope) rule(ctx context.Context, r *definitions.Rule) (object, error) {
+	var queries []object
+	for chunk := range slices.Chunk(r.IDs, termsAtOnce) {
+		queries = append(queries, object{"terms": object{"id": chunk}})
 	}
-	return object{"bool": object{"should": queries, "minimum_should_match": 1}}
-}
-
-// AllOf matches the items that all of the queries match. It has no score.
-func AllOf(queries ...object) object { return object{"bool": object{"filter": queries}} }
-
-// between returns a range query without a score. It leaves out bounds that are open.
-func between(field string, lo, hi any, loOpen, hiOpen bool) object {
-	bounds := object{}
-	if !loOpen {
-		bounds["gte"] = lo
+	selector, err := t.Selector(ctx, r)
+	if err != nil {
+		return nil, err
 	}
-	if !hiOpen {
-		bounds["lte"] = hi
+	if selector == nil {
+		return AnyOf(queries), nil
 	}
-	return object{"range": object{field: bounds}}
-}
-
-func intRange(n plan.IntRange) object {
-	if n.Field.Type == query.Boolean {
-		return object{"terms": object{n.Field.Name: []bool{false, true}}}
+	selected, err := t.node(ctx, selector)
+	switch {
+	case err == nil:
+		queries = append(queries, AllOf(selected))
+	case IsAboutQuery(err): // the caller did not write the selector, and its other parts are still served
+		t.Warn(r, err)
+	default:
+		return nil, fmt.Errorf("selector of %s: %w", r.Owner, err)
 	}
-	return between(n.Field.Name, n.Lo, n.Hi, n.Lo == math.MinInt64, n.Hi == math.MaxInt64)
-}
-
-func floatRange(n plan.FloatRange) object {
-	return between(n.Field.Name, n.Lo, n.Hi, math.IsInf(n.Lo, -1), math.IsInf(n.Hi, 1))
+	return AnyOf(queries), nil
 }

@@ -7,21 +7,9 @@ import (
 	"strconv"
 
 	"github.com/vitrine-dev/vitrine/server/definitions"
-	"github.com/vitrine-dev/vitrine/server/eval"
-	"github.com/vitrine-dev/vitrine/server/item"
 	"github.com/vitrine-dev/vitrine/server/opensearch/schema"
 	"github.com/vitrine-dev/vitrine/server/query/plan"
 )
-
-// unitCorpus returns a document for each conversion unit. The document is that of an item that shows only this unit. Leaves on the fields
-// of units are evaluated on these documents.
-func unitCorpus(c *definitions.Catalogue) *eval.Corpus {
-	corpus := eval.NewCorpus()
-	for _, u := range c.Units {
-		corpus.Put(eval.NewDoc(u.ID, 0, (&item.Item{}).Values([]item.Unit{u.Unit}, &u.Unit, nil)))
-	}
-	return corpus
-}
 
 // matching returns the ids of the units that match a leaf.
 func (t scope) matching(ctx context.Context, n plan.Node) (map[int64]bool, error) {
