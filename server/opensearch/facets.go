@@ -195,7 +195,7 @@ type aggregations struct {
 }
 
 // ownValues contains the results of the aggregations for the values that items have themselves. FirstTerms and FirstPage are those for an
-// index with the first schema (see translator.indexed).
+// index with the first schema (see translate.Translator.Indexed).
 type ownValues struct {
 	Terms      *termsOf `json:"terms"`
 	FirstTerms *termsOf `json:"terms1"`
@@ -380,7 +380,7 @@ func (c *counting) pages(ctx context.Context, found *counted) error {
 	}
 }
 
-// inIndex returns the fields of the index that can contain the values (see translator.indexed).
+// inIndex returns the fields of the index that can contain the values (see translate.Translator.Indexed).
 func (c *counting) inIndex() []string {
 	if c.field.Name == query.AllTags {
 		return []string{schema.FieldDynamic}

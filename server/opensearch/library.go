@@ -129,7 +129,7 @@ func (l *Library) open(ctx context.Context) error {
 	return err
 }
 
-// CreateShared creates the shared indices, unless they exist.
+// createShared creates the shared indices, unless they exist.
 func (l *Library) createShared(ctx context.Context) error {
 	for alias, mapping := range map[string]object{l.names.Definitions(): records.Mapping(), l.names.Facts(): facts.Mapping()} {
 		if err := l.indices.CreateShared(ctx, alias, mapping); err != nil {

@@ -24,7 +24,7 @@ func (l *Library) Source() transfer.Source { return l }
 
 // Freeze makes every later write fail. See transfer.Source. A mark tells all replicas the reason. A block of the indices rejects the
 // writes of replicas that have not seen the mark yet. After OpenSearch has set the block, no earlier write is in progress. The block also
-// rejects deletions, and changes of settings, aliases and mappings. A rebuild (see rebuild.go) therefore stops. It can neither replace an
+// rejects deletions, and changes of settings, aliases and mappings. A rebuild (see upkeep.Rebuilder) therefore stops. It can neither replace an
 // index nor remove a block.
 func (l *Library) Freeze(ctx context.Context) (transfer.Freeze, error) {
 	freeze, err := l.Frozen(ctx)

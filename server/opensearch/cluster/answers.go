@@ -8,7 +8,7 @@ import (
 )
 
 // Answer is a successful response of the cluster. A response of a proxy, a response that was cut off, or a response about a part of the
-// shards can also have a successful status and be valid JSON. Its type therefore says what the request relies on, and cluster.once checks
+// shards can also have a successful status and be valid JSON. Its type therefore says what the request relies on, and Client.once checks
 // every response. Without this check, a missing part would mean that an item, an index or a whole library does not exist.
 type Answer interface {
 	// Lacks describes a part that the request relies on and the response does not contain, or returns "".

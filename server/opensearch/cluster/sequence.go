@@ -23,7 +23,7 @@ type Numbered[S any] struct {
 const recordsAtOnce = 1000
 
 // BySequence returns the documents of an index whose last operation has at least the sequence number `from`, ordered by that number. The
-// function send sends a request, as cluster.do does.
+// function send sends a request, as Client.Do does.
 func BySequence[S any](ctx context.Context, send func(ctx context.Context, method, path string, body any, out Answer) error, index string, from int64) ([]Numbered[S], error) {
 	var all []Numbered[S]
 	for {

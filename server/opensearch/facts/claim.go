@@ -18,15 +18,15 @@ type Claim struct {
 	// id is the id of the document.
 	id string
 	// renew is the time between two renewals. A claim that is not renewed for the duration `expire` is void.
-	renew, Expire time.Duration
+	renew, expire time.Duration
 	// seen is the last state of the document that this replica has seen. since is the time at which it first saw that state.
 	seen  cluster.Version
 	since time.Time
 }
 
-// NewClaim returns the claim with an id. See Claim.
+// NewClaim returns the claim with an id, which is not taken yet. See Claim for the durations.
 func (f *Facts) NewClaim(id string, renew, expire time.Duration) *Claim {
-	return &Claim{facts: f, id: id, renew: renew, Expire: expire}
+	return &Claim{facts: f, id: id, renew: renew, expire: expire}
 }
 
 // Take takes the claim and renews it until the caller calls release. The returned context ends when the claim is lost. If another replica
@@ -40,7 +40,7 @@ func (c *Claim) Take(ctx context.Context) (held context.Context, release func(),
 		if *at != c.seen {
 			c.seen, c.since = *at, time.Now()
 		}
-		if time.Since(c.since) < c.Expire {
+		if time.Since(c.since) < c.expire {
 			return ctx, nil, nil
 		}
 	}

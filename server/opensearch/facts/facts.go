@@ -22,13 +22,13 @@ import (
 type Facts struct {
 	cluster *cluster.Client
 	names   schema.Names
-	Ledgers *ledgers
+	Ledgers *Ledgers
 	Tags    *Tags
 }
 
 // New returns the facts of the library whose indices have the given names.
 func New(c *cluster.Client, n schema.Names) *Facts {
-	return &Facts{c, n, &ledgers{cluster: c, names: n, known: map[library.PropertyID]*Ledger{}}, &Tags{cluster: c, names: n}}
+	return &Facts{c, n, &Ledgers{cluster: c, names: n, known: map[library.PropertyID]*Ledger{}}, &Tags{cluster: c, names: n}}
 }
 
 // Forget forgets what this replica remembers about a property.

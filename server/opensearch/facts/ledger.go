@@ -33,9 +33,9 @@ type Ledger struct {
 	token      string
 }
 
-// ledgers caches the ledgers of all properties as last seen by this replica. An outdated state does no harm, because a change based on it
+// Ledgers caches the ledgers of all properties as last seen by this replica. An outdated state does no harm, because a change based on it
 // conflicts.
-type ledgers struct {
+type Ledgers struct {
 	cluster *cluster.Client
 	names   schema.Names
 	mu      sync.Mutex
@@ -45,19 +45,19 @@ type ledgers struct {
 }
 
 // Lock prevents other writes of this replica from changing a ledger until the caller calls unlock.
-func (ls *ledgers) Lock(ctx context.Context, p library.PropertyID) (unlock func(), err error) {
+func (ls *Ledgers) Lock(ctx context.Context, p library.PropertyID) (unlock func(), err error) {
 	m, _ := ls.changing.LoadOrStore(p, &flight.Mutex{})
 	return ls.cluster.Lock(ctx, m.(*flight.Mutex))
 }
 
 func ledgerID(p library.PropertyID) string { return "ledger-" + schema.EncodeProperty(p) }
 
-func (ls *ledgers) path(p library.PropertyID) string {
+func (ls *Ledgers) path(p library.PropertyID) string {
 	return "/" + ls.names.Facts() + "/_doc/" + url.PathEscape(ledgerID(p))
 }
 
 // Get returns the last known state of a ledger. If no state is known, get reads it.
-func (ls *ledgers) Get(ctx context.Context, p library.PropertyID) (*Ledger, error) {
+func (ls *Ledgers) Get(ctx context.Context, p library.PropertyID) (*Ledger, error) {
 	ls.mu.Lock()
 	known := ls.known[p]
 	ls.mu.Unlock()
@@ -68,7 +68,7 @@ func (ls *ledgers) Get(ctx context.Context, p library.PropertyID) (*Ledger, erro
 }
 
 // read reads a ledger from the cluster.
-func (ls *ledgers) read(ctx context.Context, p library.PropertyID) (*Ledger, error) {
+func (ls *Ledgers) read(ctx context.Context, p library.PropertyID) (*Ledger, error) {
 	var found cluster.GotDocument[fact]
 	ctx, cancel := cluster.Limited(ctx, cluster.WriteAttempt)
 	defer cancel()
@@ -88,7 +88,7 @@ func (ls *ledgers) read(ctx context.Context, p library.PropertyID) (*Ledger, err
 	return l, nil
 }
 
-func (ls *ledgers) keep(p library.PropertyID, l *Ledger) {
+func (ls *Ledgers) keep(p library.PropertyID, l *Ledger) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	if l == nil {
@@ -100,7 +100,7 @@ func (ls *ledgers) keep(p library.PropertyID, l *Ledger) {
 
 // Change replaces the state `from` of a ledger. It adds the ids, field names and namespaces of a stage. It returns false if the ledger was
 // in another state. In this case, the next get returns that state.
-func (ls *ledgers) Change(ctx context.Context, p library.PropertyID, from *Ledger, st *mutations.Stage) (bool, error) {
+func (ls *Ledgers) Change(ctx context.Context, p library.PropertyID, from *Ledger, st *mutations.Stage) (bool, error) {
 	next := &Ledger{Sequence: max(st.Sequence, from.Sequence), Names: from.Names, Namespaces: from.Namespaces, token: rand.Text()}
 	if len(st.Names) > 0 {
 		next.Names, next.Namespaces = maps.Clone(from.Names), maps.Clone(from.Namespaces)

@@ -20,10 +20,10 @@ type Index struct {
 	Name string
 	// UUID distinguishes indices that have the same name at different times.
 	UUID string
-	// Copying is the alias through which a copier fills the index, if the index is an unfinished copy (see copier). It is empty for all
-	// other indices.
+	// Copying is the alias through which package upkeep fills the index, if the index is an unfinished copy. It is empty for all other
+	// indices.
 	Copying string
-	// Active is true if the index has the alias that the method writes returns.
+	// Active is true if the index has the alias that the method Writes returns.
 	Active bool
 	// Blocked is true if a setting of the index rejects writes.
 	Blocked bool

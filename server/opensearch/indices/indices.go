@@ -28,7 +28,7 @@ type Indices struct {
 	Refresh time.Duration
 	Window  int
 
-	// current contains the last seen current generation of each property. See writable.
+	// current contains the last seen current generation of each property. See Writable.
 	current sync.Map
 	// First is true if the current index of a property can have the first schema. changed is called when it changes.
 	First   atomic.Bool
@@ -66,7 +66,7 @@ func (ix *Indices) settings() object {
 func (ix *Indices) ItemSettings() object {
 	s := ix.settings()
 	s["max_result_window"] = ix.Window
-	s["merge.policy.expunge_deletes_allowed"] = 0 // see eraser
+	s["merge.policy.expunge_deletes_allowed"] = 0 // see upkeep.Eraser
 	s["max_regex_length"] = schema.LongestPattern
 	return s
 }

@@ -75,7 +75,7 @@ func mappingOf(t query.Type) object {
 }
 
 // Indexed returns the field of the index that contains the values of a field. An index with the first schema has the members of submissions
-// in FieldDynamic instead (see translator.indexed).
+// in FieldDynamic instead (see translate.Translator.Indexed).
 func Indexed(f query.Field) string {
 	switch {
 	case f.Name == query.AllField:

@@ -57,8 +57,8 @@ func (n Names) EveryItems() string { return n.Prefix + "-items-*" }
 // CurrentItems returns a pattern for the current indices of items.
 func (n Names) CurrentItems() string { return n.EveryItems() + CurrentMark }
 
-// Property returns the property whose items an index contains. It returns false if the property's name is too long to be part of the name
-// of an index (see conn.propertyOf).
+// Property returns the property whose items an index contains. It returns false for other indices. It also returns false if the property's
+// name is too long to be part of the name of an index.
 func (n Names) Property(index string) (library.PropertyID, bool) {
 	name, ok := strings.CutPrefix(index, n.Prefix+"-items-")
 	if !ok {
@@ -72,7 +72,7 @@ func (n Names) Property(index string) (library.PropertyID, bool) {
 }
 
 // The aliases of a generation are its name followed by a mark. CurrentMark is for searches of the current generations of all properties.
-// CopyMark is followed by a token (see ItemIndex).
+// CopyMark is followed by a token (see indices.Index).
 const (
 	CurrentMark = "==current"
 	WriteMark   = "==write"

@@ -23,7 +23,7 @@ type Schema struct {
 type Schemas []Schema
 
 // All returns the schemas of indices of items. The number of a schema is its position, starting at 1. New indices get the last
-// schema, and indices with any other schema are rebuilt (see rebuild.go). To change mappings or documents, append a schema and keep the
+// schema, and indices with any other schema are rebuilt (see package upkeep). To change mappings or documents, append a schema and keep the
 // functions of all other schemas: until the index of a property is rebuilt, the library reads and writes the index with its old schema. A
 // new schema must keep the fields that queries of the previous version use, because replicas of that version read new indices during a
 // rolling update.

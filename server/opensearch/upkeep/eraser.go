@@ -30,6 +30,8 @@ type Eraser struct {
 	// within is the maximum time that the bytes of a deleted item may stay in the files.
 	within time.Duration
 	claim  *facts.Claim
+	// expire is the time after which a claim of a replica that has crashed is void.
+	expire time.Duration
 	// noted contains, for each property, the time at which this replica last stored the property's note.
 	noted sync.Map
 }
@@ -48,7 +50,7 @@ const (
 )
 
 func newEraser(s shared, within time.Duration, times Times) *Eraser {
-	return &Eraser{shared: s, within: within, claim: s.facts.NewClaim(eraserClaim, times.Renew, times.Expire)}
+	return &Eraser{shared: s, within: within, claim: s.facts.NewClaim(eraserClaim, times.Renew, times.Expire), expire: times.Expire}
 }
 
 // step returns the duration of one of the eraseSteps equal steps.
@@ -75,7 +77,7 @@ func (e *Eraser) Run(ctx context.Context) {
 			e.logger.Warn("cannot erase deleted items from the files of OpenSearch, will retry", slog.Any("error", err))
 		}
 		if pause = e.step(); held {
-			pause = min(pause, e.claim.Expire) // another replica that holds the claim may have crashed
+			pause = min(pause, e.expire) // another replica that holds the claim may have crashed
 		}
 	}
 }

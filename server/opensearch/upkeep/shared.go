@@ -27,9 +27,9 @@ type Times struct {
 	// Settle is the time between Open and the start of the rebuilder. It is long enough for a rolling update, because replicas of the
 	// previous version cannot write to a rebuilt index.
 	Settle time.Duration
-	// Check is the time between two searches for work. While work is left, the rebuilder uses retry instead, which is shorter.
+	// Check is the time between two searches for work. While work is left, the rebuilder uses Retry instead, which is shorter.
 	Check, Retry time.Duration
-	// Renew is the time between two renewals of the claim. A claim that is not renewed for the duration `expire` is void. `expire` is
+	// Renew is the time between two renewals of the claim. A claim that is not renewed for the duration Expire is void. Expire is
 	// shorter than the default timeout of requests. If a replica crashes while it blocks writes, the writes therefore wait until another
 	// replica takes over, and then succeed.
 	Renew, Expire time.Duration
