@@ -108,9 +108,9 @@ const (
 	OfItem Kind = iota
 	// OfTags stands for fields of tags. An item has its own values, and manifests add more values.
 	OfTags
-	// OfUnits stands for fields of the units that an item shows. OfDefault stands for fields of the item's default unit. No document
-	// contains these fields.
+	// OfUnits stands for fields of the units that an item shows. No document contains these fields.
 	OfUnits
+	// OfDefault stands for fields of the item's default unit. No document contains these fields.
 	OfDefault
 )
 
