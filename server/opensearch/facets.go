@@ -63,8 +63,8 @@ type counting struct {
 	field    query.Field
 	counter  *library.FacetCounter
 	matching object
-	// byQuery contains all values that are counted by query. queries contains the wanted values among them, with their queries.
-	queries []valueQuery
+	// byQuery contains all values that are counted by query. values contains the wanted values among them, with their queries.
+	values  []valueQuery
 	byQuery map[string]bool
 }
 
@@ -86,7 +86,7 @@ func (c *counting) prepare(ctx context.Context) error {
 	c.byQuery = map[string]bool{}
 	switch schema.KindOf(c.field.Name) {
 	case schema.OfUnits, schema.OfDefault:
-		for d := range c.view.queries.Units().Docs() {
+		for d := range c.queries.Units().Docs() {
 			for value := range d.Counted(c.field) {
 				c.byQuery[value] = true
 			}
@@ -110,11 +110,11 @@ func (c *counting) prepare(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		found, err := c.view.queries.Query(ctx, n)
+		found, err := c.queries.Query(ctx, n)
 		if err != nil {
 			return err
 		}
-		c.queries = append(c.queries, valueQuery{value, found})
+		c.values = append(c.values, valueQuery{value, found})
 	}
 	return nil
 }
@@ -135,8 +135,8 @@ const (
 
 // run counts the values, in a single search if possible.
 func (c *counting) run(ctx context.Context) (*counted, error) {
-	if len(c.queries) <= queriesAtOnce {
-		size := max(leastTerms, c.counter.Limit()+len(c.queries)+1)
+	if len(c.values) <= queriesAtOnce {
+		size := max(leastTerms, c.counter.Limit()+len(c.values)+1)
 		for _, terms := range []object{{"size": size}, {"size": size, "shard_size": mostTerms}, {"size": mostTerms}} {
 			found, complete, err := c.once(ctx, terms)
 			if err != nil || complete {
@@ -155,7 +155,7 @@ func (c *counting) run(ctx context.Context) (*counted, error) {
 			return nil, err
 		}
 	}
-	for chunk := range slices.Chunk(c.queries, queriesAtOnce) {
+	for chunk := range slices.Chunk(c.values, queriesAtOnce) {
 		if _, err := c.request(ctx, found, chunk, object{}); err != nil {
 			return nil, err
 		}
@@ -323,7 +323,7 @@ func (c *counting) once(ctx context.Context, terms object) (*counted, bool, erro
 			return object{"terms": of}
 		})
 	}
-	response, err := c.request(ctx, found, c.queries, aggs)
+	response, err := c.request(ctx, found, c.values, aggs)
 	if err != nil || !own {
 		return found, true, err
 	}
@@ -385,7 +385,7 @@ func (c *counting) inIndex() []string {
 	if c.field.Name == query.AllTags {
 		return []string{schema.FieldDynamic}
 	}
-	return c.view.queries.Indexed(c.field)
+	return c.queries.Indexed(c.field)
 }
 
 // dynamic returns the prefix of the field's terms in schema.FieldDynamic. It returns an empty string for a field of the catalogue.

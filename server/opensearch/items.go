@@ -46,15 +46,9 @@ func (l *Library) ItemTags(ctx context.Context, p library.PropertyID, id item.ID
 
 // HasTag reports whether a tag exists or existed. See library.Library.
 func (l *Library) HasTag(p library.PropertyID, t item.Tag) (bool, error) {
-	ctx, end, err := l.reading(context.Background())
-	if err != nil {
-		return false, err
-	}
-	defer end()
-	if _, err := l.Served(p); err != nil {
-		return false, err
-	}
-	return l.facts.Tags.Has(ctx, p, t)
+	return withView(context.Background(), l, p, time.Time{}, func(ctx context.Context, _ *view) (bool, error) {
+		return l.facts.Tags.Has(ctx, p, t)
+	})
 }
 
 // ShortLink returns the target of a short link. See library.Library.
