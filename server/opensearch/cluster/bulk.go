@@ -17,13 +17,13 @@ type Operation struct {
 	// Doc is the document to store: a function of the type encoded, or a value for package json. If it is nil, the operation deletes the
 	// document.
 	Doc any
-	// At is the state that the operation replaces. If at is nil, an operation with a document stores it only if no document exists, and an
+	// At is the state that the operation replaces. If At is nil, an operation with a document stores it only if no document exists, and an
 	// operation without a document deletes the existing document in any state.
 	At *Version
 	// Over is true if the operation stores the document whether or not one exists.
 	Over bool
 	// External is the version number of a document that is copied from another index. The operation replaces a document only if that
-	// document has a lower version number. external is 0 for all other operations.
+	// document has a lower version number. External is 0 for all other operations.
 	External int64
 }
 

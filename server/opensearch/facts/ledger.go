@@ -26,7 +26,7 @@ type Ledger struct {
 	// at is nil if the document does not exist.
 	at       *cluster.Version
 	Sequence item.ID
-	// Names contains the hashes of all field names that items have ever had. namespaces contains the namespaces of all tags that items have
+	// Names contains the hashes of all field names that items have ever had. Namespaces contains the namespaces of all tags that items have
 	// ever had themselves.
 	Names      map[mutations.NameSum]bool
 	Namespaces map[string]bool

@@ -42,7 +42,7 @@ func (x *Index) Activate() object {
 type Generations struct {
 	// Current is nil if there is no current index.
 	Current *Index
-	// Copies holds the unfinished copies. retired holds the earlier generations that current has replaced.
+	// Copies holds the unfinished copies. Retired holds the earlier generations that Current has replaced.
 	Copies, Retired []*Index
 	// unknown holds all other indices, such as one that was restored from a snapshot without its aliases.
 	unknown []*Index

@@ -24,13 +24,13 @@ type Indices struct {
 	Cluster *cluster.Client
 	Names   schema.Names
 	Schemas schema.Schemas
-	// Refresh is the refresh interval of all indices. window is the maximum sum of skipped and returned hits of a search of items.
+	// Refresh is the refresh interval of all indices. Window is the maximum sum of skipped and returned hits of a search of items.
 	Refresh time.Duration
 	Window  int
 
 	// current contains the last seen current generation of each property. See Writable.
 	current sync.Map
-	// First is true if the current index of a property can have the first schema. changed is called when it changes.
+	// First is true if the current index of a property can have the first schema. Changed is called when it changes.
 	First   atomic.Bool
 	Changed func()
 }
