@@ -181,6 +181,13 @@ func TestForeignDatabaseIsRefused(t *testing.T) {
 	}
 }
 
+// TestEveryChangeHasAnUpgrade fails if a change of the stored data has no step, without which checkFormat would only stamp older stores.
+func TestEveryChangeHasAnUpgrade(t *testing.T) {
+	if n := len(upgrades()); n != otherChanges {
+		t.Errorf("%d upgrades for %d changes of the stored data (see otherChanges)", n, otherChanges)
+	}
+}
+
 func TestOlderFormatIsUpgradedStepByStep(t *testing.T) {
 	db, err := pebble.Open("", &pebble.Options{FS: vfs.NewMem(), FormatMajorVersion: pebbleFormat, Logger: silent{}})
 	if err != nil {
