@@ -405,6 +405,9 @@ func TestAppendDoesNotAllocate(t *testing.T) {
 	}); n != 0 {
 		t.Errorf("Append allocates %v times", n)
 	}
+	if n := testing.AllocsPerRun(100, func() { e.Append(nil, query.Private, s) }); n != 1 {
+		t.Errorf("without memory for the response, Append allocates %v times", n)
+	}
 }
 
 func BenchmarkEncode(b *testing.B) {

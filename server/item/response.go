@@ -178,7 +178,7 @@ const Slack = 5 << 10
 
 // append implements Encoded.Append.
 func (r *record) append(dst []byte, a query.Audience, s Slots) []byte {
-	dst = r.permalink(r.appendParts(dst, parts), s.BaseURL)
+	dst = r.permalink(r.appendParts(dst, parts, Slack), s.BaseURL)
 	dst = append(dst, `","activate_units":[`...)
 	for i, u := range s.Units {
 		if i > 0 {
@@ -193,16 +193,16 @@ func (r *record) append(dst []byte, a query.Audience, s Slots) []byte {
 		dst = append(dst, nullUnit...)
 	}
 	if a == query.Private {
-		dst = r.appendParts(dst, privateParts)
+		dst = r.appendParts(dst, privateParts, (2*len(privateParts)+1)*shortRoom)
 	}
 	return append(dst, '}')
 }
 
-// appendParts appends parts of the response.
-func (r *record) appendParts(dst []byte, parts []part) []byte {
+// appendParts appends parts of the response. slack is the capacity for their constant texts and their short values, see Slack.
+func (r *record) appendParts(dst []byte, parts []part, slack int) []byte {
 	// Most texts are short. Copying shortRoom bytes is faster than copying the exact number, and the next copy overwrites the surplus. After
-	// a longer text, the free capacity is again at least Slack.
-	dst = slices.Grow(dst, Slack)
+	// a longer text, the free capacity is again at least slack.
+	dst = slices.Grow(dst, slack)
 	out, n := dst[:cap(dst)], len(dst)
 	for i := range parts {
 		p := &parts[i]
@@ -227,7 +227,7 @@ func (r *record) appendParts(dst []byte, parts []part) []byte {
 				*(*[shortRoom]byte)(out[n:]) = [shortRoom]byte(from)
 				n += int(t.length)
 			default:
-				out = slices.Grow(append(out[:n], from[:t.length]...), Slack)
+				out = slices.Grow(append(out[:n], from[:t.length]...), slack)
 				out, n = out[:cap(out)], len(out)
 			}
 		case numberPart:
