@@ -198,7 +198,7 @@ func TestBackupThatCannotBeWritten(t *testing.T) {
 	dir := serveAdmin(t, whole{})
 	for _, limit := range []int{0, 1, 512, 100_000, 1 << 20} {
 		var stderr bytes.Buffer
-		code := run(t.Context(), "vitrine", []string{"backup", "--data-dir", dir, "-"}, strings.NewReader(""), &limited{limit}, &stderr)
+		code := execute(t.Context(), "vitrine", []string{"backup", "--data-dir", dir, "-"}, strings.NewReader(""), &limited{limit}, &stderr)
 		if got := stderr.String(); code != exit.Failed || !strings.Contains(got, "vitrine: write standard output: no space left on device") || strings.Contains(got, "damaged") {
 			t.Errorf("after %d bytes: exit code %d: %s", limit, code, got)
 		}

@@ -33,7 +33,7 @@ func startConsole(t *testing.T, args ...string) *openedConsole {
 	var ctx context.Context
 	ctx, c.cancel = context.WithCancel(t.Context())
 	go func() {
-		c.ended <- run(ctx, "/usr/local/bin/"+pluginName, append([]string{"console"}, args...), strings.NewReader(""), c.stdout, c.stderr)
+		c.ended <- execute(ctx, "/usr/local/bin/"+pluginName, append([]string{"console"}, args...), strings.NewReader(""), c.stdout, c.stderr)
 	}()
 	eventually(t, "the command prints the URL", func() bool {
 		select {

@@ -228,7 +228,7 @@ func TestStoppedServer(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	stderr := &cancelling{cancel: cancel}
 	args := []string{"import", "-", "--server", server, "--token-file", write(t, "token", secret)}
-	code := run(ctx, "vitrine", args, strings.NewReader(itemLines(1, 1)), &bytes.Buffer{}, stderr)
+	code := execute(ctx, "vitrine", args, strings.NewReader(itemLines(1, 1)), &bytes.Buffer{}, stderr)
 	first, last, _ := strings.Cut(stderr.String(), "\n")
 	if code != exit.Interrupted || rawError.MatchString(first) || !strings.HasPrefix(first, "cannot reach "+server+" (connection refused): check the address") {
 		t.Errorf("exit code %d, and the first line %s", code, first)

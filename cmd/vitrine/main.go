@@ -15,7 +15,7 @@ import (
 )
 
 func main() {
-	os.Exit(run(interruptible(context.Background()), os.Args[0], os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+	os.Exit(execute(interruptible(context.Background()), os.Args[0], os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 
 // interruptible returns a context that ends with the first SIGINT, SIGTERM or SIGHUP (the signal of a closed terminal). A second signal

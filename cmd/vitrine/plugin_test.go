@@ -103,13 +103,13 @@ func TestPlugin(t *testing.T) {
 	t.Setenv("KUBECONFIG", config)
 	plugin := func(args ...string) result {
 		var stdout, stderr bytes.Buffer
-		code := run(t.Context(), "/usr/local/bin/"+pluginName, args, strings.NewReader(""), &stdout, &stderr)
+		code := execute(t.Context(), "/usr/local/bin/"+pluginName, args, strings.NewReader(""), &stdout, &stderr)
 		return result{code, stdout.String(), stderr.String()}
 	}
 	plugin("--help").want(t, 0, "kubectl vitrine [command]")
 	completion := func(args ...string) result {
 		var stdout, stderr bytes.Buffer
-		code := run(t.Context(), "/usr/local/bin/"+completionName, args, strings.NewReader(""), &stdout, &stderr)
+		code := execute(t.Context(), "/usr/local/bin/"+completionName, args, strings.NewReader(""), &stdout, &stderr)
 		return result{code, stdout.String(), stderr.String()}
 	}
 	completion("sta").want(t, 0, "status\tShow how many objects")

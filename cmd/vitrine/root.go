@@ -23,9 +23,9 @@ const (
 	completionName = "kubectl_complete-vitrine"
 )
 
-// run executes a command line and returns the exit code. program is the path of the binary. If the binary has the name of the plugin, the
+// execute runs a command line and returns the exit code. program is the path of the binary. If the binary has the name of the plugin, the
 // help calls the command kubectl vitrine.
-func run(ctx context.Context, program string, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+func execute(ctx context.Context, program string, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	root := newProgram()
 	switch strings.TrimSuffix(filepath.Base(program), ".exe") {
 	case pluginName:
@@ -59,7 +59,7 @@ kubectl vitrine status -A
 # Import items, and list those of a filter
 vitrine import items.ndjson
 kubectl vitrine items summer-wall -n shop`),
-		// run prints errors itself, in one line and without the usage.
+		// execute prints errors itself, in one line and without the usage.
 		SilenceErrors:              true,
 		SilenceUsage:               true,
 		SuggestionsMinimumDistance: 2,

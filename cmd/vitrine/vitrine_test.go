@@ -235,7 +235,7 @@ type result struct {
 // vitrine runs a command in this process.
 func vitrine(ctx context.Context, stdin string, args ...string) result {
 	var stdout, stderr bytes.Buffer
-	code := run(ctx, "vitrine", args, strings.NewReader(stdin), &stdout, &stderr)
+	code := execute(ctx, "vitrine", args, strings.NewReader(stdin), &stdout, &stderr)
 	return result{code, stdout.String(), stderr.String()}
 }
 
