@@ -86,7 +86,7 @@ judges: ## check the chart and config with kube-score, kubeconform and checkov; 
 	@$(GO) -C hack/tools/judges tool -n kube-score >/dev/null && $(GO) -C hack/tools/judges tool -n kubeconform >/dev/null
 	@VITRINE_JUDGES=1 exec $(GO) -C hack/install test -count=1 -v -timeout 20m ./judges
 
-bench: ## compare Vitrine with a bare server, OpenSearch, Bleve, Lucene and Tantivy; writes docs/benchmarks.md (FULL=1: a million items; CHECK=1 fails if a figure is out of its range)
+bench: ## compare Vitrine with a bare server, OpenSearch and Lucene; writes docs/benchmarks.md (FULL=1: a million items; CHECK=1 fails if a figure is out of its range)
 	$(GO) -C hack/bench build -o ../../bin/bench .
 	@cd hack/bench && exec ../../bin/bench $(if $(FULL),-full) $(if $(CHECK),-check)
 

@@ -36,20 +36,11 @@ func (b *suite) importItems(ctx context.Context) error {
 			return fmt.Errorf("create the index: %w", err)
 		}
 	}
-	if b.bleve, err = subject.StartBleve(b.dir); err != nil {
-		return err
-	}
 	w := b.workload(report.Imports, "Bulk import, durable, all fields searchable at the end", "items", importers, b.scale.items)
 	chunks := b.scale.items / b.scale.chunk
 	for chunk := range chunks {
 		first := chunk * b.scale.chunk
-		take := func() error { return b.importChunk(ctx, w, first) }
-		if b.serve.Debug && chunk == chunks/2&^1 { // take the profile in an even round, in which Vitrine comes first
-			err = b.profileLoad(ctx, "import", importProfileSeconds, take)
-		} else {
-			err = take()
-		}
-		if err != nil {
+		if err := b.importChunk(ctx, w, first); err != nil {
 			return err
 		}
 		b.say("%d of %d items are in", first+b.scale.chunk, b.scale.items)
@@ -70,9 +61,6 @@ func (b *suite) importChunk(ctx context.Context, w *report.Workload, first int) 
 	})}
 	if b.opensearch != nil {
 		takers = append(takers, importer(ctx, report.OpenSearch, b.opensearch.CPU, func(int) (load.Result, error) { return b.importOpenSearch(ctx, first, b.scale.chunk) }))
-	}
-	if first+b.scale.chunk <= b.scale.bleve {
-		takers = append(takers, importer(ctx, report.Bleve, b.bleve.CPU, func(int) (load.Result, error) { return b.bleve.Import(ctx, first, b.scale.chunk) }))
 	}
 	return turn(w, first/b.scale.chunk, takers...)
 }
@@ -184,19 +172,8 @@ func (b *suite) stage(ctx context.Context, items int) error {
 	return nil
 }
 
-// peers records the sizes of the subjects other than Vitrine after the import.
+// peers records the sizes of OpenSearch after the import.
 func (b *suite) peers(ctx context.Context) error {
-	m, err := b.bleve.Memory()
-	if err != nil {
-		return err
-	}
-	size, err := b.bleve.Size()
-	if err != nil {
-		return err
-	}
-	b.result.Peers = map[string]report.Stage{report.Bleve: {
-		Items: b.scale.bleve, Resident: m.Resident, Anonymous: m.Anonymous, File: m.File, Mapped: m.Mapped, Disk: size,
-	}}
 	if b.opensearch == nil {
 		return nil
 	}
@@ -204,9 +181,18 @@ func (b *suite) peers(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if size, err = b.opensearch.Size(ctx, mainIndex); err != nil {
+	size, err := b.opensearch.Size(ctx, mainIndex)
+	if err != nil {
 		return err
 	}
-	b.result.Peers[report.OpenSearch] = report.Stage{Items: b.scale.items, HeapInUse: heap, Resident: resident, Disk: size}
+	b.peer(report.OpenSearch, report.Stage{Items: b.scale.items, HeapInUse: heap, Resident: resident, Disk: size})
 	return nil
+}
+
+// peer records the size of a subject other than Vitrine.
+func (b *suite) peer(name string, s report.Stage) {
+	if b.result.Peers == nil {
+		b.result.Peers = map[string]report.Stage{}
+	}
+	b.result.Peers[name] = s
 }

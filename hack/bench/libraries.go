@@ -16,105 +16,75 @@ import (
 	"github.com/vitrine-dev/vitrine/internal/sample"
 )
 
-// peer is a search library that the benchmark compares with the engine.
-type peer struct {
-	name  string
-	start func(ctx context.Context, dir string) (*anchor.Library, error)
+// comparison contains the libraries that are compared in process, without HTTP.
+type comparison struct {
+	*suite
+	engine, lucene *anchor.Library
 }
 
-// peerLibraries are all peers.
-var peerLibraries = []peer{{report.Lucene, anchor.StartLucene}, {report.Tantivy, anchor.StartTantivy}}
-
-// libraries compares the engine with other search libraries. All of them run in process, without HTTP.
-func (b *suite) libraries(ctx context.Context) error { return b.compare(ctx, peerLibraries) }
-
-// compare compares the engine with those of the peers that this machine can run.
-func (b *suite) compare(ctx context.Context, peers []peer) error {
+// libraries compares the engine with Lucene.
+func (b *suite) libraries(ctx context.Context) error {
 	dir := filepath.Join(b.dir, "anchor")
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("create the directory of the libraries: %w", err)
 	}
 	c := &comparison{suite: b}
-	for _, p := range peers {
-		b.say("starting %s", p.name) // the first start of a version of Tantivy takes minutes, because it is compiled
-		l, err := p.start(ctx, dir)
-		if absent, ok := errors.AsType[*anchor.AbsentError](err); ok {
-			b.result.Absent[p.name] = absent.Reason
-			b.say("the comparison with %s did not run: %s", p.name, absent.Reason)
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		b.stopping = append(b.stopping, l.Child)
-		b.result.Versions[p.name] = l.Version
-		c.theirs = append(c.theirs, library{p.name, l})
-	}
-	if len(c.theirs) == 0 {
+	var err error
+	c.lucene, err = anchor.StartLucene(ctx, dir)
+	if absent, ok := errors.AsType[*anchor.AbsentError](err); ok {
+		b.result.Absent[report.Lucene] = absent.Reason
+		b.say("the comparison with Lucene did not run: %s", absent.Reason)
 		return nil
 	}
-	ours, err := anchor.StartEngine(dir)
 	if err != nil {
 		return err
 	}
-	b.stopping = append(b.stopping, ours.Child)
-	c.ours = library{report.Engine, ours}
+	b.stopping = append(b.stopping, c.lucene.Child)
+	b.result.Versions[report.Lucene] = c.lucene.Version
+	if c.engine, err = anchor.StartEngine(dir); err != nil {
+		return err
+	}
+	b.stopping = append(b.stopping, c.engine.Child)
 	if err := c.importItems(ctx, filepath.Join(dir, "items.ndjson")); err != nil {
 		return err
 	}
 	if err := c.queries(ctx); err != nil {
 		return err
 	}
-	if err := c.sizes(); err != nil {
-		return err
+	for name, l := range map[string]*anchor.Library{report.Engine: c.engine, report.Lucene: c.lucene} {
+		size, err := l.Size()
+		if err != nil {
+			return err
+		}
+		b.peer(name, report.Stage{Items: b.scale.items, Disk: size})
 	}
-	for _, l := range c.all() {
-		err = errors.Join(err, l.Close())
-	}
-	return err
+	return errors.Join(c.engine.Close(), c.lucene.Close())
 }
-
-// library is a running library. name is its name in the results.
-type library struct {
-	name string
-	*anchor.Library
-}
-
-// comparison contains the libraries of the comparison: the engine (ours) and its peers (theirs), of which there is at least one.
-type comparison struct {
-	*suite
-	ours   library
-	theirs []library
-}
-
-// all returns all libraries, the engine first.
-func (c *comparison) all() []library { return append([]library{c.ours}, c.theirs...) }
 
 // anchorRounds is the number of rounds of the import. Each round imports the same number of items.
 const anchorRounds = 10
 
-// importItems imports the items into all libraries in anchorRounds rounds, each from a file. The batches of the engine are always durable.
-// In the first half of the rounds, each thread of Lucene and Tantivy commits only once. In the second half, it commits each batch. This
-// order prevents the many small segments of the second half from affecting the first half.
+// importItems imports the items into both libraries in anchorRounds rounds, each from a file. The batches of the engine are always durable.
+// In the first half of the rounds, each thread of Lucene commits only once. In the second half, it commits each batch. This order prevents
+// the many small segments of the second half from affecting the first half.
 func (c *comparison) importItems(ctx context.Context, path string) error {
 	chunk, half := c.scale.items/anchorRounds, anchorRounds/2
 	for part, of := range []struct {
 		id, title string
 		batch     int
 	}{
-		{report.OneCommitImport, "Bulk import in process, Lucene and Tantivy with one commit per thread and round", (chunk + anchor.Writers - 1) / anchor.Writers},
+		{report.OneCommitImport, "Bulk import in process, Lucene with one commit per thread and round", (chunk + anchor.Writers - 1) / anchor.Writers},
 		{report.AnchorImport, "Bulk import in process, each batch durable", anchor.BatchItems},
 	} {
 		w := c.workload(of.id, of.title, "items", anchor.Writers, half*chunk)
-		var into []contender
-		for _, l := range c.all() {
-			into = append(into, importer(ctx, l.name, l.CPU, func(int) (load.Result, error) { return l.Import(ctx, path, chunk, of.batch) }))
+		into := func(name string, l *anchor.Library) contender {
+			return importer(ctx, name, l.CPU, func(int) (load.Result, error) { return l.Import(ctx, path, chunk, of.batch) })
 		}
 		for round := range half {
 			if err := c.writeItems(path, (part*half+round)*chunk, chunk); err != nil {
 				return err
 			}
-			if err := turn(w, round, into...); err != nil {
+			if err := turn(w, round, into(report.Engine, c.engine), into(report.Lucene, c.lucene)); err != nil {
 				return err
 			}
 		}
@@ -135,21 +105,6 @@ func (c *comparison) writeItems(path string, first, count int) error {
 	}
 	if err := errors.Join(err, out.Flush(), file.Close()); err != nil {
 		return fmt.Errorf("write the items: %w", err)
-	}
-	return nil
-}
-
-// sizes records the disk usage of the libraries, after the peers have merged their indexes into one segment.
-func (c *comparison) sizes() error {
-	if c.result.Peers == nil {
-		c.result.Peers = map[string]report.Stage{}
-	}
-	for _, l := range c.all() {
-		size, err := l.Size()
-		if err != nil {
-			return err
-		}
-		c.result.Peers[l.name] = report.Stage{Items: c.scale.items, Disk: size}
 	}
 	return nil
 }
@@ -212,40 +167,32 @@ func (c *comparison) queries(ctx context.Context) error {
 			}
 		}
 	}
-	for _, line := range report.Families(c.result) {
-		c.say("%s", line)
-	}
 	return nil
 }
 
 // asked is one way to run the queries of a block: a library and its options. name is the series of the result.
 type asked struct {
 	name    string
-	library library
+	library *anchor.Library
 	way     anchor.Way
 }
 
-// ways returns the ways to run the queries of a round (see asked), and the index of the first way of the engine. The peers run the
-// queries in two passes before the engine, and in one pass after it, or the other way round in every second round. This way, the second run
-// of a peer does not find the data of its first run in the caches of the processor.
-func (c *comparison) ways(round int, page, forget bool) (list []asked, engine int) {
-	ours := []asked{{report.FirstTime, c.ours, anchor.Way{}}, {report.Again, c.ours, anchor.Way{}}}
+// ways returns the ways to run the queries of a round. Lucene runs the queries in two passes before the engine, and in one pass after it, or
+// the other way round in every second round. This way, the second run of Lucene does not find the data of its first run in the caches of
+// the processor.
+func (c *comparison) ways(round int, page, forget bool) []asked {
+	before, after := []asked{{report.TwoPasses, c.lucene, anchor.Way{}}}, []asked(nil)
+	if page {
+		after = []asked{{report.OnePass, c.lucene, anchor.Way{OnePass: true}}}
+	}
+	if round%2 != 0 {
+		before, after = after, before
+	}
+	ours := []asked{{report.FirstTime, c.engine, anchor.Way{}}, {report.Again, c.engine, anchor.Way{}}}
 	if forget {
-		ours = []asked{{report.NothingKept, c.ours, anchor.Way{Forget: true}}}
+		ours = []asked{{report.NothingKept, c.engine, anchor.Way{Forget: true}}}
 	}
-	var twoPasses, onePass []asked
-	for _, l := range c.theirs {
-		twoPasses = append(twoPasses, asked{report.TwoPasses(l.name), l, anchor.Way{}})
-		if page {
-			onePass = append(onePass, asked{report.OnePass(l.name), l, anchor.Way{OnePass: true}})
-		}
-	}
-	if round%2 == 0 {
-		list = slices.Concat(twoPasses, ours, onePass)
-	} else {
-		list = slices.Concat(onePass, ours, twoPasses)
-	}
-	return list, slices.IndexFunc(list, func(a asked) bool { return a.library == c.ours })
+	return slices.Concat(before, ours, after)
 }
 
 // block runs the queries of one round in each way. All ways must return the same results.
@@ -254,32 +201,28 @@ func (c *comparison) block(ctx context.Context, of course, round int, forget boo
 	if err != nil {
 		return err
 	}
-	ways, engine := c.ways(round, of.limit > 0, forget)
-	answers := make([]anchor.Answer, len(ways))
-	for i, way := range ways {
-		if answers[i], err = way.library.Search(ctx, queries, way.way); err != nil {
+	var first anchor.Answer
+	for i, way := range c.ways(round, of.limit > 0, forget) {
+		answer, err := way.library.Search(ctx, queries, way.way)
+		if err != nil {
 			return err
 		}
-	}
-	for i, way := range ways {
-		if err := way.library.Agree(queries, answers[engine], answers[i]); err != nil {
-			return fmt.Errorf("%s and %s: %w", ways[engine].name, way.name, err)
+		if i == 0 {
+			first = answer
+		}
+		if err := anchor.Agree(queries, first, answer); err != nil {
+			return fmt.Errorf("%s differs: %w", way.name, err)
 		}
 		if round < 0 {
 			continue
 		}
 		into := func(family string, latencies []time.Duration) {
-			f := c.result.Family(of.kind, family)
-			w := &f.Kept
-			if forget {
-				w = &f.Forgotten
-			}
-			w.Add(way.name, roundOf(load.Result{Requests: len(latencies), Elapsed: sum(latencies), Latencies: latencies}))
+			c.result.Family(of.kind, family).Of(forget).Add(way.name, roundOf(load.Result{Requests: len(latencies), Elapsed: sum(latencies), Latencies: latencies}))
 		}
 		for n, f := range of.families {
-			into(f.Name, answers[i].Latencies[n*c.scale.family:(n+1)*c.scale.family])
+			into(f.Name, answer.Latencies[n*c.scale.family:(n+1)*c.scale.family])
 		}
-		into(report.EveryFamily, answers[i].Latencies)
+		into(report.EveryFamily, answer.Latencies)
 	}
 	return nil
 }

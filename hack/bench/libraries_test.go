@@ -1,8 +1,8 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/vitrine-dev/vitrine/hack/bench/anchor"
 	"github.com/vitrine-dev/vitrine/hack/bench/load"
 	"github.com/vitrine-dev/vitrine/hack/bench/report"
 	"github.com/vitrine-dev/vitrine/hack/bench/subject"
@@ -30,27 +29,18 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestLibraries runs the comparison with the other libraries. It fails if the engine and another library find different totals or items. It
-// downloads and compiles nothing, so it leaves out a library whose program is not in the cache directory.
+// TestLibraries runs the comparison with Lucene. It fails if the engine and Lucene find different totals or items. It downloads nothing, so
+// it is skipped if the jars of OpenSearch are not in the cache directory.
 func TestLibraries(t *testing.T) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
 		t.Skipf("DID NOT RUN: %v", err)
 	}
-	missing := map[string]string{}
 	if jars, err := filepath.Glob(filepath.Join(cache, "vitrine/opensearch/maven/org/apache/lucene/lucene-core/10.*/*.jar")); err != nil || len(jars) == 0 {
-		missing[report.Lucene] = fmt.Sprintf("the jars of OpenSearch are not in %s; go run ./hack/opensearch --nodes 0 downloads them", cache)
+		t.Skipf("DID NOT RUN: the jars of OpenSearch are not in %s; go run ./hack/opensearch --nodes 0 downloads them", cache)
 	}
-	program, err := anchor.TantivyProgram()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := os.Stat(program); err != nil {
-		missing[report.Tantivy] = fmt.Sprintf("%s is missing; cd hack/bench && go run . -only libraries -items %d compiles it in minutes", program, minItems)
-	}
-	var out bytes.Buffer
 	b := &suite{
-		settings: settings{dir: t.TempDir(), scale: scaleOf(false, minItems)}, out: &out, began: time.Now(), corpus: sample.NewLibrary(), client: load.NewClient(1),
+		settings: settings{dir: t.TempDir(), scale: scaleOf(false, minItems)}, out: io.Discard, began: time.Now(), corpus: sample.NewLibrary(), client: load.NewClient(1),
 		result: &report.Run{Absent: map[string]string{}, Versions: map[string]string{}},
 	}
 	t.Cleanup(func() {
@@ -58,44 +48,25 @@ func TestLibraries(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	if err := b.compare(t.Context(), slices.DeleteFunc(slices.Clone(peerLibraries), func(p peer) bool { return missing[p.name] != "" })); err != nil {
+	if err := b.libraries(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	for name, reason := range b.result.Absent {
-		missing[name] = reason
-		if !strings.Contains(out.String(), "the comparison with "+name+" did not run: "+reason) {
-			t.Errorf("the output does not say that the comparison with %s did not run: %s", name, &out)
-		}
+	if reason, absent := b.result.Absent[report.Lucene]; absent {
+		t.Skipf("DID NOT RUN: %s", reason)
 	}
-	for name, version := range map[string]string{report.Lucene: "10.", report.Tantivy: "0."} {
-		t.Run(name, func(t *testing.T) {
-			if reason, absent := missing[name]; absent {
-				t.Skipf("DID NOT RUN: %s", reason)
-			}
-			if v := b.result.Versions[name]; !strings.HasPrefix(v, version) {
-				t.Errorf("version %q", v)
-			}
-			checkComparison(t, b, name)
-		})
+	if v := b.result.Versions[report.Lucene]; !strings.HasPrefix(v, "10.") {
+		t.Errorf("version %q", v)
 	}
-}
-
-// checkComparison checks that the results of a run contain those of the comparison with a library.
-func checkComparison(t *testing.T, b *suite, name string) {
-	t.Helper()
 	seen := map[string]int{}
 	for _, f := range b.result.Families {
 		seen[f.Kind]++
-		ways := []string{report.TwoPasses(name)}
+		ways := []string{report.TwoPasses}
 		if f.Kind != report.CountedFamily {
-			ways = append(ways, report.OnePass(name))
+			ways = append(ways, report.OnePass)
 		}
-		wanted := map[*report.Workload][]string{
-			&f.Kept: slices.Concat(ways, []string{report.FirstTime, report.Again}), &f.Forgotten: slices.Concat(ways, []string{report.NothingKept}),
-		}
-		for w, ways := range wanted {
-			for _, way := range ways {
-				if s := w.Find(way); s == nil || len(s.Rounds) != b.scale.rounds || s.Rounds[0].P50 <= 0 {
+		for forgotten, ours := range map[bool][]string{false: {report.FirstTime, report.Again}, true: {report.NothingKept}} {
+			for _, way := range slices.Concat(ways, ours) {
+				if s := f.Of(forgotten).Find(way); s == nil || len(s.Rounds) != b.scale.rounds || s.Rounds[0].P50 <= 0 {
 					t.Errorf("%s, %s: %s: %+v", f.Kind, f.Name, way, s)
 				}
 			}
@@ -105,13 +76,11 @@ func checkComparison(t *testing.T, b *suite, name string) {
 		t.Errorf("families: %v", seen)
 	}
 	for _, bar := range report.Bars {
-		if (strings.HasPrefix(bar.ID, strings.ToLower(name)+"-") || bar.ID == "engine-disk") && !bar.Measure(b.result).Known {
+		if (strings.HasPrefix(bar.ID, "lucene-") || bar.ID == "engine-disk") && !bar.Measure(b.result).Known {
 			t.Errorf("%s is unknown", bar.ID)
 		}
 	}
-	for _, subject := range []string{report.Engine, name} {
-		if b.result.Peers[subject].Disk <= 0 {
-			t.Errorf("the size of %s is unknown", subject)
-		}
+	if b.result.Peers[report.Lucene].Disk <= 0 {
+		t.Error("the size of Lucene is unknown")
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
-	"runtime/debug"
 	"strings"
 
 	"github.com/prometheus/procfs"
@@ -44,12 +43,5 @@ func surroundings(ctx context.Context, binary string) (report.Machine, map[strin
 	}
 	first, _, _ := strings.Cut(string(out), "\n")
 	versions[report.Vitrine] = strings.TrimSpace(strings.TrimPrefix(first, "vitrine"))
-	if build, ok := debug.ReadBuildInfo(); ok {
-		for _, d := range build.Deps {
-			if d.Path == "github.com/blevesearch/bleve/v2" {
-				versions[report.Bleve] = strings.TrimPrefix(d.Version, "v")
-			}
-		}
-	}
 	return m, versions, nil
 }

@@ -1,7 +1,7 @@
-// Command bench compares Vitrine with other programs in one run: a bare net/http server that sends the same bytes, OpenSearch, its
-// percolator, and Bleve. It also compares Vitrine on OpenSearch with OpenSearch alone, which receives the same requests that Vitrine sends
-// to it. Finally, it compares Vitrine's engine with Lucene and Tantivy, all as libraries. The results are ratios between processes that ran
-// on the same machine in alternating rounds, so that they are meaningful even on a busy or slow machine.
+// Command bench compares Vitrine with other programs in one run: a bare net/http server that sends the same bytes, OpenSearch, and its
+// percolator. It also compares Vitrine on OpenSearch with OpenSearch alone, which receives the same requests that Vitrine sends to it.
+// Finally, it compares Vitrine's engine with Lucene, both as libraries. The results are ratios between processes that ran on the same
+// machine in alternating rounds, so that they are meaningful even on a busy or slow machine.
 //
 //	make bench                       200,000 items, about ten minutes
 //	make bench FULL=1                1,000,000 items
@@ -10,8 +10,7 @@
 //
 // The command needs Linux. It uses the OpenSearch node at OPENSEARCH_URL, or starts a node, which needs a JDK. Without a node and without a
 // JDK, the command does not measure OpenSearch, and docs/benchmarks.md says so. Lucene runs from the jars of OpenSearch, and also needs a
-// JDK. Tantivy runs in a program that cargo compiles once, in minutes. The command writes the results to docs/benchmarks.md, and plots and
-// JSON files to docs/benchmarks.
+// JDK. The command writes the results to docs/benchmarks.md and, as JSON, to docs/benchmarks.
 package main
 
 import (
@@ -48,7 +47,6 @@ type settings struct {
 	flags      string
 	opensearch string
 	only       string
-	profiles   string
 	check      bool
 	render     bool
 }
@@ -94,7 +92,6 @@ func parseFlags(args []string, output io.Writer) (settings, error) {
 	set.StringVar(&s.flags, "flags", "", "more flags for vitrine serve, separated by spaces")
 	set.StringVar(&s.opensearch, "url", os.Getenv("OPENSEARCH_URL"), "`URL` of an OpenSearch node without security (default: $OPENSEARCH_URL); if empty, a node is started; \"none\" leaves OpenSearch out")
 	set.StringVar(&s.only, "only", "", "run only these parts, separated by commas: "+strings.Join(parts, ", "))
-	set.StringVar(&s.profiles, "profiles", "", "write CPU profiles of Vitrine into this directory")
 	set.BoolVar(&s.check, "check", false, "fail if a number is out of its range")
 	set.BoolVar(&s.render, "render", false, "write the page again from the results in docs, without measuring")
 	if err := set.Parse(args); err != nil {

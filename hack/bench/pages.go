@@ -290,12 +290,6 @@ func (b *suite) pages(ctx context.Context) error {
 	if err := b.stage(ctx, b.scale.items); err != nil {
 		return err
 	}
-	if err := b.profile(ctx, "hot", repeat(hot, 1, b.scale.requests)[0]); err != nil {
-		return err
-	}
-	if err := b.profile(ctx, "uniform", slices.Concat(b.requests(r.plan.uniform)...)); err != nil {
-		return err
-	}
 	if err := b.quietPages(ctx, r.bare, r.plan); err != nil {
 		return err
 	}

@@ -59,8 +59,5 @@ func (b *suite) posts(ctx context.Context) error {
 	if err := b.alternate(w, b.scale.rounds, contenders...); err != nil {
 		return err
 	}
-	if err := b.profileRound(ctx, "posts", contenders[0]); err != nil {
-		return err
-	}
 	return bare.Stop(syscall.SIGTERM)
 }

@@ -15,8 +15,6 @@ type scale struct {
 	items int
 	// chunk is the number of items in one round of the import. The first fifth of all items is the early stage.
 	chunk int
-	// bleve is the number of items that Bleve imports, and therefore the size of its index in all parts.
-	bleve int
 	// rounds is the number of rounds of each subject.
 	rounds int
 	// requests is the number of requests in one round of pages.
@@ -47,7 +45,7 @@ const minItems = 2000
 // scaleOf returns the quick or the full scale, or a scale with the given number of items for development.
 func scaleOf(full bool, items int) scale {
 	s := scale{
-		name: report.Quick, items: 200_000, chunk: 20_000, bleve: 200_000, rounds: 7, requests: 1500, booleans: 40, family: 20,
+		name: report.Quick, items: 200_000, chunk: 20_000, rounds: 7, requests: 1500, booleans: 40, family: 20,
 		posts: 3000, postsOpenSearch: 1500, standing: 50_000, standingFilters: 10_000, percolated: 200, restarts: 3,
 		scaled: 60_000, scaledRounds: 5, scaledPosts: 200,
 	}
@@ -55,7 +53,7 @@ func scaleOf(full bool, items int) scale {
 		s.name, s.items, s.chunk, s.standing, s.percolated = report.Full, 1_000_000, 50_000, 200_000, 400
 	}
 	if items > 0 {
-		s.name, s.items, s.chunk, s.bleve = report.Development, items, items/10, items
+		s.name, s.items, s.chunk = report.Development, items, items/10
 		s.rounds, s.requests, s.booleans, s.family, s.posts, s.postsOpenSearch = 3, 300, 20, 10, 500, 300
 		s.standing, s.standingFilters, s.percolated, s.restarts = items/2, min(items, 10_000), 20, 2
 		s.scaled, s.scaledRounds, s.scaledPosts = items, 5, 100

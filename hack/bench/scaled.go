@@ -148,11 +148,8 @@ func (b *suite) scaledImport(ctx context.Context, on, engine *subject.Vitrine, d
 	if err != nil {
 		return err
 	}
-	if b.result.Peers == nil {
-		b.result.Peers = map[string]report.Stage{}
-	}
 	m, err := on.Memory(on.Store.Dir)
-	b.result.Peers[report.Scaled] = report.Stage{Items: b.scale.scaled, Resident: m.Resident, Anonymous: m.Anonymous, File: m.File, Disk: size}
+	b.peer(report.Scaled, report.Stage{Items: b.scale.scaled, Resident: m.Resident, Anonymous: m.Anonymous, File: m.File, Disk: size})
 	return err
 }
 

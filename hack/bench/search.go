@@ -37,14 +37,6 @@ func (b *suite) search(ctx context.Context) error {
 	if err := b.ask(ctx, w, s.rounds, asking{queries: whole}); err != nil {
 		return err
 	}
-	for _, p := range []struct {
-		name, order string
-		queries     []string
-	}{{"boolean", newestFirst, booleans}, {"ranked", "", log}} {
-		if err := b.profile(ctx, p.name, b.items(p.queries, p.order)); err != nil {
-			return err
-		}
-	}
 	return nil
 }
 
@@ -99,7 +91,7 @@ func (b *suite) ask(ctx context.Context, w *report.Workload, rounds int, a askin
 	if a.sorted {
 		order = newestFirst
 	}
-	said := map[string]*answers{report.Vitrine: newAnswers(), report.OpenSearch: newAnswers(), report.Bleve: newAnswers()}
+	said := map[string]*answers{report.Vitrine: newAnswers(), report.OpenSearch: newAnswers()}
 	over := func(name string, queries []string, list []load.Request, cpu func() (time.Duration, error), total func([]byte) (int64, error)) (load.Result, error) {
 		totals := make([]int64, len(list))
 		r, err := b.client.Run(ctx, load.Plan{
@@ -132,13 +124,6 @@ func (b *suite) ask(ctx context.Context, w *report.Workload, rounds int, a askin
 			return over(report.OpenSearch, a.queries(round), list, b.opensearch.CPU, subject.SearchTotal)
 		}})
 	}
-	contenders = append(contenders, contender{report.Bleve, func(round int) (load.Result, error) {
-		r, totals, err := b.bleve.Search(ctx, a.queries(round), a.sorted)
-		if err == nil {
-			said[report.Bleve].note(a.queries(round), totals, r.Latencies)
-		}
-		return r, err
-	}})
 	for _, c := range contenders {
 		if _, err := c.round(-1); err != nil {
 			return fmt.Errorf("%s, %s: %w", w.ID, c.name, err)
@@ -161,7 +146,7 @@ func (b *suite) agree(w *report.Workload, said map[string]*answers) error {
 	for q, total := range ours.totals {
 		for name, theirs := range said {
 			other, asked := theirs.totals[q]
-			if asked && other != total && (name != report.Bleve || b.scale.bleve == b.scale.items) {
+			if asked && other != total {
 				return fmt.Errorf("%s: Vitrine finds %d items, %s %d", q, total, name, other)
 			}
 		}

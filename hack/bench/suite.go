@@ -34,7 +34,6 @@ type suite struct {
 	filters    []sample.Filter
 	vitrine    *subject.Vitrine
 	opensearch *subject.OpenSearch // nil if OpenSearch is absent
-	bleve      *subject.Bleve
 	// stopping contains the other running servers, so that close stops them even after an error.
 	stopping []*child.Child
 }
@@ -55,18 +54,13 @@ func newSuite(ctx context.Context, s settings, out io.Writer) (*suite, error) {
 	if err := os.MkdirAll(b.dir, 0o700); err != nil {
 		return nil, fmt.Errorf("create the directory: %w", err)
 	}
-	if b.profiles != "" {
-		if err := os.MkdirAll(b.profiles, 0o700); err != nil {
-			return nil, fmt.Errorf("create the directory of profiles: %w", err)
-		}
-	}
 	if b.binary == "" {
 		b.say("building vitrine")
 		if b.binary, err = subject.BuildVitrine(ctx, b.dir); err != nil {
 			return nil, err
 		}
 	}
-	b.serve = subject.ServeOptions{Binary: b.binary, Library: s.library, Flags: strings.Fields(s.flags), Output: filepath.Join(b.dir, "vitrine.log"), Debug: b.profiles != ""}
+	b.serve = subject.ServeOptions{Binary: b.binary, Library: s.library, Flags: strings.Fields(s.flags), Output: filepath.Join(b.dir, "vitrine.log")}
 	b.result = &report.Run{
 		Scale: s.scale.name, Began: b.began.UTC().Truncate(time.Second), Items: s.scale.items, Filters: filters,
 		Library: s.library, Absent: map[string]string{},
@@ -140,12 +134,7 @@ func (b *suite) stopVitrine(sig syscall.Signal) error {
 
 // stopMain stops the processes that use the main store.
 func (b *suite) stopMain(context.Context) error {
-	err := b.stopVitrine(syscall.SIGTERM)
-	if b.bleve != nil {
-		err = errors.Join(err, b.bleve.Close())
-		b.bleve = nil
-	}
-	return err
+	return b.stopVitrine(syscall.SIGTERM)
 }
 
 // close stops all processes that are still running.

@@ -12,13 +12,12 @@ import (
 
 	"github.com/vitrine-dev/vitrine/hack/bench/load"
 	"github.com/vitrine-dev/vitrine/hack/bench/report"
-	"github.com/vitrine-dev/vitrine/hack/bench/subject"
 )
 
 // wireSeconds is the length of a round with the hot page. In other rounds, it is the maximum time for all pages of the round.
 const wireSeconds = 2
 
-// wire measures pages with wrk, which leaves more of the processors to the servers, and also compares them with nginx.
+// wire measures pages with wrk, which leaves more of the processors to the servers.
 func (b *suite) wire(ctx context.Context) error {
 	wrk, err := load.NewWrk(b.dir)
 	if errors.Is(err, load.ErrNoWrk) {
@@ -36,18 +35,6 @@ func (b *suite) wire(ctx context.Context) error {
 	servers := []wireServer{
 		{report.Vitrine, b.vitrine.CPU, func(r load.Request) load.Request { return r }},
 		{report.Bare, r.bare.CPU, r.bare.At},
-	}
-	nginx, err := subject.StartNginx(ctx, b.dir, r.book)
-	switch {
-	case errors.Is(err, subject.ErrNoNginx):
-		b.result.Absent[report.Nginx] = err.Error()
-		b.say("%v", err)
-	case err != nil:
-		return err
-	default:
-		b.stopping = append(b.stopping, nginx.Child)
-		b.result.Versions[report.Nginx] = nginx.Version
-		servers = append(servers, wireServer{report.Nginx, nil, nginx.At}) // no CPU: its worker processes do the work
 	}
 	for _, w := range []struct {
 		id, title string
@@ -67,19 +54,11 @@ func (b *suite) wire(ctx context.Context) error {
 		if err := b.alternate(b.workload(w.id, w.title, "requests", clients, b.present()), len(w.rounds), contenders...); err != nil {
 			return err
 		}
-		if w.id == report.WireHot { // a round of the other pages is too short for a profile
-			if err := b.profileRound(ctx, w.id, contenders[0]); err != nil {
-				return err
-			}
-		}
 	}
 	if err := b.coldEncodings(ctx, wrk, r.plan); err != nil {
 		return err
 	}
-	if nginx != nil {
-		err = nginx.Stop(syscall.SIGTERM)
-	}
-	return errors.Join(err, r.bare.Stop(syscall.SIGTERM))
+	return r.bare.Stop(syscall.SIGTERM)
 }
 
 // wireServer is a server that wrk measures. at returns the request to it for a page.

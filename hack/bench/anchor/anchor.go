@@ -1,9 +1,10 @@
-// Package anchor runs Vitrine's engine, Lucene and Tantivy as libraries, with the same items and the same queries. Each library runs in its
-// own process, which receives calls over its standard input and output. The measured time is the time that the library itself needs,
-// without HTTP and without the transport of results.
+// Package anchor runs Vitrine's engine and Lucene as libraries, with the same items and the same queries. Each library runs in its own
+// process, which receives calls over its standard input and output. The measured time is the time that the library itself needs, without
+// HTTP and without the transport of results.
 //
-// All libraries index the same fields, and each thread of an import can make its batch durable before it begins the next one. The indexes
-// of Lucene and Tantivy are sorted by date, and they are merged into one segment before the first search.
+// Both libraries index the same fields, and each thread of an import can make its batch durable before it begins the next one. The index of
+// Lucene is sorted by date, and it is merged into one segment before the first search. luceneutil, Lucene's own benchmark, was refused,
+// because it runs only Lucene, with its own documents.
 //
 // The package may import child, load, hack/opensearch/node, the sample content, and Vitrine's domain and engine.
 package anchor
@@ -24,14 +25,12 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// Library is Vitrine's engine or another search library, running in its own process.
+// Library is Vitrine's engine or Lucene, running in its own process.
 type Library struct {
 	*child.Server
 	// Version is the version of the library, or "" for the engine.
 	Version string
 	dir     string
-	// constantFuzzy is true if the library gives the same score to all items that a fuzzy word finds.
-	constantFuzzy bool
 }
 
 // AbsentError means that a library cannot be started on this machine.
@@ -40,10 +39,10 @@ type AbsentError struct{ Reason string }
 // Error returns the reason.
 func (e *AbsentError) Error() string { return "the library cannot be started: " + e.Reason }
 
-// Query is a query for all libraries.
+// Query is a query for both libraries.
 type Query struct {
 	Text string
-	// Tree is the query for Lucene and Tantivy.
+	// Tree is the query for Lucene.
 	Tree *Tree
 	// Limit is the number of items on the page; 0 requests only the total.
 	Limit int
@@ -65,8 +64,8 @@ func NewQuery(text string, limit int, newestFirst bool) (Query, error) {
 type Command struct {
 	// File contains the lines of an import.
 	File string `json:",omitempty"`
-	// Batch is the number of items that Lucene and Tantivy make durable together. Each of the Writers threads imports one batch after the other.
-	// The batches of the engine always have BatchItems items.
+	// Batch is the number of items that Lucene makes durable together. Each of the Writers threads imports one batch after the other. The
+	// batches of the engine always have BatchItems items.
 	Batch int `json:",omitempty"`
 	// Queries are run one after the other.
 	Queries []Query `json:",omitempty"`
@@ -77,8 +76,8 @@ type Command struct {
 type Way struct {
 	// Forget makes the engine clear its caches before each query.
 	Forget bool `json:",omitempty"`
-	// OnePass makes Lucene and Tantivy find the page and the total together. Otherwise, they first find the page, and may skip hits that
-	// cannot be on the page. After that, they count all hits.
+	// OnePass makes Lucene find the page and the total together. Otherwise, it first finds the page, and may skip hits that cannot be on the
+	// page. After that, it counts all hits.
 	OnePass bool `json:",omitempty"`
 }
 
@@ -108,7 +107,7 @@ func (l *Library) Import(ctx context.Context, file string, count, batch int) (lo
 	return load.Result{Requests: count, Elapsed: a.Elapsed, CPU: after - before}, err
 }
 
-// Search runs queries one after the other. Lucene and Tantivy merge their indexes into one segment before their first search.
+// Search runs queries one after the other. Lucene merges its index into one segment before its first search.
 func (l *Library) Search(ctx context.Context, queries []Query, how Way) (Answer, error) {
 	var a Answer
 	err := l.Call(ctx, "Search", Command{Queries: queries, Way: how}, &a)
@@ -168,19 +167,15 @@ func StartEngine(dir string) (*Library, error) {
 	return l, err
 }
 
-// Agree returns nil if the totals and pages of an answer of the library equal those of the engine. Otherwise, it returns an error about the
-// first query for which they differ. Agree does not compare the items on the page of a fuzzy word, sorted by relevance, if the library gives
-// all of these items the same score.
-func (l *Library) Agree(queries []Query, engine, answer Answer) error {
+// Agree returns nil if the totals and pages of two answers are equal. Otherwise, it returns an error about the first query for which they
+// differ.
+func Agree(queries []Query, engine, answer Answer) error {
 	for i, q := range queries {
 		if engine.Totals[i] != answer.Totals[i] {
 			return fmt.Errorf("%s: totals of %d and %d items", q.Text, engine.Totals[i], answer.Totals[i])
 		}
 		if len(engine.IDs[i]) != len(answer.IDs[i]) {
 			return fmt.Errorf("%s: pages of %d and %d items", q.Text, len(engine.IDs[i]), len(answer.IDs[i]))
-		}
-		if l.constantFuzzy && !q.NewestFirst && q.Tree.has("fuzzy") {
-			continue
 		}
 		for n, id := range engine.IDs[i] {
 			if id != answer.IDs[i][n] {

@@ -8,7 +8,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// Field is a field that all libraries index.
+// Field is a field that both libraries index.
 type Field struct {
 	Name string
 	// Type is the name of a query.Type.
@@ -18,8 +18,8 @@ type Field struct {
 }
 
 // indexedFields returns the fields of the sample items that the engine indexes: those of the catalogue and sample.DynamicFields, without the
-// fields of units, because the engine stores only the ids of an item's units. Lucene and Tantivy index the references on all platforms as
-// one field, content.platform_ref.
+// fields of units, because the engine stores only the ids of an item's units. Lucene indexes the references on all platforms as one field,
+// content.platform_ref.
 func indexedFields() []Field {
 	var list []Field
 	for _, r := range query.Rows() {
@@ -34,7 +34,7 @@ func indexedFields() []Field {
 	return list
 }
 
-// fieldsArgument returns indexedFields as an argument for the programs that run Lucene and Tantivy.
+// fieldsArgument returns indexedFields as an argument for the program that runs Lucene.
 func fieldsArgument() string {
 	text, _ := json.Marshal(indexedFields()) // strings and booleans can always be encoded
 	return string(text)

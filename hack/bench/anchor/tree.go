@@ -2,7 +2,6 @@ package anchor
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -10,7 +9,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/analysis"
 )
 
-// Tree is a query in the form that the programs of Lucene and Tantivy read.
+// Tree is a query in the form that the program that runs Lucene reads.
 type Tree struct {
 	// Kind is bool, keyword, words, phrase, prefix, fuzzy or range.
 	Kind  string
@@ -23,12 +22,6 @@ type Tree struct {
 	From, To int64
 	// Must, Should and Not are the clauses of a bool.
 	Must, Should, Not []*Tree `json:",omitempty"`
-}
-
-// has reports whether the tree contains a query of a kind.
-func (t *Tree) has(kind string) bool {
-	within := func(t *Tree) bool { return t.has(kind) }
-	return t.Kind == kind || slices.ContainsFunc(t.Must, within) || slices.ContainsFunc(t.Should, within) || slices.ContainsFunc(t.Not, within)
 }
 
 // newTree translates a query. It supports the kinds of nodes in the queries of sample.Families.
@@ -77,14 +70,14 @@ func newTree(n query.Node) (*Tree, error) {
 		f, _ := query.Lookup(n.Field.Name)
 		return span(n, f)
 	}
-	return nil, fmt.Errorf("%s: no translation for other libraries", n)
+	return nil, fmt.Errorf("%s: no translation for Lucene", n)
 }
 
 // span returns a range of numbers or dates.
 func span(n query.Node, f query.Field) (*Tree, error) {
 	from, to, err := query.Span(n, f, time.Unix(0, 0))
 	if err != nil {
-		return nil, fmt.Errorf("translate %s for other libraries: %w", n, err)
+		return nil, fmt.Errorf("translate %s for Lucene: %w", n, err)
 	}
 	return &Tree{Kind: "range", Field: f.Name, From: from, To: to}, nil
 }

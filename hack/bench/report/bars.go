@@ -35,7 +35,7 @@ const (
 	ScaledHot     = "opensearch-hot"
 	ScaledPosts   = "opensearch-posts"
 	ScaledImport  = "opensearch-import"
-	// The imports of the comparison of libraries: with durable batches in all of them, and with only a few commits of Lucene and Tantivy.
+	// The imports of the comparison of libraries: with durable batches in all of them, and with only a few commits of Lucene.
 	AnchorImport    = "durable-import"
 	OneCommitImport = "one-commit-import"
 )
@@ -131,8 +131,6 @@ var Bars = []Bar{
 		ratio(Depths, LastPage, FirstPage, PerSecond), 0.9, none, times, 0.7, 1.4}, // 0.95, 36 % above
 	{"wrk-hot", "hot filter page of 50 items, measured by wrk: requests/s", "at least 0.85 × the bare server's",
 		ratio(WireHot, Vitrine, Bare, PerSecond), 0.85, none, times, 0.4, 1.3},
-	{"wrk-hot-nginx", "the same, compared with nginx", "at least 0.75 × nginx's",
-		ratio(WireHot, Vitrine, Nginx, PerSecond), 0.75, none, times, 0.3, 1.3},
 	{"wrk-uniform", "random pages of 1,000 filters (uniform), measured by wrk: requests/s", "at least 0.5 × the bare server's",
 		ratio(WireUniform, Vitrine, Bare, PerSecond), 0.5, none, times, 0.2, 1.2},
 	{"wrk-gzip", "pages requested for the first time, with gzip, measured by wrk: processor time per request", "at most 2 × the same without gzip",
@@ -150,8 +148,6 @@ var Bars = []Bar{
 		}, 1, none, times, 1.5, 20}, // 3.7, 2.5 × above
 	{"import", "bulk import, durable, all fields searchable at the end: items/s", "at least 2 × OpenSearch",
 		ratio(Imports, Vitrine, OpenSearch, PerSecond), 2, none, times, 1.6, 6}, // 2.6, 62 % above; varies most, as both cores are busy
-	{"import-bleve", "the same", "at least 5 × Bleve",
-		ratio(Imports, Vitrine, Bleve, PerSecond), 5, none, times, 8, 30}, // 17, 2.1 × above
 	{"standing-import", "import with 10,000 stored filters compared with none: items/s", "at least 0.9 ×",
 		ratio(Standing, ManyFilters, NoFilters, PerSecond), 0.9, none, times, 0.7, 1.3}, // 1.00, 43 % above
 	{"standing-first", "first read of each of these 10,000 filters: p99", "at most 50 ms",
@@ -195,21 +191,17 @@ var Bars = []Bar{
 	{"opensearch-import", "Vitrine on OpenSearch, bulk import: items/s", "at least 0.6 × the same documents sent directly to OpenSearch",
 		ratio(ScaledImport, Scaled, OpenSearch, PerSecond), 0.6, none, times, 0.35, 1.5}, // 0.70 with 20,000 items, 2 × above
 	{"lucene-ranked", "in process, ranked full-text queries sent for the first time, the kind of query with the highest ratio: median", "at most 1 × Lucene's",
-		slowest(RankedFamily, firstTime(Lucene)), none, 1, times, 0.2, 1.5}, // 0.73, 51 % below
+		slowest(RankedFamily, firstTime), none, 1, times, 0.2, 1.5}, // 0.73, 51 % below
 	{"lucene-date", "in process, boolean queries sorted by date, sent for the first time: median", "at most 0.3 × Lucene's",
-		together(ByDateFamily, firstTime(Lucene)), none, 0.3, times, 0.02, 0.3}, // 0.25, 17 % below
+		together(ByDateFamily, firstTime), none, 0.3, times, 0.02, 0.3}, // 0.25, 17 % below
 	{"lucene-date-forgot", "the same with empty caches: median", "at most 0.8 × Lucene's",
-		together(ByDateFamily, nothingKept(Lucene)), none, 0.8, times, 0.05, 0.8}, // 0.27 with 100,000 items, 66 % below
+		together(ByDateFamily, nothingKept), none, 0.8, times, 0.05, 0.8}, // 0.27 with 100,000 items, 66 % below
 	{"lucene-count", "in process, total of a query with empty caches, the kind of query with the highest ratio: median", "at most 1 × Lucene's",
-		slowest(CountedFamily, nothingKept(Lucene)), none, 1, times, 0.5, 8}, // 3.25, 59 % below
+		slowest(CountedFamily, nothingKept), none, 1, times, 0.5, 8}, // 3.25, 59 % below
 	{"lucene-import", "in process, bulk import, the same fields, each batch of 1,000 items durable: items/s", "at least 1.5 × Lucene's",
 		ratio(AnchorImport, Engine, Lucene, PerSecond), 1.5, none, times, 1, 12}, // 3.8, 3.8 × above
-	{"tantivy-import", "the same", "at least 0.7 × Tantivy's",
-		ratio(AnchorImport, Engine, Tantivy, PerSecond), 0.7, none, times, 0.9, 12}, // 3.5, 3.9 × above
-	{"lucene-import-few-commits", "the same, but Lucene and Tantivy commit only once per thread for each tenth of the items", "not slower than Lucene",
+	{"lucene-import-few-commits", "the same, but Lucene commits only once per thread for each tenth of the items", "not slower than Lucene",
 		ratio(OneCommitImport, Engine, Lucene, PerSecond), 1, none, times, 0.8, 12}, // 3.4, 4.2 × above
-	{"tantivy-import-few-commits", "the same", "at least 0.7 × Tantivy's",
-		ratio(OneCommitImport, Engine, Tantivy, PerSecond), 0.7, none, times, 0.35, 6}, // 1.25, 3.6 × above
 	{"engine-disk", "in process: disk space per item", "at most 1,100 bytes",
 		func(r *Run) Measure { return exactly(float64(r.Peers[Engine].Disk) / float64(r.Peers[Engine].Items)) }, none, 1100, octets, 500, 1400}, // 1,087 bytes, 22 % below
 }

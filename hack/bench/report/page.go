@@ -20,7 +20,7 @@ var templates embed.FS
 
 // pages contains the templates of the pages. benchmarks.md.tmpl takes a list of *Run, and scale.md.tmpl takes a *Scale.
 var pages = template.Must(template.New("").Option("missingkey=zero").Funcs(template.FuncMap{
-	"bars": barTable, "workloads": workloadTable, "families": familyTable, "libraries": comparedLibraries, "sizes": sizeTable, "plots": plotsOf, "thousands": thousands,
+	"bars": barTable, "workloads": workloadTable, "families": familyTable, "sizes": sizeTable, "thousands": thousands,
 	"length": func(r *Run) time.Duration { return time.Duration(r.Took) * time.Second },
 }).ParseFS(templates, "*"))
 
@@ -66,7 +66,7 @@ func (t table) String() string {
 	return b.String()
 }
 
-// folder is the directory of the results and plots of the benchmarks, below the directory of documents.
+// folder is the directory of the results of the benchmarks, below the directory of documents.
 const folder = "benchmarks"
 
 // Save writes the results of a run.
@@ -92,7 +92,7 @@ func load(docs string) ([]*Run, error) {
 	return runs, nil
 }
 
-// Write writes benchmarks.md and the plots of the saved results.
+// Write writes benchmarks.md.
 func Write(docs string) error {
 	runs, err := load(docs)
 	if err != nil {
@@ -100,17 +100,6 @@ func Write(docs string) error {
 	}
 	if len(runs) == 0 {
 		return errors.New("write the page: no results are saved")
-	}
-	for _, r := range runs {
-		for _, g := range plotsOf(r) {
-			svg, err := g.draw(r)
-			if err == nil {
-				err = os.WriteFile(filepath.Join(docs, folder, g.File(r)), svg, 0o644)
-			}
-			if err != nil {
-				return fmt.Errorf("draw %s: %w", g.File(r), err)
-			}
-		}
 	}
 	return writePage(docs, "benchmarks.md", runs)
 }

@@ -22,7 +22,7 @@ func rounds(cpu float64, rates ...float64) []Round {
 // measured returns a run in which everything was measured.
 func measured() *Run {
 	r := &Run{
-		Scale: Quick, Items: 200000, Filters: 1000, Library: "engine", Versions: map[string]string{Vitrine: "1", Lucene: "10", Tantivy: "0.1"},
+		Scale: Quick, Items: 200000, Filters: 1000, Library: "engine", Versions: map[string]string{Vitrine: "1", Lucene: "10"},
 		Stages: []Stage{{Items: 40000, HeapInUse: 100 << 20, Disk: 40 << 20}, {Items: 200000, HeapInUse: 200 << 20, Disk: 200 << 20, IndexBytes: 400 * 150000, SegmentItems: 150000}},
 		Peers:  map[string]Stage{OpenSearch: {Items: 200000, Disk: 100 << 20}},
 	}
@@ -33,12 +33,12 @@ func measured() *Run {
 		add(id, &Series{Vitrine, rounds(1.2, 900, 1000, 1100)}, &Series{Bare, rounds(1, 1000, 1000, 1000)})
 	}
 	for _, id := range []string{WireHot, WireUniform} {
-		add(id, &Series{Vitrine, rounds(1.2, 900, 1000, 1100)}, &Series{Bare, rounds(1, 1000, 1000, 1000)}, &Series{Nginx, rounds(0, 2000, 2000, 2000)})
+		add(id, &Series{Vitrine, rounds(1.2, 900, 1000, 1100)}, &Series{Bare, rounds(1, 1000, 1000, 1000)})
 	}
 	add(ColdEncodings, &Series{Identity, rounds(1, 900)}, &Series{Gzip, rounds(3, 300)})
 	add(Depths, &Series{FirstPage, rounds(1, 100, 100)}, &Series{LastPage, rounds(1, 95, 95)})
 	for _, id := range []string{Booleans, BooleansKept, Ranked, RankedKept, Imports} {
-		add(id, &Series{Vitrine, rounds(1, 1000, 1000, 1000, 1000, 900)}, &Series{OpenSearch, rounds(1, 10, 10, 10, 10, 10)}, &Series{Bleve, rounds(1, 20, 20)})
+		add(id, &Series{Vitrine, rounds(1, 1000, 1000, 1000, 1000, 900)}, &Series{OpenSearch, rounds(1, 10, 10, 10, 10, 10)})
 	}
 	r.Workload(Ranked).SlowestRatio = 0.5
 	add(Standing, &Series{NoFilters, rounds(1, 100)}, &Series{ManyFilters, rounds(1, 99)})
@@ -49,8 +49,8 @@ func measured() *Run {
 	add(ScaledHot, &Series{Scaled, rounds(1, 900)}, &Series{Vitrine, rounds(1, 1000)})
 	add(ScaledPosts, &Series{Scaled, []Round{{P99: 400}}}, &Series{OpenSearch, []Round{{P99: 50}}})
 	add(ScaledImport, &Series{Scaled, rounds(1, 50)}, &Series{OpenSearch, rounds(1, 100)}, &Series{Vitrine, rounds(1, 1000)})
-	add(OneCommitImport, &Series{Engine, rounds(1, 300)}, &Series{Lucene, rounds(1, 100)}, &Series{Tantivy, rounds(1, 600)})
-	add(AnchorImport, &Series{Engine, rounds(1, 300)}, &Series{Lucene, rounds(1, 100)}, &Series{Tantivy, rounds(1, 600)})
+	add(OneCommitImport, &Series{Engine, rounds(1, 300)}, &Series{Lucene, rounds(1, 100)})
+	add(AnchorImport, &Series{Engine, rounds(1, 300)}, &Series{Lucene, rounds(1, 100)})
 	r.Peers[Engine] = Stage{Items: 1000, Disk: 1200 * 1000}
 	for _, kind := range []string{RankedFamily, ByDateFamily, CountedFamily} {
 		for i, name := range []string{"a", "b", EveryFamily} {
@@ -58,13 +58,10 @@ func measured() *Run {
 			series := func(w *Workload, name string, p50 float64) { w.Add(name, Round{Requests: 1, Seconds: 1, P50: p50}) }
 			series(&f.Kept, FirstTime, float64(1+i%2))
 			series(&f.Kept, Again, 0.1)
-			series(&f.Kept, OnePass(Lucene), 4)
-			series(&f.Kept, TwoPasses(Lucene), 5)
+			series(&f.Kept, OnePass, 4)
+			series(&f.Kept, TwoPasses, 5)
 			series(&f.Forgotten, NothingKept, float64(2+i%2))
-			series(&f.Forgotten, TwoPasses(Lucene), 2)
-			series(&f.Kept, TwoPasses(Tantivy), 8)
-			series(&f.Forgotten, OnePass(Tantivy), 10)
-			series(&f.Forgotten, TwoPasses(Tantivy), 8)
+			series(&f.Forgotten, TwoPasses, 2)
 		}
 	}
 	return r
@@ -76,12 +73,12 @@ func TestBars(t *testing.T) {
 		met   bool
 	}{
 		"hot-cpu": {1.2, true}, "hot-rate": {1, true}, "zipf-rate": {1, true}, "zipf-p99": {1, true}, "uniform-rate": {1, true}, "uniform-p99": {1, true},
-		"last-page": {0.95, true}, "wrk-hot": {1, true}, "wrk-hot-nginx": {0.5, false}, "wrk-uniform": {1, true}, "wrk-gzip": {3, false}, "boolean": {100, true}, "ranked": {100, true}, "ranked-each": {0.5, false}, "import": {100, true},
-		"import-bleve": {50, true}, "standing-import": {0.99, true}, "standing-first": {20, true}, "standing-match": {100, true}, "posts": {1, true},
+		"last-page": {0.95, true}, "wrk-hot": {1, true}, "wrk-uniform": {1, true}, "wrk-gzip": {3, false}, "boolean": {100, true}, "ranked": {100, true}, "ranked-each": {0.5, false}, "import": {100, true},
+		"standing-import": {0.99, true}, "standing-first": {20, true}, "standing-match": {100, true}, "posts": {1, true},
 		"restart": {4, false}, "heap": {200, true}, "index": {400, true}, "growth-page": {1, true}, "growth-random": {1, true}, "growth-heap": {2, true}, "growth-import": {0.9, true},
 		"opensearch-query": {1.2, true}, "opensearch-hot": {0.9, true}, "opensearch-posts": {350, false}, "opensearch-import": {0.5, false},
 		"lucene-ranked": {0.5, true}, "lucene-date": {0.25, true}, "lucene-date-forgot": {1, false}, "lucene-count": {1.5, false}, "lucene-import": {3, true},
-		"tantivy-import": {0.5, false}, "lucene-import-few-commits": {3, true}, "tantivy-import-few-commits": {0.5, false}, "engine-disk": {1200, false},
+		"lucene-import-few-commits": {3, true}, "engine-disk": {1200, false},
 	}
 	r := measured()
 	for _, b := range Bars {
@@ -156,7 +153,7 @@ func TestRanges(t *testing.T) {
 	}
 }
 
-func TestPageAndPlots(t *testing.T) {
+func TestPage(t *testing.T) {
 	docs := t.TempDir()
 	if err := Write(docs); err == nil {
 		t.Error("Write writes a page without results")
@@ -174,48 +171,20 @@ func TestPageAndPlots(t *testing.T) {
 	}
 	for _, want := range []string{
 		"\n## 200,000 items\n", "| at least 20 × faster than OpenSearch | 100 × |", "| not slower than OpenSearch | 0.50 × |  | **no** |",
-		"| title of hot; 8 clients | Vitrine | 1,000 requests (± 5 %) |", "](benchmarks/quick-pages.svg)", "| OpenSearch | 200,000 |",
-		"| result | queries | Lucene | Tantivy | Vitrine, first time | ÷ Lucene | ÷ Tantivy | Vitrine, empty caches | ÷ Lucene | ÷ Tantivy | Vitrine, sent again |",
-		"| relevance, top 20 | a | 4.00 ms | 8.00 ms | 1.00 ms | 0.25 × (0.25 – 0.25) | 0.12 × (0.12 – 0.12) | 2.00 ms | 1.00 × (1.00 – 1.00) | 0.25 × (0.25 – 0.25) | 100 µs |",
-		"|  | b | 4.00 ms | 8.00 ms | 2.00 ms |", "| Vitrine in process | 1,000 |", "compares Vitrine's engine with Lucene 10 and Tantivy 0.1, in process.",
+		"| title of hot; 8 clients | Vitrine | 1,000 requests (± 5 %) |", "| OpenSearch | 200,000 |",
+		"| result | queries | Lucene | Vitrine, first time | ÷ Lucene | Vitrine, empty caches | ÷ Lucene | Vitrine, sent again |",
+		"| relevance, top 20 | a | 4.00 ms | 1.00 ms | 0.25 × (0.25 – 0.25) | 2.00 ms | 1.00 × (1.00 – 1.00) | 100 µs |",
+		"| relevance, top 20 | b | 4.00 ms | 2.00 ms |", "| Vitrine in process | 1,000 |", "compares Vitrine's engine with Lucene 10, in process.",
 	} {
 		if !strings.Contains(string(text), want) {
 			t.Errorf("the page lacks %q", want)
 		}
 	}
-	for _, g := range plots {
-		svg, err := os.ReadFile(filepath.Join(docs, folder, g.File(r)))
-		if err != nil || !strings.Contains(string(svg), "</svg>") {
-			t.Errorf("%s: %v", g.name, err)
-		}
-		again, err := g.draw(r)
-		if err != nil || string(again) != string(svg) {
-			t.Errorf("drawing %s twice gives different results: %v", g.name, err)
-		}
-	}
-	r.Absent, r.Workloads, r.Families = map[string]string{OpenSearch: "nothing is there", Lucene: "no JDK is there", Tantivy: "no cargo is there"}, nil, nil
+	r.Absent, r.Workloads, r.Families = map[string]string{OpenSearch: "nothing is there", Lucene: "no JDK is there"}, nil, nil
 	page, err := Page(r)
 	for name, reason := range r.Absent {
 		if err != nil || !strings.Contains(page, "**"+name+" is absent**: "+reason+".") || !strings.Contains(page, "| – |  | "+name+" is absent |") {
 			t.Errorf("the page does not say that %s is absent: %v", name, err)
-		}
-	}
-}
-
-func TestFamiliesOfOneLibrary(t *testing.T) {
-	r := measured()
-	for _, f := range r.Families {
-		for _, w := range []*Workload{&f.Kept, &f.Forgotten} {
-			w.Series = slices.DeleteFunc(w.Series, func(s *Series) bool { return strings.HasPrefix(s.Name, Lucene) })
-		}
-	}
-	page, err := Page(r)
-	for _, want := range []string{
-		"compares Vitrine's engine with Tantivy 0.1, in process.",
-		"| result | queries | Tantivy | Vitrine, first time | ÷ Tantivy | Vitrine, empty caches | ÷ Tantivy | Vitrine, sent again |",
-	} {
-		if err != nil || !strings.Contains(page, want) {
-			t.Errorf("the page lacks %q: %v", want, err)
 		}
 	}
 }

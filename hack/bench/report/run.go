@@ -1,8 +1,8 @@
-// Package report contains the results of measurements, checks them against requirements (Bar) and ranges, and renders the tables and plots
-// of docs/benchmarks.md and docs/scale.md. Run contains the results of the benchmarks, and Scale contains the results of the measurement of
-// the operator.
+// Package report contains the results of measurements, checks them against requirements (Bar) and ranges, and renders docs/benchmarks.md
+// and docs/scale.md. Run contains the results of the benchmarks, and Scale contains the results of the measurement of the operator.
 //
-// It may import the standard library and the plotting libraries.
+// It may import only the standard library. benchstat was refused, because it compares medians, and the requirements compare the single
+// rounds, in which the subjects ran directly one after the other.
 package report
 
 import (
@@ -31,7 +31,7 @@ type Run struct {
 	Stages []Stage
 	// Peers contains the sizes of the other subjects after the import, by name.
 	Peers map[string]Stage `json:",omitempty"`
-	// Families compare the engine with other libraries.
+	// Families compare the engine with Lucene.
 	Families []*Family `json:",omitempty"`
 }
 
@@ -48,10 +48,7 @@ const (
 	Vitrine    = "Vitrine"
 	Bare       = "bare server"
 	OpenSearch = "OpenSearch"
-	Bleve      = "Bleve"
 	Lucene     = "Lucene"
-	Tantivy    = "Tantivy"
-	Nginx      = "nginx"
 	// Engine is Vitrine's engine in process.
 	Engine = "Vitrine in process"
 	// Scaled is Vitrine with the library on OpenSearch.

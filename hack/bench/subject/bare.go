@@ -281,8 +281,6 @@ func Main(args []string, stdin io.Reader, stdout io.Writer) (bool, error) {
 	switch args[0] {
 	case bareMode:
 		return true, RunBare(args[1:])
-	case bleveMode:
-		return true, RunBleve(args[1:], stdin, stdout)
 	case anchor.EngineMode:
 		return true, anchor.RunEngine(args[1:], stdin, stdout)
 	}

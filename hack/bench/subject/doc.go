@@ -1,5 +1,5 @@
 // Package subject runs the programs that the benchmarks compare (subjects): Vitrine's binary with each of its libraries, a bare net/http
-// server that sends the same bytes, OpenSearch, and Bleve. Each subject is a separate process, so that its processor time and memory can
+// server that sends the same bytes, and OpenSearch. Each subject is a separate process, so that its processor time and memory can
 // be measured.
 //
 // The other subjects must do the same work as Vitrine. For example, the bare server sends the same bytes and headers, and all subjects

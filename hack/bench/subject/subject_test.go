@@ -127,66 +127,6 @@ func TestBareServer(t *testing.T) {
 	}
 }
 
-// TestBleveAgreesWithVitrine checks that queries have the same totals in Bleve and in Vitrine. The matches of these queries do not depend
-// on word boundaries.
-func TestBleveAgreesWithVitrine(t *testing.T) {
-	const items = 1000
-	b, err := StartBleve(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := b.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	r, err := b.Import(t.Context(), 0, items)
-	if err != nil || r.Elapsed <= 0 || r.CPU <= 0 {
-		t.Fatalf("%+v %v", r, err)
-	}
-	c := sample.NewLibrary()
-	dir := filepath.Join(t.TempDir(), "data")
-	s, err := NewStore(t.Context(), dir, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	lib, err := reference.Open(reference.Options{Dir: s.Dir})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer lib.Close()
-	var muts []library.Mutation
-	for i := range items {
-		line, err := item.ParseLine(c.Item(i), item.ParseOptions{AuthorKey: lib.AuthorKey()})
-		if err != nil {
-			t.Fatal(err)
-		}
-		muts = append(muts, library.Mutation{Put: line.Item, Units: line.Units})
-	}
-	if _, err := lib.Write(t.Context(), property, muts); err != nil {
-		t.Fatal(err)
-	}
-	for newestFirst, queries := range map[bool][]string{true: c.Booleans(60), false: c.Ranked()} {
-		_, totals, err := b.Search(t.Context(), queries, newestFirst)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for i, q := range queries {
-			parsed, err := query.Parse(q)
-			if err != nil {
-				t.Fatal(err)
-			}
-			page, err := lib.Read(t.Context(), library.Read{Property: property, Query: parsed.Root})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if page.Total != totals[i] {
-				t.Errorf("%s: Bleve finds %d items, Vitrine %d", q, totals[i], page.Total)
-			}
-		}
-	}
-}
-
 func TestFieldsOfBareWords(t *testing.T) {
 	line, err := item.ParseLine(sample.NewLibrary().Item(0), item.ParseOptions{AuthorKey: []byte("key")})
 	if err != nil {

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
@@ -263,18 +262,6 @@ func (v *Vitrine) Filter(uuid, token string) load.Request {
 func (v *Vitrine) Collect(ctx context.Context) error {
 	if _, _, err := v.client.Do(ctx, get(v.debug, "/debug/pprof/heap?gc=1"), http.StatusOK); err != nil {
 		return fmt.Errorf("run the garbage collector of the server: %w", err)
-	}
-	return nil
-}
-
-// Profile records a CPU profile for the given number of seconds and writes it to a file. The server must have been started with Debug.
-func (v *Vitrine) Profile(ctx context.Context, seconds int, path string) error {
-	_, profile, err := v.client.Do(ctx, get(v.debug, fmt.Sprintf("/debug/pprof/profile?seconds=%d", seconds)), http.StatusOK)
-	if err != nil {
-		return fmt.Errorf("fetch a profile: %w", err)
-	}
-	if err := os.WriteFile(path, profile, 0o600); err != nil {
-		return fmt.Errorf("write a profile: %w", err)
 	}
 	return nil
 }
