@@ -23,6 +23,7 @@ RACE := ./server/client/... ./server/console/... ./server/engine/... ./server/fl
 # killed.
 LOCALRUN := bin/localrun
 WALKS := bin/walks
+BENCH := $(GO) -C hack/bench test -run '^$$' -bench . -benchtime 1x -timeout 0
 walk = VITRINE_WALK=1 exec $(WALKS) -test.run '^TestWalks$$' -test.timeout 90m -ginkgo.v -ginkgo.no-color -ginkgo.label-filter
 
 .DEFAULT_GOAL := help
@@ -74,7 +75,7 @@ s3: ## test backups with a real S3-compatible store, versitygw, which is built o
 
 scale: ## measure the operator with 10,000 objects on a real API server; writes docs/scale.md (CHECK=1 fails if a figure is out of its range)
 	@assets=$$($(GO) -C hack/controlplane run . assets) && \
-	KUBEBUILDER_ASSETS="$$assets" exec $(GO) -C hack/bench run ./scale -docs ../../docs $(if $(CHECK),-check)
+	KUBEBUILDER_ASSETS="$$assets" exec $(BENCH) ./scale -args -docs '$(CURDIR)/docs' $(if $(CHECK),-check)
 
 clients: ## test clients that tools of four languages generate from openapi.json, and run linters and a fuzzer; skips missing tools (VITRINE_REQUIRE_TOOLS=1 fails)
 	@cd hack/clients && VITRINE_CLIENTS=1 exec $(GO) test -count=1 -v -timeout 60m ./...
@@ -86,9 +87,10 @@ judges: ## check the chart and config with kube-score, kubeconform and checkov; 
 	@$(GO) -C hack/tools/judges tool -n kube-score >/dev/null && $(GO) -C hack/tools/judges tool -n kubeconform >/dev/null
 	@VITRINE_JUDGES=1 exec $(GO) -C hack/install test -count=1 -v -timeout 20m ./judges
 
-bench: ## compare Vitrine with a bare server, OpenSearch and Lucene; writes docs/benchmarks.md (FULL=1: a million items; CHECK=1 fails if a figure is out of its range)
-	$(GO) -C hack/bench build -o ../../bin/bench .
-	@cd hack/bench && exec ../../bin/bench $(if $(FULL),-full) $(if $(CHECK),-check)
+bench: ## compare Vitrine with a bare server, OpenSearch and Lucene, with wrk; writes docs/benchmarks.md (FULL=1: a million items; CHECK=1 fails if a figure is out of its range)
+	@mkdir -p bin && rm -f bin/bench.failed
+	@{ $(BENCH) . $(if $(FULL),-args -items 1000000) || touch bin/bench.failed; } | tee bin/bench.txt
+	@[ ! -e bin/bench.failed ] && exec $(GO) -C hack/bench run . -docs ../../docs $(if $(FULL),-full) $(if $(CHECK),-check) <bin/bench.txt
 
 verify: ## check the tree: generated files, formatting, vet, lint, import rules, go.mod; fails if it is dirty
 	$(MAKE) generate

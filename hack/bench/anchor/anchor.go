@@ -16,7 +16,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"testing"
 	"time"
 
 	"github.com/vitrine-dev/vitrine/hack/bench/child"
@@ -33,12 +35,6 @@ type Library struct {
 	dir     string
 }
 
-// AbsentError means that a library cannot be started on this machine.
-type AbsentError struct{ Reason string }
-
-// Error returns the reason.
-func (e *AbsentError) Error() string { return "the library cannot be started: " + e.Reason }
-
 // Query is a query for both libraries.
 type Query struct {
 	Text string
@@ -51,13 +47,17 @@ type Query struct {
 }
 
 // NewQuery returns a query in Vitrine's language.
-func NewQuery(text string, limit int, newestFirst bool) (Query, error) {
+func NewQuery(tb testing.TB, text string, limit int, newestFirst bool) Query {
+	tb.Helper()
 	parsed, err := query.Parse(text)
 	if err != nil {
-		return Query{}, fmt.Errorf("parse %s: %w", text, err)
+		tb.Fatalf("parse %s: %v", text, err)
 	}
 	tree, err := newTree(parsed.Root)
-	return Query{text, tree, limit, newestFirst}, err
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return Query{text, tree, limit, newestFirst}
 }
 
 // Command is the argument of a call.
@@ -94,31 +94,27 @@ type Answer struct {
 
 // Import imports a file of count items, one item per line, in batches (see Command.Batch). The measured time does not include reading the
 // file, but the processor time does.
-func (l *Library) Import(ctx context.Context, file string, count, batch int) (load.Result, error) {
-	before, err := l.CPU()
-	if err != nil {
-		return load.Result{}, err
-	}
+func (l *Library) Import(tb testing.TB, file string, count, batch int) load.Result {
+	tb.Helper()
+	before := l.CPU(tb)
 	var a Answer
-	if err := l.Call(ctx, "Import", Command{File: file, Batch: batch}, &a); err != nil {
-		return load.Result{}, err
-	}
-	after, err := l.CPU()
-	return load.Result{Requests: count, Elapsed: a.Elapsed, CPU: after - before}, err
+	l.Call(tb, "Import", Command{File: file, Batch: batch}, &a)
+	return load.Result{Requests: count, Elapsed: a.Elapsed, CPU: l.CPU(tb) - before}
 }
 
 // Search runs queries one after the other. Lucene merges its index into one segment before its first search.
-func (l *Library) Search(ctx context.Context, queries []Query, how Way) (Answer, error) {
+func (l *Library) Search(tb testing.TB, queries []Query, how Way) Answer {
+	tb.Helper()
 	var a Answer
-	err := l.Call(ctx, "Search", Command{Queries: queries, Way: how}, &a)
-	if err == nil && (len(a.Latencies) != len(queries) || len(a.Totals) != len(queries) || len(a.IDs) != len(queries)) {
-		err = fmt.Errorf("call %s: %d results for %d queries", l.Name, len(a.Latencies), len(queries))
+	l.Call(tb, "Search", Command{Queries: queries, Way: how}, &a)
+	if len(a.Latencies) != len(queries) || len(a.Totals) != len(queries) || len(a.IDs) != len(queries) {
+		tb.Fatalf("call %s: %d results for %d queries", l.Name, len(a.Latencies), len(queries))
 	}
-	return a, err
+	return a
 }
 
 // Size returns the size of the library on disk in bytes.
-func (l *Library) Size() (int64, error) { return child.DiskUsage(l.dir) }
+func (l *Library) Size(tb testing.TB) int64 { return child.DiskUsage(tb, l.dir) }
 
 //go:embed Anchor.java
 var program []byte
@@ -126,61 +122,51 @@ var program []byte
 // heap is the size of the Java heap. The OpenSearch node has the same size.
 const heap = "2g"
 
-// StartLucene starts Lucene with an empty index, from the jars of OpenSearch. It fails with *AbsentError if there is no JDK or the jars are
-// not available. dir must exist.
-func StartLucene(ctx context.Context, dir string) (*Library, error) {
-	java, jars, err := node.Libraries(ctx, node.Version3)
+// StartLucene starts Lucene with an empty index in dir, from the jars of OpenSearch. It skips the test if there is no JDK or the jars are
+// not available.
+func StartLucene(tb testing.TB, dir string) *Library {
+	tb.Helper()
+	java, jars, err := node.Libraries(context.Background(), node.Version3)
 	if absent, ok := errors.AsType[*node.AbsentError](err); ok {
-		return nil, &AbsentError{absent.Reason}
-	}
-	if err != nil {
-		return nil, err
-	}
-	l := &Library{dir: filepath.Join(dir, "lucene")}
-	for _, jar := range jars {
-		if name, ok := strings.CutPrefix(filepath.Base(jar), "lucene-core-"); ok {
-			l.Version = strings.TrimSuffix(name, ".jar")
-		}
+		tb.Skipf("DID NOT RUN: %v", absent)
 	}
 	source := filepath.Join(dir, "Anchor.java")
-	if err := os.WriteFile(source, program, 0o600); err != nil {
-		return nil, fmt.Errorf("write the program that runs Lucene: %w", err)
+	if err := errors.Join(err, os.WriteFile(source, program, 0o600)); err != nil {
+		tb.Fatal(err)
 	}
+	l := &Library{dir: filepath.Join(dir, "lucene")}
+	core := slices.IndexFunc(jars, func(jar string) bool { return strings.HasPrefix(filepath.Base(jar), "lucene-core-") })
+	l.Version = strings.TrimSuffix(strings.TrimPrefix(filepath.Base(jars[core]), "lucene-core-"), ".jar")
 	// The command java compiles the source file in memory and runs it.
-	l.Server, err = child.Serve(child.Spec{
+	l.Server = child.Serve(tb, child.Spec{
 		Name: "Lucene", Path: java, Output: l.dir + ".log",
 		Args: []string{
 			"-Xms" + heap, "-Xmx" + heap, "--add-modules=jdk.incubator.vector", "--enable-native-access=ALL-UNNAMED",
 			"-cp", strings.Join(jars, string(os.PathListSeparator)), source, l.dir, fieldsArgument(),
 		},
 	})
-	return l, err
+	return l
 }
 
-// StartEngine starts the engine with an empty store. dir must exist.
-func StartEngine(dir string) (*Library, error) {
+// StartEngine starts the engine with an empty store in dir.
+func StartEngine(tb testing.TB, dir string) *Library {
+	tb.Helper()
 	l := &Library{dir: filepath.Join(dir, "engine")}
-	var err error
-	l.Server, err = child.Serve(child.Spec{
-		Name: "the engine", Path: "/proc/self/exe", Args: []string{EngineMode, "-dir", l.dir}, Output: l.dir + ".log",
+	l.Server = child.Serve(tb, child.Spec{
+		Name: "the engine", Path: "/proc/self/exe", Args: []string{EngineMode, l.dir}, Output: l.dir + ".log",
 	})
-	return l, err
+	return l
 }
 
 // Agree returns nil if the totals and pages of two answers are equal. Otherwise, it returns an error about the first query for which they
 // differ.
-func Agree(queries []Query, engine, answer Answer) error {
+func Agree(queries []Query, a, b Answer) error {
 	for i, q := range queries {
-		if engine.Totals[i] != answer.Totals[i] {
-			return fmt.Errorf("%s: totals of %d and %d items", q.Text, engine.Totals[i], answer.Totals[i])
+		if a.Totals[i] != b.Totals[i] {
+			return fmt.Errorf("%s: totals of %d and %d items", q.Text, a.Totals[i], b.Totals[i])
 		}
-		if len(engine.IDs[i]) != len(answer.IDs[i]) {
-			return fmt.Errorf("%s: pages of %d and %d items", q.Text, len(engine.IDs[i]), len(answer.IDs[i]))
-		}
-		for n, id := range engine.IDs[i] {
-			if id != answer.IDs[i][n] {
-				return fmt.Errorf("%s: at position %d, the items %d and %d", q.Text, n+1, id, answer.IDs[i][n])
-			}
+		if !slices.Equal(a.IDs[i], b.IDs[i]) {
+			return fmt.Errorf("%s: the pages %v and %v", q.Text, a.IDs[i], b.IDs[i])
 		}
 	}
 	return nil

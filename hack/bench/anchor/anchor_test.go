@@ -17,15 +17,11 @@ func TestAgree(t *testing.T) {
 	}{
 		"equal":          {9, []int64{1, 2}, ""},
 		"another total":  {8, []int64{1, 2}, "totals of 9 and 8 items"},
-		"a shorter page": {9, []int64{1}, "pages of 2 and 1 items"},
-		"another order":  {9, []int64{2, 1}, "at position 1, the items 1 and 2"},
+		"a shorter page": {9, []int64{1}, "the pages [1 2] and [1]"},
+		"another order":  {9, []int64{2, 1}, "the pages [1 2] and [2 1]"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			q, err := NewQuery("text:sun", 2, false)
-			if err != nil {
-				t.Fatal(err)
-			}
-			err = Agree([]Query{q}, Answer{Totals: []int64{9}, IDs: [][]int64{{1, 2}}}, Answer{Totals: []int64{tc.total}, IDs: [][]int64{tc.ids}})
+			err := Agree([]Query{NewQuery(t, "text:sun", 2, false)}, Answer{Totals: []int64{9}, IDs: [][]int64{{1, 2}}}, Answer{Totals: []int64{tc.total}, IDs: [][]int64{tc.ids}})
 			if (err == nil) != (tc.want == "") || err != nil && !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("%v; want %q", err, tc.want)
 			}

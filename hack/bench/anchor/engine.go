@@ -5,9 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
-	"io"
 	"os"
 	"slices"
 	"time"
@@ -39,18 +37,13 @@ type Engine struct {
 	buffer []byte
 }
 
-// RunEngine is the main function of the process with the engine. It handles calls until stdin ends.
-func RunEngine(args []string, stdin io.Reader, stdout io.Writer) error {
-	set := flag.NewFlagSet(EngineMode, flag.ContinueOnError)
-	dir := set.String("dir", "", "directory of the store")
-	if err := set.Parse(args); err != nil {
-		return err
-	}
+// RunEngine is the main function of the process with the engine, whose store is in dir. It handles calls until standard input ends.
+func RunEngine(dir string) error {
 	newest, err := query.ParseOrder("created_on:desc")
 	if err != nil {
 		return fmt.Errorf("parse the order: %w", err)
 	}
-	lib, err := engine.Open(engine.Options{Dir: *dir})
+	lib, err := engine.Open(engine.Options{Dir: dir})
 	if err != nil {
 		return fmt.Errorf("open the engine: %w", err)
 	}
@@ -62,7 +55,7 @@ func RunEngine(args []string, stdin io.Reader, stdout io.Writer) error {
 		err = errors.Join(err, r.Err)
 	}
 	if err == nil {
-		err = child.Offer(&Engine{lib, newest, make([]byte, 0, 1<<20)}, stdin, stdout)
+		err = child.Offer(&Engine{lib, newest, make([]byte, 0, 1<<20)}, os.Stdin, os.Stdout)
 	}
 	return errors.Join(err, lib.Close())
 }

@@ -1,13 +1,12 @@
 // Package child starts the programs that the benchmarks measure. It reads their processor time, memory use and mapped files from the
 // kernel. It needs Linux.
 //
-// The kernel kills a child when its parent ends. The package may import the standard library, golang.org/x/sys and procfs.
+// The kernel kills a child when its parent ends. The package may import the standard library, golang.org/x/sys and procfs. benchexec and
+// hyperfine were refused, because they measure programs that end, and not a round of requests to a server.
 package child
 
 import (
-	"context"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -17,6 +16,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"testing"
 	"time"
 
 	"github.com/prometheus/procfs"
@@ -26,9 +26,8 @@ import (
 // Spec describes a program.
 type Spec struct {
 	// Name identifies the program in messages.
-	Name string
-	Path string
-	Args []string
+	Name, Path string
+	Args       []string
 	// Output is the file to which standard output and standard error are appended.
 	Output string
 	// Stdin is the standard input; nil means an empty input. If Stdout is set, it receives the standard output instead of Output.
@@ -46,26 +45,25 @@ type Process struct {
 // Child is a started program.
 type Child struct {
 	Process
-	// Output is the path of Spec.Output.
-	Output string
+	output string
 	exited chan struct{}
 	err    error
 }
 
 // Start starts a program.
-func Start(s Spec) (*Child, error) {
+func Start(tb testing.TB, s Spec) *Child {
+	tb.Helper()
 	out, err := os.OpenFile(s.Output, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
-		return nil, fmt.Errorf("open the output of %s: %w", s.Name, err)
+		tb.Fatal(err)
 	}
-	cmd := exec.Command(s.Path, s.Args...) //nolint:noctx // no context: the caller stops the children in order
+	cmd := exec.Command(s.Path, s.Args...) //nolint:noctx // no context: the program outlives the benchmark that starts it
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = s.Stdin, out, out
 	if s.Stdout != nil {
 		cmd.Stdout = s.Stdout
 	}
-	// The child has its own process group, so that Ctrl-C reaches only this process, which then stops its children in order.
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-	c := &Child{Process: Process{Name: s.Name}, Output: s.Output, exited: make(chan struct{})}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	c := &Child{Process: Process{Name: s.Name}, output: s.Output, exited: make(chan struct{})}
 	started := make(chan error)
 	go func() {
 		// The kernel sends Pdeathsig when the thread that started the child ends, so this goroutine must keep its thread until the child
@@ -73,66 +71,52 @@ func Start(s Spec) (*Child, error) {
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		defer out.Close()
-		if err := cmd.Start(); err != nil {
-			started <- fmt.Errorf("start %s: %w", s.Name, err)
-			return
+		err := cmd.Start()
+		started <- err
+		if err == nil {
+			c.err = cmd.Wait()
+			close(c.exited)
 		}
-		c.PID = cmd.Process.Pid
-		started <- nil
-		c.err = cmd.Wait()
-		close(c.exited)
 	}()
 	if err := <-started; err != nil {
-		return nil, err
+		tb.Fatalf("start %s: %v", s.Name, err)
 	}
-	return c, nil
+	c.PID = cmd.Process.Pid
+	return c
 }
 
-// Exited returns a channel that is closed when the program has ended.
-func (c *Child) Exited() <-chan struct{} { return c.exited }
-
-// patience is the maximum time that a program may take to end after Stop has sent a signal.
-const patience = time.Minute
-
-// Stop sends a signal and waits until the program ends. It kills a program that does not end within patience. A program that has already
-// ended is not an error.
-func (c *Child) Stop(sig syscall.Signal) error {
+// Stop sends a signal and waits until the program ends. A program that has already ended is not an error.
+func (c *Child) Stop(tb testing.TB, sig syscall.Signal) {
+	tb.Helper()
 	if err := syscall.Kill(c.PID, sig); err != nil && !errors.Is(err, syscall.ESRCH) {
-		return fmt.Errorf("signal %s: %w", c.Name, err)
+		tb.Fatalf("signal %s: %v", c.Name, err)
 	}
-	timeout := time.NewTimer(patience)
-	defer timeout.Stop()
 	select {
 	case <-c.exited:
-		return nil
-	case <-timeout.C:
+	case <-time.After(time.Minute):
+		tb.Fatalf("%s did not end within a minute", c.Name)
 	}
-	_ = syscall.Kill(c.PID, syscall.SIGKILL)
-	<-c.exited
-	return fmt.Errorf("stop %s: it did not end within %s and was killed", c.Name, patience)
 }
 
-// Await polls until ready returns true, the program ends, or the timeout passes.
-func (c *Child) Await(ctx context.Context, timeout time.Duration, what string, ready func() bool) error {
-	ctx, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
-	tick := time.NewTicker(2 * time.Millisecond)
+// Await polls until ready returns true. It fails if the program ends or ten minutes pass.
+func (c *Child) Await(tb testing.TB, what string, ready func() bool) {
+	tb.Helper()
+	timeout, tick := time.After(10*time.Minute), time.NewTicker(2*time.Millisecond)
 	defer tick.Stop()
 	for !ready() {
 		select {
 		case <-c.exited:
-			return fmt.Errorf("%s ended before it was %s: %w\n%s", c.Name, what, c.err, c.tail())
-		case <-ctx.Done():
-			return fmt.Errorf("%s is not %s: %w\n%s", c.Name, what, ctx.Err(), c.tail())
+			tb.Fatalf("%s ended before it was %s: %v\n%s", c.Name, what, c.err, c.tail())
+		case <-timeout:
+			tb.Fatalf("%s is not %s\n%s", c.Name, what, c.tail())
 		case <-tick.C:
 		}
 	}
-	return nil
 }
 
 // tail returns the last part of the output file.
 func (c *Child) tail() string {
-	text, err := os.ReadFile(c.Output)
+	text, err := os.ReadFile(c.output)
 	if err != nil {
 		return err.Error()
 	}
@@ -140,16 +124,16 @@ func (c *Child) tail() string {
 }
 
 // CPU returns the processor time (user and system) that all threads of the program have used since its start.
-func (p Process) CPU() (time.Duration, error) {
+func (p Process) CPU(tb testing.TB) time.Duration {
+	tb.Helper()
 	// Read the clock that clock_getcpuclockid(3) returns for the process. It is more precise than the files in /proc, which count in
 	// hundredths of a second.
 	const schedulerClock = 2
-	clock := int32(^p.PID<<3 | schedulerClock)
 	var t unix.Timespec
-	if err := unix.ClockGettime(clock, &t); err != nil {
-		return 0, fmt.Errorf("read the processor time of %s: %w", p.Name, err)
+	if err := unix.ClockGettime(int32(^p.PID<<3|schedulerClock), &t); err != nil {
+		tb.Fatalf("read the processor time of %s: %v", p.Name, err)
 	}
-	return time.Duration(t.Nano()), nil
+	return time.Duration(t.Nano())
 }
 
 // Memory is the memory use of a program in bytes.
@@ -162,24 +146,21 @@ type Memory struct {
 	Files  []string
 }
 
-// Memory returns the memory use of the program. Mapped counts the files below dir.
-func (p Process) Memory(dir string) (Memory, error) {
-	dir, err := filepath.EvalSymlinks(dir)
-	if err != nil {
-		return Memory{}, fmt.Errorf("resolve the directory of %s: %w", p.Name, err)
-	}
+// Memory returns the memory use of the program. Mapped counts the files below dir, which must not contain symbolic links.
+func (p Process) Memory(tb testing.TB, dir string) Memory {
+	tb.Helper()
 	proc, err := procfs.NewProc(p.PID)
 	if err != nil {
-		return Memory{}, fmt.Errorf("read the memory of %s: %w", p.Name, err)
+		tb.Fatal(err)
 	}
 	status, statusErr := proc.NewStatus()
 	maps, err := proc.ProcMaps()
 	if err := errors.Join(statusErr, err); err != nil {
-		return Memory{}, fmt.Errorf("read the memory of %s: %w", p.Name, err)
+		tb.Fatal(err)
 	}
 	m := Memory{Resident: int64(status.VmRSS), Anonymous: int64(status.RssAnon), File: int64(status.RssFile)}
 	m.count(maps, dir)
-	return m, nil
+	return m
 }
 
 // count adds the mappings of files below dir to m. The path of a deleted file ends with "(deleted)".
@@ -196,8 +177,8 @@ func (m *Memory) count(maps []*procfs.ProcMap, dir string) {
 }
 
 // DiskUsage returns the number of bytes that the files below a directory occupy on disk. It ignores files that are deleted while it runs.
-func DiskUsage(dir string) (int64, error) {
-	total := int64(0)
+func DiskUsage(tb testing.TB, dir string) (total int64) {
+	tb.Helper()
 	err := filepath.WalkDir(dir, func(_ string, entry fs.DirEntry, err error) error {
 		if err == nil && entry.Type().IsRegular() {
 			var info fs.FileInfo
@@ -211,7 +192,7 @@ func DiskUsage(dir string) (int64, error) {
 		return err
 	})
 	if err != nil {
-		return 0, fmt.Errorf("measure %s: %w", filepath.Base(dir), err)
+		tb.Fatal(err)
 	}
-	return total, nil
+	return total
 }

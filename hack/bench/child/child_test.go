@@ -5,7 +5,6 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -15,40 +14,26 @@ import (
 
 func start(t *testing.T, script string) *Child {
 	t.Helper()
-	c, err := Start(Spec{Name: "sh", Path: "/bin/sh", Args: []string{"-c", script}, Output: filepath.Join(t.TempDir(), "out")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = c.Stop(syscall.SIGKILL) })
+	c := Start(t, Spec{Name: "sh", Path: "/bin/sh", Args: []string{"-c", script}, Output: filepath.Join(t.TempDir(), "out")})
+	t.Cleanup(func() { c.Stop(t, syscall.SIGKILL) })
 	return c
 }
 
 func TestCPUAndMemory(t *testing.T) {
 	c := start(t, "while :; do :; done")
-	err := c.Await(t.Context(), 30*time.Second, "busy", func() bool {
-		spent, err := c.CPU()
-		return err == nil && spent > 50*time.Millisecond
-	})
-	if err != nil {
-		t.Fatal(err)
+	c.Await(t, "busy", func() bool { return c.CPU(t) > 50*time.Millisecond })
+	m := c.Memory(t, t.TempDir())
+	if m.Resident < 1<<18 || m.Resident != m.Anonymous+m.File || m.Mapped != 0 {
+		t.Errorf("%+v", m)
 	}
-	m, err := c.Memory(t.TempDir())
-	if err != nil || m.Resident < 1<<18 || m.Resident != m.Anonymous+m.File || m.Mapped != 0 {
-		t.Errorf("%+v, %v", m, err)
-	}
-	if err := c.Stop(syscall.SIGTERM); err != nil {
-		t.Error(err)
-	}
-	if _, err := c.CPU(); err == nil {
-		t.Error("CPU returns a time for a program that has ended")
-	}
+	c.Stop(t, syscall.SIGTERM)
 }
 
-func TestAwaitErrorContainsOutput(t *testing.T) {
+func TestTail(t *testing.T) {
 	c := start(t, "echo no room; exit 4")
-	err := c.Await(t.Context(), 30*time.Second, "ready", func() bool { return false })
-	if err == nil || !strings.Contains(err.Error(), "no room") || !strings.Contains(err.Error(), "exit status 4") {
-		t.Errorf("%v", err)
+	<-c.exited
+	if c.err == nil || c.tail() != "no room\n" {
+		t.Errorf("%v: %q", c.err, c.tail())
 	}
 }
 
@@ -72,7 +57,7 @@ func TestDiskUsage(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "f"), bytes.Repeat([]byte("x"), 1<<20), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if n, err := DiskUsage(dir); err != nil || n < 1<<20 || n > 2<<20 {
-		t.Errorf("%d, %v", n, err)
+	if n := DiskUsage(t, dir); n < 1<<20 || n > 2<<20 {
+		t.Errorf("%d", n)
 	}
 }

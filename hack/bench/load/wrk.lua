@@ -21,7 +21,7 @@ end
 
 function init(args)
   if #args == 0 then return end
-  for line in io.lines(args[1]) do list[#list + 1] = wrk.format("GET", line) end
+  for url in io.lines(args[1]) do list[#list + 1] = wrk.format("GET", url:match("^http://[^/]+(.*)$")) end
   function request()
     sent = sent + 1
     if sent == 2 then began = seconds() end -- wrk requests the first one only to check it
@@ -33,8 +33,9 @@ function init(args)
   end
 end
 
-function done(summary)
+function done(summary, latency)
   local e = summary.errors
-  io.write(string.format('\n{"requests": %d, "bytes": %d, "seconds": %.6f, "failed": %d}\n', summary.requests, summary.bytes,
-    worker:get("elapsed") or summary.duration / 1e6, e.connect + e.read + e.write + e.status + e.timeout))
+  io.write(string.format('\n{"requests": %d, "seconds": %.6f, "failed": %d, "quantiles": [%d, %d, %d]}\n', summary.requests,
+    worker:get("elapsed") or summary.duration / 1e6, e.connect + e.read + e.write + e.status + e.timeout,
+    latency:percentile(50), latency:percentile(95), latency:percentile(99)))
 end

@@ -12,10 +12,10 @@ import (
 // docs is the directory of the documents of this repository.
 const docs = "../../../docs"
 
-// TestDocs checks that the pages in docs match the figures in the JSON files.
+// TestDocs checks that the pages in docs match the figures beside them, and that every requirement was measured.
 func TestDocs(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.CopyFS(filepath.Join(dir, folder), os.DirFS(filepath.Join(docs, folder))); err != nil {
+	if err := os.CopyFS(filepath.Join(dir, "benchmarks"), os.DirFS(filepath.Join(docs, "benchmarks"))); err != nil {
 		t.Fatal(err)
 	}
 	var scale Scale
@@ -30,7 +30,28 @@ func TestDocs(t *testing.T) {
 	}
 	for _, name := range []string{"benchmarks.md", "scale.md", "scale.json"} {
 		if diff := cmp.Diff(read(t, filepath.Join(docs, name)), read(t, filepath.Join(dir, name))); diff != "" {
-			t.Errorf("docs/%s does not match the JSON files beside it (-docs +rendered):\n%s", name, diff)
+			t.Errorf("docs/%s does not match the figures beside it (-docs +rendered):\n%s", name, diff)
+		}
+	}
+	for _, name := range Results {
+		file, err := os.Open(filepath.Join(docs, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer file.Close()
+		r, err := Read(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, bar := range Bars {
+			if !bar.Measure(r).Known {
+				t.Errorf("%s does not contain %s", name, bar.ID)
+			}
+		}
+		for _, w := range r.Workloads {
+			if titles[w.Name] == [2]string{} && w.Name[:9] != "Libraries" && filepath.Base(w.Name) != "size" && w.Name != "Search/ranked-each" {
+				t.Errorf("the page has no title for %s", w.Name)
+			}
 		}
 	}
 }

@@ -12,16 +12,14 @@ import (
 	"slices"
 	"strings"
 	"text/template"
-	"time"
 )
 
 //go:embed *.md.tmpl
 var templates embed.FS
 
 // pages contains the templates of the pages. benchmarks.md.tmpl takes a list of *Run, and scale.md.tmpl takes a *Scale.
-var pages = template.Must(template.New("").Option("missingkey=zero").Funcs(template.FuncMap{
-	"bars": barTable, "workloads": workloadTable, "families": familyTable, "sizes": sizeTable, "thousands": thousands,
-	"length": func(r *Run) time.Duration { return time.Duration(r.Took) * time.Second },
+var pages = template.Must(template.New("").Funcs(template.FuncMap{
+	"bars": barTable, "workloads": workloadTable, "families": familyTable, "sizes": sizeTable, "versions": versions, "grouped": grouped,
 }).ParseFS(templates, "*"))
 
 // page returns the text of the page with the given name. figures is the argument of its template.
@@ -33,15 +31,6 @@ func page(name string, figures any) (string, error) {
 	return b.String(), nil
 }
 
-// save writes figures as JSON to the file at path.
-func save(path string, figures any) error {
-	text, err := json.MarshalIndent(figures, "", " ")
-	if err != nil {
-		return fmt.Errorf("encode the figures: %w", err)
-	}
-	return errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, append(text, '\n'), 0o644))
-}
-
 // writePage writes the page with the given name into the directory docs. figures is the argument of its template.
 func writePage(docs, name string, figures any) error {
 	text, err := page(name, figures)
@@ -50,6 +39,42 @@ func writePage(docs, name string, figures any) error {
 	}
 	return os.WriteFile(filepath.Join(docs, name), []byte(text), 0o644)
 }
+
+// save writes figures as JSON to the file at path.
+func save(path string, figures any) error {
+	text, err := json.MarshalIndent(figures, "", " ")
+	if err != nil {
+		return fmt.Errorf("encode the figures: %w", err)
+	}
+	return os.WriteFile(path, append(text, '\n'), 0o644)
+}
+
+// Results are the names of the files of results below docs, in the order of the page.
+var Results = []string{filepath.Join("benchmarks", "full.txt"), filepath.Join("benchmarks", "quick.txt")}
+
+// Write writes benchmarks.md about the saved results.
+func Write(docs string) error {
+	var runs []*Run
+	for _, name := range Results {
+		file, err := os.Open(filepath.Join(docs, name))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		defer file.Close()
+		r, err := Read(file)
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		runs = append(runs, r)
+	}
+	return writePage(docs, "benchmarks.md", runs)
+}
+
+// Page returns the page about one run.
+func Page(r *Run) (string, error) { return page("benchmarks.md", []*Run{r}) }
 
 // table is a Markdown table. The first row is the header.
 type table [][]string
@@ -66,46 +91,16 @@ func (t table) String() string {
 	return b.String()
 }
 
-// folder is the directory of the results of the benchmarks, below the directory of documents.
-const folder = "benchmarks"
-
-// Save writes the results of a run.
-func Save(docs string, r *Run) error { return save(filepath.Join(docs, folder, r.Scale+".json"), r) }
-
-// load returns the saved results: the full run, the quick run, and a run of another size, in this order.
-func load(docs string) ([]*Run, error) {
-	var runs []*Run
-	for _, scale := range []string{Full, Quick, Development} {
-		text, err := os.ReadFile(filepath.Join(docs, folder, scale+".json"))
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
+// versions returns the versions of the subjects, as in "Go 1.26.0".
+func versions(r *Run) string {
+	var list []string
+	for _, key := range slices.Sorted(maps.Keys(r.Config)) {
+		if strings.HasPrefix(key, "version-") {
+			list = append(list, r.Config[key])
 		}
-		r := &Run{}
-		if err == nil {
-			err = json.Unmarshal(text, r)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("read the results of the %s run: %w", scale, err)
-		}
-		runs = append(runs, r)
 	}
-	return runs, nil
+	return strings.Join(list, ", ")
 }
-
-// Write writes benchmarks.md.
-func Write(docs string) error {
-	runs, err := load(docs)
-	if err != nil {
-		return err
-	}
-	if len(runs) == 0 {
-		return errors.New("write the page: no results are saved")
-	}
-	return writePage(docs, "benchmarks.md", runs)
-}
-
-// Page returns the page about one run.
-func Page(r *Run) (string, error) { return page("benchmarks.md", []*Run{r}) }
 
 // barTable returns the table of requirements.
 func barTable(r *Run) table {
@@ -116,11 +111,6 @@ func barTable(r *Run) table {
 		switch {
 		case !m.Known:
 			measured, met = "–", "not measured"
-			for name := range r.Absent {
-				if strings.Contains(bar.Want+bar.What, name) {
-					met = name + " is absent"
-				}
-			}
 		case !bar.Met(m):
 			met = "**no**"
 		}
@@ -132,78 +122,129 @@ func barTable(r *Run) table {
 	return t
 }
 
+// titles describes the workloads in the table of workloads, with the unit of their rates.
+var titles = map[string][2]string{
+	"Import/bulk":                  {"Bulk import, durable, all fields searchable at the end; 4 clients", "items"},
+	"Import/early-zipf":            {"Random pages of 1,000 filters (Zipf-distributed), with a fifth of the items; 8 clients", "requests"},
+	"Restart/ready":                {"Restart: from the start of the process until it is ready", "starts"},
+	"Pages/hot":                    {"Hot page of 50 items; 8 clients", "requests"},
+	"Pages/zipf":                   {"Random pages of 1,000 filters (Zipf-distributed); 8 clients", "requests"},
+	"Pages/uniform":                {"Random pages of 1,000 filters (uniform); 8 clients", "requests"},
+	"Pages/depth":                  {"Last pages compared with first pages, in the default order; 8 clients", "requests"},
+	"Pages/cold":                   {"Random pages of 1,000 filters (uniform), each requested for the first time; 8 clients", "requests"},
+	"Search/boolean":               {"Boolean queries sorted by date, first page, exact total, each sent for the first time; 1 client", "queries"},
+	"Search/ranked":                {"Ranked full-text queries with exact totals, a log of 100 queries, after a write; 1 client", "queries"},
+	"Posts/single":                 {"Single POSTs, each on disk before its response; 64 clients", "requests"},
+	"Standing/import":              {"Import, with and without stored filters; 4 clients", "items"},
+	"Standing/first":               {"First read of each of 10,000 filters; 1 client", "requests"},
+	"Standing/match":               {"Matching of all items against 10,000 filters; 1 client", "items"},
+	"Scaled/import":                {"Bulk import, with the library on OpenSearch; 4 clients", "items"},
+	"Scaled/query":                 {"Ad-hoc query sorted by date, with the library on OpenSearch, and the search that Vitrine sends for it, sent directly to OpenSearch; 1 client", "queries"},
+	"Scaled/hot":                   {"Hot page of 50 items, with the library on OpenSearch; 8 clients", "requests"},
+	"Scaled/posts":                 {"Single POSTs, with the library on OpenSearch; 8 clients", "requests"},
+	"Libraries/few-commits-import": {"Bulk import in process, Lucene with one commit per thread and round; 2 clients", "items"},
+	"Libraries/durable-import":     {"Bulk import in process, each batch durable; 2 clients", "items"},
+}
+
 // workloadTable returns the table of all workloads.
 func workloadTable(r *Run) table {
 	t := table{{"workload", "subject", "per second", "processor time per operation", "p50", "p95", "p99"}}
 	for _, w := range r.Workloads {
-		title := fmt.Sprintf("%s; %s", w.Title, plural(w.Clients, "client"))
+		title, ok := titles[w.Name]
+		if !ok {
+			continue
+		}
 		for _, s := range w.Series {
 			// spread formats the variation of a number between the rounds.
 			spread := func(m Measure) string {
-				if len(s.Rounds) < 2 {
+				if len(s.Rounds) < 2 || !m.Known {
 					return ""
 				}
 				return fmt.Sprintf(" (± %.0f %%)", 100*m.Spread())
 			}
-			rate, cpu := s.Median(PerSecond), s.Median(CPUPerRequest)
+			took, cpu := s.Median(Time), s.Median(CPU)
 			spent := duration(cpu.Value) + spread(cpu)
-			if after := s.Median(CPUAfterwards).Value; after > 0 {
-				spent += ", plus " + duration(after) + " afterwards"
+			if after := s.Median(Afterwards); after.Known {
+				spent += ", plus " + duration(after.Value) + " afterwards"
 			}
 			t = append(t, []string{
-				title, s.Name, significant(rate.Value) + " " + w.Unit + spread(rate), spent,
+				title[0], s.Name, significant(1/took.Value) + " " + title[1] + spread(took), spent,
 				duration(s.Median(P50).Value), duration(s.Median(P95).Value), duration(s.Median(P99).Value),
 			})
-			title = ""
+			title[0] = ""
 		}
 	}
 	return t
+}
+
+// familyTable returns the table that compares the engine with Lucene for each kind of query. It is empty if they were not compared.
+func familyTable(r *Run) (t table) {
+	for kind, label := range map[string]string{Ranked: "relevance, top 20", ByDate: "by date, first 50", Counted: "total only"} {
+		for _, kept := range r.Workloads {
+			family, ok := strings.CutPrefix(kept.Name, kind+Kept)
+			if !ok {
+				continue
+			}
+			forgotten := r.Workload(kind + Forgotten + family)
+			at := func(s *Series) string { return duration(s.Median(P50).Value) }
+			against := func(m Measure) string { return fmt.Sprintf("%.2f × (%.2f – %.2f)", m.Value, m.Low, m.High) }
+			t = append(t, []string{
+				label, strings.ReplaceAll(family, "_", " "), at(kept.faster()),
+				at(kept.Find(FirstTime)), against(toLucene(kept.Name, FirstTime)(r)),
+				at(forgotten.Find(NothingKept)), against(toLucene(kind+Forgotten+family, NothingKept)(r)), at(kept.Find(Again)),
+			})
+		}
+	}
+	if t == nil {
+		return nil
+	}
+	slices.SortStableFunc(t, func(a, b []string) int { return strings.Compare(a[0], b[0]) })
+	return append(table{{"result", "queries", Lucene, "Vitrine, first time", "÷ Lucene", "Vitrine, empty caches", "÷ Lucene", "Vitrine, sent again"}}, t...)
 }
 
 // sizeTable returns the table of the sizes of each subject. It is empty if no size is known.
-func sizeTable(r *Run) table {
-	if len(r.Stages) == 0 && len(r.Peers) == 0 {
+func sizeTable(r *Run) (t table) {
+	for _, w := range r.Workloads {
+		if !strings.HasSuffix(w.Name, "/size") {
+			continue
+		}
+		for _, s := range w.Series {
+			items := s.Median(Items).Value
+			row := []string{s.Name, thousands(items)}
+			for _, of := range []Metric{Heap, Resident, Anonymous, File, Mapped, Disk} {
+				cell := ""
+				if m := s.Median(of); m.Value > 0 {
+					cell = mib(m.Value)
+				}
+				row = append(row, cell)
+			}
+			t = append(t, append(row, thousands(s.Median(Disk).Value/items)+" bytes"))
+		}
+	}
+	if t == nil {
 		return nil
 	}
-	t := table{{"subject", "items", "heap in use", "resident", "resident: anonymous", "resident: mapped files", "mapped files in total", "on disk", "on disk per item"}}
-	add := func(name string, s Stage) {
-		row := []string{name, thousands(s.Items)}
-		for _, n := range []int64{s.HeapInUse, s.Resident, s.Anonymous, s.File, s.Mapped, s.Disk} {
-			cell := ""
-			if n > 0 {
-				cell = fmt.Sprintf("%d MiB", n>>20)
-			}
-			row = append(row, cell)
-		}
-		t = append(t, append(row, thousands(int(s.Disk/int64(s.Items)))+" bytes"))
-	}
-	for _, s := range r.Stages {
-		add(Vitrine, s)
-	}
-	for _, name := range slices.Sorted(maps.Keys(r.Peers)) {
-		add(name, r.Peers[name])
-	}
-	return t
+	return append(table{{"subject", "items", "heap in use", "resident", "resident: anonymous", "resident: mapped files", "mapped files in total", "on disk", "on disk per item"}}, t...)
 }
 
-// duration formats milliseconds. It returns "" for 0.
-func duration(ms float64) string {
+// duration formats seconds. It returns "" for 0.
+func duration(s float64) string {
 	switch {
-	case ms == 0:
+	case s == 0:
 		return ""
-	case ms < 1:
-		return significant(ms*1000) + " µs"
-	case ms < 10000:
-		return significant(ms) + " ms"
+	case s < 0.001:
+		return significant(s*1e6) + " µs"
+	case s < 10:
+		return significant(s*1000) + " ms"
 	}
-	return significant(ms/1000) + " s"
+	return significant(s) + " s"
 }
 
 // significant formats three significant digits.
 func significant(v float64) string {
 	switch {
 	case v >= 1000:
-		return thousands(int(v + 0.5))
+		return thousands(v)
 	case v >= 100:
 		return fmt.Sprintf("%.0f", v)
 	case v >= 10:
@@ -212,17 +253,12 @@ func significant(v float64) string {
 	return fmt.Sprintf("%.2f", v)
 }
 
-func thousands(n int) string {
-	text := fmt.Sprint(n)
+func thousands(v float64) string { return grouped(fmt.Sprintf("%.0f", v)) }
+
+// grouped separates the thousands of a number.
+func grouped(text string) string {
 	for i := len(text) - 3; i > 0; i -= 3 {
 		text = text[:i] + "," + text[i:]
 	}
 	return text
-}
-
-func plural(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }

@@ -1,85 +1,33 @@
-// Package report contains the results of measurements, checks them against requirements (Bar) and ranges, and renders docs/benchmarks.md
-// and docs/scale.md. Run contains the results of the benchmarks, and Scale contains the results of the measurement of the operator.
+// Package report reads the results of the benchmarks, which are in the Go benchmark format, checks them against requirements (Bar) and
+// ranges, and renders docs/benchmarks.md. Scale contains the results of the measurement of the operator, for docs/scale.md.
 //
-// It may import only the standard library. benchstat was refused, because it compares medians, and the requirements compare the single
-// rounds, in which the subjects ran directly one after the other.
+// It may import the standard library and golang.org/x/perf. benchstat also reads the results, but it was refused for the requirements: it
+// compares the rounds of two files, and the requirements compare the rounds of two subjects that ran directly one after the other.
 package report
 
 import (
+	"errors"
+	"fmt"
+	"io"
 	"math"
 	"slices"
-	"time"
+	"strings"
+
+	"golang.org/x/perf/benchfmt"
 )
 
-// Run contains all results of one run. Each JSON file contains a Run.
+// Run contains the results of one run.
 type Run struct {
-	// Scale is one of the constants below.
-	Scale string
-	Began time.Time
-	// Took is the duration of the run in seconds.
-	Took     float64
-	Items    int
-	Filters  int
-	Library  string // the value of --library
-	Machine  Machine
-	Versions map[string]string
-	// Absent maps the name of each subject that was not measured to the reason why it was not measured.
-	Absent map[string]string `json:",omitempty"`
+	// Config contains the configuration lines, such as the number of items.
+	Config map[string]string
 	// Workloads are in the order in which they ran.
 	Workloads []*Workload
-	// Stages contains the sizes of Vitrine's store as it grows.
-	Stages []Stage
-	// Peers contains the sizes of the other subjects after the import, by name.
-	Peers map[string]Stage `json:",omitempty"`
-	// Families compare the engine with Lucene.
-	Families []*Family `json:",omitempty"`
-}
-
-// The scales.
-const (
-	Quick = "quick"
-	Full  = "full"
-	// Development is any other size.
-	Development = "development"
-)
-
-// The subjects.
-const (
-	Vitrine    = "Vitrine"
-	Bare       = "bare server"
-	OpenSearch = "OpenSearch"
-	Lucene     = "Lucene"
-	// Engine is Vitrine's engine in process.
-	Engine = "Vitrine in process"
-	// Scaled is Vitrine with the library on OpenSearch.
-	Scaled = "Vitrine on OpenSearch"
-)
-
-// Wrk is the name of the client of some workloads. Run.Absent contains it if wrk is not installed.
-const Wrk = "wrk"
-
-// Machine is the machine of a run.
-type Machine struct {
-	Processor string
-	Cores     int
-	MemoryGiB float64
-	Kernel    string
 }
 
 // Workload is one measurement: the same kind of load on each subject.
 type Workload struct {
-	ID    string
-	Title string
-	// Unit is the unit of Requests in the plural, such as "requests" or "items".
-	Unit string
-	// Clients is the number of concurrent clients.
-	Clients int
-	// Items is the number of items in the library.
-	Items  int
+	Name   string
 	Series []*Series
-	// SlowestRatio is the lowest ratio, over all queries, of OpenSearch's latency to Vitrine's latency. It is 0 if the queries were not
-	// compared one by one.
-	SlowestRatio float64 `json:",omitempty"`
 }
 
 // Series contains the rounds of one subject, or of one variant of it.
@@ -88,45 +36,87 @@ type Series struct {
 	Rounds []Round
 }
 
-// Round is one round of load.
-type Round struct {
-	// Requests is the number of requests. Seconds is the total time that the requests took, and CPUSeconds is the processor time that the
-	// server used for them.
-	Requests   int
-	Seconds    float64
-	CPUSeconds float64
-	Bytes      int64 `json:",omitempty"`
-	// P50, P95 and P99 are latencies in milliseconds, or 0 if single requests were not timed.
-	P50, P95, P99 float64 `json:",omitempty"`
-	// AfterSeconds is the processor time that the server used for background work after the last response.
-	AfterSeconds float64 `json:",omitempty"`
+// Round contains the metrics of one round by unit. Times are in seconds.
+type Round map[string]float64
+
+// Metric is the unit of a metric of a round.
+type Metric string
+
+// The metrics of a round. Each is absent if it was not measured.
+const (
+	Time       Metric = "sec/op" // the duration of the round divided by the number of requests or items
+	CPU        Metric = "cpu-sec/op"
+	Afterwards Metric = "after-sec/op" // processor time for background work after the last response
+	P50        Metric = "p50-sec"
+	P95        Metric = "p95-sec"
+	P99        Metric = "p99-sec"
+	// The sizes of a subject.
+	Items     Metric = "items"
+	Heap      Metric = "heap-B"
+	Resident  Metric = "resident-B"
+	Anonymous Metric = "anonymous-B"
+	File      Metric = "file-B"
+	Mapped    Metric = "mapped-B"
+	Disk      Metric = "disk-B"
+	// Index is the size of the index segments per item, without the stored items that they contain.
+	Index Metric = "index-B/item"
+	// RatioOf is a ratio that the benchmark computed itself.
+	RatioOf Metric = "ratio"
+)
+
+// Read reads results. The name of each result is the name of the workload, the subject, and the number of the round, separated by slashes.
+func Read(from io.Reader) (*Run, error) {
+	r := &Run{Config: map[string]string{}}
+	reader := benchfmt.NewReader(from, "results")
+	for reader.Scan() {
+		if err, bad := reader.Result().(*benchfmt.SyntaxError); bad {
+			return nil, fmt.Errorf("read the results: %w", err)
+		}
+		result, ok := reader.Result().(*benchfmt.Result)
+		if !ok {
+			continue
+		}
+		for _, c := range result.Config {
+			r.Config[c.Key] = string(c.Value)
+		}
+		name, _, ok := strings.Cut(string(result.Name), "/round=")
+		at := strings.LastIndexByte(name, '/')
+		if !ok || at < 0 {
+			return nil, fmt.Errorf("read the results: the benchmark %s has no subject or no round", result.Name)
+		}
+		round := Round{}
+		for _, v := range result.Values {
+			round[v.Unit] = v.Value
+		}
+		r.add(name[:at], strings.ReplaceAll(name[at+1:], "_", " "), round)
+	}
+	if err := reader.Err(); err != nil {
+		return nil, fmt.Errorf("read the results: %w", err)
+	}
+	if len(r.Workloads) == 0 {
+		return nil, errors.New("read the results: they contain no benchmark")
+	}
+	return r, nil
 }
 
-// Stage is the state of a store and its process at one size. Unknown values are 0.
-type Stage struct {
-	Items int
-	// Sizes in bytes: the heap in use, resident memory by kind, mappings of the store's files, the store on disk.
-	HeapInUse, Resident, Anonymous, File, Mapped, Disk int64
-	// IndexBytes is the size of the index segments without the stored items that they contain. SegmentItems is the number of items in these
-	// segments.
-	IndexBytes, SegmentItems int64 `json:",omitempty"`
-}
-
-// stage returns stage i, or the zero Stage if there is none. A negative i counts from the end.
-func (r *Run) stage(i int) Stage {
-	if i < 0 {
-		i += len(r.Stages)
+func (r *Run) add(workload, series string, round Round) {
+	w := r.Workload(workload)
+	if w == nil {
+		w = &Workload{Name: workload}
+		r.Workloads = append(r.Workloads, w)
 	}
-	if i < 0 {
-		return Stage{}
+	s := w.Find(series)
+	if s == nil {
+		s = &Series{Name: series}
+		w.Series = append(w.Series, s)
 	}
-	return r.Stages[i]
+	s.Rounds = append(s.Rounds, round)
 }
 
 // Workload returns a workload, or nil if it did not run.
-func (r *Run) Workload(id string) *Workload {
+func (r *Run) Workload(name string) *Workload {
 	for _, w := range r.Workloads {
-		if w.ID == id {
+		if w.Name == name {
 			return w
 		}
 	}
@@ -145,40 +135,6 @@ func (w *Workload) Find(name string) *Series {
 	return nil
 }
 
-// Add appends a round to a series, and creates the series if necessary.
-func (w *Workload) Add(name string, r Round) {
-	s := w.Find(name)
-	if s == nil {
-		s = &Series{Name: name}
-		w.Series = append(w.Series, s)
-	}
-	s.Rounds = append(s.Rounds, r)
-}
-
-// Metric returns one number of a round.
-type Metric func(Round) float64
-
-// PerSecond returns the rate of answered requests.
-func PerSecond(r Round) float64 { return float64(r.Requests) / r.Seconds }
-
-// CPUPerRequest returns the server's processor time divided by the number of requests, in milliseconds.
-func CPUPerRequest(r Round) float64 { return r.CPUSeconds * 1000 / float64(r.Requests) }
-
-// CPUAfterwards returns the server's processor time after the last response, divided by the number of requests, in milliseconds.
-func CPUAfterwards(r Round) float64 { return r.AfterSeconds * 1000 / float64(r.Requests) }
-
-// P50 returns the median latency in milliseconds.
-func P50(r Round) float64 { return r.P50 }
-
-// P95 returns the latency in milliseconds that 5% of the requests exceeded.
-func P95(r Round) float64 { return r.P95 }
-
-// P99 returns the latency in milliseconds that 1% of the requests exceeded.
-func P99(r Round) float64 { return r.P99 }
-
-// Seconds returns the duration of the round.
-func Seconds(r Round) float64 { return r.Seconds }
-
 // Measure is a measured number and its variation between rounds.
 type Measure struct {
 	Value float64
@@ -186,14 +142,6 @@ type Measure struct {
 	Low, High float64
 	// Known is false if the number was not measured.
 	Known bool
-}
-
-// less returns the measure minus a number.
-func (m Measure) less(v float64) Measure {
-	if !m.Known {
-		return m
-	}
-	return Measure{Value: m.Value - v, Low: m.Low - v, High: m.High - v, Known: true}
 }
 
 // Spread returns half the distance between the quartiles, relative to the value.
@@ -206,12 +154,13 @@ func (m Measure) Spread() float64 {
 
 // Median returns the median of a metric over the rounds.
 func (s *Series) Median(of Metric) Measure {
-	if s == nil || len(s.Rounds) == 0 {
-		return Measure{}
-	}
-	values := make([]float64, len(s.Rounds))
-	for i, r := range s.Rounds {
-		values[i] = of(r)
+	var values []float64
+	if s != nil {
+		for _, r := range s.Rounds {
+			if v, ok := r[string(of)]; ok {
+				values = append(values, v)
+			}
+		}
 	}
 	return summary(Quantile(values, 0.5), values)
 }
@@ -231,8 +180,8 @@ func Ratio(a, b *Series, of Metric) Measure {
 		rounds = max(len(a.Rounds), len(b.Rounds))
 	}
 	for i := range rounds {
-		if under := of(b.Rounds[i%len(b.Rounds)]); under != 0 {
-			ratios = append(ratios, of(a.Rounds[i%len(a.Rounds)])/under)
+		if under := b.Rounds[i%len(b.Rounds)][string(of)]; under != 0 {
+			ratios = append(ratios, a.Rounds[i%len(a.Rounds)][string(of)]/under)
 		}
 	}
 	return summary(ma.Value/mb.Value, ratios)
@@ -241,17 +190,8 @@ func Ratio(a, b *Series, of Metric) Measure {
 // Ratio returns the ratio of two series of a workload.
 func (w *Workload) Ratio(a, b string, of Metric) Measure { return Ratio(w.Find(a), w.Find(b), of) }
 
-// exactly returns a measure of a number that was measured once, and not in rounds. The measure is unknown if the number is 0, infinite or
-// NaN.
-func exactly(v float64) Measure {
-	if v == 0 || math.IsNaN(v) || math.IsInf(v, 0) {
-		return Measure{}
-	}
-	return Measure{Value: v, Low: v, High: v, Known: true}
-}
-
 func summary(value float64, rounds []float64) Measure {
-	return Measure{Value: value, Low: Quantile(rounds, 0.25), High: Quantile(rounds, 0.75), Known: true}
+	return Measure{Value: value, Low: Quantile(rounds, 0.25), High: Quantile(rounds, 0.75), Known: len(rounds) > 0}
 }
 
 // Quantile returns the q-th quantile of values, and interpolates between neighboring values. It does not modify values. It returns 0 if
@@ -260,8 +200,7 @@ func Quantile(values []float64, q float64) float64 {
 	if len(values) == 0 {
 		return 0
 	}
-	sorted := slices.Clone(values)
-	slices.Sort(sorted)
+	sorted := slices.Sorted(slices.Values(values))
 	at := q * float64(len(sorted)-1)
 	below := int(at)
 	above := min(below+1, len(sorted)-1)

@@ -7,11 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
+	"testing"
 	"time"
 
 	"github.com/vitrine-dev/vitrine/hack/bench/child"
@@ -27,48 +25,32 @@ type OpenSearch struct {
 	// Version is the version that the node reports.
 	Version string
 
-	base   *url.URL
-	client *load.Client
-	node   *node.Node // nil for an external node
-	dir    string
-	stamp  string // a part of the names of all indices of this run
+	url   string
+	node  *node.Node // nil for an external node
+	dir   string
+	stamp string // a part of the names of all indices of this run
 }
 
 // OpenOpenSearch connects to the running node at address, which must not require TLS or credentials. If address is "", it starts a node
-// with its data and log in dir. It returns a *node.AbsentError if this machine cannot run a node.
-func OpenOpenSearch(ctx context.Context, client *load.Client, address, dir string) (*OpenSearch, error) {
-	s := &OpenSearch{client: client, stamp: strconv.FormatInt(time.Now().UnixNano(), 36)}
+// with its data in dir and 2 GiB of heap. It returns nil if this machine cannot run a node.
+func OpenOpenSearch(tb testing.TB, address, dir string) *OpenSearch {
+	tb.Helper()
+	s := &OpenSearch{url: strings.TrimSuffix(address, "/"), dir: dir, stamp: strconv.FormatInt(time.Now().UnixNano(), 36)}
 	if address == "" {
-		if err := s.start(ctx, dir); err != nil {
-			return nil, err
+		started, err := node.Start(context.Background(), node.Options{Dir: dir, Heap: "2g"})
+		if absent, ok := errors.AsType[*node.AbsentError](err); ok {
+			tb.Log(absent)
+			return nil
 		}
-		address = s.node.URL
-	}
-	var err error
-	if s.base, err = url.Parse(strings.TrimSuffix(address, "/")); err != nil {
-		return nil, fmt.Errorf("read the address of OpenSearch: %w", err)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		s.node, s.url = started, started.URL
 	}
 	var about struct{ Version struct{ Number string } }
-	if err := s.do(ctx, http.MethodGet, "", nil, &about); err != nil {
-		return nil, errors.Join(err, s.Close(ctx))
-	}
+	s.do(tb, http.MethodGet, "", nil, &about)
 	s.Version = about.Version.Number
-	return s, nil
-}
-
-// start starts a node with 2 GiB of heap.
-func (s *OpenSearch) start(ctx context.Context, dir string) error {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return fmt.Errorf("create the directory of OpenSearch: %w", err)
-	}
-	output, err := os.Create(filepath.Join(dir, "opensearch.log"))
-	if err != nil {
-		return fmt.Errorf("create the log of OpenSearch: %w", err)
-	}
-	defer output.Close()
-	s.dir = filepath.Join(dir, "node")
-	s.node, err = node.Start(ctx, node.Options{Dir: s.dir, Heap: "2g", Log: output})
-	return err
+	return s
 }
 
 // Close stops the node if the program started it. Otherwise, it deletes the indices of this run.
@@ -76,26 +58,33 @@ func (s *OpenSearch) Close(ctx context.Context) error {
 	if s.node != nil {
 		return s.node.Stop(ctx)
 	}
-	return s.do(ctx, http.MethodDelete, "/bench-"+s.stamp+"-*?ignore_unavailable=true&expand_wildcards=all", nil, nil)
+	_, err := load.Send(ctx, load.Request{Method: http.MethodDelete, URL: s.url + "/bench-" + s.stamp + "-*?ignore_unavailable=true&expand_wildcards=all"})
+	return err
+}
+
+// request returns a request to the node.
+func (s *OpenSearch) request(method, path string, body []byte) load.Request {
+	r := load.Request{Method: method, URL: s.url + path, Body: body}
+	if body != nil {
+		r.Header = jsonBody
+	}
+	return r
 }
 
 // do sends one request and decodes the response into out, which may be nil.
-func (s *OpenSearch) do(ctx context.Context, method, path string, body, out any) error {
+func (s *OpenSearch) do(tb testing.TB, method, path string, body, out any) {
+	tb.Helper()
 	var encoded []byte
 	if body != nil {
 		encoded = encode(body)
 	}
-	_, answer, err := s.client.Do(ctx, request(method, s.base, path, nil, encoded), 0)
-	if err != nil {
-		return fmt.Errorf("send a request to OpenSearch: %w", err)
-	}
+	_, answer := load.Do(tb, s.request(method, path, encoded), 0)
 	if out == nil {
-		return nil
+		return
 	}
 	if err := json.Unmarshal(answer, out); err != nil {
-		return fmt.Errorf("read OpenSearch's response: %w", err)
+		tb.Fatalf("read OpenSearch's response: %v", err)
 	}
-	return nil
 }
 
 // encode returns a body as JSON. Bodies consist of maps, lists and strings, whose encoding cannot fail.
@@ -112,7 +101,8 @@ func (s *OpenSearch) index(name string) string { return "/bench-" + s.stamp + "-
 
 // Create creates an index with a mapping. If the mapping is nil, OpenSearch creates fields from documents. The index is refreshed only on
 // request, so that imports are as fast as possible. As by default, OpenSearch syncs the translog before each response.
-func (s *OpenSearch) Create(ctx context.Context, name string, mapping map[string]any) error {
+func (s *OpenSearch) Create(tb testing.TB, name string, mapping map[string]any) {
+	tb.Helper()
 	body := map[string]any{"settings": map[string]any{
 		"number_of_shards": 1, "number_of_replicas": 0, "refresh_interval": "-1", "translog.durability": "request",
 		"analysis": querystring.Analysis(),
@@ -120,7 +110,7 @@ func (s *OpenSearch) Create(ctx context.Context, name string, mapping map[string
 	if mapping != nil {
 		body["mappings"] = mapping
 	}
-	return s.do(ctx, http.MethodPut, s.index(name), body, nil)
+	s.do(tb, http.MethodPut, s.index(name), body, nil)
 }
 
 // ItemMapping returns the mapping of an index of items. It has every field of the catalogue, and a field for words without a field name.
@@ -150,7 +140,7 @@ func PercolatorMapping() map[string]any {
 
 // Bulk returns a request that imports documents. lines contains the documents, each of them after the line that BulkLine appends.
 func (s *OpenSearch) Bulk(name string, lines []byte) load.Request {
-	return request(http.MethodPost, s.base, s.index(name)+"/_bulk", nil, lines)
+	return s.request(http.MethodPost, s.index(name)+"/_bulk", lines)
 }
 
 // BulkLine appends the line that precedes a document.
@@ -167,26 +157,28 @@ func CheckSearchBulk(answer []byte) error {
 }
 
 // Refresh makes all documents searchable.
-func (s *OpenSearch) Refresh(ctx context.Context, name string) error {
-	return s.do(ctx, http.MethodPost, s.index(name)+"/_refresh", nil, nil)
+func (s *OpenSearch) Refresh(tb testing.TB, name string) {
+	tb.Helper()
+	s.do(tb, http.MethodPost, s.index(name)+"/_refresh", nil, nil)
 }
 
 // Put returns a request that adds one document. The response means that the document is durable.
 func (s *OpenSearch) Put(name string, body []byte) load.Request {
-	return request(http.MethodPost, s.base, s.index(name)+"/_doc", nil, body)
+	return s.request(http.MethodPost, s.index(name)+"/_doc", body)
 }
 
 // Rewrite translates a query of Vitrine to a query string with the same meaning in OpenSearch.
-func Rewrite(q string, now time.Time) (string, error) {
+func Rewrite(tb testing.TB, q string) string {
+	tb.Helper()
 	parsed, err := query.Parse(q)
 	if err != nil {
-		return "", fmt.Errorf("parse %s: %w", q, err)
+		tb.Fatalf("parse %s: %v", q, err)
 	}
-	text, err := querystring.Rewrite(parsed.Root, querystring.Options{Now: now, Source: q})
+	text, err := querystring.Rewrite(parsed.Root, querystring.Options{Now: time.Now(), Source: q})
 	if err != nil {
-		return "", fmt.Errorf("rewrite %s: %w", q, err)
+		tb.Fatalf("rewrite %s: %v", q, err)
 	}
-	return text, nil
+	return text
 }
 
 func queryString(q string) map[string]any {
@@ -201,7 +193,7 @@ func (s *OpenSearch) Search(name, q string, newestFirst bool) load.Request {
 	if newestFirst {
 		body["sort"] = []any{map[string]any{"created_on": "desc"}, map[string]any{"id": "desc"}}
 	}
-	return request(http.MethodPost, s.base, s.index(name)+"/_search", nil, encode(body))
+	return s.request(http.MethodPost, s.index(name)+"/_search", encode(body))
 }
 
 // SearchTotal returns the exact total of a response.
@@ -224,23 +216,18 @@ func SearchTotal(answer []byte) (int64, error) {
 const percolatorField = "percolated_query"
 
 // Register stores queries in a percolator.
-func (s *OpenSearch) Register(ctx context.Context, name string, queries []string) error {
-	const batch = 1000
-	for from := 0; from < len(queries); from += batch {
-		var lines bytes.Buffer
-		for i, q := range queries[from:min(from+batch, len(queries))] {
-			doc := encode(map[string]any{percolatorField: queryString(q)})
-			lines.Write(append(append(BulkLine(nil, int64(from+i)), doc...), '\n'))
-		}
-		_, answer, err := s.client.Do(ctx, s.Bulk(name, lines.Bytes()), http.StatusOK)
-		if err == nil {
-			err = CheckSearchBulk(answer)
-		}
-		if err != nil {
-			return fmt.Errorf("register queries: %w", err)
-		}
+func (s *OpenSearch) Register(tb testing.TB, name string, queries []string) {
+	tb.Helper()
+	var lines []byte
+	for i, q := range queries {
+		doc := encode(map[string]any{percolatorField: queryString(q)})
+		lines = append(append(BulkLine(lines, int64(i)), doc...), '\n')
 	}
-	return s.Refresh(ctx, name)
+	_, answer := load.Do(tb, s.Bulk(name, lines), http.StatusOK)
+	if err := CheckSearchBulk(answer); err != nil {
+		tb.Fatal(err)
+	}
+	s.Refresh(tb, name)
 }
 
 // Percolate returns a request that matches documents (lines of JSON) against the registered queries.
@@ -251,41 +238,41 @@ func (s *OpenSearch) Percolate(name string, documents []json.RawMessage) load.Re
 		}}},
 		"size": 10000, "track_total_hits": true, "_source": false,
 	})
-	return request(http.MethodPost, s.base, s.index(name)+"/_search?filter_path=hits.total,hits.hits._id,hits.hits.fields", nil, encoded)
+	return s.request(http.MethodPost, s.index(name)+"/_search?filter_path=hits.total,hits.hits._id,hits.hits.fields", encoded)
 }
 
-// stats are the statistics that a node reports.
-type stats struct {
-	Nodes map[string]struct {
-		JVM struct {
-			Mem struct {
-				HeapUsed int64 `json:"heap_used_in_bytes"`
+// stats returns the heap in use and the processor time that the node reports.
+func (s *OpenSearch) stats(tb testing.TB) (heap int64, cpu time.Duration) {
+	tb.Helper()
+	var answer struct {
+		Nodes map[string]struct {
+			JVM struct {
+				Mem struct {
+					HeapUsed int64 `json:"heap_used_in_bytes"`
+				}
 			}
-		}
-		Process struct {
-			CPU struct {
-				Total int64 `json:"total_in_millis"`
+			Process struct {
+				CPU struct {
+					Total int64 `json:"total_in_millis"`
+				}
 			}
 		}
 	}
-}
-
-func (s *OpenSearch) stats() (stats, error) {
-	var answer stats
-	err := s.do(context.Background(), http.MethodGet, "/_nodes/_local/stats/jvm,process", nil, &answer)
-	return answer, err
+	s.do(tb, http.MethodGet, "/_nodes/_local/stats/jvm,process", nil, &answer)
+	for _, n := range answer.Nodes {
+		heap, cpu = n.JVM.Mem.HeapUsed, time.Duration(n.Process.CPU.Total)*time.Millisecond
+	}
+	return heap, cpu
 }
 
 // CPU returns the processor time that the node has used.
-func (s *OpenSearch) CPU() (time.Duration, error) {
+func (s *OpenSearch) CPU(tb testing.TB) time.Duration {
+	tb.Helper()
 	if s.node != nil {
-		return s.process().CPU()
+		return s.process().CPU(tb)
 	}
-	answer, err := s.stats()
-	for _, n := range answer.Nodes {
-		return time.Duration(n.Process.CPU.Total) * time.Millisecond, nil
-	}
-	return 0, err
+	_, cpu := s.stats(tb)
+	return cpu
 }
 
 // process returns the process of the node that this program started.
@@ -294,30 +281,23 @@ func (s *OpenSearch) process() child.Process {
 }
 
 // Memory returns the heap in use and the resident memory. The resident memory of an external node is 0.
-func (s *OpenSearch) Memory() (heap, resident int64, err error) {
-	answer, err := s.stats()
-	if err != nil {
-		return 0, 0, err
-	}
-	for _, n := range answer.Nodes {
-		heap = n.JVM.Mem.HeapUsed
-	}
+func (s *OpenSearch) Memory(tb testing.TB) (heap, resident int64) {
+	tb.Helper()
+	heap, _ = s.stats(tb)
 	if s.node != nil {
-		m, err := s.process().Memory(s.dir)
-		if err != nil {
-			return 0, 0, err
-		}
-		resident = m.Resident
+		resident = s.process().Memory(tb, s.dir).Resident
 	}
-	return heap, resident, nil
+	return heap, resident
 }
 
 // Size returns the size of an index on disk in bytes.
-func (s *OpenSearch) Size(ctx context.Context, name string) (int64, error) {
-	return s.size(ctx, s.index(name))
+func (s *OpenSearch) Size(tb testing.TB, name string) int64 {
+	tb.Helper()
+	return s.size(tb, s.index(name))
 }
 
-func (s *OpenSearch) size(ctx context.Context, path string) (int64, error) {
+func (s *OpenSearch) size(tb testing.TB, path string) int64 {
+	tb.Helper()
 	var answer struct {
 		All struct {
 			Primaries struct {
@@ -327,6 +307,6 @@ func (s *OpenSearch) size(ctx context.Context, path string) (int64, error) {
 			}
 		} `json:"_all"`
 	}
-	err := s.do(ctx, http.MethodGet, path+"/_stats/store", nil, &answer)
-	return answer.All.Primaries.Store.Size, err
+	s.do(tb, http.MethodGet, path+"/_stats/store", nil, &answer)
+	return answer.All.Primaries.Store.Size
 }

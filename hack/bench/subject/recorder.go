@@ -2,9 +2,7 @@ package subject
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
-	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -12,6 +10,7 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"testing"
 
 	"github.com/vitrine-dev/vitrine/hack/bench/load"
 )
@@ -24,10 +23,15 @@ type Recorder struct {
 	bodies map[string][][]byte // by the last part of the path, such as "_bulk"
 }
 
-// NewRecorder starts a recorder in front of a node.
-func NewRecorder(s *OpenSearch) *Recorder {
+// NewRecorder starts a recorder in front of a node, which runs until the test ends.
+func NewRecorder(tb testing.TB, s *OpenSearch) *Recorder {
+	tb.Helper()
+	base, err := url.Parse(s.url)
+	if err != nil {
+		tb.Fatal(err)
+	}
 	r := &Recorder{bodies: map[string][][]byte{}}
-	forward := httputil.NewSingleHostReverseProxy(s.base)
+	forward := httputil.NewSingleHostReverseProxy(base)
 	r.server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		body, err := io.ReadAll(req.Body)
 		if err != nil {
@@ -41,14 +45,9 @@ func NewRecorder(s *OpenSearch) *Recorder {
 		req.Body = io.NopCloser(bytes.NewReader(body))
 		forward.ServeHTTP(w, req)
 	}))
+	tb.Cleanup(r.server.Close)
 	return r
 }
-
-// URL returns the address of the recorder.
-func (r *Recorder) URL() string { return r.server.URL }
-
-// Close stops the recorder.
-func (r *Recorder) Close() { r.server.Close() }
 
 // take returns the bodies with a kind, such as "_bulk", that have arrived since the last call, in order.
 func (r *Recorder) take(kind string) [][]byte {
@@ -60,7 +59,8 @@ func (r *Recorder) take(kind string) [][]byte {
 }
 
 // Sources returns the documents that Vitrine has stored for items since the last call: one line of JSON by the id of the item.
-func (r *Recorder) Sources() (map[string][]byte, error) {
+func (r *Recorder) Sources(tb testing.TB) map[string][]byte {
+	tb.Helper()
 	documents := map[string][]byte{}
 	for _, body := range r.take("_bulk") {
 		action := map[string]struct {
@@ -70,7 +70,7 @@ func (r *Recorder) Sources() (map[string][]byte, error) {
 		for line := range bytes.Lines(body) {
 			if len(action) == 0 {
 				if err := json.Unmarshal(line, &action); err != nil {
-					return nil, fmt.Errorf("read a recorded request: %w", err)
+					tb.Fatalf("read a recorded request: %v", err)
 				}
 				continue
 			}
@@ -82,7 +82,7 @@ func (r *Recorder) Sources() (map[string][]byte, error) {
 			clear(action)
 		}
 	}
-	return documents, nil
+	return documents
 }
 
 // Searches returns the bodies of the searches since the last call.
@@ -102,41 +102,39 @@ func (s *OpenSearch) Prefix(name string) string { return "bench-" + s.stamp + "-
 // LibraryFlags returns the flags that make Vitrine use the library with a prefix. Vitrine connects through the recorder, or directly to the
 // node if through is nil.
 func (s *OpenSearch) LibraryFlags(prefix string, through *Recorder) []string {
-	address := s.base.String()
+	address := s.url
 	if through != nil {
-		address = through.URL()
+		address = through.server.URL
 	}
-	return []string{"--opensearch-url", address, "--opensearch-index-prefix", prefix, "--opensearch-allow-plaintext"}
+	return []string{"--library", "opensearch", "--opensearch-url", address, "--opensearch-index-prefix", prefix, "--opensearch-allow-plaintext"}
 }
 
 // CreateLike creates an index with the settings and the mapping of the items index of a library.
-func (s *OpenSearch) CreateLike(ctx context.Context, name, prefix string) error {
+func (s *OpenSearch) CreateLike(tb testing.TB, name, prefix string) {
+	tb.Helper()
 	var like map[string]struct {
 		Mappings map[string]any `json:"mappings"`
 		Settings struct {
 			Index map[string]any `json:"index"`
 		} `json:"settings"`
 	}
-	if err := s.do(ctx, http.MethodGet, "/"+prefix+itemsOfProperty, nil, &like); err != nil {
-		return err
-	}
+	s.do(tb, http.MethodGet, "/"+prefix+itemsOfProperty, nil, &like)
 	for _, index := range like {
 		for _, own := range []string{"creation_date", "uuid", "version", "provided_name", "replication"} {
 			delete(index.Settings.Index, own)
 		}
 		body := map[string]any{"mappings": index.Mappings, "settings": index.Settings}
-		return s.do(ctx, http.MethodPut, s.index(name), body, nil)
+		s.do(tb, http.MethodPut, s.index(name), body, nil)
 	}
-	return fmt.Errorf("the library %s has no index of items", prefix)
 }
 
 // SearchItems returns a request that sends the body of a recorded search to the items of a library.
 func (s *OpenSearch) SearchItems(prefix string, body []byte) load.Request {
-	query := url.Values{"allow_partial_search_results": {"false"}}
-	return request(http.MethodPost, s.base, "/"+prefix+itemsOfProperty+"/_search", query, body)
+	return s.request(http.MethodPost, "/"+prefix+itemsOfProperty+"/_search?allow_partial_search_results=false", body)
 }
 
 // ItemsSize returns the number of bytes on disk of the items of a library.
-func (s *OpenSearch) ItemsSize(ctx context.Context, prefix string) (int64, error) {
-	return s.size(ctx, "/"+prefix+itemsOfProperty)
+func (s *OpenSearch) ItemsSize(tb testing.TB, prefix string) int64 {
+	tb.Helper()
+	return s.size(tb, "/"+prefix+itemsOfProperty)
 }

@@ -8,14 +8,12 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/vitrine-dev/vitrine/hack/bench/load"
 	"github.com/vitrine-dev/vitrine/internal/sample"
@@ -29,11 +27,10 @@ import (
 // TestMain runs the program of a subject instead of the tests if the arguments request that, because the subjects start this binary as a
 // child process.
 func TestMain(m *testing.M) {
-	if ran, err := Main(os.Args[1:], os.Stdin, os.Stdout); ran {
-		if err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
+	if ran, err := Main(os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	} else if ran {
 		os.Exit(0)
 	}
 	os.Exit(m.Run())
@@ -41,10 +38,7 @@ func TestMain(m *testing.M) {
 
 func TestNewStore(t *testing.T) {
 	filters := sample.NewLibrary().Filters(20)
-	s, err := NewStore(t.Context(), filepath.Join(t.TempDir(), "data"), filters)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := NewStore(t, filepath.Join(t.TempDir(), "data"), filters)
 	lib, err := reference.Open(reference.Options{Dir: s.Dir})
 	if err != nil {
 		t.Fatal(err)
@@ -59,70 +53,38 @@ func TestNewStore(t *testing.T) {
 }
 
 func TestBareServer(t *testing.T) {
-	dir := t.TempDir()
-	book, err := NewBook(filepath.Join(dir, "book"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	client := load.NewClient(1)
-	t.Cleanup(client.Close)
+	vitrine := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Date", "then")
+		w.Header().Set("Etag", r.URL.RawQuery)
+		_, _ = io.WriteString(w, r.Method+strings.Repeat(r.URL.RawQuery, 1000))
+	}))
+	t.Cleanup(vitrine.Close)
 	page := func(n int) load.Request {
-		return request(http.MethodGet, &url.URL{Scheme: "http", Host: "elsewhere.example"}, "/page", url.Values{"n": {fmt.Sprint(n)}}, nil)
+		return load.Request{Method: http.MethodGet, URL: fmt.Sprintf("%s/page?%d", vitrine.URL, n)}
 	}
-	for n := range 3 {
-		body := strings.Repeat(fmt.Sprint(n), 1000)
-		header := http.Header{"Etag": {fmt.Sprintf(`"%d"`, n)}, "Content-Length": {"1000"}, "Content-Type": {"application/json"}, "Date": {"then"}}
-		if err := book.Add(page(n), header, []byte(body)); err != nil {
-			t.Fatal(err)
-		}
+	post := func(body []byte) load.Request {
+		return load.Request{Method: http.MethodPost, URL: vitrine.URL + "/posts", Body: body}
 	}
-	if book.Bytes() != 3000 {
-		t.Errorf("the book has %d bytes, want 3000", book.Bytes())
+	path := filepath.Join(t.TempDir(), "book")
+	bare := StartBare(t, path, []load.Request{page(0), page(1), post([]byte("{}"))}, http.StatusOK)
+	t.Cleanup(func() { bare.Stop(t, syscall.SIGKILL) })
+	header, body := load.Do(t, bare.At(page(1)), http.StatusOK)
+	if string(body) != "GET"+strings.Repeat("1", 1000) || header.Get("Etag") != "1" || header.Get("Date") == "then" {
+		t.Errorf("%v %s", header, body)
 	}
-	posting := request(http.MethodPost, &url.URL{Scheme: "http", Host: "elsewhere.example"}, "/posts", nil, nil)
-	if err := errors.Join(book.Add(posting, http.Header{"Location": {"/made"}}, []byte("made")), book.Close()); err != nil {
-		t.Fatal(err)
-	}
-	bare, err := StartBare(t.Context(), dir, book)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = bare.Stop(syscall.SIGKILL) })
-
-	header, body, err := client.Do(t.Context(), bare.At(page(1)), http.StatusOK)
-	if err != nil || string(body) != strings.Repeat("1", 1000) || header.Get("Etag") != `"1"` || header.Get("Date") == "then" {
-		t.Errorf("%v %s %v", header, body, err)
-	}
-	held := bare.At(page(1))
-	held.Header = http.Header{"If-None-Match": {`"1"`}}
-	if _, body, err := client.Do(t.Context(), held, http.StatusNotModified); err != nil || len(body) > 0 {
-		t.Errorf("%s %v", body, err)
-	}
-	if _, _, err := client.Do(t.Context(), bare.At(page(7)), http.StatusNotFound); err != nil {
-		t.Error(err)
-	}
-
-	c := sample.NewLibrary()
+	load.Do(t, bare.At(page(7)), http.StatusNotFound)
 	var posts []load.Request
 	for i := range 40 {
-		r := bare.At(posting)
-		r.Body = fmt.Appendf(nil, `{"content_type":"text","caption":"%d"}`, i)
-		posts = append(posts, r)
+		posts = append(posts, bare.At(post(fmt.Appendf(nil, `{"content_type":"text","caption":"%d"}`, i))))
 	}
-	if _, err := client.Run(t.Context(), load.Plan{Clients: 8, Requests: posts, Want: http.StatusCreated, CPU: bare.CPU}); err != nil {
-		t.Fatal(err)
-	}
-	kept, err := os.ReadFile(filepath.Join(dir, "bare-posts"))
+	load.Run(t, 8, posts, http.StatusCreated, nil)
+	kept, err := os.ReadFile(path + ".posts")
 	if err != nil || strings.Count(string(kept), "\n") != 40 {
 		t.Errorf("%d of 40 posts were kept, %v", strings.Count(string(kept), "\n"), err)
 	}
-	broken := bare.At(posting)
-	broken.Body = []byte("{")
-	if _, _, err := client.Do(t.Context(), broken, http.StatusBadRequest); err != nil {
-		t.Error(err)
-	}
+	load.Do(t, bare.At(post([]byte("{"))), http.StatusBadRequest)
 	var p posted
-	if err := json.Unmarshal(c.Post(1), &p); err != nil || p.Caption == "" || p.Author.AuthorRef == "" || p.ContentURL == "" || p.ApprovalStatus == "" {
+	if err := json.Unmarshal(sample.NewLibrary().Post(1), &p); err != nil || p.Caption == "" || p.Author.AuthorRef == "" || p.ContentURL == "" || p.ApprovalStatus == "" {
 		t.Errorf("the bare server does not decode all members: %+v, %v", p, err)
 	}
 }
@@ -153,17 +115,18 @@ func TestFieldsOfBareWords(t *testing.T) {
 }
 
 func TestRewrite(t *testing.T) {
-	got, err := Rewrite("approval_status:app AND created_on:[2026-03 TO 2026-04]", time.Unix(0, 0))
-	if want := "+approval_status:app +created_on:[2026-03-01T00:00:00.000Z TO 2026-04-30T23:59:59.999Z]"; err != nil || got != want {
-		t.Errorf("%s, %v; want %s", got, err, want)
+	got := Rewrite(t, "approval_status:app AND created_on:[2026-03 TO 2026-04]")
+	if want := "+approval_status:app +created_on:[2026-03-01T00:00:00.000Z TO 2026-04-30T23:59:59.999Z]"; got != want {
+		t.Errorf("%s; want %s", got, want)
 	}
 }
 
-func TestParseMetrics(t *testing.T) {
-	got := parseMetrics("# HELP x y\nx{a=\"1\"} 2\nx{a=\"2\"} 3\ny 1e+06\nbroken\n")
-	want := map[string]float64{"x": 5, `x{a="1"}`: 2, `x{a="2"}`: 3, "y": 1e6}
-	if !maps.Equal(got, want) {
-		t.Errorf("%v; want %v", got, want)
+func TestTotal(t *testing.T) {
+	if n, err := Total([]byte(`{"total_results":12,"items":[]}`)); err != nil || n != 12 {
+		t.Errorf("%d, %v", n, err)
+	}
+	if _, err := Total([]byte(`{"error":"no"}`)); err == nil {
+		t.Error("a response without a total is accepted")
 	}
 }
 
@@ -202,32 +165,20 @@ func TestIndexSize(t *testing.T) {
 func TestRecorder(t *testing.T) {
 	node := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.Copy(w, r.Body) }))
 	defer node.Close()
-	base, err := url.Parse(node.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := NewRecorder(&OpenSearch{base: base, stamp: "x"})
-	defer r.Close()
-	client := load.NewClient(1)
-	t.Cleanup(client.Close)
+	r := NewRecorder(t, &OpenSearch{url: node.URL})
 	send := func(path, body string) {
 		t.Helper()
-		address, err := url.Parse(r.URL())
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, answer, err := client.Do(t.Context(), request(http.MethodPost, address, path, nil, []byte(body)), http.StatusOK)
-		if err != nil || string(answer) != body {
-			t.Errorf("%s: %s, %v", path, answer, err)
+		_, answer := load.Do(t, load.Request{Method: http.MethodPost, URL: r.server.URL + path, Body: []byte(body)}, http.StatusOK)
+		if string(answer) != body {
+			t.Errorf("%s: %s", path, answer)
 		}
 	}
 	send("/_bulk", `{"create":{"_id":"1","_index":"bench-x-items-bench_default==1==write"}}`+"\n"+`{"id":1}`+"\n"+
 		`{"index":{"_id":"ledger","_index":"bench-x-facts"}}`+"\n"+`{"sequence":1}`+"\n")
 	send("/index/_search?x=y", `{"query":{"match_all":{}}}`)
 	send("/index/_search", `{"query":{"range":{"_seq_no":{"gte":7}}}}`)
-	documents, err := r.Sources()
-	if err != nil || len(documents) != 1 || string(documents["1"]) != `{"id":1}` {
-		t.Errorf("%q, %v", documents, err)
+	if documents := r.Sources(t); len(documents) != 1 || string(documents["1"]) != `{"id":1}` {
+		t.Errorf("%q", documents)
 	}
 	searches := r.Searches()
 	if len(searches) != 2 || IsFollowing(searches[0]) || !IsFollowing(searches[1]) || len(r.Searches()) != 0 {

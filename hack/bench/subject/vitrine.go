@@ -1,3 +1,12 @@
+// Package subject runs the programs that the benchmarks compare (subjects): Vitrine's binary with each of its libraries, a bare net/http
+// server that sends the same bytes, and OpenSearch. Each subject is a separate process, so that its processor time and memory can be
+// measured.
+//
+// The other subjects must do the same work as Vitrine. For example, the bare server sends the same bytes and headers, and all subjects
+// acknowledge a write after an fsync.
+//
+// The package may import child, load, loopback, querystring and opensearch/node, and Vitrine's domain, sample content, engine segments, and
+// the libraries that seed its stores.
 package subject
 
 import (
@@ -14,6 +23,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"testing"
 	"time"
 
 	"github.com/vitrine-dev/vitrine/hack/bench/child"
@@ -40,25 +50,28 @@ const (
 
 // NewStore creates a store without items in a directory that does not exist yet. It stores the definitions through the library, because
 // there is no Kubernetes cluster. READ-ONLY tokens may list every filter.
-func NewStore(ctx context.Context, dir string, filters []sample.Filter) (*Store, error) {
+func NewStore(tb testing.TB, dir string, filters []sample.Filter) *Store {
+	tb.Helper()
 	lib, err := reference.Open(reference.Options{Dir: dir})
 	if err != nil {
-		return nil, fmt.Errorf("make the store: %w", err)
+		tb.Fatal(err)
 	}
-	return seed(ctx, lib, dir, filters)
+	return seed(tb, lib, dir, filters)
 }
 
 // NewStoreOn is like NewStore for a library in an OpenSearch cluster, with an index prefix. dir is the data directory of the server.
-func NewStoreOn(ctx context.Context, cluster *OpenSearch, prefix, dir string, filters []sample.Filter) (*Store, error) {
-	lib, err := opensearch.Open(ctx, opensearch.Options{URLs: []string{cluster.base.String()}, Prefix: prefix, AllowHTTP: true})
+func NewStoreOn(tb testing.TB, cluster *OpenSearch, prefix, dir string, filters []sample.Filter) *Store {
+	tb.Helper()
+	lib, err := opensearch.Open(context.Background(), opensearch.Options{URLs: []string{cluster.url}, Prefix: prefix, AllowHTTP: true})
 	if err != nil {
-		return nil, fmt.Errorf("make the library: %w", err)
+		tb.Fatal(err)
 	}
-	return seed(ctx, lib, dir, filters)
+	return seed(tb, lib, dir, filters)
 }
 
 // seed stores the definitions in a library and closes it.
-func seed(ctx context.Context, lib library.Library, dir string, filters []sample.Filter) (*Store, error) {
+func seed(tb testing.TB, lib library.Library, dir string, filters []sample.Filter) *Store {
+	tb.Helper()
 	s := &Store{Dir: dir, readOnly: rand.Text() + rand.Text(), readWrite: rand.Text() + rand.Text()}
 	owner := func(k library.Kind, name string) library.Owner {
 		return library.Owner{Install: "bench", Kind: k, Namespace: namespace, Name: name}
@@ -79,24 +92,24 @@ func seed(ctx context.Context, lib library.Library, dir string, filters []sample
 		}})
 		s.filters = append(s.filters, id)
 	}
-	results, err := lib.Apply(ctx, defs)
+	results, err := lib.Apply(context.Background(), defs)
 	for _, r := range results {
 		err = errors.Join(err, r.Err)
 	}
 	if err := errors.Join(err, lib.Close()); err != nil {
-		return nil, fmt.Errorf("seed the store: %w", err)
+		tb.Fatal(err)
 	}
-	return s, nil
+	return s
 }
 
-// BuildVitrine builds the binary from the repository that contains this module, and returns its path.
-func BuildVitrine(ctx context.Context, dir string) (string, error) {
+// BuildVitrine builds the binary from the repository at root into dir, and returns its path.
+func BuildVitrine(tb testing.TB, root, dir string) string {
+	tb.Helper()
 	binary := filepath.Join(dir, "vitrine")
-	cmd := exec.CommandContext(ctx, "go", "-C", "../..", "build", "-trimpath", "-o", binary, "./cmd/vitrine")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build vitrine: %w\n%s", err, out)
+	if out, err := exec.CommandContext(tb.Context(), "go", "-C", root, "build", "-trimpath", "-o", binary, "./cmd/vitrine").CombinedOutput(); err != nil {
+		tb.Fatalf("build vitrine: %v\n%s", err, out)
 	}
-	return binary, nil
+	return binary
 }
 
 // Vitrine is a running `vitrine serve`.
@@ -105,68 +118,55 @@ type Vitrine struct {
 	Store *Store
 	// Ready is the time from the start of the process until /readyz reported the process as ready.
 	Ready time.Duration
-
-	client *load.Client
 	// Addresses on which the server listens.
-	http, probes, metrics, debug string
+	http, metrics, debug string
 }
 
-// ServeOptions configure vitrine serve.
-type ServeOptions struct {
-	Binary string
-	// Library is the value of --library.
-	Library string
-	// Kubeconfig selects the cluster to watch; "" runs vitrine without a cluster.
-	Kubeconfig string
-	// Flags are additional flags.
-	Flags []string
-	// Output is the log file.
-	Output string
-	// Debug enables the HTTP endpoints for profiles.
-	Debug bool
-}
-
-// serveFor limits the time until Vitrine is ready, which may include a rebuild of all indexes.
-const serveFor = 10 * time.Minute
-
-// Serve starts vitrine with a store and waits until it is ready.
-func Serve(ctx context.Context, store *Store, client *load.Client, o ServeOptions) (*Vitrine, error) {
-	v := &Vitrine{Store: store, client: client}
+// Serve starts `vitrine serve` with a store and additional flags, and waits until it is ready.
+func Serve(tb testing.TB, binary string, store *Store, flags ...string) *Vitrine {
+	tb.Helper()
 	// Choose the addresses here, because a log that contains only warnings does not show them.
 	ports, err := loopback.Free(4)
 	if err != nil {
-		return nil, err
+		tb.Fatal(err)
 	}
-	v.http, v.probes, v.metrics = ports[0], ports[1], ports[2]
-	cluster := "--without-kubernetes"
-	if o.Kubeconfig != "" {
-		cluster = "--kubeconfig=" + o.Kubeconfig
-	}
-	args := append([]string{
-		"serve", "--data-dir", store.Dir, cluster, "--library", o.Library, "--log-format", "json",
-		"--https-bind-address", "", "--http-bind-address", v.http, "--health-probe-bind-address", v.probes, "--metrics-bind-address", v.metrics,
-	}, o.Flags...)
-	if o.Debug {
-		v.debug = ports[3]
-		args = append(args, "--debug-bind-address", v.debug)
-	}
+	v := &Vitrine{Store: store, http: ports[0], metrics: ports[1], debug: ports[2]}
 	began := time.Now()
-	if v.Child, err = child.Start(child.Spec{Name: "vitrine", Path: o.Binary, Args: args, Output: o.Output}); err != nil {
-		return nil, err
-	}
-	err = v.Await(ctx, serveFor, "ready", func() bool {
-		_, _, err := client.Do(ctx, get(v.probes, "/readyz"), http.StatusOK)
-		return err == nil
+	v.Child = child.Start(tb, child.Spec{Name: "vitrine", Path: binary, Output: store.Dir + ".log", Args: append([]string{
+		"serve", "--data-dir", store.Dir, "--log-format", "json", "--https-bind-address", "", "--http-bind-address", v.http,
+		"--metrics-bind-address", v.metrics, "--debug-bind-address", v.debug, "--health-probe-bind-address", ports[3],
+	}, flags...)})
+	v.Await(tb, "ready", func() bool {
+		resp, err := load.Send(context.Background(), get(ports[3], "/readyz"))
+		return err == nil && resp.Status == http.StatusOK
 	})
-	if err != nil {
-		return nil, errors.Join(err, v.Stop(syscall.SIGKILL))
-	}
 	v.Ready = time.Since(began)
-	return v, nil
+	return v
 }
 
-// base returns the base URL of the HTTP interface.
-func (v *Vitrine) base() *url.URL { return &url.URL{Scheme: "http", Host: v.http} }
+// Restart stops the server with a signal, and starts it again with the given flags.
+func (v *Vitrine) Restart(tb testing.TB, binary string, sig syscall.Signal, flags ...string) {
+	tb.Helper()
+	v.Stop(tb, sig)
+	*v = *Serve(tb, binary, v.Store, flags...)
+}
+
+// request returns a request to the HTTP interface.
+func (v *Vitrine) request(method, path string, params url.Values, body []byte) load.Request {
+	r := load.Request{Method: method, URL: "http://" + v.http + path + "?" + params.Encode(), Body: body}
+	if body != nil {
+		r.Header = jsonBody
+	}
+	return r
+}
+
+// jsonBody are the headers of a request with a body.
+var jsonBody = http.Header{"Content-Type": {"application/json"}}
+
+// get returns a GET request for a path on a host.
+func get(host, path string) load.Request {
+	return load.Request{Method: http.MethodGet, URL: "http://" + host + path}
+}
 
 // PageSize is the number of items on every page.
 const PageSize = 50
@@ -174,7 +174,7 @@ const PageSize = 50
 // Page returns a request for a page of PageSize items of a filter. A web page that shows a wall of items sends such requests. filter is the
 // rank of the filter, and the first page is 1.
 func (v *Vitrine) Page(filter, page int) load.Request {
-	return request(http.MethodGet, v.base(), "/v2/content/filters/"+strconv.FormatInt(v.Store.filters[filter], 10), url.Values{
+	return v.request(http.MethodGet, "/v2/content/filters/"+strconv.FormatInt(v.Store.filters[filter], 10), url.Values{
 		"access_token": {v.Store.readOnly}, "page": {strconv.Itoa(page)}, "page_size": {strconv.Itoa(PageSize)},
 	}, nil)
 }
@@ -185,17 +185,17 @@ func (v *Vitrine) Items(q, order string) load.Request {
 	if order != "" {
 		params.Set("sort_by", order)
 	}
-	return request(http.MethodGet, v.base(), "/v2/content/items", params, nil)
+	return v.request(http.MethodGet, "/v2/content/items", params, nil)
 }
 
 // Post returns a request that adds one item.
 func (v *Vitrine) Post(body []byte) load.Request {
-	return request(http.MethodPost, v.base(), "/v2/content/", url.Values{"access_token": {v.Store.readWrite}}, body)
+	return v.request(http.MethodPost, "/v2/content/", url.Values{"access_token": {v.Store.readWrite}}, body)
 }
 
 // Bulk returns a request that imports lines. The response means that every line is durable and visible to later reads.
 func (v *Vitrine) Bulk(lines []byte) load.Request {
-	return request(http.MethodPost, v.base(), "/v2/content/bulk", url.Values{"access_token": {v.Store.readWrite}}, lines)
+	return v.request(http.MethodPost, "/v2/content/bulk", url.Values{"access_token": {v.Store.readWrite}}, lines)
 }
 
 // CheckBulk returns an error unless exactly n lines were stored.
@@ -208,62 +208,41 @@ func CheckBulk(answer []byte, n int) error {
 
 // Total returns total_results, which is at the beginning of a list.
 func Total(list []byte) (int64, error) {
-	rest, ok := bytes.CutPrefix(list, []byte(`{"total_results":`))
-	end := bytes.IndexByte(rest, ',')
-	if !ok || end < 0 {
-		return 0, fmt.Errorf("the response is not a list of items: %s", list[:min(len(list), 200)])
+	var total int64
+	if _, err := fmt.Sscanf(string(list[:min(len(list), 50)]), `{"total_results":%d,`, &total); err != nil {
+		return 0, fmt.Errorf("the response is not a list of items: %w: %s", err, list[:min(len(list), 200)])
 	}
-	n, err := strconv.ParseInt(string(rest[:end]), 10, 64)
-	if err != nil {
-		return 0, fmt.Errorf("read total_results: %w", err)
-	}
-	return n, nil
+	return total, nil
 }
 
-// Metrics returns the metrics in /metrics, summed over their labels.
-func (v *Vitrine) Metrics(ctx context.Context) (map[string]float64, error) {
-	_, text, err := v.client.Do(ctx, get(v.metrics, "/metrics"), http.StatusOK)
-	if err != nil {
-		return nil, fmt.Errorf("read the metrics: %w", err)
-	}
-	return parseMetrics(string(text)), nil
-}
-
-// parseMetrics parses the text format of Prometheus, in which each line is name{labels} value. It returns the sums of the values by name.
-func parseMetrics(text string) map[string]float64 {
-	sums := map[string]float64{}
-	for line := range strings.Lines(text) {
-		line = strings.TrimSpace(line)
-		space := strings.LastIndexByte(line, ' ')
-		if strings.HasPrefix(line, "#") || space < 0 {
-			continue
-		}
-		value, err := strconv.ParseFloat(line[space+1:], 64)
-		if err != nil {
-			continue
-		}
-		name, _, _ := strings.Cut(line[:space], "{")
-		sums[name] += value
-		if labelled := line[:space]; labelled != name {
-			sums[labelled] += value
+// Metric returns a metric without labels in /metrics.
+func (v *Vitrine) Metric(tb testing.TB, name string) float64 {
+	tb.Helper()
+	_, text := load.Do(tb, get(v.metrics, "/metrics"), http.StatusOK)
+	for line := range strings.Lines(string(text)) {
+		if text, ok := strings.CutPrefix(line, name+" "); ok {
+			value, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
+			if err != nil {
+				tb.Fatal(err)
+			}
+			return value
 		}
 	}
-	return sums
+	tb.Fatalf("the server has no metric %s", name)
+	return 0
 }
 
 // Filter returns a request for the first item of a filter by its UUID, with a token.
 func (v *Vitrine) Filter(uuid, token string) load.Request {
-	r := request(http.MethodGet, v.base(), "/v2/content/filters/"+uuid, url.Values{"page_size": {"1"}}, nil)
-	r.Header.Set("Authorization", "Bearer "+token)
+	r := v.request(http.MethodGet, "/v2/content/filters/"+uuid, url.Values{"page_size": {"1"}}, nil)
+	r.Header = http.Header{"Authorization": {"Bearer " + token}}
 	return r
 }
 
-// Collect runs the garbage collector of the server, which must have been started with Debug.
-func (v *Vitrine) Collect(ctx context.Context) error {
-	if _, _, err := v.client.Do(ctx, get(v.debug, "/debug/pprof/heap?gc=1"), http.StatusOK); err != nil {
-		return fmt.Errorf("run the garbage collector of the server: %w", err)
-	}
-	return nil
+// Collect runs the garbage collector of the server.
+func (v *Vitrine) Collect(tb testing.TB) {
+	tb.Helper()
+	load.Do(tb, get(v.debug, "/debug/pprof/heap?gc=1"), http.StatusOK)
 }
 
 // IndexSize returns the total size of the index segments among files, without the stored items that they contain, and the number of items
