@@ -1,69 +1,30 @@
 package reference
 
 import (
-	"fmt"
+	"bytes"
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
+	"github.com/spf13/cobra/doc"
 )
 
 // CLI returns the reference of a command and of its subcommands.
-func CLI(root *cobra.Command) string {
-	p := newPage("Command-line reference", "the commands", "`vitrine COMMAND --help` prints the same text. [The command line](../cli.md) explains exit codes, connections and tokens.")
-	var rows [][]string
-	commands := []*cobra.Command{root}
-	for _, c := range root.Commands() {
-		if c.IsAvailableCommand() {
-			rows = append(rows, []string{fmt.Sprintf("[`%s`](#%s)", c.CommandPath(), anchor(c.CommandPath())), prose(c.Short)})
-			commands = append(commands, c)
+func CLI(root *cobra.Command) (string, error) {
+	p := newPage("Command-line reference", "the commands", "`vitrine COMMAND --help` prints the same text. [The command line](../cli.md) explains exit codes, connections and tokens.\n")
+	for _, c := range append([]*cobra.Command{root}, root.Commands()...) {
+		if !c.IsAvailableCommand() && c.HasParent() {
+			continue
 		}
-	}
-	p.table([]string{"command", "purpose"}, rows)
-	for _, c := range commands[1:] {
-		text := c.Long
-		if text == "" {
-			text = c.Short + "."
+		c.DisableAutoGenTag = true
+		var text bytes.Buffer
+		if err := doc.GenMarkdownCustom(c, &text, func(name string) string { return "#" + anchor(strings.ReplaceAll(strings.TrimSuffix(name, ".md"), "_", " ")) }); err != nil {
+			return "", err
 		}
-		p.line("\n## %s\n\n%s", c.CommandPath(), escaped(text))
-		if c.Example != "" {
-			p.line("\n```text\n%s\n```", unindent(c.Example))
+		own, seeAlso, _ := strings.Cut(text.String(), "### SEE ALSO\n\n")
+		if !c.HasParent() { // only this list is not repeated in each section
+			own += seeAlso
 		}
-		p.line("\nUsage: `%s`", c.UseLine())
-		var flags [][]string
-		c.Flags().VisitAll(func(f *pflag.Flag) {
-			if f.Hidden {
-				return
-			}
-			name := "--" + f.Name
-			if f.Shorthand != "" {
-				name = "-" + f.Shorthand + ", " + name
-			}
-			kind, usage := pflag.UnquoteUsage(f)
-			def := f.DefValue
-			if def == "false" || def == "[]" {
-				def = ""
-			}
-			flags = append(flags, []string{code(strings.TrimSpace(name + " " + kind)), code(def), prose(usage)})
-		})
-		p.table([]string{"flag", "default", "description"}, flags)
+		p.line("%s", strings.TrimSpace(own)+"\n")
 	}
-	return p.String()
-}
-
-// escaped returns paragraphs of plain text as Markdown, with each paragraph on one line.
-func escaped(text string) string {
-	var paragraphs []string
-	for paragraph := range strings.SplitSeq(strings.TrimSpace(text), "\n\n") {
-		paragraphs = append(paragraphs, prose(paragraph))
-	}
-	return strings.Join(paragraphs, "\n\n")
-}
-
-func unindent(text string) string {
-	var lines []string
-	for line := range strings.SplitSeq(strings.Trim(text, "\n"), "\n") {
-		lines = append(lines, strings.TrimPrefix(line, "  "))
-	}
-	return strings.Join(lines, "\n")
+	return strings.TrimSpace(p.String()) + "\n", nil
 }

@@ -99,17 +99,19 @@ func TestCLI(t *testing.T) {
 		t.Fatal(err)
 	}
 	root.AddCommand(sub)
-	got := CLI(root)
+	got, err := CLI(root)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, want := range []string{
-		"| [`tool do`](#tool-do) | Do it |", "## tool do\n\nDo it.\n", "Usage: `tool do FILE [flags]`", "```text\n# Do x\ntool do x\n```",
-		"| `-o, --out FORMAT` | `text` | the FORMAT of the output |",
+		"* [tool do](#tool-do)\t - Do it", "## tool do\n\nDo it\n", "```\ntool do FILE [flags]\n```", "```\n  # Do x\n  tool do x\n```", "-o, --out FORMAT   the FORMAT of the output (default \"text\")",
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("the page lacks %q:\n%s", want, got)
 		}
 	}
-	if strings.Contains(got, "hidden") {
-		t.Errorf("the page has the hidden flag:\n%s", got)
+	if strings.Contains(got, "hidden") || strings.Count(got, "tool do](") != 1 {
+		t.Errorf("the page has the hidden flag or more than one list of commands:\n%s", got)
 	}
 }
 
