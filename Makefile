@@ -117,8 +117,11 @@ generate: ## generate CRDs, deep copies and RBAC from the markers in the code, d
 format: ## run gofmt
 	@git ls-files -co --exclude-standard '*.go' | xargs $(GOFMT) -s -w
 
-site: ## build the documentation as HTML in dist/site
-	@$(GO) -C hack/site run . -to '$(CURDIR)/dist/site'
+site: bin/mkdocs/complete ## build the documentation as HTML in dist/site, and check its links; needs Python, and installs mkdocs in bin/mkdocs
+	@bin/mkdocs/bin/mkdocs build --config-file hack/site/mkdocs.yml --site-dir '$(CURDIR)/dist/site'
+
+bin/mkdocs/complete: hack/site/requirements.txt
+	@python3 -m venv --clear bin/mkdocs && bin/mkdocs/bin/pip install --quiet --disable-pip-version-check --requirement $< && touch $@
 
 lint: ## run golangci-lint with .golangci.yml, and actionlint on the workflows
 	$(GO) tool -modfile='$(CURDIR)/hack/tools/actionlint/go.mod' actionlint

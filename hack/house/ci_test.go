@@ -81,31 +81,32 @@ func TestCI(t *testing.T) {
 		"a check that cannot run here is listed and counted": {
 			make: passingMake,
 			ends: "  race    passed, 0 s\n  smoke   passed, 0 s\n  browser passed, 0 s\n" + notHere +
-				"  clients passed, 0 s\n  judges  passed, 0 s\n  gitops  passed, 0 s\n14 passed, 0 failed, 4 skipped\n",
+				"  clients passed, 0 s\n  judges  passed, 0 s\n  site    passed, 0 s\n  gitops  passed, 0 s\n15 passed, 0 failed, 4 skipped\n",
 		},
 		"so is the race detector": {
 			make: `case $1 in test) echo 'RACE DETECTOR DID NOT RUN: no gcc'; echo 'DONE 8 tests, 1 skipped in 3.1s' ;; esac`,
 			ends: "  race    DID NOT RUN: no gcc\n  smoke   passed, 0 s\n  browser passed, 0 s\n" + notHere +
-				"  clients passed, 0 s\n  judges  passed, 0 s\n  gitops  passed, 0 s\n13 passed, 0 failed, 5 skipped\n",
+				"  clients passed, 0 s\n  judges  passed, 0 s\n  site    passed, 0 s\n  gitops  passed, 0 s\n14 passed, 0 failed, 5 skipped\n",
 		},
 		"a failure ends the run": {
 			make: `case $1 in test) echo 'DONE 10 tests, 1 skipped, 2 failures in 1.2s'; exit 2 ;; esac`,
 			ends: "  test    FAILED, 0 s: 7 passed, 2 failed, 1 skipped\n  race    DID NOT RUN: the run ended before it\n" +
 				"  smoke   DID NOT RUN: the run ended before it\n  browser DID NOT RUN: the run ended before it\n  image   DID NOT RUN: the run ended before it\n" +
 				"  parity  DID NOT RUN: the run ended before it\n  e2e     DID NOT RUN: the run ended before it\n  clients DID NOT RUN: the run ended before it\n" +
-				"  judges  DID NOT RUN: the run ended before it\n  gitops  DID NOT RUN: the run ended before it\n8 passed, 2 failed, 10 skipped\n",
+				"  judges  DID NOT RUN: the run ended before it\n  site    DID NOT RUN: the run ended before it\n" +
+				"  gitops  DID NOT RUN: the run ended before it\n8 passed, 2 failed, 11 skipped\n",
 			status: 1,
 		},
 		"tests that cannot be started have failed": {
 			make: `case $1 in test) echo 'DONE 0 tests, 1 error in 0.2s'; exit 2 ;; esac`,
-			ends: "  gitops  DID NOT RUN: the run ended before it\n1 passed, 1 failed, 9 skipped\n", status: 1,
+			ends: "  gitops  DID NOT RUN: the run ended before it\n1 passed, 1 failed, 10 skipped\n", status: 1,
 		},
 		"a failure beside another check ends the run, and shows its output": {
 			make: passingMake + "\ncase $1 in clients) echo clients began; touch began; sleep 600 ;; gitops) until [ -e began ]; do sleep 0.05; done; echo Flux broke; exit 2 ;; esac",
 			ends: "clients began\n\n== gitops (its output, after it ran beside others)\nFlux broke\n== gitops: FAILED, 0 s\n\nWhat ran and what did not:\n" +
 				"  verify  passed, 0 s\n  test    passed, 0 s: 7 passed, 0 failed, 1 skipped\n  race    passed, 0 s\n  smoke   passed, 0 s\n  browser passed, 0 s\n" + notHere +
-				"  clients DID NOT RUN to its end: the run ended before\n  judges  DID NOT RUN: the run ended before it\n  gitops  FAILED, 0 s\n" +
-				"11 passed, 1 failed, 6 skipped\n",
+				"  clients DID NOT RUN to its end: the run ended before\n  judges  DID NOT RUN: the run ended before it\n" +
+				"  site    DID NOT RUN: the run ended before it\n  gitops  FAILED, 0 s\n11 passed, 1 failed, 7 skipped\n",
 			status: 1,
 		},
 	}
