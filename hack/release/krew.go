@@ -5,53 +5,12 @@ import (
 	"fmt"
 	"strings"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 )
 
-// plugin is a plugin in the format of krew, https://krew.sigs.k8s.io/docs/developer-guide/plugin-manifest/.
-type plugin struct {
-	APIVersion string            `json:"apiVersion"`
-	Kind       string            `json:"kind"`
-	Metadata   map[string]string `json:"metadata"`
-	Spec       pluginSpec        `json:"spec"`
-}
-
-type pluginSpec struct {
-	Version          string           `json:"version"`
-	Homepage         string           `json:"homepage"`
-	ShortDescription string           `json:"shortDescription"`
-	Description      string           `json:"description"`
-	Platforms        []pluginPlatform `json:"platforms"`
-}
-
-// pluginPlatform is the archive for the platforms that the selector selects.
-type pluginPlatform struct {
-	Selector metav1.LabelSelector `json:"selector"`
-	URI      string               `json:"uri"`
-	SHA256   string               `json:"sha256"`
-	Files    []pluginFile         `json:"files"`
-	Bin      string               `json:"bin"`
-}
-
-// pluginFile is a file in the archive, with the directory to which krew copies it.
-type pluginFile struct {
-	From string `json:"from"`
-	To   string `json:"to"`
-}
-
-// writeKrew writes krew.yaml for the archives of the plugin.
+// writeKrew writes krew.yaml for the archives of the plugin, see https://krew.sigs.k8s.io/docs/developer-guide/plugin-manifest/.
 func (r *release) writeKrew(context.Context) error {
-	p := plugin{
-		APIVersion: "krew.googlecontainertools.github.com/v1alpha2", Kind: "Plugin", Metadata: map[string]string{"name": "vitrine"},
-		Spec: pluginSpec{
-			Version: r.version, Homepage: "https://github.com/vitrine-dev/vitrine",
-			ShortDescription: "Inspect a Vitrine content library",
-			Description: "Inspects Vitrine, a content library for Kubernetes. Shows which objects are not ready\n" +
-				"and why, which items a ContentFilter lists, why an item matches, and which tokens exist.\n" +
-				"Validates manifests, and imports and exports items.\n",
-		},
-	}
+	var platforms []any
 	for platform := range strings.SplitSeq(r.platforms, ",") {
 		system, arch, _ := strings.Cut(platform, "/")
 		archive, bin := fmt.Sprintf("kubectl-vitrine_%s_%s_%s", r.version, system, arch), "kubectl-vitrine"
@@ -64,13 +23,25 @@ func (r *release) writeKrew(context.Context) error {
 		if err != nil {
 			return err
 		}
-		p.Spec.Platforms = append(p.Spec.Platforms, pluginPlatform{
-			Selector: metav1.LabelSelector{MatchLabels: map[string]string{"os": system, "arch": arch}},
-			URI:      r.downloads + "/" + archive, SHA256: sum, Bin: bin,
-			Files: []pluginFile{{From: bin, To: "."}, {From: "LICENSE", To: "."}, {From: "THIRD-PARTY-NOTICES", To: "."}},
+		var files []any
+		for _, name := range []string{bin, "LICENSE", "THIRD-PARTY-NOTICES"} {
+			files = append(files, map[string]string{"from": name, "to": "."})
+		}
+		platforms = append(platforms, map[string]any{
+			"selector": map[string]any{"matchLabels": map[string]string{"os": system, "arch": arch}},
+			"uri":      r.downloads + "/" + archive, "sha256": sum, "bin": bin, "files": files,
 		})
 	}
-	text, err := yaml.Marshal(p)
+	text, err := yaml.Marshal(map[string]any{
+		"apiVersion": "krew.googlecontainertools.github.com/v1alpha2", "kind": "Plugin", "metadata": map[string]string{"name": "vitrine"},
+		"spec": map[string]any{
+			"version": r.version, "homepage": "https://github.com/vitrine-dev/vitrine", "platforms": platforms,
+			"shortDescription": "Inspect a Vitrine content library",
+			"description": "Inspects Vitrine, a content library for Kubernetes. Shows which objects are not ready\n" +
+				"and why, which items a ContentFilter lists, why an item matches, and which tokens exist.\n" +
+				"Validates manifests, and imports and exports items.\n",
+		},
+	})
 	if err != nil {
 		return fmt.Errorf("write the manifest of the plugin: %w", err)
 	}

@@ -259,7 +259,18 @@ func TestKrew(t *testing.T) {
 	if err := r.writeKrew(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	var p plugin
+	var p struct {
+		APIVersion, Kind string
+		Metadata         map[string]string
+		Spec             struct {
+			Version, Homepage, ShortDescription, Description string
+			Platforms                                        []struct {
+				Selector         struct{ MatchLabels map[string]string }
+				URI, SHA256, Bin string
+				Files            []struct{ From, To string }
+			}
+		}
+	}
 	if err := yaml.UnmarshalStrict([]byte(read(t, r.to, "krew.yaml")), &p); err != nil {
 		t.Fatal(err)
 	}
