@@ -2,8 +2,11 @@ package plane
 
 import (
 	"fmt"
-	"strconv"
+	"slices"
 	"strings"
+
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
 )
 
 // Writes counts write requests to an API server by resource. Writes of statuses are counted as resource and "/status".
@@ -11,31 +14,25 @@ type Writes map[string]int64
 
 // CountWrites returns the counts of the resources of API groups from the text of the API server's /metrics.
 func CountWrites(metrics string, groups ...string) (Writes, error) {
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	families, err := parser.TextToMetricFamilies(strings.NewReader(metrics))
+	if err != nil {
+		return nil, fmt.Errorf("read the API server's counters: %w", err)
+	}
 	out := Writes{}
-	for line := range strings.Lines(metrics) {
-		labels, value, ok := strings.Cut(strings.TrimSpace(line), "} ")
-		if !ok || !strings.HasPrefix(labels, "apiserver_request_total{") {
+	for _, m := range families["apiserver_request_total"].GetMetric() {
+		labels := map[string]string{}
+		for _, l := range m.GetLabel() {
+			labels[l.GetName()] = l.GetValue()
+		}
+		if !slices.Contains(groups, labels["group"]) || !slices.Contains([]string{"POST", "PUT", "PATCH", "DELETE", "APPLY"}, labels["verb"]) {
 			continue
 		}
-		switch label(labels, "verb") {
-		case "POST", "PUT", "PATCH", "DELETE", "APPLY":
-		default:
-			continue
+		name := labels["resource"]
+		if labels["subresource"] == "status" {
+			name += "/status"
 		}
-		for _, group := range groups {
-			if label(labels, "group") != group {
-				continue
-			}
-			n, err := strconv.ParseFloat(value, 64)
-			if err != nil {
-				return nil, fmt.Errorf("read the API server's counters: %q: %w", line, err)
-			}
-			name := label(labels, "resource")
-			if label(labels, "subresource") == "status" {
-				name += "/status"
-			}
-			out[name] += int64(n)
-		}
+		out[name] += int64(m.GetCounter().GetValue())
 	}
 	return out, nil
 }
@@ -58,11 +55,4 @@ func (w Writes) Total() int64 {
 		n += v
 	}
 	return n
-}
-
-// label returns the value of a label in a line of metrics.
-func label(line, name string) string {
-	_, rest, _ := strings.Cut(line, name+`="`)
-	value, _, _ := strings.Cut(rest, `"`)
-	return value
 }
