@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/getkin/kin-openapi/openapi3"
 	"sigs.k8s.io/yaml"
 )
 
@@ -18,7 +19,7 @@ type definition struct {
 		Versions []struct {
 			Name   string
 			Schema struct {
-				OpenAPIV3Schema *schema `json:"openAPIV3Schema"`
+				OpenAPIV3Schema *openapi3.Schema `json:"openAPIV3Schema"`
 			}
 			AdditionalPrinterColumns []struct {
 				Name, Description string
@@ -41,16 +42,16 @@ func API(crds ...[]byte) (string, error) {
 		top := version.Schema.OpenAPIV3Schema
 		p.line("\n## %s\n\n%s", names.Kind, prose(top.Description))
 		p.line("\n`apiVersion: %s/%s`, `kind: %s`. In kubectl: `%s`, `%s`.", d.Spec.Group, version.Name, names.Kind, names.Plural, strings.Join(names.ShortNames, "`, `"))
-		for _, rule := range append(top.Rules, top.Properties["spec"].Rules...) {
-			p.line("\nRule: %s.", strings.TrimSuffix(prose(rule.Message), "."))
+		for _, rule := range append(rules(top), rules(top.Properties["spec"].Value)...) {
+			p.line("\nRule: %s.", rule)
 		}
 		for _, part := range []string{"spec", "status"} {
-			s := top.Properties[part]
+			s := top.Properties[part].Value
 			// Do not list the members of a condition, because they are the same in all Kubernetes APIs.
 			if conditions := s.Properties["conditions"]; conditions != nil {
-				conditions.Items = &schema{Type: "Condition"}
+				conditions.Value.Items = openapi3.NewSchemaRef("", &openapi3.Schema{Type: &openapi3.Types{"Condition"}})
 			}
-			p.table([]string{part, "type", "description"}, s.rows(""))
+			p.table([]string{part, "type", "description"}, rows(s, ""))
 		}
 		var columns [][]string
 		for _, c := range version.AdditionalPrinterColumns {

@@ -17,7 +17,9 @@ func CLI(root *cobra.Command) (string, error) {
 		}
 		c.DisableAutoGenTag = true
 		var text bytes.Buffer
-		if err := doc.GenMarkdownCustom(c, &text, func(name string) string { return "#" + anchor(strings.ReplaceAll(strings.TrimSuffix(name, ".md"), "_", " ")) }); err != nil {
+		if err := doc.GenMarkdownCustom(c, &text, func(name string) string {
+			return "#" + anchor(strings.ReplaceAll(strings.TrimSuffix(name, ".md"), "_", " "))
+		}); err != nil {
 			return "", err
 		}
 		own, seeAlso, _ := strings.Cut(text.String(), "### SEE ALSO\n\n")

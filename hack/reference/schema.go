@@ -6,80 +6,73 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/getkin/kin-openapi/openapi3"
 )
 
-// schema contains the members that the schemas of CRDs and of OpenAPI documents have in common, and the rules of CRDs.
-type schema struct {
-	Ref           string   `json:"$ref"`
-	Type          string   `json:"type"`
-	Format        string   `json:"format"`
-	Description   string   `json:"description"`
-	Enum          []any    `json:"enum"`
-	Default       any      `json:"default"`
-	Pattern       string   `json:"pattern"`
-	Nullable      bool     `json:"nullable"`
-	Minimum       *float64 `json:"minimum"`
-	Maximum       *float64 `json:"maximum"`
-	MinLength     *float64 `json:"minLength"`
-	MaxLength     *float64 `json:"maxLength"`
-	MinItems      *float64 `json:"minItems"`
-	MaxItems      *float64 `json:"maxItems"`
-	MaxProperties *float64 `json:"maxProperties"`
-	Required      []string `json:"required"`
-	Items         *schema
-	Properties    map[string]*schema
-	Rules         []struct{ Message string } `json:"x-kubernetes-validations"`
-}
-
-// last returns the name at the end of a reference; "" for "".
-func last(ref string) string { return ref[strings.LastIndex(ref, "/")+1:] }
-
 // kind returns the type of a value, such as `[]string`.
-func (s *schema) kind() string {
+func kind(s *openapi3.SchemaRef) string {
 	if s == nil {
 		return "any"
 	}
-	if name := last(s.Ref); name != "" {
+	if name := s.Ref[strings.LastIndex(s.Ref, "/")+1:]; name != "" {
 		return fmt.Sprintf("[%s](#%s)", name, anchor(name))
 	}
 	switch {
-	case s.Type == "array":
-		return "[]" + s.Items.kind()
-	case s.Type == "":
+	case s.Value.Type.Is("array"):
+		return "[]" + kind(s.Value.Items)
+	case s.Value.Type == nil:
 		return "any"
-	case s.Format != "" && s.Type == "string":
-		return s.Format
+	case s.Value.Format != "" && s.Value.Type.Is("string"):
+		return s.Value.Format
 	}
-	return s.Type
+	return s.Value.Type.Slice()[0]
 }
 
 // emptyString is the name of the empty string in sentences.
 const emptyString = "the empty string"
 
-// singular returns a unit such as " items", without the final s if n is 1.
-func singular(n float64, unit string) string {
-	if n == 1 {
-		return strings.TrimSuffix(unit, "s")
+// span describes the limits of a number of units such as " items", or of a number if the unit is empty.
+func span(least, most *float64, unit string) string {
+	singular := func(n float64) string {
+		if n == 1 {
+			return strings.TrimSuffix(unit, "s")
+		}
+		return unit
 	}
-	return unit
+	switch {
+	case least != nil && most != nil && *least == *most:
+		return fmt.Sprintf("Exactly %.0f%s", *least, singular(*least))
+	case least != nil && most != nil:
+		return fmt.Sprintf("%.0f to %.0f%s", *least, *most, unit)
+	case least != nil && *least == 1 && unit != "":
+		return "Not empty"
+	case least != nil:
+		return fmt.Sprintf("At least %.0f%s", *least, singular(*least))
+	case most != nil:
+		return fmt.Sprintf("At most %.0f%s", *most, singular(*most))
+	}
+	return ""
+}
+
+// count returns span for numbers without a sign, of which 0 means that there is no lower limit.
+func count(least uint64, most *uint64, unit string) string {
+	var from, to *float64
+	if least > 0 {
+		from = new(float64(least))
+	}
+	if most != nil {
+		to = new(float64(*most))
+	}
+	return span(from, to, unit)
 }
 
 // limits describes the limits of a value in sentences.
-func (s *schema) limits() string {
+func limits(s *openapi3.Schema) string {
 	var sentences []string
-	add := func(format string, args ...any) { sentences = append(sentences, fmt.Sprintf(format, args...)+".") }
-	span := func(least, most *float64, unit string) {
-		switch {
-		case least != nil && most != nil && *least == *most:
-			add("Exactly %.0f%s", *least, singular(*least, unit))
-		case least != nil && most != nil:
-			add("%.0f to %.0f%s", *least, *most, unit)
-		case least != nil && *least == 1 && unit != "":
-			add("Not empty")
-		case least != nil && (*least > 0 || unit == ""):
-			add("At least %.0f%s", *least, singular(*least, unit))
-		case most != nil:
-			add("At most %.0f%s", *most, singular(*most, unit))
+	add := func(format string, args ...any) {
+		if sentence := fmt.Sprintf(format, args...); sentence != "" {
+			sentences = append(sentences, sentence+".")
 		}
 	}
 	if len(s.Enum) > 0 {
@@ -89,10 +82,10 @@ func (s *schema) limits() string {
 		}
 		add("One of %s", strings.Join(values, ", "))
 	}
-	span(s.Minimum, s.Maximum, "")
-	span(s.MinLength, s.MaxLength, " characters")
-	span(s.MinItems, s.MaxItems, " items")
-	span(nil, s.MaxProperties, " members")
+	add("%s", span(s.Min, s.Max, ""))
+	add("%s", count(s.MinLength, s.MaxLength, " characters"))
+	add("%s", count(s.MinItems, s.MaxItems, " items"))
+	add("%s", count(0, s.MaxProps, " members"))
 	if s.Pattern != "" {
 		add("Pattern: %s", code(s.Pattern))
 	}
@@ -106,32 +99,47 @@ func (s *schema) limits() string {
 	if s.Nullable {
 		add("Can be null")
 	}
-	for _, r := range s.Rules {
-		add("Rule: %s", strings.TrimSuffix(prose(r.Message), "."))
+	for _, rule := range rules(s) {
+		add("Rule: %s", rule)
 	}
 	return strings.Join(sentences, " ")
 }
 
+// rules returns the messages of the CEL rules of a schema, without a full stop.
+func rules(s *openapi3.Schema) (messages []string) {
+	list, _ := s.Extensions["x-kubernetes-validations"].([]any)
+	for _, rule := range list {
+		messages = append(messages, strings.TrimSuffix(prose(fmt.Sprint(rule.(map[string]any)["message"])), "."))
+	}
+	return messages
+}
+
 // rows returns a table row for each member of an object, at any depth. The row contains the path of the member.
-func (s *schema) rows(path string) [][]string {
-	var rows [][]string
+func rows(s *openapi3.Schema, path string) [][]string {
+	var list [][]string
 	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
 		member := s.Properties[name]
-		text := []string{prose(member.Description)}
+		var text []string
 		if slices.Contains(s.Required, name) {
-			text = append([]string{"**Required.**"}, text...)
+			text = []string{"**Required.**"}
+		}
+		if member.Ref == "" { // the schema of a reference has its own section
+			text = append(text, prose(member.Value.Description), limits(member.Value))
 		}
 		inner := member
-		for inner.Type == "array" && inner.Items != nil {
-			inner = inner.Items
+		for inner.Ref == "" && inner.Value.Type.Is("array") && inner.Value.Items != nil {
+			inner = inner.Value.Items
 		}
-		text = append(text, member.limits())
-		if limits := inner.limits(); inner != member && limits != "" {
-			text = append(text, "Each: "+limits)
+		own := &openapi3.Schema{}
+		if inner.Ref == "" {
+			own = inner.Value
 		}
-		rows = append(rows, []string{code(path + name), member.kind(), strings.Join(strings.Fields(strings.Join(text, " ")), " ")})
-		suffix := strings.Repeat("[]", strings.Count(member.kind(), "[]"))
-		rows = append(rows, inner.rows(path+name+suffix+".")...)
+		if inner != member && limits(own) != "" {
+			text = append(text, "Each: "+limits(own))
+		}
+		list = append(list, []string{code(path + name), kind(member), strings.Join(strings.Fields(strings.Join(text, " ")), " ")})
+		suffix := strings.Repeat("[]", strings.Count(kind(member), "[]"))
+		list = append(list, rows(own, path+name+suffix+".")...)
 	}
-	return rows
+	return list
 }
