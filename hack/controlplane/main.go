@@ -5,7 +5,7 @@
 //
 // The programs of the first form are the official builds for envtest, which are downloaded once. If the download fails, the command builds
 // the versions in tools/kubernetes/go.mod. The programs are kept in the user's cache, or in VITRINE_CACHE. If KUBEBUILDER_ASSETS is already
-// set, the command uses that directory.
+// set, the command uses that directory. The command setup-envtest was refused in favor of its packages, because it cannot build the programs.
 package main
 
 import (

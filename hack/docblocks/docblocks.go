@@ -9,7 +9,8 @@
 //	sh cluster          make e2e, in a cluster; all blocks of a section run in one shell
 //	sh not run: REASON  no test
 //
-// After `sh` or `sh cluster`, the word `fails` marks a block whose last command must fail.
+// After `sh` or `sh cluster`, the word `fails` marks a block whose last command must fail. byexample was refused, because it needs Python, and
+// tests that need only Go run most of the commands.
 package docblocks
 
 import (

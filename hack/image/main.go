@@ -7,7 +7,8 @@
 //
 // The first form writes a tar file that is both an OCI image layout with one manifest for each architecture and an input of `docker
 // load`. The second form writes the root filesystem of one image to DIR, for the Dockerfile. hack/release uses the third form.
-// With the same version of Go, the same commit produces the same files on every machine.
+// With the same version of Go, the same commit produces the same files on every machine. ko was refused, because its images begin with a base
+// image from a registry.
 package main
 
 import (

@@ -5,7 +5,8 @@
 //	go -C hack/install run . values >config/chart/README.md                       the page about the values of the chart
 //	go -C hack/install run . chart -version V -to dist [-repository REPOSITORY]   config/chart as a Helm package
 //
-// The command needs neither a cluster nor the network.
+// The command needs neither a cluster nor the network. helm-docs was refused for the page about the values, because it needs marks in the
+// comments of values.yaml, which users of the chart read.
 package main
 
 import (

@@ -3,7 +3,7 @@
 //
 //	go run ./hack/prose
 //
-// It prints a line for each finding and fails if there is one.
+// It prints a line for each finding and fails if there is one. Vale alone was refused, because it reads comments of Go code, but no messages.
 package main
 
 import (

@@ -3,7 +3,8 @@
 // same in both. No other package knows these differences. The comparison of results with OpenSearch and the benchmarks send the output of
 // Rewrite; the library on OpenSearch does not use query_string. Mapping returns the mapping of an index for these queries.
 //
-// This package may import query and its subpackages. It does not depend on an index.
+// This package may import query and its subpackages. It does not depend on an index. luqum, which also writes Lucene's syntax, was refused,
+// because it does not know the syntax that only Vitrine has, and is a Python library.
 package querystring
 
 import (

@@ -13,7 +13,8 @@
 //	SHA256SUMS                              the sums of all of these
 //
 // The command needs Go and git, but no container engine. If the module cache is complete, it needs no network. With the same version of Go,
-// the same commit results in the same bytes.
+// the same commit results in the same bytes. GoReleaser was refused, because it needs a container engine or a registry for the image, and
+// syft for the bill of materials.
 package main
 
 import (

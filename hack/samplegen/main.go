@@ -1,6 +1,8 @@
 // Command samplegen writes sample content as NDJSON for `vitrine import`: invented items in nine languages, always the same bytes.
 //
 //	go run ./hack/samplegen [-items 2000] [-output FILE]
+//
+// gofakeit was refused, because its values depend on its version.
 package main
 
 import (

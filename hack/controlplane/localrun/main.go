@@ -7,7 +7,8 @@
 // default is the port of the last run, 8443 or any free port. With -webhook, a webhook validates manifests when they are applied. `make
 // run` starts this command. `make smoke` and `make gitops` run tests of this package, which use the same stack.
 //
-// If KUBECONFIG is set, localrun uses that cluster instead of its own control plane. It reads no other kubeconfig.
+// If KUBECONFIG is set, localrun uses that cluster instead of its own control plane. It reads no other kubeconfig. Tilt and Skaffold were
+// refused, because they need a cluster with nodes.
 package main
 
 import (

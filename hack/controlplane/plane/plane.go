@@ -5,7 +5,8 @@
 // this process, and the package reports when the API server no longer responds.
 //
 // There is no controller-manager, no scheduler and no node: owner references have no effect on deletion, and namespaces get no
-// service accounts. etcd runs without fsync, so the state can be lost if the machine loses power.
+// service accounts. etcd runs without fsync, so the state can be lost if the machine loses power. kind was refused, because it needs a
+// container engine.
 package plane
 
 import (

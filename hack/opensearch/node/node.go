@@ -1,5 +1,6 @@
 // Package node starts real OpenSearch nodes for tests and development. It downloads jars from Maven Central and verifies them with
-// recorded checksums. It needs only a JDK. It keeps the jars and the compiled launcher in the user's cache directory.
+// recorded checksums. It needs only a JDK. It keeps the jars and the compiled launcher in the user's cache directory. testcontainers was
+// refused, because it needs a container engine.
 //
 // It may import only the standard library and golang.org/x/sync.
 package node
