@@ -155,7 +155,7 @@ var rooms = map[string]room{
 	"internal/server": {
 		own: append([]string{
 			"controllers/admission", "controllers/cluster", "internal/admin", "internal/backup", "internal/cli/message", "internal/exit", "internal/memory", "internal/servingcert",
-			"internal/text", "internal/version", "server",
+			"internal/text", "internal/version", "server/console", "server/engine", "server/httpapi", "server/opensearch", "server/store", "server/transfer",
 		}, domain...),
 	},
 	"internal/memory":      {own: domain, others: []string{"github.com/KimMachineGun/automemlimit/", "k8s.io/apimachinery/"}},

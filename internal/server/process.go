@@ -1,6 +1,6 @@
 // Package server assembles the content server and its operator from their parts: it opens the library, binds the addresses, starts and stops
 // everything in order, and offers the operations on a running server. It also assembles the two ends of a migration. Only this package
-// connects the parts with each other, so it may import everything but the commands.
+// connects the parts with each other, so it may import each of them, but not the commands and not the reference library.
 package server
 
 import (
