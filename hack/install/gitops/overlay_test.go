@@ -136,7 +136,7 @@ func warnings(t *testing.T, text []byte) []string {
 		if f.Rule != validate.RuleReference {
 			t.Errorf("%s: %s", f.Rule, f.Message)
 		}
-		all = append(all, f.Object+": "+f.Member)
+		all = append(all, f.Object.String()+": "+f.Member)
 	}
 	return all
 }
