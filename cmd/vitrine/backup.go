@@ -65,36 +65,10 @@ vitrine backup --data-dir ./data --every 24h --keep 30 --s3-endpoint https://s3.
 				_, err := runBackup(cmd, c, dataDir, args[0], flags, admin.BackupOptions{EvenDamaged: evenDamaged})
 				return err
 			}
-			if err := checkStoreID("take-over", s.TakeOver); err != nil {
-				return err
-			}
-			if s.Every < time.Minute || s.Keep < 1 || args[0] == "-" {
-				return exit.Usagef("--every %s --keep %d %s: --every must be at least 1m, --keep must be at least 1, and TARGET must not be -", s.Every, s.Keep, args[0])
-			}
 			if evenDamaged {
 				return exit.Usagef("--even-damaged cannot be used with --every: copies of a damaged store would replace the earlier backups")
 			}
-			bucket, key, err := flags.open(args[0])
-			if err != nil {
-				return err
-			}
-			s.Place, s.Log = schedule.Directory(args[0]), cmd.ErrOrStderr()
-			if bucket != nil {
-				s.Place = schedule.Bucket{In: bucket, Folder: asFolder(key)}
-			}
-			s.Census = func(ctx context.Context) (backup.Census, error) {
-				census, err := c.Census(ctx)
-				return census, adminError(dataDir, err)
-			}
-			s.Copy = func(name, store string) (backup.Header, error) {
-				return runBackup(cmd, c, dataDir, strings.TrimRight(args[0], "/")+"/"+name, flags, admin.BackupOptions{Store: store})
-			}
-			s.Report = func(b admin.Backups) {
-				ctx, cancel := context.WithTimeout(cmd.Context(), 10*time.Second)
-				defer cancel()
-				_ = c.ReportBackups(ctx, b) // ignore the error: if no server runs, the next backup reports it
-			}
-			return s.Run(cmd.Context())
+			return runBackups(cmd, c, dataDir, args[0], flags, s)
 		},
 	}
 	server.BindDataDir(cmd.Flags(), &dataDir)
@@ -104,6 +78,37 @@ vitrine backup --data-dir ./data --every 24h --keep 30 --s3-endpoint https://s3.
 	flags.bind(cmd.Flags())
 	cmd.Flags().BoolVar(&evenDamaged, "even-damaged", false, "copy the store as it is, even if it has items that cannot be read or indexed; the exit code is then 8; cannot be used with --every")
 	return cmd
+}
+
+// runBackups makes backups on a schedule until the command is stopped.
+func runBackups(cmd *cobra.Command, c *admin.Client, dataDir, target string, flags s3Flags, s schedule.Schedule) error {
+	if err := checkStoreID("take-over", s.TakeOver); err != nil {
+		return err
+	}
+	if s.Every < time.Minute || s.Keep < 1 || target == "-" {
+		return exit.Usagef("--every %s --keep %d %s: --every must be at least 1m, --keep must be at least 1, and TARGET must not be -", s.Every, s.Keep, target)
+	}
+	bucket, key, err := flags.open(target)
+	if err != nil {
+		return err
+	}
+	s.Place, s.Log = schedule.Directory(target), cmd.ErrOrStderr()
+	if bucket != nil {
+		s.Place = schedule.Bucket{In: bucket, Folder: asFolder(key)}
+	}
+	s.Census = func(ctx context.Context) (backup.Census, error) {
+		census, err := c.Census(ctx)
+		return census, adminError(dataDir, err)
+	}
+	s.Copy = func(name, store string) (backup.Header, error) {
+		return runBackup(cmd, c, dataDir, strings.TrimRight(target, "/")+"/"+name, flags, admin.BackupOptions{Store: store})
+	}
+	s.Report = func(b admin.Backups) {
+		ctx, cancel := context.WithTimeout(cmd.Context(), 10*time.Second)
+		defer cancel()
+		_ = c.ReportBackups(ctx, b) // ignore the error: if no server runs, the next backup reports it
+	}
+	return s.Run(cmd.Context())
 }
 
 func runBackup(cmd *cobra.Command, c *admin.Client, dataDir, target string, flags s3Flags, o admin.BackupOptions) (h backup.Header, err error) {

@@ -195,6 +195,11 @@ func problemOf(err error) *problem {
 	if e, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		return &problem{Type: tooLarge, Detail: fmt.Sprintf("the body is longer than %d bytes", e.Limit)}
 	}
+	return problemWithoutDetails(err)
+}
+
+// problemWithoutDetails returns the problem for an error whose type says nothing more.
+func problemWithoutDetails(err error) *problem {
 	switch {
 	case errors.Is(err, library.ErrNotFound):
 		return &problem{Type: notFound, Detail: "the requested object does not exist in this property"}

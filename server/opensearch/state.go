@@ -32,28 +32,8 @@ func (l *Library) State(ctx context.Context) library.State {
 	}
 	ctx, cancel := cluster.Limited(ctx, stateTimeout)
 	defer cancel()
-	var stats cluster.Stats
-	var red map[string]bool
-	var blocked map[string]string
-	var all map[library.PropertyID]*indices.Generations
-	g, asking := errgroup.WithContext(ctx)
-	g.Go(func() (err error) {
-		stats, err = l.indices.Statistics(asking)
-		return err
-	})
-	g.Go(func() (err error) {
-		all, err = l.indices.Generations(asking, l.names.EveryItems())
-		return err
-	})
-	g.Go(func() (err error) {
-		red, err = l.indices.RedIndices(asking)
-		return err
-	})
-	g.Go(func() (err error) {
-		blocked, err = l.indices.BlockedIndices(asking)
-		return err
-	})
-	if err := g.Wait(); err != nil {
+	stats, all, red, blocked, err := l.ask(ctx)
+	if err != nil {
 		state.Problem = err.Error()
 		return state
 	}
@@ -102,6 +82,32 @@ func (l *Library) State(ctx context.Context) library.State {
 	}
 	state.Problem = strings.Join(problems, "; ")
 	return state
+}
+
+// ask asks the cluster for the statistics of the indices, their generations, the indices without a working copy of a shard, and the indices
+// that reject writes, each with the reason.
+func (l *Library) ask(ctx context.Context) (
+	stats cluster.Stats, all map[library.PropertyID]*indices.Generations, red map[string]bool, blocked map[string]string, err error,
+) {
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() (err error) {
+		stats, err = l.indices.Statistics(ctx)
+		return err
+	})
+	g.Go(func() (err error) {
+		all, err = l.indices.Generations(ctx, l.names.EveryItems())
+		return err
+	})
+	g.Go(func() (err error) {
+		red, err = l.indices.RedIndices(ctx)
+		return err
+	})
+	g.Go(func() (err error) {
+		blocked, err = l.indices.BlockedIndices(ctx)
+		return err
+	})
+	err = g.Wait()
+	return stats, all, red, blocked, err
 }
 
 // trouble returns the problem of a property that has a current index, or the zero value. While the library is frozen, it rejects writes and

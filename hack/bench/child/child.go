@@ -82,6 +82,11 @@ func Start(tb testing.TB, s Spec) *Child {
 		tb.Fatalf("start %s: %v", s.Name, err)
 	}
 	c.PID = cmd.Process.Pid
+	tb.Cleanup(func() {
+		if tb.Failed() {
+			tb.Logf("the end of the output of %s:\n%s", s.Name, c.tail())
+		}
+	})
 	return c
 }
 

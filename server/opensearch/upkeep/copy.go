@@ -188,23 +188,8 @@ func (c *copier) finish(ctx context.Context) (took time.Duration, err error) {
 	defer cancel()
 	start := time.Now()
 	defer func() {
-		if err == nil {
-			return
-		}
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cluster.ReleaseTimeout)
-		defer cancel()
-		failed := ix.Cluster.Do(ctx, http.MethodGet, "/"+c.to.Name+"/_alias/"+c.to.Copying, nil, nil)
-		if cluster.IsAbsent(failed) {
-			return // another replica has taken over, and either needs the block or removes it
-		}
-		if failed == nil {
-			failed = ix.Unblock(ctx, c.from.Name)
-		}
-		if cluster.IsBlocked(failed) {
-			return // the library is frozen, and a rebuild continues when the library accepts writes again
-		}
-		if failed != nil {
-			c.logger.Warn("cannot remove a write block, will retry", slog.Any("error", failed))
+		if err != nil {
+			c.unblock(ctx)
 		}
 	}()
 	// The response shows that all earlier writes have ended.
@@ -254,6 +239,25 @@ func (c *copier) finish(ctx context.Context) (took time.Duration, err error) {
 	// The response shows that all nodes read from the copy. Only now may the copy accept writes: a node that still read from the source
 	// would not see writes to the copy.
 	return time.Since(start), ix.Alias(within, c.to.Activate())
+}
+
+// unblock lets the source accept writes again after finish has failed.
+func (c *copier) unblock(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cluster.ReleaseTimeout)
+	defer cancel()
+	err := c.indices.Cluster.Do(ctx, http.MethodGet, "/"+c.to.Name+"/_alias/"+c.to.Copying, nil, nil)
+	if cluster.IsAbsent(err) {
+		return // another replica has taken over, and either needs the block or removes it
+	}
+	if err == nil {
+		err = c.indices.Unblock(ctx, c.from.Name)
+	}
+	if cluster.IsBlocked(err) {
+		return // the library is frozen, and a rebuild continues when the library accepts writes again
+	}
+	if err != nil {
+		c.logger.Warn("cannot remove a write block, will retry", slog.Any("error", err))
+	}
 }
 
 // rangesAtOnce is the maximum number of ranges of ids that one request compares. listedAtOnce is the maximum number of ids that one
