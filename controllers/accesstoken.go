@@ -27,8 +27,8 @@ const secretInterval = time.Minute
 
 func tokenKind() kind {
 	return kind{
-		definition: library.KindToken,
-		translate:  translateToken, report: reportToken, load: loadToken, frozen: reportExpiry, watch: watchSecrets,
+		identity:  identify(library.KindToken),
+		translate: translateToken, report: reportToken, load: loadToken, frozen: reportExpiry, watch: watchSecrets,
 	}
 }
 

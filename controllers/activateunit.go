@@ -15,8 +15,8 @@ import (
 
 func unitKind() kind {
 	return kind{
-		definition: library.KindUnit,
-		translate:  translateUnit, report: reportUnit, count: countUnit,
+		identity:  identify(library.KindUnit),
+		translate: translateUnit, report: reportUnit, count: countUnit,
 	}
 }
 

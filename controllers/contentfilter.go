@@ -18,8 +18,8 @@ const readAccessReason = "ReadAccessWidened"
 
 func filterKind() kind {
 	return kind{
-		definition: library.KindFilter,
-		report:     reportFilter, count: countFilter,
+		identity: identify(library.KindFilter),
+		report:   reportFilter, count: countFilter,
 	}
 }
 

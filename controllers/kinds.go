@@ -20,11 +20,19 @@ import (
 // The operator checks each removal against the CRD of its kind:
 // +kubebuilder:rbac:groups=apiextensions.k8s.io,resources=customresourcedefinitions,resourceNames=accesstokens.vitrine.dev;activateunits.vitrine.dev;contentfilters.vitrine.dev;properties.vitrine.dev;tags.vitrine.dev,verbs=get
 
+// identity is a kind of manifests, and the kind of the definitions that they declare. The two have the same name.
+type identity struct {
+	v1alpha1.Kind
+	definition library.Kind
+}
+
+func identify(definition library.Kind) identity {
+	return identity{v1alpha1.KindNamed(definition.String()), definition}
+}
+
 // kind contains what is specific to one kind of manifests. Everything else is in reconciler.
 type kind struct {
-	v1alpha1.Kind
-	// definition is the kind of the definition that an object of this kind declares. The two kinds have the same name.
-	definition library.Kind
+	identity
 	// translate sets def and, for an object with a query, warnings. nil means that the pass calls translate.Object.
 	translate func(ctx context.Context, p *pass) error
 	// report sets the status fields that only this kind has, except the counts, after the definition was applied. nil means that the kind has
@@ -44,11 +52,7 @@ type kind struct {
 
 // kinds returns all kinds of the API with their behavior.
 func kinds() []kind {
-	all := []kind{propertyKind(), tokenKind(), filterKind(), tagKind(), unitKind()}
-	for i := range all {
-		all[i].Kind = v1alpha1.KindNamed(all[i].definition.String())
-	}
-	return all
+	return []kind{propertyKind(), tokenKind(), filterKind(), tagKind(), unitKind()}
 }
 
 // each calls visit with a copy of every cached object of a kind.

@@ -17,8 +17,8 @@ import (
 
 func propertyKind() kind {
 	return kind{
-		definition: library.KindProperty,
-		report:     reportServing, frozen: reportServing, count: countProperty,
+		identity: identify(library.KindProperty),
+		report:   reportServing, frozen: reportServing, count: countProperty,
 	}
 }
 

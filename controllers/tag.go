@@ -14,8 +14,8 @@ import (
 
 func tagKind() kind {
 	return kind{
-		definition: library.KindTag,
-		report:     reportTag, count: countTag,
+		identity: identify(library.KindTag),
+		report:   reportTag, count: countTag,
 	}
 }
 

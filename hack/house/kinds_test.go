@@ -100,7 +100,7 @@ func TestNewKind(t *testing.T) {
 		"		d = definition(install, library.KindGadget, o)\n		d.Gadget = &library.Gadget{Key: o.Spec.Key}\n")
 
 	o.files["controllers/gadget.go"] = "package controllers\n\nimport \"github.com/vitrine-dev/vitrine/server/library\"\n\n" +
-		"func gadgetKind() kind { return kind{definition: library.KindGadget} }\n"
+		"func gadgetKind() kind { return kind{identity: identify(library.KindGadget)} }\n"
 	const kinds = "controllers/kinds.go"
 	o.files[kinds] = strings.Replace(o.read(kinds), "unitKind()}", "unitKind(), gadgetKind()}", 1)
 
