@@ -17,11 +17,12 @@ func TestNewMember(t *testing.T) {
 	o := &overlay{t: t, root: top, files: map[string]string{}}
 	const members = "server/item/members.go"
 	o.insert(members, "	ContentType ", "	Mood string\n")
-	o.insert(members, "	Claimed ", "	Score *int64\n")
+	o.insert(members, "	Claimed ", "	Score *int64\n	Note string\n")
 	o.insert(members, `	{path: "content.text"`,
 		`	{path: "content.mood", text: 44, filler: "none", patch: true, at: func(it *Item) any { return &it.Content.Mood }},`+"\n")
 	o.insert(members, `	{path: "claimed"`,
-		`	{path: "score", form: formNumber, number: 5, flag: 1 << 6, private: true, at: func(it *Item) any { return &it.Score }},`+"\n")
+		`	{path: "note", text: 45, private: true, at: func(it *Item) any { return &it.Note }},`+"\n"+
+			`	{path: "score", form: formNumber, number: 5, flag: 1 << 6, private: true, at: func(it *Item) any { return &it.Score }},`+"\n")
 	o.files[members] = strings.Replace(o.read(members), "const Format = 1\n", "const Format = 2\n", 1)
 	o.insert("server/query/catalogue.go", `		keyword("content.content_state"`, `		keyword("content.mood", "the mood"),`+"\n")
 
@@ -46,6 +47,7 @@ func TestNewMember(t *testing.T) {
 const newMemberTest = `package item
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 
@@ -57,7 +59,7 @@ import (
 func TestAddedMembers(t *testing.T) {
 	score := int64(7)
 	it := everything()
-	it.Content.Mood, it.Score = "calm", &score
+	it.Content.Mood, it.Score, it.Note = "calm", &score, "from a friend"
 	again, err := Decode(Encode(it))
 	if err != nil || cmp.Diff(it, again) != "" {
 		t.Errorf("decoded: %v %s", err, cmp.Diff(it, again))
@@ -76,9 +78,15 @@ func TestAddedMembers(t *testing.T) {
 		{everything(), query.Public, "\"mood\":\"none\"", true},
 		{it, query.Private, "\"score\":7", true},
 		{everything(), query.Private, "\"score\":0", true},
+		{it, query.Private, "\"note\":\"from a friend\"", true},
 		{it, query.Public, "score", false},
+		{it, query.Public, "friend", false},
 	} {
-		if got := string(Encode(tc.it).Append(nil, tc.audience, Slots{})); strings.Contains(got, tc.text) != tc.want {
+		got := string(Encode(tc.it).Append(nil, tc.audience, Slots{}))
+		if !json.Valid([]byte(got)) {
+			t.Errorf("audience %v: the response is no JSON: %s", tc.audience, got)
+		}
+		if strings.Contains(got, tc.text) != tc.want {
 			t.Errorf("audience %v: the response contains %s: %t\n%s", tc.audience, tc.text, !tc.want, got)
 		}
 	}

@@ -57,21 +57,24 @@ func newShort(s string) (t short) {
 }
 
 // parts are the parts of the response up to the short link, tail is the constant text after them, and privateParts are the parts that only
-// the private response has, at its end. They contain the syntax of JSON: texts are already escaped.
-var parts, tail, privateParts = layOut()
+// the private response has, at its end, followed by privateTail. They contain the syntax of JSON: texts are already escaped.
+var parts, tail, privateParts, privateTail = layOut()
 
-func layOut() (parts []part, tail string, privateParts []part) {
+func layOut() (parts []part, tail string, privateParts []part, privateTail string) {
 	l := layout{rows: without(func(m *rowOf[Item]) bool { return m.private || m.apart })}
 	l.object("")
 	parts, tail = l.parts, strings.TrimSuffix(l.lead, "}")
 	l = layout{}
 	for _, m := range itemTable.members {
 		if m.private {
+			if strings.Contains(m.path, ".") {
+				panic("a private member must be at the top level: " + m.path)
+			}
 			l.lead += `,"` + m.path + `":`
 			l.member(m)
 		}
 	}
-	return parts, tail, l.parts
+	return parts, tail, l.parts, l.lead
 }
 
 // layout collects the parts of a response.
@@ -193,7 +196,7 @@ func (r *record) append(dst []byte, a query.Audience, s Slots) []byte {
 		dst = append(dst, nullUnit...)
 	}
 	if a == query.Private {
-		dst = r.appendParts(dst, privateParts, (2*len(privateParts)+1)*shortRoom)
+		dst = append(r.appendParts(dst, privateParts, (2*len(privateParts)+1)*shortRoom), privateTail...)
 	}
 	return append(dst, '}')
 }

@@ -190,7 +190,7 @@ var (
 	defaultFields  = fieldsOf(unitTable, "default_activate_unit.")
 )
 
-// resolve returns a field of the catalogue by its documented name. A test checks that every name used here exists.
+// resolve returns a field of the catalogue by its documented name, which exists.
 func resolve(name string) query.Field {
 	f, _ := query.Lookup(name)
 	return f
