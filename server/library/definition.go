@@ -39,8 +39,14 @@ func Kinds() []Kind {
 // KindNamed returns the kind with a name, or 0 if there is none.
 func KindNamed(name string) Kind { return Kind(max(0, slices.Index(kindNames[:], name))) }
 
-// String returns the name of the kind of manifests that declare a definition of this kind. For the zero Kind, it returns "".
-func (k Kind) String() string { return kindNames[k] }
+// String returns the name of the kind of manifests that declare a definition of this kind. A definition that a newer version has stored can
+// have a kind that this version does not know.
+func (k Kind) String() string {
+	if k == 0 || int(k) >= len(kindNames) {
+		return "unknown kind"
+	}
+	return kindNames[k]
+}
 
 // Owner identifies the manifest that declares a definition. The zero Owner means HTTP.
 type Owner struct {
