@@ -47,13 +47,13 @@ func (s *Server) Call(tb testing.TB, method string, command, answer any) {
 	}
 }
 
-// Close stops the program.
+// Close stops the program. It ends the input first, because the program counts as running until its input has ended.
 func (s *Server) Close(tb testing.TB) {
 	tb.Helper()
-	s.Stop(tb, syscall.SIGTERM)
 	if err := s.client.Close(); err != nil && !errors.Is(err, rpc.ErrShutdown) {
 		tb.Fatal(err)
 	}
+	s.Stop(tb, syscall.SIGTERM)
 }
 
 // Offer serves the methods of a receiver until stdin ends. A Go program that is started with Serve calls Offer in its main function.
