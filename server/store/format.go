@@ -26,7 +26,7 @@ type format struct {
 }
 
 // upgrade adds to a batch the changes that bring a store to the next format version. Its key in a map of upgrades is the version
-// before the upgrade. A version whose successor only has another form of items needs no upgrade, because item.Decode reads both forms.
+// before the upgrade. A version whose successor only has another form of items needs no upgrade, because item.Decode must then read both forms.
 type upgrade func(db *pebble.DB, b *pebble.Batch) error
 
 // NewerFormatError reports that a newer version of Vitrine wrote the store.

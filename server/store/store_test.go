@@ -757,14 +757,19 @@ func TestErasureOutlivesARestart(t *testing.T) {
 	}
 }
 
-// copyOf returns a copy of a directory.
+// copyOf returns a copy of a directory. If the directory belongs to an open store, copyOf begins again when the store removes a file.
 func copyOf(t *testing.T, dir string) string {
 	t.Helper()
-	to := t.TempDir()
-	if err := os.CopyFS(to, os.DirFS(dir)); err != nil {
-		t.Fatal(err)
+	for {
+		to := t.TempDir()
+		err := os.CopyFS(to, os.DirFS(dir))
+		if err == nil {
+			return to
+		}
+		if !errors.Is(err, fs.ErrNotExist) || t.Context().Err() != nil {
+			t.Fatal(err)
+		}
 	}
-	return to
 }
 
 // filesWith lists the files of a directory that contain a text.
