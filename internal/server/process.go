@@ -308,7 +308,7 @@ func (p *process) run(ctx context.Context) error {
 	return err
 }
 
-// lingerShare limits linger to drainFor / lingerShare.
+// lingerShare limits linger to DrainFor / lingerShare.
 const lingerShare = 20
 
 // linger waits until no client is connected, but only for a part of the drain timeout. During this time, each response contains

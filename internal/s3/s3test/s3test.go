@@ -140,7 +140,7 @@ func (s *Store) Visible() (files, incomplete []string) {
 	return files, incomplete
 }
 
-// Stuck returns the URL of a proxy in front of the store. The proxy never returns the response to the upload of a part. stuck also returns
+// Stuck returns the URL of a proxy in front of the store. The proxy never returns the response to the upload of a part. Stuck also returns
 // a channel that is closed when the store has received the first part.
 func (s *Store) Stuck() (address string, uploaded <-chan struct{}) {
 	s.t.Helper()

@@ -49,7 +49,7 @@ func New(o Options) (*Client, error) {
 	return &Client{client: client, nodes: len(o.URLs), timeout: o.Timeout, attempt: o.Timeout, Failing: func() bool { return false }}, nil
 }
 
-// Patient returns a cluster for requests that take up to d. It sends each request to only one node.
+// Patient returns a Client for requests that take up to d. It sends each request to only one node.
 func (c *Client) Patient(d time.Duration) *Client {
 	p := *c
 	p.nodes, p.timeout, p.attempt = 1, d, d
@@ -74,9 +74,9 @@ const leastAttempt = 3 * time.Second
 const ReleaseTimeout = time.Second
 
 // Do sends a request and decodes the response into out. If nothing relies on the response, out is nil. body is nil, []byte, or a value to
-// encode as JSON. While the cluster rejects the request for lack of capacity, do retries until ctx ends or the timeout passes. While the
-// cluster is unreachable or its responses are incomplete, do begins no attempt later than reconnect after the first attempt. If a node
-// accepts the request but does not respond in time (see patience), do sends the request to one other node, if there is one. The request
+// encode as JSON. While the cluster rejects the request for lack of capacity, Do retries until ctx ends or the timeout passes. While the
+// cluster is unreachable or its responses are incomplete, Do begins no attempt later than Reconnect after the first attempt. If a node
+// accepts the request but does not respond in time (see patience), Do sends the request to one other node, if there is one. The request
 // must therefore be safe to send twice. If ctx ends before any attempt has failed, the error is the cause of ctx, and also
 // library.ErrUnavailable if the cluster is known not to respond.
 func (c *Client) Do(ctx context.Context, method, path string, body any, out Answer) error {
@@ -146,7 +146,7 @@ func (c *Client) Bounded(ctx context.Context) (context.Context, context.CancelFu
 // errBusy is the cause of a wait for a lock that took too long.
 var errBusy = &unreachableError{errors.New("other changes of this replica wait for it")}
 
-// Lock waits for a lock whose holder sends requests to the cluster, for at most the timeout of a request. If ctx ends first, lock returns
+// Lock waits for a lock whose holder sends requests to the cluster, for at most the timeout of a request. If ctx ends first, Lock returns
 // the cause of ctx.
 func (c *Client) Lock(ctx context.Context, m *flight.Mutex) (unlock func(), err error) {
 	ctx, cancel := c.Within(ctx, errBusy)

@@ -126,7 +126,7 @@ func TestBulkTimeout(t *testing.T) {
 }
 
 // TestReconnectTimeout checks that a request to an unreachable cluster fails with the reason. The request must begin no attempt later
-// than reconnect after the first attempt. It must not give up earlier than one pause before that time.
+// than Reconnect after the first attempt. It must not give up earlier than one pause before that time.
 func TestReconnectTimeout(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -56,7 +56,7 @@ func (ls *Ledgers) path(p library.PropertyID) string {
 	return "/" + ls.names.Facts() + "/_doc/" + url.PathEscape(ledgerID(p))
 }
 
-// Get returns the last known state of a ledger. If no state is known, get reads it.
+// Get returns the last known state of a ledger. If no state is known, Get reads it.
 func (ls *Ledgers) Get(ctx context.Context, p library.PropertyID) (*Ledger, error) {
 	ls.mu.Lock()
 	known := ls.known[p]
