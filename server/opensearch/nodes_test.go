@@ -41,21 +41,25 @@ func onCluster(t *testing.T, c *nodetest.Cluster, n int, o Options) []*Library {
 }
 
 // primary returns the number of the node that has the primary shard of an index.
-func primary(t *testing.T, c *nodetest.Cluster, l *Library, alias string) int {
+func primary(t *testing.T, c *nodetest.Cluster, l *Library, alias string) (node int) {
 	t.Helper()
-	var shards whatever[[]struct{ Prirep, Node string }]
-	if err := l.cluster.Do(t.Context(), http.MethodGet, "/_cat/shards/"+alias+"?format=json&h=prirep,node", nil, &shards); err != nil {
-		t.Fatal(err)
-	}
-	for _, s := range shards.is {
-		for i := range c.URLs() {
-			if s.Prirep == "p" && s.Node == c.Name(i) {
-				return i
+	// While the cluster moves the shard, it names two nodes.
+	eventually(t, "the primary shard of "+alias+" is on one node", func() bool {
+		var shards whatever[[]struct{ Prirep, Node string }]
+		if err := l.cluster.Do(t.Context(), http.MethodGet, "/_cat/shards/"+alias+"?format=json&h=prirep,node", nil, &shards); err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range shards.is {
+			for i := range c.URLs() {
+				if s.Prirep == "p" && s.Node == c.Name(i) {
+					node = i
+					return true
+				}
 			}
 		}
-	}
-	t.Fatalf("no node has the primary shard of %s: %v", alias, shards.is)
-	return 0
+		return false
+	})
+	return node
 }
 
 // awaitCopies waits until every shard has all of its copies.
