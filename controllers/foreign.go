@@ -20,12 +20,9 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// correctAfter is the time between a change of a status by another writer and the pass that corrects it. If the other writer insists on its
-// own status, the time doubles with each change, up to correctAtMost, so that two operators do not correct each other all the time.
-const (
-	correctAfter  = 2 * time.Second
-	correctAtMost = 10 * time.Minute
-)
+// correctAfter is the time between a change of a status by another writer and the pass that corrects it. The operator and a writer that
+// insists on its own status therefore write at most once per correctAfter for each object.
+const correctAfter = 2 * time.Second
 
 // known records the status of each object that the last pass or the last write left, so that the operator notices changes by other writers.
 type known struct {
@@ -38,38 +35,19 @@ type knownStatus struct {
 	digest [sha256.Size]byte
 	// ready is the Ready condition of a suspended object, which cannot be evaluated again.
 	ready metav1.Condition
-	// changed is the time of the last change by another writer, and delay the time between this change and its correction.
-	changed time.Time
-	delay   time.Duration
 }
 
 func newKnown() *known { return &known{statuses: map[writtenKey]knownStatus{}} }
 
 // note records the status of o. A write notes the new status before it sends the status, because the event may arrive before the response.
 func (k *known) note(o v1alpha1.Object) {
-	digest, ready := digestOf(o), metav1.Condition{}
+	is := knownStatus{digest: digestOf(o)}
 	if o.Suspended() {
-		ready = verdict.Ready(o)
+		is.ready = verdict.Ready(o)
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	is := k.statuses[keyOf(o)]
-	is.digest, is.ready = digest, ready
 	k.statuses[keyOf(o)] = is
-}
-
-// correction returns the time until the correction of a change by another writer. It begins again with correctAfter if the other writer has
-// accepted the last correction.
-func (k *known) correction(o v1alpha1.Object, now time.Time) time.Duration {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	is := k.statuses[keyOf(o)]
-	if now.Sub(is.changed) > 2*is.delay+correctAtMost {
-		is.delay = 0
-	}
-	is.changed, is.delay = now, min(max(2*is.delay, correctAfter), correctAtMost)
-	k.statuses[keyOf(o)] = is
-	return is.delay
 }
 
 // forget drops the record of an object that no longer exists.
@@ -122,12 +100,12 @@ func (s *Set) foreign(kind library.Kind) handler.EventHandler {
 			if o.GetResourceVersion() == ev.ObjectOld.GetResourceVersion() || s.known.has(o) {
 				return
 			}
-			if kind != library.KindToken && s.rivals.of(o.GetNamespace()) != "" {
+			after := correctAfter
+			switch {
+			case kind != library.KindToken && s.rivals.of(o.GetNamespace()) != "":
 				return
-			}
-			after := contestedAfter
-			if verdict.Ready(o).Reason != v1alpha1.ReasonSecretConflict {
-				after = s.known.correction(o, s.Clock())
+			case verdict.Ready(o).Reason == v1alpha1.ReasonSecretConflict:
+				after = contestedAfter
 			}
 			queue.AddAfter(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(o)}, after)
 		},
