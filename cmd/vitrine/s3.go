@@ -26,13 +26,10 @@ func (f *s3Flags) bind(fs *pflag.FlagSet) {
 	fs.BoolVar(&o.AllowHTTP, "s3-allow-plaintext", false, "accept an http URL that is not on loopback: backups are sent unencrypted")
 }
 
-// s3Scheme is the prefix of names that denote a file or a folder in a bucket.
-const s3Scheme = "s3://"
-
-// open returns the bucket and the key for a name such as s3://bucket/folder/vitrine.tar. For a name without s3Scheme, it returns a nil
+// open returns the bucket and the key for a name such as s3://bucket/folder/vitrine.tar. For a name without s3.Scheme, it returns a nil
 // bucket.
 func (f *s3Flags) open(name string) (bucket *s3.Bucket, key string, err error) {
-	rest, ok := strings.CutPrefix(name, s3Scheme)
+	rest, ok := strings.CutPrefix(name, s3.Scheme)
 	if !ok {
 		return nil, "", nil
 	}

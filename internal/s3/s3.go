@@ -54,6 +54,9 @@ const (
 // AWS is the default endpoint.
 const AWS = "https://s3.amazonaws.com"
 
+// Scheme is the prefix of names that denote a file or a folder in a bucket, such as s3://bucket/folder.
+const Scheme = "s3://"
+
 // Bucket is a bucket of a store.
 type Bucket struct {
 	core     *minio.Core

@@ -26,7 +26,7 @@ type Encoded []byte
 var (
 	textRows   = inOrder(form.isText, func(m *rowOf[Item]) int { return m.text })
 	numberRows = inOrder(form.isNumber, func(m *rowOf[Item]) int { return m.number })
-	flagRows   = without(func(m *rowOf[Item]) bool { return m.flag == 0 })
+	flagRows   = withOwnFlags(without(func(m *rowOf[Item]) bool { return m.flag == 0 }))
 )
 
 // inOrder returns the rows of some forms in the order of their positions, which must be the numbers from 0.
@@ -39,6 +39,18 @@ func inOrder(has func(form) bool, position func(*rowOf[Item]) int) []*rowOf[Item
 		}
 	}
 	return out
+}
+
+// withOwnFlags returns the rows, each of which must have a bit of its own.
+func withOwnFlags(rows []*rowOf[Item]) []*rowOf[Item] {
+	var used byte
+	for _, m := range rows {
+		if m.flag&used != 0 || m.flag&(m.flag-1) != 0 {
+			panic(fmt.Sprintf("item member %s: its flag is %#x, but the flags %#x have owners", m.path, m.flag, used))
+		}
+		used |= m.flag
+	}
+	return rows
 }
 
 // without returns the rows of itemTable, except for some.

@@ -22,7 +22,7 @@ type File struct {
 	Summary  io.Writer
 	zip      *gzip.Writer
 	Recorder *Recorder
-	file     *os.File // nil after keep
+	file     *os.File // nil after Keep
 	// name is the name that the file gets when it is complete; "" if the File writes to an existing file that is not regular.
 	name string
 	// stream means that the file is standard output or standard error of the command. The File does not close it.

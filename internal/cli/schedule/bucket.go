@@ -15,7 +15,7 @@ type Bucket struct {
 	Folder string
 }
 
-func (f Bucket) String() string { return "s3://" + f.In.Name() + "/" + f.Folder }
+func (f Bucket) String() string { return s3.Scheme + f.In.Name() + "/" + f.Folder }
 
 // prepare removes incomplete uploads. Only one command makes scheduled backups of a store in this folder, so an incomplete upload of one
 // belongs to a command that has ended.
