@@ -3,6 +3,7 @@ package library
 import (
 	"cmp"
 	"fmt"
+	"slices"
 
 	"github.com/vitrine-dev/vitrine/server/item"
 	"github.com/vitrine-dev/vitrine/server/query"
@@ -38,6 +39,9 @@ func (p *Property) check(Owner) error {
 	if err := CheckExternalURL(p.ExternalURL); err != nil {
 		return fmt.Errorf("%w: external URL: %w", ErrInvalid, err)
 	}
+	if _, err := ParseTokenScope(p.ReadOnlyQuery); err != nil {
+		return fmt.Errorf("read-only %w", err)
+	}
 	return nil
 }
 
@@ -48,7 +52,16 @@ func (t *Token) check(Owner) error {
 			return fmt.Errorf("%w: token value %d has no digest", ErrInvalid, i)
 		}
 	}
-	return nil
+	if t.Allow != nil && !t.ReadWrite {
+		return fmt.Errorf("%w: only a READ-WRITE token can be limited to actions", ErrInvalid)
+	}
+	for _, a := range t.Allow {
+		if !slices.Contains(Actions(), a) {
+			return fmt.Errorf("%w: there is no action %q", ErrInvalid, a)
+		}
+	}
+	_, err := ParseTokenScope(t.Query)
+	return err
 }
 
 func (f *Filter) check(owner Owner) error {

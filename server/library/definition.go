@@ -141,6 +141,8 @@ type Property struct {
 	Maintenance *Maintenance
 	// ExternalURL is the base URL in links. "" means the base URL that the server is configured with.
 	ExternalURL string
+	// ReadOnlyQuery, if not "", is the query of the scope of the READ-ONLY tokens that have no Query of their own (see TokenScope).
+	ReadOnlyQuery string `json:",omitempty"`
 }
 
 // Cache holds the cache times of responses, each at least 0.
@@ -172,6 +174,11 @@ type Token struct {
 	// Filters, if not nil, restricts the token to listing the items of the filters with these UUIDs. The token may then read nothing else. A
 	// filter that does not exist or is not Public grants nothing.
 	Filters []string
+	// Query, if not "", is the query of the token's scope (see TokenScope). For a READ-ONLY token without a Query, it is ReadOnlyQuery of the
+	// property.
+	Query string `json:",omitempty"`
+	// Allow, if not nil, limits a READ-WRITE token to these actions. An empty list permits only reads of public fields.
+	Allow []Action
 }
 
 // TokenValue is one accepted value of a token.

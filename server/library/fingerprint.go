@@ -9,7 +9,7 @@ import (
 
 // Fingerprint returns a digest of the whole definition. Definitions with equal fingerprints have the same meaning: if one of them is
 // stored, applying the other changes nothing. The digest depends on the order of a list, but not on the time zone of a time, nor on whether
-// an empty list is nil. The exception is Token.Filters, where an empty list lets a token read nothing and a nil list lets it read
+// an empty list is nil. The exceptions are Token.Filters and Token.Allow, where an empty list permits nothing and a nil list permits
 // everything.
 func Fingerprint(d Definition) ([sha256.Size]byte, error) {
 	text, err := EncodeDefinition(d)

@@ -138,12 +138,13 @@ type Reader interface {
 	// Expires. Its other errors are ErrNotFound (property, filter), *query.SyntaxError and *query.ForbiddenFieldError for r.Query, r.Where and
 	// r.Order, *CursorError, *OffsetError, and the cause of ctx if ctx ends first.
 	Read(ctx context.Context, r Read) (*Page, error)
-	// Explain explains, clause by clause, why an item does or does not match r. It returns the errors of Read, and ErrNotFound for an
-	// unknown item.
+	// Explain explains, clause by clause, why an item does or does not match r. An explanation also names the clauses of r.Scope,
+	// so a caller who must not see these leaves r.Scope out and checks first that the item is in the scope. Explain returns the errors of
+	// Read, and ErrNotFound for an unknown item.
 	Explain(ctx context.Context, r Read, id item.ID) (*Explanation, error)
 	// Facets counts the values of a field among the items that r matches, and returns the most frequent ones with exact counts. Tags and units
 	// that manifests assign to an item count in the same way as the item's own. Facets uses the members of r that select items (Property,
-	// Audience, Filter, Query, Where, Now) and ignores the others. Its errors are those of Read, and *query.FieldError or
+	// Audience, Filter, Query, Where, Scope, Now) and ignores the others. Its errors are those of Read, and *query.FieldError or
 	// *query.ForbiddenFieldError for a field that cannot be counted.
 	Facets(ctx context.Context, r Read, f Facet) (*Facets, error)
 }
@@ -171,6 +172,9 @@ type Read struct {
 	Query  query.Node
 	// Where is ANDed with Filter or Query.
 	Where query.Node
+	// Scope, if set, is ANDed with Filter or Query too, but adds nothing to scores. Like a stored query, it is evaluated for the Private
+	// audience. Scores depend on all items of the property, also on those outside the scope.
+	Scope *TokenScope
 	// Order is the sort order. nil means the filter's own order or, without a filter, the order by relevance.
 	Order query.Order
 	// Favourite is a tag. The items with this tag come first, and each of the two groups of items is in Order. nil means the filter's own

@@ -30,6 +30,8 @@ type Listing struct {
 type Part struct {
 	Query    query.Node
 	Audience query.Audience
+	// Unscored is true if the query only selects items, and adds nothing to their scores.
+	Unscored bool
 }
 
 // NewListing combines r with the stored filter f, whose UUID is uuid. f is nil if r.Filter is nil. NewListing fails with
@@ -62,6 +64,10 @@ func NewListing(r Read, f *ParsedFilter, uuid string) (Listing, error) {
 	if r.Where != nil {
 		l.Parts = append(l.Parts, Part{Query: r.Where, Audience: r.Audience})
 		identify("where", r.Where.String())
+	}
+	if r.Scope != nil {
+		l.Parts = append(l.Parts, Part{Query: r.Scope.root, Audience: query.Private, Unscored: true})
+		identify("scope", r.Scope.text)
 	}
 	if r.Order != nil {
 		l.Order = r.Order

@@ -198,6 +198,9 @@ func (v *view) root(ctx context.Context, listing library.Listing) (plan.Node, er
 		if roots[i], err = v.plan(ctx, part, v.now); err != nil {
 			return nil, err
 		}
+		if part.Unscored {
+			roots[i] = plan.Const{Node: roots[i]}
+		}
 	}
 	if len(roots) == 1 {
 		return roots[0], nil

@@ -147,6 +147,9 @@ func (v *view) root(parts []library.Part) (plan.Node, error) {
 		if roots[i], err = v.plan(part, v.now); err != nil {
 			return nil, err
 		}
+		if part.Unscored {
+			roots[i] = plan.Const{Node: roots[i]}
+		}
 	}
 	if len(roots) == 1 {
 		return roots[0], nil

@@ -43,9 +43,10 @@ type listing struct {
 
 // listingName identifies a listing within a snapshot. With it, listings can be compared without comparing their queries.
 type listingName struct {
-	// filter is set if the listing is a stored filter without a further query. If it is nil, identity describes the listing completely.
+	// filter is set if the listing is a stored filter without a further query of the caller. If it is nil, identity describes the listing completely.
 	filter   *definitions.Filter
 	identity string
+	scope    string
 	order    string
 	seed     string
 	tag      item.Tag
@@ -96,6 +97,7 @@ func (s *Snapshot) name(r library.Read) (name listingName, of library.Listing, e
 	if name.filter, err = s.Catalogue.Filter(*r.Filter); err != nil {
 		return name, of, err
 	}
+	name.scope = r.Scope.String()
 	if r.Favourite != nil {
 		name.tag, name.tagged = *r.Favourite, true
 	}
@@ -200,6 +202,9 @@ func (s *Snapshot) root(ctx context.Context, of library.Listing, now time.Time) 
 		root, err := s.plan(ctx, part.Query, part.Audience, now)
 		if err != nil {
 			return nil, err
+		}
+		if part.Unscored {
+			root = plan.Const{Node: root}
 		}
 		roots = append(roots, root)
 	}

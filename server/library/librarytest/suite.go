@@ -31,6 +31,7 @@ func Run(t *testing.T, open Factory) {
 		"facets":      facetTests,
 		"rules":       ruleTests,
 		"audiences":   audienceTests,
+		"scopes":      scopeTests,
 		"tokens":      tokenTests,
 		"versions":    versionTests,
 		"writes":      writeTests,

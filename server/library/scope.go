@@ -1,0 +1,77 @@
+package library
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/vitrine-dev/vitrine/server/query"
+)
+
+// TokenScope is the query of a token. For a caller with the token, an item that does not match the query does not exist. A nil TokenScope
+// matches every item.
+type TokenScope struct {
+	root query.Node
+	text string
+}
+
+// ParseTokenScope parses the query of a token, which may use private fields. It returns nil for "". The error wraps a *query.SyntaxError.
+func ParseTokenScope(text string) (*TokenScope, error) {
+	if text == "" {
+		return nil, nil
+	}
+	q, err := query.ParseFor(text, query.Private)
+	if err != nil {
+		return nil, fmt.Errorf("query: %w", err)
+	}
+	return &TokenScope{q.Root, q.Root.String()}, nil
+}
+
+// String returns the query in canonical form, or "" for a nil TokenScope. Two scopes with the same text match the same items.
+func (s *TokenScope) String() string {
+	if s == nil {
+		return ""
+	}
+	return s.text
+}
+
+// Narrow returns the query that matches what both n and the scope match. n may be nil, which matches every item. Narrow returns nil only if
+// both are nil. The scope takes part in the score, so Narrow is for reads without one. Read.Scope adds nothing to scores.
+func (s *TokenScope) Narrow(n query.Node) query.Node {
+	if s == nil {
+		return n
+	}
+	return query.And(n, s.root)
+}
+
+// Action is a group of operations that a READ-WRITE token may be limited to.
+type Action string
+
+// The actions.
+const (
+	// AddItems adds items.
+	AddItems Action = "AddItems"
+	// Moderate changes the approval status, the flags, the campaign and the units of items.
+	Moderate Action = "Moderate"
+	// TagItems adds tags to items and removes them. Its name in manifests is Tag.
+	TagItems Action = "Tag"
+	// ManageFilters creates, changes and deletes filters over HTTP.
+	ManageFilters Action = "ManageFilters"
+	// ReadPrivate reads and queries private fields.
+	ReadPrivate Action = "ReadPrivate"
+	// Export reads all items as lines. It also needs ReadPrivate, because a line holds the private fields.
+	Export Action = "Export"
+	// Import stores items from lines.
+	Import Action = "Import"
+	// Erase deletes items.
+	Erase Action = "Erase"
+)
+
+// Actions returns all actions, in the order of the documentation.
+func Actions() []Action {
+	return []Action{AddItems, Moderate, TagItems, ManageFilters, ReadPrivate, Export, Import, Erase}
+}
+
+// Allows reports whether the token permits an action. A READ-ONLY token permits none.
+func (t *Token) Allows(a Action) bool {
+	return t.ReadWrite && (t.Allow == nil || slices.Contains(t.Allow, a))
+}
