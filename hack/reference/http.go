@@ -76,7 +76,11 @@ func HTTP(openapi []byte) (string, error) {
 		})
 		for _, e := range endpoints[tag.Name] {
 			name := e.method + " " + e.path
-			overview = append(overview, []string{fmt.Sprintf("[`%s`](#%s)", name, anchor(name)), fmt.Sprint(e.Extensions["x-vitrine-token"]), e.Summary + marks(e.Operation)})
+			token := fmt.Sprint(e.Extensions["x-vitrine-token"])
+			if action := e.Extensions["x-vitrine-action"]; action != nil {
+				token += fmt.Sprintf(", `%s`", action)
+			}
+			overview = append(overview, []string{fmt.Sprintf("[`%s`](#%s)", name, anchor(name)), token, e.Summary + marks(e.Operation)})
 		}
 	}
 	p.table([]string{"endpoint", "token", "purpose"}, overview)

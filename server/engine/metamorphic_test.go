@@ -14,6 +14,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/vitrine-dev/vitrine/server/item"
 	"github.com/vitrine-dev/vitrine/server/library"
@@ -535,6 +536,15 @@ func (r *trial) parse(q string) query.Node {
 	return parsed.Root
 }
 
+func (r *trial) scope(q string) *library.TokenScope {
+	r.Helper()
+	s, err := library.ParseTokenScope(q)
+	if err != nil {
+		r.Fatalf("scope %q: %v", q, err)
+	}
+	return s
+}
+
 // listing returns a random read and a description of it.
 func (r *trial) listing() (library.Read, string) {
 	read := library.Read{Property: trialShop, Audience: query.Audience(r.IntN(2)), Limit: 1 + r.IntN(8), Seed: r.choice("a", "b")}
@@ -550,6 +560,10 @@ func (r *trial) listing() (library.Read, string) {
 	if r.IntN(4) == 0 {
 		q := r.clause()
 		read.Where, what = r.parse(q), what+" WHERE "+q
+	}
+	if r.IntN(4) == 0 {
+		q := r.query(1)
+		read.Scope, what = r.scope(q), what+" WITHIN "+q
 	}
 	if by := r.order(true); by != "" && r.IntN(3) > 0 {
 		order, err := query.ParseOrder(by)
@@ -622,9 +636,11 @@ func (r *trial) compareReads() {
 			return p
 		})
 	}
-	switch r.IntN(7) {
+	switch r.IntN(8) {
 	case 0:
 		r.follow()
+	case 7:
+		r.scopes()
 	case 6:
 		r.facets()
 	case 1:
@@ -667,6 +683,41 @@ func (r *trial) compareReads() {
 			return []any{units, said(errUnits), filters, n, said(errFilters), s.Items, s.Definitions, s.Ready, s.Problem, s.Version}
 		})
 	}
+}
+
+// scopes checks that a read within a scope lists the items that a read without it lists and that match the scope, in the same order, and
+// that it counts the values of only these items.
+func (r *trial) scopes() {
+	r.Helper()
+	read, what := r.listing()
+	read.Scope, read.Limit = nil, 1000
+	q := r.query(1)
+	within, matching := read, library.Read{Property: trialShop, Audience: query.Private, Query: r.parse(q), Now: read.Now, Limit: 1000}
+	within.Scope = r.scope(q)
+	inBoth := library.Read{Property: trialShop, Audience: query.Private, Filter: read.Filter, Query: read.Query, Now: read.Now}
+	inBoth.Where = query.And(read.Where, matching.Query)
+	facet := library.Facet{Field: r.choice("tags", "author", "approval_status", "activate_units.id", "submission.email"), Limit: 20}
+	r.agree(what+" within "+q, func(l library.Library) any {
+		all, _ := r.read(l, what, read)
+		matches, _ := r.read(l, q, matching)
+		got, _ := r.read(l, what+" within "+q, within)
+		if all.Err != "" || matches.Err != "" {
+			return got
+		}
+		want := slices.DeleteFunc(r.shownIDs(all), func(id item.ID) bool { return !slices.Contains(r.shownIDs(matches), id) })
+		if ids := r.shownIDs(got); !slices.Equal(ids, want) || got.Total != int64(len(want)) {
+			r.Fatalf("step %d: %s within %s shows %v of %d, want %v", r.step, what, q, ids, got.Total, want)
+		}
+		counted, err := l.Facets(context.Background(), within, facet)
+		if within.Audience == query.Public {
+			return []any{counted, said(err)}
+		}
+		same, errSame := l.Facets(context.Background(), inBoth, facet)
+		if diff := cmp.Diff(same, counted, cmpopts.EquateEmpty(), cmpopts.IgnoreFields(library.Facets{}, "Expires")); diff != "" || said(err) != said(errSame) {
+			r.Fatalf("step %d: %s of %s within %s (-condition +scope, %v, %v):\n%s", r.step, facet.Field, what, q, errSame, err, diff)
+		}
+		return nil
+	})
 }
 
 // facets compares the counts of a field's values among all libraries.

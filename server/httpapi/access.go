@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/query"
 )
 
 // presentedTokens returns all tokens in the query and the headers of a request.
@@ -61,7 +62,8 @@ func (x *exchange) authenticate() error {
 		return &problem{Type: tokenRefused, Detail: "the access token is unknown, expired or revoked"}
 	}
 	x.grant, x.settings = g, settings
-	return nil
+	x.scope, err = x.server.scopes.of(g, settings)
+	return err
 }
 
 // granted returns the grant of a token, and the settings of its property. It returns false if the token is unknown, expired or revoked, or
@@ -88,6 +90,8 @@ type Access struct {
 	Owner    library.Owner
 	// ReadWrite is true for a token of the class READ-WRITE. FiltersOnly is true for a token that may only list certain filters.
 	ReadWrite, FiltersOnly bool
+	// Actions are the actions that the token permits.
+	Actions []library.Action
 	// Expires is the first instant at which the token is refused. Zero means never.
 	Expires time.Time
 }
@@ -102,18 +106,38 @@ func (s *Server) Access(ctx context.Context, token string) (Access, bool, error)
 	if !ok {
 		return Access{}, false, err
 	}
-	return Access{Property: g.property, Owner: g.owner, ReadWrite: g.readWrite, FiltersOnly: g.restricted, Expires: g.expires}, true, nil
+	return Access{
+		Property: g.property, Owner: g.owner, ReadWrite: g.rights.ReadWrite, FiltersOnly: g.restricted(), Actions: g.actions(), Expires: g.expires,
+	}, true, nil
 }
 
-// authorize checks that the class of the token permits the endpoint.
+// authorize checks that the class and the actions of the token permit the endpoint.
 func (x *exchange) authorize() error {
 	switch {
 	case x.route.access == filterReader:
 		return nil
-	case x.grant.restricted:
+	case x.grant.restricted():
 		return &problem{Type: classRefused, Detail: "this token can only list the items of certain filters"}
-	case x.route.access == writer && !x.grant.readWrite:
+	case x.route.access == writer && !x.grant.rights.ReadWrite:
 		return &problem{Type: classRefused, Detail: "this operation needs a READ-WRITE token"}
+	case x.route.action != noAction:
+		return x.need(x.route.action, "this operation")
+	}
+	return nil
+}
+
+// need fails if the token does not permit an action. what is the part of the request that needs the action.
+func (x *exchange) need(a library.Action, what string) error {
+	if x.grant.rights.Allows(a) {
+		return nil
+	}
+	return &problem{Type: classRefused, Detail: fmt.Sprintf("%s needs a token that allows the action %s (spec.allow of the AccessToken)", what, a)}
+}
+
+// mayShow fails if the caller may not see a stored query, because the query uses private fields. what names the query.
+func (x *exchange) mayShow(stored query.Node, what string) error {
+	if _, err := query.Check(stored, x.audience()); err != nil {
+		return x.need(library.ReadPrivate, what+" uses private fields, so this operation")
 	}
 	return nil
 }
@@ -125,7 +149,7 @@ func (x *exchange) stillValid() error {
 		return err
 	}
 	g, ok := x.server.tokens.find(x.token, x.server.options.Clock())
-	if !ok || g.property != x.grant.property || g.readWrite != x.grant.readWrite {
+	if !ok || g.property != x.grant.property || !sameRights(g.rights, x.grant.rights) {
 		return errRevoked
 	}
 	return nil

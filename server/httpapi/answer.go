@@ -144,7 +144,7 @@ const (
 // cacheControl returns the Cache-Control value of a response. No cache may store a response to a READ-WRITE caller. Shared caches may store
 // a response to a READ-ONLY caller if the token is in the URL, and therefore in the cache key.
 func (x *exchange) cacheControl(f freshness) string {
-	if x.grant.readWrite || f.never {
+	if x.grant.rights.ReadWrite || f.never {
 		return "private, no-store"
 	}
 	scope := "public"

@@ -35,6 +35,9 @@ func (s *Server) importItems(x *exchange) error {
 	if mode != "" && mode != "fail" && mode != "replace" {
 		return invalid("on_conflict", `must be "fail" or "replace"`)
 	}
+	if x.scope != nil {
+		return &problem{Type: classRefused, Detail: "a token with a query cannot import: ids in lines would reveal which other items exist"}
+	}
 	if err := x.plain(); err != nil {
 		return err
 	}
@@ -252,10 +255,14 @@ const propertyHeader = "X-Vitrine-Property"
 // caller cannot mistake the output for a complete export. If the library cannot read some items, the trailer lists them. If the caller
 // accepts no trailers, exportItems aborts the connection after the last readable item.
 func (s *Server) exportItems(x *exchange) error {
+	if err := x.need(library.ReadPrivate, "an export contains private fields, so this operation"); err != nil {
+		return err
+	}
 	root, err := x.queryParam("q")
 	if err != nil {
 		return err
 	}
+	root = x.scope.Narrow(root)
 	done, err := x.grant.allowance.begin(s.options.QueriesPerToken)
 	if err != nil {
 		return err

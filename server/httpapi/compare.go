@@ -109,6 +109,9 @@ func (x *exchange) versionBefore() (*version, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", library.ErrUnreadable, err)
 	}
+	if err := x.mayShow(parsed.Query, "the filter"); err != nil {
+		return nil, err
+	}
 	return &version{f.Query, parsed.Query, parsed.Order, parsed.Favourite}, nil
 }
 
@@ -174,7 +177,8 @@ func (c *comparison) append(ctx context.Context, body []byte) ([]byte, error) {
 
 // read reads items of a version. If where is not nil, it reads only the items that also match where.
 func (c *comparison) read(ctx context.Context, v *version, where query.Node, r library.Read) (*library.Page, error) {
-	r.Property, r.Audience, r.BaseURL, r.Now = c.x.grant.property, c.x.audience(), c.x.baseURL(), c.now
+	of := c.x.reading()
+	r.Property, r.Audience, r.Scope, r.BaseURL, r.Now = of.Property, of.Audience, of.Scope, of.BaseURL, c.now
 	r.Query, r.Where, r.Order, r.Favourite = v.query, where, v.order, v.favourite
 	return c.x.server.lib.Read(ctx, r)
 }

@@ -35,9 +35,10 @@ type definitionRecord struct {
 	Default         bool   `json:"default,omitempty"`
 	Archived        bool   `json:"archived,omitempty"`
 	// IDs are the first item ids that the manifest lists. IDCount is the number of all item ids that it lists.
-	IDs      []item.ID `json:"ids"`
-	IDCount  int       `json:"id_count"`
-	Selector string    `json:"selector"`
+	IDs     []item.ID `json:"ids"`
+	IDCount int       `json:"id_count"`
+	// Selector is empty if it uses private fields that the caller may not read.
+	Selector string `json:"selector"`
 	// Problem says why the selector matches no item, or is "".
 	Problem string `json:"problem,omitempty"`
 	// Items is the number of items that have the tag or unit from any source.
@@ -132,7 +133,7 @@ func (x *exchange) tagDefinitions(ctx context.Context) ([]definitionRecord, erro
 	}
 	for _, d := range defs {
 		declared[d.Tag.Tag] = true
-		add(d.Tag.Tag).applies(d.Owner, d.Tag.Items, d.Tag.Selector)
+		x.applies(add(d.Tag.Tag), d.Owner, d.Tag.Items, d.Tag.Selector)
 	}
 	frequent, err := x.countAll(ctx, library.Facet{Field: query.AllTags, Limit: library.MaxFacetValues})
 	if err != nil {
@@ -162,19 +163,20 @@ func (x *exchange) unitDefinitions() ([]definitionRecord, error) {
 			Kind: library.KindUnit.String(), ID: u.ID, Name: u.Name, ClickThroughURL: u.ClickThroughURL, Default: d.Unit.Default,
 			Archived: u.Archived, value: strconv.FormatInt(u.ID, 10),
 		}
-		all[i].applies(d.Owner, d.Unit.Items, d.Unit.Selector)
+		x.applies(&all[i], d.Owner, d.Unit.Items, d.Unit.Selector)
 	}
 	slices.SortFunc(all, func(a, b definitionRecord) int { return cmp.Compare(a.ID, b.ID) })
 	return all, nil
 }
 
-// applies sets the owner, and describes the items to which the owner applies the tag or unit: their ids and the selector.
-func (d *definitionRecord) applies(owner library.Owner, ids []item.ID, selector string) {
+// applies sets the owner of d, and describes the items to which the owner applies the tag or unit: their ids and the selector.
+func (x *exchange) applies(d *definitionRecord, owner library.Owner, ids []item.ID, selector string) {
 	if !owner.IsHTTP() {
 		d.ManagedBy = new(owner.String())
 	}
-	d.IDs, d.IDCount, d.Selector = append([]item.ID{}, ids[:min(len(ids), maxShownIDs)]...), len(ids), selector
-	if _, _, err := library.ParseSelector(owner.Kind, selector); err != nil {
+	d.IDs, d.IDCount = append([]item.ID{}, ids[:min(len(ids), maxShownIDs)]...), len(ids)
+	d.Selector = x.shownQuery(selector)
+	if _, _, err := library.ParseSelector(owner.Kind, selector); err != nil && d.Selector == selector {
 		d.Problem = fmt.Sprintf("this version of the server cannot use the selector, so it matches no item: change the manifest: %v", err)
 	}
 }

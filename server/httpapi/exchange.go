@@ -40,6 +40,8 @@ type exchange struct {
 	token    string
 	grant    grant
 	settings library.Property
+	// scope limits the items that exist for the caller. nil means all items of the property.
+	scope    *library.TokenScope
 	warnings []query.Warning
 
 	// reserved is the number of bytes that reserve has taken.
@@ -153,10 +155,15 @@ func underMaintenance(m *library.Maintenance) error {
 
 // audience returns the audience of the response.
 func (x *exchange) audience() query.Audience {
-	if x.grant.readWrite {
+	if x.grant.rights.Allows(library.ReadPrivate) {
 		return query.Private
 	}
 	return query.Public
+}
+
+// reading returns a Read with what every read for the caller has in common.
+func (x *exchange) reading() library.Read {
+	return library.Read{Property: x.grant.property, Audience: x.audience(), Scope: x.scope, BaseURL: x.baseURL()}
 }
 
 // statusHungUp is the logged status of a request whose caller disconnected before the response began. HTTP has no status for this case.
@@ -177,7 +184,7 @@ func (x *exchange) fail(err error) {
 		}
 		panic(http.ErrAbortHandler)
 	}
-	p := problemOf(err)
+	p := problemOf(x.hideScope(err))
 	if p.Type == internal && p.Detail != err.Error() {
 		x.server.options.Logger.ErrorContext(x.r.Context(), "request failed", "request", x.id, "route", x.routeName(), "error", x.redact(err.Error()))
 	}

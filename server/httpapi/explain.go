@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"context"
+	"fmt"
 	"math"
 
 	"github.com/vitrine-dev/vitrine/server/item"
@@ -42,6 +43,13 @@ func (s *Server) explainFilter(x *exchange) error {
 	if err != nil {
 		return err
 	}
+	parsed, err := library.ParseFilter(f.Filter)
+	if err != nil {
+		return fmt.Errorf("%w: %w", library.ErrUnreadable, err)
+	}
+	if err := x.mayShow(parsed.Query, "the filter"); err != nil {
+		return err
+	}
 	r := library.Read{Filter: &library.FilterRef{UUID: f.UUID}}
 	if r.Where, err = x.queryParam("additional_query"); err != nil {
 		return err
@@ -70,7 +78,9 @@ func (x *exchange) explain(r library.Read, id item.ID) error {
 	r.Property, r.Audience = x.grant.property, x.audience()
 	var e *library.Explanation
 	err := x.budgeted(func(ctx context.Context) (err error) {
-		e, err = x.server.lib.Explain(ctx, r, id)
+		if err = x.inScope(ctx, id); err == nil {
+			e, err = x.server.lib.Explain(ctx, r, id)
+		}
 		return err
 	})
 	if err != nil {

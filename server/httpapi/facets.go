@@ -62,7 +62,7 @@ func (s *Server) countValues(x *exchange) error {
 // selection returns a Read for the parameters q and filter. It selects the items that match the query, the stored filter, or both. A stored
 // filter requires a READ-WRITE token.
 func (x *exchange) selection() (library.Read, error) {
-	r := library.Read{Property: x.grant.property, Audience: x.audience()}
+	r := x.reading()
 	name, err := x.optional("filter")
 	if err != nil {
 		return r, err
@@ -74,7 +74,7 @@ func (x *exchange) selection() (library.Read, error) {
 		r.Query, err = x.queryParam("q")
 		return r, err
 	}
-	if !x.grant.readWrite {
+	if !x.grant.rights.ReadWrite {
 		return r, &problem{Type: classRefused, Parameter: "filter", Detail: `the parameter "filter" needs a READ-WRITE token`}
 	}
 	if r.Where, err = x.queryParam("q"); err != nil {

@@ -34,9 +34,9 @@ type filterRecord struct {
 	FilterUUID     string `json:"filter_uuid"`
 	Name           string `json:"name"`
 	PlatformPageID int64  `json:"platform_page_id"`
-	// Query is omitted for READ-ONLY callers.
+	// Query is omitted for READ-ONLY callers. It is also omitted for other callers who may not read private fields, if it uses one.
 	Query string `json:"query,omitempty"`
-	// SortBy is omitted for READ-ONLY callers if it uses a private field.
+	// SortBy is omitted for callers who may not read private fields, if it uses one.
 	SortBy     string `json:"sort_by,omitempty"`
 	IsEditable bool   `json:"is_editable"`
 	// ManagedBy is the manifest that declares the filter, or nil if there is none.
@@ -60,13 +60,24 @@ func (x *exchange) filterRecord(f library.FilterRecord) filterRecord {
 	if f.Public {
 		r.ReadAccess = "ReadOnly"
 	}
+	r.Query = x.shownQuery(r.Query)
 	if x.audience() == query.Public {
-		r.Query = ""
 		if order, err := query.ParseOrder(r.SortBy); err != nil || query.CheckOrder(order, query.Public) != nil {
 			r.SortBy = ""
 		}
 	}
 	return r
+}
+
+// shownQuery returns a stored query, or "" if the caller may not see it.
+func (x *exchange) shownQuery(stored string) string {
+	if x.audience() == query.Private {
+		return stored
+	}
+	if _, err := query.ParseFor(stored, query.Public); !x.grant.rights.ReadWrite || err != nil {
+		return ""
+	}
+	return stored
 }
 
 // filterLocation returns the URL of a filter (specification: /v2/content/filters/<filter_id>).
@@ -274,9 +285,9 @@ func (x *exchange) filter(name string) (library.FilterRecord, error) {
 func (x *exchange) readableFilter() (library.FilterRecord, error) {
 	f, err := x.filter(x.r.PathValue("filter_uuid"))
 	switch {
-	case x.grant.restricted && (err != nil || !x.grant.filters[f.UUID]):
+	case x.grant.restricted() && (err != nil || !x.grant.filters[f.UUID]):
 		return f, &problem{Type: classRefused, Detail: "this token can only list the items of certain filters"}
-	case err != nil || x.grant.readWrite:
+	case err != nil || x.grant.rights.ReadWrite:
 		return f, err
 	case !f.Public:
 		return f, &problem{Type: classRefused, Detail: "this operation needs a READ-WRITE token, because the readAccess of the filter is not ReadOnly"}
@@ -319,9 +330,9 @@ func (s *Server) listFilterItems(x *exchange) error {
 
 // describeFilter answers a request with info=1. It sends the filter instead of its items.
 func (x *exchange) describeFilter(f library.FilterRecord) error {
-	page, err := x.server.lib.Read(x.r.Context(), library.Read{
-		Property: x.grant.property, Audience: x.audience(), Filter: &library.FilterRef{UUID: f.UUID},
-	})
+	r := x.reading()
+	r.Filter = &library.FilterRef{UUID: f.UUID}
+	page, err := x.server.lib.Read(x.r.Context(), r)
 	if err != nil {
 		return err
 	}

@@ -9,7 +9,6 @@ import (
 
 	"github.com/vitrine-dev/vitrine/server/item"
 	"github.com/vitrine-dev/vitrine/server/library"
-	"github.com/vitrine-dev/vitrine/server/query"
 )
 
 // These are the page sizes of lists of items (specification, Limits). The specification does not set the maximum.
@@ -67,11 +66,11 @@ func (s *Server) addItem(x *exchange) error {
 		return err
 	}
 	x.Header().Set("Location", x.linkTo("/v1/ugc/"+strconv.FormatInt(out.ID, 10)+"/"))
-	shown, err := x.readItem(out.ID)
+	shown, err := x.readItem(x.r.Context(), out.ID)
 	if errors.Is(err, library.ErrNotFound) {
-		// The item was created, but another request has already deleted it. Answer with its content.
+		// The item was created, but another request has already deleted it, or it is outside the scope of the token. Answer with its content.
 		it.ID = out.ID
-		shown, err = item.Encode(it).Append(nil, query.Private, item.Slots{BaseURL: x.baseURL()}), nil
+		shown, err = item.Encode(it).Append(nil, x.audience(), item.Slots{BaseURL: x.baseURL()}), nil
 	}
 	if err != nil {
 		return err
@@ -101,7 +100,7 @@ func (x *exchange) showOne(segment string) error {
 	if err != nil {
 		return err
 	}
-	shown, err := x.readItem(id)
+	shown, err := x.readItem(x.r.Context(), id)
 	if err != nil {
 		return orNoItem(err, id)
 	}
@@ -122,10 +121,18 @@ func (s *Server) patchItem(x *exchange) error {
 	if err != nil {
 		return err
 	}
+	if patch.Private() {
+		if err := x.need(library.ReadPrivate, "a change of a private member"); err != nil {
+			return err
+		}
+	}
 	if err := x.changeItem(library.Mutation{Patch: patch, ID: id}); err != nil {
 		return err
 	}
-	shown, err := x.readItem(id)
+	shown, err := x.readItem(x.r.Context(), id)
+	if x.scope != nil && errors.Is(err, library.ErrNotFound) {
+		return x.done(http.StatusNoContent, nil) // the change has moved the item out of the scope of the token
+	}
 	if err != nil {
 		return orNoItem(err, id)
 	}
@@ -145,11 +152,15 @@ func (x *exchange) changeItem(m library.Mutation) error {
 		return err
 	}
 	for range maxConditionAttempts {
-		if c.onTags() {
+		if c.onTags() || x.scope != nil {
 			r := x.itemRead(m.ID)
 			r.Digest = new(item.Digest)
 			m.If = r.Digest
 			shown, err := x.server.lib.ReadItem(x.r.Context(), r)
+			if err == nil && x.scope != nil {
+				// If the item changes between the two reads, the write is refused, and both are repeated.
+				shown, err = x.readItem(x.r.Context(), m.ID)
+			}
 			if err != nil {
 				return orNoItem(err, m.ID)
 			}

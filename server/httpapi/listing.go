@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -57,8 +58,8 @@ func (x *exchange) list(l listing) error {
 	if err != nil {
 		return err
 	}
-	r := l.read
-	r.Property, r.Audience, r.BaseURL = x.grant.property, x.audience(), x.baseURL()
+	r, of := l.read, x.reading()
+	r.Property, r.Audience, r.Scope, r.BaseURL = of.Property, of.Audience, of.Scope, of.BaseURL
 	r.Offset, r.After, r.Limit = (at.page-1)*at.size, at.cursor, int(at.size)
 	var fresh freshness
 	if !l.random {
@@ -73,11 +74,20 @@ func (x *exchange) list(l listing) error {
 	return x.page(r, l, fresh, func(next library.Cursor) links { return x.pageLinks(at.page, next, r.Seed) })
 }
 
-// hideStored hides the text of a stored query from READ-ONLY callers. The caller's own parameters have already been parsed and checked, so
-// a syntax error at this point concerns the stored query at least partly.
+// hideStored hides the text of a stored query from callers who may not read private fields. The caller's own parameters have already been
+// parsed and checked, so a syntax error at this point concerns the stored query at least partly.
 func hideStored(err error, r library.Read) error {
 	if syntax := (*query.SyntaxError)(nil); r.Filter != nil && r.Audience == query.Public && errors.As(err, &syntax) {
 		return &problem{Type: queryTooExpensive, Detail: `the filter and "additional_query" together exceed a limit of the query language`}
+	}
+	return err
+}
+
+// hideScope is like hideStored, for the query of the token. Errors in the parameters of the caller are problems, so a syntax error that is
+// not one comes from a read.
+func (x *exchange) hideScope(err error) error {
+	if syntax := (*query.SyntaxError)(nil); x.scope != nil && errors.As(err, &syntax) {
+		return &problem{Type: queryTooExpensive, Detail: "the query together with the query of the token exceeds a limit of the query language"}
 	}
 	return err
 }
@@ -119,7 +129,7 @@ func (x *exchange) identity(seed string) string {
 	text := make([]byte, 0, 512)
 	// Length prefixes ensure that different lists of parts have different encodings.
 	for _, part := range [...]string{
-		string(x.grant.property), strconv.Itoa(int(x.audience())), x.baseURL(), x.r.URL.EscapedPath(), x.linkHere(), seed,
+		string(x.grant.property), strconv.Itoa(int(x.audience())), x.scope.String(), x.baseURL(), x.r.URL.EscapedPath(), x.linkHere(), seed,
 	} {
 		text = binary.BigEndian.AppendUint64(text, uint64(len(part)))
 		text = append(text, part...)
@@ -157,9 +167,55 @@ func (s *Server) drawSeed() (string, error) {
 	return strconv.FormatUint(uint64(binary.BigEndian.Uint32(b[:])), 10), nil
 }
 
-// readItem returns one item as JSON for the caller's audience. It fails with library.ErrNotFound.
-func (x *exchange) readItem(id item.ID) ([]byte, error) {
-	return x.server.lib.ReadItem(x.r.Context(), x.itemRead(id))
+// readItem returns one item as JSON for the caller's audience. It fails with library.ErrNotFound, also if the item is outside the scope of
+// the token.
+func (x *exchange) readItem(ctx context.Context, id item.ID) ([]byte, error) {
+	if x.scope == nil {
+		return x.server.lib.ReadItem(ctx, x.itemRead(id))
+	}
+	r := x.reading()
+	r.Query, r.Limit = itemTerm(id), 1
+	page, err := x.server.lib.Read(ctx, r)
+	switch {
+	case err != nil:
+		return nil, err
+	case page.Count == 0:
+		return nil, library.UnknownItem(id)
+	}
+	return page.Items, nil
+}
+
+// inScope fails with library.ErrNotFound if the token has a scope and the item is outside of it.
+func (x *exchange) inScope(ctx context.Context, id item.ID) error {
+	if x.scope == nil {
+		return nil
+	}
+	_, err := x.readItem(ctx, id)
+	return err
+}
+
+// maxChecked is the maximum number of items that hidden looks up with one query.
+const maxChecked = query.MaxClauses / 2
+
+// hidden returns those of the ids that are not the id of an item in the scope of the token, in the same order. The token has a scope.
+func (x *exchange) hidden(ids []item.ID) ([]item.ID, error) {
+	shown := make(map[item.ID]bool, len(ids))
+	for some := range slices.Chunk(ids, maxChecked) {
+		oneOf := query.Bool{Clauses: make([]query.Clause, len(some))}
+		for i, id := range some {
+			oneOf.Clauses[i] = query.Clause{Occur: query.Should, Node: itemTerm(id)}
+		}
+		r := x.reading()
+		r.Query, r.Limit, r.OnlyIDs = oneOf, len(some), true
+		page, err := x.server.lib.Read(x.r.Context(), r)
+		if err != nil {
+			return nil, err
+		}
+		for _, id := range page.IDs {
+			shown[id] = true
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(ids), func(id item.ID) bool { return shown[id] }), nil
 }
 
 func (x *exchange) itemRead(id item.ID) library.ItemRead {

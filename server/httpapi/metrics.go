@@ -28,9 +28,9 @@ func tokenClass(g grant) string {
 	switch {
 	case g.property == "":
 		return classNone
-	case g.readWrite:
+	case g.rights.ReadWrite:
 		return classReadWrite
-	case g.restricted:
+	case g.restricted():
 		return classRestricted
 	}
 	return classReadOnly

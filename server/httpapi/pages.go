@@ -19,8 +19,10 @@ import (
 // pageKey is the cache key of a page. It contains the request, its content coding, and everything else that the bytes depend on, except the
 // state of the library. Two keys may identify the same page (see identity), but two pages never have the same key.
 type pageKey struct {
-	property          library.PropertyID
-	audience          query.Audience
+	property library.PropertyID
+	audience query.Audience
+	// scope is the query of the token's scope. Tokens with the same scope share pages.
+	scope             string
 	base, path, query string
 	// link is set instead of query if query contains a token, because tokens must not be stored.
 	link string
@@ -31,7 +33,7 @@ type pageKey struct {
 // pageKey returns the cache key of the requested page.
 func (x *exchange) pageKey(seed string) pageKey {
 	k := pageKey{
-		property: x.grant.property, audience: x.audience(), base: x.baseURL(), path: x.r.URL.EscapedPath(), query: x.r.URL.RawQuery,
+		property: x.grant.property, audience: x.audience(), scope: x.scope.String(), base: x.baseURL(), path: x.r.URL.EscapedPath(), query: x.r.URL.RawQuery,
 		seed: seed, zip: coding.Gzip(x.r.Header),
 	}
 	if x.params.Has("access_token") {

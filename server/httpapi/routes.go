@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/vitrine-dev/vitrine/server/item"
+	"github.com/vitrine-dev/vitrine/server/library"
 )
 
 // access says which tokens an endpoint accepts.
@@ -27,49 +28,54 @@ const (
 
 func (a access) needsToken() bool { return a != anyone && a != anyPage }
 
+// noAction is the action of an endpoint that needs none.
+const noAction library.Action = ""
+
 // route is one endpoint.
 type route struct {
 	method string
 	// path is a pattern for http.ServeMux without a trailing slash. The path of a request may have a trailing slash.
 	path   string
 	access access
+	// action is what the token must allow, or noAction.
+	action library.Action
 	handle func(*Server, *exchange) error
 }
 
 // routes lists all endpoints: first the endpoints of the specification, in the order of the specification, then the extensions.
 func routes() []route {
 	return []route{
-		{"POST", "/v2/content/filters", writer, untagged((*Server).createFilter)},
-		{"GET", "/v2/content/filters", writer, (*Server).listFilters},
-		{"PUT", "/v2/content/filters", writer, (*Server).updateFilter},
-		{"GET", "/v2/content/filters/{filter_uuid}", filterReader, (*Server).listFilterItems},
-		{"DELETE", "/v2/content/filters/{filter_uuid}", writer, (*Server).deleteFilter},
-		{"GET", "/v2/content/items", reader, (*Server).listItems},
-		{"POST", "/v2/content", writer, untagged((*Server).addItem)},
-		{"POST", "/v1/tags", writer, untagged((*Server).addTag)},
-		{"DELETE", "/v1/tags/{namespace}/{key}/{ugc_id}", writer, untagged((*Server).removeTag)},
-		{"GET", "/v1/tags/{namespace}/{key}", reader, (*Server).listTagged},
-		{"GET", "/v1/tags/ugc/{ugc_id}", reader, (*Server).listItemTags},
-		{"GET", "/v1/activate_units", reader, (*Server).listUnits},
-		{"GET", "/v1/activate_units/{id}", reader, (*Server).showUnit},
-		{"GET", "/v1/ugc/{ugc_id}", reader, (*Server).showItem},
-		{"GET", "/v1/ugc/collections/{collection_id}", reader, (*Server).listCollection},
+		{"POST", "/v2/content/filters", writer, library.ManageFilters, untagged((*Server).createFilter)},
+		{"GET", "/v2/content/filters", writer, noAction, (*Server).listFilters},
+		{"PUT", "/v2/content/filters", writer, library.ManageFilters, (*Server).updateFilter},
+		{"GET", "/v2/content/filters/{filter_uuid}", filterReader, noAction, (*Server).listFilterItems},
+		{"DELETE", "/v2/content/filters/{filter_uuid}", writer, library.ManageFilters, (*Server).deleteFilter},
+		{"GET", "/v2/content/items", reader, noAction, (*Server).listItems},
+		{"POST", "/v2/content", writer, library.AddItems, untagged((*Server).addItem)},
+		{"POST", "/v1/tags", writer, library.TagItems, untagged((*Server).addTag)},
+		{"DELETE", "/v1/tags/{namespace}/{key}/{ugc_id}", writer, library.TagItems, untagged((*Server).removeTag)},
+		{"GET", "/v1/tags/{namespace}/{key}", reader, noAction, (*Server).listTagged},
+		{"GET", "/v1/tags/ugc/{ugc_id}", reader, noAction, (*Server).listItemTags},
+		{"GET", "/v1/activate_units", reader, noAction, (*Server).listUnits},
+		{"GET", "/v1/activate_units/{id}", reader, noAction, (*Server).showUnit},
+		{"GET", "/v1/ugc/{ugc_id}", reader, noAction, (*Server).showItem},
+		{"GET", "/v1/ugc/collections/{collection_id}", reader, noAction, (*Server).listCollection},
 
-		{"GET", "/v2/content/{id}", reader, (*Server).getItem},
-		{"PATCH", "/v2/content/{id}", writer, (*Server).patchItem},
-		{"DELETE", "/v2/content/{id}", writer, (*Server).eraseItem},
-		{"POST", "/v2/content/bulk", writer, untagged((*Server).importItems)},
-		{"GET", "/v2/content/bulk", writer, (*Server).exportItems},
-		{"GET", "/v2/content/filters/{filter_uuid}/explain", writer, (*Server).explainFilter},
-		{"GET", "/v2/content/items/explain", writer, (*Server).explainQuery},
-		{"GET", "/v2/content/items/{id}/sources", writer, (*Server).showSources},
-		{"GET", "/v2/content/definitions", writer, (*Server).listDefinitions},
-		{"GET", "/v2/content/status", writer, (*Server).showStatus},
-		{"GET", "/v2/content/facets", reader, (*Server).countValues},
-		{"GET", "/v2/content/compare", writer, (*Server).compareQueries},
-		{"GET", "/v2/content/suggest", reader, (*Server).suggest},
-		{"GET", item.ShortLinkPath + "{code}", anyone, (*Server).followShortLink},
-		{"GET", "/openapi.json", anyPage, (*Server).showOpenAPI},
+		{"GET", "/v2/content/{id}", reader, noAction, (*Server).getItem},
+		{"PATCH", "/v2/content/{id}", writer, library.Moderate, (*Server).patchItem},
+		{"DELETE", "/v2/content/{id}", writer, library.Erase, (*Server).eraseItem},
+		{"POST", "/v2/content/bulk", writer, library.Import, untagged((*Server).importItems)},
+		{"GET", "/v2/content/bulk", writer, library.Export, (*Server).exportItems},
+		{"GET", "/v2/content/filters/{filter_uuid}/explain", writer, noAction, (*Server).explainFilter},
+		{"GET", "/v2/content/items/explain", writer, noAction, (*Server).explainQuery},
+		{"GET", "/v2/content/items/{id}/sources", writer, noAction, (*Server).showSources},
+		{"GET", "/v2/content/definitions", writer, noAction, (*Server).listDefinitions},
+		{"GET", "/v2/content/status", writer, noAction, (*Server).showStatus},
+		{"GET", "/v2/content/facets", reader, noAction, (*Server).countValues},
+		{"GET", "/v2/content/compare", writer, noAction, (*Server).compareQueries},
+		{"GET", "/v2/content/suggest", reader, noAction, (*Server).suggest},
+		{"GET", item.ShortLinkPath + "{code}", anyone, noAction, (*Server).followShortLink},
+		{"GET", "/openapi.json", anyPage, noAction, (*Server).showOpenAPI},
 	}
 }
 

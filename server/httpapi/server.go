@@ -81,6 +81,7 @@ type Server struct {
 	options Options
 	mux     *http.ServeMux
 	tokens  tokenTable
+	scopes  scopes
 	gzip    gzipPool
 	// pageGzip compresses pages of many items faster than gzip. Its results are longer, and for other bodies much longer.
 	pageGzip jsongzip.Compressor

@@ -54,6 +54,10 @@ func (s *Server) showSources(x *exchange) error {
 	}
 	out := itemSources{Tags: []sourcedTag{}, Units: []sourcedUnit{}, Links: links{self: x.linkHere()}}
 	err = x.budgeted(func(ctx context.Context) error {
+		shown, err := x.readItem(ctx, id)
+		if err != nil {
+			return err
+		}
 		own, err := x.ownItem(ctx, id)
 		if err != nil {
 			return err
@@ -61,7 +65,7 @@ func (s *Server) showSources(x *exchange) error {
 		if out.Tags, err = x.tagSources(ctx, own); err != nil {
 			return err
 		}
-		out.Units, err = x.unitSources(ctx, own)
+		out.Units, err = x.unitSources(ctx, own, shown)
 		return err
 	})
 	if err != nil {
@@ -116,12 +120,8 @@ func (x *exchange) tagSources(ctx context.Context, own *item.Item) ([]sourcedTag
 	return all, nil
 }
 
-// unitSources returns the units of an item with their sources, in the order in which the item shows them.
-func (x *exchange) unitSources(ctx context.Context, own *item.Item) ([]sourcedUnit, error) {
-	shown, err := x.server.lib.ReadItem(ctx, library.ItemRead{Property: x.grant.property, ID: own.ID, Audience: x.audience()})
-	if err != nil {
-		return nil, err
-	}
+// unitSources returns the units of an item with their sources, in the order in which the item shows them. shown is the item as JSON.
+func (x *exchange) unitSources(ctx context.Context, own *item.Item, shown []byte) ([]sourcedUnit, error) {
 	var it struct {
 		Units []struct {
 			ID   int64  `json:"id"`
@@ -179,9 +179,11 @@ func (x *exchange) sourcesOf(ctx context.Context, owner library.Owner, id item.I
 	return all, err
 }
 
-// countItems returns the number of items that match a query.
+// countItems returns the number of items that match a stored query, which may use private fields.
 func (x *exchange) countItems(ctx context.Context, q query.Node) (int64, error) {
-	page, err := x.server.lib.Read(ctx, library.Read{Property: x.grant.property, Audience: x.audience(), Query: q})
+	r := x.reading()
+	r.Audience, r.Query = query.Private, q
+	page, err := x.server.lib.Read(ctx, r)
 	if err != nil {
 		return 0, err
 	}

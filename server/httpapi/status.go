@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/query"
 )
 
 // definitionCounts contains the numbers of served definitions of a property, by kind.
@@ -25,6 +26,10 @@ type tokenRecord struct {
 	Class     string `json:"class"`
 	// FiltersOnly is true for a token that may only list certain filters.
 	FiltersOnly bool `json:"filters_only"`
+	// Query is the token's own query. It is omitted if it uses private fields that the caller may not read. Allow contains the actions to
+	// which the token is limited.
+	Query string           `json:"query,omitempty"`
+	Allow []library.Action `json:"allow,omitzero"`
 	// Expires is the latest expiry time among the values of the token, or nil if one of them never expires.
 	Expires *time.Time `json:"expires"`
 }
@@ -45,7 +50,7 @@ type statusRecord struct {
 	Items       int64              `json:"items"`
 	Definitions definitionCounts   `json:"definitions"`
 	// StoreBytes and MemoryBytes are sizes of the whole server. They are omitted if the library does not measure them. They are also
-	// omitted if the server has other properties, because they would reveal something about these.
+	// omitted if the server has other properties or the token has a scope, because they would reveal something about other items.
 	StoreBytes  int64         `json:"store_bytes,omitempty"`
 	MemoryBytes int64         `json:"memory_bytes,omitempty"`
 	Tokens      []tokenRecord `json:"tokens"`
@@ -76,13 +81,21 @@ func (x *exchange) propertyStatus(ctx context.Context) (*statusRecord, error) {
 		return nil, fmt.Errorf("%w: %s", library.ErrUnavailable, state.Problem)
 	}
 	out := &statusRecord{
-		Property: p, Version: s.options.Version, Items: items, Tokens: s.tokens.of(p, s.options.Clock()), Links: links{self: x.linkHere()},
+		Property: p, Version: s.options.Version, Items: items, Tokens: x.tokenRecords(), Links: links{self: x.linkHere()},
 	}
 	others := len(state.PropertyItems)
 	if known {
 		others--
 	}
-	if others == 0 && len(s.lib.Properties()) == 1 {
+	if x.scope != nil {
+		r := x.reading()
+		r.Query = query.All{}
+		page, err := s.lib.Read(ctx, r)
+		if err != nil {
+			return nil, err
+		}
+		out.Items = page.Total
+	} else if others == 0 && len(s.lib.Properties()) == 1 {
 		out.StoreBytes, out.MemoryBytes = state.DiskBytes, state.Sizes.Heap+state.Sizes.Caches+state.Sizes.Store
 	}
 	out.Definitions.Tokens = len(out.Tokens)
@@ -114,10 +127,12 @@ func (x *exchange) propertyStatus(ctx context.Context) (*statusRecord, error) {
 	return out, nil
 }
 
-// of lists the tokens of a property by namespace and name. It omits tokens without a valid value, and tokens that belong to no object.
-func (t *tokenTable) of(p library.PropertyID, now time.Time) []tokenRecord {
+// tokenRecords lists the tokens of the caller's property by namespace and name. It omits tokens without a valid value, and tokens that
+// belong to no object.
+func (x *exchange) tokenRecords() []tokenRecord {
+	p, now := x.grant.property, x.server.options.Clock()
 	all := []tokenRecord{}
-	known := t.current.Load()
+	known := x.server.tokens.current.Load()
 	if known == nil {
 		return all
 	}
@@ -130,9 +145,10 @@ func (t *tokenTable) of(p library.PropertyID, now time.Time) []tokenRecord {
 		if !seen {
 			i, at[g.owner] = len(all), len(all)
 			all = append(all, tokenRecord{
-				Namespace: g.owner.Namespace, Name: g.owner.Name, Class: "READ-ONLY", FiltersOnly: g.restricted,
+				Namespace: g.owner.Namespace, Name: g.owner.Name, Class: "READ-ONLY", FiltersOnly: g.restricted(),
+				Query: x.shownQuery(g.rights.Query), Allow: g.rights.Allow,
 			})
-			if g.readWrite {
+			if g.rights.ReadWrite {
 				all[i].Class = "READ-WRITE"
 			}
 			all[i].Expires = new(g.expires)

@@ -348,7 +348,9 @@ func (c *completer) frequent(ctx context.Context, f library.Facet) ([]library.Fa
 
 // countAll counts values among all items of the property.
 func (x *exchange) countAll(ctx context.Context, f library.Facet) ([]library.FacetValue, error) {
-	found, err := x.server.lib.Facets(ctx, library.Read{Property: x.grant.property, Audience: x.audience(), Query: query.All{}}, f)
+	r := x.reading()
+	r.Query = query.All{}
+	found, err := x.server.lib.Facets(ctx, r, f)
 	if err != nil {
 		return nil, err
 	}

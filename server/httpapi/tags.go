@@ -3,6 +3,7 @@ package httpapi
 import (
 	"errors"
 	"net/http"
+	"slices"
 	"strconv"
 
 	"github.com/vitrine-dev/vitrine/server/item"
@@ -47,7 +48,15 @@ func (s *Server) addTag(x *exchange) error {
 	if err := item.ValidKey(t.Namespace, t.Key); err != nil {
 		return err
 	}
-	if wrong := impossible(ids); len(wrong) > 0 {
+	if x.scope != nil {
+		hidden, err := x.hidden(ids)
+		if err != nil {
+			return err
+		}
+		if len(hidden) > 0 {
+			return &library.UnknownItemsError{IDs: hidden}
+		}
+	} else if wrong := impossible(ids); len(wrong) > 0 {
 		return x.unknownItems(ids, wrong)
 	}
 	if _, err := x.change(library.Mutation{Tag: &t, IDs: ids}); err != nil {
@@ -83,7 +92,10 @@ func (s *Server) removeTag(x *exchange) error {
 	if id == 0 {
 		return gone
 	}
-	_, err := x.change(library.Mutation{Untag: &t, IDs: []item.ID{id}})
+	err := x.inScope(x.r.Context(), id)
+	if err == nil {
+		_, err = x.change(library.Mutation{Untag: &t, IDs: []item.ID{id}})
+	}
 	if unknown := (*library.UnknownItemsError)(nil); errors.Is(err, library.ErrNotFound) || errors.As(err, &unknown) {
 		return gone
 	}
@@ -100,7 +112,7 @@ func (x *exchange) pathTag() item.Tag {
 // listTagged answers GET /v1/tags/{namespace}/{key}/.
 func (s *Server) listTagged(x *exchange) error {
 	t := x.pathTag()
-	known, err := s.lib.HasTag(x.grant.property, t)
+	known, err := x.hasTag(t)
 	if err != nil {
 		return err
 	}
@@ -118,10 +130,29 @@ func (s *Server) listTagged(x *exchange) error {
 	})
 }
 
+// hasTag reports whether a tag has ever existed. For a token with a scope, a tag exists if a manifest declares it, or if an item in the scope
+// has it now.
+func (x *exchange) hasTag(t item.Tag) (bool, error) {
+	if x.scope == nil {
+		return x.server.lib.HasTag(x.grant.property, t)
+	}
+	declared, err := x.server.lib.Definitions(x.grant.property, library.KindTag)
+	if err != nil || slices.ContainsFunc(declared, func(d library.Definition) bool { return d.Tag.Tag == t }) {
+		return err == nil, err
+	}
+	r := x.reading()
+	r.Query = library.FavouriteTerm(t)
+	page, err := x.server.lib.Read(x.r.Context(), r)
+	if err != nil {
+		return false, err
+	}
+	return page.Total > 0, nil
+}
+
 // listItemTags answers GET /v1/tags/ugc/{ugc_id}/.
 func (s *Server) listItemTags(x *exchange) error {
 	id := x.pathID("ugc_id")
-	shown, err := x.readItem(id)
+	shown, err := x.readItem(x.r.Context(), id)
 	if err != nil {
 		return orNoItem(err, id)
 	}

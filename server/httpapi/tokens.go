@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"iter"
 	"log/slog"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -12,18 +13,32 @@ import (
 
 // grant describes the access that a token value gives.
 type grant struct {
-	property  library.PropertyID
-	owner     library.Owner
-	readWrite bool
-	// restricted is true for a token that may only list certain filters. filters contains their UUIDs.
-	restricted bool
-	filters    map[string]bool
+	property library.PropertyID
+	owner    library.Owner
+	// rights is the token. Only the members that describe its rights are of interest here, not its values.
+	rights library.Token
+	// filters contains the UUIDs in rights.Filters.
+	filters map[string]bool
 	// expires is the first instant at which the token value is refused. Zero means never.
 	expires time.Time
 	// allowance is shared by all values of one token. It stays the same when the token changes.
 	allowance *allowance
 	// log writes the lines of the access log. It adds the property and the name of the token to them.
 	log slog.Handler
+}
+
+// restricted reports whether the token may only list certain filters.
+func (g grant) restricted() bool { return g.rights.Filters != nil }
+
+// actions returns the actions that the token permits.
+func (g grant) actions() []library.Action {
+	return slices.DeleteFunc(library.Actions(), func(a library.Action) bool { return !g.rights.Allows(a) })
+}
+
+// sameRights reports whether two tokens permit the same operations on the same items. It does not compare Filters, because a token with
+// filters can begin no long request.
+func sameRights(a, b library.Token) bool {
+	return a.ReadWrite == b.ReadWrite && a.Query == b.Query && (a.Allow == nil) == (b.Allow == nil) && slices.Equal(a.Allow, b.Allow)
 }
 
 func (g grant) expired(now time.Time) bool { return !g.expires.IsZero() && !now.Before(g.expires) }
@@ -96,11 +111,8 @@ func (t *tokenTable) publish(held map[library.Owner]heldToken) {
 	table := make(map[library.Digest]grant, len(held))
 	claimed := make(map[library.Digest]bool, len(held))
 	for owner, h := range held {
-		g := grant{
-			property: h.property, owner: owner, readWrite: h.token.ReadWrite,
-			restricted: h.token.Filters != nil, allowance: h.allowance, log: h.log,
-		}
-		if g.restricted {
+		g := grant{property: h.property, owner: owner, rights: *h.token, allowance: h.allowance, log: h.log}
+		if g.restricted() {
 			g.filters = make(map[string]bool, len(h.token.Filters))
 			for _, uuid := range h.token.Filters {
 				g.filters[uuid] = true

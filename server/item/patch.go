@@ -77,6 +77,11 @@ func (p *Patch) Apply(it *Item) error {
 // that the units exist.
 func (p *Patch) Units() ([]int64, bool) { return slices.Clone(p.units), p.hasUnit }
 
+// Private reports whether the patch changes a private member.
+func (p *Patch) Private() bool {
+	return slices.ContainsFunc(p.changes, func(c change) bool { return c.member != nil && c.member.private })
+}
+
 func (p *Patch) set(m *rowOf[Item], f func(d *decoder, at any)) {
 	p.changes = append(p.changes, change{m, f})
 }

@@ -1,0 +1,47 @@
+package httpapi
+
+import (
+	"fmt"
+	"sync"
+
+	"github.com/vitrine-dev/vitrine/server/library"
+)
+
+// maxScopes is the maximum number of parsed queries that scopes keeps.
+const maxScopes = 10_000
+
+// scopes keeps the parsed queries of tokens and properties. The zero value is empty and ready to use.
+type scopes struct {
+	mu     sync.RWMutex
+	parsed map[string]*library.TokenScope
+}
+
+// of returns the scope of a token: its own query or, for a READ-ONLY token without one, the query of its property. It fails if this version
+// of the server cannot parse the query, because without it the token would read more than it may.
+func (s *scopes) of(g grant, settings library.Property) (*library.TokenScope, error) {
+	text := g.rights.Query
+	if text == "" && !g.rights.ReadWrite {
+		text = settings.ReadOnlyQuery
+	}
+	if text == "" {
+		return nil, nil
+	}
+	s.mu.RLock()
+	known, ok := s.parsed[text]
+	s.mu.RUnlock()
+	if ok {
+		return known, nil
+	}
+	parsed, err := library.ParseTokenScope(text)
+	if err != nil {
+		// Do not wrap the *query.SyntaxError, which the caller would get as an error in the query of the request.
+		return nil, fmt.Errorf("%w: the query of %s: %s", library.ErrUnreadable, g.owner, err.Error())
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.parsed == nil || len(s.parsed) >= maxScopes {
+		s.parsed = map[string]*library.TokenScope{}
+	}
+	s.parsed[text] = parsed
+	return parsed, nil
+}
