@@ -77,6 +77,9 @@ func TestImportAndExportAreInverse(t *testing.T) {
 	vitrine(t.Context(), "", "facets", "id", "--prefix", "1", "--limit", "2", "-o", "json").want(t, 0, `"field": "id"`, `"value": "10"`)
 	vitrine(t.Context(), "", "facets", "text").want(t, exit.Failed, "its type is text")
 	vitrine(t.Context(), "", "facets", "id", "--limit", "101").want(t, exit.Usage, "must be from 1 to 100")
+	vitrine(t.Context(), "", "can-i", "-").want(t, 0, "READ-WRITE", "AddItems, Moderate, Tag", "items", "never")
+	vitrine(t.Context(), "", "can-i", "-", "Erase").want(t, 0, "yes\n")
+	vitrine(t.Context(), "", "can-i", "-", "Fly").want(t, exit.Usage, "must be one of [AddItems")
 	vitrine(t.Context(), "", "facets", "submission.email").want(t, exit.Usage, "never shows submissions")
 }
 

@@ -99,6 +99,7 @@ var valid = map[string]string{
 	"import":   "FILE --server SERVER --token-file TOKEN",
 	"export":   "--server SERVER --token-file TOKEN",
 	"facets":   "tags --server SERVER --token-file TOKEN",
+	"can-i":    "- --server SERVER --token-file TOKEN",
 	"backup":   "s3://bucket/x.tar --data-dir DIR --s3-endpoint SERVER",
 	"restore":  "FILE --data-dir DIR",
 	"migrate":  "--to opensearch --data-dir DIR --opensearch-url SERVER",

@@ -22,7 +22,7 @@ const (
 	reader
 	// writer means a READ-WRITE token.
 	writer
-	// filterReader means a READ-WRITE token, or a READ-ONLY token that may list the filter. The handler checks the filter.
+	// filterReader means any token. If the token is restricted to certain filters, the handler checks the filter.
 	filterReader
 )
 
@@ -71,6 +71,7 @@ func routes() []route {
 		{"GET", "/v2/content/items/{id}/sources", writer, noAction, (*Server).showSources},
 		{"GET", "/v2/content/definitions", writer, noAction, (*Server).listDefinitions},
 		{"GET", "/v2/content/status", writer, noAction, (*Server).showStatus},
+		{"GET", "/v2/content/rights", filterReader, noAction, (*Server).showRights},
 		{"GET", "/v2/content/facets", reader, noAction, (*Server).countValues},
 		{"GET", "/v2/content/compare", writer, noAction, (*Server).compareQueries},
 		{"GET", "/v2/content/suggest", reader, noAction, (*Server).suggest},

@@ -126,24 +126,48 @@ func (r *Reach) fromSecret(ctx context.Context, k kube.Client, f *v1alpha1.Conte
 		return nil, err
 	}
 	if secret != nil {
-		o, err := r.Options(secret, token)
-		if err != nil {
-			return nil, err
-		}
-		if o.Server == "" {
-			return nil, exit.Usagef("Secret %s/%s has no server URL: pass --server", secret.Namespace, secret.Name)
-		}
-		c, err := client.New(o)
-		if err != nil {
-			return nil, fmt.Errorf("use Secret %s/%s: %w", secret.Namespace, secret.Name, err)
-		}
-		return c, nil
+		return r.client(secret, token)
 	}
 	class := "ReadWrite"
 	if !writer && f.Spec.ReadAccess == v1alpha1.ReadAccessReadOnly {
 		class = "ReadWrite or ReadOnly"
 	}
 	return nil, fmt.Errorf("property %s/%s has no AccessToken of class %s: apply one, or pass --server and --token-file", f.Namespace, f.PropertyName(), class)
+}
+
+// client returns a client with the token of a Secret.
+func (r *Reach) client(secret *corev1.Secret, token string) (*client.Client, error) {
+	o, err := r.Options(secret, token)
+	if err != nil {
+		return nil, err
+	}
+	if o.Server == "" {
+		return nil, exit.Usagef("Secret %s/%s has no server URL: pass --server", secret.Namespace, secret.Name)
+	}
+	c, err := client.New(o)
+	if err != nil {
+		return nil, fmt.Errorf("use Secret %s/%s: %w", secret.Namespace, secret.Name, err)
+	}
+	return c, nil
+}
+
+// Token returns a client with the token of an AccessToken.
+func (r *Reach) Token(ctx context.Context, name string) (*client.Client, error) {
+	k, namespace, err := r.Cluster.Open()
+	if err != nil {
+		return nil, fmt.Errorf("%w, or pass - and a token of the server with --token-file or VITRINE_TOKEN", err)
+	}
+	t := &v1alpha1.AccessToken{}
+	if err := k.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, t); apierrors.IsNotFound(err) {
+		return nil, fmt.Errorf("namespace %[2]s has no AccessToken %[1]s: run kubectl get accesstokens -n %[2]s, or select another namespace with -n", name, namespace)
+	} else if err != nil {
+		return nil, fmt.Errorf("read AccessToken %s/%s: %w", namespace, name, err)
+	}
+	secret, token, err := UsableToken(ctx, k, []*v1alpha1.AccessToken{t})
+	if err != nil {
+		return nil, err
+	}
+	return r.client(secret, token)
 }
 
 // UsableToken returns the first usable token value, and its Secret. It tries READ-WRITE tokens first. It returns nil if there are no
