@@ -132,12 +132,13 @@ var rooms = map[string]room{
 		others: []string{"github.com/RoaringBitmap/roaring/v2", "golang.org/x/sys/"},
 	},
 	"server/coding":   {others: []string{}},
+	"server/problems": {others: []string{}},
 	"server/jsongzip": {ownInTests: []string{"internal/sample", "server/item", "server/query"}, others: []string{}},
 	"server/httpapi": {
-		own: append([]string{"server/coding", "server/jsongzip"}, domain...), ownInTests: []string{"hack/opensearch/node/nodetest", "server/engine", "server/opensearch", "server/reference"},
+		own: append([]string{"server/coding", "server/jsongzip", "server/problems"}, domain...), ownInTests: []string{"hack/opensearch/node/nodetest", "server/engine", "server/opensearch", "server/reference"},
 		others: []string{"golang.org/x/time/", "github.com/klauspost/compress/", "github.com/prometheus/client_golang/", "github.com/maypok86/otter/v2"},
 	},
-	"server/console":  {own: []string{"server/coding"}, ownInTests: append([]string{"server/engine", "server/httpapi"}, domain...), others: []string{}},
+	"server/console":  {own: []string{"server/coding", "server/problems"}, ownInTests: append([]string{"server/engine", "server/httpapi"}, domain...), others: []string{}},
 	"server/client":   {own: []string{"internal/text", "server/item"}, ownInTests: append([]string{"server/httpapi", "server/reference"}, domain...)},
 	"config":          {others: []string{}},
 	"internal/admin":  {own: append([]string{"internal/backup", "server/transfer"}, domain...), others: []string{}},
@@ -155,7 +156,8 @@ var rooms = map[string]room{
 	"internal/server": {
 		own: append([]string{
 			"controllers/admission", "controllers/cluster", "internal/admin", "internal/backup", "internal/cli/message", "internal/exit", "internal/memory", "internal/servingcert",
-			"internal/text", "internal/version", "server/console", "server/engine", "server/httpapi", "server/opensearch", "server/store", "server/transfer",
+			"internal/text", "internal/version", "server/console", "server/engine", "server/httpapi", "server/opensearch", "server/problems", "server/store",
+			"server/transfer",
 		}, domain...),
 	},
 	"internal/memory":      {own: domain, others: []string{"github.com/KimMachineGun/automemlimit/", "k8s.io/apimachinery/"}},

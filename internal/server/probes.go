@@ -1,6 +1,7 @@
 package server
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"net/http"
@@ -11,6 +12,7 @@ import (
 	"github.com/vitrine-dev/vitrine/controllers/cluster"
 	"github.com/vitrine-dev/vitrine/internal/text"
 	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/problems"
 )
 
 // health is the state that the probes report.
@@ -106,8 +108,7 @@ func answerProbe(w http.ResponseWriter, code int, text string) {
 // gate responds with 503 until the definitions are loaded, because otherwise the server would report existing filters as missing. While the
 // process stops, gate adds the header "Connection: close" to each response.
 func (h *health) gate(next http.Handler) http.Handler {
-	const body = `{"type":"https://vitrine.dev/problems/unavailable","title":"Unavailable","status":503,` +
-		`"detail":"the server is starting and loading its definitions: retry in a few seconds"}` + "\n"
+	starting := problems.Unavailable.Document("the server is starting and loading its definitions: retry in a few seconds")
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if h.draining.Load() {
 			w.Header().Set("Connection", "close")
@@ -116,10 +117,10 @@ func (h *health) gate(next http.Handler) http.Handler {
 			next.ServeHTTP(w, r)
 			return
 		}
-		w.Header().Set("Content-Type", "application/problem+json")
+		w.Header().Set("Content-Type", problems.MediaType)
 		w.Header().Set("Cache-Control", "no-store")
 		w.Header().Set("Retry-After", "2")
-		w.WriteHeader(http.StatusServiceUnavailable)
-		fmt.Fprint(w, body)
+		w.WriteHeader(starting.Status)
+		_ = json.NewEncoder(w).Encode(starting) // fails only if the caller has disconnected
 	})
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/vitrine-dev/vitrine/server/coding"
+	"github.com/vitrine-dev/vitrine/server/problems"
 )
 
 //go:embed assets
@@ -116,7 +117,7 @@ func (a *assets) servePage(w http.ResponseWriter, r *http.Request) {
 func (a *assets) serveFile(w http.ResponseWriter, r *http.Request) {
 	f, ok := a.files[r.PathValue("file")]
 	if !ok || r.PathValue("hash") != a.hash {
-		(&problem{notFound, "the file does not belong to this version of the console: reload the page"}).write(w)
+		(&problem{problems.NotFound, "the file does not belong to this version of the console: reload the page"}).write(w)
 		return
 	}
 	w.Header().Set("Cache-Control", "public, max-age=31536000, immutable")

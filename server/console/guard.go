@@ -7,6 +7,8 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+
+	"github.com/vitrine-dev/vitrine/server/problems"
 )
 
 // policy is the Content-Security-Policy. It allows the files of the application. It also allows pictures and videos from all sites, because
@@ -72,7 +74,7 @@ func (c *console) guarded(handle func(http.ResponseWriter, *http.Request) error)
 		p := (*problem)(nil)
 		if !errors.As(err, &p) {
 			c.o.Logger.ErrorContext(r.Context(), "a request to the console failed", "error", err)
-			p = &problem{unavailable, "the server cannot check the access token now: retry later"}
+			p = &problem{problems.Unavailable, "the server cannot check the access token now: retry later"}
 		}
 		p.write(w)
 	}
@@ -81,7 +83,7 @@ func (c *console) guarded(handle func(http.ResponseWriter, *http.Request) error)
 // checkOrigin rejects requests that other origins caused. The SameSite attribute of the cookie is not enough: pages on other ports of the
 // host and on sibling subdomains belong to the same site, so the browser sends the cookie with their requests.
 func (c *console) checkOrigin(r *http.Request) error {
-	refused := &problem{requestRefused, "the server accepts this request only from a page of the console"}
+	refused := &problem{problems.OriginRefused, "the server accepts this request only from a page of the console"}
 	if site := r.Header.Get("Sec-Fetch-Site"); site != "" && site != "same-origin" && site != "none" {
 		return refused
 	}

@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"strings"
 	"time"
+
+	"github.com/vitrine-dev/vitrine/server/problems"
 )
 
 // codesPath is the path of makeCode.
@@ -28,7 +30,7 @@ func (c *console) makeCode(w http.ResponseWriter, r *http.Request) error {
 	}
 	text, expires, ok := c.codes.issue(token, c.o.Clock())
 	if !ok {
-		return &problem{tooManyAttempts, "this server has issued too many codes within a minute: retry later"}
+		return &problem{problems.RateLimited, "this server has issued too many codes within a minute: retry later"}
 	}
 	w.Header().Set("Content-Type", "application/json")
 	answer(w, http.StatusCreated, struct {
@@ -46,7 +48,7 @@ func (c *console) lookUpCode(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if sent.Code == "" {
-		return &problem{invalidBody, `the body must contain a code: {"code": "…"}`}
+		return &problem{problems.InvalidBody, `the body must contain a code: {"code": "…"}`}
 	}
 	var expires time.Time
 	a, err := c.attempt(r, codeRefusal, func() (token string) {

@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"strings"
 	"time"
+
+	"github.com/vitrine-dev/vitrine/server/problems"
 )
 
 // maxBody is the maximum size in bytes of the body of a login.
@@ -46,7 +48,7 @@ func describe(id string, expires time.Time, a Access) description {
 // error response, because browsers log failed requests in their consoles.
 func (c *console) showSession(w http.ResponseWriter, r *http.Request) error {
 	s, a, err := c.admit(w, r, "")
-	if p := (*problem)(nil); errors.As(err, &p) && p.kind == loginRequired {
+	if p := (*problem)(nil); errors.As(err, &p) && p.kind == problems.LoginRequired {
 		w.WriteHeader(http.StatusNoContent)
 		return nil
 	}
@@ -65,7 +67,7 @@ func (c *console) logIn(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if (credentials.Token == "") == (credentials.Code == "") {
-		return &problem{invalidBody, `the body must contain either a token or a code: {"token": "…"} or {"code": "…"}`}
+		return &problem{problems.InvalidBody, `the body must contain either a token or a code: {"token": "…"} or {"code": "…"}`}
 	}
 	token, refusal := strings.TrimSpace(credentials.Token), "the access token is unknown, expired or revoked"
 	if credentials.Code != "" {
@@ -83,7 +85,7 @@ func (c *console) logIn(w http.ResponseWriter, r *http.Request) error {
 	}
 	n, ok := c.begun.issue(now)
 	if !ok {
-		return &problem{tooManyAttempts, fmt.Sprintf("this server has begun too many sessions within %.0f hours: retry later", sessionFor.Hours())}
+		return &problem{problems.RateLimited, fmt.Sprintf("this server has begun too many sessions within %.0f hours: retry later", sessionFor.Hours())}
 	}
 	for _, before := range c.sessions(r) {
 		c.begun.end(before.serial, before.ends(), now)
@@ -104,12 +106,12 @@ const codeRefusal = "the code is unknown, already used or expired: a code works 
 // readBody decodes a JSON body.
 func readBody(w http.ResponseWriter, r *http.Request, into any) error {
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
-		return &problem{invalidBody, "the request must have the header Content-Type: application/json"}
+		return &problem{problems.InvalidBody, "the request must have the header Content-Type: application/json"}
 	}
 	from := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxBody))
 	from.DisallowUnknownFields()
 	if from.Decode(into) != nil {
-		return &problem{invalidBody, `the body must be a JSON object with a token or a code: {"token": "…"} or {"code": "…"}`}
+		return &problem{problems.InvalidBody, `the body must be a JSON object with a token or a code: {"token": "…"} or {"code": "…"}`}
 	}
 	return nil
 }
@@ -127,17 +129,17 @@ func (c *console) attempt(r *http.Request, refusal string, find func() string) (
 	var refused *problem
 	switch {
 	case !ok:
-		refused = &problem{loginRefused, refusal}
+		refused = &problem{problems.LoginRefused, refusal}
 	case a.FiltersOnly:
-		refused = &problem{classRefused, "this token can only list the items of certain filters: log in with another token"}
+		refused = &problem{problems.ClassRefused, "this token can only list the items of certain filters: log in with another token"}
 	case len(token) > maxToken:
-		refused = &problem{classRefused, fmt.Sprintf("this token is too long: the console accepts at most %d characters", maxToken)}
+		refused = &problem{problems.ClassRefused, fmt.Sprintf("this token is too long: the console accepts at most %d characters", maxToken)}
 	default:
 		return a, nil
 	}
 	client, now := clientOf(r), c.o.Clock()
 	if c.attempts.exceeded(client, now) {
-		return Access{}, &problem{tooManyAttempts, fmt.Sprintf("too many failed logins from this address: retry in %.0f seconds", attemptWindow.Seconds())}
+		return Access{}, &problem{problems.RateLimited, fmt.Sprintf("too many failed logins from this address: retry in %.0f seconds", attemptWindow.Seconds())}
 	}
 	c.attempts.failed(client, now)
 	c.o.Logger.WarnContext(r.Context(), "login to the console refused", "client", client.String(), "error", refused)

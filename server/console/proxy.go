@@ -3,6 +3,8 @@ package console
 import (
 	"net/http"
 	"strings"
+
+	"github.com/vitrine-dev/vitrine/server/problems"
 )
 
 // apiPath is the path below which the pages of the console access the API.
@@ -12,7 +14,7 @@ const apiPath = Path + "api"
 func (c *console) callAPI(w http.ResponseWriter, r *http.Request) error {
 	path := strings.TrimPrefix(r.URL.Path, apiPath)
 	if !strings.HasPrefix(path, "/v1/") && !strings.HasPrefix(path, "/v2/") && path != "/openapi.json" {
-		return &problem{notFound, "the console forwards only requests for /openapi.json and for paths below /v1/ and /v2/"}
+		return &problem{problems.NotFound, "the console forwards only requests for /openapi.json and for paths below /v1/ and /v2/"}
 	}
 	s, _, err := c.admit(w, r, r.Header.Get(header))
 	if err != nil {

@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"strings"
 	"time"
+
+	"github.com/vitrine-dev/vitrine/server/problems"
 )
 
 // New returns a handler that serves the console below Path and passes all other requests to o.API. It fails if the files of the
@@ -55,7 +57,7 @@ func (c *console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	protect(w.Header())
 	if !c.knowsHost(r) {
-		(&problem{hostRefused, "the console does not accept this host name: use localhost, or the external URL of the server"}).write(w)
+		(&problem{problems.HostRefused, "the console does not accept this host name: use localhost, or the external URL of the server"}).write(w)
 		return
 	}
 	c.mux.ServeHTTP(w, r)
@@ -64,7 +66,7 @@ func (c *console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // showPage serves index.html for every path that is not an endpoint. The application selects its page by the path.
 func (c *console) showPage(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
-		(&problem{methodNotAllowed, "this path does not support the method " + r.Method}).write(w)
+		(&problem{problems.MethodNotAllowed, "this path does not support the method " + r.Method}).write(w)
 		return
 	}
 	c.current().servePage(w, r)

@@ -10,6 +10,8 @@ import (
 	"net/http"
 	"slices"
 	"time"
+
+	"github.com/vitrine-dev/vitrine/server/problems"
 )
 
 const (
@@ -131,7 +133,7 @@ func (c *console) sessions(r *http.Request) []session {
 // admit returns the session of a request and the rights of its token. If id is not empty, admit rejects a session with another public ID.
 // It renews the cookie if necessary, so that a session in use does not end.
 func (c *console) admit(w http.ResponseWriter, r *http.Request, id string) (session, Access, error) {
-	required := &problem{loginRequired, "log in with an access token"}
+	required := &problem{problems.LoginRequired, "log in with an access token"}
 	s, ok := c.presented(r)
 	if !ok {
 		return session{}, Access{}, required

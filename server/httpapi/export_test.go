@@ -1,5 +1,7 @@
 package httpapi
 
+import "github.com/vitrine-dev/vitrine/server/problems"
+
 // Routes returns the method and path of every endpoint, for the comparison with openapi.json.
 func Routes() [][2]string {
 	var all [][2]string
@@ -12,12 +14,12 @@ func Routes() [][2]string {
 // ProblemTypes returns the last segments of all problem type URIs.
 func ProblemTypes() []string {
 	var all []string
-	for _, t := range []problemType{
+	for _, t := range []problems.Type{
 		invalidParameter, missingParameter, invalidHeader, invalidBody, syntaxError, queryTooExpensive, cursorUnusable, tokensDiffer,
 		tokenRefused, classRefused, originRefused, fieldPrivate, managed, notFound, methodNotAllowed, exists, preconditionFailed, tooLarge,
 		unacceptable, rateLimited, tooManyQueries, internal, maintenance, unavailable,
 	} {
-		all = append(all, string(t))
+		all = append(all, t.Name)
 	}
 	return all
 }

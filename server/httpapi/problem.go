@@ -13,98 +13,41 @@ import (
 
 	"github.com/vitrine-dev/vitrine/server/item"
 	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/problems"
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// problemType is the last segment of a problem's type URI. docs/http-api.md lists all problem types.
-type problemType string
-
-const (
-	invalidParameter   problemType = "invalid-parameter"
-	missingParameter   problemType = "missing-parameter"
-	invalidHeader      problemType = "invalid-header"
-	invalidBody        problemType = "invalid-body"
-	syntaxError        problemType = "syntax-error"
-	queryTooExpensive  problemType = "query-too-expensive"
-	cursorUnusable     problemType = "cursor-unusable"
-	tokensDiffer       problemType = "tokens-differ"
-	tokenRefused       problemType = "token-refused"
-	classRefused       problemType = "class-refused"
-	originRefused      problemType = "origin-refused"
-	fieldPrivate       problemType = "field-private"
-	managed            problemType = "managed"
-	notFound           problemType = "not-found"
-	methodNotAllowed   problemType = "method-not-allowed"
-	exists             problemType = "exists"
-	preconditionFailed problemType = "precondition-failed"
-	tooLarge           problemType = "too-large"
-	unacceptable       problemType = "unacceptable"
-	rateLimited        problemType = "rate-limited"
-	tooManyQueries     problemType = "too-many-queries"
-	internal           problemType = "internal"
-	maintenance        problemType = "maintenance"
-	unavailable        problemType = "unavailable"
+// The types of problems that the API uses.
+var (
+	invalidParameter   = problems.InvalidParameter
+	missingParameter   = problems.MissingParameter
+	invalidHeader      = problems.InvalidHeader
+	invalidBody        = problems.InvalidBody
+	syntaxError        = problems.SyntaxError
+	queryTooExpensive  = problems.QueryTooExpensive
+	cursorUnusable     = problems.CursorUnusable
+	tokensDiffer       = problems.TokensDiffer
+	tokenRefused       = problems.TokenRefused
+	classRefused       = problems.ClassRefused
+	originRefused      = problems.OriginRefused
+	fieldPrivate       = problems.FieldPrivate
+	managed            = problems.Managed
+	notFound           = problems.NotFound
+	methodNotAllowed   = problems.MethodNotAllowed
+	exists             = problems.Exists
+	preconditionFailed = problems.PreconditionFailed
+	tooLarge           = problems.TooLarge
+	unacceptable       = problems.Unacceptable
+	rateLimited        = problems.RateLimited
+	tooManyQueries     = problems.TooManyQueries
+	internal           = problems.Internal
+	maintenance        = problems.Maintenance
+	unavailable        = problems.Unavailable
 )
-
-// about returns the status and the title of problems of this type.
-func (t problemType) about() (status int, title string) {
-	switch t {
-	case invalidParameter:
-		return http.StatusBadRequest, "A parameter is not valid"
-	case missingParameter:
-		return http.StatusBadRequest, "A parameter is missing"
-	case invalidHeader:
-		return http.StatusBadRequest, "A header is not valid"
-	case invalidBody:
-		return http.StatusBadRequest, "The body is not valid"
-	case syntaxError:
-		return http.StatusBadRequest, "The query or the order cannot be parsed"
-	case queryTooExpensive:
-		return http.StatusBadRequest, "The query takes too long"
-	case cursorUnusable:
-		return http.StatusBadRequest, "The listing cannot be continued"
-	case tokensDiffer:
-		return http.StatusBadRequest, "Two different tokens were sent"
-	case tokenRefused:
-		return http.StatusForbidden, "No valid token"
-	case classRefused:
-		return http.StatusForbidden, "The token does not allow this request"
-	case originRefused:
-		return http.StatusForbidden, "The origin is not allowed"
-	case fieldPrivate:
-		return http.StatusForbidden, "The field is private"
-	case managed:
-		return http.StatusForbidden, "Managed by a manifest"
-	case notFound:
-		return http.StatusNotFound, "Not found"
-	case methodNotAllowed:
-		return http.StatusMethodNotAllowed, "Method not allowed"
-	case exists:
-		return http.StatusConflict, "Already exists"
-	case preconditionFailed:
-		return http.StatusPreconditionFailed, "A condition is not met"
-	case tooLarge:
-		return http.StatusRequestEntityTooLarge, "Too large"
-	case unacceptable:
-		return http.StatusUnprocessableEntity, "A value cannot be accepted"
-	case rateLimited:
-		return http.StatusTooManyRequests, "Too many requests"
-	case tooManyQueries:
-		return http.StatusTooManyRequests, "Too many queries at a time"
-	case maintenance:
-		return http.StatusServiceUnavailable, "Maintenance"
-	case unavailable:
-		return http.StatusServiceUnavailable, "Unavailable"
-	}
-	return http.StatusInternalServerError, "Internal error"
-}
-
-// problemBase is the prefix of all problem type URIs.
-const problemBase = "https://vitrine.dev/problems/"
 
 // problem is an error that the caller receives as a problem document (RFC 9457).
 type problem struct {
-	Type   problemType
+	Type   problems.Type
 	Detail string
 	// If a parameter, a header or a member of the body is invalid, Parameter or Member contains its name.
 	Parameter, Member string
@@ -120,17 +63,11 @@ type problem struct {
 
 func (p *problem) Error() string { return p.Detail }
 
-func (p *problem) status() int {
-	status, _ := p.Type.about()
-	return status
-}
+func (p *problem) status() int { return p.Type.Status }
 
 // problemDocument is the JSON form of a problem.
 type problemDocument struct {
-	Type       string    `json:"type"`
-	Title      string    `json:"title"`
-	Status     int       `json:"status"`
-	Detail     string    `json:"detail"`
+	problems.Document
 	Parameter  string    `json:"parameter,omitempty"`
 	Member     string    `json:"member,omitempty"`
 	Position   *int      `json:"position,omitempty"`
@@ -141,10 +78,8 @@ type problemDocument struct {
 
 // document returns the problem document to send. redact removes the caller's tokens from texts that quote the request.
 func (p *problem) document(redact func(string) string) problemDocument {
-	status, title := p.Type.about()
 	d := problemDocument{
-		Type: problemBase + string(p.Type), Title: title, Status: status, Detail: redact(p.Detail),
-		Parameter: p.Parameter, Member: redact(p.Member), UnknownIDs: p.UnknownIDs,
+		Document: p.Type.Document(redact(p.Detail)), Parameter: p.Parameter, Member: redact(p.Member), UnknownIDs: p.UnknownIDs,
 	}
 	if s := p.Syntax; s != nil {
 		near, expected := redact(s.Near), redact(s.Expected)
