@@ -99,18 +99,9 @@ func Run(ctx context.Context, o Options, log *slog.Logger) (err error) {
 	if err := p.openCertificate(); err != nil {
 		return err
 	}
-	if !o.WithoutKubernetes {
-		options.Library, options.CABundle = p.lib, p.caBundle
-		if p.operator, err = cluster.NewSupervisor(options); err != nil {
-			return fmt.Errorf("create the operator: %w", err)
-		}
-		p.background = append(p.background, p.operator.Run)
-		p.loaded, p.rejected, p.operations.operator = p.operator.Loaded, p.operator.Rejected, p.operator
-	}
-	if o.Definitions != nil {
-		source := o.Definitions(p.lib)
-		p.loaded, p.rejected = source.Loaded, source.Rejected
-		p.background = append(p.background, func(ctx context.Context) error { return source.Run(ctx, p.api, p.public[0].net.Addr()) })
+	options.Library, options.CABundle = p.lib, p.caBundle
+	if err := p.followDefinitions(options); err != nil {
+		return err
 	}
 	if p.webhook, err = o.webhook.open(o.webhookDir(), options, log); err != nil {
 		return err
@@ -122,6 +113,23 @@ func Run(ctx context.Context, o Options, log *slog.Logger) (err error) {
 		return err
 	}
 	return p.run(ctx)
+}
+
+// followDefinitions prepares the source of the definitions: the operator, or the source in the options.
+func (p *process) followDefinitions(options cluster.Options) (err error) {
+	if !p.o.WithoutKubernetes {
+		if p.operator, err = cluster.NewSupervisor(options); err != nil {
+			return fmt.Errorf("create the operator: %w", err)
+		}
+		p.background = append(p.background, p.operator.Run)
+		p.loaded, p.rejected, p.operations.operator = p.operator.Loaded, p.operator.Rejected, p.operator
+	}
+	if p.o.Definitions != nil {
+		source := p.o.Definitions(p.lib)
+		p.loaded, p.rejected = source.Loaded, source.Rejected
+		p.background = append(p.background, func(ctx context.Context) error { return source.Run(ctx, p.api, p.public[0].net.Addr()) })
+	}
+	return nil
 }
 
 // unlessStopped returns nil if ctx ended while the process waited for another service, and otherwise err.

@@ -40,13 +40,10 @@ func (l *Library) State(ctx context.Context) library.State {
 	state.Ready = !slices.ContainsFunc(l.names.Shared(), func(name string) bool { return red[name] })
 	l.count(&state, stats, all)
 	var problems []string
-	at, _ := l.records.Checked()
-	age := time.Since(at)
-	state.Ready = state.Ready && age < records.Trusted
-	if problem := l.records.Problem(); problem != "" {
+	recent, problem := l.recent()
+	state.Ready = state.Ready && recent
+	if problem != "" {
 		problems = append(problems, problem)
-	} else if age >= records.Trusted {
-		problems = append(problems, fmt.Sprintf("the definitions were last read %s ago", age.Round(time.Millisecond)))
 	}
 	frozen := known.Frozen().Err()
 	for _, p := range slices.Sorted(maps.Keys(all)) {
@@ -82,6 +79,17 @@ func (l *Library) State(ctx context.Context) library.State {
 	}
 	state.Problem = strings.Join(problems, "; ")
 	return state
+}
+
+// recent reports whether the definitions are known to be recent, and why they cannot be read or are not recent.
+func (l *Library) recent() (recent bool, problem string) {
+	at, _ := l.records.Checked()
+	age := time.Since(at)
+	recent, problem = age < records.Trusted, l.records.Problem()
+	if !recent && problem == "" {
+		problem = fmt.Sprintf("the definitions were last read %s ago", age.Round(time.Millisecond))
+	}
+	return recent, problem
 }
 
 // ask asks the cluster for the statistics of the indices, their generations, the indices without a working copy of a shard, and the indices

@@ -46,28 +46,8 @@ func New(t *testing.T) *Store {
 		t.Skip("DID NOT RUN: run make test, which sets VITRINE_S3_SERVER to the program versitygw")
 	}
 	s := &Store{t: t, CAFile: filepath.Join(t.TempDir(), "ca.crt"), roots: x509.NewCertPool()}
-	key := filepath.Join(t.TempDir(), "tls.key")
-	issuer := httptest.NewTLSServer(nil) // provides a certificate
-	certificate := issuer.TLS.Certificates[0]
-	s.roots.AddCert(issuer.Certificate())
-	issuer.Close()
-	private, err := x509.MarshalPKCS8PrivateKey(certificate.PrivateKey)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.write(s.CAFile, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: certificate.Certificate[0]}))
-	s.write(key, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private}))
-
-	// The program cannot choose a port, so find a free port for it.
-	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := l.Addr().String()
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
-	root := t.TempDir()
+	key := s.certify()
+	address, root := s.freeAddress(), t.TempDir()
 	s.URL, s.Dir = "https://"+address, filepath.Join(root, "backups")
 	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), program, "--port", address, "--access", User, "--secret", Secret, "--cert", s.CAFile, "--key", key, "--quiet",
 		"posix", "--sidecar", t.TempDir(), root)
@@ -85,25 +65,62 @@ func New(t *testing.T) *Store {
 	})
 	t.Setenv("AWS_ACCESS_KEY_ID", User)
 	t.Setenv("AWS_SECRET_ACCESS_KEY", Secret)
+	var err error
 	s.client, err = minio.New(address, &minio.Options{Creds: credentials.NewStaticV4(User, Secret, ""), Secure: true, Transport: s.transport(), Region: "us-east-1"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for deadline := time.Now().Add(30 * time.Second); ; {
-		conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", address)
-		if err == nil {
-			_ = conn.Close()
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("the store does not respond: %v", err)
-		}
-		<-time.After(10 * time.Millisecond)
-	}
+	s.await(address)
 	if err := s.client.MakeBucket(t.Context(), "backups", minio.MakeBucketOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	return s
+}
+
+// certify creates a certificate, writes it to CAFile, and returns the path of its private key.
+func (s *Store) certify() (key string) {
+	s.t.Helper()
+	issuer := httptest.NewTLSServer(nil) // provides a certificate
+	defer issuer.Close()
+	s.roots.AddCert(issuer.Certificate())
+	certificate := issuer.TLS.Certificates[0]
+	private, err := x509.MarshalPKCS8PrivateKey(certificate.PrivateKey)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	key = filepath.Join(s.t.TempDir(), "tls.key")
+	s.write(s.CAFile, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: certificate.Certificate[0]}))
+	s.write(key, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private}))
+	return key
+}
+
+// freeAddress returns an address on which no program listens, because versitygw cannot choose a port.
+func (s *Store) freeAddress() string {
+	s.t.Helper()
+	l, err := (&net.ListenConfig{}).Listen(s.t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if err := l.Close(); err != nil {
+		s.t.Fatal(err)
+	}
+	return l.Addr().String()
+}
+
+// await waits until the store accepts connections.
+func (s *Store) await(address string) {
+	s.t.Helper()
+	for deadline := time.Now().Add(30 * time.Second); ; {
+		conn, err := (&net.Dialer{}).DialContext(s.t.Context(), "tcp", address)
+		if err == nil {
+			_ = conn.Close()
+			return
+		}
+		if time.Now().After(deadline) {
+			s.t.Fatalf("the store does not respond: %v", err)
+		}
+		<-time.After(10 * time.Millisecond)
+	}
 }
 
 func (s *Store) write(path string, content []byte) {

@@ -60,30 +60,34 @@ func writeColumn(out *checksumWriter, present *roaring.Bitmap, all []int64) colu
 			out.uint64(uint64(n))
 		}
 		for chunk := range slices.Chunk(all, columnChunk) {
-			b := out.buf
-			switch c.Width {
-			case 1:
-				for _, n := range chunk {
-					b = append(b, byte(encode(n)))
-				}
-			case 2:
-				for _, n := range chunk {
-					b = binary.LittleEndian.AppendUint16(b, uint16(encode(n)))
-				}
-			case 4:
-				for _, n := range chunk {
-					b = binary.LittleEndian.AppendUint32(b, uint32(encode(n)))
-				}
-			default:
-				for _, n := range chunk {
-					b = binary.LittleEndian.AppendUint64(b, encode(n))
-				}
-			}
-			out.buf = b
+			out.buf = appendChunk(out.buf, chunk, c.Width, encode)
 			out.wrote(c.Width * len(chunk))
 		}
 	})
 	return c
+}
+
+// appendChunk appends the encoded numbers, each with the given number of bytes.
+func appendChunk(b []byte, chunk []int64, width int, encode func(int64) uint64) []byte {
+	switch width {
+	case 1:
+		for _, n := range chunk {
+			b = append(b, byte(encode(n)))
+		}
+	case 2:
+		for _, n := range chunk {
+			b = binary.LittleEndian.AppendUint16(b, uint16(encode(n)))
+		}
+	case 4:
+		for _, n := range chunk {
+			b = binary.LittleEndian.AppendUint32(b, uint32(encode(n)))
+		}
+	default:
+		for _, n := range chunk {
+			b = binary.LittleEndian.AppendUint64(b, encode(n))
+		}
+	}
+	return b
 }
 
 // commonDivisor returns the greatest common divisor of the distances of the numbers from the base. At least one distance must not be 0.
