@@ -67,22 +67,32 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		return err
 	}
 	if *root != "" {
-		if len(architectures) != 1 {
-			return errors.New("-root: -architectures must name exactly one architecture")
-		}
-		files, err := build(ctx, from, architectures[0])
-		if err != nil {
-			return err
-		}
-		// Omit the directory of the store, whose owner is not root. The Dockerfile creates it.
-		return writeFiles(*root, slices.DeleteFunc(files, func(f file) bool { return f.uid != 0 }))
+		return writeRoot(ctx, from, architectures, *root)
 	}
-	name, err := reference.ParseNormalizedNamed(*ref)
+	return writeImage(ctx, from, architectures, *ref, *to, out)
+}
+
+// writeRoot writes the root filesystem of the image for one architecture to a directory.
+func writeRoot(ctx context.Context, from *source, architectures []string, dir string) error {
+	if len(architectures) != 1 {
+		return errors.New("-root: -architectures must name exactly one architecture")
+	}
+	files, err := build(ctx, from, architectures[0])
 	if err != nil {
-		return fmt.Errorf("-ref %q: %w", *ref, err)
+		return err
+	}
+	// Omit the directory of the store, whose owner is not root. The Dockerfile creates it.
+	return writeFiles(dir, slices.DeleteFunc(files, func(f file) bool { return f.uid != 0 }))
+}
+
+// writeImage writes the image for all architectures to the file `to`, and prints the sizes and the digest to out.
+func writeImage(ctx context.Context, from *source, architectures []string, ref, to string, out io.Writer) error {
+	name, err := reference.ParseNormalizedNamed(ref)
+	if err != nil {
+		return fmt.Errorf("-ref %q: %w", ref, err)
 	}
 	tagged, ok := name.(reference.NamedTagged)
-	if !ok || *to == "" {
+	if !ok || to == "" {
 		return errors.New("-ref NAME:TAG and -to FILE are required")
 	}
 	s := stamp{version: tagged.Tag()}
@@ -100,11 +110,11 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		}
 		fmt.Fprintf(out, "linux/%s: %.1f MB, %.1f MB unpacked\n", arch, float64(images[i].packed)/1e6, float64(images[i].unpacked)/1e6)
 	}
-	digest, err := writeArchive(*to, tagged, s.created, images)
+	digest, err := writeArchive(to, tagged, s.created, images)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "%s@%s\n%s\n", reference.FamiliarString(tagged), digest, *to)
+	fmt.Fprintf(out, "%s@%s\n%s\n", reference.FamiliarString(tagged), digest, to)
 	return nil
 }
 

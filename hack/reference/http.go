@@ -47,6 +47,12 @@ func media(c openapi3.Content) string {
 	return strings.Join(types, ", ")
 }
 
+// endpoint is an operation of the API.
+type endpoint struct {
+	method, path string
+	*openapi3.Operation
+}
+
 // commonTitle is the heading of the section about responses that several endpoints have in common.
 const commonTitle = "Common responses"
 
@@ -58,10 +64,6 @@ func HTTP(openapi []byte) (string, error) {
 	}
 	p := newPage("HTTP API reference", "server/httpapi/openapi.json", "The server describes itself at `/openapi.json`, and this page shows the same description. [The HTTP API](../http-api.md) explains it with\n"+
 		"examples. *Extension* marks what is not in the content library interface specification 2.0.\n\n"+prose(d.Info.Description))
-	type endpoint struct {
-		method, path string
-		*openapi3.Operation
-	}
 	endpoints := map[string][]endpoint{}
 	shared := map[string]*openapi3.Response{} // the responses that several endpoints have in common, by status
 	for path, item := range d.Paths.Map() {
@@ -87,42 +89,7 @@ func HTTP(openapi []byte) (string, error) {
 	for _, tag := range d.Tags {
 		p.line("\n## %s%s\n\n%s", strings.ToUpper(tag.Name[:1]), tag.Name[1:], prose(tag.Description))
 		for _, e := range endpoints[tag.Name] {
-			p.line("\n### `%s %s`\n", e.method, e.path)
-			p.line("%s.%s %s", e.Summary, marks(e.Operation), prose(e.Description))
-			var parameters [][]string
-			for _, ref := range e.Parameters {
-				v := ref.Value
-				text := []string{prose(v.Description), limits(v.Schema.Value)}
-				if v.Required {
-					text = append([]string{"**Required.**"}, text...)
-				}
-				if extended(v.Extensions) {
-					text = append(text, "*Extension.*")
-				}
-				parameters = append(parameters, []string{code(v.Name), v.In, kind(v.Schema), strings.Join(strings.Fields(strings.Join(text, " ")), " ")})
-			}
-			p.table([]string{"parameter", "in", "type", "description"}, parameters)
-			if rules := parameterRules(e.Operation); len(rules) > 0 {
-				p.line("\nA request has %s.", strings.Join(rules, ", and "))
-			}
-			if e.RequestBody != nil {
-				p.line("\nBody: %s.", media(e.RequestBody.Value.Content))
-			}
-			var responses [][]string
-			var common []string
-			for _, status := range slices.Sorted(maps.Keys(e.Responses.Map())) {
-				v := e.Responses.Value(status)
-				if v.Ref == "" {
-					responses = append(responses, []string{code(status), prose(*v.Value.Description), media(v.Value.Content)})
-					continue
-				}
-				shared[status] = v.Value
-				common = append(common, fmt.Sprintf("[%s](#%s)", status, anchor(commonTitle)))
-			}
-			p.table([]string{"status", "meaning", "body"}, responses)
-			if len(common) > 0 {
-				p.line("\nOther responses: %s.", strings.Join(common, ", "))
-			}
+			p.endpoint(e, shared)
 		}
 	}
 	var common [][]string
@@ -138,4 +105,44 @@ func HTTP(openapi []byte) (string, error) {
 		p.table([]string{"member", "type", "description"}, rows(s, ""))
 	}
 	return p.String(), nil
+}
+
+// endpoint describes an endpoint, and adds to shared its responses that it has in common with other endpoints.
+func (p *page) endpoint(e endpoint, shared map[string]*openapi3.Response) {
+	p.line("\n### `%s %s`\n", e.method, e.path)
+	p.line("%s.%s %s", e.Summary, marks(e.Operation), prose(e.Description))
+	var parameters [][]string
+	for _, ref := range e.Parameters {
+		v := ref.Value
+		text := []string{prose(v.Description), limits(v.Schema.Value)}
+		if v.Required {
+			text = append([]string{"**Required.**"}, text...)
+		}
+		if extended(v.Extensions) {
+			text = append(text, "*Extension.*")
+		}
+		parameters = append(parameters, []string{code(v.Name), v.In, kind(v.Schema), strings.Join(strings.Fields(strings.Join(text, " ")), " ")})
+	}
+	p.table([]string{"parameter", "in", "type", "description"}, parameters)
+	if rules := parameterRules(e.Operation); len(rules) > 0 {
+		p.line("\nA request has %s.", strings.Join(rules, ", and "))
+	}
+	if e.RequestBody != nil {
+		p.line("\nBody: %s.", media(e.RequestBody.Value.Content))
+	}
+	var responses [][]string
+	var common []string
+	for _, status := range slices.Sorted(maps.Keys(e.Responses.Map())) {
+		v := e.Responses.Value(status)
+		if v.Ref == "" {
+			responses = append(responses, []string{code(status), prose(*v.Value.Description), media(v.Value.Content)})
+			continue
+		}
+		shared[status] = v.Value
+		common = append(common, fmt.Sprintf("[%s](#%s)", status, anchor(commonTitle)))
+	}
+	p.table([]string{"status", "meaning", "body"}, responses)
+	if len(common) > 0 {
+		p.line("\nOther responses: %s.", strings.Join(common, ", "))
+	}
 }

@@ -111,15 +111,28 @@ func Start(ctx context.Context, o Options) (*Node, error) {
 	args := append(l.arguments(o.Heap, temp), "Main", dir, strconv.Itoa(o.Port))
 	n := &Node{process: exec.CommandContext(context.WithoutCancel(ctx), l.java, append(args, o.Settings...)...), done: make(chan error, 1)}
 	n.process.Stderr = o.Log
-	if n.input, err = n.process.StdinPipe(); err != nil {
-		return nil, fmt.Errorf("start OpenSearch: %w", err)
-	}
-	output, err := n.process.StdoutPipe()
+	url, err := n.start(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("start OpenSearch: %w", err)
 	}
+	n.URL = strings.Replace(url, "http", scheme, 1)
+	if o.Security {
+		n.CAFile = caFile(dir)
+	}
+	return n, nil
+}
+
+// start starts the process, and returns the URL that the process prints when the node is ready.
+func (n *Node) start(ctx context.Context) (url string, err error) {
+	if n.input, err = n.process.StdinPipe(); err != nil {
+		return "", err
+	}
+	output, err := n.process.StdoutPipe()
+	if err != nil {
+		return "", err
+	}
 	if err := n.process.Start(); err != nil {
-		return nil, fmt.Errorf("start OpenSearch: %w", err)
+		return "", err
 	}
 	ready := make(chan string, 1)
 	go func() {
@@ -135,15 +148,11 @@ func Start(ctx context.Context, o Options) (*Node, error) {
 	defer cancel()
 	select {
 	case url := <-ready:
-		n.URL = strings.Replace(url, "http", scheme, 1)
-		if o.Security {
-			n.CAFile = caFile(dir)
-		}
-		return n, nil
+		return url, nil
 	case err := <-n.done:
-		return nil, fmt.Errorf("start OpenSearch: the process ended: %w", errors.Join(err, errors.New("see the log of the process")))
+		return "", fmt.Errorf("the process ended: %w", errors.Join(err, errors.New("see the log of the process")))
 	case <-ctx.Done():
-		return nil, fmt.Errorf("start OpenSearch: %w", errors.Join(ctx.Err(), n.process.Process.Kill()))
+		return "", errors.Join(ctx.Err(), n.process.Process.Kill())
 	}
 }
 
