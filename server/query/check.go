@@ -116,7 +116,10 @@ func clauseCount(n Node, fields []Field) int {
 		text = n.Text
 	case Phrase:
 		text = n.Text
-	case Exists, Missing:
+	case Exists, Missing, Wildcard:
+		if w, ok := n.(Wildcard); ok && w.Pattern != "*" {
+			return max(1, len(fields))
+		}
 		if object := ResolveObject(FieldOf(n), Private, nil); len(object) > 0 {
 			return len(object)
 		}

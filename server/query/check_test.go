@@ -131,6 +131,8 @@ func TestCheckCountsExpandedClauses(t *testing.T) {
 		"phrase":        `"` + strings.Repeat("the ", query.MaxClauses) + `"`,
 		"presence":      strings.Repeat(`_exists_:\* `, 40),
 		"field pattern": strings.Repeat(`\*url:x `, 300),
+		"object":        strings.Repeat("_exists_:author.profile ", 300),
+		"object, star":  strings.Repeat("author.profile:* ", 300),
 	} {
 		t.Run(name, func(t *testing.T) {
 			tooMuch := q + " _exists_:id a"
