@@ -108,23 +108,17 @@ func tooManyClauses(n Node) error {
 // each text field, and one for each other field. A pattern of field names can add clauses for the dynamic fields of a corpus, which are
 // counted only when the query runs.
 func clauseCount(n Node, fields []Field) int {
-	text := ""
-	switch n := n.(type) {
-	case Bool, Any, Boost:
-		return 0
-	case Term:
-		text = n.Text
-	case Phrase:
-		text = n.Text
-	case Exists, Missing, Wildcard:
-		if w, ok := n.(Wildcard); ok && w.Pattern != "*" {
-			return max(1, len(fields))
-		}
+	l, ok := n.(leaf)
+	if !ok {
+		return leafCount(n)
+	}
+	if l.presence() {
 		if object := ResolveObject(FieldOf(n), Private, nil); len(object) > 0 {
 			return len(object)
 		}
-		return max(1, len(fields))
-	default:
+	}
+	text, split := l.words()
+	if !split || len(fields) == 0 {
 		return max(1, len(fields))
 	}
 	words, count := -1, 0
@@ -137,9 +131,6 @@ func clauseCount(n Node, fields []Field) int {
 			words = analysis.CountWords(text)
 		}
 		count += words
-	}
-	if len(fields) == 0 {
-		return 1
 	}
 	return count
 }
@@ -196,17 +187,8 @@ func known(n Node, f FieldName) bool {
 	if f.Pattern {
 		return f.Reaches("tags") || f.Reaches("submission") || starsMeet(f.Name, referencePrefix+"*")
 	}
-	switch n := n.(type) {
-	case Exists, Missing:
-	case Wildcard:
-		if n.Pattern != "*" {
-			return false
-		}
-	default:
-		return false
-	}
 	_, ok := Object(f.Name)
-	return ok
+	return ok && AsksPresence(n)
 }
 
 // unknownField warns about a field that the catalogue does not have.
@@ -236,6 +218,10 @@ func memberOf(object string) string {
 
 // checkFit checks that the construct n and its value are valid for the type of the field.
 func checkFit(n Node, f Field, patterns *Patterns) error {
+	l, ok := n.(leaf)
+	if !ok {
+		return nil
+	}
 	switch f.Type {
 	case Keyword, Text:
 		switch n.(type) {
@@ -246,30 +232,17 @@ func checkFit(n Node, f Field, patterns *Patterns) error {
 		return nil
 	case Long, Double, Boolean, Date:
 	}
-	switch n := n.(type) {
-	case Term, Phrase, Range:
-		var err error
-		if f.Type == Double {
-			_, _, err = FloatSpan(n, f)
-		} else {
-			_, _, err = Span(n, f, time.UnixMilli(0))
-		}
-		return err
-	case Wildcard:
-		if n.Pattern != "*" {
-			return wrongConstruct(n, f, "a wildcard")
-		}
-	case Fuzzy:
-		return wrongConstruct(n, f, "a fuzzy term")
-	case Regexp:
-		return wrongConstruct(n, f, "a regular expression")
+	var err error
+	switch _, ok := l.interval(); {
+	case l.presence():
+	case !ok:
+		err = ErrorAt(n, fmt.Sprintf("%s on the %s field %q", l.construct(), typeNoun(f.Type), f.Name), "a value, a range, or * for any value")
+	case f.Type == Double:
+		_, _, err = FloatSpan(n, f)
+	default:
+		_, _, err = Span(n, f, time.UnixMilli(0))
 	}
-	return nil
-}
-
-// wrongConstruct returns the error about a construct that works only on texts and keywords, on a field of another type.
-func wrongConstruct(n Node, f Field, construct string) error {
-	return ErrorAt(n, fmt.Sprintf("%s on the %s field %q", construct, typeNoun(f.Type), f.Name), "a value, a range, or * for any value")
+	return err
 }
 
 // nearestField returns the field name in the catalogue with the smallest edit distance to name, or "" if that distance exceeds a third of

@@ -88,8 +88,8 @@ func namesDate(f FieldName) bool {
 
 // FieldOf returns the field of a leaf. For other nodes, it returns the zero FieldName.
 func FieldOf(n Node) FieldName {
-	if l, ok := n.(withLeaf); ok {
-		return l.leaf().Field
+	if l, ok := n.(leaf); ok {
+		return l.header().Field
 	}
 	return FieldName{}
 }

@@ -56,6 +56,15 @@ func (n Exists) String() string { return presenceString(existsName, n.Field) }
 // String returns _missing_:field.
 func (n Missing) String() string { return presenceString(missingName, n.Field) }
 
+func (Exists) presence() bool  { return true }
+func (Missing) presence() bool { return true }
+
+// AsksPresence reports whether n is a leaf that only tests whether its field has a value: Exists, Missing, or the pattern *.
+func AsksPresence(n Node) bool {
+	l, ok := n.(leaf)
+	return ok && l.presence()
+}
+
 func presenceString(sign string, f FieldName) string {
 	var b strings.Builder
 	b.WriteString(sign + ":")

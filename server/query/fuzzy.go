@@ -77,3 +77,5 @@ func (n Fuzzy) String() string {
 	}
 	return b.String()
 }
+
+func (Fuzzy) construct() string { return "a fuzzy term" }

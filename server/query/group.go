@@ -106,7 +106,6 @@ func requireLast(clauses []Clause) {
 // wordless reports whether n is a text query without any words, such as "...". The plan of a query omits such a clause, so an AND after it
 // applies to the clause before it.
 func wordless(n Node) bool {
-	var text string
 	switch n := n.(type) {
 	case Bool:
 		return !slices.ContainsFunc(n.Clauses, func(c Clause) bool { return !wordless(c.Node) })
@@ -114,19 +113,20 @@ func wordless(n Node) bool {
 		return !slices.ContainsFunc(n.Values, func(v Node) bool { return !wordless(v) })
 	case Boost:
 		return wordless(n.Node)
-	case Term:
-		text = n.Text
-	case Phrase:
-		text = n.Text
-	default:
-		return false
+	case leaf:
+		text, split := n.words()
+		return split && n.header().onText() && !analysis.HasWord(text)
 	}
-	if f := FieldOf(n); f.Name != "" {
-		if field, ok := Lookup(f.Name); !ok || field.Type != Text {
-			return false
-		}
+	return false
+}
+
+// onText reports whether l tests a text field. A leaf without a field tests AllField, which is one.
+func (l Leaf) onText() bool {
+	if l.Field.Name == "" {
+		return true
 	}
-	return !analysis.HasWord(text)
+	f, ok := Lookup(l.Field.Name)
+	return ok && f.Type == Text
 }
 
 // modified parses a clause that can have a sign before it.

@@ -11,7 +11,7 @@ import (
 // Span returns the closed interval of values that a Term, Phrase or Range on a Long, Date or Boolean field covers. lo > hi means that the
 // interval is empty. The parameter now is the value of now in date math. The error is a *SyntaxError.
 func Span(n Node, f Field, now time.Time) (lo, hi int64, err error) {
-	r := asRange(n)
+	r, _ := asRange(n)
 	lo, none, err := edge(f, r.From, true, now)
 	if err != nil || none {
 		return 1, 0, err
@@ -27,7 +27,7 @@ func Span(n Node, f Field, now time.Time) (lo, hi int64, err error) {
 
 // FloatSpan is like Span, but for a Double field. Open ends are infinities.
 func FloatSpan(n Node, f Field) (lo, hi float64, err error) {
-	r := asRange(n)
+	r, _ := asRange(n)
 	lo, hi = math.Inf(-1), math.Inf(1)
 	if !r.From.Open {
 		if lo, err = parseDouble(r.From.Text); err != nil {
@@ -48,19 +48,12 @@ func FloatSpan(n Node, f Field) (lo, hi float64, err error) {
 	return lo, hi, nil
 }
 
-// asRange returns the range that means the same as a Term or Phrase on a field without words.
-func asRange(n Node) Range {
-	switch n := n.(type) {
-	case Term:
-		b := Bound{Text: n.Text, Inclusive: true, at: n.at}
-		return Range{Leaf: n.Leaf, From: b, To: b}
-	case Phrase:
-		b := Bound{Text: n.Text, Inclusive: true, at: n.at}
-		return Range{Leaf: n.Leaf, From: b, To: b}
-	case Range:
-		return n
+// asRange returns the range that means the same as n on a field of numbers, dates or booleans. ok is false if n does not mean a range.
+func asRange(n Node) (r Range, ok bool) {
+	if l, is := n.(leaf); is {
+		return l.interval()
 	}
-	return Range{Leaf: Leaf{at: placeOf(n)}, From: Bound{Open: true}, To: Bound{Open: true}}
+	return Range{}, false
 }
 
 // edge returns the outermost value that the bound b allows: the lowest value for a lower bound, or the highest value for an upper bound.

@@ -47,6 +47,9 @@ func (n Wildcard) String() string {
 	return b.String()
 }
 
+func (Wildcard) construct() string { return "a wildcard" }
+func (n Wildcard) presence() bool  { return n.Pattern == "*" }
+
 // String returns [field:]/pattern/.
 func (n Regexp) String() string {
 	var b strings.Builder
@@ -63,6 +66,8 @@ func (n Regexp) String() string {
 	b.WriteByte('/')
 	return b.String()
 }
+
+func (Regexp) construct() string { return "a regular expression" }
 
 // Patterns compiles the wildcards and regular expressions of one query. It compiles equal patterns only once. The zero value is ready to
 // use. Patterns is not safe for concurrent use.

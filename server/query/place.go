@@ -30,8 +30,8 @@ func placeOf(n Node) place {
 		}
 	case Boost:
 		return placeOf(n.Node)
-	case withLeaf:
-		return n.leaf().at
+	case leaf:
+		return n.header().at
 	}
 	return place{}
 }

@@ -167,6 +167,8 @@ func (n Range) String() string {
 	return b.String()
 }
 
+func (n Range) interval() (Range, bool) { return n, true }
+
 // write writes the bound. It adds quotes if the bound would not parse as the same bound without them.
 func (b Bound) write(s *strings.Builder) {
 	switch {

@@ -132,10 +132,26 @@ type Bound struct {
 	at        place
 }
 
-// withLeaf is a Node that is a leaf.
-type withLeaf interface{ leaf() Leaf }
+// leaf is a Node that embeds Leaf. Its methods describe a kind of leaf, so that the rest of the package need not name the kind. Leaf
+// implements them as they are for a comparison of single terms. Other kinds of leaves replace some of them.
+type leaf interface {
+	Node
+	header() Leaf
+	// construct is the noun for the leaf in the error about a field that has no terms.
+	construct() string
+	// words returns the text of a leaf that a text field splits into words. It returns false for other leaves.
+	words() (text string, split bool)
+	// interval returns the range that the leaf means on a field of numbers, dates or booleans, and false if it does not mean a range.
+	interval() (Range, bool)
+	// presence reports whether the leaf only tests whether its field has a value.
+	presence() bool
+}
 
-func (l Leaf) leaf() Leaf { return l }
+func (l Leaf) header() Leaf          { return l }
+func (Leaf) construct() string       { return "a comparison of terms" }
+func (Leaf) words() (string, bool)   { return "", false }
+func (Leaf) interval() (Range, bool) { return Range{}, false }
+func (Leaf) presence() bool          { return false }
 
 // Equal lets cmp.Diff ignore the positions of leaves.
 func (l Leaf) Equal(o Leaf) bool { return l.Field == o.Field }
@@ -143,16 +159,9 @@ func (l Leaf) Equal(o Leaf) bool { return l.Field == o.Field }
 // Equal lets cmp.Diff ignore the positions of bounds.
 func (b Bound) Equal(o Bound) bool { b.at, o.at = place{}, place{}; return b == o }
 
-func (Bool) node()     {}
-func (Term) node()     {}
-func (Phrase) node()   {}
-func (Wildcard) node() {}
-func (Fuzzy) node()    {}
-func (Regexp) node()   {}
-func (Range) node()    {}
-func (Any) node()      {}
-func (Exists) node()   {}
-func (Missing) node()  {}
-func (Boost) node()    {}
-func (All) node()      {}
-func (None) node()     {}
+func (Bool) node()  {}
+func (Any) node()   {}
+func (Boost) node() {}
+func (Leaf) node()  {}
+func (All) node()   {}
+func (None) node()  {}

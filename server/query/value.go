@@ -122,6 +122,15 @@ func (n Term) String() string {
 	return b.String()
 }
 
+func (n Term) words() (string, bool)   { return n.Text, true }
+func (n Term) interval() (Range, bool) { return n.only(n.Text), true }
+
+// only returns the range that contains only one value.
+func (l Leaf) only(value string) Range {
+	b := Bound{Text: value, Inclusive: true, at: l.at}
+	return Range{Leaf: l, From: b, To: b}
+}
+
 // phrase returns the leaf for quoted text. The number after ~ is the slop. The default is 0.
 func (p *parser) phrase(tok token, s suffix, in scope) (Node, error) {
 	text, err := p.unescape(tok.start+1, tok.end-1, false)
@@ -145,3 +154,6 @@ func (n Phrase) String() string {
 	}
 	return b.String()
 }
+
+func (n Phrase) words() (string, bool)   { return n.Text, true }
+func (n Phrase) interval() (Range, bool) { return n.only(n.Text), true }

@@ -28,17 +28,7 @@ func earlier(a, b time.Time) time.Time {
 func dependsOnFields(n query.Node) bool {
 	return !query.Walk(n, func(n query.Node) bool {
 		name := query.FieldOf(n)
-		if name.Pattern {
-			return false
-		}
-		asksPresence := false
-		switch n := n.(type) {
-		case query.Exists, query.Missing:
-			asksPresence = true
-		case query.Wildcard:
-			asksPresence = n.Pattern == "*"
-		}
-		return !asksPresence || !name.Reaches("tags") && !name.Reaches("submission")
+		return !name.Pattern && !(query.AsksPresence(n) && (name.Reaches("tags") || name.Reaches("submission")))
 	})
 }
 
