@@ -151,6 +151,7 @@ func (s *suite) pages(tb testing.TB) {
 	tb.Helper()
 	p, bare := s.recorded(tb, "book", func(p pagePlan) []pageLog { return []pageLog{p.zipf, p.uniform} })
 	s.compared(tb, "hot", bare, slices.Repeat(pageLog{{p.hot}}, s.rounds))
+	s.scoped(tb, p.hot)
 	s.compared(tb, "zipf", bare, p.zipf)
 	s.compared(tb, "uniform", bare, p.uniform)
 	bare.Stop(tb, syscall.SIGTERM)
@@ -159,6 +160,19 @@ func (s *suite) pages(tb testing.TB) {
 	}
 	s.size(tb, s.items)
 	s.cold(tb, p.uniform)
+}
+
+// scoped compares the hot page with tokens that have a query and tokens that have none.
+func (s *suite) scoped(tb testing.TB, hot filterPage) {
+	tb.Helper()
+	of := func(scoped bool) [][]string {
+		var list []string
+		for _, r := range s.vitrine.FirstPages(hot.filter, scoped) {
+			list = append(list, r.URL)
+		}
+		return slices.Repeat([][]string{list}, s.rounds)
+	}
+	alternate(tb, "scoped", s.rounds, reader(report.PlainTokens, s.vitrine.CPU, "", of(false)), reader(report.ScopedTokens, s.vitrine.CPU, "", of(true)))
 }
 
 // cold compares the processor time of pages that Vitrine compresses with that of pages that Vitrine does not compress. All pages are

@@ -20,15 +20,17 @@ const (
 
 // The names of series that do not have the name of a subject.
 const (
-	FirstPage   = "first pages"
-	LastPage    = "last pages"
-	Identity    = "not compressed"
-	Gzip        = "gzip"
-	NoFilters   = "no filters"
-	ManyFilters = "10,000 filters"
-	Percolator  = "OpenSearch's percolator"
-	Stopped     = "after SIGTERM"
-	Killed      = "after kill -9"
+	FirstPage    = "first pages"
+	LastPage     = "last pages"
+	PlainTokens  = "tokens without a query"
+	ScopedTokens = "tokens with a query"
+	Identity     = "not compressed"
+	Gzip         = "gzip"
+	NoFilters    = "no filters"
+	ManyFilters  = "10,000 filters"
+	Percolator   = "OpenSearch's percolator"
+	Stopped      = "after SIGTERM"
+	Killed       = "after kill -9"
 	// Lowest is the query with the lowest ratio.
 	Lowest = "lowest"
 	// FirstTime runs each query for the first time. Results for parts of the query, such as a frequent value, may already be in a cache
@@ -142,6 +144,8 @@ var Bars = []Bar{
 		ratio("Pages/hot", Vitrine, Bare, CPU), none, 1.35, times, 0.9, 1.9},
 	{"hot-rate", "hot filter page of 50 items: requests/s", "at least 0.85 × the bare server's",
 		ratio("Pages/hot", Bare, Vitrine, Time), 0.85, none, times, 0.4, 1.3},
+	{"scoped-cpu", "the same with 100 tokens that have a query: processor time per request", "at most 1.1 × with 100 tokens without one",
+		ratio("Pages/scoped", ScopedTokens, PlainTokens, CPU), none, 1.1, times, 0.7, 1.4},
 	{"zipf-rate", "random pages of 1,000 filters (Zipf-distributed): requests/s", "at least 0.6 × the bare server's",
 		ratio("Pages/zipf", Bare, Vitrine, Time), 0.6, none, times, 0.38, 1.2}, // 0.57, 50 % above
 	{"zipf-p99", "the same pages: p99", "at most 4 × the bare server's",

@@ -128,6 +128,7 @@ var titles = map[string][2]string{
 	"Import/early-zipf":            {"Random pages of 1,000 filters (Zipf-distributed), with a fifth of the items; 8 clients", "requests"},
 	"Restart/ready":                {"Restart: from the start of the process until it is ready", "starts"},
 	"Pages/hot":                    {"Hot page of 50 items; 8 clients", "requests"},
+	"Pages/scoped":                 {"The same with 100 tokens; 8 clients", "requests"},
 	"Pages/zipf":                   {"Random pages of 1,000 filters (Zipf-distributed); 8 clients", "requests"},
 	"Pages/uniform":                {"Random pages of 1,000 filters (uniform); 8 clients", "requests"},
 	"Pages/depth":                  {"Last pages compared with first pages, in the default order; 8 clients", "requests"},

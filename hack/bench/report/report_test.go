@@ -29,6 +29,8 @@ func measured(t *testing.T) *Run {
 	}
 	rounds("Pages/cold/"+Identity, 100, 1111)
 	rounds("Pages/cold/"+Gzip, 300, 3333)
+	rounds("Pages/scoped/"+PlainTokens, 100, 1000)
+	rounds("Pages/scoped/"+ScopedTokens, 105, 1000)
 	rounds("Pages/depth/"+FirstPage, 100, 950, 950)
 	rounds("Pages/depth/"+LastPage, 100, 1000, 1000)
 	for _, name := range []string{"Search/boolean", "Search/ranked", "Import/bulk"} {
@@ -81,7 +83,7 @@ func TestBars(t *testing.T) {
 		value float64
 		met   bool
 	}{
-		"hot-cpu": {1.2, true}, "hot-rate": {1, true}, "zipf-rate": {1, true}, "zipf-p99": {1, true}, "uniform-rate": {1, true},
+		"hot-cpu": {1.2, true}, "hot-rate": {1, true}, "scoped-cpu": {1.05, true}, "zipf-rate": {1, true}, "zipf-p99": {1, true}, "uniform-rate": {1, true},
 		"last-page": {0.95, true}, "gzip": {3, false}, "boolean": {100, true}, "ranked": {100, true}, "ranked-each": {0.5, false},
 		"import": {100, true}, "standing-import": {0.99, true}, "standing-first": {0.02, true}, "standing-match": {100, true}, "posts": {1, true},
 		"restart": {4, false}, "heap": {200 << 20, true}, "index": {400, true}, "growth-random": {1, true}, "growth-heap": {2, true}, "growth-import": {0.9, true},

@@ -36,11 +36,13 @@ import (
 	"github.com/vitrine-dev/vitrine/server/reference"
 )
 
-// Store is a data directory of Vitrine with a property, two tokens and filters, in the same form as the operator stores them.
+// Store is a data directory of Vitrine with a property, tokens and filters, in the same form as the operator stores them.
 type Store struct {
 	Dir                 string
 	readOnly, readWrite string
-	filters             []int64 // the numeric ids, sorted by popularity
+	// plain and scoped are READ-ONLY tokens. Those in scoped have a query.
+	plain, scoped [100]string
+	filters       []int64 // the numeric ids, sorted by popularity
 }
 
 const (
@@ -76,14 +78,18 @@ func seed(tb testing.TB, lib library.Library, dir string, filters []sample.Filte
 	owner := func(k library.Kind, name string) library.Owner {
 		return library.Owner{Install: "bench", Kind: k, Namespace: namespace, Name: name}
 	}
-	token := func(name, value string, readWrite bool) library.Definition {
-		return library.Definition{Property: property, Owner: owner(library.KindToken, name), Token: &library.Token{
-			ReadWrite: readWrite, Values: []library.TokenValue{{Digest: sha256.Sum256([]byte(value))}},
-		}}
+	token := func(name, value string, t library.Token) library.Definition {
+		t.Values = []library.TokenValue{{Digest: sha256.Sum256([]byte(value))}}
+		return library.Definition{Property: property, Owner: owner(library.KindToken, name), Token: &t}
 	}
 	defs := []library.Definition{
 		{Property: property, Owner: owner(library.KindProperty, "default"), PropertySpec: &library.Property{PlatformPageID: 1}},
-		token("read-only", s.readOnly, false), token("read-write", s.readWrite, true),
+		token("read-only", s.readOnly, library.Token{}), token("read-write", s.readWrite, library.Token{ReadWrite: true}),
+	}
+	for i := range s.plain {
+		s.plain[i], s.scoped[i] = rand.Text()+rand.Text(), rand.Text()+rand.Text()
+		defs = append(defs, token(fmt.Sprintf("plain-%d", i), s.plain[i], library.Token{}),
+			token(fmt.Sprintf("scoped-%d", i), s.scoped[i], library.Token{Query: "approval_status:app"}))
 	}
 	for _, f := range filters {
 		uuid, id := library.FilterIDs(property, library.KindFilter, namespace, f.Name)
@@ -173,9 +179,24 @@ const PageSize = 50
 
 // Page returns a request for a page of PageSize items of a filter. A web page that shows a wall of items sends such requests. filter is the
 // rank of the filter, and the first page is 1.
-func (v *Vitrine) Page(filter, page int) load.Request {
+func (v *Vitrine) Page(filter, page int) load.Request { return v.page(filter, page, v.Store.readOnly) }
+
+// FirstPages returns requests for the first page of a filter, each with another token. The tokens have no query, or the same one.
+func (v *Vitrine) FirstPages(filter int, scoped bool) []load.Request {
+	tokens := v.Store.plain
+	if scoped {
+		tokens = v.Store.scoped
+	}
+	requests := make([]load.Request, len(tokens))
+	for i, token := range tokens {
+		requests[i] = v.page(filter, 1, token)
+	}
+	return requests
+}
+
+func (v *Vitrine) page(filter, page int, token string) load.Request {
 	return v.request(http.MethodGet, "/v2/content/filters/"+strconv.FormatInt(v.Store.filters[filter], 10), url.Values{
-		"access_token": {v.Store.readOnly}, "page": {strconv.Itoa(page)}, "page_size": {strconv.Itoa(PageSize)},
+		"access_token": {token}, "page": {strconv.Itoa(page)}, "page_size": {strconv.Itoa(PageSize)},
 	}, nil)
 }
 
