@@ -115,7 +115,8 @@ func (l *Library) instant(r library.Read) time.Time {
 
 // ReadItem returns one item. See library.Library.
 func (l *Library) ReadItem(ctx context.Context, r library.ItemRead) ([]byte, error) {
-	return withSnapshot(ctx, l, r.Property, l.store.Now(), func(s *read.Snapshot) ([]byte, error) { return s.Item(ctx, r) })
+	now := l.store.Now()
+	return withSnapshot(ctx, l, r.Property, now, func(s *read.Snapshot) ([]byte, error) { return s.Item(ctx, r, now) })
 }
 
 // ItemTags lists the tags of one item. See library.Library.

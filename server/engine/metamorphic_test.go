@@ -696,6 +696,11 @@ func (r *trial) scopes() {
 	within.Scope = r.scope(q)
 	inBoth := library.Read{Property: trialShop, Audience: query.Private, Filter: read.Filter, Query: read.Query, Now: read.Now}
 	inBoth.Where = query.And(read.Where, matching.Query)
+	one := library.ItemRead{Property: trialShop, ID: r.id(), Audience: query.Private, Scope: within.Scope}
+	r.agree(fmt.Sprintf("item %d within %s", one.ID, q), func(l library.Library) any {
+		shown, err := l.ReadItem(context.Background(), one)
+		return []any{string(shown), said(err)}
+	})
 	facet := library.Facet{Field: r.choice("tags", "author", "approval_status", "activate_units.id", "submission.email"), Limit: 20}
 	r.agree(what+" within "+q, func(l library.Library) any {
 		all, _ := r.read(l, what, read)

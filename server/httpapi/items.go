@@ -157,10 +157,6 @@ func (x *exchange) changeItem(m library.Mutation) error {
 			r.Digest = new(item.Digest)
 			m.If = r.Digest
 			shown, err := x.server.lib.ReadItem(x.r.Context(), r)
-			if err == nil && x.scope != nil {
-				// If the item changes between the two reads, the write is refused, and both are repeated.
-				shown, err = x.readItem(x.r.Context(), m.ID)
-			}
 			if err != nil {
 				return orNoItem(err, m.ID)
 			}

@@ -167,22 +167,9 @@ func (s *Server) drawSeed() (string, error) {
 	return strconv.FormatUint(uint64(binary.BigEndian.Uint32(b[:])), 10), nil
 }
 
-// readItem returns one item as JSON for the caller's audience. It fails with library.ErrNotFound, also if the item is outside the scope of
-// the token.
+// readItem returns one item as JSON for the caller. It fails with library.ErrNotFound.
 func (x *exchange) readItem(ctx context.Context, id item.ID) ([]byte, error) {
-	if x.scope == nil {
-		return x.server.lib.ReadItem(ctx, x.itemRead(id))
-	}
-	r := x.reading()
-	r.Query, r.Limit = itemTerm(id), 1
-	page, err := x.server.lib.Read(ctx, r)
-	switch {
-	case err != nil:
-		return nil, err
-	case page.Count == 0:
-		return nil, library.UnknownItem(id)
-	}
-	return page.Items, nil
+	return x.server.lib.ReadItem(ctx, x.itemRead(id))
 }
 
 // inScope fails with library.ErrNotFound if the token has a scope and the item is outside of it.
@@ -219,7 +206,7 @@ func (x *exchange) hidden(ids []item.ID) ([]item.ID, error) {
 }
 
 func (x *exchange) itemRead(id item.ID) library.ItemRead {
-	return library.ItemRead{Property: x.grant.property, ID: id, Audience: x.audience(), BaseURL: x.baseURL()}
+	return library.ItemRead{Property: x.grant.property, ID: id, Audience: x.audience(), Scope: x.scope, BaseURL: x.baseURL()}
 }
 
 func noItem(id int64) error {

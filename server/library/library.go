@@ -208,8 +208,9 @@ type Read struct {
 type ItemRead struct {
 	Property PropertyID
 	ID       item.ID
-	// Audience and BaseURL are as in Read.
+	// Audience, Scope and BaseURL are as in Read. An item outside the scope is not found.
 	Audience query.Audience
+	Scope    *TokenScope
 	BaseURL  string
 	// Digest, if set, receives the digest of the returned state of the item, for Mutation.If.
 	Digest *item.Digest

@@ -66,7 +66,7 @@ func NewListing(r Read, f *ParsedFilter, uuid string) (Listing, error) {
 		identify("where", r.Where.String())
 	}
 	if r.Scope != nil {
-		l.Parts = append(l.Parts, Part{Query: r.Scope.root, Audience: query.Private, Unscored: true})
+		l.Parts = append(l.Parts, r.Scope.Part())
 		identify("scope", r.Scope.text)
 	}
 	if r.Order != nil {

@@ -34,6 +34,9 @@ func (s *TokenScope) String() string {
 	return s.text
 }
 
+// Part returns the scope as a part of a listing. s must not be nil.
+func (s *TokenScope) Part() Part { return Part{Query: s.root, Audience: query.Private, Unscored: true} }
+
 // Narrow returns the query that matches what both n and the scope match. n may be nil, which matches every item. Narrow returns nil only if
 // both are nil. The scope takes part in the score, so Narrow is for reads without one. Read.Scope adds nothing to scores.
 func (s *TokenScope) Narrow(n query.Node) query.Node {

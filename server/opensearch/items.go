@@ -7,14 +7,19 @@ import (
 	"net/url"
 	"time"
 
+	"github.com/vitrine-dev/vitrine/server/eval"
 	"github.com/vitrine-dev/vitrine/server/item"
 	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/opensearch/translate"
 )
 
 // ReadItem returns one item. See library.Library.
 func (l *Library) ReadItem(ctx context.Context, r library.ItemRead) ([]byte, error) {
 	return withView(ctx, l, r.Property, time.Time{}, func(ctx context.Context, v *view) ([]byte, error) {
 		it, err := v.item(ctx, r.ID)
+		if err == nil && r.Scope != nil {
+			err = v.inScope(ctx, r.Scope, it)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -27,6 +32,25 @@ func (l *Library) ReadItem(ctx context.Context, r library.ItemRead) ([]byte, err
 		}
 		return item.Encode(it).Append(nil, r.Audience, v.catalogue.Slots(shown[0], r.BaseURL)), nil
 	})
+}
+
+// inScope fails with ErrNotFound if an item does not match the scope of a token.
+func (v *view) inScope(ctx context.Context, scope *library.TokenScope, it *item.Item) error {
+	root, err := v.plan(ctx, scope.Part(), v.now)
+	if err != nil {
+		return err
+	}
+	doc, err := v.document(ctx, it)
+	if err != nil {
+		return err
+	}
+	corpus := eval.NewCorpus()
+	corpus.Put(doc)
+	hits, err := translate.Evaluate(ctx, corpus, root)
+	if err == nil && len(hits) == 0 {
+		err = library.UnknownItem(it.ID)
+	}
+	return err
 }
 
 // ItemTags lists the tags of one item. See library.Library.

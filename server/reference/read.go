@@ -181,10 +181,19 @@ func (v *view) record(id item.ID) (*record, error) {
 }
 
 // ReadItem returns one item (see library.Library).
-func (l *Library) ReadItem(_ context.Context, r library.ItemRead) ([]byte, error) {
+func (l *Library) ReadItem(ctx context.Context, r library.ItemRead) ([]byte, error) {
 	v, rec, err := l.item(r.Property, r.ID)
 	if err != nil {
 		return nil, err
+	}
+	if r.Scope != nil {
+		hits, err := v.search(ctx, r.Scope.Part())
+		if err != nil {
+			return nil, err
+		}
+		if !slices.ContainsFunc(hits, func(h eval.Hit) bool { return h.Doc == rec.doc }) {
+			return nil, library.UnknownItem(r.ID)
+		}
 	}
 	if r.Digest != nil {
 		*r.Digest = rec.item.Digest()

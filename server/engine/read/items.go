@@ -5,12 +5,14 @@ import (
 	"log/slog"
 	"runtime"
 	"slices"
+	"time"
 
 	"github.com/vitrine-dev/vitrine/server/definitions"
 	"github.com/vitrine-dev/vitrine/server/engine/search"
 	"github.com/vitrine-dev/vitrine/server/engine/segment"
 	"github.com/vitrine-dev/vitrine/server/item"
 	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/query"
 )
 
 // slotTable holds the item.Slots of the items of one part. It has one element for each list of units (see search.UnitLists).
@@ -56,9 +58,15 @@ func newSlotTable(lists search.UnitLists, c *definitions.Catalogue) *slotTable {
 // slotRoom is the number of bytes for the JSON syntax around the slots.
 const slotRoom = 8
 
-// Item returns the item r.ID as r.Audience sees it. See library.Library.ReadItem.
-func (s *Snapshot) Item(ctx context.Context, r library.ItemRead) ([]byte, error) {
+// Item returns the item r.ID as r.Audience sees it. See library.Library.ReadItem. now is the time of the Snapshot.
+func (s *Snapshot) Item(ctx context.Context, r library.ItemRead, now time.Time) ([]byte, error) {
 	h, ok := s.find(r.ID)
+	if ok && r.Scope != nil {
+		var err error
+		if ok, err = s.inScope(ctx, r.Scope, h, now.Truncate(time.Millisecond)); err != nil {
+			return nil, err
+		}
+	}
 	if !ok {
 		return nil, library.UnknownItem(r.ID)
 	}
@@ -72,6 +80,22 @@ func (s *Snapshot) Item(ctx context.Context, r library.ItemRead) ([]byte, error)
 		*r.Digest = it.Digest()
 	}
 	return s.appendItems(ctx, library.Read{Audience: r.Audience, BaseURL: r.BaseURL}, []search.Hit{h})
+}
+
+// inScope reports whether a document matches the scope of a token. It looks the document up among all matches, which the snapshot caches.
+func (s *Snapshot) inScope(ctx context.Context, scope *library.TokenScope, h search.Hit, now time.Time) (bool, error) {
+	l, err := s.listing(ctx, library.Read{Property: s.property.ID, Query: query.All{}, Scope: scope, Now: now})
+	if err != nil {
+		return false, err
+	}
+	if err := l.bind(ctx); err != nil {
+		return false, err
+	}
+	v, err := l.queries[0].Match(ctx, s.corpus.Parts[h.Part])
+	if err != nil {
+		return false, err
+	}
+	return v.Docs().Contains(h.Doc), nil
 }
 
 // own returns an item without what manifests add to it. If its bytes in the index are damaged, it reads the item from the store.

@@ -45,6 +45,27 @@ var scopeTests = map[string]func(*world){
 			w.equal("values in the scope", found, &library.Facets{Field: query.AllTags, Total: 1, Values: []library.FacetValue{{Value: "color:red", Count: 1}}})
 		}
 	},
+	"one item": func(w *world) {
+		w.serve()
+		w.put(newItem(1, status("rej")), newItem(2, status("rej")), newItem(3, created("2026-11-20T12:00:01Z")))
+		w.accept(tagRule("hero", "", []item.ID{2}))
+		read := func(id item.ID, q string) error {
+			shown, err := w.lib.ReadItem(w.ctx(), library.ItemRead{Property: shop, ID: id, Scope: w.scope(q)})
+			if err == nil && len(shown) == 0 {
+				w.Errorf("item %d in %s is empty", id, q)
+			}
+			return err
+		}
+		for q, hidden := range map[string]error{"approval_status:rej": nil, "tags.marketer_tags:hero": nil, "approval_status:app": library.ErrNotFound, "NOT id:2": library.ErrNotFound} {
+			w.errorIs("item 2 in the scope "+q, read(2, q), hidden)
+		}
+		w.errorIs("an unknown item", read(99, "*:*"), library.ErrNotFound)
+		w.errorIs("an item of the last day", read(3, "created_on:[now-1d TO now]"), nil)
+		w.clock.Advance(time.Minute)
+		w.errorIs("the same item later", read(3, "created_on:[now-1d TO now]"), library.ErrNotFound)
+		w.patch(2, `{"approval_status":"app"}`)
+		w.errorIs("a changed item", read(2, "approval_status:app"), nil)
+	},
 	"private fields": func(w *world) {
 		w.serve()
 		w.put(newItem(1, submitted(`{"note":"yes"}`)), newItem(2))
