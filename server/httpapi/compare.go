@@ -177,8 +177,8 @@ func (c *comparison) append(ctx context.Context, body []byte) ([]byte, error) {
 
 // read reads items of a version. If where is not nil, it reads only the items that also match where.
 func (c *comparison) read(ctx context.Context, v *version, where query.Node, r library.Read) (*library.Page, error) {
-	of := c.x.reading()
-	r.Property, r.Audience, r.Scope, r.BaseURL, r.Now = of.Property, of.Audience, of.Scope, of.BaseURL, c.now
+	r = c.x.seen(r)
+	r.Now = c.now
 	r.Query, r.Where, r.Order, r.Favourite = v.query, where, v.order, v.favourite
 	return c.x.server.lib.Read(ctx, r)
 }

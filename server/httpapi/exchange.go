@@ -161,9 +161,10 @@ func (x *exchange) audience() query.Audience {
 	return query.Public
 }
 
-// reading returns a Read with what every read for the caller has in common.
-func (x *exchange) reading() library.Read {
-	return library.Read{Property: x.grant.property, Audience: x.audience(), Scope: x.scope, BaseURL: x.baseURL()}
+// seen returns r with the members that limit every read to what the caller may see, and that its bytes depend on.
+func (x *exchange) seen(r library.Read) library.Read {
+	r.Property, r.Audience, r.Scope, r.BaseURL = x.grant.property, x.audience(), x.scope, x.baseURL()
+	return r
 }
 
 // statusHungUp is the logged status of a request whose caller disconnected before the response began. HTTP has no status for this case.

@@ -62,7 +62,7 @@ func (s *Server) countValues(x *exchange) error {
 // selection returns a Read for the parameters q and filter. It selects the items that match the query, the stored filter, or both. A stored
 // filter requires a READ-WRITE token.
 func (x *exchange) selection() (library.Read, error) {
-	r := x.reading()
+	r := x.seen(library.Read{})
 	name, err := x.optional("filter")
 	if err != nil {
 		return r, err

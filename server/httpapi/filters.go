@@ -330,9 +330,7 @@ func (s *Server) listFilterItems(x *exchange) error {
 
 // describeFilter answers a request with info=1. It sends the filter instead of its items.
 func (x *exchange) describeFilter(f library.FilterRecord) error {
-	r := x.reading()
-	r.Filter = &library.FilterRef{UUID: f.UUID}
-	page, err := x.server.lib.Read(x.r.Context(), r)
+	page, err := x.server.lib.Read(x.r.Context(), x.seen(library.Read{Filter: &library.FilterRef{UUID: f.UUID}}))
 	if err != nil {
 		return err
 	}

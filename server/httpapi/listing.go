@@ -2,15 +2,12 @@ package httpapi
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/base64"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/vitrine-dev/vitrine/server/item"
 	"github.com/vitrine-dev/vitrine/server/library"
@@ -58,8 +55,7 @@ func (x *exchange) list(l listing) error {
 	if err != nil {
 		return err
 	}
-	r, of := l.read, x.reading()
-	r.Property, r.Audience, r.Scope, r.BaseURL = of.Property, of.Audience, of.Scope, of.BaseURL
+	r := x.seen(l.read)
 	r.Offset, r.After, r.Limit = (at.page-1)*at.size, at.cursor, int(at.size)
 	var fresh freshness
 	if !l.random {
@@ -124,40 +120,6 @@ func itemList(page *library.Page, l listing, to links) []byte {
 	return body
 }
 
-// identity returns a digest of the caller and the request: everything that the bytes of a list depend on, except the state of the library.
-func (x *exchange) identity(seed string) string {
-	text := make([]byte, 0, 512)
-	// Length prefixes ensure that different lists of parts have different encodings.
-	for _, part := range [...]string{
-		string(x.grant.property), strconv.Itoa(int(x.audience())), x.scope.String(), x.baseURL(), x.r.URL.EscapedPath(), x.linkHere(), seed,
-	} {
-		text = binary.BigEndian.AppendUint64(text, uint64(len(part)))
-		text = append(text, part...)
-	}
-	sum := sha256.Sum256(text)
-	return base64.RawURLEncoding.EncodeToString(sum[:12])
-}
-
-// versionTag returns the ETag of a list. It consists of the library's version, so that Read can return ErrNotModified without reading the
-// page, and of the identity.
-func versionTag(version, identity string) string {
-	return base64.RawURLEncoding.EncodeToString([]byte(version)) + "." + identity
-}
-
-// heldVersion finds the ETag of the list with this identity and content coding among tags, the ETags that the caller has. It returns the
-// library's version in that ETag, or "" if the caller has no such ETag.
-func heldVersion(tags []sentTag, identity string, zip bool) string {
-	end := strings.TrimPrefix(quoteTag("."+identity, zip), `"`)
-	for _, tag := range tags {
-		if encoded, ok := strings.CutSuffix(strings.TrimPrefix(tag.text, `"`), end); ok {
-			if version, err := base64.RawURLEncoding.DecodeString(encoded); err == nil {
-				return string(version)
-			}
-		}
-	}
-	return ""
-}
-
 // drawSeed generates a random seed, which is a number, as the specification requires.
 func (s *Server) drawSeed() (string, error) {
 	var b [4]byte
@@ -192,9 +154,7 @@ func (x *exchange) hidden(ids []item.ID) ([]item.ID, error) {
 		for i, id := range some {
 			oneOf.Clauses[i] = query.Clause{Occur: query.Should, Node: itemTerm(id)}
 		}
-		r := x.reading()
-		r.Query, r.Limit, r.OnlyIDs = oneOf, len(some), true
-		page, err := x.server.lib.Read(x.r.Context(), r)
+		page, err := x.server.lib.Read(x.r.Context(), x.seen(library.Read{Query: oneOf, Limit: len(some), OnlyIDs: true}))
 		if err != nil {
 			return nil, err
 		}

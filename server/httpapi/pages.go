@@ -11,36 +11,8 @@ import (
 
 	"github.com/maypok86/otter/v2"
 
-	"github.com/vitrine-dev/vitrine/server/coding"
 	"github.com/vitrine-dev/vitrine/server/library"
-	"github.com/vitrine-dev/vitrine/server/query"
 )
-
-// pageKey is the cache key of a page. It contains the request, its content coding, and everything else that the bytes depend on, except the
-// state of the library. Two keys may identify the same page (see identity), but two pages never have the same key.
-type pageKey struct {
-	property library.PropertyID
-	audience query.Audience
-	// scope is the query of the token's scope. Tokens with the same scope share pages.
-	scope             string
-	base, path, query string
-	// link is set instead of query if query contains a token, because tokens must not be stored.
-	link string
-	seed string
-	zip  bool
-}
-
-// pageKey returns the cache key of the requested page.
-func (x *exchange) pageKey(seed string) pageKey {
-	k := pageKey{
-		property: x.grant.property, audience: x.audience(), scope: x.scope.String(), base: x.baseURL(), path: x.r.URL.EscapedPath(), query: x.r.URL.RawQuery,
-		seed: seed, zip: coding.Gzip(x.r.Header),
-	}
-	if x.params.Has("access_token") {
-		k.query, k.link = "", x.linkHere()
-	}
-	return k
-}
 
 // keptPage is a cached page that is ready to be sent. It is current as long as the library returns the same version for the same Read.
 type keptPage struct {
@@ -142,10 +114,10 @@ const pageGzipFrom = 10
 // page answers with the page of items that r reads. It sends 304 if the caller has the current version of the page. Otherwise, it sends the
 // cached page if that page is current, or else a new page. The function finish returns the links to other pages.
 func (x *exchange) page(r library.Read, l listing, fresh freshness, finish func(next library.Cursor) links) error {
-	key := x.pageKey(r.Seed)
+	key := x.pageKey(r)
 	held := ""
 	if tags := heldTags(x.r.Header).tags; len(tags) > 0 {
-		held = heldVersion(tags, x.identity(r.Seed), key.zip)
+		held = key.heldVersion(tags, x.linkHere())
 	}
 	kept := (*keptPage)(nil)
 	if !fresh.never {
@@ -160,7 +132,7 @@ func (x *exchange) page(r library.Read, l listing, fresh freshness, finish func(
 	defer x.release()
 	r.Into = append((*buffer)[:0], make([]byte, headRoom)...)
 	page, err := x.find(r, l.adHoc)
-	tag := func() string { return quoteTag(versionTag(page.Version, x.identity(r.Seed)), key.zip) }
+	tag := func() string { return key.tag(page.Version, x.linkHere()) }
 	if errors.Is(err, library.ErrNotModified) {
 		x.server.scratch.put(buffer, r.Into)
 		if kept == nil {

@@ -181,8 +181,8 @@ func (x *exchange) sourcesOf(ctx context.Context, owner library.Owner, id item.I
 
 // countItems returns the number of items that match a stored query, which may use private fields.
 func (x *exchange) countItems(ctx context.Context, q query.Node) (int64, error) {
-	r := x.reading()
-	r.Audience, r.Query = query.Private, q
+	r := x.seen(library.Read{Query: q})
+	r.Audience = query.Private
 	page, err := x.server.lib.Read(ctx, r)
 	if err != nil {
 		return 0, err

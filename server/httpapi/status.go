@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/vitrine-dev/vitrine/server/library"
-	"github.com/vitrine-dev/vitrine/server/query"
 )
 
 // definitionCounts contains the numbers of served definitions of a property, by kind.
@@ -88,13 +87,11 @@ func (x *exchange) propertyStatus(ctx context.Context) (*statusRecord, error) {
 		others--
 	}
 	if x.scope != nil {
-		r := x.reading()
-		r.Query = query.All{}
-		page, err := s.lib.Read(ctx, r)
+		items, err := x.countVisible(ctx)
 		if err != nil {
 			return nil, err
 		}
-		out.Items = page.Total
+		out.Items = items
 	} else if others == 0 && len(s.lib.Properties()) == 1 {
 		out.StoreBytes, out.MemoryBytes = state.DiskBytes, state.Sizes.Heap+state.Sizes.Caches+state.Sizes.Store
 	}

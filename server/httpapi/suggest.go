@@ -348,9 +348,7 @@ func (c *completer) frequent(ctx context.Context, f library.Facet) ([]library.Fa
 
 // countAll counts values among all items of the property.
 func (x *exchange) countAll(ctx context.Context, f library.Facet) ([]library.FacetValue, error) {
-	r := x.reading()
-	r.Query = query.All{}
-	found, err := x.server.lib.Facets(ctx, r, f)
+	found, err := x.server.lib.Facets(ctx, x.seen(library.Read{Query: query.All{}}), f)
 	if err != nil {
 		return nil, err
 	}

@@ -140,9 +140,7 @@ func (x *exchange) hasTag(t item.Tag) (bool, error) {
 	if err != nil || slices.ContainsFunc(declared, func(d library.Definition) bool { return d.Tag.Tag == t }) {
 		return err == nil, err
 	}
-	r := x.reading()
-	r.Query = library.FavouriteTerm(t)
-	page, err := x.server.lib.Read(x.r.Context(), r)
+	page, err := x.server.lib.Read(x.r.Context(), x.seen(library.Read{Query: library.FavouriteTerm(t)}))
 	if err != nil {
 		return false, err
 	}
