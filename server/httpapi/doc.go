@@ -12,7 +12,7 @@
 //   - For a token with a scope, other items do not exist: every read passes through seen or itemRead, which set the scope.
 //   - openapi.json describes every response. The tests validate all responses that they receive against openapi.json.
 //
-// Layout: routes.go lists all endpoints, one line each, with the required access, the required action and the handler. A handler reads its parameters
+// Layout: routes.go lists all endpoints, one line each, with the required access and action and the handler. A handler reads its parameters
 // (params.go) or its body (body.go), calls the library, and answers with the functions in answer.go. A handler returns errors instead of
 // writing them; only problem.go maps errors to responses. Every list of items is one call of list (listing.go). pagekey.go says which page a
 // request means, for the cache of pages and for ETags.
