@@ -41,8 +41,6 @@ type Options struct {
 	RootCAs *x509.CertPool
 	// Transport, if set, replaces the default transport, for tests and proxies. A client with a Transport ignores RootCAs. Default: none.
 	Transport http.RoundTripper
-	// Attempts is the maximum number of times that a call is sent. Default: 4.
-	Attempts int
 	// Wait pauses for d between attempts. If ctx ends during the pause, Wait returns the error of ctx immediately. Default: a timer.
 	Wait func(ctx context.Context, d time.Duration) error
 	// UserAgent is the User-Agent header of each call. Default: "vitrine-client".
@@ -54,7 +52,6 @@ type Client struct {
 	base      *url.URL
 	token     string
 	http      *http.Client
-	attempts  int
 	wait      func(context.Context, time.Duration) error
 	userAgent string
 }
@@ -71,10 +68,7 @@ func New(o Options) (*Client, error) {
 	if strings.ContainsFunc(o.Token, func(r rune) bool { return r <= ' ' || r > '~' }) {
 		return nil, errors.New("the access token contains white space or invalid characters: pass only the token, in one line")
 	}
-	c := &Client{base: base, token: o.Token, attempts: o.Attempts, wait: o.Wait, userAgent: o.UserAgent}
-	if c.attempts == 0 {
-		c.attempts = 4
-	}
+	c := &Client{base: base, token: o.Token, wait: o.Wait, userAgent: o.UserAgent}
 	if c.wait == nil {
 		c.wait = wait
 	}
@@ -171,6 +165,9 @@ func (c *Client) get(ctx context.Context, path string, query url.Values, out any
 	return nil
 }
 
+// attempts is the maximum number of times that a call is sent.
+const attempts = 4
+
 // send returns the first successful response to a GET request, which it retries: a repeated request has no other effect. The caller must
 // close the body.
 func (c *Client) send(ctx context.Context, k call) (*http.Response, error) {
@@ -179,7 +176,7 @@ func (c *Client) send(ctx context.Context, k call) (*http.Response, error) {
 		if err == nil {
 			return resp, nil
 		}
-		if attempt >= c.attempts || ctx.Err() != nil || fateOf(err) == final {
+		if attempt >= attempts || ctx.Err() != nil || fateOf(err) == final {
 			return nil, err
 		}
 		if werr := c.wait(ctx, pause(attempt, err)); werr != nil {

@@ -20,9 +20,6 @@ type Options struct {
 	Clock func() time.Time
 	// Logger receives messages for the operator; nil disables logging. Items, tokens and other personal data are never logged.
 	Logger *slog.Logger
-	// EraseWithin is the maximum time for which the bytes of a deleted item may stay in files; 0 means 10 minutes. If the time is shorter,
-	// files are rewritten more often.
-	EraseWithin time.Duration
 	// MemoryLimit is the memory limit of the process in bytes; 0 means no limit. It determines the default of CacheBytes. A small limit
 	// also reduces the amount of data that is buffered in memory before it is written to files.
 	MemoryLimit int64
@@ -78,6 +75,6 @@ func (o Options) store() store.Options {
 	return store.Options{
 		MemoryBytes: o.share(8, 8<<20, 64<<20),
 
-		Dir: o.Dir, Clock: o.Clock, Logger: o.Logger, EraseWithin: o.EraseWithin, Pressure: o.Pressure, FS: o.fs, AcceptLoss: o.AcceptLoss,
+		Dir: o.Dir, Clock: o.Clock, Logger: o.Logger, Pressure: o.Pressure, FS: o.fs, AcceptLoss: o.AcceptLoss,
 	}
 }

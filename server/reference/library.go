@@ -20,8 +20,6 @@ type Options struct {
 	// Logger receives the store's messages, and messages about rules that can no longer be evaluated. The library never logs items, tokens
 	// or other personal data. nil disables logging.
 	Logger *slog.Logger
-	// Pressure returns the memory pressure of the process (see store.Options). nil means library.Relaxed.
-	Pressure func() library.Pressure
 }
 
 // Library is a content library in one directory. Open returns one.
@@ -39,7 +37,7 @@ func Open(o Options) (*Library, error) {
 	}
 	l := &Library{views: &views{log: o.Logger}}
 	var err error
-	l.Store, err = store.Open(store.Options{Dir: o.Dir, Clock: o.Clock, Logger: o.Logger, Pressure: o.Pressure}, l.views)
+	l.Store, err = store.Open(store.Options{Dir: o.Dir, Clock: o.Clock, Logger: o.Logger}, l.views)
 	if err != nil {
 		return nil, err
 	}

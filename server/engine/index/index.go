@@ -120,9 +120,9 @@ type Index struct {
 
 // counters holds the values of Stats that are not derived from the snapshot.
 type counters struct {
-	seals, merges, memoryMerges, rebuilt atomic.Int64
-	docsIn, docsWritten                  atomic.Int64
-	rebuildLeft                          atomic.Int64
+	seals, merges, rebuilt atomic.Int64
+	docsIn, docsWritten    atomic.Int64
+	rebuildLeft            atomic.Int64
 }
 
 // ErrRebuild means that the index, or a part of it, must be rebuilt from the store. Open returns it only if Options.Sound is true.
@@ -430,8 +430,8 @@ type Stats struct {
 	// MemoryBytes is the size of the segments in the heap. DerivedBytes is the size of the data that was derived from fields of segments on
 	// first use. MappedIndex and MappedItems are the sizes of the indexes and of the items in mapped files.
 	MemoryBytes, DerivedBytes, MappedIndex, MappedItems int64
-	// Seals, Merges and MemoryMerges count these operations since the index was opened. Rebuilt counts the rebuilds from the store.
-	Seals, Merges, MemoryMerges, Rebuilt int64
+	// Seals and Merges count these operations since the index was opened. Rebuilt counts the rebuilds from the store.
+	Seals, Merges, Rebuilt int64
 	// DocsIn counts the documents that were built from items. DocsWritten counts the documents that seals and merges wrote to files or to
 	// memory. DocsWritten/DocsIn is the write amplification.
 	DocsIn, DocsWritten int64
@@ -457,7 +457,7 @@ func (x *Index) DropDerived() {
 func (x *Index) Stats() Stats {
 	c := &x.counters
 	out := Stats{
-		Seals: c.seals.Load(), Merges: c.merges.Load(), MemoryMerges: c.memoryMerges.Load(), Rebuilt: c.rebuilt.Load(),
+		Seals: c.seals.Load(), Merges: c.merges.Load(), Rebuilt: c.rebuilt.Load(),
 		DocsIn: c.docsIn.Load(), DocsWritten: c.docsWritten.Load(),
 		RebuildLeft: c.rebuildLeft.Load(), Problem: errors.Join(x.memory.failing(), x.seals.failing(), x.files.failing()),
 	}

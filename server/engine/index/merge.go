@@ -205,7 +205,6 @@ func (x *Index) merge(ctx context.Context, inputs []segment.Part, to target) (*p
 		if err != nil {
 			return nil, nil, fmt.Errorf("merge in memory: %w", err)
 		}
-		x.counters.memoryMerges.Add(1)
 		return newPart(x, s, "", 0), maps, nil
 	}
 	began := time.Now()
