@@ -143,46 +143,18 @@ func isDefinition(o types.Object) bool {
 	return o.Parent() == o.Pkg().Scope()
 }
 
-// order sorts the files so that few arrows go up. It takes the files from the ends: a file that nothing left uses goes to the top, a file
-// that uses nothing left goes to the bottom, and if there is neither, the file with the most arrows out over arrows in goes to the top
-// (the heuristic of Eades, Lin and Smyth). Then it moves single files as long as that helps.
+// order sorts the files so that few arrows go up: it begins with the files that have the most arrows out over arrows in, and moves single
+// files as long as that helps.
 func (b *building) order() {
-	slices.Sort(b.files)
-	left := slices.Clone(b.files)
-	var top, bottom []string
-	for len(left) > 0 {
-		out, in := map[string]int{}, map[string]int{}
-		for _, a := range b.arrows {
-			if slices.Contains(left, a.from) && slices.Contains(left, a.to) {
-				out[a.from]++
-				in[a.to]++
-			}
-		}
-		best := slices.MaxFunc(left, func(x, y string) int {
-			return cmp.Or(compareBool(in[x] == 0, in[y] == 0), compareBool(out[x] == 0, out[y] == 0), cmp.Compare(out[x]-in[x], out[y]-in[y]))
-		})
-		if in[best] > 0 && out[best] == 0 {
-			bottom = append(bottom, best)
-		} else {
-			top = append(top, best)
-		}
-		left = slices.DeleteFunc(left, func(x string) bool { return x == best })
+	over := map[string]int{}
+	for _, a := range b.arrows {
+		over[a.from]++
+		over[a.to]--
 	}
-	slices.Reverse(bottom)
-	b.files = append(top, bottom...)
+	slices.SortFunc(b.files, func(x, y string) int { return cmp.Or(cmp.Compare(over[y], over[x]), strings.Compare(x, y)) })
 	for b.improve() {
 	}
 	b.up = b.climbs(b.files)
-}
-
-func compareBool(x, y bool) int {
-	switch {
-	case x == y:
-		return 0
-	case x:
-		return 1
-	}
-	return -1
 }
 
 // improve moves one file to another place if fewer arrows go up after that.
