@@ -2,7 +2,7 @@
 // recorded checksums. It needs only a JDK. It keeps the jars and the compiled launcher in the user's cache directory. testcontainers was
 // refused, because it needs a container engine.
 //
-// It may import only the standard library and golang.org/x/sync.
+// It may import only the standard library, golang.org/x/sync and hack/loopback.
 package node
 
 import (
@@ -11,13 +11,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/vitrine-dev/vitrine/hack/loopback"
 )
 
 // Versions of OpenSearch that Start supports.
@@ -86,10 +87,13 @@ func Start(ctx context.Context, o Options) (*Node, error) {
 	if err != nil {
 		return nil, err
 	}
+	port := strconv.Itoa(o.Port)
 	if o.Port == 0 {
-		if o.Port, err = freePort(ctx); err != nil {
+		free, err := loopback.Free(1)
+		if err != nil {
 			return nil, err
 		}
+		port = strings.TrimPrefix(free[0], "127.0.0.1:")
 	}
 	dir, err := filepath.Abs(o.Dir)
 	if err != nil {
@@ -108,7 +112,7 @@ func Start(ctx context.Context, o Options) (*Node, error) {
 		}
 		o.Settings = append(security, o.Settings...)
 	}
-	args := append(l.arguments(o.Heap, temp), "Main", dir, strconv.Itoa(o.Port))
+	args := append(l.arguments(o.Heap, temp), "Main", dir, port)
 	n := &Node{process: exec.CommandContext(context.WithoutCancel(ctx), l.java, append(args, o.Settings...)...), done: make(chan error, 1)}
 	n.process.Stderr = o.Log
 	url, err := n.start(ctx)
@@ -184,14 +188,4 @@ func (n *Node) Stop(ctx context.Context) error {
 	case <-ctx.Done():
 		return fmt.Errorf("stop OpenSearch: %w", errors.Join(ctx.Err(), n.process.Process.Kill()))
 	}
-}
-
-// freePort returns a port on which no program listens.
-func freePort(ctx context.Context) (int, error) {
-	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, fmt.Errorf("find a free port: %w", err)
-	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port, nil
 }

@@ -3,23 +3,17 @@ package node
 import (
 	"archive/zip"
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/x509"
-	"crypto/x509/pkix"
 	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
-	"math/big"
-	"net"
+	"net/http/httptest"
 	"os"
 	"path"
 	"path/filepath"
 	"regexp"
 	"strings"
-	"time"
 )
 
 // The path and the SHA-256 of the newest security plugin for Version2 on Maven Central, which is an archive of jars.
@@ -147,42 +141,20 @@ func unpack(archive, dir string) error {
 	return nil
 }
 
-// writeCertificates writes a certificate for a node on 127.0.0.1, its key and the CA certificate.
+// writeCertificates writes a certificate for a node on 127.0.0.1, its key and the CA certificate. The certificate of net/http/httptest is
+// both that of the node and that of the authority.
 func writeCertificates(dir string) error {
-	authority, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	issuer := httptest.NewTLSServer(nil)
+	defer issuer.Close()
+	certificate := issuer.TLS.Certificates[0]
+	key, err := x509.MarshalPKCS8PrivateKey(certificate.PrivateKey)
 	if err != nil {
 		return err
 	}
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return err
-	}
-	template := func(serial int64, name string) *x509.Certificate {
-		return &x509.Certificate{
-			SerialNumber: big.NewInt(serial), Subject: pkix.Name{CommonName: name}, NotBefore: time.Now().Add(-time.Hour),
-			NotAfter: time.Now().Add(24 * time.Hour), BasicConstraintsValid: true,
-		}
-	}
-	ca, node := template(1, "authority"), template(2, "node")
-	ca.IsCA, ca.KeyUsage = true, x509.KeyUsageCertSign
-	node.KeyUsage, node.ExtKeyUsage = x509.KeyUsageDigitalSignature, []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}
-	node.IPAddresses = []net.IP{net.IPv4(127, 0, 0, 1)}
-	caBytes, err := x509.CreateCertificate(rand.Reader, ca, ca, &authority.PublicKey, authority)
-	if err != nil {
-		return err
-	}
-	nodeBytes, err := x509.CreateCertificate(rand.Reader, node, ca, &key.PublicKey, authority)
-	if err != nil {
-		return err
-	}
-	keyBytes, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		return err
-	}
-	for name, block := range map[string]*pem.Block{
-		"ca.pem": {Type: "CERTIFICATE", Bytes: caBytes}, "node.pem": {Type: "CERTIFICATE", Bytes: nodeBytes}, "node.key": {Type: "PRIVATE KEY", Bytes: keyBytes},
-	} {
-		if err := os.WriteFile(filepath.Join(dir, name), pem.EncodeToMemory(block), 0o600); err != nil {
+	public := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: certificate.Certificate[0]})
+	private := pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key})
+	for name, content := range map[string][]byte{"ca.pem": public, "node.pem": public, "node.key": private} {
+		if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
 			return err
 		}
 	}
