@@ -350,7 +350,7 @@ func (f *follower) all() []*property {
 }
 
 // Close seals the segments in memory and stops all reads.
-func (f *follower) Close() error {
+func (f *follower) Close() {
 	f.stopLoading()
 	if f.loading != nil {
 		<-f.loading.ended
@@ -359,11 +359,9 @@ func (f *follower) Close() error {
 	f.closed = true
 	properties := f.properties
 	f.mu.Unlock()
-	var err error
 	for _, p := range properties {
 		if x := p.end(); x != nil {
-			err = errors.Join(err, x.Close())
+			x.Close()
 		}
 	}
-	return err
 }

@@ -95,7 +95,7 @@ func (v *views) TagOwner(p library.PropertyID, t item.Tag, id item.ID) (library.
 func (v *views) Erase(context.Context) error { return nil }
 
 // Close does nothing.
-func (v *views) Close() error { return nil }
+func (v *views) Close() {}
 
 // at returns the view of a property at the instant now. It fails with ErrNotFound or ErrClosed.
 func (v *views) at(id library.PropertyID, now time.Time) (*view, error) {

@@ -20,7 +20,7 @@ type none struct{}
 func (none) Load(*Store) error                            { return nil }
 func (none) Prepare(*Change, *IndexBatch) (func(), error) { return func() {}, nil }
 func (none) Erase(context.Context) error                  { return nil }
-func (none) Close() error                                 { return nil }
+func (none) Close()                                       {}
 func (none) TagOwner(library.PropertyID, item.Tag, item.ID) (library.Owner, bool, error) {
 	return library.Owner{}, false, nil
 }

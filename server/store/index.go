@@ -33,7 +33,7 @@ type Index interface {
 	// deletion, when it has rewritten its own files. If Erase fails, the store calls it again later. Erase may call Store.Hold.
 	Erase(ctx context.Context) error
 	// Close closes the index. The store calls it after the last Prepare, while reads and CommitIndex still work.
-	Close() error
+	Close()
 }
 
 // Change describes the changes of one batch. It is read-only, and so is everything that it points to.

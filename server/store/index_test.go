@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"sync"
 	"testing"
@@ -126,14 +125,13 @@ func (x *items) Erase(context.Context) error {
 	return x.eraseError
 }
 
-func (x *items) Close() error {
+func (x *items) Close() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.closed {
-		return errors.New("closed twice")
+		panic("closed twice")
 	}
 	x.closed = true
-	return nil
 }
 
 func (x *items) setLoadError(err error) {

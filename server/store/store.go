@@ -248,11 +248,11 @@ func (s *Store) Close() error {
 		<-s.written
 		s.eraser.stop()
 		s.tokens.Close()
-		s.closeErr = s.index.Close()
+		s.index.Close()
 		s.mu.Lock()
 		s.closed = true
 		s.mu.Unlock()
-		s.closeErr = errors.Join(s.closeErr, s.db.close(), s.lock.Close())
+		s.closeErr = errors.Join(s.db.close(), s.lock.Close())
 	})
 	return s.closeErr
 }

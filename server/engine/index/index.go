@@ -378,16 +378,14 @@ func (x *Index) madeRoom() {
 
 // Close ends the background tasks and seals the segments in memory, so that the next start is fast. Each file is closed when the last
 // snapshot that contains the file is released.
-func (x *Index) Close() error {
+func (x *Index) Close() {
 	x.quit()
 	x.running.Wait()
-	err := x.Seal(context.Background())
-	if err != nil {
+	if err := x.Seal(context.Background()); err != nil {
 		// No data is lost, because the journal lists all items whose changes are only in memory.
 		x.o.Logger.Warn("the segments in memory could not be sealed; the next start rebuilds them from the store", slog.Any("error", err))
 	}
 	x.end()
-	return nil
 }
 
 // errEnded is the error of an attempt to write to the store after the index has ended.

@@ -68,7 +68,7 @@ func (f *follower) TagOwner(library.PropertyID, item.Tag, item.ID) (library.Owne
 
 func (f *follower) Erase(ctx context.Context) error { return f.x.Erase(ctx) }
 
-func (f *follower) Close() error { return f.x.Close() }
+func (f *follower) Close() { f.x.Close() }
 
 // world holds a store with an index, and the expected content of the index.
 type world struct {
@@ -458,7 +458,7 @@ func (nothing) TagOwner(library.PropertyID, item.Tag, item.ID) (library.Owner, b
 	return library.Owner{}, false, nil
 }
 func (nothing) Erase(context.Context) error { return nil }
-func (nothing) Close() error                { return nil }
+func (nothing) Close()                      {}
 
 // TestErase checks that no file contains bytes of a deleted item after Erase.
 func TestErase(t *testing.T) {
