@@ -38,7 +38,8 @@ func run() error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if *nodes == 0 {
-		return node.Provide(ctx, o.Version)
+		_, _, err := node.Libraries(ctx, o.Version)
+		return err
 	}
 	if *dir == "" {
 		temp, err := os.MkdirTemp("", "opensearch-")

@@ -41,15 +41,8 @@ type launcher struct {
 	maven string
 }
 
-// Provide downloads the jars of a version and compiles the launcher, so that Start works without a network. It fails with *AbsentError if
-// there is no JDK or the jars are not available.
-func Provide(ctx context.Context, version string) error {
-	_, err := provide(ctx, version)
-	return err
-}
-
-// Libraries returns the path of java, and the jars of a version of OpenSearch, which include Lucene. It downloads missing jars. It fails in
-// the same cases as Provide.
+// Libraries returns the path of java, and the jars of a version of OpenSearch, which include Lucene. It downloads missing jars, and compiles
+// the launcher, so that Start works without a network. It fails with *AbsentError if there is no JDK or the jars are not available.
 func Libraries(ctx context.Context, version string) (java string, jars []string, err error) {
 	l, err := provide(ctx, version)
 	if err != nil {

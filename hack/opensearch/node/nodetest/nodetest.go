@@ -54,15 +54,9 @@ func Run(m *testing.M) int {
 func URLs(t testing.TB) []string {
 	t.Helper()
 	shared.once.Do(provide)
-	var absent *node.AbsentError
-	if errors.As(shared.err, &absent) {
-		t.Skipf("DID NOT RUN: %v; set OPENSEARCH_URL to use a running cluster", absent)
-	}
-	if shared.err == nil && len(shared.urls) == 0 {
+	check(t, shared.err)
+	if len(shared.urls) == 0 {
 		t.Skip("DID NOT RUN: run make opensearch, or set OPENSEARCH_URL to use a running cluster")
-	}
-	if shared.err != nil {
-		t.Fatal(shared.err)
 	}
 	return shared.urls
 }
@@ -89,14 +83,19 @@ func provide() {
 func Lucene(t testing.TB) (java string, jars []string) {
 	t.Helper()
 	java, jars, err := node.Lucene(t.Context())
-	var absent *node.AbsentError
-	if errors.As(err, &absent) {
+	check(t, err)
+	return java, jars
+}
+
+// check skips the test if err means that a program is not available here, and fails the test after any other error.
+func check(t testing.TB, err error) {
+	t.Helper()
+	if absent, ok := errors.AsType[*node.AbsentError](err); ok {
 		t.Skipf("DID NOT RUN: %v", absent)
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	return java, jars
 }
 
 // Cluster is a cluster of several nodes that belongs to one test.
@@ -114,13 +113,7 @@ func started(t testing.TB, start func() ([]*node.Node, error)) []*node.Node {
 		t.Skip("DID NOT RUN: run make opensearch, which starts the nodes that this test needs")
 	}
 	nodes, err := start()
-	var absent *node.AbsentError
-	if errors.As(err, &absent) {
-		t.Skipf("DID NOT RUN: %v", absent)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
