@@ -33,32 +33,23 @@ func (r *rewriter) date(n query.Node, b query.Bound) (query.Node, error) {
 
 // dateRange rewrites each bound of a range of dates.
 func (r *rewriter) dateRange(n query.Range) (query.Node, error) {
-	open := query.Bound{Open: true, Inclusive: true}
-	date := query.Field{Name: n.Field.Name, Type: query.Date}
-	if !n.From.Open {
-		switch {
-		case isPartial(n.From.Text):
-			lo, _, err := query.Span(query.Range{Leaf: query.Leaf{Field: n.Field}, From: n.From, To: open}, date, r.Now)
-			if err != nil {
-				return nil, err
-			}
-			n.From = query.Bound{Text: time.UnixMilli(lo).UTC().Format(instant), Inclusive: true}
-		default:
-			n.From.Text = r.bindNow(n.From.Text)
+	from, to := isPartial(n.From.Text), isPartial(n.To.Text)
+	if from || to {
+		first, last, err := query.Span(n, query.Field{Name: n.Field.Name, Type: query.Date}, r.Now)
+		if err != nil {
+			return nil, err
+		}
+		bound := func(at int64) query.Bound {
+			return query.Bound{Text: time.UnixMilli(at).UTC().Format(instant), Inclusive: true}
+		}
+		if from {
+			n.From = bound(first)
+		}
+		if to {
+			n.To = bound(last)
 		}
 	}
-	if !n.To.Open {
-		switch {
-		case isPartial(n.To.Text):
-			_, hi, err := query.Span(query.Range{Leaf: query.Leaf{Field: n.Field}, From: open, To: n.To}, date, r.Now)
-			if err != nil {
-				return nil, err
-			}
-			n.To = query.Bound{Text: time.UnixMilli(hi).UTC().Format(instant), Inclusive: true}
-		default:
-			n.To.Text = r.bindNow(n.To.Text)
-		}
-	}
+	n.From.Text, n.To.Text = r.bindNow(n.From.Text), r.bindNow(n.To.Text)
 	n.Field = r.field(n.Field)
 	return n, nil
 }
