@@ -7,10 +7,9 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
-	"io"
+	"io/fs"
 	"net/http/httptest"
 	"os"
-	"path"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -112,29 +111,15 @@ func unpack(archive, dir string) error {
 		return err
 	}
 	defer r.Close()
-	for _, folder := range []string{"config", modulePath} {
-		if err := os.MkdirAll(filepath.Join(dir, filepath.FromSlash(folder)), 0o755); err != nil {
-			return err
-		}
+	itself, err := fs.Glob(r, "opensearch-security-*.jar")
+	if err != nil {
+		return err
 	}
-	for _, f := range r.File {
-		folder, name := path.Split(f.Name)
-		if !(folder == "" && strings.HasSuffix(name, ".jar")) && !(folder == "config/" && strings.HasSuffix(name, ".yml")) {
-			continue
-		}
-		if strings.HasPrefix(name, "opensearch-security-") {
-			folder = modulePath
-		}
-		in, err := f.Open()
-		if err != nil {
-			return err
-		}
-		out, err := os.Create(filepath.Join(dir, filepath.FromSlash(folder), name))
-		if err == nil {
-			_, err = io.Copy(out, in)
-			err = errors.Join(err, out.Close())
-		}
-		if err := errors.Join(err, in.Close()); err != nil {
+	if err := errors.Join(os.CopyFS(dir, r), os.MkdirAll(filepath.Join(dir, filepath.FromSlash(modulePath)), 0o755)); err != nil {
+		return err
+	}
+	for _, jar := range itself {
+		if err := os.Rename(filepath.Join(dir, jar), filepath.Join(dir, filepath.FromSlash(modulePath), jar)); err != nil {
 			return err
 		}
 	}
