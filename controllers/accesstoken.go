@@ -15,6 +15,7 @@ import (
 	"github.com/vitrine-dev/vitrine/api/v1alpha1"
 	"github.com/vitrine-dev/vitrine/controllers/tokens"
 	"github.com/vitrine-dev/vitrine/controllers/translate"
+	"github.com/vitrine-dev/vitrine/controllers/verdict"
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
@@ -28,7 +29,7 @@ const secretInterval = time.Minute
 func tokenKind() kind {
 	return kind{
 		identity:  identify(library.KindToken),
-		translate: translateToken, report: reportToken, load: loadToken, frozen: reportExpiry, watch: watchSecrets,
+		translate: translateToken, report: reportToken, load: loadToken, frozen: reportFrozenToken, watch: watchSecrets,
 	}
 }
 
@@ -57,13 +58,16 @@ func translateToken(ctx context.Context, p *pass) error {
 		return err
 	}
 	p.credential = credential{s, next}
-	p.def = translate.AccessToken(p.Install, o, translate.TokenValues(o.Spec, next.Issue, replaced, s.Stored, s.Now), filters)
-	return nil
+	p.def, p.warnings, err = translate.AccessToken(p.Install, o, translate.TokenValues(o.Spec, next.Issue, replaced, s.Stored, s.Now), filters)
+	return err
 }
 
-// reportToken writes the Secret, and reports in the status when the value was issued and when it expires.
+// reportToken writes the Secret, and reports in the status what limits the token's reads, when the value was issued and when it expires.
 func reportToken(ctx context.Context, p *pass) error {
 	o, issue, now := p.object.(*v1alpha1.AccessToken), p.credential.value.Issue, p.credential.subject.Now
+	if err := p.reportScope(p.def); err != nil {
+		return err
+	}
 	if o.Spec.ExistingSecret == nil {
 		if err := p.writeSecret(ctx); err != nil {
 			return err
@@ -122,14 +126,31 @@ func (p *pass) removePrevious(ctx context.Context) error {
 	return nil
 }
 
-// reportExpiry returns a refusal if the value of a suspended token has expired. It takes the expiry from the stored definition, because a
-// newer spec.expiresAfter is not applied during a suspension.
-func reportExpiry(ctx context.Context, p *pass) error {
-	stored, err := p.storedValues(ctx, p.object.(*v1alpha1.AccessToken))
-	if err != nil || len(stored) == 0 {
+// reportScope reports what limits the token's reads. It takes the scope of the Property from the library, because that is the scope that the
+// server enforces: the newest spec of the Property may be invalid or suspended. A change of the served Property requeues its tokens.
+func (p *pass) reportScope(d library.Definition) error {
+	property, err := p.Library.Property(d.Property)
+	if err != nil {
+		return fmt.Errorf("look up the Property: %w", err)
+	}
+	verdict.Scope(p.object.(*v1alpha1.AccessToken), d.Token, property.ReadOnlyQuery)
+	return nil
+}
+
+// reportFrozenToken reports what limits the reads of a suspended token, and returns a refusal if its value has expired. It takes both from
+// the stored definition, because a newer spec is not applied during a suspension.
+func reportFrozenToken(ctx context.Context, p *pass) error {
+	stored, err := p.Stored(ctx, translate.Owner(p.Install, library.KindToken, p.object))
+	if err != nil || stored == nil || stored.Token == nil {
 		return err
 	}
-	now, expires := p.Clock(), stored[0].Expires
+	if err := p.reportScope(*stored); err != nil && !errors.Is(err, library.ErrNotFound) {
+		return err
+	}
+	if len(stored.Token.Values) == 0 {
+		return nil
+	}
+	now, expires := p.Clock(), stored.Token.Values[0].Expires
 	if expires.After(now) {
 		p.wake(expires)
 	}
@@ -148,7 +169,8 @@ func loadToken(ctx context.Context, s *Set, o v1alpha1.Object, now time.Time) (l
 	if err != nil {
 		return library.Definition{}, false
 	}
-	return translate.AccessToken(s.Install, t, translate.TokenValues(t.Spec, current.Issue, nil, subject.Stored, now), filters), true
+	d, _, err := translate.AccessToken(s.Install, t, translate.TokenValues(t.Spec, current.Issue, nil, subject.Stored, now), filters)
+	return d, err == nil
 }
 
 // readToken returns the input of the token's policies, and the value in its Secret (see tokens.Read).

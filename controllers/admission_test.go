@@ -51,6 +51,8 @@ const (
 	displayRule     = "displayName must not be blank"
 	blankNameRule   = "name must not be blank"
 	blankQueryRule  = "the query must not be blank"
+	allowRule       = "allow is permitted only if class is ReadWrite"
+	exportRule      = "Export in allow needs ReadPrivate too"
 )
 
 const unitSpec = "name: Sandals, imageURL: 'https://cdn.example/s.png', clickThroughURL: 'https://shop.example/s'"
@@ -93,6 +95,9 @@ var admissions = []admission{
 	{v1alpha1.PropertyKind, `displayName: Shop, maintenance: {retryAfter: soon}`, retryRule},
 	{v1alpha1.PropertyKind, `displayName: Shop, rateLimit: {requestsPerSecond: 50, burst: 100}`, ""},
 	{v1alpha1.PropertyKind, `displayName: Shop, rateLimit: {requestsPerSecond: 0, burst: 100}`, "spec.rateLimit.requestsPerSecond"},
+	{v1alpha1.PropertyKind, `displayName: Shop, readOnlyQuery: 'approval_status:app'`, ""},
+	{v1alpha1.PropertyKind, `displayName: Shop, readOnlyQuery: ''`, "spec.readOnlyQuery"},
+	{v1alpha1.PropertyKind, `displayName: Shop, readOnlyQuery: ' '`, blankQueryRule},
 	{v1alpha1.PropertyKind, `displayName: Shop, externalURL: 'https://content.shop.example/base'`, ""},
 	{v1alpha1.PropertyKind, `displayName: Shop, externalURL: 'http://localhost:8080'`, ""},
 	{v1alpha1.PropertyKind, `displayName: Shop, externalURL: 'https://content.shop.example:65535'`, ""},
@@ -120,6 +125,17 @@ var admissions = []admission{
 	{v1alpha1.AccessTokenKind, `class: ReadOnly, filters: [summer-wall]`, ""},
 	{v1alpha1.AccessTokenKind, `class: ReadWrite, filters: [summer-wall]`, filtersRule},
 	{v1alpha1.AccessTokenKind, `class: ReadOnly, filters: []`, "spec.filters"},
+	{v1alpha1.AccessTokenKind, `class: ReadOnly, query: 'approval_status:app', filters: [summer-wall]`, ""},
+	{v1alpha1.AccessTokenKind, `class: ReadWrite, query: '*:*', allow: [AddItems, Moderate, Tag, ManageFilters, ReadPrivate, Export, Import, Erase]`, ""},
+	{v1alpha1.AccessTokenKind, `class: ReadOnly, query: ''`, "spec.query"},
+	{v1alpha1.AccessTokenKind, `class: ReadOnly, query: "\t "`, blankQueryRule},
+	{v1alpha1.AccessTokenKind, `class: ReadOnly, query: ` + strings.Repeat("x", 16385), "spec.query: Too long"},
+	{v1alpha1.AccessTokenKind, `class: ReadWrite, allow: []`, "spec.allow"},
+	{v1alpha1.AccessTokenKind, `class: ReadWrite, allow: [Delete]`, "spec.allow[0]: Unsupported value"},
+	{v1alpha1.AccessTokenKind, `class: ReadWrite, allow: [Tag, Tag]`, "Duplicate value"},
+	{v1alpha1.AccessTokenKind, `class: ReadOnly, allow: [Tag]`, allowRule},
+	{v1alpha1.AccessTokenKind, `class: ReadWrite, allow: [Export]`, exportRule},
+	{v1alpha1.AccessTokenKind, `class: ReadWrite, allow: [Export, ReadPrivate]`, ""},
 	{v1alpha1.AccessTokenKind, `class: ReadOnly, expiresAfter: 1m`, ""},
 	{v1alpha1.AccessTokenKind, `class: ReadOnly, expiresAfter: 59s`, expiresRule},
 	{v1alpha1.AccessTokenKind, `class: ReadOnly, expiresAfter: 30d`, expiresRule},

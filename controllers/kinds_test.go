@@ -50,6 +50,8 @@ var subjects = []subject{
 			return strconv.Itoa(p.Burst)
 		},
 		suspend: func(o client.Object, s bool) { o.(*v1alpha1.Property).Spec.Suspend = s },
+		spoil:   func(o client.Object) { o.(*v1alpha1.Property).Spec.ReadOnlyQuery = "approval_status:(app" },
+		reason:  v1alpha1.ReasonInvalidQuery,
 	},
 	{
 		kind:   v1alpha1.AccessTokenKind,
@@ -182,7 +184,7 @@ var _ = Describe("Every kind", func() {
 						Expect(known).To(BeTrue())
 						return all
 					}
-					Eventually(rejected).WithArguments("default").Should(ConsistOf(library.Rejection{
+					Eventually(rejected).WithArguments(o.(v1alpha1.Object).PropertyName()).Should(ConsistOf(library.Rejection{
 						Kind: s.kind, Namespace: w.namespace, Name: "summer", Reason: s.reason, Message: ready.Message,
 					}), "the status of the property has to show it")
 					Expect(rejected("other")).To(BeEmpty())

@@ -13,12 +13,33 @@ const (
 	ReadWrite TokenClass = "ReadWrite"
 )
 
+// TokenAction is a group of operations that a READ-WRITE token may be limited to.
+// +kubebuilder:validation:Enum=AddItems;Moderate;Tag;ManageFilters;ReadPrivate;Export;Import;Erase
+type TokenAction string
+
+// TokenScope names what limits the items that a token reads.
+// +kubebuilder:validation:Enum=Filters;Query;Property;AllItems
+type TokenScope string
+
+const (
+	// ScopeFilters is the scope of a token that lists only the items of the ContentFilters in spec.filters.
+	ScopeFilters TokenScope = "Filters"
+	// ScopeQuery is the scope of a token with spec.query.
+	ScopeQuery TokenScope = "Query"
+	// ScopeProperty is the scope of a ReadOnly token that spec.readOnlyQuery of its Property limits.
+	ScopeProperty TokenScope = "Property"
+	// ScopeAllItems is the scope of a token that reads all items.
+	ScopeAllItems TokenScope = "AllItems"
+)
+
 // AccessTokenSpec configures what a token allows, where its value is stored, and how long it is valid.
 //
 // +kubebuilder:validation:XValidation:rule="(has(self.propertyRef) ? self.propertyRef.name : 'default') == (has(oldSelf.propertyRef) ? oldSelf.propertyRef.name : 'default')",message="propertyRef cannot change: delete the object and create a new one"
 // +kubebuilder:validation:XValidation:rule="!(has(self.secretName) && has(self.existingSecret))",message="set secretName (a Secret that the operator writes) or existingSecret (a Secret that it reads), not both"
 // +kubebuilder:validation:XValidation:rule="!(has(self.rotation) && has(self.existingSecret))",message="the operator does not rotate the value in existingSecret: remove rotation"
 // +kubebuilder:validation:XValidation:rule="!has(self.filters) || self.class == 'ReadOnly'",message="filters is allowed only if class is ReadOnly"
+// +kubebuilder:validation:XValidation:rule="!has(self.allow) || self.class == 'ReadWrite'",message="allow is permitted only if class is ReadWrite: a ReadOnly token never writes and never sees private fields"
+// +kubebuilder:validation:XValidation:rule="!has(self.allow) || !('Export' in self.allow) || 'ReadPrivate' in self.allow",message="Export in allow needs ReadPrivate too, because an export contains the private fields"
 // +kubebuilder:validation:XValidation:rule="!has(self.expiresAfter) || !has(self.rotation) || !self.expiresAfter.matches('^([0-9]{1,6}([.][0-9]{1,6})?(ms|s|m|h))+$') || !self.rotation.every.matches('^([0-9]{1,6}([.][0-9]{1,6})?(ms|s|m|h))+$') || duration(self.expiresAfter) > duration(self.rotation.every)",message="expiresAfter must be longer than rotation.every, otherwise the value expires before it is replaced"
 type AccessTokenSpec struct {
 	// propertyRef names the Property that the object belongs to, in the same namespace. Defaults to "default". It cannot change: delete the
@@ -62,6 +83,23 @@ type AccessTokenSpec struct {
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=253
 	Filters []string `json:"filters,omitempty"`
+
+	// query is the scope of the token, in the syntax of docs/query-language.md: an item that does not match it does not exist for the
+	// token. It may use private fields. By default, spec.readOnlyQuery of the Property is the scope of a ReadOnly token, and a ReadWrite
+	// token reads all items. If the query does not parse, the object stalls and the server keeps serving the last valid version.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=16384
+	// +kubebuilder:validation:XValidation:rule="self.trim() != ''",message="the query must not be blank: use *:* to select every item"
+	Query string `json:"query,omitempty"`
+
+	// allow limits a ReadWrite token to these actions: AddItems, Moderate, Tag, ManageFilters, ReadPrivate, Export, Import, Erase. All other
+	// reads need no action. Export needs ReadPrivate too. By default, a ReadWrite token is allowed every action.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=8
+	Allow []TokenAction `json:"allow,omitempty"`
 
 	// suspend stops reconciliation; the server keeps the last applied state. Deletion and expiry still take effect, and rotation
 	// pauses.
@@ -119,7 +157,12 @@ type AccessTokenStatus struct {
 	// +optional
 	LastRotation *metav1.Time `json:"lastRotation,omitempty"`
 
-	// conditions: Ready, Reconciling, Stalled, Conflict, Suspended.
+	// scope shows what limits the items that the token reads: Filters (spec.filters and, if there is one, a query), Query (spec.query),
+	// Property (spec.readOnlyQuery of the Property), or AllItems (nothing).
+	// +optional
+	Scope TokenScope `json:"scope,omitempty"`
+
+	// conditions: Ready, Reconciling, Stalled, QueryValid, Conflict, Suspended, Unrestricted.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -136,6 +179,7 @@ type AccessTokenStatus struct {
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`,description="Whether the server serves the newest spec or, while the object is suspended, the last applied spec"
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`,description="Reason of the Ready condition; Suspended while spec.suspend is true and an earlier generation is served"
 // +kubebuilder:printcolumn:name="Class",type=string,JSONPath=`.spec.class`,description="Token class: ReadOnly or ReadWrite"
+// +kubebuilder:printcolumn:name="Scope",type=string,JSONPath=`.status.scope`,description="What limits the items that the token reads: Filters, Query, Property, or AllItems if nothing does"
 // +kubebuilder:printcolumn:name="Secret",type=string,JSONPath=`.status.secretName`,description="Secret that holds the value"
 // +kubebuilder:printcolumn:name="Expires",type=string,JSONPath=`.status.expiresAt`,description="When the current value expires"
 // +kubebuilder:printcolumn:name="Suspended",type=boolean,priority=1,JSONPath=`.spec.suspend`,description="Whether reconciliation is suspended"

@@ -16,6 +16,8 @@ const (
 	ConflictCondition = "Conflict"
 	// SuspendedCondition is True while spec.suspend stops reconciliation. The server keeps serving the last applied state.
 	SuspendedCondition = "Suspended"
+	// UnrestrictedCondition is True while a ReadOnly token reads all items of its Property.
+	UnrestrictedCondition = "Unrestricted"
 )
 
 // Condition reasons. docs/kinds.md lists the cause and the cure of each.
@@ -51,6 +53,8 @@ const (
 	ReasonSecretConflict = "SecretConflict"
 	// ReasonExpired: the token's value has expired.
 	ReasonExpired = "Expired"
+	// ReasonAllItems: neither the token nor its Property limits the items that the token reads.
+	ReasonAllItems = "AllItems"
 	// ReasonSuspended: spec.suspend is true.
 	ReasonSuspended = "Suspended"
 	// ReasonRetrying: an operation on the API server or on the store failed, and the operator retries.

@@ -54,7 +54,7 @@ func TestNames(t *testing.T) {
 	}
 	want := map[string]names{
 		v1alpha1.PropertyKind:    {"properties", "vprop", "Ready Reason Name Items Suspended(wide) Message(wide) Age", []string{"displayName"}},
-		v1alpha1.AccessTokenKind: {"accesstokens", "vtoken", "Ready Reason Class Secret Expires Suspended(wide) Message(wide) Age", []string{"class"}},
+		v1alpha1.AccessTokenKind: {"accesstokens", "vtoken", "Ready Reason Class Scope Secret Expires Suspended(wide) Message(wide) Age", []string{"class"}},
 		v1alpha1.ContentFilterKind: {
 			"contentfilters", "vfilter", "Ready Reason Read Access Items Query(wide) Sort(wide) URL(wide) Suspended(wide) Message(wide) Age", []string{"query"},
 		},

@@ -69,6 +69,14 @@ func NewObject(name string) Object {
 func QueryOf(o Object) (member, text string) {
 	var selector *Selector
 	switch o := o.(type) {
+	case *Property:
+		if o.Spec.ReadOnlyQuery != "" {
+			return "spec.readOnlyQuery", o.Spec.ReadOnlyQuery
+		}
+	case *AccessToken:
+		if o.Spec.Query != "" {
+			return "spec.query", o.Spec.Query
+		}
 	case *ContentFilter:
 		return "spec.query", o.Spec.Query
 	case *Tag:

@@ -44,6 +44,15 @@ type PropertySpec struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^https?://([A-Za-z0-9._-]+|[[][0-9A-Fa-f:.]+])(:([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]))?(/[A-Za-z0-9._~-]+)*/?$') && !self.matches('/[.][.]?(/|$)')",message="externalURL must consist of http or https, a host, and optionally a port (1 to 65535) and a path of letters, digits and ._~-, such as https://content.example/base"
 	ExternalURL string `json:"externalURL,omitempty"`
 
+	// readOnlyQuery is the scope of the READ-ONLY tokens of the property that have no query of their own, in the syntax of
+	// docs/query-language.md: an item that does not match it does not exist for these tokens. approval_status:app shows them only approved
+	// items. It may use private fields. By default, these tokens read all items.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=16384
+	// +kubebuilder:validation:XValidation:rule="self.trim() != ''",message="the query must not be blank: use *:* to select every item"
+	ReadOnlyQuery string `json:"readOnlyQuery,omitempty"`
+
 	// suspend stops reconciliation; the server keeps serving the last applied state.
 	// +optional
 	Suspend bool `json:"suspend,omitempty"`
@@ -101,7 +110,7 @@ type PropertyStatus struct {
 	// +optional
 	Items *int64 `json:"items,omitempty"`
 
-	// conditions: Ready, Reconciling, Stalled, Conflict, Suspended.
+	// conditions: Ready, Reconciling, Stalled, QueryValid, Conflict, Suspended.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

@@ -30,10 +30,10 @@ type State struct {
 	Ready metav1.ConditionStatus
 	// Current is true if the newest generation is served: a Ready condition of an earlier generation says nothing about it.
 	Current bool
-	// Advised is true if there are warnings about the query.
+	// Advised is true if there are warnings about the query, or if a READ-ONLY token reads all items.
 	Advised bool
 	// Tells is the condition that a user should read: Ready if it is not True, otherwise Suspended if it is present, otherwise
-	// QueryValid if it has warnings, otherwise Ready. It is nil if there is no Ready condition.
+	// QueryValid if it has warnings, otherwise Unrestricted if it is present, otherwise Ready. It is nil if there is no Ready condition.
 	Tells *metav1.Condition
 }
 
@@ -42,10 +42,11 @@ func StateOf(o Object) State {
 	conditions := *o.StatusConditions()
 	ready := meta.FindStatusCondition(conditions, ReadyCondition)
 	valid := meta.FindStatusCondition(conditions, QueryValidCondition)
-	s := State{
-		Phase: PhaseWaiting, Ready: metav1.ConditionUnknown, Tells: ready,
-		Advised: valid != nil && valid.Reason == ReasonValidWithWarnings,
+	advice := meta.FindStatusCondition(conditions, UnrestrictedCondition)
+	if valid != nil && valid.Reason == ReasonValidWithWarnings {
+		advice = valid
 	}
+	s := State{Phase: PhaseWaiting, Ready: metav1.ConditionUnknown, Tells: ready, Advised: advice != nil}
 	if ready != nil {
 		s.Ready = ready.Status
 	}
@@ -66,7 +67,7 @@ func StateOf(o Object) State {
 	case served && o.Suspended() && frozen != nil:
 		s.Tells = frozen
 	case served && s.Advised:
-		s.Tells = valid
+		s.Tells = advice
 	}
 	return s
 }

@@ -19,6 +19,7 @@ func TestStateOf(t *testing.T) {
 	invalid := condition(v1alpha1.ReadyCondition, v1alpha1.ReasonInvalidQuery, metav1.ConditionFalse, generation)
 	missing := condition(v1alpha1.ReadyCondition, v1alpha1.ReasonPropertyNotFound, metav1.ConditionFalse, generation)
 	advice := condition(v1alpha1.QueryValidCondition, v1alpha1.ReasonValidWithWarnings, metav1.ConditionTrue, generation)
+	unrestricted := condition(v1alpha1.UnrestrictedCondition, v1alpha1.ReasonAllItems, metav1.ConditionTrue, generation)
 	frozen := condition(v1alpha1.SuspendedCondition, v1alpha1.ReasonSuspended, metav1.ConditionTrue, generation)
 	stalled := condition(v1alpha1.StalledCondition, v1alpha1.ReasonInvalidQuery, metav1.ConditionTrue, generation)
 	tests := map[string]struct {
@@ -35,6 +36,10 @@ func TestStateOf(t *testing.T) {
 		"served with advice": {
 			observed: generation, conditions: []metav1.Condition{ready, advice},
 			want: v1alpha1.State{Phase: v1alpha1.PhaseReady, Ready: metav1.ConditionTrue, Current: true, Advised: true, Tells: &advice},
+		},
+		"served, a READ-ONLY token reads all items": {
+			observed: generation, conditions: []metav1.Condition{ready, unrestricted},
+			want: v1alpha1.State{Phase: v1alpha1.PhaseReady, Ready: metav1.ConditionTrue, Current: true, Advised: true, Tells: &unrestricted},
 		},
 		"changed since it was reported on": {
 			observed: generation - 1, conditions: []metav1.Condition{earlier},

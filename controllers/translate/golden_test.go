@@ -92,7 +92,7 @@ func run(t *testing.T, text []byte) golden {
 	case v1alpha1.PropertyKind:
 		o := &v1alpha1.Property{}
 		read(o)
-		d = translate.Property(install, o)
+		d, warnings, err = translate.Property(install, o)
 	case v1alpha1.ContentFilterKind:
 		o := &v1alpha1.ContentFilter{}
 		read(o)
@@ -115,7 +115,7 @@ func run(t *testing.T, text []byte) golden {
 			uuid, _ := library.FilterIDs(translate.PropertyID(o), library.KindFilter, o.Namespace, name)
 			filters = append(filters, uuid)
 		}
-		d = translate.AccessToken(install, o, translate.TokenValues(o.Spec, issue, nil, nil, issue.At), filters)
+		d, warnings, err = translate.AccessToken(install, o, translate.TokenValues(o.Spec, issue, nil, nil, issue.At), filters)
 	default:
 		t.Fatalf("unknown kind %q", kind.Kind)
 	}

@@ -61,28 +61,31 @@ func definition(install string, kind library.Kind, o v1alpha1.Object) library.De
 func Object(install string, o v1alpha1.Object) (d library.Definition, warnings []query.Warning, err error) {
 	switch o := o.(type) {
 	case *v1alpha1.Property:
-		d = Property(install, o)
+		return Property(install, o)
 	case *v1alpha1.AccessToken:
-		d = AccessToken(install, o, nil, nil)
+		return AccessToken(install, o, nil, nil)
 	case *v1alpha1.ContentFilter:
 		return ContentFilter(install, o)
 	case *v1alpha1.Tag:
 		return Tag(install, o)
 	case *v1alpha1.ActivateUnit:
 		return ActivateUnit(install, o)
-	default:
-		err = fmt.Errorf("translate a %T: the API group has no such kind", o)
 	}
-	return d, warnings, err
+	return d, nil, fmt.Errorf("translate a %T: the API group has no such kind", o)
 }
 
-// Property translates a Property.
-func Property(install string, o *v1alpha1.Property) library.Definition {
+// Property translates a Property. The warnings concern its query.
+func Property(install string, o *v1alpha1.Property) (library.Definition, []query.Warning, error) {
 	d := definition(install, library.KindProperty, o)
+	warnings, err := scopeOf("spec.readOnlyQuery", o.Spec.ReadOnlyQuery)
+	if err != nil {
+		return d, nil, err
+	}
 	p := &library.Property{
 		PlatformPageID: library.PlatformPageID(d.Property),
 		AllowedOrigins: o.Spec.AllowedOrigins,
 		ExternalURL:    strings.TrimRight(o.Spec.ExternalURL, "/"),
+		ReadOnlyQuery:  o.Spec.ReadOnlyQuery,
 	}
 	if id := o.Spec.PlatformPageID; id != nil {
 		p.PlatformPageID = *id
@@ -97,7 +100,7 @@ func Property(install string, o *v1alpha1.Property) library.Definition {
 		p.Maintenance = &library.Maintenance{RetryAfter: m.RetryAfter.Duration, Message: m.Message}
 	}
 	d.PropertySpec = p
-	return d
+	return d, warnings, nil
 }
 
 // ContentFilter translates a ContentFilter. The warnings concern its query.
@@ -210,14 +213,33 @@ func same(a, b library.Definition) bool {
 }
 
 // AccessToken translates an AccessToken. values are the token values that the server accepts for it, and filters are the UUIDs of
-// spec.filters.
-func AccessToken(install string, o *v1alpha1.AccessToken, values []library.TokenValue, filters []string) library.Definition {
+// spec.filters. The warnings concern its query.
+func AccessToken(install string, o *v1alpha1.AccessToken, values []library.TokenValue, filters []string) (library.Definition, []query.Warning, error) {
 	d := definition(install, library.KindToken, o)
-	d.Token = &library.Token{ReadWrite: o.Spec.Class == v1alpha1.ReadWrite, Values: values}
+	warnings, err := scopeOf("spec.query", o.Spec.Query)
+	if err != nil {
+		return d, nil, err
+	}
+	d.Token = &library.Token{ReadWrite: o.Spec.Class == v1alpha1.ReadWrite, Values: values, Query: o.Spec.Query}
 	if o.Spec.Filters != nil {
 		d.Token.Filters = append([]string{}, filters...)
 	}
-	return d
+	for _, a := range o.Spec.Allow {
+		d.Token.Allow = append(d.Token.Allow, library.Action(a))
+	}
+	return d, warnings, nil
+}
+
+// scopeOf checks the query of a scope, which is "" if there is none. member is its path.
+func scopeOf(member, text string) ([]query.Warning, error) {
+	if text == "" {
+		return nil, nil
+	}
+	q, err := query.ParseFor(text, query.Private)
+	if err != nil {
+		return nil, &SpecError{v1alpha1.ReasonInvalidQuery, member, err}
+	}
+	return q.Warnings, nil
 }
 
 func selectorOf(kind library.Kind, s *v1alpha1.Selector) (string, []query.Warning, error) {

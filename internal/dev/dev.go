@@ -294,7 +294,10 @@ func (f *Folder) definitions(ctx context.Context, objects, all []validate.Judged
 			d = translate.Modified(d, &stored, time.Now())
 		case d.Token != nil:
 			token := j.Typed.(*v1alpha1.AccessToken)
-			d = translate.AccessToken(Install, token, f.values(d.Owner), f.filters(token, all))
+			var err error
+			if d, _, err = translate.AccessToken(Install, token, f.values(d.Owner), f.filters(token, all)); err != nil {
+				return nil, fmt.Errorf("translate a token: %w", err)
+			}
 		case d.PropertySpec != nil:
 			owner := tokenOwner(d.Property)
 			tokens = append(tokens, library.Definition{

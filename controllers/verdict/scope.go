@@ -1,0 +1,40 @@
+package verdict
+
+import (
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/vitrine-dev/vitrine/api/v1alpha1"
+	"github.com/vitrine-dev/vitrine/server/library"
+)
+
+// ScopeOf returns what limits the items that a token reads. readOnlyQuery is that of its Property.
+func ScopeOf(t *library.Token, readOnlyQuery string) v1alpha1.TokenScope {
+	switch {
+	case t.Filters != nil:
+		return v1alpha1.ScopeFilters
+	case t.Query != "":
+		return v1alpha1.ScopeQuery
+	case !t.ReadWrite && readOnlyQuery != "":
+		return v1alpha1.ScopeProperty
+	}
+	return v1alpha1.ScopeAllItems
+}
+
+// Unrestricted returns the warning about a READ-ONLY token that reads all items of a Property.
+func Unrestricted(property string) string {
+	return fmt.Sprintf("A web page that contains this token can read the public fields of every item, including items that are pending or rejected: "+
+		"set spec.query, or set spec.readOnlyQuery of the Property %q, for example to approval_status:app.", property)
+}
+
+// Scope sets the scope of an AccessToken, and its Unrestricted condition. t is the definition that the server serves, and readOnlyQuery that
+// of its Property.
+func Scope(o *v1alpha1.AccessToken, t *library.Token, readOnlyQuery string) {
+	o.Status.Scope = ScopeOf(t, readOnlyQuery)
+	if t.ReadWrite || o.Status.Scope != v1alpha1.ScopeAllItems {
+		unset(o, v1alpha1.UnrestrictedCondition)
+		return
+	}
+	set(o, v1alpha1.UnrestrictedCondition, metav1.ConditionTrue, v1alpha1.ReasonAllItems, Unrestricted(o.PropertyName()))
+}
