@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/problems"
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
@@ -42,16 +43,16 @@ func bearer(value string) string {
 // authenticate finds the token of the request and the property of that token. It refuses a request with two different tokens.
 func (x *exchange) authenticate() error {
 	if !x.server.Ready() {
-		return &problem{Type: unavailable, Detail: "the server is starting and has not loaded its tokens yet: retry in a few seconds", retryAfter: time.Second}
+		return &problem{Type: problems.Unavailable, Detail: "the server is starting and has not loaded its tokens yet: retry in a few seconds", retryAfter: time.Second}
 	}
 	for _, token := range x.presented {
 		if x.token != "" && x.token != token {
-			return &problem{Type: tokensDiffer, Detail: "the request has two different tokens: send only one, preferably in the Authorization header"}
+			return &problem{Type: problems.TokensDiffer, Detail: "the request has two different tokens: send only one, preferably in the Authorization header"}
 		}
 		x.token = token
 	}
 	if x.token == "" {
-		return &problem{Type: tokenRefused,
+		return &problem{Type: problems.TokenRefused,
 			Detail: `the request has no access token: send one in the header "Authorization: Bearer TOKEN" or in the parameter "access_token"`}
 	}
 	g, settings, ok, err := x.server.granted(x.r.Context(), x.token)
@@ -59,7 +60,7 @@ func (x *exchange) authenticate() error {
 		return err
 	}
 	if !ok {
-		return &problem{Type: tokenRefused, Detail: "the access token is unknown, expired or revoked"}
+		return &problem{Type: problems.TokenRefused, Detail: "the access token is unknown, expired or revoked"}
 	}
 	x.grant, x.settings = g, settings
 	x.scope, err = x.server.scopes.of(g, settings)
@@ -117,9 +118,9 @@ func (x *exchange) authorize() error {
 	case x.route.access == filterReader:
 		return nil
 	case x.grant.restricted():
-		return &problem{Type: classRefused, Detail: "this token can only list the items of certain filters"}
+		return &problem{Type: problems.ClassRefused, Detail: "this token can only list the items of certain filters"}
 	case x.route.access == writer && !x.grant.rights.ReadWrite:
-		return &problem{Type: classRefused, Detail: "this operation needs a READ-WRITE token"}
+		return &problem{Type: problems.ClassRefused, Detail: "this operation needs a READ-WRITE token"}
 	case x.route.action != noAction:
 		return x.need(x.route.action, "this operation")
 	}
@@ -131,7 +132,7 @@ func (x *exchange) need(a library.Action, what string) error {
 	if x.grant.rights.Allows(a) {
 		return nil
 	}
-	return &problem{Type: classRefused, Detail: fmt.Sprintf("%s needs a token that allows the action %s (spec.allow of the AccessToken)", what, a)}
+	return &problem{Type: problems.ClassRefused, Detail: fmt.Sprintf("%s needs a token that allows the action %s (spec.allow of the AccessToken)", what, a)}
 }
 
 // mayShow fails if the caller may not see a stored query, because the query uses private fields. what names the query.

@@ -17,6 +17,8 @@ import (
 	"github.com/klauspost/compress/gzip"
 
 	"github.com/vitrine-dev/vitrine/server/coding"
+
+	"github.com/vitrine-dev/vitrine/server/problems"
 )
 
 // marshal returns v as JSON. Like package item, it escapes < and >, so that a page can embed the response in a script element. It does not
@@ -106,7 +108,7 @@ func (x *exchange) unchanged(tag string, f freshness) (bool, error) {
 		return false, err
 	}
 	if !wanted.holds(func(t sentTag) bool { return !t.weak && plainTag(t.text) == plainTag(tag) }) {
-		return false, &problem{Type: preconditionFailed, Detail: "If-Match does not contain the current ETag of the response"}
+		return false, &problem{Type: problems.PreconditionFailed, Detail: "If-Match does not contain the current ETag of the response"}
 	}
 	x.warn()
 	x.set("Cache-Control", x.cacheControl(f))

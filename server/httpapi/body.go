@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"github.com/vitrine-dev/vitrine/server/item"
+
+	"github.com/vitrine-dev/vitrine/server/problems"
 )
 
 // maxBody is the maximum length of a body, and of a line of a bulk import, in bytes (docs/http-api.md, "Import and export").
@@ -26,7 +28,7 @@ func (x *exchange) plain() error {
 	if coding == "" || strings.EqualFold(coding, "identity") {
 		return nil
 	}
-	return &problem{Type: invalidBody, Detail: "the server does not accept a Content-Encoding for request bodies: send the body uncompressed"}
+	return &problem{Type: problems.InvalidBody, Detail: "the server does not accept a Content-Encoding for request bodies: send the body uncompressed"}
 }
 
 // body reads the whole body of the request. It fails with status 413 if the body is too long. If Content-Length already exceeds the limit,
@@ -48,10 +50,10 @@ func (x *exchange) body() ([]byte, error) {
 // badBody returns the problem for an error of reading the body. A body that is too long gets a different problem than a body that ended
 // early or has broken framing. All of these are errors of the caller.
 func badBody(err error) error {
-	if p := problemOf(err); p.Type != internal {
+	if p := problemOf(err); p.Type != problems.Internal {
 		return err
 	}
-	return &problem{Type: invalidBody, Detail: "the body is incomplete, or its transfer encoding is not valid"}
+	return &problem{Type: problems.InvalidBody, Detail: "the body is incomplete, or its transfer encoding is not valid"}
 }
 
 // members reads the body as a JSON object. Unknown members are ignored.
@@ -65,7 +67,7 @@ func (x *exchange) members() (object, error) {
 	}
 	var o object
 	if err := json.Unmarshal(bytes.TrimPrefix(body, []byte("\uFEFF")), &o); err != nil || o == nil {
-		return nil, &problem{Type: invalidBody, Detail: "the body must be one JSON object"}
+		return nil, &problem{Type: problems.InvalidBody, Detail: "the body must be one JSON object"}
 	}
 	return o, nil
 }
@@ -81,13 +83,13 @@ func (o object) text(name string, most int) (string, error) {
 	}
 	var s string
 	if err := json.Unmarshal(raw, &s); err != nil {
-		return "", &problem{Type: invalidBody, Member: name, Detail: fmt.Sprintf("member %q must be a string", name)}
+		return "", &problem{Type: problems.InvalidBody, Member: name, Detail: fmt.Sprintf("member %q must be a string", name)}
 	}
 	if strings.TrimSpace(s) == "" {
 		return "", lacking(name)
 	}
 	if len(s) > most {
-		return "", &problem{Type: unacceptable, Member: name, Detail: fmt.Sprintf("member %q has more than %d bytes", name, most)}
+		return "", &problem{Type: problems.Unacceptable, Member: name, Detail: fmt.Sprintf("member %q has more than %d bytes", name, most)}
 	}
 	return s, nil
 }
@@ -99,7 +101,7 @@ func (o object) ids(name string) ([]item.ID, error) {
 	if !ok || string(raw) == "null" {
 		return nil, lacking(name)
 	}
-	wrong := &problem{Type: invalidBody, Member: name, Detail: fmt.Sprintf("member %q must be an array of whole numbers", name)}
+	wrong := &problem{Type: problems.InvalidBody, Member: name, Detail: fmt.Sprintf("member %q must be an array of whole numbers", name)}
 	var numbers []json.RawMessage
 	if err := json.Unmarshal(raw, &numbers); err != nil {
 		return nil, wrong
@@ -108,7 +110,7 @@ func (o object) ids(name string) ([]item.ID, error) {
 		return nil, lacking(name)
 	}
 	if len(numbers) > maxTagged {
-		return nil, &problem{Type: unacceptable, Member: name, Detail: fmt.Sprintf("member %q has more than %d ids: send them in several requests", name, maxTagged)}
+		return nil, &problem{Type: problems.Unacceptable, Member: name, Detail: fmt.Sprintf("member %q has more than %d ids: send them in several requests", name, maxTagged)}
 	}
 	ids := make([]item.ID, 0, len(numbers))
 	seen := make(map[item.ID]bool, len(numbers))
@@ -121,7 +123,7 @@ func (o object) ids(name string) ([]item.ID, error) {
 				return nil, wrong
 			}
 			if math.Abs(f) > item.MaxID {
-				return nil, &problem{Type: unacceptable, Member: name, Detail: fmt.Sprintf("member %q contains %s, but an id must be from 1 to 2^53-1", name, clip(string(n), 40))}
+				return nil, &problem{Type: problems.Unacceptable, Member: name, Detail: fmt.Sprintf("member %q contains %s, but an id must be from 1 to 2^53-1", name, clip(string(n), 40))}
 			}
 			id = item.ID(f)
 		} else if n[0] == 'n' {
@@ -141,5 +143,5 @@ func impossible(ids []item.ID) []item.ID {
 }
 
 func lacking(name string) error {
-	return &problem{Type: invalidBody, Member: name, Detail: fmt.Sprintf("member %q is required", name)}
+	return &problem{Type: problems.InvalidBody, Member: name, Detail: fmt.Sprintf("member %q is required", name)}
 }

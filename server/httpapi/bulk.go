@@ -14,6 +14,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/coding"
 	"github.com/vitrine-dev/vitrine/server/item"
 	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/problems"
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
@@ -36,7 +37,7 @@ func (s *Server) importItems(x *exchange) error {
 		return invalid("on_conflict", `must be "fail" or "replace"`)
 	}
 	if x.scope != nil {
-		return &problem{Type: classRefused, Detail: "a token with a query cannot import: ids in lines would reveal which other items exist"}
+		return &problem{Type: problems.ClassRefused, Detail: "a token with a query cannot import: ids in lines would reveal which other items exist"}
 	}
 	if err := x.plain(); err != nil {
 		return err
@@ -74,7 +75,7 @@ func (s *Server) importItems(x *exchange) error {
 }
 
 // errRevoked ends a request whose token is no longer valid, because a revoked token must stop working within a second.
-var errRevoked = &problem{Type: tokenRefused, Detail: "the access token was revoked or expired during the request"}
+var errRevoked = &problem{Type: problems.TokenRefused, Detail: "the access token was revoked or expired during the request"}
 
 type bulkImport struct {
 	x       *exchange
@@ -210,7 +211,7 @@ func (b *bulkImport) store(batch []bulkLine) error {
 // mutation returns the mutation that one line requests.
 func (b *bulkImport) mutation(l bulkLine) (library.Mutation, error) {
 	if l.err != nil {
-		return library.Mutation{}, &problem{Type: tooLarge, Detail: fmt.Sprintf("the line is longer than the limit of %d bytes", maxBody)}
+		return library.Mutation{}, &problem{Type: problems.TooLarge, Detail: fmt.Sprintf("the line is longer than the limit of %d bytes", maxBody)}
 	}
 	line, err := item.ParseLine(l.text, b.x.server.parseOptions())
 	if err != nil {
@@ -222,7 +223,7 @@ func (b *bulkImport) mutation(l bulkLine) (library.Mutation, error) {
 // refuse sets the status and the problem of a line that was not stored.
 func (b *bulkImport) refuse(a *lineAnswer, err error) {
 	p := problemOf(err)
-	if p.Type == internal {
+	if p.Type == problems.Internal {
 		b.x.server.options.Logger.ErrorContext(b.x.r.Context(), "cannot import a line", "request", b.x.id, "line", a.Line, "error", b.x.redact(err.Error()))
 	}
 	d := p.document(b.x.redact)

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/vitrine-dev/vitrine/server/problems"
 )
 
 // tagList is the value of If-Match or If-None-Match (RFC 9110, 13.1.1 and 13.1.2).
@@ -39,7 +41,7 @@ func tagsIn(h http.Header, name string) (l tagList, err error) {
 		n := tagLength(opaque)
 		after := strings.TrimLeft(opaque[n:], " \t")
 		if n == 0 || after != "" && after[0] != ',' {
-			return l, &problem{Type: invalidHeader, Parameter: name, Detail: fmt.Sprintf(
+			return l, &problem{Type: problems.InvalidHeader, Parameter: name, Detail: fmt.Sprintf(
 				"header %q is not valid at position %d: send *, or ETags with their double quotes, separated by commas", name, len(text)-len(rest))}
 		}
 		l.tags = append(l.tags, sentTag{opaque[:n], weak})
@@ -118,7 +120,7 @@ func (c conditions) check(tag string, modified time.Time) error {
 	named := func(t sentTag) bool { return tag != "" && stateTag(t.text) == tag }
 	strong := func(t sentTag) bool { return !t.weak && named(t) }
 	unmet := func(reason string) error {
-		return &problem{Type: preconditionFailed, Detail: "nothing was changed, because " + reason}
+		return &problem{Type: problems.PreconditionFailed, Detail: "nothing was changed, because " + reason}
 	}
 	switch {
 	case tag == "" && !c.match.holds(strong):

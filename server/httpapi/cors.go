@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+
+	"github.com/vitrine-dev/vitrine/server/problems"
 )
 
 const (
@@ -38,7 +40,7 @@ func (x *exchange) exposeTo(origin string) {
 }
 
 func refusedOrigin() error {
-	return &problem{Type: originRefused, Detail: "the property does not list the origin of this web page: add the origin to spec.allowedOrigins of the Property"}
+	return &problem{Type: problems.OriginRefused, Detail: "the property does not list the origin of this web page: add the origin to spec.allowedOrigins of the Property"}
 }
 
 // options answers OPTIONS: a preflight, or a request for the supported methods.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/vitrine-dev/vitrine/server/item"
 	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/problems"
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
@@ -166,7 +167,7 @@ func (x *exchange) collectionTags() ([]query.Node, error) {
 		if namespaces == nil {
 			name = "namespace"
 		}
-		return nil, &problem{Type: missingParameter, Parameter: name, Detail: `the parameters "namespace" and "tags_required" work only together: add the missing one, or omit both`}
+		return nil, &problem{Type: problems.MissingParameter, Parameter: name, Detail: `the parameters "namespace" and "tags_required" work only together: add the missing one, or omit both`}
 	}
 	if len(namespaces)*len(keys) > maxListed {
 		return nil, invalid("tags_required", "combines too many keys and namespaces: the number of keys times the number of namespaces must be at most %d", maxListed)

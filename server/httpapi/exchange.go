@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/problems"
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
@@ -114,10 +115,10 @@ func (x *exchange) answer() error {
 	}
 	var ok bool
 	if x.route, ok = x.resource.byVerb[x.r.Method]; !ok {
-		return &problem{Type: methodNotAllowed, allow: x.resource.allow, Detail: "this path supports only the methods " + x.resource.allow}
+		return &problem{Type: problems.MethodNotAllowed, allow: x.resource.allow, Detail: "this path supports only the methods " + x.resource.allow}
 	}
 	if x.badParams != nil {
-		return &problem{Type: invalidParameter, Detail: "the query part of the URL cannot be decoded: percent-encode all special characters, including semicolons"}
+		return &problem{Type: problems.InvalidParameter, Detail: "the query part of the URL cannot be decoded: percent-encode all special characters, including semicolons"}
 	}
 	if x.route.access.needsToken() {
 		if err := x.admit(); err != nil {
@@ -145,7 +146,7 @@ func (x *exchange) admit() error {
 }
 
 func underMaintenance(m *library.Maintenance) error {
-	p := &problem{Type: maintenance, Detail: m.Message, retryAfter: m.RetryAfter}
+	p := &problem{Type: problems.Maintenance, Detail: m.Message, retryAfter: m.RetryAfter}
 	if p.Detail == "" {
 		p.Detail = "this property is under maintenance: retry later"
 	}
@@ -186,7 +187,7 @@ func (x *exchange) fail(err error) {
 		panic(http.ErrAbortHandler)
 	}
 	p := problemOf(x.hideScope(err))
-	if p.Type == internal && p.Detail != err.Error() {
+	if p.Type == problems.Internal && p.Detail != err.Error() {
 		x.server.options.Logger.ErrorContext(x.r.Context(), "request failed", "request", x.id, "route", x.routeName(), "error", x.redact(err.Error()))
 	}
 	x.logDisk(err)
@@ -226,7 +227,7 @@ func (x *exchange) end() {
 			"panic", hide(x.redact(fmt.Sprint(cause))), "stack", string(debug.Stack()))
 		if x.status == 0 {
 			cause = nil
-			x.fail(&problem{Type: internal, Detail: internalDetail})
+			x.fail(&problem{Type: problems.Internal, Detail: internalDetail})
 		} else {
 			cause = http.ErrAbortHandler
 		}

@@ -15,9 +15,9 @@ func Routes() [][2]string {
 func ProblemTypes() []string {
 	var all []string
 	for _, t := range []problems.Type{
-		invalidParameter, missingParameter, invalidHeader, invalidBody, syntaxError, queryTooExpensive, cursorUnusable, tokensDiffer,
-		tokenRefused, classRefused, originRefused, fieldPrivate, managed, notFound, methodNotAllowed, exists, preconditionFailed, tooLarge,
-		unacceptable, rateLimited, tooManyQueries, internal, maintenance, unavailable,
+		problems.InvalidParameter, problems.MissingParameter, problems.InvalidHeader, problems.InvalidBody, problems.SyntaxError, problems.QueryTooExpensive, problems.CursorUnusable, problems.TokensDiffer,
+		problems.TokenRefused, problems.ClassRefused, problems.OriginRefused, problems.FieldPrivate, problems.Managed, problems.NotFound, problems.MethodNotAllowed, problems.Exists, problems.PreconditionFailed, problems.TooLarge,
+		problems.Unacceptable, problems.RateLimited, problems.TooManyQueries, problems.Internal, problems.Maintenance, problems.Unavailable,
 	} {
 		all = append(all, t.Name)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/problems"
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
@@ -75,7 +76,7 @@ func (x *exchange) selection() (library.Read, error) {
 		return r, err
 	}
 	if !x.grant.rights.ReadWrite {
-		return r, &problem{Type: classRefused, Parameter: "filter", Detail: `the parameter "filter" needs a READ-WRITE token`}
+		return r, &problem{Type: problems.ClassRefused, Parameter: "filter", Detail: `the parameter "filter" needs a READ-WRITE token`}
 	}
 	if r.Where, err = x.queryParam("q"); err != nil {
 		return r, err

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/problems"
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
@@ -286,11 +287,11 @@ func (x *exchange) readableFilter() (library.FilterRecord, error) {
 	f, err := x.filter(x.r.PathValue("filter_uuid"))
 	switch {
 	case x.grant.restricted() && (err != nil || !x.grant.filters[f.UUID]):
-		return f, &problem{Type: classRefused, Detail: "this token can only list the items of certain filters"}
+		return f, &problem{Type: problems.ClassRefused, Detail: "this token can only list the items of certain filters"}
 	case err != nil || x.grant.rights.ReadWrite:
 		return f, err
 	case !f.Public:
-		return f, &problem{Type: classRefused, Detail: "this operation needs a READ-WRITE token, because the readAccess of the filter is not ReadOnly"}
+		return f, &problem{Type: problems.ClassRefused, Detail: "this operation needs a READ-WRITE token, because the readAccess of the filter is not ReadOnly"}
 	}
 	return f, nil
 }

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/problems"
 )
 
 // allowance holds the remaining requests of one token under its rate limit, and the number of its running ad-hoc queries.
@@ -58,7 +59,7 @@ func (a *allowance) take(now time.Time, p library.Property, h http.Header) error
 	}
 	wait := max(1, seconds((1-left)/p.RatePerSecond))
 	return &problem{
-		Type: rateLimited, retryAfter: time.Duration(wait) * time.Second,
+		Type: problems.RateLimited, retryAfter: time.Duration(wait) * time.Second,
 		Detail: fmt.Sprintf("this token exceeded its rate limit, which is %g requests per second and %d at once: retry in %d s", p.RatePerSecond, burst, wait),
 	}
 }
@@ -72,7 +73,7 @@ func (a *allowance) begin(most int) (done func(), err error) {
 	defer a.mu.Unlock()
 	if a.queries >= most {
 		return nil, &problem{
-			Type: tooManyQueries, retryAfter: time.Second,
+			Type: problems.TooManyQueries, retryAfter: time.Second,
 			Detail: fmt.Sprintf("this token already has %d ad-hoc queries running, which is the maximum: wait for one to end, or list the items of a stored filter", most),
 		}
 	}
@@ -113,12 +114,12 @@ func (x *exchange) tooExpensive() *problem {
 	for _, name := range []string{"q", "additional_query"} {
 		if text, err := x.optional(name); err == nil && text != "" {
 			return &problem{
-				Type: queryTooExpensive, Parameter: name,
+				Type: problems.QueryTooExpensive, Parameter: name,
 				Detail: fmt.Sprintf("the query took longer than %s: narrow it, remove leading wildcards, or store it as a filter", budget),
 			}
 		}
 	}
-	return &problem{Type: queryTooExpensive, Detail: fmt.Sprintf("the request took longer than %s: retry later, or request fewer results", budget)}
+	return &problem{Type: problems.QueryTooExpensive, Detail: fmt.Sprintf("the request took longer than %s: retry later, or request fewer results", budget)}
 }
 
 // reserve reserves memory for items in the response until release is called. size is the name of the parameter that limits the number of
@@ -127,7 +128,7 @@ func (x *exchange) tooExpensive() *problem {
 func (x *exchange) reserve(size string, bytes int) error {
 	n, all := int64(bytes), x.server.options.PageMemory
 	if x.reserved+n > all/2 {
-		return &problem{Type: invalidParameter, Parameter: size, Detail: fmt.Sprintf(
+		return &problem{Type: problems.InvalidParameter, Parameter: size, Detail: fmt.Sprintf(
 			"the items in this response exceed the limit of %d bytes: use a smaller %q", all/2, size,
 		)}
 	}
@@ -135,7 +136,7 @@ func (x *exchange) reserve(size string, bytes int) error {
 	own, together := x.grant.allowance.sending.Add(n), x.server.sending.Add(n)
 	if own > all/2 || together > all {
 		return &problem{
-			Type: unavailable, retryAfter: time.Second,
+			Type: problems.Unavailable, retryAfter: time.Second,
 			Detail: fmt.Sprintf("responses that the server is still sending use up its memory for pages: receive responses faster, or use a smaller %q", size),
 		}
 	}

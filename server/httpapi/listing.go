@@ -11,6 +11,7 @@ import (
 
 	"github.com/vitrine-dev/vitrine/server/item"
 	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/problems"
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
@@ -74,7 +75,7 @@ func (x *exchange) list(l listing) error {
 // parsed and checked, so a syntax error at this point concerns the stored query at least partly.
 func hideStored(err error, r library.Read) error {
 	if syntax := (*query.SyntaxError)(nil); r.Filter != nil && r.Audience == query.Public && errors.As(err, &syntax) {
-		return &problem{Type: queryTooExpensive, Detail: `the filter and "additional_query" together exceed a limit of the query language`}
+		return &problem{Type: problems.QueryTooExpensive, Detail: `the filter and "additional_query" together exceed a limit of the query language`}
 	}
 	return err
 }
@@ -83,7 +84,7 @@ func hideStored(err error, r library.Read) error {
 // not one comes from a read.
 func (x *exchange) hideScope(err error) error {
 	if syntax := (*query.SyntaxError)(nil); x.scope != nil && errors.As(err, &syntax) {
-		return &problem{Type: queryTooExpensive, Detail: "the query together with the query of the token exceeds a limit of the query language"}
+		return &problem{Type: problems.QueryTooExpensive, Detail: "the query together with the query of the token exceeds a limit of the query language"}
 	}
 	return err
 }

@@ -17,34 +17,6 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// The types of problems that the API uses.
-var (
-	invalidParameter   = problems.InvalidParameter
-	missingParameter   = problems.MissingParameter
-	invalidHeader      = problems.InvalidHeader
-	invalidBody        = problems.InvalidBody
-	syntaxError        = problems.SyntaxError
-	queryTooExpensive  = problems.QueryTooExpensive
-	cursorUnusable     = problems.CursorUnusable
-	tokensDiffer       = problems.TokensDiffer
-	tokenRefused       = problems.TokenRefused
-	classRefused       = problems.ClassRefused
-	originRefused      = problems.OriginRefused
-	fieldPrivate       = problems.FieldPrivate
-	managed            = problems.Managed
-	notFound           = problems.NotFound
-	methodNotAllowed   = problems.MethodNotAllowed
-	exists             = problems.Exists
-	preconditionFailed = problems.PreconditionFailed
-	tooLarge           = problems.TooLarge
-	unacceptable       = problems.Unacceptable
-	rateLimited        = problems.RateLimited
-	tooManyQueries     = problems.TooManyQueries
-	internal           = problems.Internal
-	maintenance        = problems.Maintenance
-	unavailable        = problems.Unavailable
-)
-
 // problem is an error that the caller receives as a problem document (RFC 9457).
 type problem struct {
 	Type   problems.Type
@@ -94,41 +66,41 @@ func problemOf(err error) *problem {
 		return p
 	}
 	if e, ok := errors.AsType[*query.SyntaxError](err); ok {
-		return &problem{Type: syntaxError, Detail: e.Error(), Syntax: e}
+		return &problem{Type: problems.SyntaxError, Detail: e.Error(), Syntax: e}
 	}
 	if e, ok := errors.AsType[*query.ForbiddenFieldError](err); ok {
-		return &problem{Type: fieldPrivate, Detail: e.Error()}
+		return &problem{Type: problems.FieldPrivate, Detail: e.Error()}
 	}
 	if e, ok := errors.AsType[*query.FieldError](err); ok {
-		return &problem{Type: invalidParameter, Detail: e.Error()}
+		return &problem{Type: problems.InvalidParameter, Detail: e.Error()}
 	}
 	if e, ok := errors.AsType[*item.InvalidError](err); ok {
-		p := &problem{Type: unacceptable, Detail: e.Error(), Member: e.Member}
+		p := &problem{Type: problems.Unacceptable, Detail: e.Error(), Member: e.Member}
 		if e.Malformed {
-			p.Type = invalidBody
+			p.Type = problems.InvalidBody
 		}
 		return p
 	}
 	if e, ok := errors.AsType[*library.UnknownItemsError](err); ok {
 		return &problem{
-			Type: unacceptable, Member: "ugc_ids", UnknownIDs: e.IDs,
+			Type: problems.Unacceptable, Member: "ugc_ids", UnknownIDs: e.IDs,
 			Detail: "nothing was changed, because these items do not exist: " + named(e.IDs),
 		}
 	}
 	if e, ok := errors.AsType[*library.ManagedError](err); ok {
-		return &problem{Type: managed, Detail: e.Error() + ": change the manifest"}
+		return &problem{Type: problems.Managed, Detail: e.Error() + ": change the manifest"}
 	}
 	if e, ok := errors.AsType[*library.CursorError](err); ok {
-		return &problem{Type: cursorUnusable, Parameter: "cursor", Detail: e.Error()}
+		return &problem{Type: problems.CursorUnusable, Parameter: "cursor", Detail: e.Error()}
 	}
 	if e, ok := errors.AsType[*library.OffsetError](err); ok {
-		return &problem{Type: invalidParameter, Parameter: "page", Detail: e.Error()}
+		return &problem{Type: problems.InvalidParameter, Parameter: "page", Detail: e.Error()}
 	}
 	if e, ok := errors.AsType[*library.FrozenError](err); ok {
-		return &problem{Type: unavailable, Detail: frozenDetail + e.Since.UTC().Format(time.RFC3339), retryAfter: 30 * time.Second}
+		return &problem{Type: problems.Unavailable, Detail: frozenDetail + e.Since.UTC().Format(time.RFC3339), retryAfter: 30 * time.Second}
 	}
 	if e, ok := errors.AsType[*http.MaxBytesError](err); ok {
-		return &problem{Type: tooLarge, Detail: fmt.Sprintf("the body is longer than %d bytes", e.Limit)}
+		return &problem{Type: problems.TooLarge, Detail: fmt.Sprintf("the body is longer than %d bytes", e.Limit)}
 	}
 	return problemWithoutDetails(err)
 }
@@ -137,23 +109,23 @@ func problemOf(err error) *problem {
 func problemWithoutDetails(err error) *problem {
 	switch {
 	case errors.Is(err, library.ErrNotFound):
-		return &problem{Type: notFound, Detail: "the requested object does not exist in this property"}
+		return &problem{Type: problems.NotFound, Detail: "the requested object does not exist in this property"}
 	case errors.Is(err, library.ErrExists):
-		return &problem{Type: exists, Detail: library.ErrExists.Error() + ": send on_conflict=replace to replace it"}
+		return &problem{Type: problems.Exists, Detail: library.ErrExists.Error() + ": send on_conflict=replace to replace it"}
 	case errors.Is(err, library.ErrInvalid):
-		return &problem{Type: unacceptable, Detail: err.Error()}
+		return &problem{Type: problems.Unacceptable, Detail: err.Error()}
 	case errors.Is(err, library.ErrUnreadable):
-		return &problem{Type: internal, Detail: "this version of the server cannot parse the stored query of this filter: store the filter again"}
+		return &problem{Type: problems.Internal, Detail: "this version of the server cannot parse the stored query of this filter: store the filter again"}
 	case errors.Is(err, library.ErrNoProperty):
-		return &problem{Type: tokenRefused, Detail: "the property of this token does not exist"}
+		return &problem{Type: problems.TokenRefused, Detail: "the property of this token does not exist"}
 	case diskFull(err):
-		return &problem{Type: unavailable, Detail: diskFullDetail, retryAfter: 5 * time.Second}
+		return &problem{Type: problems.Unavailable, Detail: diskFullDetail, retryAfter: 5 * time.Second}
 	case errors.Is(err, library.ErrUnavailable), errors.Is(err, library.ErrClosed):
-		return &problem{Type: unavailable, Detail: "the store is unavailable: retry later", retryAfter: 5 * time.Second}
+		return &problem{Type: problems.Unavailable, Detail: "the store is unavailable: retry later", retryAfter: 5 * time.Second}
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
-		return &problem{Type: unavailable, Detail: "the request was canceled", retryAfter: time.Second}
+		return &problem{Type: problems.Unavailable, Detail: "the request was canceled", retryAfter: time.Second}
 	}
-	return &problem{Type: internal, Detail: internalDetail}
+	return &problem{Type: problems.Internal, Detail: internalDetail}
 }
 
 // internalDetail is the detail of every internal problem.
@@ -198,7 +170,7 @@ func inMember(err error, name string) error {
 // located returns the problem of err, to which the function in has added a location. It returns internal errors unchanged.
 func located(err error, in func(*problem)) error {
 	p := *problemOf(err)
-	if p.Type == internal {
+	if p.Type == problems.Internal {
 		return err
 	}
 	in(&p)
@@ -206,13 +178,13 @@ func located(err error, in func(*problem)) error {
 }
 
 func missing(name string) error {
-	return &problem{Type: missingParameter, Parameter: name, Detail: fmt.Sprintf("parameter %q is required", name)}
+	return &problem{Type: problems.MissingParameter, Parameter: name, Detail: fmt.Sprintf("parameter %q is required", name)}
 }
 
 func invalid(name, format string, args ...any) error {
-	return &problem{Type: invalidParameter, Parameter: name, Detail: fmt.Sprintf("parameter %q ", name) + fmt.Sprintf(format, args...)}
+	return &problem{Type: problems.InvalidParameter, Parameter: name, Detail: fmt.Sprintf("parameter %q ", name) + fmt.Sprintf(format, args...)}
 }
 
 func absent(format string, args ...any) error {
-	return &problem{Type: notFound, Detail: fmt.Sprintf(format, args...)}
+	return &problem{Type: problems.NotFound, Detail: fmt.Sprintf(format, args...)}
 }
