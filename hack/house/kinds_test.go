@@ -97,7 +97,7 @@ func TestNewKind(t *testing.T) {
 
 	const translate = "controllers/translate/translate.go"
 	o.insert(translate, "	case *v1alpha1.ActivateUnit:", "	case *v1alpha1.Gadget:\n"+
-		"		d = definition(install, library.KindGadget, o)\n		d.Gadget = &library.Gadget{Key: o.Spec.Key}\n")
+		"		d = definition(install, library.KindGadget, o)\n		d.Gadget = &library.Gadget{Key: o.Spec.Key}\n		return d, nil, nil\n")
 
 	o.files["controllers/gadget.go"] = "package controllers\n\nimport \"github.com/vitrine-dev/vitrine/server/library\"\n\n" +
 		"func gadgetKind() kind { return kind{identity: identify(library.KindGadget)} }\n"
