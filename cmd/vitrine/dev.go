@@ -52,6 +52,8 @@ type devOptions struct {
 	listener, url string
 	// introduced contains the objects that introduce has printed, as KIND NAME. It is nil before the first load.
 	introduced map[string]bool
+	// tokens contains the last line that introduce has printed about each AccessToken.
+	tokens map[library.Owner]string
 	// removePage removes the file that --open has written.
 	removePage func()
 }
@@ -191,7 +193,7 @@ func (o *devOptions) report(l dev.Load) {
 func (o *devOptions) introduce(ctx context.Context, lib library.Library, applied []library.Owner) {
 	first := o.introduced == nil
 	if first {
-		o.introduced = map[string]bool{}
+		o.introduced, o.tokens = map[string]bool{}, map[library.Owner]string{}
 		fmt.Fprintf(o.out, "\nserving %s after %s\n", o.url, time.Since(o.started).Round(10*time.Millisecond))
 	}
 	items := lib.State(ctx).PropertyItems
@@ -226,10 +228,11 @@ func (o *devOptions) introduce(ctx context.Context, lib library.Library, applied
 		o.introduceConsole(ctx, token)
 	}
 	tokens := o.folder.Tokens()
-	for _, name := range slices.Sorted(maps.Keys(tokens)) {
-		if !o.introduced["AccessToken "+name] {
-			o.introduced["AccessToken "+name] = true
-			fmt.Fprintf(o.out, "AccessToken %s: %s\n", name, tokens[name])
+	for _, owner := range slices.SortedFunc(maps.Keys(tokens), func(a, b library.Owner) int { return cmp.Compare(a.String(), b.String()) }) {
+		line := fmt.Sprintf("%s: %s (%s)", owner, tokens[owner], tokenShows(ctx, lib, owner))
+		if o.tokens[owner] != line {
+			o.tokens[owner] = line
+			fmt.Fprintln(o.out, line)
 		}
 	}
 	for _, url := range slices.Sorted(slices.Values(urls)) {
@@ -238,6 +241,36 @@ func (o *devOptions) introduce(ctx context.Context, lib library.Library, applied
 	if first {
 		fmt.Fprintln(o.out, "\nThe server applies each change to the manifests. Press Ctrl-C to stop.")
 	}
+}
+
+// tokenShows describes the items that a token reads, and what it may do with them.
+func tokenShows(ctx context.Context, lib library.Library, owner library.Owner) string {
+	d, err := lib.Definition(ctx, owner)
+	if err != nil || d.Token == nil {
+		return "not served"
+	}
+	property, err := lib.Property(d.Property)
+	if err != nil {
+		return "not served"
+	}
+	access, scope := "READ-ONLY", d.Token.Query
+	if d.Token.ReadWrite {
+		access = "READ-WRITE"
+	}
+	if len(d.Token.Allow) > 0 {
+		access = fmt.Sprintf("%s limited to %v", access, d.Token.Allow)
+	}
+	if scope == "" && !d.Token.ReadWrite {
+		scope = property.ReadOnlyQuery
+	}
+	shows := "all items"
+	if d.Token.Filters != nil {
+		shows = "the items of its filters"
+	}
+	if scope != "" {
+		shows += " that match " + text.Visible(scope)
+	}
+	return access + ": " + shows
 }
 
 // introduceConsole prints a link that logs a browser in. With --open, it also opens the first link in a browser.

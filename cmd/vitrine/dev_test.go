@@ -121,7 +121,9 @@ func TestDev(t *testing.T) {
 	if code, body := call("session"); code != http.StatusOK || !strings.Contains(body, `"property":"shop/default"`) {
 		t.Errorf("the session of the console: %d %s", code, body)
 	}
-	c.await(`^AccessToken shop/display: dev-`)
+	c.await(`^AccessToken shop/backoffice: dev-\w+ \(READ-WRITE: all items\)$`)
+	c.await(`^AccessToken shop/display: dev-\w+ \(READ-ONLY: the items of its filters that match approval_status:app\)$`)
+	c.await(`^AccessToken shop/storefront: dev-\w+ \(READ-ONLY: all items that match approval_status:app\)$`)
 	c.await(`^ContentFilter shop/latest: http://127\.0\.0\.1:\d+/v2/content/filters/[0-9a-f-]{36}$`)
 	url := c.await(`^ContentFilter shop/summer-wall: (\S+)$`)[1]
 	code, before := page(t, url, token)
@@ -158,6 +160,20 @@ func TestDev(t *testing.T) {
 	if code, now := page(t, url, token); code != http.StatusOK || now != before {
 		t.Errorf("with the broken manifest: %d %s", code, now)
 	}
+	property := filepath.Join(dir, "property.yaml")
+	manifest, err := os.ReadFile(property)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(property, []byte(strings.Replace(string(manifest), "readOnlyQuery: ", "# ", 1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c.await(`: warning: AccessToken shop/storefront: spec\.class: A web page that contains this token can read `)
+	c.await(`^AccessToken shop/storefront: dev-\w+ \(READ-ONLY: all items\)$`)
+	if err := os.WriteFile(property, manifest, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c.await(`^AccessToken shop/storefront: dev-\w+ \(READ-ONLY: all items that match approval_status:app\)$`)
 	write(strings.Replace(string(text), query, "query: approval_status:app AND text:beach\n", 1))
 	c.await(` 0 errors, 0 warnings: 1 applied, 0 removed$`)
 	if next := <-c.lines; next != "ContentFilter shop/summer-wall: "+url {

@@ -46,7 +46,12 @@ type tokenStatus struct {
 	Class     string   `json:"class"`
 	Property  string   `json:"property"`
 	Filters   []string `json:"filters,omitempty"`
-	Secret    string   `json:"secret"`
+	Query     string   `json:"query,omitempty"`
+	// Scope is status.scope, which shows what limits the items that the token reads.
+	Scope v1alpha1.TokenScope `json:"scope,omitempty"`
+	// Allow contains the actions that a READ-WRITE token is limited to.
+	Allow  []v1alpha1.TokenAction `json:"allow,omitempty"`
+	Secret string                 `json:"secret"`
 	// Issued, Expires and Rotates are the times at which the current value was issued, will expire and will be replaced. The zero time
 	// means never.
 	Issued  time.Time `json:"issued,omitzero"`
@@ -85,8 +90,13 @@ func (o *tokensOptions) run(cmd *cobra.Command) error {
 				ready += " (" + t.Reason + ")"
 			}
 			scope := "everything"
-			if len(t.Filters) > 0 {
+			switch {
+			case len(t.Filters) > 0:
 				scope = strings.Join(t.Filters, ",")
+			case t.Query != "":
+				scope = t.Query
+			case t.Scope == v1alpha1.ScopeProperty:
+				scope = "readOnlyQuery"
 			}
 			row := []string{t.Name, ready, t.Class, t.Property, text.Cut(scope, 60), t.Secret, output.Since(t.Issued, now), until(t.Expires, now), until(t.Rotates, now)}
 			if namespace == "" {
@@ -101,7 +111,8 @@ func (o *tokensOptions) run(cmd *cobra.Command) error {
 func tokenStatusOf(t *v1alpha1.AccessToken) tokenStatus {
 	s := tokenStatus{
 		Namespace: t.Namespace, Name: t.Name, Ready: string(metav1.ConditionUnknown), Class: string(t.Spec.Class),
-		Property: t.PropertyName(), Filters: t.Spec.Filters, Secret: t.Status.SecretName,
+		Property: t.PropertyName(), Filters: t.Spec.Filters, Query: t.Spec.Query,
+		Scope: t.Status.Scope, Allow: t.Spec.Allow, Secret: t.Status.SecretName,
 	}
 	if c := meta.FindStatusCondition(t.Status.Conditions, v1alpha1.ReadyCondition); c != nil {
 		s.Ready = string(c.Status)

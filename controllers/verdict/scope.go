@@ -25,7 +25,7 @@ func ScopeOf(t *library.Token, readOnlyQuery string) v1alpha1.TokenScope {
 // Unrestricted returns the warning about a READ-ONLY token that reads all items of a Property.
 func Unrestricted(property string) string {
 	return fmt.Sprintf("A web page that contains this token can read the public fields of every item, including items that are pending or rejected: "+
-		"set spec.query, or set spec.readOnlyQuery of the Property %q, for example to approval_status:app.", property)
+		"set spec.query, or set spec.readOnlyQuery of the Property %q, for example to approval_status:app", property)
 }
 
 // Scope sets the scope of an AccessToken, and its Unrestricted condition. t is the definition that the server serves, and readOnlyQuery that

@@ -320,12 +320,12 @@ func tokenOwner(p library.PropertyID) library.Owner {
 // as the library exists.
 func (f *Folder) Token(p library.PropertyID) string { return f.text(tokenOwner(p)) }
 
-// Tokens returns the values of the AccessTokens that are served, by namespace/name.
-func (f *Folder) Tokens() map[string]string {
-	tokens := map[string]string{}
+// Tokens returns the values of the AccessTokens that are served.
+func (f *Folder) Tokens() map[library.Owner]string {
+	tokens := map[library.Owner]string{}
 	for owner := range f.files {
 		if owner.Kind == library.KindToken {
-			tokens[owner.Namespace+"/"+owner.Name] = f.text(owner)
+			tokens[owner] = f.text(owner)
 		}
 	}
 	return tokens

@@ -246,7 +246,7 @@ func TestTokens(t *testing.T) {
 	if own := got[sha256.Sum256([]byte(w.Token(shop)))]; own == nil || !own.ReadWrite || own.Filters != nil {
 		t.Errorf("the token of the Property: %+v", own)
 	}
-	if screen := got[sha256.Sum256([]byte(w.Tokens()["shop/screen"]))]; screen == nil || screen.ReadWrite || !slices.Equal(screen.Filters, []string{uuid}) {
+	if screen := got[sha256.Sum256([]byte(w.Tokens()[library.Owner{Install: Install, Kind: library.KindToken, Namespace: "shop", Name: "screen"}]))]; screen == nil || screen.ReadWrite || !slices.Equal(screen.Filters, []string{uuid}) {
 		t.Errorf("the AccessToken: %+v", screen)
 	}
 }

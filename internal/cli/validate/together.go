@@ -14,7 +14,7 @@ import (
 // together finds errors that involve two objects: an object that is defined twice, and two objects that claim the same thing. It reports
 // the error for the object that loses. In a cluster, the older object wins a claim, but the ages of manifests are unknown. Therefore, the
 // object whose name sorts first wins a claim that the library decides, and the object that is read first wins a duplicate name or Secret.
-// together also warns about references to missing objects.
+// together also warns about references to missing objects, and about READ-ONLY tokens that read all items.
 func together(all []Judged) []Finding {
 	var findings []Finding
 	first := map[Ref]Judged{}
@@ -38,7 +38,28 @@ func together(all []Judged) []Finding {
 	}
 	findings = append(findings, claims(single)...)
 	findings = append(findings, secrets(single)...)
+	findings = append(findings, unrestricted(single)...)
 	return append(findings, references(all)...)
+}
+
+// unrestricted warns about READ-ONLY tokens that read all items of their Property. It says nothing about a token whose Property is not among
+// the manifests, because that Property may set readOnlyQuery.
+func unrestricted(all []Judged) []Finding {
+	properties := map[library.PropertyID]*library.Property{}
+	for _, j := range all {
+		if d := j.Judgement.Definition; d.PropertySpec != nil {
+			properties[d.Property] = d.PropertySpec
+		}
+	}
+	var findings []Finding
+	for _, j := range all {
+		d := j.Judgement.Definition
+		p := properties[d.Property]
+		if p != nil && d.Token != nil && !d.Token.ReadWrite && verdict.ScopeOf(d.Token, p.ReadOnlyQuery) == v1alpha1.ScopeAllItems {
+			findings = append(findings, j.finding(Warning, RuleUnrestricted, "spec.class", verdict.Unrestricted(j.Typed.PropertyName())))
+		}
+	}
+	return findings
 }
 
 // references warns about references to a Property or a ContentFilter that the manifests do not contain, for example because kustomize has

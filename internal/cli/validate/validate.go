@@ -34,6 +34,7 @@ const (
 	RuleDuplicate    = "duplicate"
 	RuleClaim        = "claim"
 	RuleReference    = "reference"
+	RuleUnrestricted = "unrestricted"
 	// ruleAdvice is the prefix of the rules of warnings about queries. It is followed by the code of the warning.
 	ruleAdvice = "query-"
 )

@@ -44,6 +44,7 @@ func TestRules(t *testing.T) {
 	}
 	filter := func(name, spec string) string { return object(v1alpha1.ContentFilterKind, name, spec) }
 	token := func(name, spec string) string { return object(v1alpha1.AccessTokenKind, name, spec) }
+	property := func(more string) string { return object(v1alpha1.PropertyKind, "default", "displayName: Shop"+more) }
 	tests := map[string]struct {
 		text string
 		want []string // severity rule line:column member
@@ -118,17 +119,25 @@ func TestRules(t *testing.T) {
 		"one tag, two manifests": {
 			tag("b", "x") + tag("a", "x"), []string{"error claim 5:30 spec.key"}, "tag vibe:x is held by Tag shop/a",
 		},
-		"two default units":           {unit("a", "default: true") + unit("b", "default: true"), []string{"error claim 10:105 spec.default"}, "the default unit of property shop/default is held by ActivateUnit shop/a"},
-		"default units, properties":   {text: unit("a", "default: true") + unit("b", "default: true, propertyRef: {name: other}")},
-		"one filter adopted twice":    {filter("a", "query: a, adopt: {filterID: 7}") + filter("b", "query: a, adopt: {filterID: 7}"), []string{"error claim 10:36 spec.adopt.filterID"}, "filter 7 (created over HTTP) is held by ContentFilter shop/a"},
-		"one Secret written twice":    {token("a", "class: ReadOnly") + token("b", "class: ReadOnly, secretName: a"), []string{"error claim 10:37 spec.secretName"}, "Secret shop/a is held by AccessToken shop/a"},
-		"one value read twice":        {token("a", "class: ReadOnly, existingSecret: {name: s, key: k}") + token("b", "class: ReadOnly, existingSecret: {name: s, key: k}"), []string{"error claim 10:48 spec.existingSecret.name"}, "Secret shop/s is held by AccessToken shop/a"},
-		"a value that is written":     {token("a", "class: ReadOnly") + token("b", "class: ReadOnly, existingSecret: {name: a, key: token}"), []string{"error claim 10:48 spec.existingSecret.name"}, "AccessToken shop/a writes Secret shop/a"},
-		"another key of that Secret":  {text: token("a", "class: ReadOnly") + token("b", "class: ReadOnly, existingSecret: {name: a, key: mine}")},
-		"suspended, a broken query":   {filter("a", "query: 'a AND', suspend: true"), []string{"warning query 5:21 spec.query"}, "the operator does not check this while spec.suspend is true"},
-		"suspended, a bad schema":     {filter("a", "query: a, suspend: true, readAccess: Public"), []string{"error schema 5:45 spec.readAccess"}, "Unsupported value"},
-		"two keys of one Secret":      {text: token("a", "class: ReadOnly, existingSecret: {name: s, key: k}") + token("b", "class: ReadOnly, existingSecret: {name: s, key: l}")},
-		"an invalid schema and query": {filter("a", "query: 'a AND', readAccess: Public"), []string{"error query 5:21 spec.query", "error schema 5:36 spec.readAccess"}, "Unsupported value"},
+		"two default units":         {unit("a", "default: true") + unit("b", "default: true"), []string{"error claim 10:105 spec.default"}, "the default unit of property shop/default is held by ActivateUnit shop/a"},
+		"default units, properties": {text: unit("a", "default: true") + unit("b", "default: true, propertyRef: {name: other}")},
+		"one filter adopted twice":  {filter("a", "query: a, adopt: {filterID: 7}") + filter("b", "query: a, adopt: {filterID: 7}"), []string{"error claim 10:36 spec.adopt.filterID"}, "filter 7 (created over HTTP) is held by ContentFilter shop/a"},
+		"one Secret written twice":  {token("a", "class: ReadOnly") + token("b", "class: ReadOnly, secretName: a"), []string{"error claim 10:37 spec.secretName"}, "Secret shop/a is held by AccessToken shop/a"},
+		"a READ-ONLY token without limits": {property("") + token("a", "class: ReadOnly") + token("b", "class: ReadWrite"),
+			[]string{"warning unrestricted 10:15 spec.class"}, `set spec.query, or set spec.readOnlyQuery of the Property "default"`},
+		"READ-ONLY tokens with limits":   {text: property("") + token("a", "class: ReadOnly, query: 'approval_status:app'") + token("b", "class: ReadOnly, filters: [f]")},
+		"a scope of the Property":        {text: property(", readOnlyQuery: 'approval_status:app'") + token("a", "class: ReadOnly")},
+		"an invalid scope of a token":    {token("a", "class: ReadOnly, query: 'a AND'"), []string{"error query 5:38 spec.query"}, "nothing after AND"},
+		"an invalid scope of a Property": {property(", readOnlyQuery: 'a AND'") + token("a", "class: ReadOnly"), []string{"error query 5:48 spec.readOnlyQuery"}, "nothing after AND"},
+		"advice about a scope":           {token("a", "class: ReadOnly, query: 'colour:red'"), []string{"warning query-unknown-field 5:33 spec.query"}, "colour"},
+		"Export without ReadPrivate":     {token("a", "class: ReadWrite, allow: [Export]"), []string{"error schema 5:7 spec"}, "Export in allow needs ReadPrivate too"},
+		"one value read twice":           {token("a", "class: ReadOnly, existingSecret: {name: s, key: k}") + token("b", "class: ReadOnly, existingSecret: {name: s, key: k}"), []string{"error claim 10:48 spec.existingSecret.name"}, "Secret shop/s is held by AccessToken shop/a"},
+		"a value that is written":        {token("a", "class: ReadOnly") + token("b", "class: ReadOnly, existingSecret: {name: a, key: token}"), []string{"error claim 10:48 spec.existingSecret.name"}, "AccessToken shop/a writes Secret shop/a"},
+		"another key of that Secret":     {text: token("a", "class: ReadOnly") + token("b", "class: ReadOnly, existingSecret: {name: a, key: mine}")},
+		"suspended, a broken query":      {filter("a", "query: 'a AND', suspend: true"), []string{"warning query 5:21 spec.query"}, "the operator does not check this while spec.suspend is true"},
+		"suspended, a bad schema":        {filter("a", "query: a, suspend: true, readAccess: Public"), []string{"error schema 5:45 spec.readAccess"}, "Unsupported value"},
+		"two keys of one Secret":         {text: token("a", "class: ReadOnly, existingSecret: {name: s, key: k}") + token("b", "class: ReadOnly, existingSecret: {name: s, key: l}")},
+		"an invalid schema and query":    {filter("a", "query: 'a AND', readAccess: Public"), []string{"error query 5:21 spec.query", "error schema 5:36 spec.readAccess"}, "Unsupported value"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
