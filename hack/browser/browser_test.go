@@ -86,14 +86,17 @@ func gate(t *testing.T) {
 
 // server is a running vitrine dev.
 type server struct {
-	url, token, readOnly string
+	url, token string
+	// tokens contains the values of the AccessTokens in the namespace shop by name.
+	tokens map[string]string
 }
 
-// Lines that vitrine dev prints. The AccessToken storefront of the samples is a READ-ONLY token.
+// Lines that vitrine dev prints.
 var (
-	urlLine      = regexp.MustCompile(`^serving (\S+) `)
-	tokenLine    = regexp.MustCompile(`READ-WRITE token (\S+)`)
-	readOnlyLine = regexp.MustCompile(`^AccessToken shop/storefront: (\S+)`)
+	urlLine   = regexp.MustCompile(`^serving (\S+) `)
+	tokenLine = regexp.MustCompile(`READ-WRITE token (\S+)`)
+	namedLine = regexp.MustCompile(`^AccessToken shop/(\S+): (\S+)`)
+	lastLine  = "The server applies each change to the manifests."
 )
 
 // startServer starts vitrine dev with the sample manifests and further arguments. The server stops at the end of the test.
@@ -112,18 +115,18 @@ func startServer(t *testing.T, args ...string) *server {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = cmd.Wait() })
-	s := &server{}
+	s := &server{tokens: map[string]string{}}
 	lines := bufio.NewScanner(output)
-	printed := map[*regexp.Regexp]*string{urlLine: &s.url, tokenLine: &s.token, readOnlyLine: &s.readOnly}
-	for len(printed) > 0 && lines.Scan() {
-		for line, value := range printed {
-			if m := line.FindStringSubmatch(lines.Text()); m != nil {
-				*value = m[1]
-				delete(printed, line)
-			}
+	for lines.Scan() && !strings.HasPrefix(lines.Text(), lastLine) {
+		if m := urlLine.FindStringSubmatch(lines.Text()); m != nil {
+			s.url = m[1]
+		} else if m := tokenLine.FindStringSubmatch(lines.Text()); m != nil {
+			s.token = m[1]
+		} else if m := namedLine.FindStringSubmatch(lines.Text()); m != nil {
+			s.tokens[m[1]] = m[2]
 		}
 	}
-	if len(printed) > 0 {
+	if s.url == "" || s.token == "" || len(s.tokens) == 0 {
 		t.Fatalf("vitrine dev printed no URL or no tokens: %v\n%s", lines.Err(), messages.String())
 	}
 	go func() { _, _ = io.Copy(io.Discard, output) }()

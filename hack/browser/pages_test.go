@@ -33,17 +33,14 @@ var pages = []struct{ name, path, complete string }{
 // no page needs horizontal scrolling.
 func TestAccessibility(t *testing.T) {
 	browserPath(t)
-	axe, err := os.ReadFile(filepath.Join(axePackage.provide(t), "axe.min.js"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	axe := axeScript(t)
 	s := startServer(t, "--samples")
 	b := startBrowser(t, s)
 	t.Run("login", func(t *testing.T) {
 		tab := b.tab(t, 360, 740, "dark")
 		tab.open("")
 		tab.wait(`document.querySelector('#token')`)
-		tab.check(string(axe))
+		tab.check(axe)
 	})
 	b.logIn(t)
 	for _, page := range pages {
@@ -53,11 +50,21 @@ func TestAccessibility(t *testing.T) {
 					tab := b.tab(t, width, 800, theme)
 					tab.open(page.path)
 					tab.wait(page.complete)
-					tab.check(string(axe))
+					tab.check(axe)
 				})
 			}
 		}
 	}
+}
+
+// axeScript returns the source of axe-core.
+func axeScript(t *testing.T) string {
+	t.Helper()
+	axe, err := os.ReadFile(filepath.Join(axePackage.provide(t), "axe.min.js"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(axe)
 }
 
 // check fails the test if the page has violations of WCAG 2.2 AA, or is wider than the screen.

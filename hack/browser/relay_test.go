@@ -74,11 +74,12 @@ func startRelay(t *testing.T, s *server, r *relay) *server {
 		for name, values := range answer.Header() {
 			w.Header()[name] = values
 		}
-		w.WriteHeader(answer.Code)
 		if r.lose != nil && r.lose(in) {
+			w.WriteHeader(http.StatusOK) // a response with the status 204 would already be complete
 			_ = http.NewResponseController(w).Flush()
 			panic(http.ErrAbortHandler)
 		}
+		w.WriteHeader(answer.Code)
 		_, _ = w.Write(answer.Body.Bytes())
 	}))
 	t.Cleanup(slow.Close)

@@ -260,7 +260,7 @@ func TestSpace(t *testing.T) {
 func TestReadOnly(t *testing.T) {
 	browserPath(t)
 	s := startServer(t, "--samples")
-	b := startBrowser(t, s).logInWith(t, s.readOnly)
+	b := startBrowser(t, s).logInWith(t, s.tokens["storefront"])
 	tab := b.tab(t, 1280, 800, "light")
 	tab.open("wall?explain=1")
 	tab.wait(`document.querySelector('.tile')`)

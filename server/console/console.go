@@ -18,6 +18,8 @@ type Access struct {
 	Property, Token string
 	// ReadWrite is true if the class of the token is READ-WRITE, and false if it is READ-ONLY.
 	ReadWrite bool
+	// Actions contains the names of the actions that the token allows. A READ-ONLY token allows none.
+	Actions []string
 	// FiltersOnly is true if the token may only list certain filters. Such a token cannot be used in the console.
 	FiltersOnly bool
 	// Expires is the time at which the value of the token expires; zero means never.

@@ -65,7 +65,7 @@ func newWorld(t *testing.T) *world {
 		{Property: property, Owner: owner(library.KindProperty, "default"), PropertySpec: &library.Property{PlatformPageID: 1}},
 	}
 	for name, it := range map[string]library.Token{
-		"writer": {ReadWrite: true}, "reader": {}, "filters": {Filters: []string{}},
+		"writer": {ReadWrite: true}, "limited": {ReadWrite: true, Allow: []library.Action{}}, "reader": {}, "filters": {Filters: []string{}},
 		"hour": {ReadWrite: true, Values: []library.TokenValue{{Digest: sha256.Sum256([]byte(token("hour"))), Expires: began.Add(time.Hour)}}},
 		"long": {ReadWrite: true, Values: []library.TokenValue{{Digest: sha256.Sum256([]byte(long))}}},
 	} {
@@ -135,8 +135,13 @@ func (w *world) handler() http.Handler {
 		Logger: slog.New(slog.NewTextHandler(w.log, nil)),
 		Access: func(ctx context.Context, token string) (console.Access, bool, error) {
 			a, ok, err := w.api.Access(ctx, token)
+			var actions []string
+			for _, action := range a.Actions {
+				actions = append(actions, string(action))
+			}
 			return console.Access{
-				Property: string(a.Property), Token: a.Owner.String(), ReadWrite: a.ReadWrite, FiltersOnly: a.FiltersOnly, Expires: a.Expires,
+				Property: string(a.Property), Token: a.Owner.String(), ReadWrite: a.ReadWrite, Actions: actions, FiltersOnly: a.FiltersOnly,
+				Expires: a.Expires,
 			}, ok, err
 		},
 	})
@@ -286,7 +291,7 @@ func TestSession(t *testing.T) {
 	s.do(call{path: items, status: 401, contains: "login-required"})
 	begun := s.do(call{
 		method: "POST", path: "/console/session", body: `{"token":"` + token("writer") + `"}`, status: 201,
-		contains: `"class":"READ-WRITE","property":"shop/default","expires":"2026-11-22T00:00:00Z"}`,
+		contains: `"class":"READ-WRITE","property":"shop/default","actions":["AddItems","Moderate","Tag","ManageFilters","ReadPrivate","Export","Import","Erase"],"expires":"2026-11-22T00:00:00Z"}`,
 	})
 	set := begun.Header.Get("Set-Cookie")
 	for _, attribute := range []string{cookieName + "=", "; Path=/console/", "; HttpOnly", "; Secure", "; SameSite=Strict"} {
@@ -328,10 +333,53 @@ func TestSession(t *testing.T) {
 func TestReadOnly(t *testing.T) {
 	s := newWorld(t).serve()
 	cookie := s.logIn(token("reader"))
-	s.do(call{path: "/console/session", cookie: cookie, status: 200, contains: `"class":"READ-ONLY"`})
+	s.do(call{path: "/console/session", cookie: cookie, status: 200, contains: `"class":"READ-ONLY","property":"shop/default","actions":[],`})
 	s.do(call{path: items, cookie: cookie, status: 200})
 	s.do(call{path: "/console/api/v2/content/filters", cookie: cookie, status: 403, contains: "class-refused"})
 	s.do(call{method: "PATCH", path: "/console/api/v2/content/1", cookie: cookie, body: `{"featured":true}`, status: 403, contains: "class-refused"})
+}
+
+// TestActions checks that a session knows the actions that its token allows, even after they have changed, and that it can do nothing else.
+func TestActions(t *testing.T) {
+	s := newWorld(t).serve()
+	cookie := s.logIn(token("limited"))
+	patch := call{method: "PATCH", path: "/console/api/v2/content/1", cookie: cookie, body: `{"featured":true}`, status: 200}
+	tag := call{method: "POST", path: "/console/api/v1/tags", cookie: cookie, body: `{"namespace":"a","key":"b","ugc_ids":[1]}`, status: 201}
+	refused := func(c call, action string) {
+		t.Helper()
+		c.status, c.contains = 403, "the action "+action
+		s.do(c)
+	}
+	// allows changes the token, and waits until the session knows its actions.
+	allows := func(it library.Token, actions string) {
+		t.Helper()
+		it.ReadWrite, it.Values = true, []library.TokenValue{{Digest: sha256.Sum256([]byte(token("limited")))}}
+		if _, err := s.lib.Apply(t.Context(), []library.Definition{{Property: property, Owner: owner(library.KindToken, "limited"), Token: &it}}); err != nil {
+			t.Fatal(err)
+		}
+		s.eventually("the session allows "+actions, func() bool {
+			got := s.do(call{path: "/console/session", cookie: cookie, status: 200, contains: s.id(cookie)})
+			return strings.Contains(got.body, `"actions":`+actions+`,`)
+		})
+	}
+	allows(library.Token{Allow: []library.Action{library.Moderate}}, `["Moderate"]`)
+	s.do(patch)
+	refused(tag, "Tag")
+	refused(call{method: "POST", path: "/console/api/v2/content/filters", cookie: cookie, body: `{"name":"f","q":"x","sort_by":"created_on:desc"}`}, "ManageFilters")
+	refused(call{path: "/console/api/v2/content/bulk", cookie: cookie}, "Export")
+	refused(call{method: "DELETE", path: "/console/api/v2/content/1", cookie: cookie}, "Erase")
+	allows(library.Token{Allow: []library.Action{library.TagItems}}, `["Tag"]`)
+	refused(patch, "Moderate")
+	s.do(tag)
+	allows(library.Token{Allow: []library.Action{}}, `[]`)
+	refused(patch, "Moderate")
+	refused(tag, "Tag")
+	allows(library.Token{Allow: []library.Action{library.Moderate, library.TagItems}, Query: "approval_status:app"}, `["Moderate","Tag"]`)
+	patch.body, patch.status = `{"approval_status":"rej"}`, 204 // the item leaves the scope
+	s.do(patch)
+	patch.status = 404
+	s.do(patch)
+	s.do(call{path: items, cookie: cookie, status: 200, contains: `"total_results":0`})
 }
 
 // TestAttacks checks that each kind of attack on a session fails.
@@ -647,7 +695,7 @@ func TestLookup(t *testing.T) {
 	}
 	body := fmt.Sprintf(`{"code":%q}`, s.codeFor(token("reader")))
 	for range 2 {
-		found := lookup(body, 200, `{"class":"READ-ONLY","property":"shop/default","expires":"2026-11-21T12:01:00Z"}`)
+		found := lookup(body, 200, `{"class":"READ-ONLY","property":"shop/default","actions":[],"expires":"2026-11-21T12:01:00Z"}`)
 		if found.Header.Get("Set-Cookie") != "" {
 			t.Errorf("a lookup begins a session: %v", found.Header)
 		}

@@ -27,6 +27,8 @@ type description struct {
 	ID       string `json:"id,omitempty"`
 	Class    string `json:"class"`
 	Property string `json:"property"`
+	// Actions contains the names of the actions that the token allows now. The page shows only what they permit. The API enforces them.
+	Actions []string `json:"actions"`
 	// Expires is the time at which the code expires, or the latest time at which the session expires.
 	Expires time.Time `json:"expires"`
 }
@@ -34,7 +36,7 @@ type description struct {
 // describe returns the description of a session with a public ID, or of a code if id is empty. The parameter a contains the rights of the
 // token. The session or code expires at the given time, or earlier if its token expires earlier.
 func describe(id string, expires time.Time, a Access) description {
-	d := description{ID: id, Class: classReadOnly, Property: a.Property, Expires: expires.UTC()}
+	d := description{ID: id, Class: classReadOnly, Property: a.Property, Actions: append([]string{}, a.Actions...), Expires: expires.UTC()}
 	if a.ReadWrite {
 		d.Class = classReadWrite
 	}

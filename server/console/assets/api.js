@@ -20,14 +20,24 @@ export class Problem extends Error {
 
 /**
  * A session, or the session that a one-time code can begin. Only a session that has begun has an id.
- * @typedef {{id?: string, class: 'READ-WRITE' | 'READ-ONLY', property: string, expires?: string | null}} Session
+ * @typedef {{id?: string, class: 'READ-WRITE' | 'READ-ONLY', property: string, actions: Action[], expires?: string | null}} Session
  */
 
 /**
- * The public ID of the session that the page shows. All tabs share one cookie, so the server rejects a call of the API if the cookie
- * contains another session.
+ * A group of operations that a token can allow.
+ * @typedef {'AddItems' | 'Moderate' | 'Tag' | 'ManageFilters' | 'ReadPrivate' | 'Export' | 'Import' | 'Erase'} Action
  */
-let shown = '1';
+
+/** The session that the page shows. @type {Session | null} */
+let current = null;
+
+/**
+ * Returns the public ID of the session that the page shows. All tabs share one cookie, so the server rejects a call of the API if the
+ * cookie contains another session.
+ */
+function shown() {
+  return current?.id ?? '1';
+}
 
 /** Dispatches `signedout` when the server no longer accepts the session. */
 export const sessionEvents = new EventTarget();
@@ -35,7 +45,7 @@ export const sessionEvents = new EventTarget();
 /** Notifies the other tabs when a session has ended. */
 const tabs = new BroadcastChannel('vitrine-console');
 tabs.addEventListener('message', (event) => {
-  if (event.data === shown) sessionEvents.dispatchEvent(new Event('signedout'));
+  if (event.data === shown()) sessionEvents.dispatchEvent(new Event('signedout'));
 });
 
 /**
@@ -58,7 +68,7 @@ tabs.addEventListener('message', (event) => {
 export async function send(method, path, options = {}, retries = 0) {
   const { query, body, signal, ifMatch, patient } = options;
   const start = performance.now();
-  const sender = path.startsWith('api/') ? shown : '1';
+  const sender = path.startsWith('api/') ? shown() : '1';
   /** @type {Response} */
   let response;
   let text = '';
@@ -81,7 +91,8 @@ export async function send(method, path, options = {}, retries = 0) {
   }
   if (!response.ok) {
     const problem = new Problem(response.status, data ?? {});
-    if (response.status === 401 && path.startsWith('api/') && sender === shown) sessionEvents.dispatchEvent(new Event('signedout'));
+    if (path.startsWith('api/') && problem.type === 'class-refused') await renew();
+    if (response.status === 401 && path.startsWith('api/') && sender === shown()) sessionEvents.dispatchEvent(new Event('signedout'));
     if (response.status === 429 && patient && retries < maxRetries) {
       await pause(Number(response.headers.get('Retry-After') ?? NaN), signal);
       return send(method, path, options, retries + 1);
@@ -222,8 +233,24 @@ export async function logIn(by) {
 
 /** @param {Session} session */
 function show(session) {
-  shown = session.id ?? '1';
+  current = session;
   return session;
+}
+
+/** Updates the rights of the session that the page shows. The server has refused a request, so the token may allow less than before. */
+async function renew() {
+  const data = await send('GET', 'session').then((answer) => answer.data, () => null);
+  if (current && data?.id === current.id) Object.assign(current, data);
+}
+
+/**
+ * Returns whether the token of a session is a READ-WRITE token that allows one of the actions. Without actions, every READ-WRITE token
+ * will do.
+ * @param {Session} session
+ * @param {...Action} actions
+ */
+export function may(session, ...actions) {
+  return session.class === 'READ-WRITE' && (actions.length === 0 || actions.some((action) => session.actions.includes(action)));
 }
 
 /**
@@ -238,5 +265,5 @@ export async function lookUp(code) {
 /** Ends the session in this tab and all other tabs. */
 export async function logOut() {
   await send('DELETE', 'session');
-  tabs.postMessage(shown);
+  tabs.postMessage(shown());
 }

@@ -23,6 +23,7 @@ import { states } from './ui.js';
  * @property {number} own how often the moderator has approved or rejected the item, without what they have undone and what is not saved
  * @property {number} settled the value of Decisions.time when the last step ended
  * @property {string} problem why the last step changed nothing, or ''
+ * @property {boolean} left whether a decision has moved the item out of what the token of the session shows
  */
 
 /**
@@ -151,10 +152,10 @@ export class Decisions {
     const id = Number(item.id);
     let entry = this.#entries.get(id);
     if (!entry) {
-      entry = { id, seen: item, steps: [], loaded: item.approval_status, own: 0, settled: 0, problem: '' };
+      entry = { id, seen: item, steps: [], loaded: item.approval_status, own: 0, settled: 0, problem: '', left: false };
       this.#entries.set(id, entry);
     } else if (entry.steps.length === 0 && entry.settled <= since) {
-      Object.assign(entry, { seen: item, loaded: item.approval_status, problem: '' });
+      Object.assign(entry, { seen: item, loaded: item.approval_status, problem: '', left: false });
     }
     return entry;
   }
@@ -260,11 +261,13 @@ export class Decisions {
   }
 
   /**
-   * Saves a step. It throws a Problem if the server does not save the step, or if the item is no longer as the moderator saw it.
+   * Saves a step. It throws a Problem if the server does not save the step, if the item is no longer as the moderator saw it, or if an
+   * earlier decision has moved it out of what the session shows.
    * @param {Step} step
    */
   async #save(step) {
     const { entry, edit, saw } = step;
+    if (entry.left) throw outside(step, unchanged(step));
     if (edit.tag) return this.#tag(step, edit.tag, edit.removes);
     let lost = false; // whether a change got no response, so that the server may have saved it
     for (let attempt = 1; ; attempt++) {
@@ -280,10 +283,13 @@ export class Decisions {
           return;
         }
         lost = true;
-        this.#show(entry, (await this.#send(() => change('PATCH', `v2/content/${entry.id}`, edit.values, etag))).data);
+        const { data: after } = await this.#send(() => change('PATCH', `v2/content/${entry.id}`, edit.values, etag));
+        entry.left = after === null;
+        this.#show(entry, after ?? edited(data, edit));
         return;
       } catch (err) {
         const status = err instanceof Problem ? err.status : NaN;
+        if (lost && missing(err)) throw outside(step, 'The server may have saved the decision.');
         lost &&= status === 0;
         // Another user has changed the item between the two requests, or a request got no response. Read the item again.
         if (attempt < (status === 412 ? attempts : status === 0 ? 2 : 0)) continue;
@@ -314,9 +320,13 @@ export class Decisions {
   async #tag(step, { namespace, key }, removes) {
     const { entry } = step;
     if (removes) {
-      await this.#send(() => change('DELETE', `v1/tags/${encodeURIComponent(namespace)}/${encodeURIComponent(key)}/${entry.id}`)).catch((err) => {
-        if (!(err instanceof Problem && err.status === 404)) throw err;
-      });
+      try {
+        await this.#send(() => change('DELETE', `v1/tags/${encodeURIComponent(namespace)}/${encodeURIComponent(key)}/${entry.id}`));
+      } catch (err) {
+        if (!missing(err)) throw err;
+        // The item no longer has the tag, so that there is nothing to remove, or the session no longer sees the item.
+        await this.#send(() => read(`v2/content/${entry.id}`)).catch((reason) => { throw missing(reason) ? outside(step, unchanged(step)) : reason; });
+      }
       return;
     }
     const { data } = await this.#send(() => read(`v2/content/items/${entry.id}/sources`));
@@ -332,10 +342,22 @@ function forget(step) {
   step.action.steps = step.action.steps.filter((s) => s !== step);
 }
 
+/** @param {unknown} err */
+function missing(err) {
+  return err instanceof Problem && err.status === 404;
+}
+
+/** @param {Step} step @param {string} words what became of the step, whose item is not visible since a decision on it */
+function outside({ entry }, words) {
+  return new Problem(404, { title: 'The item is no longer visible', detail: `Since your decision, your access token does not show item ${entry.id}. ${words}` });
+}
+
+/** @param {Step} step */
+function unchanged({ undoes }) {
+  return undoes ? 'The decision was not undone.' : 'Your decision changed nothing.';
+}
+
 /** @param {Step} step @param {string} words why the step changes nothing */
-function conflict({ entry, undoes }, words) {
-  return new Problem(409, {
-    title: 'Changed by another user',
-    detail: `Item ${entry.id} ${words}. ${undoes ? 'The decision was not undone.' : 'Your decision changed nothing.'}`,
-  });
+function conflict(step, words) {
+  return new Problem(409, { title: 'Changed by another user', detail: `Item ${step.entry.id} ${words}. ${unchanged(step)}` });
 }

@@ -1,10 +1,10 @@
 // The editor of a filter. It compares a draft with the served filter, and exports the draft as a manifest. It saves nothing, because Git
 // stays the source of truth.
 
-import { change, get, Problem } from './api.js';
+import { change, get, may, Problem } from './api.js';
 import { button, fill, h, labelled, select } from './dom.js';
 import { tileContent } from './item.js';
-import { ownerOf } from './filters.js';
+import { hiddenFilter, ownerOf } from './filters.js';
 import { download, manifest, objectName } from './manifest.js';
 import { orderControl } from './order.js';
 import { QueryBar } from './querybar.js';
@@ -78,7 +78,7 @@ export function editorPage({ session }) {
       h('div', { class: 'row' }, button({ icon: 'copy', text: 'Copy the manifest', kind: 'primary', onclick: () => void copy(text(), 'the manifest') }),
         button({ icon: 'download', text: 'Download', onclick: () => download(`${object()}.yaml`, text()) }),
         h('span', { class: 'spacer' }),
-        h('div', { class: 'row' }, httpReason, httpButton)),
+        may(session, 'ManageFilters') && h('div', { class: 'row' }, httpReason, httpButton)),
       yaml);
   }
 
@@ -162,7 +162,10 @@ export function editorPage({ session }) {
   async function start() {
     if (from) {
       try {
-        served = (await get(`v2/content/filters/${encodeURIComponent(from)}`, { info: 1 })).data;
+        const { data } = await get(`v2/content/filters/${encodeURIComponent(from)}`, { info: 1 });
+        const hidden = hiddenFilter(data);
+        if (hidden) throw hidden;
+        served = data;
       } catch (err) {
         fill(source);
         fill(result, failure(err, () => void start()));

@@ -1,6 +1,6 @@
 // The page with a table of the property's filters.
 
-import { eachOf, follow, get } from './api.js';
+import { eachOf, follow, get, Problem } from './api.js';
 import { button, debounced, fill, h } from './dom.js';
 import { go, href, parameters, setParameters } from './router.js';
 import { badge, count, date, empty, failure, number, skeleton } from './ui.js';
@@ -26,6 +26,16 @@ export function ownerOf(managedBy) {
   if (!managedBy) return h('span', { class: 'muted' }, 'HTTP');
   const [kind, name] = String(managedBy).split(' ');
   return h('span', { class: 'owner' }, h('bdi', null, name ?? kind));
+}
+
+/**
+ * Returns the reason why the session cannot use the query of a filter, or null if it can. The API leaves out a query or an order with
+ * private fields if the token does not allow ReadPrivate.
+ * @param {Filter} filter
+ */
+export function hiddenFilter({ query, sort_by }) {
+  if (query !== undefined && sort_by !== undefined) return null;
+  return new Problem(403, { type: 'class-refused', detail: 'the filter uses private fields, so this needs a token that allows the action ReadPrivate' });
 }
 
 /** @param {import('./shell.js').Context} _context @returns {import('./shell.js').Page} */
@@ -82,16 +92,18 @@ export function filtersPage(_context) {
     const total = totals.get(f.filter_uuid);
     const cell = h('td', { class: 'number' }, total === undefined ? '–' : number(total));
     cells.set(f.filter_uuid, cell);
+    const hidden = hiddenFilter(f);
     return h('tr', null,
       h('th', { scope: 'row' }, h('a', { href: href('wall', { filter: f.filter_uuid }) }, h('bdi', null, String(f.name))),
         f.read_access === 'ReadOnly' && h('div', { title: 'READ-ONLY tokens can list the items' }, badge('plain', 'READ-ONLY tokens'))),
       h('td', null, ownerOf(f.managed_by)),
-      h('td', null, h('code', { class: 'clamp' }, h('bdi', null, String(f.query ?? ''))), f.sort_by && h('div', { class: 'muted small' }, h('bdi', null, String(f.sort_by)))),
+      h('td', null, h('code', { class: 'clamp' }, h('bdi', null, String(f.query ?? ''))), f.sort_by && h('div', { class: 'muted small' }, h('bdi', null, String(f.sort_by))),
+        hidden && h('span', { class: 'muted' }, 'Uses private fields')),
       cell,
       h('td', { class: 'nowrap' }, date(f.last_modified, true)),
       h('td', null, h('div', { class: 'actions' },
         h('a', { class: 'button', href: href('wall', { filter: f.filter_uuid }), 'aria-label': `Open ${f.name} as a wall` }, 'Open'),
-        h('a', { class: 'button', href: href('filters/edit', { from: f.filter_uuid }), 'aria-label': `Propose a change to ${f.name}` }, 'Propose a change'))));
+        !hidden && h('a', { class: 'button', href: href('filters/edit', { from: f.filter_uuid }), 'aria-label': `Propose a change to ${f.name}` }, 'Propose a change'))));
   }
 
   return {

@@ -1,11 +1,11 @@
 // A dialog over the wall that shows one item with all its fields.
 
-import { curl, get } from './api.js';
+import { curl, get, Problem } from './api.js';
 import { button, fill, foreignURL, h, outsideLink } from './dom.js';
 import { explanationTree } from './explanation.js';
 import { authorOf, picture, picturesOn, pictureURL, tagsOf, textOf, typeOf } from './item.js';
 import { href } from './router.js';
-import { badge, copy, date, empty, failure, needsReadWrite, number, openDialog, skeleton, stateBadge, tabs } from './ui.js';
+import { badge, copy, date, empty, failure, number, openDialog, refusal, refused, skeleton, stateBadge, tabs } from './ui.js';
 
 /** @typedef {import('./item.js').Item} Item */
 
@@ -13,7 +13,7 @@ import { badge, copy, date, empty, failure, needsReadWrite, number, openDialog, 
  * @typedef {object} ItemDialogOptions
  * @property {() => {path: string, query: Record<string, any>}} listed returns the request of the list for which the dialog explains the
  *   item
- * @property {boolean} writes whether the session has a READ-WRITE token
+ * @property {import('./api.js').Session} session
  * @property {string} tab
  * @property {(tab: string) => void} tabChanged
  * @property {(from: number, by: number) => Item | null} step returns the next or the previous item
@@ -59,7 +59,7 @@ export function openItem(options) {
       try {
         item = await load(wanted);
       } catch (err) {
-        fill(side, failure(err));
+        fill(side, missing(err));
         return;
       }
       if (id !== wanted) return;
@@ -68,14 +68,24 @@ export function openItem(options) {
     fill(stage, media(shown));
     const set = tabs('Parts of the item', [
       { id: 'details', text: 'Details', render: () => details(shown) },
-      { id: 'sources', text: 'Tags and units', render: () => (options.writes ? sources(shown) : needsReadWrite('This tab')) },
-      { id: 'explain', text: 'Explain', render: () => (options.writes ? explain(shown) : needsReadWrite('This tab')) },
+      { id: 'sources', text: 'Tags and units', render: () => guarded(sources, shown) },
+      { id: 'explain', text: 'Explain', render: () => guarded(explain, shown) },
       { id: 'json', text: 'JSON', render: () => json(shown) },
     ], tab, (changed) => {
       tab = changed;
       options.tabChanged(changed);
     });
     fill(side, set.element);
+  }
+
+  /**
+   * Returns a tab that needs a READ-WRITE session.
+   * @param {(item: Item) => HTMLElement} tab
+   * @param {Item} item
+   */
+  function guarded(tab, item) {
+    const reason = refusal(options.session, 'This tab');
+    return reason ? refused(reason) : tab(item);
   }
 
   /** @param {Item} item */
@@ -85,11 +95,20 @@ export function openItem(options) {
     const request = path === 'v2/content/items'
       ? get('v2/content/items/explain', { q: query.q, ugc_id: item.id })
       : get(`${path}/explain`, { additional_query: query.additional_query, ugc_id: item.id });
-    request.then(({ data }) => fill(box, explanationTree(data)), (err) => fill(box, failure(err)));
+    request.then(({ data }) => fill(box, explanationTree(data)), (err) => fill(box, missing(err)));
     return box;
   }
 
   return { show, close: () => dialog.close() };
+}
+
+/**
+ * Returns the content of a part of the dialog whose request failed.
+ * @param {unknown} err
+ */
+function missing(err) {
+  const gone = err instanceof Problem && err.status === 404;
+  return gone ? empty('This item is not visible', 'It does not exist, or your access token does not show it.') : failure(err);
 }
 
 /**
@@ -188,7 +207,7 @@ function sources(item) {
     }
     fill(box, tags.length > 0 && h('section', null, h('h3', null, 'Tags'), tags.map((/** @type {any} */ t) => h('div', { class: 'source' }, tagLink(t), origin(t.sources)))),
       units.length > 0 && h('section', null, h('h3', null, 'Conversion units'), units.map((/** @type {any} */ u) => h('div', { class: 'source' }, h('strong', null, h('bdi', null, String(u.label ?? u.name ?? u.id))), origin(u.sources)))));
-  }, (err) => fill(box, failure(err)));
+  }, (err) => fill(box, missing(err)));
   return box;
 }
 

@@ -1,7 +1,7 @@
 // The moderation page: a queue of items with large pictures. A decision needs only one key press. It applies to one item or to a
 // selection, and the user can undo it.
 
-import { Problem, sessionEvents } from './api.js';
+import { may, Problem, sessionEvents } from './api.js';
 import { Decisions, decided, shown } from './decisions.js';
 import { button, fill, h, icon, select } from './dom.js';
 import { allFilters } from './filters.js';
@@ -85,7 +85,10 @@ export function moderationPage({ session }) {
     tag: button({ icon: 'tag', text: 'Tag', key: 't', onclick: askTag }),
     undo: button({ icon: 'undo', text: 'Undo', key: 'z', disabled: decisions.history.length === 0, onclick: undo }),
   };
-  const actions = h('div', { class: 'decisions', role: 'group', 'aria-label': 'Decisions' }, Object.values(act), h('span', { class: 'spacer' }), selection, saving, progress);
+  const moderates = may(session, 'Moderate');
+  const tags = may(session, 'Tag');
+  const actions = h('div', { class: 'decisions', role: 'group', 'aria-label': 'Decisions' },
+    moderates && [act.approve, act.reject, act.pending, act.feature], tags && act.tag, act.undo, h('span', { class: 'spacer' }), selection, saving, progress);
 
   const grid = new Grid({
     scroller: strip, minWidth: 84, caption: 0, gap: 6, role: 'listbox', label: 'Queue',
@@ -275,10 +278,17 @@ export function moderationPage({ session }) {
     showProgress();
   }
 
-  /** @param {import('./decisions.js').Action} action an action that changed nothing in some items. These items become selected. */
+  /**
+   * Reports an action that changed nothing in some items. These items become selected, except those that the session can no longer see, and
+   * therefore not decide on.
+   * @param {import('./decisions.js').Action} action
+   */
   function failed(action) {
-    choose([...selected, ...action.failures.map(({ entry }) => entry).filter((entry) => rows.includes(entry) && !selected.has(entry))]);
-    returned = true;
+    const again = action.failures.map(({ entry }) => entry).filter((entry) => rows.includes(entry) && !entry.left);
+    if (again.length > 0) {
+      choose([...new Set([...selected, ...again])]);
+      returned = true;
+    }
     report(action);
   }
 
@@ -397,11 +407,13 @@ export function moderationPage({ session }) {
       grid.destroy();
     },
     shortcuts: [
-      { keys: 'a', text: 'Approve', run: on(act.approve) },
-      { keys: 'r', text: 'Reject', run: on(act.reject) },
-      { keys: 'p', text: 'Set to pending', run: on(act.pending) },
-      { keys: 'f', text: 'Feature the item, or stop featuring it', run: on(act.feature) },
-      { keys: 't', text: 'Tag', run: on(act.tag) },
+      ...(moderates ? [
+        { keys: 'a', text: 'Approve', run: on(act.approve) },
+        { keys: 'r', text: 'Reject', run: on(act.reject) },
+        { keys: 'p', text: 'Set to pending', run: on(act.pending) },
+        { keys: 'f', text: 'Feature the item, or stop featuring it', run: on(act.feature) },
+      ] : []),
+      ...(tags ? [{ keys: 't', text: 'Tag', run: on(act.tag) }] : []),
       { keys: 'z', text: 'Undo', run: on(act.undo) },
       { keys: 'Space', text: 'Select or deselect the item', run: () => toggle(grid.active) },
       { keys: 'x', text: 'Select or deselect the item, and move to the next', run: () => { toggle(grid.active); grid.focus(grid.active + 1); } },

@@ -6,7 +6,7 @@ import { picturesOn } from './item.js';
 import { addShortcuts, showKeys } from './keys.js';
 import { logo } from './login.js';
 import { base, go, href, navigation, pageName } from './router.js';
-import { badge, empty, failure, needsReadWrite, saveSetting, setting, toastError } from './ui.js';
+import { badge, empty, failure, refusal, refused, saveSetting, setting, toastError } from './ui.js';
 
 /** @typedef {{session: import('./api.js').Session, scroller: HTMLElement}} Context */
 
@@ -30,13 +30,17 @@ const pages = {
   status: async () => (await import('./status.js')).statusPage,
 };
 
-/** @type {{page: string, text: string, icon: 'wall' | 'filters' | 'tags' | 'moderation' | 'status', key: string}[]} */
+/**
+ * The entries of the navigation. A page with `needs` is for READ-WRITE sessions. If the list is not empty, the session also needs one of
+ * the actions.
+ * @type {{page: string, text: string, icon: 'wall' | 'filters' | 'tags' | 'moderation' | 'status', key: string, needs?: import('./api.js').Action[]}[]}
+ */
 const entries = [
   { page: 'wall', text: 'Wall', icon: 'wall', key: 'w' },
-  { page: 'filters', text: 'Filters', icon: 'filters', key: 'f' },
-  { page: 'tags', text: 'Tags and units', icon: 'tags', key: 't' },
-  { page: 'moderation', text: 'Moderation', icon: 'moderation', key: 'm' },
-  { page: 'status', text: 'Status', icon: 'status', key: 's' },
+  { page: 'filters', text: 'Filters', icon: 'filters', key: 'f', needs: [] },
+  { page: 'tags', text: 'Tags and units', icon: 'tags', key: 't', needs: [] },
+  { page: 'moderation', text: 'Moderation', icon: 'moderation', key: 'm', needs: ['Moderate', 'Tag'] },
+  { page: 'status', text: 'Status', icon: 'status', key: 's', needs: [] },
 ];
 
 /**
@@ -102,8 +106,8 @@ export function startShell(session) {
     try {
       const load = pages[wanted];
       const entry = entries.find((e) => e.page === wanted.split('/')[0]);
-      // The API rejects the requests of all other pages.
-      const page = entry && entry.page !== 'wall' && session.class === 'READ-ONLY' ? refused(entry.text)
+      const reason = entry?.needs && refusal(session, 'This page', ...entry.needs);
+      const page = entry && reason ? closed(entry.text, reason)
         : load ? (await load())({ session, scroller }) : { element: h('div', { class: 'page' }, h('h1', { class: 'hidden', tabindex: '-1' }, 'Not found'), empty('This page does not exist', 'The address is incomplete, or belongs to another version of the console.', h('a', { class: 'button', href: href('wall') }, 'Go to the wall'))), title: 'Not found' };
       if (mine !== turn) return;
       current = page;
@@ -137,10 +141,11 @@ export function startShell(session) {
 }
 
 /**
- * Returns the page for a READ-ONLY session that may not use a page.
+ * Returns the page for a session that may not use a page.
  * @param {string} title
+ * @param {string} reason
  * @returns {Page}
  */
-function refused(title) {
-  return { element: h('div', { class: 'page' }, h('h1', { class: 'hidden', tabindex: '-1' }, title), needsReadWrite('This page')), title };
+function closed(title, reason) {
+  return { element: h('div', { class: 'page' }, h('h1', { class: 'hidden', tabindex: '-1' }, title), refused(reason)), title };
 }

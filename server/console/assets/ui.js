@@ -1,6 +1,6 @@
 // Elements that all pages share: empty and error states, short messages, dialogs, and functions that format values.
 
-import { Problem } from './api.js';
+import { may, Problem } from './api.js';
 import { button, fill, h, icon } from './dom.js';
 
 const counts = new Intl.NumberFormat('en');
@@ -75,11 +75,22 @@ export function empty(title, text, ...actions) {
 }
 
 /**
- * Returns the content of a page that needs a READ-WRITE token, for a READ-ONLY session.
+ * Returns why a session may not use a part of the console, or '' if it may.
+ * @param {import('./api.js').Session} session
  * @param {string} what
+ * @param {...import('./api.js').Action} actions the session needs one of these
  */
-export function needsReadWrite(what) {
-  return empty(`${what} needs a READ-WRITE token`, 'Your access token can only read. Log out, and log in with a READ-WRITE token.');
+export function refusal(session, what, ...actions) {
+  if (may(session, ...actions)) return '';
+  return may(session) ? `${what} needs a token that allows the action ${actions.join(' or ')}` : `${what} needs a READ-WRITE token`;
+}
+
+/**
+ * Returns the content of a page, or of a part of a page, that the session may not use.
+ * @param {string} reason
+ */
+export function refused(reason) {
+  return empty(reason, 'Your access token does not allow this. Log out, and log in with such a token.');
 }
 
 /**

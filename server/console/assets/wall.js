@@ -1,7 +1,8 @@
 // The wall, which shows the items of a query or a filter as a grid.
 
 import { button, fill, h, labelled, select } from './dom.js';
-import { get } from './api.js';
+import { get, may } from './api.js';
+import { hiddenFilter } from './filters.js';
 import { Grid } from './grid.js';
 import { tileContent } from './item.js';
 import { openItem } from './itemdialog.js';
@@ -9,14 +10,14 @@ import { Listings, requestOf } from './listing.js';
 import { bestMatch, orderControl } from './order.js';
 import { QueryBar } from './querybar.js';
 import { go, href, parameters, setParameters } from './router.js';
-import { announce, count, duration, empty, failure, saveSetting, setting, toastError } from './ui.js';
+import { announce, count, duration, empty, failure, refusal, saveSetting, setting, toastError } from './ui.js';
 
 /** The minimum widths of tiles in pixels. @type {Record<string, number>} */
 const sizes = { small: 128, medium: 200, large: 300 };
 
 /** @param {import('./shell.js').Context} context @returns {import('./shell.js').Page} */
 export function wallPage({ session, scroller }) {
-  const writes = session.class === 'READ-WRITE';
+  const writes = may(session);
   let state = read();
   const lists = new Listings();
   /** @type {ReturnType<typeof openItem> | null} */
@@ -36,9 +37,9 @@ export function wallPage({ session, scroller }) {
     saveSetting('size', value);
     grid.resize(sizes[value]);
   });
-  const explain = button({ text: 'Explain', 'aria-pressed': 'false', disabled: !writes, title: writes ? null : 'Explain needs a READ-WRITE token', onclick: () => change({ explain: !state.explain, out: false }) });
+  const explain = button({ text: 'Explain', 'aria-pressed': 'false', disabled: !writes, title: refusal(session, 'Explain') || null, onclick: () => change({ explain: !state.explain, out: false }) });
   const save = button({
-    icon: 'filters', text: 'New filter from this query…', disabled: !writes, title: writes ? null : 'A new filter needs a READ-WRITE token',
+    icon: 'filters', text: 'New filter from this query…', disabled: !writes, title: refusal(session, 'A new filter') || null,
     onclick: () => newFilter().catch(toastError),
   });
   const filterChip = h('div', { class: 'filterchip', hidden: true });
@@ -163,7 +164,10 @@ export function wallPage({ session, scroller }) {
   /** Returns the query of the list. This is the query of the filter, narrowed by the query in the query bar. */
   async function wholeQuery() {
     const { filter, q } = state;
-    const parts = [filter && String((await filterInfo()).query), q].filter(Boolean);
+    const info = filter ? await filterInfo() : null;
+    const hidden = info && hiddenFilter(info);
+    if (hidden) throw hidden;
+    const parts = [info && String(info.query), q].filter(Boolean);
     return parts.length > 1 ? parts.map((part) => `(${part})`).join(' AND ') : parts[0] ?? '';
   }
 
@@ -246,7 +250,7 @@ export function wallPage({ session, scroller }) {
     }
     const index = lists.shown.items.findIndex((item) => Number(item.id) === id);
     dialog ??= openItem({
-      writes,
+      session,
       listed: () => requestOf({ ...state, q: state.q }),
       tab: p.get('tab') ?? 'details',
       tabChanged: (tab) => setParameters({ tab }, true),
