@@ -274,7 +274,7 @@ func TestPlugin(t *testing.T) {
 	})
 	t.Run("tokens", func(t *testing.T) {
 		got := plugin("tokens", "-n", "shop")
-		got.want(t, 0, "NAME", "ROTATES IN", "backoffice   True    ReadWrite   default    everything", "summer-wall", "29d", "never")
+		got.want(t, 0, "NAME", "ROTATES IN", "backoffice   True    ReadWrite   default    everything", "storefront   True    ReadOnly    default    readOnlyQuery", "summer-wall", "29d", "never")
 		all := got.stdout + plugin("tokens", "-A", "-o", "json").stdout + plugin("tokens", "-A", "-o", "yaml").stdout
 		for _, name := range []string{"backoffice", "storefront", "display"} {
 			if strings.Contains(all, string(secretOf(name).Data["token"])) {
