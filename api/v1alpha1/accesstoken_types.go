@@ -40,6 +40,7 @@ const (
 // +kubebuilder:validation:XValidation:rule="!has(self.filters) || self.class == 'ReadOnly'",message="filters is allowed only if class is ReadOnly"
 // +kubebuilder:validation:XValidation:rule="!has(self.allow) || self.class == 'ReadWrite'",message="allow is permitted only if class is ReadWrite: a ReadOnly token never writes and never sees private fields"
 // +kubebuilder:validation:XValidation:rule="!has(self.allow) || !('Export' in self.allow) || 'ReadPrivate' in self.allow",message="Export in allow needs ReadPrivate too, because an export contains the private fields"
+// +kubebuilder:validation:XValidation:rule="!has(self.query) || !has(self.allow) || !('Import' in self.allow)",message="a token with a query cannot import: remove Import from allow, or remove query"
 // +kubebuilder:validation:XValidation:rule="!has(self.expiresAfter) || !has(self.rotation) || !self.expiresAfter.matches('^([0-9]{1,6}([.][0-9]{1,6})?(ms|s|m|h))+$') || !self.rotation.every.matches('^([0-9]{1,6}([.][0-9]{1,6})?(ms|s|m|h))+$') || duration(self.expiresAfter) > duration(self.rotation.every)",message="expiresAfter must be longer than rotation.every, otherwise the value expires before it is replaced"
 type AccessTokenSpec struct {
 	// propertyRef names the Property that the object belongs to, in the same namespace. Defaults to "default". It cannot change: delete the
