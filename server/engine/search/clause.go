@@ -42,7 +42,7 @@ func (b *binder) ranked(ctx context.Context, n plan.Node, boost float32) (clause
 			return nothing{}, err
 		}
 		return b.termSet(ctx, terms, boost)
-	case plan.Pattern, plan.TermRange, plan.IntRange, plan.FloatRange, plan.Exists:
+	case plan.Leaf:
 		inner, err := b.match(ctx, n)
 		return &constantClause{node: inner, score: boost}, err
 	}

@@ -57,8 +57,8 @@ func (t scope) node(ctx context.Context, n plan.Node) (object, error) {
 	case plan.Boost:
 		inner, err := t.node(ctx, n.Node)
 		return object{"bool": object{"must": inner, "boost": n.Factor}}, err
-	case plan.Term, plan.Phrase, plan.Pattern, plan.Fuzzy, plan.IntRange, plan.FloatRange, plan.TermRange, plan.Exists:
-		return t.leaf(ctx, n.(plan.Leaf))
+	case plan.Leaf:
+		return t.leaf(ctx, n)
 	}
 	return nil, fmt.Errorf("translate a query: unknown node %T", n)
 }

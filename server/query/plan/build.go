@@ -216,9 +216,6 @@ func (b *builder) onTerms(n query.Node, f query.Field) (Node, error) {
 	}
 	switch n := n.(type) {
 	case query.Wildcard:
-		if n.Pattern == "*" {
-			return Exists{Field: f}, nil
-		}
 		a, err := b.patterns.Compile(n)
 		return Pattern{Field: f, Automaton: a, Source: n.Pattern}, err
 	case query.Regexp:

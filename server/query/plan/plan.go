@@ -146,7 +146,7 @@ func Walk(n Node, visit func(Node)) {
 		Walk(n.Node, visit)
 	case Boost:
 		Walk(n.Node, visit)
-	case All, None, Term, Phrase, Pattern, Fuzzy, IntRange, FloatRange, TermRange, Exists:
+	case All, None, Leaf:
 	}
 }
 
