@@ -4,11 +4,8 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
-	"strconv"
 	"strings"
-	"time"
 
 	"github.com/vitrine-dev/vitrine/server/library"
 	"github.com/vitrine-dev/vitrine/server/query"
@@ -121,94 +118,16 @@ func describe(n plan.Node) string {
 	case plan.DisMax:
 		return "the best of"
 	case plan.Boost:
-		return "boost " + number(float64(n.Factor))
+		return "boost " + plan.NumberText(float64(n.Factor))
 	case plan.Const:
 		if isAll(n.Node) {
 			return "*:*"
 		}
-		return "constant " + number(float64(n.Score))
-	case plan.Term:
-		return n.Field.Name + ":" + quoted(n.Text)
-	case plan.Phrase:
-		return describePhrase(n)
-	case plan.Pattern:
-		return n.Field.Name + ":" + n.Source
-	case plan.Fuzzy:
-		return n.Field.Name + ":" + quoted(n.Text) + "~" + strconv.Itoa(n.Edits)
-	case plan.IntRange:
-		return describeRange(n.Field.Name, value(n.Field, n.Lo), value(n.Field, n.Hi))
-	case plan.FloatRange:
-		return describeRange(n.Field.Name, number(n.Lo), number(n.Hi))
-	case plan.TermRange:
-		return describeTermRange(n)
-	case plan.Exists:
-		return "_exists_:" + n.Field.Name
+		return "constant " + plan.NumberText(float64(n.Score))
+	case plan.Leaf:
+		return n.String()
 	}
 	return fmt.Sprintf("%T", n)
-}
-
-func describePhrase(n plan.Phrase) string {
-	words := make([]string, len(n.Words))
-	for i, w := range n.Words {
-		words[i] = w.Text
-	}
-	s := n.Field.Name + ":" + strconv.Quote(strings.Join(words, " "))
-	if n.Slop > 0 {
-		s += "~" + strconv.Itoa(n.Slop)
-	}
-	return s
-}
-
-func describeRange(name, lo, hi string) string {
-	if lo == hi {
-		return name + ":" + lo
-	}
-	return name + ":[" + lo + " TO " + hi + "]"
-}
-
-func describeTermRange(n plan.TermRange) string {
-	lo, hi, open, end := "*", "*", "[", "]"
-	if !n.LoOpen {
-		lo = quoted(n.Lo)
-		if !n.LoIncl {
-			open = "{"
-		}
-	}
-	if !n.HiOpen {
-		hi = quoted(n.Hi)
-		if !n.HiIncl {
-			end = "}"
-		}
-	}
-	return n.Field.Name + ":" + open + lo + " TO " + hi + end
-}
-
-// quoted returns a text in quotes if it would not be one word in a query.
-func quoted(s string) string {
-	if s == "" || strings.ContainsAny(s, " \t\r\n\u3000+-!():^[]\"{}~*?\\/") {
-		return strconv.Quote(s)
-	}
-	return s
-}
-
-// value formats a whole number, a date or a boolean. The smallest and the largest int64 mean that a range has no bound on that side.
-func value(f query.Field, v int64) string {
-	switch {
-	case f.Type == query.Boolean:
-		return strconv.FormatBool(v != 0)
-	case v == math.MinInt64 || v == math.MaxInt64:
-		return "*"
-	case f.Type == query.Date:
-		return time.UnixMilli(v).UTC().Format("2006-01-02T15:04:05.999Z")
-	}
-	return strconv.FormatInt(v, 10)
-}
-
-func number(v float64) string {
-	if math.IsInf(v, 0) {
-		return "*"
-	}
-	return strconv.FormatFloat(v, 'g', -1, 32)
 }
 
 // maxDetail is the maximum number of values in the detail of an explanation.
@@ -245,10 +164,10 @@ func (e explainer) detail(n plan.Node) string {
 func (f *field) list(of query.Field) string {
 	values := slices.Sorted(maps.Keys(f.terms))
 	for _, v := range f.numbers {
-		values = append(values, value(of, v))
+		values = append(values, plan.ValueText(of, v))
 	}
 	for _, v := range f.floats {
-		values = append(values, number(v))
+		values = append(values, plan.NumberText(v))
 	}
 	if rest := len(values) - maxDetail; rest > 0 {
 		return fmt.Sprintf("%s and %d more", strings.Join(values[:maxDetail], ", "), rest)

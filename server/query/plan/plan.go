@@ -124,6 +124,8 @@ type (
 // Leaf is a node that reads one field.
 type Leaf interface {
 	Node
+	// String returns the leaf as a clause for explanations. It is similar to a query, but need not be one.
+	String() string
 	// LooksAt returns the field that the leaf reads.
 	LooksAt() query.Field
 }
