@@ -170,7 +170,7 @@ func (s *suite) scoped(tb testing.TB, hot filterPage) {
 		for _, r := range s.vitrine.FirstPages(hot.filter, scoped) {
 			list = append(list, r.URL)
 		}
-		return slices.Repeat([][]string{list}, s.rounds)
+		return slices.Repeat([][]string{slices.Repeat(list, max(1, 8*s.requests/len(list)))}, s.rounds)
 	}
 	alternate(tb, "scoped", s.rounds, reader(report.PlainTokens, s.vitrine.CPU, "", of(false)), reader(report.ScopedTokens, s.vitrine.CPU, "", of(true)))
 }
