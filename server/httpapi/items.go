@@ -61,6 +61,16 @@ func (s *Server) addItem(x *exchange) error {
 	if err != nil {
 		return err
 	}
+	if it.ApprovalStatus != item.Pending {
+		if err := x.need(library.Moderate, `an approval_status other than "pen"`); err != nil {
+			return err
+		}
+	}
+	if len(it.Tags) > 0 {
+		if err := x.need(library.TagItems, "an item with tags"); err != nil {
+			return err
+		}
+	}
 	out, err := x.change(library.Mutation{Put: it})
 	if err != nil {
 		return err

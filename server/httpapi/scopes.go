@@ -16,13 +16,19 @@ type scopes struct {
 	parsed map[string]*library.TokenScope
 }
 
-// of returns the scope of a token: its own query or, for a READ-ONLY token without one, the query of its property. It fails if this version
+// scopeText returns the query of the token's scope: its own query or, for a READ-ONLY token without one, the query of its property. It
+// returns "" if the token has no scope.
+func (g grant) scopeText(settings library.Property) string {
+	if g.rights.Query == "" && !g.rights.ReadWrite {
+		return settings.ReadOnlyQuery
+	}
+	return g.rights.Query
+}
+
+// of returns the scope of a token, or nil if it has none. It fails if this version
 // of the server cannot parse the query, because without it the token would read more than it may.
 func (s *scopes) of(g grant, settings library.Property) (*library.TokenScope, error) {
-	text := g.rights.Query
-	if text == "" && !g.rights.ReadWrite {
-		text = settings.ReadOnlyQuery
-	}
+	text := g.scopeText(settings)
 	if text == "" {
 		return nil, nil
 	}

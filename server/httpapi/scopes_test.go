@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/vitrine-dev/vitrine/server/httpapi"
 	"github.com/vitrine-dev/vitrine/server/item"
 	"github.com/vitrine-dev/vitrine/server/library"
 	"github.com/vitrine-dev/vitrine/server/query"
@@ -193,6 +194,9 @@ func TestActions(t *testing.T) {
 		"a private filter":             {url: "/v2/content/filters/" + filterUUID("secret-order") + "?page_size=1", token: "Moderate", lacks: []string{"mail.example"}},
 		"explain a private filter":     {url: "/v2/content/filters/" + filterUUID("secret-order") + "/explain?ugc_id=1002", token: "Moderate", status: 403, contains: []string{"ReadPrivate"}, lacks: []string{"submission"}},
 		"compare a private filter":     {url: "/v2/content/compare?q=*:*&from_filter=" + filterUUID("secret-order"), token: "Moderate", status: 403, contains: []string{"ReadPrivate"}, lacks: []string{"submission"}},
+		"approve while adding":         {method: "POST", url: "/v2/content", token: "AddItems", body: `{"content_type":"text","caption":"x","approval_status":"app"}`, status: 403, contains: []string{"Moderate"}},
+		"tag while adding":             {method: "POST", url: "/v2/content", token: "AddItems", body: `{"content_type":"text","caption":"x","tags":{"n":["k"]}}`, status: 403, contains: []string{"action Tag"}},
+		"pending while adding":         {method: "POST", url: "/v2/content", token: "AddItems", body: `{"content_type":"text","caption":"x","approval_status":"pen"}`, status: 201},
 		"its rights":                   {url: "/v2/content/rights", token: "Moderate", contains: []string{`"class":"READ-WRITE","actions":["Moderate"],"items":`, `"expires":null`}},
 		"rights in a scope":            {url: "/v2/content/rights", token: "editor", contains: []string{`"query":"approval_status:app"`}},
 		"rights to read":               {url: "/v2/content/rights", token: "published", contains: []string{`"class":"READ-ONLY","actions":[]`}, lacks: []string{"query", "filters"}, want: map[string]string{"Cache-Control": "~no-store"}},
@@ -202,6 +206,19 @@ func TestActions(t *testing.T) {
 		"sources":                      {url: "/v2/content/items/1002/sources", token: "nothing"},
 		"definitions":                  {url: "/v2/content/definitions?kind=tag", token: "nothing"},
 	})
+}
+
+// TestHiddenRejections checks that the messages of rejected objects, which can quote stored queries, are hidden without ReadPrivate.
+func TestHiddenRejections(t *testing.T) {
+	a := newApp(t, func(o *httpapi.Options) {
+		o.Rejected = func(context.Context, library.PropertyID) ([]library.Rejection, bool, error) {
+			return []library.Rejection{{Kind: "ContentFilter", Namespace: "shop", Name: "wall", Reason: "InvalidQuery", Message: "secret@mail.example"}}, true, nil
+		}
+	})
+	a.apply(tokenDefinition(shop, "moderator", library.Token{ReadWrite: true, Allow: []library.Action{library.Moderate}}))
+	a.known("moderator")
+	a.do(call{url: "/v2/content/status", token: "rw", contains: []string{"secret@mail.example"}})
+	a.do(call{url: "/v2/content/status", token: "moderator", contains: []string{"InvalidQuery", "ReadPrivate"}, lacks: []string{"secret@mail.example"}})
 }
 
 // TestRightsOfEveryEndpoint checks that every endpoint that changes something needs an action, so that a new endpoint cannot forget it.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/query"
 )
 
 // definitionCounts contains the numbers of served definitions of a property, by kind.
@@ -25,8 +26,8 @@ type tokenRecord struct {
 	Class     string `json:"class"`
 	// FiltersOnly is true for a token that may only list certain filters.
 	FiltersOnly bool `json:"filters_only"`
-	// Query is the token's own query. It is omitted if it uses private fields that the caller may not read. Allow contains the actions to
-	// which the token is limited.
+	// Query is the query of the token's scope. It is omitted if it uses private fields that the caller may not read. Allow contains the
+	// actions to which the token is limited.
 	Query string           `json:"query,omitempty"`
 	Allow []library.Action `json:"allow,omitzero"`
 	// Expires is the latest expiry time among the values of the token, or nil if one of them never expires.
@@ -113,6 +114,9 @@ func (x *exchange) propertyStatus(ctx context.Context) (*statusRecord, error) {
 		if known {
 			records := []rejectionRecord{}
 			for _, r := range rejected {
+				if x.audience() == query.Public {
+					r.Message = "the message may quote private fields: read it with a token that allows ReadPrivate"
+				}
 				records = append(records, rejectionRecord(r))
 			}
 			slices.SortStableFunc(records, func(a, b rejectionRecord) int {
@@ -143,7 +147,7 @@ func (x *exchange) tokenRecords() []tokenRecord {
 			i, at[g.owner] = len(all), len(all)
 			all = append(all, tokenRecord{
 				Namespace: g.owner.Namespace, Name: g.owner.Name, Class: "READ-ONLY", FiltersOnly: g.restricted(),
-				Query: x.shownQuery(g.rights.Query), Allow: g.rights.Allow,
+				Query: x.shownQuery(g.scopeText(x.settings)), Allow: g.rights.Allow,
 			})
 			if g.rights.ReadWrite {
 				all[i].Class = "READ-WRITE"

@@ -117,7 +117,7 @@ func TestSuggest(t *testing.T) {
 			`{"severity":"warning","in":"q","start":0,"end":18,"message":"AND and OR are mixed`, `{"severity":"warning","in":"q","start":11,"end":16,"message":"there is no field`,
 		}, want: map[string]string{"Warning": ""}},
 		"an order":         {url: suggestURL("a", "sort_by=id:down"), token: "ro", contains: []string{`{"severity":"error","in":"sort_by","start":3,"end":7,"message":"a bad sort direction at position 3`}},
-		"a private field":  {url: suggestURL("submission.age:20|", "sort_by=submission.age:asc"), token: "ro", contains: []string{`"in":"q","start":0,"end":14,"message":"field \"submission.age\" requires a READ-WRITE token"`, `"in":"sort_by","start":0,"end":14`, `"completions":[]`}},
+		"a private field":  {url: suggestURL("submission.age:20|", "sort_by=submission.age:asc"), token: "ro", contains: []string{`"in":"q","start":0,"end":14,"message":"field \"submission.age\" requires a READ-WRITE token that allows ReadPrivate"`, `"in":"sort_by","start":0,"end":14`, `"completions":[]`}},
 		"the same, rw":     {url: suggestURL("submission.age:20|"), token: "rw", contains: []string{`"problems":[]`, `"text":"20"`}},
 		"a token":          {url: suggestURL("id:" + token("ro")), token: "ro", contains: []string{`"severity":"error"`}, lacks: []string{token("ro")[:16]}},
 		"nothing":          {url: "/v2/content/suggest", token: "ro", contains: []string{`"problems":[]`}},

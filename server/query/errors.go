@@ -33,7 +33,7 @@ func (e *SyntaxError) Error() string {
 type ForbiddenFieldError struct{ Field string }
 
 func (e *ForbiddenFieldError) Error() string {
-	return fmt.Sprintf("field %q requires a READ-WRITE token", excerpt(e.Field, longestName))
+	return fmt.Sprintf("field %q requires a READ-WRITE token that allows ReadPrivate", excerpt(e.Field, longestName))
 }
 
 // Codes of warnings.

@@ -139,7 +139,7 @@ func TestProblems(t *testing.T) {
 		"syntax":        {query.Problems("ü AND ) x", query.Public), "ü AND ) x", []string{`error ")": nothing after AND at position 6, near ") x": expected a clause`}},
 		"at the end":    {query.Problems("(a", query.Public), "(a", []string{`error "": unbalanced parenthesis (opened at position 0) at position 2, at the end: expected ")"`}},
 		"value":         {query.Problems("a id:xyz b", query.Public), "a id:xyz b", []string{`error "xyz": `}},
-		"private":       {query.Problems("a submission.age:1", query.Public), "a submission.age:1", []string{`error "submission.age": field "submission.age" requires a READ-WRITE token`}},
+		"private":       {query.Problems("a submission.age:1", query.Public), "a submission.age:1", []string{`error "submission.age": field "submission.age" requires a READ-WRITE token that allows ReadPrivate`}},
 		"own":           {query.Problems("a submission.age:1", query.Private), "a submission.age:1", nil},
 		"warnings":      {query.Problems("a AND b OR bogus:1", query.Public), "a AND b OR bogus:1", []string{`warning "a AND b OR bogus:1": AND and OR are mixed`, `warning "bogus": there is no field "bogus"`}},
 		"too long":      {query.Problems(strings.Repeat("x", 17000), query.Public), strings.Repeat("x", 17000), []string{`error "xxx`}},
