@@ -94,8 +94,8 @@ type AccessTokenSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self.trim() != ''",message="the query must not be blank: use *:* to select every item"
 	Query string `json:"query,omitempty"`
 
-	// allow limits a ReadWrite token to these actions: AddItems, Moderate, Tag, ManageFilters, ReadPrivate, Export, Import, Erase. All other
-	// reads need no action. Export needs ReadPrivate too. By default, a ReadWrite token is allowed every action.
+	// allow limits a ReadWrite token to these actions: AddItems, Moderate, Tag, ManageFilters, ReadPrivate, Export, Import, Erase. Reads of
+	// public fields need no action. Export needs ReadPrivate too. By default, a ReadWrite token is allowed every action.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MinItems=1

@@ -115,7 +115,7 @@ func (s *Server) Access(ctx context.Context, token string) (Access, bool, error)
 // authorize checks that the class and the actions of the token permit the endpoint.
 func (x *exchange) authorize() error {
 	switch {
-	case x.route.access == filterReader:
+	case x.route.access == anyToken:
 		return nil
 	case x.grant.restricted():
 		return &problem{Type: problems.ClassRefused, Detail: "this token can only list the items of certain filters"}
@@ -135,12 +135,17 @@ func (x *exchange) need(a library.Action, what string) error {
 	return &problem{Type: problems.ClassRefused, Detail: fmt.Sprintf("%s needs a token that allows the action %s (spec.allow of the AccessToken)", what, a)}
 }
 
-// mayShow fails if the caller may not see a stored query, because the query uses private fields. what names the query.
-func (x *exchange) mayShow(stored query.Node, what string) error {
-	if _, err := query.Check(stored, x.audience()); err != nil {
-		return x.need(library.ReadPrivate, what+" uses private fields, so this operation")
+// shownFilter parses a stored filter. It fails if the caller may not see its query and its order.
+func (x *exchange) shownFilter(f library.Filter) (library.ParsedFilter, error) {
+	p, err := library.ParseFilter(f)
+	if err != nil {
+		// Do not wrap the *query.SyntaxError, which quotes the stored query.
+		return p, fmt.Errorf("%w: filter %s: %s", library.ErrUnreadable, f.UUID, err.Error())
 	}
-	return nil
+	if _, err := query.Check(p.Query, x.audience()); err != nil || query.CheckOrder(p.Order, x.audience()) != nil {
+		return p, x.need(library.ReadPrivate, "the filter uses private fields, so this operation")
+	}
+	return p, nil
 }
 
 // stillValid returns errRevoked if the token of a long request no longer grants the same access. It returns another error if the server

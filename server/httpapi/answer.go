@@ -17,7 +17,6 @@ import (
 	"github.com/klauspost/compress/gzip"
 
 	"github.com/vitrine-dev/vitrine/server/coding"
-
 	"github.com/vitrine-dev/vitrine/server/problems"
 )
 

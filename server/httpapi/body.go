@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/vitrine-dev/vitrine/server/item"
-
 	"github.com/vitrine-dev/vitrine/server/problems"
 )
 

@@ -74,8 +74,9 @@ func (s *Server) importItems(x *exchange) error {
 	return imp.answer(lines)
 }
 
-// errRevoked ends a request whose token is no longer valid, because a revoked token must stop working within a second.
-var errRevoked = &problem{Type: problems.TokenRefused, Detail: "the access token was revoked or expired during the request"}
+// errRevoked ends a long request whose token is no longer valid or no longer has the same rights, because both must take effect within a
+// second.
+var errRevoked = &problem{Type: problems.TokenRefused, Detail: "the access token was revoked, has expired or has got other rights during the request"}
 
 type bulkImport struct {
 	x       *exchange

@@ -105,11 +105,8 @@ func (x *exchange) versionBefore() (*version, error) {
 	if err != nil {
 		return nil, err
 	}
-	parsed, err := library.ParseFilter(f.Filter)
+	parsed, err := x.shownFilter(f.Filter)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", library.ErrUnreadable, err)
-	}
-	if err := x.mayShow(parsed.Query, "the filter"); err != nil {
 		return nil, err
 	}
 	return &version{f.Query, parsed.Query, parsed.Order, parsed.Favourite}, nil

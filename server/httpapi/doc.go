@@ -9,7 +9,8 @@
 //     it.
 //   - A READ-ONLY caller learns nothing private: no submission, no submission field through a query or an order, and no
 //     part of a stored query's text.
-//   - For a token with a scope, other items do not exist: every read passes through seen or itemRead, which set the scope.
+//   - For a token with a scope, other items do not exist: a read sets the scope with seen or itemRead. Explanations and
+//     sources first read the item in this way, and an export narrows its query.
 //   - openapi.json describes every response. The tests validate all responses that they receive against openapi.json.
 //
 // Layout: routes.go lists all endpoints, one line each, with the required access and action and the handler. A handler reads its parameters

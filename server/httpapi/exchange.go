@@ -162,7 +162,7 @@ func (x *exchange) audience() query.Audience {
 	return query.Public
 }
 
-// seen returns r with the members that limit every read to what the caller may see, and that its bytes depend on.
+// seen returns r, limited to what the caller may see, with the base URL of links.
 func (x *exchange) seen(r library.Read) library.Read {
 	r.Property, r.Audience, r.Scope, r.BaseURL = x.grant.property, x.audience(), x.scope, x.baseURL()
 	return r

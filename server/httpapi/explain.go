@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"context"
-	"fmt"
 	"math"
 
 	"github.com/vitrine-dev/vitrine/server/item"
@@ -43,11 +42,7 @@ func (s *Server) explainFilter(x *exchange) error {
 	if err != nil {
 		return err
 	}
-	parsed, err := library.ParseFilter(f.Filter)
-	if err != nil {
-		return fmt.Errorf("%w: %w", library.ErrUnreadable, err)
-	}
-	if err := x.mayShow(parsed.Query, "the filter"); err != nil {
+	if _, err := x.shownFilter(f.Filter); err != nil {
 		return err
 	}
 	r := library.Read{Filter: &library.FilterRef{UUID: f.UUID}}

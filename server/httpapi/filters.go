@@ -119,8 +119,8 @@ func (s *Server) createFilter(x *exchange) error {
 	return x.doneFilter(http.StatusCreated, stored, marshal(x.filterRecord(stored)))
 }
 
-// filterBody reads the members that POST and PUT share. It checks the query and the order with the rights of a READ-WRITE token, because
-// both methods require one.
+// filterBody reads the members that POST and PUT share. It checks the query and the order with the rights of the caller, so that a filter
+// cannot reveal private fields to a caller who may not read them.
 func (x *exchange) filterBody(body object) (library.Filter, error) {
 	var f library.Filter
 	var err error

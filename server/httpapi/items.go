@@ -162,6 +162,7 @@ func (x *exchange) changeItem(m library.Mutation) error {
 		return err
 	}
 	for range maxConditionAttempts {
+		// With a scope, write only if the item is still the one that was read in the scope.
 		if c.onTags() || x.scope != nil {
 			r := x.itemRead(m.ID)
 			r.Digest = new(item.Digest)

@@ -145,7 +145,7 @@ func (x *exchange) inScope(ctx context.Context, id item.ID) error {
 }
 
 // maxChecked is the maximum number of items that hidden looks up with one query.
-const maxChecked = query.MaxClauses / 2
+const maxChecked = query.MaxClauses
 
 // hidden returns those of the ids that are not the id of an item in the scope of the token, in the same order. The token has a scope.
 func (x *exchange) hidden(ids []item.ID) ([]item.ID, error) {

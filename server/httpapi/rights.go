@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"context"
 	"errors"
 	"slices"
 	"time"
@@ -27,15 +26,6 @@ type rightsRecord struct {
 	Links   links      `json:"_links"`
 }
 
-// countVisible returns the number of items that exist for the token.
-func (x *exchange) countVisible(ctx context.Context) (int64, error) {
-	page, err := x.server.lib.Read(ctx, x.seen(library.Read{Query: query.All{}}))
-	if err != nil {
-		return 0, err
-	}
-	return page.Total, nil
-}
-
 // showRights answers GET /v2/content/rights (extension) with the rights of the token that the caller sends.
 func (s *Server) showRights(x *exchange) error {
 	g := x.grant
@@ -59,7 +49,7 @@ func (s *Server) showRights(x *exchange) error {
 		}
 		slices.Sort(out.Filters)
 	} else {
-		items, err := x.countVisible(x.r.Context())
+		items, err := x.countItems(x.r.Context(), query.All{})
 		if err != nil {
 			return err
 		}

@@ -22,8 +22,8 @@ const (
 	reader
 	// writer means a READ-WRITE token.
 	writer
-	// filterReader means any token. If the token is restricted to certain filters, the handler checks the filter.
-	filterReader
+	// anyToken means any token. If the token is restricted to certain filters, the handler limits the response to them.
+	anyToken
 )
 
 func (a access) needsToken() bool { return a != anyone && a != anyPage }
@@ -48,7 +48,7 @@ func routes() []route {
 		{"POST", "/v2/content/filters", writer, library.ManageFilters, untagged((*Server).createFilter)},
 		{"GET", "/v2/content/filters", writer, noAction, (*Server).listFilters},
 		{"PUT", "/v2/content/filters", writer, library.ManageFilters, (*Server).updateFilter},
-		{"GET", "/v2/content/filters/{filter_uuid}", filterReader, noAction, (*Server).listFilterItems},
+		{"GET", "/v2/content/filters/{filter_uuid}", anyToken, noAction, (*Server).listFilterItems},
 		{"DELETE", "/v2/content/filters/{filter_uuid}", writer, library.ManageFilters, (*Server).deleteFilter},
 		{"GET", "/v2/content/items", reader, noAction, (*Server).listItems},
 		{"POST", "/v2/content", writer, library.AddItems, untagged((*Server).addItem)},
@@ -71,7 +71,7 @@ func routes() []route {
 		{"GET", "/v2/content/items/{id}/sources", writer, noAction, (*Server).showSources},
 		{"GET", "/v2/content/definitions", writer, noAction, (*Server).listDefinitions},
 		{"GET", "/v2/content/status", writer, noAction, (*Server).showStatus},
-		{"GET", "/v2/content/rights", filterReader, noAction, (*Server).showRights},
+		{"GET", "/v2/content/rights", anyToken, noAction, (*Server).showRights},
 		{"GET", "/v2/content/facets", reader, noAction, (*Server).countValues},
 		{"GET", "/v2/content/compare", writer, noAction, (*Server).compareQueries},
 		{"GET", "/v2/content/suggest", reader, noAction, (*Server).suggest},

@@ -181,6 +181,7 @@ func TestActions(t *testing.T) {
 			a.table(t, map[string]call{fmt.Sprintf("%s %d", action, i): c})
 		}
 	}
+	a.apply(manifestFilter("private-order", "approval_status:app", "submission.age:asc", false))
 	a.apply(tokenDefinition(shop, "exporter", library.Token{ReadWrite: true, Allow: []library.Action{library.Export, library.ReadPrivate}}))
 	a.known("exporter")
 	a.table(t, map[string]call{
@@ -198,7 +199,8 @@ func TestActions(t *testing.T) {
 		"tag while adding":             {method: "POST", url: "/v2/content", token: "AddItems", body: `{"content_type":"text","caption":"x","tags":{"n":["k"]}}`, status: 403, contains: []string{"action Tag"}},
 		"pending while adding":         {method: "POST", url: "/v2/content", token: "AddItems", body: `{"content_type":"text","caption":"x","approval_status":"pen"}`, status: 201},
 		"its rights":                   {url: "/v2/content/rights", token: "Moderate", contains: []string{`"class":"READ-WRITE","actions":["Moderate"],"items":`, `"expires":null`}},
-		"rights in a scope":            {url: "/v2/content/rights", token: "editor", contains: []string{`"query":"approval_status:app"`}},
+		"rights in a scope":            {url: "/v2/content/rights", token: "editor", contains: []string{`"query":"approval_status:app"`, "Erase"}, lacks: []string{"Import"}},
+		"compare a private order":      {url: "/v2/content/compare?q=*:*&from_filter=" + filterUUID("private-order"), token: "Moderate", status: 403, contains: []string{"ReadPrivate"}, lacks: []string{"submission"}},
 		"rights to read":               {url: "/v2/content/rights", token: "published", contains: []string{`"class":"READ-ONLY","actions":[]`}, lacks: []string{"query", "filters"}, want: map[string]string{"Cache-Control": "~no-store"}},
 		"rights for filters":           {url: "/v2/content/rights", token: "walled", contains: []string{`"filters":["` + filterUUID("summer-wall") + `"]`}, lacks: []string{"items"}},
 		"no rights":                    {url: "/v2/content/rights", status: 403},

@@ -179,7 +179,7 @@ func (x *exchange) sourcesOf(ctx context.Context, owner library.Owner, id item.I
 	return all, err
 }
 
-// countItems returns the number of items that match a stored query, which may use private fields.
+// countItems returns the number of items in the scope of the token that match q, which may use private fields.
 func (x *exchange) countItems(ctx context.Context, q query.Node) (int64, error) {
 	r := x.seen(library.Read{Query: q})
 	r.Audience = query.Private

@@ -88,7 +88,7 @@ func (x *exchange) propertyStatus(ctx context.Context) (*statusRecord, error) {
 		others--
 	}
 	if x.scope != nil {
-		items, err := x.countVisible(ctx)
+		items, err := x.countItems(ctx, query.All{})
 		if err != nil {
 			return nil, err
 		}

@@ -140,11 +140,8 @@ func (x *exchange) hasTag(t item.Tag) (bool, error) {
 	if err != nil || slices.ContainsFunc(declared, func(d library.Definition) bool { return d.Tag.Tag == t }) {
 		return err == nil, err
 	}
-	page, err := x.server.lib.Read(x.r.Context(), x.seen(library.Read{Query: library.FavouriteTerm(t)}))
-	if err != nil {
-		return false, err
-	}
-	return page.Total > 0, nil
+	n, err := x.countItems(x.r.Context(), library.FavouriteTerm(t))
+	return n > 0, err
 }
 
 // listItemTags answers GET /v1/tags/ugc/{ugc_id}/.

@@ -30,9 +30,11 @@ type grant struct {
 // restricted reports whether the token may only list certain filters.
 func (g grant) restricted() bool { return g.rights.Filters != nil }
 
-// actions returns the actions that the token permits.
+// actions returns the actions that the token permits. A token with a query cannot import (see importItems).
 func (g grant) actions() []library.Action {
-	return slices.DeleteFunc(library.Actions(), func(a library.Action) bool { return !g.rights.Allows(a) })
+	return slices.DeleteFunc(library.Actions(), func(a library.Action) bool {
+		return !g.rights.Allows(a) || a == library.Import && g.rights.Query != ""
+	})
 }
 
 // sameRights reports whether two tokens permit the same operations on the same items. It does not compare Filters, because a token with

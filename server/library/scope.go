@@ -53,13 +53,13 @@ type Action string
 const (
 	// AddItems adds items.
 	AddItems Action = "AddItems"
-	// Moderate changes the approval status, the flags, the campaign and the units of items.
+	// Moderate changes members of items, such as the approval status, the campaign, the units and the text.
 	Moderate Action = "Moderate"
 	// TagItems adds tags to items and removes them. Its name in manifests is Tag.
 	TagItems Action = "Tag"
 	// ManageFilters creates, changes and deletes filters over HTTP.
 	ManageFilters Action = "ManageFilters"
-	// ReadPrivate reads and queries private fields.
+	// ReadPrivate reads and queries private fields, and shows stored queries that use them.
 	ReadPrivate Action = "ReadPrivate"
 	// Export reads all items as lines. It also needs ReadPrivate, because a line holds the private fields.
 	Export Action = "Export"
