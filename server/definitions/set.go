@@ -78,7 +78,11 @@ func (s Set) Tokens() map[library.Owner]library.TokenEvent {
 	tokens := map[library.Owner]library.TokenEvent{}
 	for from, h := range s.entries.of.all() {
 		if d := h.served(); d != nil && d.Token != nil && len(d.Token.Values) > 0 {
-			tokens[from.Owner] = library.TokenEvent{Property: d.Property, Owner: from.Owner, Token: d.Token}
+			e := library.TokenEvent{Property: d.Property, Owner: from.Owner, Token: d.Token}
+			if c := s.catalogues[d.Property]; c != nil {
+				e.ReadOnlyQuery = c.Spec.ReadOnlyQuery
+			}
+			tokens[from.Owner] = e
 		}
 	}
 	return tokens

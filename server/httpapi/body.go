@@ -31,7 +31,7 @@ func (x *exchange) plain() error {
 }
 
 // body reads the whole body of the request. It fails with status 413 if the body is too long. If Content-Length already exceeds the limit,
-// it does not read the body.
+// it does not read the body. It fails with errRevoked if the token has lost its rights, because a caller can send a body slowly.
 func (x *exchange) body() ([]byte, error) {
 	if err := x.plain(); err != nil {
 		return nil, err
@@ -43,7 +43,7 @@ func (x *exchange) body() ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the body: %w", badBody(err))
 	}
-	return b, nil
+	return b, x.stillValid()
 }
 
 // badBody returns the problem for an error of reading the body. A body that is too long gets a different problem than a body that ended

@@ -45,7 +45,7 @@ func (s *Server) countValues(x *exchange) error {
 		return err
 	})
 	if err != nil {
-		return err
+		return hideStored(err, r)
 	}
 	values := make([]facetValue, len(found.Values))
 	for i, v := range found.Values {

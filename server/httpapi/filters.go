@@ -331,9 +331,10 @@ func (s *Server) listFilterItems(x *exchange) error {
 
 // describeFilter answers a request with info=1. It sends the filter instead of its items.
 func (x *exchange) describeFilter(f library.FilterRecord) error {
-	page, err := x.server.lib.Read(x.r.Context(), x.seen(library.Read{Filter: &library.FilterRef{UUID: f.UUID}}))
+	r := x.seen(library.Read{Filter: &library.FilterRef{UUID: f.UUID}})
+	page, err := x.server.lib.Read(x.r.Context(), r)
 	if err != nil {
-		return err
+		return hideStored(err, r)
 	}
 	body := marshal(struct {
 		filterRecord

@@ -75,7 +75,7 @@ func (x *exchange) list(l listing) error {
 // parsed and checked, so a syntax error at this point concerns the stored query at least partly.
 func hideStored(err error, r library.Read) error {
 	if syntax := (*query.SyntaxError)(nil); r.Filter != nil && r.Audience == query.Public && errors.As(err, &syntax) {
-		return &problem{Type: problems.QueryTooExpensive, Detail: `the filter and "additional_query" together exceed a limit of the query language`}
+		return &problem{Type: problems.QueryTooExpensive, Detail: "the filter, or the filter and the query together, exceed a limit of the query language"}
 	}
 	return err
 }

@@ -49,7 +49,7 @@ func (s *Server) showRights(x *exchange) error {
 		}
 		slices.Sort(out.Filters)
 	} else {
-		items, err := x.countItems(x.r.Context(), query.All{})
+		items, err := x.countItems(x.r.Context(), query.All{}, nil)
 		if err != nil {
 			return err
 		}

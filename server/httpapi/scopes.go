@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"fmt"
 	"sync"
 
@@ -18,9 +19,12 @@ type scopes struct {
 
 // scopeText returns the query of the token's scope: its own query or, for a READ-ONLY token without one, the query of its property. It
 // returns "" if the token has no scope.
+//
+// settings can be newer than g. If the property has lost its query meanwhile, its earlier query stays in effect until the token is as new:
+// the same change can have given the token a query of its own.
 func (g grant) scopeText(settings library.Property) string {
 	if g.rights.Query == "" && !g.rights.ReadWrite {
-		return settings.ReadOnlyQuery
+		return cmp.Or(settings.ReadOnlyQuery, g.readOnlyQuery)
 	}
 	return g.rights.Query
 }

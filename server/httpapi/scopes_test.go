@@ -4,10 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"iter"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/vitrine-dev/vitrine/server/httpapi"
@@ -115,7 +118,9 @@ func TestScopeOfProperty(t *testing.T) {
 	})
 	spec.ReadOnlyQuery = ""
 	a.apply(property(shop, "default", spec))
-	a.do(call{url: q("*:*"), bearer: "ro", contains: []string{`"total_results":60`}})
+	a.eventually("READ-ONLY tokens have no scope", func() bool {
+		return a.send(call{url: q("*:*"), bearer: "ro"}).member(t, "total_results") == 60.0
+	})
 }
 
 // TestScopeWrites checks that a token changes only items in its scope.
@@ -292,5 +297,115 @@ func TestNarrowedExport(t *testing.T) {
 			}()
 			a.send(call{url: "/v2/content/bulk", token: "rw"})
 		})
+	}
+}
+
+// TestSlowBody checks that a token that is narrowed while a caller sends a body changes nothing.
+func TestSlowBody(t *testing.T) {
+	a := newScopedApp(t)
+	for what, c := range map[string]call{
+		"PATCH": {method: "PATCH", url: "/v2/content/1001", body: `{"featured":false}`},
+		"tag":   {method: "POST", url: "/v1/tags/", body: `{"ugc_ids":[1001],"namespace":"slow","key":"k"}`},
+	} {
+		t.Run(what, func(t *testing.T) {
+			a.apply(tokenDefinition(shop, "slow", library.Token{ReadWrite: true}))
+			wide := func() bool { return a.send(call{url: q("*:*"), token: "slow"}).member(t, "total_results") == 60.0 }
+			a.known("slow")
+			a.eventually("the token is wide", wide)
+			c.token = "slow"
+			r := c.request()
+			r.Body = &slowBody{Reader: r.Body, before: func() {
+				a.apply(tokenDefinition(shop, "slow", library.Token{ReadWrite: true, Query: approved}))
+				a.eventually("the token is narrow", func() bool { return !wide() })
+			}}
+			if got := a.serve(r); got.status != http.StatusForbidden {
+				t.Errorf("status %d: %s", got.status, got.body)
+			}
+		})
+	}
+	a.do(call{url: "/v1/tags/slow/k/", token: "rw", status: 404})
+}
+
+// slowBody is a body. It calls before once, before the first byte is read.
+type slowBody struct {
+	io.Reader
+	before func()
+	once   sync.Once
+}
+
+// Read implements io.Reader.
+func (b *slowBody) Read(p []byte) (int, error) {
+	b.once.Do(b.before)
+	return b.Reader.Read(p)
+}
+
+// Close implements io.Closer.
+func (b *slowBody) Close() error { return nil }
+
+// TestScopeMoves moves a scope from the property to a token and back, and checks that no request reads more meanwhile.
+func TestScopeMoves(t *testing.T) {
+	a := newScopedApp(t)
+	narrow := library.Property{PlatformPageID: 4711, ReadOnlyQuery: approved}
+	a.apply(property(shop, "default", narrow), tokenDefinition(shop, "moved", library.Token{}))
+	a.known("moved")
+	ctx, stop := context.WithCancel(t.Context())
+	var readers sync.WaitGroup
+	for range 2 {
+		readers.Go(func() {
+			for ctx.Err() == nil {
+				w := httptest.NewRecorder()
+				a.server.ServeHTTP(w, call{url: q("*:*", "page_size=1"), bearer: "moved"}.request())
+				if !strings.Contains(w.Body.String(), `"total_results":30`) {
+					t.Errorf("%.200s", w.Body)
+					return
+				}
+			}
+		})
+	}
+	for range 20 {
+		a.apply(property(shop, "default", library.Property{PlatformPageID: 4711}), tokenDefinition(shop, "moved", library.Token{Query: approved}))
+		a.apply(property(shop, "default", narrow), tokenDefinition(shop, "moved", library.Token{}))
+	}
+	stop()
+	readers.Wait()
+	a.apply(property(shop, "default", library.Property{PlatformPageID: 4711}))
+	a.eventually("the token is wide", func() bool {
+		return a.send(call{url: q("*:*"), token: "moved"}).member(t, "total_results") == 60.0
+	})
+}
+
+// tooLarge is a library in which every stored filter exceeds a limit of the query language when it is read.
+type tooLarge struct{ library.Library }
+
+var errTooLarge = &query.SyntaxError{Near: "secret@mail.example", Expected: "fewer fields"}
+
+// Read implements library.Library.
+func (l tooLarge) Read(ctx context.Context, r library.Read) (*library.Page, error) {
+	if r.Filter != nil {
+		return nil, errTooLarge
+	}
+	return l.Library.Read(ctx, r)
+}
+
+// Facets implements library.Library.
+func (l tooLarge) Facets(ctx context.Context, r library.Read, f library.Facet) (*library.Facets, error) {
+	if r.Filter != nil {
+		return nil, errTooLarge
+	}
+	return l.Library.Facets(ctx, r, f)
+}
+
+// TestStoredQueryTooLarge checks that the error about a stored query does not quote it for callers who may not read private fields.
+func TestStoredQueryTooLarge(t *testing.T) {
+	a := newAppOver(t, func(l library.Library) library.Library { return tooLarge{l} })
+	a.apply(tokenDefinition(shop, "moderator", library.Token{ReadWrite: true, Allow: []library.Action{library.Moderate}}))
+	a.known("moderator")
+	filter := "/v2/content/filters/" + filterUUID("summer-wall")
+	counted := facets("author", "q=*:*", "filter="+filterUUID("summer-wall"))
+	for name, c := range map[string]call{
+		"items": {url: filter, token: "ro"}, "information": {url: filter + "?info=1", token: "ro"}, "values": {url: counted, token: "moderator"},
+	} {
+		c.status, c.lacks = 400, []string{"secret"}
+		a.table(t, map[string]call{name: c})
 	}
 }

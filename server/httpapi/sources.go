@@ -171,7 +171,7 @@ func (x *exchange) sourcesOf(ctx context.Context, owner library.Owner, id item.I
 	if err != nil || node == nil {
 		return all, nil // a selector that this version of the server cannot parse matches no item
 	}
-	matched, err := x.countItems(ctx, query.And(itemTerm(id), node))
+	matched, err := x.countItems(ctx, itemTerm(id), node)
 	if matched > 0 {
 		from.By = "selector"
 		all = append(all, from)
@@ -179,9 +179,10 @@ func (x *exchange) sourcesOf(ctx context.Context, owner library.Owner, id item.I
 	return all, err
 }
 
-// countItems returns the number of items in the scope of the token that match q, which may use private fields.
-func (x *exchange) countItems(ctx context.Context, q query.Node) (int64, error) {
-	r := x.seen(library.Read{Query: q})
+// countItems returns the number of items in the scope of the token that match q and, if where is not nil, also where. Both may use private
+// fields.
+func (x *exchange) countItems(ctx context.Context, q, where query.Node) (int64, error) {
+	r := x.seen(library.Read{Query: q, Where: where})
 	r.Audience = query.Private
 	page, err := x.server.lib.Read(ctx, r)
 	if err != nil {

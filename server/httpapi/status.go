@@ -88,7 +88,7 @@ func (x *exchange) propertyStatus(ctx context.Context) (*statusRecord, error) {
 		others--
 	}
 	if x.scope != nil {
-		items, err := x.countItems(ctx, query.All{})
+		items, err := x.countItems(ctx, query.All{}, nil)
 		if err != nil {
 			return nil, err
 		}

@@ -140,7 +140,7 @@ func (x *exchange) hasTag(t item.Tag) (bool, error) {
 	if err != nil || slices.ContainsFunc(declared, func(d library.Definition) bool { return d.Tag.Tag == t }) {
 		return err == nil, err
 	}
-	n, err := x.countItems(x.r.Context(), library.FavouriteTerm(t))
+	n, err := x.countItems(x.r.Context(), library.FavouriteTerm(t), nil)
 	return n > 0, err
 }
 

@@ -17,6 +17,8 @@ type grant struct {
 	owner    library.Owner
 	// rights is the token. Only the members that describe its rights are of interest here, not its values.
 	rights library.Token
+	// readOnlyQuery is that of the property, in the state of the library that rights belongs to.
+	readOnlyQuery string
 	// filters contains the UUIDs in rights.Filters.
 	filters map[string]bool
 	// expires is the first instant at which the token value is refused. Zero means never.
@@ -74,8 +76,7 @@ func (t *tokenTable) find(token string, now time.Time) (grant, bool) {
 
 // heldToken is the latest state of a token from the library.
 type heldToken struct {
-	property  library.PropertyID
-	token     *library.Token
+	event     library.TokenEvent
 	allowance *allowance
 	log       slog.Handler
 }
@@ -98,7 +99,7 @@ func (t *tokenTable) follow(events iter.Seq2[library.TokenEvent, error]) error {
 			if a == nil {
 				a = &allowance{}
 			}
-			held[e.Owner] = heldToken{e.Property, e.Token, a, accessLog(t.log, e.Property, e.Owner.String())}
+			held[e.Owner] = heldToken{e, a, accessLog(t.log, e.Property, e.Owner.String())}
 		}
 		if synced {
 			t.publish(held)
@@ -113,14 +114,16 @@ func (t *tokenTable) publish(held map[library.Owner]heldToken) {
 	table := make(map[library.Digest]grant, len(held))
 	claimed := make(map[library.Digest]bool, len(held))
 	for owner, h := range held {
-		g := grant{property: h.property, owner: owner, rights: *h.token, allowance: h.allowance, log: h.log}
+		g := grant{
+			property: h.event.Property, owner: owner, rights: *h.event.Token, readOnlyQuery: h.event.ReadOnlyQuery, allowance: h.allowance, log: h.log,
+		}
 		if g.restricted() {
-			g.filters = make(map[string]bool, len(h.token.Filters))
-			for _, uuid := range h.token.Filters {
+			g.filters = make(map[string]bool, len(h.event.Token.Filters))
+			for _, uuid := range h.event.Token.Filters {
 				g.filters[uuid] = true
 			}
 		}
-		for _, v := range h.token.Values {
+		for _, v := range h.event.Token.Values {
 			if claimed[v.Digest] {
 				if table[v.Digest].allowance != h.allowance {
 					delete(table, v.Digest)

@@ -287,6 +287,8 @@ type TokenEvent struct {
 	Property PropertyID
 	Owner    Owner
 	Token    *Token
+	// ReadOnlyQuery is that of the property, from the same change as Token.
+	ReadOnlyQuery string
 }
 
 // Scope limits what a Sweep may remove.
