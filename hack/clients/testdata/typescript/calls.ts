@@ -94,8 +94,8 @@ assert.equal(explained.ugc_id, largeID);
 assert.equal(explained.explanation.children.length, 2);
 
 const patched = await good(rw.PATCH("/v2/content/{id}", { params: { path: { id: largeID } }, body: { activate_units: [unitID] } }));
-assert.equal(patched.activate_units[0]?.id, unitID);
-assert.equal(patched.activate_units[0]?.external_id, "SKU-1");
+assert.equal(patched?.activate_units[0]?.id, unitID);
+assert.equal(patched?.activate_units[0]?.external_id, "SKU-1");
 
 assert.equal((await good(ro.GET("/v1/activate_units/")))._embedded["activate_unit:item"][0]?.id, unitID);
 assert.equal((await good(ro.GET("/v1/activate_units/{id}", { params: { path: { id: unitID } } })))[0]?.name, "Shop the sandals");
