@@ -253,15 +253,12 @@ func tokenShows(ctx context.Context, lib library.Library, owner library.Owner) s
 	if err != nil {
 		return "not served"
 	}
-	access, scope := "READ-ONLY", d.Token.Query
+	access, scope := "READ-ONLY", d.Token.ScopeQuery(property.ReadOnlyQuery)
 	if d.Token.ReadWrite {
 		access = "READ-WRITE"
 	}
 	if len(d.Token.Allow) > 0 {
 		access = fmt.Sprintf("%s limited to %v", access, d.Token.Allow)
-	}
-	if scope == "" && !d.Token.ReadWrite {
-		scope = property.ReadOnlyQuery
 	}
 	shows := "all items"
 	if d.Token.Filters != nil {

@@ -19,7 +19,7 @@ import (
 var narrowings = flag.Int("narrowings", 6, "how often TestReplicasNarrow narrows a token")
 
 // TestReplicasNarrow narrows tokens and widens them again, and measures how long two replicas still grant the earlier rights. It narrows the
-// query of a token, its actions, and the query of the Property in turn.
+// query of a token, its actions, and the query of the Property, one after the other.
 func TestReplicasNarrow(t *testing.T) {
 	k, replica := newReplicas(t)
 	replicas := []*instance{replica(), replica()}

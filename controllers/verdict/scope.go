@@ -16,7 +16,7 @@ func ScopeOf(t *library.Token, readOnlyQuery string) v1alpha1.TokenScope {
 		return v1alpha1.ScopeFilters
 	case t.Query != "":
 		return v1alpha1.ScopeQuery
-	case !t.ReadWrite && readOnlyQuery != "":
+	case t.ScopeQuery(readOnlyQuery) != "":
 		return v1alpha1.ScopeProperty
 	}
 	return v1alpha1.ScopeAllItems

@@ -255,12 +255,8 @@ func (p *process) withConsole(api *httpapi.Server) (http.Handler, error) {
 		API: api, Key: p.lib.AuthorKey(), Hosts: hosts, Dir: p.o.ConsoleDir, Logger: p.log.With("part", "console"),
 		Access: func(ctx context.Context, token string) (console.Access, bool, error) {
 			a, ok, err := api.Access(ctx, token)
-			actions := make([]string, len(a.Actions))
-			for i, action := range a.Actions {
-				actions[i] = string(action)
-			}
 			return console.Access{
-				Property: string(a.Property), Token: a.Owner.String(), ReadWrite: a.ReadWrite, Actions: actions, FiltersOnly: a.FiltersOnly,
+				Property: string(a.Property), Token: a.Owner.String(), ReadWrite: a.ReadWrite, Actions: a.Actions, FiltersOnly: a.FiltersOnly,
 				Expires: a.Expires,
 			}, ok, err
 		},

@@ -13,8 +13,8 @@ type Rights struct {
 	Actions []string `json:"actions"`
 	// Filters contains the UUIDs of the filters that the token can list. It is nil if the token is not limited to certain filters.
 	Filters []string `json:"filters,omitzero"`
-	// Query is the query of the token: other items do not exist for it. It is "" if there is none, if the token
-	// may not read a private field in it, and for READ-ONLY tokens.
+	// Query is the query of the token: other items do not exist for it. It is "" if there is none, if the token may not read a private field
+	// in it, and for READ-ONLY tokens.
 	Query string `json:"query,omitempty"`
 	// Items is the number of items that exist for the token. It is nil if the token is limited to certain filters.
 	Items *int64 `json:"items,omitempty"`

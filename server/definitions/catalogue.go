@@ -72,8 +72,7 @@ type Filter struct {
 func (f *Filter) Parsed() (library.ParsedFilter, error) {
 	p, err := f.parse()
 	if err != nil {
-		// Do not wrap the *query.SyntaxError, which callers would report as an error in the query of the request.
-		return library.ParsedFilter{}, fmt.Errorf("%w: filter %s: %s", library.ErrUnreadable, f.Record.UUID, err.Error())
+		return library.ParsedFilter{}, library.Unreadable("filter "+f.Record.UUID, err)
 	}
 	p.Favourite = f.Record.Favourite
 	return p, nil

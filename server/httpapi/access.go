@@ -91,8 +91,8 @@ type Access struct {
 	Owner    library.Owner
 	// ReadWrite is true for a token of the class READ-WRITE. FiltersOnly is true for a token that may only list certain filters.
 	ReadWrite, FiltersOnly bool
-	// Actions are the actions that the token permits.
-	Actions []library.Action
+	// Actions contains the names of the actions that the token permits (see library.Actions).
+	Actions []string
 	// Expires is the first instant at which the token is refused. Zero means never.
 	Expires time.Time
 }
@@ -139,8 +139,7 @@ func (x *exchange) need(a library.Action, what string) error {
 func (x *exchange) shownFilter(f library.Filter) (library.ParsedFilter, error) {
 	p, err := library.ParseFilter(f)
 	if err != nil {
-		// Do not wrap the *query.SyntaxError, which quotes the stored query.
-		return p, fmt.Errorf("%w: filter %s: %s", library.ErrUnreadable, f.UUID, err.Error())
+		return p, library.Unreadable("filter "+f.UUID, err)
 	}
 	if _, err := query.Check(p.Query, x.audience()); err != nil || query.CheckOrder(p.Order, x.audience()) != nil {
 		return p, x.need(library.ReadPrivate, "the filter uses private fields, so this operation")

@@ -206,7 +206,7 @@ func (x *exchange) fail(err error) {
 	for _, name := range []string{"ETag", "Location", "Link"} {
 		h.Del(name)
 	}
-	x.write(p.status(), "application/problem+json", marshal(p.document(x.redact)))
+	x.write(p.Type.Status, problems.MediaType, marshal(p.document(x.redact)))
 }
 
 // logDisk logs an error that a full disk caused. The log contains the path of the file, which callers must not see.

@@ -44,13 +44,7 @@ var (
 // differ only in private data: in their submissions and in what happened to items before. The responses must be equal, byte for byte, with
 // all headers. On OpenSearch, the servers must also send equal numbers of requests to the cluster. Timing is out of scope.
 func TestReadOnlyLeaks(t *testing.T) {
-	seed := *leakSeed
-	if seed == 0 {
-		seed = uint64(time.Now().UnixNano())
-	}
-	t.Logf("-leak.seed=%d", seed)
-	leaks(t, func(t *testing.T, kind string) *pair {
-		p := newPair(t, kind, seed)
+	leaks(t, func(p *pair) {
 		public, private := p.lines()
 		for i, s := range p.sides {
 			var lines []string
@@ -59,20 +53,13 @@ func TestReadOnlyLeaks(t *testing.T) {
 			}
 			s.write(shop, lines...)
 		}
-		return p
 	})
 }
 
 // TestScopeLeaks is like TestReadOnlyLeaks, for callers with a scope. The libraries differ in the items outside the scope: in their number,
 // their ids, their contents and their tags. The order by relevance and the scores may differ, because they depend on all items.
 func TestScopeLeaks(t *testing.T) {
-	seed := *leakSeed
-	if seed == 0 {
-		seed = uint64(time.Now().UnixNano())
-	}
-	t.Logf("-leak.seed=%d", seed)
-	leaks(t, func(t *testing.T, kind string) *pair {
-		p := newPair(t, kind, seed)
+	leaks(t, func(p *pair) {
 		p.outside = true
 		public, private := p.lines()
 		for i, s := range p.sides {
@@ -86,13 +73,17 @@ func TestScopeLeaks(t *testing.T) {
 			}
 			s.write(shop, append(lines, p.hiddenLines(i)...)...)
 		}
-		return p
 	})
 }
 
-// leaks compares the responses of the pairs that newPair makes.
-func leaks(t *testing.T, made func(t *testing.T, kind string) *pair) {
+// leaks compares the responses of pairs of libraries, which fill fills.
+func leaks(t *testing.T, fill func(*pair)) {
 	t.Helper()
+	seed := *leakSeed
+	if seed == 0 {
+		seed = uint64(time.Now().UnixNano())
+	}
+	t.Logf("-leak.seed=%d", seed)
 	kinds := map[string]int{"engine": 2000, "reference": 500}
 	if os.Getenv("VITRINE_TEST_LIBRARY") == "opensearch" {
 		kinds = map[string]int{"opensearch": 1000}
@@ -103,7 +94,8 @@ func leaks(t *testing.T, made func(t *testing.T, kind string) *pair) {
 		}
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
-			p := made(t, kind)
+			p := newPair(t, kind, seed)
+			fill(p)
 			p.compare(n / 2)
 			p.rewrite()
 			p.compare(n - n/2)
@@ -316,60 +308,12 @@ func (p *pair) hiddenLines(side int) []string {
 	return lines[:len(lines)-30*side]
 }
 
-// rewriteHidden gives the items outside the scope a further history on the first side.
-func (p *pair) rewriteHidden() []library.Mutation {
-	s := p.sides[0]
-	s.write(shop, `{"id":5001,"approval_status":"pen","created_on":"2026-11-20T00:00:00Z","content":{"content_type":"text","text":"beach jane later"}}`)
-	var muts []library.Mutation
-	for i := range item.ID(leakItems) {
-		id := 20_000 + i
-		switch i % 8 {
-		case 0:
-			muts = append(muts, library.Mutation{Delete: true, ID: id})
-		case 1:
-			muts = append(muts, library.Mutation{Tag: &item.Tag{Namespace: "vibe", Key: "later"}, IDs: []item.ID{id}})
-		}
-	}
-	return muts
-}
-
-// rewrite gives the items of the first side a history that is not public: changed and removed submissions, decisions of moderators that
-// were reverted, and an item that was erased.
+// rewrite gives the items of the first side a history that callers may not see.
 func (p *pair) rewrite() {
-	s := p.sides[0]
-	patch := func(id item.ID, body string) library.Mutation {
-		parsed, err := item.ParsePatch([]byte(body))
-		if err != nil {
-			p.t.Fatal(err)
-		}
-		return library.Mutation{ID: id, Patch: parsed}
-	}
-	var muts []library.Mutation
 	if p.outside {
-		muts = p.rewriteHidden()
-	}
-	for i := range item.ID(leakItems) {
-		id := 1001 + i
-		if p.outside {
-			break
-		}
-		switch i % 4 {
-		case 0:
-			muts = append(muts, patch(id, `{"submission":{"email":"new.person@mail.example","size":"77"}}`))
-		case 1:
-			muts = append(muts, patch(id, `{"submission":null}`))
-		case 2:
-			muts = append(muts, patch(id, `{"approval_status":"app"}`), patch(id, `{"approval_status":"rej"}`))
-		}
-	}
-	for _, m := range muts {
-		outcomes, err := s.lib.Write(context.Background(), shop, []library.Mutation{m})
-		if err != nil || outcomes[0].Err != nil {
-			p.t.Fatal(err, outcomes)
-		}
-	}
-	if !p.outside {
-		p.eraseOne()
+		p.rewriteHidden()
+	} else {
+		p.rewritePrivate()
 	}
 	for i := range p.sides {
 		p.next[i] = nil // a cursor by relevance is about the state of the index
@@ -378,11 +322,49 @@ func (p *pair) rewrite() {
 	}
 }
 
-// eraseOne adds an item to the first side, and erases it.
-func (p *pair) eraseOne() {
-	s := p.sides[0]
-	s.write(shop, `{"id":5001,"approval_status":"app","created_on":"2026-11-20T00:00:00Z","content":{"content_type":"text","text":"beach jane erased"}}`)
-	if outcomes, err := s.lib.Write(context.Background(), shop, []library.Mutation{{Delete: true, ID: 5001}}); err != nil || outcomes[0].Err != nil {
+// rewriteHidden adds, tags and erases items outside the scope on the first side.
+func (p *pair) rewriteHidden() {
+	p.sides[0].write(shop, `{"id":5001,"approval_status":"pen","created_on":"2026-11-20T00:00:00Z","content":{"content_type":"text","text":"beach jane later"}}`)
+	for i := range item.ID(leakItems) {
+		id := 20_000 + i
+		switch i % 8 {
+		case 0:
+			p.change(library.Mutation{Delete: true, ID: id})
+		case 1:
+			p.change(library.Mutation{Tag: &item.Tag{Namespace: "vibe", Key: "later"}, IDs: []item.ID{id}})
+		}
+	}
+}
+
+// rewritePrivate changes and removes submissions, reverts decisions of moderators, and erases an item on the first side.
+func (p *pair) rewritePrivate() {
+	patch := func(id item.ID, body string) {
+		parsed, err := item.ParsePatch([]byte(body))
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		p.change(library.Mutation{ID: id, Patch: parsed})
+	}
+	for i := range item.ID(leakItems) {
+		id := 1001 + i
+		switch i % 4 {
+		case 0:
+			patch(id, `{"submission":{"email":"new.person@mail.example","size":"77"}}`)
+		case 1:
+			patch(id, `{"submission":null}`)
+		case 2:
+			patch(id, `{"approval_status":"app"}`)
+			patch(id, `{"approval_status":"rej"}`)
+		}
+	}
+	p.sides[0].write(shop, `{"id":5001,"approval_status":"app","created_on":"2026-11-20T00:00:00Z","content":{"content_type":"text","text":"beach jane erased"}}`)
+	p.change(library.Mutation{Delete: true, ID: 5001})
+}
+
+// change changes the items of the first side.
+func (p *pair) change(m library.Mutation) {
+	outcomes, err := p.sides[0].lib.Write(context.Background(), shop, []library.Mutation{m})
+	if err != nil || outcomes[0].Err != nil {
 		p.t.Fatal(err, outcomes)
 	}
 }
@@ -491,8 +473,8 @@ func byTime(got [2]answer, c call) bool {
 	return conditional && (statuses == [2]int{http.StatusOK, http.StatusNotModified} || statuses == [2]int{http.StatusNotModified, http.StatusOK})
 }
 
-// byScore reports whether two responses may differ only because scores depend on all items: if they explain a score, or if they list the same
-// items in another order.
+// byScore reports whether two responses may differ only because scores depend on all items: if they explain a score, or if they list the
+// same items in another order.
 func byScore(got [2]answer, c call) bool {
 	u, err := url.Parse(c.url)
 	if err != nil || got[0].status != got[1].status {

@@ -35,8 +35,6 @@ type problem struct {
 
 func (p *problem) Error() string { return p.Detail }
 
-func (p *problem) status() int { return p.Type.Status }
-
 // problemDocument is the JSON form of a problem.
 type problemDocument struct {
 	problems.Document

@@ -13,8 +13,8 @@ import (
 type rightsRecord struct {
 	// Class is READ-ONLY or READ-WRITE.
 	Class string `json:"class"`
-	// Actions are the actions that the token permits.
-	Actions []library.Action `json:"actions"`
+	// Actions contains the actions that the token permits.
+	Actions []string `json:"actions"`
 	// Filters contains the UUIDs of the filters that the token can list. It is nil if the token is not limited to certain filters.
 	Filters []string `json:"filters,omitzero"`
 	// Query is the query of the token's scope. It is omitted if there is none, or if the caller may not see it.

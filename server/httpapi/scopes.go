@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"cmp"
-	"fmt"
 	"sync"
 
 	"github.com/vitrine-dev/vitrine/server/library"
@@ -17,20 +16,16 @@ type scopes struct {
 	parsed map[string]*library.TokenScope
 }
 
-// scopeText returns the query of the token's scope: its own query or, for a READ-ONLY token without one, the query of its property. It
-// returns "" if the token has no scope.
+// scopeText returns the query of the token's scope, or "" if it has none.
 //
 // settings can be newer than g. If the property has lost its query meanwhile, its earlier query stays in effect until the token is as new:
 // the same change can have given the token a query of its own.
 func (g grant) scopeText(settings library.Property) string {
-	if g.rights.Query == "" && !g.rights.ReadWrite {
-		return cmp.Or(settings.ReadOnlyQuery, g.readOnlyQuery)
-	}
-	return g.rights.Query
+	return g.rights.ScopeQuery(cmp.Or(settings.ReadOnlyQuery, g.readOnlyQuery))
 }
 
-// of returns the scope of a token, or nil if it has none. It fails if this version
-// of the server cannot parse the query, because without it the token would read more than it may.
+// of returns the scope of a token, or nil if it has none. It fails if this version of the server cannot parse the query, because without it
+// the token would read more than it may.
 func (s *scopes) of(g grant, settings library.Property) (*library.TokenScope, error) {
 	text := g.scopeText(settings)
 	if text == "" {
@@ -44,8 +39,7 @@ func (s *scopes) of(g grant, settings library.Property) (*library.TokenScope, er
 	}
 	parsed, err := library.ParseTokenScope(text)
 	if err != nil {
-		// Do not wrap the *query.SyntaxError, which the caller would get as an error in the query of the request.
-		return nil, fmt.Errorf("%w: the query of %s: %s", library.ErrUnreadable, g.owner, err.Error())
+		return nil, library.Unreadable("the query of "+g.owner.String(), err)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -130,8 +130,8 @@ func (s *Server) listTagged(x *exchange) error {
 	})
 }
 
-// hasTag reports whether a tag has ever existed. For a token with a scope, a tag exists if a manifest declares it, or if an item in the scope
-// has it now.
+// hasTag reports whether a tag has ever existed. For a token with a scope, a tag exists if a manifest declares it, or if an item in the
+// scope has it now.
 func (x *exchange) hasTag(t item.Tag) (bool, error) {
 	if x.scope == nil {
 		return x.server.lib.HasTag(x.grant.property, t)

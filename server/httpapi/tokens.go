@@ -32,11 +32,15 @@ type grant struct {
 // restricted reports whether the token may only list certain filters.
 func (g grant) restricted() bool { return g.rights.Filters != nil }
 
-// actions returns the actions that the token permits. A token with a query cannot import (see importItems).
-func (g grant) actions() []library.Action {
-	return slices.DeleteFunc(library.Actions(), func(a library.Action) bool {
-		return !g.rights.Allows(a) || a == library.Import && g.rights.Query != ""
-	})
+// actions returns the names of the actions that the token permits. A token with a query cannot import (see importItems).
+func (g grant) actions() []string {
+	names := []string{}
+	for _, a := range library.Actions() {
+		if g.rights.Allows(a) && (a != library.Import || g.rights.Query == "") {
+			names = append(names, string(a))
+		}
+	}
+	return names
 }
 
 // sameRights reports whether two tokens permit the same operations on the same items. It does not compare Filters, because a token with

@@ -124,3 +124,9 @@ type OffsetError struct {
 func (e *OffsetError) Error() string {
 	return fmt.Sprintf("page numbers reach only the first %d items: follow _links.next instead", e.Limit)
 }
+
+// Unreadable returns an error that wraps ErrUnreadable, for a stored query that does not parse. what names the owner of the query. The error
+// does not wrap err: callers would report a *query.SyntaxError as an error in the query of the request, and quote the stored query.
+func Unreadable(what string, err error) error {
+	return fmt.Errorf("%w: %s: %s", ErrUnreadable, what, err.Error())
+}

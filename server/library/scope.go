@@ -74,6 +74,15 @@ func Actions() []Action {
 	return []Action{AddItems, Moderate, TagItems, ManageFilters, ReadPrivate, Export, Import, Erase}
 }
 
+// ScopeQuery returns the query of the token's scope: its own query or, for a READ-ONLY token without one, that of its property. It returns ""
+// if the token has no scope.
+func (t *Token) ScopeQuery(readOnlyQuery string) string {
+	if t.Query == "" && !t.ReadWrite {
+		return readOnlyQuery
+	}
+	return t.Query
+}
+
 // Allows reports whether the token permits an action. A READ-ONLY token permits none.
 func (t *Token) Allows(a Action) bool {
 	return t.ReadWrite && (t.Allow == nil || slices.Contains(t.Allow, a))

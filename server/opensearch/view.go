@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/vitrine-dev/vitrine/server/definitions"
+	"github.com/vitrine-dev/vitrine/server/eval"
 	"github.com/vitrine-dev/vitrine/server/item"
 	"github.com/vitrine-dev/vitrine/server/library"
 	"github.com/vitrine-dev/vitrine/server/opensearch/cluster"
@@ -192,20 +193,7 @@ func (v *view) selector(ctx context.Context, r *definitions.Rule) (plan.Node, er
 
 // root returns the plan of a listing. The plan matches the items that match all parts of the listing.
 func (v *view) root(ctx context.Context, listing library.Listing) (plan.Node, error) {
-	roots := make([]plan.Node, len(listing.Parts))
-	for i, part := range listing.Parts {
-		var err error
-		if roots[i], err = v.plan(ctx, part, v.now); err != nil {
-			return nil, err
-		}
-		if part.Unscored {
-			roots[i] = plan.Const{Node: roots[i]}
-		}
-	}
-	if len(roots) == 1 {
-		return roots[0], nil
-	}
-	return plan.Bool{Must: roots}, nil
+	return eval.Root(listing.Parts, func(part library.Part) (plan.Node, error) { return v.plan(ctx, part, v.now) })
 }
 
 // warn logs that a selector matches no item.

@@ -14,7 +14,8 @@ type Type struct {
 	Name string
 	// Status is the status of a response with such a problem.
 	Status int
-	Title  string
+	// Title describes the type for people.
+	Title string
 }
 
 // The types of problems.
@@ -50,6 +51,7 @@ var (
 
 // Document is the JSON form of a problem. A server may add members.
 type Document struct {
+	// Type is a URI, which ends in Type.Name. Title and Status are those of the type, and Detail says what is wrong and what to do.
 	Type   string `json:"type"`
 	Title  string `json:"title"`
 	Status int    `json:"status"`

@@ -141,20 +141,7 @@ func (v *view) search(ctx context.Context, parts ...library.Part) ([]eval.Hit, e
 
 // root returns a plan for the documents that match all parts of a listing.
 func (v *view) root(parts []library.Part) (plan.Node, error) {
-	roots := make([]plan.Node, len(parts))
-	for i, part := range parts {
-		var err error
-		if roots[i], err = v.plan(part, v.now); err != nil {
-			return nil, err
-		}
-		if part.Unscored {
-			roots[i] = plan.Const{Node: roots[i]}
-		}
-	}
-	if len(roots) == 1 {
-		return roots[0], nil
-	}
-	return plan.Bool{Must: roots}, nil
+	return eval.Root(parts, func(part library.Part) (plan.Node, error) { return v.plan(part, v.now) })
 }
 
 // appendItem appends one item as its audience sees it.

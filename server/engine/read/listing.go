@@ -43,7 +43,8 @@ type listing struct {
 
 // listingName identifies a listing within a snapshot. With it, listings can be compared without comparing their queries.
 type listingName struct {
-	// filter is set if the listing is a stored filter without a further query of the caller. If it is nil, identity describes the listing completely.
+	// filter is set if the listing is a stored filter without a further query of the caller. If it is nil, identity describes the listing
+	// completely.
 	filter   *definitions.Filter
 	identity string
 	scope    string
@@ -197,21 +198,7 @@ func (l *listing) bindQueries(ctx context.Context) error {
 
 // root returns one plan that combines all parts of a listing.
 func (s *Snapshot) root(ctx context.Context, of library.Listing, now time.Time) (plan.Node, error) {
-	var roots []plan.Node
-	for _, part := range of.Parts {
-		root, err := s.plan(ctx, part.Query, part.Audience, now)
-		if err != nil {
-			return nil, err
-		}
-		if part.Unscored {
-			root = plan.Const{Node: root}
-		}
-		roots = append(roots, root)
-	}
-	if len(roots) == 1 {
-		return roots[0], nil
-	}
-	return plan.Bool{Must: roots}, nil
+	return eval.Root(of.Parts, func(part library.Part) (plan.Node, error) { return s.plan(ctx, part.Query, part.Audience, now) })
 }
 
 // counts returns the number of live documents that match, for each query and part. The slices are read-only.

@@ -9,8 +9,10 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
+// String implements Leaf.
 func (n Term) String() string { return n.Field.Name + ":" + quoted(n.Text) }
 
+// String implements Leaf.
 func (n Phrase) String() string {
 	words := make([]string, len(n.Words))
 	for i, w := range n.Words {
@@ -23,20 +25,25 @@ func (n Phrase) String() string {
 	return s
 }
 
+// String implements Leaf.
 func (n Pattern) String() string { return n.Field.Name + ":" + n.Source }
 
+// String implements Leaf.
 func (n Fuzzy) String() string {
 	return n.Field.Name + ":" + quoted(n.Text) + "~" + strconv.Itoa(n.Edits)
 }
 
+// String implements Leaf.
 func (n IntRange) String() string {
 	return rangeText(n.Field.Name, ValueText(n.Field, n.Lo), ValueText(n.Field, n.Hi))
 }
 
+// String implements Leaf.
 func (n FloatRange) String() string {
 	return rangeText(n.Field.Name, NumberText(n.Lo), NumberText(n.Hi))
 }
 
+// String implements Leaf.
 func (n TermRange) String() string {
 	lo, hi, open, end := "*", "*", "[", "]"
 	if !n.LoOpen {
@@ -54,6 +61,7 @@ func (n TermRange) String() string {
 	return n.Field.Name + ":" + open + lo + " TO " + hi + end
 }
 
+// String implements Leaf.
 func (n Exists) String() string { return "_exists_:" + n.Field.Name }
 
 func rangeText(name, lo, hi string) string {
