@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/vitrine-dev/vitrine/server/item"
 	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/query"
 )
 
 func TestDefinitions(t *testing.T) {
@@ -121,4 +123,17 @@ func TestSources(t *testing.T) {
 		"a filter of that name":  {url: "/v2/content/filters/sources", token: "rw", status: 404},
 		"explain keeps its path": {url: "/v2/content/items/explain?q=beach&ugc_id=1001", token: "rw"},
 	})
+}
+
+// TestSourcesOfLargeSelectors checks the sources of an item with a tag whose selector has as many clauses as a query can have.
+func TestSourcesOfLargeSelectors(t *testing.T) {
+	a := newApp(t)
+	clauses := make([]string, query.MaxClauses)
+	for i := range clauses {
+		clauses[i] = fmt.Sprintf("id:%d", 1001+i)
+	}
+	a.apply(library.Definition{Property: shop, Owner: owner(library.KindTag, "many"), Created: began, Tag: &library.TagRule{
+		Tag: item.Tag{Namespace: "kinds", Key: "many"}, Selector: strings.Join(clauses, " OR "),
+	}})
+	a.do(call{url: "/v2/content/items/1001/sources", token: "rw", contains: []string{`[{"kind":"Tag","namespace":"shop","name":"many","by":"selector"}]`}})
 }
