@@ -135,12 +135,8 @@ func (w *world) handler() http.Handler {
 		Logger: slog.New(slog.NewTextHandler(w.log, nil)),
 		Access: func(ctx context.Context, token string) (console.Access, bool, error) {
 			a, ok, err := w.api.Access(ctx, token)
-			var actions []string
-			for _, action := range a.Actions {
-				actions = append(actions, string(action))
-			}
 			return console.Access{
-				Property: string(a.Property), Token: a.Owner.String(), ReadWrite: a.ReadWrite, Actions: actions, FiltersOnly: a.FiltersOnly,
+				Property: string(a.Property), Token: a.Owner.String(), ReadWrite: a.ReadWrite, Actions: a.Actions, FiltersOnly: a.FiltersOnly,
 				Expires: a.Expires,
 			}, ok, err
 		},
