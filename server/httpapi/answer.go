@@ -156,7 +156,8 @@ func (x *exchange) cacheControl(f freshness) string {
 	if c := x.settings.Cache; c != nil {
 		maxAge, stale = c.MaxAge, c.StaleWhileRevalidate
 	}
-	if !f.expires.IsZero() {
+	// The time of the next change depends on the dates of all items, so callers who do not see all of them must not learn it.
+	if !f.expires.IsZero() && !x.narrowed() {
 		maxAge = min(maxAge, max(0, f.expires.Sub(x.server.options.Clock())))
 	}
 	text := append(make([]byte, 0, 96), scope...)

@@ -168,6 +168,10 @@ func (x *exchange) seen(r library.Read) library.Read {
 	return r
 }
 
+// narrowed reports whether the token limits which items exist for the caller, or which filters the caller may list. No header of the response
+// may then depend on the other items.
+func (x *exchange) narrowed() bool { return x.scope != nil || x.grant.restricted() }
+
 // statusHungUp is the logged status of a request whose caller disconnected before the response began. HTTP has no status for this case.
 // nginx also logs 499.
 const statusHungUp = 499

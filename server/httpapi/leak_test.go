@@ -413,7 +413,7 @@ func (p *pair) compare(n int) {
 			s.worked()
 			w := httptest.NewRecorder()
 			s.server.ServeHTTP(w, sent[i].request())
-			got[i] = answer{w.Code, w.Header(), w.Body.Bytes()}
+			got[i] = answer{w.Code, w.Header(), p.plain(w)}
 			work[i] = s.worked()
 			again = again || s.asked[sent[i].url]
 			s.asked[sent[i].url] = true
@@ -432,7 +432,7 @@ func (p *pair) compare(n int) {
 			p.skipped++
 			continue
 		}
-		a, b := p.shown(got[0]), p.shown(got[1])
+		a, b := p.shown(got[0], sent[0]), p.shown(got[1], sent[1])
 		// How the server answers a request that it answered before also depends on the time since then, and on writes since then.
 		if a != b || !again && len(work[0]) != len(work[1]) || got[0].status >= http.StatusInternalServerError {
 			p.different++
@@ -474,7 +474,7 @@ func byTime(got [2]answer, c call) bool {
 }
 
 // byScore reports whether two responses may differ only because scores depend on all items: if they explain a score, or if they list the
-// same items in another order.
+// same items in another order. Such a list has another ETag, and can have another compressed length.
 func byScore(got [2]answer, c call) bool {
 	u, err := url.Parse(c.url)
 	if err != nil || got[0].status != got[1].status {
@@ -486,6 +486,9 @@ func byScore(got [2]answer, c call) bool {
 	order := u.Query().Get("sort_by")
 	if scored := strings.Contains(order, "_score") || order == "" && u.Path == "/v2/content/items"; !scored {
 		return false
+	}
+	if c.method == http.MethodHead || got[0].status == http.StatusNotModified {
+		return true // the headers are those of a list in another order
 	}
 	a, b := ranked(got[0].body), ranked(got[1].body)
 	return a != nil && slices.Equal(a, b)
@@ -528,26 +531,34 @@ func nextURL(a answer) string {
 // sealed matches a cursor. It is encrypted with a random nonce, so only its length is compared.
 var sealed = regexp.MustCompile(`cursor=[0-9A-Za-z_-]+`)
 
+// plain returns the body of a response without its content coding.
+func (p *pair) plain(w *httptest.ResponseRecorder) []byte {
+	body := w.Body.Bytes()
+	if w.Header().Get("Content-Encoding") != "gzip" || len(body) == 0 {
+		return body
+	}
+	z, err := gzip.NewReader(bytes.NewReader(body))
+	if err == nil {
+		body, err = io.ReadAll(z)
+	}
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return body
+}
+
 // shown returns a response as text, without its random parts.
-func (p *pair) shown(a answer) string {
+func (p *pair) shown(a answer, c call) string {
 	var b strings.Builder
 	fmt.Fprintln(&b, a.status)
 	header := a.header.Clone()
 	header.Set("X-Request-Id", "") // random
-	if tag := header.Get("ETag"); tag != "" {
+	// The ETag of a page for a token with a scope does not contain a version.
+	if tag := header.Get("ETag"); tag != "" && (!p.outside || c.token == "other-ro") {
 		header.Set("ETag", p.shownTag(tag))
 	}
-	if header.Get("Content-Encoding") == "gzip" && len(a.body) > 0 {
-		z, err := gzip.NewReader(bytes.NewReader(a.body))
-		if err == nil {
-			a.body, err = io.ReadAll(z)
-		}
-		if err != nil {
-			p.t.Fatal(err)
-		}
-		if sealed.Match(a.body) {
-			header.Del("Content-Length") // the random bytes of a cursor take more or fewer bytes
-		}
+	if header.Get("Content-Encoding") == "gzip" && (sealed.Match(a.body) || sealed.MatchString(header.Get("Link"))) {
+		header.Del("Content-Length") // the random bytes of a cursor take more or fewer bytes
 	}
 	if err := header.Write(&b); err != nil {
 		p.t.Fatal(err)

@@ -2,6 +2,8 @@ package httpapi
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"hash/maphash"
@@ -116,7 +118,7 @@ const pageGzipFrom = 10
 func (x *exchange) page(r library.Read, l listing, fresh freshness, finish func(next library.Cursor) links) error {
 	key := x.pageKey(r)
 	held := ""
-	if tags := heldTags(x.r.Header).tags; len(tags) > 0 {
+	if tags := heldTags(x.r.Header).tags; len(tags) > 0 && !x.narrowed() {
 		held = key.heldVersion(tags, x.linkHere())
 	}
 	kept := (*keptPage)(nil)
@@ -132,12 +134,11 @@ func (x *exchange) page(r library.Read, l listing, fresh freshness, finish func(
 	defer x.release()
 	r.Into = append((*buffer)[:0], make([]byte, headRoom)...)
 	page, err := x.find(r, l.adHoc)
-	tag := func() string { return key.tag(page.Version, x.linkHere()) }
 	if errors.Is(err, library.ErrNotModified) {
 		x.server.scratch.put(buffer, r.Into)
 		if kept == nil {
 			// No body is needed, because the caller sent this ETag in If-None-Match.
-			kept = &keptPage{tag: tag(), expires: page.Expires}
+			kept = &keptPage{tag: key.tag(page.Version, x.linkHere()), expires: page.Expires}
 		}
 		return x.showPage(*kept, key, fresh)
 	}
@@ -145,8 +146,12 @@ func (x *exchange) page(r library.Read, l listing, fresh freshness, finish func(
 		x.server.scratch.put(buffer, r.Into)
 		return hideStored(err, r)
 	}
+	shown := page.Version
+	if x.narrowed() {
+		shown = contentVersion(page)
+	}
 	to := finish(page.Next)
-	made := keptPage{version: page.Version, tag: tag(), expires: page.Expires, links: to.header()}
+	made := keptPage{version: page.Version, tag: key.tag(shown, x.linkHere()), expires: page.Expires, links: to.header()}
 	made.body = itemList(page, l, to)
 	if key.zip {
 		zipped := x.server.scratch.get()
@@ -164,6 +169,13 @@ func (x *exchange) page(r library.Read, l listing, fresh freshness, finish func(
 		x.server.pages.keep(key, made)
 	}
 	return x.showPage(made, key, fresh)
+}
+
+// contentVersion returns a version for the ETag of a page that changes only with the content of the page. The version of the library also
+// changes with items that the caller may not see. The cursor of the next page does not count, because it is random.
+func contentVersion(page *library.Page) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%x %d %t", sha256.Sum256(page.Items[headRoom:]), page.Total, page.Next != ""))
+	return hex.EncodeToString(sum[:12])
 }
 
 // showPage sends a page, or 304 if the caller already has it.
