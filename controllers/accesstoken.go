@@ -242,19 +242,19 @@ func (s *Set) storedValues(ctx context.Context, o *v1alpha1.AccessToken) ([]libr
 	return stored.Token.Values, nil
 }
 
-// filterUUIDs resolves spec.filters to UUIDs. For a filter that does not exist yet, it returns the UUID that the filter will have, which
+// filterUUIDs resolves spec.filters, which are names in the namespace of the Property, to UUIDs. For a filter that does not exist yet, it returns the UUID that the filter will have, which
 // grants nothing until the filter exists. For a manifest that adopts an existing filter, it returns the UUID of the adopted filter.
 // filterUUIDs leaves out filters of other properties.
 func (s *Set) filterUUIDs(ctx context.Context, o *v1alpha1.AccessToken) ([]string, error) {
 	var uuids []string
 	for _, name := range o.Spec.Filters {
 		f := &v1alpha1.ContentFilter{}
-		err := s.client.Get(ctx, types.NamespacedName{Namespace: o.Namespace, Name: name}, f)
+		err := s.client.Get(ctx, types.NamespacedName{Namespace: o.PropertyNamespace(), Name: name}, f)
 		if err != nil && !apierrors.IsNotFound(err) {
 			return nil, fmt.Errorf("look up ContentFilter %s: %w", name, err)
 		}
-		uuid, _ := library.FilterIDs(translate.PropertyID(o), library.KindFilter, o.Namespace, name)
-		if err == nil && f.PropertyName() != o.PropertyName() {
+		uuid, _ := library.FilterIDs(translate.PropertyID(o), library.KindFilter, o.PropertyNamespace(), name)
+		if err == nil && translate.PropertyID(f) != translate.PropertyID(o) {
 			continue
 		}
 		if err == nil && f.Spec.Adopt != nil {

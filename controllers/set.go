@@ -95,6 +95,9 @@ func New(mgr manager.Manager, config Config) (*Set, error) {
 	s := newSet(mgr.GetClient(), mgr.GetAPIReader(), config)
 	skipNames := true // after every failure, the process creates a new manager, whose controllers have the same names
 	for _, k := range kinds() {
+		if err := indexProperty(mgr, k); err != nil {
+			return nil, err
+		}
 		b := ctrl.NewControllerManagedBy(mgr).
 			Named(strings.ToLower(k.Name)).
 			For(k.New(), builder.WithPredicates(predicate.GenerationChangedPredicate{}, s.Removals.Watch(k.definition))).

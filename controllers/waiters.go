@@ -178,10 +178,8 @@ func (s *Set) wakeOthers(ctx context.Context, p library.PropertyID, owner librar
 		if k.definition == library.KindProperty {
 			continue
 		}
-		err := s.each(ctx, k, client.InNamespace(owner.Namespace), func(o v1alpha1.Object) {
-			if o.PropertyName() == owner.Name {
-				s.queues.add(translate.Owner(s.Install, k.definition, o))
-			}
+		err := s.each(ctx, k, client.MatchingFields{propertyIndex: string(p)}, func(o v1alpha1.Object) {
+			s.queues.add(translate.Owner(s.Install, k.definition, o))
 		})
 		if err != nil {
 			return err

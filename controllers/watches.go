@@ -18,9 +18,23 @@ import (
 
 	"github.com/vitrine-dev/vitrine/api/v1alpha1"
 	"github.com/vitrine-dev/vitrine/controllers/tokens"
+	"github.com/vitrine-dev/vitrine/controllers/translate"
 )
 
-// filtersIndex is the index of AccessTokens by the ContentFilters that they name.
+// propertyIndex is the index of the objects of a kind by the ids of their properties.
+const propertyIndex = "property"
+
+func indexProperty(mgr manager.Manager, k kind) error {
+	err := mgr.GetFieldIndexer().IndexField(context.Background(), k.New(), propertyIndex, func(o client.Object) []string {
+		return []string{string(translate.PropertyID(o.(v1alpha1.Object)))}
+	})
+	if err != nil {
+		return fmt.Errorf("index the %s objects by their properties: %w", k.Name, err)
+	}
+	return nil
+}
+
+// filtersIndex is the index of AccessTokens by the namespace/name of the ContentFilters that they name.
 const filtersIndex = "spec.filters"
 
 // controllerIndex is the index of Secrets by the UIDs of their controllers.
@@ -37,7 +51,12 @@ func controllerOf(o client.Object) []string {
 // watchSecrets adds the watches that requeue an AccessToken when its Secret changes, or when the UUID of a filter that it names may change.
 func watchSecrets(s *Set, mgr manager.Manager, b *builder.Builder) error {
 	err := mgr.GetFieldIndexer().IndexField(context.Background(), &v1alpha1.AccessToken{}, filtersIndex, func(o client.Object) []string {
-		return o.(*v1alpha1.AccessToken).Spec.Filters
+		t := o.(*v1alpha1.AccessToken)
+		var keys []string
+		for _, name := range t.Spec.Filters {
+			keys = append(keys, t.PropertyNamespace()+"/"+name)
+		}
+		return keys
 	})
 	if err != nil {
 		return fmt.Errorf("index AccessTokens by their filters: %w", err)
@@ -66,8 +85,8 @@ func tokenOfSecret(_ context.Context, s client.Object) []reconcile.Request {
 // tokensOfFilter returns the AccessTokens that name a ContentFilter.
 func (s *Set) tokensOfFilter(ctx context.Context, f client.Object) []reconcile.Request {
 	list := &v1alpha1.AccessTokenList{}
-	err := s.client.List(ctx, list, client.InNamespace(f.GetNamespace()), client.MatchingFieldsSelector{
-		Selector: fields.OneTermEqualSelector(filtersIndex, f.GetName()),
+	err := s.client.List(ctx, list, client.MatchingFieldsSelector{
+		Selector: fields.OneTermEqualSelector(filtersIndex, f.GetNamespace()+"/"+f.GetName()),
 	})
 	if err != nil {
 		s.Logger.Error(err, "could not find the tokens of a filter", "filter", client.ObjectKeyFromObject(f))

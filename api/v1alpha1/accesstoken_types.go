@@ -35,6 +35,7 @@ const (
 // AccessTokenSpec configures what a token allows, where its value is stored, and how long it is valid.
 //
 // +kubebuilder:validation:XValidation:rule="(has(self.propertyRef) ? self.propertyRef.name : 'default') == (has(oldSelf.propertyRef) ? oldSelf.propertyRef.name : 'default')",message="propertyRef cannot change: delete the object and create a new one"
+// +kubebuilder:validation:XValidation:rule="has(self.propertyRef) && has(self.propertyRef.__namespace__) ? has(oldSelf.propertyRef) && has(oldSelf.propertyRef.__namespace__) && self.propertyRef.__namespace__ == oldSelf.propertyRef.__namespace__ : !has(oldSelf.propertyRef) || !has(oldSelf.propertyRef.__namespace__)",message="propertyRef cannot change: delete the object and create a new one"
 // +kubebuilder:validation:XValidation:rule="!(has(self.secretName) && has(self.existingSecret))",message="set secretName (a Secret that the operator writes) or existingSecret (a Secret that it reads), not both"
 // +kubebuilder:validation:XValidation:rule="!(has(self.rotation) && has(self.existingSecret))",message="the operator does not rotate the value in existingSecret: remove rotation"
 // +kubebuilder:validation:XValidation:rule="!has(self.filters) || self.class == 'ReadOnly'",message="filters is allowed only if class is ReadOnly"
@@ -43,7 +44,7 @@ const (
 // +kubebuilder:validation:XValidation:rule="!has(self.query) || !has(self.allow) || !('Import' in self.allow)",message="a token with a query cannot import: remove Import from allow, or remove query"
 // +kubebuilder:validation:XValidation:rule="!has(self.expiresAfter) || !has(self.rotation) || !self.expiresAfter.matches('^([0-9]{1,6}([.][0-9]{1,6})?(ms|s|m|h))+$') || !self.rotation.every.matches('^([0-9]{1,6}([.][0-9]{1,6})?(ms|s|m|h))+$') || duration(self.expiresAfter) > duration(self.rotation.every)",message="expiresAfter must be longer than rotation.every, otherwise the value expires before it is replaced"
 type AccessTokenSpec struct {
-	// propertyRef names the Property that the object belongs to, in the same namespace. Defaults to "default". It cannot change: delete the
+	// propertyRef names the Property that the object belongs to. Defaults to "default" in the same namespace. It cannot change: delete the
 	// object and create a new one.
 	// +optional
 	PropertyRef *PropertyReference `json:"propertyRef,omitempty"`
@@ -75,7 +76,7 @@ type AccessTokenSpec struct {
 	// +optional
 	Rotation *Rotation `json:"rotation,omitempty"`
 
-	// filters restricts a ReadOnly token to the ContentFilters with these names. The token can list only those that set readAccess: ReadOnly.
+	// filters restricts a ReadOnly token to the ContentFilters with these names in the namespace of the Property. The token can list only those that set readAccess: ReadOnly.
 	// The name of a ContentFilter that does not exist grants nothing.
 	// +optional
 	// +listType=set
@@ -210,6 +211,9 @@ type AccessTokenList struct {
 
 // PropertyName returns the name of the Property in spec.propertyRef, "default" if it is not set.
 func (o *AccessToken) PropertyName() string { return o.Spec.PropertyRef.NameOf() }
+
+// PropertyNamespace returns the namespace of the Property in spec.propertyRef, that of the object if it is not set.
+func (o *AccessToken) PropertyNamespace() string { return o.Spec.PropertyRef.NamespaceOf(o.Namespace) }
 
 // Suspended returns spec.suspend.
 func (o *AccessToken) Suspended() bool { return o.Spec.Suspend }

@@ -5,8 +5,9 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // ActivateUnitSpec describes a conversion unit and selects the items that it is attached to.
 //
 // +kubebuilder:validation:XValidation:rule="(has(self.propertyRef) ? self.propertyRef.name : 'default') == (has(oldSelf.propertyRef) ? oldSelf.propertyRef.name : 'default')",message="propertyRef cannot change, because ids are derived from it: delete the object and create a new one"
+// +kubebuilder:validation:XValidation:rule="has(self.propertyRef) && has(self.propertyRef.__namespace__) ? has(oldSelf.propertyRef) && has(oldSelf.propertyRef.__namespace__) && self.propertyRef.__namespace__ == oldSelf.propertyRef.__namespace__ : !has(oldSelf.propertyRef) || !has(oldSelf.propertyRef.__namespace__)",message="propertyRef cannot change, because ids are derived from it: delete the object and create a new one"
 type ActivateUnitSpec struct {
-	// propertyRef names the Property that the object belongs to, in the same namespace. Defaults to "default". It
+	// propertyRef names the Property that the object belongs to. Defaults to "default" in the same namespace. It
 	// cannot change, because ids are derived from it.
 	// +optional
 	PropertyRef *PropertyReference `json:"propertyRef,omitempty"`
@@ -154,6 +155,9 @@ type ActivateUnitList struct {
 
 // PropertyName returns the name of the Property in spec.propertyRef, "default" if it is not set.
 func (o *ActivateUnit) PropertyName() string { return o.Spec.PropertyRef.NameOf() }
+
+// PropertyNamespace returns the namespace of the Property in spec.propertyRef, that of the object if it is not set.
+func (o *ActivateUnit) PropertyNamespace() string { return o.Spec.PropertyRef.NamespaceOf(o.Namespace) }
 
 // Suspended returns spec.suspend.
 func (o *ActivateUnit) Suspended() bool { return o.Spec.Suspend }

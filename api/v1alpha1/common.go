@@ -10,12 +10,19 @@ import (
 // DefaultPropertyName is the name of the Property of an object without spec.propertyRef.
 const DefaultPropertyName = "default"
 
-// PropertyReference refers to a Property in the same namespace.
+// PropertyReference refers to a Property.
 type PropertyReference struct {
 	// name is the name of the Property.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	Name string `json:"name"`
+
+	// namespace is the namespace of the Property. Defaults to the namespace of the object. A Property in another namespace must permit the
+	// object in its spec.allowFrom.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
+	Namespace string `json:"namespace,omitempty"`
 }
 
 // NameOf returns the name of the referenced Property, or "default" if r is nil.
@@ -24,6 +31,14 @@ func (r *PropertyReference) NameOf() string {
 		return DefaultPropertyName
 	}
 	return r.Name
+}
+
+// NamespaceOf returns the namespace of the Property that an object in the namespace own refers to. r may be nil.
+func (r *PropertyReference) NamespaceOf(own string) string {
+	if r == nil || r.Namespace == "" {
+		return own
+	}
+	return r.Namespace
 }
 
 // TagName identifies a tag.
@@ -95,6 +110,8 @@ type Object interface {
 	metav1.Object
 	// PropertyName returns the name of the Property that the object belongs to. A Property returns its own name.
 	PropertyName() string
+	// PropertyNamespace returns the namespace of that Property.
+	PropertyNamespace() string
 	// Suspended returns spec.suspend.
 	Suspended() bool
 	// StatusConditions returns a pointer to status.conditions.

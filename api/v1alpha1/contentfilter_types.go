@@ -16,8 +16,9 @@ const (
 // ContentFilterSpec selects items and their order.
 //
 // +kubebuilder:validation:XValidation:rule="(has(self.propertyRef) ? self.propertyRef.name : 'default') == (has(oldSelf.propertyRef) ? oldSelf.propertyRef.name : 'default')",message="propertyRef cannot change, because ids are derived from it: delete the object and create a new one"
+// +kubebuilder:validation:XValidation:rule="has(self.propertyRef) && has(self.propertyRef.__namespace__) ? has(oldSelf.propertyRef) && has(oldSelf.propertyRef.__namespace__) && self.propertyRef.__namespace__ == oldSelf.propertyRef.__namespace__ : !has(oldSelf.propertyRef) || !has(oldSelf.propertyRef.__namespace__)",message="propertyRef cannot change, because ids are derived from it: delete the object and create a new one"
 type ContentFilterSpec struct {
-	// propertyRef names the Property that the object belongs to, in the same namespace. Defaults to "default". It
+	// propertyRef names the Property that the object belongs to. Defaults to "default" in the same namespace. It
 	// cannot change, because ids are derived from it.
 	// +optional
 	PropertyRef *PropertyReference `json:"propertyRef,omitempty"`
@@ -146,6 +147,11 @@ type ContentFilterList struct {
 
 // PropertyName returns the name of the Property in spec.propertyRef, "default" if it is not set.
 func (o *ContentFilter) PropertyName() string { return o.Spec.PropertyRef.NameOf() }
+
+// PropertyNamespace returns the namespace of the Property in spec.propertyRef, that of the object if it is not set.
+func (o *ContentFilter) PropertyNamespace() string {
+	return o.Spec.PropertyRef.NamespaceOf(o.Namespace)
+}
 
 // Suspended returns spec.suspend.
 func (o *ContentFilter) Suspended() bool { return o.Spec.Suspend }

@@ -53,9 +53,61 @@ type PropertySpec struct {
 	// +kubebuilder:validation:XValidation:rule="self.trim() != ''",message="the query must not be blank: use *:* to select every item"
 	ReadOnlyQuery string `json:"readOnlyQuery,omitempty"`
 
+	// allowFrom lets objects in other namespaces belong to the property. They name it in their spec.propertyRef. By default, only objects in
+	// the namespace of the Property belong to it. When a grant is removed, the server stops serving the objects that no other grant permits.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=32
+	AllowFrom []PropertyGrant `json:"allowFrom,omitempty"`
+
 	// suspend stops reconciliation; the server keeps serving the last applied state.
 	// +optional
 	Suspend bool `json:"suspend,omitempty"`
+}
+
+// PropertyGrant lets objects in other namespaces belong to a property.
+//
+// +kubebuilder:validation:XValidation:rule="'AccessToken' in self.kinds || !has(self.classes) && !has(self.filters)",message="classes and filters limit AccessTokens: add AccessToken to kinds, or remove them"
+// +kubebuilder:validation:XValidation:rule="!has(self.filters) || !has(self.classes) || !('ReadWrite' in self.classes)",message="filters permits only ReadOnly tokens, because only these can be limited to filters: remove ReadWrite from classes, or remove filters"
+type PropertyGrant struct {
+	// namespaces selects the namespaces of the objects.
+	Namespaces GrantedNamespaces `json:"namespaces"`
+
+	// kinds lists the kinds of the objects.
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=4
+	// +kubebuilder:validation:items:Enum=AccessToken;ContentFilter;Tag;ActivateUnit
+	Kinds []string `json:"kinds"`
+
+	// classes lists the classes of the AccessTokens. Defaults to ReadOnly.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=2
+	Classes []TokenClass `json:"classes,omitempty"`
+
+	// filters lists names of ContentFilters in the namespace of the Property. If it is set, an AccessToken must have spec.filters, and may name
+	// only these.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=100
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=253
+	Filters []string `json:"filters,omitempty"`
+}
+
+// GrantedNamespaces selects namespaces.
+type GrantedNamespaces struct {
+	// names lists namespaces. They need not exist yet.
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=100
+	// +kubebuilder:validation:items:MaxLength=63
+	// +kubebuilder:validation:items:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
+	Names []string `json:"names"`
 }
 
 // RateLimit configures a token bucket.
@@ -156,6 +208,9 @@ type PropertyList struct {
 
 // PropertyName returns the name of the object.
 func (p *Property) PropertyName() string { return p.Name }
+
+// PropertyNamespace returns the namespace of the object.
+func (p *Property) PropertyNamespace() string { return p.Namespace }
 
 // Suspended returns spec.suspend.
 func (p *Property) Suspended() bool { return p.Spec.Suspend }

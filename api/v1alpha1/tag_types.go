@@ -5,9 +5,10 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // TagSpec names a tag and selects the items that carry it.
 //
 // +kubebuilder:validation:XValidation:rule="(has(self.propertyRef) ? self.propertyRef.name : 'default') == (has(oldSelf.propertyRef) ? oldSelf.propertyRef.name : 'default')",message="propertyRef cannot change: delete the object and create a new one"
+// +kubebuilder:validation:XValidation:rule="has(self.propertyRef) && has(self.propertyRef.__namespace__) ? has(oldSelf.propertyRef) && has(oldSelf.propertyRef.__namespace__) && self.propertyRef.__namespace__ == oldSelf.propertyRef.__namespace__ : !has(oldSelf.propertyRef) || !has(oldSelf.propertyRef.__namespace__)",message="propertyRef cannot change: delete the object and create a new one"
 // +kubebuilder:validation:XValidation:rule="(has(self.items) && size(self.items) > 0) || has(self.selector)",message="set items, selector, or both, to select the items that carry the tag"
 type TagSpec struct {
-	// propertyRef names the Property that the object belongs to, in the same namespace. Defaults to "default". It cannot change: delete the
+	// propertyRef names the Property that the object belongs to. Defaults to "default" in the same namespace. It cannot change: delete the
 	// object and create a new one.
 	// +optional
 	PropertyRef *PropertyReference `json:"propertyRef,omitempty"`
@@ -102,6 +103,9 @@ type TagList struct {
 
 // PropertyName returns the name of the Property in spec.propertyRef, "default" if it is not set.
 func (o *Tag) PropertyName() string { return o.Spec.PropertyRef.NameOf() }
+
+// PropertyNamespace returns the namespace of the Property in spec.propertyRef, that of the object if it is not set.
+func (o *Tag) PropertyNamespace() string { return o.Spec.PropertyRef.NamespaceOf(o.Namespace) }
 
 // Suspended returns spec.suspend.
 func (o *Tag) Suspended() bool { return o.Spec.Suspend }

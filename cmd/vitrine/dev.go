@@ -253,7 +253,12 @@ func tokenShows(ctx context.Context, lib library.Library, owner library.Owner) s
 	if err != nil {
 		return "not served"
 	}
-	access, scope := "READ-ONLY", d.Token.ScopeQuery(property.ReadOnlyQuery)
+	queries := d.Token.ScopeQueries(property.ReadOnlyQuery)
+	scope, err := library.ParseTokenScope(queries[:]...)
+	if err != nil {
+		return "not served"
+	}
+	access := "READ-ONLY"
 	if d.Token.ReadWrite {
 		access = "READ-WRITE"
 	}
@@ -264,8 +269,8 @@ func tokenShows(ctx context.Context, lib library.Library, owner library.Owner) s
 	if d.Token.Filters != nil {
 		shows = "the items of its filters"
 	}
-	if scope != "" {
-		shows += " that match " + text.Visible(scope)
+	if scope != nil {
+		shows += " that match " + text.Visible(scope.String())
 	}
 	return access + ": " + shows
 }

@@ -114,6 +114,9 @@ func tokenStatusOf(t *v1alpha1.AccessToken) tokenStatus {
 		Property: t.PropertyName(), Filters: t.Spec.Filters, Query: t.Spec.Query,
 		Scope: t.Status.Scope, Allow: t.Spec.Allow, Secret: t.Status.SecretName,
 	}
+	if t.PropertyNamespace() != t.Namespace {
+		s.Property = t.PropertyNamespace() + "/" + t.PropertyName()
+	}
 	if c := meta.FindStatusCondition(t.Status.Conditions, v1alpha1.ReadyCondition); c != nil {
 		s.Ready = string(c.Status)
 		if c.Status != metav1.ConditionTrue {

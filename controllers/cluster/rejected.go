@@ -3,7 +3,6 @@ package cluster
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -24,12 +23,11 @@ func (s *Supervisor) Rejected(ctx context.Context, p library.PropertyID) ([]libr
 	if f == nil {
 		return nil, false, nil
 	}
-	// The objects of a property are in its namespace.
-	namespace, _, _ := strings.Cut(string(p), "/")
+	// List only the namespace of the Property. Whoever may read the property's filters may not know the names in other namespaces.
 	var found []library.Rejection
 	for _, k := range v1alpha1.Kinds() {
 		list := k.NewList()
-		if err := f.client.List(ctx, list, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
+		if err := f.client.List(ctx, list, client.InNamespace(p.Namespace()), client.UnsafeDisableDeepCopy); err != nil {
 			return nil, false, fmt.Errorf("list the cached %s objects: %w", k.Name, err)
 		}
 		_ = meta.EachListItem(list, func(item runtime.Object) error { // the callback never returns an error

@@ -112,7 +112,7 @@ func run(t *testing.T, text []byte) golden {
 		issue := translate.NewIssue("a value of thirty-two characters", o.CreationTimestamp.UTC())
 		var filters []string
 		for _, name := range o.Spec.Filters {
-			uuid, _ := library.FilterIDs(translate.PropertyID(o), library.KindFilter, o.Namespace, name)
+			uuid, _ := library.FilterIDs(translate.PropertyID(o), library.KindFilter, o.PropertyNamespace(), name)
 			filters = append(filters, uuid)
 		}
 		d, warnings, err = translate.AccessToken(install, o, translate.TokenValues(o.Spec, issue, nil, nil, issue.At), filters)

@@ -8,6 +8,7 @@ package translate
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -40,7 +41,7 @@ const maxNesting = item.MaxDepth - 8
 
 // PropertyID returns the ID of the property that an object belongs to. For a Property, this is its own ID.
 func PropertyID(o v1alpha1.Object) library.PropertyID {
-	return library.PropertyID(o.GetNamespace() + "/" + o.PropertyName())
+	return library.PropertyID(o.PropertyNamespace() + "/" + o.PropertyName())
 }
 
 // Owner returns the owner of the definition of an object. install is the identity of the cluster.
@@ -87,6 +88,9 @@ func Property(install string, o *v1alpha1.Property) (library.Definition, []query
 		ExternalURL:    strings.TrimRight(o.Spec.ExternalURL, "/"),
 		ReadOnlyQuery:  o.Spec.ReadOnlyQuery,
 	}
+	for _, g := range o.Spec.AllowFrom {
+		p.Grants = append(p.Grants, grantOf(g))
+	}
 	if id := o.Spec.PlatformPageID; id != nil {
 		p.PlatformPageID = *id
 	}
@@ -101,6 +105,15 @@ func Property(install string, o *v1alpha1.Property) (library.Definition, []query
 	}
 	d.PropertySpec = p
 	return d, warnings, nil
+}
+
+func grantOf(g v1alpha1.PropertyGrant) library.Grant {
+	out := library.Grant{Namespaces: g.Namespaces.Names, Kinds: g.Kinds, Filters: g.Filters}
+	if slices.Contains(g.Kinds, v1alpha1.AccessTokenKind) {
+		out.ReadOnly = g.Classes == nil || slices.Contains(g.Classes, v1alpha1.ReadOnly)
+		out.ReadWrite = slices.Contains(g.Classes, v1alpha1.ReadWrite)
+	}
+	return out
 }
 
 // ContentFilter translates a ContentFilter. The warnings concern its query.
@@ -223,6 +236,9 @@ func AccessToken(install string, o *v1alpha1.AccessToken, values []library.Token
 	d.Token = &library.Token{ReadWrite: o.Spec.Class == v1alpha1.ReadWrite, Values: values, Query: o.Spec.Query}
 	if o.Spec.Filters != nil {
 		d.Token.Filters = append([]string{}, filters...)
+	}
+	if o.PropertyNamespace() != o.Namespace {
+		d.Token.Guest, d.Token.FilterNames = true, o.Spec.Filters
 	}
 	for _, a := range o.Spec.Allow {
 		d.Token.Allow = append(d.Token.Allow, library.Action(a))

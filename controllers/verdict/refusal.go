@@ -93,14 +93,23 @@ func Refuse(o v1alpha1.Object, err error) error {
 		return r
 	case errors.As(err, &taken):
 		r := Conflict(v1alpha1.ReasonIDTaken, "rename this object, or remove the other one", fmt.Sprintf("id %d is held by %s", taken.ID, taken.Holder))
+		if !taken.Holder.IsHTTP() && taken.Holder.Namespace != o.GetNamespace() {
+			r.Problem = fmt.Sprintf("id %d is held by an object in another namespace", taken.ID)
+		}
 		r.Cause = err
 		return r
 	case errors.Is(err, library.ErrNoProperty):
-		return &Refusal{
+		r := &Refusal{
 			Reason: v1alpha1.ReasonPropertyNotFound, Waiting: true, Cause: err,
-			Problem: fmt.Sprintf("the Property %q does not exist in namespace %s, or is not served", o.PropertyName(), o.GetNamespace()),
+			Problem: fmt.Sprintf("the Property %q does not exist in namespace %s, or is not served", o.PropertyName(), o.PropertyNamespace()),
 			Cure:    "apply or correct the Property",
 		}
+		if o.PropertyNamespace() != o.GetNamespace() {
+			// Do not reveal whether a Property in another namespace exists.
+			r.Problem += ", or does not permit this object in spec.allowFrom"
+			r.Cure = "correct spec.propertyRef, or ask the owner of that namespace"
+		}
+		return r
 	case errors.Is(err, library.ErrInvalid) && errors.Is(err, library.ErrNotFound):
 		return &Refusal{
 			Reason: v1alpha1.ReasonAdoptedFilterNotFound, Member: "spec.adopt.filterID", Cause: err,

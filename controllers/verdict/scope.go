@@ -16,7 +16,7 @@ func ScopeOf(t *library.Token, readOnlyQuery string) v1alpha1.TokenScope {
 		return v1alpha1.ScopeFilters
 	case t.Query != "":
 		return v1alpha1.ScopeQuery
-	case t.ScopeQuery(readOnlyQuery) != "":
+	case t.ScopeQueries(readOnlyQuery)[1] != "":
 		return v1alpha1.ScopeProperty
 	}
 	return v1alpha1.ScopeAllItems

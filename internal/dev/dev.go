@@ -346,10 +346,10 @@ func (f *Folder) values(owner library.Owner) []library.TokenValue {
 func (f *Folder) filters(t *v1alpha1.AccessToken, objects []validate.Judged) []string {
 	var uuids []string
 	for _, name := range t.Spec.Filters {
-		uuid, _ := library.FilterIDs(translate.PropertyID(t), library.KindFilter, t.Namespace, name)
+		uuid, _ := library.FilterIDs(translate.PropertyID(t), library.KindFilter, t.PropertyNamespace(), name)
 		for _, j := range objects {
 			filter, ok := j.Typed.(*v1alpha1.ContentFilter)
-			if !ok || filter.Namespace != t.Namespace || filter.Name != name || filter.Spec.Adopt == nil {
+			if !ok || filter.Namespace != t.PropertyNamespace() || filter.Name != name || filter.Spec.Adopt == nil {
 				continue
 			}
 			uuid = ""

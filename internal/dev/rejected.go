@@ -52,11 +52,10 @@ func (f *Folder) Rejected(_ context.Context, p library.PropertyID) ([]library.Re
 	if r == nil {
 		return nil, false, nil
 	}
-	namespace, _, _ := strings.Cut(string(p), "/")
 	var found []library.Rejection
 	for _, one := range r.all {
 		of, known := r.properties[validate.Ref{Kind: one.Kind, Namespace: one.Namespace, Name: one.Name}]
-		if known && of == p || !known && (one.Namespace == "" || one.Namespace == namespace) {
+		if known && of == p || !known && (one.Namespace == "" || one.Namespace == p.Namespace()) {
 			found = append(found, one)
 		}
 	}

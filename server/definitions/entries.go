@@ -85,7 +85,7 @@ func (all entries) with(changed map[Source]*Entry) (after entries, judged []Sour
 	for i, s := range judged {
 		candidates[i] = all.get(s).candidate()
 	}
-	for i, v := range library.Rejudge(candidates, all.serves) {
+	for i, v := range library.Rejudge(candidates, all.settings) {
 		all.of = all.of.with(judged[i], held{Entry: all.get(judged[i]).Entry, verdict: v})
 	}
 	// A removed source has no verdict, but the callers must also learn of its removal.
@@ -136,9 +136,13 @@ func (all entries) rivals(changed map[Source]*Entry, touched map[library.Stake]b
 	return judged
 }
 
-func (all entries) serves(p library.PropertyID) bool {
-	_, ok := all.property(p)
-	return ok
+// settings returns the settings of a served property, or nil.
+func (all entries) settings(p library.PropertyID) *library.Property {
+	s, ok := all.property(p)
+	if !ok {
+		return nil
+	}
+	return all.get(s).served().PropertySpec
 }
 
 // property returns the source of the Property manifest that declares a served property.

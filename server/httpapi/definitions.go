@@ -172,7 +172,7 @@ func (x *exchange) unitDefinitions() ([]definitionRecord, error) {
 // applies sets the owner of d, and describes the items to which the owner applies the tag or unit: their ids and the selector.
 func (x *exchange) applies(d *definitionRecord, owner library.Owner, ids []item.ID, selector string) {
 	if !owner.IsHTTP() {
-		d.ManagedBy = new(owner.String())
+		d.ManagedBy = new(x.shownOwner(owner).String())
 	}
 	d.IDs, d.IDCount = append([]item.ID{}, ids[:min(len(ids), maxShownIDs)]...), len(ids)
 	d.Selector = x.shownQuery(selector)

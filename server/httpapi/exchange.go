@@ -172,6 +172,28 @@ func (x *exchange) seen(r library.Read) library.Read {
 // may then depend on the other items.
 func (x *exchange) narrowed() bool { return x.scope != nil || x.grant.restricted() }
 
+// foreign reports whether the caller must not learn the names of manifests in a namespace: if the manifest of its token is in another namespace
+// than the Property, it knows only that namespace.
+func (x *exchange) foreign(namespace string) bool {
+	return x.grant.rights.Guest && namespace != x.grant.owner.Namespace
+}
+
+// shownOwner returns the owner of a definition without the names that the caller must not learn.
+func (x *exchange) shownOwner(o library.Owner) library.Owner {
+	if x.foreign(o.Namespace) {
+		return library.Owner{Kind: o.Kind, Namespace: "-", Name: "-"}
+	}
+	return o
+}
+
+// hideOwner hides the owner in an error from callers who may not see it.
+func (x *exchange) hideOwner(err error) error {
+	if e, ok := errors.AsType[*library.ManagedError](err); ok {
+		return &library.ManagedError{Owner: x.shownOwner(e.Owner)}
+	}
+	return err
+}
+
 // statusHungUp is the logged status of a request whose caller disconnected before the response began. HTTP has no status for this case.
 // nginx also logs 499.
 const statusHungUp = 499
@@ -190,7 +212,7 @@ func (x *exchange) fail(err error) {
 		}
 		panic(http.ErrAbortHandler)
 	}
-	p := problemOf(x.hideScope(err))
+	p := problemOf(x.hideOwner(x.hideScope(err)))
 	if p.Type == problems.Internal && p.Detail != err.Error() {
 		x.server.options.Logger.ErrorContext(x.r.Context(), "request failed", "request", x.id, "route", x.routeName(), "error", x.redact(err.Error()))
 	}

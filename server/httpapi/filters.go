@@ -56,7 +56,7 @@ func (x *exchange) filterRecord(f library.FilterRecord) filterRecord {
 		ReadAccess: "None", FavoriteTag: tagText(f.Favourite), LastModified: f.Changed.UTC().Format(time.RFC3339),
 	}
 	if !f.Owner.IsHTTP() {
-		r.ManagedBy = new(f.Owner.String())
+		r.ManagedBy = new(x.shownOwner(f.Owner).String())
 	}
 	if f.Public {
 		r.ReadAccess = "ReadOnly"

@@ -228,6 +228,66 @@ func TestHiddenRejections(t *testing.T) {
 	a.do(call{url: "/v2/content/status", token: "moderator", contains: []string{"InvalidQuery", "ReadPrivate"}, lacks: []string{"secret@mail.example"}})
 }
 
+// TestGuests checks that a token of another namespace is accepted only with a grant, cannot leave readOnlyQuery, and learns no names of
+// manifests in other namespaces.
+func TestGuests(t *testing.T) {
+	guest := func(name string, rights library.Token) library.Definition {
+		rights.Guest = true
+		d := tokenDefinition(shop, name, rights)
+		d.Owner.Namespace = "fair"
+		return d
+	}
+	a := newApp(t, func(o *httpapi.Options) {
+		o.Rejected = func(context.Context, library.PropertyID) ([]library.Rejection, bool, error) {
+			return []library.Rejection{{Kind: "ContentFilter", Namespace: "shop", Name: "broken", Reason: "InvalidQuery", Message: "invalid"}}, true, nil
+		}
+	})
+	grants := func(all ...library.Grant) {
+		a.apply(property(shop, "default", library.Property{PlatformPageID: 4711, ReadOnlyQuery: approved, Grants: all}))
+	}
+	both := library.Grant{Namespaces: []string{"fair"}, Kinds: []string{"AccessToken"}, ReadOnly: true, ReadWrite: true}
+	grants(both)
+	a.apply(guest("curious", library.Token{Query: "*:*"}), guest("partner", library.Token{ReadWrite: true}))
+	a.known("curious", "partner")
+	hero := call{url: "/v1/tags/marketer_tags/hero/1003", method: "DELETE"}
+	for token, sees := range map[string]bool{"partner": false, "rw": true} {
+		text := []string{"Tag shop/", "ContentFilter shop/", `"namespace":"shop"`, `"name":"ro"`, "broken"}
+		check := func(c call, contains ...string) {
+			c.token = token
+			if sees {
+				c.contains = contains
+			} else {
+				c.lacks = append(text, contains...)
+			}
+			a.do(c)
+		}
+		check(call{url: "/v2/content/status"}, `"name":"ro"`, "broken")
+		check(call{url: "/v2/content/filters"}, `"managed_by":"ContentFilter shop/summer-wall"`)
+		check(call{url: "/v2/content/definitions?kind=tag"}, `"managed_by":"Tag shop/hero"`)
+		check(call{url: "/v2/content/items/1003/sources"}, `"namespace":"shop"`)
+		refused := hero
+		refused.status = 403
+		check(refused, "managed by Tag shop/hero")
+	}
+	a.do(call{url: "/v2/content/status", token: "partner", contains: []string{`"namespace":"fair","name":"curious"`, `"name":"partner"`}})
+	a.do(call{url: "/v2/content/1003", token: "curious", status: 404})
+	a.do(call{url: "/v2/content/1003", token: "partner"})
+
+	both.ReadWrite = false
+	grants(both)
+	a.eventually("the READ-WRITE token is refused", func() bool {
+		_, ok, err := a.server.Access(context.Background(), token("partner"))
+		return !ok && err == nil
+	})
+	a.do(call{url: "/v2/content/1001", token: "curious"})
+	grants()
+	a.eventually("all guests are refused", func() bool {
+		_, ok, err := a.server.Access(context.Background(), token("curious"))
+		return !ok && err == nil
+	})
+	a.do(call{url: "/v2/content/1001", token: "curious", status: 403})
+}
+
 // TestRightsOfEveryEndpoint checks that every endpoint that changes something needs an action, so that a new endpoint cannot forget it.
 func TestRightsOfEveryEndpoint(t *testing.T) {
 	a := newScopedApp(t)

@@ -162,7 +162,8 @@ func (x *exchange) unitSources(ctx context.Context, own *item.Item, shown []byte
 // the manifest does not apply to the item, sourcesOf returns none.
 func (x *exchange) sourcesOf(ctx context.Context, owner library.Owner, id item.ID, ids []item.ID, selector string) ([]source, error) {
 	var all []source
-	from := source{Kind: owner.Kind.String(), Namespace: owner.Namespace, Name: owner.Name}
+	shown := x.shownOwner(owner)
+	from := source{Kind: shown.Kind.String(), Namespace: shown.Namespace, Name: shown.Name}
 	if slices.Contains(ids, id) {
 		from.By = "id"
 		all = append(all, from)

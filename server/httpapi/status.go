@@ -114,6 +114,9 @@ func (x *exchange) propertyStatus(ctx context.Context) (*statusRecord, error) {
 		if known {
 			records := []rejectionRecord{}
 			for _, r := range rejected {
+				if x.foreign(r.Namespace) {
+					continue
+				}
 				if x.audience() == query.Public {
 					r.Message = "the message may quote private fields: read it with a token that allows ReadPrivate"
 				}
@@ -139,15 +142,16 @@ func (x *exchange) tokenRecords() []tokenRecord {
 	}
 	at := map[library.Owner]int{}
 	for _, g := range *known {
-		if g.property != p || g.expired(now) || g.owner.Internal() {
+		if g.property != p || g.expired(now) || g.owner.Internal() || x.foreign(g.owner.Namespace) {
 			continue
 		}
 		i, seen := at[g.owner]
 		if !seen {
 			i, at[g.owner] = len(all), len(all)
+			scope, _ := x.server.scopes.of(g, x.settings) // the server refuses a token whose query it cannot parse
 			all = append(all, tokenRecord{
 				Namespace: g.owner.Namespace, Name: g.owner.Name, Class: "READ-ONLY", FiltersOnly: g.restricted(),
-				Query: x.shownQuery(g.scopeText(x.settings)), Allow: g.rights.Allow,
+				Query: x.shownQuery(scope.String()), Allow: g.rights.Allow,
 			})
 			if g.rights.ReadWrite {
 				all[i].Class = "READ-WRITE"

@@ -33,35 +33,36 @@ type Verdict struct {
 // Arbitrate decides which definitions of a library are served (docs/kinds.md, "Two claims on one thing"). The order of the candidates does
 // not affect the result, with one exception: if two definitions created over HTTP compete, the first in the list takes precedence.
 //
-//   - A definition whose property is not served waits (ErrNoProperty).
+//   - A definition whose property is not served, or does not admit it (see Grant), waits (ErrNoProperty). It holds no claim.
 //   - A manifest cannot take the ids of a definition that was created over HTTP, but it can take over such a filter by adopting it. An
 //     imported unit with Managed true is the exception: the manifest from which its id was derived takes precedence, and the imported unit
 //     is served again after that manifest has been removed.
-//   - Of two manifests with the same claim, the one with the older Created takes precedence. If both are equally old, the one that comes
-//     first by namespace/name takes precedence. A definition that loses one of its claims gets none of them.
+//   - Of two manifests with the same claim, one in the namespace of the Property takes precedence over one in another namespace, so that a
+//     grant cannot take anything from the owner of the Property. Otherwise the one with the older Created takes precedence. If both are equally
+//     old, the one that comes first by namespace/name takes precedence. A definition that loses one of its claims gets none of them.
 //   - A token's value belongs to the manifest that had it first (TokenValue.Since), in any property; if the times are equal, the rule for
 //     two manifests with the same claim decides. The manifest owns the value even after a rotation (Token.Replaced). A token with a value
 //     that belongs to another manifest is refused.
 //   - The last good version of a refused definition is served if everything that it claims is still free.
 func Arbitrate(candidates []Candidate) []Verdict {
-	return arbitrate(candidates, func(PropertyID) bool { return false })
+	return arbitrate(candidates, func(PropertyID) *Property { return nil })
 }
 
 // Rejudge returns, for a subset of all candidates, the verdicts that Arbitrate would return, without reading the others. Call it only for a
-// change that touches no Property: the subset contains no Property, and served reports whether a property is served. With each candidate,
-// the subset must also contain every other candidate that shares a stake with it (see Candidate.Stakes), in the original order.
-func Rejudge(candidates []Candidate, served func(PropertyID) bool) []Verdict {
+// change that touches no Property: the subset contains no Property, and served returns the settings of a served property, or nil. With each
+// candidate, the subset must also contain every other candidate that shares a stake with it (see Candidate.Stakes), in the original order.
+func Rejudge(candidates []Candidate, served func(PropertyID) *Property) []Verdict {
 	return arbitrate(candidates, served)
 }
 
-func arbitrate(candidates []Candidate, served func(PropertyID) bool) []Verdict {
+func arbitrate(candidates []Candidate, served func(PropertyID) *Property) []Verdict {
 	a := arbiter{
 		served:     served,
 		candidates: candidates,
 		verdicts:   make([]Verdict, len(candidates)),
 		holders:    map[claim]Owner{},
 		values:     map[Digest]bearer{},
-		properties: map[PropertyID]bool{},
+		properties: map[PropertyID]*Property{},
 		made:       map[claim]int{},
 	}
 	order := a.bySeniority()
@@ -90,11 +91,11 @@ func arbitrate(candidates []Candidate, served func(PropertyID) bool) []Verdict {
 
 type arbiter struct {
 	candidates []Candidate
-	served     func(PropertyID) bool // reports whether a property is served whose manifest is not in candidates
+	served     func(PropertyID) *Property // returns the settings of a served property whose manifest is not in candidates, or nil
 	verdicts   []Verdict
 	holders    map[claim]Owner
 	values     map[Digest]bearer
-	properties map[PropertyID]bool
+	properties map[PropertyID]*Property
 	made       map[claim]int // maps the id of each served filter created over HTTP, which manifests can adopt, to its index in candidates
 }
 
@@ -109,8 +110,8 @@ func (a *arbiter) bySeniority() []int {
 	return order
 }
 
-// compareSeniority orders definitions by precedence. First come definitions created over HTTP, then manifests, and then imported units that
-// yield to manifests. Manifests are ordered by age and then by namespace/name. It also breaks the remaining ties (the same name in two
+// compareSeniority orders definitions by precedence. First come definitions created over HTTP, then manifests in the namespace of their
+// Property, then other manifests, and then imported units that yield to manifests. Manifests are ordered by age and then by namespace/name. It also breaks the remaining ties (the same name in two
 // kinds or two clusters), so that the result is deterministic.
 func compareSeniority(a, b Definition) int {
 	return cmp.Or(
@@ -126,10 +127,12 @@ func compareSeniority(a, b Definition) int {
 // rank is the first key of compareSeniority.
 func rank(d Definition) int {
 	switch {
-	case !d.Owner.IsHTTP():
+	case !d.Owner.IsHTTP() && d.Property.Namespace() == d.Owner.Namespace:
 		return 1
-	case d.Unit != nil && d.Unit.Unit.Managed:
+	case !d.Owner.IsHTTP():
 		return 2
+	case d.Unit != nil && d.Unit.Unit.Managed:
+		return 3
 	default:
 		return 0
 	}
@@ -144,7 +147,7 @@ type bearer struct {
 // noteToken records the owner of each value of a token, including replaced values. Before arbitrate judges any token, it calls noteToken
 // for all tokens in order of seniority: if two tokens have the same value with the same Since, the senior token owns it.
 func (a *arbiter) noteToken(d Definition) {
-	if d.Token == nil || !a.isServed(d.Property) {
+	if d.Token == nil || !a.admits(d) {
 		return
 	}
 	for _, v := range slices.Concat(d.Token.Values, d.Token.Replaced) {
@@ -154,7 +157,11 @@ func (a *arbiter) noteToken(d Definition) {
 	}
 }
 
-func (a *arbiter) isServed(p PropertyID) bool { return a.properties[p] || a.served(p) }
+// admits reports whether the property of d is served, and admits d.
+func (a *arbiter) admits(d Definition) bool {
+	p := cmp.Or(a.properties[d.Property], a.served(d.Property))
+	return p != nil && p.admits(d)
+}
 
 func (a *arbiter) judge(d Definition, i int) Verdict {
 	served, err := a.try(d, i)
@@ -184,7 +191,7 @@ func (a *arbiter) fallBack(good Definition, i int) *Definition {
 
 // try takes all claims of d, or none if another definition holds one of them.
 func (a *arbiter) try(d Definition, i int) (Definition, error) {
-	if d.Kind() != KindProperty && !a.isServed(d.Property) {
+	if d.Kind() != KindProperty && !a.admits(d) {
 		return d, fmt.Errorf("property %s: %w", d.Property, ErrNoProperty)
 	}
 	adopted := -1
@@ -225,7 +232,7 @@ func (a *arbiter) try(d Definition, i int) (Definition, error) {
 	}
 	switch {
 	case d.PropertySpec != nil:
-		a.properties[d.Property] = true
+		a.properties[d.Property] = d.PropertySpec
 	case d.Filter != nil && d.Owner.IsHTTP():
 		a.made[idClaim(d.Property, KindFilter, d.Filter.ID)] = i
 	case adopted >= 0:

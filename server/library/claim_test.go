@@ -71,6 +71,12 @@ func far(d Definition) Definition {
 	return d
 }
 
+// guest moves a definition to another namespace, but not to another property.
+func guest(d Definition) Definition {
+	d.Owner.Namespace = "wall"
+	return d
+}
+
 func filterDef(name string, id int64, created time.Time) Definition {
 	return Definition{
 		Property: shop, Owner: ownerOf(KindFilter, name), Created: created,
@@ -135,6 +141,23 @@ func TestArbitrate(t *testing.T) {
 	}{
 		"no property": {
 			candidates: []Candidate{{Latest: propertyDef("shop/other", "other", early)}, {Latest: tagDef("a", "summer", early)}},
+			want:       []string{"nothing: no property"},
+		},
+		"a guest without a grant holds no claim and no value": {
+			candidates: latest(
+				guest(tagDef("a", "summer", early)), tagDef("b", "summer", late), since(early, guest(tokenDef("c", early, 1))), since(late, tokenDef("d", late, 1))),
+			want: []string{"nothing: no property", "newest", "nothing: no property", "newest"},
+		},
+		"a guest with a grant takes nothing from the namespace of the Property": {
+			candidates: append([]Candidate{{Latest: granting(Grant{Namespaces: []string{"wall"}, Kinds: []string{"Tag"}})}},
+				Candidate{Latest: guest(tagDef("a", "summer", early))}, Candidate{Latest: tagDef("b", "summer", late)},
+				Candidate{Latest: guest(tagDef("c", "winter", late))}, Candidate{Latest: guest(tagDef("d", "winter", early))}, Candidate{Latest: guest(tokenDef("e", early, 1))}),
+			want: []string{
+				"nothing: tag marketer_tags:summer held by b", "newest", "nothing: tag marketer_tags:winter held by d", "newest", "nothing: no property",
+			},
+		},
+		"the last good version of a guest is not served without a grant": {
+			candidates: append(latest(), withGood(guest(tagDef("a", "summer", early)), guest(tagDef("a", "winter", early)))),
 			want:       []string{"nothing: no property"},
 		},
 		"one tag, the older holds it": {
@@ -245,6 +268,56 @@ func TestArbitrate(t *testing.T) {
 				t.Errorf("outcomes (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// granting returns the definition of the Property shop/default with grants.
+func granting(grants ...Grant) Definition {
+	d := propertyDef(shop, "default", early)
+	d.PropertySpec.Grants = grants
+	return d
+}
+
+func TestAdmits(t *testing.T) {
+	token := func(change func(*Token)) Definition {
+		d := guest(tokenDef("a", early, 1))
+		d.Token.Guest = true
+		change(d.Token)
+		return d
+	}
+	reads, writes := token(func(*Token) {}), token(func(t *Token) { t.ReadWrite = true })
+	named := func(names ...string) Definition {
+		return token(func(t *Token) { t.Filters, t.FilterNames = []string{}, names })
+	}
+	wall := Grant{Namespaces: []string{"fair", "wall"}, Kinds: []string{"AccessToken", "ContentFilter"}, ReadOnly: true}
+	filters := Grant{Namespaces: []string{"wall"}, Kinds: []string{"AccessToken"}, ReadOnly: true, Filters: []string{"summer", "winter"}}
+	writers := Grant{Namespaces: []string{"wall"}, Kinds: []string{"AccessToken"}, ReadWrite: true}
+	for name, c := range map[string]struct {
+		grants []Grant
+		of     Definition
+		want   bool
+	}{
+		"its own namespace":            {of: tokenDef("a", early, 1), want: true},
+		"created over HTTP":            {of: httpFilter(7), want: true},
+		"no grant":                     {of: reads},
+		"a grant":                      {[]Grant{wall}, reads, true},
+		"another class":                {[]Grant{wall}, writes, false},
+		"the other class":              {[]Grant{writers}, writes, true},
+		"not the other class":          {[]Grant{writers}, reads, false},
+		"two grants":                   {[]Grant{writers, wall}, reads, true},
+		"another kind":                 {[]Grant{wall}, guest(tagDef("a", "summer", early)), false},
+		"a kind without classes":       {[]Grant{wall}, guest(filterDef("a", 1, early)), true},
+		"another namespace":            {[]Grant{{Namespaces: []string{"walls"}, Kinds: []string{"AccessToken"}, ReadOnly: true}}, reads, false},
+		"listed filters":               {[]Grant{filters}, named("winter"), true},
+		"a filter that is not listed":  {[]Grant{filters}, named("winter", "spring"), false},
+		"all filters":                  {[]Grant{filters}, reads, false},
+		"filters without names":        {[]Grant{filters}, named(), false},
+		"any filters":                  {[]Grant{wall}, named("spring"), true},
+		"a namespace of the same name": {[]Grant{{Namespaces: []string{"WALL"}, Kinds: []string{"AccessToken"}, ReadOnly: true}}, reads, false},
+	} {
+		if got := granting(c.grants...).PropertySpec.admits(c.of); got != c.want {
+			t.Errorf("%s: admits = %t, want %t", name, got, c.want)
+		}
 	}
 }
 

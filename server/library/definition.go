@@ -12,6 +12,12 @@ import (
 // PropertyID names a property: "namespace/name" of its manifest.
 type PropertyID string
 
+// Namespace returns the namespace of the manifest.
+func (p PropertyID) Namespace() string {
+	namespace, _, _ := strings.Cut(string(p), "/")
+	return namespace
+}
+
 // Kind is a kind of definition.
 type Kind uint8
 
@@ -143,6 +149,8 @@ type Property struct {
 	ExternalURL string
 	// ReadOnlyQuery, if not "", is the query of the scope of the READ-ONLY tokens that have no Query of their own (see TokenScope).
 	ReadOnlyQuery string `json:",omitempty"`
+	// Grants let manifests in other namespaces belong to the property.
+	Grants []Grant `json:",omitempty"`
 }
 
 // Cache holds the cache times of responses, each at least 0.
@@ -174,9 +182,14 @@ type Token struct {
 	// Filters, if not nil, restricts the token to listing the items of the filters with these UUIDs. The token may then read nothing else. A
 	// filter that does not exist or is not Public grants nothing.
 	Filters []string
+	// FilterNames are the names of these filters' manifests, which are in the namespace of the Property (see Grant.Filters).
+	FilterNames []string `json:",omitempty"`
 	// Query, if not "", is the query of the token's scope (see TokenScope). For a READ-ONLY token without a Query, it is ReadOnlyQuery of the
 	// property.
 	Query string `json:",omitempty"`
+	// Guest is true if the manifest is in another namespace than the Property. ReadOnlyQuery of the property then limits a READ-ONLY token in
+	// addition to its Query.
+	Guest bool `json:",omitempty"`
 	// Allow, if not nil, limits a READ-WRITE token to these actions. An empty list permits only reads of public fields.
 	Allow []Action
 }

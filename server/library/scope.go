@@ -14,16 +14,24 @@ type TokenScope struct {
 	text string
 }
 
-// ParseTokenScope parses the query of a token, which may use private fields. It returns nil for "". The error wraps a *query.SyntaxError.
-func ParseTokenScope(text string) (*TokenScope, error) {
-	if text == "" {
+// ParseTokenScope returns the scope of the items that match all queries, which may use private fields. It ignores empty queries, and returns
+// nil if all are empty. The error wraps a *query.SyntaxError.
+func ParseTokenScope(queries ...string) (*TokenScope, error) {
+	var root query.Node
+	for _, text := range queries {
+		if text == "" {
+			continue
+		}
+		q, err := query.ParseFor(text, query.Private)
+		if err != nil {
+			return nil, fmt.Errorf("query: %w", err)
+		}
+		root = query.And(root, q.Root)
+	}
+	if root == nil {
 		return nil, nil
 	}
-	q, err := query.ParseFor(text, query.Private)
-	if err != nil {
-		return nil, fmt.Errorf("query: %w", err)
-	}
-	return &TokenScope{q.Root, q.Root.String()}, nil
+	return &TokenScope{root, root.String()}, nil
 }
 
 // String returns the query in canonical form, or "" for a nil TokenScope. Two scopes with the same text match the same items.
@@ -74,13 +82,13 @@ func Actions() []Action {
 	return []Action{AddItems, Moderate, TagItems, ManageFilters, ReadPrivate, Export, Import, Erase}
 }
 
-// ScopeQuery returns the query of the token's scope: its own query or, for a READ-ONLY token without one, that of its property. It returns ""
-// if the token has no scope.
-func (t *Token) ScopeQuery(readOnlyQuery string) string {
-	if t.Query == "" && !t.ReadWrite {
-		return readOnlyQuery
+// ScopeQueries returns the queries of the token's scope, each "" if there is none: its own query and, for a READ-ONLY token without one or in
+// another namespace than the Property, that of its property. The owner of the Property decides what other namespaces see.
+func (t *Token) ScopeQueries(readOnlyQuery string) [2]string {
+	if t.ReadWrite || t.Query != "" && !t.Guest {
+		return [2]string{t.Query}
 	}
-	return t.Query
+	return [2]string{t.Query, readOnlyQuery}
 }
 
 // Allows reports whether the token permits an action. A READ-ONLY token permits none.

@@ -119,7 +119,7 @@ func (r *Reach) fromSecret(ctx context.Context, k kube.Client, f *v1alpha1.Conte
 	}
 	all = slices.DeleteFunc(all, func(t *v1alpha1.AccessToken) bool {
 		reads := f.Status.ReadAccess == v1alpha1.ReadAccessReadOnly && (t.Spec.Filters == nil || slices.Contains(t.Spec.Filters, f.Name))
-		return t.PropertyName() != f.PropertyName() || t.Status.SecretName == "" || t.Spec.Class != v1alpha1.ReadWrite && (writer || !reads)
+		return translate.PropertyID(t) != translate.PropertyID(f) || t.Status.SecretName == "" || t.Spec.Class != v1alpha1.ReadWrite && (writer || !reads)
 	})
 	secret, token, err := UsableToken(ctx, k, all)
 	if err != nil {
@@ -132,7 +132,8 @@ func (r *Reach) fromSecret(ctx context.Context, k kube.Client, f *v1alpha1.Conte
 	if !writer && f.Spec.ReadAccess == v1alpha1.ReadAccessReadOnly {
 		class = "ReadWrite or ReadOnly"
 	}
-	return nil, fmt.Errorf("property %s/%s has no AccessToken of class %s: apply one, or pass --server and --token-file", f.Namespace, f.PropertyName(), class)
+	return nil, fmt.Errorf("namespace %s has no AccessToken of class %s for property %s: apply one, or pass --server and --token-file",
+		f.Namespace, class, translate.PropertyID(f))
 }
 
 // client returns a client with the token of a Secret.

@@ -1,6 +1,7 @@
 package validate
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -73,13 +74,13 @@ func references(all []Judged) []Finding {
 	}
 	var findings []Finding
 	check := func(j Judged, kind, name, member, cure string) {
-		of := Ref{Kind: kind, Namespace: j.GetNamespace()}
-		to := Ref{kind, j.GetNamespace(), name}
+		of := Ref{Kind: kind, Namespace: j.Typed.PropertyNamespace()}
+		to := Ref{kind, j.Typed.PropertyNamespace(), name}
 		if !there[of] || there[to] {
 			return
 		}
 		findings = append(findings, j.finding(Warning, RuleReference, member,
-			fmt.Sprintf("the manifests contain no %s, but other objects of this kind in this namespace: %s", to, cure)))
+			fmt.Sprintf("the manifests contain no %s, but other objects of this kind in that namespace: %s", to, cure)))
 	}
 	for _, j := range all {
 		if j.Typed == nil {
@@ -96,11 +97,17 @@ func references(all []Judged) []Finding {
 }
 
 // claims lets the library decide which definitions win their claims, as in a cluster without other objects. It assumes that the properties
-// to which definitions refer, and the filters that definitions adopt, exist even if no manifest declares them.
+// to which definitions refer, and the filters that definitions adopt, exist even if no manifest declares them, and that such a property admits
+// all definitions.
 func claims(all []Judged) []Finding {
 	var candidates []library.Candidate
+	everything := library.Grant{ReadOnly: true, ReadWrite: true}
+	for _, k := range library.Kinds() {
+		everything.Kinds = append(everything.Kinds, k.String())
+	}
 	for _, j := range all {
 		candidates = append(candidates, library.Candidate{Latest: j.Judgement.Definition})
+		everything.Namespaces = append(everything.Namespaces, j.GetNamespace())
 	}
 	there := map[string]bool{}
 	for _, j := range all {
@@ -116,7 +123,7 @@ func claims(all []Judged) []Finding {
 			namespace, name, _ := strings.Cut(string(d.Property), "/")
 			candidates = append(candidates, library.Candidate{Latest: library.Definition{
 				Property: d.Property, Owner: library.Owner{Kind: library.KindProperty, Namespace: namespace, Name: name},
-				PropertySpec: &library.Property{PlatformPageID: library.PlatformPageID(d.Property)},
+				PropertySpec: &library.Property{PlatformPageID: library.PlatformPageID(d.Property), Grants: []library.Grant{everything}},
 			}})
 		}
 		if d.Filter == nil || !d.Filter.Adopt {
@@ -131,7 +138,11 @@ func claims(all []Judged) []Finding {
 	}
 	var findings []Finding
 	for i, v := range library.Arbitrate(candidates) {
-		if i < len(all) && v.Err != nil {
+		if i < len(all) && errors.Is(v.Err, library.ErrNoProperty) {
+			findings = append(findings, all[i].finding(Error, RuleGrant, "spec.propertyRef.namespace", fmt.Sprintf(
+				"the Property %s does not permit this object: add namespace %s and kind %s to its spec.allowFrom",
+				all[i].Judgement.Definition.Property, all[i].GetNamespace(), all[i].GetKind())))
+		} else if i < len(all) && v.Err != nil {
 			message := verdict.Refuse(all[i].Typed, v.Err).Error()
 			findings = append(findings, all[i].finding(Error, RuleClaim, claimMember(all[i].Judgement.Definition), message))
 		}

@@ -35,6 +35,7 @@ const (
 	RuleClaim        = "claim"
 	RuleReference    = "reference"
 	RuleUnrestricted = "unrestricted"
+	RuleGrant        = "grant"
 	// ruleAdvice is the prefix of the rules of warnings about queries. It is followed by the code of the warning.
 	ruleAdvice = "query-"
 )

@@ -45,6 +45,11 @@ func TestRules(t *testing.T) {
 	filter := func(name, spec string) string { return object(v1alpha1.ContentFilterKind, name, spec) }
 	token := func(name, spec string) string { return object(v1alpha1.AccessTokenKind, name, spec) }
 	property := func(more string) string { return object(v1alpha1.PropertyKind, "default", "displayName: Shop"+more) }
+	guest := func(name, spec string) string {
+		text := object(v1alpha1.AccessTokenKind, name, "propertyRef: {namespace: shop, name: default}, "+spec)
+		return strings.Replace(text, "metadata: {name: ", "metadata: {namespace: guests, name: ", 1)
+	}
+	const guestGrant = ", readOnlyQuery: 'approval_status:app', allowFrom: [{namespaces: {names: [guests]}, kinds: [AccessToken]}]"
 	tests := map[string]struct {
 		text string
 		want []string // severity rule line:column member
@@ -130,6 +135,12 @@ func TestRules(t *testing.T) {
 		"an invalid scope of a token":    {token("a", "class: ReadOnly, query: 'a AND'"), []string{"error query 5:38 spec.query"}, "nothing after AND"},
 		"an invalid scope of a Property": {property(", readOnlyQuery: 'a AND'") + token("a", "class: ReadOnly"), []string{"error query 5:48 spec.readOnlyQuery"}, "nothing after AND"},
 		"advice about a scope":           {token("a", "class: ReadOnly, query: 'colour:red'"), []string{"warning query-unknown-field 5:33 spec.query"}, "colour"},
+		"a grant for a namespace":        {text: property(guestGrant) + guest("a", "class: ReadOnly")},
+		"no grant for a namespace":       {property(", readOnlyQuery: a") + guest("a", "class: ReadOnly"), []string{"error grant 10:33 spec.propertyRef.namespace"}, "add namespace guests and kind AccessToken to its spec.allowFrom"},
+		"no grant for the class":         {property(guestGrant) + guest("a", "class: ReadWrite"), []string{"error grant 10:33 spec.propertyRef.namespace"}, "the Property shop/default does not permit this object"},
+		"a Property in another file":     {text: guest("a", "class: ReadWrite")},
+		"classes of other kinds":         {property(", allowFrom: [{namespaces: {names: [guests]}, kinds: [Tag], classes: [ReadOnly]}]"), []string{"error schema 5:39 spec.allowFrom[0]"}, "classes and filters limit AccessTokens"},
+		"a grant of filters to writers":  {property(", allowFrom: [{namespaces: {names: [guests]}, kinds: [AccessToken], classes: [ReadWrite], filters: [wall]}]"), []string{"error schema 5:39 spec.allowFrom[0]"}, "remove ReadWrite from classes"},
 		"Export without ReadPrivate":     {token("a", "class: ReadWrite, allow: [Export]"), []string{"error schema 5:7 spec"}, "Export in allow needs ReadPrivate too"},
 		"one value read twice":           {token("a", "class: ReadOnly, existingSecret: {name: s, key: k}") + token("b", "class: ReadOnly, existingSecret: {name: s, key: k}"), []string{"error claim 10:48 spec.existingSecret.name"}, "Secret shop/s is held by AccessToken shop/a"},
 		"a value that is written":        {token("a", "class: ReadOnly") + token("b", "class: ReadOnly, existingSecret: {name: a, key: token}"), []string{"error claim 10:48 spec.existingSecret.name"}, "AccessToken shop/a writes Secret shop/a"},

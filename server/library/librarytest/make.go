@@ -85,10 +85,18 @@ func age(hours int) edit {
 
 func ofWall(d *library.Definition) { d.Property = wall }
 
+// property makes a Property that admits everything from the namespaces shop and wall.
 func property(id library.PropertyID) library.Definition {
+	return granting(id, library.Grant{
+		Namespaces: []string{shop.Namespace(), wall.Namespace()}, Kinds: []string{"AccessToken", "ContentFilter", "Tag", "ActivateUnit"}, ReadOnly: true, ReadWrite: true,
+	})
+}
+
+// granting makes a Property with grants.
+func granting(id library.PropertyID, grants ...library.Grant) library.Definition {
 	return library.Definition{
-		Property: id, Owner: owner(library.KindProperty, string(id[:4]), "default"),
-		PropertySpec: &library.Property{PlatformPageID: library.PlatformPageID(id)},
+		Property: id, Owner: owner(library.KindProperty, id.Namespace(), "default"),
+		PropertySpec: &library.Property{PlatformPageID: library.PlatformPageID(id), Grants: grants},
 	}
 }
 

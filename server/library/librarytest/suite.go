@@ -32,6 +32,7 @@ func Run(t *testing.T, open Factory) {
 		"rules":       ruleTests,
 		"audiences":   audienceTests,
 		"scopes":      scopeTests,
+		"grants":      grantTests,
 		"tokens":      tokenTests,
 		"versions":    versionTests,
 		"writes":      writeTests,
