@@ -9,6 +9,7 @@ package querystring
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 
@@ -122,6 +123,8 @@ func (r *rewriter) node(n query.Node) (query.Node, error) {
 	case query.Boost:
 		inner, err := r.node(n.Node)
 		return query.Boost{Node: inner, Factor: n.Factor}, err
+	case query.All:
+		return n, nil
 	case query.None:
 		return nothing(), nil
 	case query.Missing:
@@ -172,7 +175,7 @@ func (r *rewriter) node(n query.Node) (query.Node, error) {
 	case query.Regexp:
 		return r.regexp(n)
 	}
-	return n, nil
+	return nil, fmt.Errorf("rewrite for OpenSearch: unknown clause %T", n)
 }
 
 // regexp rewrites a regular expression.
