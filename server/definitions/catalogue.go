@@ -474,14 +474,6 @@ func newRule(d library.Definition, kind library.Kind, ids []item.ID, selector st
 	slices.Sort(sorted)
 	return &Rule{
 		Name: d.Owner.String() + " " + hex.EncodeToString(sum[:8]), Owner: d.Owner, IDs: slices.Compact(sorted),
-		Selector: node, Volatile: node != nil && (query.UsesNow(node) || hasFuzzy(node)),
+		Selector: node, Volatile: node != nil && (query.UsesNow(node) || query.Expands(node)),
 	}, nil
-}
-
-// hasFuzzy reports whether a query tree contains a fuzzy term.
-func hasFuzzy(n query.Node) bool {
-	return !query.Walk(n, func(n query.Node) bool {
-		_, fuzzy := n.(query.Fuzzy)
-		return !fuzzy
-	})
 }

@@ -224,12 +224,11 @@ func checkFit(n Node, f Field, patterns *Patterns) error {
 	}
 	switch f.Type {
 	case Keyword, Text:
-		switch n.(type) {
-		case Regexp, Wildcard:
-			_, err := patterns.Compile(n)
-			return err
+		if _, ok := l.pattern(); !ok {
+			return nil
 		}
-		return nil
+		_, err := patterns.Compile(n)
+		return err
 	case Long, Double, Boolean, Date:
 	}
 	var err error

@@ -79,3 +79,13 @@ func (n Fuzzy) String() string {
 }
 
 func (Fuzzy) construct() string { return "a fuzzy term" }
+func (Fuzzy) expands() bool     { return true }
+
+// Expands reports whether n contains a leaf that means the most similar terms of all items (Fuzzy). Whether an item matches such a query can
+// depend on the other items.
+func Expands(n Node) bool {
+	return !Walk(n, func(n Node) bool {
+		l, ok := n.(leaf)
+		return !ok || !l.expands()
+	})
+}

@@ -49,6 +49,9 @@ func (n Wildcard) String() string {
 
 func (Wildcard) construct() string { return "a wildcard" }
 func (n Wildcard) presence() bool  { return n.Pattern == "*" }
+func (n Wildcard) pattern() (pattern, bool) {
+	return pattern{sign: "*", text: n.Pattern, compile: compileWildcard}, true
+}
 
 // String returns [field:]/pattern/.
 func (n Regexp) String() string {
@@ -68,6 +71,16 @@ func (n Regexp) String() string {
 }
 
 func (Regexp) construct() string { return "a regular expression" }
+func (n Regexp) pattern() (pattern, bool) {
+	return pattern{sign: "/", text: n.Pattern, compile: automaton.Regexp, lead: 1}, true
+}
+
+// pattern is the pattern of a leaf. Patterns with the same sign and the same text in lower case have the same automaton.
+type pattern struct {
+	sign, text string
+	compile    func(string) (automaton.Automaton, error)
+	lead       int // the number of characters between the place of the leaf and text
+}
 
 // Patterns compiles the wildcards and regular expressions of one query. It compiles equal patterns only once. The zero value is ready to
 // use. Patterns is not safe for concurrent use.
@@ -77,29 +90,19 @@ type Patterns struct {
 	effort   int
 }
 
-// Compile returns the automaton of a Wildcard or Regexp. It converts the pattern to lower case, because texts and keywords are compared in
-// lower case (as in OpenSearch). The error is a *SyntaxError. SyntaxError.Limit is set if the pattern alone is too complex (see
-// automaton.ErrTooComplex), or if all patterns together exceed MaxStates or MaxEffort.
+// Compile returns the automaton of a leaf with a pattern (Wildcard or Regexp). It converts the pattern to lower case, because texts and
+// keywords are compared in lower case (as in OpenSearch). The error is a *SyntaxError. SyntaxError.Limit is set if the pattern alone is too
+// complex (see automaton.ErrTooComplex), or if all patterns together exceed MaxStates or MaxEffort.
 func (p *Patterns) Compile(n Node) (automaton.Automaton, error) {
-	var (
-		key, pattern string
-		compile      func(string) (automaton.Automaton, error)
-		at           place
-		lead         int // the number of characters between at and the text of the pattern
-	)
-	switch n := n.(type) {
-	case Wildcard:
-		key, pattern, at, compile = "*", n.Pattern, n.at, compileWildcard
-	case Regexp:
-		key, pattern, at, compile, lead = "/", n.Pattern, n.at, automaton.Regexp, 1
-	default:
+	of, ok := patternOf(n)
+	if !ok {
 		return nil, fmt.Errorf("compile pattern: %T is not a pattern", n)
 	}
-	key += Fold(pattern)
+	key := of.sign + Fold(of.text)
 	if a, ok := p.compiled[key]; ok {
 		return a, nil
 	}
-	a, err := compile(Fold(pattern))
+	a, err := of.compile(Fold(of.text))
 	if err == nil {
 		p.states += automaton.Size(a)
 		p.effort += automaton.Effort(a)
@@ -108,13 +111,21 @@ func (p *Patterns) Compile(n Node) (automaton.Automaton, error) {
 		}
 	}
 	if err != nil {
-		return nil, patternError(at, pattern, lead, err)
+		return nil, patternError(placeOf(n), of.text, of.lead, err)
 	}
 	if p.compiled == nil {
 		p.compiled = map[string]automaton.Automaton{}
 	}
 	p.compiled[key] = a
 	return a, nil
+}
+
+// patternOf returns the pattern of n, and false if n is not a leaf with a pattern.
+func patternOf(n Node) (pattern, bool) {
+	if l, ok := n.(leaf); ok {
+		return l.pattern()
+	}
+	return pattern{}, false
 }
 
 // compileWildcard compiles a wildcard pattern. A plain prefix, which is the most frequent kind of pattern, needs no table of states.

@@ -148,10 +148,10 @@ func (s *spotter) pass(tok token) bool {
 		return s.passNumber()
 	case tokFuzzy:
 		return tok.end < s.at
-	case tokRegexp:
-		s.take()
-		return tok.end < s.at
 	default:
+		if tok.end >= s.at {
+			return false // the position is in a value that is not a word, such as a regular expression
+		}
 		if !s.colonAfter(tok.end) {
 			s.take()
 			break

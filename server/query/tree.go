@@ -145,13 +145,19 @@ type leaf interface {
 	interval() (Range, bool)
 	// presence reports whether the leaf only tests whether its field has a value.
 	presence() bool
+	// pattern returns the pattern that terms have to match, and false if the leaf has none.
+	pattern() (pattern, bool)
+	// expands reports whether the leaf means terms that are chosen from the terms of all items.
+	expands() bool
 }
 
-func (l Leaf) header() Leaf          { return l }
-func (Leaf) construct() string       { return "a comparison of terms" }
-func (Leaf) words() (string, bool)   { return "", false }
-func (Leaf) interval() (Range, bool) { return Range{}, false }
-func (Leaf) presence() bool          { return false }
+func (l Leaf) header() Leaf           { return l }
+func (Leaf) construct() string        { return "a comparison of terms" }
+func (Leaf) words() (string, bool)    { return "", false }
+func (Leaf) interval() (Range, bool)  { return Range{}, false }
+func (Leaf) presence() bool           { return false }
+func (Leaf) pattern() (pattern, bool) { return pattern{}, false }
+func (Leaf) expands() bool            { return false }
 
 // Equal lets cmp.Diff ignore the positions of leaves.
 func (l Leaf) Equal(o Leaf) bool { return l.Field == o.Field }
