@@ -110,7 +110,15 @@ func TestRewriteErrors(t *testing.T) {
 	if !errors.As(err, &syntax) {
 		t.Errorf("Rewrite of a bad month: %v, want a *query.SyntaxError", err)
 	}
+	if n, err := querystring.Rewrite(foreign{}, querystring.Options{Now: now}); err == nil {
+		t.Errorf("Rewrite of an unknown leaf: %v", n)
+	}
 }
+
+// foreign is a leaf that Rewrite does not know.
+type foreign struct{ query.Leaf }
+
+func (foreign) String() string { return "foreign" }
 
 // TestRewriteIsStable checks that rewriting a rewritten query changes nothing.
 func TestRewriteIsStable(t *testing.T) {

@@ -29,6 +29,17 @@ func TestPatternsMatchOnlyTheirField(t *testing.T) {
 	}
 }
 
+// foreign is a leaf that the translator does not know.
+type foreign struct{ plan.Leaf }
+
+func (foreign) LooksAt() query.Field { return query.Field{Name: "content.text", Type: query.Text} }
+
+func TestUnknownLeaf(t *testing.T) {
+	if q, err := (&Translator{}).Query(t.Context(), foreign{}); err == nil {
+		t.Errorf("translated to %v", q)
+	}
+}
+
 // FuzzLeaf checks that the query for a leaf on a dynamic field matches only terms of this field, and that a text of the caller is never
 // more than a value in it. The terms of several fields are in one field of the index, so a query that matches terms of another field reads
 // private data.

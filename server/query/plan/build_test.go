@@ -343,6 +343,20 @@ func TestBuildOfNothing(t *testing.T) {
 	}
 }
 
+// foreign is a leaf that Build does not know.
+type foreign struct{ query.Leaf }
+
+func (foreign) String() string { return "foreign" }
+
+func TestUnknownLeaf(t *testing.T) {
+	for _, name := range []string{"", "text", "approval_status", "campaign", "featured"} {
+		n := foreign{query.Leaf{Field: query.FieldName{Name: name}}}
+		if p, err := plan.Build(n, options()); err == nil {
+			t.Errorf("on the field %q: %s", name, show(p.Root))
+		}
+	}
+}
+
 func TestBadValues(t *testing.T) {
 	for q, position := range map[string]int{"a campaign:x": 11, "created_on:[now-1 TO *]": 12, "campaign:5~": 9, "/a(/": 3} {
 		parsed, err := query.Parse(q)
