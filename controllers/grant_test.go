@@ -136,6 +136,35 @@ var _ = Describe("A grant of a Property", func() {
 		}).Should(And(Not(BeEmpty()), Not(ContainElement(HaveField("Name", "reader")))))
 	})
 
+	It("for labels follows the labels of namespaces", func(ctx context.Context) {
+		labelled := to("AccessToken")
+		labelled.Namespaces = v1alpha1.GrantedNamespaces{MatchLabels: map[string]string{"shows": w.namespace}}
+		t := token("display")
+		Expect(kube.Create(ctx, t)).To(Succeed())
+		grant(ctx, labelled)
+		Expect(w.settle(ctx, property, kstatus.FailedStatus)).To(HaveField("Message",
+			HavePrefix("spec.allowFrom[0].namespaces.matchLabels: the operator watches only some namespaces")))
+		w.stop()
+		w.start(func(o *cluster.Options) { o.Namespaces = nil })
+		w.settle(ctx, property, kstatus.CurrentStatus)
+		Expect(served()).To(BeEmpty())
+		label := func(labels map[string]string) {
+			GinkgoHelper()
+			ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: guests}}
+			w.change(ctx, ns, func() { ns.Labels = labels })
+		}
+		label(map[string]string{"shows": w.namespace, "team": "fair"})
+		Eventually(served).Should(ConsistOf("display"))
+		w.settle(ctx, t, kstatus.CurrentStatus)
+		label(map[string]string{"shows": "another"})
+		Eventually(served, "1s").Should(BeEmpty())
+		label(map[string]string{"shows": w.namespace})
+		Eventually(served).Should(ConsistOf("display"))
+		w.stop()
+		w.start(func(o *cluster.Options) { o.Namespaces = nil })
+		Expect(served()).To(ConsistOf("display"))
+	})
+
 	It("limits READ-ONLY tokens of other namespaces to readOnlyQuery, whatever their own query is", func(ctx context.Context) {
 		grant(ctx, to("AccessToken"))
 		t := token("curious")

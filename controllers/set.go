@@ -27,6 +27,8 @@ type Config struct {
 	// Install is the identity of the cluster, and Store is the name of the library's store. If operators with different stores watch the
 	// same objects, only one of the operators writes each Secret.
 	Install, Store string
+	// Namespaced is true if the manager watches only some namespaces. The operator then cannot read the labels of namespaces.
+	Namespaced bool
 	// Removals decides which definitions may be removed.
 	Removals Removals
 	// Events records the events of objects.

@@ -99,15 +99,24 @@ type PropertyGrant struct {
 	Filters []string `json:"filters,omitempty"`
 }
 
-// GrantedNamespaces selects namespaces.
+// GrantedNamespaces selects namespaces by name or by label.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.names) != has(self.matchLabels)",message="set names or matchLabels, and not both"
 type GrantedNamespaces struct {
 	// names lists namespaces. They need not exist yet.
+	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=100
 	// +kubebuilder:validation:items:MaxLength=63
 	// +kubebuilder:validation:items:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
-	Names []string `json:"names"`
+	Names []string `json:"names,omitempty"`
+
+	// matchLabels selects the namespaces that have all of these labels. It needs an operator that watches all namespaces.
+	// +optional
+	// +kubebuilder:validation:MinProperties=1
+	// +kubebuilder:validation:MaxProperties=16
+	MatchLabels map[string]string `json:"matchLabels,omitempty"`
 }
 
 // RateLimit configures a token bucket.

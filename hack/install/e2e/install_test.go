@@ -89,7 +89,8 @@ func installSpecs() {
 			no update vitrine.dev/contentfilters in shop
 			no delete vitrine.dev/contentfilters in shop
 			no deletecollection /secrets in shop
-			no list /namespaces
+			yes list /namespaces
+			no patch /namespaces in shop named shop
 			no list /configmaps in shop
 			no create /pods in vitrine-system
 			no get /nodes

@@ -43,6 +43,24 @@ func together(all []Judged) []Finding {
 	return append(findings, references(all)...)
 }
 
+// admitLabelled makes every grant for labels permit all namespaces of the manifests, whose labels are unknown.
+func admitLabelled(all []Judged) {
+	var namespaces []string
+	for _, j := range all {
+		namespaces = append(namespaces, j.GetNamespace())
+	}
+	for _, j := range all {
+		o, ok := j.Typed.(*v1alpha1.Property)
+		if spec := j.Judgement.Definition.PropertySpec; ok && spec != nil {
+			for i, g := range o.Spec.AllowFrom {
+				if g.Namespaces.MatchLabels != nil {
+					spec.Grants[i].Namespaces = namespaces
+				}
+			}
+		}
+	}
+}
+
 // unrestricted warns about READ-ONLY tokens that read all items of their Property. It says nothing about a token whose Property is not among
 // the manifests, because that Property may set readOnlyQuery.
 func unrestricted(all []Judged) []Finding {

@@ -136,6 +136,7 @@ func Run(ctx context.Context, objects []manifest.Object, problems []manifest.Pro
 		r.Findings = append(r.Findings, findings...)
 		all[i] = j
 	}
+	admitLabelled(all)
 	r.Findings = append(r.Findings, together(all)...)
 	slices.SortStableFunc(r.Findings, func(a, b Finding) int {
 		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))

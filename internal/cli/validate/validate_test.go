@@ -135,6 +135,8 @@ func TestRules(t *testing.T) {
 		"an invalid scope of a token":    {token("a", "class: ReadOnly, query: 'a AND'"), []string{"error query 5:38 spec.query"}, "nothing after AND"},
 		"an invalid scope of a Property": {property(", readOnlyQuery: 'a AND'") + token("a", "class: ReadOnly"), []string{"error query 5:48 spec.readOnlyQuery"}, "nothing after AND"},
 		"advice about a scope":           {token("a", "class: ReadOnly, query: 'colour:red'"), []string{"warning query-unknown-field 5:33 spec.query"}, "colour"},
+		"a grant for labels":             {text: property(strings.Replace(guestGrant, "names: [guests]", "matchLabels: {shows: shop}", 1)) + guest("a", "class: ReadOnly")},
+		"a grant for names and labels":   {property(", allowFrom: [{namespaces: {names: [guests], matchLabels: {shows: shop}}, kinds: [Tag]}]"), []string{"error schema 5:52 spec.allowFrom[0].namespaces"}, "set names or matchLabels"},
 		"a grant for a namespace":        {text: property(guestGrant) + guest("a", "class: ReadOnly")},
 		"no grant for a namespace":       {property(", readOnlyQuery: a") + guest("a", "class: ReadOnly"), []string{"error grant 10:33 spec.propertyRef.namespace"}, "add namespace guests and kind AccessToken to its spec.allowFrom"},
 		"no grant for the class":         {property(guestGrant) + guest("a", "class: ReadWrite"), []string{"error grant 10:33 spec.propertyRef.namespace"}, "the Property shop/default does not permit this object"},
