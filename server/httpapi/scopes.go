@@ -16,13 +16,29 @@ type scopes struct {
 	parsed map[[2]string]*library.TokenScope
 }
 
-// of returns the scope of a token, or nil if it has none. It fails if this version of the server cannot parse the query, because without it
-// the token would read more than it may.
+// queries returns the queries of the token's scope (see library.Token.ScopeQueries).
 //
 // settings can be newer than g. If the property has lost its query meanwhile, its earlier query stays in effect until the token is as new:
 // the same change can have given the token a query of its own.
+func (g grant) queries(settings library.Property) [2]string {
+	return g.rights.ScopeQueries(cmp.Or(settings.ReadOnlyQuery, g.readOnlyQuery))
+}
+
+// scopeText returns the query of the token's scope as its author wrote it or, if the scope has two queries, in canonical form. It returns "" if
+// the token has no scope.
+func (s *scopes) scopeText(g grant, settings library.Property) string {
+	queries := g.queries(settings)
+	if queries[0] == "" || queries[1] == "" {
+		return queries[0] + queries[1]
+	}
+	scope, _ := s.of(g, settings) // the server refuses a token whose query it cannot parse
+	return scope.String()
+}
+
+// of returns the scope of a token, or nil if it has none. It fails if this version of the server cannot parse the query, because without it
+// the token would read more than it may.
 func (s *scopes) of(g grant, settings library.Property) (*library.TokenScope, error) {
-	queries := g.rights.ScopeQueries(cmp.Or(settings.ReadOnlyQuery, g.readOnlyQuery))
+	queries := g.queries(settings)
 	if queries == [2]string{} {
 		return nil, nil
 	}

@@ -288,6 +288,29 @@ func TestGuests(t *testing.T) {
 	a.do(call{url: "/v2/content/1001", token: "curious", status: 403})
 }
 
+// TestScopesInStatus checks that the status shows the scopes, and that it says which queries it hides without ReadPrivate.
+func TestScopesInStatus(t *testing.T) {
+	a := newScopedApp(t)
+	a.do(call{url: statusURL, token: "rw", lacks: []string{"read_only_scope", "query_hidden"}})
+	private := library.Property{PlatformPageID: 4711, ReadOnlyQuery: "submission.age:30"}
+	a.apply(property(shop, "default", private), tokenDefinition(shop, "adults", library.Token{ReadWrite: true, Query: "submission.age:40"}))
+	a.known("adults")
+	named := func(name, class string) string {
+		return `{"namespace":"shop","name":"` + name + `","class":"` + class + `","filters_only":false,`
+	}
+	a.table(t, map[string]call{
+		"all": {url: statusURL, token: "rw", contains: []string{
+			`"read_only_scope":{"query":"submission.age:30"}`, named("ro", "READ-ONLY") + `"query":"submission.age:30",`,
+			named("adults", "READ-WRITE") + `"query":"submission.age:40",`, named("rw", "READ-WRITE") + `"expires"`,
+		}, lacks: []string{"query_hidden"}},
+		"without private fields": {url: statusURL, token: "Moderate", contains: []string{
+			`"read_only_scope":{"query_hidden":true}`, named("ro", "READ-ONLY") + `"query_hidden":true,`,
+			named("adults", "READ-WRITE") + `"query_hidden":true,`, named("rw", "READ-WRITE") + `"expires"`,
+			named("published", "READ-ONLY") + `"query":"approval_status:app",`,
+		}, lacks: []string{"submission"}},
+	})
+}
+
 // TestRightsOfEveryEndpoint checks that every endpoint that changes something needs an action, so that a new endpoint cannot forget it.
 func TestRightsOfEveryEndpoint(t *testing.T) {
 	a := newScopedApp(t)

@@ -19,6 +19,20 @@ type definitionCounts struct {
 	Tokens  int `json:"tokens"`
 }
 
+// scopeRecord is the scope of a token in a response.
+type scopeRecord struct {
+	// Query is the query of the scope. It is omitted if there is none, or if it uses private fields that the caller may not read.
+	// QueryHidden tells the second case from the first.
+	Query       string `json:"query,omitempty"`
+	QueryHidden bool   `json:"query_hidden,omitempty"`
+}
+
+// scopeRecord returns the record of a scope. text is its query, or "" if there is none.
+func (x *exchange) scopeRecord(text string) scopeRecord {
+	shown := x.shownQuery(text)
+	return scopeRecord{shown, shown != text}
+}
+
 // tokenRecord is an access token in a response, without its values.
 type tokenRecord struct {
 	Namespace string `json:"namespace"`
@@ -26,9 +40,8 @@ type tokenRecord struct {
 	Class     string `json:"class"`
 	// FiltersOnly is true for a token that may only list certain filters.
 	FiltersOnly bool `json:"filters_only"`
-	// Query is the query of the token's scope. It is omitted if it uses private fields that the caller may not read. Allow contains the
-	// actions to which the token is limited.
-	Query string           `json:"query,omitempty"`
+	scopeRecord
+	// Allow contains the actions to which the token is limited.
 	Allow []library.Action `json:"allow,omitzero"`
 	// Expires is the latest expiry time among the values of the token, or nil if one of them never expires.
 	Expires *time.Time `json:"expires"`
@@ -51,9 +64,11 @@ type statusRecord struct {
 	Definitions definitionCounts   `json:"definitions"`
 	// StoreBytes and MemoryBytes are sizes of the whole server. They are omitted if the library does not measure them. They are also
 	// omitted if the server has other properties or the token has a scope, because they would reveal something about other items.
-	StoreBytes  int64         `json:"store_bytes,omitempty"`
-	MemoryBytes int64         `json:"memory_bytes,omitempty"`
-	Tokens      []tokenRecord `json:"tokens"`
+	StoreBytes  int64 `json:"store_bytes,omitempty"`
+	MemoryBytes int64 `json:"memory_bytes,omitempty"`
+	// ReadOnlyScope is the scope of the READ-ONLY tokens without a query of their own. It is omitted if there is none.
+	ReadOnlyScope scopeRecord   `json:"read_only_scope,omitzero"`
+	Tokens        []tokenRecord `json:"tokens"`
 	// Rejected is nil if this server does not know the rejected objects.
 	Rejected *[]rejectionRecord `json:"rejected,omitempty"`
 	Links    links              `json:"_links"`
@@ -81,7 +96,8 @@ func (x *exchange) propertyStatus(ctx context.Context) (*statusRecord, error) {
 		return nil, fmt.Errorf("%w: %s", library.ErrUnavailable, state.Problem)
 	}
 	out := &statusRecord{
-		Property: p, Version: s.options.Version, Items: items, Tokens: x.tokenRecords(), Links: links{self: x.linkHere()},
+		Property: p, Version: s.options.Version, Items: items, ReadOnlyScope: x.scopeRecord(x.settings.ReadOnlyQuery),
+		Tokens: x.tokenRecords(), Links: links{self: x.linkHere()},
 	}
 	others := len(state.PropertyItems)
 	if known {
@@ -148,10 +164,9 @@ func (x *exchange) tokenRecords() []tokenRecord {
 		i, seen := at[g.owner]
 		if !seen {
 			i, at[g.owner] = len(all), len(all)
-			scope, _ := x.server.scopes.of(g, x.settings) // the server refuses a token whose query it cannot parse
 			all = append(all, tokenRecord{
 				Namespace: g.owner.Namespace, Name: g.owner.Name, Class: "READ-ONLY", FiltersOnly: g.restricted(),
-				Query: x.shownQuery(scope.String()), Allow: g.rights.Allow,
+				scopeRecord: x.scopeRecord(x.server.scopes.scopeText(g, x.settings)), Allow: g.rights.Allow,
 			})
 			if g.rights.ReadWrite {
 				all[i].Class = "READ-WRITE"

@@ -35,7 +35,8 @@ export function statusPage({ session }) {
           : h('div', { class: 'tablewrap', tabindex: '0', role: 'region', 'aria-label': 'Access tokens' }, h('table', null,
             h('thead', null, h('tr', null, ['Name', 'Class', 'Expires'].map((t) => h('th', { scope: 'col' }, t)))),
             h('tbody', null, tokens.map((/** @type {any} */ t) => h('tr', null, h('td', null, h('bdi', null, `${t.namespace}/${t.name}`)), h('td', null, h('div', { class: 'chips' }, badge('plain', String(t.class)), t.filters_only && badge('plain', 'certain filters only'), t.allow && badge('plain', `only ${t.allow.join(', ') || 'reads'}`)),
-              t.query && h('div', { class: 'small' }, 'only items that match ', h('code', null, h('bdi', null, String(t.query))))), h('td', null, t.expires ? date(t.expires) : 'never'))))))),
+              t.query && h('div', { class: 'small' }, 'only items that match ', h('code', null, h('bdi', null, String(t.query)))),
+              t.query_hidden && h('div', { class: 'small' }, 'only items that match a query with private fields')), h('td', null, t.expires ? date(t.expires) : 'never'))))))),
       h('p', { class: 'muted' }, `Property ${data.property}. `, data.version && `Server version ${data.version}. `,
         `Your session allows ${session.actions.join(', ') || 'only reads'}. `, session.expires && `Your session ends no later than ${date(session.expires)}.`));
   }
