@@ -313,22 +313,25 @@ func TestExportImportRoundTrip(t *testing.T) {
 	}
 }
 
-func TestPropertyOfTheToken(t *testing.T) {
+func TestStatus(t *testing.T) {
 	s := newRealServer(t)
-	if name, err := s.client(t, writer).Property(t.Context()); name != "shop/default" || err != nil {
-		t.Errorf("the property of the READ-WRITE token is %q (%v), want shop/default", name, err)
-	}
-	if _, err := s.client(t, reader).Property(t.Context()); status(err) != http.StatusForbidden {
-		t.Errorf("the READ-ONLY token: %v, want status 403", err)
-	}
-	older := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
-	defer older.Close()
-	c, err := New(Options{Server: older.URL, Token: writer})
-	if err != nil {
+	results, err := s.lib.Apply(t.Context(), []library.Definition{{
+		Property: "shop/default", Owner: library.Owner{Install: "test", Kind: library.KindProperty, Namespace: "shop", Name: "default"},
+		PropertySpec: &library.Property{PlatformPageID: 1, ReadOnlyQuery: "approval_status:app"},
+	}})
+	if err := errors.Join(err, results[0].Err); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.Property(t.Context()); !errors.Is(err, ErrNoPropertyNamed) {
-		t.Errorf("a server without the header: %v", err)
+	got, err := s.client(t, writer).Status(t.Context())
+	scope := Scope{Query: "approval_status:app"}
+	want := Status{Property: "shop/default", ReadOnlyScope: scope, Tokens: []TokenStatus{
+		{Namespace: "shop", Name: "ro", Scope: scope}, {Namespace: "shop", Name: "rw"},
+	}}
+	if diff := gocmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("status (-want +got):\n%s%v", diff, err)
+	}
+	if _, err := s.client(t, reader).Status(t.Context()); status(err) != http.StatusForbidden {
+		t.Errorf("the READ-ONLY token: %v, want status 403", err)
 	}
 }
 

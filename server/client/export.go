@@ -29,25 +29,6 @@ func (e *UnreadableError) Error() string {
 	return fmt.Sprintf("the export lacks %s that the server cannot read, with ids in these ranges: %s", text.Plural(e.Items, "item"), e.IDs)
 }
 
-// ErrNoPropertyNamed means that the server does not name the property of a token. Servers that are older than this client do not name it.
-var ErrNoPropertyNamed = errors.New("the server does not name the property of the access token: is it older than this client?")
-
-// Property returns the property of the token as the namespace/name of its manifest. It needs a READ-WRITE token. With any other token, it
-// fails with a *Problem with status 403.
-func (c *Client) Property(ctx context.Context) (string, error) {
-	nothing := url.Values{"q": {"id:0"}}
-	resp, err := c.send(ctx, call{path: "/v2/content/bulk", query: nothing}) //nolint:bodyclose // drain closes it
-	if err != nil {
-		return "", err
-	}
-	defer drain(resp.Body)
-	name := resp.Header.Get("X-Vitrine-Property")
-	if name == "" {
-		return "", ErrNoPropertyNamed
-	}
-	return name, nil
-}
-
 // Export writes every item that matches a query, in the order of the ids. An empty query matches all items. Each item is one line of NDJSON
 // in the format of Import. Export needs a READ-WRITE token, because a line contains submissions and tags. If progress is not nil, Export
 // calls it from time to time with the numbers of lines and bytes written so far. Export returns the number of lines. After the response has

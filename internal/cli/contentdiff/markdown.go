@@ -1,4 +1,4 @@
-package filterdiff
+package contentdiff
 
 import (
 	"fmt"
@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/vitrine-dev/vitrine/internal/text"
+	"github.com/vitrine-dev/vitrine/server/library"
 )
 
 // Maximum lengths of an item's text and of a query, in characters. They are short, because a comment on a pull request is limited to 64 Ki
@@ -15,8 +16,29 @@ const (
 	queryLength = 1000
 )
 
-// Markdown writes changes for a pull request. For unchanged and suspended filters, it writes only their number.
+// Markdown writes changes for a pull request. For unchanged and suspended objects, it writes only their number.
 func Markdown(w io.Writer, changes []Change) {
+	var filters, scopes []Change
+	for _, c := range changes {
+		if c.isFilter() {
+			filters = append(filters, c)
+		} else {
+			scopes = append(scopes, c)
+		}
+	}
+	if len(scopes) == 0 {
+		section(w, "Content filters", filters)
+		return
+	}
+	if len(filters) > 0 {
+		section(w, "Content filters", filters)
+		fmt.Fprintln(w)
+	}
+	section(w, "Scopes of tokens", scopes)
+}
+
+// section writes the changes of one part of the report.
+func section(w io.Writer, title string, changes []Change) {
 	states := map[string]int64{}
 	for _, c := range changes {
 		states[c.State]++
@@ -27,7 +49,7 @@ func Markdown(w io.Writer, changes []Change) {
 			parts = append(parts, text.Thousands(n)+" "+s)
 		}
 	}
-	fmt.Fprintf(w, "### Content filters: %s\n", strings.Join(parts, ", "))
+	fmt.Fprintf(w, "### %s: %s\n", title, strings.Join(parts, ", "))
 	for _, c := range changes {
 		if c.State != Unchanged && c.State != Suspended {
 			c.markdown(w)
@@ -35,14 +57,23 @@ func Markdown(w io.Writer, changes []Change) {
 	}
 }
 
+func (c Change) isFilter() bool { return c.Kind == library.KindFilter.String() }
+
 func (c Change) markdown(w io.Writer) {
-	fmt.Fprintf(w, "\n#### %s (%s)\n\n", text.Visible(c.Filter), c.State)
+	name := text.Visible(c.Name)
+	if !c.isFilter() {
+		name = c.Kind + " " + name
+	}
+	fmt.Fprintf(w, "\n#### %s (%s)\n\n", name, c.State)
 	if c.Problem != "" {
-		fmt.Fprintf(w, "The filter cannot be compared: %s\n", code(c.Problem))
+		fmt.Fprintf(w, "The comparison failed: %s\n", code(c.Problem))
 		return
 	}
 	if c.Before == nil {
-		fmt.Fprintf(w, "| items | %s |\n| --- | --- |\n| query | %s |\n| order | %s |\n", text.Thousands(c.After.Total), cell(c.After.Query), cell(c.After.Order))
+		fmt.Fprintf(w, "| items | %s |\n| --- | --- |\n| query | %s |\n", text.Thousands(c.After.Total), cell(c.After.Query))
+		if c.isFilter() {
+			fmt.Fprintf(w, "| order | %s |\n", cell(c.After.Order))
+		}
 		if c.After.FavoriteTag != "" {
 			fmt.Fprintf(w, "| favorite tag | %s |\n", cell(c.After.FavoriteTag))
 		}
@@ -50,7 +81,9 @@ func (c Change) markdown(w io.Writer) {
 		fmt.Fprintf(w, "| | served | new |\n| --- | --- | --- |\n")
 		fmt.Fprintf(w, "| items | %s | %s |\n", text.Thousands(c.Before.Total), text.Thousands(c.After.Total))
 		fmt.Fprintf(w, "| query | %s | %s |\n", cell(c.Before.Query), cell(c.After.Query))
-		fmt.Fprintf(w, "| order | %s | %s |\n", cell(c.Before.Order), cell(c.After.Order))
+		if c.isFilter() {
+			fmt.Fprintf(w, "| order | %s | %s |\n", cell(c.Before.Order), cell(c.After.Order))
+		}
 		if c.Before.FavoriteTag+c.After.FavoriteTag != "" {
 			fmt.Fprintf(w, "| favorite tag | %s | %s |\n", cell(c.Before.FavoriteTag), cell(c.After.FavoriteTag))
 		}
@@ -58,7 +91,7 @@ func (c Change) markdown(w io.Writer) {
 	c.Enter.markdown(w, "enter")
 	c.Leave.markdown(w, "leave")
 	switch {
-	case c.Before == nil:
+	case c.Before == nil || !c.isFilter():
 	case c.Reordered:
 		fmt.Fprintf(w, "\nThe order changes.\n")
 	default:

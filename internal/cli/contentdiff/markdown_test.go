@@ -1,4 +1,4 @@
-package filterdiff
+package contentdiff
 
 import (
 	"bytes"
@@ -11,8 +11,8 @@ func TestMarkdownEscapesContent(t *testing.T) {
 	const hostile = "fine\x1b[2J\n# forged\u202eesrever"
 	var b bytes.Buffer
 	Markdown(&b, []Change{
-		{Filter: "shop/wall", State: New, After: Version{Query: hostile, Order: hostile, FavoriteTag: hostile}, Enter: Items{Total: 1, First: []Item{{ID: 1, Text: hostile}}}},
-		{Filter: "shop/" + hostile, State: Failed, Problem: hostile},
+		{Kind: "ContentFilter", Name: "shop/wall", State: New, After: Version{Query: hostile, Order: hostile, FavoriteTag: hostile}, Enter: Items{Total: 1, First: []Item{{ID: 1, Text: hostile}}}},
+		{Kind: "AccessToken", Name: "shop/" + hostile, State: Failed, Problem: hostile},
 	})
 	got := b.String()
 	if strings.ContainsAny(got, "\x1b\u202e") || strings.Contains(got, "\n# forged") || strings.Count(got, `fine\x1b[2J`) != 6 {
