@@ -23,6 +23,9 @@ import (
 // +kubebuilder:rbac:groups=vitrine.dev,resources=accesstokens/status,verbs=patch
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=get;list;watch;create;update;delete
 
+// scopeRemovedReason is the reason of the event which reports that nothing limits the items that an AccessToken reads any more.
+const scopeRemovedReason = "ScopeRemoved"
+
 // secretInterval is the maximum time between two reconciles of a token whose Secret the operator may not be watching.
 const secretInterval = time.Minute
 
@@ -126,14 +129,19 @@ func (p *pass) removePrevious(ctx context.Context) error {
 	return nil
 }
 
-// reportScope reports what limits the token's reads. It takes the scope of the Property from the library, because that is the scope that the
+// reportScope reports what limits the token's reads, and announces that a limit is gone. It takes the scope of the Property from the library, because that is the scope that the
 // server enforces: the newest spec of the Property may be invalid or suspended. A change of the served Property requeues its tokens.
 func (p *pass) reportScope(d library.Definition) error {
 	property, err := p.Library.Property(d.Property)
 	if err != nil {
 		return fmt.Errorf("look up the Property: %w", err)
 	}
-	verdict.Scope(p.object.(*v1alpha1.AccessToken), d.Token, property.ReadOnlyQuery)
+	o := p.object.(*v1alpha1.AccessToken)
+	before := o.Status.Scope
+	verdict.Scope(o, d.Token, property.ReadOnlyQuery)
+	if before != "" && before != v1alpha1.ScopeAllItems && o.Status.Scope == v1alpha1.ScopeAllItems {
+		p.announcement = announcement{scopeRemovedReason, fmt.Sprintf("The token reads all items from now on: its scope was %s, and is AllItems", before)}
+	}
 	return nil
 }
 

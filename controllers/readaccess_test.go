@@ -5,7 +5,6 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	eventsv1 "k8s.io/api/events/v1"
 	"k8s.io/apimachinery/pkg/types"
 	kstatus "sigs.k8s.io/cli-utils/pkg/kstatus/status"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -23,16 +22,7 @@ var _ = Describe("Read access to a filter", func() {
 		Expect(closed.Status.ReadAccess).To(Equal(v1alpha1.ReadAccessReadWrite), "the status shows the default")
 		Expect(open.Status.ReadAccess).To(Equal(v1alpha1.ReadAccessReadOnly))
 
-		widened := func() (about []string, err error) {
-			var list eventsv1.EventList
-			err = kube.List(ctx, &list, client.InNamespace(w.namespace))
-			for _, e := range list.Items {
-				if e.Reason == "ReadAccessWidened" {
-					about = append(about, e.Regarding.Name)
-				}
-			}
-			return about, err
-		}
+		widened := func() ([]string, error) { return w.about(ctx, "ReadAccessWidened") }
 		patch := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"readAccess":"ReadOnly"}}`))
 		Expect(kube.Patch(ctx, closed, patch, client.FieldOwner("alice"))).To(Succeed())
 		Eventually(widened).Should(ConsistOf("closed"))

@@ -66,8 +66,14 @@ var _ = Describe("The scope of an AccessToken", func() {
 		w.change(ctx, property, func() { property.Spec.ReadOnlyQuery = "" })
 		shows(ctx, open, v1alpha1.ScopeAllItems, true)
 		shows(ctx, frozen, v1alpha1.ScopeAllItems, true)
+		Eventually(func() ([]string, error) { return w.about(ctx, "ScopeRemoved") }).Should(ConsistOf("open", "frozen"))
 		w.change(ctx, open, func() { open.Spec.Query = "approval_status:app" })
 		shows(ctx, open, v1alpha1.ScopeQuery, false)
+		w.change(ctx, own, func() { own.Spec.Query = "campaign:13" })
+		w.change(ctx, display, func() { display.Spec.Filters = nil })
+		shows(ctx, own, v1alpha1.ScopeQuery, false)
+		shows(ctx, display, v1alpha1.ScopeAllItems, true)
+		Eventually(func() ([]string, error) { return w.about(ctx, "ScopeRemoved") }).Should(ConsistOf("open", "frozen", "display"))
 	})
 
 	It("and the allowed actions are served within a second after a change", func(ctx context.Context) {

@@ -12,6 +12,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -227,6 +228,18 @@ func (w *world) condition(ctx context.Context, o client.Object, kind string) *me
 		}
 	}
 	return nil
+}
+
+// about returns the names of the objects that events with a reason are about.
+func (w *world) about(ctx context.Context, reason string) (names []string, err error) {
+	var list eventsv1.EventList
+	err = kube.List(ctx, &list, client.InNamespace(w.namespace))
+	for _, e := range list.Items {
+		if e.Reason == reason {
+			names = append(names, e.Regarding.Name)
+		}
+	}
+	return names, err
 }
 
 func (w *world) meta(name string) metav1.ObjectMeta {
