@@ -11,15 +11,7 @@ import (
 
 // ScopeOf returns what limits the items that a token reads. readOnlyQuery is that of its Property.
 func ScopeOf(t *library.Token, readOnlyQuery string) v1alpha1.TokenScope {
-	switch {
-	case t.Filters != nil:
-		return v1alpha1.ScopeFilters
-	case t.Query != "":
-		return v1alpha1.ScopeQuery
-	case t.ScopeQueries(readOnlyQuery)[1] != "":
-		return v1alpha1.ScopeProperty
-	}
-	return v1alpha1.ScopeAllItems
+	return v1alpha1.TokenScope(t.LimitedBy(readOnlyQuery))
 }
 
 // Unrestricted returns the warning about a READ-ONLY token that reads all items of a Property.

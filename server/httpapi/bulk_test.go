@@ -495,7 +495,7 @@ func TestCallerHangsUp(t *testing.T) {
 					t.Errorf("the log:\n%s", log)
 				}
 				got := measured(t, registry)
-				if series := "vitrine_http_requests_total read-write GET " + c.route + " " + c.status; got[series] != 1 {
+				if series := "vitrine_http_requests_total read-write GET " + c.route + " AllItems " + c.status; got[series] != 1 {
 					t.Errorf("%s is not 1 in %v", series, got)
 				}
 			})

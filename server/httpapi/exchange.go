@@ -259,7 +259,7 @@ func (x *exchange) end() {
 		}
 	}
 	elapsed := x.server.options.Clock().Sub(x.began)
-	x.server.metrics.end(x.routeName(), x.r.Method, tokenClass(x.grant), x.status, elapsed)
+	x.server.metrics.end(x.routeName(), x.r.Method, tokenClass(x.grant), tokenScope(x.grant, x.settings), x.status, elapsed)
 	x.log(elapsed)
 	if cause != nil {
 		panic(cause)

@@ -6,17 +6,19 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// metrics counts requests. The labels are the endpoint's path with placeholders, the method, the class of the token and the status. The
-// number of their values is bounded, and they contain no data of callers.
+// metrics counts requests. The labels are the endpoint's path with placeholders, the method, the class of the token, what limits its reads,
+// and the status. The number of their values is bounded, and they contain no data of callers.
 type metrics struct {
 	requests *prometheus.CounterVec
 	elapsed  *prometheus.HistogramVec
 	inFlight prometheus.Gauge
 }
 
-// These are the values of the label class.
+// These are the values of the label class. The label scope has classNone too, or a value of library.Token.LimitedBy.
 const (
 	classNone       = "none" // no token, or one that was refused
 	classRestricted = "restricted"
@@ -36,13 +38,21 @@ func tokenClass(g grant) string {
 	return classReadOnly
 }
 
+func tokenScope(g grant, settings library.Property) string {
+	if g.property == "" {
+		return classNone
+	}
+	return g.rights.LimitedBy(g.propertyQuery(settings))
+}
+
 // newMetrics creates the metrics and registers them with r, together with the metrics of pages. If r is nil, the server counts them but
 // does not export them.
 func newMetrics(r prometheus.Registerer, pages *pageCache) (*metrics, error) {
 	m := &metrics{
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "vitrine_http_requests_total", Help: "Answered HTTP requests; the status is 499 if the caller closed the connection before the response began.",
-		}, []string{"route", "method", "class", "status"}),
+			Name: "vitrine_http_requests_total", Help: "Answered HTTP requests, by class of the token and by scope: what limits the items that it reads (AllItems, Property, Query or Filters). " +
+				"The status is 499 if the caller closed the connection before the response began.",
+		}, []string{"route", "method", "class", "scope", "status"}),
 		elapsed: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "vitrine_http_request_seconds", Help: "Duration of HTTP requests, from arrival to the end of the response, in seconds.",
 			Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 10},
@@ -82,13 +92,13 @@ func (c *pageCache) collectors() []prometheus.Collector {
 
 func (m *metrics) begin() { m.inFlight.Inc() }
 
-func (m *metrics) end(route, method, class string, status int, elapsed time.Duration) {
+func (m *metrics) end(route, method, class, scope string, status int, elapsed time.Duration) {
 	switch method {
 	case "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS":
 	default:
 		method = "other" // clients can send any method
 	}
 	m.inFlight.Dec()
-	m.requests.WithLabelValues(route, method, class, strconv.Itoa(status)).Inc()
+	m.requests.WithLabelValues(route, method, class, scope, strconv.Itoa(status)).Inc()
 	m.elapsed.WithLabelValues(route, method, class).Observe(elapsed.Seconds())
 }

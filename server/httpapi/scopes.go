@@ -17,11 +17,16 @@ type scopes struct {
 }
 
 // queries returns the queries of the token's scope (see library.Token.ScopeQueries).
+func (g grant) queries(settings library.Property) [2]string {
+	return g.rights.ScopeQueries(g.propertyQuery(settings))
+}
+
+// propertyQuery returns the query of the property for READ-ONLY tokens.
 //
 // settings can be newer than g. If the property has lost its query meanwhile, its earlier query stays in effect until the token is as new:
 // the same change can have given the token a query of its own.
-func (g grant) queries(settings library.Property) [2]string {
-	return g.rights.ScopeQueries(cmp.Or(settings.ReadOnlyQuery, g.readOnlyQuery))
+func (g grant) propertyQuery(settings library.Property) string {
+	return cmp.Or(settings.ReadOnlyQuery, g.readOnlyQuery)
 }
 
 // scopeText returns the query of the token's scope as its author wrote it or, if the scope has two queries, in canonical form. It returns "" if

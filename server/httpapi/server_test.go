@@ -91,21 +91,28 @@ func TestMetrics(t *testing.T) {
 	for range 3 {
 		a.do(call{url: q("id:1001"), token: "ro"})
 	}
+	a.apply(tokenDefinition(shop, "published", library.Token{Query: approved}))
+	a.known("published")
+	a.do(call{url: q("id:1001"), token: "published"})
+	a.apply(property(shop, "default", library.Property{PlatformPageID: 4711, ReadOnlyQuery: "approval_status:pen"}))
+	a.do(call{url: "/v1/ugc/1001/", token: "ro", status: 404})
 	got := measured(t, registry)
 	got["vitrine_page_cache_bytes"] = min(got["vitrine_page_cache_bytes"], 1) // some positive number
 	want := map[string]float64{
-		"vitrine_http_requests_in_flight":                                   0,
-		"vitrine_http_requests_total read-only GET /v1/ugc/{ugc_id} 200":    2,
-		"vitrine_http_requests_total read-only GET /v1/ugc/{ugc_id} 404":    1,
-		"vitrine_http_requests_total read-write GET /v1/ugc/{ugc_id} 200":   1,
-		"vitrine_http_requests_total none GET /v1/ugc/{ugc_id} 403":         1,
-		"vitrine_http_requests_total restricted GET /v1/activate_units 403": 1,
-		"vitrine_http_requests_total none other /v1/ugc/{ugc_id} 405":       1,
-		"vitrine_http_requests_total none GET unknown 404":                  1,
-		"vitrine_http_requests_total read-only GET /v2/content/items 200":   3,
-		"vitrine_page_cache_hits_total":                                     1,
-		"vitrine_page_cache_misses_total":                                   2,
-		"vitrine_page_cache_bytes":                                          1,
+		"vitrine_http_requests_in_flight":                                           0,
+		"vitrine_http_requests_total read-only GET /v1/ugc/{ugc_id} AllItems 200":   2,
+		"vitrine_http_requests_total read-only GET /v1/ugc/{ugc_id} AllItems 404":   1,
+		"vitrine_http_requests_total read-write GET /v1/ugc/{ugc_id} AllItems 200":  1,
+		"vitrine_http_requests_total none GET /v1/ugc/{ugc_id} none 403":            1,
+		"vitrine_http_requests_total restricted GET /v1/activate_units Filters 403": 1,
+		"vitrine_http_requests_total none other /v1/ugc/{ugc_id} none 405":          1,
+		"vitrine_http_requests_total none GET unknown none 404":                     1,
+		"vitrine_http_requests_total read-only GET /v2/content/items AllItems 200":  3,
+		"vitrine_http_requests_total read-only GET /v2/content/items Query 200":     1,
+		"vitrine_http_requests_total read-only GET /v1/ugc/{ugc_id} Property 404":   1,
+		"vitrine_page_cache_hits_total":                                             1,
+		"vitrine_page_cache_misses_total":                                           3,
+		"vitrine_page_cache_bytes":                                                  1,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("metrics (-want +got):\n%s", diff)

@@ -91,6 +91,20 @@ func (t *Token) ScopeQueries(readOnlyQuery string) [2]string {
 	return [2]string{t.Query, readOnlyQuery}
 }
 
+// LimitedBy returns what limits the items that the token reads, as in the status of an AccessToken: Filters (and its query, if it has one),
+// Query (its own), Property (the query of its property, which is readOnlyQuery), or AllItems (nothing).
+func (t *Token) LimitedBy(readOnlyQuery string) string {
+	switch {
+	case t.Filters != nil:
+		return "Filters"
+	case t.Query != "":
+		return "Query"
+	case t.ScopeQueries(readOnlyQuery)[1] != "":
+		return "Property"
+	}
+	return "AllItems"
+}
+
 // Allows reports whether the token permits an action. A READ-ONLY token permits none.
 func (t *Token) Allows(a Action) bool {
 	return t.ReadWrite && (t.Allow == nil || slices.Contains(t.Allow, a))

@@ -139,9 +139,9 @@ func (c *comparison) compare(ctx context.Context, m Manifest) (*Change, error) {
 		c.readOnly = client.Scope{Query: d.PropertySpec.ReadOnlyQuery}
 		return change, c.scope(ctx, change, &c.served.ReadOnlyScope, c.readOnly)
 	}
-	next := client.Scope{Query: d.Token.Query}
-	if d.Token.Query == "" && !d.Token.ReadWrite {
-		next = c.readOnly
+	next, err := c.next(d.Token)
+	if err != nil {
+		return nil, err
 	}
 	i := slices.IndexFunc(c.served.Tokens, func(t client.TokenStatus) bool {
 		return t.Namespace == d.Owner.Namespace && t.Name == d.Owner.Name
@@ -154,6 +154,19 @@ func (c *comparison) compare(ctx context.Context, m Manifest) (*Change, error) {
 		return nil, nil
 	}
 	return change, c.scope(ctx, change, &before, next)
+}
+
+// next returns the new scope of a token, in the form in which the server shows a scope.
+func (c *comparison) next(t *library.Token) (client.Scope, error) {
+	queries := t.ScopeQueries(c.readOnly.Query)
+	switch {
+	case !t.ReadWrite && (t.Query == "" || t.Guest) && c.readOnly.QueryHidden:
+		return c.readOnly, nil
+	case queries[0] == "" || queries[1] == "":
+		return client.Scope{Query: queries[0] + queries[1]}, nil
+	}
+	both, err := library.ParseTokenScope(queries[:]...)
+	return client.Scope{Query: both.String()}, err
 }
 
 // everything is the query that selects the items of a scope without a query.
