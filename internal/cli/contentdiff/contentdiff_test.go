@@ -87,6 +87,11 @@ func TestCompareScopes(t *testing.T) {
 	}
 	writer := token("")
 	writer.Definition.Token.ReadWrite = true
+	guest := func(query string) Manifest {
+		m := token(query)
+		m.Definition.Token.Guest = true
+		return m
+	}
 	frozen := Manifest{Definition: definition(library.KindToken, "web"), Suspended: true}
 	late := Manifest{Definition: definition(library.KindProperty, "default"), Suspended: true}
 	for name, c := range map[string]struct {
@@ -117,6 +122,9 @@ func TestCompareScopes(t *testing.T) {
 		"a hidden default":                    {hidden, nil, []Manifest{token("")}, []string{"shop/web failed >"}},
 		"a hidden default, changed or not":    {hidden, tokens{"web": hidden}, []Manifest{token(""), property("app")}, []string{"shop/default failed >"}},
 		"a query next to a hidden default":    {hidden, tokens{"web": app}, []Manifest{token("pen")}, []string{"shop/web changed app > pen"}},
+		"another namespace: both queries":     {pen, tokens{"web": {Query: "+app +pen"}}, []Manifest{guest("app")}, []string{"shop/web unchanged +app +pen > +app +pen"}},
+		"another namespace: no default":       {none, tokens{"web": app}, []Manifest{guest("app")}, []string{"shop/web unchanged app > app"}},
+		"another namespace: a hidden default": {hidden, tokens{"web": hidden}, []Manifest{guest("app")}, []string{"shop/web failed >"}},
 		"a token of another name":             {none, tokens{"other": app}, []Manifest{token("app")}, []string{"shop/web new > app"}},
 	} {
 		status := client.Status{ReadOnlyScope: c.readOnly}
