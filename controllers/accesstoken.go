@@ -129,10 +129,14 @@ func (p *pass) removePrevious(ctx context.Context) error {
 	return nil
 }
 
-// reportScope reports what limits the token's reads, and announces that a limit is gone. It takes the scope of the Property from the library, because that is the scope that the
-// server enforces: the newest spec of the Property may be invalid or suspended. A change of the served Property requeues its tokens.
+// reportScope reports what limits the token's reads, and announces that a limit is gone. It takes the scope of the Property from the library,
+// because that is the scope that the server enforces: the newest spec of the Property may be invalid or suspended. A change of the served
+// Property requeues its tokens.
 func (p *pass) reportScope(d library.Definition) error {
 	property, err := p.Library.Property(d.Property)
+	if err == nil && !property.Admits(d) {
+		err = library.UnknownProperty(d.Property) // the scope would tell that the Property exists
+	}
 	if err != nil {
 		return fmt.Errorf("look up the Property: %w", err)
 	}

@@ -53,6 +53,9 @@ const (
 	blankQueryRule  = "the query must not be blank"
 	allowRule       = "allow is permitted only if class is ReadWrite"
 	exportRule      = "Export in allow needs ReadPrivate too"
+	limitsRule      = "classes and filters limit AccessTokens"
+	readersRule     = "filters permits only ReadOnly tokens"
+	selectRule      = "set names or matchLabels, and not both"
 )
 
 const unitSpec = "name: Sandals, imageURL: 'https://cdn.example/s.png', clickThroughURL: 'https://shop.example/s'"
@@ -98,6 +101,15 @@ var admissions = []admission{
 	{v1alpha1.PropertyKind, `displayName: Shop, readOnlyQuery: 'approval_status:app'`, ""},
 	{v1alpha1.PropertyKind, `displayName: Shop, readOnlyQuery: ''`, "spec.readOnlyQuery"},
 	{v1alpha1.PropertyKind, `displayName: Shop, readOnlyQuery: ' '`, blankQueryRule},
+	{v1alpha1.PropertyKind, `displayName: Shop, allowFrom: [{namespaces: {names: [fair]}, kinds: [AccessToken, Tag], classes: [ReadOnly, ReadWrite]}]`, ""},
+	{v1alpha1.PropertyKind, `displayName: Shop, allowFrom: [{namespaces: {matchLabels: {team: fair}}, kinds: [AccessToken], filters: [wall]}]`, ""},
+	{v1alpha1.PropertyKind, `displayName: Shop, allowFrom: []`, "spec.allowFrom"},
+	{v1alpha1.PropertyKind, `displayName: Shop, allowFrom: [{namespaces: {names: [Fair]}, kinds: [Tag]}]`, "spec.allowFrom[0].namespaces.names[0]"},
+	{v1alpha1.PropertyKind, `displayName: Shop, allowFrom: [{namespaces: {names: [fair]}, kinds: [Property]}]`, "spec.allowFrom[0].kinds[0]"},
+	{v1alpha1.PropertyKind, `displayName: Shop, allowFrom: [{namespaces: {}, kinds: [Tag]}]`, selectRule},
+	{v1alpha1.PropertyKind, `displayName: Shop, allowFrom: [{namespaces: {names: [fair], matchLabels: {team: fair}}, kinds: [Tag]}]`, selectRule},
+	{v1alpha1.PropertyKind, `displayName: Shop, allowFrom: [{namespaces: {names: [fair]}, kinds: [Tag], classes: [ReadOnly]}]`, limitsRule},
+	{v1alpha1.PropertyKind, `displayName: Shop, allowFrom: [{namespaces: {names: [fair]}, kinds: [AccessToken], classes: [ReadWrite], filters: [wall]}]`, readersRule},
 	{v1alpha1.PropertyKind, `displayName: Shop, externalURL: 'https://content.shop.example/base'`, ""},
 	{v1alpha1.PropertyKind, `displayName: Shop, externalURL: 'http://localhost:8080'`, ""},
 	{v1alpha1.PropertyKind, `displayName: Shop, externalURL: 'https://content.shop.example:65535'`, ""},

@@ -3,6 +3,7 @@ package controllers_test
 import (
 	"context"
 	"strings"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -78,6 +79,9 @@ var _ = Describe("A grant of a Property", func() {
 		own := w.tag("hero", "hero", 2)
 		w.apply(ctx, own)
 		Expect(w.matching(ctx, "tags.marketer_tags.key:hero")).To(BeEquivalentTo(1))
+		w.change(ctx, t, func() { t.Spec.Suspend = true })
+		Eventually(func() *metav1.Condition { return w.condition(ctx, t, v1alpha1.SuspendedCondition) }).ShouldNot(BeNil())
+		Expect(t.Status.Scope).To(BeEmpty(), "the scope of a suspended token does not tell that the Property exists")
 		var secrets corev1.SecretList
 		Expect(kube.List(ctx, &secrets, client.InNamespace(guests))).To(Succeed())
 		Expect(secrets.Items).To(BeEmpty(), "no Secret tells that the Property exists")
@@ -163,6 +167,19 @@ var _ = Describe("A grant of a Property", func() {
 		w.stop()
 		w.start(func(o *cluster.Options) { o.Namespaces = nil })
 		Expect(served()).To(ConsistOf("display"))
+	})
+
+	It("ends the counts of an object at once", func(ctx context.Context) {
+		w.stop()
+		w.start(func(o *cluster.Options) {
+			o.Namespaces, o.PropertyGrace = append(o.Namespaces, guests), time.Hour
+		})
+		grant(ctx, to("Tag"))
+		hero := w.tag("hero", "hero", 1)
+		hero.Namespace, hero.Spec.PropertyRef = guests, there()
+		w.apply(ctx, hero)
+		grant(ctx)
+		Expect(w.settle(ctx, hero, kstatus.InProgressStatus).Reason).To(Equal(v1alpha1.ReasonPropertyNotFound))
 	})
 
 	It("limits READ-ONLY tokens of other namespaces to readOnlyQuery, whatever their own query is", func(ctx context.Context) {

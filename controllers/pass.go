@@ -84,7 +84,9 @@ func (p *pass) apply(ctx context.Context) error {
 	}
 	p.result = results[0]
 	if errors.Is(p.result.Err, library.ErrNoProperty) {
-		if end := p.waiters.misses(owner, p.Clock()).Add(p.PropertyGrace); p.Clock().Before(end) {
+		// A grant that ended is not expected to return soon. The counts in the status must not go on meanwhile.
+		guest := p.object.PropertyNamespace() != p.object.GetNamespace()
+		if end := p.waiters.misses(owner, p.Clock()).Add(p.PropertyGrace); !guest && p.Clock().Before(end) {
 			p.quiet = true
 			p.wake(end)
 		}

@@ -160,7 +160,7 @@ func (a *arbiter) noteToken(d Definition) {
 // admits reports whether the property of d is served, and admits d.
 func (a *arbiter) admits(d Definition) bool {
 	p := cmp.Or(a.properties[d.Property], a.served(d.Property))
-	return p != nil && p.admits(d)
+	return p != nil && p.Admits(d)
 }
 
 func (a *arbiter) judge(d Definition, i int) Verdict {

@@ -315,8 +315,8 @@ func TestAdmits(t *testing.T) {
 		"any filters":                  {[]Grant{wall}, named("spring"), true},
 		"a namespace of the same name": {[]Grant{{Namespaces: []string{"WALL"}, Kinds: []string{"AccessToken"}, ReadOnly: true}}, reads, false},
 	} {
-		if got := granting(c.grants...).PropertySpec.admits(c.of); got != c.want {
-			t.Errorf("%s: admits = %t, want %t", name, got, c.want)
+		if got := granting(c.grants...).PropertySpec.Admits(c.of); got != c.want {
+			t.Errorf("%s: Admits = %t, want %t", name, got, c.want)
 		}
 	}
 }

@@ -15,9 +15,9 @@ type Grant struct {
 	Filters []string `json:",omitempty"`
 }
 
-// admits reports whether a definition may belong to the property: if its manifest is in the namespace of the Property, if a grant permits it,
+// Admits reports whether a definition may belong to the property: if its manifest is in the namespace of the Property, if a grant permits it,
 // or if it was created over HTTP.
-func (p *Property) admits(d Definition) bool {
+func (p *Property) Admits(d Definition) bool {
 	if d.Owner.IsHTTP() || d.Owner.Namespace == d.Property.Namespace() {
 		return true
 	}
