@@ -84,7 +84,7 @@ func (p *pass) apply(ctx context.Context) error {
 	}
 	p.result = results[0]
 	if errors.Is(p.result.Err, library.ErrNoProperty) {
-		// A grant that ended is not expected to return soon. The counts in the status must not go on meanwhile.
+		// An object in another namespace than its Property gets no grace: its grant may have ended, and its status must then show no more counts.
 		guest := p.object.PropertyNamespace() != p.object.GetNamespace()
 		if end := p.waiters.misses(owner, p.Clock()).Add(p.PropertyGrace); !guest && p.Clock().Before(end) {
 			p.quiet = true

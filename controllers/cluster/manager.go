@@ -37,9 +37,7 @@ func newScheme() (*runtime.Scheme, error) {
 // that does sends requests without a context, which cannot be canceled if the API server never responds.
 func newMapper() meta.RESTMapper {
 	m := meta.NewDefaultRESTMapper(nil)
-	for _, kind := range []string{"Namespace", "NamespaceList"} {
-		m.AddSpecific(corev1.SchemeGroupVersion.WithKind(kind), corev1.SchemeGroupVersion.WithResource("namespaces"), corev1.SchemeGroupVersion.WithResource("namespace"), meta.RESTScopeRoot)
-	}
+	m.Add(corev1.SchemeGroupVersion.WithKind("Namespace"), meta.RESTScopeRoot)
 	m.Add(apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"), meta.RESTScopeRoot)
 	listed := []schema.GroupVersionKind{corev1.SchemeGroupVersion.WithKind("Secret")}
 	for _, k := range v1alpha1.Kinds() {
