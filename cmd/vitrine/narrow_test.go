@@ -9,6 +9,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	kube "sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -16,10 +17,10 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-var narrowings = flag.Int("narrowings", 6, "how often TestReplicasNarrow narrows a token")
+var narrowings = flag.Int("narrowings", 8, "how often TestReplicasNarrow narrows a token")
 
 // TestReplicasNarrow narrows tokens and widens them again, and measures how long two replicas still grant the earlier rights. It narrows the
-// query of a token, its actions, and the query of the Property, one after the other.
+// query of a token, its actions, the query of the Property, and the grants of the Property, one after the other.
 func TestReplicasNarrow(t *testing.T) {
 	k, replica := newReplicas(t)
 	replicas := []*instance{replica(), replica()}
@@ -62,6 +63,16 @@ func TestReplicasNarrow(t *testing.T) {
 		return res.StatusCode == http.StatusNotFound
 	}
 	token, shop := &v1alpha1.AccessToken{}, &v1alpha1.Property{}
+	allow := func(granted bool) {
+		update(shop, "default", func() {
+			if shop.Spec.AllowFrom = nil; granted {
+				shop.Spec.AllowFrom = []v1alpha1.PropertyGrant{{
+					Namespaces: v1alpha1.GrantedNamespaces{Names: []string{"fair"}}, Kinds: []string{v1alpha1.AccessTokenKind},
+				}}
+			}
+		})
+	}
+	guest := newGuest(t, k, func() { allow(true) })
 	kinds := []struct {
 		narrow func(narrow bool)
 		wide   func(s *instance) bool
@@ -79,6 +90,7 @@ func TestReplicasNarrow(t *testing.T) {
 		{func(narrow bool) {
 			update(shop, "default", func() { shop.Spec.ReadOnlyQuery = map[bool]string{true: "id:3", false: "approval_status:app"}[narrow] })
 		}, func(s *instance) bool { return total(s, reader, 4) }},
+		{func(narrow bool) { allow(!narrow) }, func(s *instance) bool { return total(s, guest, 4) }},
 	}
 	var slowest time.Duration
 	late := 0
@@ -95,4 +107,24 @@ func TestReplicasNarrow(t *testing.T) {
 		kind.narrow(false)
 	}
 	t.Logf("%d times: at most %s, %d later than a second", *narrowings, slowest.Round(time.Millisecond), late)
+}
+
+// newGuest returns the value of a READ-ONLY AccessToken in the namespace fair for the Property shop/default, which allow permits.
+func newGuest(t *testing.T, k kube.Client, allow func()) string {
+	t.Helper()
+	at := metav1.ObjectMeta{Namespace: "fair", Name: "display"}
+	for _, o := range []kube.Object{
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "fair"}},
+		&v1alpha1.AccessToken{ObjectMeta: at, Spec: v1alpha1.AccessTokenSpec{
+			Class: v1alpha1.ReadOnly, PropertyRef: &v1alpha1.PropertyReference{Namespace: "shop", Name: "default"},
+		}},
+	} {
+		if err := k.Create(t.Context(), o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	allow()
+	secret := &corev1.Secret{}
+	within(t, takeover, "the Secret of the guest", func() bool { return k.Get(t.Context(), kube.ObjectKey{Namespace: "fair", Name: "display"}, secret) == nil })
+	return string(secret.Data["token"])
 }
