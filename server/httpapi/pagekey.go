@@ -24,13 +24,15 @@ type pageKey struct {
 	query, link string
 	seed        string
 	zip         bool
+	// narrowed says whether the ETag of the page depends only on its content (see exchange.narrowed).
+	narrowed bool
 }
 
 // pageKey returns the key of the page that the request reads with r.
 func (x *exchange) pageKey(r library.Read) pageKey {
 	k := pageKey{
 		property: r.Property, audience: r.Audience, scope: r.Scope.String(), base: r.BaseURL,
-		path: x.r.URL.EscapedPath(), query: x.r.URL.RawQuery, seed: r.Seed, zip: coding.Gzip(x.r.Header),
+		path: x.r.URL.EscapedPath(), query: x.r.URL.RawQuery, seed: r.Seed, zip: coding.Gzip(x.r.Header), narrowed: x.narrowed(),
 	}
 	if x.params.Has("access_token") {
 		k.query, k.link = "", x.linkHere()

@@ -205,3 +205,20 @@ func TestPagesWithGzip(t *testing.T) {
 		}
 	}
 }
+
+// TestCachedPageOfAnotherToken checks that a token that is limited to filters does not get the ETag of a page that was cached for a token
+// that is not: that ETag changes with items outside the filter.
+func TestCachedPageOfAnotherToken(t *testing.T) {
+	a := newApp(t)
+	url := "/v2/content/filters/" + filterUUID("summer-wall") + "?page_size=3"
+	tag := func(bearer string) string { return a.do(call{url: url, bearer: bearer}).header.Get("ETag") }
+	walled := tag("walled")
+	for range 3 {
+		if got := tag("ro"); got == walled {
+			t.Errorf("both tokens get the ETag %s", got)
+		}
+	}
+	if got := tag("walled"); got != walled {
+		t.Errorf("the ETag is %s instead of %s after another token has read the page", got, walled)
+	}
+}
