@@ -218,7 +218,7 @@ func (o *consoleOptions) fromSecret(ctx context.Context, k kube.Client, namespac
 		return client.Options{}, err
 	}
 	all = slices.DeleteFunc(all, func(t *v1alpha1.AccessToken) bool {
-		return t.Spec.Filters != nil || t.Status.SecretName == "" || o.property != "" && t.PropertyName() != o.property
+		return t.Spec.Filters != nil || t.Status.SecretName == "" || o.property != "" && (t.PropertyName() != o.property || t.PropertyNamespace() != namespace)
 	})
 	secret, token, err := connect.UsableToken(ctx, k, all)
 	if err != nil {

@@ -307,6 +307,7 @@ func TestAdmits(t *testing.T) {
 		"two grants":                   {[]Grant{writers, wall}, reads, true},
 		"another kind":                 {[]Grant{wall}, guest(tagDef("a", "summer", early)), false},
 		"a kind without classes":       {[]Grant{wall}, guest(filterDef("a", 1, early)), true},
+		"a filter to adopt":            {[]Grant{wall}, guest(adopting("a", 7, early)), false},
 		"another namespace":            {[]Grant{{Namespaces: []string{"walls"}, Kinds: []string{"AccessToken"}, ReadOnly: true}}, reads, false},
 		"listed filters":               {[]Grant{filters}, named("winter"), true},
 		"a filter that is not listed":  {[]Grant{filters}, named("winter", "spring"), false},

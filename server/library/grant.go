@@ -21,6 +21,9 @@ func (p *Property) Admits(d Definition) bool {
 	if d.Owner.IsHTTP() || d.Owner.Namespace == d.Property.Namespace() {
 		return true
 	}
+	if d.Filter != nil && d.Filter.Adopt {
+		return false // the filter belongs to callers of the property, who could no longer change it
+	}
 	return slices.ContainsFunc(p.Grants, func(g Grant) bool {
 		return slices.Contains(g.Namespaces, d.Owner.Namespace) && slices.Contains(g.Kinds, d.Kind().String()) && (d.Token == nil || g.permits(d.Token))
 	})
