@@ -125,6 +125,8 @@ func newGuest(t *testing.T, k kube.Client, allow func()) string {
 	}
 	allow()
 	secret := &corev1.Secret{}
-	within(t, takeover, "the Secret of the guest", func() bool { return k.Get(t.Context(), kube.ObjectKey{Namespace: "fair", Name: "display"}, secret) == nil })
+	within(t, takeover, "the Secret of the guest", func() bool {
+		return k.Get(t.Context(), kube.ObjectKey{Namespace: "fair", Name: "display"}, secret) == nil
+	})
 	return string(secret.Data["token"])
 }
