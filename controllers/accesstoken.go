@@ -254,9 +254,9 @@ func (s *Set) storedValues(ctx context.Context, o *v1alpha1.AccessToken) ([]libr
 	return stored.Token.Values, nil
 }
 
-// filterUUIDs resolves spec.filters, which are names in the namespace of the Property, to UUIDs. For a filter that does not exist yet, it returns the UUID that the filter will have, which
-// grants nothing until the filter exists. For a manifest that adopts an existing filter, it returns the UUID of the adopted filter.
-// filterUUIDs leaves out filters of other properties.
+// filterUUIDs resolves spec.filters, which are names in the namespace of the Property, to UUIDs. For a filter that does not exist yet, it
+// returns the UUID that the filter will have, which grants nothing until the filter exists. For a manifest that adopts an existing filter, it
+// returns the UUID of the adopted filter. filterUUIDs leaves out filters of other properties.
 func (s *Set) filterUUIDs(ctx context.Context, o *v1alpha1.AccessToken) ([]string, error) {
 	var uuids []string
 	for _, name := range o.Spec.Filters {

@@ -84,9 +84,8 @@ func (p *pass) apply(ctx context.Context) error {
 	}
 	p.result = results[0]
 	if errors.Is(p.result.Err, library.ErrNoProperty) {
-		// An object in another namespace than its Property gets no grace: its grant may have ended, and its status must then show no more counts.
-		guest := p.object.PropertyNamespace() != p.object.GetNamespace()
-		if end := p.waiters.misses(owner, p.Clock()).Add(p.PropertyGrace); !guest && p.Clock().Before(end) {
+		// A guest gets no grace: its grant may have ended, and its status must then show no more counts.
+		if end := p.waiters.misses(owner, p.Clock()).Add(p.PropertyGrace); !v1alpha1.Guest(p.object) && p.Clock().Before(end) {
 			p.quiet = true
 			p.wake(end)
 		}

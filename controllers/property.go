@@ -53,10 +53,11 @@ func translateProperty(ctx context.Context, p *pass) (err error) {
 		if err := p.client.List(ctx, &list, client.MatchingLabels(g.Namespaces.MatchLabels)); err != nil {
 			return fmt.Errorf("list the namespaces with the labels of a grant: %w", err)
 		}
+		grant := &p.def.PropertySpec.Grants[i]
 		for _, ns := range list.Items {
-			p.def.PropertySpec.Grants[i].Namespaces = append(p.def.PropertySpec.Grants[i].Namespaces, ns.Name)
+			grant.Namespaces = append(grant.Namespaces, ns.Name)
 		}
-		slices.Sort(p.def.PropertySpec.Grants[i].Namespaces)
+		slices.Sort(grant.Namespaces)
 	}
 	return nil
 }

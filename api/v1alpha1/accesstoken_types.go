@@ -76,8 +76,8 @@ type AccessTokenSpec struct {
 	// +optional
 	Rotation *Rotation `json:"rotation,omitempty"`
 
-	// filters restricts a ReadOnly token to the ContentFilters with these names in the namespace of the Property. The token can list only those that set readAccess: ReadOnly.
-	// The name of a ContentFilter that does not exist grants nothing.
+	// filters restricts a ReadOnly token to the ContentFilters with these names in the namespace of the Property. The token can list only
+	// those that set readAccess: ReadOnly. The name of a ContentFilter that does not exist grants nothing.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MinItems=1

@@ -96,6 +96,9 @@ func (j *JSON) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
+// Guest reports whether an object is in another namespace than the Property that it refers to.
+func Guest(o Object) bool { return o.PropertyNamespace() != o.GetNamespace() }
+
 // ObjectList is a list of objects of one kind.
 // +kubebuilder:object:generate=false
 type ObjectList interface {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"os"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -78,12 +79,7 @@ func TestDiff(t *testing.T) {
 		filterManifest("fresh", "query: 'id:3', sortBy: random") +
 		filterManifest("removed", "query: 'id:3', suspend: true")
 
-	got := vitrine(t.Context(), manifests, "diff", "-f", "-", "--items", "2", "-o", "json")
-	got.want(t, 0)
-	var changes []contentdiff.Change
-	if err := json.Unmarshal([]byte(got.stdout), &changes); err != nil {
-		t.Fatal(err)
-	}
+	changes := diffed(t, manifests, 2)
 	type outcome struct {
 		State        string
 		Enter, Leave []item.ID
@@ -178,12 +174,7 @@ func TestDiffOfScopes(t *testing.T) {
 		tokenManifest("same", "class: ReadOnly, query: 'id:7'") +
 		tokenManifest("fresh", "class: ReadOnly")
 
-	got := vitrine(t.Context(), manifests, "diff", "-f", "-", "--items", "1", "-o", "json")
-	got.want(t, 0)
-	var changes []contentdiff.Change
-	if err := json.Unmarshal([]byte(got.stdout), &changes); err != nil {
-		t.Fatal(err)
-	}
+	changes := diffed(t, manifests, 1)
 	type outcome struct {
 		State         string
 		Before, After string
@@ -234,4 +225,16 @@ func TestDiffOfScopes(t *testing.T) {
 	if strings.Contains(blind.stdout+blind.stderr, "submission.age:30") {
 		t.Errorf("the output shows a hidden query:\n%s", blind.stdout)
 	}
+}
+
+// diffed returns the output of vitrine diff as JSON. items is the value of --items.
+func diffed(t *testing.T, manifests string, items int) []contentdiff.Change {
+	t.Helper()
+	got := vitrine(t.Context(), manifests, "diff", "-f", "-", "--items", strconv.Itoa(items), "-o", "json")
+	got.want(t, 0)
+	var changes []contentdiff.Change
+	if err := json.Unmarshal([]byte(got.stdout), &changes); err != nil {
+		t.Fatal(err)
+	}
+	return changes
 }

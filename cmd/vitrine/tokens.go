@@ -114,7 +114,7 @@ func tokenStatusOf(t *v1alpha1.AccessToken) tokenStatus {
 		Property: t.PropertyName(), Filters: t.Spec.Filters, Query: t.Spec.Query,
 		Scope: t.Status.Scope, Allow: t.Spec.Allow, Secret: t.Status.SecretName,
 	}
-	if t.PropertyNamespace() != t.Namespace {
+	if v1alpha1.Guest(t) {
 		s.Property = t.PropertyNamespace() + "/" + t.PropertyName()
 	}
 	if c := meta.FindStatusCondition(t.Status.Conditions, v1alpha1.ReadyCondition); c != nil {

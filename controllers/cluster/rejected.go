@@ -23,7 +23,7 @@ func (s *Supervisor) Rejected(ctx context.Context, p library.PropertyID) ([]libr
 	if f == nil {
 		return nil, false, nil
 	}
-	// List only the namespace of the Property. Whoever may read the property's filters may not know the names in other namespaces.
+	// List only the namespace of the Property. Callers of the property must not learn the names in other namespaces.
 	var found []library.Rejection
 	for _, k := range v1alpha1.Kinds() {
 		list := k.NewList()

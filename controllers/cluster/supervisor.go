@@ -238,7 +238,8 @@ func (s *Supervisor) follow(ctx context.Context, cfg *rest.Config, conns *connec
 	recorder := recording.NewRecorder(mgr.GetScheme(), reportingController)
 	f.removals = newRemovals(s.holds, recorder, s.options.Logger, f.mayRemove)
 	f.set, err = controllers.New(mgr, controllers.Config{
-		Library: f.Library, Install: install, Store: store, Namespaced: len(f.Namespaces) > 0, Removals: f.removals, Events: recorder, Metrics: s.metrics.passes,
+		Library: f.Library, Install: install, Store: store, Namespaced: len(f.Namespaces) > 0,
+		Removals: f.removals, Events: recorder, Metrics: s.metrics.passes,
 		ExternalURL: f.ExternalURL, CABundle: f.CABundle, Clock: f.Clock, PropertyGrace: f.PropertyGrace, Logger: f.Logger,
 	})
 	if err != nil {

@@ -237,7 +237,7 @@ func AccessToken(install string, o *v1alpha1.AccessToken, values []library.Token
 	if o.Spec.Filters != nil {
 		d.Token.Filters = append([]string{}, filters...)
 	}
-	if o.PropertyNamespace() != o.Namespace {
+	if v1alpha1.Guest(o) {
 		d.Token.Guest, d.Token.FilterNames = true, o.Spec.Filters
 	}
 	for _, a := range o.Spec.Allow {

@@ -104,7 +104,7 @@ func Refuse(o v1alpha1.Object, err error) error {
 			Problem: fmt.Sprintf("the Property %q does not exist in namespace %s, or is not served", o.PropertyName(), o.PropertyNamespace()),
 			Cure:    "apply or correct the Property",
 		}
-		if o.PropertyNamespace() != o.GetNamespace() {
+		if v1alpha1.Guest(o) {
 			// Do not reveal whether a Property in another namespace exists.
 			r.Problem += ", or does not permit this object in spec.allowFrom"
 			r.Cure = "correct spec.propertyRef, or ask the owner of that namespace"

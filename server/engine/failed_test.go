@@ -56,7 +56,7 @@ func definedProperty(id library.PropertyID) library.Definition {
 }
 
 func definedFilter(p library.PropertyID, name string) library.Definition {
-	namespace, _, _ := strings.Cut(string(p), "/")
+	namespace := p.Namespace()
 	uuid, id := library.FilterIDs(p, library.KindFilter, namespace, name)
 	return library.Definition{
 		Property: p, Owner: library.Owner{Install: "cluster", Kind: library.KindFilter, Namespace: namespace, Name: name},

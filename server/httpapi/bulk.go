@@ -223,7 +223,7 @@ func (b *bulkImport) mutation(l bulkLine) (library.Mutation, error) {
 
 // refuse sets the status and the problem of a line that was not stored.
 func (b *bulkImport) refuse(a *lineAnswer, err error) {
-	p := problemOf(err)
+	p := b.x.problemOf(err)
 	if p.Type == problems.Internal {
 		b.x.server.options.Logger.ErrorContext(b.x.r.Context(), "cannot import a line", "request", b.x.id, "line", a.Line, "error", b.x.redact(err.Error()))
 	}

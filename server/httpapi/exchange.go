@@ -168,12 +168,12 @@ func (x *exchange) seen(r library.Read) library.Read {
 	return r
 }
 
-// narrowed reports whether the token limits which items exist for the caller, or which filters the caller may list. No header of the response
-// may then depend on the other items.
+// narrowed reports whether the token limits which items exist for the caller, or which filters the caller may list. No header of the
+// response may then depend on the other items.
 func (x *exchange) narrowed() bool { return x.scope != nil || x.grant.restricted() }
 
-// foreign reports whether the caller must not learn the names of manifests in a namespace: if the manifest of its token is in another namespace
-// than the Property, it knows only that namespace.
+// foreign reports whether the caller must not learn the names of manifests in a namespace. If the manifest of its token is in another
+// namespace than the Property, the caller learns only the names in that namespace.
 func (x *exchange) foreign(namespace string) bool {
 	return x.grant.rights.Guest && namespace != x.grant.owner.Namespace
 }
@@ -186,12 +186,12 @@ func (x *exchange) shownOwner(o library.Owner) library.Owner {
 	return o
 }
 
-// hideOwner hides the owner in an error from callers who may not see it.
-func (x *exchange) hideOwner(err error) error {
+// problemOf returns the problem for an error, without what the caller must not learn.
+func (x *exchange) problemOf(err error) *problem {
 	if e, ok := errors.AsType[*library.ManagedError](err); ok {
-		return &library.ManagedError{Owner: x.shownOwner(e.Owner)}
+		err = &library.ManagedError{Owner: x.shownOwner(e.Owner)}
 	}
-	return err
+	return problemOf(x.hideScope(err))
 }
 
 // statusHungUp is the logged status of a request whose caller disconnected before the response began. HTTP has no status for this case.
@@ -212,7 +212,7 @@ func (x *exchange) fail(err error) {
 		}
 		panic(http.ErrAbortHandler)
 	}
-	p := problemOf(x.hideOwner(x.hideScope(err)))
+	p := x.problemOf(err)
 	if p.Type == problems.Internal && p.Detail != err.Error() {
 		x.server.options.Logger.ErrorContext(x.r.Context(), "request failed", "request", x.id, "route", x.routeName(), "error", x.redact(err.Error()))
 	}

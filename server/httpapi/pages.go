@@ -118,7 +118,7 @@ const pageGzipFrom = 10
 func (x *exchange) page(r library.Read, l listing, fresh freshness, finish func(next library.Cursor) links) error {
 	key := x.pageKey(r)
 	held := ""
-	if tags := heldTags(x.r.Header).tags; len(tags) > 0 && !x.narrowed() {
+	if tags := heldTags(x.r.Header).tags; len(tags) > 0 && !key.narrowed {
 		held = key.heldVersion(tags, x.linkHere())
 	}
 	kept := (*keptPage)(nil)
@@ -147,7 +147,7 @@ func (x *exchange) page(r library.Read, l listing, fresh freshness, finish func(
 		return hideStored(err, r)
 	}
 	shown := page.Version
-	if x.narrowed() {
+	if key.narrowed {
 		shown = contentVersion(page)
 	}
 	to := finish(page.Next)
@@ -174,8 +174,10 @@ func (x *exchange) page(r library.Read, l listing, fresh freshness, finish func(
 // contentVersion returns a version for the ETag of a page that changes only with the content of the page. The version of the library also
 // changes with items that the caller may not see. The cursor of the next page does not count, because it is random.
 func contentVersion(page *library.Page) string {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%x %d %t", sha256.Sum256(page.Items[headRoom:]), page.Total, page.Next != ""))
-	return hex.EncodeToString(sum[:12])
+	h := sha256.New()
+	h.Write(page.Items[headRoom:])
+	fmt.Fprintf(h, " %d %t", page.Total, page.Next != "")
+	return hex.EncodeToString(h.Sum(nil)[:12])
 }
 
 // showPage sends a page, or 304 if the caller already has it.

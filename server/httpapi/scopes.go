@@ -29,8 +29,8 @@ func (g grant) propertyQuery(settings library.Property) string {
 	return cmp.Or(settings.ReadOnlyQuery, g.readOnlyQuery)
 }
 
-// scopeText returns the query of the token's scope as its author wrote it or, if the scope has two queries, in canonical form. It returns "" if
-// the token has no scope.
+// scopeText returns the query of the token's scope as its author wrote it or, if the scope has two queries, in canonical form. It returns ""
+// if the token has no scope.
 func (s *scopes) scopeText(g grant, settings library.Property) string {
 	queries := g.queries(settings)
 	if queries[0] == "" || queries[1] == "" {

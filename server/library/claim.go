@@ -38,8 +38,8 @@ type Verdict struct {
 //     imported unit with Managed true is the exception: the manifest from which its id was derived takes precedence, and the imported unit
 //     is served again after that manifest has been removed.
 //   - Of two manifests with the same claim, one in the namespace of the Property takes precedence over one in another namespace, so that a
-//     grant cannot take anything from the owner of the Property. Otherwise the one with the older Created takes precedence. If both are equally
-//     old, the one that comes first by namespace/name takes precedence. A definition that loses one of its claims gets none of them.
+//     grant cannot take anything from the owner of the Property. Otherwise the one with the older Created takes precedence. If both are
+//     equally old, the one that comes first by namespace/name takes precedence. A definition that loses one of its claims gets none of them.
 //   - A token's value belongs to the manifest that had it first (TokenValue.Since), in any property; if the times are equal, the rule for
 //     two manifests with the same claim decides. The manifest owns the value even after a rotation (Token.Replaced). A token with a value
 //     that belongs to another manifest is refused.
@@ -111,8 +111,8 @@ func (a *arbiter) bySeniority() []int {
 }
 
 // compareSeniority orders definitions by precedence. First come definitions created over HTTP, then manifests in the namespace of their
-// Property, then other manifests, and then imported units that yield to manifests. Manifests are ordered by age and then by namespace/name. It also breaks the remaining ties (the same name in two
-// kinds or two clusters), so that the result is deterministic.
+// Property, then other manifests, and then imported units that yield to manifests. Manifests are ordered by age and then by namespace/name.
+// It also breaks the remaining ties (the same name in two kinds or two clusters), so that the result is deterministic.
 func compareSeniority(a, b Definition) int {
 	return cmp.Or(
 		cmp.Compare(rank(a), rank(b)),

@@ -7,8 +7,8 @@ import "slices"
 type Stake string
 
 // Stakes lists everything that the two versions of a candidate compete for, without duplicates. The verdict on a candidate depends only on
-// which properties are served and what they admit, and on the candidates that share stakes with it, directly or through other candidates. For a Property,
-// Stakes returns no stakes but all true, because the verdicts on all definitions of the property depend on it.
+// which properties are served and what they admit, and on the candidates that share stakes with it, directly or through other candidates.
+// For a Property, Stakes returns no stakes but all true, because the verdicts on all definitions of the property depend on it.
 func (c Candidate) Stakes() (stakes []Stake, all bool) {
 	versions := []Definition{c.Latest}
 	if c.Good != nil {
