@@ -56,6 +56,7 @@ func TestTokens(t *testing.T) {
 		"status":         {call{url: "/v2/content/status"}, readWrite, 403},
 		"definitions":    {call{url: "/v2/content/definitions?kind=tag"}, readWrite, 403},
 		"suggest":        {call{url: "/v2/content/suggest?q=te"}, readOnly, 403},
+		"refine":         {call{url: "/v2/content/refine?field=id&value=1"}, readOnly, 403},
 		"compare":        {call{url: "/v2/content/compare?q=beach"}, readWrite, 403},
 		"short link":     {call{url: "/i/code1001", status: 302}, none, 302},
 		"openapi":        {call{url: "/openapi.json"}, none, 200},

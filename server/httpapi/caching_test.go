@@ -37,7 +37,7 @@ func TestCacheControl(t *testing.T) {
 var tagged = []string{
 	q("*:*"), q("*:*", "sort_by=random", "seed=1"), "/v2/content/filters/" + filterUUID("summer-wall"), "/v2/content/filters/" + filterUUID("summer-wall") + "?info=1",
 	"/v2/content/filters", "/v2/content/filters/4242/explain?ugc_id=1003", "/v2/content/items/explain?q=beach&ugc_id=1001", "/v2/content/compare?q=beach", "/v2/content/1001",
-	facets("tags", "q=*:*"), suggestURL("tags.marketer_tags:|"), "/v2/content/items/1001/sources", "/v2/content/definitions?kind=tag", statusURL, "/v1/tags/marketer_tags/summer/", "/v1/tags/ugc/1001/", "/v1/activate_units/", "/v1/ugc/1001/", "/v1/ugc/collections/12/?seed=1", "/openapi.json",
+	facets("tags", "q=*:*"), suggestURL("tags.marketer_tags:|"), "/v2/content/refine?q=a&field=id&value=1", "/v2/content/items/1001/sources", "/v2/content/definitions?kind=tag", statusURL, "/v1/tags/marketer_tags/summer/", "/v1/tags/ugc/1001/", "/v1/activate_units/", "/v1/ugc/1001/", "/v1/ugc/collections/12/?seed=1", "/openapi.json",
 }
 
 func TestETag(t *testing.T) {

@@ -683,6 +683,12 @@ func (p *pair) call() call {
 			at = len([]rune(text))
 		}
 		params.Set("q", text)
+		if p.IntN(8) == 0 {
+			path = "/v2/content/refine"
+			params.Set("field", strings.ReplaceAll(p.field(), `\`, ""))
+			params.Set("value", p.prefix())
+			break
+		}
 		params.Set("position", fmt.Sprint(at))
 		if p.IntN(4) == 0 {
 			params.Set("sort_by", p.order())

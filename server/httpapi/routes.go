@@ -75,6 +75,7 @@ func routes() []route {
 		{"GET", "/v2/content/facets", reader, noAction, (*Server).countValues},
 		{"GET", "/v2/content/compare", writer, noAction, (*Server).compareQueries},
 		{"GET", "/v2/content/suggest", reader, noAction, (*Server).suggest},
+		{"GET", "/v2/content/refine", reader, noAction, (*Server).refine},
 		{"GET", item.ShortLinkPath + "{code}", anyone, noAction, (*Server).followShortLink},
 		{"GET", "/openapi.json", anyPage, noAction, (*Server).showOpenAPI},
 	}

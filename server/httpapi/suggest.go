@@ -55,7 +55,7 @@ const (
 )
 
 // suggest answers GET /v2/content/suggest (extension). It sends the problems in a query and an order that a user is typing, and the
-// completions at a position of the query.
+// completions at a position and the clauses of the query.
 func (s *Server) suggest(x *exchange) error {
 	q, err := x.param("q")
 	if err != nil {
@@ -85,8 +85,9 @@ func (s *Server) suggest(x *exchange) error {
 	body := marshal(struct {
 		Problems    []textProblem `json:"problems"`
 		Completions []completion  `json:"completions"`
+		Clauses     []shownClause `json:"clauses"`
 		Links       links         `json:"_links"`
-	}{problems, c.completions, links{self: x.linkHere()}})
+	}{problems, c.completions, clausesOf(q, x.audience()), links{self: x.linkHere()}})
 	return x.showUntil(body, freshness{never: c.late})
 }
 

@@ -108,6 +108,7 @@ func TestSuggest(t *testing.T) {
 	newApp(t).table(t, map[string]call{
 		"counts": {url: suggestURL("approval_status:a|"), token: "ro", contains: []string{
 			`{"problems":[],"completions":[{"text":"app","start":16,"end":17,"kind":"enum","detail":"a value of approval_status","count":30}],` +
+				`"clauses":[{"start":0,"end":17,"occur":"must","field":"approval_status","values":["a"]}],` +
 				`"_links":{"self":{"href":"/base/v2/content/suggest?position=17&q=approval_status%3Aa"}}}`,
 		}},
 		"an error": {url: suggestURL("😀 (beach"), token: "ro", contains: []string{

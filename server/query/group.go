@@ -40,7 +40,7 @@ func (p *parser) group(in scope, open int) (Node, error) {
 				return nil, err
 			}
 		}
-		clause, err := p.modified(in)
+		clause, at, err := p.modified(in)
 		if err != nil {
 			return nil, err
 		}
@@ -52,6 +52,14 @@ func (p *parser) group(in scope, open int) (Node, error) {
 		}
 		clauses = append(clauses, clause)
 		all.end = p.pos
+		if open < 0 {
+			p.parts = append(p.parts, Part{Start: at.start, End: at.end})
+		}
+	}
+	if open < 0 {
+		for i := range p.parts {
+			p.parts[i].Clause = clauses[i]
+		}
 	}
 	if len(clauses) == 1 && clauses[0].Occur == Should {
 		return clauses[0].Node, nil
@@ -129,11 +137,11 @@ func (l Leaf) onText() bool {
 	return ok && f.Type == Text
 }
 
-// modified parses a clause that can have a sign before it.
-func (p *parser) modified(in scope) (Clause, error) {
+// modified parses a clause that can have a sign before it. It also returns the place of the clause, without the sign.
+func (p *parser) modified(in scope) (Clause, stretch, error) {
 	tok, err := p.peek(in.list())
 	if err != nil {
-		return Clause{}, err
+		return Clause{}, stretch{}, err
 	}
 	occur := Should
 	switch tok.kind {
@@ -145,19 +153,21 @@ func (p *parser) modified(in scope) (Clause, error) {
 	if occur != Should {
 		p.pos = tok.end
 		if err := p.wantClause(in, tok); err != nil {
-			return Clause{}, err
+			return Clause{}, stretch{}, err
 		}
 		next, err := p.peek(in.list())
 		if err != nil {
-			return Clause{}, err
+			return Clause{}, stretch{}, err
 		}
 		switch next.kind {
 		case tokPlus, tokMinus, tokNot:
-			return Clause{}, p.errorAt(next.start, fmt.Sprintf("%s after %s", p.text(next), p.text(tok)), "a clause")
+			return Clause{}, stretch{}, p.errorAt(next.start, fmt.Sprintf("%s after %s", p.text(next), p.text(tok)), "a clause")
 		}
 	}
+	p.skipSpace()
+	start := p.pos
 	n, err := p.clause(in)
-	return Clause{Occur: occur, Node: n}, err
+	return Clause{Occur: occur, Node: n}, stretch{start, p.pos}, err
 }
 
 // clause parses an optional field prefix, and then the parentheses or the values to which the prefix applies.

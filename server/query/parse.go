@@ -16,6 +16,8 @@ type Query struct {
 	Warnings []Warning
 	// names maps each field in the text to its first occurrence.
 	names map[FieldName]stretch
+	// parts holds the clauses that are not in parentheses.
+	parts []Part
 }
 
 // String returns the canonical form of the query.
@@ -52,7 +54,7 @@ func Parse(q string) (Query, error) {
 	if err != nil {
 		return Query{}, err
 	}
-	return Query{Root: root, Warnings: p.warnings, names: p.names}, nil
+	return Query{Root: root, Warnings: p.warnings, names: p.names, parts: p.parts}, nil
 }
 
 // invalidAt returns the position of the first character in s that is not valid UTF-8, in characters.
@@ -77,6 +79,7 @@ type parser struct {
 	leaves   int
 	warnings []Warning
 	names    map[FieldName]stretch
+	parts    []Part // the clauses that are not in parentheses, once the whole query is parsed
 }
 
 // stretch is a part of the query, in characters: src[start:end].

@@ -71,6 +71,14 @@ REFUSALS = {
         ("invalid-parameter", "from_favorite_tag"): TAG,
     },
     "suggest": {("invalid-parameter", "position"): "the position depends on the length of q"},
+    "refineQuery": {
+        ("syntax-error", "q"): LANGUAGE,
+        ("syntax-error", "field"): "the values that are valid depend on the field",
+        ("missing-parameter", "field"): "the field is optional only beside clause",
+        ("invalid-parameter", "field"): "which fields exist depends on the namespaces of the tags",
+        ("invalid-parameter", "value"): "a tag needs a colon, and only one of value and a range is possible",
+        ("invalid-parameter", "from"): "the values that are valid depend on the field",
+    },
     "createFilter": {
         ("syntax-error", "q"): LANGUAGE,
         ("syntax-error", "sort_by"): LANGUAGE,
