@@ -48,6 +48,8 @@ tabs.addEventListener('message', (event) => {
   if (event.data === shown()) sessionEvents.dispatchEvent(new Event('signedout'));
 });
 
+/** The parameters of a request. @typedef {Record<string, string | number | string[] | null | undefined>} Parameters */
+
 /**
  * @typedef {object} Answer
  * @property {any} data the decoded body; null if there is none
@@ -61,7 +63,7 @@ tabs.addEventListener('message', (event) => {
  * is aborted.
  * @param {string} method
  * @param {string} path below /console/
- * @param {{query?: Record<string, string | number | null | undefined>, body?: unknown, signal?: AbortSignal, ifMatch?: string, patient?: boolean}} [options]
+ * @param {{query?: Parameters, body?: unknown, signal?: AbortSignal, ifMatch?: string, patient?: boolean}} [options]
  * @param {number} [retries] the number of times that the request was repeated
  * @returns {Promise<Answer>}
  */
@@ -126,13 +128,13 @@ function pause(seconds, signal) {
 }
 
 /**
- * Encodes the parameters that have a value as a query string.
- * @param {Record<string, string | number | null | undefined>} [query]
+ * Encodes the parameters that have a value as a query string. A list becomes one parameter for each value.
+ * @param {Parameters} [query]
  */
 export function search(query = {}) {
   const params = new URLSearchParams();
   for (const [name, value] of Object.entries(query)) {
-    if (value !== null && value !== undefined && value !== '') params.set(name, String(value));
+    for (const one of [value].flat()) if (one !== null && one !== undefined && (one !== '' || Array.isArray(value))) params.append(name, String(one));
   }
   const text = params.toString();
   return text && `?${text}`;
@@ -141,7 +143,7 @@ export function search(query = {}) {
 /**
  * Reads from the public API.
  * @param {string} path such as `v2/content/items`
- * @param {Record<string, string | number | null | undefined>} [query]
+ * @param {Parameters} [query]
  * @param {AbortSignal} [signal]
  */
 export function get(path, query, signal) {
@@ -207,7 +209,7 @@ export async function eachOf(values, task) {
 /**
  * Returns a curl command for a request to the public API. Instead of the token, the command contains a variable.
  * @param {string} path
- * @param {Record<string, string | number | null | undefined>} [query]
+ * @param {Parameters} [query]
  */
 export function curl(path, query) {
   const url = new URL(`/${path}${search(query)}`, location.href).href;

@@ -23,6 +23,8 @@ import { number } from './ui.js';
  * @property {() => string} [order] the sort order, which is validated with the query
  * @property {(value: string, submitted: boolean) => void} changed is called with a new query when the user submits it. If the query has
  *   no error, it is also called shortly after the user stops typing.
+ * @property {(value: string, clauses: import('./chips.js').Clause[]) => void} [read] is called with the clauses of a query that the server
+ *   has read
  */
 
 export class QueryBar {
@@ -161,6 +163,7 @@ export class QueryBar {
       const { data } = await get('v2/content/suggest', { q: value, sort_by: this.o.order?.(), position: this.input.selectionStart ?? value.length }, request.signal);
       if (value !== this.input.value) return;
       this.show((data.problems ?? []).map((/** @type {any} */ p) => (p.in === 'sort_by' ? { severity: p.severity, message: `Order: ${p.message}` } : p)));
+      this.o.read?.(value.trim(), data.clauses);
       if (!quiet) this.#open(data.completions ?? []);
     } catch (err) {
       if (request.signal.aborted) return;

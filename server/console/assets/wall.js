@@ -2,6 +2,7 @@
 
 import { button, fill, h, labelled, select } from './dom.js';
 import { get, may } from './api.js';
+import { Chips } from './chips.js';
 import { hiddenFilter } from './filters.js';
 import { Grid } from './grid.js';
 import { tileContent } from './item.js';
@@ -26,7 +27,10 @@ export function wallPage({ session, scroller }) {
   const bar = new QueryBar({
     value: state.q, label: 'Query', placeholder: 'Search, for example approval_status:app AND beach', order: () => state.sort_by,
     changed: (q, submitted) => change({ q }, !submitted),
+    read: (q, clauses) => chips.read(q, clauses),
   });
+  // The values of a filter's items can be counted only with a READ-WRITE token.
+  const chips = new Chips({ changed: (q) => change({ q }), counts: (filter) => writes || !filter });
   const order = orderControl({ value: state.sort_by, standard: standardOrder(), changed: (sort_by) => change({ sort_by, seed: '' }) });
   const favorite = h('input', { type: 'text', placeholder: 'namespace:key', spellcheck: 'false', onchange: () => change({ favorite_tag: favorite.value.trim() }) });
   const seed = h('input', { type: 'number', class: 'seed', step: 'any', onchange: () => change({ seed: seed.value }) });
@@ -72,7 +76,7 @@ export function wallPage({ session, scroller }) {
         h('div', { class: 'row' }, order.element, labelled('Favorite tag first', favorite), seedField, labelled('Tiles', size),
           h('span', { class: 'spacer' }), save)),
       filterChip, explainBar),
-    body);
+    chips.element, body);
 
   /** Reads the state of the page from the URL. */
   function read() {
@@ -204,6 +208,7 @@ export function wallPage({ session, scroller }) {
     }
     element.removeAttribute('aria-busy');
     const listing = lists.shown;
+    chips.show(state.q, state.filter);
     fill(bar.status, count(listing.total, 'item'), h('span', { class: 'time' }, duration(listing.ms)));
     announce(count(listing.total, 'item'));
     if (listing.warnings.length > 0) bar.show(listing.warnings.map((message) => ({ severity: 'warning', message: message.replace(/^[a-z-]+: /, '') })));
@@ -290,6 +295,7 @@ export function wallPage({ session, scroller }) {
       showItem();
     },
     stopped: () => {
+      chips.stop();
       lists.stop();
       grid.destroy();
       dialog?.close();

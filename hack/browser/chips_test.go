@@ -1,0 +1,111 @@
+package browser
+
+import (
+	"fmt"
+	"testing"
+	"time"
+)
+
+// chip returns a selector for the chip of a group that shows a value.
+func chip(group, text string) string {
+	return fmt.Sprintf(`.chipbar [data-chip="%s %s"]`, group, text)
+}
+
+// waitQuery waits until the wall shows the items of a query that its chips wrote, and no request changes the page any more.
+func (tab *tab) waitQuery(query string) {
+	tab.t.Helper()
+	tab.wait(fmt.Sprintf(`(new URLSearchParams(location.search).get('q') ?? '') === %q`, query))
+	tab.wait(fmt.Sprintf(`document.querySelector('.querybar [role=combobox]').value === %q`, query))
+	if query == "" {
+		query = "*:*"
+	}
+	tab.waitTotal(query)
+}
+
+// pressedChips is the expression for the texts of the chips that are pressed.
+const pressedChips = `[...document.querySelectorAll('.chipbar [aria-pressed=true]')].map((chip) => chip.innerText.replace(/ [\d,]+$/, '')).join('; ')`
+
+// TestChips narrows the wall by clicks alone, and opens queries that were written by hand.
+func TestChips(t *testing.T) {
+	browserPath(t)
+	s := startServer(t, "--samples")
+	b := startBrowser(t, s).logIn(t)
+	month := time.Now().UTC().AddDate(0, 0, 1-time.Now().UTC().Day()).AddDate(0, -1, 0)
+
+	t.Run("five clicks", func(t *testing.T) {
+		tab := b.tab(t, 1440, 900, "light")
+		tab.open("")
+		tab.waitTotal("*:*")
+		tab.wait(`document.querySelectorAll('.chipbar [data-chip^="hashtag"] .count').length > 1`)
+		hashtag := eval[string](tab, `document.querySelector('.chipbar [data-chip^="hashtag"]').dataset.chip.split(' ')[1]`)
+		query := ""
+		for i, c := range []struct{ chip, clause string }{
+			{chip("hashtag.hashtag_text", hashtag), "hashtag.hashtag_text:" + hashtag},
+			{chip("approval_status", "app"), "approval_status:app"},
+			{chip("content.social_platform", "instagram"), "social_platform:instagram"},
+			{chip("content.content_type", "video"), "content_type:video"},
+			{chip("created_on", month.Format("January 2006")), "created_on:" + month.Format("2006-01")},
+		} {
+			tab.click(c.chip)
+			if i > 0 {
+				query += " AND "
+			}
+			query += c.clause
+			tab.waitQuery(query)
+		}
+		tab.wait(`document.querySelectorAll('.chipbar [aria-pressed=true]').length === 5`)
+		// The count of a chip is the number of items with the chip in the place of the other chips of its group.
+		rest := "hashtag.hashtag_text:" + hashtag + " AND approval_status:%s AND %scontent_type:video AND created_on:" + month.Format("2006-01")
+		tab.wait(fmt.Sprintf(`document.querySelector('%s .count')?.innerText.trim() === '%d'`, chip("approval_status", "rej"),
+			s.total(t, escape(fmt.Sprintf(rest, "rej", "social_platform:instagram AND ")))))
+		tab.click(chip("content.social_platform", "instagram"))
+		tab.waitQuery(fmt.Sprintf(rest, "app", ""))
+	})
+
+	t.Run("written queries", func(t *testing.T) {
+		for query, want := range map[string]string{
+			"approval_status:app OR approval_status:pen":                                        "Approved; Pending",
+			"beach AND NOT social_platform:(instagram,twitter) AND content_type:VIDEO":          "not Instagram; not Twitter; Video",
+			"created_on:[2026-01-01 TO 2026-01-31] AND tags.marketer_tags.key:summer AND be?ch": "2026-01-01 to 2026-01-31; summer",
+			"approval_status:app beach":                                                         "",
+			"+approval_status:app +content.platform_data.location.country_code:es beach":        "Approved; Spain",
+		} {
+			tab := b.tab(t, 1280, 800, "dark")
+			tab.open("wall?q=" + escape(query))
+			tab.waitTotal(query)
+			tab.wait(fmt.Sprintf(`%s === %q`, pressedChips, want))
+		}
+	})
+
+	t.Run("keep the rest of the query", func(t *testing.T) {
+		tab := b.tab(t, 1280, 800, "light")
+		tab.open("wall?q=" + escape(`beach "blue sky"~3 -rain`))
+		tab.waitTotal(`beach "blue sky"~3 -rain`)
+		tab.click(chip("approval_status", "pen"))
+		tab.waitQuery(`(beach OR "blue sky"~3) AND NOT rain AND approval_status:pen`)
+		tab.click(chip("approval_status", "app"))
+		tab.waitQuery(`(beach OR "blue sky"~3) AND NOT rain AND approval_status:(pen,app)`)
+		tab.click(chip("approval_status", "more"))
+		tab.wait(`document.querySelectorAll('dialog[open] .choices input').length === 3`)
+		tab.click("dialog .form > .check input")
+		tab.waitQuery(`(beach OR "blue sky"~3) AND NOT rain AND NOT approval_status:(pen,app)`)
+		tab.click("dialog .form .button.primary")
+		tab.wait(`!document.querySelector('dialog')`)
+		tab.click(chip("approval_status", "app"))
+		tab.click(chip("approval_status", "pen"))
+		tab.waitQuery(`(beach OR "blue sky"~3) AND NOT rain`)
+	})
+
+	t.Run("more values", func(t *testing.T) {
+		tab := b.tab(t, 1280, 800, "light")
+		tab.open("")
+		tab.waitTotal("*:*")
+		tab.click(chip("tags", "more"))
+		tab.wait(`document.querySelectorAll('dialog[open] .choices input').length > 5`)
+		tab.keys("marketer_tags:summ")
+		tab.wait(`document.querySelectorAll('dialog[open] .choices input').length === 1`)
+		tab.click("dialog .choices input")
+		tab.waitQuery("tags.marketer_tags.key:summer")
+		tab.check(axeScript(t))
+	})
+}
