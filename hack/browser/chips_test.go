@@ -109,3 +109,29 @@ func TestChips(t *testing.T) {
 		tab.check(axeScript(t))
 	})
 }
+
+// TestLinksOfAnItem follows the links of an item to the items with the same author, platform and place.
+func TestLinksOfAnItem(t *testing.T) {
+	browserPath(t)
+	s := startServer(t, "--samples")
+	tab := startBrowser(t, s).logIn(t).tab(t, 1280, 800, "light")
+	const query = "social_platform:instagram AND _exists_:content.platform_data.location.full_name AND _exists_:hashtag.hashtag_text"
+	for _, name := range []string{"Platform", "Author", "Place", "Hashtag", "Campaign"} {
+		tab.open("wall?q=" + escape(query))
+		tab.waitTotal(query)
+		tab.click(".tile a")
+		tab.wait(`document.querySelector('dialog[open] .facts')`)
+		link := fmt.Sprintf(`[...document.querySelectorAll('dialog .facts div')].find((d) => d.querySelector('dt').innerText === %q)?.querySelector('dd a[href*="wall?q="]')`, name)
+		want := eval[string](tab, `new URL(`+link+`.href).searchParams.get('q')`)
+		if n := s.total(t, escape(query+" AND "+want)); n == 0 {
+			t.Errorf("%s: no item matches %s", name, want)
+		}
+		eval[bool](tab, link+`.click() === undefined`)
+		tab.wait(`!document.querySelector('dialog[open]')`)
+		tab.waitTotal(want)
+	}
+	tab.open("")
+	tab.waitTotal("*:*")
+	tab.click("label:has(input[type=checkbox]).check:not(.settings *)")
+	tab.wait(`document.querySelectorAll('.tile .origin').length > 3 && /·/.test(document.querySelector('.tile .origin').innerText)`)
+}

@@ -1,7 +1,7 @@
 // Shows parts of an item of the API, such as its tile and its picture.
 
 import { fill, foreignURL, h, icon } from './dom.js';
-import { setting, states } from './ui.js';
+import { date, setting, states } from './ui.js';
 
 /** @typedef {Record<string, any>} Item an item as the API returns it */
 
@@ -92,9 +92,12 @@ export function marks(item) {
  */
 export function tileContent(item) {
   const text = textOf(item);
+  const platform = String(item.content?.social_platform ?? '');
+  const facts = setting('facts') === 'on';
   return [h('span', { class: 'hidden' }, describe(item)), picture(item, 'medium_image'), marks(item), h('div', { class: 'caption' },
     h('bdi', { class: 'author' }, authorOf(item)),
-    typeOf(item) === 'text' ? h('span', { class: 'words' }, String(item.content?.social_platform ?? '')) :
+    facts && h('span', { class: 'origin' }, [platform, date(item.created_on, true)].filter(Boolean).join(' · ')),
+    typeOf(item) === 'text' ? !facts && h('span', { class: 'words' }, platform) :
       h('span', { class: 'words', dir: 'auto' }, text.length > 200 ? `${text.slice(0, 200)}…` : text))];
 }
 

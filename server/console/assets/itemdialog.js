@@ -158,15 +158,15 @@ export function details(item) {
     h('div', { class: 'row' }, stateBadge(String(item.approval_status)), item.featured && badge('plain', 'Featured'), item.claimed && badge('plain', 'Claimed'), badge('plain', typeOf(item))),
     textOf(item) && h('p', { class: 'itemtext', dir: 'auto' }, textOf(item)),
     facts([
-      ['Author', outsideLink(author.profile?.profile_link, [author.profile?.name, author.username && `@${author.username}`].filter(Boolean).join(' '))],
-      ['Platform', String(content.social_platform ?? '')],
+      ['Author', h('span', null, outsideLink(author.profile?.profile_link, author.profile?.name || (author.username && `@${author.username}`)), author.username && [' ', itemsLink('author', author.username, `All items by @${author.username}`)])],
+      ['Platform', content.social_platform && itemsLink('social_platform', content.social_platform)],
       ['Original', link(content.platform_data?.social_platform_original_url)],
       ['Media', link(content.media?.original_url)],
       ['Posted', date(content.social_platform_created_on)],
       ['Added', date(item.created_on)],
-      ['Place', place?.name && place.name !== 'Unknown' ? String(place.full_name || place.name) : ''],
-      ['Hashtag', item.hashtag?.hashtag_text ? `#${item.hashtag.hashtag_text}` : ''],
-      ['Campaign', item.campaign ? String(item.campaign) : ''],
+      ['Place', place?.name && place.name !== 'Unknown' && itemsLink(`content.platform_data.location.${place.full_name ? 'full_name' : 'name'}`, place.full_name || place.name)],
+      ['Hashtag', item.hashtag?.hashtag_text && itemsLink('hashtag.hashtag_text', item.hashtag.hashtag_text, `#${item.hashtag.hashtag_text}`)],
+      ['Campaign', item.campaign && itemsLink('campaign', item.campaign)],
       ['Tags', tagsOf(item).length > 0 && chips(tagsOf(item).map(tagLink))],
     ]),
     submission.length > 0 && h('section', null, h('h3', null, 'Submission ', badge('plain', 'private')), facts(submission.map(([name, value]) => [name, typeof value === 'string' ? value : JSON.stringify(value)]))));
@@ -175,6 +175,17 @@ export function details(item) {
 /** @param {unknown} url returns a link, or '' for an item without the URL, for which the API returns about:blank */
 function link(url) {
   return foreignURL(url) && outsideLink(url);
+}
+
+/**
+ * Returns a link to the items that have the same value in a field.
+ * @param {string} field
+ * @param {unknown} value
+ * @param {string} [text]
+ */
+function itemsLink(field, value, text) {
+  const quoted = String(value).replace(/["\\]/g, '\\$&');
+  return h('a', { href: href('wall', { q: /^[a-z\d_]+$/.test(quoted) ? `${field}:${quoted}` : `${field}:"${quoted}"` }) }, h('bdi', null, text ?? String(value)));
 }
 
 /** @param {import('./dom.js').Child[]} children */

@@ -41,6 +41,11 @@ export function wallPage({ session, scroller }) {
     saveSetting('size', value);
     grid.resize(sizes[value]);
   });
+  const facts = h('input', { type: 'checkbox', checked: setting('facts') === 'on', onchange: () => {
+    saveSetting('facts', facts.checked ? 'on' : '');
+    grid.reset();
+    grid.setCount(lists.shown.items.length, lists.shown.total);
+  } });
   const explain = button({ text: 'Explain', 'aria-pressed': 'false', disabled: !writes, title: refusal(session, 'Explain') || null, onclick: () => change({ explain: !state.explain, out: false }) });
   const save = button({
     icon: 'filters', text: 'New filter from this query…', disabled: !writes, title: refusal(session, 'A new filter') || null,
@@ -73,7 +78,7 @@ export function wallPage({ session, scroller }) {
       h('div', { class: 'bar' }, bar.element, explain),
       h('details', { class: 'options', open: matchMedia('(min-width: 900px)').matches },
         h('summary', null, 'View options'),
-        h('div', { class: 'row' }, order.element, labelled('Favorite tag first', favorite), seedField, labelled('Tiles', size),
+        h('div', { class: 'row' }, order.element, labelled('Favorite tag first', favorite), seedField, labelled('Tiles', size), h('label', { class: 'check' }, facts, 'Date and platform'),
           h('span', { class: 'spacer' }), save)),
       filterChip, explainBar),
     chips.element, body);
