@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/vitrine-dev/vitrine/internal/exit"
@@ -36,6 +37,8 @@ func TestValidate(t *testing.T) {
 	const advised = "apiVersion: vitrine.dev/v1alpha1\nkind: ContentFilter\nmetadata: {name: wall}\nspec: {query: 'bogus:x'}\n"
 	vitrine(t.Context(), advised, "validate", "-f", "-").want(t, 0, "0 errors, 1 warning")
 	vitrine(t.Context(), advised, "validate", "-f", "-", "--strict").want(t, exit.Manifests, `there is no field "bogus"`)
+
+	vitrine(t.Context(), strings.Replace(advised, "bogus", "status", 1), "validate", "-f", "-").want(t, 0, `did you mean "approval_status"?`)
 
 	vitrine(t.Context(), "", "validate").want(t, exit.Usage, "name files or directories with -f")
 	vitrine(t.Context(), "", "validate", "-f", "-", "-o", "xml").want(t, exit.Usage, "must be text, json or github")

@@ -133,6 +133,7 @@ func TestAdmission(t *testing.T) {
 		"a tag by id":          {kind: v1alpha1.TagKind, spec: "namespace: vibe, key: x, items: [7]"},
 		"another property":     {kind: v1alpha1.ContentFilterKind, spec: "query: mountain, propertyRef: {name: later}"},
 		"mixed operators":      {kind: v1alpha1.ContentFilterKind, spec: "query: 'beach AND text:beach OR sunset'", warned: []string{"spec.query: AND and OR are mixed without parentheses, and neither takes precedence: the query is read as +beach +text:beach sunset; use parentheses to group clauses"}},
+		"another name":         {kind: v1alpha1.ContentFilterKind, spec: "query: 'status:app'", warned: []string{`spec.query: there is no field "status", so its clause finds nothing; did you mean "approval_status"?`}},
 		"an unknown field":     {kind: v1alpha1.ContentFilterKind, spec: "query: 'beach OR bogus:x'", warned: []string{`spec.query: there is no field "bogus", so its clause finds nothing`}},
 		"a token":              {kind: v1alpha1.AccessTokenKind, spec: "class: ReadOnly"},
 		"a property":           {kind: v1alpha1.PropertyKind, spec: "displayName: Shop"},

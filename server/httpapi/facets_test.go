@@ -53,6 +53,7 @@ func TestFacets(t *testing.T) {
 		"size 100":         {url: facets("id", "q=*:*", "size=100"), token: "ro", contains: []string{`{"value":"1060","count":1}`}},
 		"text field":       {url: facets("text", "q=*:*"), token: "ro", status: 400, contains: []string{"problems/invalid-parameter", `"parameter":"field"`, "its type is text", "keyword, boolean or long"}},
 		"date":             {url: facets("created_on", "q=*:*"), token: "ro", status: 400, contains: []string{"its type is date"}},
+		"another name":     {url: facets("platform", "q=*:*"), token: "ro", status: 400, contains: []string{`did you mean \"social_platform\"?`}},
 		"unknown field":    {url: facets("campain", "q=*:*"), token: "ro", status: 400, contains: []string{`did you mean \"campaign\"?`}},
 		"object":           {url: facets("content", "q=*:*"), token: "ro", status: 400, contains: []string{"it is an object"}},
 		"long field":       {url: facets(long, "q=*:*"), token: "ro", status: 400, contains: []string{`"parameter":"field"`}, lacks: []string{long[:200]}},

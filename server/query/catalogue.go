@@ -157,10 +157,12 @@ type catalogue struct {
 	fields  map[string]Field // static fields, by canonical name and by short name
 	objects map[string]bool  // every object that contains fields, such as content.media
 	names   []string         // all keys of fields, sorted
+	// otherNames is the result of the function otherNames.
+	otherNames map[string]string
 }
 
 var loadCatalogue = sync.OnceValue(func() *catalogue {
-	c := &catalogue{rows: rows(), fields: map[string]Field{}, objects: map[string]bool{}}
+	c := &catalogue{rows: rows(), fields: map[string]Field{}, objects: map[string]bool{}, otherNames: otherNames()}
 	for _, r := range c.rows {
 		for i, b := range r.Name {
 			if b == '.' {

@@ -206,16 +206,6 @@ func unknownField(f FieldName) Warning {
 	return Warning{Code: WarnUnknownField, Message: message, Field: f.Name}
 }
 
-// memberOf returns the name of the first field in an object.
-func memberOf(object string) string {
-	for _, r := range loadCatalogue().rows {
-		if strings.HasPrefix(r.Name, object+".") {
-			return r.Name
-		}
-	}
-	return object
-}
-
 // checkFit checks that the construct n and its value are valid for the type of the field.
 func checkFit(n Node, f Field, patterns *Patterns) error {
 	l, ok := n.(leaf)
@@ -242,51 +232,4 @@ func checkFit(n Node, f Field, patterns *Patterns) error {
 		_, _, err = Span(n, f, time.UnixMilli(0))
 	}
 	return err
-}
-
-// nearestField returns the field name in the catalogue with the smallest edit distance to name, or "" if that distance exceeds a third of
-// the length of name.
-func nearestField(name string) string {
-	if len(name) > longestName {
-		return ""
-	}
-	best, edits := "", len([]rune(name))/3+1
-	for _, candidate := range loadCatalogue().names {
-		if candidate == AllField {
-			continue
-		}
-		whole, tail := candidate, candidate[strings.LastIndexByte(candidate, '.')+1:]
-		for _, s := range []string{whole, tail} {
-			d := editDistance(name, s)
-			if s == tail && s != whole {
-				d++ // a match with only the last part of a name counts as one more edit
-			}
-			if d < edits || d == edits && best != "" && len(candidate) < len(best) {
-				best, edits = candidate, d
-			}
-		}
-	}
-	return best
-}
-
-// editDistance returns the Levenshtein distance between two texts, in characters.
-func editDistance(a, b string) int {
-	s, t := []rune(a), []rune(b)
-	row := make([]int, len(t)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i, c := range s {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j, d := range t {
-			cost := diagonal
-			if c != d {
-				cost++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(t)]
 }

@@ -18,7 +18,10 @@ func TestCheckWarnsOfUnknownFields(t *testing.T) {
 	}{
 		"known":            {query: "approval_status:app text:x author.username:y tags.vibe.key:z tags.vibe:z _all:x"},
 		"typing mistake":   {query: "aproval_status:app", want: []string{`there is no field "aproval_status", so its clause finds nothing; did you mean "approval_status"?`}},
-		"member alone":     {query: "username:x", want: []string{`there is no field "username", so its clause finds nothing; did you mean "author.username"?`}},
+		"member alone":     {query: "username:x", want: []string{`there is no field "username", so its clause finds nothing; did you mean "author"?`}},
+		"another name":     {query: "status:x", want: []string{`there is no field "status", so its clause finds nothing; did you mean "approval_status"?`}},
+		"tags":             {query: "tags:x", want: []string{`"tags" is an object and not a field, so its clause finds nothing; use one of its members, such as "tags.marketer_tags.key"`}},
+		"hashtag":          {query: "hashtag:x", want: []string{`"hashtag" is an object and not a field, so its clause finds nothing; use one of its members, such as "hashtag.hashtag_text"`}},
 		"nothing near":     {query: "colour:x", want: []string{`there is no field "colour", so its clause finds nothing`}},
 		"once":             {query: "colour:x OR colour:y", want: []string{`there is no field "colour", so its clause finds nothing`}},
 		"object":           {query: "content.media:x", want: []string{`"content.media" is an object and not a field, so its clause finds nothing; use one of its members, such as "content.media.id"`}},

@@ -112,8 +112,11 @@ func parseKey(s string, at int) (Key, *SyntaxError) {
 	}
 	field, ok := Lookup(name)
 	if !ok || !field.Sortable {
-		return Key{}, orderError(fmt.Sprintf("cannot sort by the field %q", excerpt(name, longestName)), at,
-			"one of "+strings.Join(SortableFields(), ", "))
+		reason := fmt.Sprintf("cannot sort by the field %q", excerpt(name, longestName))
+		if near, sortable := Lookup(nearestField(name)); !ok && sortable && near.Sortable {
+			reason += fmt.Sprintf(" (did you mean %q?)", near.Name)
+		}
+		return Key{}, orderError(reason, at, "one of "+strings.Join(SortableFields(), ", "))
 	}
 	key.Field = field.Name
 	return key, nil

@@ -60,6 +60,8 @@ func TestParseOrderErrors(t *testing.T) {
 		"bad direction": {"id:asc,created_on:down", `a bad sort direction at position 18, near "down": expected asc or desc`},
 		"capitals":      {"id:ASC", `a bad sort direction at position 3, near "ASC": expected asc or desc`},
 		"unknown":       {"id:asc, colour:asc", `cannot sort by the field "colour" at position 8, near "colour:asc": expected ` + list},
+		"another name":  {"date:desc", `cannot sort by the field "date" (did you mean "created_on"?) at position 0, near "date:desc": expected ` + list},
+		"not sortable":  {"tag:desc", `cannot sort by the field "tag" at position 0, near "tag:desc": expected ` + list},
 		"text":          {"text:asc", `cannot sort by the field "text" at position 0, near "text:asc": expected ` + list},
 		"many values":   {"activate_units.id:asc", `cannot sort by the field "activate_units.id" at position 0, near "activate_units.id:as": expected ` + list},
 		"tags":          {"tags.vibe:asc", `cannot sort by the field "tags.vibe" at position 0, near "tags.vibe:asc": expected ` + list},
