@@ -3,6 +3,8 @@ package browser
 import (
 	"encoding/json"
 	"fmt"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -151,7 +153,8 @@ func TestFindFilterByUUID(t *testing.T) {
 	tab.waitText("main", "No filter matches")
 }
 
-// TestDefaultObjectName checks that the manifest of a filter without a name is named after its query.
+// TestDefaultObjectName checks that the manifest of a filter without a name is named after its query, and that different queries without a
+// usable word, or with the same long beginning, lead to different names.
 func TestDefaultObjectName(t *testing.T) {
 	browserPath(t)
 	tab := startBrowser(t, startServer(t)).logIn(t).tab(t, 1280, 800, "light")
@@ -159,4 +162,11 @@ func TestDefaultObjectName(t *testing.T) {
 	tab.waitText(".tabpanel pre", "name: beach-and-sunset\n")
 	tab.open("filters/edit?tab=manifest&q=beach&name=" + escape("東京"))
 	tab.waitText(".tabpanel pre", "name: beach\n")
+	long := strings.Repeat("beach OR ", 10)
+	if names := eval[[]string](tab, module("manifest.js", fmt.Sprintf(`(m) => ['東京', '大阪', '*:*', '%[1]s sunset', '%[1]s tram', 'filter'].map((q) => m.objectName('filter', '', q))`, long))); len(slices.Compact(slices.Sorted(slices.Values(names)))) != len(names) ||
+		slices.ContainsFunc(names, func(name string) bool {
+			return !regexp.MustCompile(`^[a-z]([-a-z0-9]{0,61}[a-z0-9])?$`).MatchString(name)
+		}) {
+		t.Errorf("the names are %q", names)
+	}
 }

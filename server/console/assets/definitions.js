@@ -1,16 +1,17 @@
 // The page of tags and units. It shows the items of each tag or unit, by selector and by ID, and its manifest.
 
 import { follow, get } from './api.js';
-import { debounced, fill, h, outsideLink } from './dom.js';
+import { button, debounced, fill, h, outsideLink } from './dom.js';
 import { ownerOf } from './filters.js';
 import { escapeTerm } from './itemdialog.js';
+import { maxItems, openExport } from './manifest.js';
 import { href, parameters, setParameters } from './router.js';
-import { badge, count, empty, failure, number, skeleton, tabs } from './ui.js';
+import { badge, count, empty, failure, number, skeleton, tabs, toastError } from './ui.js';
 
 /** @typedef {Record<string, any>} Definition */
 
-/** @returns {import('./shell.js').Page} */
-export function definitionsPage() {
+/** @param {import('./shell.js').Context} context @returns {import('./shell.js').Page} */
+export function definitionsPage({ session }) {
   const search = h('input', { type: 'search', placeholder: 'Name, owner or selector', 'aria-label': 'Find a tag or unit', value: parameters().get('find') ?? '', oninput: debounced(80, () => {
     setParameters({ find: search.value }, true);
     show();
@@ -73,10 +74,34 @@ export function definitionsPage() {
     return h('tr', null,
       h('th', { scope: 'row' }, h('a', { href: href('wall', { q: all }) }, h('bdi', null, kind === 'tag' ? `${d.namespace}: ${d.key}` : String(d.name ?? d.id))),
         kind === 'unit' && d.click_through_url && h('div', { class: 'small' }, outsideLink(d.click_through_url))),
-      h('td', null, ownerOf(d.managed_by), d.archived && h('div', null, badge('plain', 'archived')), d.default && h('div', null, badge('plain', 'default'))),
+      h('td', null, ownerOf(d.managed_by), kind === 'tag' && !d.managed_by && h('div', { class: 'actions start' }, button({
+        text: 'Export manifest', 'aria-label': `Export a manifest of the tag ${d.namespace}: ${d.key}`, onclick: (/** @type {MouseEvent} */ e) => void exportTag(d, all, e.currentTarget),
+      })), d.archived && h('div', null, badge('plain', 'archived')), d.default && h('div', null, badge('plain', 'default'))),
       h('td', null, rule ? h('a', { href: href('wall', { q: String(rule) }) }, h('code', { class: 'clamp' }, h('bdi', null, String(rule)))) : h('span', { class: 'muted' }, '–')),
       h('td', null, byID ? h('a', { href: href('wall', { q: byID }) }, d.id_count > ids.length ? `First ${number(ids.length)} of ${count(d.id_count, 'ID')}` : count(ids.length, 'ID')) : h('span', { class: 'muted' }, '–')),
       h('td', { class: 'number' }, number(d.items)));
+  }
+
+  /**
+   * Exports a tag that no manifest declares, with the items that have it now.
+   * @param {Definition} d
+   * @param {string} query finds the items
+   * @param {any} control the button, which is disabled while the items are loaded
+   */
+  async function exportTag(d, query, control) {
+    control.disabled = true;
+    try {
+      const ids = [];
+      for (let { data } = await get('v2/content/items', { q: query, sort_by: 'id:asc', page_size: 500 }); ; ({ data } = await follow(data._links.next.href))) {
+        ids.push(...data._embedded['ugc:item'].map((/** @type {any} */ item) => Number(item.id)));
+        if (!data._links?.next || ids.length > maxItems) break;
+      }
+      if (control.isConnected) openExport({ property: session.property, ids, tag: { namespace: String(d.namespace), key: String(d.key) } });
+    } catch (err) {
+      toastError(err);
+    } finally {
+      control.disabled = false;
+    }
   }
 
   return {

@@ -147,7 +147,7 @@ export function icon(name) {
 export function button({ icon: symbol, text, only, kind, key, ...attributes }) {
   return h('button', {
     type: 'button', ...attributes, class: ['button', kind, only && 'only', attributes.class].filter(Boolean).join(' '),
-    'aria-label': only ? text : null, title: only || key ? text + (key ? ` (${key})` : '') : attributes.title ?? null,
+    'aria-label': only ? text : attributes['aria-label'], title: only || key ? text + (key ? ` (${key})` : '') : attributes.title ?? null,
     'aria-keyshortcuts': key && key.length === 1 ? key : null,
   }, symbol && icon(symbol), !only && h('span', null, text), key && h('kbd', { 'aria-hidden': 'true' }, key));
 }

@@ -5,7 +5,7 @@ import { change, get, may, Problem } from './api.js';
 import { button, fill, h, labelled, select } from './dom.js';
 import { tileContent } from './item.js';
 import { hiddenFilter, ownerOf } from './filters.js';
-import { download, manifest, objectName } from './manifest.js';
+import { download, filterManifest, objectName, yaml } from './manifest.js';
 import { orderControl } from './order.js';
 import { QueryBar } from './querybar.js';
 import { go, href, parameters, setParameters } from './router.js';
@@ -40,7 +40,7 @@ export function editorPage({ session }) {
   const heading = h('h1', { tabindex: '-1' }, from ? 'Propose a change' : 'New filter');
   const source = h('p', null, from ? skeletonLine() : 'Write a query, see which items it selects, and export the filter as a manifest for a pull request.');
   const result = h('div', null);
-  const yaml = h('pre', { class: 'code', tabindex: '0' });
+  const shownManifest = h('pre', { class: 'code', tabindex: '0' });
   const views = tabs('Result', [
     { id: 'compare', text: from ? 'Comparison' : 'Items', render: () => result },
     { id: 'manifest', text: 'Manifest', render: manifestView },
@@ -52,13 +52,13 @@ export function editorPage({ session }) {
     const replaced = kind === 'ContentFilter' ? path?.split('/')[1] : '';
     asNewChoice.hidden = !replaced;
     if (replaced && !asNew.checked) return replaced;
-    const name = objectName(draft.name, bar.value);
+    const name = objectName('filter', draft.name, bar.value);
     return name === replaced ? `${name.slice(0, 58)}-copy` : name;
   }
 
   /** Shows the draft as a manifest, and the actions for it. */
   function refresh() {
-    fill(yaml, h('code', null, manifest(spec(), session.property)));
+    fill(shownManifest, h('code', null, text()));
     fill(advice, asNewChoice.hidden || asNew.checked
       ? 'Add the manifest to your repository, and open a pull request.'
       : 'Copy the fields of spec that you changed into the manifest in your repository, and open a pull request. Do not replace the whole manifest: the console does not know its labels, its annotations, and the fields adopt and suspend.');
@@ -70,16 +70,20 @@ export function editorPage({ session }) {
     return { object: object(), name: draft.name, query: bar.value, sortBy: draft.sort_by, favoriteTag: draft.favorite_tag, readOnly: draft.read === 'ReadOnly' };
   }
 
+  /** Returns the manifest of the draft. */
+  function text() {
+    return yaml(filterManifest(spec(), session.property));
+  }
+
   function manifestView() {
     refresh();
-    const text = () => manifest(spec(), session.property);
     return h('div', null,
       advice, asNewChoice,
       h('div', { class: 'row' }, button({ icon: 'copy', text: 'Copy the manifest', kind: 'primary', onclick: () => void copy(text(), 'the manifest') }),
         button({ icon: 'download', text: 'Download', onclick: () => download(`${object()}.yaml`, text()) }),
         h('span', { class: 'spacer' }),
         may(session, 'ManageFilters') && h('div', { class: 'row' }, httpReason, httpButton)),
-      yaml);
+      shownManifest);
   }
 
   async function create() {
@@ -202,7 +206,7 @@ export function editorPage({ session }) {
       { keys: '/', text: 'Edit the query', run: () => bar.focus() },
       { keys: 'c', text: 'Show the comparison', run: () => views.show('compare') },
       { keys: 'm', text: 'Show the manifest', run: () => views.show('manifest') },
-      { keys: 'y', text: 'Copy the manifest', run: () => void copy(manifest(spec(), session.property), 'the manifest') },
+      { keys: 'y', text: 'Copy the manifest', run: () => void copy(text(), 'the manifest') },
     ],
   };
 }

@@ -1,6 +1,15 @@
-// Creates the manifest of a ContentFilter.
+// Creates manifests: the ContentFilter of a draft, and a Tag or an ActivateUnit for items that the user has selected or found.
+//
+//     openExport({ property: session.property, ids: [101, 102], query: 'beach' })
+//
+// opens the dialog that exports items. With ids, the manifest can list the items, and with a query, it can select them. If both are given,
+// the user chooses.
 
+import { button, fill, h, labelled, select } from './dom.js';
 import { splitTag } from './item.js';
+import { copy, count, openDialog } from './ui.js';
+
+/** @typedef {{apiVersion: string, kind: string, metadata: Record<string, any>, spec: Record<string, any>}} Manifest */
 
 /**
  * @typedef {object} FilterSpec
@@ -10,15 +19,24 @@ import { splitTag } from './item.js';
  * @property {string} sortBy '' means the default of the kind
  * @property {string} favoriteTag namespace:key, or ''
  * @property {boolean} readOnly whether READ-ONLY tokens may list the items
+ * @property {number} [adopt] the ID of the filter that the manifest takes over
  */
 
+/** The maximum number of IDs in a manifest. */
+export const maxItems = 10_000;
+
 /**
- * Returns a valid Kubernetes object name, made of the first text that has letters or digits for it.
- * @param {string[]} texts such as the name and the query of a filter
+ * Returns a valid Kubernetes object name, made of the first text that has letters or digits for it. If a text does not fit, or no text has
+ * any, the name contains a hash, so that different objects get different names.
+ * @param {string} kind a name of the kind, such as 'filter'
+ * @param {...string} texts such as the name and the query of a filter
  */
-export function objectName(...texts) {
-  const names = texts.map((text) => text.normalize('NFKD').toLowerCase().replace(/[\u0300-\u036f]/g, '').replace(/[^a-z0-9]+/g, '-').replace(/^-/, '').slice(0, 63).replace(/-$/, ''));
-  return names.find(Boolean) ?? 'filter';
+export function objectName(kind, ...texts) {
+  const names = texts.map((text) => text.normalize('NFKD').toLowerCase().replace(/[\u0300-\u036f]/g, '').replace(/[^a-z0-9]+/g, '-').replace(/^-|-$/g, ''));
+  const name = names.find(Boolean) ?? kind;
+  if (name !== kind && name.length <= 63) return name;
+  const hash = [...texts.join('\0')].reduce((sum, c) => Math.imul(sum ^ Number(c.codePointAt(0)), 16777619) >>> 0, 2166136261); // FNV-1a
+  return `${name.slice(0, 55).replace(/-$/, '')}-${hash.toString(36)}`;
 }
 
 /**
@@ -37,28 +55,125 @@ export function scalar(text) {
 }
 
 /**
+ * Returns a JSON value as YAML in flow style, which fits on one line.
+ * @param {any} value
+ * @returns {string}
+ */
+function flow(value) {
+  if (typeof value === 'string') return scalar(value);
+  if (Array.isArray(value)) return `[${value.map(flow).join(', ')}]`;
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value);
+  return `{${Object.entries(value).filter(([, v]) => v !== undefined).map(([name, v]) => `${scalar(name)}: ${flow(v)}`).join(', ')}}`;
+}
+
+/**
+ * Returns an object as a YAML document. A member that is undefined is left out. Short values are in flow style.
+ * @param {Record<string, any>} object
+ * @param {string} [indent]
+ * @returns {string}
+ */
+export function yaml(object, indent = '') {
+  return Object.entries(object).filter(([, value]) => value !== undefined).map(([name, value]) => {
+    const start = `${indent}${scalar(name)}:`;
+    const short = `${start} ${flow(value)}\n`;
+    const list = Array.isArray(value);
+    if (typeof value !== 'object' || value === null || Object.keys(value).length === 0 || (list || indent) && short.length <= 100) return short;
+    return `${start}\n${list ? value.map((v) => `${indent}  - ${flow(v)}\n`).join('') : yaml(value, `${indent}  `)}`;
+  }).join('');
+}
+
+/**
+ * Returns a manifest.
+ * @param {string} kind
+ * @param {string} name
+ * @param {string} property the property of the session, as namespace/name
+ * @param {Record<string, any>} spec
+ * @returns {Manifest}
+ */
+function manifest(kind, name, property, spec) {
+  const [namespace, ref] = property.split('/');
+  return {
+    apiVersion: 'vitrine.dev/v1alpha1', kind, metadata: { name, namespace },
+    spec: { propertyRef: ref && ref !== 'default' ? { name: ref } : undefined, ...spec },
+  };
+}
+
+/**
  * Returns the manifest of a filter.
  * @param {FilterSpec} spec
- * @param {string} property the property of the session, as namespace/name
+ * @param {string} property
  */
-export function manifest(spec, property) {
-  const [namespace, ref] = property.split('/');
-  const tag = splitTag(spec.favoriteTag);
-  const lines = [
-    'apiVersion: vitrine.dev/v1alpha1',
-    'kind: ContentFilter',
-    'metadata:',
-    `  name: ${scalar(spec.object)}`,
-    `  namespace: ${scalar(namespace)}`,
-    'spec:',
-    ref && ref !== 'default' && `  propertyRef: {name: ${scalar(ref)}}`,
-    spec.name && `  name: ${scalar(spec.name)}`,
-    `  query: ${scalar(spec.query || '*:*')}`,
-    spec.sortBy && `  sortBy: ${scalar(spec.sortBy)}`,
-    spec.favoriteTag && `  favoriteTag: {namespace: ${scalar(tag.namespace)}, key: ${scalar(tag.key)}}`,
-    `  readAccess: ${spec.readOnly ? 'ReadOnly' : 'ReadWrite'}`,
-  ];
-  return `${lines.filter(Boolean).join('\n')}\n`;
+export function filterManifest(spec, property) {
+  const { adopt, favoriteTag } = spec;
+  return manifest('ContentFilter', spec.object, property, {
+    name: spec.name || undefined,
+    query: spec.query || '*:*',
+    sortBy: spec.sortBy || undefined,
+    favoriteTag: favoriteTag ? splitTag(favoriteTag) : undefined,
+    readAccess: spec.readOnly ? 'ReadOnly' : 'ReadWrite',
+    adopt: adopt ? { filterID: adopt } : undefined,
+  });
+}
+
+/**
+ * Opens the dialog that exports items as the manifest of a Tag or an ActivateUnit. It exports the items with the IDs, or selects them by the
+ * query.
+ * @param {{property: string, ids?: number[], query?: string, tag?: {namespace: string, key: string}}} what the property of the session, the
+ *   items, and a tag to begin with
+ */
+export function openExport({ property, ids = [], query = '', tag }) {
+  const text = (/** @type {Record<string, any>} */ attributes) => h('input', { type: 'text', spellcheck: 'false', autocomplete: 'off', ...attributes, oninput: show });
+  const kind = select([['Tag', 'Tag'], ['ActivateUnit', 'Conversion unit']], 'Tag', show);
+  const by = select([
+    ...(ids.length > 0 ? /** @type {[string, string][]} */ ([['ids', count(ids.length, 'listed item')]]) : []),
+    ...(query ? /** @type {[string, string][]} */ ([['query', 'All items that match the query, also later']]) : []),
+  ], ids.length > 0 ? 'ids' : 'query', show);
+  const namespace = text({ value: tag?.namespace ?? 'marketer_tags', pattern: '[a-z][a-z0-9_\\-]{0,62}', required: true });
+  const key = text({ value: tag?.key ?? '', pattern: '[a-z]{1,64}', required: true, placeholder: 'summer' });
+  const name = text({ maxlength: '200', required: true, placeholder: 'Shop the sandals' });
+  const image = text({ type: 'url', required: true, pattern: 'https?://.+', placeholder: 'https://…' });
+  const target = text({ type: 'url', required: true, pattern: 'https?://.+', placeholder: 'https://…' });
+  const forTag = h('div', { class: 'fields' }, labelled('Namespace', namespace), labelled('Key', key));
+  const forUnit = h('div', { class: 'fields' }, labelled('Name', name), labelled('Image', image), labelled('Link', target));
+  const hint = h('p', { class: 'muted', role: 'status' });
+  const shown = h('pre', { class: 'code', tabindex: '0' });
+  const copyButton = button({ icon: 'copy', text: 'Copy the manifest', kind: 'primary', onclick: () => void copy(yaml(exported()), 'the manifest') });
+  const downloadButton = button({ icon: 'download', text: 'Download', onclick: () => download(`${exported().metadata.name}.yaml`, yaml(exported())) });
+
+  function exported() {
+    const items = by.value === 'ids' ? { items: ids } : { selector: { query } };
+    return kind.value === 'Tag' ? manifest('Tag', objectName('tag', key.value), property, { namespace: namespace.value, key: key.value, ...items })
+      : manifest('ActivateUnit', objectName('unit', name.value), property, { name: name.value.trim(), imageURL: image.value, clickThroughURL: target.value, ...items });
+  }
+
+  /** Returns what the user must correct, or ''. */
+  function missing() {
+    if (by.value === 'ids' && ids.length > maxItems) return `A manifest lists at most ${count(maxItems, 'item')}. Select the items by a query instead.`;
+    if (kind.value === 'Tag') {
+      if (!namespace.validity.valid || namespace.value === 'ugc') return 'The namespace begins with a lowercase letter, followed by up to 62 lowercase letters, digits, _ and -. It is not ugc.';
+      return key.validity.valid ? '' : 'Type the key of the tag: 1 to 64 lowercase letters.';
+    }
+    if (name.value.trim() === '') return 'Type the name of the unit.';
+    return image.validity.valid && target.validity.valid ? '' : 'Type the URLs of the image and of the page that a click opens.';
+  }
+
+  function show() {
+    forTag.hidden = kind.value !== 'Tag';
+    forUnit.hidden = !forTag.hidden;
+    const wrong = missing();
+    const circular = by.value === 'query' && (kind.value === 'Tag' ? /\btags\b|\bactivate_units\b/ : /\bactivate_units\b/).test(query);
+    fill(hint, wrong || (circular ? `The query of ${kind.value === 'Tag' ? 'a Tag cannot use tags or units' : 'a unit cannot use units'}, so the server rejects the manifest if the query has such a clause.`
+      : 'Add the manifest to your repository, and open a pull request.'));
+    copyButton.disabled = downloadButton.disabled = wrong !== '';
+    shown.hidden = wrong !== '';
+    if (!wrong) fill(shown, h('code', null, yaml(exported())));
+  }
+
+  openDialog('Export as a manifest', { class: 'export' }, h('div', { class: 'dialogform' },
+    labelled('Kind', kind), by.options.length > 1 && labelled('Items', by), forTag, forUnit, hint, shown,
+    h('div', { class: 'row end' }, copyButton, downloadButton)));
+  show();
+  key.focus();
 }
 
 /**

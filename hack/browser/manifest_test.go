@@ -1,0 +1,159 @@
+package browser
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/chromedp/chromedp/kb"
+)
+
+// module returns a script that runs a function with the exports of a module of the console.
+func module(name, function string) string {
+	return fmt.Sprintf(`import(document.querySelector('script[type=module]').src.replace('main.js', %q)).then(%s)`, name, function)
+}
+
+// validManifest fails the test if vitrine validate rejects a manifest together with the sample manifests.
+func (tab *tab) validManifest(manifest string) {
+	tab.t.Helper()
+	file := filepath.Join(tab.t.TempDir(), "exported.yaml")
+	if err := os.WriteFile(file, []byte(manifest), 0o600); err != nil {
+		tab.t.Fatal(err)
+	}
+	if output, err := exec.CommandContext(tab.t.Context(), program, "validate", "-f", filepath.Join(root, "config/samples"), "-f", file).CombinedOutput(); err != nil {
+		tab.t.Errorf("vitrine validate: %v\n%s\n%s", err, output, manifest)
+	}
+}
+
+// shownManifest returns the manifest in the dialog.
+func (tab *tab) shownManifest() string {
+	tab.t.Helper()
+	tab.wait(`document.querySelector('dialog pre:not([hidden]) code')`)
+	return eval[string](tab, `document.querySelector('dialog pre code').textContent`)
+}
+
+// TestYAML checks that the YAML of the console means the same as the JSON from which the console makes it.
+func TestYAML(t *testing.T) {
+	browserPath(t)
+	tab := startBrowser(t, startServer(t)).logIn(t).tab(t, 800, 600, "light")
+	tab.open("wall")
+	texts := []any{
+		"", "a", "beach AND sunset", "true", "No", "null", "~", "12", "1e3", "0x1F", "2026-10-01", ".5", "-", "- a", "a: b", "a #b", "#a", "it's", `"quoted"`,
+		"a\nb", "a\n", " a", "a ", "\ttab", "{a: b}", "[a]", "&a", "*a", "!a", "%a", "@a", "`a`", "a, b", "?", "東京", "👨‍👩‍👧", "\u202eright", "\x00\x1f\x7f", "\u2028", `\d`,
+		strings.Repeat("long text ", 40), 1, -2.5, true, nil, []any{}, map[string]any{},
+	}
+	object := map[string]any{"list": texts, "empty": map[string]any{}, "metadata": map[string]any{}}
+	for i, text := range texts {
+		key := fmt.Sprint(text)
+		object[fmt.Sprintf("k%d", i)] = map[string]any{"text": text, "nested": map[string]any{key: []any{text, []any{text}, map[string]any{key: text}}}}
+	}
+	sent, err := json.Marshal(object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := eval[string](tab, module("manifest.js", `(m) => m.yaml(`+string(sent)+`)`))
+	var read any
+	if err := yaml.Unmarshal([]byte(text), &read); err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	got, err := json.Marshal(read)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(got) != string(sent) { // both have sorted keys
+		t.Errorf("the YAML means\n%s\nwant\n%s\nthe YAML:\n%s", got, sent, text)
+	}
+}
+
+// TestExportItems exports items as a Tag and as an ActivateUnit, by their IDs and by a query.
+func TestExportItems(t *testing.T) {
+	browserPath(t)
+	axe := axeScript(t)
+	tab := startBrowser(t, startServer(t, "--samples")).logIn(t).tab(t, 390, 844, "light")
+	tab.open("wall")
+	tab.wait(`document.querySelector('.tile')`)
+	tab.allowClipboard()
+	open := func(what string) {
+		eval[any](tab, module("manifest.js", `(m) => m.openExport({ property: 'shop/default', `+what+` })`)+".then(() => true)")
+		tab.wait(`document.activeElement.matches('dialog input')`)
+	}
+
+	open(`ids: [101419, 101601], query: "approval_status:app AND it's"`)
+	tab.waitText("dialog", "Type the key of the tag")
+	tab.check(axe)
+	tab.keys("harbor!")
+	tab.waitText("dialog", "1 to 64 lowercase letters")
+	tab.wait(`[...document.querySelectorAll('dialog .row.end button')].every((b) => b.disabled)`)
+	tab.keys(kb.Backspace)
+	tab.click(tab.button("Copy the manifest"))
+	tab.waitText("dialog .toast", "Copied")
+	listed := tab.shownManifest()
+	if copied := eval[string](tab, `navigator.clipboard.readText()`); copied != listed || !strings.Contains(listed, "  items: [101419, 101601]\n") || strings.Contains(listed, "selector") {
+		t.Errorf("the clipboard has %q, and the dialog %q", copied, listed)
+	}
+	tab.validManifest(listed)
+	choose := func(label, value string) {
+		eval[any](tab, fmt.Sprintf(`(() => {
+			const field = [...document.querySelectorAll('dialog .field')].find((f) => f.innerText.startsWith(%q)).querySelector('select');
+			field.value = %q;
+			field.dispatchEvent(new Event('change'));
+			return true;
+		})()`, label, value))
+	}
+	choose("Items", "query")
+	selected := tab.shownManifest()
+	if !strings.Contains(selected, "  selector: {query: 'approval_status:app AND it''s'}\n") || strings.Contains(selected, "items:") {
+		t.Errorf("the manifest is\n%s", selected)
+	}
+	tab.validManifest(selected)
+	choose("Kind", "ActivateUnit")
+	tab.waitText("dialog", "Type the name of the unit")
+	tab.click("dialog [placeholder='Shop the sandals']")
+	tab.keys("Visit us: 50% off" + kb.Tab + "https://cdn.shop.example/a.png" + kb.Tab + "https://www.shop.example/?a=b#c")
+	unit := tab.shownManifest()
+	if !strings.Contains(unit, "kind: ActivateUnit\nmetadata:\n  name: visit-us-50-off\n") {
+		t.Errorf("the manifest is\n%s", unit)
+	}
+	tab.validManifest(unit)
+	tab.check(axe)
+	tab.keys(kb.Escape)
+	tab.wait(`!document.querySelector('dialog')`)
+
+	open(`query: 'tags.marketer_tags.key:summer'`)
+	tab.keys("beaches")
+	tab.waitText("dialog", "cannot use tags or units")
+	tab.keys(kb.Escape)
+	open(`ids: Array.from({ length: 10001 }, (_, i) => i + 1)`)
+	tab.keys("many")
+	tab.waitText("dialog", "at most 10,000 items")
+}
+
+// TestExportTag exports a tag that was set over HTTP, and checks that only such tags can be exported.
+func TestExportTag(t *testing.T) {
+	browserPath(t)
+	s := startServer(t)
+	s.queue(t, 3)
+	res := s.send(t, http.MethodPost, "/v1/tags/", fmt.Sprintf(`{"ugc_ids":[%d,%d],"namespace":"team","key":"checked"}`, firstID+2, firstID))
+	res.Body.Close()
+	if res.StatusCode >= http.StatusMultipleChoices {
+		t.Fatalf("POST: %s", res.Status)
+	}
+	tab := startBrowser(t, s).logIn(t).tab(t, 390, 844, "light")
+	tab.open("tags")
+	tab.click("[aria-label='Export a manifest of the tag team: checked']")
+	manifest := tab.shownManifest()
+	if want := fmt.Sprintf("  namespace: team\n  key: checked\n  items: [%d, %d]\n", firstID, firstID+2); !strings.HasSuffix(manifest, want) {
+		t.Errorf("the manifest is\n%s\nwant the end\n%s", manifest, want)
+	}
+	tab.validManifest(manifest)
+	if others := eval[int](tab, `document.querySelectorAll('tbody tr button').length`); others != 1 {
+		t.Errorf("%d tags can be exported, want 1", others)
+	}
+}
