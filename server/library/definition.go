@@ -149,6 +149,8 @@ type Property struct {
 	ExternalURL string
 	// ReadOnlyQuery, if not "", is the query of the scope of the READ-ONLY tokens that have no Query of their own (see TokenScope).
 	ReadOnlyQuery string `json:",omitempty"`
+	// History is the number of changes that the history of each item keeps. nil means HistoryEntries, and 0 turns histories off.
+	History *int `json:",omitempty"`
 	// Grants let manifests in other namespaces belong to the property.
 	Grants []Grant `json:",omitempty"`
 }

@@ -38,6 +38,9 @@ type Base interface {
 	// ShortLink finds an approved item by its short code, across all properties. It returns the item's property and the URL of the original
 	// content. It fails with ErrNotFound.
 	ShortLink(ctx context.Context, code string) (PropertyID, string, error)
+	// History returns the newest changes of an item, the newest first (see HistoryEntry). It contains no changes by manifests. It is empty if
+	// the item has not changed since a version of Vitrine without histories stored it. It fails with ErrNotFound (property, item).
+	History(ctx context.Context, p PropertyID, id item.ID) ([]HistoryEntry, error)
 	// AuthorKey returns the secret key with which author references are derived from submissions. The store and its backups contain it.
 	AuthorKey() []byte
 	// Purge erases a property that has no manifest: its items, the definitions created over HTTP, and all other data. It fails with
@@ -270,6 +273,9 @@ type Mutation struct {
 	// it.
 	Tag, Untag *item.Tag
 	IDs        []item.ID
+	// By is who makes the change, and Reason is the stated reason, or "". Both go to the history of each changed item.
+	By     Actor
+	Reason string
 }
 
 // Outcome is the result of one Mutation.

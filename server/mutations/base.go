@@ -43,6 +43,8 @@ type Stage struct {
 	Now    time.Time
 	// Sequence is the highest id ever assigned or imported. The Stage assigns the ids after it to items without an id.
 	Sequence item.ID
+	// KeepHistory is the number of entries to keep of the history of each item. If it is 0, the Stage collects no entries.
+	KeepHistory int
 
 	// Items are the changed items, in the order of their first change.
 	Items []Item
@@ -68,9 +70,13 @@ type Item struct {
 	Code    string
 	// Erase is true if the store must erase the previous bytes of the item, because the item is deleted or its submission changes.
 	Erase bool
+	// History are the new entries of the item's history, the oldest first. The store adds them to the stored history, unless NewHistory is
+	// true, because another item had the id before.
+	History    []library.HistoryEntry
+	NewHistory bool
 }
 
-// NewStage returns an empty stage. The caller must set Namer, Random, Now and Sequence.
+// NewStage returns an empty stage. The caller must set Namer, Random, Now, Sequence and KeepHistory.
 func NewStage(p library.PropertyID, base Base, codes map[string]bool) *Stage {
 	return &Stage{
 		Property: p, Base: base, Codes: codes, Tags: map[item.Tag]bool{}, Names: map[NameSum]bool{},
@@ -83,20 +89,29 @@ func (s *Stage) Empty() bool {
 	return len(s.Items) == 0 && len(s.Tags) == 0 && len(s.Names) == 0 && len(s.Units) == 0
 }
 
-// set stages after as the new state of an item, or the deletion of the item if after is nil. before must be the result of s.item.
-func (s *Stage) set(id item.ID, before, after *item.Item) {
-	erase := before != nil && (after == nil || before.Submission != nil && !bytes.Equal(before.Submission, after.Submission))
-	if i, staged := s.at[id]; staged {
-		s.Items[i].Item = after
-		s.Items[i].Erase = s.Items[i].Erase || erase
-		return
+// set stages after as the state of an item after a mutation, or the deletion of the item if after is nil. before must be the result of
+// s.item.
+func (s *Stage) set(m *library.Mutation, id item.ID, before, after *item.Item) {
+	i, staged := s.at[id]
+	if !staged {
+		i = len(s.Items)
+		s.at[id] = i
+		next := Item{ID: id, Existed: before != nil}
+		if before != nil {
+			next.Code = before.ShortCode
+		}
+		s.Items = append(s.Items, next)
 	}
-	s.at[id] = len(s.Items)
-	next := Item{ID: id, Item: after, Existed: before != nil, Erase: erase}
-	if before != nil {
-		next.Code = before.ShortCode
+	it := &s.Items[i]
+	it.Item = after
+	it.Erase = it.Erase || before != nil && (after == nil || before.Submission != nil && !bytes.Equal(before.Submission, after.Submission))
+	if after == nil {
+		it.History, it.NewHistory = nil, true
+	} else if s.KeepHistory > 0 {
+		if e, changed := entryOf(m, s.Now, before, after); changed {
+			it.History = append(it.History, e)
+		}
 	}
-	s.Items = append(s.Items, next)
 }
 
 // item returns the staged or stored item, or nil if it does not exist.

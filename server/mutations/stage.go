@@ -22,9 +22,9 @@ func (s *Stage) Mutate(m library.Mutation) library.Outcome {
 	case m.Delete:
 		return library.Outcome{ID: m.ID, Err: s.delete(m)}
 	case m.Tag != nil:
-		return library.Outcome{Err: s.tag(*m.Tag, m.IDs)}
+		return library.Outcome{Err: s.tag(&m)}
 	case m.Untag != nil:
-		return library.Outcome{Err: s.untag(*m.Untag, m.IDs)}
+		return library.Outcome{Err: s.untag(&m)}
 	}
 	return library.Outcome{Err: errors.New("empty mutation: set one of its members")}
 }
@@ -34,7 +34,7 @@ func (s *Stage) delete(m library.Mutation) error {
 	if err != nil {
 		return err
 	}
-	s.set(m.ID, before, nil)
+	s.set(&m, m.ID, before, nil)
 	return nil
 }
 
@@ -87,7 +87,7 @@ func (s *Stage) putItem(m library.Mutation) library.Outcome {
 	if err := s.makeUnits(m.Units); err != nil {
 		return refused(err)
 	}
-	s.set(it.ID, before, &it)
+	s.set(&m, it.ID, before, &it)
 	s.takeNames(names)
 	s.Sequence = max(s.Sequence, it.ID)
 	if it.ShortCode != "" {
@@ -191,20 +191,21 @@ func (s *Stage) patch(m library.Mutation) error {
 			return err
 		}
 	}
-	s.set(m.ID, before, &after)
+	s.set(&m, m.ID, before, &after)
 	s.takeNames(names)
 	return nil
 }
 
 // tag adds a tag to all of the items or, if it fails, to none.
-func (s *Stage) tag(t item.Tag, ids []item.ID) error {
+func (s *Stage) tag(m *library.Mutation) error {
+	t := *m.Tag
 	if err := item.ValidNamespace(t.Namespace); err != nil {
 		return err
 	}
 	if err := item.ValidKey(t.Namespace, t.Key); err != nil {
 		return err
 	}
-	items, err := s.requireItems(ids)
+	items, err := s.requireItems(m.IDs)
 	if err != nil {
 		return err
 	}
@@ -229,7 +230,7 @@ func (s *Stage) tag(t item.Tag, ids []item.ID) error {
 	s.MakeTag(t)
 	for i, after := range tagged {
 		if after != nil {
-			s.set(after.ID, items[i], after)
+			s.set(m, after.ID, items[i], after)
 		}
 	}
 	return nil
@@ -244,8 +245,9 @@ func aboutItem(id item.ID, err error) error {
 }
 
 // untag removes a tag from all of the items or, if it fails, from none.
-func (s *Stage) untag(t item.Tag, ids []item.ID) error {
-	items, err := s.requireItems(ids)
+func (s *Stage) untag(m *library.Mutation) error {
+	t := *m.Untag
+	items, err := s.requireItems(m.IDs)
 	if err != nil {
 		return err
 	}
@@ -265,7 +267,7 @@ func (s *Stage) untag(t item.Tag, ids []item.ID) error {
 	for _, before := range items {
 		after := *before
 		after.Tags = slices.DeleteFunc(slices.Clone(after.Tags), func(own item.Tag) bool { return own == t })
-		s.set(before.ID, before, &after)
+		s.set(m, before.ID, before, &after)
 	}
 	return nil
 }

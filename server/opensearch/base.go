@@ -66,7 +66,7 @@ func (b *base) fetch(ctx context.Context, pending []pendingMutation) error {
 	defer cancel()
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() (err error) {
-		b.items, err = b.indices.Load(ctx, b.target.Writes(), ids, schema.FieldItem)
+		b.items, err = b.indices.Load(ctx, b.target.Writes(), ids, schema.FieldItem, schema.FieldHistory)
 		return err
 	})
 	g.Go(func() (err error) {

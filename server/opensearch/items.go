@@ -10,6 +10,8 @@ import (
 	"github.com/vitrine-dev/vitrine/server/eval"
 	"github.com/vitrine-dev/vitrine/server/item"
 	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/mutations"
+	"github.com/vitrine-dev/vitrine/server/opensearch/schema"
 	"github.com/vitrine-dev/vitrine/server/opensearch/translate"
 )
 
@@ -65,6 +67,20 @@ func (l *Library) ItemTags(ctx context.Context, p library.PropertyID, id item.ID
 			return nil, err
 		}
 		return tags[0], nil
+	})
+}
+
+// History returns the newest changes of an item. See library.Library.
+func (l *Library) History(ctx context.Context, p library.PropertyID, id item.ID) ([]library.HistoryEntry, error) {
+	return withView(ctx, l, p, time.Time{}, func(ctx context.Context, v *view) ([]library.HistoryEntry, error) {
+		found, err := v.indices.Load(ctx, v.index(), []item.ID{id}, schema.FieldHistory)
+		if err == nil && found[id] == nil {
+			err = library.UnknownItem(id)
+		}
+		if err != nil {
+			return nil, err
+		}
+		return mutations.ReadHistory([]byte(found[id].History()), v.catalogue.Spec.KeptHistory())
 	})
 }
 

@@ -32,12 +32,12 @@ func nextSchemas() []schema.Schema {
 	const field = "colour"
 	return append(schema.All(), schema.Schema{
 		Mapping: func() object {
-			m := schema.All()[1].Mapping()
+			m := schema.All()[2].Mapping()
 			m["properties"].(object)[field] = object{"type": "keyword"}
 			return m
 		},
-		Document: func(dst []byte, it *item.Item, line []byte, token string) []byte {
-			return append(bytes.TrimSuffix(schema.All()[1].Document(dst, it, line, token), []byte("}")), `,"`+field+`":"blue"}`...)
+		Document: func(dst []byte, it *item.Item, line []byte, token, history string) []byte {
+			return append(bytes.TrimSuffix(schema.All()[2].Document(dst, it, line, token, history), []byte("}")), `,"`+field+`":"blue"}`...)
 		},
 	})
 }
@@ -163,6 +163,7 @@ func TestRebuild(t *testing.T) {
 	defer before.Close()
 	apply(t, before, agreedDefinitions()[0])
 	want := fill(t, before, 120)
+	mustWrite(t, before, library.Mutation{Tag: &item.Tag{Namespace: "vibe", Key: "calm"}, IDs: []item.ID{1, 2}, Reason: "asked"})
 	read := library.Read{Property: shop, Query: query.All{}, Limit: 50}
 	first, err := before.Read(t.Context(), read)
 	if err != nil {
@@ -181,6 +182,9 @@ func TestRebuild(t *testing.T) {
 	}
 	if p, _, err := after.ShortLink(t.Context(), "code7"); p != shop || err != nil {
 		t.Errorf("a short link: %q, %v", p, err)
+	}
+	if h, err := after.History(t.Context(), shop, 2); err != nil || len(h) != 2 || h[0].Reason != "asked" {
+		t.Errorf("the history of an item: %+v, %v", h, err)
 	}
 	if o := mustWrite(t, after, library.Mutation{Put: image(0, "new")}); o[0].ID != 121 {
 		t.Errorf("id %d, want 121", o[0].ID)
@@ -255,7 +259,7 @@ func TestUnknownSchema(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	l := open(t, dir, time.Now)
-	mapping := schema.All()[1].Mapping()
+	mapping := schema.All()[2].Mapping()
 	mapping["_meta"] = object{"property": string(shop)}
 	alias := l.names.Items(shop)
 	if err := l.indices.Create(t.Context(), schema.Generation(alias, 1), l.indices.ItemSettings(), mapping, alias); err != nil {

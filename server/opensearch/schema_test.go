@@ -61,6 +61,25 @@ func TestSubmissionsHaveTheirOwnField(t *testing.T) {
 	}
 }
 
+// TestHistoriesBeginWithTheirSchema checks that an index with an earlier schema, whose mapping has no field for histories, accepts writes
+// and has empty histories.
+func TestHistoriesBeginWithTheirSchema(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	earlier := openOptions(t, dir, func(o *Options) { o.schemas = schema.All()[:2] })
+	defer earlier.Close()
+	apply(t, earlier, agreedDefinitions()[0])
+	now := openOptions(t, dir, func(o *Options) { o.rebuild = upkeep.Times{Settle: never} })
+	defer now.Close()
+	for _, l := range []*Library{earlier, now} {
+		id := mustWrite(t, l, library.Mutation{Put: image(0, "beach")})[0].ID
+		mustWrite(t, l, library.Mutation{Tag: &item.Tag{Namespace: "vibe", Key: "calm"}, IDs: []item.ID{id}})
+		if h, err := l.History(t.Context(), shop, id); err != nil || len(h) != 0 {
+			t.Errorf("the history of item %d: %+v, %v", id, h, err)
+		}
+	}
+}
+
 // submissionAnswer is what a library returns for a query.
 type submissionAnswer struct {
 	IDs    []item.ID

@@ -127,7 +127,7 @@ func (l *Library) Lines(ctx context.Context, p library.PropertyID) iter.Seq2[tra
 		for last := item.ID(0); err == nil; {
 			var found cluster.HitsOf[indices.Stored]
 			body := object{
-				"query": object{"match_all": object{}}, "size": exportChunk, "track_total_hits": false, "stored_fields": []string{schema.FieldItem},
+				"query": object{"match_all": object{}}, "size": exportChunk, "track_total_hits": false, "stored_fields": []string{schema.FieldItem, schema.FieldHistory},
 				"sort": []any{object{"id": "asc"}}, "search_after": []any{last},
 			}
 			if err = l.cluster.Do(ctx, http.MethodPost, "/"+l.names.Items(p)+cluster.SearchPath, body, &found); err != nil {
@@ -144,7 +144,7 @@ func (l *Library) Lines(ctx context.Context, p library.PropertyID) iter.Seq2[tra
 					break
 				}
 				// An older version may have written the text, and may have written the same item differently.
-				if !yield(transfer.Line{ID: h.ID, Text: item.Marshal(it, nil)}, nil) {
+				if !yield(transfer.Line{ID: h.ID, Text: item.Marshal(it, nil), History: []byte(h.History())}, nil) {
 					return
 				}
 				last = h.ID

@@ -127,7 +127,7 @@ func (t *Target) Put(ctx context.Context, p library.PropertyID, lines []transfer
 			return &library.UnreadableItemError{ID: line.ID, Err: err}
 		}
 		ops[i] = cluster.Operation{
-			Index: index.Writes(), ID: strconv.FormatInt(line.ID, 10), Doc: l.indices.Schemas.Document(index.Schema, it, func() []byte { return line.Text }, ""), Over: true,
+			Index: index.Writes(), ID: strconv.FormatInt(line.ID, 10), Doc: l.indices.Schemas.Document(index.Schema, it, func() []byte { return line.Text }, "", string(line.History)), Over: true,
 		}
 	}
 	return cluster.FirstError(l.cluster.Bulk(ctx, ops, cluster.RefreshNone))

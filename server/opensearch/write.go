@@ -124,7 +124,7 @@ func (w *write) attempt(ctx context.Context, pending []pendingMutation) ([]pendi
 	if err := l.facts.Tags.Add(ctx, w.property, slices.Collect(maps.Keys(st.Tags))...); err != nil {
 		return nil, err
 	}
-	lost, failed, err := w.store(ctx, b, st.Items)
+	lost, failed, err := w.store(ctx, b, st)
 	if err != nil {
 		return nil, err
 	}
@@ -152,6 +152,7 @@ func (w *write) stage(ctx context.Context, b *base, pending []pendingMutation) (
 		}
 		st := mutations.NewStage(w.property, b, map[string]bool{})
 		st.Namer, st.Now, st.Sequence = mutations.NewNamer(l.records.Now().AuthorKey), l.now(), b.ledger.Sequence
+		st.KeepHistory = b.catalogue.Spec.KeptHistory()
 		for _, m := range pending {
 			w.outcomes[m.at] = st.Mutate(m.Mutation)
 		}
@@ -171,12 +172,12 @@ func (w *write) stage(ctx context.Context, b *base, pending []pendingMutation) (
 
 // store writes items and waits until searches find them. It returns the ids of the items that another write has changed. It also returns
 // the errors of the items that were not, or may not have been, stored. It fails if no item is known to be stored.
-func (w *write) store(ctx context.Context, b *base, items []mutations.Item) (lost map[item.ID]bool, failed map[item.ID]error, err error) {
-	ops, ids := w.operations(b, items)
-	if len(ops) == 0 {
-		return nil, nil, nil
+func (w *write) store(ctx context.Context, b *base, st *mutations.Stage) (lost map[item.ID]bool, failed map[item.ID]error, err error) {
+	ops, ids, err := w.operations(b, st)
+	if err != nil || len(ops) == 0 {
+		return nil, nil, err
 	}
-	if slices.ContainsFunc(items, func(it mutations.Item) bool { return it.Erase }) {
+	if slices.ContainsFunc(st.Items, func(it mutations.Item) bool { return it.Erase }) {
 		if err := w.library.eraser.Note(ctx, w.property); err != nil {
 			return nil, nil, err
 		}
@@ -258,21 +259,29 @@ func (w *write) refresh(ctx context.Context) {
 }
 
 // operations returns the operations that store the staged items, and the id of the item of each operation.
-func (w *write) operations(b *base, items []mutations.Item) (ops []cluster.Operation, ids []item.ID) {
-	for _, it := range items {
+func (w *write) operations(b *base, st *mutations.Stage) (ops []cluster.Operation, ids []item.ID, err error) {
+	for _, it := range st.Items {
 		if it.Item == nil && !it.Existed {
 			continue // the item was created and deleted within the write
 		}
 		op := cluster.Operation{Index: b.target.Writes(), ID: strconv.FormatInt(it.ID, 10)}
 		if it.Item != nil {
-			op.Doc = w.library.indices.Schemas.Document(b.target.Schema, it.Item, func() []byte { return item.Marshal(it.Item, nil) }, w.token)
+			var stored []byte
+			if is := b.items[it.ID]; is != nil && !it.NewHistory {
+				stored = []byte(is.History())
+			}
+			history, err := mutations.AddHistory(stored, it.History, st.KeepHistory)
+			if err != nil {
+				return nil, nil, err
+			}
+			op.Doc = w.library.indices.Schemas.Document(b.target.Schema, it.Item, func() []byte { return item.Marshal(it.Item, nil) }, w.token, string(history))
 		}
 		if it.Existed {
 			op.At = &b.items[it.ID].Version
 		}
 		ops, ids = append(ops, op), append(ids, it.ID)
 	}
-	return ops, ids
+	return ops, ids, nil
 }
 
 // again returns the mutations to decide again, because another write has changed their items (lost). It sets the errors of items that could

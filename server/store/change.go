@@ -54,6 +54,9 @@ func (c *change) in(p library.PropertyID) *mutations.Stage {
 		b := base{change: c, property: p, known: c.before.property(p)}
 		st = mutations.NewStage(p, b, c.codes)
 		st.Namer, st.Random, st.Now, st.Sequence = c.namer, c.s.options.Random, c.s.Now(), b.known.sequence
+		if served := c.defs.Catalogue(p); served != nil {
+			st.KeepHistory = served.Spec.KeptHistory()
+		}
 		c.properties[p] = st
 	}
 	return st
@@ -289,7 +292,7 @@ func (c *change) putProperty(b *pebble.Batch, pc PropertyChange, version uint64)
 			return err
 		}
 	}
-	return nil
+	return c.putHistories(b, p, st)
 }
 
 // putCode updates the key of an item's short code if the code has changed.

@@ -97,7 +97,7 @@ func writeUntilKilled(dir string) error {
 }
 
 // TestNothingAcknowledgedIsLost repeatedly starts a process that writes to the same store, and kills it at a random instant. The store must
-// contain every acknowledged group of items.
+// contain every acknowledged group of items, and each stored item must have its history.
 func TestNothingAcknowledgedIsLost(t *testing.T) {
 	const rounds = 20
 	dir := t.TempDir()
@@ -202,6 +202,9 @@ func checkGroups(t *testing.T, dir string, round, last int, acknowledged map[int
 		items[it.Content.Text]++
 		if slices.Contains(it.Tags, item.Tag{Namespace: "vibe", Key: "bold"}) {
 			tagged[it.Content.Text]++
+		}
+		if h, err := l.History(t.Context(), shop, it.ID); err != nil || len(h) != 2 || h[0].Action != library.Tagged || h[1].Action != library.Created {
+			t.Errorf("round %d: the history of item %d: %+v, %v", round, it.ID, h, err)
 		}
 	}
 	for n := range last {

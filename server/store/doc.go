@@ -47,6 +47,7 @@
 //	p <property> NUL c <code>                     uint64: the item with that short code
 //	p <property> NUL d <uint64>                   empty: an item has or had a dynamic field whose name has that keyed hash
 //	p <property> NUL f <uuid>                     JSON: a filter created over HTTP (definitions.Entry)
+//	p <property> NUL h <uint64>                   the history of the item with that id, as mutations.AddHistory writes it
 //	p <property> NUL i <uint64>                   an item as item.Encode writes it
 //	p <property> NUL n                            uint64: the number of items
 //	p <property> NUL s                            uint64: the highest item id ever assigned or imported

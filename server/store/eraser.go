@@ -185,7 +185,7 @@ func (e *erasure) ranges() []keyRange {
 	}
 	for p, ids := range e.Items {
 		for _, s := range stretches(ids, maxRanges) {
-			ranges = append(ranges, keyRange{itemKey(p, s[0]), append(itemKey(p, s[1]), 0)})
+			ranges = append(ranges, keyRange{itemKey(p, s[0]), append(itemKey(p, s[1]), 0)}, keyRange{historyKey(p, s[0]), append(historyKey(p, s[1]), 0)})
 		}
 		ranges = append(ranges, keyRange{propertyKey(p, underCode), propertyKey(p, underCode+1)})
 	}

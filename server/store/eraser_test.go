@@ -50,11 +50,11 @@ func TestErasureIsRemembered(t *testing.T) {
 		t.Errorf("%d ranges are to be erased before any deletion", n)
 	}
 	write(t, l, library.Mutation{Delete: true, ID: 1})
-	if n := pending(); n != 2 {
-		t.Errorf("%d ranges are to be erased, want the item's and that of the short codes", n)
+	if n := pending(); n != 3 {
+		t.Errorf("%d ranges are to be erased, want the item's, that of its history and that of the short codes", n)
 	}
 	l.items.eraseError = errors.New("busy")
-	if err := l.eraser.erase(); !errors.Is(err, l.items.eraseError) || pending() != 2 {
+	if err := l.eraser.erase(); !errors.Is(err, l.items.eraseError) || pending() != 3 {
 		t.Errorf("an index that cannot erase: %v, %d ranges are left", err, pending())
 	}
 	l.items.eraseError = nil

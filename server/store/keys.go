@@ -26,6 +26,7 @@ const (
 	underCode     = 'c'
 	underName     = 'd'
 	underFilter   = 'f'
+	underHistory  = 'h'
 	underItem     = 'i'
 	underCount    = 'n'
 	underSequence = 's'
@@ -82,6 +83,10 @@ func itemKey(p library.PropertyID, id item.ID) []byte {
 	return binary.BigEndian.AppendUint64(propertyKey(p, underItem), uint64(id))
 }
 
+func historyKey(p library.PropertyID, id item.ID) []byte {
+	return binary.BigEndian.AppendUint64(propertyKey(p, underHistory), uint64(id))
+}
+
 func codeKey(p library.PropertyID, code string) []byte {
 	return append(propertyKey(p, underCode), code...)
 }
@@ -96,8 +101,8 @@ func propertyBounds(p library.PropertyID) (lower, upper []byte) {
 }
 
 // stretchEnd divides the keys into ranges, so that no table contains keys of two ranges. It returns the end of the range that contains a
-// key, or nil if that range has no end. The items of a property are a range of their own: an import appends items in the order of their
-// ids, but it inserts short codes, whose keys sort before those of the items, at any place.
+// key, or nil if that range has no end. The items of a property are a range of their own, and so are their histories: an import
+// appends both in the order of their ids, but it inserts short codes, whose keys sort before theirs, at any place.
 func stretchEnd(key []byte) []byte {
 	if len(key) == 0 || key[0] < spaceProperty {
 		return []byte{spaceProperty}
@@ -109,10 +114,10 @@ func stretchEnd(key []byte) []byte {
 	switch {
 	case err != nil:
 		return nil
-	case under < underItem:
-		return propertyKey(p, underItem)
-	case under == underItem:
-		return propertyKey(p, underItem+1)
+	case under < underHistory:
+		return propertyKey(p, underHistory)
+	case under <= underItem: // histories or items
+		return propertyKey(p, under+1)
 	}
 	_, upper := propertyBounds(p)
 	return upper

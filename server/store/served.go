@@ -211,7 +211,7 @@ func (l *loader) propertyKey(key, value []byte) (skip []byte, err error) {
 		p.names[mutations.NameSum(n)] = true
 	case underFilter, underUnit:
 		err = l.entry(value)
-	case underCode, underItem:
+	case underCode, underHistory, underItem:
 		return propertyKey(id, under+1), nil
 	default:
 		err = errors.New("unknown key")

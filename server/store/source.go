@@ -136,5 +136,9 @@ func linesFrom(db *pebble.DB, p library.PropertyID, from item.ID) ([]transfer.Li
 	}
 	chunk := make([]transfer.Line, len(items))
 	parallel.Each(len(items), func(i int) { chunk[i] = transfer.Line{ID: items[i].ID, Text: item.Marshal(items[i], nil)} })
-	return chunk, nil
+	return chunk, findAll(db, len(items), func(f finder, i int) error {
+		value, _, err := f.find(historyKey(p, items[i].ID))
+		chunk[i].History = bytes.Clone(value)
+		return err
+	})
 }

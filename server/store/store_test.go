@@ -725,6 +725,33 @@ func TestErasedBytesLeaveTheFiles(t *testing.T) {
 	}
 }
 
+// TestTheHistoryIsErasedWithTheItem checks that the bytes of a history leave the files.
+func TestTheHistoryIsErasedWithTheItem(t *testing.T) {
+	const secret = "xylophone9ann"
+	dir := t.TempDir()
+	l := mustOpen(t, Options{Dir: dir})
+	id := write(t, l, post("goes"))[0].ID
+	write(t, l, post("stays"))
+	patch, err := item.ParsePatch([]byte(`{"featured":true}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, l, library.Mutation{ID: id, Patch: patch, Reason: secret})
+	if len(filesWith(t, dir, secret)) == 0 {
+		t.Fatal("no file holds the history, so that the test would see nothing")
+	}
+	write(t, l, library.Mutation{Delete: true, ID: id})
+	if err := l.eraser.erase(); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Close(); err != nil { // waits for obsolete files to be removed
+		t.Fatal(err)
+	}
+	if files := filesWith(t, dir, secret); len(files) > 0 {
+		t.Errorf("the history is still in %v", files)
+	}
+}
+
 // TestErasureOutlivesARestart deletes an item just before the process is killed. After the store is opened again, it must erase the bytes
 // of the item.
 func TestErasureOutlivesARestart(t *testing.T) {

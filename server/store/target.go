@@ -153,7 +153,11 @@ func (t *Target) Put(_ context.Context, p library.PropertyID, lines []transfer.L
 	return t.commit(func(b *pebble.Batch) error {
 		given := map[string]bool{}
 		for i, l := range lines {
-			if err := b.Set(itemKey(p, l.ID), values[i], nil); err != nil {
+			err := b.Set(itemKey(p, l.ID), values[i], nil)
+			if len(l.History) > 0 {
+				err = errors.Join(err, b.Set(historyKey(p, l.ID), l.History, nil))
+			}
+			if err != nil {
 				return err
 			}
 			if codes[i] == "" || given[codes[i]] {

@@ -35,7 +35,7 @@ type Report struct {
 type PropertyReport struct {
 	Property library.PropertyID `json:"property"`
 	Items    int64              `json:"items"`
-	// Sum is the SHA-256 of the ids and bytes of all items, in hexadecimal digits.
+	// Sum is the SHA-256 of the ids, bytes and histories of all items, in hexadecimal digits.
 	Sum string `json:"sum"`
 	// Sequence is the highest item id that was ever assigned. Tags is the number of tags that were ever created.
 	Sequence item.ID `json:"sequence"`
@@ -161,8 +161,8 @@ func (c *copying) copy(ctx context.Context, p library.PropertyID) (*sum, error) 
 		if err != nil {
 			return nil, fmt.Errorf("read the copy: %w", err)
 		}
-		if !more || has.ID != line.ID || string(has.Text) != string(line.Text) {
-			batch, size = append(batch, line), size+len(line.Text)
+		if !more || has.ID != line.ID || string(has.Text) != string(line.Text) || string(has.History) != string(line.History) {
+			batch, size = append(batch, line), size+len(line.Text)+len(line.History)
 		}
 		if len(batch) >= putItems || size >= putBytes {
 			if err := put(); err != nil {
@@ -219,14 +219,16 @@ type sum struct {
 
 func newSum() *sum { return &sum{hash: sha256.New()} }
 
-// add adds an item to the number and to the checksum. The checksum includes the length of each item, so that it is clear where an item
-// ends.
+// add adds an item to the number and to the checksum. The checksum includes the lengths of each item and its history, so that it is clear
+// where they end.
 func (s *sum) add(l Line) {
-	var head [16]byte
+	var head [24]byte
 	binary.BigEndian.PutUint64(head[:8], uint64(l.ID))
 	binary.BigEndian.PutUint64(head[8:], uint64(len(l.Text)))
+	binary.BigEndian.PutUint64(head[16:], uint64(len(l.History)))
 	s.hash.Write(head[:])
 	s.hash.Write(l.Text)
+	s.hash.Write(l.History)
 	s.items++
 }
 

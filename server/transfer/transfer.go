@@ -40,10 +40,10 @@ type Property struct {
 	Tags  map[item.Tag]bool
 }
 
-// Line is one item in the form that item.Marshal writes without units.
+// Line is one item in the form that item.Marshal writes without units, and its history in the form that mutations.AddHistory writes.
 type Line struct {
-	ID   item.ID
-	Text []byte
+	ID            item.ID
+	Text, History []byte
 }
 
 // Reader reads the contents of a library.

@@ -372,6 +372,7 @@ func TestVerification(t *testing.T) {
 	}{
 		"a byte of an item": {damaged{line: func(l *transfer.Line) bool { l.Text[len(l.Text)/2] ^= 1; return true }}, "an item of property"},
 		"the id of an item": {damaged{line: func(l *transfer.Line) bool { l.ID += l.ID / 7; return true }}, "an item of property"},
+		"a history":         {damaged{line: func(l *transfer.Line) bool { l.History = l.History[1:]; return true }}, "an item of property"},
 		"a missing item":    {damaged{line: func(l *transfer.Line) bool { return l.ID != 7 }}, "number of items of property shop/default"},
 		"the key":           {facts(func(f *transfer.Facts) { f.AuthorKey[0]++ }), "author references"},
 		"a mark":            {facts(func(f *transfer.Facts) { f.Marks["install"] = "x" }), "marks"},

@@ -3,6 +3,7 @@ package transfer_test
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -299,6 +300,16 @@ func answers(t *testing.T, l library.Library) (all []string) {
 		}
 		for text, err := range l.Export(t.Context(), p, nil) {
 			say("export", string(text), err)
+			if err != nil {
+				continue
+			}
+			id, err := item.LineID(text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			history, err := l.History(t.Context(), p, id)
+			shown, encodeErr := json.Marshal(history)
+			say("history", string(shown), err, encodeErr)
 		}
 		for _, code := range []string{"1", "2", "4", "1000000", "never"} {
 			at, url, err := l.ShortLink(t.Context(), string(p[5:])+code)

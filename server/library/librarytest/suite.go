@@ -39,6 +39,7 @@ func Run(t *testing.T, open Factory) {
 		"conditions":  conditionTests,
 		"exports":     exportTests,
 		"erasure":     erasureTests,
+		"history":     historyTests,
 		"restart":     restartTests,
 		"concurrency": concurrencyTests,
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 
 	"github.com/vitrine-dev/vitrine/server/item"
 	"github.com/vitrine-dev/vitrine/server/opensearch/cluster"
@@ -20,8 +21,9 @@ type Stored struct {
 
 // StoredFields contains the stored fields in the document of an item.
 type StoredFields struct {
-	Item  []string `json:"item"`
-	Write []string `json:"write"`
+	Item    []string `json:"item"`
+	Write   []string `json:"write"`
+	History []string `json:"history"`
 }
 
 // ErrNoItem means that the document of an item does not contain the item.
@@ -33,6 +35,14 @@ func (s *Stored) Text() (string, error) {
 		return "", fmt.Errorf("read item %d: %w", s.ID, ErrNoItem)
 	}
 	return s.Fields.Item[0], nil
+}
+
+// History returns the stored history of the item, or "" if there is none.
+func (s *Stored) History() string {
+	if len(s.Fields.History) != 1 {
+		return ""
+	}
+	return s.Fields.History[0]
 }
 
 // Item decodes the item.
@@ -65,11 +75,11 @@ type lookedUpItem struct {
 // loadAtOnce is the maximum number of items that one request looks up.
 const loadAtOnce = 10_000
 
-// Load reads the documents of items as of the last acknowledged write, with one stored field, or with none for schema.FieldNone. The result
-// does not contain items that do not exist.
-func (ix *Indices) Load(ctx context.Context, alias string, ids []item.ID, field string) (map[item.ID]*Stored, error) {
+// Load reads the documents of items as of the last acknowledged write, with some stored fields, or with none for schema.FieldNone. The
+// result does not contain items that do not exist.
+func (ix *Indices) Load(ctx context.Context, alias string, ids []item.ID, fields ...string) (map[item.ID]*Stored, error) {
 	out := make(map[item.ID]*Stored, len(ids))
-	path := fmt.Sprintf("/%s/_mget?stored_fields=%s", alias, field)
+	path := fmt.Sprintf("/%s/_mget?stored_fields=%s", alias, strings.Join(fields, ","))
 	for chunk := range slices.Chunk(ids, loadAtOnce) {
 		answer := cluster.DocumentsOf[lookedUpItem]{Wanted: len(chunk)}
 		if err := ix.Cluster.Do(ctx, http.MethodPost, path, object{"ids": chunk}, &answer); err != nil {

@@ -14,12 +14,15 @@ import (
 // bytes.
 const longestTerm = 32_000
 
-// document appends the document of an item in JSON. line is the item as item.Marshal writes it. token identifies the write. submissions is
-// the field for the members of submissions. The function does not use package json, because that would take most of the time of an import.
-func document(dst []byte, it *item.Item, line []byte, token, submissions string) []byte {
+// document appends the document of an item in JSON. line is the item as item.Marshal writes it. token identifies the write. history is
+// the stored history. submissions is the field for the members of submissions. The function does not use package json, because that would take most of the time of an import.
+func document(dst []byte, it *item.Item, line []byte, token, history, submissions string) []byte {
 	d := documentWriter{append(dst, '{')}
 	d.text(FieldItem, string(line))
 	d.text(FieldWrite, token)
+	if history != "" {
+		d.text(FieldHistory, history)
+	}
 	if it.ShortCode != "" {
 		d.text(FieldCode, it.ShortCode)
 	}

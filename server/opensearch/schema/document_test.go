@@ -32,7 +32,7 @@ func BenchmarkDocument(b *testing.B) {
 	for b.Loop() {
 		body = body[:0]
 		for _, it := range items {
-			body = document(body, it, item.Marshal(it, nil), "token", FieldSubmission)
+			body = document(body, it, item.Marshal(it, nil), "token", "", FieldSubmission)
 		}
 	}
 }
@@ -55,7 +55,7 @@ func TestDocument(t *testing.T) {
 	}
 	for _, it := range items {
 		line := item.Marshal(it, nil)
-		text := document(nil, it, line, "token", FieldSubmission)
+		text := document(nil, it, line, "token", "", FieldSubmission)
 		var got map[string]any
 		d := json.NewDecoder(bytes.NewReader(text))
 		d.UseNumber()

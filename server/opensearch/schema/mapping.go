@@ -26,10 +26,11 @@ const (
 	FieldUnitOrder = "unit_order"
 	// FieldCode contains the code of the short link.
 	FieldCode = "code"
-	// FieldItem contains the item as item.Marshal writes it. FieldWrite contains the token of the write that stored the item. Both fields
-	// are stored and not indexed.
-	FieldItem  = "item"
-	FieldWrite = "write"
+	// FieldItem contains the item as item.Marshal writes it. FieldWrite contains the token of the write that stored the item. FieldHistory
+	// contains the history of the item as mutations.AddHistory writes it. These fields are stored and not indexed.
+	FieldItem    = "item"
+	FieldWrite   = "write"
+	FieldHistory = "history"
 	// FieldNone is the name that selects no stored field in a request.
 	FieldNone = "_none_"
 )
@@ -37,7 +38,7 @@ const (
 // itemMapping returns the mapping for the fields of the catalogue. Keywords are folded before they are indexed (see document.go), so that
 // results do not depend on the Unicode version of the cluster's JDK. The mapping has no fields of units, because rules can attach units
 // without changing items. submissions is the field for the members of submissions.
-func itemMapping(submissions string) object {
+func itemMapping(submissions string, histories bool) object {
 	stored := object{"type": "keyword", "index": false, "doc_values": false, "store": true}
 	properties := object{
 		fieldAll:       object{"type": "text"},
@@ -49,6 +50,9 @@ func itemMapping(submissions string) object {
 		FieldCode:      object{"type": "keyword"},
 		FieldItem:      stored,
 		FieldWrite:     stored,
+	}
+	if histories {
+		properties[FieldHistory] = stored
 	}
 	for _, f := range query.Fields() {
 		if KindOf(f.Name) == OfItem {

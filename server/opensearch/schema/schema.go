@@ -15,8 +15,9 @@ import (
 type Schema struct {
 	// Mapping returns the mapping of the index of a property's items.
 	Mapping func() object
-	// Document appends the document of an item in JSON. line is the item as item.Marshal writes it. token identifies the write.
-	Document func(dst []byte, it *item.Item, line []byte, token string) []byte
+	// Document appends the document of an item in JSON. line is the item as item.Marshal writes it. token identifies the write. history is
+	// the history of the item as mutations.AddHistory writes it.
+	Document func(dst []byte, it *item.Item, line []byte, token, history string) []byte
 }
 
 // Schemas contains the versions of the schema, in order. See All.
@@ -29,15 +30,21 @@ type Schemas []Schema
 // rolling update.
 //
 // In the second schema, the members of submissions have their own field. It breaks the rule about fields of the previous version, because
-// this way, private data leaves the field that public queries read (decision 21).
-func All() Schemas { return Schemas{schemaWith(FieldDynamic), schemaWith(FieldSubmission)} }
+// this way, private data leaves the field that public queries read (decision 21). The third schema adds the histories of items. An index
+// with an earlier schema keeps none.
+func All() Schemas {
+	return Schemas{schemaWith(FieldDynamic, false), schemaWith(FieldSubmission, false), schemaWith(FieldSubmission, true)}
+}
 
-// schemaWith returns the schema with the members of submissions in a field.
-func schemaWith(submissions string) Schema {
+// schemaWith returns the schema with the members of submissions in a field, and with or without histories.
+func schemaWith(submissions string, histories bool) Schema {
 	return Schema{
-		Mapping: func() object { return itemMapping(submissions) },
-		Document: func(dst []byte, it *item.Item, line []byte, token string) []byte {
-			return document(dst, it, line, token, submissions)
+		Mapping: func() object { return itemMapping(submissions, histories) },
+		Document: func(dst []byte, it *item.Item, line []byte, token, history string) []byte {
+			if !histories {
+				history = ""
+			}
+			return document(dst, it, line, token, history, submissions)
 		},
 	}
 }
@@ -47,8 +54,8 @@ func (s Schemas) Latest() int { return len(s) }
 
 // Document returns a function that appends the document of an item for an index with schema n. line returns the item as item.Marshal
 // writes it.
-func (s Schemas) Document(n int, it *item.Item, line func() []byte, token string) func(dst []byte) []byte {
-	return func(dst []byte) []byte { return s[n-1].Document(dst, it, line(), token) }
+func (s Schemas) Document(n int, it *item.Item, line func() []byte, token, history string) func(dst []byte) []byte {
+	return func(dst []byte) []byte { return s[n-1].Document(dst, it, line(), token, history) }
 }
 
 // Meta is the metadata in the mapping of an index of items.

@@ -117,7 +117,7 @@ func (c *copier) copyTo(ctx context.Context, last int64) (n int64, err error) {
 	for {
 		var found cluster.HitsOf[indices.Stored]
 		body := object{
-			"size": copyAtOnce, "track_total_hits": false, "seq_no_primary_term": true, "stored_fields": []string{schema.FieldItem, schema.FieldWrite},
+			"size": copyAtOnce, "track_total_hits": false, "seq_no_primary_term": true, "stored_fields": []string{schema.FieldItem, schema.FieldWrite, schema.FieldHistory},
 			"query": object{"range": object{"_seq_no": object{"gte": c.copied, "lte": last}}}, "sort": []any{object{"_seq_no": "asc"}},
 		}
 		if err := c.indices.Cluster.Do(ctx, http.MethodPost, "/"+c.from.Name+cluster.SearchPath, body, &found); err != nil {
@@ -152,7 +152,7 @@ func (c *copier) store(ctx context.Context, hits []indices.Stored) error {
 		}
 		ops[i] = cluster.Operation{
 			Index: c.to.Copying, ID: strconv.FormatInt(h.ID, 10), External: h.Seq + 1,
-			Doc: c.indices.Schemas.Document(c.to.Schema, it, func() []byte { return []byte(h.Fields.Item[0]) }, h.Token()),
+			Doc: c.indices.Schemas.Document(c.to.Schema, it, func() []byte { return []byte(h.Fields.Item[0]) }, h.Token(), h.History()),
 		}
 	}
 	return cluster.FirstError(c.indices.Cluster.Bulk(ctx, ops, cluster.RefreshNone))
