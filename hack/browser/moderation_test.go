@@ -239,7 +239,7 @@ func TestConflict(t *testing.T) {
 		if tag.StatusCode != http.StatusCreated {
 			t.Fatalf("POST /v1/tags/: %s", tag.Status)
 		}
-		tab.keys("theirs" + kb.Enter)
+		tab.chooseTag("theirs")
 		tab.saved()
 		if disabled := eval[bool](tab, `document.querySelector('.decisions [aria-keyshortcuts=z]').disabled`); !disabled {
 			t.Error("the user can undo a tag that another user has set")
@@ -465,8 +465,7 @@ func TestProgress(t *testing.T) {
 		// A tag and a second decision on an item do not count.
 		tab.keys("t")
 		tab.wait(`document.activeElement.id === 'tagname'`)
-		tab.keys("checked" + kb.Enter)
-		tab.wait(`!document.querySelector('dialog')`)
+		tab.chooseTag("checked")
 		tab.keys("kkr" + kb.Enter)
 		tab.wait(`!document.querySelector('dialog')`)
 		shows("100 of 104 · 3 decided · 101 left")

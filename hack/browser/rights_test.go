@@ -176,7 +176,7 @@ func TestTagger(t *testing.T) {
 		t.Helper()
 		tab.keys("t")
 		tab.wait(`document.activeElement.id === 'tagname'`)
-		tab.keys(name + kb.Enter)
+		tab.chooseTag(name)
 		tab.waitText(".toast", "Tagged "+name)
 		tab.saved()
 	}

@@ -77,7 +77,7 @@ function already(item, { values }) {
  * @returns {Edit}
  */
 function inverse({ edit, saw }) {
-  return edit.values ? { values: Object.fromEntries(Object.keys(edit.values).map((name) => [name, saw[name]])) } : { ...edit, removes: true };
+  return edit.values ? { values: Object.fromEntries(Object.keys(edit.values).map((name) => [name, saw[name]])) } : { ...edit, removes: !edit.removes };
 }
 
 /**
@@ -326,6 +326,7 @@ export class Decisions {
         if (!missing(err)) throw err;
         // The item no longer has the tag, so that there is nothing to remove, or the session no longer sees the item.
         await this.#send(() => read(`v2/content/${entry.id}`)).catch((reason) => { throw missing(reason) ? outside(step, unchanged(step)) : reason; });
+        forget(step);
       }
       return;
     }

@@ -112,6 +112,14 @@ export function splitTag(text) {
 }
 
 /**
+ * Returns a tag as splitTag parses it.
+ * @param {{namespace: string, key: string}} tag
+ */
+export function tagText({ namespace, key }) {
+  return namespace === 'marketer_tags' ? key : `${namespace}:${key}`;
+}
+
+/**
  * Returns the tags of an item as pairs of namespace and key.
  * @param {Item} item
  * @returns {{namespace: string, key: string}[]}

@@ -3,7 +3,7 @@
 import { curl, get, Problem } from './api.js';
 import { button, fill, foreignURL, h, outsideLink } from './dom.js';
 import { explanationTree } from './explanation.js';
-import { authorOf, picture, picturesOn, pictureURL, tagsOf, textOf, typeOf } from './item.js';
+import { authorOf, picture, picturesOn, pictureURL, tagsOf, tagText, textOf, typeOf } from './item.js';
 import { href } from './router.js';
 import { badge, copy, date, empty, failure, number, openDialog, refusal, refused, skeleton, stateBadge, tabs } from './ui.js';
 
@@ -14,6 +14,7 @@ import { badge, copy, date, empty, failure, number, openDialog, refusal, refused
  * @property {() => {path: string, query: Record<string, any>}} listed returns the request of the list for which the dialog explains the
  *   item
  * @property {import('./api.js').Session} session
+ * @property {import('./selection.js').Selection} selection the decisions of the session
  * @property {string} tab
  * @property {(tab: string) => void} tabChanged
  * @property {(from: number, by: number) => Item | null} step returns the next or the previous item
@@ -24,8 +25,12 @@ import { badge, copy, date, empty, failure, number, openDialog, refusal, refused
 export function openItem(options) {
   let tab = options.tab;
   let id = 0;
+  /** The item that the dialog shows. @type {Item | null} */
+  let current = null;
   const stage = h('div', { class: 'stage' });
-  const side = h('div', { class: 'side' });
+  const decisions = h('div', null);
+  const parts = h('div', null);
+  const side = h('div', { class: 'side' }, decisions, parts);
   const previous = button({ icon: 'left', text: 'Previous item', only: true, onclick: () => step(-1) });
   const next = button({ icon: 'right', text: 'Next item', only: true, onclick: () => step(1) });
   const dialog = openDialog('Item', { class: 'item', closed: options.closed }, h('div', { class: 'split' }, stage, side));
@@ -52,20 +57,31 @@ export function openItem(options) {
   async function show(wanted, item) {
     if (id === wanted) return;
     id = wanted;
+    current = null;
     fill(heading, 'Item ', h('span', { class: 'mono' }, wanted));
     if (!item) {
       fill(stage);
-      fill(side, skeleton(6));
+      fill(decisions);
+      fill(parts, skeleton(6));
       try {
         item = await load(wanted);
       } catch (err) {
-        fill(side, missing(err));
+        fill(parts, missing(err));
         return;
       }
       if (id !== wanted) return;
     }
-    const shown = item;
-    fill(stage, media(shown));
+    const opened = item;
+    current = item;
+    fill(stage, media(item));
+    fill(decisions, options.selection.actionsFor(() => opened));
+    render();
+  }
+
+  /** Shows the parts of the item with all decisions. */
+  function render() {
+    if (!current) return;
+    const shown = options.selection.shown(current);
     const set = tabs('Parts of the item', [
       { id: 'details', text: 'Details', render: () => details(shown) },
       { id: 'sources', text: 'Tags and units', render: () => guarded(sources, shown) },
@@ -75,7 +91,7 @@ export function openItem(options) {
       tab = changed;
       options.tabChanged(changed);
     });
-    fill(side, set.element);
+    fill(parts, set.element);
   }
 
   /**
@@ -89,6 +105,24 @@ export function openItem(options) {
   }
 
   /** @param {Item} item */
+  function sources(item) {
+    const box = h('div', null, skeleton(4));
+    const remove = (/** @type {any} */ tag) => options.selection.tags && tag.sources.some((/** @type {any} */ s) => s.kind === 'caller')
+      && button({ icon: 'close', text: `Remove the tag ${tagText(tag)}`, only: true, kind: 'quiet', onclick: () => options.selection.untag(item, tag) });
+    get(`v2/content/items/${item.id}/sources`).then(({ data }) => {
+      const tags = data.tags ?? [];
+      const units = data.units ?? [];
+      if (tags.length + units.length === 0) {
+        fill(box, empty('No tags and no units', 'No manifest and no caller has assigned a tag or a unit to this item.'));
+        return;
+      }
+      fill(box, tags.length > 0 && h('section', null, h('h3', null, 'Tags'), tags.map((/** @type {any} */ t) => h('div', { class: 'source' }, h('div', { class: 'row' }, tagLink(t), remove(t)), origin(t.sources)))),
+        units.length > 0 && h('section', null, h('h3', null, 'Conversion units'), units.map((/** @type {any} */ u) => h('div', { class: 'source' }, h('strong', null, h('bdi', null, String(u.label ?? u.name ?? u.id))), origin(u.sources)))));
+    }, (err) => fill(box, missing(err)));
+    return box;
+  }
+
+  /** @param {Item} item */
   function explain(item) {
     const box = h('div', null, skeleton(4));
     const { path, query } = options.listed();
@@ -99,7 +133,13 @@ export function openItem(options) {
     return box;
   }
 
-  return { show, close: () => dialog.close() };
+  return {
+    show, close: () => dialog.close(),
+    /** @param {number} changed the ID of an item with a new decision */
+    changed: (changed) => {
+      if (changed === id) render();
+    },
+  };
 }
 
 /**
@@ -204,22 +244,6 @@ export function tagLink({ namespace, key }) {
  */
 export function escapeTerm(text) {
   return text.replace(/[\s+\-!(){}[\]^"~*?:\\/&|<>=,]/g, '\\$&');
-}
-
-/** @param {Item} item */
-function sources(item) {
-  const box = h('div', null, skeleton(4));
-  get(`v2/content/items/${item.id}/sources`).then(({ data }) => {
-    const tags = data.tags ?? [];
-    const units = data.units ?? [];
-    if (tags.length + units.length === 0) {
-      fill(box, empty('No tags and no units', 'No manifest and no caller has assigned a tag or a unit to this item.'));
-      return;
-    }
-    fill(box, tags.length > 0 && h('section', null, h('h3', null, 'Tags'), tags.map((/** @type {any} */ t) => h('div', { class: 'source' }, tagLink(t), origin(t.sources)))),
-      units.length > 0 && h('section', null, h('h3', null, 'Conversion units'), units.map((/** @type {any} */ u) => h('div', { class: 'source' }, h('strong', null, h('bdi', null, String(u.label ?? u.name ?? u.id))), origin(u.sources)))));
-  }, (err) => fill(box, missing(err)));
-  return box;
 }
 
 /** @param {any[]} list */

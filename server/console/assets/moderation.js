@@ -1,46 +1,27 @@
 // The moderation page: a queue of items with large pictures. A decision needs only one key press. It applies to one item or to a
 // selection, and the user can undo it.
 
-import { may, Problem, sessionEvents } from './api.js';
-import { Decisions, decided, shown } from './decisions.js';
+import { may } from './api.js';
+import { decided, shown } from './decisions.js';
+import { decisionsOf, report } from './desk.js';
 import { button, fill, h, icon, select } from './dom.js';
 import { allFilters } from './filters.js';
 import { Grid } from './grid.js';
-import { authorOf, describe, marks, picture, splitTag } from './item.js';
+import { authorOf, describe, marks, picture, tagText } from './item.js';
 import { details, media } from './itemdialog.js';
 import { Listings } from './listing.js';
 import { QueryBar } from './querybar.js';
 import { parameters, setParameters } from './router.js';
+import { chooseTag } from './tagging.js';
 import { announce, badge, count, empty, failure, number, openDialog, states, toast, toastError } from './ui.js';
 
 /** @typedef {import('./decisions.js').Entry} Entry */
 /** @typedef {import('./decisions.js').Edit} Edit */
 /** @typedef {{entry: Entry, saw: import('./item.js').Item}} Target an item with the state that the user sees */
 
-/** The decisions of the session. Their requests continue when the user opens another page. */
-let desk = { session: /** @type {unknown} */ (null), decisions: new Decisions() };
-
-addEventListener('beforeunload', (event) => {
-  if (desk.decisions.pending > 0) event.preventDefault();
-});
-sessionEvents.addEventListener('signedout', () => {
-  const { pending } = desk.decisions;
-  desk.decisions.abandon(new Problem(401, {}));
-  if (pending > 0) toast(`Your session ended before the server saved ${count(pending, 'decision')}.`, { bad: true });
-});
-
-/** @param {import('./decisions.js').Action} action an action that changed nothing in some items */
-function report({ failures }) {
-  const [{ reason }] = failures;
-  if (reason instanceof Problem && reason.status === 401) return; // the handler of signedout reports these
-  if (failures.length === 1) toastError(reason);
-  else toastError(new Problem(0, { title: `${count(failures.length, 'item')} not changed`, detail: reason instanceof Error ? reason.message : String(reason) }));
-}
-
 /** @param {import('./shell.js').Context} context @returns {import('./shell.js').Page} */
 export function moderationPage({ session }) {
-  if (desk.session !== session) desk = { session, decisions: new Decisions() };
-  const { decisions } = desk;
+  const decisions = decisionsOf(session);
   const lists = new Listings();
   /** The items of the queue that are loaded. @type {Entry[]} */
   let rows = [];
@@ -56,7 +37,6 @@ export function moderationPage({ session }) {
   let waits = false;
   /** What the stage shows. */
   let staged = '';
-  let lastTag = '';
   const listeners = new AbortController();
 
   const choice = select([['', 'Pending items']], '', (value) => {
@@ -240,20 +220,7 @@ export function moderationPage({ session }) {
   function askTag() {
     const items = targets();
     if (items.length === 0) return;
-    const input = h('input', { type: 'text', id: 'tagname', value: lastTag, placeholder: 'summer', spellcheck: 'false', autocomplete: 'off', 'aria-describedby': 'taghelp' });
-    const dialog = openDialog(`Tag ${count(items.length, 'item')}`, { closed: () => grid.focus(grid.active) },
-      h('form', { class: 'dialogform', onsubmit: (/** @type {Event} */ e) => {
-        e.preventDefault();
-        const text = input.value.trim();
-        if (text === '') return;
-        lastTag = text;
-        const tag = splitTag(text);
-        dialog.close();
-        decide(`Tagged ${tag.key}`, { tag }, items);
-      } }, h('label', { for: 'tagname' }, 'Tag'), input, h('p', { class: 'muted', id: 'taghelp' }, 'Type a key of the namespace marketer_tags, or namespace:key.'),
-      h('div', { class: 'row end' }, button({ text: 'Cancel', onclick: () => dialog.close() }), button({ text: 'Set the tag', kind: 'primary', type: 'submit' }))));
-    input.focus();
-    input.select();
+    chooseTag(`Tag ${count(items.length, 'item')}`, { closed: () => grid.focus(grid.active), chosen: (tag) => decide(`Tagged ${tagText(tag)}`, { tag }, items) });
   }
 
   function undo() {

@@ -5,12 +5,13 @@ import { get, may } from './api.js';
 import { Chips } from './chips.js';
 import { hiddenFilter } from './filters.js';
 import { Grid } from './grid.js';
-import { tileContent } from './item.js';
+import { authorOf, tileContent } from './item.js';
 import { openItem } from './itemdialog.js';
 import { Listings, requestOf } from './listing.js';
 import { bestMatch, orderControl } from './order.js';
 import { QueryBar } from './querybar.js';
 import { go, href, parameters, setParameters } from './router.js';
+import { Selection } from './selection.js';
 import { announce, count, duration, empty, failure, refusal, saveSetting, setting, toastError } from './ui.js';
 
 /** The minimum widths of tiles in pixels. @type {Record<string, number>} */
@@ -58,11 +59,22 @@ export function wallPage({ session, scroller }) {
   const grid = new Grid({
     scroller, minWidth: sizes[setting('size')] ?? sizes.medium, caption: 68, role: 'feed', label: 'Items',
     render: (index, focusable) => {
-      const item = lists.shown.items[index];
-      return h('article', null,
+      const item = selection.shown(lists.shown.items[index]);
+      const id = Number(item.id);
+      const chosen = selection.ids.has(id);
+      return h('article', { class: chosen ? 'chosen' : null },
+        selection.on && h('input', { type: 'checkbox', class: 'choose', checked: chosen, 'aria-label': `Select item ${id} by ${authorOf(item)}`, onclick: (/** @type {MouseEvent} */ e) => {
+          e.preventDefault(); // the selection renders the tile again
+          selection.toggle(index, e.shiftKey);
+        } }),
         h('a', {
           href: href('wall', { ...state, item: item.id }), 'data-focus': true, tabindex: focusable ? '0' : '-1',
           onclick: (/** @type {MouseEvent} */ e) => {
+            if (selection.on && !e.ctrlKey && !e.metaKey) {
+              e.preventDefault();
+              selection.toggle(index, e.shiftKey);
+              return;
+            }
             if (e.ctrlKey || e.metaKey || e.shiftKey) return;
             e.preventDefault();
             open(index);
@@ -72,15 +84,25 @@ export function wallPage({ session, scroller }) {
     nearEnd: () => void more(),
   });
 
+  const selection = new Selection({
+    session, items: () => lists.shown.items, query: () => state.q,
+    changed: (id) => {
+      const index = lists.shown.items.findIndex((item) => Number(item.id) === id);
+      if (index >= 0) grid.refresh(index);
+      dialog?.changed(id);
+    },
+    toggled: () => lists.shown.items.forEach((_, index) => grid.refresh(index)),
+  });
+
   const element = h('div', { class: 'page wall' },
     h('h1', { class: 'hidden', tabindex: '-1' }, 'Wall'),
     h('div', { class: 'toolbar' },
-      h('div', { class: 'bar' }, bar.element, explain),
+      h('div', { class: 'bar' }, bar.element, explain, selection.switch),
       h('details', { class: 'options', open: matchMedia('(min-width: 900px)').matches },
         h('summary', null, 'View options'),
         h('div', { class: 'row' }, order.element, labelled('Favorite tag first', favorite), seedField, labelled('Tiles', size), h('label', { class: 'check' }, facts, 'Date and platform'),
           h('span', { class: 'spacer' }), save)),
-      filterChip, explainBar),
+      filterChip, explainBar, selection.bar),
     chips.element, body);
 
   /** Reads the state of the page from the URL. */
@@ -199,6 +221,7 @@ export function wallPage({ session, scroller }) {
 
   async function load() {
     element.setAttribute('aria-busy', 'true');
+    selection.listed();
     try {
       if (!await lists.load(source)) return;
     } catch (err) {
@@ -260,7 +283,7 @@ export function wallPage({ session, scroller }) {
     }
     const index = lists.shown.items.findIndex((item) => Number(item.id) === id);
     dialog ??= openItem({
-      session,
+      session, selection,
       listed: () => requestOf({ ...state, q: state.q }),
       tab: p.get('tab') ?? 'details',
       tabChanged: (tab) => setParameters({ tab }, true),
@@ -288,6 +311,7 @@ export function wallPage({ session, scroller }) {
   return {
     element, title: 'Wall',
     started: async () => {
+      selection.start();
       fill(body, h('div', { class: 'wallskeleton', 'aria-hidden': 'true' }, Array.from({ length: 18 }, () => h('div', null))));
       await load();
       showItem();
@@ -301,6 +325,7 @@ export function wallPage({ session, scroller }) {
     },
     stopped: () => {
       chips.stop();
+      selection.stop();
       lists.stop();
       grid.destroy();
       dialog?.close();
@@ -308,6 +333,10 @@ export function wallPage({ session, scroller }) {
     shortcuts: [
       { keys: '/', text: 'Edit the query', run: () => bar.focus() },
       { keys: 'e', text: 'Explain items', run: () => explain.click() },
+      ...(writes ? [
+        { keys: 's', text: 'Select items, or stop selecting', run: () => selection.switch.click() },
+        { keys: 'z', text: 'Undo the last decision', run: () => selection.undo() },
+      ] : []),
       { keys: 'i', text: 'Move to the items', run: () => grid.focus(grid.active) },
       { keys: '← ↑ → ↓', text: 'Select an item' },
       { keys: 'Enter', text: 'Open the item' },

@@ -1,0 +1,131 @@
+package browser
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp/kb"
+)
+
+// TestSelection decides on items of the wall: on a selection, by mouse and by keyboard, and on the item in the dialog.
+func TestSelection(t *testing.T) {
+	browserPath(t)
+	s := startServer(t, "--samples")
+	b := startBrowser(t, s).logIn(t)
+	const query = "approval_status:pen"
+	opened := func(t *testing.T) (*tab, []int) {
+		tab := b.tab(t, 1280, 800, "light")
+		tab.open("wall?sort_by=id:asc&q=" + escape(query))
+		tab.waitTotal(query)
+		tab.wait(`document.querySelectorAll('.tile').length > 4`)
+		return tab, eval[[]int](tab, `[...document.querySelectorAll('.tile a')].slice(0, 5).map((a) => Number(new URL(a.href).searchParams.get('item')))`)
+	}
+	// waitStatus waits until the server has saved the status of the items.
+	waitStatus := func(tab *tab, want string, ids ...int) {
+		tab.t.Helper()
+		tab.until(fmt.Sprintf("items %d have the status %s", ids, want), func() bool {
+			return !slices.ContainsFunc(ids, func(id int) bool {
+				var item struct {
+					Status string `json:"approval_status"`
+				}
+				s.get(tab.t, fmt.Sprintf("/v2/content/%d", id), &item)
+				return item.Status != want
+			})
+		})
+	}
+
+	t.Run("approve and undo", func(t *testing.T) {
+		tab, ids := opened(t)
+		tab.click(tab.button("Select"))
+		tab.click(".tile[data-index='0'] a")
+		tab.click(".tile[data-index='1'] .choose")
+		tab.waitText(".selectionbar strong", "2 selected")
+		tab.check(axeScript(t))
+		tab.click(tab.buttonIn(".selectionbar", "Approve"))
+		waitStatus(tab, "app", ids[:2]...)
+		tab.wait(`document.querySelector(".tile[data-index='0'] .badge.pen") === null && document.querySelector(".tile[data-index='2'] .badge.pen")`)
+		waitStatus(tab, "pen", ids[2:]...)
+		tab.click(tab.buttonIn(".selectionbar", "Undo"))
+		waitStatus(tab, "pen", ids...)
+	})
+
+	t.Run("tag", func(t *testing.T) {
+		tab, ids := opened(t)
+		tab.keys("s")
+		tab.keys("i")
+		tab.keys(kb.Enter)
+		tab.waitText(".selectionbar strong", "1 selected")
+		tab.click(tab.buttonIn(".selectionbar", "Tag…"))
+		tab.wait(`document.querySelectorAll('dialog datalist option').length > 3`)
+		tab.keys("sumer" + kb.Enter)
+		tab.waitText("dialog [type=submit]", "Create the tag")
+		tab.keys(kb.Backspace + kb.Backspace + kb.Backspace + "mmer" + kb.Enter)
+		tab.wait(`!document.querySelector('dialog')`)
+		tab.waitTag(ids[0], "summer", true)
+		tab.click(tab.buttonIn(".selectionbar", "Remove a tag…"))
+		tab.wait(`document.querySelector('dialog .chips button')`)
+		tab.click(tab.button("summer (1)"))
+		tab.waitTag(ids[0], "summer", false)
+		tab.click(tab.buttonIn(".selectionbar", "Undo"))
+		tab.waitTag(ids[0], "summer", true)
+	})
+
+	t.Run("in the dialog", func(t *testing.T) {
+		tab, ids := opened(t)
+		tab.click(".tile[data-index='2'] a")
+		tab.wait(`document.querySelector('dialog[open] .itemactions')`)
+		tab.click(tab.buttonIn("dialog .itemactions", "Reject"))
+		tab.waitText("dialog .tabpanel", "Rejected")
+		waitStatus(tab, "rej", ids[2])
+		tab.check(axeScript(t))
+		tab.keys(kb.Escape)
+		tab.keys("z")
+		waitStatus(tab, "pen", ids[2])
+	})
+}
+
+// buttonIn returns the selector of the button with a text in an element.
+func (tab *tab) buttonIn(scope, text string) string {
+	tab.t.Helper()
+	find := fmt.Sprintf(`[...document.querySelectorAll(%q)].find((b) => b.innerText.trim() === %q)`, scope+" button", text)
+	tab.wait(find)
+	return eval[string](tab, fmt.Sprintf(`(() => { %s.dataset.test = %q; return %q; })()`, find, text, fmt.Sprintf("%s [data-test=%q]", scope, text)))
+}
+
+// until waits until a condition on the server is true.
+func (tab *tab) until(what string, is func() bool) {
+	tab.t.Helper()
+	for end := time.Now().Add(patience); !is(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(end) {
+			tab.fail(fmt.Errorf("this did not become true: %s", what))
+		}
+	}
+}
+
+// chooseTag answers the dialog that asks for a tag, and creates the tag if no item has it.
+func (tab *tab) chooseTag(text string) {
+	tab.t.Helper()
+	tab.keys(text + kb.Enter)
+	tab.wait(`!document.querySelector('dialog') || document.querySelector('dialog [type=submit]').innerText === 'Create the tag'`)
+	if eval[bool](tab, `document.querySelector('dialog') !== null`) {
+		tab.keys(kb.Enter)
+	}
+	tab.wait(`!document.querySelector('dialog')`)
+}
+
+// waitTag waits until an item has a tag of the namespace marketer_tags that a caller has set, or until it has none.
+func (tab *tab) waitTag(id int, key string, want bool) {
+	tab.t.Helper()
+	type source struct{ Kind string }
+	type tag struct {
+		Key     string
+		Sources []source
+	}
+	tab.until(fmt.Sprintf("item %d has the tag %s: %t", id, key, want), func() bool {
+		var got struct{ Tags []tag }
+		tab.server.get(tab.t, fmt.Sprintf("/v2/content/items/%d/sources", id), &got)
+		return want == slices.ContainsFunc(got.Tags, func(t tag) bool { return t.Key == key && slices.Contains(t.Sources, source{"caller"}) })
+	})
+}
