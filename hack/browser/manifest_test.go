@@ -147,7 +147,7 @@ func TestExportTag(t *testing.T) {
 	}
 	tab := startBrowser(t, s).logIn(t).tab(t, 390, 844, "light")
 	tab.open("tags")
-	tab.click("[aria-label='Export a manifest of the tag team: checked']")
+	tab.click("[aria-label='Export manifest of the tag team: checked']")
 	manifest := tab.shownManifest()
 	if want := fmt.Sprintf("  namespace: team\n  key: checked\n  items: [%d, %d]\n", firstID, firstID+2); !strings.HasSuffix(manifest, want) {
 		t.Errorf("the manifest is\n%s\nwant the end\n%s", manifest, want)

@@ -785,6 +785,23 @@ func TestUnavailable(t *testing.T) {
 	s.do(call{path: "/console/session", cookie: cookie, status: 200})
 }
 
+// TestRoot checks that the root leads browsers to the console, and that clients of the API still get the answer of the API.
+func TestRoot(t *testing.T) {
+	s := newWorld(t).serve()
+	browser := "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
+	for _, method := range []string{"GET", "HEAD"} {
+		led := s.do(call{method: method, path: "/", header: map[string]string{"Accept": browser}, status: 302})
+		if to, vary := led.Header.Get("Location"), led.Header.Get("Vary"); to != "/console/" || vary != "Accept" {
+			t.Errorf("%s: the Location is %q and Vary is %q", method, to, vary)
+		}
+	}
+	for _, accept := range []string{"", "*/*", "application/json", "application/json, text/html;q=0.5"} {
+		s.do(call{path: "/", header: map[string]string{"Accept": accept}, status: 404, contains: "not-found"})
+	}
+	s.do(call{method: "POST", path: "/", header: map[string]string{"Accept": browser}, status: 404})
+	s.do(call{path: "/v2/content/items", header: map[string]string{"Accept": browser}, status: 403})
+}
+
 // TestPages checks the responses for the HTML page and for the files of the application.
 func TestPages(t *testing.T) {
 	s := newWorld(t).serve()

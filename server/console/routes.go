@@ -10,8 +10,8 @@ import (
 	"github.com/vitrine-dev/vitrine/server/problems"
 )
 
-// New returns a handler that serves the console below Path and passes all other requests to o.API. It fails if the files of the
-// application cannot be used or if the key is too short.
+// New returns a handler that serves the console below Path, redirects browsers from the root to it, and passes all other requests to o.API.
+// It fails if the files of the application cannot be used or if the key is too short.
 func New(o Options) (http.Handler, error) {
 	if o.Clock == nil {
 		o.Clock = time.Now
@@ -51,6 +51,11 @@ func (c *console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, Path, http.StatusPermanentRedirect)
 		return
 	}
+	if r.URL.Path == "/" && prefersPage(r) {
+		w.Header().Set("Vary", "Accept")
+		http.Redirect(w, r, Path, http.StatusFound)
+		return
+	}
 	if !strings.HasPrefix(r.URL.Path, Path) {
 		c.o.API.ServeHTTP(w, r)
 		return
@@ -61,6 +66,12 @@ func (c *console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	c.mux.ServeHTTP(w, r)
+}
+
+// prefersPage returns whether a browser requests a page for a user. Clients of the API do not accept HTML, or also accept JSON by name.
+func prefersPage(r *http.Request) bool {
+	accept := r.Header.Get("Accept")
+	return (r.Method == http.MethodGet || r.Method == http.MethodHead) && strings.Contains(accept, "text/html") && !strings.Contains(accept, "json")
 }
 
 // showPage serves index.html for every path that is not an endpoint. The application selects its page by the path.

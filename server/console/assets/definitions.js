@@ -5,6 +5,7 @@ import { button, debounced, fill, h, outsideLink } from './dom.js';
 import { ownerOf } from './filters.js';
 import { escapeTerm } from './itemdialog.js';
 import { maxItems, openExport } from './manifest.js';
+import { rejectionList, rejections } from './rejected.js';
 import { href, parameters, setParameters } from './router.js';
 import { badge, count, empty, failure, number, skeleton, tabs, toastError } from './ui.js';
 
@@ -21,6 +22,8 @@ export function definitionsPage({ session }) {
   let kind = parameters().get('kind') === 'unit' ? 'unit' : 'tag';
   /** @type {Record<string, Definition[]>} */
   const loaded = {};
+  /** @type {import('./rejected.js').Rejection[]} */
+  let refused = [];
   const views = tabs('Kind', [
     { id: 'tag', text: 'Tags', render: () => body },
     { id: 'unit', text: 'Conversion units', render: () => body },
@@ -42,6 +45,7 @@ export function definitionsPage({ session }) {
           list.push(...data._embedded.definitions);
         }
         loaded[wanted] = list;
+        refused = await rejections();
       } catch (err) {
         if (kind === wanted) fill(body, failure(err, () => void load()));
         return;
@@ -52,15 +56,16 @@ export function definitionsPage({ session }) {
 
   function show() {
     const all = loaded[kind] ?? [];
+    const rejected = refused.filter((r) => r.kind === (kind === 'tag' ? 'Tag' : 'ActivateUnit'));
     const text = search.value.trim().toLowerCase();
     const found = all.filter((d) => [`${d.namespace}: ${d.key}`, d.name, d.managed_by, d.selector].some((part) => String(part ?? '').toLowerCase().includes(text)));
     if (found.length === 0) {
-      fill(body, all.length > 0 ? empty(kind === 'tag' ? 'No tag matches' : 'No conversion unit matches', 'No name, owner or selector contains the text.')
+      fill(body, rejected.length > 0 && rejectionList(rejected), all.length > 0 ? empty(kind === 'tag' ? 'No tag matches' : 'No conversion unit matches', 'No name, owner or selector contains the text.')
         : kind === 'tag' ? empty('There are no tags yet', 'Apply a Tag manifest, or tag items on the Moderation page.')
           : empty('There are no conversion units yet', 'Apply an ActivateUnit manifest.'));
       return;
     }
-    fill(body, h('div', { class: 'tablewrap', tabindex: '0', role: 'region', 'aria-label': kind === 'tag' ? 'Tags' : 'Conversion units' }, h('table', { class: 'filters' },
+    fill(body, rejected.length > 0 && rejectionList(rejected), h('div', { class: 'tablewrap', tabindex: '0', role: 'region', 'aria-label': kind === 'tag' ? 'Tags' : 'Conversion units' }, h('table', { class: 'filters' },
       h('thead', null, h('tr', null, [kind === 'tag' ? 'Tag' : 'Unit', 'Owner', 'By selector', 'By ID'].map((t) => h('th', { scope: 'col' }, t)), h('th', { scope: 'col', class: 'number' }, 'Items'))),
       h('tbody', null, found.map(row)))));
   }
@@ -75,7 +80,7 @@ export function definitionsPage({ session }) {
       h('th', { scope: 'row' }, h('a', { href: href('wall', { q: all }) }, h('bdi', null, kind === 'tag' ? `${d.namespace}: ${d.key}` : String(d.name ?? d.id))),
         kind === 'unit' && d.click_through_url && h('div', { class: 'small' }, outsideLink(d.click_through_url))),
       h('td', null, ownerOf(d.managed_by), kind === 'tag' && !d.managed_by && h('div', { class: 'actions start' }, button({
-        text: 'Export manifest', 'aria-label': `Export a manifest of the tag ${d.namespace}: ${d.key}`, onclick: (/** @type {MouseEvent} */ e) => void exportTag(d, all, e.currentTarget),
+        text: 'Export manifest', 'aria-label': `Export manifest of the tag ${d.namespace}: ${d.key}`, onclick: (/** @type {MouseEvent} */ e) => void exportTag(d, all, e.currentTarget),
       })), d.archived && h('div', null, badge('plain', 'archived')), d.default && h('div', null, badge('plain', 'default'))),
       h('td', null, rule ? h('a', { href: href('wall', { q: String(rule) }) }, h('code', { class: 'clamp' }, h('bdi', null, String(rule)))) : h('span', { class: 'muted' }, '–')),
       h('td', null, byID ? h('a', { href: href('wall', { q: byID }) }, d.id_count > ids.length ? `First ${number(ids.length)} of ${count(d.id_count, 'ID')}` : count(ids.length, 'ID')) : h('span', { class: 'muted' }, '–')),

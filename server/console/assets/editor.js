@@ -37,6 +37,7 @@ export function editorPage({ session }) {
   const advice = h('p', { class: 'muted' });
   const httpButton = button({ text: 'Create over HTTP', kind: 'quiet', title: 'Creates the filter now, without a manifest', onclick: create });
   const httpReason = h('span', { class: 'muted', hidden: true }, 'Not possible: a filter that is created over HTTP has no favorite tag, and READ-ONLY tokens cannot read it.');
+  const httpPart = h('div', { class: 'row' }, httpReason, httpButton);
   const heading = h('h1', { tabindex: '-1' }, from ? 'Propose a change' : 'New filter');
   const source = h('p', null, from ? skeletonLine() : 'Write a query, see which items it selects, and export the filter as a manifest for a pull request.');
   const result = h('div', null);
@@ -50,24 +51,30 @@ export function editorPage({ session }) {
   function object() {
     const [kind, path] = String(served?.managed_by ?? '').split(' ');
     const replaced = kind === 'ContentFilter' ? path?.split('/')[1] : '';
-    asNewChoice.hidden = !replaced;
     if (replaced && !asNew.checked) return replaced;
     const name = objectName('filter', draft.name, bar.value);
     return name === replaced ? `${name.slice(0, 58)}-copy` : name;
   }
 
+  /** Returns the ID of the filter that the manifest adopts, because the filter was created over HTTP. */
+  function adopted() {
+    return served && !served.managed_by && !asNew.checked ? Number(served.id) : undefined;
+  }
+
   /** Shows the draft as a manifest, and the actions for it. */
   function refresh() {
     fill(shownManifest, h('code', null, text()));
-    fill(advice, asNewChoice.hidden || asNew.checked
-      ? 'Add the manifest to your repository, and open a pull request.'
+    asNewChoice.hidden = !served;
+    fill(advice, !served || asNew.checked ? 'Add the manifest to your repository, and open a pull request.'
+      : adopted() ? 'Add the manifest to your repository, and open a pull request. The manifest adopts the filter, which keeps its ID and its URL.'
       : 'Copy the fields of spec that you changed into the manifest in your repository, and open a pull request. Do not replace the whole manifest: the console does not know its labels, its annotations, and the fields adopt and suspend.');
+    httpPart.hidden = adopted() !== undefined;
     httpButton.disabled = draft.favorite_tag !== '' || draft.read !== '';
     httpReason.hidden = !httpButton.disabled;
   }
 
   function spec() {
-    return { object: object(), name: draft.name, query: bar.value, sortBy: draft.sort_by, favoriteTag: draft.favorite_tag, readOnly: draft.read === 'ReadOnly' };
+    return { object: object(), name: draft.name, query: bar.value, sortBy: draft.sort_by, favoriteTag: draft.favorite_tag, readOnly: draft.read === 'ReadOnly', adopt: adopted() };
   }
 
   /** Returns the manifest of the draft. */
@@ -82,7 +89,7 @@ export function editorPage({ session }) {
       h('div', { class: 'row' }, button({ icon: 'copy', text: 'Copy the manifest', kind: 'primary', onclick: () => void copy(text(), 'the manifest') }),
         button({ icon: 'download', text: 'Download', onclick: () => download(`${object()}.yaml`, text()) }),
         h('span', { class: 'spacer' }),
-        may(session, 'ManageFilters') && h('div', { class: 'row' }, httpReason, httpButton)),
+        may(session, 'ManageFilters') && httpPart),
       shownManifest);
   }
 

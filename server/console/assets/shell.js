@@ -1,12 +1,13 @@
 // The frame around all pages, with the navigation, the settings and the session.
 
-import { logOut } from './api.js';
+import { logOut, may } from './api.js';
 import { button, fill, h, icon } from './dom.js';
 import { picturesOn } from './item.js';
 import { addShortcuts, showKeys } from './keys.js';
 import { logo } from './login.js';
+import { forgetRejections, rejectionEvents, rejections } from './rejected.js';
 import { base, go, href, navigation, pageName } from './router.js';
-import { badge, empty, failure, refusal, refused, saveSetting, setting, toastError } from './ui.js';
+import { badge, empty, failure, number, refusal, refused, saveSetting, setting, toastError } from './ui.js';
 
 /** @typedef {{session: import('./api.js').Session, scroller: HTMLElement}} Context */
 
@@ -32,15 +33,15 @@ const pages = {
 
 /**
  * The entries of the navigation. A page with `needs` is for READ-WRITE sessions. If the list is not empty, the session also needs one of
- * the actions.
- * @type {{page: string, text: string, icon: 'wall' | 'filters' | 'tags' | 'moderation' | 'status', key: string, needs?: import('./api.js').Action[]}[]}
+ * the actions. An entry with `kinds` shows how many objects of these kinds are rejected; an empty list means all kinds.
+ * @type {{page: string, text: string, icon: 'wall' | 'filters' | 'tags' | 'moderation' | 'status', key: string, needs?: import('./api.js').Action[], kinds?: string[]}[]}
  */
 const entries = [
   { page: 'wall', text: 'Wall', icon: 'wall', key: 'w' },
-  { page: 'filters', text: 'Filters', icon: 'filters', key: 'f', needs: [] },
-  { page: 'tags', text: 'Tags and units', icon: 'tags', key: 't', needs: [] },
+  { page: 'filters', text: 'Filters', icon: 'filters', key: 'f', needs: [], kinds: ['ContentFilter'] },
+  { page: 'tags', text: 'Tags and units', icon: 'tags', key: 't', needs: [], kinds: ['Tag', 'ActivateUnit'] },
   { page: 'moderation', text: 'Moderation', icon: 'moderation', key: 'm', needs: ['Moderate', 'Tag'] },
-  { page: 'status', text: 'Status', icon: 'status', key: 's', needs: [] },
+  { page: 'status', text: 'Status', icon: 'status', key: 's', needs: [], kinds: [] },
 ];
 
 /**
@@ -49,7 +50,7 @@ const entries = [
  */
 export function startShell(session) {
   const scroller = h('main', { class: 'content', id: 'content' });
-  const links = entries.map((e) => h('a', { href: href(e.page), title: `${e.text} (g ${e.key})` }, icon(e.icon), h('span', null, e.text)));
+  const links = entries.map((e) => h('a', { href: href(e.page), title: `${e.text} (g ${e.key})` }, icon(e.icon), h('span', null, e.text), h('span', { class: 'count', hidden: true })));
   const pictures = h('input', { type: 'checkbox', role: 'switch', checked: picturesOn(), onchange: () => {
     saveSetting('pictures', pictures.checked ? '' : 'off');
     void show(true);
@@ -85,6 +86,17 @@ export function startShell(session) {
     /** @type {HTMLElement | null} */ (scroller.querySelector('h1'))?.focus();
   }
 
+  /** Shows the numbers of rejected objects in the navigation. */
+  async function showRejected() {
+    const list = await rejections();
+    entries.forEach(({ kinds }, i) => {
+      const n = kinds ? list.filter(({ kind }) => kinds.length === 0 || kinds.includes(kind)).length : 0;
+      const counter = /** @type {HTMLElement} */ (links[i].lastElementChild);
+      counter.hidden = n === 0;
+      fill(counter, n > 0 && badge('bad', number(n)), h('span', { class: 'hidden' }, ' rejected'));
+    });
+  }
+
   /** @param {boolean} [again] whether to create the page again */
   async function show(again) {
     const wanted = pageName();
@@ -116,12 +128,15 @@ export function startShell(session) {
       scroller.scrollTop = 0;
       removeShortcuts = addShortcuts(page.title, page.shortcuts ?? []);
       if (!initial && !again) focusHeading();
+      if (may(session)) void rejections();
       await page.started?.();
     } catch (err) {
       if (mine === turn) fill(scroller, h('div', { class: 'page' }, failure(err, () => void show(true))));
     }
   }
   const navigated = () => void show();
+  const rejected = () => void showRejected();
+  rejectionEvents.addEventListener('changed', rejected);
   navigation.addEventListener('navigate', navigated);
   const removeGlobal = addShortcuts('Everywhere', [
     ...entries.map((e) => ({ keys: `g ${e.key}`, text: e.text, run: () => go(href(e.page)) })),
@@ -132,6 +147,8 @@ export function startShell(session) {
 
   return () => {
     navigation.removeEventListener('navigate', navigated);
+    rejectionEvents.removeEventListener('changed', rejected);
+    forgetRejections();
     removeShortcuts();
     removeGlobal();
     current?.stopped?.();

@@ -2,6 +2,7 @@
 
 import { get } from './api.js';
 import { button, fill, h } from './dom.js';
+import { rejectionList, remember } from './rejected.js';
 import { badge, bytes, date, empty, failure, number, skeleton } from './ui.js';
 
 /** @param {import('./shell.js').Context} context @returns {import('./shell.js').Page} */
@@ -18,8 +19,9 @@ export function statusPage({ session }) {
 
   /** @param {any} data */
   function show(data) {
-    /** @type {any[] | undefined} undefined if the server does not know the objects of the cluster */
+    /** @type {import('./rejected.js').Rejection[] | undefined} undefined if the server does not know the objects of the cluster */
     const rejected = data.rejected;
+    remember(Promise.resolve(rejected ?? []));
     const tokens = data.tokens ?? [];
     const { filters, tags, units } = data.definitions ?? {};
     fill(body,
@@ -27,9 +29,7 @@ export function statusPage({ session }) {
         ['Items', data.items], ['Filters', filters], ['Tags in manifests', tags], ['Conversion units', units], ['Access tokens', tokens.length],
         ['Store (whole server)', data.store_bytes, bytes], ['Memory (whole server)', data.memory_bytes, bytes],
       ].filter(([, value]) => typeof value === 'number').map(([name, value, format]) => h('div', null, h('dt', null, name), h('dd', null, (format ?? number)(value))))),
-      rejected && h('section', { class: 'block' }, h('h2', null, 'Rejected objects ', rejected.length > 0 && badge('bad', number(rejected.length))),
-        rejected.length === 0 ? h('p', { class: 'muted' }, badge('good', 'None'), ' No object of this property is rejected.')
-          : h('ul', { class: 'rejected' }, rejected.map((/** @type {any} */ r) => h('li', null, h('div', { class: 'row' }, h('strong', null, `${r.kind} ${[r.namespace, r.name].filter(Boolean).join('/')}`), badge('bad', String(r.reason))), h('pre', { class: 'code', tabindex: '0' }, String(r.message)))))),
+      rejected && rejectionList(rejected),
       h('section', { class: 'block' }, h('h2', null, 'Access tokens'),
         tokens.length === 0 ? empty('There are no tokens', 'Apply an AccessToken manifest.')
           : h('div', { class: 'tablewrap', tabindex: '0', role: 'region', 'aria-label': 'Access tokens' }, h('table', null,

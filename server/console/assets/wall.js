@@ -10,6 +10,7 @@ import { openItem } from './itemdialog.js';
 import { Listings, requestOf } from './listing.js';
 import { bestMatch, orderControl } from './order.js';
 import { QueryBar } from './querybar.js';
+import { rejectionNote } from './rejected.js';
 import { go, href, parameters, setParameters } from './router.js';
 import { Selection } from './selection.js';
 import { announce, count, duration, empty, failure, refusal, saveSetting, setting, toastError } from './ui.js';
@@ -186,6 +187,8 @@ export function wallPage({ session, scroller }) {
     try {
       const info = await filterInfo();
       if (shownFilter === wanted) show(info);
+      const rejected = writes && await rejectionNote(info.managed_by);
+      if (rejected && shownFilter === wanted) filterChip.append(rejected);
     } catch (err) {
       if (shownFilter === wanted) shownFilter = ''; // the next change of the page then requests the filter again
       toastError(err);

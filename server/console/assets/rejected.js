@@ -1,0 +1,66 @@
+// The objects of the property whose manifests the server rejects. Pages show them where a user looks for the object.
+
+import { get } from './api.js';
+import { h } from './dom.js';
+import { badge, number } from './ui.js';
+
+/** @typedef {{kind: string, namespace: string, name: string, reason: string, message: string}} Rejection */
+
+/** Dispatches `changed` after the rejected objects have been loaded. */
+export const rejectionEvents = new EventTarget();
+
+/** @type {{time: number, list: Promise<Rejection[]>}} */
+let latest = { time: -Infinity, list: Promise.resolve([]) };
+
+/**
+ * Returns the rejected objects, or none if they are unknown or the session may not see them. The function requests them at most every ten
+ * seconds.
+ * @returns {Promise<Rejection[]>}
+ */
+export function rejections() {
+  if (performance.now() - latest.time >= 10_000) remember(get('v2/content/status').then(({ data }) => data.rejected ?? [], () => []));
+  return latest.list;
+}
+
+/**
+ * Remembers the rejected objects of a response.
+ * @param {Promise<Rejection[]>} list
+ */
+export function remember(list) {
+  latest = { time: performance.now(), list };
+  void list.then(() => rejectionEvents.dispatchEvent(new Event('changed')));
+}
+
+/** Forgets the rejected objects of a session that has ended. */
+export function forgetRejections() {
+  latest = { time: -Infinity, list: Promise.resolve([]) };
+}
+
+/** @param {Rejection} r returns the object as the API names it in managed_by */
+function nameOf({ kind, namespace, name }) {
+  return `${kind} ${[namespace, name].filter(Boolean).join('/')}`;
+}
+
+/**
+ * Returns the note that the manifest of a definition is rejected, or null if it is not.
+ * @param {unknown} managedBy the owner of the definition, as in managed_by
+ */
+export async function rejectionNote(managedBy) {
+  const found = (await rejections()).find((r) => nameOf(r) === managedBy);
+  return found ? h('details', { class: 'rejection' }, h('summary', null, badge('bad', 'Rejected change'), ` ${found.reason}`), message(found)) : null;
+}
+
+/** @param {Rejection} r */
+function message(r) {
+  return h('pre', { class: 'code', tabindex: '0' }, String(r.message));
+}
+
+/**
+ * Returns the section that lists rejected objects.
+ * @param {Rejection[]} list
+ */
+export function rejectionList(list) {
+  return h('section', { class: 'block' }, h('h2', null, 'Rejected objects ', list.length > 0 && badge('bad', number(list.length))),
+    list.length === 0 ? h('p', { class: 'muted' }, badge('good', 'None'), ' No object of this property is rejected.')
+      : h('ul', { class: 'rejected' }, list.map((r) => h('li', null, h('div', { class: 'row' }, h('strong', null, nameOf(r)), badge('bad', String(r.reason))), message(r)))));
+}
