@@ -135,3 +135,34 @@ func TestLinksOfAnItem(t *testing.T) {
 	tab.click("label:has(input[type=checkbox]).check:not(.settings *)")
 	tab.wait(`document.querySelectorAll('.tile .origin').length > 3 && /·/.test(document.querySelector('.tile .origin').innerText)`)
 }
+
+// TestNearMisses lists the items that a query does not find. Items that fail only one clause come first.
+func TestNearMisses(t *testing.T) {
+	browserPath(t)
+	s := startServer(t, "--samples")
+	tab := startBrowser(t, s).logIn(t).tab(t, 1280, 800, "light")
+	const query = "beach AND social_platform:instagram AND NOT approval_status:rej"
+	tab.open("wall?explain=true&out=true&q=" + escape(query))
+	tab.waitTotal("*:* AND NOT (" + query + ")")
+	near := []string{
+		"NOT (beach) AND (social_platform:instagram) AND NOT (approval_status:rej)",
+		"(beach) AND NOT (social_platform:instagram) AND NOT (approval_status:rej)",
+		"(beach) AND (social_platform:instagram) AND (approval_status:rej)",
+	}
+	sum := 0
+	for i, q := range near {
+		n := s.total(t, escape(q))
+		sum += n
+		tab.wait(fmt.Sprintf(`document.querySelectorAll('.misses .chip')[%d].querySelector('.count')?.innerText.trim() === '%d'`, i, n))
+	}
+	ids := eval[[]int](tab, `[...document.querySelectorAll('.tile a')].map((a) => Number(new URL(a.href).searchParams.get('item')))`)
+	for i, id := range ids[:min(len(ids), sum)] {
+		if s.total(t, escape(fmt.Sprintf("id:%d AND ((%s) OR (%s) OR (%s))", id, near[0], near[1], near[2]))) != 1 {
+			t.Errorf("item %d, at place %d of %d, fails more than one clause", id, i, sum)
+		}
+	}
+	tab.check(axeScript(t))
+	tab.click(".misses .chip:nth-of-type(3)")
+	tab.waitTotal(near[2])
+	tab.wait(`new URLSearchParams(location.search).get('miss') === '3'`)
+}

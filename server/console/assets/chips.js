@@ -6,16 +6,7 @@ import { eachOf, get, send } from './api.js';
 import { button, debounced, fill, h, labelled } from './dom.js';
 import { number, openDialog, saveSetting, setting, states, toastError } from './ui.js';
 
-/**
- * @typedef {object} Clause a clause of a query, as the server reads it. `field` is missing if the clause does not offer values of one field.
- * @property {number} start in UTF-16 code units
- * @property {number} end
- * @property {'must' | 'should' | 'must not'} occur
- * @property {string} [field]
- * @property {string[]} [values]
- * @property {string} [from] the bounds of a range
- * @property {string} [to]
- */
+/** @typedef {import('./clauses.js').Clause} Clause */
 
 /** @typedef {{value: string, count?: number}} Value */
 

@@ -23,7 +23,7 @@ import { number } from './ui.js';
  * @property {() => string} [order] the sort order, which is validated with the query
  * @property {(value: string, submitted: boolean) => void} changed is called with a new query when the user submits it. If the query has
  *   no error, it is also called shortly after the user stops typing.
- * @property {(value: string, clauses: import('./chips.js').Clause[]) => void} [read] is called with the clauses of a query that the server
+ * @property {(value: string, clauses: import('./clauses.js').Clause[]) => void} [read] is called with the clauses of a query that the server
  *   has read
  */
 

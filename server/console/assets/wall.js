@@ -3,6 +3,7 @@
 import { button, fill, h, labelled, select } from './dom.js';
 import { get, may } from './api.js';
 import { Chips } from './chips.js';
+import { nearMisses } from './clauses.js';
 import { hiddenFilter } from './filters.js';
 import { Grid } from './grid.js';
 import { authorOf, tileContent } from './item.js';
@@ -13,7 +14,7 @@ import { QueryBar } from './querybar.js';
 import { rejectionNote } from './rejected.js';
 import { go, href, parameters, setParameters } from './router.js';
 import { Selection } from './selection.js';
-import { announce, count, duration, empty, failure, refusal, saveSetting, setting, toastError } from './ui.js';
+import { announce, count, duration, empty, failure, number, refusal, saveSetting, setting, toastError } from './ui.js';
 
 /** The minimum widths of tiles in pixels. @type {Record<string, number>} */
 const sizes = { small: 128, medium: 200, large: 300 };
@@ -28,16 +29,16 @@ export function wallPage({ session, scroller }) {
 
   const bar = new QueryBar({
     value: state.q, label: 'Query', placeholder: 'Search, for example approval_status:app AND beach', order: () => state.sort_by,
-    changed: (q, submitted) => change({ q }, !submitted),
+    changed: (q, submitted) => change({ q, miss: '' }, !submitted),
     read: (q, clauses) => chips.read(q, clauses),
   });
   // The values of a filter's items can be counted only with a READ-WRITE token.
-  const chips = new Chips({ changed: (q) => change({ q }), counts: (filter) => writes || !filter });
+  const chips = new Chips({ changed: (q) => change({ q, miss: '' }), counts: (filter) => writes || !filter });
   const order = orderControl({ value: state.sort_by, standard: standardOrder(), changed: (sort_by) => change({ sort_by, seed: '' }) });
   const favorite = h('input', { type: 'text', placeholder: 'namespace:key', spellcheck: 'false', onchange: () => change({ favorite_tag: favorite.value.trim() }) });
-  const seed = h('input', { type: 'number', class: 'seed', step: 'any', onchange: () => change({ seed: seed.value }) });
+  const seedInput = h('input', { type: 'number', class: 'seed', step: 'any', onchange: () => change({ seed: seedInput.value }) });
   const shuffle = button({ icon: 'shuffle', text: 'Another random order', only: true, onclick: () => change({ seed: String(Math.floor(Math.random() * 1e6)) }) });
-  const seedField = labelled('Seed', seed);
+  const seedField = labelled('Seed', seedInput);
   seedField.append(shuffle);
   const size = select([['small', 'Small'], ['medium', 'Medium'], ['large', 'Large']], setting('size') || 'medium', (value) => {
     saveSetting('size', value);
@@ -48,13 +49,14 @@ export function wallPage({ session, scroller }) {
     grid.reset();
     grid.setCount(lists.shown.items.length, lists.shown.total);
   } });
-  const explain = button({ text: 'Explain', 'aria-pressed': 'false', disabled: !writes, title: refusal(session, 'Explain') || null, onclick: () => change({ explain: !state.explain, out: false }) });
+  const explain = button({ text: 'Explain', 'aria-pressed': 'false', disabled: !writes, title: refusal(session, 'Explain') || null, onclick: () => change({ explain: !state.explain, out: false, miss: '' }) });
   const save = button({
     icon: 'filters', text: 'New filter from this query…', disabled: !writes, title: refusal(session, 'A new filter') || null,
     onclick: () => newFilter().catch(toastError),
   });
   const filterChip = h('div', { class: 'filterchip', hidden: true });
   const explainBar = h('div', { class: 'explainbar', hidden: true });
+  const misses = h('div', { class: 'misses' });
   const body = h('div', { class: 'wallbody' });
 
   const grid = new Grid({
@@ -112,7 +114,7 @@ export function wallPage({ session, scroller }) {
     const text = (/** @type {string} */ name) => p.get(name) ?? '';
     return {
       q: text('q'), filter: text('filter'), sort_by: text('sort_by'), favorite_tag: text('favorite_tag'), seed: text('seed'),
-      explain: writes && p.has('explain'), out: p.has('out'),
+      explain: writes && p.has('explain'), out: p.has('out'), miss: text('miss'),
     };
   }
 
@@ -138,7 +140,7 @@ export function wallPage({ session, scroller }) {
     bar.set(state.q);
     order.set(state.sort_by, standardOrder());
     favorite.value = state.favorite_tag;
-    seed.value = state.seed;
+    seedInput.value = state.seed;
     seedField.hidden = state.sort_by !== 'random';
     explain.setAttribute('aria-pressed', String(state.explain));
     explainBar.hidden = !state.explain;
@@ -150,7 +152,7 @@ export function wallPage({ session, scroller }) {
   function showExplainBar() {
     const id = h('input', { type: 'text', inputmode: 'numeric', placeholder: 'Item ID', 'aria-label': 'ID of the item to explain' });
     const segment = (/** @type {boolean} */ out, /** @type {string} */ text) => h('button', {
-      type: 'button', 'aria-pressed': String(state.out === out), onclick: () => change({ out }),
+      type: 'button', 'aria-pressed': String(state.out === out), onclick: () => change({ out, miss: '' }),
     }, text);
     fill(explainBar,
       h('span', null, 'Select an item to see why it is or is not in the result.'),
@@ -158,7 +160,9 @@ export function wallPage({ session, scroller }) {
       h('form', { onsubmit: (/** @type {Event} */ e) => {
         e.preventDefault();
         if (/^\d+$/.test(id.value.trim())) show(Number(id.value));
-      } }, id, button({ text: 'Explain item', type: 'submit' })));
+      } }, id, button({ text: 'Explain item', type: 'submit' })),
+      misses);
+    misses.hidden = !state.out;
   }
 
   /** @type {{id: string, data: Promise<Record<string, any>>} | null} */
@@ -216,10 +220,27 @@ export function wallPage({ session, scroller }) {
 
   /** Returns the source of the list. */
   async function source() {
-    const { q, filter, sort_by, favorite_tag, seed: number } = state;
-    const common = { sort_by, favorite_tag, seed: number };
+    const { q, filter, sort_by, favorite_tag, seed } = state;
+    const common = { sort_by, favorite_tag, seed };
     if (!state.explain || !state.out) return { q, filter, ...common };
-    return { q: `*:* AND NOT (${await wholeQuery() || '*:*'})`, ...common };
+    const whole = await wholeQuery() || '*:*';
+    const near = await nearMisses(whole);
+    showMisses(near);
+    const only = near[Number(state.miss) - 1];
+    if (only) return { q: only.q, ...common };
+    if (near.length === 0 || sort_by) return { q: `*:* AND NOT (${whole})`, ...common };
+    // The boost puts the items that fail only one clause first.
+    return { q: `+*:* -(${whole}) ${near.map((miss) => `(${miss.q})^1000`).join(' ')}`, ...common, sort_by: '_score:desc' };
+  }
+
+  /** Shows a button for each clause, which lists the items that fail only this clause. @param {import('./clauses.js').Miss[]} near */
+  function showMisses(near) {
+    fill(misses, near.length > 0 && h('span', { class: 'muted' }, 'Fails only:'), near.map(({ clause, q }, i) => {
+      const n = h('span', { class: 'count' });
+      get('v2/content/facets', { field: 'approval_status', q, size: 1 }).then(({ data }) => fill(n, ' ', number(data.total)), () => {}); // the list reports errors
+      const on = state.miss === String(i + 1);
+      return h('button', { type: 'button', class: 'chip', 'aria-pressed': String(on), onclick: () => change({ miss: on ? '' : String(i + 1) }) }, h('code', null, h('bdi', null, clause)), n);
+    }));
   }
 
   async function load() {
