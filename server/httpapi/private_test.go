@@ -29,6 +29,7 @@ func TestSubmissionsDoNotAffectPublicResponses(t *testing.T) {
 		"/v2/content/7002", "/v2/content/7003", "/v2/content/7004", "/v1/ugc/7002/", "/v1/tags/ugc/7002/",
 		suggestURL("jo|"), suggestURL("subm|"), suggestURL("submission.|"), suggestURL("submission.email:|"), suggestURL("submission.email:j|"),
 		suggestURL(`submission.username:"j|`), suggestURL("_exists_:subm|"), suggestURL("tags.|"), suggestURL("*|", "sort_by=submission.size:asc"),
+		suggestURL("@jo|"), suggestURL("#jo|"), suggestURL("mail|"), suggestURL("42|"), suggestURL("jon mail|"), suggestURL("mial|"), suggestURL("jo and al|"),
 	}
 	for _, f := range query.Fields() {
 		name := url.QueryEscape(f.Name)

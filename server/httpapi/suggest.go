@@ -13,10 +13,11 @@ import (
 )
 
 const (
-	// maxCompletions is the maximum number of completions. maxTagCompletions is the maximum number of tags among the completions of a word
-	// without a field.
-	maxCompletions    = 20
-	maxTagCompletions = 5
+	// maxCompletions is the maximum number of completions. maxWordValues is the maximum number of values of one field among the completions of
+	// a word without a field. maxPhrase is the maximum number of words that a completion replaces.
+	maxCompletions = 20
+	maxWordValues  = 5
+	maxPhrase      = 4
 	// valuesBudget is the maximum time for counting the values for completions. Values that arrive later do not help a user who is typing.
 	valuesBudget = 250 * time.Millisecond
 )
@@ -24,7 +25,17 @@ const (
 // errValuesLate is the cause with which a context ends when it exceeds valuesBudget.
 var errValuesLate = errors.New("counting values for completions takes too long")
 
-// textProblem is an error or a warning about a parameter. Start and End are positions in UTF-16 code units, which editors use.
+// These are the ranks of completions without a field before them. Otherwise, completions have the rank 0.
+const (
+	rankSame     = iota // the typed text is the name of a field
+	rankMeaning         // the typed text names a value or a date
+	rankBegun           // the typed text is the beginning of a name of a field
+	rankValue           // the typed text is the beginning of a value
+	rankPart            // the typed text is in a name of a field, or the beginning of another name for a field
+	rankMistyped        // the typed text is similar to a value
+)
+
+// textProblem is an error, a warning or a hint about a parameter. Start and End are positions in UTF-16 code units, which editors use.
 type textProblem struct {
 	Severity string `json:"severity"`
 	In       string `json:"in"`
@@ -35,18 +46,21 @@ type textProblem struct {
 
 // completion is a text that can replace the part of q from Start to End. Both are positions in UTF-16 code units.
 type completion struct {
+	// rank orders completions: those that fit the typed text best come first.
+	rank  int
 	Text  string `json:"text"`
 	Start int    `json:"start"`
 	End   int    `json:"end"`
 	// Kind is one of the constants below.
 	Kind   string `json:"kind"`
 	Detail string `json:"detail"`
-	// Count is the number of items of the property that have the value, or nil if the server did not count them.
+	// Count is the number of items of the property that have the value or match the clause, or nil if the server did not count them.
 	Count *int64 `json:"count,omitempty"`
 }
 
 // These are the kinds of completions.
 const (
+	completesClause   = "clause"
 	completesField    = "field"
 	completesEnum     = "enum"
 	completesTag      = "tag"
@@ -88,18 +102,14 @@ func (s *Server) suggest(x *exchange) error {
 		Clauses     []shownClause `json:"clauses"`
 		Links       links         `json:"_links"`
 	}{problems, c.completions, clausesOf(q, x.audience()), links{self: x.linkHere()}})
-	return x.showUntil(body, freshness{never: c.late})
+	return x.showUntil(body, freshness{expires: c.expires, never: c.late})
 }
 
 // textProblems appends the problems of a text to the list. in is the name of the parameter that contains the text.
 func (x *exchange) textProblems(to []textProblem, in, text string, problems []query.Problem) []textProblem {
 	runes := []rune(text)
 	for _, p := range problems {
-		severity := "error"
-		if p.Warning {
-			severity = "warning"
-		}
-		to = append(to, textProblem{severity, in, codeUnits(runes[:p.Start]), codeUnits(runes[:p.End]), x.redact(p.Message)})
+		to = append(to, textProblem{string(p.Severity), in, codeUnits(runes[:p.Start]), codeUnits(runes[:p.End]), x.redact(p.Message)})
 	}
 	return to
 }
@@ -127,16 +137,23 @@ func characters(text []rune, units int) int {
 type completer struct {
 	x           *exchange
 	query       []rune
+	at          int
 	spot        query.Spot
 	completions []completion
-	// late is true if values are missing because counting them took too long.
-	late bool
+	// late is true if values are missing because counting them took too long. expires is the time from which a count can change without a
+	// write, or zero.
+	late    bool
+	expires time.Time
 }
 
 // complete finds the completions at a position, which counts characters. If ctx ends with errValuesLate, the completions lack values.
 func (c *completer) complete(ctx context.Context, at int) error {
 	if len(string(c.query)) > query.MaxLength {
 		return nil
+	}
+	c.at = at
+	if err := c.otherReading(ctx); err != nil {
+		return err
 	}
 	var ok bool
 	if c.spot, ok = query.SpotAt(string(c.query), at); !ok {
@@ -157,19 +174,40 @@ func (c *completer) complete(ctx context.Context, at int) error {
 	if err != nil {
 		return err
 	}
+	slices.SortStableFunc(c.completions, func(a, b completion) int { return a.rank - b.rank })
 	c.completions = c.completions[:min(len(c.completions), maxCompletions)]
 	return nil
 }
 
-// add adds a completion. count is negative if no items were counted.
+// add adds a completion that replaces the typed text. count is negative if no items were counted.
 func (c *completer) add(kind, text, detail string, count int64) {
-	n := completion{
-		Text: text, Kind: kind, Detail: detail, Start: codeUnits(c.query[:c.spot.Start]), End: codeUnits(c.query[:c.spot.End]),
+	c.replace(c.spot.Start, c.spot.End, completion{Text: text, Kind: kind, Detail: detail}, count)
+}
+
+// replace adds a completion that replaces the characters from start to end, unless it contains the token of the caller. count is negative if
+// no items were counted.
+func (c *completer) replace(start, end int, n completion, count int64) {
+	if c.x.redact(n.Text) != n.Text {
+		return
 	}
+	n.Start, n.End = codeUnits(c.query[:start]), codeUnits(c.query[:end])
 	if count >= 0 {
 		n.Count = &count
 	}
 	c.completions = append(c.completions, n)
+}
+
+// otherReading adds the query with the words and, or and not as operators, if it has such words.
+func (c *completer) otherReading(ctx context.Context) error {
+	other, parsed, ok := query.WithOperators(string(c.query), c.x.audience())
+	if !ok {
+		return nil
+	}
+	count, err := c.total(ctx, parsed.Root)
+	if err == nil {
+		c.replace(0, len(c.query), completion{Text: other, Kind: completesClause, Detail: "With and, or and not as operators", rank: -1}, count)
+	}
+	return err
 }
 
 // begins reports whether a text begins with the typed text. The comparison ignores case.
@@ -193,7 +231,7 @@ func (c *completer) operators() {
 	}
 }
 
-// clauses adds texts with which a clause can begin: fields and, for a word, tags.
+// clauses adds texts with which a clause can begin, and clauses that the typed words can mean.
 func (c *completer) clauses(ctx context.Context) error {
 	if c.spot.Quoted {
 		return nil
@@ -206,17 +244,10 @@ func (c *completer) clauses(ctx context.Context) error {
 	if c.spot.Typed == "" {
 		return nil
 	}
-	if err := c.tagFields(ctx, colon); err != nil || c.spot.Named {
+	if err := c.tagFields(ctx, colon); err != nil || len(c.spot.Words) == 0 {
 		return err
 	}
-	tags, err := c.frequent(ctx, library.Facet{Field: query.AllTags, Key: c.spot.Typed, Limit: maxTagCompletions})
-	if err != nil {
-		return err
-	}
-	for _, t := range tags {
-		c.add(completesTag, query.ValueTerm(query.Field{Name: query.AllTags}, t.Value).String(), "items with the tag "+t.Value, t.Count)
-	}
-	return nil
+	return c.readings(ctx)
 }
 
 // tagFields adds the tag fields for the namespaces of the most frequent tags.
@@ -240,52 +271,66 @@ func (c *completer) tagFields(ctx context.Context, colon string) error {
 		name := query.TagFieldName(namespace)
 		if !seen[name] && c.begins(name) {
 			seen[name] = true
-			c.add(completesField, query.NameText(name)+colon, "keyword: the tags of the namespace "+namespace, -1)
+			c.field(query.NameText(name)+colon, "keyword: the tags of the namespace "+namespace, rankBegun)
 		}
 	}
 	return nil
 }
 
-// fields adds the fields whose names begin with the typed text. After them, it adds the fields with a name in which only a later part
-// begins with the typed text.
+// fields adds the fields with names that fit the typed text. Of fields that fit equally well, the common ones come first.
 func (c *completer) fields(colon string) {
-	var further []completion
-	for _, r := range query.Rows() {
+	rows, common := query.Rows(), query.CommonFields()
+	slices.SortStableFunc(rows, func(a, b query.Row) int { return place(common, a.Name) - place(common, b.Name) })
+	for _, r := range rows {
 		if r.Private && c.x.audience() == query.Public {
 			continue
 		}
-		name, direct := c.nameOf(r)
-		if name == "" {
-			continue
-		}
-		c.add(completesField, query.NameText(name)+colon, r.Type.String()+": "+r.About, -1)
-		if !direct {
-			last := len(c.completions) - 1
-			further = append(further, c.completions[last])
-			c.completions = c.completions[:last]
+		if name, rank := c.nameOf(r); name != "" {
+			c.field(query.NameText(name)+colon, r.Type.String()+": "+r.About, rank)
 		}
 	}
-	c.completions = append(c.completions, further...)
 }
 
-// nameOf returns the shortest name of a field that begins with the typed text, and true for direct. If no name begins with the typed text,
-// but a later part of a name does, nameOf returns the shortest name of the field, and false for direct. Otherwise, it returns "". It also
+// place returns the index of a text in a list, or the length of the list if the text is not in it.
+func place(list []string, text string) int {
+	if i := slices.Index(list, text); i >= 0 {
+		return i
+	}
+	return len(list)
+}
+
+func (c *completer) field(text, detail string, rank int) {
+	c.replace(c.spot.Start, c.spot.End, completion{Text: text, Kind: completesField, Detail: detail, rank: rank}, -1)
+}
+
+// nameOf returns the shortest name of a field that begins with the typed text, with its rank. If there is none, but a part of a name or
+// another name for the field begins with the typed text, it returns the shortest name of the field. Otherwise, it returns "". It also
 // returns "" for a dynamic field, which has no name of its own.
-func (c *completer) nameOf(r query.Row) (name string, direct bool) {
+func (c *completer) nameOf(r query.Row) (name string, rank int) {
 	if strings.Contains(r.Name, "<") {
-		return "", false
+		return "", 0
 	}
 	names := append(query.Aliases(r.Name), r.Name)
 	slices.SortStableFunc(names, func(a, b string) int { return len(a) - len(b) })
 	for _, n := range names {
-		if c.begins(n) {
-			return n, true
+		if query.Fold(c.spot.Typed) == n {
+			return n, rankSame
 		}
 	}
-	if slices.ContainsFunc(strings.Split(r.Name, "."), c.begins) {
-		return names[0], false
+	for _, n := range names {
+		if c.begins(n) {
+			return n, rankBegun
+		}
 	}
-	return "", false
+	others := query.OtherNames(r.Name)
+	if slices.Contains(others, query.Fold(c.spot.Typed)) {
+		return names[0], rankBegun
+	}
+	parts := strings.FieldsFunc(r.Name, func(r rune) bool { return r == '.' || r == '_' })
+	if slices.ContainsFunc(append(parts, others...), c.begins) {
+		return names[0], rankPart
+	}
+	return "", 0
 }
 
 // values adds values of the field: first those that the catalogue lists, then the most frequent values.
@@ -295,10 +340,8 @@ func (c *completer) values(ctx context.Context) error {
 	if !ok || c.spot.Field.Pattern || comparison {
 		return nil
 	}
-	if f.Type == query.Date && c.spot.Typed == "" && !c.spot.Quoted {
-		c.add(completesValue, "[now-1d TO now]", "the last 24 hours", -1)
-		c.add(completesValue, "[now-7d TO now]", "the last 7 days", -1)
-		c.add(completesValue, "[now-30d TO now]", "the last 30 days", -1)
+	if f.Type == query.Date && !c.spot.Quoted {
+		c.dates()
 	}
 	var frequent []library.FacetValue
 	if _, err := query.Countable(f.Name, c.x.audience()); err == nil {
@@ -308,7 +351,7 @@ func (c *completer) values(ctx context.Context) error {
 	}
 	listed := query.Values(f)
 	for _, v := range listed {
-		if !c.begins(v) {
+		if !slices.ContainsFunc(append(query.NamesOf(f, v), v), c.begins) {
 			continue
 		}
 		count := int64(-1)
@@ -329,22 +372,56 @@ func (c *completer) values(ctx context.Context) error {
 	return nil
 }
 
+// dates adds the dates that the typed text can mean or, without a text, usual dates.
+func (c *completer) dates() {
+	words := []string{c.spot.Typed}
+	if c.spot.Typed == "" {
+		words = []string{"today", "last 7 days", "last 30 days", "this month", "last month"}
+	}
+	for _, w := range words {
+		for _, d := range query.Dates(w, c.x.server.options.Clock()) {
+			c.add(completesValue, d.Clause, d.About, -1)
+		}
+	}
+}
+
 func (c *completer) addValue(kind string, f query.Field, value string, count int64) {
 	text := query.WordText(value)
 	if c.spot.Quoted {
 		text = query.QuotedText(value)
 	}
-	c.add(kind, text, "a value of "+f.Name, count)
+	c.add(kind, text, query.AboutValue(f, value), count)
 }
 
 // frequent returns the most frequent values among all items of the property. If counting takes too long, it returns none.
 func (c *completer) frequent(ctx context.Context, f library.Facet) ([]library.FacetValue, error) {
 	found, err := c.x.countAll(ctx, f)
-	if errors.Is(err, errValuesLate) || errors.Is(err, context.DeadlineExceeded) && errors.Is(context.Cause(ctx), errValuesLate) {
-		c.late = true
+	if c.isLate(ctx, err) {
 		return nil, nil
 	}
 	return found, err
+}
+
+// total returns the number of items of the property that match a query, or -1 if counting them takes too long.
+func (c *completer) total(ctx context.Context, n query.Node) (int64, error) {
+	page, err := c.x.server.lib.Read(ctx, c.x.seen(library.Read{Query: n}))
+	if c.isLate(ctx, err) || errors.As(err, new(*query.SyntaxError)) { // the query exceeds a limit that depends on the items
+		return -1, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	if !page.Expires.IsZero() && (c.expires.IsZero() || page.Expires.Before(c.expires)) {
+		c.expires = page.Expires
+	}
+	return page.Total, nil
+}
+
+// isLate reports whether an error means that counting took too long, and notes it.
+func (c *completer) isLate(ctx context.Context, err error) bool {
+	late := errors.Is(err, errValuesLate) || errors.Is(err, context.DeadlineExceeded) && errors.Is(context.Cause(ctx), errValuesLate)
+	c.late = c.late || late
+	return late
 }
 
 // countAll counts values among all items of the property.

@@ -34,7 +34,7 @@ func TestCompletions(t *testing.T) {
 		first []string
 		lacks []string
 	}{
-		"":                   {first: []string{"field:id:", "field:approval_status:", "field:campaign:"}},
+		"":                   {first: []string{"field:approval_status:", "field:social_platform:", "field:content_type:", "field:created_on:"}},
 		"appr|":              {first: []string{"field:approval_status:"}},
 		"APPR|":              {first: []string{"field:approval_status:"}},
 		"aut|":               {first: []string{"field:author:", "field:author.id:"}},
@@ -42,11 +42,11 @@ func TestCompletions(t *testing.T) {
 		"usern|":             {first: []string{"field:author:"}}, // the typed text is a part of the field's name
 		"te|xt:a":            {first: []string{"field:text:a"}, lacks: []string{"operator"}},
 		"ü 😀 te|":            {first: []string{"field:ü 😀 text:"}},
-		"a |":                {first: []string{"operator:a AND", "operator:a OR", "operator:a NOT", "field:a id:"}},
+		"a |":                {first: []string{"operator:a AND", "operator:a OR", "operator:a NOT", "field:a approval_status:"}},
 		"a A|":               {first: []string{"operator:a AND", "field:a approval_status:"}},
 		"N|":                 {first: []string{"operator:NOT"}},
-		"NOT |":              {first: []string{"field:NOT id:"}, lacks: []string{"operator"}},
-		"(|":                 {first: []string{"field:(id:"}, lacks: []string{"operator"}},
+		"NOT |":              {first: []string{"field:NOT approval_status:"}, lacks: []string{"operator"}},
+		"(|":                 {first: []string{"field:(approval_status:"}, lacks: []string{"operator"}},
 		"(text:beach AND approval_status:|": {first: []string{
 			"enum:(text:beach AND approval_status:app", "enum:(text:beach AND approval_status:rej", "enum:(text:beach AND approval_status:pen",
 		}},
@@ -58,7 +58,7 @@ func TestCompletions(t *testing.T) {
 		`author:"auth|`:                  {first: []string{`value:author:"author0"`}},
 		`author:"auth| AND x`:            {first: []string{`value:author:"author0" AND x`}},
 		"campaign:1|":                    {first: []string{"value:campaign:12", "value:campaign:13"}},
-		"created_on:|":                   {first: []string{"value:created_on:[now-1d TO now]"}},
+		"created_on:|":                   {first: []string{`value:created_on:"now/d"`, "value:created_on:[now-7d TO now]"}},
 		"tags.|":                         {first: []string{"field:tags.kinds.key:", "field:tags.marketer_tags.key:", "field:tags.hashtags.key:"}},
 		"tags.marketer_tags.key:|":       {first: []string{"tag:tags.marketer_tags.key:summer", "tag:tags.marketer_tags.key:hero"}},
 		"tags.marketer_tags:h|":          {first: []string{"tag:tags.marketer_tags:hero"}},
@@ -69,6 +69,11 @@ func TestCompletions(t *testing.T) {
 		`\*name:|`:                       {lacks: []string{"value", "field"}},
 		"campaign:>1|":                   {lacks: []string{"value"}},
 		"campaign:[1 TO |":               {lacks: []string{"value", "field", "operator"}},
+		"sta|":                           {first: []string{"field:approval_status:"}}, // another name for the field
+		"plat|":                          {first: []string{"field:social_platform:"}},
+		"dat|":                           {first: []string{"field:created_on:"}},
+		"approval_status:appro|":         {first: []string{"enum:approval_status:app"}},
+		"created_on:yest|":               {first: []string{"value:created_on:[now-1d/d TO now/d}"}},
 		"subm|":                          {lacks: []string{"field"}},
 		"submission.username:p|":         {lacks: []string{"value"}},
 		"submission.username:person1|":   {token: "rw", first: []string{"value:submission.username:person12", "value:submission.username:person18"}},
@@ -107,7 +112,7 @@ func TestCompletions(t *testing.T) {
 func TestSuggest(t *testing.T) {
 	newApp(t).table(t, map[string]call{
 		"counts": {url: suggestURL("approval_status:a|"), token: "ro", contains: []string{
-			`{"problems":[],"completions":[{"text":"app","start":16,"end":17,"kind":"enum","detail":"a value of approval_status","count":30}],` +
+			`"completions":[{"text":"app","start":16,"end":17,"kind":"enum","detail":"Status is approved","count":30}],` +
 				`"clauses":[{"start":0,"end":17,"occur":"must","field":"approval_status","values":["a"]}],` +
 				`"_links":{"self":{"href":"/base/v2/content/suggest?position=17&q=approval_status%3Aa"}}}`,
 		}},
@@ -121,6 +126,7 @@ func TestSuggest(t *testing.T) {
 		"a private field":  {url: suggestURL("submission.age:20|", "sort_by=submission.age:asc"), token: "ro", contains: []string{`"in":"q","start":0,"end":14,"message":"field \"submission.age\" requires a READ-WRITE token that allows ReadPrivate"`, `"in":"sort_by","start":0,"end":14`, `"completions":[]`}},
 		"the same, rw":     {url: suggestURL("submission.age:20|"), token: "rw", contains: []string{`"problems":[]`, `"text":"20"`}},
 		"a token":          {url: suggestURL("id:" + token("ro")), token: "ro", contains: []string{`"severity":"error"`}, lacks: []string{token("ro")[:16]}},
+		"a token, words":   {url: suggestURL("a and " + token("ro") + " and b"), token: "ro", contains: []string{`"severity":"hint"`}, lacks: []string{token("ro")[:16]}},
 		"nothing":          {url: "/v2/content/suggest", token: "ro", contains: []string{`"problems":[]`}},
 		"only blanks":      {url: suggestURL("  |"), token: "ro", contains: []string{`"start":2,"end":2`}},
 		"another property": {url: suggestURL("tags.marketer_tags:|"), token: "other-ro", contains: []string{`"completions":[]`}},

@@ -35,6 +35,26 @@ func otherNames() map[string]string {
 	return out
 }
 
+// OtherNames returns the names that people often write instead of the name of a field, which is canonical.
+func OtherNames(canonical string) []string {
+	c := loadCatalogue()
+	var out []string
+	for name, field := range c.otherNames {
+		if f, _ := Lookup(field); f.Name == canonical {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// CommonFields returns the canonical names of the fields that most queries use, the most common ones first.
+func CommonFields() []string {
+	return []string{
+		"approval_status", "content.social_platform", "content.content_type", CreatedOn, "hashtag.hashtag_text", "content.author.username",
+		"content.text", "campaign", "content.platform_data.location.name", "featured", "id",
+	}
+}
+
 // nearestField returns the name of the field that a person probably means by name, or "" if there is none. It first looks for an exact
 // match among the names that people often write, and then for the name with the smallest edit distance, if that distance is at most a third
 // of the length of name. It never returns the name of a private field.

@@ -1,6 +1,9 @@
 package query
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Spot describes the position of the cursor in a query that a user is typing, so that an editor can complete the query. The query can be
 // invalid.
@@ -17,6 +20,17 @@ type Spot struct {
 	// Named is true if this text is the name of a field and a colon already follows it.
 	Named bool
 	// Follows is true if there is a clause directly before the position, so that AND and OR are possible.
+	Follows bool
+	// Words are the words without a field that end with this text, with nothing between them. The last one is this text itself. There is none
+	// if this text is not such a word.
+	Words []SpotWord
+}
+
+// SpotWord is a word without a field.
+type SpotWord struct {
+	// Start is the position of the word, in characters.
+	Start int
+	// Follows is true if there is a clause directly before the word.
 	Follows bool
 }
 
@@ -47,6 +61,8 @@ type spotter struct {
 	// field is the field whose colon has been read but whose value has not. last is the field of the previous value. Both can be zero.
 	field, last FieldName
 	follows     bool
+	// words are the words without a field directly before the position.
+	words []SpotWord
 	// unclosed is true if the last token that the method next returned lacks its closing delimiter.
 	unclosed bool
 }
@@ -110,6 +126,8 @@ func (s *spotter) within(tok token) (Spot, bool) {
 	out.Typed, out.Named = typed, !out.Quoted && s.colonAfter(tok.end)
 	if out.Named {
 		out.Field, out.Follows = FieldName{}, false
+	} else if out.Field.Name == "" && !out.Quoted {
+		out.Words = append(slices.Clone(s.words), SpotWord{tok.start, out.Follows})
 	}
 	return out, true
 }
@@ -130,6 +148,8 @@ func (s *spotter) typed(start int) (string, bool) {
 // pass moves past a token that starts before the position. It returns false if nothing can be completed at the position.
 func (s *spotter) pass(tok token) bool {
 	s.pos = tok.end
+	words := s.words
+	s.words = nil
 	switch tok.kind {
 	case tokOpen:
 		s.scopes = append(s.scopes, s.value())
@@ -153,6 +173,9 @@ func (s *spotter) pass(tok token) bool {
 			return false // the position is in a value that is not a word, such as a regular expression
 		}
 		if !s.colonAfter(tok.end) {
+			if tok.kind == tokTerm && s.value().Name == "" {
+				s.words = append(words, SpotWord{tok.start, s.follows})
+			}
 			s.take()
 			break
 		}

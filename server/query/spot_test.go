@@ -21,8 +21,15 @@ func TestSpotAt(t *testing.T) {
 		"te|xt :a":                    `"text" "te" named`,
 		"|text":                       `"" ""`,
 		"a |":                         `"" "" follows`,
-		"a A|":                        `"A" "A" follows`,
-		"a AND|":                      `"AND" "AND" follows`,
+		"a A|":                        `"A" "A" follows after "a "`,
+		"id:1 last 30 d|ays":          `"days" "d" follows after "last 30 "+ after "30 "+`,
+		"a AND oct 20|":               `"20" "20" follows after "oct "`,
+		`a "b" oct 20|`:               `"20" "20" follows after "oct "+`,
+		"a* (b) oct te|":              `"te" "te" follows after "oct "+`,
+		"oct (20|":                    `"20" "20"`,
+		"text:(a b|":                  `"b" "b" of text follows`,
+		"oct te|xt:a":                 `"text" "te" named`,
+		"a AND|":                      `"AND" "AND" follows after "a "`,
 		"a AND |":                     `"" ""`,
 		"a AND te|":                   `"te" "te"`,
 		"NOT |":                       `"" ""`,
@@ -86,6 +93,12 @@ func TestSpotAt(t *testing.T) {
 						got += name
 					}
 				}
+				for _, w := range s.Words[:max(0, len(s.Words)-1)] {
+					got += fmt.Sprintf(" after %q", string([]rune(text)[w.Start:s.Start]))
+					if w.Follows {
+						got += "+"
+					}
+				}
 			}
 			if got != want {
 				t.Errorf("got %s, want %s", got, want)
@@ -134,14 +147,24 @@ func TestProblems(t *testing.T) {
 		text     string
 		want     []string
 	}{
-		"none":          {query.Problems("a AND b", query.Public), "a AND b", nil},
-		"blank":         {query.Problems(" ", query.Public), " ", nil},
-		"syntax":        {query.Problems("ü AND ) x", query.Public), "ü AND ) x", []string{`error ")": nothing after AND at position 6, near ") x": expected a clause`}},
-		"at the end":    {query.Problems("(a", query.Public), "(a", []string{`error "": unbalanced parenthesis (opened at position 0) at position 2, at the end: expected ")"`}},
-		"value":         {query.Problems("a id:xyz b", query.Public), "a id:xyz b", []string{`error "xyz": `}},
-		"private":       {query.Problems("a submission.age:1", query.Public), "a submission.age:1", []string{`error "submission.age": field "submission.age" requires a READ-WRITE token that allows ReadPrivate`}},
-		"own":           {query.Problems("a submission.age:1", query.Private), "a submission.age:1", nil},
-		"warnings":      {query.Problems("a AND b OR bogus:1", query.Public), "a AND b OR bogus:1", []string{`warning "a AND b OR bogus:1": AND and OR are mixed`, `warning "bogus": there is no field "bogus"`}},
+		"none":       {query.Problems("a AND b", query.Public), "a AND b", nil},
+		"blank":      {query.Problems(" ", query.Public), " ", nil},
+		"syntax":     {query.Problems("ü AND ) x", query.Public), "ü AND ) x", []string{`error ")": nothing after AND at position 6, near ") x": expected a clause`}},
+		"at the end": {query.Problems("(a", query.Public), "(a", []string{`error "": unbalanced parenthesis (opened at position 0) at position 2, at the end: expected ")"`}},
+		"value":      {query.Problems("a id:xyz b", query.Public), "a id:xyz b", []string{`error "xyz": `}},
+		"private":    {query.Problems("a submission.age:1", query.Public), "a submission.age:1", []string{`error "submission.age": field "submission.age" requires a READ-WRITE token that allows ReadPrivate`}},
+		"own":        {query.Problems("a submission.age:1", query.Private), "a submission.age:1", nil},
+		"warnings":   {query.Problems("a AND b OR bogus:1", query.Public), "a AND b OR bogus:1", []string{`warning "a AND b OR bogus:1": AND and OR are mixed`, `warning "bogus": there is no field "bogus"`}},
+		"operators": {query.Problems("not a and (b oR c) and", query.Public), "not a and (b oR c) and", []string{
+			`hint "not": operators are in upper case: "not" is read as a word; write NOT to exclude the next clause`,
+			`hint "and": operators are in upper case: "and" is read as a word; write AND to require both clauses`,
+			`hint "oR": operators are in upper case: "oR" is read as a word; write OR to accept either clause`,
+		}},
+		"words": {query.Problems(`and OR \and "or" text:or text:(x and y)`, query.Public), "", []string{}},
+		"no value": {query.Problems("approval_status:(app,aproved) media.mediatype:x", query.Public), "approval_status:(app,aproved) media.mediatype:x", []string{
+			`hint "aproved": no item has the value "aproved": the values of "approval_status" are app, rej, pen; did you mean "app"?`,
+			`hint "x": no item has the value "x": the values of "media.mediatype" are image, video, text`,
+		}},
 		"too long":      {query.Problems(strings.Repeat("x", 17000), query.Public), strings.Repeat("x", 17000), []string{`error "xxx`}},
 		"order":         {query.OrderProblems("id:asc,campaign:down", query.Public), "id:asc,campaign:down", []string{`error "down": a bad sort direction at position 16, near "down": expected asc or desc`}},
 		"good order":    {query.OrderProblems("id:asc", query.Public), "id:asc", nil},
@@ -153,11 +176,7 @@ func TestProblems(t *testing.T) {
 				t.Fatalf("got %+v, want %q", c.problems, c.want)
 			}
 			for i, p := range c.problems {
-				kind := "error"
-				if p.Warning {
-					kind = "warning"
-				}
-				if got := fmt.Sprintf("%s %q: %s", kind, string([]rune(c.text)[p.Start:p.End]), p.Message); !strings.HasPrefix(got, c.want[i]) {
+				if got := fmt.Sprintf("%s %q: %s", p.Severity, string([]rune(c.text)[p.Start:p.End]), p.Message); !strings.HasPrefix(got, c.want[i]) {
 					t.Errorf("got %s, want %s", got, c.want[i])
 				}
 			}
