@@ -15,7 +15,7 @@ func chip(group, text string) string {
 func (tab *tab) waitQuery(query string) {
 	tab.t.Helper()
 	tab.wait(fmt.Sprintf(`(new URLSearchParams(location.search).get('q') ?? '') === %q`, query))
-	tab.wait(fmt.Sprintf(`document.querySelector('.querybar [role=combobox]').value === %q`, query))
+	tab.wait(fmt.Sprintf(`document.querySelector('.querybar textarea').value === %q`, query))
 	if query == "" {
 		query = "*:*"
 	}

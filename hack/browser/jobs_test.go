@@ -76,7 +76,7 @@ func (tab *tab) waitTotal(query string) {
 func findByMouse(tab *tab) {
 	tab.open("")
 	tab.waitTotal("*:*")
-	tab.click(".querybar input")
+	tab.click(".querybar textarea")
 	tab.keys("approval_status:app AND beach")
 	tab.waitTotal("approval_status:app AND beach")
 	tab.click(".tile a")
@@ -111,13 +111,13 @@ func findByKeyboard(tab *tab) {
 func completeByMouse(tab *tab) {
 	tab.open("")
 	tab.waitTotal("*:*")
-	tab.click(".querybar input")
+	tab.click(".querybar textarea")
 	tab.keys("approval_sta")
 	tab.wait(`document.querySelector('.completions:not([hidden]) li')`)
 	tab.click(".completions li")
-	tab.wait(`document.querySelector('.querybar input').value.startsWith('approval_status:')`)
+	tab.wait(`document.querySelector('.querybar textarea').value.startsWith('approval_status:')`)
 	tab.click(".completions li")
-	tab.wait(`/^approval_status:(app|pen|rej)/.test(document.querySelector('.querybar input').value)`)
+	tab.wait(`/^approval_status:(app|pen|rej)/.test(document.querySelector('.querybar textarea').value)`)
 }
 
 func completeByKeyboard(tab *tab) {
@@ -126,9 +126,9 @@ func completeByKeyboard(tab *tab) {
 	tab.keys("/approval_sta")
 	tab.wait(`document.querySelector('.completions:not([hidden]) li')`)
 	tab.keys(kb.ArrowDown + kb.Enter)
-	tab.wait(`document.querySelector('.querybar input').value.startsWith('approval_status:')`)
+	tab.wait(`document.querySelector('.querybar textarea').value.startsWith('approval_status:')`)
 	tab.keys("app AND (beach")
-	tab.wait(`document.querySelector('.querybar.error .caret:not([hidden])') && document.querySelector('.querybar .message').innerText.includes('")"')`)
+	tab.wait(`document.querySelector('.querybar.error .caret') && document.querySelector('.querybar .message').innerText.includes('")"')`)
 	tab.keys(")")
 	tab.wait(`!document.querySelector('.querybar.error')`)
 	tab.waitTotal("approval_status:app AND (beach)")
@@ -175,7 +175,7 @@ func compareByMouse(tab *tab) {
 	tab.click(`[aria-label="Propose a change to Summer wall"]`)
 	tab.waitTotal(served)
 	tab.waitText(".tabpanel", "Nothing changes")
-	tab.click(".querybar input")
+	tab.click(".querybar textarea")
 	tab.keys(kb.End + " AND beach" + kb.Enter)
 	tab.compared()
 }
@@ -366,7 +366,7 @@ func TestOtherOrder(t *testing.T) {
 		return true;
 	})()`)
 	tab.wait(`document.activeElement.getAttribute('aria-label') === 'Fields to sort by'`)
-	tab.click(".querybar input")
+	tab.click(".querybar textarea")
 	tab.keys("beach" + kb.Enter)
 	tab.waitTotal("beach")
 	tab.click("[aria-label='Fields to sort by']")
