@@ -13,6 +13,9 @@ import (
 // are none, it adds what similar words mean.
 func (c *completer) readings(ctx context.Context) error {
 	before := len(c.completions)
+	if err := c.together(ctx); err != nil {
+		return err
+	}
 	words := c.spot.Words[max(0, len(c.spot.Words)-maxPhrase):]
 	for _, w := range words {
 		typed := string(c.query[w.Start:c.at])
@@ -79,6 +82,75 @@ func (c *completer) clause(w query.SpotWord, kind, clause, about string, count i
 func hasOptional(n query.Node) bool {
 	group, ok := n.(query.Bool)
 	return ok && slices.ContainsFunc(group.Clauses, func(c query.Clause) bool { return c.Occur == query.Should })
+}
+
+// together adds the clauses that all words together can mean, such as those of `approved instagram videos`. Words without a meaning stay
+// words. It adds nothing if only the last words have a meaning, because then their own completion has the same effect.
+func (c *completer) together(ctx context.Context) error {
+	words := c.spot.Words
+	if len(words) < 2 {
+		return nil
+	}
+	platforms, err := c.frequent(ctx, library.Facet{Field: "social_platform", Limit: library.MaxFacetValues})
+	if err != nil {
+		return err
+	}
+	var clauses, about []string
+	meanings, last := 0, false
+	for i := 0; i < len(words); {
+		meaning, n := c.meaningAt(i, platforms)
+		word := c.phrase(i, i+n)
+		last = meaning.Clause != ""
+		switch {
+		case last:
+			meanings++
+			clauses, about = append(clauses, meaning.Clause), append(about, meaning.About)
+		case slices.Contains([]string{"or", "not"}, query.Fold(word)):
+			return nil // the words before and after it do not belong together
+		case !slices.Contains([]string{"and", "of", "in", "on", "from", "by", "with", "the", "all"}, query.Fold(word)):
+			clauses, about = append(clauses, word), append(about, "with the word "+word)
+		}
+		i += n
+	}
+	if len(clauses) < 2 || meanings == 0 || meanings == 1 && last {
+		return nil
+	}
+	return c.reading(ctx, words[0], strings.Join(clauses, " AND "), strings.Join(about, ", "), rankSame, false)
+}
+
+// phrase returns the words from the index i up to j.
+func (c *completer) phrase(i, j int) string {
+	end := c.at
+	if j < len(c.spot.Words) {
+		end = c.spot.Words[j].Start
+	}
+	return strings.TrimSpace(string(c.query[c.spot.Words[i].Start:end]))
+}
+
+// meaningAt returns what the most words from the index i on are a name of, and the number of these words. If they are the name of nothing, it
+// returns no meaning, and 1.
+func (c *completer) meaningAt(i int, platforms []library.FacetValue) (query.Reading, int) {
+	for j := min(len(c.spot.Words), i+maxPhrase); j > i; j-- {
+		if found := query.ReadWords(c.phrase(i, j), c.x.server.options.Clock()); len(found) > 0 && found[0].Fit == query.Exact {
+			return found[0], j - i
+		}
+	}
+	word := query.Fold(c.phrase(i, i+1))
+	field, value := "", strings.TrimLeft(word, "@#")
+	switch {
+	case value == "":
+	case word[0] == '@':
+		field = "author"
+	case word[0] == '#':
+		field = "hashtag.hashtag_text"
+	case slices.ContainsFunc(platforms, func(p library.FacetValue) bool { return p.Value == word }):
+		field = "social_platform"
+	}
+	if field == "" {
+		return query.Reading{}, 1
+	}
+	f, _ := query.Lookup(field)
+	return query.Reading{Clause: query.FieldTerm(field, value).String(), About: query.AboutValue(f, value)}, 1
 }
 
 // numbers adds the item and the campaign with the typed number.
