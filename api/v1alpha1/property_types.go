@@ -53,6 +53,10 @@ type PropertySpec struct {
 	// +kubebuilder:validation:XValidation:rule="self.trim() != ''",message="the query must not be blank: use *:* to select every item"
 	ReadOnlyQuery string `json:"readOnlyQuery,omitempty"`
 
+	// history configures the history of changes that the server keeps for each item. By default, it keeps the newest 50 changes.
+	// +optional
+	History *History `json:"history,omitempty"`
+
 	// allowFrom lets objects in other namespaces belong to the property. They name it in their spec.propertyRef. By default, only objects in
 	// the namespace of the Property belong to it. When a grant is removed, the server stops serving the objects that no other grant permits.
 	// +optional
@@ -145,6 +149,15 @@ type Cache struct {
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,6}([.][0-9]{1,6})?(ms|s|m|h))+$') && duration(self) >= duration('0s') && duration(self) <= duration('168h')",message="staleWhileRevalidate must be a duration between 0s and 168h, such as 5m"
 	StaleWhileRevalidate metav1.Duration `json:"staleWhileRevalidate"`
+}
+
+// History configures the histories of items.
+type History struct {
+	// entries is the number of changes that the server keeps for each item; 0 turns histories off. If you lower it, the server no longer
+	// shows older changes, and deletes those of an item when the item changes.
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=200
+	Entries int32 `json:"entries"`
 }
 
 // Maintenance configures the 503 response of a property under maintenance.

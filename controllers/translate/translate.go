@@ -103,6 +103,9 @@ func Property(install string, o *v1alpha1.Property) (library.Definition, []query
 	if m := o.Spec.Maintenance; m != nil {
 		p.Maintenance = &library.Maintenance{RetryAfter: m.RetryAfter.Duration, Message: m.Message}
 	}
+	if h := o.Spec.History; h != nil {
+		p.History = new(int(h.Entries))
+	}
 	d.PropertySpec = p
 	return d, warnings, nil
 }

@@ -53,6 +53,7 @@ func TestTokens(t *testing.T) {
 		"facets":         {call{url: "/v2/content/facets?field=tags&q=*:*"}, readOnly, 403},
 		"filter facets":  {call{url: "/v2/content/facets?field=tags&filter=" + filterUUID("summer-wall")}, readWrite, 403},
 		"sources":        {call{url: "/v2/content/items/1001/sources"}, readWrite, 403},
+		"history":        {call{url: "/v2/content/items/1001/history"}, readWrite, 403},
 		"status":         {call{url: "/v2/content/status"}, readWrite, 403},
 		"definitions":    {call{url: "/v2/content/definitions?kind=tag"}, readWrite, 403},
 		"suggest":        {call{url: "/v2/content/suggest?q=te"}, readOnly, 403},

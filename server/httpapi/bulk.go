@@ -218,7 +218,7 @@ func (b *bulkImport) mutation(l bulkLine) (library.Mutation, error) {
 	if err != nil {
 		return library.Mutation{}, err
 	}
-	return library.Mutation{Put: line.Item, Units: line.Units, Replace: b.replace}, nil
+	return library.Mutation{Put: line.Item, Units: line.Units, Replace: b.replace, By: b.x.actor()}, nil
 }
 
 // refuse sets the status and the problem of a line that was not stored.

@@ -94,6 +94,7 @@ func (s *Server) parseOptions() item.ParseOptions {
 
 // change writes one mutation.
 func (x *exchange) change(m library.Mutation) (library.Outcome, error) {
+	m.By = x.actor()
 	outcomes, err := x.server.lib.Write(x.r.Context(), x.grant.property, []library.Mutation{m})
 	if err != nil {
 		return library.Outcome{}, err
@@ -136,7 +137,11 @@ func (s *Server) patchItem(x *exchange) error {
 			return err
 		}
 	}
-	if err := x.changeItem(library.Mutation{Patch: patch, ID: id}); err != nil {
+	reason, err := x.reason()
+	if err != nil {
+		return err
+	}
+	if err := x.changeItem(library.Mutation{Patch: patch, ID: id, Reason: reason}); err != nil {
 		return err
 	}
 	shown, err := x.readItem(x.r.Context(), id)

@@ -69,6 +69,7 @@ func routes() []route {
 		{"GET", "/v2/content/filters/{filter_uuid}/explain", writer, noAction, (*Server).explainFilter},
 		{"GET", "/v2/content/items/explain", writer, noAction, (*Server).explainQuery},
 		{"GET", "/v2/content/items/{id}/sources", writer, noAction, (*Server).showSources},
+		{"GET", "/v2/content/items/{id}/history", writer, noAction, (*Server).showHistory},
 		{"GET", "/v2/content/definitions", writer, noAction, (*Server).listDefinitions},
 		{"GET", "/v2/content/status", writer, noAction, (*Server).showStatus},
 		{"GET", "/v2/content/rights", anyToken, noAction, (*Server).showRights},

@@ -84,6 +84,8 @@ func TestScopeReads(t *testing.T) {
 		"explain":                         {url: "/v2/content/items/explain?q=*:*&ugc_id=1001", token: "editor", lacks: []string{"approval_status"}},
 		"explain a filter":                {url: "/v2/content/filters/" + filterUUID("hero-first") + "/explain?ugc_id=1003", token: "editor", status: 404},
 		"sources of a hidden item":        {url: "/v2/content/items/1003/sources", token: "editor", status: 404},
+		"the history of a hidden item":    {url: "/v2/content/items/1003/history", token: "editor", status: 403},
+		"a history":                       {url: "/v2/content/items/1001/history", token: "editor", status: 403, contains: []string{"a token with a query cannot read histories"}},
 		"sources":                         {url: "/v2/content/items/1001/sources", token: "editor"},
 		"a comparison":                    {url: "/v2/content/compare?q=*:*&from_q=campaign:12", token: "editor", contains: []string{`"total":30`, `"entering":{"total":14`}},
 		"definitions":                     {url: "/v2/content/definitions?kind=tag", token: "editor", lacks: []string{"launch"}},
@@ -249,6 +251,7 @@ func TestGuests(t *testing.T) {
 	grants(both)
 	a.apply(guest("curious", library.Token{Query: "*:*"}), guest("partner", library.Token{ReadWrite: true}))
 	a.known("curious", "partner")
+	a.do(call{method: "PATCH", url: "/v2/content/1003", token: "rw", body: `{"featured":true}`})
 	hero := call{url: "/v1/tags/marketer_tags/hero/1003", method: "DELETE"}
 	for token, sees := range map[string]bool{"partner": false, "rw": true} {
 		text := []string{"Tag shop/", "ContentFilter shop/", `"namespace":"shop"`, `"name":"ro"`, "broken"}
@@ -265,6 +268,7 @@ func TestGuests(t *testing.T) {
 		check(call{url: "/v2/content/filters"}, `"managed_by":"ContentFilter shop/summer-wall"`)
 		check(call{url: "/v2/content/definitions?kind=tag"}, `"managed_by":"Tag shop/hero"`)
 		check(call{url: "/v2/content/items/1003/sources"}, `"namespace":"shop"`)
+		check(call{url: "/v2/content/items/1003/history"}, `"token":"shop/rw"`)
 		refused := hero
 		refused.status = 403
 		check(refused, "managed by Tag shop/hero")

@@ -35,7 +35,8 @@ type HistoryEntry struct {
 	Time   time.Time     `json:"time"`
 	By     Actor         `json:"by"`
 	Action HistoryAction `json:"action"`
-	// Changes lists at most MaxHistoryChanges changed members. Omitted is the number of further ones.
+	// Changes lists at most MaxHistoryChanges changed public members, and all changed members of the submission. Omitted is the number of
+	// further ones.
 	Changes []item.Change `json:"changes,omitempty"`
 	Omitted int           `json:"omitted,omitempty"`
 	// Reason is what the caller stated as the reason, or "".
@@ -48,7 +49,7 @@ const (
 	HistoryEntries = 50
 	// MaxHistoryBytes is the maximum size of the stored history of an item, in bytes.
 	MaxHistoryBytes = 32 << 10
-	// MaxHistoryChanges is the maximum number of members in an entry.
+	// MaxHistoryChanges is the maximum number of public members in an entry.
 	MaxHistoryChanges = 100
 )
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/vitrine-dev/vitrine/server/item"
 	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/query"
 )
 
 // entryOf returns the entry in the history of an item for a mutation that changes it from before to after. before is nil for a new item. It
@@ -27,9 +28,17 @@ func entryOf(m *library.Mutation, now time.Time, before, after *item.Item) (libr
 	case m.Untag != nil:
 		e.Action = library.Untagged
 	}
-	e.Changes = item.Diff(before, after)
-	if more := len(e.Changes) - library.MaxHistoryChanges; more > 0 {
-		e.Changes, e.Omitted = e.Changes[:library.MaxHistoryChanges], more
+	public := 0
+	for _, c := range item.Diff(before, after) {
+		// Private members do not count, so that the entry without them does not depend on them.
+		if !query.IsSubmissionField(c.Member) {
+			public++
+		}
+		if public > library.MaxHistoryChanges && !query.IsSubmissionField(c.Member) {
+			e.Omitted++
+		} else {
+			e.Changes = append(e.Changes, c)
+		}
 	}
 	return e, len(e.Changes) > 0 || e.Reason != ""
 }

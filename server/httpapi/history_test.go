@@ -1,0 +1,74 @@
+package httpapi_test
+
+import (
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/vitrine-dev/vitrine/server/library"
+)
+
+// TestHistory checks what the history of an item contains for callers with different rights.
+func TestHistory(t *testing.T) {
+	a := newApp(t)
+	a.apply(tokenDefinition(shop, "moderator", library.Token{ReadWrite: true, Allow: []library.Action{library.Moderate, library.TagItems, library.Import}}))
+	a.known("moderator")
+	const at = "/v2/content/items/1002/history"
+	reason := url.QueryEscape("Größe unklar\n東京 & <more>")
+	a.steps(
+		call{url: at, token: "rw", contains: []string{`{"ugc_id":1002,"entries":[{"time":"2026-11-21T12:00:00Z","by":{"token":""},"action":"create","changes":[]}]`},
+			want: map[string]string{"Cache-Control": "private, no-store"}},
+		call{method: "PATCH", url: "/v2/content/1002?reason=" + reason, token: "moderator", body: `{"approval_status":"rej"}`},
+		call{method: "PATCH", url: "/v2/content/1002?reason=asked+for", token: "rw", body: `{"submission":{"age":"77","email":"new@mail.example"}}`},
+		call{method: "PATCH", url: "/v2/content/1002", token: "rw", body: `{"featured":true,"submission":{"age":"78"}}`},
+		call{method: "POST", url: "/v1/tags/", token: "moderator", body: `{"ugc_ids":[1002,1003],"namespace":"vibe","key":"late"}`, status: 201},
+		call{method: "DELETE", url: "/v1/tags/vibe/late/1002", token: "rw", status: 204},
+	)
+	common := []string{
+		`"by":{"token":"shop/rw"},"action":"untag","changes":[{"member":"tags","from":"vibe:late","to":null}]`,
+		`"by":{"token":"shop/moderator"},"action":"tag","changes":[{"member":"tags","from":null,"to":"vibe:late"}]`,
+		`{"member":"featured","from":"false","to":"true"}`,
+		`"by":{"token":"shop/moderator"},"action":"change","reason":"Größe unklar\n東京 & \u003cmore\u003e","changes":[{"member":"approval_status","from":"`,
+	}
+	a.do(call{url: at, token: "rw", contains: append(common, `"reason":"asked for","changes":[{"member":"submission.age","from":null,"to":null},{"member":"submission.email"`),
+		lacks: []string{"mail.example", "77", "78"}})
+	a.do(call{url: at, token: "moderator", contains: common, lacks: []string{"submission", "asked for", "mail.example"}})
+	a.do(call{url: "/v2/content/items/1003/history", token: "rw", contains: []string{`"action":"tag"`}})
+	a.do(call{method: "POST", url: "/v2/content/bulk?on_conflict=replace", token: "moderator", body: `{"id":1003,"content":{"content_type":"text","text":"replaced"}}`})
+	a.do(call{url: "/v2/content/items/1003/history", token: "rw", contains: []string{`"entries":[{"time":"2026-11-21T12:00:00Z","by":{"token":"shop/moderator"},"action":"replace","changes":[{`, `"to":"replaced"`}})
+	tag := a.do(call{url: at, token: "rw"}).header.Get("ETag")
+	a.do(call{url: at, token: "rw", header: map[string]string{"If-None-Match": tag}, status: 304})
+	a.steps(
+		call{url: "/v2/content/items/999999/history", token: "rw", status: 404},
+		call{url: "/v2/content/items/0/history", token: "rw", status: 404},
+		call{url: "/v2/content/items/x/history", token: "rw", status: 400},
+		call{url: at, token: "other-rw", status: 404},
+		call{url: at, token: "ro", status: 403},
+		call{method: "DELETE", url: "/v2/content/1002", token: "rw", status: 204},
+		call{url: at, token: "rw", status: 404},
+	)
+	if strings.Contains(a.log.String(), "unklar") || strings.Contains(a.log.String(), "asked") {
+		t.Error("the log contains a reason")
+	}
+}
+
+// TestReason checks the parameter reason of a patch.
+func TestReason(t *testing.T) {
+	a := newApp(t)
+	patch := func(reason string) call {
+		return call{method: "PATCH", url: "/v2/content/1002?reason=" + url.QueryEscape(reason), token: "rw", body: `{"campaign":77}`}
+	}
+	refused := func(reason, why string) call {
+		c := patch(reason)
+		c.status, c.contains = 400, []string{`"parameter":"reason"`, why}
+		return c
+	}
+	a.steps(
+		refused(strings.Repeat("é", 501), "at most 500 characters"),
+		refused("a\x00b", "control characters"),
+		call{url: "/v2/content/items/1002/history", token: "rw", lacks: []string{"campaign"}},
+		patch(" "+strings.Repeat("é", 500)+" "),
+		call{url: "/v2/content/items/1002/history", token: "rw", contains: []string{`"reason":"` + strings.Repeat("é", 500) + `"`}},
+		call{url: "/v2/content/1002", token: "rw", contains: []string{`"campaign":77`}, lacks: []string{"reason"}},
+	)
+}
