@@ -1,9 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -22,6 +24,8 @@ type diffOptions struct {
 	manifests  manifests
 	property   string
 	items      int
+	links      bool
+	console    string
 	output     string
 }
 
@@ -38,7 +42,10 @@ It needs a READ-WRITE token of the property.`,
 vitrine diff -f deploy/ | gh pr comment --body-file -
 
 # For each filter and each scope, list up to 50 added items and up to 50 removed items
-vitrine diff -f deploy/ --items 50`),
+vitrine diff -f deploy/ --items 50
+
+# Link each new or changed filter to the console, where the reviewer sees the pictures
+vitrine diff -f deploy/ --links --console-url https://content.shop.example`),
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}
@@ -46,6 +53,8 @@ vitrine diff -f deploy/ --items 50`),
 	o.manifests.bind(cmd.Flags())
 	cmd.Flags().StringVar(&o.property, "property", "", "NAMESPACE/NAME of the token's property, required if the manifests have objects of several properties")
 	cmd.Flags().IntVar(&o.items, "items", 5, "for each filter and each scope, maximum number of added items to list, and of removed items, 0 to 500")
+	cmd.Flags().BoolVar(&o.links, "links", false, "for each new or changed filter, add a link that opens the comparison in the console")
+	cmd.Flags().StringVar(&o.console, "console-url", "", "base URL of the server in the links, such as https://content.shop.example, if it differs from --server")
 	cmd.Flags().StringVarP(&o.output, "output", "o", "markdown", "output format: markdown or json")
 	return cmd
 }
@@ -56,6 +65,9 @@ func (o *diffOptions) run(cmd *cobra.Command) error {
 	}
 	if o.items < 0 || o.items > 500 {
 		return exit.Usagef("--items %d: must be 0 to 500", o.items)
+	}
+	if o.console != "" && !o.links {
+		return exit.Usagef("--console-url needs --links")
 	}
 	report, judged, err := o.manifests.judge(cmd)
 	if err != nil {
@@ -83,7 +95,13 @@ func (o *diffOptions) run(cmd *cobra.Command) error {
 			return fmt.Errorf("the access token belongs to property %s, and the manifests to %s: use a READ-WRITE token of %s, "+
 				"or name another property with --property", served.Property, property, property)
 		}
-		if changes, err = contentdiff.Compare(cmd.Context(), c, served, manifests, o.items); err != nil {
+		report := contentdiff.Options{First: o.items}
+		if o.links {
+			if report.Console, err = consoleURL(cmp.Or(o.console, c.Server())); err != nil {
+				return err
+			}
+		}
+		if changes, err = contentdiff.Compare(cmd.Context(), c, served, manifests, report); err != nil {
 			return err
 		}
 	}
@@ -107,6 +125,15 @@ func (o *diffOptions) run(cmd *cobra.Command) error {
 		return fmt.Errorf("%s could not be compared", text.Plural(failed, "object"))
 	}
 	return nil
+}
+
+// consoleURL parses the base URL of the links.
+func consoleURL(text string) (*url.URL, error) {
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.User != nil {
+		return nil, exit.Usagef("--console-url %q: must be an http or https URL, such as https://content.shop.example", text)
+	}
+	return u, nil
 }
 
 // comparable returns the objects of one property that can be compared, and the name of the property. The property is the one in --property

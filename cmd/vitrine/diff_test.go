@@ -124,6 +124,13 @@ func TestDiff(t *testing.T) {
 		t.Errorf("Markdown (-want +got):\n%s", diff)
 	}
 
+	linked := vitrine(t.Context(), manifests, "diff", "-f", "-", "--links", "--console-url", "https://content.shop.example/").stdout
+	if got := strings.Count(linked, "\n[See the items in the console](https://content.shop.example/console/filters/edit?"); got != 5 {
+		t.Errorf("the report has %d links, want one for each new or changed filter:\n%s", got, linked)
+	}
+	vitrine(t.Context(), manifests, "diff", "-f", "-", "--console-url", "https://content.shop.example").want(t, exit.Usage, "needs --links")
+	vitrine(t.Context(), manifests, "diff", "-f", "-", "--links", "--console-url", "content.shop.example").want(t, exit.Usage, "--console-url", "https://content.shop.example")
+
 	vitrine(t.Context(), filterManifest("a", "query: 'x AND'"), "diff", "-f", "-").want(t, exit.Manifests, "nothing after AND", "the manifests have errors", "correct them first")
 	other := filterManifest("b", "query: x, propertyRef: {name: other}")
 	vitrine(t.Context(), manifests+other, "diff", "-f", "-").want(t, exit.Usage, "objects of several properties (shop/default, shop/other)", "--property")
@@ -133,6 +140,9 @@ func TestDiff(t *testing.T) {
 	vitrine(t.Context(), manifests+other, "diff", "-f", "-", "--property", "shop/other").want(t, exit.Failed, "a READ-WRITE token of shop/other")
 	long := filterManifest("query", "query: '"+strings.Repeat("x", 16380)+"'")
 	vitrine(t.Context(), long, "diff", "-f", "-").want(t, 0, "None enters", "**10 leave**")
+	if out := vitrine(t.Context(), long, "diff", "-f", "-", "--links").stdout; strings.Contains(out, "/console/") {
+		t.Errorf("the report has a link that is too long for a comment:\n%.9000s", out)
+	}
 	wide := filterManifest("query", "query: '"+strings.Repeat("x ", 1024)+"'")
 	vitrine(t.Context(), wide, "diff", "-f", "-").want(t, 0, "None enters", "**10 leave**")
 	t.Setenv("VITRINE_SERVER", os.Getenv("VITRINE_SERVER")+"/v2")

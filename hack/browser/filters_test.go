@@ -5,10 +5,14 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/chromedp/chromedp/kb"
 )
 
 // withFilter starts a server with a ContentFilter shop/mine. The second result replaces the spec of the filter.
@@ -222,5 +226,82 @@ func TestFilterActions(t *testing.T) {
 		}
 		tab.check(axe)
 		tab.wait(settled)
+	}
+}
+
+// TestReviewerLink checks that the link of a draft opens the same comparison in another browser, including values that the draft has
+// cleared, and that the list of filters shows the drafts of this browser.
+func TestReviewerLink(t *testing.T) {
+	browserPath(t)
+	axe := axeScript(t)
+	s, _ := withFilter(t, "query: 'approval_status:app', favoriteTag: {namespace: marketer_tags, key: hero}, readAccess: ReadOnly")
+	tab := startBrowser(t, s).logIn(t).tab(t, 1280, 800, "light")
+	tab.allowClipboard()
+	from := s.filter(t, "Mine").UUID
+	tab.open("filters/edit?from=" + from)
+	tab.waitText(".figures", "Draft")
+	if drafts := eval[string](tab, `localStorage.getItem('vitrine.drafts') ?? ''`); drafts != "" {
+		t.Errorf("a draft without a change is stored: %s", drafts)
+	}
+	eval[any](tab, `(() => { const tag = document.querySelector('[placeholder="namespace:key"]'); tag.value = ''; tag.dispatchEvent(new Event('change')); return true; })()`)
+	tab.keys("/" + kb.End + " AND beach" + kb.Enter)
+	tab.wait(`document.querySelector('.querybar input').value === 'approval_status:app AND beach'`)
+	eval[any](tab, `(() => { const access = [...document.querySelectorAll('select')].find((s) => s.value === 'ReadOnly'); access.value = ''; access.dispatchEvent(new Event('change')); return true; })()`)
+	tab.click(tab.button("Copy link for the reviewer"))
+	tab.waitText(".toast", "Copied the link")
+	link := eval[string](tab, `navigator.clipboard.readText()`)
+	if want := s.url + "/console/filters/edit?from=" + from + "&q=approval_status%3Aapp+AND+beach&without=favorite_tag%2Cread"; link != want {
+		t.Errorf("the link is %s, want %s", link, want)
+	}
+	tab.open("filters")
+	tab.click(".drafts summary")
+	tab.waitText(".drafts", "Mine")
+	tab.check(axe)
+	tab.wait(settled)
+	tab.click(".drafts a")
+	tab.waitText(".figures", "Leave")
+	if found := eval[int](tab, `JSON.parse(localStorage.getItem('vitrine.drafts')).length`); found != 1 {
+		t.Errorf("the browser has %d drafts, want 1", found)
+	}
+
+	reviewer := startBrowser(t, s).logIn(t).tab(t, 390, 844, "light")
+	reviewer.open(strings.TrimPrefix(link, s.url+"/console/"))
+	reviewer.waitText(".figures", "Leave")
+	if shown := eval[string](reviewer, `[document.querySelector('.querybar input').value, document.querySelector('[placeholder="namespace:key"]').value, ...[...document.querySelectorAll('.form select')].map((s) => s.value)].join('|')`); shown != "approval_status:app AND beach|||" {
+		t.Errorf("the reviewer sees %s", shown)
+	}
+	reviewer.check(axe)
+
+	tab.open("filters")
+	tab.click(".drafts summary")
+	tab.click(tab.button("Discard"))
+	tab.wait(`!document.querySelector('.drafts')`)
+	tab.wait(settled)
+}
+
+// TestDiffLink checks that the link of vitrine diff opens the comparison of the served filter with the manifest.
+func TestDiffLink(t *testing.T) {
+	browserPath(t)
+	s, _ := withFilter(t, "query: 'approval_status:app', favoriteTag: {namespace: marketer_tags, key: hero}")
+	file := filepath.Join(t.TempDir(), "mine.yaml")
+	if err := os.WriteFile(file, []byte("apiVersion: vitrine.dev/v1alpha1\nkind: ContentFilter\nmetadata: {name: mine, namespace: shop}\nspec: {name: Mine (new), query: 'approval_status:app AND beach', sortBy: 'id:asc'}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), program, "diff", "-f", file, "--links")
+	cmd.Env = append(os.Environ(), "VITRINE_SERVER="+s.url, "VITRINE_TOKEN="+s.token)
+	report, err := cmd.CombinedOutput()
+	link := regexp.MustCompile(`\(`+regexp.QuoteMeta(s.url)+`/console/(\S+)\)`).FindSubmatch(report)
+	if err != nil || link == nil {
+		t.Fatalf("%v\n%s", err, report)
+	}
+	tab := startBrowser(t, s).logIn(t).tab(t, 1280, 800, "light")
+	tab.open(string(link[1]))
+	tab.waitText(".figures", "Leave")
+	left := regexp.MustCompile(`\*\*([\d,]+) leave`).FindSubmatch(report)
+	if shown := eval[string](tab, `document.querySelector('.figures .bad dd').innerText`); left == nil || shown != string(left[1]) {
+		t.Errorf("in the page, %s items leave. The report:\n%s", shown, report)
+	}
+	if shown := eval[string](tab, `[document.querySelector('.form input').value, document.querySelector('.querybar input').value, document.querySelector('[placeholder="namespace:key"]').value].join('|')`); shown != "Mine (new)|approval_status:app AND beach|" {
+		t.Errorf("the draft is %s", shown)
 	}
 }

@@ -9,8 +9,10 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/vitrine-dev/vitrine/server/client"
 	"github.com/vitrine-dev/vitrine/server/item"
@@ -55,6 +57,9 @@ type Change struct {
 	Reordered bool `json:"reordered"`
 	// Problem is the reason why the versions could not be compared; "" unless State is Failed.
 	Problem string `json:"problem,omitempty"`
+	// Link is the URL of the comparison in the console. It is set for new and changed filters if Options.Console is set, unless it is longer
+	// than maxLink.
+	Link string `json:"link,omitempty"`
 }
 
 // Version is the served or the new version of a filter or of a scope.
@@ -86,17 +91,27 @@ type Server interface {
 	Compare(ctx context.Context, change client.Change) (client.Comparison, error)
 }
 
-// Compare asks server for the effect of manifests of one property, whose served state is served. first is the maximum number of items to
-// list in Enter and in Leave. The result contains the filters, the Property and the tokens, each by name. It does not contain a token whose
+// maxLink is the maximum length of a link. The links of a report must fit into a comment on a pull request.
+const maxLink = 4000
+
+// Options says what Compare reports.
+type Options struct {
+	// First is the maximum number of items to list in Enter and in Leave.
+	First int
+	// Console is the URL of the server whose console shows the comparisons, or nil for no links.
+	Console *url.URL
+}
+
+// Compare asks server for the effect of manifests of one property, whose served state is served. The result contains the filters, the Property and the tokens, each by name. It does not contain a token whose
 // scope changes only as that of the Property does.
 //
 // If the versions of an object cannot be compared, Compare returns the reason in Problem. If Compare returns an error, the cause does not
 // depend on the object.
-func Compare(ctx context.Context, server Server, served client.Status, manifests []Manifest, first int) ([]Change, error) {
+func Compare(ctx context.Context, server Server, served client.Status, manifests []Manifest, o Options) ([]Change, error) {
 	manifests = slices.SortedFunc(slices.Values(manifests), func(a, b Manifest) int {
 		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(nameOf(a), nameOf(b)))
 	})
-	c, changes := comparison{server, served, served.ReadOnlyScope, first}, []Change{}
+	c, changes := comparison{server, served, served.ReadOnlyScope, o}, []Change{}
 	for _, m := range manifests {
 		change, err := c.compare(ctx, m)
 		if err != nil {
@@ -122,7 +137,7 @@ type comparison struct {
 	served client.Status
 	// readOnly is the new scope of the READ-ONLY tokens without a query of their own.
 	readOnly client.Scope
-	first    int
+	Options
 }
 
 // compare returns the effect of a manifest. It returns nil for a token whose scope changes only as that of the Property does.
@@ -181,7 +196,7 @@ func (c *comparison) scope(ctx context.Context, change *Change, before *client.S
 		change.State, change.Problem = Failed, hidden
 		return nil
 	}
-	to := client.Change{To: client.Version{Query: cmp.Or(next.Query, everything)}, Size: c.first}
+	to := client.Change{To: client.Version{Query: cmp.Or(next.Query, everything)}, Size: c.First}
 	if before != nil {
 		to.From.Query = cmp.Or(before.Query, everything)
 	}
@@ -192,7 +207,7 @@ func (c *comparison) scope(ctx context.Context, change *Change, before *client.S
 // filter compares the served version of a filter with the new one.
 func (c *comparison) filter(ctx context.Context, change *Change, f *library.Filter) error {
 	to := client.Change{
-		FromFilter: cmp.Or(f.UUID, strconv.FormatInt(f.ID, 10)), To: client.Version{Query: f.Query, SortBy: f.Order}, Size: c.first,
+		FromFilter: cmp.Or(f.UUID, strconv.FormatInt(f.ID, 10)), To: client.Version{Query: f.Query, SortBy: f.Order}, Size: c.First,
 	}
 	if t := f.Favourite; t != nil {
 		to.To.FavoriteTag = t.Namespace + ":" + t.Key
@@ -202,7 +217,36 @@ func (c *comparison) filter(ctx context.Context, change *Change, f *library.Filt
 		to.FromFilter = ""
 		effect, err = c.server.Compare(ctx, to)
 	}
-	return change.set(effect, err)
+	if err := change.set(effect, err); err != nil {
+		return err
+	}
+	if c.Console != nil && (change.State == New || change.State == Changed) {
+		change.Link = c.link(to, f)
+	}
+	return nil
+}
+
+// link returns the URL of a comparison in the console, or "" if it is too long.
+func (c *comparison) link(to client.Change, f *library.Filter) string {
+	values := url.Values{}
+	var without []string
+	// The editor of the console fills in the values of the served filter, except those that the link says are empty.
+	for _, field := range [][2]string{{"name", f.Name}, {"q", f.Query}, {"sort_by", f.Order}, {"favorite_tag", to.To.FavoriteTag}, {"read", map[bool]string{true: "ReadOnly"}[f.Public]}} {
+		if field[1] != "" {
+			values.Set(field[0], field[1])
+		} else {
+			without = append(without, field[0])
+		}
+	}
+	if to.FromFilter != "" {
+		values.Set("from", to.FromFilter)
+		values.Set("without", strings.Join(without, ","))
+	}
+	link := c.Console.ResolveReference(&url.URL{Path: "/console/filters/edit", RawQuery: values.Encode()}).String()
+	if len(link) > maxLink {
+		return ""
+	}
+	return link
 }
 
 // set records the response of the server. It returns err if the cause does not depend on the object: an invalid query, or one with private

@@ -49,13 +49,13 @@ func TestCompareStates(t *testing.T) {
 		"refused":          {nil, served, &client.Problem{Status: http.StatusBadRequest, Detail: "too long"}, Failed},
 		"a private filter": {nil, served, &client.Problem{Status: http.StatusForbidden, Detail: "needs ReadPrivate"}, Failed},
 	} {
-		got, err := Compare(t.Context(), answers{client.Comparison{Before: c.before, After: c.after}, c.err}, client.Status{}, wall, 5)
+		got, err := Compare(t.Context(), answers{client.Comparison{Before: c.before, After: c.after}, c.err}, client.Status{}, wall, Options{First: 5})
 		if err != nil || len(got) != 1 || got[0].State != c.state {
 			t.Errorf("%s: %+v, error %v, want %q", name, got, err, c.state)
 		}
 	}
 	down := errors.New("connection refused")
-	if _, err := Compare(t.Context(), answers{err: down}, client.Status{}, wall, 5); !errors.Is(err, down) {
+	if _, err := Compare(t.Context(), answers{err: down}, client.Status{}, wall, Options{First: 5}); !errors.Is(err, down) {
 		t.Errorf("a server that is down: error %v", err)
 	}
 }
@@ -131,7 +131,7 @@ func TestCompareScopes(t *testing.T) {
 		for name, scope := range c.tokens {
 			status.Tokens = append(status.Tokens, client.TokenStatus{Namespace: "shop", Name: name, Scope: scope})
 		}
-		changes, err := Compare(t.Context(), echo{}, status, c.manifests, 5)
+		changes, err := Compare(t.Context(), echo{}, status, c.manifests, Options{First: 5})
 		var got []string
 		for _, change := range changes {
 			line := change.Name + " " + change.State

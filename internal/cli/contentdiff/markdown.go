@@ -97,6 +97,9 @@ func (c Change) markdown(w io.Writer) {
 	default:
 		fmt.Fprintf(w, "\nThe order stays the same.\n")
 	}
+	if c.Link != "" {
+		fmt.Fprintf(w, "\n[See the items in the console](%s)\n", c.Link)
+	}
 }
 
 func (i Items) markdown(w io.Writer, verb string) {

@@ -2,6 +2,7 @@
 // stays the source of truth.
 
 import { change, get, may, Problem } from './api.js';
+import { discardDraft, saveDraft } from './drafts.js';
 import { button, fill, h, labelled, select } from './dom.js';
 import { tileContent } from './item.js';
 import { hiddenFilter, ownerOf } from './filters.js';
@@ -24,6 +25,9 @@ export function editorPage({ session }) {
     name: params.get('name') ?? '', q: params.get('q') ?? '', sort_by: params.get('sort_by') ?? '', favorite_tag: params.get('favorite_tag') ?? '',
     read: params.get('read') ?? '',
   };
+  /** The fields of the filter that the draft leaves empty. The URL has no parameters for empty values. */
+  const cleared = (params.get('without') ?? '').split(',');
+  const id = params.get('draft') || crypto.randomUUID();
   /** @type {AbortController | null} */
   let request = null;
 
@@ -54,6 +58,24 @@ export function editorPage({ session }) {
     if (replaced && !asNew.checked) return replaced;
     const name = objectName('filter', draft.name, bar.value);
     return name === replaced ? `${name.slice(0, 58)}-copy` : name;
+  }
+
+  /**
+   * Returns the parameters that open the draft in another browser: the values that differ from those of the filter.
+   * @returns {Record<string, string>}
+   */
+  function changes() {
+    const old = servedValues();
+    const changed = Object.entries(draft).filter(([field, value]) => !served || value !== old[field]);
+    return { from, ...Object.fromEntries(changed), without: served ? changed.filter(([, value]) => value === '').map(([field]) => field).join(',') : '' };
+  }
+
+  /** Returns the values of the filter. @returns {Record<string, string>} */
+  function servedValues() {
+    return {
+      name: String(served?.name ?? ''), q: String(served?.query ?? ''), sort_by: String(served?.sort_by ?? ''), favorite_tag: served?.favorite_tag ?? '',
+      read: served?.read_access === 'ReadOnly' ? 'ReadOnly' : '',
+    };
   }
 
   /** Returns the ID of the filter that the manifest adopts, because the filter was created over HTTP. */
@@ -97,6 +119,7 @@ export function editorPage({ session }) {
     try {
       const { data, etag } = await change('POST', 'v2/content/filters', { name: draft.name || undefined, q: bar.value, sort_by: draft.sort_by || 'created_on:desc' });
       toast('Created the filter', { action: { text: 'Undo', run: () => change('DELETE', `v2/content/filters/${data.id}`, undefined, etag).then(() => go(href('filters')), toastError) } });
+      discardDraft(id);
       go(href('wall', { filter: data.filter_uuid }));
     } catch (err) {
       toastError(err);
@@ -109,7 +132,8 @@ export function editorPage({ session }) {
    */
   function edit(values, same) {
     Object.assign(draft, values);
-    setParameters(draft, true);
+    setParameters({ name: '', q: '', sort_by: '', favorite_tag: '', read: '', ...changes(), draft: id }, true);
+    saveDraft({ id, property: session.property, title: draft.name || draft.q || 'Without a query', values: changes(), changed: new Date().toISOString() });
     refresh();
     if (!same) void compare();
   }
@@ -183,17 +207,15 @@ export function editorPage({ session }) {
         return;
       }
       fill(source, 'This is a draft of ', h('strong', null, h('bdi', null, String(served?.name))), ' (', ownerOf(served?.managed_by), '). The draft does not change the filter. To propose your change, export the manifest, and open a pull request.');
-      if (!params.has('name')) name.value = draft.name = String(served?.name ?? '');
-      if (!params.has('q')) {
-        draft.q = String(served?.query ?? '');
-        bar.set(draft.q);
+      const old = servedValues();
+      for (const field of /** @type {(keyof typeof draft)[]} */ (Object.keys(draft))) {
+        if (!params.has(field) && !cleared.includes(field)) draft[field] = old[field];
       }
-      if (!params.has('sort_by')) {
-        draft.sort_by = String(served?.sort_by ?? '');
-        order.set(draft.sort_by);
-      }
-      if (!params.has('favorite_tag')) favorite.value = draft.favorite_tag = String(served?.favorite_tag ?? '');
-      if (!params.has('read')) access.value = draft.read = served?.read_access === 'ReadOnly' ? 'ReadOnly' : '';
+      name.value = draft.name;
+      bar.set(draft.q);
+      order.set(draft.sort_by);
+      favorite.value = draft.favorite_tag;
+      access.value = draft.read;
       refresh();
     }
     fill(result, skeleton(4));
@@ -202,7 +224,8 @@ export function editorPage({ session }) {
 
   return {
     element: h('div', { class: 'page editor' },
-      h('div', { class: 'pagehead' }, heading, source),
+      h('div', { class: 'pagehead' }, heading, h('span', { class: 'spacer' }),
+        button({ icon: 'copy', text: 'Copy link for the reviewer', onclick: () => void copy(new URL(href('filters/edit', changes()), location.href).href, 'the link') }), source),
       h('div', { class: 'form' }, labelled('Name', name), h('div', { class: 'query' }, bar.element),
         h('div', { class: 'row' }, order.element, labelled('Favorite tag first', favorite), labelled('Readable with', access))),
       views.element),

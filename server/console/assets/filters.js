@@ -3,6 +3,7 @@
 import { curl, follow, get, Problem, read } from './api.js';
 import { button, debounced, fill, h } from './dom.js';
 import { rejectionList, rejectionNote, rejections } from './rejected.js';
+import { discardDraft, draftsOf, draftURL } from './drafts.js';
 import { go, href, parameters, setParameters } from './router.js';
 import { badge, copy, count, date, empty, explainError, failure, number, openDialog, skeleton } from './ui.js';
 
@@ -43,9 +44,10 @@ export function hiddenFilter({ query, sort_by }) {
 const atOnce = 4;
 
 /** @param {import('./shell.js').Context} context @returns {import('./shell.js').Page} */
-export function filtersPage({ scroller }) {
+export function filtersPage({ session, scroller }) {
   const body = h('div', null, skeleton(8));
   const refused = h('div', null);
+  const drafts = h('div', null);
   const search = h('input', { type: 'search', placeholder: 'Name, owner or query', 'aria-label': 'Find a filter', value: parameters().get('find') ?? '', oninput: debounced(80, () => {
     setParameters({ find: search.value }, true);
     show();
@@ -88,7 +90,16 @@ export function filtersPage({ scroller }) {
     return h('span', { class: 'muted' }, 'not counted', h('div', { class: 'small' }, n));
   }
 
+  function showDrafts() {
+    const list = draftsOf(session.property);
+    fill(drafts, list.length > 0 && h('details', { class: 'drafts', open: drafts.querySelector('[open]') !== null }, h('summary', null, `Drafts in this browser (${number(list.length)})`),
+      h('ul', null, list.map((draft) => h('li', { class: 'row' }, h('a', { href: draftURL(draft) }, h('bdi', null, draft.title)),
+        h('span', { class: 'muted' }, draft.values.from ? 'Change, ' : 'New filter, ', date(draft.changed)), h('span', { class: 'spacer' }),
+        button({ text: 'Discard', kind: 'quiet', 'aria-label': `Discard the draft ${draft.title}`, onclick: () => { discardDraft(draft.id); showDrafts(); } }))))));
+  }
+
   async function load() {
+    showDrafts();
     try {
       filters = await allFilters();
     } catch (err) {
@@ -146,7 +157,7 @@ export function filtersPage({ scroller }) {
     element: h('div', { class: 'page' },
       h('div', { class: 'pagehead' }, h('h1', { tabindex: '-1' }, 'Filters'), h('span', { class: 'spacer' }), search,
         h('a', { class: 'button primary', href: href('filters/edit') }, 'New filter')),
-      refused, body),
+      refused, drafts, body),
     title: 'Filters', started: load, stopped: () => observer.disconnect(),
     shortcuts: [
       { keys: '/', text: 'Find a filter', run: () => search.focus() },
