@@ -45,17 +45,20 @@ func (x *exchange) authenticate() error {
 	if !x.server.Ready() {
 		return &problem{Type: problems.Unavailable, Detail: "the server is starting and has not loaded its tokens yet: retry in a few seconds", retryAfter: time.Second}
 	}
+	if x.person != (Person{}) && len(x.presented) > 0 {
+		return &problem{Type: problems.TokensDiffer, Detail: "the request of a person has a token: send no token"}
+	}
 	for _, token := range x.presented {
 		if x.token != "" && x.token != token {
 			return &problem{Type: problems.TokensDiffer, Detail: "the request has two different tokens: send only one, preferably in the Authorization header"}
 		}
 		x.token = token
 	}
-	if x.token == "" {
+	if x.token == "" && x.person == (Person{}) {
 		return &problem{Type: problems.TokenRefused,
 			Detail: `the request has no access token: send one in the header "Authorization: Bearer TOKEN" or in the parameter "access_token"`}
 	}
-	g, settings, ok, err := x.server.granted(x.r.Context(), x.token)
+	g, settings, ok, err := x.server.granted(x.r.Context(), x.findGrant)
 	if err != nil {
 		return err
 	}
@@ -67,13 +70,21 @@ func (x *exchange) authenticate() error {
 	return err
 }
 
-// granted returns the grant of a token, and the settings of its property. It returns false if the token is unknown, expired or revoked, or
-// if its property is not served.
-func (s *Server) granted(ctx context.Context, token string) (grant, library.Property, bool, error) {
+// findGrant returns the grant of the caller, which is a person or has a token.
+func (x *exchange) findGrant(now time.Time) (grant, bool) {
+	if x.person != (Person{}) {
+		return x.server.tokens.findFor(x.person, now)
+	}
+	return x.server.tokens.find(x.token, now)
+}
+
+// granted returns the grant that find returns, and the settings of its property. It returns false if find does, or if the property is not
+// served.
+func (s *Server) granted(ctx context.Context, find func(now time.Time) (grant, bool)) (grant, library.Property, bool, error) {
 	if err := s.current(ctx); err != nil {
 		return grant{}, library.Property{}, false, err
 	}
-	g, ok := s.tokens.find(token, s.options.Clock())
+	g, ok := find(s.options.Clock())
 	if !ok {
 		return grant{}, library.Property{}, false, nil
 	}
@@ -83,6 +94,9 @@ func (s *Server) granted(ctx context.Context, token string) (grant, library.Prop
 	}
 	return g, settings, err == nil, err
 }
+
+// errNotLoaded is the error for a check of a token before the tokens are loaded.
+var errNotLoaded = fmt.Errorf("%w: the tokens are not loaded yet", library.ErrUnavailable)
 
 // Access describes the rights of a token.
 type Access struct {
@@ -100,10 +114,14 @@ type Access struct {
 // Access returns the rights of a token, for other handlers in the same process. It returns false if the API refuses the token. It returns
 // an error if the server cannot check the token now.
 func (s *Server) Access(ctx context.Context, token string) (Access, bool, error) {
+	return s.access(ctx, func(now time.Time) (grant, bool) { return s.tokens.find(token, now) })
+}
+
+func (s *Server) access(ctx context.Context, find func(now time.Time) (grant, bool)) (Access, bool, error) {
 	if !s.Ready() {
-		return Access{}, false, fmt.Errorf("%w: the tokens are not loaded yet", library.ErrUnavailable)
+		return Access{}, false, errNotLoaded
 	}
-	g, _, ok, err := s.granted(ctx, token)
+	g, _, ok, err := s.granted(ctx, find)
 	if !ok {
 		return Access{}, false, err
 	}
@@ -153,7 +171,7 @@ func (x *exchange) stillValid() error {
 	if err := x.server.current(x.r.Context()); err != nil {
 		return err
 	}
-	g, ok := x.server.tokens.find(x.token, x.server.options.Clock())
+	g, ok := x.findGrant(x.server.options.Clock())
 	if !ok || g.property != x.grant.property || !sameRights(g.rights, x.grant.rights) {
 		return errRevoked
 	}

@@ -37,7 +37,9 @@ type exchange struct {
 	// badParams is the error of decoding the query part of the URL, or nil. If it is not nil, params lacks what could not be decoded.
 	badParams error
 
-	// token is the token value that grant belongs to. Both are zero if the endpoint needs no token.
+	// person is the person who sends the request, or zero if the caller has a token (see WithPerson).
+	person Person
+	// token is the token value that grant belongs to. Both are zero if the endpoint needs no token. token is "" for a person.
 	token    string
 	grant    grant
 	settings library.Property
@@ -72,6 +74,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	// found.
 	x.params, x.badParams = url.ParseQuery(r.URL.RawQuery)
 	x.presented = presentedTokens(r, x.params)
+	x.person, _ = r.Context().Value(personKey{}).(Person)
 	x.id = requestID(r, x.presented)
 	// Copy the request, because routing changes its URL, and the request of the caller must stay unchanged.
 	own := *r
@@ -281,6 +284,9 @@ func (x *exchange) log(elapsed time.Duration) {
 		slog.String("request", x.id), slog.String("method", x.r.Method), slog.String("path", hide(x.redact(x.r.URL.Path))),
 		slog.String("query", x.redact(loggable(x.params))), slog.String("route", x.routeName()),
 		slog.Int("status", x.status), slog.Int64("bytes", x.bytes), slog.Duration("elapsed", elapsed))
+	if x.person.User != "" {
+		r.AddAttrs(slog.String("user", x.person.User))
+	}
 	_ = h.Handle(ctx, r) // a failure of the log cannot be reported anywhere
 }
 

@@ -157,7 +157,7 @@ func (x *exchange) tokenRecords() []tokenRecord {
 		return all
 	}
 	at := map[library.Owner]int{}
-	for _, g := range *known {
+	for _, g := range known.ofValues {
 		if g.property != p || g.expired(now) || g.owner.Internal() || x.foreign(g.owner.Namespace) {
 			continue
 		}

@@ -51,12 +51,19 @@ func sameRights(a, b library.Token) bool {
 
 func (g grant) expired(now time.Time) bool { return !g.expires.IsZero() && !now.Before(g.expires) }
 
-// tokenTable maps the digest of every valid token value to its grant. Readers load an immutable map. follow replaces the map when tokens
-// change.
+// tokenTable finds the grant of a token value or of a person. Readers load immutable maps. follow replaces the maps when tokens change.
 type tokenTable struct {
-	current atomic.Pointer[map[library.Digest]grant]
+	current atomic.Pointer[grants]
 	// log is the handler from which the handlers of the grants are made.
 	log slog.Handler
+}
+
+// grants are the grants of all tokens.
+type grants struct {
+	// ofValues contains the grants by the digests of all valid token values.
+	ofValues map[library.Digest]grant
+	// ofPeople contains the grants of the tokens with subjects.
+	ofPeople map[library.Owner]grant
 }
 
 func (t *tokenTable) synced() bool { return t.current.Load() != nil }
@@ -71,8 +78,21 @@ func (t *tokenTable) find(token string, now time.Time) (grant, bool) {
 	if known == nil {
 		return grant{}, false
 	}
-	g, ok := (*known)[sha256.Sum256([]byte(token))]
+	g, ok := known.ofValues[sha256.Sum256([]byte(token))]
 	if !ok || g.expired(now) {
+		return grant{}, false
+	}
+	return g, true
+}
+
+// findFor returns the grant of a person.
+func (t *tokenTable) findFor(p Person, now time.Time) (grant, bool) {
+	known := t.current.Load()
+	if known == nil {
+		return grant{}, false
+	}
+	g, ok := known.ofPeople[p.Token]
+	if !ok || g.expired(now) || !slices.Contains(g.rights.Subjects, p.subject()) {
 		return grant{}, false
 	}
 	return g, true
@@ -115,7 +135,7 @@ func (t *tokenTable) follow(events iter.Seq2[library.TokenEvent, error]) error {
 // publish replaces the table. The library gives a value to only one token, but until all events of a change have arrived, two tokens can
 // have the value. In this case, publish omits the value, so it works for neither token.
 func (t *tokenTable) publish(held map[library.Owner]heldToken) {
-	table := make(map[library.Digest]grant, len(held))
+	table, people := make(map[library.Digest]grant, len(held)), map[library.Owner]grant{}
 	claimed := make(map[library.Digest]bool, len(held))
 	for owner, h := range held {
 		g := grant{
@@ -126,6 +146,11 @@ func (t *tokenTable) publish(held map[library.Owner]heldToken) {
 			for _, uuid := range h.event.Token.Filters {
 				g.filters[uuid] = true
 			}
+		}
+		// A token without a value has expired. The first value is the current one.
+		if len(g.rights.Subjects) > 0 && len(g.rights.Values) > 0 {
+			g.expires = g.rights.Values[0].Expires
+			people[owner] = g
 		}
 		for _, v := range h.event.Token.Values {
 			if claimed[v.Digest] {
@@ -139,5 +164,5 @@ func (t *tokenTable) publish(held map[library.Owner]heldToken) {
 			table[v.Digest] = g
 		}
 	}
-	t.current.Store(&table)
+	t.current.Store(&grants{table, people})
 }

@@ -60,6 +60,14 @@ func (t *Token) check(Owner) error {
 			return fmt.Errorf("%w: there is no action %q", ErrInvalid, a)
 		}
 	}
+	for i, s := range t.Subjects {
+		if (s.User == "") == (s.Group == "") {
+			return fmt.Errorf("%w: subject %d of the token must be either a user or a group", ErrInvalid, i)
+		}
+	}
+	if len(t.Subjects) > 0 && t.Filters != nil {
+		return fmt.Errorf("%w: a token with filters cannot have subjects, because the console cannot use it", ErrInvalid)
+	}
 	_, err := ParseTokenScope(t.Query)
 	return err
 }

@@ -194,6 +194,14 @@ type Token struct {
 	Guest bool `json:",omitempty"`
 	// Allow, if not nil, limits a READ-WRITE token to these actions. An empty list permits only reads of public fields.
 	Allow []Action
+	// Subjects are the people who may use the token without its value, in the console.
+	Subjects []Subject `json:",omitempty"`
+}
+
+// Subject is a person, or everyone in a group, by a name from the identity provider. Exactly one of the members is set.
+type Subject struct {
+	User  string `json:",omitempty"`
+	Group string `json:",omitempty"`
 }
 
 // TokenValue is one accepted value of a token.

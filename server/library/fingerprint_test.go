@@ -21,6 +21,7 @@ func full() map[string]Definition {
 			Token: &Token{
 				ReadWrite: true, Values: []TokenValue{{Digest: Digest{1, 2}, Expires: late, Since: late}},
 				Replaced: []TokenValue{{Digest: Digest{3}, Since: early}}, Filters: []string{"u"},
+				Subjects: []Subject{{Group: "team"}, {User: "an"}},
 			},
 		},
 		"filter": filterDef("f", 7, early),
@@ -79,6 +80,8 @@ func TestFingerprintDistinguishesMeanings(t *testing.T) {
 		"a value brought earlier":    {of: "token", change: func(d *Definition) { d.Token.Values[0].Since = early }},
 		"a time in another zone":     {of: "token", same: true, change: func(d *Definition) { d.Token.Values[0].Since = late.In(time.FixedZone("x", 3600)) }},
 		"every filter, not none":     {of: "token", change: func(d *Definition) { d.Token.Filters = nil }},
+		"a subject less":             {of: "token", change: func(d *Definition) { d.Token.Subjects = d.Token.Subjects[1:] }},
+		"a group, not a user":        {of: "token", change: func(d *Definition) { d.Token.Subjects[1] = Subject{Group: "an"} }},
 		"null for an absent catalog": {of: "unit", same: true, change: func(d *Definition) { d.Unit.Unit.CatalogImageURLSrc = json.RawMessage("null") }},
 		"archived":                   {of: "unit", change: func(d *Definition) { d.Unit.Unit.Archived = true }},
 	} {

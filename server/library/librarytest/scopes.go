@@ -129,5 +129,16 @@ var scopeTests = map[string]func(*world){
 		if err := w.apply(bad)[0].Err; !errors.Is(err, library.ErrInvalid) {
 			w.Errorf("actions of a READ-ONLY token: %v; want ErrInvalid", err)
 		}
+		bad.Token.Allow = nil
+		for _, s := range []library.Subject{{}, {User: "an", Group: "team"}} {
+			bad.Token.Subjects = []library.Subject{{User: "an"}, s}
+			if err := w.apply(bad)[0].Err; !errors.Is(err, library.ErrInvalid) {
+				w.Errorf("subject %+v: %v; want ErrInvalid", s, err)
+			}
+		}
+		bad.Token.Subjects, bad.Token.Filters = []library.Subject{{User: "an"}}, []string{}
+		if err := w.apply(bad)[0].Err; !errors.Is(err, library.ErrInvalid) {
+			w.Errorf("subjects of a token with filters: %v; want ErrInvalid", err)
+		}
 	},
 }
