@@ -43,6 +43,7 @@ const (
 // +kubebuilder:validation:XValidation:rule="!has(self.allow) || !('Export' in self.allow) || 'ReadPrivate' in self.allow",message="Export in allow needs ReadPrivate too, because an export contains the private fields"
 // +kubebuilder:validation:XValidation:rule="!has(self.query) || !has(self.allow) || !('Import' in self.allow)",message="a token with a query cannot import: remove Import from allow, or remove query"
 // +kubebuilder:validation:XValidation:rule="!has(self.expiresAfter) || !has(self.rotation) || !self.expiresAfter.matches('^([0-9]{1,6}([.][0-9]{1,6})?(ms|s|m|h))+$') || !self.rotation.every.matches('^([0-9]{1,6}([.][0-9]{1,6})?(ms|s|m|h))+$') || duration(self.expiresAfter) > duration(self.rotation.every)",message="expiresAfter must be longer than rotation.every, otherwise the value expires before it is replaced"
+// +kubebuilder:validation:XValidation:rule="!has(self.subjects) || !has(self.filters)",message="subjects is not permitted with filters: the console cannot use a token that can only list certain filters"
 type AccessTokenSpec struct {
 	// propertyRef names the Property that the object belongs to. Defaults to "default" in the same namespace. It cannot change: delete the
 	// object and create a new one.
@@ -103,10 +104,35 @@ type AccessTokenSpec struct {
 	// +kubebuilder:validation:MaxItems=8
 	Allow []TokenAction `json:"allow,omitempty"`
 
+	// subjects are the people who can log in to the console with the rights of this token, but without its value, through the identity
+	// provider of the server (docs/console-setup.md). Without such a provider, subjects have no effect. Not permitted with filters.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=100
+	Subjects []Subject `json:"subjects,omitempty"`
+
 	// suspend stops reconciliation; the server keeps the last applied state. Deletion and expiry still take effect, and rotation
 	// pauses.
 	// +optional
 	Suspend bool `json:"suspend,omitempty"`
+}
+
+// Subject is a person, or everyone in a group, as the identity provider names them.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.user) != has(self.group)",message="set either user or group"
+type Subject struct {
+	// user is the name of a person: the exact value of the claim in --console-oidc-username-claim, by default the email address.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	User string `json:"user,omitempty"`
+
+	// group is the name of a group: an exact value in the claim in --console-oidc-groups-claim.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Group string `json:"group,omitempty"`
 }
 
 // SecretKeyReference refers to a key of a Secret in the same namespace.

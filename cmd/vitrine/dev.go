@@ -44,6 +44,7 @@ type devOptions struct {
 	property  string
 	// consoleDir is the folder with the files of the console; "" means the embedded files.
 	consoleDir string
+	oidc       server.OIDC
 	started    time.Time
 	out        io.Writer
 	folder     *dev.Folder
@@ -97,6 +98,7 @@ vitrine dev deploy/ --import posts.ndjson --data-dir .vitrine-dev`),
 	fs.StringSliceVar(&o.imports, "import", nil, "NDJSON file to import (see vitrine import); repeatable")
 	fs.StringVar(&o.property, "property", "", "NAMESPACE/NAME of the Property for --import (default: the only one)")
 	fs.StringVar(&o.consoleDir, "console-assets", "", "folder with the files of the console, for its development (default: the embedded files)")
+	o.oidc.Bind(fs)
 	_ = fs.MarkHidden("console-assets") // an error means that the flag does not exist
 	return cmd
 }
@@ -110,6 +112,9 @@ func (o *devOptions) run(ctx context.Context, log *slog.Logger) error {
 	}
 	if o.address == "" {
 		return exit.Usagef("--http-bind-address is empty: set it to [host]:port, such as 127.0.0.1:8080")
+	}
+	if err := o.oidc.Validate(true, "http://"+o.address); err != nil {
+		return err
 	}
 	for _, path := range append(o.paths, o.imports...) {
 		if _, err := os.Stat(path); err != nil {
@@ -132,7 +137,7 @@ func (o *devOptions) run(ctx context.Context, log *slog.Logger) error {
 	}
 	return server.Run(ctx, server.Options{
 		WithoutKubernetes: true, DataDir: dir, Library: server.LibraryEngine, HTTP: o.address, DrainFor: time.Second,
-		Definitions: o.follow, Public: public, Console: true, ConsoleDir: o.consoleDir,
+		Definitions: o.follow, Public: public, Console: true, ConsoleDir: o.consoleDir, OIDC: o.oidc,
 	}, log)
 }
 

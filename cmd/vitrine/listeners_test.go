@@ -79,7 +79,7 @@ const plantedItems = `{"id":101,"approval_status":"app","created_on":"2026-11-15
 // secrets are the words that no answer without credentials may contain.
 var secrets = []string{
 	plantedReadWrite, plantedReadOnly, plantedOriginal, plantedRejected, "zqnamespace", "zqproperty", "zqdisplay", "zqwebpage", "zqreadwrite",
-	"zqreadonly", "zqfilter", "zqquery", "zqtag", "zqkey", "zqunit", "zqimage", "zqclick", "zqtext", "zqhidden", "zqperson", "zqmail", "zqhost",
+	"zqreadonly", "zqfilter", "zqquery", "zqtag", "zqkey", "zqunit", "zqimage", "zqclick", "zqtext", "zqhidden", "zqperson", "zqmail", "zqhost", "zqsecret",
 }
 
 // revealed are the secrets that answers may contain, by listener and route. The table in docs/security.md says so.
@@ -104,7 +104,12 @@ func TestListeners(t *testing.T) {
 	}
 	apply(t, k, []string{manifest.Stdin}, plantedManifests+strings.Replace(filterManifest("zqfiltersuspended", "query: zqquery, suspend: true, propertyRef: {name: zqproperty}"), "namespace: shop", "namespace: zqnamespace", 1))
 	webhook := freeAddress(t)
-	s := startIn(t, config, "--http-bind-address", "127.0.0.1:0", "--console", "--debug-bind-address", "127.0.0.1:0",
+	secret := filepath.Join(t.TempDir(), "secret")
+	if err := os.WriteFile(secret, []byte("zqsecret of the client"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := startIn(t, config, "--console-oidc-issuer-url", "http://127.0.0.1:1", "--console-oidc-client-id", "vitrine", "--console-oidc-client-secret-file", secret,
+		"--console-oidc-redirect-url", "https://content.shop.example/console/login", "--http-bind-address", "127.0.0.1:0", "--console", "--debug-bind-address", "127.0.0.1:0",
 		"--webhook-bind-address", webhook, "--webhook-url", "https://"+webhook)
 	c := &caller{t: t, routes: routesInCode(t), listener: "https", base: "https://" + s.addresses["https"]}
 	c.plant()

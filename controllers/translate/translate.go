@@ -246,6 +246,9 @@ func AccessToken(install string, o *v1alpha1.AccessToken, values []library.Token
 	for _, a := range o.Spec.Allow {
 		d.Token.Allow = append(d.Token.Allow, library.Action(a))
 	}
+	for _, s := range o.Spec.Subjects {
+		d.Token.Subjects = append(d.Token.Subjects, library.Subject{User: s.User, Group: s.Group})
+	}
 	return d, warnings, nil
 }
 

@@ -138,7 +138,10 @@ var rooms = map[string]room{
 		own: append([]string{"server/coding", "server/jsongzip", "server/problems"}, domain...), ownInTests: []string{"hack/opensearch/node/nodetest", "server/engine", "server/opensearch", "server/reference"},
 		others: []string{"golang.org/x/time/", "github.com/klauspost/compress/", "github.com/prometheus/client_golang/", "github.com/maypok86/otter/v2"},
 	},
-	"server/console":  {own: []string{"server/coding", "server/problems"}, ownInTests: append([]string{"server/engine", "server/httpapi"}, domain...), others: []string{}},
+	"server/console": {
+		own: []string{"server/coding", "server/problems"}, ownInTests: append([]string{"server/engine", "server/httpapi"}, domain...),
+		others: []string{"github.com/coreos/go-oidc/v3/", "golang.org/x/oauth2"},
+	},
 	"server/client":   {own: []string{"internal/text", "server/item"}, ownInTests: append([]string{"server/httpapi", "server/reference"}, domain...)},
 	"config":          {others: []string{}},
 	"internal/admin":  {own: append([]string{"internal/backup", "server/transfer"}, domain...), others: []string{}},

@@ -47,6 +47,7 @@ type Options struct {
 	// Console enables the console. If ConsoleDir is set, the server uses its files instead of the embedded ones.
 	Console    bool
 	ConsoleDir string
+	OIDC       OIDC
 
 	webhook webhookOptions
 	debug   string
@@ -82,6 +83,7 @@ func (o *Options) Bind(fs *pflag.FlagSet) {
 	fs.StringSliceVar(&o.tlsHosts, "tls-hosts", nil, "additional names and IP addresses for the certificate that the server creates, such as those of its Service")
 	fs.StringVar(&o.HTTP, "http-bind-address", "", "address of the plain HTTP API, for loopback or behind a proxy that terminates TLS (default: off)")
 	fs.BoolVar(&o.Console, "console", false, "serve the console, a web page to find, compare and moderate content, below /console/ on the HTTPS and HTTP addresses")
+	o.OIDC.Bind(fs)
 	fs.StringVar(&o.probes, "health-probe-bind-address", ":8081", "address of /readyz and /healthz")
 	fs.StringVar(&o.metrics, "metrics-bind-address", ":9090", "address of /metrics; empty means off")
 	o.webhook.bind(fs)
@@ -143,7 +145,7 @@ func (o *Options) Validate() error {
 	if err := library.CheckExternalURL(o.externalURL); err != nil {
 		return exit.Usagef("--external-url: %w", err)
 	}
-	return nil
+	return o.OIDC.Validate(o.Console, o.externalURL)
 }
 
 // replicated reports whether this process can be one of several replicas that serve the same library and follow the same cluster.

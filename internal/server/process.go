@@ -254,12 +254,9 @@ func (p *process) withConsole(api *httpapi.Server) (http.Handler, error) {
 	made, err := console.New(console.Options{
 		API: api, Key: p.lib.AuthorKey(), Hosts: hosts, Dir: p.o.ConsoleDir, Logger: p.log.With("part", "console"),
 		Access: func(ctx context.Context, token string) (console.Access, bool, error) {
-			a, ok, err := api.Access(ctx, token)
-			return console.Access{
-				Property: string(a.Property), Token: a.Owner.String(), ReadWrite: a.ReadWrite, Actions: a.Actions, FiltersOnly: a.FiltersOnly,
-				Expires: a.Expires,
-			}, ok, err
+			return forConsole(api.Access(ctx, token))
 		},
+		OIDC: p.o.OIDC.forConsole(api),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("create the console: %w", err)

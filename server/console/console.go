@@ -36,6 +36,8 @@ type Options struct {
 	// Key is a secret of the library. The console derives the key of the sessions from it, so sessions are valid on all servers with the
 	// same Key. Key must have at least 16 bytes. Required.
 	Key []byte
+	// OIDC configures the login of people through an identity provider. Default: people log in only with tokens.
+	OIDC *OIDC
 	// Hosts contains additional host names of the server (without a port), such as that of the external URL. As protection from DNS
 	// rebinding, the Host header of a request over plain HTTP to a loopback address must name localhost, a loopback address or one of
 	// Hosts.
@@ -57,6 +59,7 @@ type console struct {
 	begun    *register
 	codes    *codes
 	attempts attempts
+	people   *people // nil if there is no identity provider
 	foreign  *http.CrossOriginProtection
 	mux      *http.ServeMux
 }

@@ -570,7 +570,7 @@ func TestSeveralCookies(t *testing.T) {
 		end.cookie = first + "; " + cookieName + "=" + second
 		ended := s.do(end)
 		for _, cookie := range []string{first, second} {
-			s.do(call{path: items, cookie: cookie, status: 401, contains: "log in with an access token"})
+			s.do(call{path: items, cookie: cookie, status: 401, contains: "there is no session: log in"})
 		}
 		if begun := ended.cookie(); begun != "" {
 			s.do(call{path: items, cookie: begun, status: 200})

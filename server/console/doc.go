@@ -10,6 +10,11 @@
 //   - The server stores no sessions. A session is an encrypted cookie, which every replica of the library accepts, even after a restart.
 //     The cookie contains the token itself, because a digest would not be enough: a backup contains the digests and the key, so an attacker
 //     with a backup could forge such a cookie.
+//   - A session of a person contains no token, only the name of the person and of an AccessToken that names the person. The key of its
+//     cookie depends on the client secret at the identity provider in addition to the key of the library, because a backup must not be
+//     enough to forge it. The console checks on each request that the AccessToken still names the person. The API learns the person only
+//     from the context of a request, never from a header.
+//   - A login through the identity provider ends in the browser that began it, once.
 //   - The server remembers which sessions have ended, with one bit for each session. It forgets none before the session would be over
 //     anyway, and callers with the same token cannot end each other's sessions or use up each other's codes.
 //   - The console checks the token again on each request, so a session ends when its token becomes invalid.
@@ -22,6 +27,7 @@
 //	routes.go                the routes and the pages
 //	guard.go                 which requests the console accepts, and the headers of all responses
 //	login.go, session.go     begin, read and end sessions
+//	person.go, provider.go   log people in through an identity provider
 //	issue.go                 gives one-time codes to programs
 //	proxy.go                 passes requests to the API
 //	console.go               the options and the state of a console
@@ -41,5 +47,5 @@
 // During development, vitrine dev --console-assets server/console/assets serves the files from the folder. Reload the page to see a
 // change.
 //
-// The package may import coding.
+// The package may import coding and problems.
 package console

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -24,7 +25,9 @@ const (
 // description describes a session or a code that can begin a session.
 type description struct {
 	// ID is the public ID of the session. It is empty for a code.
-	ID       string `json:"id,omitempty"`
+	ID string `json:"id,omitempty"`
+	// User is the name of the person to whom the session belongs. It is empty for a session with a token.
+	User     string `json:"user,omitempty"`
 	Class    string `json:"class"`
 	Property string `json:"property"`
 	// Actions contains the names of the actions that the token allows now. The page shows only what they permit. The API enforces them.
@@ -46,6 +49,13 @@ func describe(id string, expires time.Time, a Access) description {
 	return d
 }
 
+// describe returns the description of the session.
+func (s session) describe(a Access) description {
+	d := describe(s.publicID(), s.ends(), a)
+	d.User = s.user()
+	return d
+}
+
 // showSession handles GET requests. It describes the current session. If there is no session, the response has no content. It is not an
 // error response, because browsers log failed requests in their consoles.
 func (c *console) showSession(w http.ResponseWriter, r *http.Request) error {
@@ -58,33 +68,57 @@ func (c *console) showSession(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/json")
-	answer(w, http.StatusOK, describe(s.publicID(), s.ends(), a))
+	answer(w, http.StatusOK, s.describe(a))
 	return nil
 }
 
-// logIn handles POST requests. It begins a session with a token or a one-time code, and ends the previous sessions of the browser.
+// logIn handles POST requests. It begins a session with a token or a one-time code, or with what an identity provider has returned.
 func (c *console) logIn(w http.ResponseWriter, r *http.Request) error {
-	var credentials struct{ Token, Code string }
+	var credentials struct {
+		Token, Code   string
+		Authorization *authorization
+		// As is the choice of a person for whom authorize has returned several AccessTokens.
+		As string
+	}
 	if err := readBody(w, r, &credentials); err != nil {
 		return err
 	}
-	if (credentials.Token == "") == (credentials.Code == "") {
+	given := 0
+	for _, is := range []bool{credentials.Token != "", credentials.Code != "", credentials.Authorization != nil, credentials.As != ""} {
+		if is {
+			given++
+		}
+	}
+	byProvider := credentials.Authorization != nil || credentials.As != ""
+	switch {
+	case given != 1:
 		return &problem{problems.InvalidBody, `the body must contain either a token or a code: {"token": "…"} or {"code": "…"}`}
+	case byProvider && c.people == nil:
+		return noProvider
+	case credentials.Authorization != nil:
+		return c.count(r, c.authorize(w, r, *credentials.Authorization))
+	case credentials.As != "":
+		return c.count(r, c.choose(w, r, credentials.As))
 	}
 	token, refusal := strings.TrimSpace(credentials.Token), "the access token is unknown, expired or revoked"
 	if credentials.Code != "" {
 		token, refusal = "", codeRefusal
 	}
-	now := c.o.Clock()
 	a, err := c.attempt(r, refusal, func() string {
 		if credentials.Code != "" {
-			token = c.codes.redeem(credentials.Code, now)
+			token = c.codes.redeem(credentials.Code, c.o.Clock())
 		}
 		return token
 	})
 	if err != nil {
 		return err
 	}
+	return c.begin(w, r, session{Token: token}, a)
+}
+
+// begin begins a session with the rights a, and ends the previous sessions of the browser.
+func (c *console) begin(w http.ResponseWriter, r *http.Request, s session, a Access) error {
+	now := c.o.Clock()
 	n, ok := c.begun.issue(now)
 	if !ok {
 		return &problem{problems.RateLimited, fmt.Sprintf("this server has begun too many sessions within %.0f hours: retry later", sessionFor.Hours())}
@@ -92,14 +126,23 @@ func (c *console) logIn(w http.ResponseWriter, r *http.Request) error {
 	for _, before := range c.sessions(r) {
 		c.begun.end(before.serial, before.ends(), now)
 	}
-	s := newSession(token, n, now)
+	s.ID, s.serial, s.Begun, s.Seen = rand.Text(), n, now.Unix(), now.Unix()
 	if err := c.setSession(w, s); err != nil {
 		return err
 	}
-	c.o.Logger.InfoContext(r.Context(), "login to the console", "client", clientOf(r).String(), "property", a.Property, "token", a.Token)
+	c.o.Logger.InfoContext(r.Context(), "login to the console", s.logged(r, "property", a.Property, "token", a.Token)...)
 	w.Header().Set("Content-Type", "application/json")
-	answer(w, http.StatusCreated, describe(s.publicID(), s.ends(), a))
+	answer(w, http.StatusCreated, s.describe(a))
 	return nil
+}
+
+// logged returns the attributes of a line in the log about a request of the session: the client, the user if there is one, and more.
+func (s session) logged(r *http.Request, more ...any) []any {
+	all := append([]any{"client", clientOf(r).String()}, more...)
+	if s.Person != nil {
+		all = append(all, "user", s.Person.User)
+	}
+	return all
 }
 
 // codeRefusal is the detail of the problem for a code that is not valid.
@@ -139,20 +182,29 @@ func (c *console) attempt(r *http.Request, refusal string, find func() string) (
 	default:
 		return a, nil
 	}
+	return Access{}, c.count(r, refused)
+}
+
+// count counts a login that was refused, and returns err. If a client has failed too often, the problem is the same for all errors.
+func (c *console) count(r *http.Request, err error) error {
+	refused := (*problem)(nil)
+	if !errors.As(err, &refused) || refused.kind != problems.LoginRefused && refused.kind != problems.ClassRefused {
+		return err
+	}
 	client, now := clientOf(r), c.o.Clock()
 	if c.attempts.exceeded(client, now) {
-		return Access{}, &problem{problems.RateLimited, fmt.Sprintf("too many failed logins from this address: retry in %.0f seconds", attemptWindow.Seconds())}
+		return &problem{problems.RateLimited, fmt.Sprintf("too many failed logins from this address: retry in %.0f seconds", attemptWindow.Seconds())}
 	}
 	c.attempts.failed(client, now)
 	c.o.Logger.WarnContext(r.Context(), "login to the console refused", "client", client.String(), "error", refused)
-	return Access{}, refused
+	return refused
 }
 
 // logOut handles DELETE requests. It ends all sessions of the browser.
 func (c *console) logOut(w http.ResponseWriter, r *http.Request) error {
 	for _, s := range c.sessions(r) {
 		c.begun.end(s.serial, s.ends(), c.o.Clock())
-		c.o.Logger.InfoContext(r.Context(), "logout from the console", "client", clientOf(r).String())
+		c.o.Logger.InfoContext(r.Context(), "logout from the console", s.logged(r)...)
 	}
 	dropSession(w)
 	w.WriteHeader(http.StatusNoContent)

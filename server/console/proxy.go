@@ -10,7 +10,7 @@ import (
 // apiPath is the path below which the pages of the console access the API.
 const apiPath = Path + "api"
 
-// callAPI passes a request to the API with the token of the session. The API authenticates the token again.
+// callAPI passes a request to the API with the token of the session, or in the name of its person. The API authenticates the token again.
 func (c *console) callAPI(w http.ResponseWriter, r *http.Request) error {
 	path := strings.TrimPrefix(r.URL.Path, apiPath)
 	if !strings.HasPrefix(path, "/v1/") && !strings.HasPrefix(path, "/v2/") && path != "/openapi.json" {
@@ -20,16 +20,22 @@ func (c *console) callAPI(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	call := r.Clone(r.Context())
+	ctx := r.Context()
+	if s.Person != nil {
+		ctx = c.people.As(ctx, *s.Person)
+	}
+	call := r.Clone(ctx)
 	call.URL.Path = path
 	call.URL.RawPath = strings.TrimPrefix(r.URL.RawPath, apiPath)
 	call.RequestURI = call.URL.RequestURI()
 	// Remove the headers that are only for the console. Without them, the API checks only the token, so a property does not have to allow
 	// the origin of the console.
-	for _, name := range []string{"Cookie", "Origin", "Referer", header} {
+	for _, name := range []string{"Authorization", "Cookie", "Origin", "Referer", header} {
 		call.Header.Del(name)
 	}
-	call.Header.Set("Authorization", "Bearer "+s.Token)
+	if s.Person == nil {
+		call.Header.Set("Authorization", "Bearer "+s.Token)
+	}
 	c.o.API.ServeHTTP(&passed{ResponseWriter: w}, call)
 	return nil
 }

@@ -27,6 +27,11 @@ func New(o Options) (http.Handler, error) {
 	if c.codes, err = newCodes(); err != nil {
 		return nil, err
 	}
+	if o.OIDC != nil {
+		if c.people, err = newPeople(o.OIDC, o.Key, o.Clock); err != nil {
+			return nil, err
+		}
+	}
 	if c.assets, err = c.load(); err != nil {
 		return nil, fmt.Errorf("load the files of the console: %w", err)
 	}
@@ -36,6 +41,8 @@ func New(o Options) (http.Handler, error) {
 		"GET /console/session":                 c.guarded(c.showSession),
 		"POST /console/session":                c.guarded(c.logIn),
 		"DELETE /console/session":              c.guarded(c.logOut),
+		"GET /console/oidc":                    c.guarded(c.showProvider),
+		"POST /console/oidc":                   c.guarded(c.beginLogin),
 		"POST /console/codes":                  c.guarded(c.makeCode),
 		"POST /console/codes/lookup":           c.guarded(c.lookUpCode),
 		"/console/api/":                        c.guarded(c.callAPI),

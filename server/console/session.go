@@ -1,7 +1,7 @@
 package console
 
 import (
-	"crypto/rand"
+	"context"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
@@ -32,14 +32,22 @@ type session struct {
 	// ID is a random value. Each login creates a new ID. The serial says which session to reject after a logout.
 	ID string `json:"id"`
 	serial
-	Token string `json:"token"`
+	// Token is the token of the session, or "" if the session belongs to Person.
+	Token  string  `json:"token,omitempty"`
+	Person *Person `json:"person,omitempty"`
 	// Begun is the time of the login in Unix seconds. Seen is the time of the request that last renewed the cookie.
 	Begun int64 `json:"begun"`
 	Seen  int64 `json:"seen"`
+	// Lasts is the maximum duration of the session of a person, in seconds.
+	Lasts int64 `json:"lasts,omitempty"`
 }
 
-func newSession(token string, n serial, now time.Time) session {
-	return session{ID: rand.Text(), serial: n, Token: token, Begun: now.Unix(), Seen: now.Unix()}
+// user returns the name of the person to whom the session belongs, or "" if nobody is known.
+func (s session) user() string {
+	if s.Person == nil {
+		return ""
+	}
+	return s.Person.User
 }
 
 // publicID returns an ID by which the page knows the session. A renewal of the cookie does not change the ID. The ID reveals nothing
@@ -50,7 +58,13 @@ func (s session) publicID() string {
 }
 
 // ends returns the latest time at which the session ends.
-func (s session) ends() time.Time { return time.Unix(s.Begun, 0).Add(sessionFor) }
+func (s session) ends() time.Time {
+	lasts := sessionFor
+	if s.Person != nil {
+		lasts = time.Duration(s.Lasts) * time.Second
+	}
+	return time.Unix(s.Begun, 0).Add(lasts)
+}
 
 func (s session) over(now time.Time) bool {
 	return !now.Before(s.ends()) || !now.Before(time.Unix(s.Seen, 0).Add(idleFor))
@@ -64,22 +78,32 @@ func (c *console) sealSession(s session) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("encode a session: %w", err)
 	}
-	return base64.RawURLEncoding.EncodeToString(c.sealer.seal(text)), nil
+	by := c.sealer
+	if s.Person != nil {
+		by = c.people.sessions
+	}
+	return base64.RawURLEncoding.EncodeToString(by.seal(text)), nil
 }
 
 // openSession returns the session in the value of a cookie. It returns false if no server with the same key sealed the value, or if a
-// version of Vitrine sealed it that did not number sessions.
+// version of Vitrine sealed it that did not number sessions. The key determines whether the session may belong to a person: with the key of
+// the other sessions, which a backup contains, anyone could seal a session of any person.
 func (c *console) openSession(value string) (session, bool) {
 	sealed, err := base64.RawURLEncoding.DecodeString(value)
 	if err != nil {
 		return session{}, false
 	}
 	text, ok := c.sealer.open(sealed)
+	ofPerson := false
+	if !ok && c.people != nil {
+		text, ok = c.people.sessions.open(sealed)
+		ofPerson = ok
+	}
 	if !ok {
 		return session{}, false
 	}
 	var s session
-	return s, json.Unmarshal(text, &s) == nil && s.Server != ""
+	return s, json.Unmarshal(text, &s) == nil && s.Server != "" && (s.Person != nil) == ofPerson
 }
 
 // cookie returns the cookie of the console with a value. The cookie has no lifetime, so browsers delete it when the user closes them.
@@ -130,10 +154,18 @@ func (c *console) sessions(r *http.Request) []session {
 	return all
 }
 
+// access returns the rights of a session. It returns false if its token is no longer valid, or no longer names the person.
+func (c *console) access(ctx context.Context, s session) (Access, bool, error) {
+	if s.Person != nil {
+		return c.people.Access(ctx, *s.Person)
+	}
+	return c.o.Access(ctx, s.Token)
+}
+
 // admit returns the session of a request and the rights of its token. If id is not empty, admit rejects a session with another public ID.
 // It renews the cookie if necessary, so that a session in use does not end.
 func (c *console) admit(w http.ResponseWriter, r *http.Request, id string) (session, Access, error) {
-	required := &problem{problems.LoginRequired, "log in with an access token"}
+	required := &problem{problems.LoginRequired, "there is no session: log in"}
 	s, ok := c.presented(r)
 	if !ok {
 		return session{}, Access{}, required
@@ -142,13 +174,16 @@ func (c *console) admit(w http.ResponseWriter, r *http.Request, id string) (sess
 		required.detail = "this browser now has a different session: reload the page"
 		return session{}, Access{}, required
 	}
-	a, ok, err := c.o.Access(r.Context(), s.Token)
+	a, ok, err := c.access(r.Context(), s)
 	if err != nil {
 		return session{}, Access{}, err
 	}
 	if !ok {
 		dropSession(w)
 		required.detail = "the access token of this session has expired or was revoked: log in again"
+		if s.Person != nil {
+			required.detail = "the AccessToken of this session has expired, was revoked, or no longer names you: log in again"
+		}
 		return session{}, Access{}, required
 	}
 	if now := c.o.Clock(); now.Sub(time.Unix(s.Seen, 0)) >= renewAfter {

@@ -144,6 +144,8 @@ func TestRules(t *testing.T) {
 		"classes of other kinds":         {property(", allowFrom: [{namespaces: {names: [guests]}, kinds: [Tag], classes: [ReadOnly]}]"), []string{"error schema 5:39 spec.allowFrom[0]"}, "classes and filters limit AccessTokens"},
 		"a grant of filters to writers":  {property(", allowFrom: [{namespaces: {names: [guests]}, kinds: [AccessToken], classes: [ReadWrite], filters: [wall]}]"), []string{"error schema 5:39 spec.allowFrom[0]"}, "remove ReadWrite from classes"},
 		"Export without ReadPrivate":     {token("a", "class: ReadWrite, allow: [Export]"), []string{"error schema 5:7 spec"}, "Export in allow needs ReadPrivate too"},
+		"a subject of two kinds":         {token("a", "class: ReadOnly, subjects: [{user: jo}, {user: an, group: team}]"), []string{"error schema 5:48 spec.subjects[1]"}, "set either user or group"},
+		"subjects and filters":           {token("a", "class: ReadOnly, filters: [wall], subjects: [{user: jo}]"), []string{"error schema 5:7 spec"}, "subjects is not permitted with filters"},
 		"one value read twice":           {token("a", "class: ReadOnly, existingSecret: {name: s, key: k}") + token("b", "class: ReadOnly, existingSecret: {name: s, key: k}"), []string{"error claim 10:48 spec.existingSecret.name"}, "Secret shop/s is held by AccessToken shop/a"},
 		"a value that is written":        {token("a", "class: ReadOnly") + token("b", "class: ReadOnly, existingSecret: {name: a, key: token}"), []string{"error claim 10:48 spec.existingSecret.name"}, "AccessToken shop/a writes Secret shop/a"},
 		"another key of that Secret":     {text: token("a", "class: ReadOnly") + token("b", "class: ReadOnly, existingSecret: {name: a, key: mine}")},

@@ -19,8 +19,8 @@ export class Problem extends Error {
 }
 
 /**
- * A session, or the session that a one-time code can begin. Only a session that has begun has an id.
- * @typedef {{id?: string, class: 'READ-WRITE' | 'READ-ONLY', property: string, actions: Action[], expires?: string | null}} Session
+ * A session, or the session that a login can begin. Only a session that has begun has an id. Only the session of a named person has a user.
+ * @typedef {{id?: string, user?: string, class: 'READ-WRITE' | 'READ-ONLY', property: string, actions: Action[], expires?: string | null}} Session
  */
 
 /**
@@ -226,11 +226,41 @@ export async function session() {
 }
 
 /**
- * @param {{token: string} | {code: string}} by
+ * @param {{token: string} | {code: string} | {as: string}} by
  * @returns {Promise<Session>}
  */
 export async function logIn(by) {
   return show((await send('POST', 'session', { body: by })).data);
+}
+
+/**
+ * Returns the name of the identity provider and the URL of the page where it works, or null if there is no provider.
+ * @returns {Promise<{provider: string, page: string} | null>}
+ */
+export async function identityProvider() {
+  return (await send('GET', 'oidc')).data;
+}
+
+/** Begins a login through the identity provider. It returns the URL of the provider. @returns {Promise<string>} */
+export async function beginLogin() {
+  return (await send('POST', 'oidc')).data.url;
+}
+
+/**
+ * The AccessTokens that name a person. The person must choose one.
+ * @typedef {{user: string, choices: (Session & {as: string, name: string})[]}} Choices
+ */
+
+/**
+ * Logs in the person whom the identity provider has sent back. It returns null if the session has begun.
+ * @param {{code: string | null, state: string | null, error: string | null}} authorization
+ * @returns {Promise<Choices | null>}
+ */
+export async function authorize(authorization) {
+  const { data } = await send('POST', 'session', { body: { authorization } });
+  if (data.choices) return data;
+  show(data);
+  return null;
 }
 
 /** @param {Session} session */

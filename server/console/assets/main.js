@@ -1,10 +1,10 @@
 // The entry point of the console. It logs the user in and starts the frame.
 
-import { lookUp, Problem, session, sessionEvents } from './api.js';
+import { authorize, lookUp, Problem, session, sessionEvents } from './api.js';
 import { h } from './dom.js';
 import { startKeys } from './keys.js';
-import { codePage, loginPage } from './login.js';
-import { base, pageName, startRouter } from './router.js';
+import { choicePage, codePage, loginPage, returnURL } from './login.js';
+import { base, pageName, parameters, startRouter } from './router.js';
 import { startShell } from './shell.js';
 import { explainError, failure, mountMessages } from './ui.js';
 
@@ -26,6 +26,7 @@ addEventListener('pageshow', (event) => {
   if (event.persisted) location.reload();
 });
 await askAboutCode();
+await finishAuthorization();
 await start();
 
 /**
@@ -41,17 +42,45 @@ async function askAboutCode() {
   try {
     const offered = await lookUp(code);
     document.title = 'Log in – Vitrine';
-    await new Promise((done) => {
-      const page = codePage(code, offered, () => done(null));
-      document.body.prepend(page.element);
-      page.focus();
-      end = () => page.element.remove();
-    });
+    await ask((done) => codePage(code, offered, done));
   } catch (err) {
     const { title, text } = explainError(err);
     reason = err instanceof Problem && err.type === 'login-refused'
       ? 'This link no longer works, because a link is valid for only one login and only one minute. Run the command again to get a new link, or log in with a token.' : `${title}. ${text}`;
   }
+}
+
+/**
+ * Completes a login through the identity provider, if the provider has sent the browser to the login page. The server accepts the login only
+ * if this browser has begun it.
+ */
+async function finishAuthorization() {
+  if (pageName() !== 'login') return;
+  const sent = parameters();
+  // The code is secret until it is used, so it leaves the URL first.
+  history.replaceState(null, '', returnURL());
+  if (!sent.has('state')) return;
+  try {
+    const offered = await authorize({ code: sent.get('code'), state: sent.get('state'), error: sent.get('error') });
+    document.title = 'Log in – Vitrine';
+    if (offered) await ask((done) => choicePage(offered, done));
+  } catch (err) {
+    const { title, text } = explainError(err);
+    reason = `${title}. ${text}`;
+  }
+}
+
+/**
+ * Shows a page until the user has answered.
+ * @param {(done: () => void) => {element: HTMLElement, focus: () => void}} make
+ */
+function ask(make) {
+  return new Promise((done) => {
+    const page = make(() => done(null));
+    document.body.prepend(page.element);
+    page.focus();
+    end = () => page.element.remove();
+  });
 }
 
 /** Shows the console, or the login page if there is no session. */
