@@ -13,8 +13,8 @@ import (
 )
 
 // withTokens starts a server with an AccessToken of the class ReadWrite for each name. The values are the other fields of the spec. The
-// second result changes the spec of a token while the server runs.
-func withTokens(t *testing.T, tokens map[string]string) (*server, func(name, spec string)) {
+// second result changes the spec of a token while the server runs. args are further arguments of the server.
+func withTokens(t *testing.T, tokens map[string]string, args ...string) (*server, func(name, spec string)) {
 	t.Helper()
 	dir := t.TempDir()
 	write := func(name, spec string) {
@@ -27,7 +27,7 @@ func withTokens(t *testing.T, tokens map[string]string) (*server, func(name, spe
 	for name, spec := range tokens {
 		write(name, spec)
 	}
-	return startServer(t, dir), write
+	return startServer(t, append([]string{dir}, args...)...), write
 }
 
 // moderator is the spec of a token that decides on pending items. A decision moves an item out of the scope of the token.
