@@ -14,10 +14,12 @@ import (
 
 const (
 	// maxCompletions is the maximum number of completions. maxWordValues is the maximum number of values of one field among the completions of
-	// a word without a field. maxPhrase is the maximum number of words that a completion replaces.
+	// a word without a field. maxPhrase is the maximum number of words that mean one value, and maxTogether the maximum number of words whose
+	// meanings one completion combines. They limit the work for a long query.
 	maxCompletions = 20
 	maxWordValues  = 5
 	maxPhrase      = 4
+	maxTogether    = 12
 	// valuesBudget is the maximum time for counting the values for completions. Values that arrive later do not help a user who is typing.
 	valuesBudget = 250 * time.Millisecond
 )

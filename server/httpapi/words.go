@@ -88,7 +88,7 @@ func hasOptional(n query.Node) bool {
 // words. It adds nothing if only the last words have a meaning, because then their own completion has the same effect.
 func (c *completer) together(ctx context.Context) error {
 	words := c.spot.Words
-	if len(words) < 2 {
+	if len(words) < 2 || len(words) > maxTogether {
 		return nil
 	}
 	platforms, err := c.frequent(ctx, library.Facet{Field: "social_platform", Limit: library.MaxFacetValues})

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 // Reading is a clause that a person can mean by words without a field. Such words find items with these words in their text, although the
@@ -33,12 +34,14 @@ const (
 // FitOf returns how well a typed text fits a name. It ignores case.
 func FitOf(typed, name string) Fit {
 	typed, name = Fold(typed), Fold(name)
-	switch length := len([]rune(typed)); {
+	length, other := utf8.RuneCountInString(typed), utf8.RuneCountInString(name)
+	most := length / 4 // edits
+	switch {
 	case typed == name:
 		return Exact
 	case length > 1 && strings.HasPrefix(name, typed):
 		return Begun
-	case length > 3 && length <= longestName && editDistance(typed, name) <= length/4:
+	case most > 0 && length <= longestName && max(length-other, other-length) <= most && editDistance(typed, name) <= most:
 		return Mistyped
 	}
 	return Unfit
