@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"strconv"
 	"strings"
@@ -71,6 +72,11 @@ func (s *Server) importItems(x *exchange) error {
 	h.Set("Cache-Control", "private, no-store")
 	x.WriteHeader(http.StatusOK)
 	imp.flush()
+	defer func() {
+		if imp.created+imp.replaced > 0 {
+			x.audit("import", slog.Int64("created", imp.created), slog.Int64("replaced", imp.replaced), slog.Int64("refused", imp.refused))
+		}
+	}()
 	return imp.answer(lines)
 }
 
@@ -84,6 +90,8 @@ type bulkImport struct {
 	replace bool
 	// took is the duration of the last write.
 	took time.Duration
+	// created, replaced and refused are the numbers of answered lines.
+	created, replaced, refused int64
 }
 
 // receive reads lines until the body ends or the backlog is abandoned. It adds them to the backlog.
@@ -187,9 +195,12 @@ func (b *bulkImport) store(batch []bulkLine) error {
 				b.refuse(&answers[at], outcomes[i].Err)
 			default:
 				answers[at].ID = outcomes[i].ID
-				answers[at].Status = http.StatusOK
 				if outcomes[i].Created {
 					answers[at].Status = http.StatusCreated
+					b.created++
+				} else {
+					answers[at].Status = http.StatusOK
+					b.replaced++
 				}
 			}
 		}
@@ -227,6 +238,7 @@ func (b *bulkImport) refuse(a *lineAnswer, err error) {
 	if p.Type == problems.Internal {
 		b.x.server.options.Logger.ErrorContext(b.x.r.Context(), "cannot import a line", "request", b.x.id, "line", a.Line, "error", b.x.redact(err.Error()))
 	}
+	b.refused++
 	d := p.document(b.x.redact)
 	a.Status, a.Problem = d.Status, &d
 }

@@ -1,11 +1,17 @@
 package httpapi_test
 
 import (
+	"encoding/json"
+	"log/slog"
 	"net/url"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/vitrine-dev/vitrine/server/httpapi"
 	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/library/librarytest"
 )
 
 // TestHistory checks what the history of an item contains for callers with different rights.
@@ -71,4 +77,56 @@ func TestReason(t *testing.T) {
 		call{url: "/v2/content/items/1002/history", token: "rw", contains: []string{`"reason":"` + strings.Repeat("é", 500) + `"`}},
 		call{url: "/v2/content/1002", token: "rw", contains: []string{`"campaign":77`}, lacks: []string{"reason"}},
 	)
+}
+
+// TestAudit checks the lines in the log about changed items.
+func TestAudit(t *testing.T) {
+	log := &librarytest.Output{}
+	a := newApp(t, func(o *httpapi.Options) { o.Logger = slog.New(slog.NewJSONHandler(log, nil)) })
+	a.steps(
+		call{method: "PATCH", url: "/v2/content/1002?reason=secret-reason", token: "rw", body: `{"campaign":7654321,"activate_units":[],"submission":{"age":"7654322"}}`},
+		call{method: "PATCH", url: "/v2/content/1002", token: "rw", body: `{"campaign":"x"}`, status: 400},
+		call{method: "PATCH", url: "/v2/content/1002", token: "ro", body: `{"campaign":1}`, status: 403},
+		call{method: "POST", url: "/v1/tags/", token: "rw", body: `{"ugc_ids":[1002,1003],"namespace":"vibe","key":"late"}`, status: 201},
+		call{method: "DELETE", url: "/v1/tags/vibe/late/1002", token: "rw", status: 204},
+		call{method: "POST", url: "/v2/content/bulk?on_conflict=replace", token: "rw", body: `{"id":1003,"content":{"content_type":"text","text":"a"}}` + "\n" +
+			`{"content":{"content_type":"text","text":"b"}}` + "\n{}\n"},
+		call{method: "POST", url: "/v2/content/", token: "rw", body: `{"content_type":"text","caption":"secret caption"}`, status: 201},
+		call{method: "DELETE", url: "/v2/content/1002", token: "rw", status: 204},
+	)
+	var got []string
+	for line := range strings.Lines(log.String()) {
+		if !strings.Contains(line, "items changed") {
+			continue
+		}
+		var fields map[string]any
+		if err := json.Unmarshal([]byte(line), &fields); err != nil {
+			t.Fatalf("%v in %s", err, line)
+		}
+		for _, name := range []string{"request", "time", "part"} {
+			delete(fields, name)
+		}
+		shown, err := json.Marshal(fields)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, strings.Replace(string(shown), `,"level":"INFO"`, "", 1))
+	}
+	const who = `"msg":"items changed","property":"shop/default","token":"AccessToken shop/rw"}`
+	want := []string{
+		`{"action":"change","item":1002,"members":["campaign","submission","activate_units"],` + who,
+		`{"action":"tag","count":2,"items":[1002,1003],"members":["tags"],` + who,
+		`{"action":"untag","count":1,"items":[1002],"members":["tags"],` + who,
+		`{"action":"import","created":1,` + strings.Replace(who, `"token"`, `"refused":1,"replaced":1,"token"`, 1),
+		`{"action":"create","item":1062,` + who,
+		`{"action":"erase","item":1002,` + who,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	for _, secret := range []string{"secret", "7654321", "7654322"} {
+		if strings.Contains(log.String(), secret) {
+			t.Errorf("the log contains %s", secret)
+		}
+	}
 }

@@ -92,12 +92,15 @@ func (s *Server) parseOptions() item.ParseOptions {
 	return item.ParseOptions{Now: s.options.Clock(), AuthorKey: s.lib.AuthorKey(), Rand: s.options.Rand}
 }
 
-// change writes one mutation.
+// change writes one mutation, and logs it.
 func (x *exchange) change(m library.Mutation) (library.Outcome, error) {
 	m.By = x.actor()
 	outcomes, err := x.server.lib.Write(x.r.Context(), x.grant.property, []library.Mutation{m})
 	if err != nil {
 		return library.Outcome{}, err
+	}
+	if outcomes[0].Err == nil {
+		x.auditMutation(m, outcomes[0].ID)
 	}
 	return outcomes[0], outcomes[0].Err
 }

@@ -77,6 +77,20 @@ func (p *Patch) Apply(it *Item) error {
 // that the units exist.
 func (p *Patch) Units() ([]int64, bool) { return slices.Clone(p.units), p.hasUnit }
 
+// Members returns the paths of the members that the patch names. The submission counts as one member.
+func (p *Patch) Members() []string {
+	var names []string
+	for _, c := range p.changes {
+		if c.member != nil {
+			names = append(names, c.member.path)
+		}
+	}
+	if p.hasUnit {
+		names = append(names, "activate_units")
+	}
+	return names
+}
+
 // Private reports whether the patch changes a private member.
 func (p *Patch) Private() bool {
 	return slices.ContainsFunc(p.changes, func(c change) bool { return c.member != nil && c.member.private })
