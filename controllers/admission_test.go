@@ -56,6 +56,9 @@ const (
 	limitsRule      = "classes and filters limit AccessTokens"
 	readersRule     = "filters permits only ReadOnly tokens"
 	selectRule      = "set names or matchLabels, and not both"
+	repositoryRule  = "repository must be the https URL"
+	branchRule      = "branch must be the name of a branch"
+	pathRule        = "path must be a directory in the repository"
 )
 
 const unitSpec = "name: Sandals, imageURL: 'https://cdn.example/s.png', clickThroughURL: 'https://shop.example/s'"
@@ -101,6 +104,17 @@ var admissions = []admission{
 	{v1alpha1.PropertyKind, `displayName: Shop, maintenance: {retryAfter: soon}`, retryRule},
 	{v1alpha1.PropertyKind, `displayName: Shop, rateLimit: {requestsPerSecond: 50, burst: 100}`, ""},
 	{v1alpha1.PropertyKind, `displayName: Shop, rateLimit: {requestsPerSecond: 0, burst: 100}`, "spec.rateLimit.requestsPerSecond"},
+	{v1alpha1.PropertyKind, `displayName: Shop, source: {repository: 'https://github.com/shop/content'}`, ""},
+	{v1alpha1.PropertyKind, `displayName: Shop, source: {repository: 'https://git.shop.example:8443/a/b/c.d', host: GitLab, branch: release/1.x, path: content/shop}`, ""},
+	{v1alpha1.PropertyKind, `displayName: Shop, source: {repository: 'http://github.com/shop/content'}`, repositoryRule},
+	{v1alpha1.PropertyKind, `displayName: Shop, source: {repository: 'https://me:secret@github.com/shop/content'}`, repositoryRule},
+	{v1alpha1.PropertyKind, `displayName: Shop, source: {repository: 'https://github.com/shop/content.git'}`, repositoryRule},
+	{v1alpha1.PropertyKind, `displayName: Shop, source: {repository: 'https://github.com/shop/../content'}`, repositoryRule},
+	{v1alpha1.PropertyKind, `displayName: Shop, source: {repository: 'https://github.com/shop/content', host: Bitbucket}`, "spec.source.host"},
+	{v1alpha1.PropertyKind, `displayName: Shop, source: {repository: 'https://github.com/shop/content', branch: 'a..b'}`, branchRule},
+	{v1alpha1.PropertyKind, `displayName: Shop, source: {repository: 'https://github.com/shop/content', branch: 'a b'}`, branchRule},
+	{v1alpha1.PropertyKind, `displayName: Shop, source: {repository: 'https://github.com/shop/content', path: /content}`, pathRule},
+	{v1alpha1.PropertyKind, `displayName: Shop, source: {repository: 'https://github.com/shop/content', path: content/../other}`, pathRule},
 	{v1alpha1.PropertyKind, `displayName: Shop, readOnlyQuery: 'approval_status:app'`, ""},
 	{v1alpha1.PropertyKind, `displayName: Shop, readOnlyQuery: ''`, "spec.readOnlyQuery"},
 	{v1alpha1.PropertyKind, `displayName: Shop, readOnlyQuery: ' '`, blankQueryRule},

@@ -65,9 +65,42 @@ type PropertySpec struct {
 	// +kubebuilder:validation:MaxItems=32
 	AllowFrom []PropertyGrant `json:"allowFrom,omitempty"`
 
+	// source names the Git repository with the manifests of the property. The console then links to the page of the Git host on which a user
+	// proposes a manifest. Vitrine itself never accesses the repository. By default, the console only exports manifests.
+	// +optional
+	Source *PropertySource `json:"source,omitempty"`
+
 	// suspend stops reconciliation; the server keeps serving the last applied state.
 	// +optional
 	Suspend bool `json:"suspend,omitempty"`
+}
+
+// PropertySource is a directory of a Git repository.
+type PropertySource struct {
+	// repository is the URL of the repository's page, such as https://github.com/shop/content.
+	// +kubebuilder:validation:MaxLength=1024
+	// +kubebuilder:validation:XValidation:rule="self.matches('^https://[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:[1-9][0-9]{0,4})?(/[A-Za-z0-9._~-]+)+$') && !self.matches('/[.][.]?(/|$)') && !self.endsWith('.git')",message="repository must be the https URL of the repository's page, without .git at the end, such as https://github.com/shop/content"
+	Repository string `json:"repository"`
+
+	// host is the software of the Git host. Forgejo counts as Gitea. By default, a host with github or gitlab in its name is GitHub or GitLab,
+	// and any other host is Gitea.
+	// +optional
+	// +kubebuilder:validation:Enum=GitHub;GitLab;Gitea
+	Host string `json:"host,omitempty"`
+
+	// branch is the branch that a pull request changes. Defaults to main.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=255
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z0-9_]+([./-]+[A-Za-z0-9_]+)*$') && !self.contains('..') && !self.contains('//')",message="branch must be the name of a branch, made of letters, digits and ._/-"
+	Branch string `json:"branch,omitempty"`
+
+	// path is the directory of the manifests. The console proposes the file NAME.yaml in it, where NAME is metadata.name. Defaults to the root.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z0-9._-]+(/[A-Za-z0-9._-]+)*$') && !self.matches('(^|/)[.][.]?(/|$)')",message="path must be a directory in the repository, such as content/shop, without a slash at the beginning or the end"
+	Path string `json:"path,omitempty"`
 }
 
 // PropertyGrant lets objects in other namespaces belong to a property.

@@ -100,6 +100,9 @@ func Property(install string, o *v1alpha1.Property) (library.Definition, []query
 	if c := o.Spec.Cache; c != nil {
 		p.Cache = &library.Cache{MaxAge: c.MaxAge.Duration, StaleWhileRevalidate: c.StaleWhileRevalidate.Duration}
 	}
+	if s := o.Spec.Source; s != nil {
+		p.Source = new(library.Source(*s))
+	}
 	if m := o.Spec.Maintenance; m != nil {
 		p.Maintenance = &library.Maintenance{RetryAfter: m.RetryAfter.Duration, Message: m.Message}
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -155,5 +156,64 @@ func TestExportTag(t *testing.T) {
 	tab.validManifest(manifest)
 	if others := eval[int](tab, `document.querySelectorAll('tbody tr button').length`); others != 1 {
 		t.Errorf("%d tags can be exported, want 1", others)
+	}
+}
+
+// TestProposals checks the pages of the Git hosts, and that a manifest that does not fit into the URL is in the clipboard.
+func TestProposals(t *testing.T) {
+	browserPath(t)
+	dir := t.TempDir()
+	property := "apiVersion: vitrine.dev/v1alpha1\nkind: Property\nmetadata: {name: fair, namespace: shop}\nspec: {displayName: Fair, source: {repository: 'https://github.com/fair/content', path: content/fair}}\n" +
+		"---\napiVersion: vitrine.dev/v1alpha1\nkind: AccessToken\nmetadata: {name: editor, namespace: shop}\nspec: {class: ReadWrite, propertyRef: {name: fair}}\n" +
+		"---\napiVersion: vitrine.dev/v1alpha1\nkind: ContentFilter\nmetadata: {name: wall, namespace: shop}\nspec: {query: beach, propertyRef: {name: fair}}\n"
+	if err := os.WriteFile(filepath.Join(dir, "fair.yaml"), []byte(property), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := startServer(t, dir)
+	s.token = s.tokens["editor"]
+	tab := startBrowser(t, s).logIn(t).tab(t, 1280, 800, "light")
+	tab.allowClipboard()
+	tab.open("filters/edit?tab=manifest&q=beach&name=Beach")
+	tab.wait(`[...document.querySelectorAll('a.button')].some((a) => a.innerText === 'Open a pull request' && a.checkVisibility())`)
+	// Stop the link after its own handler, because the page of the Git host is not reachable.
+	follow := func() string {
+		return eval[string](tab, `(() => {
+			const link = [...document.querySelectorAll('a.button')].find((a) => a.innerText === 'Open a pull request');
+			link.addEventListener('click', (e) => e.preventDefault(), { once: true });
+			link.click();
+			return link.href;
+		})()`)
+	}
+	manifest := eval[string](tab, `document.querySelector('.tabpanel pre code').textContent`)
+	filled, err := url.Parse(follow())
+	if err != nil || !strings.HasPrefix(filled.String(), "https://github.com/fair/content/new/main?") || filled.Query().Get("filename") != "content/fair/beach.yaml" || filled.Query().Get("value") != manifest {
+		t.Errorf("the page is %s", filled)
+	}
+	var list struct {
+		Filters []filter `json:"_embeded"`
+	}
+	s.get(t, "/v2/content/filters", &list)
+	tab.open("filters/edit?tab=manifest&q=tram&from=" + list.Filters[0].UUID)
+	tab.waitText(".tabpanel pre", "query: tram")
+	tab.wait(`[...document.querySelectorAll('a.button')].some((a) => a.innerText === 'Open a pull request' && a.checkVisibility())`)
+	if got := follow(); got != "https://github.com/fair/content/edit/main/content/fair/wall.yaml" {
+		t.Errorf("the page is %s", got)
+	}
+	tab.waitText(".toast", "paste it into the page")
+	if copied := eval[string](tab, `navigator.clipboard.readText()`); !strings.Contains(copied, "query: tram") {
+		t.Errorf("the clipboard has %q", copied)
+	}
+
+	for arguments, want := range map[string]string{
+		`{ repository: 'https://gitlab.shop.example/a/b', branch: 'x/y', path: 'c' }, 'n.yaml', 't', false`: "https://gitlab.shop.example/a/b/-/new/x/y?file_name=c%2Fn.yaml false",
+		`{ repository: 'https://git.shop.example/a/b', host: 'GitLab' }, 'n.yaml', 't', true`:               "https://git.shop.example/a/b/-/edit/main/n.yaml false",
+		`{ repository: 'https://codeberg.org/a/b', path: 'c' }, 'n.yaml', 't', false`:                       "https://codeberg.org/a/b/_new/main/c?filename=n.yaml false",
+		`{ repository: 'https://git.shop.example/a/b', path: 'c' }, 'n.yaml', 't', true`:                    "https://git.shop.example/a/b/_edit/main/c/n.yaml false",
+		`{ repository: 'https://github.shop.example/a/b' }, 'n.yaml', 'a: 1&b#', false`:                     "https://github.shop.example/a/b/new/main?filename=n.yaml&value=a%3A+1%26b%23 true",
+		`{ repository: 'https://github.com/a/b' }, 'n.yaml', 'x'.repeat(6000), false`:                       "https://github.com/a/b/new/main?filename=n.yaml false",
+	} {
+		if got := eval[string](tab, module("manifest.js", `(m) => { const { url, filled } = m.proposal(`+arguments+`); return url + ' ' + filled; }`)); got != want {
+			t.Errorf("%s: %s, want %s", arguments, got, want)
+		}
 	}
 }

@@ -44,6 +44,17 @@ func TestStatus(t *testing.T) {
 	})
 }
 
+// TestStatusOfSource checks that the status contains the repository of the Property, and nothing if the Property names none.
+func TestStatusOfSource(t *testing.T) {
+	a := newApp(t)
+	a.do(call{url: statusURL, token: "rw", lacks: []string{`"source"`}})
+	a.apply(property(shop, "default", library.Property{PlatformPageID: 4711, Source: &library.Source{Repository: "https://github.com/shop/content", Path: "content"}}))
+	a.eventually("the status contains the repository", func() bool {
+		got := a.do(call{url: statusURL, token: "rw"})
+		return strings.Contains(string(got.body), `"source":{"repository":"https://github.com/shop/content","path":"content"}`)
+	})
+}
+
 // TestStatusOfTokens checks the expiry time of a token, which is the expiry time of its last valid value.
 func TestStatusOfTokens(t *testing.T) {
 	a := newApp(t)

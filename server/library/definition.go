@@ -153,6 +153,19 @@ type Property struct {
 	History *int `json:",omitempty"`
 	// Grants let manifests in other namespaces belong to the property.
 	Grants []Grant `json:",omitempty"`
+	// Source is the Git repository with the manifests, or nil if it is unknown. The server only shows it.
+	Source *Source `json:",omitempty"`
+}
+
+// Source is a directory of a Git repository.
+type Source struct {
+	// Repository is the https URL of the repository's page.
+	Repository string `json:"repository"`
+	// Host is GitHub, GitLab or Gitea, or "" if the name of the host tells which one it is.
+	Host string `json:"host,omitempty"`
+	// Branch is "" for main, and Path is "" for the root.
+	Branch string `json:"branch,omitempty"`
+	Path   string `json:"path,omitempty"`
 }
 
 // Cache holds the cache times of responses, each at least 0.

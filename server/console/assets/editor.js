@@ -6,7 +6,7 @@ import { discardDraft, saveDraft } from './drafts.js';
 import { button, fill, h, labelled, select } from './dom.js';
 import { tileContent } from './item.js';
 import { hiddenFilter, ownerOf } from './filters.js';
-import { download, filterManifest, objectName, yaml } from './manifest.js';
+import { download, filterManifest, objectName, proposeLink, yaml } from './manifest.js';
 import { orderControl } from './order.js';
 import { QueryBar } from './querybar.js';
 import { go, href, parameters, setParameters } from './router.js';
@@ -41,6 +41,7 @@ export function editorPage({ session }) {
   const advice = h('p', { class: 'muted' });
   const httpButton = button({ text: 'Create over HTTP', kind: 'quiet', title: 'Creates the filter now, without a manifest', onclick: create });
   const httpReason = h('span', { class: 'muted', hidden: true }, 'Not possible: a filter that is created over HTTP has no favorite tag, and READ-ONLY tokens cannot read it.');
+  const propose = proposeLink(() => ({ name: object(), text: text(), exists: replaces() }));
   const httpPart = h('div', { class: 'row' }, httpReason, httpButton);
   const heading = h('h1', { tabindex: '-1' }, from ? 'Propose a change' : 'New filter');
   const source = h('p', null, from ? skeletonLine() : 'Write a query, see which items it selects, and export the filter as a manifest for a pull request.');
@@ -78,6 +79,11 @@ export function editorPage({ session }) {
     };
   }
 
+  /** Whether the manifest replaces that of the filter. */
+  function replaces() {
+    return Boolean(served?.managed_by) && !asNew.checked;
+  }
+
   /** Returns the ID of the filter that the manifest adopts, because the filter was created over HTTP. */
   function adopted() {
     return served && !served.managed_by && !asNew.checked ? Number(served.id) : undefined;
@@ -110,6 +116,7 @@ export function editorPage({ session }) {
       advice, asNewChoice,
       h('div', { class: 'row' }, button({ icon: 'copy', text: 'Copy the manifest', kind: 'primary', onclick: () => void copy(text(), 'the manifest') }),
         button({ icon: 'download', text: 'Download', onclick: () => download(`${object()}.yaml`, text()) }),
+        propose,
         h('span', { class: 'spacer' }),
         may(session, 'ManageFilters') && httpPart),
       shownManifest);

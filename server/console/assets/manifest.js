@@ -5,9 +5,10 @@
 // opens the dialog that exports items. With ids, the manifest can list the items, and with a query, it can select them. If both are given,
 // the user chooses.
 
+import { get } from './api.js';
 import { button, fill, h, labelled, select } from './dom.js';
 import { splitTag } from './item.js';
-import { copy, count, openDialog } from './ui.js';
+import { copy, count, openDialog, toast } from './ui.js';
 
 /** @typedef {{apiVersion: string, kind: string, metadata: Record<string, any>, spec: Record<string, any>}} Manifest */
 
@@ -140,6 +141,8 @@ export function openExport({ property, ids = [], query = '', tag }) {
   const copyButton = button({ icon: 'copy', text: 'Copy the manifest', kind: 'primary', onclick: () => void copy(yaml(exported()), 'the manifest') });
   const downloadButton = button({ icon: 'download', text: 'Download', onclick: () => download(`${exported().metadata.name}.yaml`, yaml(exported())) });
 
+  const proposing = h('span', null, proposeLink(() => ({ name: exported().metadata.name, text: yaml(exported()) })));
+
   function exported() {
     const items = by.value === 'ids' ? { items: ids } : { selector: { query } };
     return kind.value === 'Tag' ? manifest('Tag', objectName('tag', key.value), property, { namespace: namespace.value, key: key.value, ...items })
@@ -166,14 +169,66 @@ export function openExport({ property, ids = [], query = '', tag }) {
       : 'Add the manifest to your repository, and open a pull request.'));
     copyButton.disabled = downloadButton.disabled = wrong !== '';
     shown.hidden = wrong !== '';
+    proposing.hidden = wrong !== '';
     if (!wrong) fill(shown, h('code', null, yaml(exported())));
   }
 
   openDialog('Export as a manifest', { class: 'export' }, h('div', { class: 'dialogform' },
     labelled('Kind', kind), by.options.length > 1 && labelled('Items', by), forTag, forUnit, hint, shown,
-    h('div', { class: 'row end' }, copyButton, downloadButton)));
+    h('div', { class: 'row end' }, copyButton, downloadButton, proposing)));
   show();
   key.focus();
+}
+
+/** @typedef {{repository: string, host?: string, branch?: string, path?: string}} Source the repository in spec.source of the Property */
+
+/** The maximum length of a URL that contains a manifest. GitHub answers longer ones with an error. */
+const maxURL = 6000;
+
+/**
+ * Returns the page of the Git host on which a user proposes a manifest.
+ * @param {Source} source
+ * @param {string} name the name of the file
+ * @param {string} text the manifest
+ * @param {boolean} exists whether the file exists
+ * @returns {{url: string, filled: boolean}} filled is false if the user has to paste the manifest
+ */
+export function proposal({ repository, host, branch = 'main', path = '' }, name, text, exists) {
+  const { hostname } = new URL(repository);
+  const kind = host || (hostname.includes('github') ? 'GitHub' : hostname.includes('gitlab') ? 'GitLab' : 'Gitea');
+  const file = [path, name].filter(Boolean).join('/');
+  // Only GitHub takes the content of a new file from the URL, and none takes that of a file that exists.
+  if (kind === 'GitHub') {
+    if (exists) return { url: `${repository}/edit/${branch}/${file}`, filled: false };
+    const url = `${repository}/new/${branch}?${new URLSearchParams({ filename: file })}`;
+    const whole = `${url}&${new URLSearchParams({ value: text })}`;
+    return whole.length <= maxURL ? { url: whole, filled: true } : { url, filled: false };
+  }
+  if (kind === 'GitLab') return { url: exists ? `${repository}/-/edit/${branch}/${file}` : `${repository}/-/new/${branch}?${new URLSearchParams({ file_name: file })}`, filled: false };
+  return { url: exists ? `${repository}/_edit/${branch}/${file}` : `${repository}/_new/${[branch, path].filter(Boolean).join('/')}?${new URLSearchParams({ filename: name })}`, filled: false };
+}
+
+/**
+ * Returns a link that opens the page of the Git host for a manifest. The link is hidden if the Property names no repository.
+ * @param {() => {name: string, text: string, exists?: boolean}} current the manifest, and whether its file exists
+ */
+export function proposeLink(current) {
+  const link = h('a', { class: 'button', target: '_blank', rel: 'noopener noreferrer', referrerpolicy: 'no-referrer', hidden: true, onclick: () => {
+    if (!source) return;
+    const { name, text, exists = false } = current();
+    const { url, filled } = proposal(source, `${name}.yaml`, text, exists);
+    link.href = url;
+    if (!filled) void copy(text, 'the manifest: paste it into the page of the Git host');
+  } }, 'Open a pull request');
+  /** @type {Source | undefined} */
+  let source;
+  get('v2/content/status').then(({ data }) => {
+    source = data.source;
+    if (!source) return;
+    link.href = source.repository;
+    link.hidden = false;
+  }, () => toast('The console cannot find out whether the property has a repository for pull requests.', { bad: true }));
+  return link;
 }
 
 /**
