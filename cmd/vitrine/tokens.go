@@ -50,8 +50,10 @@ type tokenStatus struct {
 	// Scope is status.scope, which shows what limits the items that the token reads.
 	Scope v1alpha1.TokenScope `json:"scope,omitempty"`
 	// Allow contains the actions that a READ-WRITE token is limited to.
-	Allow  []v1alpha1.TokenAction `json:"allow,omitempty"`
-	Secret string                 `json:"secret"`
+	Allow []v1alpha1.TokenAction `json:"allow,omitempty"`
+	// Subjects are the people who may use the token in the console.
+	Subjects []v1alpha1.Subject `json:"subjects,omitempty"`
+	Secret   string             `json:"secret"`
 	// Issued, Expires and Rotates are the times at which the current value was issued, will expire and will be replaced. The zero time
 	// means never.
 	Issued  time.Time `json:"issued,omitzero"`
@@ -112,7 +114,7 @@ func tokenStatusOf(t *v1alpha1.AccessToken) tokenStatus {
 	s := tokenStatus{
 		Namespace: t.Namespace, Name: t.Name, Ready: string(metav1.ConditionUnknown), Class: string(t.Spec.Class),
 		Property: t.PropertyName(), Filters: t.Spec.Filters, Query: t.Spec.Query,
-		Scope: t.Status.Scope, Allow: t.Spec.Allow, Secret: t.Status.SecretName,
+		Scope: t.Status.Scope, Allow: t.Spec.Allow, Subjects: t.Spec.Subjects, Secret: t.Status.SecretName,
 	}
 	if v1alpha1.Guest(t) {
 		s.Property = t.PropertyNamespace() + "/" + t.PropertyName()

@@ -297,8 +297,13 @@ func (s *server) visitorReturns(t *testing.T, user string) url.Values {
 // waitFor waits until a condition is true.
 func waitFor(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(patience); !holds(); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(deadline) {
+	deadline := time.After(patience)
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for !holds() {
+		select {
+		case <-tick.C:
+		case <-deadline:
 			t.Fatalf("waited in vain: %s", what)
 		}
 	}

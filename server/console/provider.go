@@ -121,9 +121,15 @@ type provider struct {
 	clock  func() time.Time
 
 	mu     sync.Mutex
-	loaded *oidc.Provider
+	loaded *loadedProvider
 	tried  time.Time
 	err    error
+}
+
+// loadedProvider is the configuration of the provider. The flow remembers how the provider expects the client secret.
+type loadedProvider struct {
+	*oidc.Provider
+	flow *oauth2.Config
 }
 
 func newProvider(o *OIDC, clock func() time.Time) *provider {
@@ -142,22 +148,20 @@ func (p *provider) host() string {
 }
 
 // load returns the configuration of the provider. After a failure, it tries again at the next login.
-func (p *provider) load() (*oidc.Provider, error) {
+func (p *provider) load() (*loadedProvider, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if now := p.clock(); p.loaded == nil && (p.tried.IsZero() || now.Sub(p.tried) >= retryProvider) {
 		// No request's context, because the result belongs to all requests. The client has a timeout.
-		p.loaded, p.err = oidc.NewProvider(oidc.ClientContext(context.Background(), p.client), p.o.Issuer)
-		p.tried = now
+		found, err := oidc.NewProvider(oidc.ClientContext(context.Background(), p.client), p.o.Issuer)
+		if p.tried, p.err = now, err; err == nil {
+			p.loaded = &loadedProvider{found, &oauth2.Config{
+				ClientID: p.o.ClientID, ClientSecret: p.o.ClientSecret, Endpoint: found.Endpoint(), RedirectURL: p.o.RedirectURL,
+				Scopes: append([]string{oidc.ScopeOpenID}, p.o.Scopes...),
+			}}
+		}
 	}
 	return p.loaded, p.err
-}
-
-func (p *provider) config(loaded *oidc.Provider) *oauth2.Config {
-	return &oauth2.Config{
-		ClientID: p.o.ClientID, ClientSecret: p.o.ClientSecret, Endpoint: loaded.Endpoint(), RedirectURL: p.o.RedirectURL,
-		Scopes: append([]string{oidc.ScopeOpenID}, p.o.Scopes...),
-	}
 }
 
 // providerError is the error for a provider that does not respond as expected. People see only detail, and cause is for the log.
@@ -175,7 +179,7 @@ func (p *provider) begin(state, nonce, verifier string) (string, error) {
 	if err != nil {
 		return "", &providerError{"the identity provider " + p.host() + " does not respond, or its configuration does not match that of the server", err}
 	}
-	return p.config(loaded).AuthCodeURL(state, oidc.Nonce(nonce), oauth2.S256ChallengeOption(verifier)), nil
+	return loaded.flow.AuthCodeURL(state, oidc.Nonce(nonce), oauth2.S256ChallengeOption(verifier)), nil
 }
 
 // finish exchanges the code of the provider for the name and the groups of the person.
@@ -185,7 +189,7 @@ func (p *provider) finish(ctx context.Context, code, nonce, verifier string) (us
 		return "", nil, &providerError{"the identity provider " + p.host() + " does not respond", err}
 	}
 	ctx = oidc.ClientContext(ctx, p.client)
-	answer, err := p.config(loaded).Exchange(ctx, code, oauth2.VerifierOption(verifier))
+	answer, err := loaded.flow.Exchange(ctx, code, oauth2.VerifierOption(verifier))
 	if refused := (*oauth2.RetrieveError)(nil); errors.As(err, &refused) && refused.ErrorCode == "invalid_grant" {
 		return "", nil, refuse("the identity provider does not accept the code of this login: it was already used, or has expired")
 	}
@@ -220,7 +224,7 @@ func (p *provider) finish(ctx context.Context, code, nonce, verifier string) (us
 }
 
 // complete adds claims that are not in the ID token, but that the provider returns at its UserInfo endpoint.
-func (p *provider) complete(ctx context.Context, claims claims, loaded *oidc.Provider, subject string, answer *oauth2.Token) error {
+func (p *provider) complete(ctx context.Context, claims claims, loaded *loadedProvider, subject string, answer *oauth2.Token) error {
 	if loaded.UserInfoEndpoint() == "" {
 		return nil
 	}
