@@ -166,3 +166,19 @@ func TestNearMisses(t *testing.T) {
 	tab.waitTotal(near[2])
 	tab.wait(`new URLSearchParams(location.search).get('miss') === '3'`)
 }
+
+// TestOldItems checks that the wall marks its items while the query in the bar has an error.
+func TestOldItems(t *testing.T) {
+	browserPath(t)
+	tab := startBrowser(t, startServer(t, "--samples")).logIn(t).tab(t, 1280, 800, "light")
+	tab.open("wall?q=beach")
+	tab.waitTotal("beach")
+	tab.click(".querybar textarea")
+	tab.keys(" AND (sunset")
+	tab.waitText(".wall", "These are the items of the last query without an error.")
+	tab.wait(`document.querySelector('.wallbody.old .tile')`)
+	tab.check(axeScript(t))
+	tab.keys(")")
+	tab.waitTotal("beach AND (sunset)")
+	tab.wait(`!document.querySelector('.wallbody.old')`)
+}

@@ -290,7 +290,7 @@ func TestDiffLink(t *testing.T) {
 	cmd := exec.CommandContext(t.Context(), program, "diff", "-f", file, "--links")
 	cmd.Env = append(os.Environ(), "VITRINE_SERVER="+s.url, "VITRINE_TOKEN="+s.token)
 	report, err := cmd.CombinedOutput()
-	link := regexp.MustCompile(`\(`+regexp.QuoteMeta(s.url)+`/console/(\S+)\)`).FindSubmatch(report)
+	link := regexp.MustCompile(`\(` + regexp.QuoteMeta(s.url) + `/console/(\S+)\)`).FindSubmatch(report)
 	if err != nil || link == nil {
 		t.Fatalf("%v\n%s", err, report)
 	}

@@ -79,6 +79,8 @@ func TestSelection(t *testing.T) {
 		tab.click(tab.buttonIn("dialog .itemactions", "Reject"))
 		tab.waitText("dialog .tabpanel", "Rejected")
 		waitStatus(tab, "rej", ids[2])
+		tab.click(tab.button("History"))
+		tab.waitText(".history", "Pending → Rejected")
 		tab.check(axeScript(t))
 		tab.keys(kb.Escape)
 		tab.keys("z")

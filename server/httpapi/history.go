@@ -69,7 +69,7 @@ func (x *exchange) shownEntry(e library.HistoryEntry) (historyEntry, bool) {
 
 // actor names who sends the request, for the histories of items and for the log.
 func (x *exchange) actor() library.Actor {
-	return library.Actor{Token: x.grant.owner.Namespace + "/" + x.grant.owner.Name}
+	return library.Actor{Token: x.grant.owner.Namespace + "/" + x.grant.owner.Name, User: x.person.User}
 }
 
 // maxReason is the maximum length of a reason, in characters.

@@ -5,7 +5,7 @@ import { button, fill, foreignURL, h, outsideLink } from './dom.js';
 import { explanationTree } from './explanation.js';
 import { authorOf, picture, picturesOn, pictureURL, tagsOf, tagText, textOf, typeOf } from './item.js';
 import { href } from './router.js';
-import { badge, copy, date, empty, failure, number, openDialog, refusal, refused, skeleton, stateBadge, tabs } from './ui.js';
+import { badge, copy, date, empty, failure, number, openDialog, refusal, refused, skeleton, stateBadge, states, tabs } from './ui.js';
 
 /** @typedef {import('./item.js').Item} Item */
 
@@ -85,6 +85,7 @@ export function openItem(options) {
     const set = tabs('Parts of the item', [
       { id: 'details', text: 'Details', render: () => details(shown) },
       { id: 'sources', text: 'Tags and units', render: () => guarded(sources, shown) },
+      { id: 'history', text: 'History', render: () => guarded(history, shown) },
       { id: 'explain', text: 'Explain', render: () => guarded(explain, shown) },
       { id: 'json', text: 'JSON', render: () => json(shown) },
     ], tab, (changed) => {
@@ -119,6 +120,14 @@ export function openItem(options) {
       fill(box, tags.length > 0 && h('section', null, h('h3', null, 'Tags'), tags.map((/** @type {any} */ t) => h('div', { class: 'source' }, h('div', { class: 'row' }, tagLink(t), remove(t)), origin(t.sources)))),
         units.length > 0 && h('section', null, h('h3', null, 'Conversion units'), units.map((/** @type {any} */ u) => h('div', { class: 'source' }, h('strong', null, h('bdi', null, String(u.label ?? u.name ?? u.id))), origin(u.sources)))));
     }, (err) => fill(box, missing(err)));
+    return box;
+  }
+
+  /** @param {Item} item */
+  function history(item) {
+    const box = h('div', null, skeleton(4));
+    get(`v2/content/items/${item.id}/history`).then(({ data }) => fill(box, data.entries.length > 0 ? h('ol', { class: 'history' }, data.entries.map(change))
+      : empty('No changes yet', 'The history begins with the next change. Tags and units that manifests assign are not part of it.')), (err) => fill(box, missing(err)));
     return box;
   }
 
@@ -244,6 +253,20 @@ export function tagLink({ namespace, key }) {
  */
 export function escapeTerm(text) {
   return text.replace(/[\s+\-!(){}[\]^"~*?:\\/&|<>=,]/g, '\\$&');
+}
+
+/** What the actions of a history mean. @type {Record<string, string>} */
+const actions = { create: 'Added', replace: 'Replaced by an import', change: 'Changed', tag: 'Tagged', untag: 'Tag removed' };
+
+/** @param {any} entry shows an entry of the history of an item */
+function change({ time, by, action, reason, changes, omitted }) {
+  const value = (/** @type {any} */ member, /** @type {string | null} */ text) => (text === null ? '–' : member === 'approval_status' ? states[text] ?? text : text);
+  return h('li', null,
+    h('div', null, h('strong', null, actions[action] ?? action), ' by ', h('bdi', null, by.user ? `${by.user} (${by.token})` : by.token), h('span', { class: 'muted' }, ` · ${date(time)}`)),
+    reason && h('p', { class: 'reason' }, h('bdi', null, reason)),
+    changes.length > 0 && h('ul', null, changes.map((/** @type {any} */ c) => h('li', null, h('code', null, h('bdi', null, c.member)),
+      c.from !== null || c.to !== null ? [': ', h('bdi', null, value(c.member, c.from)), ' → ', h('bdi', null, value(c.member, c.to))] : ': private'))),
+    omitted > 0 && h('p', { class: 'muted' }, `and ${number(omitted)} more`));
 }
 
 /** @param {any[]} list */

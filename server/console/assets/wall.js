@@ -31,6 +31,7 @@ export function wallPage({ session, scroller }) {
     value: state.q, label: 'Query', placeholder: 'Search, for example approval_status:app AND beach', order: () => state.sort_by,
     changed: (q, submitted) => change({ q, miss: '' }, !submitted),
     read: (q, clauses) => chips.read(q, clauses),
+    judged: (invalid) => old(invalid),
   });
   // The values of a filter's items can be counted only with a READ-WRITE token.
   const chips = new Chips({ changed: (q) => change({ q, miss: '' }), counts: (filter) => writes || !filter });
@@ -57,6 +58,7 @@ export function wallPage({ session, scroller }) {
   const filterChip = h('div', { class: 'filterchip', hidden: true });
   const explainBar = h('div', { class: 'explainbar', hidden: true });
   const misses = h('div', { class: 'misses' });
+  const stale = h('p', { class: 'muted', role: 'status' });
   const body = h('div', { class: 'wallbody' });
 
   const grid = new Grid({
@@ -106,7 +108,7 @@ export function wallPage({ session, scroller }) {
         h('div', { class: 'row' }, order.element, labelled('Favorite tag first', favorite), seedField, labelled('Tiles', size), h('label', { class: 'check' }, facts, 'Date and platform'),
           h('span', { class: 'spacer' }), save)),
       filterChip, explainBar, selection.bar),
-    chips.element, body);
+    chips.element, stale, body);
 
   /** Reads the state of the page from the URL. */
   function read() {
@@ -147,6 +149,13 @@ export function wallPage({ session, scroller }) {
     if (state.explain) showExplainBar();
     filterChip.hidden = state.filter === '';
     if (state.filter && state.filter !== shownFilter) void showFilter();
+  }
+
+  /** Marks the shown items as those of an earlier query. @param {boolean} invalid whether the query in the bar has an error */
+  function old(invalid) {
+    const is = invalid && grid.element.isConnected;
+    body.classList.toggle('old', is);
+    fill(stale, is && 'These are the items of the last query without an error.');
   }
 
   function showExplainBar() {
