@@ -1,6 +1,8 @@
 package store
 
 import (
+	"bytes"
+	"errors"
 	"maps"
 	"slices"
 
@@ -313,6 +315,63 @@ func (c *change) putCode(b *pebble.Batch, p library.PropertyID, st *mutations.It
 		return nil
 	}
 	return b.Set(codeKey(p, code), encodeNumber(uint64(st.ID)), nil)
+}
+
+// putHistories adds the changed histories of items to the batch.
+func (c *change) putHistories(b *pebble.Batch, p library.PropertyID, st *mutations.Stage) error {
+	values, err := c.storedHistories(p, st.Items)
+	if err != nil {
+		return err
+	}
+	errs := make([]error, len(values))
+	parallel.Each(len(values), func(i int) {
+		if it := &st.Items[i]; len(it.History) > 0 {
+			values[i], errs[i] = mutations.AddHistory(values[i], it.History, st.KeepHistory)
+		}
+	})
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	for i, it := range st.Items {
+		var err error
+		switch {
+		case len(it.History) > 0:
+			err = b.Set(historyKey(p, it.ID), values[i], nil)
+		case it.Existed && (it.NewHistory || st.KeepHistory == 0):
+			err = b.Delete(historyKey(p, it.ID), nil)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// storedHistories returns the stored histories of those items that get further entries. The other elements are nil.
+func (c *change) storedHistories(p library.PropertyID, items []mutations.Item) ([][]byte, error) {
+	var wanted []int
+	for i, it := range items {
+		if it.Existed && !it.NewHistory && len(it.History) > 0 {
+			wanted = append(wanted, i)
+		}
+	}
+	if len(wanted) == 0 {
+		return make([][]byte, len(items)), nil
+	}
+	values, err := ask(c.s, func(db *pebble.DB) ([][]byte, error) {
+		values := make([][]byte, len(items))
+		err := findAll(db, len(wanted), func(f finder, i int) error {
+			at := wanted[i]
+			value, _, err := f.find(historyKey(p, items[at].ID))
+			values[at] = bytes.Clone(value)
+			return err
+		})
+		return values, err
+	})
+	if err != nil {
+		return nil, unavailable(err)
+	}
+	return values, nil
 }
 
 // install makes the change visible.

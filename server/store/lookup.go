@@ -17,6 +17,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/definitions"
 	"github.com/vitrine-dev/vitrine/server/item"
 	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/mutations"
 )
 
 // Owners lists the owners within scope (see library.Library).
@@ -58,6 +59,33 @@ func (s *Store) HasTag(p library.PropertyID, t item.Tag) (bool, error) {
 		return false, err
 	}
 	return peek(s, func(now *served) bool { return now.property(p).made[t] }), nil
+}
+
+// History returns the newest changes of an item (see library.Library).
+func (s *Store) History(_ context.Context, p library.PropertyID, id item.ID) ([]library.HistoryEntry, error) {
+	served, err := s.Served(p)
+	if err != nil {
+		return nil, err
+	}
+	type answer struct {
+		exists bool
+		stored []byte
+	}
+	found, err := lookUp(s, func(f finder) (a answer, err error) {
+		if a.exists, err = f.has(itemKey(p, id)); err != nil {
+			return a, err
+		}
+		value, _, err := f.find(historyKey(p, id))
+		a.stored = bytes.Clone(value)
+		return a, err
+	})
+	if err == nil && !found.exists {
+		err = library.UnknownItem(id)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return mutations.ReadHistory(found.stored, served.Spec.KeptHistory())
 }
 
 // Tokens yields all tokens and then their changes (see library.Library).
