@@ -231,10 +231,10 @@ export function editorPage({ session }) {
 
   return {
     element: h('div', { class: 'page editor' },
-      h('div', { class: 'pagehead' }, heading, h('span', { class: 'spacer' }),
-        button({ icon: 'copy', text: 'Copy link for the reviewer', onclick: () => void copy(new URL(href('filters/edit', changes()), location.href).href, 'the link') }), source),
+      h('div', { class: 'pagehead' }, heading, source),
       h('div', { class: 'form' }, labelled('Name', name), h('div', { class: 'query' }, bar.element),
-        h('div', { class: 'row' }, order.element, labelled('Favorite tag first', favorite), labelled('Readable with', access))),
+        h('div', { class: 'row' }, order.element, labelled('Favorite tag first', favorite), labelled('Readable with', access), h('span', { class: 'spacer' }),
+          button({ icon: 'copy', text: 'Copy link for the reviewer', onclick: () => void copy(new URL(href('filters/edit', changes()), location.href).href, 'the link') }))),
       views.element),
     title: from ? 'Propose a change' : 'New filter',
     started: start,
