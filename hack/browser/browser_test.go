@@ -356,6 +356,21 @@ func (tab *tab) wait(expression string) {
 	}
 }
 
+// waitFor waits until a condition is true.
+func waitFor(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	deadline := time.After(patience)
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for !holds() {
+		select {
+		case <-tick.C:
+		case <-deadline:
+			t.Fatalf("waited in vain: %s", what)
+		}
+	}
+}
+
 // waitText waits until the visible text of an element contains a text.
 func (tab *tab) waitText(selector, text string) {
 	tab.t.Helper()

@@ -10,7 +10,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/chromedp/chromedp/kb"
 )
@@ -57,16 +56,6 @@ func (s *server) filter(t *testing.T, name string) filter {
 // settled is true when the list has counted the items of all filters near the visible ones.
 const settled = `document.querySelector('tbody') && [...document.querySelectorAll('td.number')].every((c) => !c.innerText.includes('counting') || Math.abs(c.getBoundingClientRect().top - innerHeight / 2) > 1.4 * innerHeight)`
 
-// within waits until done is true.
-func within(t *testing.T, what string, done func() bool) {
-	t.Helper()
-	for end := time.Now().Add(patience); !done(); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("this did not happen: %s", what)
-		}
-	}
-}
-
 // TestRejectedFilter checks that the list of filters, the wall of the filter and the navigation show that a manifest is rejected, while the
 // server serves the earlier one.
 func TestRejectedFilter(t *testing.T) {
@@ -81,7 +70,7 @@ func TestRejectedFilter(t *testing.T) {
 		t.Errorf("%d entries of the navigation have a badge, want none", badges)
 	}
 	write("query: '(beach'")
-	within(t, "the manifest is rejected", func() bool {
+	waitFor(t, "the manifest is rejected", func() bool {
 		var status struct{ Rejected []struct{ Name string } }
 		s.get(t, "/v2/content/status", &status)
 		return len(status.Rejected) > 0
@@ -99,7 +88,7 @@ func TestRejectedFilter(t *testing.T) {
 		tab.check(axe)
 	}
 	write("query: beach")
-	within(t, "the manifest is accepted", func() bool {
+	waitFor(t, "the manifest is accepted", func() bool {
 		var status struct{ Rejected []struct{ Name string } }
 		s.get(t, "/v2/content/status", &status)
 		return len(status.Rejected) == 0
@@ -170,7 +159,7 @@ func TestAdopt(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "trams.yaml"), []byte(manifest), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	within(t, "the manifest adopts the filter", func() bool { return s.filter(t, "Trams").ManagedBy == "ContentFilter shop/trams" })
+	waitFor(t, "the manifest adopts the filter", func() bool { return s.filter(t, "Trams").ManagedBy == "ContentFilter shop/trams" })
 	if after := s.filter(t, "Trams"); after.UUID != before.UUID || after.ID != before.ID {
 		t.Errorf("the filter is %v, want the ID and the UUID of %v", after, before)
 	}

@@ -294,21 +294,6 @@ func (s *server) visitorReturns(t *testing.T, user string) url.Values {
 	return s.visitor(t).authorize(user)
 }
 
-// waitFor waits until a condition is true.
-func waitFor(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	deadline := time.After(patience)
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for !holds() {
-		select {
-		case <-tick.C:
-		case <-deadline:
-			t.Fatalf("waited in vain: %s", what)
-		}
-	}
-}
-
 // TestForgedLogins checks that the server refuses a login if the provider, or somebody who is not the provider, returns something wrong.
 func TestForgedLogins(t *testing.T) {
 	s, p, _ := withProvider(t, map[string]any{"claimsInIDToken": true})

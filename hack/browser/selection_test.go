@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/chromedp/chromedp/kb"
 )
@@ -25,7 +24,7 @@ func TestSelection(t *testing.T) {
 	// waitStatus waits until the server has saved the status of the items.
 	waitStatus := func(tab *tab, want string, ids ...int) {
 		tab.t.Helper()
-		tab.until(fmt.Sprintf("items %d have the status %s", ids, want), func() bool {
+		waitFor(tab.t, fmt.Sprintf("items %d have the status %s", ids, want), func() bool {
 			return !slices.ContainsFunc(ids, func(id int) bool {
 				var item struct {
 					Status string `json:"approval_status"`
@@ -96,16 +95,6 @@ func (tab *tab) buttonIn(scope, text string) string {
 	return eval[string](tab, fmt.Sprintf(`(() => { %s.dataset.test = %q; return %q; })()`, find, text, fmt.Sprintf("%s [data-test=%q]", scope, text)))
 }
 
-// until waits until a condition on the server is true.
-func (tab *tab) until(what string, is func() bool) {
-	tab.t.Helper()
-	for end := time.Now().Add(patience); !is(); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(end) {
-			tab.fail(fmt.Errorf("this did not become true: %s", what))
-		}
-	}
-}
-
 // chooseTag answers the dialog that asks for a tag, and creates the tag if no item has it.
 func (tab *tab) chooseTag(text string) {
 	tab.t.Helper()
@@ -125,7 +114,7 @@ func (tab *tab) waitTag(id int, key string, want bool) {
 		Key     string
 		Sources []source
 	}
-	tab.until(fmt.Sprintf("item %d has the tag %s: %t", id, key, want), func() bool {
+	waitFor(tab.t, fmt.Sprintf("item %d has the tag %s: %t", id, key, want), func() bool {
 		var got struct{ Tags []tag }
 		tab.server.get(tab.t, fmt.Sprintf("/v2/content/items/%d/sources", id), &got)
 		return want == slices.ContainsFunc(got.Tags, func(t tag) bool { return t.Key == key && slices.Contains(t.Sources, source{"caller"}) })
