@@ -128,6 +128,35 @@ func (tab *tab) current() int {
 	return eval[int](tab, `Number(document.querySelector('[role=option][tabindex="0"]').dataset.index)`)
 }
 
+// TestOtherModerator checks that the queue shows what another user has decided, when the window gets the focus again.
+func TestOtherModerator(t *testing.T) {
+	browserPath(t)
+	s := startServer(t)
+	s.queue(t, 8)
+	tab := startBrowser(t, s).logIn(t).tab(t, 1280, 800, "light")
+	tab.open("moderation")
+	tab.wait(`document.querySelectorAll('[role=option]').length === 8`)
+	tab.keys("a")
+	tab.saved()
+	s.patch(t, 2, `{"approval_status":"rej"}`)
+	s.patch(t, 3, `{"approval_status":"app"}`)
+	s.patch(t, 4, `{"featured":true}`)
+	eval[bool](tab, `window.dispatchEvent(new Event('focus'))`)
+	tab.waitText(".toast", "Others have decided on 2 items of this queue.")
+	tab.waitText(".progress", "3 decided · 5 left")
+	tab.wait(`document.querySelector("[role=option][data-index='2'] .badge.rej")`)
+	tab.keys("a") // decides on the item at index 1, and skips the two items after it
+	if at := tab.current(); at != 4 {
+		t.Errorf("after a decision, the current item has index %d, want 4", at)
+	}
+	tab.saved()
+	tab.keys("z")
+	tab.saved()
+	if got := s.status(t, 2); got != "rej" {
+		t.Errorf("the decision of the other user became %s", got)
+	}
+}
+
 // TestRange checks that a range begins at the current item, and that a decision on items that have a decision needs a confirmation.
 func TestRange(t *testing.T) {
 	atLatencies(t, 20, func(t *testing.T, tab *tab, s *server, _ *relay) {

@@ -161,6 +161,21 @@ export class Decisions {
   }
 
   /**
+   * Shows what others have changed in an item since the moderator saw it. An item whose decisions are not saved, or were saved since the
+   * request, stays as it is. It returns whether another approval status is shown.
+   * @param {Item} item
+   * @param {number} since the value of time when the item was requested
+   */
+  refresh(item, since) {
+    const entry = this.#entries.get(Number(item.id));
+    if (!entry || entry.steps.length > 0 || entry.settled > since || JSON.stringify(entry.seen) === JSON.stringify(item)) return false;
+    const decided = entry.seen.approval_status !== item.approval_status;
+    entry.seen = item;
+    this.changed(entry);
+    return decided;
+  }
+
+  /**
    * Applies a decision.
    * @param {string} text
    * @param {Edit} edit

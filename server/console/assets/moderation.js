@@ -1,7 +1,7 @@
 // The moderation page: a queue of items with large pictures. A decision needs only one key press. It applies to one item or to a
 // selection, and the user can undo it.
 
-import { may } from './api.js';
+import { get, may } from './api.js';
 import { decided, shown } from './decisions.js';
 import { decisionsOf, report } from './desk.js';
 import { button, fill, h, icon, select } from './dom.js';
@@ -18,6 +18,9 @@ import { announce, badge, count, empty, failure, number, openDialog, states, toa
 /** @typedef {import('./decisions.js').Entry} Entry */
 /** @typedef {import('./decisions.js').Edit} Edit */
 /** @typedef {{entry: Entry, saw: import('./item.js').Item}} Target an item with the state that the user sees */
+
+/** The number of items that are read again when the window gets the focus. */
+const refreshed = 100;
 
 /** @param {import('./shell.js').Context} context @returns {import('./shell.js').Page} */
 export function moderationPage({ session }) {
@@ -344,10 +347,25 @@ export function moderationPage({ session }) {
     showProgress();
   }
 
+  /** Shows what others have decided while the user was elsewhere, on the current item and the items after it. */
+  async function refresh() {
+    const since = decisions.time;
+    const next = rows.slice(grid.active, grid.active + refreshed);
+    if (next.length === 0) return;
+    try {
+      const { data } = await get('v2/content/items', { q: `id:(${next.map(({ id }) => id).join(',')})`, sort_by: 'id:asc', page_size: refreshed });
+      const n = data._embedded['ugc:item'].filter((/** @type {import('./item.js').Item} */ item) => decisions.refresh(item, since)).length;
+      if (n > 0) toast(`Others have decided on ${count(n, 'item')} of this queue.`);
+    } catch (err) {
+      toastError(err);
+    }
+  }
+
   async function start() {
     decisions.changed = changed;
     decisions.failed = failed;
     addEventListener('keydown', range, { capture: true, signal: listeners.signal });
+    addEventListener('focus', () => void refresh(), { signal: listeners.signal });
     addEventListener('pointerdown', range, { capture: true, signal: listeners.signal });
     await load();
     try {
