@@ -221,7 +221,10 @@ export function curl(path, query) {
  * @returns {Promise<Session | null>}
  */
 export async function session() {
-  const { data } = await send('GET', 'session');
+  const page = /** @type {{earlySession?: Promise<{data: Session | null} | null>}} */ (window);
+  const early = page.earlySession; // of theme.js; null after a failure
+  delete page.earlySession;
+  const { data } = await early ?? await send('GET', 'session');
   return data && show(data);
 }
 

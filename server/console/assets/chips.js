@@ -85,6 +85,8 @@ export class Chips {
 
   q = '';
   filter = '';
+  /** Whether a list was loaded. The counts must not slow down the first one. */
+  #loaded = false;
   /** @type {Clause[]} */
   clauses = [];
   /** The query that the server read last. @type {{q: string, clauses: Clause[]}} */
@@ -108,6 +110,7 @@ export class Chips {
     if (q !== this.q) this.clauses = this.#read.q === q ? this.#read.clauses : [];
     this.q = q;
     this.filter = filter;
+    this.#loaded = true;
     this.#counted = '';
     this.#render();
     this.#count();
@@ -220,7 +223,7 @@ export class Chips {
   /** Counts the values of the groups that the bar shows. */
   async #load() {
     const wanted = `${this.filter} ${this.q}`;
-    if (!this.element.open || !this.o.counts(this.filter) || wanted === this.#counted) return;
+    if (!this.#loaded || !this.element.open || !this.o.counts(this.filter) || wanted === this.#counted) return;
     this.#request?.abort();
     const request = new AbortController();
     this.#request = request;

@@ -2,8 +2,8 @@
 
 import { follow, get } from './api.js';
 import { button, debounced, fill, h, outsideLink } from './dom.js';
-import { ownerOf } from './filters.js';
-import { escapeTerm } from './itemdialog.js';
+import { ownerOf } from './filter.js';
+import { escapeTerm } from './item.js';
 import { maxItems, openExport } from './manifest.js';
 import { rejectionList, rejections } from './rejected.js';
 import { href, parameters, setParameters } from './router.js';

@@ -5,7 +5,7 @@ import { change, get, may, Problem } from './api.js';
 import { discardDraft, saveDraft } from './drafts.js';
 import { button, fill, h, labelled, select } from './dom.js';
 import { tileContent } from './item.js';
-import { hiddenFilter, ownerOf } from './filters.js';
+import { hiddenFilter, ownerOf } from './filter.js';
 import { download, filterManifest, objectName, proposeLink, yaml } from './manifest.js';
 import { orderControl } from './order.js';
 import { QueryBar } from './querybar.js';

@@ -1,44 +1,14 @@
 // The page with a table of the property's filters.
 
-import { curl, follow, get, Problem, read } from './api.js';
+import { curl, get, read } from './api.js';
 import { button, debounced, fill, h } from './dom.js';
+import { allFilters, hiddenFilter, ownerOf } from './filter.js';
 import { rejectionList, rejectionNote, rejections } from './rejected.js';
 import { discardDraft, draftsOf, draftURL } from './drafts.js';
 import { go, href, parameters, setParameters } from './router.js';
 import { badge, copy, count, date, empty, explainError, failure, number, openDialog, skeleton } from './ui.js';
 
-/** @typedef {Record<string, any>} Filter a filter as the API returns it */
-
-/** @returns {Promise<Filter[]>} */
-export async function allFilters() {
-  let { data } = await get('v2/content/filters', { page_size: 100 });
-  const filters = data._embeded ?? [];
-  while (data._links?.next) {
-    ({ data } = await follow(data._links.next.href));
-    filters.push(...(data._embeded ?? []));
-  }
-  return filters;
-}
-
-/**
- * Returns the owner of a filter: its manifest, or HTTP.
- * @param {unknown} managedBy
- */
-export function ownerOf(managedBy) {
-  if (!managedBy) return h('span', { class: 'muted' }, 'HTTP');
-  const [kind, name] = String(managedBy).split(' ');
-  return h('span', { class: 'owner' }, h('bdi', null, name ?? kind));
-}
-
-/**
- * Returns the reason why the session cannot use the query of a filter, or null if it can. The API leaves out a query or an order with
- * private fields if the token does not allow ReadPrivate.
- * @param {Filter} filter
- */
-export function hiddenFilter({ query, sort_by }) {
-  if (query !== undefined && sort_by !== undefined) return null;
-  return new Problem(403, { type: 'class-refused', detail: 'the filter uses private fields, so this needs a token that allows the action ReadPrivate' });
-}
+/** @typedef {import('./filter.js').Filter} Filter */
 
 /** The number of counts that the page requests at the same time. */
 const atOnce = 4;

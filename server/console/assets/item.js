@@ -120,6 +120,14 @@ export function tagText({ namespace, key }) {
 }
 
 /**
+ * Escapes a text so that a query reads it as one term.
+ * @param {string} text
+ */
+export function escapeTerm(text) {
+  return text.replace(/[\s+\-!(){}[\]^"~*?:\\/&|<>=,]/g, '\\$&');
+}
+
+/**
  * Returns the tags of an item as pairs of namespace and key.
  * @param {Item} item
  * @returns {{namespace: string, key: string}[]}

@@ -3,7 +3,7 @@
 import { curl, get, Problem } from './api.js';
 import { button, fill, foreignURL, h, outsideLink } from './dom.js';
 import { explanationTree } from './explanation.js';
-import { authorOf, picture, picturesOn, pictureURL, tagsOf, tagText, textOf, typeOf } from './item.js';
+import { authorOf, escapeTerm, picture, picturesOn, pictureURL, tagsOf, tagText, textOf, typeOf } from './item.js';
 import { href } from './router.js';
 import { badge, copy, date, empty, failure, number, openDialog, refusal, refused, skeleton, stateBadge, states, tabs } from './ui.js';
 
@@ -245,14 +245,6 @@ function chips(children) {
 /** @param {{namespace: string, key: string}} tag */
 export function tagLink({ namespace, key }) {
   return h('a', { class: 'chip', href: href('wall', { q: `tags.${escapeTerm(namespace)}.key:${escapeTerm(key)}` }) }, h('bdi', null, `${namespace}: ${key}`));
-}
-
-/**
- * Escapes a text so that a query reads it as one term.
- * @param {string} text
- */
-export function escapeTerm(text) {
-  return text.replace(/[\s+\-!(){}[\]^"~*?:\\/&|<>=,]/g, '\\$&');
 }
 
 /** What the actions of a history mean. @type {Record<string, string>} */

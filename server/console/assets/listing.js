@@ -14,6 +14,8 @@ import { toastError } from './ui.js';
  * @property {string} [seed]
  */
 
+/** The number of items of the first page, which fills a window, and of the pages after it. */
+const firstPage = 30;
 const pageSize = 100;
 
 /**
@@ -23,8 +25,8 @@ const pageSize = 100;
  */
 export function requestOf({ filter, q, ...rest }) {
   return filter
-    ? { path: `v2/content/filters/${encodeURIComponent(filter)}`, query: { additional_query: q, ...rest, page_size: pageSize } }
-    : { path: 'v2/content/items', query: { q: q || '*:*', ...rest, page_size: pageSize } };
+    ? { path: `v2/content/filters/${encodeURIComponent(filter)}`, query: { additional_query: q, ...rest, page_size: firstPage } }
+    : { path: 'v2/content/items', query: { q: q || '*:*', ...rest, page_size: firstPage } };
 }
 
 export class Listing {
@@ -63,7 +65,9 @@ export class Listing {
     if (this.#next === null || this.#loading) return false;
     this.#loading = true;
     try {
-      this.#take(await follow(this.#next, this.#abort.signal));
+      const next = new URL(this.#next, location.href);
+      next.searchParams.set('page_size', String(pageSize)); // the cursor in the link determines where the page begins
+      this.#take(await follow(next.href, this.#abort.signal));
       return true;
     } finally {
       this.#loading = false;

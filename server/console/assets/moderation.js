@@ -5,7 +5,7 @@ import { get, may } from './api.js';
 import { decided, shown } from './decisions.js';
 import { decisionsOf, report } from './desk.js';
 import { button, fill, h, icon, select } from './dom.js';
-import { allFilters } from './filters.js';
+import { allFilters } from './filter.js';
 import { Grid } from './grid.js';
 import { authorOf, describe, marks, picture, tagText } from './item.js';
 import { details, media } from './itemdialog.js';

@@ -5,9 +5,7 @@ import { shown } from './decisions.js';
 import { decisionsOf, report } from './desk.js';
 import { button, fill, h } from './dom.js';
 import { authorOf, tagText } from './item.js';
-import { openExport } from './manifest.js';
-import { chooseTag, chooseTagOf } from './tagging.js';
-import { announce, count, number, toast } from './ui.js';
+import { announce, count, number, toast, toastError } from './ui.js';
 
 /** @typedef {import('./item.js').Item} Item */
 
@@ -33,7 +31,7 @@ export class Selection {
       button({ text: 'All loaded', onclick: () => this.#choose(options.items().map(({ id }) => Number(id))) }),
       button({ text: 'Clear', kind: 'quiet', onclick: () => this.#choose([]) }),
       h('span', { class: 'spacer' }), this.#actions(() => this.selected()),
-      button({ text: 'Export…', title: 'Export the selected items as the manifest of a Tag or a conversion unit', onclick: () => openExport({ property: options.session.property, ids: [...this.ids], query: options.query() }) }),
+      button({ text: 'Export…', title: 'Export the selected items as the manifest of a Tag or a conversion unit', onclick: () => import('./manifest.js').then(({ openExport }) => openExport({ property: options.session.property, ids: [...this.ids], query: options.query() }), toastError) }),
       this.undoButton);
   }
 
@@ -109,13 +107,18 @@ export class Selection {
   /** @param {() => Item[]} items */
   #actions(items) {
     const decide = (/** @type {string} */ text, /** @type {import('./decisions.js').Edit} */ edit) => this.#decide(text, edit, items());
-    const removes = () => chooseTagOf(`Remove a tag from ${count(items().length, 'item')}`, items().map(({ id }) => Number(id)), (tag) => decide(`Removed the tag ${tagText(tag)}`, { tag, removes: true }));
+    const tag = () => import('./tagging.js').then(({ chooseTag }) => {
+      chooseTag(`Tag ${count(items().length, 'item')}`, { chosen: (set) => decide(`Tagged ${tagText(set)}`, { tag: set }) });
+    }, toastError);
+    const untag = () => import('./tagging.js').then(({ chooseTagOf }) => {
+      chooseTagOf(`Remove a tag from ${count(items().length, 'item')}`, items().map(({ id }) => Number(id)), (set) => decide(`Removed the tag ${tagText(set)}`, { tag: set, removes: true }));
+    }, toastError);
     return [
       this.moderates && button({ icon: 'moderation', text: 'Approve', onclick: () => decide('Approved', { values: { approval_status: 'app' } }) }),
       this.moderates && button({ icon: 'close', text: 'Reject', onclick: () => decide('Rejected', { values: { approval_status: 'rej' } }) }),
       this.moderates && button({ text: 'Pending', onclick: () => decide('Set to pending', { values: { approval_status: 'pen' } }) }),
-      this.tags && button({ icon: 'tag', text: 'Tag…', onclick: () => items().length > 0 && chooseTag(`Tag ${count(items().length, 'item')}`, { chosen: (tag) => decide(`Tagged ${tagText(tag)}`, { tag }) }) }),
-      this.tags && button({ text: 'Remove a tag…', onclick: () => items().length > 0 && removes() }),
+      this.tags && button({ icon: 'tag', text: 'Tag…', onclick: () => items().length > 0 && tag() }),
+      this.tags && button({ text: 'Remove a tag…', onclick: () => items().length > 0 && untag() }),
     ];
   }
 

@@ -2,8 +2,7 @@
 
 import { get } from './api.js';
 import { button, debounced, fill, h, uniqueID } from './dom.js';
-import { splitTag, tagText } from './item.js';
-import { escapeTerm } from './itemdialog.js';
+import { escapeTerm, splitTag, tagText } from './item.js';
 import { count, number, openDialog, skeleton, toastError } from './ui.js';
 
 /** @typedef {{namespace: string, key: string}} Tag */

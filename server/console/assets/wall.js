@@ -4,10 +4,9 @@ import { button, fill, h, labelled, select } from './dom.js';
 import { get, may } from './api.js';
 import { Chips } from './chips.js';
 import { nearMisses } from './clauses.js';
-import { hiddenFilter } from './filters.js';
+import { hiddenFilter } from './filter.js';
 import { Grid } from './grid.js';
 import { authorOf, tileContent } from './item.js';
-import { openItem } from './itemdialog.js';
 import { Listings, requestOf } from './listing.js';
 import { bestMatch, orderControl } from './order.js';
 import { QueryBar } from './querybar.js';
@@ -24,7 +23,7 @@ export function wallPage({ session, scroller }) {
   const writes = may(session);
   let state = read();
   const lists = new Listings();
-  /** @type {ReturnType<typeof openItem> | null} */
+  /** @type {ReturnType<typeof import('./itemdialog.js').openItem> | null} */
   let dialog = null;
 
   const bar = new QueryBar({
@@ -302,18 +301,20 @@ export function wallPage({ session, scroller }) {
   /** @param {number} id */
   function show(id) {
     setParameters({ item: id, tab: state.explain ? 'explain' : parameters().get('tab') });
-    showItem();
+    showItem().catch(toastError);
   }
 
   /** Opens or closes the dialog of the item in the URL. */
-  function showItem() {
-    const p = parameters();
-    const id = Number(p.get('item'));
-    if (!id) {
+  async function showItem() {
+    if (!parameters().get('item')) {
       dialog?.close();
       dialog = null;
       return;
     }
+    const { openItem } = await import('./itemdialog.js'); // the wall shows its tiles without it
+    const p = parameters();
+    const id = Number(p.get('item'));
+    if (!id || !element.isConnected) return;
     const index = lists.shown.items.findIndex((item) => Number(item.id) === id);
     dialog ??= openItem({
       session, selection,
@@ -347,14 +348,14 @@ export function wallPage({ session, scroller }) {
       selection.start();
       fill(body, h('div', { class: 'wallskeleton', 'aria-hidden': 'true' }, Array.from({ length: 18 }, () => h('div', null))));
       await load();
-      showItem();
+      await showItem();
     },
     updated: () => {
       const before = JSON.stringify(state);
       state = read();
       controls();
       if (JSON.stringify(state) !== before) void load();
-      showItem();
+      showItem().catch(toastError);
     },
     stopped: () => {
       chips.stop();
