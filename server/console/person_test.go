@@ -251,6 +251,33 @@ func TestProviderSettings(t *testing.T) {
 	}
 }
 
+// TestSlowProvider checks that the logins that wait for a provider without a response do not contact it one after the other.
+func TestSlowProvider(t *testing.T) {
+	now, attempts := time.Unix(1_800_000_000, 0), 0
+	slow := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		attempts++
+		now = now.Add(providerTimeout)
+		w.WriteHeader(http.StatusGatewayTimeout)
+	}))
+	defer slow.Close()
+	o := settings(secret)
+	o.Issuer = slow.URL
+	p := newProvider(o, func() time.Time { return now })
+	for range 3 {
+		if _, err := p.begin("state", "nonce", "verifier"); err == nil {
+			t.Fatal("a login begins without the configuration of the provider")
+		}
+	}
+	if attempts != 1 {
+		t.Errorf("%d requests, want 1", attempts)
+	}
+	now = now.Add(retryProvider)
+	_, _ = p.begin("state", "nonce", "verifier") // the same error
+	if attempts != 2 {
+		t.Errorf("%d requests after the pause, want 2", attempts)
+	}
+}
+
 // TestClaims checks which name and groups the console reads from claims.
 func TestClaims(t *testing.T) {
 	for text, want := range map[string]string{

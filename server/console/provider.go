@@ -107,8 +107,8 @@ const (
 	clockSkew = time.Minute
 	// providerTimeout limits each request to the provider.
 	providerTimeout = 10 * time.Second
-	// retryProvider is the minimum time between two attempts to load the configuration of the provider, so that many logins do not cause
-	// many requests to a provider that does not respond.
+	// retryProvider is the minimum time between the end of an attempt to load the configuration of the provider and the next attempt, so that
+	// many logins do not cause many requests to a provider that does not respond.
 	retryProvider = 2 * time.Second
 	// maxName is the maximum length of the name of a user or a group, as in AccessToken.spec.subjects.
 	maxName = 253
@@ -122,8 +122,9 @@ type provider struct {
 
 	mu     sync.Mutex
 	loaded *loadedProvider
-	tried  time.Time
-	err    error
+	// tried is the end of the last attempt to load the configuration, and err is its error.
+	tried time.Time
+	err   error
 }
 
 // loadedProvider is the configuration of the provider. The flow remembers how the provider expects the client secret.
@@ -151,10 +152,12 @@ func (p *provider) host() string {
 func (p *provider) load() (*loadedProvider, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if now := p.clock(); p.loaded == nil && (p.tried.IsZero() || now.Sub(p.tried) >= retryProvider) {
+	if p.loaded == nil && (p.tried.IsZero() || p.clock().Sub(p.tried) >= retryProvider) {
 		// No request's context, because the result belongs to all requests. The client has a timeout.
 		found, err := oidc.NewProvider(oidc.ClientContext(context.Background(), p.client), p.o.Issuer)
-		if p.tried, p.err = now, err; err == nil {
+		// An attempt takes longer than retryProvider if the provider does not respond. The logins that wait for it must not try again, one
+		// after the other, so the time counts from its end.
+		if p.tried, p.err = p.clock(), err; err == nil {
 			p.loaded = &loadedProvider{found, &oauth2.Config{
 				ClientID: p.o.ClientID, ClientSecret: p.o.ClientSecret, Endpoint: found.Endpoint(), RedirectURL: p.o.RedirectURL,
 				Scopes: append([]string{oidc.ScopeOpenID}, p.o.Scopes...),
