@@ -65,14 +65,14 @@ func (c *completer) reading(ctx context.Context, w query.SpotWord, clause, about
 
 // clause adds a clause that replaces the words from w to the position. After other clauses, it begins with AND, because without an operator
 // the query would also find the items that match only one of them. AND requires the clause before it, so if this would change what the
-// clauses before it mean, the completion puts them in parentheses.
+// clauses before it in the same parentheses mean, the completion puts them in parentheses of their own.
 func (c *completer) clause(w query.SpotWord, kind, clause, about string, count int64, rank int) {
 	start := w.Start
 	if w.Follows {
 		clause = "AND " + clause
-		before := strings.TrimSpace(string(c.query[:w.Start]))
+		before := strings.TrimSpace(string(c.query[c.spot.Group:w.Start]))
 		if parsed, err := query.Parse(before); err == nil && hasOptional(parsed.Root) {
-			start, clause = 0, "("+before+") "+clause
+			start, clause = c.spot.Group, "("+before+") "+clause
 		}
 	}
 	c.replace(start, c.spot.End, completion{Text: clause, Kind: kind, Detail: about, rank: rank}, count)

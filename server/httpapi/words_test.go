@@ -55,6 +55,8 @@ func TestWords(t *testing.T) {
 		strings.Repeat("instagram ", 13) + "x": {}, // too many words to combine
 		"approved or videos":                   {"approved OR videos (With and, or and not as operators, 0)"},
 		"beach OR city insta":                  {"(beach OR city) AND social_platform:instagram (Platform is Instagram, 10)"},
+		"(beach OR city insta":                 {"((beach OR city) AND social_platform:instagram (Platform is Instagram, 10)"},
+		"city (a b (c) insta|) x":              {"city ((a b (c)) AND social_platform:instagram) x (Platform is Instagram, 10)"},
 		"beach -city insta|":                   {"(beach -city) AND social_platform:instagram (Platform is Instagram, 10)"},
 		"a AND b insta| c":                     {"a AND b AND social_platform:instagram c (Platform is Instagram, 10)"},
 		"beach -insta":                         {"beach -social_platform:instagram (Platform is Instagram, 10)"},

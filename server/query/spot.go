@@ -21,6 +21,8 @@ type Spot struct {
 	Named bool
 	// Follows is true if there is a clause directly before the position, so that AND and OR are possible.
 	Follows bool
+	// Group is where the innermost parentheses around the position begin, after the parenthesis itself, or 0 if there are none.
+	Group int
 	// Words are the words without a field that end with this text, with nothing between them. The last one is this text itself. There is none
 	// if this text is not such a word.
 	Words []SpotWord
@@ -37,7 +39,7 @@ type SpotWord struct {
 // SpotAt returns the spot at a position in a query. The position counts characters and is at most the length of the query. SpotAt returns
 // false where nothing can be completed: in a range, in a pattern, or in a number after ^ or ~.
 func SpotAt(q string, at int) (Spot, bool) {
-	s := spotter{parser: parser{src: []rune(q)}, at: at, scopes: []FieldName{{}}}
+	s := spotter{parser: parser{src: []rune(q)}, at: at, scopes: []spotScope{{}}}
 	for {
 		tok := s.next()
 		if tok.kind == tokEnd || tok.start >= at {
@@ -56,8 +58,8 @@ func SpotAt(q string, at int) (Spot, bool) {
 type spotter struct {
 	parser
 	at int
-	// scopes are the fields of the open parentheses. The innermost comes last.
-	scopes []FieldName
+	// scopes are the whole query and the open parentheses. The innermost come last.
+	scopes []spotScope
 	// field is the field whose colon has been read but whose value has not. last is the field of the previous value. Both can be zero.
 	field, last FieldName
 	follows     bool
@@ -65,6 +67,12 @@ type spotter struct {
 	words []SpotWord
 	// unclosed is true if the last token that the method next returned lacks its closing delimiter.
 	unclosed bool
+}
+
+// spotScope is the field that the clauses in parentheses belong to, and where these clauses begin.
+type spotScope struct {
+	field FieldName
+	start int
 }
 
 // next returns the next token. A token without its closing delimiter extends to the end of the query.
@@ -98,12 +106,15 @@ func (s *spotter) value() FieldName {
 	if s.field.Name != "" {
 		return s.field
 	}
-	return s.scopes[len(s.scopes)-1]
+	return s.scope().field
 }
+
+// scope returns the innermost scope.
+func (s *spotter) scope() spotScope { return s.scopes[len(s.scopes)-1] }
 
 // between returns the spot for a position between two tokens.
 func (s *spotter) between() Spot {
-	return Spot{Start: s.at, End: s.at, Field: s.value(), Follows: s.follows && s.field.Name == ""}
+	return Spot{Start: s.at, End: s.at, Field: s.value(), Follows: s.follows && s.field.Name == "", Group: s.scope().start}
 }
 
 // within returns the spot for a position in a word.
@@ -152,7 +163,7 @@ func (s *spotter) pass(tok token) bool {
 	s.words = nil
 	switch tok.kind {
 	case tokOpen:
-		s.scopes = append(s.scopes, s.value())
+		s.scopes = append(s.scopes, spotScope{s.value(), tok.end})
 		s.field, s.last, s.follows = FieldName{}, FieldName{}, false
 	case tokClose:
 		s.scopes = s.scopes[:max(1, len(s.scopes)-1)]
