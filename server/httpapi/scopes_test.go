@@ -245,7 +245,9 @@ func TestGuests(t *testing.T) {
 		}
 	})
 	grants := func(all ...library.Grant) {
-		a.apply(property(shop, "default", library.Property{PlatformPageID: 4711, ReadOnlyQuery: approved, Grants: all}))
+		a.apply(property(shop, "default", library.Property{
+			PlatformPageID: 4711, ReadOnlyQuery: approved, Grants: all, Source: &library.Source{Repository: "https://git.shop.example/shop/content"},
+		}))
 	}
 	both := library.Grant{Namespaces: []string{"fair"}, Kinds: []string{"AccessToken"}, ReadOnly: true, ReadWrite: true}
 	grants(both)
@@ -264,7 +266,7 @@ func TestGuests(t *testing.T) {
 			}
 			a.do(c)
 		}
-		check(call{url: "/v2/content/status"}, `"name":"ro"`, "broken")
+		check(call{url: "/v2/content/status"}, `"name":"ro"`, "broken", "git.shop.example")
 		check(call{url: "/v2/content/filters"}, `"managed_by":"ContentFilter shop/summer-wall"`)
 		check(call{url: "/v2/content/definitions?kind=tag"}, `"managed_by":"Tag shop/hero"`)
 		check(call{url: "/v2/content/items/1003/sources"}, `"namespace":"shop"`)

@@ -69,7 +69,7 @@ type statusRecord struct {
 	// ReadOnlyScope is the scope of the READ-ONLY tokens without a query of their own. It is omitted if there is none.
 	ReadOnlyScope scopeRecord   `json:"read_only_scope,omitzero"`
 	Tokens        []tokenRecord `json:"tokens"`
-	// Source is the Git repository with the manifests, or nil if the Property names none.
+	// Source is the Git repository with the manifests, or nil if the Property names none or the token is of another namespace.
 	Source *library.Source `json:"source,omitempty"`
 	// Rejected is nil if this server does not know the rejected objects.
 	Rejected *[]rejectionRecord `json:"rejected,omitempty"`
@@ -99,7 +99,10 @@ func (x *exchange) propertyStatus(ctx context.Context) (*statusRecord, error) {
 	}
 	out := &statusRecord{
 		Property: p, Version: s.options.Version, Items: items, ReadOnlyScope: x.scopeRecord(x.settings.ReadOnlyQuery),
-		Tokens: x.tokenRecords(), Source: x.settings.Source, Links: links{self: x.linkHere()},
+		Tokens: x.tokenRecords(), Links: links{self: x.linkHere()},
+	}
+	if !x.foreign(p.Namespace()) {
+		out.Source = x.settings.Source
 	}
 	others := len(state.PropertyItems)
 	if known {
