@@ -238,6 +238,7 @@ func TestProviderSettings(t *testing.T) {
 		"a short secret":             {func(o *OIDC) { o.ClientSecret = "short" }, "at least 16"},
 		"a redirect to another page": {func(o *OIDC) { o.RedirectURL = "https://content.shop.example/" }, "with the path /console/login"},
 		"a relative redirect":        {func(o *OIDC) { o.RedirectURL = "/console/login" }, "absolute URL"},
+		"a redirect without a host":  {func(o *OIDC) { o.RedirectURL = "http://:8080/console/login" }, "absolute URL"},
 		"no claim":                   {func(o *OIDC) { o.GroupsClaim = "" }, "claims"},
 		"too long":                   {func(o *OIDC) { o.SessionFor = 13 * time.Hour }, "between 1m and 12h"},
 		"too short":                  {func(o *OIDC) { o.SessionFor = time.Second }, "between 1m and 12h"},

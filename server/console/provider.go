@@ -75,7 +75,7 @@ const LoginPath = Path + "login"
 // Check returns an error if the settings of the provider and of the client are not valid.
 func (o *OIDC) Check() error {
 	u, err := url.Parse(o.Issuer)
-	if err != nil || u.Host == "" || u.RawQuery != "" || u.Fragment != "" || u.Scheme != "https" && (u.Scheme != "http" || !loopback(u.Hostname())) {
+	if err != nil || u.Hostname() == "" || u.RawQuery != "" || u.Fragment != "" || u.Scheme != "https" && (u.Scheme != "http" || !loopback(u.Hostname())) {
 		return fmt.Errorf("the issuer %q must be an https URL without a query (or an http URL on a loopback address), exactly as the identity provider shows it", o.Issuer)
 	}
 	if o.ClientID == "" {
@@ -85,7 +85,7 @@ func (o *OIDC) Check() error {
 		return fmt.Errorf("the client secret has %d characters: at least %d are needed", len(o.ClientSecret), minKey)
 	}
 	to, err := url.Parse(o.RedirectURL)
-	if err != nil || to.Scheme != "https" && to.Scheme != "http" || to.Host == "" || to.Path != LoginPath || to.RawQuery != "" || to.Fragment != "" {
+	if err != nil || to.Scheme != "https" && to.Scheme != "http" || to.Hostname() == "" || to.Path != LoginPath || to.RawQuery != "" || to.Fragment != "" {
 		return fmt.Errorf("the redirect URL %q must be an absolute URL with the path %s", o.RedirectURL, LoginPath)
 	}
 	if o.UsernameClaim == "" || o.GroupsClaim == "" {
