@@ -170,10 +170,10 @@ type piece struct {
 	text  string
 }
 
-// Refine returns a query in which one clause of q has changed. All other clauses keep their meaning and, as far as possible, their text.
-// at is the index of a clause in Query.Parts, or -1 for a further clause. The new clause is required, or prohibited if occur is MustNot. In
-// the place of an optional clause, it is optional or prohibited. If node is nil, Refine removes the clause. The result is blank if no clause is left. The error is a *SyntaxError if q or the result is
-// invalid.
+// Refine returns a query in which one clause of q has changed. All other clauses keep their meaning and, as far as possible, their text. at
+// is the index of a clause in Query.Parts, or -1 for a further clause. The new clause is required, or prohibited if occur is MustNot. In
+// the place of an optional clause, it is optional or prohibited. If node is nil, Refine removes the clause. The result is blank if no
+// clause is left. The error is a *SyntaxError if q or the result is invalid.
 func Refine(q string, at int, occur Occur, node Node) (string, error) {
 	parsed, err := Parse(q)
 	if err != nil {

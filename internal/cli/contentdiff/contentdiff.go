@@ -102,8 +102,8 @@ type Options struct {
 	Console *url.URL
 }
 
-// Compare asks server for the effect of manifests of one property, whose served state is served. The result contains the filters, the Property and the tokens, each by name. It does not contain a token whose
-// scope changes only as that of the Property does.
+// Compare asks server for the effect of manifests of one property, whose served state is served. The result contains the filters, the
+// Property and the tokens, each by name. It does not contain a token whose scope changes only as that of the Property does.
 //
 // If the versions of an object cannot be compared, Compare returns the reason in Problem. If Compare returns an error, the cause does not
 // depend on the object.

@@ -14,8 +14,9 @@ import (
 // bytes.
 const longestTerm = 32_000
 
-// document appends the document of an item in JSON. line is the item as item.Marshal writes it. token identifies the write. history is
-// the stored history. submissions is the field for the members of submissions. The function does not use package json, because that would take most of the time of an import.
+// document appends the document of an item in JSON. line is the item as item.Marshal writes it. token identifies the write. history is the
+// stored history. submissions is the field for the members of submissions. The function does not use package json, because that would take
+// most of the time of an import.
 func document(dst []byte, it *item.Item, line []byte, token, history, submissions string) []byte {
 	d := documentWriter{append(dst, '{')}
 	d.text(FieldItem, string(line))
