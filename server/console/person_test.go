@@ -282,17 +282,18 @@ func TestSlowProvider(t *testing.T) {
 // TestClaims checks which name and groups the console reads from claims.
 func TestClaims(t *testing.T) {
 	for text, want := range map[string]string{
-		`{"email":"jo@shop.example"}`:                                        "jo@shop.example []",
-		`{"email":"jo@shop.example","email_verified":true,"groups":["a"]}`:   "jo@shop.example [a]",
-		`{"email":"jo@shop.example","email_verified":"true","groups":"a b"}`: "jo@shop.example [a b]",
-		`{"email":"jo@shop.example","email_verified":false}`:                 "has not verified",
-		`{"email":"jo@shop.example","email_verified":"false"}`:               "has not verified",
-		`{"email":"jo@shop.example","groups":{"a":1}}`:                       "jo@shop.example []",
-		`{"email":"jo@shop.example","groups":["a",1]}`:                       "jo@shop.example []",
-		`{"email":["jo@shop.example"]}`:                                      "does not return the claim email",
-		`{"email":""}`:                                                       "does not return the claim email",
-		`{"email":"jo\u0000"}`:                                               "control characters",
-		`{"email":"` + strings.Repeat("j", maxName+1) + `"}`:                 "longer than 253",
+		`{"email":"jo@shop.example"}`:                                                            "jo@shop.example []",
+		`{"email":"jo@shop.example","email_verified":true,"groups":["a"]}`:                       "jo@shop.example [a]",
+		`{"email":"jo@shop.example","email_verified":"true","groups":"a b"}`:                     "jo@shop.example [a b]",
+		`{"email":"jo@shop.example","email_verified":false}`:                                     "has not verified",
+		`{"email":"jo@shop.example","email_verified":"false"}`:                                   "has not verified",
+		`{"email":"jo@shop.example","groups":{"a":1}}`:                                           "jo@shop.example []",
+		`{"email":"jo@shop.example","groups":["a",1]}`:                                           "jo@shop.example []",
+		`{"email":"jo@shop.example","groups":["` + strings.Repeat("g", maxName+1) + `","a",""]}`: "jo@shop.example [a]",
+		`{"email":["jo@shop.example"]}`:                                                          "does not return the claim email",
+		`{"email":""}`:                                                                           "does not return the claim email",
+		`{"email":"jo\u0000"}`:                                                                   "control characters",
+		`{"email":"` + strings.Repeat("j", maxName+1) + `"}`:                                     "longer than 253",
 	} {
 		c := claims{}
 		if err := json.Unmarshal([]byte(text), &c); err != nil {

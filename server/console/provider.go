@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -269,7 +270,8 @@ func (p *provider) identify(claims claims) (user string, groups []string, err er
 			groups = []string{one}
 		}
 	}
-	return user, groups, nil
+	// No AccessToken can name such a group, and the log must not become long.
+	return user, slices.DeleteFunc(groups, func(g string) bool { return g == "" || len(g) > maxName }), nil
 }
 
 // claims are the claims about a person by name.
