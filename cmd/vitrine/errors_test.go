@@ -110,16 +110,20 @@ var valid = map[string]string{
 
 // extra contains further arguments that a flag needs, or that let a command use the flag.
 var extra = map[string]string{
-	"serve --kubeconfig":                 "--without-kubernetes=false",
-	"serve --tls-cert-file":              "--tls-private-key-file FILE",
-	"serve --tls-private-key-file":       "--tls-cert-file FILE",
-	"serve --webhook-client-ca-file":     "--without-kubernetes=false --kubeconfig CONFIG --webhook-bind-address 127.0.0.1:0",
-	"serve --opensearch-ca-file":         "--library opensearch --opensearch-url SERVER",
-	"serve --opensearch-username-file":   "--library opensearch --opensearch-url SERVER --opensearch-password-file FILE",
-	"serve --opensearch-password-file":   "--library opensearch --opensearch-url SERVER --opensearch-username-file FILE",
-	"console --kubeconfig":               "--server= --token-file=",
-	"migrate --opensearch-username-file": "--opensearch-password-file FILE",
-	"migrate --opensearch-password-file": "--opensearch-username-file FILE",
+	"serve --kubeconfig":                      "--without-kubernetes=false",
+	"serve --tls-cert-file":                   "--tls-private-key-file FILE",
+	"serve --tls-private-key-file":            "--tls-cert-file FILE",
+	"serve --webhook-client-ca-file":          "--without-kubernetes=false --kubeconfig CONFIG --webhook-bind-address 127.0.0.1:0",
+	"serve --opensearch-ca-file":              "--library opensearch --opensearch-url SERVER",
+	"serve --opensearch-username-file":        "--library opensearch --opensearch-url SERVER --opensearch-password-file FILE",
+	"serve --opensearch-password-file":        "--library opensearch --opensearch-url SERVER --opensearch-username-file FILE",
+	"serve --console-oidc-ca-file":            "--console --console-oidc-issuer-url https://id.example --console-oidc-client-secret-file FILE",
+	"dev --console-oidc-ca-file":              "--console-oidc-issuer-url https://id.example --console-oidc-client-secret-file FILE",
+	"serve --console-oidc-client-secret-file": "--console --console-oidc-issuer-url https://id.example",
+	"dev --console-oidc-client-secret-file":   "--console-oidc-issuer-url https://id.example",
+	"console --kubeconfig":                    "--server= --token-file=",
+	"migrate --opensearch-username-file":      "--opensearch-password-file FILE",
+	"migrate --opensearch-password-file":      "--opensearch-username-file FILE",
 }
 
 // TestMissingFile runs every command with the name of a missing file in each of its arguments and flags that name a file.

@@ -25,7 +25,7 @@ import (
 )
 
 // limit is the maximum size in bytes of an image on a node.
-const limit = 61_000_000
+const limit = 62_000_000
 
 // stamp identifies the source of an image.
 type stamp struct {

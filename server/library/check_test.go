@@ -13,6 +13,9 @@ import (
 func TestCheckAcceptsEveryKind(t *testing.T) {
 	for name, d := range full() {
 		t.Run(name, func(t *testing.T) {
+			if d.Token != nil {
+				d.Token.Subjects = nil // a token with filters has none
+			}
 			if err := Check(d); err != nil {
 				t.Errorf("refused: %v", err)
 			}
