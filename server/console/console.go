@@ -39,8 +39,8 @@ type Options struct {
 	// OIDC configures the login of people through an identity provider. Default: people log in only with tokens.
 	OIDC *OIDC
 	// Hosts contains additional host names of the server (without a port), such as that of the external URL. As protection from DNS
-	// rebinding, the Host header of a request over plain HTTP to a loopback address must name localhost, a loopback address or one of
-	// Hosts.
+	// rebinding, the Host header of a request over plain HTTP to a loopback address must name localhost, a loopback address, the host of the
+	// login page in OIDC, or one of Hosts.
 	Hosts []string
 	// Dir is a folder with the files of the application, for development. The console reads the files on each request. Default: the embedded
 	// files.

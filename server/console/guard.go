@@ -40,7 +40,7 @@ func (c *console) knowsHost(r *http.Request) bool {
 	if ip, err := netip.ParseAddr(name); err == nil {
 		return ip.IsLoopback()
 	}
-	return name == "localhost" || strings.HasSuffix(name, ".localhost") || slices.Contains(c.o.Hosts, name)
+	return name == "localhost" || strings.HasSuffix(name, ".localhost") || slices.Contains(c.o.Hosts, name) || c.people != nil && name == c.people.host
 }
 
 // hostname returns the name or the address from a Host header, in lower case.

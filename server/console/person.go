@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"regexp"
 	"slices"
 	"strings"
@@ -23,6 +24,8 @@ import (
 type people struct {
 	*OIDC
 	provider *provider
+	// host is the host name of the login page, in lower case.
+	host string
 	// sessions and logins seal the sessions of people, and their logins that are in progress. In contrast to a session with a token, such a
 	// cookie contains no secret, so an attacker must not be able to seal one. Therefore, the keys depend on the client secret, which no
 	// backup contains, in addition to the key of the library.
@@ -37,8 +40,11 @@ func newPeople(o *OIDC, key []byte, clock func() time.Time) (*people, error) {
 	}
 	digest := sha256.Sum256(key)
 	both := append(digest[:], o.ClientSecret...)
-	p := &people{OIDC: o, provider: newProvider(o, clock), begun: newRegister(loginFor, maxIssued)}
-	var err error
+	page, err := url.Parse(o.RedirectURL)
+	if err != nil {
+		return nil, err // Check has parsed it
+	}
+	p := &people{OIDC: o, provider: newProvider(o, clock), host: strings.ToLower(page.Hostname()), begun: newRegister(loginFor, maxIssued)}
 	if p.sessions, err = newSealer(both, "vitrine console person v1"); err != nil {
 		return nil, err
 	}

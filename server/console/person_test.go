@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -248,6 +249,28 @@ func TestProviderSettings(t *testing.T) {
 		switch err := o.Check(); {
 		case c.want == "" && err != nil, c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)):
 			t.Errorf("%s: %v, want %q", name, err, c.want)
+		}
+	}
+}
+
+// TestLoginHost checks that a server behind a proxy on the same machine accepts the host of the login page.
+func TestLoginHost(t *testing.T) {
+	now := time.Unix(1_800_000_000, 0)
+	for name, other := range map[string]struct {
+		secret, host string
+		want         bool
+	}{
+		"the login page":     {secret, "Content.shop.example", true},
+		"another host":       {secret, "blog.shop.example", false},
+		"this machine":       {secret, "localhost:8080", true},
+		"without a provider": {"", "content.shop.example", false},
+	} {
+		r := httptest.NewRequest(http.MethodGet, "http://"+other.host+LoginPath, nil)
+		r = r.WithContext(context.WithValue(r.Context(), http.LocalAddrContextKey, &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)}))
+		w := httptest.NewRecorder()
+		replica(t, libraryKey, other.secret, &now).ServeHTTP(w, r)
+		if got := w.Code == http.StatusOK; got != other.want {
+			t.Errorf("%s: status %d", name, w.Code)
 		}
 	}
 }
