@@ -41,6 +41,13 @@ func Diff(before, after *Item) []Change {
 			for _, name := range changedNames(before.Submission, after.Submission) {
 				add(m.path+"."+name, nil, nil)
 			}
+		case m.suffix != nil && m.suffix(before) != m.suffix(after): // two members
+			if from != nil {
+				add(m.path+":"+m.suffix(before), from, nil)
+			}
+			if to != nil {
+				add(m.path+":"+m.suffix(after), nil, to)
+			}
 		case m.suffix != nil:
 			add(m.path+":"+m.suffix(after), from, to)
 		default:

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -56,5 +57,31 @@ func TestDiffOfTagsAndUnits(t *testing.T) {
 	want := `[{"member":"tags","from":"a:x","to":null},{"member":"tags","from":null,"to":"b:z"},{"member":"activate_units","from":"[3,1]","to":null}]`
 	if err != nil || string(got) != want {
 		t.Errorf("got %s, %v, want %s", got, err, want)
+	}
+}
+
+// TestDiffOfReferences checks the changes of a reference whose name, which contains the platform, changes too.
+func TestDiffOfReferences(t *testing.T) {
+	instagram := &Item{Content: Content{SocialPlatform: "instagram", PlatformRef: "p1"}}
+	for _, c := range []struct {
+		before, after *Item
+		want          string
+	}{
+		{instagram, &Item{Content: Content{SocialPlatform: "tiktok", PlatformRef: "p2"}},
+			"content.social_platform content.platform_ref:instagram content.platform_ref:tiktok"},
+		{instagram, &Item{}, "content.social_platform content.platform_ref:instagram"},
+		{&Item{}, instagram, "content.social_platform content.platform_ref:instagram"},
+		{instagram, &Item{Content: Content{SocialPlatform: "instagram", PlatformRef: "p2"}}, "content.platform_ref:instagram"},
+	} {
+		var got []string
+		for _, change := range Diff(c.before, c.after) {
+			got = append(got, change.Member)
+		}
+		slices.Sort(got)
+		want := strings.Fields(c.want)
+		slices.Sort(want)
+		if !slices.Equal(got, want) {
+			t.Errorf("the members are %q, want %q", got, want)
+		}
 	}
 }
