@@ -234,7 +234,7 @@ func TestReviewerLink(t *testing.T) {
 	}
 	eval[any](tab, `(() => { const tag = document.querySelector('[placeholder="namespace:key"]'); tag.value = ''; tag.dispatchEvent(new Event('change')); return true; })()`)
 	tab.keys("/" + kb.End + " AND beach" + kb.Enter)
-	tab.wait(`document.querySelector('.querybar input').value === 'approval_status:app AND beach'`)
+	tab.wait(`document.querySelector('.querybar textarea').value === 'approval_status:app AND beach'`)
 	eval[any](tab, `(() => { const access = [...document.querySelectorAll('select')].find((s) => s.value === 'ReadOnly'); access.value = ''; access.dispatchEvent(new Event('change')); return true; })()`)
 	tab.click(tab.button("Copy link for the reviewer"))
 	tab.waitText(".toast", "Copied the link")
@@ -256,7 +256,7 @@ func TestReviewerLink(t *testing.T) {
 	reviewer := startBrowser(t, s).logIn(t).tab(t, 390, 844, "light")
 	reviewer.open(strings.TrimPrefix(link, s.url+"/console/"))
 	reviewer.waitText(".figures", "Leave")
-	if shown := eval[string](reviewer, `[document.querySelector('.querybar input').value, document.querySelector('[placeholder="namespace:key"]').value, ...[...document.querySelectorAll('.form select')].map((s) => s.value)].join('|')`); shown != "approval_status:app AND beach|||" {
+	if shown := eval[string](reviewer, `[document.querySelector('.querybar textarea').value, document.querySelector('[placeholder="namespace:key"]').value, ...[...document.querySelectorAll('.form select')].map((s) => s.value)].join('|')`); shown != "approval_status:app AND beach|||" {
 		t.Errorf("the reviewer sees %s", shown)
 	}
 	reviewer.check(axe)
@@ -290,7 +290,7 @@ func TestDiffLink(t *testing.T) {
 	if shown := eval[string](tab, `document.querySelector('.figures .bad dd').innerText`); left == nil || shown != string(left[1]) {
 		t.Errorf("in the page, %s items leave. The report:\n%s", shown, report)
 	}
-	if shown := eval[string](tab, `[document.querySelector('.form input').value, document.querySelector('.querybar input').value, document.querySelector('[placeholder="namespace:key"]').value].join('|')`); shown != "Mine (new)|approval_status:app AND beach|" {
+	if shown := eval[string](tab, `[document.querySelector('.form input').value, document.querySelector('.querybar textarea').value, document.querySelector('[placeholder="namespace:key"]').value].join('|')`); shown != "Mine (new)|approval_status:app AND beach|" {
 		t.Errorf("the draft is %s", shown)
 	}
 }
