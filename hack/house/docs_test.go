@@ -12,7 +12,7 @@ var (
 	// link matches a Markdown link to a file of the repository, up to the anchor in the link.
 	link = regexp.MustCompile(`\]\(([^)#:]+)(?:#[^)]*)?\)`)
 	// place matches the path of a file or folder below a top-level folder, in the form that the documents use.
-	place = regexp.MustCompile("`((?:api|cmd|config|controllers|docs|hack|server)/[A-Za-z0-9_./-]+)`")
+	place = regexp.MustCompile("`((?:api|cmd|config|controllers|docs|hack|server|templates)/[A-Za-z0-9_./-]+)`")
 )
 
 // TestDocuments checks that all links and paths in README, CONTRIBUTING and docs exist.

@@ -8,6 +8,7 @@
 //	krew.yaml                               the manifest of the plugin for krew, with the SHA-256 of its archives
 //	vitrine-VERSION.tgz                     the chart
 //	install.yaml, crds.yaml                 config/default and config/crd, each in one file
+//	review.sh                               templates/review/review.sh, which the jobs of the component for GitLab download
 //	vitrine.cdx.json, THIRD-PARTY-NOTICES   the bill of materials and the notices of the binaries
 //	RELEASE-NOTES.md                        the section of the version in CHANGELOG.md, or [Unreleased] for a pre-release without one
 //	SHA256SUMS                              the sums of all of these
@@ -170,7 +171,11 @@ func (r *release) writeManifests(ctx context.Context) error {
 			return err
 		}
 	}
-	return nil
+	script, err := os.ReadFile(filepath.Join(r.source, "templates", "review", "review.sh"))
+	if err != nil {
+		return fmt.Errorf("read the script of reviews: %w", err)
+	}
+	return r.write("review.sh", script)
 }
 
 // writeSums writes the sums of all files in the format of sha256sum, ordered by name.

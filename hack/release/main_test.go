@@ -47,7 +47,7 @@ func TestRelease(t *testing.T) {
 	name := func(format string) string { return fmt.Sprintf(format, version, "linux", runtime.GOARCH) }
 	plain, plugin := name("vitrine_%s_%s_%s.tar.gz"), name("kubectl-vitrine_%s_%s_%s.tar.gz")
 	want := []string{
-		"RELEASE-NOTES.md", "SHA256SUMS", "THIRD-PARTY-NOTICES", "crds.yaml", "image.tar", "install.yaml", plugin, "krew.yaml",
+		"RELEASE-NOTES.md", "SHA256SUMS", "THIRD-PARTY-NOTICES", "crds.yaml", "image.tar", "install.yaml", plugin, "krew.yaml", "review.sh",
 		"vitrine-0.0.0-test.1.tgz", "vitrine.cdx.json", plain,
 	}
 	entries, err := os.ReadDir(first)
