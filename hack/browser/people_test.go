@@ -452,6 +452,7 @@ func TestPeoplePages(t *testing.T) {
 		tab.atProvider("mo")
 		tab.waitText(".property", "mo@shop.example")
 		tab.wait(`location.href === ` + fmt.Sprintf("%q", s.url+"/console/moderation?q=beach"))
+		tab.wait(`document.querySelector('h1')`) // the page loads after the frame
 		tab.check(axe)
 		if cookies := eval[string](tab, `document.cookie`); cookies != "" {
 			t.Errorf("scripts can read the cookie %s", cookies)
