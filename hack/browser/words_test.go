@@ -77,6 +77,18 @@ func TestWords(t *testing.T) {
 		tab.waitQuery("beach AND sunset")
 	})
 
+	// The next user of the browser must not see the queries.
+	t.Run("after the logout", func(t *testing.T) {
+		tab := startBrowser(t, s).logIn(t).tab(t, 1280, 800, "light")
+		tab.allowed = append(tab.allowed, "/console/api/") // the requests that are in progress at the logout
+		tab.open("")
+		tab.waitTotal("*:*")
+		tab.keys("/beach AND sunset" + kb.Enter)
+		tab.wait(`localStorage.getItem('vitrine.queries')?.includes('beach')`)
+		tab.click(tab.button("Log out"))
+		tab.wait(`document.querySelector('#token') && !localStorage.getItem('vitrine.queries')`)
+	})
+
 	t.Run("a long query", func(t *testing.T) {
 		tab := at(t, 360)
 		query := "approval_status:app AND (" + strings.Repeat("beach OR sunset OR ", 12) + "city) AND -content_type:text"

@@ -41,7 +41,8 @@ export function editorPage({ session }) {
   const advice = h('p', { class: 'muted' });
   const httpButton = button({ text: 'Create over HTTP', kind: 'quiet', title: 'Creates the filter now, without a manifest', onclick: create });
   const httpReason = h('span', { class: 'muted', hidden: true }, 'Not possible: a filter that is created over HTTP has no favorite tag, and READ-ONLY tokens cannot read it.');
-  const propose = proposeLink(() => ({ name: object(), text: text(), exists: replaces() }));
+  // Until the served filter has loaded, the link would not know the file of its manifest.
+  const propose = h('span', { hidden: Boolean(from) }, proposeLink(() => ({ name: object(), text: text(), exists: replaces() })));
   const httpPart = h('div', { class: 'row' }, httpReason, httpButton);
   const heading = h('h1', { tabindex: '-1' }, from ? 'Propose a change' : 'New filter');
   const source = h('p', null, from ? skeletonLine() : 'Write a query, see which items it selects, and export the filter as a manifest for a pull request.');
@@ -213,6 +214,7 @@ export function editorPage({ session }) {
         fill(result, failure(err, () => void start()));
         return;
       }
+      propose.hidden = false;
       fill(source, 'This is a draft of ', h('strong', null, h('bdi', null, String(served?.name))), ' (', ownerOf(served?.managed_by), '). The draft does not change the filter. To propose your change, export the manifest, and open a pull request.');
       const old = servedValues();
       for (const field of /** @type {(keyof typeof draft)[]} */ (Object.keys(draft))) {

@@ -12,10 +12,10 @@ import { toastError } from './ui.js';
  * @property {string} [sort_by]
  * @property {string} [favorite_tag]
  * @property {string} [seed]
+ * @property {number} [page_size] the number of items of the first page, if it differs from that of the later pages
  */
 
-/** The number of items of the first page, which fills a window, and of the pages after it. */
-const firstPage = 30;
+/** The number of items of a page. */
 const pageSize = 100;
 
 /**
@@ -23,10 +23,10 @@ const pageSize = 100;
  * @param {Source} source
  * @returns {{path: string, query: Record<string, string | number | undefined>}}
  */
-export function requestOf({ filter, q, ...rest }) {
+export function requestOf({ filter, q, page_size = pageSize, ...rest }) {
   return filter
-    ? { path: `v2/content/filters/${encodeURIComponent(filter)}`, query: { additional_query: q, ...rest, page_size: firstPage } }
-    : { path: 'v2/content/items', query: { q: q || '*:*', ...rest, page_size: firstPage } };
+    ? { path: `v2/content/filters/${encodeURIComponent(filter)}`, query: { additional_query: q, ...rest, page_size } }
+    : { path: 'v2/content/items', query: { q: q || '*:*', ...rest, page_size } };
 }
 
 export class Listing {

@@ -6,7 +6,7 @@ import { startKeys } from './keys.js';
 import { choicePage, codePage, loginPage, returnURL } from './login.js';
 import { base, pageName, parameters, startRouter } from './router.js';
 import { startShell } from './shell.js';
-import { explainError, failure, mountMessages } from './ui.js';
+import { explainError, failure, mountMessages, saveSetting } from './ui.js';
 
 startRouter();
 startKeys();
@@ -109,6 +109,7 @@ function leave() {
 /** Shows the login page in place of the console. */
 function showLogin() {
   leave();
+  saveSetting('queries', ''); // the next user of the browser must not see the queries of this one
   const login = loginPage(reason, () => {
     reason = '';
     void start();

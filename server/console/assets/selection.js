@@ -29,7 +29,7 @@ export class Selection {
     this.bar = h('div', { class: 'selectionbar', role: 'group', 'aria-label': 'Selection', hidden: true },
       this.number,
       button({ text: 'All loaded', onclick: () => this.#choose(options.items().map(({ id }) => Number(id))) }),
-      button({ text: 'Clear', kind: 'quiet', onclick: () => this.#choose([]) }),
+      button({ text: 'Clear', kind: 'quiet', onclick: () => this.clear() }),
       h('span', { class: 'spacer' }), this.#actions(() => this.selected()),
       button({ text: 'Export…', title: 'Export the selected items as the manifest of a Tag or a conversion unit', onclick: () => import('./manifest.js').then(({ openExport }) => openExport({ property: options.session.property, ids: [...this.ids], query: options.query() }), toastError) }),
       this.undoButton);
@@ -59,8 +59,13 @@ export class Selection {
   }
 
   /** Must be called before a list is requested. */
-  listed() {
+  requested() {
     this.#since = this.decisions.time;
+    this.clear();
+  }
+
+  /** Selects nothing. */
+  clear() {
     this.#choose([]);
   }
 

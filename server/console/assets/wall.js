@@ -15,6 +15,9 @@ import { go, href, parameters, setParameters } from './router.js';
 import { Selection } from './selection.js';
 import { announce, count, duration, empty, failure, number, refusal, saveSetting, setting, toastError } from './ui.js';
 
+/** The number of items that fill a window. A first page of this size arrives sooner than one of full size. */
+const firstPage = 30;
+
 /** The minimum widths of tiles in pixels. @type {Record<string, number>} */
 const sizes = { small: 128, medium: 200, large: 300 };
 
@@ -229,7 +232,7 @@ export function wallPage({ session, scroller }) {
   /** Returns the source of the list. */
   async function source() {
     const { q, filter, sort_by, favorite_tag, seed } = state;
-    const common = { sort_by, favorite_tag, seed };
+    const common = { sort_by, favorite_tag, seed, page_size: firstPage };
     if (!state.explain || !state.out) return { q, filter, ...common };
     const whole = await wholeQuery() || '*:*';
     const near = await nearMisses(whole);
@@ -253,7 +256,7 @@ export function wallPage({ session, scroller }) {
 
   async function load() {
     element.setAttribute('aria-busy', 'true');
-    selection.listed();
+    selection.requested();
     try {
       if (!await lists.load(source)) return;
     } catch (err) {
@@ -268,6 +271,7 @@ export function wallPage({ session, scroller }) {
     }
     element.removeAttribute('aria-busy');
     const listing = lists.shown;
+    selection.clear(); // the user can have selected items of the list before
     chips.show(state.q, state.filter);
     fill(bar.status, count(listing.total, 'item'), h('span', { class: 'time' }, duration(listing.ms)));
     announce(count(listing.total, 'item'));

@@ -135,7 +135,7 @@ public final class Calls {
         Explained explained = items.explainQuery("beach AND -sunset", LARGE_ID);
         check("explain a query", explained.getUgcId() == LARGE_ID && explained.getMatched() && explained.getExplanation().getChildren().size() == 2, explained);
 
-        Item patched = items.patchItem(LARGE_ID, new ItemPatch().activateUnits(List.of(UNIT_ID)), null, null);
+        Item patched = items.patchItem(LARGE_ID, new ItemPatch().activateUnits(List.of(UNIT_ID)), null, null, null);
         check("attach a unit", patched.getActivateUnits().size() == 1 && patched.getActivateUnits().get(0).getId() == UNIT_ID
             && patched.getActivateUnits().get(0).getExternalId().equals("SKU-1"), patched);
 
