@@ -151,6 +151,8 @@ export class Chips {
    */
   #write(group, make) {
     this.#last = this.#last.then(async () => {
+      // A click can come before the clauses of a new query.
+      if (this.q !== '' && this.#read.q !== this.q) this.read(this.q, (await get('v2/content/suggest', { q: this.q })).data.clauses);
       const at = this.#index(group);
       const made = make(this.#clause(group));
       const { data } = await get('v2/content/refine', {
@@ -158,8 +160,7 @@ export class Chips {
         ...(made && { field: group.field, value: made.values, from: open(made.from), to: open(made.to), not: made.not ? 1 : null }),
       });
       this.q = data.q;
-      this.clauses = data.clauses;
-      this.#render();
+      this.read(data.q, data.clauses);
       this.o.changed(data.q);
     }).catch(toastError);
     return this.#last;
