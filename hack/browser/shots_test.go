@@ -18,7 +18,7 @@ func TestShots(t *testing.T) {
 		path, complete, theme string
 		then                  func(*tab)
 	}{
-		"console-wall": {path: "wall?sort_by=created_on:desc&q=" + escape(latin), complete: `[...document.querySelectorAll('.picture img')].filter((i) => i.naturalWidth > 0).length > 9`, theme: "light"},
+		"console-wall": {path: "wall?sort_by=created_on:desc&q=" + escape(latin), complete: `[...document.querySelectorAll('.picture img')].filter((i) => i.naturalWidth > 0).length > 9 && document.querySelectorAll('[data-chip^=hashtag] .count').length > 1`, theme: "light"},
 		"console-query": {path: "wall", complete: `document.querySelector('.tile')`, theme: "light", then: func(tab *tab) {
 			tab.keys("/approval_status:app AND content_ty")
 			tab.wait(`document.querySelector('.completions:not([hidden]) li')`)

@@ -74,7 +74,7 @@ export class Chips {
   /** @param {{changed: (q: string) => void, counts: (filter: string) => boolean}} options `counts` says whether the session may count values */
   constructor(options) {
     this.o = options;
-    this.list = h('div', { class: 'groups' });
+    this.list = h('div', { class: 'facets' });
     const wide = matchMedia('(min-width: 900px)').matches;
     this.element = h('details', { class: 'chipbar', open: setting('chips') ? setting('chips') === 'open' : wide, ontoggle: () => {
       saveSetting('chips', this.element.open ? 'open' : 'closed');
@@ -179,7 +179,7 @@ export class Chips {
   #render() {
     const focused = this.list.querySelector(':focus')?.getAttribute('data-chip');
     const rows = [...groups.filter((group) => !group.rare || this.#clause(group)).map((group) => this.#row(group)),
-      h('div', { class: 'group', role: 'group', 'aria-label': 'More fields' }, groups.filter((group) => group.rare && !this.#clause(group)).map((group) =>
+      h('div', { class: 'facet', role: 'group', 'aria-label': 'More fields' }, groups.filter((group) => group.rare && !this.#clause(group)).map((group) =>
         h('button', { type: 'button', class: 'chip more', 'data-chip': `${group.field} more`, 'aria-haspopup': 'dialog', onclick: () => this.#choose(group) }, `${group.label}…`)))];
     const old = [...this.list.children];
     rows.forEach((row, i) => {
@@ -217,7 +217,7 @@ export class Chips {
       const missing = pressed.filter((value) => !known.some((v) => same(v.value, value))).map(withCount);
       chips = [...missing, ...known].map(({ value, count: n }) => chip(value, group.text(value), pressed.some((v) => same(v, value)), n, () => void this.#toggle(group, value)));
     }
-    return h('div', { class: 'group', role: 'group', 'aria-label': group.label }, h('span', { class: 'label', 'aria-hidden': 'true' }, group.label), chips,
+    return h('div', { class: 'facet', role: 'group', 'aria-label': group.label }, h('span', { class: 'label', 'aria-hidden': 'true' }, group.label), chips,
       h('button', { type: 'button', class: 'chip more', 'data-chip': `${group.field} more`, 'aria-haspopup': 'dialog', 'aria-label': `More choices for ${group.label}`, onclick: () => this.#choose(group) }, '…'));
   }
 

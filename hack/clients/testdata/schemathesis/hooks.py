@@ -93,6 +93,7 @@ REFUSALS = {
     "patchItem": {
         ("unacceptable", "submission"): BYTES,
         ("unacceptable", "activate_units"): "the units must exist",
+        ("unacceptable", "content"): "an item of the type text needs a text",
         **CONDITIONS,
     },
     "eraseItem": CONDITIONS,
