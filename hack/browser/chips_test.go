@@ -11,6 +11,13 @@ func chip(group, text string) string {
 	return fmt.Sprintf(`.chipbar [data-chip="%s %s"]`, group, text)
 }
 
+// clickChip clicks on a chip when the chips do not move any more.
+func (tab *tab) clickChip(selector string) {
+	tab.t.Helper()
+	tab.wait(`!document.querySelector('.chipbar[aria-busy]')`)
+	tab.click(selector)
+}
+
 // waitQuery waits until the wall shows the items of a query that its chips wrote, and no request changes the page any more.
 func (tab *tab) waitQuery(query string) {
 	tab.t.Helper()
@@ -46,7 +53,7 @@ func TestChips(t *testing.T) {
 			{chip("content.content_type", "video"), "content_type:video"},
 			{chip("created_on", month.Format("January 2006")), "created_on:" + month.Format("2006-01")},
 		} {
-			tab.click(c.chip)
+			tab.clickChip(c.chip)
 			if i > 0 {
 				query += " AND "
 			}
@@ -58,7 +65,7 @@ func TestChips(t *testing.T) {
 		rest := "hashtag.hashtag_text:" + hashtag + " AND approval_status:%s AND %scontent_type:video AND created_on:" + month.Format("2006-01")
 		tab.wait(fmt.Sprintf(`document.querySelector('%s .count')?.innerText.trim() === '%d'`, chip("approval_status", "rej"),
 			s.total(t, escape(fmt.Sprintf(rest, "rej", "social_platform:instagram AND ")))))
-		tab.click(chip("content.social_platform", "instagram"))
+		tab.clickChip(chip("content.social_platform", "instagram"))
 		tab.waitQuery(fmt.Sprintf(rest, "app", ""))
 	})
 
@@ -81,18 +88,18 @@ func TestChips(t *testing.T) {
 		tab := b.tab(t, 1280, 800, "light")
 		tab.open("wall?q=" + escape(`beach "blue sky"~3 -rain`))
 		tab.waitTotal(`beach "blue sky"~3 -rain`)
-		tab.click(chip("approval_status", "pen"))
+		tab.clickChip(chip("approval_status", "pen"))
 		tab.waitQuery(`(beach OR "blue sky"~3) AND NOT rain AND approval_status:pen`)
-		tab.click(chip("approval_status", "app"))
+		tab.clickChip(chip("approval_status", "app"))
 		tab.waitQuery(`(beach OR "blue sky"~3) AND NOT rain AND approval_status:(pen,app)`)
-		tab.click(chip("approval_status", "more"))
+		tab.clickChip(chip("approval_status", "more"))
 		tab.wait(`document.querySelectorAll('dialog[open] .choices input').length === 3`)
 		tab.click("dialog .form > .check input")
 		tab.waitQuery(`(beach OR "blue sky"~3) AND NOT rain AND NOT approval_status:(pen,app)`)
 		tab.click("dialog .form .button.primary")
 		tab.wait(`!document.querySelector('dialog')`)
-		tab.click(chip("approval_status", "app"))
-		tab.click(chip("approval_status", "pen"))
+		tab.clickChip(chip("approval_status", "app"))
+		tab.clickChip(chip("approval_status", "pen"))
 		tab.waitQuery(`(beach OR "blue sky"~3) AND NOT rain`)
 	})
 
@@ -100,7 +107,7 @@ func TestChips(t *testing.T) {
 		tab := b.tab(t, 1280, 800, "light")
 		tab.open("")
 		tab.waitTotal("*:*")
-		tab.click(chip("tags", "more"))
+		tab.clickChip(chip("tags", "more"))
 		tab.wait(`document.querySelectorAll('dialog[open] .choices input').length > 5`)
 		tab.keys("marketer_tags:summ")
 		tab.wait(`document.querySelectorAll('dialog[open] .choices input').length === 1`)

@@ -19,7 +19,7 @@ type person struct {
 func (p *person) clicks(selector string) {
 	p.t.Helper()
 	p.actions++
-	p.click(selector)
+	p.clickChip(selector)
 }
 
 // types types words, or presses one key.

@@ -99,7 +99,7 @@ export class Chips {
   #request = null;
   /** The change that was requested last. Each change begins with the query of the change before it. */
   #last = Promise.resolve();
-  #count = debounced(200, () => void this.#load());
+  #later = debounced(200, () => void this.#load().finally(() => this.element.removeAttribute('aria-busy')));
 
   /**
    * Shows the query of a list that was just loaded. The clauses can follow.
@@ -129,8 +129,14 @@ export class Chips {
     this.#count();
   }
 
+  /** Counts the values soon. Until then, the buttons can still move. */
+  #count() {
+    this.element.setAttribute('aria-busy', 'true');
+    this.#later();
+  }
+
   stop() {
-    this.#count.cancel();
+    this.#later.cancel();
     this.#request?.abort();
   }
 
