@@ -2,8 +2,11 @@ package browser
 
 import (
 	"fmt"
+	"net/http"
 	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/chromedp/chromedp/kb"
 )
@@ -69,6 +72,35 @@ func TestSelection(t *testing.T) {
 		tab.waitTag(ids[0], "summer", false)
 		tab.click(tab.buttonIn(".selectionbar", "Undo"))
 		tab.waitTag(ids[0], "summer", true)
+	})
+
+	// Until another list has arrived, the tiles show the decisions on the items of the list before.
+	t.Run("while a list loads", func(t *testing.T) {
+		r := &relay{latency: func() time.Duration { return 0 }, log: &writeLog{}}
+		tab := startBrowser(t, startRelay(t, s, r)).logIn(t).tab(t, 1280, 800, "light")
+		tab.open("wall?sort_by=id:asc&q=" + escape(query))
+		tab.waitTotal(query)
+		tab.clickChip(chip("approval_status", "pen")) // the wall shows all items, among them the pending ones
+		tab.waitTotal("*:*")
+		tab.click(tab.button("Select"))
+		tab.click(".tile:has(.badge.pen) .choose")
+		tab.waitText(".selectionbar strong", "1 selected")
+		id := eval[int](tab, `Number(new URL(document.querySelector('.tile.chosen a').href).searchParams.get('item'))`)
+		tab.click(tab.buttonIn(".selectionbar", "Approve"))
+		waitStatus(tab, "app", id)
+		arrived := make(chan struct{})
+		r.before = func(in *http.Request) {
+			if strings.HasSuffix(in.URL.Path, "/v2/content/items") {
+				<-arrived
+			}
+		}
+		tab.clickChip(chip("content.content_type", "image"))
+		tab.wait(`document.querySelector('.wall[aria-busy=true]')`)
+		if pending := eval[bool](tab, fmt.Sprintf(`document.querySelector('.tile:has(a[href*="item=%d"]) .badge.pen') !== null`, id)); pending {
+			t.Errorf("item %d looks pending after its approval", id)
+		}
+		close(arrived)
+		tab.waitTotal("content_type:image")
 	})
 
 	t.Run("in the dialog", func(t *testing.T) {

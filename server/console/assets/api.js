@@ -170,6 +170,31 @@ export function follow(href, signal) {
 }
 
 /**
+ * Reads all pages of a list, one after the other.
+ * @param {string} path
+ * @param {Parameters} query
+ */
+export async function* pages(path, query) {
+  let { data } = await get(path, query);
+  yield data;
+  while (data._links?.next) {
+    ({ data } = await follow(data._links.next.href));
+    yield data;
+  }
+}
+
+/**
+ * Returns the number of items that match a query.
+ * @param {string} q
+ * @param {{filter?: string, signal?: AbortSignal}} [options] the filter in which to count
+ * @returns {Promise<number>}
+ */
+export async function countItems(q, { filter, signal } = {}) {
+  // A list would also send an item, so count the values of a field that every item has.
+  return (await send('GET', 'api/v2/content/facets', { query: { field: 'approval_status', size: 1, q, filter }, signal, patient: true })).data.total;
+}
+
+/**
  * Sends a change to the public API, and repeats it if it exceeds the rate limit.
  * @param {'POST' | 'PUT' | 'PATCH' | 'DELETE'} method
  * @param {string} path

@@ -2,7 +2,7 @@
 // clause into the query, and a query that has such a clause presses the chip. The server reads and writes the clauses, so that the query
 // stays the only source of truth, and a clause that no chip can show stays in the query.
 
-import { eachOf, get, send } from './api.js';
+import { countItems, eachOf, get, send } from './api.js';
 import { button, debounced, fill, h, labelled } from './dom.js';
 import { number, openDialog, saveSetting, setting, states, toastError } from './ui.js';
 
@@ -263,8 +263,7 @@ export class Chips {
     const rest = await this.#rest(group, signal);
     return Promise.all((group.periods?.() ?? []).map(async ({ text, values, from, to }) => {
       const clause = `${group.field}:${values ? values[0] : `[${from} TO ${to}]`}`;
-      const { data } = await send('GET', 'api/v2/content/facets', { query: { field: 'approval_status', size: 1, q: rest ? `(${rest}) AND ${clause}` : clause, filter: this.filter }, signal, patient: true });
-      return { value: text, count: data.total };
+      return { value: text, count: await countItems(rest ? `(${rest}) AND ${clause}` : clause, { filter: this.filter, signal }) };
     }));
   }
 

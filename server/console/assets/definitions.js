@@ -1,6 +1,6 @@
 // The page of tags and units. It shows the items of each tag or unit, by selector and by ID, and its manifest.
 
-import { follow, get } from './api.js';
+import { pages } from './api.js';
 import { button, debounced, fill, h, outsideLink } from './dom.js';
 import { ownerOf } from './filter.js';
 import { escapeTerm } from './item.js';
@@ -38,12 +38,8 @@ export function definitionsPage({ session }) {
     if (!loaded[wanted]) {
       fill(body, skeleton(6));
       try {
-        let { data } = await get('v2/content/definitions', { kind: wanted, page_size: 100 });
-        const list = data._embedded.definitions;
-        while (data._links?.next) {
-          ({ data } = await follow(data._links.next.href));
-          list.push(...data._embedded.definitions);
-        }
+        const list = [];
+        for await (const page of pages('v2/content/definitions', { kind: wanted, page_size: 100 })) list.push(...page._embedded.definitions);
         loaded[wanted] = list;
         refused = await rejections();
       } catch (err) {
@@ -97,9 +93,9 @@ export function definitionsPage({ session }) {
     control.disabled = true;
     try {
       const ids = [];
-      for (let { data } = await get('v2/content/items', { q: query, sort_by: 'id:asc', page_size: 500 }); ; ({ data } = await follow(data._links.next.href))) {
-        ids.push(...data._embedded['ugc:item'].map((/** @type {any} */ item) => Number(item.id)));
-        if (!data._links?.next || ids.length > maxItems) break;
+      for await (const page of pages('v2/content/items', { q: query, sort_by: 'id:asc', page_size: 500 })) {
+        ids.push(...page._embedded['ugc:item'].map((/** @type {any} */ item) => Number(item.id)));
+        if (ids.length > maxItems) break;
       }
       if (control.isConnected) openExport({ property: session.property, ids, tag: { namespace: String(d.namespace), key: String(d.key) } });
     } catch (err) {

@@ -1,18 +1,14 @@
 // Filters as the API returns them.
 
-import { follow, get, Problem } from './api.js';
+import { pages, Problem } from './api.js';
 import { h } from './dom.js';
 
 /** @typedef {Record<string, any>} Filter a filter as the API returns it */
 
 /** @returns {Promise<Filter[]>} */
 export async function allFilters() {
-  let { data } = await get('v2/content/filters', { page_size: 100 });
-  const filters = data._embeded ?? [];
-  while (data._links?.next) {
-    ({ data } = await follow(data._links.next.href));
-    filters.push(...(data._embeded ?? []));
-  }
+  const filters = [];
+  for await (const page of pages('v2/content/filters', { page_size: 100 })) filters.push(...(page._embeded ?? []));
   return filters;
 }
 

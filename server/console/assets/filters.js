@@ -3,7 +3,7 @@
 import { curl, get, read } from './api.js';
 import { button, debounced, fill, h } from './dom.js';
 import { allFilters, hiddenFilter, ownerOf } from './filter.js';
-import { rejectionList, rejectionNote, rejections } from './rejected.js';
+import { propertyStatus, rejectionList, rejectionNote, rejections } from './rejected.js';
 import { discardDraft, draftsOf, draftURL } from './drafts.js';
 import { go, href, parameters, setParameters } from './router.js';
 import { badge, copy, count, date, empty, explainError, failure, number, openDialog, skeleton } from './ui.js';
@@ -161,7 +161,7 @@ function showURL(f) {
  * @param {string} path
  */
 async function readOnlyView(path) {
-  const { data: { read_only_scope: scope = {} } } = await get('v2/content/status');
+  const { read_only_scope: scope = {} } = await propertyStatus();
   const total = async (/** @type {string} */ within) => (await get(path, { additional_query: within, page_size: 1 })).data.total_results;
   const all = await total('');
   return [

@@ -5,9 +5,9 @@
 // opens the dialog that exports items. With ids, the manifest can list the items, and with a query, it can select them. If both are given,
 // the user chooses.
 
-import { get } from './api.js';
 import { button, fill, h, labelled, select } from './dom.js';
 import { splitTag } from './item.js';
+import { propertyStatus } from './rejected.js';
 import { copy, count, openDialog, toast } from './ui.js';
 
 /** @typedef {{apiVersion: string, kind: string, metadata: Record<string, any>, spec: Record<string, any>}} Manifest */
@@ -222,8 +222,8 @@ export function proposeLink(current) {
   } }, 'Open a pull request');
   /** @type {Source | undefined} */
   let source;
-  get('v2/content/status').then(({ data }) => {
-    source = data.source;
+  propertyStatus().then((status) => {
+    source = status.source;
     if (!source) return;
     link.href = source.repository;
     link.hidden = false;

@@ -1,4 +1,4 @@
-// The objects of the property whose manifests the server rejects. Pages show them where a user looks for the object.
+// The status of the property, and in it the objects whose manifests the server rejects. Pages show these where a user looks for the object.
 
 import { get } from './api.js';
 import { h } from './dom.js';
@@ -6,34 +6,32 @@ import { badge, number } from './ui.js';
 
 /** @typedef {{kind: string, namespace: string, name: string, reason: string, message: string}} Rejection */
 
-/** Dispatches `changed` after the rejected objects have been loaded. */
+/** Dispatches `changed` after the status has been loaded. */
 export const rejectionEvents = new EventTarget();
 
-/** @type {{time: number, list: Promise<Rejection[]>}} */
-let latest = { time: -Infinity, list: Promise.resolve([]) };
+/** @type {{time: number, data: Promise<any>}} */
+let latest = { time: -Infinity, data: Promise.resolve({}) };
+
+/** Returns the status of the property. The function requests it at most every ten seconds, unless `fresh` is true. */
+export function propertyStatus(fresh = false) {
+  if (fresh || performance.now() - latest.time >= 10_000) {
+    latest = { time: performance.now(), data: get('v2/content/status').then(({ data }) => data) };
+    void rejections().then(() => rejectionEvents.dispatchEvent(new Event('changed')));
+  }
+  return latest.data;
+}
 
 /**
- * Returns the rejected objects, or none if they are unknown or the session may not see them. The function requests them at most every ten
- * seconds.
+ * Returns the rejected objects, or none if they are unknown or the session may not see them.
  * @returns {Promise<Rejection[]>}
  */
 export function rejections() {
-  if (performance.now() - latest.time >= 10_000) remember(get('v2/content/status').then(({ data }) => data.rejected ?? [], () => []));
-  return latest.list;
+  return propertyStatus().then(({ rejected }) => rejected ?? [], () => []);
 }
 
-/**
- * Remembers the rejected objects of a response.
- * @param {Promise<Rejection[]>} list
- */
-export function remember(list) {
-  latest = { time: performance.now(), list };
-  void list.then(() => rejectionEvents.dispatchEvent(new Event('changed')));
-}
-
-/** Forgets the rejected objects of a session that has ended. */
+/** Forgets the status that a session has seen, because the session has ended. */
 export function forgetRejections() {
-  latest = { time: -Infinity, list: Promise.resolve([]) };
+  latest = { time: -Infinity, data: Promise.resolve({}) };
 }
 
 /** @param {Rejection} r returns the object as the API names it in managed_by */

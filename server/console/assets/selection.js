@@ -29,7 +29,7 @@ export class Selection {
     this.bar = h('div', { class: 'selectionbar', role: 'group', 'aria-label': 'Selection', hidden: true },
       this.number,
       button({ text: 'All loaded', onclick: () => this.#choose(options.items().map(({ id }) => Number(id))) }),
-      button({ text: 'Clear', kind: 'quiet', onclick: () => this.clear() }),
+      button({ text: 'Clear', kind: 'quiet', onclick: () => this.#choose([]) }),
       h('span', { class: 'spacer' }), this.#actions(() => this.selected()),
       button({ text: 'Export…', title: 'Export the selected items as the manifest of a Tag or a conversion unit', onclick: () => import('./manifest.js').then(({ openExport }) => openExport({ property: options.session.property, ids: [...this.ids], query: options.query() }), toastError) }),
       this.undoButton);
@@ -41,7 +41,7 @@ export class Selection {
   ids = new Set();
   /** The end of the last click, at which a range begins. */
   #anchor = -1;
-  /** The value of Decisions.time when the list was requested. */
+  /** The value of Decisions.time when the list of the items was requested. */
   #since = 0;
 
   /** Begins to follow the decisions. */
@@ -58,14 +58,12 @@ export class Selection {
     this.decisions.changed = () => {};
   }
 
-  /** Must be called before a list is requested. */
-  requested() {
-    this.#since = this.decisions.time;
-    this.clear();
-  }
-
-  /** Selects nothing. */
-  clear() {
+  /**
+   * Begins with the items of another list, and selects none of them.
+   * @param {number} since the value of Decisions.time when the list was requested
+   */
+  listed(since) {
+    this.#since = since;
     this.#choose([]);
   }
 

@@ -1,8 +1,7 @@
 // The page with the status of the property and of the server.
 
-import { get } from './api.js';
 import { button, fill, h } from './dom.js';
-import { rejectionList, remember } from './rejected.js';
+import { propertyStatus, rejectionList } from './rejected.js';
 import { badge, bytes, date, empty, failure, number, skeleton } from './ui.js';
 
 /** @param {import('./shell.js').Context} context @returns {import('./shell.js').Page} */
@@ -11,7 +10,7 @@ export function statusPage({ session }) {
 
   async function load() {
     try {
-      show((await get('v2/content/status')).data);
+      show(await propertyStatus(true));
     } catch (err) {
       fill(body, failure(err, () => void load()));
     }
@@ -21,7 +20,6 @@ export function statusPage({ session }) {
   function show(data) {
     /** @type {import('./rejected.js').Rejection[] | undefined} undefined if the server does not know the objects of the cluster */
     const rejected = data.rejected;
-    remember(Promise.resolve(rejected ?? []));
     const tokens = data.tokens ?? [];
     const { filters, tags, units } = data.definitions ?? {};
     fill(body,

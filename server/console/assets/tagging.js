@@ -1,6 +1,6 @@
 // The dialogs that set and remove tags. They know the tags of the property, so that a typing mistake does not become a new tag.
 
-import { get } from './api.js';
+import { countItems, get } from './api.js';
 import { button, debounced, fill, h, uniqueID } from './dom.js';
 import { escapeTerm, splitTag, tagText } from './item.js';
 import { count, number, openDialog, skeleton, toastError } from './ui.js';
@@ -38,9 +38,9 @@ export function chooseTag(title, { chosen, closed }) {
     if (text === '') return;
     const tag = splitTag(text);
     if (confirmed !== text) {
-      const { data } = await get('v2/content/facets', { field: 'tags', q: `tags.${escapeTerm(tag.namespace)}.key:${escapeTerm(tag.key)}`, size: 1 });
+      const items = await countItems(`tags.${escapeTerm(tag.namespace)}.key:${escapeTerm(tag.key)}`);
       if (text !== input.value.trim()) return;
-      if (data.total === 0) {
+      if (items === 0) {
         isNew(text);
         return;
       }

@@ -1,7 +1,7 @@
 // The wall, which shows the items of a query or a filter as a grid.
 
 import { button, fill, h, labelled, select } from './dom.js';
-import { get, may } from './api.js';
+import { countItems, get, may } from './api.js';
 import { Chips } from './chips.js';
 import { nearMisses } from './clauses.js';
 import { hiddenFilter } from './filter.js';
@@ -248,7 +248,7 @@ export function wallPage({ session, scroller }) {
   function showMisses(near) {
     fill(misses, near.length > 0 && h('span', { class: 'muted' }, 'Fails only:'), near.map(({ clause, q }, i) => {
       const n = h('span', { class: 'count' });
-      get('v2/content/facets', { field: 'approval_status', q, size: 1 }).then(({ data }) => fill(n, ' ', number(data.total)), () => {}); // the list reports errors
+      countItems(q).then((total) => fill(n, ' ', number(total)), () => {}); // the list reports errors
       const on = state.miss === String(i + 1);
       return h('button', { type: 'button', class: 'chip', 'aria-pressed': String(on), onclick: () => change({ miss: on ? '' : String(i + 1) }) }, h('code', null, h('bdi', null, clause)), n);
     }));
@@ -256,7 +256,7 @@ export function wallPage({ session, scroller }) {
 
   async function load() {
     element.setAttribute('aria-busy', 'true');
-    selection.requested();
+    const since = selection.decisions.time;
     try {
       if (!await lists.load(source)) return;
     } catch (err) {
@@ -271,7 +271,7 @@ export function wallPage({ session, scroller }) {
     }
     element.removeAttribute('aria-busy');
     const listing = lists.shown;
-    selection.clear(); // the user can have selected items of the list before
+    selection.listed(since);
     chips.show(state.q, state.filter);
     fill(bar.status, count(listing.total, 'item'), h('span', { class: 'time' }, duration(listing.ms)));
     announce(count(listing.total, 'item'));
