@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"context"
 	"strings"
 	"unicode/utf8"
 
@@ -36,14 +37,22 @@ func (s *Server) refine(x *exchange) error {
 	if not {
 		occur = query.MustNot
 	}
-	if q, err = query.Refine(q, int(at), occur, node); err != nil {
-		return inParameter(err, "q")
+	var clauses []shownClause
+	err = x.budgeted(func(context.Context) (err error) {
+		if q, err = query.Refine(q, int(at), occur, node); err != nil {
+			return inParameter(err, "q")
+		}
+		clauses = clausesOf(q, x.audience())
+		return nil
+	})
+	if err != nil {
+		return err
 	}
 	body := marshal(struct {
 		Query   string        `json:"q"`
 		Clauses []shownClause `json:"clauses"`
 		Links   links         `json:"_links"`
-	}{q, clausesOf(q, x.audience()), links{self: x.linkHere()}})
+	}{q, clauses, links{self: x.linkHere()}})
 	return x.show(body)
 }
 

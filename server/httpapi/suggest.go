@@ -37,7 +37,9 @@ func (s *Server) suggest(x *exchange) error {
 	}
 	problems := []textProblem{}
 	c := completer{x: x, query: []rune(q), completions: []completion{}}
+	var clauses []shownClause
 	err = x.budgeted(func(ctx context.Context) error {
+		clauses = clausesOf(q, x.audience())
 		problems = x.textProblems(problems, "q", q, query.Problems(q, x.audience()))
 		problems = x.textProblems(problems, "sort_by", order, query.OrderProblems(order, x.audience()))
 		counting, cancel := context.WithTimeoutCause(ctx, valuesBudget, errValuesLate)
@@ -52,7 +54,7 @@ func (s *Server) suggest(x *exchange) error {
 		Completions []completion  `json:"completions"`
 		Clauses     []shownClause `json:"clauses"`
 		Links       links         `json:"_links"`
-	}{problems, c.completions, clausesOf(q, x.audience()), links{self: x.linkHere()}})
+	}{problems, c.completions, clauses, links{self: x.linkHere()}})
 	return x.showUntil(body, freshness{expires: c.expires, never: c.late})
 }
 
