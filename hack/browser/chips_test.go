@@ -11,7 +11,7 @@ func chip(group, text string) string {
 	return fmt.Sprintf(`.chipbar [data-chip="%s %s"]`, group, text)
 }
 
-// clickChip clicks on a chip when the chips do not move any more.
+// clickChip waits until the chips have their counts, because a count can move the chips after it, and then clicks on a chip.
 func (tab *tab) clickChip(selector string) {
 	tab.t.Helper()
 	tab.wait(`!document.querySelector('.chipbar[aria-busy]')`)

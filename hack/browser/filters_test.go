@@ -1,9 +1,7 @@
 package browser
 
 import (
-	"encoding/json"
 	"fmt"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -109,23 +107,11 @@ func TestFilterURL(t *testing.T) {
 	path := "/v2/content/filters/" + s.filter(t, "Mine").UUID
 	tab.waitText("dialog", s.url+path)
 	tab.waitText("dialog", "curl -H")
-	list := func(token string) (total int) {
-		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.url+path, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		req.Header.Set("Authorization", "Bearer "+token)
-		res, err := http.DefaultClient.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer res.Body.Close()
+	list := func(token string) int {
 		var page struct {
 			Total int `json:"total_results"`
 		}
-		if err := json.NewDecoder(res.Body).Decode(&page); err != nil || res.StatusCode != http.StatusOK {
-			t.Fatalf("%s %v", res.Status, err)
-		}
+		(&server{url: s.url, token: token}).get(t, path, &page)
 		return page.Total
 	}
 	all, seen := list(s.token), list(s.tokens["storefront"])

@@ -33,7 +33,7 @@ const thePeople = `{"people": {
 	"mo": {"email": "mo@shop.example", "email_verified": true, "groups": ["brand-moderators", "staff"]},
 	"ed": {"email": "ed@shop.example", "email_verified": true, "groups": "brand-moderators"},
 	"eve": {"email": "ed@shop.example", "email_verified": false},
-	"nobody": {"email": "nobody@shop.example", "email_verified": true, "groups": ["staff"]},
+	"newcomer": {"email": "newcomer@shop.example", "email_verified": true, "groups": ["staff"]},
 	"anonymous": {}
 }}`
 
@@ -261,9 +261,9 @@ func TestPeople(t *testing.T) {
 				t.Errorf("choose again: status %d", status)
 			}
 
-			s.visitor(t).refused(s.visitorReturns(t, "nobody"), "did not begin this login") // the cookie is that of another browser
+			s.visitor(t).refused(s.visitorReturns(t, "newcomer"), "did not begin this login") // the cookie is that of another browser
 			for user, message := range map[string]string{
-				"nobody":    "you are nobody@shop.example, in the groups staff. No valid AccessToken names you",
+				"newcomer":  "you are newcomer@shop.example, in the groups staff. No valid AccessToken names you",
 				"eve":       "has not verified the email address ed@shop.example",
 				"anonymous": "does not return the claim email",
 			} {
@@ -294,7 +294,7 @@ func (s *server) visitorReturns(t *testing.T, user string) url.Values {
 	return s.visitor(t).authorize(user)
 }
 
-// TestForgedLogins checks that the server refuses a login if the provider, or somebody who is not the provider, returns something wrong.
+// TestForgedLogins checks that the server refuses a login whose response is forged, or is not valid.
 func TestForgedLogins(t *testing.T) {
 	s, p, _ := withProvider(t, map[string]any{"claimsInIDToken": true})
 	valid := func() { p.set(t, `{"skew": 0, "forged": {}, "stranger": false}`) }
@@ -343,7 +343,7 @@ func TestForgedLogins(t *testing.T) {
 		v.id = ""
 		v.refused(url.Values{"state": v.authorize("mo")["state"], "code": used["code"]}, "already used, or has expired")
 	})
-	t.Run("a code of somebody else", func(t *testing.T) {
+	t.Run("a code of another person", func(t *testing.T) {
 		attacker := s.visitor(t).authorize("mo")
 		v := s.visitor(t)
 		v.authorize("ed")
@@ -490,7 +490,7 @@ func TestPeoplePages(t *testing.T) {
 			t.Errorf("the actions of the second AccessToken are %s, want Moderate", actions)
 		}
 	})
-	t.Run("a link of somebody else", func(t *testing.T) {
+	t.Run("a link of another person", func(t *testing.T) {
 		returned := s.visitorReturns(t, "mo")
 		tab := open(t, startBrowser(t, s))
 		tab.open("login?" + returned.Encode())

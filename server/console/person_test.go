@@ -172,21 +172,21 @@ func TestLoginCookie(t *testing.T) {
 		status  int
 		want    string
 	}{
-		"on another replica":       {chosen, []string{begin(replica(t, libraryKey, secret, &now), known)}, 201, "jo@shop.example"},
-		"no cookie":                {chosen, nil, 401, foreign},
-		"two cookies":              {chosen, []string{begin(c, known), begin(c, known)}, 401, foreign},
-		"used":                     {chosen, []string{used}, 401, foreign},
-		"too old":                  {chosen, []string{old}, 401, foreign},
-		"another secret":           {chosen, []string{begin(replica(t, libraryKey, "another secret of the client", &now), known)}, 401, foreign},
-		"the key of the library":   {chosen, []string{base64.RawURLEncoding.EncodeToString(c.sealer.seal(text))}, 401, foreign},
-		"not sealed":               {chosen, []string{"AAAA"}, 401, foreign},
-		"nobody is identified":     {chosen, []string{begin(c, started)}, 401, foreign},
-		"another AccessToken":      {`{"as": "/shop/c"}`, []string{begin(c, known)}, 401, "no longer names you"},
-		"identified already":       {`{"authorization": {"code": "c"}}`, []string{begin(c, known)}, 401, foreign},
-		"another state":            {`{"authorization": {"code": "c", "state": "S"}}`, []string{begin(c, started)}, 401, foreign},
-		"no code":                  {`{"authorization": {"state": "s", "error": "access_denied"}}`, []string{begin(c, started)}, 401, "refused the login (access_denied)"},
-		"the provider is down":     {returned, []string{begin(c, started)}, 503, "the identity provider 127.0.0.1:1 does not respond"},
-		"two kinds of credentials": {`{"as": "a", "token": "t"}`, nil, 400, "must contain either"},
+		"on another replica":           {chosen, []string{begin(replica(t, libraryKey, secret, &now), known)}, 201, "jo@shop.example"},
+		"no cookie":                    {chosen, nil, 401, foreign},
+		"two cookies":                  {chosen, []string{begin(c, known), begin(c, known)}, 401, foreign},
+		"used":                         {chosen, []string{used}, 401, foreign},
+		"too old":                      {chosen, []string{old}, 401, foreign},
+		"another secret":               {chosen, []string{begin(replica(t, libraryKey, "another secret of the client", &now), known)}, 401, foreign},
+		"the key of the library":       {chosen, []string{base64.RawURLEncoding.EncodeToString(c.sealer.seal(text))}, 401, foreign},
+		"not sealed":                   {chosen, []string{"AAAA"}, 401, foreign},
+		"the provider names no person": {chosen, []string{begin(c, started)}, 401, foreign},
+		"another AccessToken":          {`{"as": "/shop/c"}`, []string{begin(c, known)}, 401, "no longer names you"},
+		"identified already":           {`{"authorization": {"code": "c"}}`, []string{begin(c, known)}, 401, foreign},
+		"another state":                {`{"authorization": {"code": "c", "state": "S"}}`, []string{begin(c, started)}, 401, foreign},
+		"no code":                      {`{"authorization": {"state": "s", "error": "access_denied"}}`, []string{begin(c, started)}, 401, "refused the login (access_denied)"},
+		"the provider is down":         {returned, []string{begin(c, started)}, 503, "the identity provider 127.0.0.1:1 does not respond"},
+		"two kinds of credentials":     {`{"as": "a", "token": "t"}`, nil, 400, "must contain either"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if status, body := send(c, try.body, try.cookies...); status != try.status || !strings.Contains(body, try.want) {

@@ -42,7 +42,7 @@ type session struct {
 	Lasts int64 `json:"lasts,omitempty"`
 }
 
-// user returns the name of the person to whom the session belongs, or "" if nobody is known.
+// user returns the name of the person to whom the session belongs, or "" for a session with a token.
 func (s session) user() string {
 	if s.Person == nil {
 		return ""

@@ -120,7 +120,7 @@ type readFunc func([]byte) (int, error)
 func (f readFunc) Read(p []byte) (int, error) { return f(p) }
 func (f readFunc) Close() error               { return nil }
 
-// TestPeopleTooEarly checks that a server that has not loaded its tokens reports an error, and not that nobody may log in.
+// TestPeopleTooEarly checks that a server that has not loaded its tokens reports an error, and does not refuse the login.
 func TestPeopleTooEarly(t *testing.T) {
 	a := newApp(t)
 	early, err := httpapi.New(a.lib, httpapi.Options{Clock: func() time.Time { return began }})

@@ -391,7 +391,7 @@ func TestChartInvalidValues(t *testing.T) {
 		"an ingress without a host":               {"ingress: {enabled: true}", "hosts"},
 		"a route without a gateway":               {"httpRoute: {enabled: true}", "parentRefs"},
 		"a budget that counts replicas":           {"podDisruptionBudget: {maxUnavailable: 2}", "maxUnavailable"},
-		"an account that nobody names":            {"serviceAccount: {create: false}", "serviceAccount.name"},
+		"an account without a name":               {"serviceAccount: {create: false}", "serviceAccount.name"},
 		"an access mode that is no use":           {"persistence: {accessModes: [ReadOnlyMany]}", "accessModes"},
 		"a Service that is no address":            {"service: {type: ExternalName}", "type"},
 		"a network without a way to API":          {"networkPolicy: {apiServerPorts: []}", "apiServerPorts"},
