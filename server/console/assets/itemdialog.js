@@ -92,7 +92,10 @@ export function openItem(options) {
       tab = changed;
       options.tabChanged(changed);
     });
+    const focused = parts.contains(document.activeElement);
     fill(parts, set.element);
+    // A decision shows the parts again while the user may be in them.
+    if (focused) /** @type {HTMLElement | null} */ (parts.querySelector('[role=tab][aria-selected=true]'))?.focus();
   }
 
   /**
