@@ -267,36 +267,3 @@ func TestHelmValues(t *testing.T) {
 		}
 	}
 }
-
-// TestWorkflow checks that the pull-request workflow runs the expected commands. Tests in cmd/vitrine check the flags of the commands.
-func TestWorkflow(t *testing.T) {
-	for _, d := range documents(t) {
-		var workflow struct {
-			Jobs map[string]struct {
-				Env   map[string]string `json:"env"`
-				Steps []struct {
-					Run string `json:"run"`
-				} `json:"steps"`
-			} `json:"jobs"`
-		}
-		if headerOf(t, d).APIVersion != "" {
-			continue
-		}
-		if err := yaml.Unmarshal([]byte(d), &workflow); err != nil {
-			t.Fatal(err)
-		}
-		var lines []string
-		for _, job := range workflow.Jobs {
-			for _, step := range job.Steps {
-				lines = append(lines, strings.Split(step.Run, "\n")...)
-			}
-		}
-		for _, want := range []string{"$VITRINE validate -f content -n shop -o github", "$VITRINE diff -f content -n shop > diff.md"} {
-			if !slices.Contains(lines, want) {
-				t.Errorf("the workflow runs %[2]q, want %[1]q", want, lines)
-			}
-		}
-		return
-	}
-	t.Error("there is no workflow")
-}
