@@ -5,12 +5,15 @@ import (
 	"compress/gzip"
 	"crypto/sha256"
 	"embed"
+	"encoding/base64"
 	"encoding/hex"
 	"fmt"
 	"io/fs"
 	"net/http"
 	"path"
+	"regexp"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/vitrine-dev/vitrine/server/coding"
@@ -46,7 +49,12 @@ type assets struct {
 	// hash identifies the version. It is part of the URLs of all files except index.html.
 	hash  string
 	files map[string]asset
+	// policy is the Content-Security-Policy of index.html.
+	policy string
 }
+
+// contained matches an element of index.html that names the file which it contains.
+var contained = regexp.MustCompile(`<(script|style)>([^<]+)</`)
 
 // loadAssets reads all files of the application and compresses them.
 func loadAssets(files fs.FS) (*assets, error) {
@@ -77,6 +85,9 @@ func loadAssets(files fs.FS) (*assets, error) {
 	}
 	a.hash = hex.EncodeToString(sum.Sum(nil)[:8])
 	page.plain = bytes.ReplaceAll(page.plain, []byte(`"assets/`), []byte(`"`+Path+"assets/"+a.hash+"/"))
+	if page.plain, err = a.fill(page.plain); err != nil {
+		return nil, err
+	}
 	a.files[indexFile] = page
 	for name, f := range a.files {
 		if f.zipped, err = zip(f.plain); err != nil {
@@ -85,6 +96,26 @@ func loadAssets(files fs.FS) (*assets, error) {
 		a.files[name] = f
 	}
 	return a, nil
+}
+
+// fill puts the content of files into the elements of the page that name them, and allows exactly this content in the policy of the page.
+// Such a file arrives with the page, so it costs no further request.
+func (a *assets) fill(page []byte) ([]byte, error) {
+	a.policy = policy
+	var err error
+	page = contained.ReplaceAllFunc(page, func(element []byte) []byte {
+		match := contained.FindSubmatch(element)
+		kind, name := string(match[1]), string(match[2])
+		f, ok := a.files[name]
+		if !ok || bytes.Contains(f.plain, []byte("</")) {
+			err = fmt.Errorf("%s: the element %s names %s, which must be a file without </", indexFile, kind, name)
+		}
+		digest := sha256.Sum256(f.plain)
+		own := kind + "-src 'self'"
+		a.policy = strings.Replace(a.policy, own, own+" 'sha256-"+base64.StdEncoding.EncodeToString(digest[:])+"'", 1)
+		return fmt.Appendf(nil, "<%s>%s</", kind, f.plain)
+	})
+	return page, err
 }
 
 // zip returns the content in gzip format. It returns nil if the compressed content is not smaller.
@@ -109,6 +140,7 @@ func zip(content []byte) ([]byte, error) {
 // servePage serves index.html. Browsers may cache the page, but must check each time whether it has changed.
 func (a *assets) servePage(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Cache-Control", "no-cache")
+	w.Header().Set("Content-Security-Policy", a.policy)
 	a.files[indexFile].serve(w, r, a.hash)
 }
 

@@ -146,6 +146,8 @@ func TestAssets(t *testing.T) {
 	for want, files := range map[string]fstest.MapFS{
 		"notes.txt: the extension": {"index.html": page, "notes.txt": {}},
 		"index.html is missing":    {"main.js": {}},
+		"script names none.js":     {"index.html": {Data: []byte(`<script>none.js</script>`)}},
+		"style names a.css":        {"index.html": {Data: []byte(`<style>a.css</style>`)}, "a.css": {Data: []byte(`</style>`)}},
 		"1":                        {"index.html": page, "main.js": {Data: []byte("1")}},
 		"2":                        {"index.html": page, "main.js": {Data: []byte("2")}},
 		"3":                        {"index.html": page, "sub/main.js": {Data: []byte("2")}},

@@ -4,12 +4,14 @@ import (
 	"compress/gzip"
 	"context"
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -815,6 +817,18 @@ func TestPages(t *testing.T) {
 			t.Errorf("%s: another page: %s", path, got.body)
 		}
 	}
+	// The page contains files. Its policy allows them, and no other response does.
+	elements := regexp.MustCompile(`(?s)<(script|style)>(.*?)</`).FindAllStringSubmatch(page.body, -1)
+	if len(elements) != 2 {
+		t.Errorf("the page contains %d files, want a script and a style", len(elements))
+	}
+	for _, e := range elements {
+		digest := sha256.Sum256([]byte(e[2]))
+		want := fmt.Sprintf("%s-src 'self' 'sha256-%s';", e[1], base64.StdEncoding.EncodeToString(digest[:]))
+		if policy := page.Header.Get("Content-Security-Policy"); !strings.Contains(policy, want) || len(e[2]) < 100 {
+			t.Errorf("the policy lacks %s: %s\n%s", want, policy, e[2])
+		}
+	}
 	s.do(call{path: "/console/", header: map[string]string{"If-None-Match": page.Header.Get("ETag")}, status: 304})
 	if to := s.do(call{path: "/console", status: 308}).Header.Get("Location"); to != "/console/" {
 		t.Errorf("/console redirects to %s", to)
@@ -826,6 +840,9 @@ func TestPages(t *testing.T) {
 	}
 	file := s.do(call{path: script, header: map[string]string{"Accept-Encoding": "gzip"}, status: 200})
 	checkHeaders(t, file)
+	if policy := file.Header.Get("Content-Security-Policy"); strings.Contains(policy, "sha256") {
+		t.Errorf("the policy of a file: %s", policy)
+	}
 	for name, want := range map[string]string{
 		"Content-Type": "text/javascript; charset=utf-8", "Content-Encoding": "gzip", "Cache-Control": "public, max-age=31536000, immutable", "Vary": "Accept-Encoding",
 	} {

@@ -42,7 +42,8 @@
 // assets.go must contain the extension of the file. The server sends index.html for every path below /console/ that is not an endpoint.
 // In index.html, files have references of the form "assets/NAME" in double quotes. New replaces each reference with the URL
 // /console/assets/HASH/NAME. HASH covers the content of all files, so browsers may cache them permanently. Modules and style sheets refer
-// to other files with relative URLs, such as "./wall.js". Files in subfolders work in the same way.
+// to other files with relative URLs, such as "./wall.js". Files in subfolders work in the same way. An element <script>NAME</script> or
+// <style>NAME</style> in index.html gets the content of the file, and the policy of the page allows this content by its digest.
 //
 // During development, vitrine dev --console-assets server/console/assets serves the files from the folder. Reload the page to see a
 // change.

@@ -11,8 +11,9 @@ import (
 	"github.com/vitrine-dev/vitrine/server/problems"
 )
 
-// policy is the Content-Security-Policy. It allows the files of the application. It also allows pictures and videos from all sites, because
-// the media of items come from other sites. No script may turn text into markup or code, not even through a policy of Trusted Types.
+// policy is the Content-Security-Policy. It allows the files of the application. The page also allows the files that it contains, by their
+// digests. The policy allows pictures and videos from all sites, because the media of items come from other sites. No script may turn text
+// into markup or code, not even through a policy of Trusted Types.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' https: http:; media-src https: http:; " +
 	"connect-src 'self'; font-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 

@@ -71,20 +71,23 @@ export async function send(method, path, options = {}, retries = 0) {
   const { query, body, signal, ifMatch, patient } = options;
   const start = performance.now();
   const sender = path.startsWith('api/') ? shown() : '1';
-  /** @type {Response} */
-  let response;
-  let text = '';
+  const url = base + path + search(query);
+  let exchange = method === 'GET' ? await takeEarly(url) : null;
   try {
-    response = await fetch(base + path + search(query), {
-      method, signal, credentials: 'same-origin', redirect: 'error',
-      headers: { 'X-Vitrine-Console': sender, ...(body === undefined ? {} : { 'Content-Type': 'application/json' }), ...(ifMatch ? { 'If-Match': ifMatch } : {}) },
-      body: body === undefined ? undefined : JSON.stringify(body),
-    });
-    text = await response.text();
+    signal?.throwIfAborted();
+    if (!exchange) {
+      const response = await fetch(url, {
+        method, signal, credentials: 'same-origin', redirect: 'error',
+        headers: { 'X-Vitrine-Console': sender, ...(body === undefined ? {} : { 'Content-Type': 'application/json' }), ...(ifMatch ? { 'If-Match': ifMatch } : {}) },
+        body: body === undefined ? undefined : JSON.stringify(body),
+      });
+      exchange = { response, text: await response.text(), ms: performance.now() - start };
+    }
   } catch (err) {
     if (signal?.aborted) throw err;
     throw new Problem(0, { title: 'The server does not respond', detail: 'Check the connection, and try again.' });
   }
+  const { response, text, ms } = exchange;
   let data = null;
   try {
     data = text === '' ? null : JSON.parse(text);
@@ -105,7 +108,21 @@ export async function send(method, path, options = {}, retries = 0) {
     .map((w) => /^299 \S+ "(.*)"$/.exec(w)?.[1].replace(/\\(.)/g, '$1') ?? '').filter(Boolean);
   // A proxy that compresses a response makes its ETag weak, but If-Match needs a strong one. The server's own ETags are strong.
   const etag = (response.headers.get('ETag') ?? '').replace(/^W\//, '');
-  return { data, warnings, ms: performance.now() - start, etag };
+  return { data, warnings, ms, etag };
+}
+
+/** A response, its body, and the time until it was complete. @typedef {{response: Response, text: string, ms: number}} Exchange */
+
+/**
+ * Returns the response to a request that first.js has sent, or null if it has not sent this request or received no response. The response
+ * is used only once.
+ * @param {string} url
+ */
+function takeEarly(url) {
+  const { early } = /** @type {{early: Record<string, Promise<Exchange | null> | undefined>}} */ (/** @type {any} */ (window));
+  const exchange = early[url];
+  delete early[url];
+  return exchange ?? null;
 }
 
 const maxRetries = 3;
@@ -246,10 +263,7 @@ export function curl(path, query) {
  * @returns {Promise<Session | null>}
  */
 export async function session() {
-  const page = /** @type {{earlySession?: Promise<{data: Session | null} | null>}} */ (window);
-  const early = page.earlySession; // of theme.js; null after a failure
-  delete page.earlySession;
-  const { data } = await early ?? await send('GET', 'session');
+  const { data } = await send('GET', 'session');
   return data && show(data);
 }
 
