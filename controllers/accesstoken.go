@@ -65,12 +65,14 @@ func translateToken(ctx context.Context, p *pass) error {
 	return err
 }
 
-// reportToken writes the Secret, and reports in the status what limits the token's reads, when the value was issued and when it expires.
+// reportToken writes the Secret, and reports in the status what limits the token's reads, whether its subjects have an effect, when the
+// value was issued and when it expires.
 func reportToken(ctx context.Context, p *pass) error {
 	o, issue, now := p.object.(*v1alpha1.AccessToken), p.credential.value.Issue, p.credential.subject.Now
 	if err := p.reportScope(p.def); err != nil {
 		return err
 	}
+	verdict.Subjects(o, p.def.Token, p.Login)
 	if o.Spec.ExistingSecret == nil {
 		if err := p.writeSecret(ctx); err != nil {
 			return err
@@ -149,13 +151,14 @@ func (p *pass) reportScope(d library.Definition) error {
 	return nil
 }
 
-// reportFrozenToken reports what limits the reads of a suspended token, and returns a refusal if its value has expired. It takes both from
-// the stored definition, because a newer spec is not applied during a suspension.
+// reportFrozenToken reports what limits the reads of a suspended token and whether its subjects have an effect, and returns a refusal if its
+// value has expired. It takes all of this from the stored definition, because a newer spec is not applied during a suspension.
 func reportFrozenToken(ctx context.Context, p *pass) error {
 	stored, err := p.Stored(ctx, translate.Owner(p.Install, library.KindToken, p.object))
 	if err != nil || stored == nil || stored.Token == nil {
 		return err
 	}
+	verdict.Subjects(p.object.(*v1alpha1.AccessToken), stored.Token, p.Login)
 	if err := p.reportScope(*stored); err != nil && !errors.Is(err, library.ErrNotFound) {
 		return err
 	}

@@ -17,7 +17,7 @@ import (
 // onlyWhileTrue lists the conditions that an object may have only with the status True.
 var onlyWhileTrue = []string{
 	v1alpha1.ReconcilingCondition, v1alpha1.StalledCondition, v1alpha1.ConflictCondition, v1alpha1.SuspendedCondition,
-	v1alpha1.UnrestrictedCondition,
+	v1alpha1.UnrestrictedCondition, v1alpha1.SubjectsUnusedCondition,
 }
 
 // lintStatus returns the violations of the rules that hold for every status of the five kinds.

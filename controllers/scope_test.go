@@ -8,6 +8,7 @@ import (
 	kstatus "sigs.k8s.io/cli-utils/pkg/kstatus/status"
 
 	"github.com/vitrine-dev/vitrine/api/v1alpha1"
+	"github.com/vitrine-dev/vitrine/controllers/cluster"
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
@@ -74,6 +75,45 @@ var _ = Describe("The scope of an AccessToken", func() {
 		shows(ctx, own, v1alpha1.ScopeQuery, false)
 		shows(ctx, display, v1alpha1.ScopeAllItems, true)
 		Eventually(func() ([]string, error) { return w.about(ctx, "ScopeRemoved") }).Should(ConsistOf("open", "frozen", "display"))
+	})
+
+	It("comes with a warning about subjects that have no effect, because the server has no identity provider", func(ctx context.Context) {
+		w.apply(ctx, w.property("default"))
+		people := []v1alpha1.Subject{{Group: "brand-moderators"}}
+		role, frozen, plain := w.token("role"), w.token("frozen"), w.token("plain")
+		for _, t := range []*v1alpha1.AccessToken{role, frozen, plain} {
+			t.Spec.Class = v1alpha1.ReadWrite
+			if t != plain {
+				t.Spec.Subjects = people
+			}
+			w.apply(ctx, t)
+		}
+		warned := func(want bool, tokens ...*v1alpha1.AccessToken) {
+			GinkgoHelper()
+			for _, t := range tokens {
+				Eventually(func() bool {
+					Expect(w.settle(ctx, t, kstatus.CurrentStatus)).To(HaveField("Status", BeEquivalentTo("True")))
+					return w.condition(ctx, t, v1alpha1.SubjectsUnusedCondition) != nil
+				}).Should(Equal(want), "AccessToken %s", t.Name)
+				if want {
+					Expect(w.condition(ctx, t, v1alpha1.SubjectsUnusedCondition)).To(And(HaveField("Status", BeEquivalentTo("True")),
+						HaveField("Reason", v1alpha1.ReasonNoIdentityProvider), HaveField("Message", ContainSubstring("--console-oidc-issuer-url"))))
+				}
+			}
+		}
+		warned(true, role, frozen)
+		warned(false, plain)
+		w.change(ctx, frozen, func() { frozen.Spec.Suspend = true })
+		w.change(ctx, role, func() { role.Spec.Subjects = nil })
+		warned(false, role)
+		w.change(ctx, role, func() { role.Spec.Subjects = people })
+		warned(true, role)
+
+		w.start(func(o *cluster.Options) { o.Login = true })
+		warned(false, role, frozen, plain)
+		w.start()
+		warned(true, role, frozen)
+		warned(false, plain)
 	})
 
 	It("and the allowed actions are served within a second after a change", func(ctx context.Context) {

@@ -105,7 +105,8 @@ type AccessTokenSpec struct {
 	Allow []TokenAction `json:"allow,omitempty"`
 
 	// subjects are the people who can log in to the console with the rights of this token, but without its value, through the identity
-	// provider of the server (docs/console-setup.md). Without such a provider, subjects have no effect. Not permitted with filters.
+	// provider of the server (docs/console-setup.md). Without such a provider, subjects have no effect, and the condition SubjectsUnused
+	// reports this. Not permitted with filters.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
@@ -190,7 +191,7 @@ type AccessTokenStatus struct {
 	// +optional
 	Scope TokenScope `json:"scope,omitempty"`
 
-	// conditions: Ready, Reconciling, Stalled, QueryValid, Conflict, Suspended, Unrestricted.
+	// conditions: Ready, Reconciling, Stalled, QueryValid, Conflict, Suspended, Unrestricted, SubjectsUnused.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

@@ -18,6 +18,8 @@ const (
 	SuspendedCondition = "Suspended"
 	// UnrestrictedCondition is True while a ReadOnly token reads all items of its Property.
 	UnrestrictedCondition = "Unrestricted"
+	// SubjectsUnusedCondition is True while spec.subjects of a token has no effect.
+	SubjectsUnusedCondition = "SubjectsUnused"
 )
 
 // Condition reasons. docs/kinds.md lists the cause and the cure of each.
@@ -55,6 +57,8 @@ const (
 	ReasonExpired = "Expired"
 	// ReasonAllItems: neither the token nor its Property limits the items that the token reads.
 	ReasonAllItems = "AllItems"
+	// ReasonNoIdentityProvider: the server has no identity provider, through which the subjects could log in.
+	ReasonNoIdentityProvider = "NoIdentityProvider"
 	// ReasonSuspended: spec.suspend is true.
 	ReasonSuspended = "Suspended"
 	// ReasonRetrying: an operation on the API server or on the store failed, and the operator retries.

@@ -30,10 +30,12 @@ type State struct {
 	Ready metav1.ConditionStatus
 	// Current is true if the newest generation is served: a Ready condition of an earlier generation says nothing about it.
 	Current bool
-	// Advised is true if there are warnings about the query, or if a READ-ONLY token reads all items.
+	// Advised is true if there are warnings about the query, if a READ-ONLY token reads all items, or if the subjects of a token have no
+	// effect.
 	Advised bool
 	// Tells is the condition that a user should read: Ready if it is not True, otherwise Suspended if it is present, otherwise
-	// QueryValid if it has warnings, otherwise Unrestricted if it is present, otherwise Ready. It is nil if there is no Ready condition.
+	// QueryValid if it has warnings, otherwise Unrestricted or SubjectsUnused if it is present, otherwise Ready. It is nil if there is no
+	// Ready condition.
 	Tells *metav1.Condition
 }
 
@@ -43,6 +45,9 @@ func StateOf(o Object) State {
 	ready := meta.FindStatusCondition(conditions, ReadyCondition)
 	valid := meta.FindStatusCondition(conditions, QueryValidCondition)
 	advice := meta.FindStatusCondition(conditions, UnrestrictedCondition)
+	if advice == nil {
+		advice = meta.FindStatusCondition(conditions, SubjectsUnusedCondition)
+	}
 	if valid != nil && valid.Reason == ReasonValidWithWarnings {
 		advice = valid
 	}

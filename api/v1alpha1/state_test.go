@@ -20,6 +20,7 @@ func TestStateOf(t *testing.T) {
 	missing := condition(v1alpha1.ReadyCondition, v1alpha1.ReasonPropertyNotFound, metav1.ConditionFalse, generation)
 	advice := condition(v1alpha1.QueryValidCondition, v1alpha1.ReasonValidWithWarnings, metav1.ConditionTrue, generation)
 	unrestricted := condition(v1alpha1.UnrestrictedCondition, v1alpha1.ReasonAllItems, metav1.ConditionTrue, generation)
+	unused := condition(v1alpha1.SubjectsUnusedCondition, v1alpha1.ReasonNoIdentityProvider, metav1.ConditionTrue, generation)
 	frozen := condition(v1alpha1.SuspendedCondition, v1alpha1.ReasonSuspended, metav1.ConditionTrue, generation)
 	stalled := condition(v1alpha1.StalledCondition, v1alpha1.ReasonInvalidQuery, metav1.ConditionTrue, generation)
 	tests := map[string]struct {
@@ -40,6 +41,10 @@ func TestStateOf(t *testing.T) {
 		"served, a READ-ONLY token reads all items": {
 			observed: generation, conditions: []metav1.Condition{ready, unrestricted},
 			want: v1alpha1.State{Phase: v1alpha1.PhaseReady, Ready: metav1.ConditionTrue, Current: true, Advised: true, Tells: &unrestricted},
+		},
+		"served, the subjects have no effect": {
+			observed: generation, conditions: []metav1.Condition{ready, unused},
+			want: v1alpha1.State{Phase: v1alpha1.PhaseReady, Ready: metav1.ConditionTrue, Current: true, Advised: true, Tells: &unused},
 		},
 		"changed since it was reported on": {
 			observed: generation - 1, conditions: []metav1.Condition{earlier},

@@ -144,7 +144,7 @@ func (o *devOptions) run(ctx context.Context, log *slog.Logger) error {
 // follow returns the manifests as the definitions of the library of the server.
 func (o *devOptions) follow(lib library.Library) server.Definitions {
 	o.folder = dev.New(dev.Options{
-		Library: lib, Paths: o.paths, Namespace: o.namespace,
+		Library: lib, Paths: o.paths, Namespace: o.namespace, Login: o.oidc.Set(),
 		Report: func(ctx context.Context, l dev.Load) error {
 			o.report(l)
 			if l.Failed != nil {

@@ -170,6 +170,15 @@ func TestDev(t *testing.T) {
 	}
 	c.await(`: warning: AccessToken shop/storefront: spec\.class: A web page that contains this token can read `)
 	c.await(`^AccessToken shop/storefront: dev-\w+ \(READ-ONLY: all items\)$`)
+	roles := filepath.Join(dir, "roles.yaml")
+	role := "apiVersion: vitrine.dev/v1alpha1\nkind: AccessToken\nmetadata: {name: moderators, namespace: shop}\nspec: {class: ReadWrite, subjects: [{user: jo}]}\n"
+	if err := os.WriteFile(roles, []byte(role), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c.await(`roles\.yaml:4:\d+: warning: AccessToken shop/moderators: spec\.subjects: No person can log in to the console through spec\.subjects`)
+	if err := os.Remove(roles); err != nil {
+		t.Fatal(err)
+	}
 	if err := os.WriteFile(property, manifest, 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -26,6 +26,8 @@ type Options struct {
 	Namespaces []string
 	// ExternalURL is the base URL, without a trailing slash, in statuses and Secrets if the Property does not set its own base URL.
 	ExternalURL string
+	// Login is true if the server has an identity provider, through which people log in to the console.
+	Login bool
 	// CABundle is the PEM bundle that each token's Secret contains as ca.crt. Set it if the server created its own certificate.
 	CABundle []byte
 	// Clock returns the current time; nil means time.Now.

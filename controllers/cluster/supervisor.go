@@ -240,7 +240,7 @@ func (s *Supervisor) follow(ctx context.Context, cfg *rest.Config, conns *connec
 	f.set, err = controllers.New(mgr, controllers.Config{
 		Library: f.Library, Install: install, Store: store, Namespaced: len(f.Namespaces) > 0,
 		Removals: f.removals, Events: recorder, Metrics: s.metrics.passes,
-		ExternalURL: f.ExternalURL, CABundle: f.CABundle, Clock: f.Clock, PropertyGrace: f.PropertyGrace, Logger: f.Logger,
+		ExternalURL: f.ExternalURL, Login: f.Login, CABundle: f.CABundle, Clock: f.Clock, PropertyGrace: f.PropertyGrace, Logger: f.Logger,
 	})
 	if err != nil {
 		return err

@@ -20,6 +20,20 @@ func Unrestricted(property string) string {
 		"set spec.query, or set spec.readOnlyQuery of the Property %q, for example to approval_status:app", property)
 }
 
+// SubjectsUnused is the warning about the subjects of an AccessToken on a server without an identity provider.
+const SubjectsUnused = "No person can log in to the console through spec.subjects, because the server has no identity provider: " +
+	"set --console-oidc-issuer-url of the server, or remove spec.subjects"
+
+// Subjects sets the SubjectsUnused condition of an AccessToken. t is the definition that the server serves. login is true if the server has
+// an identity provider.
+func Subjects(o *v1alpha1.AccessToken, t *library.Token, login bool) {
+	if login || len(t.Subjects) == 0 {
+		unset(o, v1alpha1.SubjectsUnusedCondition)
+		return
+	}
+	set(o, v1alpha1.SubjectsUnusedCondition, metav1.ConditionTrue, v1alpha1.ReasonNoIdentityProvider, SubjectsUnused)
+}
+
 // Scope sets the scope of an AccessToken, and its Unrestricted condition. t is the definition that the server serves, and readOnlyQuery that
 // of its Property.
 func Scope(o *v1alpha1.AccessToken, t *library.Token, readOnlyQuery string) {

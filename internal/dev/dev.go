@@ -47,6 +47,8 @@ type Options struct {
 	Paths []string
 	// Namespace is the namespace for objects that do not specify one. Required.
 	Namespace string
+	// Login is true if the server has an identity provider, through which people log in to the console.
+	Login bool
 	// Interval is the time between two checks for changed files. 0 means DefaultInterval.
 	Interval time.Duration
 	// Report receives the result of every load. If it returns an error, Run ends. Required.
@@ -184,6 +186,9 @@ func (f *Folder) load(ctx context.Context) (l Load, err error) {
 	report, judged, err := validate.Run(ctx, objects, problems, f.o.Namespace)
 	if err != nil {
 		return l, err
+	}
+	if !f.o.Login {
+		report.WarnSubjects(judged)
 	}
 	l.Report = report
 	unreadable := map[string]bool{}

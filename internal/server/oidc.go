@@ -89,6 +89,9 @@ func (f *OIDC) Validate(on bool, externalURL string) error {
 	return nil
 }
 
+// Set reports whether there is an identity provider.
+func (f *OIDC) Set() bool { return f.issuer != "" }
+
 // forConsole returns the settings of the console, or nil if there is no identity provider.
 func (f *OIDC) forConsole(api *httpapi.Server) *console.OIDC {
 	if f.options == nil {

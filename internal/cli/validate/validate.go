@@ -35,6 +35,7 @@ const (
 	RuleClaim        = "claim"
 	RuleReference    = "reference"
 	RuleUnrestricted = "unrestricted"
+	RuleSubjects     = "subjects"
 	RuleGrant        = "grant"
 	// ruleAdvice is the prefix of the rules of warnings about queries. It is followed by the code of the warning.
 	ruleAdvice = "query-"
@@ -217,6 +218,16 @@ func (r *Report) Refuse(j Judged, err error) {
 	}
 	r.Findings = append(r.Findings, j.refused(verdict.Refuse(j.Typed, err)))
 	r.Errors++
+}
+
+// WarnSubjects adds a warning about each AccessToken with subjects. It is for a server without an identity provider.
+func (r *Report) WarnSubjects(all []Judged) {
+	for _, j := range all {
+		if t := j.Judgement.Definition.Token; t != nil && len(t.Subjects) > 0 {
+			r.Findings = append(r.Findings, j.finding(Warning, RuleSubjects, "spec.subjects", verdict.SubjectsUnused))
+			r.Warnings++
+		}
+	}
 }
 
 func ruleOf(reason string) string {
