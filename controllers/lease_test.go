@@ -92,6 +92,13 @@ var _ = Describe("Replicas", func() {
 	It("reconcile in one of them, and in the next one when it stops", func(ctx context.Context) {
 		standsBy(second, "pod-a")
 		Expect(second.supervisor.ConfirmSweep(ctx)).Error().To(MatchError(&cluster.NotLeaderError{Leader: "pod-a_1"}))
+		install, err := lib.Mark("install")
+		Expect(err).NotTo(HaveOccurred())
+		m, err := second.supervisor.Manifest(ctx, first.id("default"), library.Owner{
+			Install: install, Kind: library.KindProperty, Namespace: first.namespace, Name: "default",
+		})
+		Expect(err).NotTo(HaveOccurred(), "a standby reads manifests, too")
+		Expect(string(m.Object)).To(ContainSubstring(`"spec":{"displayName":"Shop"}`))
 		Expect(second.network.written()).To(BeEmpty(), "a standby writes nothing")
 
 		first.stop()

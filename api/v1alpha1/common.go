@@ -2,6 +2,9 @@ package v1alpha1
 
 import (
 	"encoding/json"
+	"fmt"
+	"io/fs"
+	"regexp"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -9,6 +12,25 @@ import (
 
 // DefaultPropertyName is the name of the Property of an object without spec.propertyRef.
 const DefaultPropertyName = "default"
+
+// SourcePathAnnotation contains the path of the file that declares the object, in the repository of spec.source of the Property.
+const SourcePathAnnotation = "vitrine.dev/source-path"
+
+// sourcePath matches the paths of YAML and JSON files that need no escapes in a URL, as spec.source.path.
+var sourcePath = regexp.MustCompile(`^[A-Za-z0-9._/-]+[.](yaml|yml|json)$`)
+
+// maxSourcePath is the maximum length of a path.
+const maxSourcePath = 1024
+
+// SourcePath returns the path in SourcePathAnnotation, or "" if there is none.
+func SourcePath(annotations map[string]string) (string, error) {
+	path, ok := annotations[SourcePathAnnotation]
+	if ok && (len(path) > maxSourcePath || !fs.ValidPath(path) || !sourcePath.MatchString(path)) {
+		return "", fmt.Errorf("the annotation %s must be the path of a YAML or JSON file in the repository, such as content/shop/summer.yaml, "+
+			"made of letters, digits and ._-/, with at most %d characters: the console ignores it", SourcePathAnnotation, maxSourcePath)
+	}
+	return path, nil
+}
 
 // PropertyReference refers to a Property.
 type PropertyReference struct {

@@ -165,7 +165,7 @@ func (o *devOptions) follow(lib library.Library) server.Definitions {
 		}
 		return o.folder.Run(ctx)
 	}
-	return server.Definitions{Run: run, Loaded: o.folder.Loaded, Rejected: o.folder.Rejected}
+	return server.Definitions{Run: run, Loaded: o.folder.Loaded, Rejected: o.folder.Rejected, Manifest: o.folder.Manifest}
 }
 
 // listen records the address of the server.

@@ -195,8 +195,9 @@ type object struct {
 }
 
 type metadata struct {
-	Name              string       `json:"name,omitempty"`
-	DeletionTimestamp *metav1.Time `json:"deletionTimestamp,omitempty"`
+	Name              string            `json:"name,omitempty"`
+	Annotations       map[string]string `json:"annotations,omitempty"`
+	DeletionTimestamp *metav1.Time      `json:"deletionTimestamp,omitempty"`
 }
 
 func decode(body []byte) (*request, error) {
@@ -215,12 +216,19 @@ func decode(body []byte) (*request, error) {
 
 // judge answers a review of an object. o is an empty object of its kind.
 func judge(r *request, o v1alpha1.Object) (outcome string, answer *admissionv1.AdmissionResponse) {
-	if r.Operation != admissionv1.Create && r.Operation != admissionv1.Update {
-		return allowed, &admissionv1.AdmissionResponse{Allowed: true}
+	outcome, answer = allowed, &admissionv1.AdmissionResponse{Allowed: true}
+	if r.Operation != admissionv1.Create && r.Operation != admissionv1.Update || r.Object.Metadata.DeletionTimestamp != nil {
+		return outcome, answer
+	}
+	warn := func(w string) {
+		outcome, answer.Warnings = warned, append(answer.Warnings, text.Cut(w, maxWarning))
+	}
+	if _, err := v1alpha1.SourcePath(r.Object.Metadata.Annotations); err != nil {
+		warn(err.Error())
 	}
 	// The API server encodes both objects in the same way, so equal specs have equal bytes.
-	if r.Object.Metadata.DeletionTimestamp != nil || r.Operation == admissionv1.Update && bytes.Equal(r.OldObject.Spec, r.Object.Spec) {
-		return allowed, &admissionv1.AdmissionResponse{Allowed: true}
+	if r.Operation == admissionv1.Update && bytes.Equal(r.OldObject.Spec, r.Object.Spec) {
+		return outcome, answer
 	}
 	raw, err := json.Marshal(r.Object)
 	if err == nil {
@@ -239,14 +247,10 @@ func judge(r *request, o v1alpha1.Object) (outcome string, answer *admissionv1.A
 		return failed, denied(http.StatusInternalServerError, "", err.Error())
 	}
 	member, _ := v1alpha1.QueryOf(o)
-	answer = &admissionv1.AdmissionResponse{Allowed: true}
 	for _, w := range judgement.Warnings {
-		answer.Warnings = append(answer.Warnings, text.Cut(member+": "+w.Message, maxWarning))
+		warn(member + ": " + w.Message)
 	}
-	if len(answer.Warnings) > 0 {
-		return warned, answer
-	}
-	return allowed, answer
+	return outcome, answer
 }
 
 // denied returns an answer that refuses an object.

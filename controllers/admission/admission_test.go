@@ -170,6 +170,36 @@ func TestAdmission(t *testing.T) {
 			t.Errorf("another broken query: %v", err)
 		}
 	})
+	t.Run("a bad path is only a warning", func(t *testing.T) {
+		located := object(v1alpha1.ContentFilterKind, "located", "query: beach")
+		for path, warned := range map[string]bool{"walls/located.yaml": false, "../located.yaml": true} {
+			for what, call := range map[string]func() error{
+				"create": func() error { return kube.Create(t.Context(), located.DeepCopy(), client.DryRunAll) },
+				"update": func() error { return kube.Update(t.Context(), located.DeepCopy(), client.DryRunAll) },
+			} {
+				if what == "update" {
+					located.SetAnnotations(nil)
+					if err := kube.Create(t.Context(), located); err != nil {
+						t.Fatal(err)
+					}
+				}
+				located.SetAnnotations(map[string]string{v1alpha1.SourcePathAnnotation: path})
+				seen.take()
+				if err := call(); err != nil {
+					t.Errorf("%s with %s: %v", what, path, err)
+				}
+				if all := seen.take(); (len(all) == 1 && strings.Contains(all[0], v1alpha1.SourcePathAnnotation+" must be the path")) != warned {
+					t.Errorf("%s with %s: warnings %q", what, path, all)
+				}
+				if what == "update" {
+					if err := kube.Delete(t.Context(), located); err != nil {
+						t.Fatal(err)
+					}
+					located = object(v1alpha1.ContentFilterKind, "located", "query: beach")
+				}
+			}
+		}
+	})
 	t.Run("manifests are accepted without an operator", func(t *testing.T) {
 		server.Close()
 		if err := kube.Create(t.Context(), object(v1alpha1.ContentFilterKind, "late", "query: 'a AND'"), client.DryRunAll); err != nil {

@@ -40,6 +40,8 @@ type Supervisor struct {
 	rival string
 	// current is the follower whose manager has completed its load; nil if there is none.
 	current *follower
+	// reached is the cluster of the store, which this process follows or could follow; nil before the API server has answered.
+	reached *reached
 	// unreachable is the error of the last check of the API server, or nil if the API server answered.
 	unreachable error
 	// interrupted is the reason why the watches do not receive all events, or nil if they do.
@@ -147,6 +149,11 @@ func (s *Supervisor) once(ctx context.Context) error {
 		return err
 	}
 	defer conns.CloseAll()
+	leave, err := s.arrive(cfg, install)
+	if err != nil {
+		return err
+	}
+	defer leave()
 	if s.options.Lease == nil {
 		return s.follow(ctx, cfg, conns, install, s.options.Library)
 	}

@@ -159,13 +159,15 @@ func TestExportTag(t *testing.T) {
 	}
 }
 
-// TestProposals checks the pages of the Git hosts, and that a manifest that does not fit into the URL is in the clipboard.
+// TestProposals checks the pages of the Git hosts, that a manifest that does not fit into the URL is in the clipboard, and that the manifest
+// of a changed filter keeps what the console cannot edit.
 func TestProposals(t *testing.T) {
 	browserPath(t)
 	dir := t.TempDir()
 	property := "apiVersion: vitrine.dev/v1alpha1\nkind: Property\nmetadata: {name: fair, namespace: shop}\nspec: {displayName: Fair, source: {repository: 'https://github.com/fair/content', path: content/fair}}\n" +
 		"---\napiVersion: vitrine.dev/v1alpha1\nkind: AccessToken\nmetadata: {name: editor, namespace: shop}\nspec: {class: ReadWrite, propertyRef: {name: fair}}\n" +
-		"---\napiVersion: vitrine.dev/v1alpha1\nkind: ContentFilter\nmetadata: {name: wall, namespace: shop}\nspec: {query: beach, propertyRef: {name: fair}}\n"
+		"---\napiVersion: vitrine.dev/v1alpha1\nkind: ContentFilter\nmetadata: {name: wall, namespace: shop, labels: {team: brand}, annotations: {vitrine.dev/source-path: walls/main.yaml, kubectl.kubernetes.io/last-applied-configuration: '{}'}}\n" +
+		"spec: {query: beach, suspend: false, favoriteTag: {namespace: vibe, key: calm}, propertyRef: {name: fair}} # a comment\n"
 	if err := os.WriteFile(filepath.Join(dir, "fair.yaml"), []byte(property), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -196,21 +198,45 @@ func TestProposals(t *testing.T) {
 	tab.open("filters/edit?tab=manifest&q=tram&from=" + list.Filters[0].UUID)
 	tab.waitText(".tabpanel pre", "query: tram")
 	tab.wait(`[...document.querySelectorAll('a.button')].some((a) => a.innerText === 'Open a pull request' && a.checkVisibility())`)
-	if got := follow(); got != "https://github.com/fair/content/edit/main/content/fair/wall.yaml" {
+	if got := follow(); got != "https://github.com/fair/content/edit/main/walls/main.yaml" {
 		t.Errorf("the page is %s", got)
 	}
 	tab.waitText(".toast", "paste it into the page")
-	if copied := eval[string](tab, `navigator.clipboard.readText()`); !strings.Contains(copied, "query: tram") {
-		t.Errorf("the clipboard has %q", copied)
+	const changed = "apiVersion: vitrine.dev/v1alpha1\nkind: ContentFilter\nmetadata:\n  name: wall\n  namespace: shop\n  labels: {team: brand}\n" +
+		"  annotations: {vitrine.dev/source-path: walls/main.yaml}\n" +
+		"spec:\n  favoriteTag: {key: calm, namespace: vibe}\n  propertyRef: {name: fair}\n  query: tram\n  suspend: false\n"
+	if copied := eval[string](tab, `navigator.clipboard.readText()`); copied != changed {
+		t.Errorf("the clipboard has\n%s\nwant\n%s", copied, changed)
+	}
+	tab.waitText(".tabpanel", "It has no comments")
+	tab.click(".tabpanel .check input")
+	tab.waitText(".tabpanel pre", "name: wall-copy")
+	if renamed := eval[string](tab, `document.querySelector('.tabpanel pre code').textContent`); strings.Contains(renamed, "brand") {
+		t.Errorf("a new filter has the labels of the filter that it was made from:\n%s", renamed)
+	}
+	if got := follow(); !strings.HasPrefix(got, "https://github.com/fair/content/new/main?filename=content%2Ffair%2Fwall-copy.yaml&") {
+		t.Errorf("the page is %s", got)
+	}
+
+	for draft, want := range map[string]string{
+		`{ name: 'Wall', query: 'sea', sortBy: 'id:asc', favoriteTag: 'a:b', readOnly: true }`:  `{"suspend":true,"query":"sea","favoriteTag":{"namespace":"a","key":"b"},"name":"Wall","sortBy":"id:asc","readAccess":"ReadOnly"}`,
+		`{ name: 'wall', query: 'sea', sortBy: '', favoriteTag: 'vibe:calm', readOnly: false }`: `{"suspend":true,"query":"sea","favoriteTag":{"namespace":"vibe","key":"calm"}}`,
+		`{ name: '', query: '', sortBy: 'created_on:desc', favoriteTag: '', readOnly: false }`:  `{"suspend":true,"query":"*:*"}`,
+	} {
+		call := `(m) => JSON.stringify(m.changedManifest({ kind: 'K', metadata: { name: 'wall' }, spec: { suspend: true, query: 'beach', favoriteTag: { namespace: 'vibe', key: 'calm' } } }, ` + draft + `))`
+		if got := eval[string](tab, module("manifest.js", call)); got != `{"kind":"K","metadata":{"name":"wall"},"spec":`+want+`}` {
+			t.Errorf("%s: %s", draft, got)
+		}
 	}
 
 	for arguments, want := range map[string]string{
-		`{ repository: 'https://gitlab.shop.example/a/b', branch: 'x/y', path: 'c' }, 'n.yaml', 't', false`: "https://gitlab.shop.example/a/b/-/new/x/y?file_name=c%2Fn.yaml false",
-		`{ repository: 'https://git.shop.example/a/b', host: 'GitLab' }, 'n.yaml', 't', true`:               "https://git.shop.example/a/b/-/edit/main/n.yaml false",
-		`{ repository: 'https://codeberg.org/a/b', path: 'c' }, 'n.yaml', 't', false`:                       "https://codeberg.org/a/b/_new/main/c?filename=n.yaml false",
-		`{ repository: 'https://git.shop.example/a/b', path: 'c' }, 'n.yaml', 't', true`:                    "https://git.shop.example/a/b/_edit/main/c/n.yaml false",
-		`{ repository: 'https://github.shop.example/a/b' }, 'n.yaml', 'a: 1&b#', false`:                     "https://github.shop.example/a/b/new/main?filename=n.yaml&value=a%3A+1%26b%23 true",
-		`{ repository: 'https://github.com/a/b' }, 'n.yaml', 'x'.repeat(6000), false`:                       "https://github.com/a/b/new/main?filename=n.yaml false",
+		`{ repository: 'https://gitlab.shop.example/a/b', branch: 'x/y' }, 'c/n.yaml', 't', false`: "https://gitlab.shop.example/a/b/-/new/x/y?file_name=c%2Fn.yaml false",
+		`{ repository: 'https://git.shop.example/a/b', host: 'GitLab' }, 'n.yaml', 't', true`:      "https://git.shop.example/a/b/-/edit/main/n.yaml false",
+		`{ repository: 'https://codeberg.org/a/b', branch: 'x/y' }, 'c/d/n.yaml', 't', false`:      "https://codeberg.org/a/b/_new/x/y/c/d?filename=n.yaml false",
+		`{ repository: 'https://codeberg.org/a/b' }, 'n.yaml', 't', false`:                         "https://codeberg.org/a/b/_new/main?filename=n.yaml false",
+		`{ repository: 'https://git.shop.example/a/b' }, 'c/n.yaml', 't', true`:                    "https://git.shop.example/a/b/_edit/main/c/n.yaml false",
+		`{ repository: 'https://github.shop.example/a/b' }, 'n.yaml', 'a: 1&b#', false`:            "https://github.shop.example/a/b/new/main?filename=n.yaml&value=a%3A+1%26b%23 true",
+		`{ repository: 'https://github.com/a/b' }, 'n.yaml', 'x'.repeat(6000), false`:              "https://github.com/a/b/new/main?filename=n.yaml false",
 	} {
 		if got := eval[string](tab, module("manifest.js", `(m) => { const { url, filled } = m.proposal(`+arguments+`); return url + ' ' + filled; }`)); got != want {
 			t.Errorf("%s: %s, want %s", arguments, got, want)

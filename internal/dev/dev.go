@@ -71,8 +71,8 @@ type Load struct {
 	Failed error
 }
 
-// Folder applies the manifests in files to a library, and follows the changes of the files. Of its methods, only Loaded and Rejected are
-// safe for concurrent use.
+// Folder applies the manifests in files to a library, and follows the changes of the files. Of its methods, only Loaded, Rejected and
+// Manifest are safe for concurrent use.
 type Folder struct {
 	o Options
 	// files maps the owner of each definition that this Folder has applied to the file of the manifest.
@@ -80,8 +80,8 @@ type Folder struct {
 	// seen is the state of the files at the last load.
 	seen   string
 	loaded atomic.Bool
-	// rejected contains the errors of the last load; nil before the first load.
-	rejected atomic.Pointer[rejected]
+	// last contains the objects and the errors of the last load; nil before the first load.
+	last atomic.Pointer[loaded]
 }
 
 // New returns a Folder.

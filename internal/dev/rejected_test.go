@@ -2,6 +2,7 @@ package dev
 
 import (
 	"context"
+	"errors"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -52,4 +53,31 @@ func TestRejected(t *testing.T) {
 	w.write("broken.yaml", "")
 	w.load()
 	expect(shop)
+}
+
+// TestManifest checks that the manifest of an object is that of the last load, also if the library serves an earlier version.
+func TestManifest(t *testing.T) {
+	w := newWorld(t)
+	wall := library.Owner{Install: Install, Kind: library.KindFilter, Namespace: "shop", Name: "wall"}
+	if _, err := w.Manifest(t.Context(), shop, wall); !errors.Is(err, library.ErrUnavailable) {
+		t.Errorf("before the first load: %v", err)
+	}
+	w.write("property.yaml", property)
+	w.write("filter.yaml", strings.Replace(with("sun"), "{name: wall}", "{name: wall, labels: {team: brand}}", 1))
+	w.load()
+	w.write("filter.yaml", strings.Replace(with("'text:('"), "{name: wall}", "{name: wall, labels: {team: brand}}", 1))
+	w.load()
+	m, err := w.Manifest(t.Context(), shop, wall)
+	const want = `{"apiVersion":"vitrine.dev/v1alpha1","kind":"ContentFilter","metadata":{"name":"wall","namespace":"shop","labels":{"team":"brand"}},"spec":{"query":"text:("}}`
+	if err != nil || string(m.Object) != want {
+		t.Errorf("%s, %v; want %s", m.Object, err, want)
+	}
+	if _, err := w.Manifest(t.Context(), "shop/other", wall); !errors.Is(err, library.ErrNotFound) {
+		t.Errorf("another property: %v", err)
+	}
+	w.write("filter.yaml", "")
+	w.load()
+	if _, err := w.Manifest(t.Context(), shop, wall); !errors.Is(err, library.ErrNotFound) {
+		t.Errorf("a deleted file: %v", err)
+	}
 }

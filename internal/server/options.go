@@ -63,6 +63,8 @@ type Definitions struct {
 	Loaded func() bool
 	// Rejected returns the errors of a property, as the field with this name of httpapi.Options.
 	Rejected func(context.Context, library.PropertyID) ([]library.Rejection, bool, error)
+	// Manifest returns an object, as the field with this name of httpapi.Options.
+	Manifest func(context.Context, library.PropertyID, library.Owner) (library.Manifest, error)
 }
 
 // Bind declares the flags of serve.

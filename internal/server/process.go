@@ -45,6 +45,7 @@ type process struct {
 	operator *cluster.Supervisor // nil if the server runs without Kubernetes
 	loaded   func() bool         // see health
 	rejected func(context.Context, library.PropertyID) ([]library.Rejection, bool, error)
+	manifest func(context.Context, library.PropertyID, library.Owner) (library.Manifest, error)
 	health   *health
 	metrics  prometheus.Registerer
 	page     http.Handler // serves /metrics
@@ -122,11 +123,11 @@ func (p *process) followDefinitions(options cluster.Options) (err error) {
 			return fmt.Errorf("create the operator: %w", err)
 		}
 		p.background = append(p.background, p.operator.Run)
-		p.loaded, p.rejected, p.operations.operator = p.operator.Loaded, p.operator.Rejected, p.operator
+		p.loaded, p.rejected, p.manifest, p.operations.operator = p.operator.Loaded, p.operator.Rejected, p.operator.Manifest, p.operator
 	}
 	if p.o.Definitions != nil {
 		source := p.o.Definitions(p.lib)
-		p.loaded, p.rejected = source.Loaded, source.Rejected
+		p.loaded, p.rejected, p.manifest = source.Loaded, source.Rejected, source.Manifest
 		p.background = append(p.background, func(ctx context.Context) error { return source.Run(ctx, p.api, p.public[0].net.Addr()) })
 	}
 	return nil
@@ -188,7 +189,7 @@ func (p *process) listen(ctx context.Context) error {
 	var err error
 	p.api, err = httpapi.New(p.lib, httpapi.Options{
 		Logger: p.log.With("part", "http"), ExternalURL: p.o.externalURL, Metrics: p.metrics, Version: version.Get().Version,
-		Pressure: p.memory.Pressure, PageMemory: p.memory.Limit() / 4, Rejected: p.rejected,
+		Pressure: p.memory.Pressure, PageMemory: p.memory.Limit() / 4, Rejected: p.rejected, Manifest: p.manifest,
 	})
 	if err != nil {
 		return fmt.Errorf("create the HTTP interface: %w", err)

@@ -49,6 +49,7 @@ func TestTokens(t *testing.T) {
 		"import":         {call{method: "POST", url: "/v2/content/bulk", body: "\n"}, readWrite, 403},
 		"export":         {call{url: "/v2/content/bulk?q=id:1001"}, readWrite, 403},
 		"explain filter": {call{url: "/v2/content/filters/" + filterUUID("summer-wall") + "/explain?ugc_id=1001"}, readWrite, 403},
+		"manifest":       {call{url: manifestURL("summer-wall")}, readWrite, 403},
 		"explain query":  {call{url: "/v2/content/items/explain?q=beach&ugc_id=1001"}, readWrite, 403},
 		"facets":         {call{url: "/v2/content/facets?field=tags&q=*:*"}, readOnly, 403},
 		"filter facets":  {call{url: "/v2/content/facets?field=tags&filter=" + filterUUID("summer-wall")}, readWrite, 403},
@@ -64,7 +65,7 @@ func TestTokens(t *testing.T) {
 	}
 	for name, e := range endpoints {
 		t.Run(name, func(t *testing.T) {
-			a := newApp(t)
+			a := newApp(t, withManifests)
 			refused := func(c call, with string, status int) {
 				t.Helper()
 				if c.status = status; status == 403 {

@@ -37,11 +37,11 @@ func TestCacheControl(t *testing.T) {
 var tagged = []string{
 	q("*:*"), q("*:*", "sort_by=random", "seed=1"), "/v2/content/filters/" + filterUUID("summer-wall"), "/v2/content/filters/" + filterUUID("summer-wall") + "?info=1",
 	"/v2/content/filters", "/v2/content/filters/4242/explain?ugc_id=1003", "/v2/content/items/explain?q=beach&ugc_id=1001", "/v2/content/compare?q=beach", "/v2/content/1001",
-	facets("tags", "q=*:*"), suggestURL("tags.marketer_tags:|"), "/v2/content/refine?q=a&field=id&value=1", "/v2/content/items/1001/sources", "/v2/content/definitions?kind=tag", statusURL, "/v1/tags/marketer_tags/summer/", "/v1/tags/ugc/1001/", "/v1/activate_units/", "/v1/ugc/1001/", "/v1/ugc/collections/12/?seed=1", "/openapi.json",
+	facets("tags", "q=*:*"), suggestURL("tags.marketer_tags:|"), "/v2/content/refine?q=a&field=id&value=1", "/v2/content/items/1001/sources", "/v2/content/definitions?kind=tag", statusURL, manifestURL("summer-wall"), "/v1/tags/marketer_tags/summer/", "/v1/tags/ugc/1001/", "/v1/activate_units/", "/v1/ugc/1001/", "/v1/ugc/collections/12/?seed=1", "/openapi.json",
 }
 
 func TestETag(t *testing.T) {
-	a := newApp(t)
+	a := newApp(t, withManifests)
 	for _, url := range tagged {
 		t.Run(url, func(t *testing.T) {
 			on := *a
@@ -97,7 +97,7 @@ func TestETag(t *testing.T) {
 
 // TestETagDiffers checks that the ETag changes whenever the bytes of the response may change.
 func TestETagDiffers(t *testing.T) {
-	a := newApp(t)
+	a := newApp(t, withManifests)
 	tagOf := func(c call) string {
 		t.Helper()
 		return a.do(c).header.Get("ETag")
@@ -143,7 +143,7 @@ func TestETagDiffers(t *testing.T) {
 }
 
 func TestGzip(t *testing.T) {
-	a := newApp(t)
+	a := newApp(t, withManifests)
 	for accept, zipped := range map[string]bool{
 		"":                         false,
 		"gzip":                     true,

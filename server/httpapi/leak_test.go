@@ -720,7 +720,7 @@ func (p *pair) call() call {
 		}
 	case 13:
 		path = p.pick("/v2/content/definitions", "/v2/content/status", "/v2/content/compare", "/v2/content/items/explain", "/v2/content/bulk",
-			"/v2/content/items/"+id+"/sources", "/v2/content/items/"+id+"/history", "/v2/content/filters", "/v2/content/filters/"+filterUUID("summer-wall")+"/explain")
+			"/v2/content/items/"+id+"/sources", "/v2/content/items/"+id+"/history", "/v2/content/filters", "/v2/content/filters/"+filterUUID("summer-wall")+"/explain", manifestURL("summer-wall"))
 		params.Set("q", text)
 		params.Set("ugc_id", id)
 		params.Set("kind", "tag")

@@ -67,6 +67,7 @@ func routes() []route {
 		{"POST", "/v2/content/bulk", writer, library.Import, untagged((*Server).importItems)},
 		{"GET", "/v2/content/bulk", writer, library.Export, (*Server).exportItems},
 		{"GET", "/v2/content/filters/{filter_uuid}/explain", writer, noAction, (*Server).explainFilter},
+		{"GET", "/v2/content/filters/{filter_uuid}/manifest", writer, library.ReadPrivate, (*Server).showManifest},
 		{"GET", "/v2/content/items/explain", writer, noAction, (*Server).explainQuery},
 		{"GET", "/v2/content/items/{id}/sources", writer, noAction, (*Server).showSources},
 		{"GET", "/v2/content/items/{id}/history", writer, noAction, (*Server).showHistory},

@@ -239,7 +239,7 @@ func TestGuests(t *testing.T) {
 		d.Owner.Namespace = "fair"
 		return d
 	}
-	a := newApp(t, func(o *httpapi.Options) {
+	a := newApp(t, withManifests, func(o *httpapi.Options) {
 		o.Rejected = func(context.Context, library.PropertyID) ([]library.Rejection, bool, error) {
 			return []library.Rejection{{Kind: "ContentFilter", Namespace: "shop", Name: "broken", Reason: "InvalidQuery", Message: "invalid"}}, true, nil
 		}
@@ -269,6 +269,11 @@ func TestGuests(t *testing.T) {
 		check(call{url: "/v2/content/status"}, `"name":"ro"`, "broken", "git.shop.example")
 		check(call{url: "/v2/content/filters"}, `"managed_by":"ContentFilter shop/summer-wall"`)
 		check(call{url: "/v2/content/definitions?kind=tag"}, `"managed_by":"Tag shop/hero"`)
+		manifest := call{url: manifestURL("summer-wall")}
+		if !sees {
+			manifest.status = 404
+		}
+		check(manifest, `"name":"summer-wall"`)
 		check(call{url: "/v2/content/items/1003/sources"}, `"namespace":"shop"`)
 		check(call{url: "/v2/content/items/1003/history"}, `"token":"shop/rw"`)
 		refused := hero

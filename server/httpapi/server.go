@@ -49,6 +49,9 @@ type Options struct {
 	// Rejected lists the objects of a property whose condition Ready is False. It returns false if the objects are unknown at the moment.
 	// It must only read memory. Default: the objects are never known.
 	Rejected func(context.Context, library.PropertyID) ([]library.Rejection, bool, error)
+	// Manifest returns the object of a property that declares a definition. Its error wraps library.ErrNotFound if there is no such object,
+	// and otherwise library.ErrUnavailable. nil means that the server follows no manifests.
+	Manifest func(context.Context, library.PropertyID, library.Owner) (library.Manifest, error)
 	// Rand is the source of random bytes for seeds and filter ids. Default: crypto/rand.
 	Rand io.Reader
 }

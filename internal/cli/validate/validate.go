@@ -37,6 +37,7 @@ const (
 	RuleUnrestricted = "unrestricted"
 	RuleSubjects     = "subjects"
 	RuleGrant        = "grant"
+	RuleAnnotation   = "annotation"
 	// ruleAdvice is the prefix of the rules of warnings about queries. It is followed by the code of the warning.
 	ruleAdvice = "query-"
 )
@@ -173,6 +174,9 @@ func (j *Judged) judge(refused bool, said []Finding) []Finding {
 	judgement, err := verdict.Judge(o)
 	j.Judgement, j.Sound = judgement, err == nil
 	var findings []Finding
+	if _, err := v1alpha1.SourcePath(o.GetAnnotations()); err != nil {
+		findings = append(findings, j.finding(Warning, RuleAnnotation, "metadata.annotations["+v1alpha1.SourcePathAnnotation+"]", err.Error()))
+	}
 	for _, w := range judgement.Warnings {
 		findings = append(findings, j.advise(o, w))
 	}

@@ -55,7 +55,12 @@ func TestRules(t *testing.T) {
 		want []string // severity rule line:column member
 		says string
 	}{
-		"valid": {text: filter("a", "query: love") + tag("a", "x") + unit("a", "default: true") + token("a", "class: ReadOnly")},
+		"valid":                    {text: filter("a", "query: love") + tag("a", "x") + unit("a", "default: true") + token("a", "class: ReadOnly")},
+		"a path in the repository": {text: strings.Replace(filter("a", "query: love"), "{name: a}", "{name: a, annotations: {vitrine.dev/source-path: walls/a.yaml}}", 1)},
+		"a bad path": {
+			strings.Replace(filter("a", "query: love"), "{name: a}", "{name: a, annotations: {vitrine.dev/source-path: /a.yaml}}", 1),
+			[]string{"warning annotation 4:60 metadata.annotations[vitrine.dev/source-path]"}, "must be the path of a YAML or JSON file",
+		},
 		"a broken query": {
 			filter("a", "query: 'a AND (b OR'"), []string{"error query 5:27 spec.query"}, "nothing after OR at position 11",
 		},

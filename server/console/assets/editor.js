@@ -6,7 +6,7 @@ import { discardDraft, saveDraft } from './drafts.js';
 import { button, fill, h, labelled, select } from './dom.js';
 import { tileContent } from './item.js';
 import { hiddenFilter, ownerOf } from './filter.js';
-import { download, filterManifest, objectName, proposeLink, yaml } from './manifest.js';
+import { changedManifest, download, filterManifest, objectName, proposeLink, yaml } from './manifest.js';
 import { orderControl } from './order.js';
 import { QueryBar } from './querybar.js';
 import { go, href, parameters, setParameters } from './router.js';
@@ -21,6 +21,8 @@ export function editorPage({ session }) {
   const from = params.get('from') ?? '';
   /** @type {Record<string, any> | null} */
   let served = null;
+  /** The manifest of the filter and its file, or the reason why they are unknown. @type {{manifest?: import('./manifest.js').Manifest, source_path?: string, reason?: string}} */
+  let declared = {};
   const draft = {
     name: params.get('name') ?? '', q: params.get('q') ?? '', sort_by: params.get('sort_by') ?? '', favorite_tag: params.get('favorite_tag') ?? '',
     read: params.get('read') ?? '',
@@ -42,7 +44,7 @@ export function editorPage({ session }) {
   const httpButton = button({ text: 'Create over HTTP', kind: 'quiet', title: 'Creates the filter now, without a manifest', onclick: create });
   const httpReason = h('span', { class: 'muted', hidden: true }, 'Not possible: a filter that is created over HTTP has no favorite tag, and READ-ONLY tokens cannot read it.');
   // Until the served filter has loaded, the link would not know the file of its manifest.
-  const propose = h('span', { hidden: Boolean(from) }, proposeLink(() => ({ name: object(), text: text(), exists: replaces() })));
+  const propose = h('span', { hidden: Boolean(from) }, proposeLink(() => ({ name: object(), text: text(), exists: replaces(), file: replaces() ? declared.source_path : '' })));
   const httpPart = h('div', { class: 'row' }, httpReason, httpButton);
   const heading = h('h1', { tabindex: '-1' }, from ? 'Propose a change' : 'New filter');
   const source = h('p', null, from ? skeletonLine() : 'Write a query, see which items it selects, and export the filter as a manifest for a pull request.');
@@ -96,7 +98,8 @@ export function editorPage({ session }) {
     asNewChoice.hidden = !served;
     fill(advice, !served || asNew.checked ? 'Add the manifest to your repository, and open a pull request.'
       : adopted() ? 'Add the manifest to your repository, and open a pull request. The manifest adopts the filter, which keeps its ID and its URL.'
-      : 'Copy the fields of spec that you changed into the manifest in your repository, and open a pull request. Do not replace the whole manifest: the console does not know its labels, its annotations, and the fields adopt and suspend.');
+      : declared.manifest ? 'This is the manifest of the object, with the fields of spec that you changed. Copy it, or only its spec, into your repository, and open a pull request. It has no comments, because the cluster does not store them: keep those of your file.'
+      : `Copy the fields of spec that you changed into the manifest in your repository, and open a pull request. Do not replace the whole manifest: the console does not know its labels, its annotations, and the fields adopt and suspend. The reason: ${declared.reason}`);
     httpPart.hidden = adopted() !== undefined;
     httpButton.disabled = draft.favorite_tag !== '' || draft.read !== '';
     httpReason.hidden = !httpButton.disabled;
@@ -108,7 +111,7 @@ export function editorPage({ session }) {
 
   /** Returns the manifest of the draft. */
   function text() {
-    return yaml(filterManifest(spec(), session.property));
+    return yaml(declared.manifest && replaces() ? changedManifest(declared.manifest, spec()) : filterManifest(spec(), session.property));
   }
 
   function manifestView() {
@@ -209,6 +212,7 @@ export function editorPage({ session }) {
         const hidden = hiddenFilter(data);
         if (hidden) throw hidden;
         served = data;
+        if (data.managed_by) declared = await manifestOf(data);
       } catch (err) {
         fill(source);
         fill(result, failure(err, () => void start()));
@@ -248,6 +252,14 @@ export function editorPage({ session }) {
       { keys: 'y', text: 'Copy the manifest', run: () => void copy(text(), 'the manifest') },
     ],
   };
+}
+
+/**
+ * Returns the manifest of a filter, or the reason why it is unknown.
+ * @param {import('./filter.js').Filter} filter
+ */
+function manifestOf({ filter_uuid }) {
+  return get(`v2/content/filters/${encodeURIComponent(filter_uuid)}/manifest`).then(({ data }) => data, (err) => ({ reason: err.message }));
 }
 
 function skeletonLine() {

@@ -117,6 +117,31 @@ export function filterManifest(spec, property) {
 }
 
 /**
+ * Returns the manifest of a filter with the values of a draft. Everything that the draft does not change stays as it is.
+ * @param {Manifest} current
+ * @param {FilterSpec} draft
+ * @returns {Manifest}
+ */
+export function changedManifest({ metadata, spec, ...rest }, { name, query, sortBy, favoriteTag, readOnly }) {
+  /** Returns the member of the spec, unless it means something else than the draft. */
+  const keep = (/** @type {string} */ member, /** @type {boolean} */ same, /** @type {unknown} */ value) => ({ [member]: same ? spec[member] : value });
+  const { namespace, key } = spec.favoriteTag ?? {};
+  return {
+    ...rest, metadata, spec: {
+      ...spec,
+      ...keep('name', (spec.name || metadata.name) === (name || metadata.name), name || undefined),
+      query: query || '*:*',
+      ...keep('sortBy', (spec.sortBy || standardOrder) === (sortBy || standardOrder), sortBy || undefined),
+      ...keep('favoriteTag', (key ? `${namespace}:${key}` : '') === favoriteTag, favoriteTag ? splitTag(favoriteTag) : undefined),
+      ...keep('readAccess', (spec.readAccess === 'ReadOnly') === readOnly, readOnly ? 'ReadOnly' : 'ReadWrite'),
+    },
+  };
+}
+
+/** The order of a filter without sortBy. */
+const standardOrder = 'created_on:desc';
+
+/**
  * Opens the dialog that exports items as the manifest of a Tag or an ActivateUnit. It exports the items with the IDs, or selects them by the
  * query.
  * @param {{property: string, ids?: number[], query?: string, tag?: {namespace: string, key: string}}} what the property of the session, the
@@ -188,35 +213,36 @@ const maxURL = 6000;
 /**
  * Returns the page of the Git host on which a user proposes a manifest.
  * @param {Source} source
- * @param {string} name the name of the file
+ * @param {string} file the path of the file in the repository
  * @param {string} text the manifest
  * @param {boolean} exists whether the file exists
  * @returns {{url: string, filled: boolean}} filled is false if the user has to paste the manifest
  */
-export function proposal({ repository, host, branch = 'main', path = '' }, name, text, exists) {
+export function proposal({ repository, host, branch = 'main' }, file, text, exists) {
   const { hostname } = new URL(repository);
   const kind = host || (hostname.includes('github') ? 'GitHub' : hostname.includes('gitlab') ? 'GitLab' : 'Gitea');
-  const file = [path, name].filter(Boolean).join('/');
+  const page = (/** @type {string} */ path, /** @type {Record<string, string>} */ params) => `${repository}/${path}?${new URLSearchParams(params)}`;
   // Only GitHub takes the content of a new file from the URL, and none takes that of a file that exists.
   if (kind === 'GitHub') {
     if (exists) return { url: `${repository}/edit/${branch}/${file}`, filled: false };
-    const url = `${repository}/new/${branch}?${new URLSearchParams({ filename: file })}`;
-    const whole = `${url}&${new URLSearchParams({ value: text })}`;
-    return whole.length <= maxURL ? { url: whole, filled: true } : { url, filled: false };
+    const whole = page(`new/${branch}`, { filename: file, value: text });
+    return whole.length <= maxURL ? { url: whole, filled: true } : { url: page(`new/${branch}`, { filename: file }), filled: false };
   }
-  if (kind === 'GitLab') return { url: exists ? `${repository}/-/edit/${branch}/${file}` : `${repository}/-/new/${branch}?${new URLSearchParams({ file_name: file })}`, filled: false };
-  return { url: exists ? `${repository}/_edit/${branch}/${file}` : `${repository}/_new/${[branch, path].filter(Boolean).join('/')}?${new URLSearchParams({ filename: name })}`, filled: false };
+  if (kind === 'GitLab') return { url: exists ? `${repository}/-/edit/${branch}/${file}` : page(`-/new/${branch}`, { file_name: file }), filled: false };
+  const [name = '', ...folders] = file.split('/').reverse();
+  return { url: exists ? `${repository}/_edit/${branch}/${file}` : page(`_new/${[...folders, branch].reverse().join('/')}`, { filename: name }), filled: false };
 }
 
 /**
  * Returns a link that opens the page of the Git host for a manifest. The link is hidden if the Property names no repository.
- * @param {() => {name: string, text: string, exists?: boolean}} current the manifest, and whether its file exists
+ * @param {() => {name: string, text: string, exists?: boolean, file?: string}} current the manifest, whether its file exists, and the path of
+ *   the file; by default, the file has the name of the object, and is in the directory of the source
  */
 export function proposeLink(current) {
   const link = h('a', { class: 'button', target: '_blank', rel: 'noopener noreferrer', referrerpolicy: 'no-referrer', hidden: true, onclick: () => {
     if (!source) return;
-    const { name, text, exists = false } = current();
-    const { url, filled } = proposal(source, `${name}.yaml`, text, exists);
+    const { name, text, exists = false, file } = current();
+    const { url, filled } = proposal(source, file || [source.path, `${name}.yaml`].filter(Boolean).join('/'), text, exists);
     link.href = url;
     if (!filled) void copy(text, 'the manifest: paste it into the page of the Git host');
   } }, 'Open a pull request');
