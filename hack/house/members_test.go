@@ -19,11 +19,11 @@ func TestNewMember(t *testing.T) {
 	o.insert(members, "	ContentType ", "	Mood string\n")
 	o.insert(members, "	Claimed ", "	Score *int64\n	Note string\n")
 	o.insert(members, `	{path: "content.text"`,
-		`	{path: "content.mood", text: 44, filler: "none", patch: true, at: func(it *Item) any { return &it.Content.Mood }},`+"\n")
+		`	{path: "content.mood", text: 45, filler: "none", patch: true, at: func(it *Item) any { return &it.Content.Mood }},`+"\n")
 	o.insert(members, `	{path: "claimed"`,
-		`	{path: "note", text: 45, private: true, at: func(it *Item) any { return &it.Note }},`+"\n"+
+		`	{path: "note", text: 46, private: true, at: func(it *Item) any { return &it.Note }},`+"\n"+
 			`	{path: "score", form: formNumber, number: 5, flag: 1 << 6, private: true, at: func(it *Item) any { return &it.Score }},`+"\n")
-	o.files[members] = strings.Replace(o.read(members), "const Format = 1\n", "const Format = 2\n", 1)
+	o.files[members] = strings.Replace(o.read(members), "const Format = 2\n", "const Format = 3\n", 1)
 	o.insert("server/query/catalogue.go", `		keyword("content.content_state"`, `		keyword("content.mood", "the mood"),`+"\n")
 
 	row := regexp.MustCompile(`(?m)^\| a member of an item \|.*$`).FindString(o.read("CONTRIBUTING.md"))

@@ -110,6 +110,9 @@ func readItems(name string, r io.Reader) ([]document, error) {
 		if line.Item.ID == 0 {
 			return nil, fmt.Errorf("read %s, line %d: the item has no id", name, n)
 		}
+		if line.Item.LastModified == "" {
+			line.Item.LastModified = line.Item.CreatedOn // as both sides index it, and not the time of the import
+		}
 		docs = append(docs, newDocument(line))
 	}
 	if err := lines.Err(); err != nil {

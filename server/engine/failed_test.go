@@ -201,7 +201,7 @@ func TestAnIndexOfAnotherFormatIsRebuiltWhileOthersAreServed(t *testing.T) {
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if n := rewriteFormat(t, disk, trialShop, '2'); n == 0 {
+	if n := rewriteFormat(t, disk, trialShop, '1'); n == 0 {
 		t.Fatal("the property has no segment file")
 	}
 

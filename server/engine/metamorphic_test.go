@@ -370,6 +370,9 @@ func (r *trial) item(id item.ID) *item.Item {
 	if r.IntN(6) == 0 {
 		it.CreatedOn = ""
 	}
+	if r.IntN(4) == 0 {
+		it.LastModified = r.date()
+	}
 	if r.IntN(3) > 0 {
 		campaign := int64(r.IntN(5))
 		it.Campaign = &campaign
@@ -473,13 +476,13 @@ func (r *trial) clause() string {
 	case 5:
 		return r.choice("bea*", "text:s?n", "/b[ea]+ch/", "author:c*", "*")
 	case 6:
-		return "created_on:" + r.choice("[", "{") + date() + " TO " + date() + r.choice("]", "}")
+		return r.choice("created_on:", "last_modified:") + r.choice("[", "{") + date() + " TO " + date() + r.choice("]", "}")
 	case 7:
 		return r.choice("approval_status:app", "featured:true", "claimed:false", "social_platform:twitter", "content_type:(image,text)")
 	case 8:
 		return r.choice("campaign:>1", "campaign:[1 TO 3}", "id:<20", "content.platform_data.geo_data.coordinates.latitude:[-2 TO 1]")
 	case 9:
-		return r.choice("_exists_", "_missing_") + ":" + r.choice("campaign", "tags", "tags.vibe", "activate_units", "created_on", "submission", "default_activate_unit.name")
+		return r.choice("_exists_", "_missing_") + ":" + r.choice("campaign", "tags", "tags.vibe", "activate_units", "created_on", "last_modified", "submission", "default_activate_unit.name")
 	case 10, 11:
 		return "tags." + r.choice("marketer_tags", "vibe", "mood") + ":" + r.choice("summer", "hero", "bold", "one", "s*", "heroe~")
 	case 12:
@@ -520,6 +523,7 @@ func (r *trial) order(free bool) string {
 	orders := []string{
 		"", "created_on:desc", "created_on:asc", "campaign:asc", "campaign:desc,id:asc", "id:desc", "social_platform:desc,created_on:asc", "featured:desc",
 		"content.platform_data.geo_data.coordinates.latitude:asc", "random", "_score:desc", "author:asc",
+		"last_modified:desc", "last_modified:asc,id:desc",
 	}
 	if free {
 		orders = append(orders, "_score:desc,campaign:asc", "campaign:desc,_score:desc", "default_activate_unit.archived:asc", "default_activate_unit.id:desc,id:asc")

@@ -227,6 +227,11 @@ func TestPrivateFields(t *testing.T) {
 		"second sort key":          forbidden(q("*:*", "sort_by=id:asc,submission.age:desc")),
 		"sort, broken":             forbidden(q("*:*", "sort_by=submission.age")),
 		"sort, the whole":          forbidden(q("*:*", "sort_by=submission:asc")),
+		"times":                    forbidden(q("last_modified:[now-1d TO now]")),
+		"pattern of times":         forbidden(q(`last_modified\*:[now-1d TO now]`)),
+		"sort by times":            forbidden(q("*:*", "sort_by=last_modified:desc")),
+		"additional times":         forbidden(wall + "?additional_query=_exists_:last_modified"),
+		"count times":              forbidden(facets("last_modified", "q=*:*")),
 		"additional":               forbidden(wall + "?additional_query=submission.username:person0"),
 		"filter sort":              forbidden(wall + "?sort_by=submission.age:asc"),
 
@@ -234,22 +239,26 @@ func TestPrivateFields(t *testing.T) {
 		"pattern over all fields, read-write": {url: q(`\*name:person0`), token: "rw", ids: []item.ID{1001}},
 		"pattern that covers it":              {url: q(`s\*:person6`), token: "ro", ids: []item.ID{}},
 		"pattern, additional":                 {url: wall + `?additional_query=\*name:person0`, token: "ro", ids: []item.ID{}},
+		"pattern over dates":                  {url: q(`last\*:[2026 TO *]`), token: "ro", ids: []item.ID{}},
+		"pattern over dates, read-write":      {url: q(`last\*:[2026 TO *] AND id:1001`), token: "rw", ids: []item.ID{1001}},
+		"read-write times":                    {url: q("last_modified:[now-1d TO now]", "sort_by=last_modified:desc,id:asc", "page_size=2"), token: "rw", ids: []item.ID{1001, 1002}},
 		"full text":                           {url: q("person0"), token: "ro", ids: []item.ID{}},
 		"read-write term":                     {url: q("submission.username:person6"), token: "rw", ids: []item.ID{1007}, contains: []string{`"email":"person6@mail.example"`}},
 		"read-write sort":                     {url: q("_exists_:submission.age", "sort_by=submission.age:desc", "page_size=2"), token: "rw", ids: []item.ID{1055, 1049}},
 		"read-write sees null":                {url: q("id:1002"), token: "rw", contains: []string{`"submission":null`}},
 	}
+	const ownTime = `"},"last_modified":"` // after the submission; units have such a member too
 	for path, ids := range map[string][]item.ID{
 		q("id:1001"): {1001}, "/v1/tags/ugc/1001/": {1001}, "/v1/ugc/collections/12/?page_size=100&order=date_asc": nil,
 		wall: nil, "/v1/tags/marketer_tags/summer/": nil,
 	} {
-		calls["absent in "+path] = call{url: path, token: "ro", ids: ids, lacks: []string{"submission", "mail.example"}}
-		calls["present in "+path] = call{url: path, token: "rw", ids: ids, contains: []string{`"submission":{`, "person0@mail.example"}}
+		calls["absent in "+path] = call{url: path, token: "ro", ids: ids, lacks: []string{"submission", "mail.example", ownTime}}
+		calls["present in "+path] = call{url: path, token: "rw", ids: ids, contains: []string{`"submission":{`, "person0@mail.example", ownTime}}
 	}
-	calls["absent in an item"] = call{url: "/v2/content/1001", token: "ro", lacks: []string{"submission", "mail.example"}}
-	calls["present in an item"] = call{url: "/v2/content/1001", token: "rw", contains: []string{"person0@mail.example"}}
-	calls["absent in a single item"] = call{url: "/v1/ugc/1001/", token: "ro", lacks: []string{"submission", "mail.example"}}
-	calls["present in a single item"] = call{url: "/v1/ugc/1001/", token: "rw", contains: []string{"person0@mail.example"}}
+	calls["absent in an item"] = call{url: "/v2/content/1001", token: "ro", lacks: []string{"submission", "mail.example", ownTime}}
+	calls["present in an item"] = call{url: "/v2/content/1001", token: "rw", contains: []string{"person0@mail.example", ownTime}}
+	calls["absent in a single item"] = call{url: "/v1/ugc/1001/", token: "ro", lacks: []string{"submission", "mail.example", ownTime}}
+	calls["present in a single item"] = call{url: "/v1/ugc/1001/", token: "rw", contains: []string{"person0@mail.example", ownTime}}
 	newApp(t).table(t, calls)
 }
 

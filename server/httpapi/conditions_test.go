@@ -274,20 +274,24 @@ func TestConditionAndConcurrentWrite(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, c := range map[string]struct {
+		token  string
 		first  []library.Mutation
 		status int
 		want   float64
 	}{
-		"tags, which the item does not show": {[]library.Mutation{tag("bold"), tag("calm")}, 200, 77},
-		"a change of the item":               {[]library.Mutation{tag("bold"), {Patch: patch, ID: 1001}}, 412, 78},
-		"a deletion":                         {[]library.Mutation{{Delete: true, ID: 1001}}, 404, 0},
+		"tags, which a moderator does not see": {"moderator", []library.Mutation{tag("bold"), tag("calm")}, 200, 77},
+		"tags, which change last_modified":     {"rw", []library.Mutation{tag("bold")}, 412, 12},
+		"a change of the item":                 {"moderator", []library.Mutation{tag("bold"), {Patch: patch, ID: 1001}}, 412, 78},
+		"a deletion":                           {"rw", []library.Mutation{{Delete: true, ID: 1001}}, 404, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			between := &interrupted{}
 			a := newAppOver(t, func(l library.Library) library.Library { between.Library = l; return between })
-			header := map[string]string{"If-Match": `"` + a.tagOf("/v2/content/1001") + `"`}
+			a.apply(tokenDefinition(shop, "moderator", library.Token{ReadWrite: true, Allow: []library.Action{library.Moderate}}))
+			a.known("moderator")
+			header := map[string]string{"If-Match": a.do(call{url: "/v2/content/1001", token: c.token}).header.Get("ETag")}
 			between.first = c.first
-			a.do(call{method: "PATCH", url: "/v2/content/1001", token: "rw", header: header, body: `{"campaign":77}`, status: c.status})
+			a.do(call{method: "PATCH", url: "/v2/content/1001", token: c.token, header: header, body: `{"campaign":77}`, status: c.status})
 			if len(between.first) > 0 {
 				t.Errorf("%d writes did not happen", len(between.first))
 			}

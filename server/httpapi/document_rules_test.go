@@ -217,7 +217,7 @@ func TestPatterns(t *testing.T) {
 		return nil
 	}
 	var sorts []string
-	for _, field := range query.SortableFields() {
+	for _, field := range query.SortableFields(query.Private) {
 		switch field {
 		case query.RandomKey:
 			sorts = append(sorts, field)

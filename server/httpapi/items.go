@@ -179,7 +179,7 @@ func (x *exchange) changeItem(m library.Mutation) error {
 			if err != nil {
 				return orNoItem(err, m.ID)
 			}
-			// An item has no time of its last change, so If-Unmodified-Since does not apply (RFC 9110, 13.1.4).
+			// Not every caller sees when an item last changed, so If-Unmodified-Since does not apply (RFC 9110, 13.1.4).
 			if err := c.check(bodyTag(shown), time.Time{}); err != nil {
 				return err
 			}

@@ -41,7 +41,7 @@ var (
 )
 
 // TestReadOnlyLeaks sends the same random requests of READ-ONLY callers, and of callers without a token, to two servers whose libraries
-// differ only in private data: in their submissions and in what happened to items before. The responses must be equal, byte for byte, with
+// differ only in private data: in their submissions, and in what happened to items before and when. The responses must be equal, byte for byte, with
 // all headers. On OpenSearch, the servers must also send equal numbers of requests to the cluster. Timing is out of scope.
 func TestReadOnlyLeaks(t *testing.T) {
 	leaks(t, func(p *pair) {
@@ -223,7 +223,7 @@ var (
 	leakNames = strings.Fields("jane.doe@mail.example john.roe@mail.example zoe+1@mail.example JANE jane john Zoë 42 43 1987-05-04 yes no secret-note")
 )
 
-// lines returns the public parts of the items as lines without submissions, and the submissions of both sides.
+// lines returns the public parts of the items as lines, and the private members of both sides: submissions, and times of the last change.
 func (p *pair) lines() (public []string, private [2][]string) {
 	some := func(words []string, n int) string {
 		var out []string
@@ -275,6 +275,9 @@ func (p *pair) lines() (public []string, private [2][]string) {
 					p.t.Fatal(err)
 				}
 				part = `,"submission":` + string(encoded)
+			}
+			if p.IntN(2) == 0 {
+				part += fmt.Sprintf(`,"last_modified":"2026-11-%02dT00:00:00Z"`, 1+p.IntN(20))
 			}
 			private[side] = append(private[side], part)
 		}
@@ -336,8 +339,11 @@ func (p *pair) rewriteHidden() {
 	}
 }
 
-// rewritePrivate changes and removes submissions, reverts decisions of moderators, and erases an item on the first side.
+// rewritePrivate changes and removes submissions, reverts decisions of moderators, and erases an item on the first side, a day later than the
+// last changes on the second side.
 func (p *pair) rewritePrivate() {
+	p.sides[0].clock.Advance(24 * time.Hour)
+	defer p.sides[0].clock.Advance(-24 * time.Hour)
 	patch := func(id item.ID, body string) {
 		parsed, err := item.ParsePatch([]byte(body))
 		if err != nil {
@@ -739,10 +745,10 @@ func (p *pair) field() string {
 		return fields[p.IntN(len(fields))].Name
 	}
 	if !p.public && p.IntN(3) == 0 {
-		return p.pick("submission", "submission.email", "submission.size", `submission.\*`, `su\*`, "submission.name3-1", "SUBMISSION.email", "nothing")
+		return p.pick("submission", "submission.email", "submission.size", "last_modified", `last_modified\*`, "changed", `submission.\*`, `su\*`, "submission.name3-1", "SUBMISSION.email", "nothing")
 	}
 	return p.pick("text", "author", "_all", "tags", "tags.vibe", "tags.vibe.key", `tags.\*`, `\*`, `content.\*`, `content.platform_ref\:instagram`,
-		`content.platform_ref\:\*`, "tags.rare11.key", `s\*n.email`, `\*mail`, `\*.email`, `\*name\*`, `\*3-1`, "author.profile.name", "claimed",
+		`content.platform_ref\:\*`, "tags.rare11.key", `s\*n.email`, `\*mail`, `\*modified`, `last\*`, "lastmodified", `\*.email`, `\*name\*`, `\*3-1`, "author.profile.name", "claimed",
 		"campaign", "created_on", "id", "activate_units.name", "default_activate_unit.id", "approval_status")
 }
 
@@ -760,7 +766,7 @@ func (p *pair) order() string {
 	f := p.pick("id", "created_on", "campaign", "author", "content.media.id", "_score", "random", "featured", "default_activate_unit.id",
 		"claimed", "content.platform_ref:instagram", "social_platform")
 	if !p.public {
-		return p.pick("submission.email", "submission.size", `submission.\*`, "text", f, p.field()) + p.pick("", ":asc", ",submission.email:asc", ":up")
+		return p.pick("submission.email", "submission.size", `submission.\*`, "last_modified", "text", f, p.field()) + p.pick("", ":asc", ",submission.email:asc", ":up")
 	}
 	return f + p.pick(":asc", ":desc", ":asc,id:desc")
 }

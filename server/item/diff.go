@@ -23,13 +23,14 @@ type Change struct {
 // MaxChangeValue is the maximum length of Change.From and Change.To, in bytes. Longer values are cut and end with "…".
 const MaxChangeValue = 200
 
-// Diff returns the changes of members from before to after, in the order of an export. The id and the short code are not compared.
+// Diff returns the changes of members from before to after, in the order of an export. The id, the short code and the time of
+// the last change are not compared.
 func Diff(before, after *Item) []Change {
 	var changes []Change
 	add := func(member string, from, to *string) { changes = append(changes, Change{member, cut(from), cut(to)}) }
 	was, is := itemTable.present(before), itemTable.present(after)
 	for _, m := range itemTable.members {
-		if m.form == formID || m.form == formCode {
+		if m.form == formID || m.form == formCode || m.path == pathModified {
 			continue
 		}
 		from, to := valueText(m, before, was), valueText(m, after, is)

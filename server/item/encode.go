@@ -13,7 +13,7 @@ import (
 // Encoded is an item in the form in which libraries store it. It holds all values of the Item, and Append can build the response from it
 // without an Item. Decode is the inverse of Encode. The format is:
 //
-//	byte     Format
+//	byte     Format, or 1 (see record.parse)
 //	byte     flags, which also say which numbers are present
 //	varint   the numbers in the order of their positions, zigzag
 //	texts    in the order of their positions, each as uvarint length and bytes: JSON, or the inside of a string in JSON; empty for none.
@@ -181,7 +181,10 @@ const (
 )
 
 // These are the positions of the texts that parse uses.
-var textType, textOriginal = position(pathType), position(pathOriginal)
+var (
+	textType, textOriginal    = position(pathType), position(pathOriginal)
+	textCreated, textModified = position(pathCreated), position(pathModified)
+)
 
 // bytes returns a text.
 func (r *record) bytes(i int) []byte {
@@ -189,9 +192,10 @@ func (r *record) bytes(i int) []byte {
 	return r.encoded[t.at : t.at+t.length]
 }
 
-// parse reads an Encoded. It returns false if e is not the result of Encode.
+// parse reads an Encoded. It returns false if e is not the result of Encode. In an Encoded of format 1, the last text is missing: the time of
+// the last change. It is then the time at which the item was added.
 func (r *record) parse(e Encoded) bool {
-	if len(e) < 2 || len(e) > math.MaxInt32 || e[0] != Format {
+	if len(e) < 2 || len(e) > math.MaxInt32 || e[0] < 1 || e[0] > Format {
 		return false
 	}
 	r.encoded, r.flags = e, e[1]
@@ -201,6 +205,9 @@ func (r *record) parse(e Encoded) bool {
 	}
 	at := len(e) - len(in.rest)
 	texts := r.texts[:len(textRows)]
+	if e[0] == 1 {
+		texts = texts[:textModified]
+	}
 	for i := range texts {
 		if at >= len(e) {
 			return false
@@ -219,6 +226,9 @@ func (r *record) parse(e Encoded) bool {
 	}
 	if at > len(e) {
 		return false
+	}
+	if e[0] == 1 {
+		r.texts[textModified] = r.texts[textCreated]
 	}
 	r.rest, in.rest = e[at:], e[at:]
 	r.texts[textTag], r.texts[textImage] = extent{}, r.texts[textOriginal]

@@ -140,7 +140,7 @@ func everything() *Item {
 	n := func(n int64) *int64 { return &n }
 	return &Item{
 		ID: 9, EntryConfirmationSent: true, ApprovalStatus: Approved, Campaign: n(12), Submission: json.RawMessage(`{"email":"a@b.example"}`),
-		ShortenedPermalink: "https://s.example/9", CreatedOn: "2026-11-20T08:00:00Z",
+		ShortenedPermalink: "https://s.example/9", CreatedOn: "2026-11-20T08:00:00Z", LastModified: "2026-11-21T09:10:11.012Z",
 		Hashtag: &Hashtag{SocialPlatform: "twitter", ID: 3, Text: "summer"}, Featured: true, Configuration: json.RawMessage(`{"a":1}`), Claimed: true,
 		Content: Content{
 			Geo: &Geo{Type: "Point", Latitude: 35.66, Longitude: 139.7},
@@ -206,11 +206,13 @@ func TestMissingFindsMissingMembers(t *testing.T) {
 	}
 }
 
-func TestOnlyThePrivateAudienceSeesSubmissions(t *testing.T) {
+func TestOnlyThePrivateAudienceSeesPrivateMembers(t *testing.T) {
 	for name, it := range corpus(t) {
 		public := Encode(it).Append(nil, query.Public, Slots{})
-		if strings.Contains(string(public), "submission") {
-			t.Errorf("%s: the public answer holds a submission: %s", name, public)
+		for _, member := range []string{"submission", "last_modified"} {
+			if _, ok := shown(t, it, query.Public, Slots{})[member]; ok {
+				t.Errorf("%s: the public answer holds %s: %s", name, member, public)
+			}
 		}
 		if it.Submission != nil && strings.Contains(string(public), "mail.example") {
 			t.Errorf("%s: the public answer holds an email: %s", name, public)
@@ -223,7 +225,11 @@ func TestOnlyThePrivateAudienceSeesSubmissions(t *testing.T) {
 		if (submission == nil) != (it.Submission == nil) {
 			t.Errorf("%s: submission %v, stored %s", name, submission, it.Submission)
 		}
+		if modified := m["last_modified"]; it.LastModified != "" && modified != it.LastModified || it.LastModified == "" && modified != m["created_on"] {
+			t.Errorf("%s: last_modified is %v, stored %s", name, modified, it.LastModified)
+		}
 		delete(m, "submission")
+		delete(m, "last_modified")
 		if diff := cmp.Diff(m, shown(t, it, query.Public, Slots{})); diff != "" {
 			t.Errorf("%s: the audiences see different items besides (-private +public):\n%s", name, diff)
 		}
@@ -491,14 +497,7 @@ func TestDecode(t *testing.T) {
 // TestEncodedForm detects a change of the encoded form, which stores and files of segments contain. testdata has the encoding of
 // everything().
 func TestEncodedForm(t *testing.T) {
-	text, err := os.ReadFile("testdata/encoded.hex")
-	if err != nil {
-		t.Fatal(err)
-	}
-	want, err := hex.DecodeString(strings.ReplaceAll(string(text), "\n", ""))
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := encodedIn(t, "testdata/encoded.hex")
 	if got := Encode(everything()); !bytes.Equal(got, want) {
 		t.Errorf("the form has changed: change Format. It is\n%x", []byte(got))
 	}
@@ -506,6 +505,35 @@ func TestEncodedForm(t *testing.T) {
 	if diff := cmp.Diff(everything(), stored); err != nil || diff != "" {
 		t.Errorf("stored items have another meaning (-want +got): %v\n%s", err, diff)
 	}
+}
+
+// TestFirstEncodedForm checks that items of the first form, which has no last_modified, get their created_on instead.
+func TestFirstEncodedForm(t *testing.T) {
+	first := encodedIn(t, "testdata/encoded1.hex")
+	want := everything()
+	want.LastModified = want.CreatedOn
+	stored, err := Decode(first)
+	if diff := cmp.Diff(want, stored); err != nil || diff != "" {
+		t.Errorf("(-want +got): %v\n%s", err, diff)
+	}
+	for _, a := range []query.Audience{query.Public, query.Private} {
+		if got := string(first.Append(nil, a, Slots{})); got != string(Encode(want).Append(nil, a, Slots{})) {
+			t.Errorf("audience %d: %s", a, got)
+		}
+	}
+}
+
+func encodedIn(t *testing.T, file string) Encoded {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	encoded, err := hex.DecodeString(strings.ReplaceAll(string(text), "\n", ""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return encoded
 }
 
 // TestStamps checks that every timestamp is stored without a change, and which timestamps are packed.

@@ -1,6 +1,7 @@
 package item
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -77,7 +78,7 @@ func LineID(line []byte) (int64, error) {
 }
 
 // Unmarshal parses the output of Marshal. Unlike ParseLine, it checks no limits, requires no members and fills in no values, because it
-// reads only items that a store accepted before. Its errors are *InvalidError, and mean that the stored bytes are damaged.
+// reads only items that a store accepted before. An item that was stored without last_modified gets its created_on. Its errors are *InvalidError, and mean that the stored bytes are damaged.
 func Unmarshal(stored []byte) (*Item, error) {
 	d := &decoder{stored: true}
 	s := scratches.Get().(*scratch)
@@ -90,6 +91,7 @@ func Unmarshal(stored []byte) (*Item, error) {
 	if err := d.failure(); err != nil {
 		return nil, err
 	}
+	it.LastModified = cmp.Or(it.LastModified, it.CreatedOn)
 	return it, nil
 }
 

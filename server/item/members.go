@@ -4,7 +4,7 @@ import "encoding/json"
 
 // Format is the number of the form of an Encoded, which is its first byte. Increase it when the form changes, also by a new member. The
 // formats of segments and of stores increase with it.
-const Format = 1
+const Format = 2
 
 // Item is one content item as it is stored, with only the values that were given. A zero value or a nil pointer means that the item has no
 // value, which `_missing_` matches. Encoded.Append fills in the members that the specification requires. Timestamps are RFC 3339 in UTC, or
@@ -21,6 +21,7 @@ type Item struct {
 	ShortenedPermalink    string          // as imported, or "" to show the server's own short link
 	ShortCode             string          // the code of the server's short link; random, generated once
 	CreatedOn             string
+	LastModified          string // private, and an extension: when the item's own data last changed; never older than before
 	Hashtag               *Hashtag
 	Featured              bool
 	Configuration         json.RawMessage // any JSON, or nil for null
@@ -120,6 +121,7 @@ const (
 	pathPermalink = "shortened_permalink"
 	pathCode      = "short_code"
 	pathCreated   = "created_on"
+	pathModified  = "last_modified"
 	pathPlatform  = "content.social_platform"
 	pathType      = "content.content_type"
 	pathUsername  = inAuthor + "username"
@@ -157,6 +159,8 @@ var itemMembers = [...]memberOf[Item]{
 	{path: pathPermalink, form: formLink, text: 2, apart: true, at: func(it *Item) any { return &it.ShortenedPermalink }},
 	{path: pathCode, form: formCode, text: 3, apart: true, at: func(it *Item) any { return &it.ShortCode }},
 	{path: pathCreated, form: formDate, text: 1, filler: epoch, at: func(it *Item) any { return &it.CreatedOn }},
+	{path: pathModified, form: formDate, text: 44, instead: []string{pathCreated}, filler: epoch, private: true,
+		at: func(it *Item) any { return &it.LastModified }},
 	{path: "hashtag.social_platform", text: 6, instead: []string{pathPlatform}, filler: Direct,
 		at: func(it *Item) any { return &it.Hashtag.SocialPlatform }},
 	{path: "hashtag.id", form: formForeign, number: 2, at: func(it *Item) any { return &it.Hashtag.ID }},

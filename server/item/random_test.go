@@ -108,6 +108,9 @@ func (m maker) value(row memberOf[Item]) any {
 		return &optional
 	case formForeign:
 		n := m.pointer()
+		if n != nil && *n == 0 && row.flag == 0 {
+			n = nil // 0 means that there is no number
+		}
 		return &n
 	case formFlag:
 		b := m.often()
@@ -132,7 +135,7 @@ func (m maker) value(row memberOf[Item]) any {
 	default:
 		s = m.text()
 	}
-	if s == "" && row.path == pathCreated { // ParseLine would fill it in
+	if s == "" && (row.path == pathCreated || row.path == pathModified) { // ParseLine and Unmarshal would fill it in
 		s = "2015"
 	}
 	return &s

@@ -47,5 +47,18 @@ func Millis(timestamp string) (int64, bool) {
 	return t.UnixMilli(), err == nil
 }
 
+// latest is the last time that a timestamp of an item can have, in milliseconds since 1970.
+const latest = 253402300799999 // 9999-12-31T23:59:59.999Z
+
+// NextModified returns the last_modified of an item that changes now. It is the given time in milliseconds, or one millisecond after the
+// previous last_modified if that is later, so that every change moves it forward.
+func NextModified(previous string, now time.Time) string {
+	t := now
+	if ms, ok := Millis(previous); ok && ms >= now.UnixMilli() && ms < latest {
+		t = time.UnixMilli(ms + 1)
+	}
+	return t.UTC().Truncate(time.Millisecond).Format(time.RFC3339Nano)
+}
+
 // stamp formats the timestamp of a new item: RFC 3339 in UTC, in whole seconds.
 func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }

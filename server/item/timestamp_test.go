@@ -67,3 +67,27 @@ func TestMillis(t *testing.T) {
 		}
 	}
 }
+
+func TestNextModified(t *testing.T) {
+	now := time.Date(2026, 11, 20, 8, 0, 0, 123_456_789, time.UTC)
+	for previous, want := range map[string]string{
+		"":                               "2026-11-20T08:00:00.123Z",
+		"2026-11-20T08:00:00.122999Z":    "2026-11-20T08:00:00.123Z",
+		"2026-11-20T08:00:00.123Z":       "2026-11-20T08:00:00.124Z",
+		"2026-11-20T08:00:00.1239Z":      "2026-11-20T08:00:00.124Z",
+		"2026-11-20T08:00:00.129Z":       "2026-11-20T08:00:00.13Z",
+		"2026-11-20T08:00:59.999Z":       "2026-11-20T08:01:00Z",
+		"2015":                           "2026-11-20T08:00:00.123Z",
+		"2030":                           "2030-01-01T00:00:00.001Z",
+		"9999-12-31T23:59:59.998Z":       "9999-12-31T23:59:59.999Z",
+		"9999-12-31T23:59:59.999999999Z": "2026-11-20T08:00:00.123Z", // no later timestamp exists
+	} {
+		got := NextModified(previous, now)
+		if got != want {
+			t.Errorf("NextModified(%q) = %q, want %q", previous, got, want)
+		}
+		if normal, ok := normalTimestamp(got); !ok || normal != got {
+			t.Errorf("%q is not in the form of an imported timestamp, which is %q", got, normal)
+		}
+	}
+}

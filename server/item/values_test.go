@@ -44,7 +44,7 @@ func TestValuesOfAFullItem(t *testing.T) {
 	got := valuesOf(it, []Unit{fullUnit()}, nil, append(it.Tags, Tag{"hashtags", "beach_2"}))
 	want := map[string][]string{
 		"id": {"9"}, "entry_confirmation_sent": {"1"}, "approval_status": {"app"}, "campaign": {"12"}, "shortened_permalink": {"https://s.example/9"},
-		"created_on": {"1795161600000"}, "featured": {"1"}, "claimed": {"1"}, "configuration": {`{"a":1}`},
+		"created_on": {"1795161600000"}, "last_modified": {"1795252211012"}, "featured": {"1"}, "claimed": {"1"}, "configuration": {`{"a":1}`},
 		"hashtag.social_platform": {"twitter"}, "hashtag.id": {"3"}, "hashtag.hashtag_text": {"summer"},
 		"content.text": {"On the beach"}, "content.content_type": {"image"}, "content.content_state": {"hidden"}, "content.social_platform": {"instagram"},
 		"content.created_on": {"1795158000000"}, "content.social_platform_created_on": {"1795046400000"}, "content.platform_ref": {"ref"},
@@ -106,7 +106,7 @@ func TestValuesAndCatalogueHaveTheSameFields(t *testing.T) {
 		if known, ok := query.Lookup(name); !ok || known != f {
 			t.Errorf("%q is yielded as %+v, the catalogue holds %+v", name, f, known)
 		}
-		if f.Private != strings.HasPrefix(name, "submission.") {
+		if f.Private != (name == query.LastModified || strings.HasPrefix(name, "submission.")) {
 			t.Errorf("%s: private %v", name, f.Private)
 		}
 	}

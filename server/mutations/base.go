@@ -38,11 +38,14 @@ type Stage struct {
 	Property library.PropertyID
 	Base     Base
 	Namer    *Namer
-	// Random is the source of random bytes for short codes. Now is the creation time of new units.
+	// Random is the source of random bytes for short codes. Now is the time of the changes.
 	Random io.Reader
 	Now    time.Time
 	// Sequence is the highest id ever assigned or imported. The Stage assigns the ids after it to items without an id.
 	Sequence item.ID
+	// Imported is true if the property has had items, and all their times of the last change came from imports. As long as it is true, or
+	// if the property has never had an item, a new item keeps the time that it comes with.
+	Imported bool
 	// KeepHistory is the number of entries to keep of the history of each item. If it is 0, the Stage collects no entries.
 	KeepHistory int
 
@@ -76,7 +79,7 @@ type Item struct {
 	NewHistory bool
 }
 
-// NewStage returns an empty stage. The caller must set Namer, Random, Now, Sequence and KeepHistory.
+// NewStage returns an empty stage. The caller must set Namer, Random, Now, Sequence, Imported and KeepHistory.
 func NewStage(p library.PropertyID, base Base, codes map[string]bool) *Stage {
 	return &Stage{
 		Property: p, Base: base, Codes: codes, Tags: map[item.Tag]bool{}, Names: map[NameSum]bool{},
@@ -89,9 +92,12 @@ func (s *Stage) Empty() bool {
 	return len(s.Items) == 0 && len(s.Tags) == 0 && len(s.Names) == 0 && len(s.Units) == 0
 }
 
-// set stages after as the state of an item after a mutation, or the deletion of the item if after is nil. before must be the result of
-// s.item.
+// set stages after as the state of an item after a mutation, or the deletion of the item if after is nil. It sets the LastModified of after.
+// before must be the result of s.item.
 func (s *Stage) set(m *library.Mutation, id item.ID, before, after *item.Item) {
+	if after != nil {
+		after.LastModified = s.lastModified(before, after)
+	}
 	i, staged := s.at[id]
 	if !staged {
 		i = len(s.Items)
@@ -112,6 +118,28 @@ func (s *Stage) set(m *library.Mutation, id item.ID, before, after *item.Item) {
 			it.History = append(it.History, e)
 		}
 	}
+}
+
+// lastModified returns the LastModified of an item that a mutation changes from before to after. after contains the time that the item came
+// with, or none.
+func (s *Stage) lastModified(before, after *item.Item) string {
+	previous := ""
+	if before != nil {
+		previous = before.LastModified
+		same := *after
+		same.LastModified = previous
+		if bytes.Equal(item.Encode(before), item.Encode(&same)) {
+			return previous
+		}
+	} else if ms, given := item.Millis(after.LastModified); given && (s.Imported || s.Sequence == 0) {
+		s.Imported = true
+		if ms <= s.Now.UnixMilli() {
+			return after.LastModified
+		}
+		return item.NextModified("", s.Now) // the clock of the origin is ahead, or the time is wrong
+	}
+	s.Imported = false
+	return item.NextModified(previous, s.Now)
 }
 
 // item returns the staged or stored item, or nil if it does not exist.

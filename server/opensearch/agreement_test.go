@@ -141,6 +141,7 @@ func agreedItems() []string {
 		if i%8 == 0 {
 			line["submission"] = map[string]any{"email": fmt.Sprintf("User%d@mail.example", i), "note": []string{"yes", "no"}[i/8%2]}
 		}
+		line["last_modified"] = fmt.Sprintf("2026-11-%02d", 1+i%5)
 		if i%9 == 0 {
 			line["configuration"] = map[string]any{"page": i}
 		}
@@ -159,6 +160,7 @@ var agreedQueries = []string{
 	`approval_status:(app,pen)`, `approval_status:APP`, `approval_status:a*`, `approval_status:[a TO b]`, `approval_status:/[ar].*/`, `NOT approval_status:app`,
 	`campaign:2`, `campaign:[1 TO 3]`, `campaign:>3`, `campaign:{0 TO 4}`, `_missing_:campaign`, `featured:true`, `featured:false beach`, `claimed:true`, `claimed:false`,
 	`created_on:[now-7d TO now]`, `created_on:2026`, `created_on:2026-11`, `created_on:>2026-11-15`, `created_on:[* TO 2026-10-01]`,
+	`last_modified:2026-11`, `last_modified:[now-1h TO *]`, `last_modified:[2026-11-02 TO 2026-11-04]`, `_exists_:last_modified`, `last\*:2026`,
 	`content.author.username:foodie*`, `author:foodie0`, `content.author.profile.name:fan`, `content.author.id:[3 TO 12]`,
 	`content.platform_data.geo_data.coordinates.latitude:[-5 TO 10.5]`, `content.platform_data.geo_data.coordinates.latitude:>0`, `content.platform_data.geo_data.coordinates.latitude:"-12.5"`,
 	`content.platform_data.location.country_code:pt`, `content.platform_data.location.\*:praia`, `portugal`, `praia beach`,
@@ -190,7 +192,7 @@ func TestAgreement(t *testing.T) {
 	})
 	orders := []string{"created_on:desc", "_score:desc", "id:asc", "campaign:desc,approval_status:asc", "submission.email:asc", "submission.email:desc",
 		"content.platform_ref:twitter:asc", "content.author.username:desc", "content.platform_data.geo_data.coordinates.latitude:asc", "featured:desc", "random", "default_activate_unit.id:asc",
-		"default_activate_unit.external_id:desc", "campaign:asc,default_activate_unit.id:desc"}
+		"default_activate_unit.external_id:desc", "last_modified:desc", "last_modified:asc", "campaign:asc,default_activate_unit.id:desc"}
 	for _, q := range agreedQueries {
 		a.compare(q, orders[0], query.Private)
 		a.compare(q, orders[1], query.Private)

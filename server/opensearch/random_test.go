@@ -153,7 +153,7 @@ func (r *randomly) define() {
 // look compares listings, an item with its tags, and an export. It ignores scores, because the cluster includes deleted items in its
 // statistics.
 func (r *randomly) look() {
-	orders := []string{"created_on:desc", "id:asc", "campaign:desc,approval_status:asc", "submission.email:asc", "random", "default_activate_unit.id:asc", "featured:desc"}
+	orders := []string{"created_on:desc", "id:asc", "campaign:desc,approval_status:asc", "submission.email:asc", "random", "default_activate_unit.id:asc", "featured:desc", "last_modified:desc"}
 	for range 3 {
 		queries := slices.Concat(agreedQueries, unitQueries)
 		r.seed = fmt.Sprint(r.IntN(3))

@@ -32,12 +32,12 @@ func nextSchemas() []schema.Schema {
 	const field = "colour"
 	return append(schema.All(), schema.Schema{
 		Mapping: func() object {
-			m := schema.All()[2].Mapping()
+			m := schema.All()[schema.All().Latest()-1].Mapping()
 			m["properties"].(object)[field] = object{"type": "keyword"}
 			return m
 		},
 		Document: func(dst []byte, it *item.Item, line []byte, token, history string) []byte {
-			return append(bytes.TrimSuffix(schema.All()[2].Document(dst, it, line, token, history), []byte("}")), `,"`+field+`":"blue"}`...)
+			return append(bytes.TrimSuffix(schema.All()[schema.All().Latest()-1].Document(dst, it, line, token, history), []byte("}")), `,"`+field+`":"blue"}`...)
 		},
 	})
 }
@@ -259,7 +259,7 @@ func TestUnknownSchema(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	l := open(t, dir, time.Now)
-	mapping := schema.All()[2].Mapping()
+	mapping := schema.All()[schema.All().Latest()-1].Mapping()
 	mapping["_meta"] = object{"property": string(shop)}
 	alias := l.names.Items(shop)
 	if err := l.indices.Create(t.Context(), schema.Generation(alias, 1), l.indices.ItemSettings(), mapping, alias); err != nil {

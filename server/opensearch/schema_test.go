@@ -3,6 +3,8 @@ package opensearch
 import (
 	"fmt"
 	"net/http"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -77,6 +79,84 @@ func TestHistoriesBeginWithTheirSchema(t *testing.T) {
 		if h, err := l.History(t.Context(), shop, id); err != nil || len(h) != 0 {
 			t.Errorf("the history of item %d: %+v, %v", id, h, err)
 		}
+	}
+}
+
+// TestLastModifiedBeginsWithItsSchema checks the times of the last change of items whose index has an earlier schema. Queries and orders must
+// not fail. After a rebuild, an item that an earlier version stored has its created_on instead, and an item that was written since has its
+// own time.
+func TestLastModifiedBeginsWithItsSchema(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	earlier := openOptions(t, dir, func(o *Options) { o.schemas = schema.All()[:3] })
+	defer earlier.Close()
+	apply(t, earlier, agreedDefinitions()[0])
+	old := image(1, "beach")
+	old.CreatedOn = "2020-01-01T00:00:00Z"
+	mustWrite(t, earlier, library.Mutation{Put: old})
+	stripTimes(t, earlier, 1)
+	now := openOptions(t, dir, func(o *Options) { o.rebuild = upkeep.Times{Settle: never} })
+	defer now.Close()
+	mustWrite(t, now, library.Mutation{Put: image(2, "beach")})
+	found := func(l *Library, q string) []item.ID {
+		t.Helper()
+		parsed, err := query.Parse(q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sort, err := query.ParseOrder("last_modified:asc,id:desc")
+		if err != nil {
+			t.Fatal(err)
+		}
+		page, err := l.Read(t.Context(), library.Read{Property: shop, Query: parsed.Root, Audience: query.Private, Order: sort, Limit: 10, OnlyIDs: true})
+		if err != nil {
+			t.Fatalf("%s: %v", q, err)
+		}
+		return page.IDs
+	}
+	if all, some := found(now, "*:*"), found(now, "last_modified:*"); !slices.Equal(all, []item.ID{2, 1}) || len(some) > 0 {
+		t.Errorf("before the rebuild: %v, and with a time: %v", all, some)
+	}
+	rebuilding := openOptions(t, dir, func(o *Options) {
+		o.rebuild = upkeep.Times{Settle: 1, Check: 20 * time.Millisecond, Retry: 20 * time.Millisecond, Renew: 50 * time.Millisecond, Expire: 500 * time.Millisecond, Keep: searchTime}
+	})
+	defer rebuilding.Close()
+	eventually(t, "the rebuild", func() bool {
+		g := indicesOf(t, rebuilding)
+		return g.Current != nil && g.Current.Schema == rebuilding.indices.Schemas.Latest() && len(g.All()) == 1
+	})
+	if all, first, second := found(now, "last_modified:*"), found(now, `last_modified:"2020-01-01T00:00:00Z"`), found(now, "last_modified:[now-1h TO now]"); !slices.Equal(all, []item.ID{1, 2}) ||
+		!slices.Equal(first, []item.ID{1}) || !slices.Equal(second, []item.ID{2}) {
+		t.Errorf("after the rebuild: %v, %v, %v", all, first, second)
+	}
+}
+
+// stripTimes removes the times of the last change from the stored text of an item, as if a version without these times had written it.
+func stripTimes(t *testing.T, l *Library, id item.ID) {
+	t.Helper()
+	index, err := l.indices.Writable(t.Context(), shop)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stored, err := l.indices.Load(t.Context(), index.Writes(), []item.ID{id}, schema.FieldItem)
+	if err != nil {
+		t.Fatal(err)
+	}
+	it, err := stored[id].Item()
+	if err != nil {
+		t.Fatal(err)
+	}
+	it.LastModified = ""
+	line := item.Marshal(it, nil)
+	if strings.Contains(string(line), "last_modified") {
+		t.Fatalf("the line has a time: %s", line)
+	}
+	op := cluster.Operation{
+		Index: index.Writes(), ID: fmt.Sprint(id), At: &stored[id].Version,
+		Doc: l.indices.Schemas.Document(index.Schema, it, func() []byte { return line }, "", ""),
+	}
+	if err := cluster.FirstError(l.cluster.Bulk(t.Context(), []cluster.Operation{op}, cluster.RefreshNow)); err != nil {
+		t.Fatal(err)
 	}
 }
 

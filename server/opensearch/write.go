@@ -151,12 +151,16 @@ func (w *write) stage(ctx context.Context, b *base, pending []pendingMutation) (
 			return nil, err
 		}
 		st := mutations.NewStage(w.property, b, map[string]bool{})
-		st.Namer, st.Now, st.Sequence = mutations.NewNamer(l.records.Now().AuthorKey), l.now(), b.ledger.Sequence
+		st.Namer, st.Now = mutations.NewNamer(l.records.Now().AuthorKey), l.now()
+		st.Sequence, st.Imported = b.ledger.Sequence, b.ledger.Imported
 		st.KeepHistory = b.catalogue.Spec.KeptHistory()
 		for _, m := range pending {
 			w.outcomes[m.at] = st.Mutate(m.Mutation)
 		}
-		if st.Sequence == b.ledger.Sequence && len(st.Names) == 0 {
+		// This replica may know only an outdated state of the ledger, in which Imported has another value. Imported becomes true only together
+		// with the first item, so a state without it that knows of an item is certain. Confirm any other state.
+		certain := len(st.Items) == 0 || b.ledger.Sequence > 0 && !b.ledger.Imported
+		if certain && st.Sequence == b.ledger.Sequence && len(st.Names) == 0 {
 			return st, nil
 		}
 		taken, err := l.facts.Ledgers.Change(ctx, w.property, b.ledger, st)

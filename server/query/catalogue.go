@@ -23,6 +23,10 @@ type Row struct {
 // CreatedOn is the field that breaks ties: items with equal sort values are sorted by it, newest first.
 const CreatedOn = "created_on"
 
+// LastModified is the private field with the time of the last change of an item's own data. It is private because it also shows when private
+// data changed.
+const LastModified = "last_modified"
+
 // Shapes of the names of dynamic fields. A shape stands for one field for each platform, namespace or key.
 const (
 	// ReferenceField is the shape of the fields with the references on a platform.
@@ -47,6 +51,7 @@ func rows() []Row {
 		return Row{Field: Field{Name: name, Type: t, Sortable: true}, About: about}
 	}
 	inAll := func(r Row) Row { r.InAll = true; return r }
+	private := func(r Row) Row { r.Private = true; return r }
 	oneOf := func(r Row, values ...string) Row { r.Values = values; return r }
 
 	table := []Row{
@@ -55,6 +60,7 @@ func rows() []Row {
 		typed("campaign", Long, "the id of the campaign that collected the item"),
 		typed("claimed", Boolean, "whether the author has claimed the item"),
 		typed(CreatedOn, Date, "when the item was added to the library"),
+		private(typed(LastModified, Date, "when the item's own data last changed; requires a READ-WRITE token")),
 		typed("entry_confirmation_sent", Boolean, "whether a confirmation of the entry was sent to the author"),
 		typed("featured", Boolean, "whether the item is featured"),
 		keyword("shortened_permalink", "the short link that was imported"),
@@ -301,5 +307,5 @@ func expandShort(name string) string {
 
 // private reports whether a name belongs to the private part of an item, whether or not Lookup and Object know the name.
 func private(name string) bool {
-	return name == strings.TrimSuffix(submissionPrefix, ".") || strings.HasPrefix(name, submissionPrefix)
+	return name == LastModified || name == strings.TrimSuffix(submissionPrefix, ".") || IsSubmissionField(name)
 }

@@ -63,7 +63,7 @@ func Check(n Node, a Audience) ([]Warning, error) {
 		fields := Resolve(f, a, nil)
 		if len(fields) == 0 && !warned[f] && len(warnings) < maxWarnings && !known(n, f) {
 			warned[f] = true
-			warnings = append(warnings, unknownField(f))
+			warnings = append(warnings, unknownField(f, a))
 		}
 		if clauses += clauseCount(n, fields); clauses > MaxClauses {
 			first = ExpandedError(n)
@@ -85,7 +85,8 @@ func Check(n Node, a Audience) ([]Warning, error) {
 // namesPrivate reports whether f is the name of a private field, or a pattern that starts like such a name. For the Public audience,
 // patterns never match private fields, but Check refuses such a pattern to show why it finds nothing.
 func namesPrivate(f FieldName) bool {
-	return private(f.Name) || f.Pattern && strings.HasPrefix(f.Name, strings.TrimSuffix(submissionPrefix, "."))
+	return private(f.Name) || f.Pattern &&
+		(strings.HasPrefix(f.Name, LastModified) || strings.HasPrefix(f.Name, strings.TrimSuffix(submissionPrefix, ".")))
 }
 
 // leafCount returns 1 for a leaf and 0 for other nodes.
@@ -169,7 +170,7 @@ func ResolveObject(f FieldName, a Audience, dynamic []string) []Field {
 func collect(a Audience, dynamic []string, wanted func(string) bool) []Field {
 	var out []Field
 	for _, field := range Fields() {
-		if wanted(field.Name) {
+		if wanted(field.Name) && (a == Private || !field.Private) {
 			out = append(out, field)
 		}
 	}
@@ -192,7 +193,7 @@ func known(n Node, f FieldName) bool {
 }
 
 // unknownField warns about a field that the catalogue does not have.
-func unknownField(f FieldName) Warning {
+func unknownField(f FieldName, a Audience) Warning {
 	name := excerpt(f.Name, longestName)
 	if f.Pattern {
 		return Warning{Code: WarnUnknownField, Message: fmt.Sprintf("no field matches the pattern %q, so its clause finds nothing", name), Field: f.Name}
@@ -200,7 +201,7 @@ func unknownField(f FieldName) Warning {
 	message := fmt.Sprintf("there is no field %q, so its clause finds nothing", name)
 	if object, ok := Object(f.Name); ok {
 		message = fmt.Sprintf("%q is an object and not a field, so its clause finds nothing; use one of its members, such as %q", name, memberOf(object))
-	} else if near := nearestField(f.Name); near != "" {
+	} else if near := nearestField(f.Name, a); near != "" {
 		message += fmt.Sprintf("; did you mean %q?", near)
 	}
 	return Warning{Code: WarnUnknownField, Message: message, Field: f.Name}

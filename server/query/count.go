@@ -40,7 +40,7 @@ func Countable(name string, a Audience) (Field, error) {
 		if object, ok := Object(name); ok {
 			return refused("it is an object; use one of its members, such as %q", memberOf(object))
 		}
-		if near := nearestField(name); near != "" {
+		if near := nearestField(name, a); near != "" {
 			return refused("there is no such field; did you mean %q?", near)
 		}
 		return refused("there is no such field")

@@ -47,7 +47,7 @@ type Field struct {
 	// Name is the documented path, such as content.text.
 	Name string
 	Type Type
-	// Private is true for fields that only READ-WRITE callers can see: the submission and everything in it.
+	// Private is true for fields that only READ-WRITE callers can see: everything in the submission, and LastModified.
 	Private bool
 	// Sortable is true for fields that can be used in sort_by. Such a field has at most one value in each item, and is never a Text field.
 	Sortable bool

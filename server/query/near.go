@@ -11,6 +11,7 @@ func otherNames() map[string]string {
 		"social_platform":                     "platform network social social_network channel source site app",
 		"content_type":                        "type kind format media_type",
 		"created_on":                          "date day month year time created created_at added added_on collected",
+		LastModified:                          "modified modified_on modified_at updated updated_on updated_at changed changed_on changed_at",
 		"author":                              "user user_name from by creator account handle poster",
 		"author.profile.name":                 "name author_name display_name full_name",
 		"hashtag.hashtag_text":                "hashtags hash hashtag_name",
@@ -57,14 +58,15 @@ func CommonFields() []string {
 
 // nearestField returns the name of the field that a person probably means by name, or "" if there is none. It first looks for an exact
 // match among the names that people often write, and then for the name with the smallest edit distance, if that distance is at most a third
-// of the length of name. It never returns the name of a private field.
-func nearestField(name string) string {
+// of the length of name. It returns only fields that the audience may use.
+func nearestField(name string, a Audience) string {
 	if len(name) > longestName {
 		return ""
 	}
 	c := loadCatalogue()
 	name = Fold(name)
-	if field, ok := c.otherNames[name]; ok {
+	hidden := func(field string) bool { return a == Public && c.fields[field].Private }
+	if field, ok := c.otherNames[name]; ok && !hidden(field) {
 		return field
 	}
 	best, edits := "", len([]rune(name))/3+1
@@ -74,7 +76,7 @@ func nearestField(name string) string {
 		}
 	}
 	for _, field := range c.names {
-		if field == AllField {
+		if field == AllField || hidden(field) {
 			continue
 		}
 		consider(editDistance(name, field), field)
@@ -83,7 +85,9 @@ func nearestField(name string) string {
 		}
 	}
 	for other, field := range c.otherNames {
-		consider(editDistance(name, other), field)
+		if !hidden(field) {
+			consider(editDistance(name, other), field)
+		}
 	}
 	return best
 }

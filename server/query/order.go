@@ -29,7 +29,10 @@ const (
 
 // ParseOrder parses a sort string. This is a comma-separated list of <field>:<asc|desc>, which can also contain _score:desc for relevance,
 // or it is only the word random. The error is a *SyntaxError. For a field that is not sortable, the error lists the sortable fields.
-func ParseOrder(s string) (Order, error) {
+func ParseOrder(s string) (Order, error) { return parseOrder(s, Private) }
+
+// parseOrder parses a sort string. Its errors propose only fields that the audience may use.
+func parseOrder(s string, a Audience) (Order, error) {
 	if strings.TrimSpace(s) == "" {
 		return nil, &SyntaxError{
 			Reason:   "the sort order is empty",
@@ -40,7 +43,7 @@ func ParseOrder(s string) (Order, error) {
 	if !utf8.ValidString(s) {
 		return nil, &SyntaxError{Reason: "invalid UTF-8", Position: invalidAt(s), Near: excerpt(strings.ToValidUTF8(s, "\uFFFD"), nearLength)}
 	}
-	order, err := parseKeys(s)
+	order, err := parseKeys(s, a)
 	if err != nil {
 		err.Near = excerpt(string([]rune(s)[err.Position:]), nearLength)
 		return nil, err
@@ -60,17 +63,17 @@ func ParseOrderFor(s string, a Audience) (Order, error) {
 			}
 		}
 	}
-	return ParseOrder(s)
+	return parseOrder(s, a)
 }
 
 // parseKeys parses the keys of an order. In its error, Near is not set.
-func parseKeys(s string) (Order, *SyntaxError) {
+func parseKeys(s string, a Audience) (Order, *SyntaxError) {
 	var order Order
 	parts := strings.Split(s, ",")
 	at := 0 // the position of the part, in characters
 	for _, part := range parts {
 		blank := utf8.RuneCountInString(part) - utf8.RuneCountInString(strings.TrimLeftFunc(part, isSpace))
-		key, err := parseKey(strings.TrimFunc(part, isSpace), at+blank)
+		key, err := parseKey(strings.TrimFunc(part, isSpace), at+blank, a)
 		if err != nil {
 			return nil, err
 		}
@@ -87,7 +90,7 @@ func parseKeys(s string) (Order, *SyntaxError) {
 }
 
 // parseKey parses the key s, which is at position at.
-func parseKey(s string, at int) (Key, *SyntaxError) {
+func parseKey(s string, at int, a Audience) (Key, *SyntaxError) {
 	if s == RandomKey {
 		return Key{Field: RandomKey}, nil
 	}
@@ -113,10 +116,10 @@ func parseKey(s string, at int) (Key, *SyntaxError) {
 	field, ok := Lookup(name)
 	if !ok || !field.Sortable {
 		reason := fmt.Sprintf("cannot sort by the field %q", excerpt(name, longestName))
-		if near, sortable := Lookup(nearestField(name)); !ok && sortable && near.Sortable {
+		if near, sortable := Lookup(nearestField(name, a)); !ok && sortable && near.Sortable {
 			reason += fmt.Sprintf(" (did you mean %q?)", near.Name)
 		}
-		return Key{}, orderError(reason, at, "one of "+strings.Join(SortableFields(), ", "))
+		return Key{}, orderError(reason, at, "one of "+strings.Join(SortableFields(a), ", "))
 	}
 	key.Field = field.Name
 	return key, nil
@@ -170,11 +173,12 @@ func (o Order) String() string {
 	return b.String()
 }
 
-// SortableFields lists the canonical names of the public fields that a sort string can contain, followed by _score and random.
-func SortableFields() []string {
+// SortableFields lists the canonical names of the fields that a sort string of an audience can contain, except for dynamic fields, followed by
+// _score and random.
+func SortableFields(a Audience) []string {
 	var out []string
 	for _, f := range Fields() {
-		if f.Sortable && !f.Private {
+		if f.Sortable && (a == Private || !f.Private) {
 			out = append(out, f.Name)
 		}
 	}

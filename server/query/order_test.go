@@ -53,7 +53,7 @@ func TestParseOrder(t *testing.T) {
 }
 
 func TestParseOrderErrors(t *testing.T) {
-	list := "one of " + strings.Join(query.SortableFields(), ", ")
+	list := "one of " + strings.Join(query.SortableFields(query.Private), ", ")
 	cases := map[string]struct{ sort, want string }{
 		"blank":         {" ", `the sort order is empty at position 1, at the end: expected <field>:asc, <field>:desc or random`},
 		"no direction":  {"created_on", `a sort key without a direction at position 0, near "created_on": expected created_on:asc or created_on:desc`},
@@ -61,6 +61,7 @@ func TestParseOrderErrors(t *testing.T) {
 		"capitals":      {"id:ASC", `a bad sort direction at position 3, near "ASC": expected asc or desc`},
 		"unknown":       {"id:asc, colour:asc", `cannot sort by the field "colour" at position 8, near "colour:asc": expected ` + list},
 		"another name":  {"date:desc", `cannot sort by the field "date" (did you mean "created_on"?) at position 0, near "date:desc": expected ` + list},
+		"private":       {"changed:desc", `cannot sort by the field "changed" (did you mean "last_modified"?) at position 0, near "changed:desc": expected ` + list},
 		"not sortable":  {"tag:desc", `cannot sort by the field "tag" at position 0, near "tag:desc": expected ` + list},
 		"text":          {"text:asc", `cannot sort by the field "text" at position 0, near "text:asc": expected ` + list},
 		"many values":   {"activate_units.id:asc", `cannot sort by the field "activate_units.id" at position 0, near "activate_units.id:as": expected ` + list},
@@ -97,8 +98,24 @@ func TestCheckOrder(t *testing.T) {
 	}
 }
 
+// TestOrderErrorsForPublic checks that the errors for READ-ONLY callers propose no private field.
+func TestOrderErrorsForPublic(t *testing.T) {
+	for _, name := range []string{"changed", "last_modifed"} {
+		_, err := query.ParseOrderFor(name+":desc", query.Public)
+		if err == nil || strings.Contains(err.Error(), `"last_modified"`) || strings.Contains(err.Error(), ", last_modified,") {
+			t.Errorf("%s: %v", name, err)
+		}
+		if _, err = query.ParseOrderFor(name+":desc", query.Private); err == nil || !strings.Contains(err.Error(), `mean "last_modified"`) {
+			t.Errorf("%s for a READ-WRITE caller: %v", name, err)
+		}
+	}
+}
+
 func TestSortableFields(t *testing.T) {
-	fields := query.SortableFields()
+	if fields := query.SortableFields(query.Private); !slices.Contains(fields, query.LastModified) {
+		t.Errorf("for READ-WRITE callers: %v", fields)
+	}
+	fields := query.SortableFields(query.Public)
 	for _, name := range []string{"id", "created_on", "content.author.username", query.ScoreKey, query.RandomKey} {
 		if !slices.Contains(fields, name) {
 			t.Errorf("%s is not among %v", name, fields)

@@ -55,7 +55,7 @@ func (c *change) in(p library.PropertyID) *mutations.Stage {
 	if st == nil {
 		b := base{change: c, property: p, known: c.before.property(p)}
 		st = mutations.NewStage(p, b, c.codes)
-		st.Namer, st.Random, st.Now, st.Sequence = c.namer, c.s.options.Random, c.s.Now(), b.known.sequence
+		st.Namer, st.Random, st.Now, st.Sequence, st.Imported = c.namer, c.s.options.Random, c.s.Now(), b.known.sequence, b.known.imported
 		if served := c.defs.Catalogue(p); served != nil {
 			st.KeepHistory = served.Spec.KeptHistory()
 		}
@@ -262,6 +262,9 @@ func (c *change) putProperty(b *pebble.Batch, pc PropertyChange, version uint64)
 			return err
 		}
 	}
+	if err := setFlag(b, propertyKey(p, underImported), known.imported, st.Imported); err != nil {
+		return err
+	}
 	for t := range st.Tags {
 		if err := b.Set(tagKey(p, t), nil, nil); err != nil {
 			return err
@@ -295,6 +298,17 @@ func (c *change) putProperty(b *pebble.Batch, pc PropertyChange, version uint64)
 		}
 	}
 	return c.putHistories(b, p, st)
+}
+
+// setFlag adds a key without a value to the batch if a flag becomes true, and deletes it if the flag becomes false.
+func setFlag(b *pebble.Batch, key []byte, was, is bool) error {
+	switch {
+	case is && !was:
+		return b.Set(key, nil, nil)
+	case was && !is:
+		return b.Delete(key, nil)
+	}
+	return nil
 }
 
 // putCode updates the key of an item's short code if the code has changed.
@@ -394,7 +408,7 @@ func (c *change) install(out *Change) {
 		}
 		p.version = out.Version
 		if st := c.properties[pc.Property]; st != nil {
-			p.sequence = st.Sequence
+			p.sequence, p.imported = st.Sequence, st.Imported
 			p.items += grown(st)
 			maps.Copy(p.made, st.Tags)
 			maps.Copy(p.names, st.Names)

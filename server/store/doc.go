@@ -49,6 +49,7 @@
 //	p <property> NUL f <uuid>                     JSON: a filter created over HTTP (definitions.Entry)
 //	p <property> NUL h <uint64>                   the history of the item with that id, as mutations.AddHistory writes it
 //	p <property> NUL i <uint64>                   an item as item.Encode writes it
+//	p <property> NUL m                            empty: all times of the last change of its items came from imports
 //	p <property> NUL n                            uint64: the number of items
 //	p <property> NUL s                            uint64: the highest item id ever assigned or imported
 //	p <property> NUL t <namespace> NUL <key>      empty: the tag was ever created
@@ -71,7 +72,8 @@
 //
 // # Format versions
 //
-//	1  as above
+//	1  as above, without p <property> NUL m, and with items of format 1 (see item.Encoded)
+//	2  as above
 //
 // This package may import synced, definitions, mutations, parallel, transfer, library, query and item.
 package store

@@ -28,6 +28,7 @@ const (
 	underFilter   = 'f'
 	underHistory  = 'h'
 	underItem     = 'i'
+	underImported = 'm'
 	underCount    = 'n'
 	underSequence = 's'
 	underTag      = 't'

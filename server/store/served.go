@@ -33,6 +33,8 @@ type property struct {
 	// version is the number of the batch that last changed the property.
 	version  uint64
 	sequence item.ID
+	// imported is mutations.Stage.Imported.
+	imported bool
 	items    int64
 	made     map[item.Tag]bool
 	// names contains the hashed names of all dynamic fields that items have ever had. item.MaxFieldNames limits their number.
@@ -199,6 +201,8 @@ func (l *loader) propertyKey(key, value []byte) (skip []byte, err error) {
 	case underSequence:
 		n, err = decodeNumber(value)
 		p.sequence = item.ID(n)
+	case underImported:
+		p.imported = true
 	case underCount:
 		n, err = decodeNumber(value)
 		p.items = int64(n)

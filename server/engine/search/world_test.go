@@ -78,7 +78,7 @@ func (w *world) tag() item.Tag {
 
 func (w *world) item(id item.ID) *item.Item {
 	it := &item.Item{
-		ID: id, ApprovalStatus: w.choice("app", "rej", "pen"), CreatedOn: w.date(), Featured: w.chance(3), Claimed: w.chance(2),
+		ID: id, ApprovalStatus: w.choice("app", "rej", "pen"), CreatedOn: w.date(), LastModified: w.date(), Featured: w.chance(3), Claimed: w.chance(2),
 		Content: item.Content{
 			Text: w.text(14), ContentType: w.choice("image", "video", "text"), SocialPlatform: w.choice("instagram", "Twitter", ""),
 			SocialPlatformCreatedOn: w.date(), PlatformRef: w.choice("", "100", "1001", "sun"),

@@ -25,7 +25,7 @@ var formatItems = []string{
 }
 
 // formatDigest is a digest of the number of the format and of the content of a segment of formatItems.
-const formatDigest = "31206649ad14d1d5fe514498da44f8b197a09e6e543ca25cf2edf59273b1915ee43e"
+const formatDigest = "3220a01323600ec22761c08e89063f9af613c0856cce5dddb4d3f5cf8f7e9681fa49"
 
 // TestFormat fails if the content of segments changes without a new format. Otherwise, the server would serve existing files with old
 // content.

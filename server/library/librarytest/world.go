@@ -216,6 +216,7 @@ type shownItem struct {
 	Submission any          `json:"submission"`
 	Status     string       `json:"approval_status"`
 	Link       string       `json:"shortened_permalink"`
+	Modified   string       `json:"last_modified"`
 	Content    shownContent `json:"content"`
 }
 

@@ -17,7 +17,8 @@ type object = map[string]any
 type fact struct {
 	Property library.PropertyID `json:"property"`
 	// Namespace and Key identify a tag. A ledger has no Namespace. Its Key contains the namespaces of all tags that items have ever had
-	// themselves, separated by slashes, which no namespace contains. It is empty in a ledger that an earlier version wrote last.
+	// themselves, separated by slashes, which no namespace contains. It begins with importedMark if
+	// Ledger.Imported is true. It is empty in a ledger that an earlier version wrote last.
 	Namespace string `json:"namespace,omitempty"`
 	Key       string `json:"key,omitempty"`
 	// Sequence is the highest item id that was ever assigned or imported. It increases before an item with that id is stored, so that no id
@@ -37,6 +38,13 @@ func Mapping() object {
 		"namespace": unindexed, "key": unindexed, "names": unindexed, "token": unindexed,
 	}}
 }
+
+// importedMark marks the key of a ledger. An earlier version, which does not know it, reads the same namespaces, and removes the mark with its
+// next change of the ledger.
+const importedMark = "/"
+
+// imported reports whether the mark is in a ledger.
+func (f fact) imported() bool { return strings.HasPrefix(f.Key, importedMark) }
 
 // namespaces returns the namespaces in a ledger.
 func (f fact) namespaces() map[string]bool {

@@ -26,6 +26,8 @@ type Ledger struct {
 	// at is nil if the document does not exist.
 	at       *cluster.Version
 	Sequence item.ID
+	// Imported is mutations.Stage.Imported.
+	Imported bool
 	// Names contains the hashes of all field names that items have ever had. Namespaces contains the namespaces of all tags that items have
 	// ever had themselves.
 	Names      map[mutations.NameSum]bool
@@ -82,7 +84,7 @@ func (ls *Ledgers) read(ctx context.Context, p library.PropertyID) (*Ledger, err
 		if l.Names, err = found.Source.sums(); err != nil {
 			return nil, fmt.Errorf("read the ledger of property %s: %w", p, err)
 		}
-		l.Namespaces = found.Source.namespaces()
+		l.Namespaces, l.Imported = found.Source.namespaces(), found.Source.imported()
 	}
 	ls.keep(p, l)
 	return l, nil
@@ -98,10 +100,10 @@ func (ls *Ledgers) keep(p library.PropertyID, l *Ledger) {
 	}
 }
 
-// Change replaces the state `from` of a ledger. It adds the ids, field names and namespaces of a stage. It returns false if the ledger was
+// Change replaces the state `from` of a ledger. It adds the ids, field names and namespaces of a stage, and takes over Imported. It returns false if the ledger was
 // in another state. In this case, the next get returns that state.
 func (ls *Ledgers) Change(ctx context.Context, p library.PropertyID, from *Ledger, st *mutations.Stage) (bool, error) {
-	next := &Ledger{Sequence: max(st.Sequence, from.Sequence), Names: from.Names, Namespaces: from.Namespaces, token: rand.Text()}
+	next := &Ledger{Sequence: max(st.Sequence, from.Sequence), Imported: st.Imported, Names: from.Names, Namespaces: from.Namespaces, token: rand.Text()}
 	if len(st.Names) > 0 {
 		next.Names, next.Namespaces = maps.Clone(from.Names), maps.Clone(from.Namespaces)
 		maps.Copy(next.Names, st.Names)
@@ -132,6 +134,9 @@ func ledgerFact(p library.PropertyID, l *Ledger) fact {
 	for n := range l.Names {
 		sums = binary.BigEndian.AppendUint64(sums, uint64(n))
 	}
-	namespaces := strings.Join(slices.Sorted(maps.Keys(l.Namespaces)), "/")
-	return fact{Property: p, Key: namespaces, Sequence: l.Sequence, Names: base64.StdEncoding.EncodeToString(sums), Token: l.token}
+	key := strings.Join(slices.Sorted(maps.Keys(l.Namespaces)), "/")
+	if l.Imported {
+		key = importedMark + key
+	}
+	return fact{Property: p, Key: key, Sequence: l.Sequence, Names: base64.StdEncoding.EncodeToString(sums), Token: l.token}
 }

@@ -14,14 +14,13 @@ import (
 // bytes.
 const longestTerm = 32_000
 
-// document appends the document of an item in JSON. line is the item as item.Marshal writes it. token identifies the write. history is the
-// stored history. submissions is the field for the members of submissions. The function does not use package json, because that would take
-// most of the time of an import.
-func document(dst []byte, it *item.Item, line []byte, token, history, submissions string) []byte {
+// document appends the document of an item in JSON (see Schema.Document). It does not use package json, because that would take most of the
+// time of an import.
+func (c contents) document(dst []byte, it *item.Item, line []byte, token, history string) []byte {
 	d := documentWriter{append(dst, '{')}
 	d.text(FieldItem, string(line))
 	d.text(FieldWrite, token)
-	if history != "" {
+	if c.histories && history != "" {
 		d.text(FieldHistory, history)
 	}
 	if it.ShortCode != "" {
@@ -41,7 +40,7 @@ func document(dst []byte, it *item.Item, line []byte, token, history, submission
 		switch {
 		case query.Dynamic(f.Name):
 			list := &dynamic
-			if submissions != FieldDynamic && query.IsSubmissionField(f.Name) {
+			if c.submissions != FieldDynamic && query.IsSubmissionField(f.Name) {
 				list = &members
 			}
 			*list = append(*list, dynamicTerm(f.Name, v.Str))
@@ -51,6 +50,8 @@ func document(dst []byte, it *item.Item, line []byte, token, history, submission
 			}
 		case f.Name == query.AllField:
 			all = append(all, v.Str)
+			continue
+		case !c.has(f):
 			continue
 		default:
 			d.value(f, v)
@@ -66,7 +67,7 @@ func document(dst []byte, it *item.Item, line []byte, token, history, submission
 		d.texts(FieldDynamic, dynamic)
 	}
 	if members != nil {
-		d.texts(submissions, members)
+		d.texts(c.submissions, members)
 	}
 	d.dst[len(d.dst)-1] = '}'
 	return d.dst

@@ -17,6 +17,9 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/analysis"
 )
 
+// latest is the schema of new indices.
+var latest = All()[All().Latest()-1]
+
 // BenchmarkDocument builds the documents of an import of 1,000 items.
 func BenchmarkDocument(b *testing.B) {
 	corpus := sample.NewLibrary()
@@ -32,7 +35,7 @@ func BenchmarkDocument(b *testing.B) {
 	for b.Loop() {
 		body = body[:0]
 		for _, it := range items {
-			body = document(body, it, item.Marshal(it, nil), "token", "", FieldSubmission)
+			body = latest.Document(body, it, item.Marshal(it, nil), "token", "")
 		}
 	}
 }
@@ -55,7 +58,7 @@ func TestDocument(t *testing.T) {
 	}
 	for _, it := range items {
 		line := item.Marshal(it, nil)
-		text := document(nil, it, line, "token", "", FieldSubmission)
+		text := latest.Document(nil, it, line, "token", "")
 		var got map[string]any
 		d := json.NewDecoder(bytes.NewReader(text))
 		d.UseNumber()

@@ -37,13 +37,13 @@ const (
 
 // itemMapping returns the mapping for the fields of the catalogue. Keywords are folded before they are indexed (see document.go), so that
 // results do not depend on the Unicode version of the cluster's JDK. The mapping has no fields of units, because rules can attach units
-// without changing items. submissions is the field for the members of submissions.
-func itemMapping(submissions string, histories bool) object {
+// without changing items.
+func (c contents) itemMapping() object {
 	stored := object{"type": "keyword", "index": false, "doc_values": false, "store": true}
 	properties := object{
 		fieldAll:       object{"type": "text"},
 		FieldPresent:   object{"type": "keyword"},
-		submissions:    object{"type": "keyword"},
+		c.submissions:  object{"type": "keyword"},
 		FieldDynamic:   object{"type": "keyword"},
 		FieldUnits:     object{"type": "keyword", "doc_values": false},
 		FieldUnitOrder: object{"type": "keyword", "index": false},
@@ -51,16 +51,19 @@ func itemMapping(submissions string, histories bool) object {
 		FieldItem:      stored,
 		FieldWrite:     stored,
 	}
-	if histories {
+	if c.histories {
 		properties[FieldHistory] = stored
 	}
 	for _, f := range query.Fields() {
-		if KindOf(f.Name) == OfItem {
+		if KindOf(f.Name) == OfItem && c.has(f) {
 			properties[f.Name] = mappingOf(f.Type)
 		}
 	}
 	return object{"_source": object{"enabled": false}, "dynamic": "strict", "properties": properties}
 }
+
+// has reports whether the documents contain the values of a field of the catalogue.
+func (c contents) has(f query.Field) bool { return c.modified || f.Name != query.LastModified }
 
 // mappingOf returns the mapping of a field whose values have the type t. Dates are stored in milliseconds.
 func mappingOf(t query.Type) object {

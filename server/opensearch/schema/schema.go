@@ -31,23 +31,26 @@ type Schemas []Schema
 //
 // In the second schema, the members of submissions have their own field. It breaks the rule about fields of the previous version, because
 // this way, private data leaves the field that public queries read (decision 21). The third schema adds the histories of items. An index
-// with an earlier schema keeps none.
+// with an earlier schema keeps none. The fourth schema adds query.LastModified. Until an index with an earlier schema is rebuilt, queries for
+// this field find none of its items.
 func All() Schemas {
-	return Schemas{schemaWith(FieldDynamic, false), schemaWith(FieldSubmission, false), schemaWith(FieldSubmission, true)}
-}
-
-// schemaWith returns the schema with the members of submissions in a field, and with or without histories.
-func schemaWith(submissions string, histories bool) Schema {
-	return Schema{
-		Mapping: func() object { return itemMapping(submissions, histories) },
-		Document: func(dst []byte, it *item.Item, line []byte, token, history string) []byte {
-			if !histories {
-				history = ""
-			}
-			return document(dst, it, line, token, history, submissions)
-		},
+	return Schemas{
+		contents{submissions: FieldDynamic}.schema(),
+		contents{submissions: FieldSubmission}.schema(),
+		contents{submissions: FieldSubmission, histories: true}.schema(),
+		contents{submissions: FieldSubmission, histories: true, modified: true}.schema(),
 	}
 }
+
+// contents says what the documents of a schema contain.
+type contents struct {
+	// submissions is the field for the members of submissions.
+	submissions string
+	// histories and modified say whether there are histories and query.LastModified.
+	histories, modified bool
+}
+
+func (c contents) schema() Schema { return Schema{Mapping: c.itemMapping, Document: c.document} }
 
 // Latest returns the number of the schema of new indices.
 func (s Schemas) Latest() int { return len(s) }

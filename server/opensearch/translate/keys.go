@@ -60,8 +60,12 @@ func fieldKey(f query.Field, desc bool) orderKey {
 	if desc {
 		missing = math.MinInt64
 	}
+	sort := sortBy(f.Name, desc)
+	if f.Name == query.LastModified { // an index with an earlier schema does not have it
+		sort[f.Name].(object)["unmapped_type"] = "long"
+	}
 	return orderKey{
-		sorts: []any{sortBy(f.Name, desc)},
+		sorts: []any{sort},
 		read: func(values []schema.SortValue) (v eval.SortValue, err error) {
 			err = json.Unmarshal(values[0].RawMessage, &v.Int)
 			if v.Int == missing {
