@@ -153,31 +153,69 @@ func TestAdopt(t *testing.T) {
 	tab.wait(`!document.querySelector('.tabpanel pre').textContent.includes('adopt')`)
 }
 
-// TestManyFilters checks that the list counts the items of the filters whose rows are almost visible, and says why it could not count.
+// TestManyFilters checks that the list of a thousand filters shows the first ones while it loads the others. It counts the items of the
+// filters whose rows are almost visible, a few at a time, and says why it could not count.
 func TestManyFilters(t *testing.T) {
 	browserPath(t)
-	s := startServer(t, "--samples")
-	const filters = 150
+	dir := t.TempDir()
+	const filters = 1000
+	var manifests strings.Builder
 	for i := range filters {
-		s.createFilter(t, fmt.Sprintf("Filter %03d", i), "beach")
+		fmt.Fprintf(&manifests, "---\napiVersion: vitrine.dev/v1alpha1\nkind: ContentFilter\nmetadata: {name: filter-%03d, namespace: shop}\nspec: {name: Filter %03d, query: beach}\n", i, i)
 	}
-	tab := startBrowser(t, s).logIn(t).tab(t, 1280, 800, "light")
+	if err := os.WriteFile(filepath.Join(dir, "filters.yaml"), []byte(manifests.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	tab := startBrowser(t, startServer(t, dir, "--samples")).logIn(t).tab(t, 1280, 800, "light")
 	tab.allowed = append(tab.allowed, "503")
 	tab.open("wall")
 	tab.wait(`document.querySelector('.tile')`)
+	eval[any](tab, `(() => {
+		const send = window.fetch;
+		let running = 0;
+		Object.assign(window, { counted: 0, most: 0 });
+		window.fetch = async (url, options) => {
+			if (!String(url).includes('info=1')) return send(url, options);
+			window.counted++;
+			window.most = Math.max(window.most, ++running);
+			return send(url, options).finally(() => running--);
+		};
+	})(), true`)
 	tab.failOnce(`String(url).includes('info=1')`)
-	eval[any](tab, `window.counted = 0, new PerformanceObserver((list) => { window.counted += list.getEntries().filter((e) => e.name.includes('info=1')).length; }).observe({ type: 'resource' }), true`)
+	tab.holdAnswers("page=5&")
 	tab.keys("gf")
-	tab.wait(`document.querySelectorAll('tbody tr').length > 150 && [...document.querySelectorAll('td.number')].filter((c) => c.getBoundingClientRect().bottom < innerHeight).every((c) => /\d|not counted/.test(c.innerText))`)
+	const rows, visible = `document.querySelectorAll('tbody tr').length`, `[...document.querySelectorAll('td.number')].filter((c) => c.getBoundingClientRect().bottom < innerHeight).every((c) => /\d|not counted/.test(c.innerText))`
+	tab.wait(`window.held > 0 && ` + rows + ` === 400 && ` + visible)
 	tab.waitText("tbody", "not counted")
 	tab.waitText("tbody", "Unavailable")
+	find := func(text string) {
+		t.Helper()
+		eval[any](tab, `(() => { const search = document.querySelector('[type=search]'); search.value = '`+text+`'; search.dispatchEvent(new Event('input')); return true; })()`)
+	}
+	find("filter-099")
+	tab.wait(rows + ` === 1`)
+	find("filter-999")
+	tab.wait(`document.querySelector('.skeleton')`) // the filter can still arrive
+	tab.releaseAnswers()
+	tab.wait(rows + ` === 1 && ` + visible)
+	find("no such filter")
+	tab.waitText("main", "No filter matches")
+	find("")
+	tab.wait(rows + fmt.Sprintf(` > %d && `, filters) + visible)
 	if counted := eval[int](tab, `window.counted`); counted > 100 {
 		t.Errorf("the page has counted the items of %d filters, of which it shows a few", counted)
 	}
-	tab.wait(`[...document.querySelectorAll('td.number')].at(-1).innerText === 'counting…'`)
+	last := `[...document.querySelectorAll('td.number')].at(-1).innerText`
+	tab.wait(last + ` === 'counting…'`)
 	eval[any](tab, `document.querySelector('tbody tr:last-child').scrollIntoView(), true`)
-	tab.wait(`/\d/.test([...document.querySelectorAll('td.number')].at(-1).innerText)`)
+	tab.wait(`/\d/.test(` + last + `)`)
 	tab.wait(settled)
+	if most := eval[int](tab, `window.most`); most > 4 {
+		t.Errorf("the page has counted the items of %d filters at the same time", most)
+	}
+	if counted := eval[int](tab, `window.counted`); counted > 200 {
+		t.Errorf("the page has counted the items of %d filters, of which it has shown a few", counted)
+	}
 }
 
 // TestFilterActions checks that all actions of the list of filters are visible without horizontal scrolling, also at 200 percent zoom, which

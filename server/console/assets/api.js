@@ -178,24 +178,24 @@ export function read(path) {
 /**
  * Follows a link of a response, such as `_links.next`. A link can begin with the path of the server's external URL.
  * @param {string} href
- * @param {AbortSignal} [signal]
+ * @param {{signal?: AbortSignal, patient?: boolean}} [options]
  */
-export function follow(href, signal) {
+export function follow(href, options) {
   const url = new URL(href, location.href);
   const path = url.pathname.replace(/^.*?\/(?=v[12]\/)/, '');
-  return send('GET', `api/${path}${url.search}`, { signal });
+  return send('GET', `api/${path}${url.search}`, options);
 }
 
 /**
- * Reads all pages of a list, one after the other.
+ * Reads all pages of a list, one after the other. It repeats a request that exceeds the rate limit.
  * @param {string} path
  * @param {Parameters} query
  */
 export async function* pages(path, query) {
-  let { data } = await get(path, query);
+  let { data } = await send('GET', `api/${path}`, { query, patient: true });
   yield data;
   while (data._links?.next) {
-    ({ data } = await follow(data._links.next.href));
+    ({ data } = await follow(data._links.next.href, { patient: true }));
     yield data;
   }
 }

@@ -5,11 +5,12 @@ import { h } from './dom.js';
 
 /** @typedef {Record<string, any>} Filter a filter as the API returns it */
 
-/** @returns {Promise<Filter[]>} */
-export async function allFilters() {
-  const filters = [];
-  for await (const page of pages('v2/content/filters', { page_size: 100 })) filters.push(...(page._embeded ?? []));
-  return filters;
+/**
+ * Reads all filters, some at a time.
+ * @returns {AsyncGenerator<Filter[]>}
+ */
+export async function* allFilters() {
+  for await (const page of pages('v2/content/filters', { page_size: 100 })) yield page._embeded ?? [];
 }
 
 /**

@@ -15,15 +15,22 @@ const atOnce = 4;
 
 /** @param {import('./shell.js').Context} context @returns {import('./shell.js').Page} */
 export function filtersPage({ session, scroller }) {
-  const body = h('div', null, skeleton(8));
+  const body = h('div', null);
   const refused = h('div', null);
   const drafts = h('div', null);
   const search = h('input', { type: 'search', placeholder: 'Name, owner or query', 'aria-label': 'Find a filter', value: parameters().get('find') ?? '', oninput: debounced(80, () => {
     setParameters({ find: search.value }, true);
     show();
   }) });
-  /** @type {Filter[]} */
+  /** The filters that have been loaded. @type {Filter[]} */
   let filters = [];
+  const rows = h('tbody', { role: 'rowgroup' });
+  // On a narrow screen, the style shows each row as a card. Without the roles, the table would then be none for screen readers.
+  const table = h('div', { class: 'tablewrap', tabindex: '0', role: 'region', 'aria-label': 'Filters' }, h('table', { class: 'filters cards', role: 'table' },
+    h('thead', { role: 'rowgroup' }, h('tr', { role: 'row' }, ['Name', 'Owner', 'Query'].map((t) => h('th', { scope: 'col', role: 'columnheader' }, t)), h('th', { scope: 'col', role: 'columnheader', class: 'number' }, 'Items'), h('th', { scope: 'col', role: 'columnheader' }, 'Last change'), h('th', { scope: 'col', role: 'columnheader' }, h('span', { class: 'hidden' }, 'Actions')))),
+    rows));
+  /** Returns what the page shows while the table has no rows. */
+  let noRows = () => skeleton(8);
   /** The number of items of each filter, or the reason why the server could not count them. @type {Map<string, number | string>} */
   const totals = new Map();
   /** @type {Map<string, HTMLElement>} */
@@ -70,37 +77,44 @@ export function filtersPage({ session, scroller }) {
 
   async function load() {
     showDrafts();
+    noRows = () => skeleton(8);
+    show();
     try {
-      filters = await allFilters();
+      for await (const some of allFilters()) {
+        filters.push(...some);
+        add(some);
+      }
     } catch (err) {
-      fill(body, failure(err, () => void load()));
+      filters = [];
+      noRows = () => failure(err, () => void load());
+      show();
       return;
     }
-    show();
+    noRows = () => (filters.length > 0 ? empty('No filter matches', `No name, owner or query of the ${count(filters.length, 'filter')} contains the text.`)
+      : empty('There are no filters yet', 'A filter is a saved query. Find items on the wall, and select “New filter from this query…”.', button({ text: 'Go to the wall', onclick: () => go(href('wall')) })));
+    add([]);
     const rejected = (await rejections()).filter(({ kind }) => kind === 'ContentFilter');
     if (rejected.length > 0) fill(refused, rejectionList(rejected));
   }
 
+  /** Shows the filters that contain the text of the search. */
   function show() {
-    const wanted = search.value.trim().toLowerCase();
-    // The table does not show the UUID, so a part of it must not match.
-    const found = filters.filter((f) => f.filter_uuid === wanted || [f.name, f.managed_by, f.query].some((text) => String(text ?? '').toLowerCase().includes(wanted)));
     observer.disconnect();
     waiting = [];
     cells.clear();
-    if (filters.length === 0) {
-      fill(body, empty('There are no filters yet', 'A filter is a saved query. Find items on the wall, and select “New filter from this query…”.', button({ text: 'Go to the wall', onclick: () => go(href('wall')) })));
-      return;
-    }
-    if (found.length === 0) {
-      fill(body, empty('No filter matches', `No name, owner or query of the ${count(filters.length, 'filter')} contains the text.`));
-      return;
-    }
-    // On a narrow screen, the style shows each row as a card. Without the roles, the table would then be none for screen readers.
-    fill(body, h('div', { class: 'tablewrap', tabindex: '0', role: 'region', 'aria-label': 'Filters' }, h('table', { class: 'filters cards', role: 'table' },
-      h('thead', { role: 'rowgroup' }, h('tr', { role: 'row' }, ['Name', 'Owner', 'Query'].map((t) => h('th', { scope: 'col', role: 'columnheader' }, t)), h('th', { scope: 'col', role: 'columnheader', class: 'number' }, 'Items'), h('th', { scope: 'col', role: 'columnheader' }, 'Last change'), h('th', { scope: 'col', role: 'columnheader' }, h('span', { class: 'hidden' }, 'Actions')))),
-      h('tbody', { role: 'rowgroup' }, found.map(row)))));
-    for (const cell of cells.values()) observer.observe(cell);
+    fill(rows);
+    add(filters);
+  }
+
+  /** Adds rows for the filters that contain the text of the search. @param {Filter[]} more */
+  function add(more) {
+    const wanted = search.value.trim().toLowerCase();
+    // The table does not show the UUID, so a part of it must not match.
+    const found = more.filter((f) => f.filter_uuid === wanted || [f.name, f.managed_by, f.query].some((text) => String(text ?? '').toLowerCase().includes(wanted)));
+    rows.append(...found.map(row));
+    for (const { filter_uuid } of found) observer.observe(/** @type {HTMLElement} */ (cells.get(filter_uuid)));
+    if (!rows.hasChildNodes()) fill(body, noRows());
+    else if (!table.isConnected) fill(body, table);
   }
 
   /** @param {Filter} f */
@@ -128,7 +142,11 @@ export function filtersPage({ session, scroller }) {
       h('div', { class: 'pagehead' }, h('h1', { tabindex: '-1' }, 'Filters'), h('span', { class: 'spacer' }), search,
         h('a', { class: 'button primary', href: href('filters/edit') }, 'New filter')),
       refused, drafts, body),
-    title: 'Filters', started: load, stopped: () => observer.disconnect(),
+    title: 'Filters', started: load,
+    stopped: () => {
+      observer.disconnect();
+      waiting = [];
+    },
     shortcuts: [
       { keys: '/', text: 'Find a filter', run: () => search.focus() },
       { keys: 'n', text: 'New filter', run: () => go(href('filters/edit')) },

@@ -67,7 +67,7 @@ export class Listing {
     try {
       const next = new URL(this.#next, location.href);
       next.searchParams.set('page_size', String(pageSize)); // the cursor in the link determines where the page begins
-      this.#take(await follow(next.href, this.#abort.signal));
+      this.#take(await follow(next.href, { signal: this.#abort.signal }));
       return true;
     } finally {
       this.#loading = false;

@@ -369,7 +369,7 @@ export function moderationPage({ session }) {
     addEventListener('pointerdown', range, { capture: true, signal: listeners.signal });
     await load();
     try {
-      for (const f of await allFilters()) choice.append(h('option', { value: f.filter_uuid }, String(f.name)));
+      for await (const some of allFilters()) choice.append(...some.map((f) => h('option', { value: f.filter_uuid }, String(f.name))));
       choice.value = queue;
     } catch (err) {
       toastError(err);
