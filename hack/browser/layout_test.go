@@ -3,6 +3,7 @@ package browser
 import (
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"regexp"
 	"slices"
 	"strings"
@@ -98,9 +99,34 @@ func TestTextItem(t *testing.T) {
 	}
 	tab := startBrowser(t, s).logIn(t).tab(t, 1280, 800, "light")
 	tab.open(fmt.Sprintf("wall?item=%d", item.ID))
-	tab.waitText("dialog .facts", "Added")
+	tab.waitText("dialog .facts", "Last changed")
 	if text := eval[string](tab, `document.querySelector('dialog .facts').innerText`); strings.Contains(text, "about:blank") {
 		t.Errorf("the details are %q", text)
+	}
+}
+
+// TestLastChanged checks that the wall can list first what a caller changed last.
+func TestLastChanged(t *testing.T) {
+	browserPath(t)
+	s := startServer(t)
+	var lines strings.Builder
+	for i, text := range []string{"The first tram", "The second tram", "The third tram"} {
+		fmt.Fprintf(&lines, `{"id":%d,"created_on":"2026-01-0%dT00:00:00Z","content":{"content_type":"text","text":%q}}`+"\n", firstID+i, i+1, text)
+	}
+	s.bulk(t, lines.String())
+	res := s.send(t, "PATCH", fmt.Sprintf("/v2/content/%d", firstID+1), `{"campaign":4711}`)
+	defer res.Body.Close()
+	if res.StatusCode != http.StatusOK {
+		t.Fatalf("change an item: %s", res.Status)
+	}
+	tab := startBrowser(t, s).logIn(t).tab(t, 1280, 800, "light")
+	tab.open("wall?sort_by=last_modified:desc")
+	tab.wait(`document.querySelectorAll('.tile').length === 3`)
+	if first := eval[string](tab, `document.querySelector('.tile').innerText`); !strings.Contains(first, "The second tram") {
+		t.Errorf("the first tile is %q", first)
+	}
+	if orders := eval[string](tab, `[...document.querySelectorAll('option:checked')].map((o) => o.innerText).join()`); !strings.Contains(orders, "Last changed first") {
+		t.Errorf("the orders are %q", orders)
 	}
 }
 

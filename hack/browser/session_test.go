@@ -273,8 +273,14 @@ func TestReadOnly(t *testing.T) {
 	if eval[bool](tab, `document.querySelector('.explainbar').checkVisibility()`) {
 		t.Error("the URL turns on Explain for a READ-ONLY session")
 	}
+	if eval[bool](tab, `!!document.querySelector('option[value^=last_modified]')`) {
+		t.Error("the wall offers a READ-ONLY session to sort by a private field")
+	}
 	tab.keys("i" + kb.Enter)
 	tab.wait(`document.querySelector('dialog .facts')`)
+	if text := eval[string](tab, `document.querySelector('dialog .facts').innerText`); strings.Contains(text, "Last changed") {
+		t.Errorf("a READ-ONLY session sees when an item last changed: %q", text)
+	}
 	tab.click("#tab-sources")
 	tab.waitText("dialog .tabpanel", "This tab needs a READ-WRITE token")
 	for _, page := range []string{"filters", "filters/edit?q=beach", "tags", "moderation", "status"} {

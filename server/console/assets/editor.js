@@ -35,7 +35,7 @@ export function editorPage({ session }) {
 
   const name = h('input', { type: 'text', value: draft.name, maxlength: '200', placeholder: 'Summer wall', oninput: () => edit({ name: name.value }, true) });
   const bar = new QueryBar({ value: draft.q, label: 'Query', placeholder: 'approval_status:app AND …', order: () => draft.sort_by, changed: (q) => edit({ q }) });
-  const order = orderControl({ value: draft.sort_by, standard: 'Newest first', changed: (sort_by) => { edit({ sort_by }); bar.validate(); } });
+  const order = orderControl({ value: draft.sort_by, standard: 'Newest first', private: may(session, 'ReadPrivate'), changed: (sort_by) => { edit({ sort_by }); bar.validate(); } });
   const favorite = h('input', { type: 'text', value: draft.favorite_tag, placeholder: 'namespace:key', spellcheck: 'false', onchange: () => edit({ favorite_tag: favorite.value.trim() }) });
   const access = select([['', 'READ-WRITE tokens'], ['ReadOnly', 'READ-ONLY tokens too']], draft.read, (read) => edit({ read }, true));
   const asNew = h('input', { type: 'checkbox', onchange: () => refresh() });

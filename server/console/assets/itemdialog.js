@@ -216,6 +216,7 @@ export function details(item) {
       ['Media', link(content.media?.original_url)],
       ['Posted', date(content.social_platform_created_on)],
       ['Added', date(item.created_on)],
+      ['Last changed', date(item.last_modified)],
       ['Place', place?.name && place.name !== 'Unknown' && itemsLink(`content.platform_data.location.${place.full_name ? 'full_name' : 'name'}`, place.full_name || place.name)],
       ['Hashtag', item.hashtag?.hashtag_text && itemsLink('hashtag.hashtag_text', item.hashtag.hashtag_text, `#${item.hashtag.hashtag_text}`)],
       ['Campaign', item.campaign && itemsLink('campaign', item.campaign)],

@@ -10,12 +10,16 @@ const common = [
   ['created_on:desc', 'Newest first'], ['created_on:asc', 'Oldest first'], ['_score:desc', bestMatch], ['random', 'Random'],
 ];
 
+/** The order that only sessions with private fields can use. @type {[value: string, text: string]} */
+const byChange = ['last_modified:desc', 'Last changed first'];
+
 /**
  * Returns a select with the common orders, and a text field for any other order.
- * @param {{value: string, standard: string, changed: (order: string) => void}} options `standard` is the
- *   text of the default order, which `set` can change
+ * @param {{value: string, standard: string, private: boolean, changed: (order: string) => void}} options `standard` is the
+ *   text of the default order, which `set` can change; `private` says whether the session can sort by private fields
  */
-export function orderControl({ value, standard, changed }) {
+export function orderControl({ value, standard, private: all, changed }) {
+  const orders = all ? [...common, byChange] : common;
   const custom = h('input', { type: 'text', class: 'mono', 'aria-label': 'Fields to sort by', placeholder: 'field:asc,field:desc', spellcheck: 'false',
     onchange: () => changed(custom.value.trim()) });
   const choice = h('select', { onchange: () => {
@@ -27,9 +31,9 @@ export function orderControl({ value, standard, changed }) {
   const set = (/** @type {string} */ order, text = standard) => {
     const other = choice.value === '?' && order === shown; // the user wants to type an order
     shown = order;
-    const listed = common.filter(([, name]) => name !== text);
+    const listed = orders.filter(([, name]) => name !== text);
     fill(choice, [['', text], ...listed, ['?', 'Other…']].map(([v, name]) => h('option', { value: v }, name)));
-    const same = common.find(([v]) => v === order)?.[1] === text;
+    const same = orders.find(([v]) => v === order)?.[1] === text;
     const known = order === '' || same || listed.some(([v]) => v === order);
     choice.value = other || !known ? '?' : same ? '' : order;
     if (!other) custom.value = known ? '' : order;

@@ -37,7 +37,7 @@ export function wallPage({ session, scroller }) {
   });
   // The values of a filter's items can be counted only with a READ-WRITE token.
   const chips = new Chips({ changed: (q) => change({ q, miss: '' }), counts: (filter) => writes || !filter });
-  const order = orderControl({ value: state.sort_by, standard: standardOrder(), changed: (sort_by) => change({ sort_by, seed: '' }) });
+  const order = orderControl({ value: state.sort_by, standard: standardOrder(), private: may(session, 'ReadPrivate'), changed: (sort_by) => change({ sort_by, seed: '' }) });
   const favorite = h('input', { type: 'text', placeholder: 'namespace:key', spellcheck: 'false', onchange: () => change({ favorite_tag: favorite.value.trim() }) });
   const seedInput = h('input', { type: 'number', class: 'seed', step: 'any', onchange: () => change({ seed: seedInput.value }) });
   const shuffle = button({ icon: 'shuffle', text: 'Another random order', only: true, onclick: () => change({ seed: String(Math.floor(Math.random() * 1e6)) }) });
