@@ -166,6 +166,7 @@ func TestProposals(t *testing.T) {
 	dir := t.TempDir()
 	property := "apiVersion: vitrine.dev/v1alpha1\nkind: Property\nmetadata: {name: fair, namespace: shop}\nspec: {displayName: Fair, source: {repository: 'https://github.com/fair/content', path: content/fair}}\n" +
 		"---\napiVersion: vitrine.dev/v1alpha1\nkind: AccessToken\nmetadata: {name: editor, namespace: shop}\nspec: {class: ReadWrite, propertyRef: {name: fair}}\n" +
+		"---\napiVersion: vitrine.dev/v1alpha1\nkind: AccessToken\nmetadata: {name: helper, namespace: shop}\nspec: {class: ReadWrite, allow: [Moderate], propertyRef: {name: fair}}\n" +
 		"---\napiVersion: vitrine.dev/v1alpha1\nkind: ContentFilter\nmetadata: {name: wall, namespace: shop, labels: {team: brand}, annotations: {vitrine.dev/source-path: walls/main.yaml, kubectl.kubernetes.io/last-applied-configuration: '{}'}}\n" +
 		"spec: {query: beach, suspend: false, favoriteTag: {namespace: vibe, key: calm}, propertyRef: {name: fair}} # a comment\n"
 	if err := os.WriteFile(filepath.Join(dir, "fair.yaml"), []byte(property), 0o600); err != nil {
@@ -217,6 +218,12 @@ func TestProposals(t *testing.T) {
 	if got := follow(); !strings.HasPrefix(got, "https://github.com/fair/content/new/main?filename=content%2Ffair%2Fwall-copy.yaml&") {
 		t.Errorf("the page is %s", got)
 	}
+
+	s.token = s.tokens["helper"]
+	helper := startBrowser(t, s).logIn(t).tab(t, 1280, 800, "light")
+	helper.open("filters/edit?tab=manifest&q=tram&from=" + list.Filters[0].UUID)
+	helper.waitText(".tabpanel", "Copy the fields of spec that you changed")
+	helper.waitText(".tabpanel", "The reason: The manifest needs a token that allows the action ReadPrivate")
 
 	for draft, want := range map[string]string{
 		`{ name: 'Wall', query: 'sea', sortBy: 'id:asc', favoriteTag: 'a:b', readOnly: true }`:  `{"suspend":true,"query":"sea","favoriteTag":{"namespace":"a","key":"b"},"name":"Wall","sortBy":"id:asc","readAccess":"ReadOnly"}`,

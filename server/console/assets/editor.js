@@ -10,7 +10,7 @@ import { changedManifest, download, filterManifest, objectName, proposeLink, yam
 import { orderControl } from './order.js';
 import { QueryBar } from './querybar.js';
 import { go, href, parameters, setParameters } from './router.js';
-import { copy, count, empty, failure, number, skeleton, tabs, toast, toastError } from './ui.js';
+import { copy, count, empty, failure, number, refusal, skeleton, tabs, toast, toastError } from './ui.js';
 
 /** The number of items of each kind that the comparison shows. */
 const shown = 24;
@@ -212,7 +212,7 @@ export function editorPage({ session }) {
         const hidden = hiddenFilter(data);
         if (hidden) throw hidden;
         served = data;
-        if (data.managed_by) declared = await manifestOf(data);
+        if (data.managed_by) declared = await manifestOf(session, data);
       } catch (err) {
         fill(source);
         fill(result, failure(err, () => void start()));
@@ -256,10 +256,13 @@ export function editorPage({ session }) {
 
 /**
  * Returns the manifest of a filter, or the reason why it is unknown.
+ * @param {import('./api.js').Session} session
  * @param {import('./filter.js').Filter} filter
+ * @returns {Promise<{manifest?: import('./manifest.js').Manifest, source_path?: string, reason?: string}>}
  */
-function manifestOf({ filter_uuid }) {
-  return get(`v2/content/filters/${encodeURIComponent(filter_uuid)}/manifest`).then(({ data }) => data, (err) => ({ reason: err.message }));
+async function manifestOf(session, { filter_uuid }) {
+  const reason = refusal(session, 'The manifest', 'ReadPrivate');
+  return reason ? { reason } : get(`v2/content/filters/${encodeURIComponent(filter_uuid)}/manifest`).then(({ data }) => data, (err) => ({ reason: err.message }));
 }
 
 function skeletonLine() {
