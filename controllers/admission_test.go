@@ -58,6 +58,7 @@ const (
 	selectRule      = "set names or matchLabels, and not both"
 	repositoryRule  = "repository must be the https URL"
 	branchRule      = "branch must be the name of a branch"
+	reasonRule      = "rejectionReason Required needs a history"
 	pathRule        = "path must be a directory in the repository"
 )
 
@@ -82,6 +83,12 @@ var admissions = []admission{
 	{v1alpha1.PropertyKind, `displayName: Shop, history: {entries: 0}`, ""},
 	{v1alpha1.PropertyKind, `displayName: Shop, history: {}`, "spec.history.entries: Required value"},
 	{v1alpha1.PropertyKind, `displayName: Shop, history: {entries: 201}`, "spec.history.entries"},
+	{v1alpha1.PropertyKind, `displayName: Shop, moderation: {rejectionReason: Required}`, ""},
+	{v1alpha1.PropertyKind, `displayName: Shop, moderation: {rejectionReason: Required}, history: {entries: 1}`, ""},
+	{v1alpha1.PropertyKind, `displayName: Shop, moderation: {rejectionReason: Optional}, history: {entries: 0}`, ""},
+	{v1alpha1.PropertyKind, `displayName: Shop, moderation: {}, history: {entries: 0}`, ""},
+	{v1alpha1.PropertyKind, `displayName: Shop, moderation: {rejectionReason: Required}, history: {entries: 0}`, reasonRule},
+	{v1alpha1.PropertyKind, `displayName: Shop, moderation: {rejectionReason: Never}`, "spec.moderation.rejectionReason"},
 	{v1alpha1.PropertyKind, `displayName: Shop, colour: red`, `unknown field "spec.colour"`},
 	{v1alpha1.PropertyKind, `displayName: Shop, allowedOrigins: ['https://www.shop.example', 'https://*.shop.example', 'http://localhost:3000']`, ""},
 	{v1alpha1.PropertyKind, `displayName: Shop, allowedOrigins: ['https://a.example', 'https://a.example']`, "Duplicate value"},

@@ -3,6 +3,8 @@ package v1alpha1
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 // PropertySpec configures a property.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.moderation) || !has(self.moderation.rejectionReason) || self.moderation.rejectionReason != 'Required' || !has(self.history) || self.history.entries > 0",message="rejectionReason Required needs a history, which keeps the reasons: set history.entries to at least 1, or remove history"
 type PropertySpec struct {
 	// displayName is the human-readable name of the property.
 	// +kubebuilder:validation:MinLength=1
@@ -56,6 +58,10 @@ type PropertySpec struct {
 	// history configures the history of changes that the server keeps for each item. By default, it keeps the newest 50 changes.
 	// +optional
 	History *History `json:"history,omitempty"`
+
+	// moderation configures decisions on items.
+	// +optional
+	Moderation *Moderation `json:"moderation,omitempty"`
 
 	// allowFrom lets objects in other namespaces belong to the property. They name it in their spec.propertyRef. By default, only objects in
 	// the namespace of the Property belong to it. When a grant is removed, the server stops serving the objects that no other grant permits.
@@ -191,6 +197,25 @@ type History struct {
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=200
 	Entries int32 `json:"entries"`
+}
+
+// RejectionReason says whether a request that rejects an item must contain a reason.
+// +kubebuilder:validation:Enum=Required;Optional
+type RejectionReason string
+
+const (
+	// RejectionReasonRequired refuses requests that reject an item without a reason.
+	RejectionReasonRequired RejectionReason = "Required"
+	// RejectionReasonOptional permits them.
+	RejectionReasonOptional RejectionReason = "Optional"
+)
+
+// Moderation configures decisions on items.
+type Moderation struct {
+	// rejectionReason decides whether a request that sets the approval status of an item to rejected must contain a reason, which the history
+	// of the item keeps. Imports and new items need no reason. Defaults to Optional.
+	// +optional
+	RejectionReason RejectionReason `json:"rejectionReason,omitempty"`
 }
 
 // Maintenance configures the 503 response of a property under maintenance.

@@ -109,6 +109,9 @@ func Property(install string, o *v1alpha1.Property) (library.Definition, []query
 	if h := o.Spec.History; h != nil {
 		p.History = new(int(h.Entries))
 	}
+	if m := o.Spec.Moderation; m != nil {
+		p.RejectionReason = m.RejectionReason == v1alpha1.RejectionReasonRequired
+	}
 	d.PropertySpec = p
 	return d, warnings, nil
 }

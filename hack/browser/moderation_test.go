@@ -3,6 +3,9 @@ package browser
 import (
 	"fmt"
 	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -155,6 +158,96 @@ func TestOtherModerator(t *testing.T) {
 	if got := s.status(t, 2); got != "rej" {
 		t.Errorf("the decision of the other user became %s", got)
 	}
+}
+
+// TestRequiredReason checks that the console asks for a reason for each rejection if the property requires one, on all pages, that an undo
+// needs none, and that the history shows the reasons.
+func TestRequiredReason(t *testing.T) {
+	browserPath(t)
+	dir := t.TempDir()
+	property := "apiVersion: vitrine.dev/v1alpha1\nkind: Property\nmetadata: {name: strict, namespace: shop}\nspec: {displayName: Strict, moderation: {rejectionReason: Required}}\n" +
+		"---\napiVersion: vitrine.dev/v1alpha1\nkind: AccessToken\nmetadata: {name: editor, namespace: shop}\nspec: {class: ReadWrite, propertyRef: {name: strict}}\n"
+	if err := os.WriteFile(filepath.Join(dir, "strict.yaml"), []byte(property), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := startServer(t, dir)
+	s.token = s.tokens["editor"]
+	s.queue(t, 6)
+	tab := startBrowser(t, s).logIn(t).tab(t, 1280, 800, "light")
+	const ready = `import(document.querySelector('script[type=module]').src.replace('main.js', 'rejected.js')).then((m) => m.propertyStatus()).then(() => true)`
+	reasons := func(index int) []string {
+		var history struct{ Entries []struct{ Reason string } }
+		s.get(t, fmt.Sprintf("/v2/content/items/%d/history", firstID+index), &history)
+		all := []string{}
+		for _, e := range history.Entries {
+			all = append(all, e.Reason)
+		}
+		return all
+	}
+	expect := func(index int, want ...string) {
+		t.Helper()
+		if got := reasons(index); !slices.Equal(got, append(want, "")) { // the last entry is the import
+			t.Errorf("the reasons of the item at index %d are %q, want %q", index, got, want)
+		}
+	}
+
+	tab.open("moderation")
+	tab.wait(`document.querySelector('[role=option]')`)
+	eval[bool](tab, ready)
+	tab.keys("r")
+	tab.waitText("dialog", "Reject 1 item")
+	tab.check(axeScript(t))
+	tab.keys("  " + kb.Enter) // a blank reason
+	tab.wait(`document.querySelector('dialog input:invalid')`)
+	tab.keys("Logo & <name>" + kb.Enter)
+	tab.waitText(".toast", "Rejected: 1 item")
+	tab.saved()
+	expect(0, "Logo & <name>")
+	tab.keys("r")
+	tab.waitText("dialog", "Reject 1 item")
+	tab.wait(`document.querySelector('dialog option').value === 'Logo & <name>'`)
+	tab.keys(kb.Escape)
+	tab.wait(`!document.querySelector('dialog')`)
+	if got := s.status(t, 1); got != "pen" {
+		t.Errorf("after Escape, the item is %s", got)
+	}
+	tab.keys("k" + "a") // approves the rejected item
+	tab.waitText("dialog", "Approve 1 item?")
+	tab.keys(kb.Enter)
+	tab.waitText(".toast:last-of-type", "Approved: 1 item")
+	tab.saved()
+	tab.keys("z") // rejects it again
+	tab.saved()
+	expect(0, "Undone: approved", "", "Logo & <name>")
+
+	tab.open("wall?q=" + url.QueryEscape(fmt.Sprintf("id:%d", firstID+3)))
+	tab.click(".tile a")
+	tab.wait(`document.querySelector('dialog[open] .itemactions')`)
+	eval[bool](tab, ready)
+	tab.click(tab.buttonIn("dialog .itemactions", "Reject"))
+	tab.waitText("dialog:last-of-type", "Reject 1 item")
+	tab.keys("Blurred" + kb.Enter)
+	waitFor(t, "the rejection of the item", func() bool { return s.status(t, 3) == "rej" })
+	tab.click("#tab-history")
+	tab.waitText(".history .reason", "Blurred")
+	expect(3, "Blurred")
+}
+
+// TestOptionalReason checks that a moderator can give a reason that the property does not require.
+func TestOptionalReason(t *testing.T) {
+	atLatencies(t, 3, func(t *testing.T, tab *tab, s *server, _ *relay) {
+		tab.keys("r")
+		tab.waitText(".toast", "Rejected: 1 item")
+		tab.withShift("R")
+		tab.waitText("dialog", "Reject 1 item")
+		tab.keys("Blurred" + kb.Enter)
+		tab.saved()
+		var history struct{ Entries []struct{ Reason string } }
+		s.get(t, fmt.Sprintf("/v2/content/items/%d/history", firstID+1), &history)
+		if history.Entries[0].Reason != "Blurred" {
+			t.Errorf("the history is %+v", history)
+		}
+	})
 }
 
 // TestRange checks that a range begins at the current item, and that a decision on items that have a decision needs a confirmation.

@@ -79,6 +79,41 @@ func TestReason(t *testing.T) {
 	)
 }
 
+// TestRequiredReason checks that a property can require a reason for each rejection, and for nothing else.
+func TestRequiredReason(t *testing.T) {
+	a := newApp(t)
+	patch := func(query, body string) call {
+		return call{method: "PATCH", url: "/v2/content/1002" + query, token: "rw", body: body}
+	}
+	refused := func(query, body string) call {
+		c := patch(query, body)
+		c.status, c.contains = 400, []string{`"parameter":"reason"`, "requires a reason for each rejection"}
+		return c
+	}
+	const rejected, history = `{"approval_status":"rej"}`, "/v2/content/items/1002/history"
+	a.steps(call{url: statusURL, token: "rw", lacks: []string{"rejection_reason"}}, patch("", rejected), patch("", `{"approval_status":"app"}`))
+	a.apply(property(shop, "default", library.Property{PlatformPageID: 4711, RejectionReason: true}))
+	a.eventually("the property requires a reason", func() bool {
+		return strings.Contains(string(a.send(call{url: statusURL, token: "rw"}).body), `"rejection_reason":"Required"`)
+	})
+	a.steps(
+		refused("", rejected),
+		refused("?reason=", rejected),
+		refused("?reason=+%0A+", rejected),
+		refused("", `{"featured":true,"approval_status":"rej","content":{"text":null}}`),
+		call{url: "/v2/content/1002", token: "rw", contains: []string{`"approval_status":"app"`}},
+		patch("", `{"approval_status":"pen","featured":true}`),
+		patch("", `{"approval_status":"app"}`),
+		patch("?reason=Blurred", rejected),
+		call{url: history, token: "rw", contains: []string{`"reason":"Blurred","changes":[{"member":"approval_status","from":"app","to":"rej"}]`}},
+		patch("", `{"campaign":3}`),
+		call{method: "POST", url: "/v2/content", token: "rw", body: `{"content_type":"text","caption":"x","approval_status":"rej"}`, status: 201},
+		call{method: "POST", url: "/v2/content/bulk?on_conflict=replace", token: "rw", body: `{"id":1002,"approval_status":"rej","content":{"content_type":"text","text":"replaced"}}`,
+			contains: []string{`"status":200`}},
+	)
+	a.do(call{method: "PATCH", url: "/v2/content/7001", token: "other-rw", body: rejected})
+}
+
 // TestAudit checks the lines in the log about changed items.
 func TestAudit(t *testing.T) {
 	log := &librarytest.Output{}

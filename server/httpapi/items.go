@@ -9,6 +9,7 @@ import (
 
 	"github.com/vitrine-dev/vitrine/server/item"
 	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/problems"
 )
 
 // These are the page sizes of lists of items (specification, Limits). The specification does not set the maximum.
@@ -143,6 +144,12 @@ func (s *Server) patchItem(x *exchange) error {
 	reason, err := x.reason()
 	if err != nil {
 		return err
+	}
+	if reason == "" && x.settings.RejectionReason && patch.Rejects() {
+		return &problem{
+			Type: problems.MissingParameter, Parameter: "reason",
+			Detail: `this property requires a reason for each rejection: send it in the parameter "reason"`,
+		}
 	}
 	if err := x.changeItem(library.Mutation{Patch: patch, ID: id, Reason: reason}); err != nil {
 		return err

@@ -71,6 +71,8 @@ type statusRecord struct {
 	Tokens        []tokenRecord `json:"tokens"`
 	// Source is the Git repository with the manifests, or nil if the Property names none or the token is of another namespace.
 	Source *library.Source `json:"source,omitempty"`
+	// RejectionReason is Required if a request that rejects an item must contain a reason. Otherwise, it is omitted.
+	RejectionReason string `json:"rejection_reason,omitempty"`
 	// Rejected is nil if this server does not know the rejected objects.
 	Rejected *[]rejectionRecord `json:"rejected,omitempty"`
 	Links    links              `json:"_links"`
@@ -103,6 +105,9 @@ func (x *exchange) propertyStatus(ctx context.Context) (*statusRecord, error) {
 	}
 	if !x.foreign(p.Namespace()) {
 		out.Source = x.settings.Source
+	}
+	if x.settings.RejectionReason {
+		out.RejectionReason = "Required"
 	}
 	others := len(state.PropertyItems)
 	if known {

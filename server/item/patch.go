@@ -91,6 +91,18 @@ func (p *Patch) Members() []string {
 	return names
 }
 
+// Rejects reports whether the patch sets approval_status to Rejected, whatever the status of the item is.
+func (p *Patch) Rejects() bool {
+	var it Item
+	for _, c := range p.changes {
+		if c.member != nil && c.member.path == "approval_status" {
+			var present uint8
+			c.set(&decoder{}, itemTable.place(&it, c.member, &present))
+		}
+	}
+	return it.ApprovalStatus == Rejected
+}
+
 // Private reports whether the patch changes a private member.
 func (p *Patch) Private() bool {
 	return slices.ContainsFunc(p.changes, func(c change) bool { return c.member != nil && c.member.private })

@@ -8,6 +8,23 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
+// TestPatchRejects checks that a patch tells whether it rejects an item of any kind.
+func TestPatchRejects(t *testing.T) {
+	for text, want := range map[string]bool{
+		`{"approval_status":"rej"}`: true, `{"approval_status":"rej","content":{"text":null},"submission":null}`: true,
+		`{"approval_status":"app"}`: false, `{"approval_status":"pen"}`: false,
+		`{"content":{"text":"rej"}}`: false, `{}`: false,
+	} {
+		p, err := ParsePatch([]byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := p.Rejects(); got != want {
+			t.Errorf("%s: %t", text, got)
+		}
+	}
+}
+
 func TestPatch(t *testing.T) {
 	twelve := int64(12)
 	for name, tc := range map[string]struct {

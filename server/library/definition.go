@@ -151,6 +151,8 @@ type Property struct {
 	ReadOnlyQuery string `json:",omitempty"`
 	// History is the number of changes that the history of each item keeps. nil means HistoryEntries, and 0 turns histories off.
 	History *int `json:",omitempty"`
+	// RejectionReason is true if a request that rejects an item must contain a reason.
+	RejectionReason bool `json:",omitempty"`
 	// Grants let manifests in other namespaces belong to the property.
 	Grants []Grant `json:",omitempty"`
 	// Source is the Git repository with the manifests, or nil if it is unknown. The server only shows it.

@@ -10,8 +10,8 @@ import { states } from './ui.js';
 /** @typedef {import('./item.js').Item} Item */
 
 /**
- * What a decision changes in an item: the members in `values`, or one tag.
- * @typedef {{values: Record<string, unknown>, tag?: undefined} | {values?: undefined, tag: {namespace: string, key: string}, removes?: boolean}} Edit
+ * What a decision changes in an item: the members in `values`, for a reason if the user has given one, or one tag.
+ * @typedef {{values: Record<string, unknown>, reason?: string, tag?: undefined} | {values?: undefined, tag: {namespace: string, key: string}, removes?: boolean}} Edit
  */
 
 /**
@@ -72,12 +72,15 @@ function already(item, { values }) {
 }
 
 /**
- * Returns the edit that restores the item as the moderator saw it.
+ * Returns the edit that restores the item as the moderator saw it. If it rejects the item again, it has a reason, which the property can
+ * require.
  * @param {Step} step
  * @returns {Edit}
  */
-function inverse({ edit, saw }) {
-  return edit.values ? { values: Object.fromEntries(Object.keys(edit.values).map((name) => [name, saw[name]])) } : { ...edit, removes: !edit.removes };
+function inverse({ action, edit, saw }) {
+  if (!edit.values) return { ...edit, removes: !edit.removes };
+  const values = Object.fromEntries(Object.keys(edit.values).map((name) => [name, saw[name]]));
+  return { values, reason: values.approval_status === 'rej' ? `Undone: ${action.text.toLowerCase()}` : '' };
 }
 
 /**
@@ -298,7 +301,8 @@ export class Decisions {
           return;
         }
         lost = true;
-        const { data: after } = await this.#send(() => change('PATCH', `v2/content/${entry.id}`, edit.values, etag));
+        const path = `v2/content/${entry.id}${edit.reason ? `?reason=${encodeURIComponent(edit.reason)}` : ''}`;
+        const { data: after } = await this.#send(() => change('PATCH', path, edit.values, etag));
         entry.left = after === null;
         this.#show(entry, after ?? edited(data, edit));
         return;

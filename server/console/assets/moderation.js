@@ -11,6 +11,8 @@ import { authorOf, describe, marks, picture, tagText } from './item.js';
 import { details, media } from './itemdialog.js';
 import { Listings } from './listing.js';
 import { QueryBar } from './querybar.js';
+import { askReason } from './reason.js';
+import { reasonRequired } from './rejected.js';
 import { parameters, setParameters } from './router.js';
 import { chooseTag } from './tagging.js';
 import { announce, badge, count, empty, failure, number, openDialog, states, toast, toastError } from './ui.js';
@@ -62,7 +64,7 @@ export function moderationPage({ session }) {
 
   const act = {
     approve: button({ icon: 'moderation', text: 'Approve', key: 'a', kind: 'primary', onclick: () => patch((items) => `Approve ${items}`, 'Approved', { approval_status: 'app' }) }),
-    reject: button({ icon: 'close', text: 'Reject', key: 'r', kind: 'danger', onclick: () => patch((items) => `Reject ${items}`, 'Rejected', { approval_status: 'rej' }) }),
+    reject: button({ icon: 'close', text: 'Reject', key: 'r', kind: 'danger', onclick: () => reject(reasonRequired) }),
     pending: button({ text: 'Pending', key: 'p', onclick: () => patch((items) => `Set ${items} to pending`, 'Set to pending', { approval_status: 'pen' }) }),
     feature: button({ icon: 'star', text: 'Feature', key: 'f', onclick: feature }),
     tag: button({ icon: 'tag', text: 'Tag', key: 't', onclick: askTag }),
@@ -171,12 +173,15 @@ export function moderationPage({ session }) {
    * @param {(items: string) => string} order the decision as an order, such as Approve 2 items
    * @param {string} text
    * @param {Record<string, unknown>} values
+   * @param {boolean} [reasoned] whether to ask for a reason
    */
-  function patch(order, text, values) {
+  function patch(order, text, values, reasoned) {
     const items = targets();
     const status = values.approval_status;
     const replaced = items.filter(({ entry, saw }) => status !== undefined && saw.approval_status !== status && decided(entry));
-    const run = (/** @type {Target[]} */ list) => decide(text, { values }, list);
+    const run = (/** @type {Target[]} */ list) => (reasoned
+      ? askReason(order(count(list.length, 'item')), { closed: () => grid.focus(grid.active), chosen: (reason) => decide(text, { values, reason }, list) })
+      : decide(text, { values }, list));
     if (items.length === 0) return;
     if (replaced.length === 0 && !returned) run(items);
     else confirm(order, items, replaced, run);
@@ -212,6 +217,11 @@ export function moderationPage({ session }) {
       const n = items.filter((item) => item.approval_status === status).length;
       return n > 0 ? [`${number(n)} ${name.toLowerCase()}`] : [];
     }).join(', ');
+  }
+
+  /** @param {boolean} reasoned whether to ask for a reason */
+  function reject(reasoned) {
+    patch((items) => `Reject ${items}`, 'Rejected', { approval_status: 'rej' }, reasoned);
   }
 
   function feature() {
@@ -395,6 +405,7 @@ export function moderationPage({ session }) {
       ...(moderates ? [
         { keys: 'a', text: 'Approve', run: on(act.approve) },
         { keys: 'r', text: 'Reject', run: on(act.reject) },
+        { keys: 'R', text: 'Reject with a reason', run: () => reject(true) },
         { keys: 'p', text: 'Set to pending', run: on(act.pending) },
         { keys: 'f', text: 'Feature the item, or stop featuring it', run: on(act.feature) },
       ] : []),

@@ -12,10 +12,16 @@ export const rejectionEvents = new EventTarget();
 /** @type {{time: number, data: Promise<any>}} */
 let latest = { time: -Infinity, data: Promise.resolve({}) };
 
+/** Whether the property requires a reason for each rejection of an item; false until the status is loaded. */
+export let reasonRequired = false;
+
 /** Returns the status of the property. The function requests it at most every ten seconds, unless `fresh` is true. */
 export function propertyStatus(fresh = false) {
   if (fresh || performance.now() - latest.time >= 10_000) {
-    latest = { time: performance.now(), data: get('v2/content/status').then(({ data }) => data) };
+    latest = { time: performance.now(), data: get('v2/content/status').then(({ data }) => {
+      reasonRequired = data.rejection_reason === 'Required';
+      return data;
+    }) };
     void rejections().then(() => rejectionEvents.dispatchEvent(new Event('changed')));
   }
   return latest.data;
@@ -31,6 +37,7 @@ export function rejections() {
 
 /** Forgets the status that a session has seen, because the session has ended. */
 export function forgetRejections() {
+  reasonRequired = false;
   latest = { time: -Infinity, data: Promise.resolve({}) };
 }
 

@@ -5,6 +5,7 @@ import { shown } from './decisions.js';
 import { decisionsOf, report } from './desk.js';
 import { button, fill, h } from './dom.js';
 import { authorOf, tagText } from './item.js';
+import { reasonRequired } from './rejected.js';
 import { announce, count, number, toast, toastError } from './ui.js';
 
 /** @typedef {import('./item.js').Item} Item */
@@ -110,6 +111,12 @@ export class Selection {
   /** @param {() => Item[]} items */
   #actions(items) {
     const decide = (/** @type {string} */ text, /** @type {import('./decisions.js').Edit} */ edit) => this.#decide(text, edit, items());
+    const reject = () => {
+      const list = items();
+      const values = { approval_status: 'rej' };
+      if (!reasonRequired || list.length === 0) this.#decide('Rejected', { values }, list);
+      else import('./reason.js').then(({ askReason }) => askReason(`Reject ${count(list.length, 'item')}`, { chosen: (reason) => this.#decide('Rejected', { values, reason }, list) }), toastError);
+    };
     const tag = () => import('./tagging.js').then(({ chooseTag }) => {
       chooseTag(`Tag ${count(items().length, 'item')}`, { chosen: (set) => decide(`Tagged ${tagText(set)}`, { tag: set }) });
     }, toastError);
@@ -118,7 +125,7 @@ export class Selection {
     }, toastError);
     return [
       this.moderates && button({ icon: 'moderation', text: 'Approve', onclick: () => decide('Approved', { values: { approval_status: 'app' } }) }),
-      this.moderates && button({ icon: 'close', text: 'Reject', onclick: () => decide('Rejected', { values: { approval_status: 'rej' } }) }),
+      this.moderates && button({ icon: 'close', text: 'Reject', onclick: reject }),
       this.moderates && button({ text: 'Pending', onclick: () => decide('Set to pending', { values: { approval_status: 'pen' } }) }),
       this.tags && button({ icon: 'tag', text: 'Tag…', onclick: () => items().length > 0 && tag() }),
       this.tags && button({ text: 'Remove a tag…', onclick: () => items().length > 0 && untag() }),
