@@ -23,8 +23,8 @@ type Change struct {
 // MaxChangeValue is the maximum length of Change.From and Change.To, in bytes. Longer values are cut and end with "…".
 const MaxChangeValue = 200
 
-// Diff returns the changes of members from before to after, in the order of an export. The id, the short code and the time of
-// the last change are not compared.
+// Diff returns the changes of members from before to after, in the order of an export. The id, the short code and the time of the last change
+// are not compared.
 func Diff(before, after *Item) []Change {
 	var changes []Change
 	add := func(member string, from, to *string) { changes = append(changes, Change{member, cut(from), cut(to)}) }

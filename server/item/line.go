@@ -77,8 +77,9 @@ func LineID(line []byte) (int64, error) {
 	return body.id(), d.failure()
 }
 
-// Unmarshal parses the output of Marshal. Unlike ParseLine, it checks no limits, requires no members and fills in no values, because it
-// reads only items that a store accepted before. An item that was stored without last_modified gets its created_on. Its errors are *InvalidError, and mean that the stored bytes are damaged.
+// Unmarshal parses the output of Marshal. Unlike ParseLine, it checks no limits and requires no members, because it reads only items that a
+// store accepted before. It fills in only one value: an item that was stored without last_modified gets its created_on. Its errors are
+// *InvalidError, and mean that the stored bytes are damaged.
 func Unmarshal(stored []byte) (*Item, error) {
 	d := &decoder{stored: true}
 	s := scratches.Get().(*scratch)

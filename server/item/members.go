@@ -21,7 +21,7 @@ type Item struct {
 	ShortenedPermalink    string          // as imported, or "" to show the server's own short link
 	ShortCode             string          // the code of the server's short link; random, generated once
 	CreatedOn             string
-	LastModified          string // private, and an extension: when the item's own data last changed; never older than before
+	LastModified          string // private, and an extension: when the item's own data last changed
 	Hashtag               *Hashtag
 	Featured              bool
 	Configuration         json.RawMessage // any JSON, or nil for null

@@ -17,8 +17,8 @@ type object = map[string]any
 type fact struct {
 	Property library.PropertyID `json:"property"`
 	// Namespace and Key identify a tag. A ledger has no Namespace. Its Key contains the namespaces of all tags that items have ever had
-	// themselves, separated by slashes, which no namespace contains. It begins with importedMark if
-	// Ledger.Imported is true. It is empty in a ledger that an earlier version wrote last.
+	// themselves, separated by slashes, which no namespace contains, after importedMark if Ledger.Imported is true. The namespaces are missing
+	// in a ledger that an earlier version wrote last.
 	Namespace string `json:"namespace,omitempty"`
 	Key       string `json:"key,omitempty"`
 	// Sequence is the highest item id that was ever assigned or imported. It increases before an item with that id is stored, so that no id

@@ -100,8 +100,8 @@ func (ls *Ledgers) keep(p library.PropertyID, l *Ledger) {
 	}
 }
 
-// Change replaces the state `from` of a ledger. It adds the ids, field names and namespaces of a stage, and takes over Imported. It returns false if the ledger was
-// in another state. In this case, the next get returns that state.
+// Change replaces the state `from` of a ledger. It adds the ids, field names and namespaces of a stage, and takes over its Imported. It
+// returns false if the ledger was in another state. In this case, the next get returns that state.
 func (ls *Ledgers) Change(ctx context.Context, p library.PropertyID, from *Ledger, st *mutations.Stage) (bool, error) {
 	next := &Ledger{Sequence: max(st.Sequence, from.Sequence), Imported: st.Imported, Names: from.Names, Namespaces: from.Namespaces, token: rand.Text()}
 	if len(st.Names) > 0 {
