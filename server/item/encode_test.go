@@ -540,11 +540,13 @@ func encodedIn(t *testing.T, file string) Encoded {
 func TestStamps(t *testing.T) {
 	for stamp, packed := range map[string]bool{
 		"2026-11-20T08:09:10Z": true, "0000-00-00T00:00:00Z": true, "9999-12-31T23:59:59Z": true, "2024-15-31T31:63:63Z": true,
+		"2026-11-20T08:09:10.123Z": true, "0000-00-00T00:00:00.000Z": true, "9999-12-31T23:59:59.999Z": true, "2026-11-20T08:09:10.070Z": true,
+		"2026-11-20T08:09:10.12xZ": false, "2026-11-20T08:09:10.123+": false, "2026-11-20T08:09:10,123Z": false, "2026-16-20T08:09:10.123Z": false,
 		"2026-11-20T08:09:10.5Z": false, "2026-11-20": false, "2026": false, "": false, "2026-16-20T08:09:10Z": false, "2026-11-32T08:09:10Z": false,
 		"2026-11-20T32:09:10Z": false, "2026-11-20T08:64:10Z": false, "2026-11-20T08:09:64Z": false, "2026-11-20t08:09:10Z": false,
 		"2026-11-20T08:09:1xZ": false, "x026-11-20T08:09:10Z": false, "2026-11-20T08:09:10+": false, "\x01abcde": false, "\"\\\n": false,
 	} {
-		if got := appendStamp(nil, stamp); (len(got) == packedLen && got[0] == packedMark) != packed {
+		if got := appendStamp(nil, stamp); isPacked(got) != packed {
 			t.Errorf("%q is stored as %q; want packed %t", stamp, got, packed)
 		}
 		it := &Item{ID: 1, CreatedOn: stamp, Content: Content{CreatedOn: stamp, SocialPlatformCreatedOn: stamp, Author: &Author{Username: "a", CreatedOn: stamp}}}

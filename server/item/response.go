@@ -224,8 +224,7 @@ func (r *record) appendParts(dst []byte, parts []part, slack int) []byte {
 				*(*[shortRoom]byte)(out[n:]) = p.filler.text
 				n += p.filler.length
 			case p.kind == stampPart && isPacked(from[:t.length]):
-				putStamp((*[stampLen]byte)(out[n:]), from)
-				n += stampLen
+				n += putStamp((*[stampLonger]byte)(out[n:]), from[:t.length])
 			case t.length <= shortRoom && len(from) >= shortRoom:
 				*(*[shortRoom]byte)(out[n:]) = [shortRoom]byte(from)
 				n += int(t.length)

@@ -19,7 +19,7 @@ func Decode(e Encoded) (*Item, error) {
 		return nil, errEncoded
 	}
 	var d unescaper
-	var stamp [stampLen]byte
+	var stamp [stampLonger]byte
 	it := &Item{}
 	var present uint8
 	for i, m := range textRows {

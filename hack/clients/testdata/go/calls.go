@@ -133,7 +133,7 @@ func main() {
 	state := &PatchItemParams{IfMatch: new(seen.HTTPResponse.Header.Get("ETag"))}
 	patched := need(rw.PatchItemWithResponse(ctx, largeID, state, ItemPatch{ActivateUnits: &[]Id{unitID}}))
 	check("attach a unit", patched.JSON200 != nil && len(patched.JSON200.ActivateUnits) == 1 && patched.JSON200.ActivateUnits[0].Id == unitID &&
-		*patched.JSON200.ActivateUnits[0].ExternalId == "SKU-1", string(patched.Body))
+		*patched.JSON200.ActivateUnits[0].ExternalId == "SKU-1" && *patched.JSON200.LastModified > patched.JSON200.CreatedOn, string(patched.Body))
 	outdated := need(rw.PatchItemWithResponse(ctx, largeID, state, ItemPatch{}))
 	check("change an item that has changed", outdated.ApplicationproblemJSON412 != nil, string(outdated.Body))
 
@@ -144,7 +144,8 @@ func main() {
 
 	for _, id := range []Id{16777217, 5000000001, largeID} {
 		shown := need(ro.ShowItemWithResponse(ctx, id))
-		check("show an item", shown.JSON200 != nil && shown.JSON200.Id == id && shown.JSON200.Submission == nil, string(shown.Body))
+		check("show an item", shown.JSON200 != nil && shown.JSON200.Id == id && shown.JSON200.Submission == nil &&
+			shown.JSON200.LastModified == nil, string(shown.Body))
 	}
 	collection := need(ro.ListCollectionWithResponse(ctx, 12, &ListCollectionParams{}))
 	check("list a collection", collection.JSON200 != nil && len(collection.JSON200.UnderscoreEmbedded.UgcItem) == 8, string(collection.Body))

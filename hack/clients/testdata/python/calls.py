@@ -130,6 +130,7 @@ assert explained.ugc_id == LARGE_ID and explained.matched and len(explained.expl
 
 patched = answered(Item, patch_item.sync(LARGE_ID, client=rw, body=ItemPatch(activate_units=[UNIT_ID])))
 assert [(u.id, u.external_id) for u in patched.activate_units] == [(UNIT_ID, "SKU-1")], patched.activate_units
+assert not isinstance(patched.last_modified, Unset) and patched.last_modified > patched.created_on, patched
 
 units = answered(UnitList, list_units.sync(client=ro))
 assert units.field_embedded.activate_unititem[0].id == UNIT_ID, units
@@ -138,7 +139,7 @@ assert isinstance(shown, list) and shown[0].name == "Shop the sandals", shown
 
 for number in (16777217, 5000000001, LARGE_ID):
     item = answered(Item, show_item.sync(number, client=ro))
-    assert item.id == number and isinstance(item.submission, Unset), item
+    assert item.id == number and isinstance(item.submission, Unset) and isinstance(item.last_modified, Unset), item
 assert len(answered(ItemList, list_collection.sync(12, client=ro)).field_embedded.ugcitem) == 8
 
 status(204, erase_item.sync_detailed(added.id, client=rw).status_code)

@@ -104,6 +104,7 @@ for (const id of [16777217, 5000000001, largeID]) {
   const shown = await good(ro.GET("/v1/ugc/{ugc_id}/", { params: { path: { ugc_id: id } } }));
   assert.equal(shown.id, id);
   assert.equal(shown.submission, undefined);
+  assert.equal(shown.last_modified, undefined);
 }
 assert.equal((await good(ro.GET("/v1/ugc/collections/{collection_id}/", { params: { path: { collection_id: 12 } } })))._embedded["ugc:item"].length, 8);
 
