@@ -33,6 +33,9 @@ type Item struct {
 	Configuration      json.RawMessage `json:"configuration,omitempty"`
 	// Claimed is an extension of the specification.
 	Claimed bool `json:"claimed"`
+	// LastModified is when the item's own data last changed, as RFC 3339 with milliseconds. It is an extension of the specification, and "" for
+	// tokens that do not allow ReadPrivate.
+	LastModified string `json:"last_modified,omitempty"`
 }
 
 // Unit is a conversion unit: an action, such as a purchase, that can be attached to items (specification, Conversion unit).
