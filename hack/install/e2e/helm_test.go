@@ -216,7 +216,7 @@ func visitConsole(ctx context.Context) {
 	}
 	page, text := answer(http.MethodGet, "", "")
 	Expect(page.StatusCode).To(Equal(http.StatusOK), text)
-	Expect(page.Header.Get("Content-Security-Policy")).To(HavePrefix("default-src 'none'; script-src 'self';"))
+	Expect(page.Header.Get("Content-Security-Policy")).To(HavePrefix("default-src 'none'; script-src 'self' 'sha256-"))
 	session, text := answer(http.MethodPost, "session", fmt.Sprintf(`{"code":%q}`, link[2]))
 	Expect(session.StatusCode).To(Equal(http.StatusCreated), text)
 	Expect(text).To(ContainSubstring(`"class":"READ-WRITE","property":"shop/default"`))
