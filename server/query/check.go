@@ -170,12 +170,12 @@ func ResolveObject(f FieldName, a Audience, dynamic []string) []Field {
 func collect(a Audience, dynamic []string, wanted func(string) bool) []Field {
 	var out []Field
 	for _, field := range Fields() {
-		if wanted(field.Name) && (a == Private || !field.Private) {
+		if wanted(field.Name) && field.visibleTo(a) {
 			out = append(out, field)
 		}
 	}
 	for _, name := range dynamic {
-		if field, ok := Lookup(name); ok && field.Name == name && wanted(name) && (a == Private || !field.Private) {
+		if field, ok := Lookup(name); ok && field.Name == name && wanted(name) && field.visibleTo(a) {
 			out = append(out, field)
 		}
 	}

@@ -53,6 +53,9 @@ type Field struct {
 	Sortable bool
 }
 
+// visibleTo reports whether an audience may see the field.
+func (f Field) visibleTo(a Audience) bool { return a == Private || !f.Private }
+
 // Value is one indexed value of a field. The type of the field determines which member contains the value.
 type Value struct {
 	// Str holds the values of Keyword fields (as stored, not in lower case) and of Text fields.

@@ -65,7 +65,7 @@ func nearestField(name string, a Audience) string {
 	}
 	c := loadCatalogue()
 	name = Fold(name)
-	hidden := func(field string) bool { return a == Public && c.fields[field].Private }
+	hidden := func(field string) bool { return !c.fields[field].visibleTo(a) }
 	if field, ok := c.otherNames[name]; ok && !hidden(field) {
 		return field
 	}

@@ -178,7 +178,7 @@ func (o Order) String() string {
 func SortableFields(a Audience) []string {
 	var out []string
 	for _, f := range Fields() {
-		if f.Sortable && (a == Private || !f.Private) {
+		if f.Sortable && f.visibleTo(a) {
 			out = append(out, f.Name)
 		}
 	}
