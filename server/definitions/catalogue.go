@@ -2,6 +2,7 @@ package definitions
 
 import (
 	"cmp"
+	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
 	"iter"
@@ -123,6 +124,24 @@ func (c *Catalogue) Filter(ref library.FilterRef) (*Filter, error) {
 		return nil, fmt.Errorf("filter %s of property %s: %w", cmp.Or(ref.UUID, strconv.FormatInt(ref.ID, 10)), c.Property, library.ErrNotFound)
 	}
 	return f, nil
+}
+
+// FeedRules returns the rules of library.Feed for the property.
+func (c *Catalogue) FeedRules() library.FeedRules {
+	var out library.FeedRules
+	sum := sha256.New()
+	for _, u := range c.Units {
+		fmt.Fprintf(sum, "unit %s\n", u.Encoded)
+	}
+	if c.Default != nil {
+		fmt.Fprintf(sum, "default unit %d\n", c.Default.ID)
+	}
+	for _, r := range slices.Concat(c.TagRules, c.UnitRules) {
+		fmt.Fprintf(sum, "rule %s\n", r.Name)
+		out.Volatile = out.Volatile || r.Volatile
+	}
+	out.Digest = hex.EncodeToString(sum.Sum(nil)[:12])
+	return out
 }
 
 // Unit returns a unit, or nil if there is none.
