@@ -133,9 +133,10 @@ var rooms = map[string]room{
 	},
 	"server/coding":   {others: []string{}},
 	"server/problems": {others: []string{}},
+	"server/feed":     {own: append([]string{"server/flight"}, domain...), ownInTests: []string{"server/reference"}},
 	"server/jsongzip": {ownInTests: []string{"internal/sample", "server/item", "server/query"}, others: []string{}},
 	"server/httpapi": {
-		own: append([]string{"server/coding", "server/jsongzip", "server/problems"}, domain...), ownInTests: []string{"hack/opensearch/node/nodetest", "server/engine", "server/opensearch", "server/reference"},
+		own: append([]string{"server/coding", "server/feed", "server/jsongzip", "server/problems"}, domain...), ownInTests: []string{"hack/opensearch/node/nodetest", "server/engine", "server/opensearch", "server/reference"},
 		others: []string{"golang.org/x/time/", "github.com/klauspost/compress/", "github.com/prometheus/client_golang/", "github.com/maypok86/otter/v2"},
 	},
 	"server/console": {

@@ -41,6 +41,8 @@ type Catalogue struct {
 	units   tree[int64, *Unit]
 	// parts maps each source to its contribution to this catalogue.
 	parts tree[Source, part]
+	// feedRules computes the result of FeedRules once, because followers ask for it often.
+	feedRules func() library.FeedRules
 }
 
 func compareFilterPlaces(a, b library.FilterPlace) int {
@@ -127,7 +129,10 @@ func (c *Catalogue) Filter(ref library.FilterRef) (*Filter, error) {
 }
 
 // FeedRules returns the rules of library.Feed for the property.
-func (c *Catalogue) FeedRules() library.FeedRules {
+func (c *Catalogue) FeedRules() library.FeedRules { return c.feedRules() }
+
+// describeRules computes FeedRules.
+func (c *Catalogue) describeRules() library.FeedRules {
 	var out library.FeedRules
 	sum := sha256.New()
 	for _, u := range c.Units {
@@ -139,6 +144,7 @@ func (c *Catalogue) FeedRules() library.FeedRules {
 	for _, r := range slices.Concat(c.TagRules, c.UnitRules) {
 		fmt.Fprintf(sum, "rule %s\n", r.Name)
 		out.Volatile = out.Volatile || r.Volatile
+		out.Private = out.Private || query.UsesPrivate(r.Selector)
 	}
 	out.Digest = hex.EncodeToString(sum.Sum(nil)[:12])
 	return out
@@ -265,6 +271,7 @@ func newCatalogue(p library.PropertyID, spec library.Property, all entries, sour
 	c.parts = treeOf(compareSources, len(sources), func(i int) (Source, part) { return sources[i], parts[i] })
 	slices.SortFunc(c.Units, compareUnits)
 	slices.SortFunc(c.UnitRules, compareUnitRules)
+	c.feedRules = sync.OnceValue(c.describeRules)
 	return c, nil
 }
 
@@ -348,6 +355,7 @@ func (c *Catalogue) follow(all entries, sources []Source) (*Catalogue, error) {
 			*rules = inserted(*rules, p.rule, compare)
 		}
 	}
+	next.feedRules = sync.OnceValue(next.describeRules)
 	return &next, nil
 }
 

@@ -63,4 +63,7 @@ type FeedRules struct {
 	// Volatile is true if a rule of a manifest depends on the time or on other items, so that tags and units can change without a change of
 	// an item (see definitions.Rule).
 	Volatile bool
+	// Private is true if a rule of a manifest uses private fields, so that public tags and units of an item can change together with a private
+	// member.
+	Private bool
 }

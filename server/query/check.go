@@ -89,6 +89,15 @@ func namesPrivate(f FieldName) bool {
 		(strings.HasPrefix(f.Name, LastModified) || strings.HasPrefix(f.Name, strings.TrimSuffix(submissionPrefix, ".")))
 }
 
+// UsesPrivate reports whether n names a private field, or a pattern of field names, which may match one. What n matches may then depend on
+// private fields.
+func UsesPrivate(n Node) bool {
+	return !Walk(n, func(n Node) bool {
+		f := FieldOf(n)
+		return !f.Pattern && !private(f.Name)
+	})
+}
+
 // leafCount returns 1 for a leaf and 0 for other nodes.
 func leafCount(n Node) int {
 	switch n.(type) {
