@@ -45,12 +45,15 @@ type Source interface {
 type Feed struct {
 	lib    Source
 	sealer *library.Sealer
+	tags   Tags
 	clock  func() time.Time
 	random io.Reader
 
 	mu sync.Mutex
 	// waiting contains the reads that wait for changes, so that callers with the same listing and the same position share one.
 	waiting map[shared]*flight.Value[*found]
+	// watches contains the listings that are watched, by their digests.
+	watches map[[sha256.Size]byte]*watch
 }
 
 // New returns a Feed of the listings of a library. random is a cryptographically secure source of random bytes.
@@ -59,7 +62,7 @@ func New(lib Source, clock func() time.Time, random io.Reader) (*Feed, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Feed{lib: lib, sealer: sealer, clock: clock, random: random, waiting: map[shared]*flight.Value[*found]{}}, nil
+	return &Feed{lib: lib, sealer: sealer, tags: NewTags(lib.AuthorKey()), clock: clock, random: random, waiting: map[shared]*flight.Value[*found]{}, watches: map[[sha256.Size]byte]*watch{}}, nil
 }
 
 // Listing is what a caller follows, and what it may see.
