@@ -92,6 +92,9 @@ func (x *exchange) showTagged(body []byte, tag string, f freshness) error {
 	if unchanged, err := x.unchanged(quoteTag(tag, zip), f); unchanged || err != nil {
 		return err
 	}
+	if x.cacheable() {
+		x.setCacheTags(x.cacheTags())
+	}
 	if zip {
 		body = x.server.gzip.compress(nil, body)
 	}

@@ -46,6 +46,8 @@ type exchange struct {
 	// scope limits the items that exist for the caller. nil means all items of the property.
 	scope    *library.TokenScope
 	warnings []query.Warning
+	// shows contains the cache tags of what the response shows, besides that of the property.
+	shows []string
 
 	// reserved is the number of bytes that reserve has taken.
 	reserved int64
@@ -56,7 +58,7 @@ type exchange struct {
 	lost error
 	// values contains the header values that set has set. room is the initial memory of values, large enough for most responses.
 	values []string
-	room   [10]string
+	room   [13]string
 }
 
 // set sets a header whose name is in canonical form. It works like http.Header.Set, but does not allocate for each value.

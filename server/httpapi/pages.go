@@ -24,6 +24,7 @@ type keptPage struct {
 	expires time.Time
 	// links are the values of the header Link.
 	links []string
+	tags  cacheTags
 	// body is the body in the content coding of the page's key.
 	body []byte
 }
@@ -151,7 +152,7 @@ func (x *exchange) page(r library.Read, l listing, fresh freshness, finish func(
 		shown = contentVersion(page)
 	}
 	to := finish(page.Next)
-	made := keptPage{version: page.Version, tag: key.tag(shown, x.linkHere()), expires: page.Expires, links: to.header()}
+	made := keptPage{version: page.Version, tag: key.tag(shown, x.linkHere()), expires: page.Expires, links: to.header(), tags: x.cacheTags()}
 	made.body = itemList(page, l, to)
 	if key.zip {
 		zipped := x.server.scratch.get()
@@ -188,6 +189,9 @@ func (x *exchange) showPage(p keptPage, key pageKey, fresh freshness) error {
 	}
 	for _, link := range p.links {
 		x.Header().Add("Link", link)
+	}
+	if x.cacheable() {
+		x.setCacheTags(p.tags)
 	}
 	x.send(p.body, key.zip)
 	return nil

@@ -15,6 +15,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/vitrine-dev/vitrine/server/feed"
 	"github.com/vitrine-dev/vitrine/server/jsongzip"
 	"github.com/vitrine-dev/vitrine/server/library"
 )
@@ -90,6 +91,7 @@ type Server struct {
 	pageGzip jsongzip.Compressor
 	scratch  scratch
 	pages    *pageCache
+	tags     feed.Tags
 	// sending is the number of bytes of pages that are being built or sent.
 	sending atomic.Int64
 	metrics *metrics
@@ -109,7 +111,7 @@ func New(lib library.Library, o Options) (*Server, error) {
 		return nil, fmt.Errorf("external URL: %w", err)
 	}
 	log := o.Logger.Handler()
-	s := &Server{lib: lib, options: o, name: "vitrine/" + o.Version, tokens: tokenTable{log: log}, noToken: accessLog(log, "", "")}
+	s := &Server{lib: lib, options: o, name: "vitrine/" + o.Version, tokens: tokenTable{log: log}, noToken: accessLog(log, "", ""), tags: feed.NewTags(lib.AuthorKey())}
 	var err error
 	if s.pages, err = newPageCache(o.PageCache, o.Pressure); err != nil {
 		return nil, err
