@@ -73,11 +73,26 @@ type Item struct {
 	Code    string
 	// Erase is true if the store must erase the previous bytes of the item, because the item is deleted or its submission changes.
 	Erase bool
+	// Extent says how the new content differs from the stored one.
+	Extent Extent
 	// History are the new entries of the item's history, the oldest first. The store adds them to the stored history, unless NewHistory is
 	// true, because another item had the id before.
 	History    []library.HistoryEntry
 	NewHistory bool
+
+	stored *item.Item // the item before the first mutation, or nil
 }
+
+// Extent says which members of an item have changed. A created or deleted item has changed in AnyMember.
+type Extent uint8
+
+const (
+	// Nothing means that the item is as before, even its time of the last change.
+	Nothing Extent = iota
+	// PrivateMembers means that everything that query.Public sees of the item is as before.
+	PrivateMembers
+	AnyMember
+)
 
 // NewStage returns an empty stage. The caller must set Namer, Random, Now, Sequence, Imported and KeepHistory.
 func NewStage(p library.PropertyID, base Base, codes map[string]bool) *Stage {
@@ -102,7 +117,7 @@ func (s *Stage) set(m *library.Mutation, id item.ID, before, after *item.Item) {
 	if !staged {
 		i = len(s.Items)
 		s.at[id] = i
-		next := Item{ID: id, Existed: before != nil}
+		next := Item{ID: id, Existed: before != nil, stored: before}
 		if before != nil {
 			next.Code = before.ShortCode
 		}
@@ -110,6 +125,7 @@ func (s *Stage) set(m *library.Mutation, id item.ID, before, after *item.Item) {
 	}
 	it := &s.Items[i]
 	it.Item = after
+	it.Extent = it.extent(before)
 	it.Erase = it.Erase || before != nil && (after == nil || before.Submission != nil && !bytes.Equal(before.Submission, after.Submission))
 	if after == nil {
 		it.History, it.NewHistory = nil, true
@@ -118,6 +134,29 @@ func (s *Stage) set(m *library.Mutation, id item.ID, before, after *item.Item) {
 			it.History = append(it.History, e)
 		}
 	}
+}
+
+// extent compares it.Item with the stored item. before is the item before the last mutation.
+func (it *Item) extent(before *item.Item) Extent {
+	was, is := it.stored, it.Item
+	switch {
+	case was == nil && is == nil:
+		return Nothing
+	case was == nil || is == nil:
+		return AnyMember
+	case was == before && was.LastModified != is.LastModified && bytes.Equal(was.Submission, is.Submission):
+		return AnyMember // lastModified has found a difference, and it is not in a private member
+	}
+	stored := item.Encode(was)
+	if bytes.Equal(stored, item.Encode(is)) {
+		return Nothing
+	}
+	public := *is
+	public.Submission, public.LastModified = was.Submission, was.LastModified
+	if bytes.Equal(stored, item.Encode(&public)) {
+		return PrivateMembers
+	}
+	return AnyMember
 }
 
 // lastModified returns the LastModified of an item that a mutation changes from before to after. after contains the time that the item came
