@@ -52,6 +52,15 @@ func (r Reads) Property(p library.PropertyID) (library.Property, error) {
 	return c.Spec, nil
 }
 
+// Rules returns the rules of library.Feed for a property, or ErrNotFound.
+func (r Reads) Rules(p library.PropertyID) (library.FeedRules, error) {
+	c, err := r.Served(p)
+	if err != nil {
+		return library.FeedRules{}, err
+	}
+	return c.FeedRules(), nil
+}
+
 // Filter returns one filter (see library.Base).
 func (r Reads) Filter(p library.PropertyID, ref library.FilterRef) (library.FilterRecord, error) {
 	c, err := r.Served(p)

@@ -91,6 +91,7 @@ const (
 	Nothing Extent = iota
 	// PrivateMembers means that everything that query.Public sees of the item is as before.
 	PrivateMembers
+	// AnyMember means that a member that query.Public sees may have changed.
 	AnyMember
 )
 

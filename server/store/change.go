@@ -2,6 +2,8 @@ package store
 
 import (
 	"bytes"
+	"cmp"
+	"encoding/hex"
 	"errors"
 	"maps"
 	"slices"
@@ -29,6 +31,8 @@ type change struct {
 	codes map[string]bool
 	// deleted is the number of stored items that the change deletes, purged ones included. put computes it.
 	deleted int64
+	// journal is the new id of the journals if the change purges properties.
+	journal string
 	namer   *mutations.Namer
 	// found contains the records that fetch has looked up for the whole group.
 	found found
@@ -190,6 +194,13 @@ func (c *change) put(b *pebble.Batch, out *Change) (erased bool, err error) {
 			return false, err
 		}
 	}
+	if len(out.Purged) > 0 {
+		drawn, err := draw(b, keyJournal, journalID, c.s.options.Random)
+		if err != nil {
+			return false, err
+		}
+		c.journal = hex.EncodeToString(drawn)
+	}
 	gone := erasure{}
 	for _, id := range out.Purged {
 		lower, upper := propertyBounds(id)
@@ -206,6 +217,9 @@ func (c *change) put(b *pebble.Batch, out *Change) (erased bool, err error) {
 			return false, err
 		}
 		gone.note(pc)
+	}
+	if err := c.trimJournals(b); err != nil {
+		return false, err
 	}
 	if gone.empty() {
 		return false, nil
@@ -296,6 +310,9 @@ func (c *change) putProperty(b *pebble.Batch, pc PropertyChange, version uint64)
 		if err := c.putCode(b, p, &st.Items[i]); err != nil {
 			return err
 		}
+	}
+	if err := putEntry(b, st, version, known.changes); err != nil {
+		return err
 	}
 	return c.putHistories(b, p, st)
 }
@@ -388,13 +405,16 @@ func (c *change) storedHistories(p library.PropertyID, items []mutations.Item) (
 	return values, nil
 }
 
-// install makes the change visible.
+// install makes the change visible, and then wakes the calls of Changes.
 func (c *change) install(out *Change) {
+	var changed []library.PropertyID
+	defer func() { c.s.waiters.wake(changed...) }()
 	c.s.mu.Lock()
 	defer c.s.mu.Unlock()
 	now := c.before
 	now.version = out.Version
 	now.deleted += c.deleted
+	now.journal = cmp.Or(c.journal, now.journal)
 	now.set = c.defs.Set
 	maps.Copy(now.marks, c.marks)
 	for _, id := range out.Purged {
@@ -407,9 +427,13 @@ func (c *change) install(out *Change) {
 			now.properties[pc.Property] = p
 		}
 		p.version = out.Version
+		if len(pc.Items) > 0 || pc.After == nil {
+			changed = append(changed, pc.Property)
+		}
 		if st := c.properties[pc.Property]; st != nil {
 			p.sequence, p.imported = st.Sequence, st.Imported
 			p.items += grown(st)
+			p.changes += journaled(st)
 			maps.Copy(p.made, st.Tags)
 			maps.Copy(p.names, st.Names)
 			maps.Copy(p.namespaces, st.Namespaces)

@@ -44,7 +44,7 @@ func (s *Store) Checkpoint(ctx context.Context, dir string) (Census, error) {
 	return census, nil
 }
 
-// VerifyCopy opens the copy in dir like a Store, but read-only, and decodes every definition and item in it. For each property, it calls
+// VerifyCopy opens the copy in dir like a Store, but read-only, and decodes every definition, item and journal in it. For each property, it calls
 // the function try with the items in the order of ids, at most readChunk in each call. A library can check in try whether it can index the
 // items. VerifyCopy also compares the number of items of each property with the counter of the property. VerifyCopy reads the whole copy
 // once, one chunk at a time, and blocks neither readers nor writers of s. Its error names what cannot be read, or is the error of try.
@@ -57,7 +57,7 @@ func (s *Store) VerifyCopy(ctx context.Context, dir string, try func(library.Pro
 		return fmt.Errorf("open the copy of the store: %w", err)
 	}
 	err = db.call(func() error {
-		found, err := load(db.pebble, s.options.Random, false)
+		found, err := load(db.pebble, s.options.Random)
 		if err != nil {
 			return err
 		}
@@ -65,6 +65,9 @@ func (s *Store) VerifyCopy(ctx context.Context, dir string, try func(library.Pro
 			n, err := verifyItems(ctx, db.pebble, p, try)
 			if want := found.properties[p].items; err == nil && n != want {
 				err = fmt.Errorf("it has %d items, but its counter says %d", n, want)
+			}
+			if err == nil {
+				err = verifyJournal(db.pebble, p)
 			}
 			if err != nil {
 				return fmt.Errorf("property %s: %w", p, err)

@@ -116,6 +116,7 @@ func TestVerifyCopy(t *testing.T) {
 		{func(db *pebble.DB) error { return db.Set(itemKey(shop, readChunk+5), []byte("{"), nil) }, "property shop/default: read item 1029"},
 		{func(db *pebble.DB) error { return db.Set([]byte("zzz"), nil, nil) }, "unknown key"},
 		{func(db *pebble.DB) error { return db.Delete(itemKey(shop, 5), nil) }, "property shop/default: it has 1033 items, but its counter says 1034"},
+		{func(db *pebble.DB) error { return db.Set(journalKey(shop, 5), []byte{1, 1, 0x80}, nil) }, "not an entry of a journal"},
 	} {
 		if err := verify(c.change, nil); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("error %v, want %q", err, c.want)

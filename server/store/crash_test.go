@@ -2,6 +2,7 @@ package store
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -97,16 +98,18 @@ func writeUntilKilled(dir string) error {
 }
 
 // TestNothingAcknowledgedIsLost repeatedly starts a process that writes to the same store, and kills it at a random instant. The store must
-// contain every acknowledged group of items, and each stored item must have its history.
+// contain every acknowledged group of items, and each stored item must have its history. A follower of the changes, which continues after
+// each crash from its last position, must see every stored item.
 func TestNothingAcknowledgedIsLost(t *testing.T) {
 	const rounds = 20
 	dir := t.TempDir()
 	acknowledged := map[int]bool{}
+	followed := followed{seen: map[item.ID]bool{}}
 	first := 0
 	for round := range rounds {
 		highest := crash(t, dir, first, acknowledged, time.Duration(rand.IntN(40_000))*time.Microsecond)
 		first = max(first, highest+10) // skip the numbers of the groups that were in progress
-		checkGroups(t, dir, round, first, acknowledged)
+		checkGroups(t, dir, round, first, acknowledged, &followed)
 		if t.Failed() {
 			return
 		}
@@ -183,7 +186,13 @@ func crash(t *testing.T, dir string, first int, acknowledged map[int]bool, after
 	return highest
 }
 
-func checkGroups(t *testing.T, dir string, round, last int, acknowledged map[int]bool) {
+// followed is the state of a follower. Position is "" at first, which stands for the beginning.
+type followed struct {
+	position library.Position
+	seen     map[item.ID]bool
+}
+
+func checkGroups(t *testing.T, dir string, round, last int, acknowledged map[int]bool, f *followed) {
 	t.Helper()
 	l, err := open(Options{Dir: dir})
 	if err != nil {
@@ -194,12 +203,16 @@ func checkGroups(t *testing.T, dir string, round, last int, acknowledged map[int
 			t.Errorf("round %d: close: %v", round, err)
 		}
 	}()
+	f.position = follow(t, l, cmp.Or(f.position, position{journal: l.served.journal}.text()), f.seen)
 	items, tagged := map[string]int{}, map[string]int{}
 	for it, err := range l.Items(t.Context(), shop) {
 		if err != nil {
 			t.Fatalf("round %d: read the items: %v", round, err)
 		}
 		items[it.Content.Text]++
+		if !f.seen[it.ID] {
+			t.Errorf("round %d: the journal does not contain item %d", round, it.ID)
+		}
 		if slices.Contains(it.Tags, item.Tag{Namespace: "vibe", Key: "bold"}) {
 			tagged[it.Content.Text]++
 		}
@@ -241,7 +254,7 @@ func TestPowerFailure(t *testing.T) {
 			t.Fatal(err)
 		}
 		l := mustOpen(t, Options{Dir: "store", FS: disk})
-		acknowledged := int64(0)
+		first, acknowledged := now(t, l), int64(0)
 		for range 40 {
 			switch random.IntN(5) {
 			case 0:
@@ -254,8 +267,10 @@ func TestPowerFailure(t *testing.T) {
 				if err != nil {
 					t.Fatalf("seed %d: %v", seed, err)
 				}
-				if n := after.State(t.Context()).Items; n != acknowledged {
-					t.Errorf("seed %d: %d items after a power failure, want %d", seed, n, acknowledged)
+				seen := map[item.ID]bool{}
+				follow(t, after, first, seen)
+				if n := after.State(t.Context()).Items; n != acknowledged || int64(len(seen)) != n {
+					t.Errorf("seed %d: %d items and changes of %d after a power failure, want %d", seed, n, len(seen), acknowledged)
 				}
 				if random.IntN(2) == 0 { // the power fails again, during or after the next start
 					failed = failed.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: random.IntN(101), RNG: random})

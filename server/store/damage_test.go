@@ -94,6 +94,15 @@ func tryDamage(t *testing.T, original string, d storetest.Damage, want map[item.
 	case !maps.Equal(got, want):
 		t.Errorf("%v: opened with %d items, want %d", d, len(got), len(want))
 	}
+	out, err := l.Changes(t.Context(), library.ChangesRead{Property: shop, After: position{journal: l.served.journal}.text(), Limit: 100})
+	switch {
+	case Damaged(err):
+		return false
+	case err != nil:
+		t.Errorf("%v: %v", d, err)
+	case len(out.Items) != len(want)+1: // one item was deleted
+		t.Errorf("%v: opened with the changes of %d items, want %d", d, len(out.Items), len(want)+1)
+	}
 	return true
 }
 
@@ -142,6 +151,7 @@ func TestAcceptLoss(t *testing.T) {
 	for i := range 20 {
 		write(t, l, post(fmt.Sprintf("text %d", i)))
 	}
+	last := now(t, l)
 	dir = copyOf(t, dir)
 	log, damaged := damageLast(t, dir, "*.log", 2000)
 	_, err := open(Options{Dir: dir})
@@ -159,7 +169,10 @@ func TestAcceptLoss(t *testing.T) {
 	if kept, err := os.ReadFile(log + ".damaged"); err != nil || !slices.Equal(kept, damaged) {
 		t.Errorf("the damaged file was not kept: %v", err)
 	}
-	write(t, l, post("new"))
+	for range 20 { // until the store has as many batches as before the loss
+		write(t, l, post("new"))
+	}
+	expectLost(t, "a position from before the loss", l, last)
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}

@@ -39,6 +39,7 @@
 //	m store                                       16 random bytes that identify this store
 //	m author-key                                  32 random bytes: the key of author references
 //	m transfer                                    only in an unfinished copy, which has no m format yet: the freeze of its source
+//	m journal                                     8 random bytes that identify the journals: positions of other journals are not accepted
 //	m version                                     uint64: number of batches so far
 //	m deleted                                     uint64: number of items deleted so far, purged ones included
 //	k <mark>                                      a mark of the operator
@@ -49,6 +50,8 @@
 //	p <property> NUL f <uuid>                     JSON: a filter created over HTTP (definitions.Entry)
 //	p <property> NUL h <uint64>                   the history of the item with that id, as mutations.AddHistory writes it
 //	p <property> NUL i <uint64>                   an item as item.Encode writes it
+//	p <property> NUL j <uint64>                   the items that the batch with that number changed (see journal.go)
+//	p <property> NUL k                            uint64: the batch of the newest deleted entry of the journal
 //	p <property> NUL m                            empty: all times of the last change of its items came from imports
 //	p <property> NUL n                            uint64: the number of items
 //	p <property> NUL s                            uint64: the highest item id ever assigned or imported
@@ -70,9 +73,16 @@
 // The number of items plus m deleted is the number of items that were ever created. Like m version, it never falls in an intact store. A
 // backup records both (see Census).
 //
+// # Journal
+//
+// The journal of a property lists the ids of changed items for Changes, and is written in the batch of the changes. m journal changes when a
+// property is purged, when the store was restored from a backup, and when the loss of data was accepted. Then no earlier position of any
+// property is accepted. The trim of old entries is a part of a batch, at most once a minute for all properties together, so entries stay
+// longer in a store without writes. A journal contains only ids, so nothing has to be erased from it when an item is deleted.
+//
 // # Format versions
 //
-//	1  as above, without p <property> NUL m, and with items of format 1 (see item.Encoded)
+//	1  as above, without p <property> NUL m, without journals, and with items of format 1 (see item.Encoded)
 //	2  as above
 //
 // This package may import synced, definitions, mutations, parallel, transfer, library, query and item.

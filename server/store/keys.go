@@ -28,6 +28,8 @@ const (
 	underFilter   = 'f'
 	underHistory  = 'h'
 	underItem     = 'i'
+	underJournal  = 'j'
+	underFloor    = 'k'
 	underImported = 'm'
 	underCount    = 'n'
 	underSequence = 's'
@@ -43,6 +45,7 @@ const (
 	keyTransfer  = "mtransfer"
 	keyVersion   = "mversion"
 	keyDeleted   = "mdeleted"
+	keyJournal   = "mjournal"
 	// keyLedger exists if the database has had a ledger (see package synced) since it was created or copied.
 	keyLedger = "mledger"
 )
@@ -86,6 +89,10 @@ func itemKey(p library.PropertyID, id item.ID) []byte {
 
 func historyKey(p library.PropertyID, id item.ID) []byte {
 	return binary.BigEndian.AppendUint64(propertyKey(p, underHistory), uint64(id))
+}
+
+func journalKey(p library.PropertyID, batch uint64) []byte {
+	return binary.BigEndian.AppendUint64(propertyKey(p, underJournal), batch)
 }
 
 func codeKey(p library.PropertyID, code string) []byte {

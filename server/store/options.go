@@ -27,6 +27,11 @@ type Options struct {
 	// EraseWithin is the maximum time for which the bytes of a deleted item may stay in the store's files. With a shorter time, the store
 	// rewrites files more often. 0 means 10 minutes.
 	EraseWithin time.Duration
+	// JournalAge is the time for which the store knows the changes of items (see library.Feed). 0 means seven days.
+	JournalAge time.Duration
+	// JournalChanges is the number of newest changes of each property that the store knows. 0 means a million. A change needs up to 50 bytes
+	// of disk, and about a byte if it is one of a large import.
+	JournalChanges int64
 	// MemoryBytes is the memory that the database uses outside the Go heap, for recent writes and for recently read blocks of files. 0 means
 	// 64 MiB. For ten million items, this includes 25 MiB for the Bloom filters with which writes check that an id and a short code are free.
 	// A library that serves items from memory or from its own files does not get faster with more.
@@ -59,6 +64,8 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	o.EraseWithin = cmp.Or(o.EraseWithin, 10*time.Minute)
+	o.JournalAge = cmp.Or(o.JournalAge, 7*24*time.Hour)
+	o.JournalChanges = cmp.Or(o.JournalChanges, 1_000_000)
 	o.MemoryBytes = cmp.Or(o.MemoryBytes, 64<<20)
 	o.MemTableBytes = cmp.Or(o.MemTableBytes, min(16<<20, o.MemoryBytes/4))
 	o.RetryAfter = cmp.Or(o.RetryAfter, time.Second)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/cockroachdb/pebble/v2"
 
@@ -20,6 +21,8 @@ type served struct {
 	id        string
 	authorKey []byte
 	version   uint64
+	// journal is the identity of the journals (see doc.go).
+	journal string
 	// deleted is the number of items that were deleted so far.
 	deleted int64
 	marks   map[string]string
@@ -36,7 +39,9 @@ type property struct {
 	// imported is mutations.Stage.Imported.
 	imported bool
 	items    int64
-	made     map[item.Tag]bool
+	// changes is the number of changes in all entries of the journal so far.
+	changes uint64
+	made    map[item.Tag]bool
 	// names contains the hashed names of all dynamic fields that items have ever had. item.MaxFieldNames limits their number.
 	names map[mutations.NameSum]bool
 	// namespaces contains the namespaces of all tags that items have ever had themselves. item.MaxPropertyNamespaces limits their number.
@@ -55,9 +60,9 @@ func (s *served) property(p library.PropertyID) *property {
 	return newProperty()
 }
 
-// load reads the data that the store keeps in memory. If the store has no id or no author key, load generates them. If renew is true, load
-// gives the store a new id.
-func load(db *pebble.DB, random io.Reader, renew bool) (*served, error) {
+// load reads the data that the store keeps in memory. load generates those keys that identity describes if they do not exist, or if they
+// are in renew.
+func load(db *pebble.DB, random io.Reader, renew ...string) (*served, error) {
 	found, err := loadKeys(db)
 	if err != nil {
 		return nil, err
@@ -75,6 +80,7 @@ func load(db *pebble.DB, random io.Reader, renew bool) (*served, error) {
 // loadKeys reads everything that load reads, except the id and the author key.
 func loadKeys(db *pebble.DB) (*served, error) {
 	l := loader{
+		db:       db,
 		served:   &served{marks: map[string]string{}, properties: map[library.PropertyID]*property{}},
 		bySource: map[definitions.Source]*definitions.Entry{},
 	}
@@ -95,27 +101,30 @@ func loadKeys(db *pebble.DB) (*served, error) {
 
 type loader struct {
 	*served
+	db       *pebble.DB
 	bySource map[definitions.Source]*definitions.Entry
 }
 
-// identity reads the id and the author key of the store, and generates them if the store is new. If renew is true, it always generates an
-// id. It also records that the database has a ledger.
-func (s *served) identity(db *pebble.DB, random io.Reader, renew bool) error {
+// identity reads the id of the store, the id of its journals and the author key. It generates those that do not exist or are in renew. It
+// also records that the database has a ledger.
+func (s *served) identity(db *pebble.DB, random io.Reader, renew []string) error {
 	b := db.NewBatch()
-	var id []byte
-	var err error
-	if renew {
-		id, err = draw(b, keyStore, storeID, random)
-	} else {
-		id, err = readOrDraw(db, b, keyStore, storeID, random)
+	var id, journal []byte
+	for _, k := range []struct {
+		key   string
+		size  int
+		value *[]byte
+	}{{keyStore, storeID, &id}, {keyAuthorKey, authorKeySize, &s.authorKey}, {keyJournal, journalID, &journal}} {
+		value, err := get(db, []byte(k.key))
+		if err == nil && (value == nil || slices.Contains(renew, k.key)) {
+			value, err = draw(b, k.key, k.size, random)
+		}
+		if err != nil {
+			return errors.Join(err, b.Close())
+		}
+		*k.value = value
 	}
-	if err != nil {
-		return errors.Join(err, b.Close())
-	}
-	if s.authorKey, err = readOrDraw(db, b, keyAuthorKey, 32, random); err != nil {
-		return errors.Join(err, b.Close())
-	}
-	s.id = hex.EncodeToString(id)
+	s.id, s.journal = hex.EncodeToString(id), hex.EncodeToString(journal)
 	ledger, err := get(db, []byte(keyLedger))
 	if err == nil && ledger == nil {
 		err = b.Set([]byte(keyLedger), nil, nil)
@@ -129,16 +138,12 @@ func (s *served) identity(db *pebble.DB, random io.Reader, renew bool) error {
 	return b.Commit(pebble.Sync)
 }
 
-// storeID is the size of the id of a store, in bytes.
-const storeID = 16
-
-func readOrDraw(db *pebble.DB, b *pebble.Batch, key string, size int, random io.Reader) ([]byte, error) {
-	value, err := get(db, []byte(key))
-	if err != nil || value != nil {
-		return value, err
-	}
-	return draw(b, key, size, random)
-}
+// The sizes of the id of a store, of the id of its journals, and of the author key, in bytes.
+const (
+	storeID       = 16
+	journalID     = 8
+	authorKeySize = 32
+)
 
 // draw adds a new random value of a key to a batch.
 func draw(b *pebble.Batch, key string, size int, random io.Reader) ([]byte, error) {
@@ -213,6 +218,11 @@ func (l *loader) propertyKey(key, value []byte) (skip []byte, err error) {
 	case underName:
 		n, err = decodeNumber(rest)
 		p.names[mutations.NameSum(n)] = true
+	case underJournal:
+		p.changes, err = lastChanges(l.db, id)
+		return propertyKey(id, under+1), err
+	case underFloor:
+		// Only reads of the journal need it.
 	case underFilter, underUnit:
 		err = l.entry(value)
 	case underCode, underHistory, underItem:

@@ -29,6 +29,7 @@ type Store struct {
 	sealer  *library.Sealer
 	tokens  *definitions.TokenFeed
 	eraser  *eraser
+	waiters waiters
 
 	requests chan request
 	// closing is closed by Close. written is closed by the writer when it ends.
@@ -47,12 +48,17 @@ type Store struct {
 	// attempted is the time at which the writer last tried to reopen a failed store. pause is the minimum time until the next attempt.
 	attempted time.Time
 	pause     time.Duration
+	// trimmed is the time at which the writer last looked for old entries of journals.
+	trimmed time.Time
 
 	problemMu sync.Mutex
 	problem   error
 }
 
-var _ library.Base = (*Store)(nil)
+var (
+	_ library.Base = (*Store)(nil)
+	_ library.Feed = (*Store)(nil)
+)
 
 // databaseName is the name of Pebble's directory in the directory of the store.
 const databaseName = "pebble"
@@ -153,11 +159,19 @@ func loadServed(o Options, db *database) (found *served, err error) {
 		if err != nil {
 			return err
 		}
-		renew := restored && !db.readOnly // a read-only database is opened again later
-		if found, err = load(db.pebble, o.Random, renew); err != nil {
+		var renew []string
+		if restored {
+			renew = []string{keyStore, keyJournal}
+		} else if db.accepted != nil {
+			renew = []string{keyJournal} // the numbers of the lost batches will be used again
+		}
+		if db.readOnly { // it is opened again later
+			renew = nil
+		}
+		if found, err = load(db.pebble, o.Random, renew...); err != nil {
 			return fmt.Errorf("read store at %s: %w", o.Dir, err)
 		}
-		if renew {
+		if restored && !db.readOnly {
 			return forgetRestore(o.FS, o.Dir)
 		}
 		return nil
@@ -216,12 +230,14 @@ func openForCheck(o Options, dir string) (*database, error) {
 	return db, nil
 }
 
-// publish replaces the database and the data in memory, and returns the previous ones.
+// publish replaces the database and the data in memory, and returns the previous ones. It wakes the calls of Changes, because the last batch
+// may have been stored although its commit failed.
 func (s *Store) publish(db *database, now *served) (*database, *served) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	oldDB, oldServed := s.db, s.served
 	s.db, s.served = db, now
+	s.waiters.wakeAll()
 	return oldDB, oldServed
 }
 
