@@ -26,8 +26,8 @@ type base struct {
 	target *indices.Index
 	ctx    context.Context //nolint:containedctx // of one write: the methods of mutations.Base have no context
 	ledger *facts.Ledger
-	// items holds the requested items. The value is nil for an item that does not exist.
-	items map[item.ID]*indices.Stored
+	// stored holds the documents of the requested items, including tombstones.
+	stored map[item.ID]*indices.Stored
 	// codes contains the short codes of the mutations. The value is true if the code is a random code of a new item.
 	codes map[string]bool
 	// holders contains the items that have these codes.
@@ -66,7 +66,7 @@ func (b *base) fetch(ctx context.Context, pending []pendingMutation) error {
 	defer cancel()
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() (err error) {
-		b.items, err = b.indices.Load(ctx, b.target.Writes(), ids, schema.FieldItem, schema.FieldHistory)
+		b.stored, err = b.indices.LoadAll(ctx, b.target.Writes(), ids, schema.FieldItem, schema.FieldHistory, schema.FieldChanged, schema.FieldPublic)
 		return err
 	})
 	g.Go(func() (err error) {
@@ -76,16 +76,24 @@ func (b *base) fetch(ctx context.Context, pending []pendingMutation) error {
 	return g.Wait()
 }
 
+// current returns the document of an item, or nil if the item does not exist.
+func (b *base) current(id item.ID) *indices.Stored {
+	if s := b.stored[id]; s != nil && !s.Gone() {
+		return s
+	}
+	return nil
+}
+
 // Item returns a stored item, or nil.
 func (b *base) Item(id item.ID) (*item.Item, error) {
-	if s := b.items[id]; s != nil {
+	if s := b.current(id); s != nil {
 		return s.Item()
 	}
 	return nil, nil
 }
 
 // Exists reports whether an item is stored.
-func (b *base) Exists(id item.ID) (bool, error) { return b.items[id] != nil, nil }
+func (b *base) Exists(id item.ID) (bool, error) { return b.current(id) != nil, nil }
 
 // Unit reports whether the property serves a unit.
 func (b *base) Unit(id int64) bool { return b.catalogue.Unit(id) != nil }

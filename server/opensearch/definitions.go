@@ -12,7 +12,6 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 	"github.com/vitrine-dev/vitrine/server/opensearch/cluster"
 	"github.com/vitrine-dev/vitrine/server/opensearch/records"
-	"github.com/vitrine-dev/vitrine/server/opensearch/schema"
 )
 
 // Apply stores definitions. See library.Library. The batch is not atomic for other replicas: its definitions become visible to them
@@ -72,7 +71,7 @@ func (l *Library) countMissing(ctx context.Context, defs []library.Definition, r
 	}
 	for p, ids := range named {
 		slices.Sort(ids)
-		there, err := l.indices.Load(ctx, l.names.Items(p), slices.Compact(ids), schema.FieldNone)
+		there, err := l.indices.Load(ctx, l.names.Items(p), slices.Compact(ids))
 		if err != nil && !cluster.IsIndexMissing(err) { // if there is no index, the property is new
 			return err
 		}

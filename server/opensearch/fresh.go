@@ -2,7 +2,6 @@ package opensearch
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"sync"
@@ -28,10 +27,11 @@ const lease = 40 * time.Millisecond
 // indexState identifies the operations of an index by its UUID, its primary term and its highest sequence number. It is empty if unknown.
 type indexState string
 
-// lookedUp is a state of an index and the time at which the request for it began.
+// lookedUp is a state of an index, and the times at which the request for it began and ended.
 type lookedUp struct {
-	state indexState
-	began time.Time
+	state        indexState
+	began, ended time.Time
+	journal      journal
 	// complete is true if every copy of the shard has all operations of the state. While a write is in progress, its operation can already
 	// have a sequence number that no copy of the shard contains, not even the primary.
 	complete bool
@@ -69,6 +69,11 @@ type freshness struct {
 	// shown contains, for each index, the last state whose operations are all visible to searches, and the time when they became visible.
 	shown map[string]lookedUp
 
+	// settled contains, for each index, the last journal whose known operations were all visible.
+	settled map[string]journal
+	// written contains, for each index for whose changes a caller waits, a channel that is closed when this replica writes to the index.
+	written map[string]chan struct{}
+
 	looking singleflight.Group
 	// running counts the lookups in progress. ended ends when close is called: from then on, no lookup may begin.
 	running sync.WaitGroup
@@ -84,7 +89,7 @@ func newFreshness(ix *indices.Indices) (*freshness, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make the cache of versions: %w", err)
 	}
-	f := &freshness{indices: ix, pages: pages, looked: map[string]lookedUp{}, shown: map[string]lookedUp{}}
+	f := &freshness{indices: ix, pages: pages, looked: map[string]lookedUp{}, shown: map[string]lookedUp{}, settled: map[string]journal{}, written: map[string]chan struct{}{}}
 	f.ended, f.end = context.WithCancel(context.Background())
 	return f, nil
 }
@@ -158,6 +163,21 @@ func (f *freshness) lookUp(ctx context.Context, index string) (lookedUp, error) 
 
 // look looks up the state of an index, and stores it in looked.
 func (f *freshness) look(index string) error {
+	return f.run(func(ctx context.Context) error {
+		began := time.Now()
+		looked, err := f.request(ctx, index)
+		if err == nil {
+			looked.began, looked.ended = began, time.Now()
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			f.looked[index] = looked
+		}
+		return err
+	})
+}
+
+// run calls do with a context that does not end with the read that needs the result. It fails after close.
+func (f *freshness) run(do func(context.Context) error) error {
 	f.mu.Lock()
 	if f.ended.Err() != nil {
 		f.mu.Unlock()
@@ -168,31 +188,27 @@ func (f *freshness) look(index string) error {
 	defer f.running.Done()
 	ctx, cancel := cluster.Limited(f.ended, records.LookTimeout)
 	defer cancel()
-	began := time.Now()
-	state, complete, err := f.request(ctx, index)
-	if err == nil {
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		f.looked[index] = lookedUp{state, began, complete}
-	}
-	return err
+	return do(ctx)
 }
 
-// request requests the state of an index from the cluster. See lookedUp.
-func (f *freshness) request(ctx context.Context, index string) (state indexState, complete bool, err error) {
+// request requests the state of an index from the cluster.
+func (f *freshness) request(ctx context.Context, index string) (lookedUp, error) {
 	var stats cluster.StatsOf
-	path := "/" + index + "/_stats/get?level=shards&filter_path=_shards.failed,indices.*.uuid,indices.*.shards.*.routing.primary," +
-		"indices.*.shards.*.seq_no.max_seq_no,indices.*.shards.*.seq_no.global_checkpoint,indices.*.shards.*.retention_leases.primary_term"
+	path := "/" + index + "/_stats/get?level=shards&filter_path=_shards.failed,indices.*.uuid,indices.*.shards.*.routing," +
+		"indices.*.shards.*.commit.user_data.history_uuid,indices.*.shards.*.seq_no.max_seq_no,indices.*.shards.*.seq_no.global_checkpoint,indices.*.shards.*.retention_leases.primary_term"
 	if err := f.indices.Cluster.Do(ctx, http.MethodGet, path, nil, &stats); err != nil {
-		return "", false, err
+		return lookedUp{}, err
 	}
 	for name, i := range stats.Indices { // contains only the index behind the alias
 		if shard := stats.Indices.Primary(name); shard != nil {
-			state = indexState(fmt.Sprintf("%s %d %d", i.UUID, shard.Leases.Term, shard.SeqNo.Max))
-			return state, shard.SeqNo.Checkpoint == shard.SeqNo.Max, nil
+			return lookedUp{
+				state:    indexState(fmt.Sprintf("%s %d %d", i.UUID, shard.Leases.Term, shard.SeqNo.Max)),
+				complete: shard.SeqNo.Checkpoint == shard.SeqNo.Max,
+				journal:  journal{name, shard.Commit.UserData.History, shard.Routing.Node, shard.SeqNo.Checkpoint + 1, shard.SeqNo.Max + 1},
+			}, nil
 		}
 	}
-	return "", false, errors.New("the index has no primary shard")
+	return lookedUp{}, fmt.Errorf("%w: the index has no primary shard", library.ErrUnavailable)
 }
 
 // settle makes the operations of an index visible to searches. It returns the state of the index, or an empty string if some operations

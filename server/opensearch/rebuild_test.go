@@ -36,9 +36,10 @@ func nextSchemas() []schema.Schema {
 			m["properties"].(object)[field] = object{"type": "keyword"}
 			return m
 		},
-		Document: func(dst []byte, it *item.Item, line []byte, token, history string) []byte {
-			return append(bytes.TrimSuffix(schema.All()[schema.All().Latest()-1].Document(dst, it, line, token, history), []byte("}")), `,"`+field+`":"blue"}`...)
+		Document: func(dst []byte, it *item.Item, line []byte, trace schema.Trace) []byte {
+			return append(bytes.TrimSuffix(schema.All()[schema.All().Latest()-1].Document(dst, it, line, trace), []byte("}")), `,"`+field+`":"blue"}`...)
 		},
+		Tombstones: true,
 	})
 }
 
@@ -221,7 +222,7 @@ func TestRebuildBackoff(t *testing.T) {
 				attempts.Add(1)
 				return respond(r, http.StatusBadRequest, `{"error":{"type":"illegal_argument_exception","reason":"too many shards"}}`), nil
 			}
-			return respond(r, http.StatusOK, `{"status":"green","indices":{},"blocks":{},"acknowledged":true,"_shards":{"total":1,"successful":1,"failed":0}}`), nil
+			return respond(r, http.StatusOK, `{"status":"green","indices":{},"blocks":{},"acknowledged":true,"_shards":{"total":0,"successful":0,"failed":0},"timed_out":false}`), nil
 		})
 		l, err := newLibrary(Options{URLs: []string{"http://127.0.0.1:1"}, Transport: transport, schemas: nextSchemas()})
 		if err != nil {

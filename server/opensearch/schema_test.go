@@ -153,7 +153,7 @@ func stripTimes(t *testing.T, l *Library, id item.ID) {
 	}
 	op := cluster.Operation{
 		Index: index.Writes(), ID: fmt.Sprint(id), At: &stored[id].Version,
-		Doc: l.indices.Schemas.Document(index.Schema, it, func() []byte { return line }, "", ""),
+		Doc: l.indices.Schemas.Document(index.Schema, it, func() []byte { return line }, schema.Trace{}),
 	}
 	if err := cluster.FirstError(l.cluster.Bulk(t.Context(), []cluster.Operation{op}, cluster.RefreshNow)); err != nil {
 		t.Fatal(err)

@@ -100,11 +100,15 @@ func (l *Library) Facts(ctx context.Context) (*transfer.Facts, error) {
 	if err != nil {
 		return nil, err
 	}
+	gone, err := l.indices.Tombstones(ctx)
+	if err != nil {
+		return nil, err
+	}
 	all, err := l.indices.Generations(ctx, l.names.EveryItems())
 	if err != nil {
 		return nil, err
 	}
-	l.count(&state, stats, all)
+	l.count(&state, stats, gone, all)
 	// List the properties by their indices and not by the statistics, which do not contain indices without a working shard. Facts of a
 	// property without an index are left over from an interrupted purge, so they are ignored.
 	for p, g := range all {

@@ -32,13 +32,13 @@ func (l *Library) State(ctx context.Context) library.State {
 	}
 	ctx, cancel := cluster.Limited(ctx, stateTimeout)
 	defer cancel()
-	stats, all, red, blocked, err := l.ask(ctx)
+	stats, gone, all, red, blocked, err := l.ask(ctx)
 	if err != nil {
 		state.Problem = err.Error()
 		return state
 	}
 	state.Ready = !slices.ContainsFunc(l.names.Shared(), func(name string) bool { return red[name] })
-	l.count(&state, stats, all)
+	l.count(&state, stats, gone, all)
 	var problems []string
 	recent, problem := l.recent()
 	state.Ready = state.Ready && recent
@@ -92,14 +92,18 @@ func (l *Library) recent() (recent bool, problem string) {
 	return recent, problem
 }
 
-// ask asks the cluster for the statistics of the indices, their generations, the indices without a working copy of a shard, and the indices
+// ask asks the cluster for the statistics of the indices, their tombstones, their generations, the indices without a working copy of a shard, and the indices
 // that reject writes, each with the reason.
 func (l *Library) ask(ctx context.Context) (
-	stats cluster.Stats, all map[library.PropertyID]*indices.Generations, red map[string]bool, blocked map[string]string, err error,
+	stats cluster.Stats, gone map[string]indices.Tombstones, all map[library.PropertyID]*indices.Generations, red map[string]bool, blocked map[string]string, err error,
 ) {
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() (err error) {
 		stats, err = l.indices.Statistics(ctx)
+		return err
+	})
+	g.Go(func() (err error) {
+		gone, err = l.indices.Tombstones(ctx)
 		return err
 	})
 	g.Go(func() (err error) {
@@ -115,7 +119,7 @@ func (l *Library) ask(ctx context.Context) (
 		return err
 	})
 	err = g.Wait()
-	return stats, all, red, blocked, err
+	return stats, gone, all, red, blocked, err
 }
 
 // trouble returns the problem of a property that has a current index, or the zero value. While the library is frozen, it rejects writes and
@@ -141,7 +145,7 @@ func (l *Library) trouble(
 }
 
 // count sets the numbers of items and bytes, and the version of the library. The number of bytes includes indices that are not current.
-func (l *Library) count(state *library.State, stats cluster.Stats, all map[library.PropertyID]*indices.Generations) {
+func (l *Library) count(state *library.State, stats cluster.Stats, gone map[string]indices.Tombstones, all map[library.PropertyID]*indices.Generations) {
 	for _, index := range stats {
 		state.DiskBytes += index.Primaries.Store.Bytes
 	}
@@ -152,7 +156,7 @@ func (l *Library) count(state *library.State, stats cluster.Stats, all map[libra
 		if g.Current == nil {
 			continue
 		}
-		n := stats[g.Current.Name].Primaries.Docs.Count
+		n := max(0, stats[g.Current.Name].Primaries.Docs.Count-gone[g.Current.Name].Count)
 		state.PropertyItems[p] += n
 		state.Items += n
 		state.Version += uint64(stats.Operations(g.Current.Name))

@@ -13,6 +13,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/mutations"
 	"github.com/vitrine-dev/vitrine/server/opensearch/cluster"
 	"github.com/vitrine-dev/vitrine/server/opensearch/records"
+	"github.com/vitrine-dev/vitrine/server/opensearch/schema"
 	"github.com/vitrine-dev/vitrine/server/transfer"
 )
 
@@ -127,7 +128,8 @@ func (t *Target) Put(ctx context.Context, p library.PropertyID, lines []transfer
 			return &library.UnreadableItemError{ID: line.ID, Err: err}
 		}
 		ops[i] = cluster.Operation{
-			Index: index.Writes(), ID: strconv.FormatInt(line.ID, 10), Doc: l.indices.Schemas.Document(index.Schema, it, func() []byte { return line.Text }, "", string(line.History)), Over: true,
+			Index: index.Writes(), ID: strconv.FormatInt(line.ID, 10), Over: true,
+			Doc: l.indices.Schemas.Document(index.Schema, it, func() []byte { return line.Text }, schema.Trace{History: string(line.History)}),
 		}
 	}
 	return cluster.FirstError(l.cluster.Bulk(ctx, ops, cluster.RefreshNone))

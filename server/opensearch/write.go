@@ -178,8 +178,15 @@ func (w *write) stage(ctx context.Context, b *base, pending []pendingMutation) (
 // the errors of the items that were not, or may not have been, stored. It fails if no item is known to be stored.
 func (w *write) store(ctx context.Context, b *base, st *mutations.Stage) (lost map[item.ID]bool, failed map[item.ID]error, err error) {
 	ops, ids, err := w.operations(b, st)
-	if err != nil || len(ops) == 0 {
+	if err != nil {
 		return nil, nil, err
+	}
+	if len(ops) == 0 {
+		if len(st.Items) > 0 { // the write relies on items that another write may have stored just now
+			w.stored = true
+			w.refresh(ctx)
+		}
+		return nil, nil, nil
 	}
 	if slices.ContainsFunc(st.Items, func(it mutations.Item) bool { return it.Erase }) {
 		if err := w.library.eraser.Note(ctx, w.property); err != nil {
@@ -188,6 +195,9 @@ func (w *write) store(ctx context.Context, b *base, st *mutations.Stage) (lost m
 	}
 	var conflicts []item.ID
 	gone := map[item.ID]bool{}
+	for _, it := range st.Items {
+		gone[it.ID] = it.Item == nil
+	}
 	failed = map[item.ID]error{}
 	for i, o := range w.send(ctx, b, ops) {
 		switch {
@@ -195,7 +205,6 @@ func (w *write) store(ctx context.Context, b *base, st *mutations.Stage) (lost m
 			failed[ids[i]], err = o.Err, o.Err
 		case o.Conflict:
 			conflicts = append(conflicts, ids[i])
-			gone[ids[i]] = ops[i].Doc == nil
 		default:
 			w.stored = true
 		}
@@ -250,11 +259,12 @@ func (w *write) send(ctx context.Context, b *base, ops []cluster.Operation) []cl
 func (w *write) settle(ctx context.Context) {
 	if w.stored {
 		cluster.Sleep(ctx, lease)
+		w.library.fresh.wrote(w.library.names.Items(w.property))
 	}
 }
 
-// refresh refreshes the index after the response to a request was lost. In this case, the write has not waited until searches find the
-// items that the request stored. If the refresh fails, the write still succeeds, because a caller that repeats the write could create the
+// refresh refreshes the index after the response to a request was lost, or if the write found its items as it wants them. In these cases, the
+// write has not waited until searches find the items. If the refresh fails, the write still succeeds, because a caller that repeats the write could create the
 // items twice. The index refreshes itself within Options.RefreshInterval.
 func (w *write) refresh(ctx context.Context) {
 	if err := w.library.cluster.Do(ctx, http.MethodPost, "/"+w.library.names.Items(w.property)+"/_refresh", nil, &cluster.OnShards{}); err != nil {
@@ -262,30 +272,49 @@ func (w *write) refresh(ctx context.Context) {
 	}
 }
 
-// operations returns the operations that store the staged items, and the id of the item of each operation.
+// operations returns the operations that store the staged items, and the id of the item of each operation. An item that does not change needs
+// no operation.
 func (w *write) operations(b *base, st *mutations.Stage) (ops []cluster.Operation, ids []item.ID, err error) {
 	for _, it := range st.Items {
-		if it.Item == nil && !it.Existed {
-			continue // the item was created and deleted within the write
+		if it.Extent == mutations.Nothing && len(it.History) == 0 {
+			continue
 		}
 		op := cluster.Operation{Index: b.target.Writes(), ID: strconv.FormatInt(it.ID, 10)}
+		schemas := w.library.indices.Schemas
 		if it.Item != nil {
-			var stored []byte
-			if is := b.items[it.ID]; is != nil && !it.NewHistory {
-				stored = []byte(is.History())
-			}
-			history, err := mutations.AddHistory(stored, it.History, st.KeepHistory)
+			trace, err := w.trace(b.current(it.ID), it, st.KeepHistory)
 			if err != nil {
 				return nil, nil, err
 			}
-			op.Doc = w.library.indices.Schemas.Document(b.target.Schema, it.Item, func() []byte { return item.Marshal(it.Item, nil) }, w.token, string(history))
+			op.Doc = schemas.Document(b.target.Schema, it.Item, func() []byte { return item.Marshal(it.Item, nil) }, trace)
+		} else if schemas[b.target.Schema-1].Tombstones {
+			op.Doc = schema.Tombstone(st.Now, w.token)
 		}
-		if it.Existed {
-			op.At = &b.items[it.ID].Version
+		if is := b.stored[it.ID]; is != nil {
+			op.At = &is.Version
 		}
 		ops, ids = append(ops, op), append(ids, it.ID)
 	}
 	return ops, ids, nil
+}
+
+// trace returns the trace of an item. before is its current document, or nil. The condition of the operation ensures that before is still the
+// current document when the operation is executed.
+func (w *write) trace(before *indices.Stored, it mutations.Item, keep int) (schema.Trace, error) {
+	trace := schema.Trace{Token: w.token}
+	var history []byte
+	if before != nil && !it.NewHistory {
+		history = []byte(before.History())
+	}
+	history, err := mutations.AddHistory(history, it.History, keep)
+	trace.History = string(history)
+	if it.Extent < mutations.AnyMember {
+		trace.Public = before.Public()
+	}
+	if it.Extent < mutations.PrivateMembers {
+		trace.Changed = before.Changed()
+	}
+	return trace, err
 }
 
 // again returns the mutations to decide again, because another write has changed their items (lost). It sets the errors of items that could

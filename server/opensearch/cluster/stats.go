@@ -37,7 +37,15 @@ type Stats map[string]struct {
 type shardStats struct {
 	Routing struct {
 		Primary bool `json:"primary"`
+		// Node is the id of the node.
+		Node string `json:"node"`
 	} `json:"routing"`
+	Commit struct {
+		UserData struct {
+			// History changes when the shard loses operations, for example because a snapshot is restored.
+			History string `json:"history_uuid"`
+		} `json:"user_data"`
+	} `json:"commit"`
 	SeqNo struct {
 		Max        int64 `json:"max_seq_no"`
 		Checkpoint int64 `json:"global_checkpoint"`

@@ -38,6 +38,11 @@ func (x *Index) Activate() object {
 	return object{"add": object{"index": x.Name, "alias": x.Writes()}}
 }
 
+// Show returns the action that adds an alias for searches of items. The filter of the alias hides the tombstones.
+func (x *Index) Show(alias string) object {
+	return object{"add": object{"index": x.Name, "alias": alias, "filter": schema.Items()}}
+}
+
 // Generations holds the indices of a property's items. Reads and writes of items use only the current index.
 type Generations struct {
 	// Current is nil if there is no current index.
@@ -278,6 +283,9 @@ func (ix *Indices) CreateItems(ctx context.Context, p library.PropertyID) error 
 	}
 	alias := ix.Names.Items(p)
 	index := schema.Generation(alias, 1)
-	return ix.Create(ctx, index, ix.ItemSettings(), ix.Schemas.Mapping(schema.Meta{Property: p, Schema: ix.Schemas.Latest()}),
-		alias, index+schema.CurrentMark, index+schema.WriteMark)
+	aliases := object{index + schema.WriteMark: object{}}
+	for _, reads := range []string{alias, index + schema.CurrentMark} {
+		aliases[reads] = object{"filter": schema.Items()}
+	}
+	return ix.create(ctx, index, ix.ItemSettings(), ix.Schemas.Mapping(schema.Meta{Property: p, Schema: ix.Schemas.Latest()}), aliases)
 }

@@ -46,6 +46,10 @@ func (ix *Indices) Create(ctx context.Context, index string, settings, mapping o
 	for _, alias := range aliases {
 		named[alias] = object{}
 	}
+	return ix.create(ctx, index, settings, mapping, named)
+}
+
+func (ix *Indices) create(ctx context.Context, index string, settings, mapping, named object) error {
 	err := ix.Cluster.Do(ctx, http.MethodPut, "/"+index, object{"settings": settings, "mappings": mapping, "aliases": named}, &cluster.Acknowledged{})
 	if cluster.HasType(err, "resource_already_exists_exception") || cluster.IsBlocked(err) {
 		return nil // only an existing index can have a block, such as that of a frozen library

@@ -1,6 +1,7 @@
 package indices
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/vitrine-dev/vitrine/server/library"
 	"github.com/vitrine-dev/vitrine/server/opensearch/cluster"
+	"github.com/vitrine-dev/vitrine/server/opensearch/schema"
 )
 
 // Progress returns the approximate percentage of an index that its copy contains.
@@ -28,6 +30,56 @@ func (ix *Indices) StatisticsOf(ctx context.Context, indices string) (cluster.St
 	var found cluster.StatsOf
 	err := ix.Cluster.Do(ctx, http.MethodGet, "/"+indices+"/_stats/docs,store?level=shards", nil, &found)
 	return found.Indices, err
+}
+
+// Tombstones describes the documents of an index that are not items.
+type Tombstones struct {
+	Count int64
+	// Oldest is the time of the first deletion, in milliseconds.
+	Oldest int64
+}
+
+// Tombstones describes the tombstones of those indices of items that have some and have a working shard.
+func (ix *Indices) Tombstones(ctx context.Context) (map[string]Tombstones, error) {
+	var found tombstonesOf
+	path := "/" + ix.Names.EveryItems() + "/_search?allow_partial_search_results=true&allow_no_indices=true&ignore_unavailable=true"
+	err := ix.Cluster.Do(ctx, http.MethodPost, path, object{
+		"size": 0, "track_total_hits": false, "query": schema.Tombstones(), "aggs": object{"indices": object{
+			"terms": object{"field": "_index", "size": indicesAtMost}, "aggs": object{"oldest": object{"min": object{"field": schema.FieldGone}}},
+		}},
+	}, &found)
+	if err != nil {
+		return nil, fmt.Errorf("count the deleted items: %w", err)
+	}
+	out := map[string]Tombstones{}
+	for _, b := range found.Aggregations.Indices.Buckets {
+		out[b.Key] = Tombstones{b.Count, int64(b.Oldest.Value)}
+	}
+	return out, nil
+}
+
+// indicesAtMost is more than the number of indices of items in a cluster.
+const indicesAtMost = 50_000
+
+// tombstonesOf is the response to a search for the numbers of tombstones. If it searched no index, it has no aggregations.
+type tombstonesOf struct {
+	cluster.Searched
+	Aggregations struct {
+		Indices struct {
+			Buckets []struct {
+				Key    string `json:"key"`
+				Count  int64  `json:"doc_count"`
+				Oldest struct {
+					Value float64 `json:"value"`
+				} `json:"oldest"`
+			} `json:"buckets"`
+		} `json:"indices"`
+	} `json:"aggregations"`
+}
+
+func (a *tombstonesOf) Lacks() string {
+	return cmp.Or(a.InTime(), cluster.Lacking(a.Shards != nil, "_shards"),
+		cluster.Lacking(a.Shards == nil || a.Shards.Total == 0 || a.Aggregations.Indices.Buckets != nil, "aggregations"))
 }
 
 // CheckWhole fails if the library has items but its shared indices were deleted. With new shared indices, the library would assign item

@@ -3,6 +3,7 @@ package schema
 import (
 	"strconv"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/vitrine-dev/vitrine/server/item"
@@ -16,12 +17,18 @@ const longestTerm = 32_000
 
 // document appends the document of an item in JSON (see Schema.Document). It does not use package json, because that would take most of the
 // time of an import.
-func (c contents) document(dst []byte, it *item.Item, line []byte, token, history string) []byte {
+func (c contents) document(dst []byte, it *item.Item, line []byte, trace Trace) []byte {
 	d := documentWriter{append(dst, '{')}
 	d.text(FieldItem, string(line))
-	d.text(FieldWrite, token)
-	if c.histories && history != "" {
-		d.text(FieldHistory, history)
+	d.text(FieldWrite, trace.Token)
+	if c.histories && trace.History != "" {
+		d.text(FieldHistory, trace.History)
+	}
+	if c.tombstones && trace.Changed > 0 {
+		d.number(FieldChanged, trace.Changed)
+	}
+	if c.tombstones && trace.Public > 0 {
+		d.number(FieldPublic, trace.Public)
 	}
 	if it.ShortCode != "" {
 		d.text(FieldCode, it.ShortCode)
@@ -73,6 +80,17 @@ func (c contents) document(dst []byte, it *item.Item, line []byte, token, histor
 	return d.dst
 }
 
+// Tombstone appends the document that replaces the document of an item that was deleted at a time.
+func Tombstone(at time.Time, token string) func(dst []byte) []byte {
+	return func(dst []byte) []byte {
+		d := documentWriter{append(dst, '{')}
+		d.number(FieldGone, at.UnixMilli())
+		d.text(FieldWrite, token)
+		d.dst[len(d.dst)-1] = '}'
+		return d.dst
+	}
+}
+
 // dynamicTerm returns the term that FieldDynamic or FieldSubmission contains for a value of a dynamic field.
 func dynamicTerm(name, value string) string { return Cut(name + "\x00" + analysis.Keyword(value)) }
 
@@ -98,6 +116,11 @@ func (d *documentWriter) texts(name string, texts []string) {
 		d.dst = item.AppendString(d.dst, text)
 	}
 	d.dst = append(d.dst, ']', ',')
+}
+
+func (d *documentWriter) number(name string, n int64) {
+	d.name(name)
+	d.dst = append(strconv.AppendInt(d.dst, n, 10), ',')
 }
 
 // value appends a value of a catalogue field.

@@ -35,7 +35,7 @@ func BenchmarkDocument(b *testing.B) {
 	for b.Loop() {
 		body = body[:0]
 		for _, it := range items {
-			body = latest.Document(body, it, item.Marshal(it, nil), "token", "")
+			body = latest.Document(body, it, item.Marshal(it, nil), Trace{Token: "token"})
 		}
 	}
 }
@@ -58,7 +58,7 @@ func TestDocument(t *testing.T) {
 	}
 	for _, it := range items {
 		line := item.Marshal(it, nil)
-		text := latest.Document(nil, it, line, "token", "")
+		text := latest.Document(nil, it, line, Trace{Token: "token"})
 		var got map[string]any
 		d := json.NewDecoder(bytes.NewReader(text))
 		d.UseNumber()

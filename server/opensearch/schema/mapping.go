@@ -31,9 +31,27 @@ const (
 	FieldItem    = "item"
 	FieldWrite   = "write"
 	FieldHistory = "history"
-	// FieldNone is the name that selects no stored field in a request.
-	FieldNone = "_none_"
+	// FieldGone contains the time of the deletion in a tombstone, which is the document of a deleted item. No other document has the field.
+	// A tombstone also has FieldWrite.
+	FieldGone = "gone"
+	// FieldChanged is one more than the sequence number of the last operation that changed the item, if the last operation changed only its
+	// history. FieldPublic is one more than the sequence number of the last operation that changed a public member, if a later operation
+	// changed private members. Otherwise, they are missing, and the number is that of the document itself.
+	FieldChanged = "changed"
+	FieldPublic  = "public"
+	// FieldFloor is one more than the highest sequence number of a tombstone that was removed. Only the document FloorID has it, which looks
+	// like a tombstone to searches.
+	FieldFloor = "floor"
 )
+
+// FloorID is the id of the document with FieldFloor. No item has this id.
+const FloorID = "0"
+
+// Tombstones is a query that finds tombstones, and the document FloorID.
+func Tombstones() map[string]any { return object{"exists": object{"field": FieldGone}} }
+
+// Items is a query that finds the documents of items.
+func Items() map[string]any { return object{"bool": object{"must_not": Tombstones()}} }
 
 // itemMapping returns the mapping for the fields of the catalogue. Keywords are folded before they are indexed (see document.go), so that
 // results do not depend on the Unicode version of the cluster's JDK. The mapping has no fields of units, because rules can attach units
@@ -53,6 +71,12 @@ func (c contents) itemMapping() object {
 	}
 	if c.histories {
 		properties[FieldHistory] = stored
+	}
+	if c.tombstones {
+		properties[FieldGone] = object{"type": "long", "store": true}
+		properties[FieldFloor] = object{"type": "long"}
+		properties[FieldChanged] = object{"type": "long", "index": false, "doc_values": false, "store": true}
+		properties[FieldPublic] = properties[FieldChanged]
 	}
 	for _, f := range query.Fields() {
 		if KindOf(f.Name) == OfItem && c.has(f) {

@@ -15,9 +15,20 @@ import (
 type Schema struct {
 	// Mapping returns the mapping of the index of a property's items.
 	Mapping func() object
-	// Document appends the document of an item in JSON. line is the item as item.Marshal writes it. token identifies the write. history is
-	// the history of the item as mutations.AddHistory writes it.
-	Document func(dst []byte, it *item.Item, line []byte, token, history string) []byte
+	// Document appends the document of an item in JSON. line is the item as item.Marshal writes it.
+	Document func(dst []byte, it *item.Item, line []byte, trace Trace) []byte
+	// Tombstones is true if the document of a deleted item is replaced by a Tombstone, so that the operations of the index tell all changes.
+	Tombstones bool
+}
+
+// Trace is what the document of an item says about the writes that made it.
+type Trace struct {
+	// Token identifies the last write.
+	Token string
+	// History is the history of the item as mutations.AddHistory writes it.
+	History string
+	// Changed and Public are the values of FieldChanged and FieldPublic, or 0.
+	Changed, Public int64
 }
 
 // Schemas contains the versions of the schema, in order. See All.
@@ -32,13 +43,14 @@ type Schemas []Schema
 // In the second schema, the members of submissions have their own field. It breaks the rule about fields of the previous version, because
 // this way, private data leaves the field that public queries read (decision 21). The third schema adds the histories of items. An index
 // with an earlier schema keeps none. The fourth schema adds query.LastModified. Until an index with an earlier schema is rebuilt, queries for
-// this field find none of its items.
+// this field find none of its items. The fifth schema adds tombstones. The changes of an index with an earlier schema are unknown.
 func All() Schemas {
 	return Schemas{
 		contents{submissions: FieldDynamic}.schema(),
 		contents{submissions: FieldSubmission}.schema(),
 		contents{submissions: FieldSubmission, histories: true}.schema(),
 		contents{submissions: FieldSubmission, histories: true, modified: true}.schema(),
+		contents{submissions: FieldSubmission, histories: true, modified: true, tombstones: true}.schema(),
 	}
 }
 
@@ -46,19 +58,21 @@ func All() Schemas {
 type contents struct {
 	// submissions is the field for the members of submissions.
 	submissions string
-	// histories and modified say whether there are histories and query.LastModified.
-	histories, modified bool
+	// histories, modified and tombstones say whether there are histories, query.LastModified, and tombstones.
+	histories, modified, tombstones bool
 }
 
-func (c contents) schema() Schema { return Schema{Mapping: c.itemMapping, Document: c.document} }
+func (c contents) schema() Schema {
+	return Schema{Mapping: c.itemMapping, Document: c.document, Tombstones: c.tombstones}
+}
 
 // Latest returns the number of the schema of new indices.
 func (s Schemas) Latest() int { return len(s) }
 
 // Document returns a function that appends the document of an item for an index with schema n. line returns the item as item.Marshal
 // writes it.
-func (s Schemas) Document(n int, it *item.Item, line func() []byte, token, history string) func(dst []byte) []byte {
-	return func(dst []byte) []byte { return s[n-1].Document(dst, it, line(), token, history) }
+func (s Schemas) Document(n int, it *item.Item, line func() []byte, trace Trace) func(dst []byte) []byte {
+	return func(dst []byte) []byte { return s[n-1].Document(dst, it, line(), trace) }
 }
 
 // Meta is the metadata in the mapping of an index of items.

@@ -118,7 +118,10 @@ func (c *copier) copyTo(ctx context.Context, last int64) (n int64, err error) {
 		var found cluster.HitsOf[indices.Stored]
 		body := object{
 			"size": copyAtOnce, "track_total_hits": false, "seq_no_primary_term": true, "stored_fields": []string{schema.FieldItem, schema.FieldWrite, schema.FieldHistory},
-			"query": object{"range": object{"_seq_no": object{"gte": c.copied, "lte": last}}}, "sort": []any{object{"_seq_no": "asc"}},
+			"query": object{"bool": object{
+				"filter": object{"range": object{"_seq_no": object{"gte": c.copied, "lte": last}}}, "must_not": schema.Tombstones(),
+			}},
+			"sort": []any{object{"_seq_no": "asc"}},
 		}
 		if err := c.indices.Cluster.Do(ctx, http.MethodPost, "/"+c.from.Name+cluster.SearchPath, body, &found); err != nil {
 			return n, err
@@ -152,7 +155,7 @@ func (c *copier) store(ctx context.Context, hits []indices.Stored) error {
 		}
 		ops[i] = cluster.Operation{
 			Index: c.to.Copying, ID: strconv.FormatInt(h.ID, 10), External: h.Seq + 1,
-			Doc: c.indices.Schemas.Document(c.to.Schema, it, func() []byte { return []byte(h.Fields.Item[0]) }, h.Token(), h.History()),
+			Doc: c.indices.Schemas.Document(c.to.Schema, it, func() []byte { return []byte(h.Fields.Item[0]) }, schema.Trace{Token: h.Token(), History: h.History()}),
 		}
 	}
 	return cluster.FirstError(c.indices.Cluster.Bulk(ctx, ops, cluster.RefreshNone))
@@ -211,7 +214,7 @@ func (c *copier) finish(ctx context.Context) (took time.Duration, err error) {
 	}
 	var counts [2]cluster.Count
 	for i, x := range []*indices.Index{c.from, c.to} {
-		if err := ix.Cluster.Do(within, http.MethodGet, "/"+x.Name+"/_count", nil, &counts[i]); err != nil {
+		if err := ix.Cluster.Do(within, http.MethodPost, "/"+x.Name+"/_count", object{"query": schema.Items()}, &counts[i]); err != nil {
 			return 0, err
 		}
 	}
@@ -223,16 +226,12 @@ func (c *copier) finish(ctx context.Context) (took time.Duration, err error) {
 		return 0, fmt.Errorf("index %s has %d items, but its copy %s has %d: copying all items again", c.from.Name, *counts[0].Count, c.to.Name, *counts[1].Count)
 	}
 	alias := ix.Names.Items(c.from.Property)
-	change := func(action string, x *indices.Index, alias string) object {
-		o := object{"index": x.Name, "alias": alias}
-		if action == "remove" {
-			o["must_exist"] = true
-		}
-		return object{action: o}
+	remove := func(x *indices.Index, alias string) object {
+		return object{"remove": object{"index": x.Name, "alias": alias, "must_exist": true}}
 	}
 	err = ix.Alias(within,
-		change("remove", c.from, alias), change("remove", c.from, c.from.Name+schema.CurrentMark), change("remove", c.from, c.from.Writes()),
-		change("remove", c.to, c.to.Copying), change("add", c.to, alias), change("add", c.to, c.to.Name+schema.CurrentMark))
+		remove(c.from, alias), remove(c.from, c.from.Name+schema.CurrentMark), remove(c.from, c.from.Writes()),
+		remove(c.to, c.to.Copying), c.to.Show(alias), c.to.Show(c.to.Name+schema.CurrentMark))
 	if err != nil {
 		return 0, err
 	}

@@ -1,0 +1,321 @@
+package opensearch
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	gocmp "github.com/google/go-cmp/cmp"
+
+	"github.com/vitrine-dev/vitrine/server/item"
+	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/query"
+)
+
+// follower keeps the texts of all items of the property up to date with Changes.
+type follower struct {
+	l    *Library
+	at   library.Position
+	has  map[item.ID]string
+	lost int
+}
+
+// list begins again with a listing.
+func (f *follower) list(ctx context.Context) error {
+	out, err := f.l.Changes(ctx, library.ChangesRead{Property: shop, Limit: 1})
+	if err != nil {
+		return err
+	}
+	f.at, f.has = out.Next, map[item.ID]string{}
+	for line, err := range f.l.Export(ctx, shop, nil) {
+		if err != nil {
+			return err
+		}
+		it, err := item.Unmarshal(line)
+		if err != nil {
+			return err
+		}
+		f.has[it.ID] = it.Content.Text
+	}
+	return nil
+}
+
+// step reads changes and the items that have changed. It returns false if there are no changes.
+func (f *follower) step(ctx context.Context, limit int, wait time.Duration) (bool, error) {
+	out, err := f.l.Changes(ctx, library.ChangesRead{Property: shop, After: f.at, Limit: limit, Wait: wait})
+	if err != nil {
+		return true, err
+	}
+	if out.Lost {
+		f.lost++
+		return true, f.list(ctx)
+	}
+	if len(out.Items) > limit {
+		return false, fmt.Errorf("%d items, want at most %d", len(out.Items), limit)
+	}
+	for _, c := range out.Items {
+		var shown struct {
+			Content struct {
+				Text string `json:"text"`
+			} `json:"content"`
+		}
+		text, err := f.l.ReadItem(ctx, library.ItemRead{Property: shop, ID: c.ID, Audience: query.Private})
+		switch {
+		case errors.Is(err, library.ErrNotFound):
+			delete(f.has, c.ID)
+			continue
+		case err != nil:
+			return true, err
+		}
+		if err := json.Unmarshal(text, &shown); err != nil {
+			return true, err
+		}
+		f.has[c.ID] = shown.Content.Text
+	}
+	f.at = out.Next
+	return len(out.Items) > 0 || out.More, nil
+}
+
+// follow follows until `ended` is closed and there are no further changes. Errors that mean that the cluster is unavailable are repeated.
+func (f *follower) follow(ctx context.Context, ended <-chan struct{}) error {
+	if err := f.list(ctx); err != nil {
+		return err
+	}
+	for {
+		last := false
+		select {
+		case <-ended:
+			last = true
+		default:
+		}
+		more, err := f.step(ctx, 1+rand.N(20), rand.N(100*time.Millisecond))
+		if errors.Is(err, library.ErrUnavailable) && ctx.Err() == nil {
+			continue
+		}
+		if err != nil || last && !more {
+			return err
+		}
+	}
+}
+
+// randomWrites changes random items among `among` until it has sent n writes.
+func randomWrites(ctx context.Context, l *Library, n int, among item.ID) error {
+	for i := range n {
+		var muts []library.Mutation
+		for range 1 + rand.N(5) {
+			id := 1 + rand.N(among)
+			it := image(id, fmt.Sprintf("text %d", rand.N(1000)))
+			m := library.Mutation{Put: it, Replace: true}
+			switch rand.N(4) {
+			case 0:
+				m = library.Mutation{Delete: true, ID: id}
+			case 1:
+				m = library.Mutation{Tag: &item.Tag{Namespace: "vibe", Key: string(rune('a' + rand.N(5)))}, IDs: []item.ID{id}}
+			case 2:
+				it.Submission = fmt.Appendf(nil, `{"n":"%d"}`, rand.N(1000))
+			}
+			muts = append(muts, m)
+		}
+		outcomes, err := l.Write(ctx, shop, muts)
+		if err != nil && !errors.Is(err, library.ErrUnavailable) {
+			return fmt.Errorf("write %d: %w", i, err)
+		}
+		for _, o := range outcomes {
+			unknown := errors.Is(o.Err, library.ErrNotFound) || errors.As(o.Err, new(*library.UnknownItemsError))
+			if o.Err != nil && !unknown && !errors.Is(o.Err, library.ErrUnavailable) {
+				return fmt.Errorf("write %d: %w", i, o.Err)
+			}
+		}
+	}
+	return nil
+}
+
+// followWhile follows the property in several followers on all replicas while the given functions write. In the end, each follower must have
+// the items of a listing.
+func followWhile(t *testing.T, r []*Library, lost bool, writes ...func(context.Context) error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	ended := make(chan struct{})
+	var writing, following sync.WaitGroup
+	followers := make([]*follower, 4)
+	for i := range followers {
+		followers[i] = &follower{l: r[i%len(r)]}
+		following.Go(func() {
+			if err := followers[i].follow(ctx, ended); err != nil {
+				t.Errorf("follower %d: %v", i, err)
+			}
+		})
+	}
+	for _, write := range writes {
+		writing.Go(func() {
+			if err := write(ctx); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	writing.Wait()
+	close(ended)
+	following.Wait()
+	want := exported(t, r[0])
+	for i, f := range followers {
+		if !maps.Equal(f.has, want) {
+			t.Errorf("follower %d has %d items, the listing has %d: %s", i, len(f.has), len(want), gocmp.Diff(want, f.has))
+		}
+		if f.lost > 0 && !lost {
+			t.Errorf("follower %d lost its position %d times", i, f.lost)
+		}
+	}
+}
+
+// TestFollowers checks that followers of two replicas see all changes that both replicas make at the same time.
+func TestFollowers(t *testing.T) {
+	t.Parallel()
+	r := replicas(t, 2)
+	waitServed(t, r[1])
+	var writes []func(context.Context) error
+	for i := range 6 {
+		writes = append(writes, func(ctx context.Context) error { return randomWrites(ctx, r[i%2], 60, 40) })
+	}
+	followWhile(t, r, false, writes...)
+}
+
+// slowWrites creates items whose documents take long to index, next to others.
+func slowWrites(ctx context.Context, l *Library, n int, next *atomic.Int64) error {
+	for range n {
+		words := make([]byte, 0, item.MaxText)
+		for len(words) < item.MaxText-8 {
+			words = append(strconv.AppendUint(words, rand.Uint64N(1<<20), 36), ' ')
+		}
+		muts := []library.Mutation{}
+		for i := range 4 {
+			it := image(next.Add(1), "quick")
+			if i%2 == 0 {
+				it.Content.Text = string(words)
+			}
+			muts = append(muts, library.Mutation{Put: it})
+		}
+		outcomes, err := l.Write(ctx, shop, muts)
+		if err != nil {
+			return err
+		}
+		for _, o := range outcomes {
+			if o.Err != nil {
+				return o.Err
+			}
+		}
+	}
+	return nil
+}
+
+// TestFollowersOfSlowWrites checks that followers see operations that become visible after later ones, because their documents are large.
+func TestFollowersOfSlowWrites(t *testing.T) {
+	t.Parallel()
+	r := replicas(t, 2)
+	waitServed(t, r[1])
+	var next atomic.Int64
+	var writes []func(context.Context) error
+	for i := range 16 {
+		writes = append(writes, func(ctx context.Context) error { return slowWrites(ctx, r[i%2], 5, &next) })
+	}
+	followWhile(t, r, false, writes...)
+}
+
+// changed returns the changes after a position.
+func changed(t *testing.T, l *Library, after library.Position) *library.ItemChanges {
+	t.Helper()
+	out, err := l.Changes(t.Context(), library.ChangesRead{Property: shop, After: after, Limit: 100})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// TestTombstones checks that no read finds a deleted item, although its document stays, and that its id can be used again.
+func TestTombstones(t *testing.T) {
+	t.Parallel()
+	r := replicas(t, 2)
+	waitServed(t, r[1])
+	l := r[0]
+	linked := image(1, "beach")
+	linked.ShortCode, linked.Content.OriginalURL = "code", "https://posts.example/1"
+	mustWrite(t, l, library.Mutation{Put: linked}, library.Mutation{Put: image(2, "beach")}, library.Mutation{Put: image(3, "harbour")})
+	start := changed(t, l, "").Next
+	mustWrite(t, l, library.Mutation{Delete: true, ID: 1}, library.Mutation{Delete: true, ID: 2})
+	for _, l := range r {
+		if out := changed(t, l, start); !slices.Equal(out.Items, []library.ChangedItem{{ID: 1}, {ID: 2}}) || out.More || out.Lost {
+			t.Errorf("changes: %+v", out)
+		}
+		for q, want := range map[string]int64{"*:*": 1, "content.text:beach": 0, "-content.text:beach": 1, "_exists_:gone": 0} {
+			parsed, err := query.Parse(q)
+			if err != nil {
+				continue // not a field
+			}
+			if p, err := l.Read(t.Context(), library.Read{Property: shop, Query: parsed.Root, Limit: 5, OnlyIDs: true}); err != nil || p.Total != want {
+				t.Errorf("%s: %+v, %v", q, p, err)
+			}
+		}
+		read := library.Read{Property: shop, Query: query.All{}, Audience: query.Private}
+		if f, err := l.Facets(t.Context(), read, library.Facet{Field: "approval_status", Limit: 5}); err != nil || f.Total != 1 {
+			t.Errorf("facets: %+v, %v", f, err)
+		}
+		if _, err := l.Explain(t.Context(), read, 1); !errors.Is(err, library.ErrNotFound) {
+			t.Errorf("explain: %v", err)
+		}
+		_, item1 := l.ReadItem(t.Context(), library.ItemRead{Property: shop, ID: 1})
+		_, tags := l.ItemTags(t.Context(), shop, 1)
+		_, history := l.History(t.Context(), shop, 1)
+		_, _, link := l.ShortLink(t.Context(), "code")
+		for what, err := range map[string]error{"item": item1, "tags": tags, "history": history, "link": link} {
+			if !errors.Is(err, library.ErrNotFound) {
+				t.Errorf("%s: %v", what, err)
+			}
+		}
+		if got := exported(t, l); len(got) != 1 {
+			t.Errorf("export: %v", got)
+		}
+		n := 0
+		for _, err := range l.Lines(t.Context(), shop) {
+			if n++; err != nil {
+				t.Error(err)
+			}
+		}
+		if s := l.State(t.Context()); n != 1 || s.Items != 1 || s.PropertyItems[shop] != 1 {
+			t.Errorf("%d lines, state %+v", n, s)
+		}
+		if f, err := l.Facts(t.Context()); err != nil || f.Properties[shop].Items != 1 {
+			t.Errorf("facts: %+v, %v", f, err)
+		}
+		results := make([]library.Result, 1)
+		tag := library.Definition{Property: shop, Tag: &library.TagRule{Items: []item.ID{1, 3}}}
+		if err := l.countMissing(t.Context(), []library.Definition{tag}, results); err != nil || results[0].MissingItems != 1 {
+			t.Errorf("missing items of a rule: %+v, %v", results, err)
+		}
+		for _, m := range []library.Mutation{{Delete: true, ID: 1}, {Tag: &item.Tag{Namespace: "vibe", Key: "calm"}, IDs: []item.ID{1}}} {
+			if o, err := l.Write(t.Context(), shop, []library.Mutation{m}); err != nil || !errors.Is(o[0].Err, library.ErrNotFound) && !errors.As(o[0].Err, new(*library.UnknownItemsError)) {
+				t.Errorf("a change of a deleted item: %+v, %v", o, err)
+			}
+		}
+	}
+	again := changed(t, l, start).Next
+	mustWrite(t, r[1], library.Mutation{Put: linked})
+	mustWrite(t, l, library.Mutation{Put: image(2, "new"), Replace: true})
+	if h, err := l.History(t.Context(), shop, 1); err != nil || len(h) != 1 || h[0].Action != library.Created {
+		t.Errorf("the history of an item with the id of a deleted one: %+v, %v", h, err)
+	}
+	if out := changed(t, l, again); !slices.Equal(out.Items, []library.ChangedItem{{ID: 1}, {ID: 2}}) {
+		t.Errorf("created again: %+v", out)
+	}
+	if _, _, err := l.ShortLink(t.Context(), "code"); err != nil || len(exported(t, l)) != 3 {
+		t.Errorf("the link of the new item: %v", err)
+	}
+}
