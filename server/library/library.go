@@ -34,6 +34,7 @@ type Base interface {
 	Catalogue
 	Tokens
 	Marks
+	Feed
 
 	// ShortLink finds an approved item by its short code, across all properties. It returns the item's property and the URL of the original
 	// content. It fails with ErrNotFound.
