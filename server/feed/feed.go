@@ -14,7 +14,7 @@
 package feed
 
 import (
-	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
@@ -22,6 +22,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strconv"
 	"sync"
@@ -48,6 +49,9 @@ type Feed struct {
 	tags   Tags
 	clock  func() time.Time
 	random io.Reader
+	// stop ends stopped, and with it all waits.
+	stopped context.Context
+	stop    context.CancelFunc
 
 	mu sync.Mutex
 	// waiting contains the reads that wait for changes, so that callers with the same listing and the same position share one.
@@ -62,13 +66,21 @@ func New(lib Source, clock func() time.Time, random io.Reader) (*Feed, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Feed{lib: lib, sealer: sealer, tags: NewTags(lib.AuthorKey()), clock: clock, random: random, waiting: map[shared]*flight.Value[*found]{}, watches: map[[sha256.Size]byte]*watch{}}, nil
+	f := &Feed{
+		lib: lib, sealer: sealer, tags: NewTags(lib.AuthorKey()), clock: clock, random: random,
+		waiting: map[shared]*flight.Value[*found]{}, watches: map[[sha256.Size]byte]*watch{},
+	}
+	f.stopped, f.stop = context.WithCancel(context.Background())
+	return f, nil
 }
+
+// Stop makes all calls of Read return without further waiting, now and in future, and ends all watches.
+func (f *Feed) Stop() { f.stop() }
 
 // Listing is what a caller follows, and what it may see.
 type Listing struct {
 	// Read selects the items with Property, Audience, Filter, Query, Where and Scope, and renders them with BaseURL. Its other members are
-	// ignored.
+	// ignored. The filter must have a UUID.
 	Read library.Read
 	// Narrowed is true if the caller may not learn which other items exist. The pages then contain no items that are not in the listing, so
 	// only Page.Total tells that an item has left.
@@ -79,24 +91,31 @@ type Listing struct {
 
 // Request is a request for a page of changes.
 type Request struct {
-	Listing
+	// Listing returns what the caller follows and may see now. Read calls it before each search, and at least once a second while it waits. It
+	// returns the errors of Listing.
+	Listing func() (Listing, error)
 	// Since is Page.Next of an earlier page, or "" to begin.
 	Since string
-	// Limit is the maximum number of changes.
+	// Limit is the maximum number of changes. It must be positive.
 	Limit int
 	// Wait is the time to wait if there is no change.
 	Wait time.Duration
+	// Run calls search, for example with a context that limits its time, and returns its error. Read does not wait for changes within Run. nil
+	// means that search runs with the context of Read.
+	Run func(search func(context.Context) error) error
 }
 
 // Page is a page of changes.
 type Page struct {
 	// Reset is true if the caller has to list the items now, replace all that it has, and continue from Next. It is true for the first page
 	// (Since is ""), and if something else than items has changed the listing, or if the library no longer knows all changes.
-	Reset   bool
+	Reset bool
+	// Changes are the changed items, each of them once, in the order of their ids. The order of the changes is not told, because it depends on
+	// changes that the caller may not see.
 	Changes []Change
 	// Next is the cursor after the changes.
 	Next string
-	// More is true if there may be further changes already.
+	// More is true if further changes follow already.
 	More bool
 	// Total is the number of items in the listing.
 	Total int64
@@ -111,7 +130,7 @@ type Change struct {
 	Item []byte
 }
 
-// place is the content of a cursor.
+// place is the content of a cursor. The JSON of each place has at most 127 bytes, so all cursors have the same length (see library.Sealer).
 type place struct {
 	Position library.Position `json:"p"`
 	// Basis identifies everything except items that decides what the listing contains (see Feed.basis).
@@ -122,7 +141,13 @@ type place struct {
 	Salt []byte `json:"s"`
 }
 
-// found are the changes after a position.
+// These are the lengths of a digest and of a salt in a cursor, in bytes.
+const (
+	basisBytes = 9
+	saltBytes  = 6
+)
+
+// found are the changes after a place.
 type found struct {
 	changes []Change
 	next    library.Position
@@ -131,65 +156,93 @@ type found struct {
 	total   int64
 }
 
-// Read returns the changes of a listing since a cursor. Its errors are those of library.Reader.Read and library.Feed.Changes. It fails with
-// *library.CursorError if the cursor belongs to another listing.
+// recheck is the maximum time between two calls of Request.Listing while Read waits.
+const recheck = time.Second
+
+// Read returns the changes of a listing since a cursor. Its errors are those of library.Reader.Read, library.Feed.Changes, Request.Listing and
+// Request.Run. It fails with *library.CursorError if the cursor belongs to another listing.
 func (f *Feed) Read(ctx context.Context, r Request) (*Page, error) {
-	identity := r.identity()
-	basis, err := f.basis(r.Listing)
-	if err != nil {
-		return nil, err
+	if r.Run == nil {
+		r.Run = func(search func(context.Context) error) error { return search(ctx) }
 	}
+	waiting, cancel := context.WithTimeout(ctx, r.Wait)
+	defer cancel()
+	defer context.AfterFunc(f.stopped, cancel)()
 	var at place
-	if r.Since != "" {
-		if err := f.sealer.Open(library.Cursor(r.Since), identity, &at); err != nil {
-			return nil, err
-		}
-	}
-	if r.Since == "" || at.Basis != basis {
-		return f.reset(ctx, r, identity, basis)
-	}
-	for deadline := f.clock().Add(r.Wait); ; {
-		got, err := f.changes(ctx, r, at, max(0, deadline.Sub(f.clock())))
+	for opened := ""; ; {
+		l, err := r.Listing()
 		if err != nil {
 			return nil, err
 		}
-		if got.lost {
-			return f.reset(ctx, r, identity, basis)
+		basis, err := f.basis(l)
+		if err != nil {
+			return nil, err
 		}
-		told := len(got.changes) > 0 || r.Narrowed && got.total != at.Total
+		s := search{f, r, l, basis}
+		if r.Since == "" {
+			return s.reset(ctx)
+		}
+		if identity := l.identity(); identity != opened {
+			if err := f.sealer.Open(library.Cursor(r.Since), identity, &at); err != nil {
+				return nil, err
+			}
+			opened = identity
+		}
+		if at.Basis != basis {
+			return s.reset(ctx)
+		}
+		over := waiting.Err() != nil
+		got, err := s.changes(ctx, waiting, at)
+		if err != nil {
+			if !over && waiting.Err() != nil && ctx.Err() == nil {
+				continue // the wait is over, so read once more without waiting
+			}
+			return nil, err
+		}
+		if got.lost {
+			return s.reset(ctx)
+		}
+		told := len(got.changes) > 0 || l.Narrowed && got.total != at.Total
 		at.Position, at.Total = got.next, got.total
-		if told || !got.more && !f.clock().Before(deadline) {
+		if told || over {
 			page := &Page{Changes: got.changes, More: got.more, Total: got.total}
-			page.Next, err = f.seal(identity, at, r.Narrowed)
+			page.Next, err = s.seal(at)
 			return page, err
 		}
 	}
 }
 
+// search is one search for the changes of a listing.
+type search struct {
+	*Feed
+	r     Request
+	l     Listing
+	basis string
+}
+
 // reset returns a page that makes the caller list everything. The position in its cursor is older than that list.
-func (f *Feed) reset(ctx context.Context, r Request, identity, basis string) (*Page, error) {
-	now, err := f.lib.Changes(ctx, library.ChangesRead{Property: r.Read.Property, Limit: 1})
+func (s search) reset(ctx context.Context) (*Page, error) {
+	now, err := s.lib.Changes(ctx, library.ChangesRead{Property: s.l.Read.Property, Limit: 1})
 	if err != nil {
 		return nil, err
 	}
-	total, err := f.total(ctx, r.Listing)
-	if err != nil {
+	page := &Page{Reset: true}
+	if page.Total, err = s.total(); err != nil {
 		return nil, err
 	}
-	page := &Page{Reset: true, Total: total}
-	page.Next, err = f.seal(identity, place{Position: now.Next, Basis: basis, Total: total}, r.Narrowed)
+	page.Next, err = s.seal(place{Position: now.Next, Basis: s.basis, Total: page.Total})
 	return page, err
 }
 
-func (f *Feed) seal(identity string, at place, narrowed bool) (string, error) {
-	if !narrowed {
+func (s search) seal(at place) (string, error) {
+	if !s.l.Narrowed {
 		at.Total = 0
 	}
-	at.Salt = make([]byte, 9)
-	if _, err := io.ReadFull(f.random, at.Salt); err != nil {
+	at.Salt = make([]byte, saltBytes)
+	if _, err := io.ReadFull(s.random, at.Salt); err != nil {
 		return "", fmt.Errorf("generate a cursor: %w", err)
 	}
-	c, err := f.sealer.Seal(identity, at)
+	c, err := s.sealer.Seal(s.l.identity(), at)
 	return string(c), err
 }
 
@@ -201,107 +254,181 @@ type shared struct {
 	limit    int
 }
 
-// changes reads the changes after a place. It waits for changes at most for the given time. Callers that wait share one read.
-func (f *Feed) changes(ctx context.Context, r Request, at place, wait time.Duration) (*found, error) {
-	if wait == 0 {
+// changes reads the changes after a place. If waiting has not ended, it waits for changes at most until then, and not longer than recheck.
+// Callers that wait share one read.
+func (s search) changes(ctx, waiting context.Context, at place) (*found, error) {
+	if waiting.Err() != nil {
 		// Not shared, because the caller must see what was acknowledged before the call.
-		return f.judge(ctx, r, at, 0)
+		return s.judge(ctx, at, 0)
 	}
-	key := shared{r.digest(at.Basis), at.Position, at.Total, r.Limit}
-	f.mu.Lock()
-	same := f.waiting[key]
+	key := shared{s.l.digest(s.basis), at.Position, at.Total, s.r.Limit}
+	s.mu.Lock()
+	same := s.waiting[key]
 	if same == nil {
 		same = &flight.Value[*found]{}
-		f.waiting[key] = same
+		s.waiting[key] = same
 	}
-	f.mu.Unlock()
-	return same.Get(ctx, func() (*found, error) {
-		got, err := f.judge(ctx, r, at, wait)
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		if f.waiting[key] == same {
-			delete(f.waiting, key)
-		}
-		return got, err
+	s.mu.Unlock()
+	return same.Get(waiting, func() (*found, error) {
+		defer func() {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			if s.waiting[key] == same {
+				delete(s.waiting, key)
+			}
+		}()
+		return s.judge(waiting, at, recheck)
 	})
 }
 
-// judge reads the changed items after a place, and says which of them are in the listing.
-func (f *Feed) judge(ctx context.Context, r Request, at place, wait time.Duration) (*found, error) {
-	log, err := f.lib.Changes(ctx, library.ChangesRead{Property: r.Read.Property, After: at.Position, Limit: r.Limit, Wait: wait})
-	if err != nil {
-		return nil, err
-	}
-	got := &found{next: log.Next, more: log.More, lost: log.Lost, total: at.Total}
-	ids := make([]item.ID, 0, len(log.Items))
-	for _, it := range log.Items {
-		if !it.Private || r.Read.Audience == query.Private {
-			ids = append(ids, it.ID)
-		}
-	}
-	in := make(map[item.ID][]byte, len(ids))
-	if len(ids) > 0 {
-		if err := f.members(ctx, r.Listing, ids, in); err != nil {
+// maxScanned is the maximum number of changed items that judge requests at a time.
+const maxScanned = 500
+
+// judge reads the changed items after a place, and says which of them are in the listing. The result covers as many changes of the library as
+// possible without telling more than r.Limit items. So it does not depend on changes of items that the caller may not see, which lie between
+// the others.
+func (s search) judge(ctx context.Context, at place, wait time.Duration) (*found, error) {
+	got := &found{next: at.Position, total: at.Total}
+	told := map[item.ID]Change{}
+	searched := wait == 0
+	for limit := s.r.Limit; ; {
+		log, err := s.lib.Changes(ctx, library.ChangesRead{Property: s.l.Read.Property, After: got.next, Limit: limit, Wait: wait})
+		if err != nil {
 			return nil, err
 		}
-	}
-	for _, id := range ids {
-		if shown, member := in[id]; member || !r.Narrowed {
-			got.changes = append(got.changes, Change{ID: id, In: member, Item: shown})
+		if log.Lost {
+			return &found{lost: true}, nil
+		}
+		wait = 0
+		ids := s.visible(log.Items)
+		searched = searched || len(ids) > 0
+		news, err := s.members(ids)
+		if err != nil {
+			return nil, err
+		}
+		after := maps.Clone(told)
+		for _, c := range news {
+			if c.In || !s.l.Narrowed {
+				after[c.ID] = c
+			} else {
+				delete(after, c.ID)
+			}
+		}
+		if len(after) > s.r.Limit {
+			if limit == 1 {
+				got.more = true
+				break
+			}
+			limit /= 2
+			continue
+		}
+		grown := len(after) > len(told)
+		told, got.next = after, log.Next
+		if !log.More {
+			break
+		}
+		if room := s.r.Limit - len(told); grown {
+			limit = max(1, room)
+		} else {
+			limit = min(2*limit, maxScanned)
 		}
 	}
-	if len(ids) > 0 || wait == 0 || !r.Narrowed {
-		got.total, err = f.total(ctx, r.Listing)
+	got.changes = slices.SortedFunc(maps.Values(told), func(a, b Change) int { return cmp.Compare(a.ID, b.ID) })
+	var err error
+	if searched {
+		got.total, err = s.total()
 	}
 	return got, err
 }
 
-// members adds those of the items that are in the listing to the map in.
-func (f *Feed) members(ctx context.Context, l Listing, ids []item.ID, in map[item.ID][]byte) error {
+// visible returns the ids of the items whose change the caller may notice.
+func (s search) visible(items []library.ChangedItem) []item.ID {
+	ids := make([]item.ID, 0, len(items))
+	for _, it := range items {
+		if !it.Private || s.l.Read.Audience == query.Private {
+			ids = append(ids, it.ID)
+		}
+	}
+	return ids
+}
+
+// members says which of the items are in the listing.
+func (s search) members(ids []item.ID) ([]Change, error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
 	oneOf := query.Bool{Clauses: make([]query.Clause, len(ids))}
 	for i, id := range ids {
 		oneOf.Clauses[i] = query.Clause{Occur: query.Should, Node: query.FieldTerm("id", strconv.FormatInt(id, 10))}
 	}
-	r := l.read()
-	r.Where, r.Limit, r.OnlyIDs = query.And(r.Where, oneOf), len(ids), l.OnlyIDs
-	page, err := f.lib.Read(ctx, r)
-	if syntax := (*query.SyntaxError)(nil); errors.As(err, &syntax) && len(ids) > 1 {
+	r := s.l.read()
+	r.Where, r.Limit, r.OnlyIDs = query.And(r.Where, oneOf), len(ids), s.l.OnlyIDs
+	page, err := s.page(r)
+	if syntax := (*query.SyntaxError)(nil); errors.As(err, &syntax) && syntax.Limit && len(ids) > 1 {
 		// The query of the listing leaves no room for so many clauses.
 		half := len(ids) / 2
-		return errors.Join(f.members(ctx, l, ids[:half], in), f.members(ctx, l, ids[half:], in))
+		first, err := s.members(ids[:half])
+		if err != nil {
+			return nil, err
+		}
+		second, err := s.members(ids[half:])
+		return append(first, second...), err
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
+	in := make(map[item.ID][]byte, len(ids))
 	for _, id := range page.IDs {
 		in[id] = nil
 	}
-	if l.OnlyIDs {
-		return nil
+	if !s.l.OnlyIDs {
+		if in, err = byID(page.Items); err != nil {
+			return nil, err
+		}
 	}
+	changes := make([]Change, len(ids))
+	for i, id := range ids {
+		shown, member := in[id]
+		changes[i] = Change{ID: id, In: member, Item: shown}
+	}
+	return changes, nil
+}
+
+// byID splits the items of a page.
+func byID(page []byte) (map[item.ID][]byte, error) {
 	var items []json.RawMessage
-	if err := json.Unmarshal(slices.Concat([]byte("["), page.Items, []byte("]")), &items); err != nil {
-		return fmt.Errorf("decode the items of a page: %w", err)
+	if err := json.Unmarshal(slices.Concat([]byte("["), page, []byte("]")), &items); err != nil {
+		return nil, fmt.Errorf("decode the items of a page: %w", err)
 	}
+	all := make(map[item.ID][]byte, len(items))
 	for _, shown := range items {
 		var it struct {
 			ID item.ID `json:"id"`
 		}
 		if err := json.Unmarshal(shown, &it); err != nil {
-			return fmt.Errorf("decode an item of a page: %w", err)
+			return nil, fmt.Errorf("decode an item of a page: %w", err)
 		}
-		in[it.ID] = bytes.Clone(shown)
+		all[it.ID] = shown
 	}
-	return nil
+	return all, nil
 }
 
-// total returns the number of items in a listing.
-func (f *Feed) total(ctx context.Context, l Listing) (int64, error) {
-	page, err := f.lib.Read(ctx, l.read())
+// total returns the number of items in the listing.
+func (s search) total() (int64, error) {
+	page, err := s.page(s.l.read())
 	if err != nil {
 		return 0, err
 	}
 	return page.Total, nil
+}
+
+// page reads a page of the listing.
+func (s search) page(r library.Read) (page *library.Page, err error) {
+	err = s.r.Run(func(ctx context.Context) (err error) {
+		page, err = s.lib.Read(ctx, r)
+		return err
+	})
+	return page, err
 }
 
 // read returns a Read with only the members that select and render items, in an order that costs nothing.
@@ -368,5 +495,5 @@ func (f *Feed) basis(l Listing) (string, error) {
 		text = f.clock().UTC().Truncate(time.Minute).AppendFormat(text, time.RFC3339)
 	}
 	sum := sha256.Sum256(text)
-	return base64.RawURLEncoding.EncodeToString(sum[:12]), nil
+	return base64.RawURLEncoding.EncodeToString(sum[:basisBytes]), nil
 }

@@ -75,7 +75,7 @@ type watch struct {
 }
 
 // Watch returns a channel of the events of a listing: one of the kind Begun, and then at most one a second. All callers that watch the same
-// listing share one computation. The channel is closed if the filter or the property is gone, or if the library closes. The caller must call
+// listing share one computation. The channel is closed if the filter or the property is gone, and after Stop. The caller must call
 // stop. Listing.OnlyIDs is ignored.
 func (f *Feed) Watch(l Listing) (events <-chan Event, stop func()) {
 	l.OnlyIDs = true
@@ -84,7 +84,7 @@ func (f *Feed) Watch(l Listing) (events <-chan Event, stop func()) {
 	defer f.mu.Unlock()
 	w := f.watches[key]
 	if w == nil {
-		ctx, cancel := context.WithCancel(context.Background())
+		ctx, cancel := context.WithCancel(f.stopped)
 		w = &watch{stop: cancel, events: map[chan Event]bool{}}
 		f.watches[key] = w
 		go f.follow(ctx, l, key, w)
@@ -152,7 +152,9 @@ func (f *Feed) event(ctx context.Context, l Listing, earlier Event) (e Event, ne
 	e = Event{Kind: Changed, Tags: f.tagsOf(l), Cursor: earlier.Cursor, rendered: &rendered{}}
 	changed, wait := 0, eventPause
 	for more := true; more; wait = 0 {
-		page, err := f.Read(ctx, Request{Listing: l, Since: e.Cursor, Limit: MaxEventItems, Wait: wait})
+		page, err := f.Read(ctx, Request{
+			Listing: func() (Listing, error) { return l, nil }, Since: e.Cursor, Limit: MaxEventItems, Wait: wait,
+		})
 		if err != nil {
 			return Event{}, false, err
 		}
