@@ -684,4 +684,3 @@ func TestLostChanges(t *testing.T) {
 	w.apply(library.Definition{Owner: owner(library.KindProperty, "default"), PropertySpec: &library.Property{PlatformPageID: 1}})
 	w.expect(l, next, 10, "reset")
 }
-
