@@ -396,6 +396,8 @@ func TestServeRefusesInvalidFlags(t *testing.T) {
 		"memory limit":                {[]string{"--memory-limit", "lots"}, exit.Usage, "must be at least 64Mi"},
 		"an empty namespace":          {[]string{"--kubeconfig", "none", "--watch-namespaces", "shop,"}, exit.Usage, "is not the name of a namespace"},
 		"an invalid namespace":        {[]string{"--kubeconfig", "none", "--watch-namespaces", "UPPER/x"}, exit.Usage, "is not the name of a namespace"},
+		"no journal age":              {[]string{"--without-kubernetes", "--journal-age", "0s"}, exit.Usage, "must be more than 0s"},
+		"negative number of changes":  {[]string{"--without-kubernetes", "--journal-changes", "-1"}, exit.Usage, "must be more than 0"},
 		"negative backup interval":    {[]string{"--without-kubernetes", "--expect-backups", "-5s"}, exit.Usage, "must be 0s or more"},
 		"negative drain":              {[]string{"--without-kubernetes", "--drain-timeout", "-5s"}, exit.Usage, "must be 0s or more"},
 		"no address":                  {[]string{"--without-kubernetes", "--https-bind-address", ""}, exit.Usage, "pass --https-bind-address or --http-bind-address"},

@@ -30,6 +30,9 @@ type Options struct {
 	lease       leaseFlags
 	acceptLoss  string
 	memoryLimit string
+	// journalAge and journalChanges limit the journal of changes. 0 means the default of the engine, for a server without flags.
+	journalAge     time.Duration
+	journalChanges int64
 	// expectBackups is the expected time between two scheduled backups, for the metrics.
 	expectBackups time.Duration
 
@@ -78,6 +81,8 @@ func (o *Options) Bind(fs *pflag.FlagSet) {
 	o.lease.bind(fs)
 	fs.StringVar(&o.acceptLoss, "accept-loss", "", "name of the damage, as in the error of an earlier start, without whose data the engine may open the store; the damaged file is kept beside the store's files")
 	fs.StringVar(&o.memoryLimit, "memory-limit", "", "memory limit of the process, such as 512Mi: above 75 %, caches shrink; above 90 %, the server rejects writes of items other than deletions (default: GOMEMLIMIT, else 80 % of the limit of the container)")
+	fs.DurationVar(&o.journalAge, "journal-age", 7*24*time.Hour, "how long the engine knows which items have changed, for callers that follow a listing")
+	fs.Int64Var(&o.journalChanges, "journal-changes", 1_000_000, "number of newest changes of each property that the engine knows, for callers that follow a listing")
 	fs.DurationVar(&o.expectBackups, "expect-backups", 0, "expected time between two backups by vitrine backup --every, such as 24h; an alert reports overdue backups (default: none are expected)")
 	fs.StringVar(&o.https, "https-bind-address", ":8443", "address of the HTTPS API; empty means off")
 	fs.StringVar(&o.certFile, "tls-cert-file", "", "PEM file with the certificate chain, reloaded when it changes (default: a certificate from an authority in the data directory)")
@@ -136,6 +141,12 @@ func (o *Options) Validate() error {
 			return exit.Usagef("--watch-namespaces: %q is not the name of a namespace: separate namespaces with commas, or omit the flag to watch all", ns)
 		}
 		o.watchNamespaces[i] = ns
+	}
+	if o.journalAge <= 0 {
+		return exit.Usagef("--journal-age %s: must be more than 0s", o.journalAge)
+	}
+	if o.journalChanges <= 0 {
+		return exit.Usagef("--journal-changes %d: must be more than 0", o.journalChanges)
 	}
 	if o.expectBackups < 0 {
 		return exit.Usagef("--expect-backups %s: must be 0s or more", o.expectBackups)

@@ -147,7 +147,10 @@ func (p *process) openLibrary(ctx context.Context) (lib library.Library, err err
 		return o.opensearch.open(ctx, o.DataDir, o.probes, p.memory.Pressure, log)
 	}
 	log.Info("opening the store", "dir", o.DataDir, "library", o.Library)
-	lib, err = engine.Open(engine.Options{Dir: o.DataDir, Logger: log, Pressure: p.memory.Pressure, MemoryLimit: p.memory.Limit(), AcceptLoss: o.acceptLoss})
+	lib, err = engine.Open(engine.Options{
+		Dir: o.DataDir, Logger: log, Pressure: p.memory.Pressure, MemoryLimit: p.memory.Limit(), AcceptLoss: o.acceptLoss,
+		JournalAge: o.journalAge, JournalChanges: o.journalChanges,
+	})
 	if err == nil {
 		return lib, nil
 	}

@@ -30,6 +30,10 @@ type Options struct {
 	// cache to CacheBytes/tightShare, and drops data derived from segments. For library.Full, see store.Options.
 	Pressure func() library.Pressure
 
+	// JournalAge and JournalChanges limit the journal of changes (see store.Options).
+	JournalAge     time.Duration
+	JournalChanges int64
+
 	// AcceptLoss is the name of a loss that may be accepted (see store.Options).
 	AcceptLoss string
 
@@ -74,6 +78,8 @@ func (o Options) sealBytes() int64 { return o.share(16, 2<<20, 64<<20) }
 func (o Options) store() store.Options {
 	return store.Options{
 		MemoryBytes: o.share(8, 8<<20, 64<<20),
+
+		JournalAge: o.JournalAge, JournalChanges: o.JournalChanges,
 
 		Dir: o.Dir, Clock: o.Clock, Logger: o.Logger, Pressure: o.Pressure, FS: o.fs, AcceptLoss: o.AcceptLoss,
 	}

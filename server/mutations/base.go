@@ -145,8 +145,10 @@ func (it *Item) extent(before *item.Item) Extent {
 		return Nothing
 	case was == nil || is == nil:
 		return AnyMember
-	case was == before && was.LastModified != is.LastModified && bytes.Equal(was.Submission, is.Submission):
-		return AnyMember // lastModified has found a difference, and it is not in a private member
+	case was == before && was.LastModified == is.LastModified:
+		return Nothing // lastModified has found no difference
+	case was == before && bytes.Equal(was.Submission, is.Submission):
+		return AnyMember // lastModified has found a difference that is not in a private member
 	}
 	stored := item.Encode(was)
 	if bytes.Equal(stored, item.Encode(is)) {
