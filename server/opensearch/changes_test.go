@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -16,8 +18,10 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 
+	"github.com/vitrine-dev/vitrine/hack/opensearch/node/nodetest"
 	"github.com/vitrine-dev/vitrine/server/item"
 	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/opensearch/upkeep"
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
@@ -230,6 +234,37 @@ func TestFollowersOfSlowWrites(t *testing.T) {
 	followWhile(t, r, false, writes...)
 }
 
+// TestFollowersOfNodes checks that followers miss no change when the node with the primary shard is killed while they follow, and that they
+// keep their positions.
+func TestFollowersOfNodes(t *testing.T) {
+	c := nodetest.NewCluster(t, 3)
+	r := onCluster(t, c, 2, Options{})
+	apply(t, r[0], agreedDefinitions()[0])
+	waitServed(t, r[1])
+	awaitCopies(t, r[0])
+	victim := primary(t, c, r[0], r[0].names.Items(shop))
+	var written atomic.Int64
+	var once sync.Once
+	var writes []func(context.Context) error
+	for i := range 4 {
+		writes = append(writes, func(ctx context.Context) error {
+			for range 20 {
+				if err := randomWrites(ctx, r[i%2], 5, 100); err != nil {
+					return err
+				}
+				if written.Add(1) > 20 {
+					once.Do(func() { c.Kill(victim) })
+				}
+			}
+			return nil
+		})
+	}
+	followWhile(t, r, false, writes...)
+	c.Restart(victim)
+	awaitCopies(t, r[0])
+	followWhile(t, r, false, func(ctx context.Context) error { return randomWrites(ctx, r[0], 50, 100) })
+}
+
 // changed returns the changes after a position.
 func changed(t *testing.T, l *Library, after library.Position) *library.ItemChanges {
 	t.Helper()
@@ -317,5 +352,250 @@ func TestTombstones(t *testing.T) {
 	}
 	if _, _, err := l.ShortLink(t.Context(), "code"); err != nil || len(exported(t, l)) != 3 {
 		t.Errorf("the link of the new item: %v", err)
+	}
+}
+
+var _ library.Feed = (*Library)(nil)
+
+// trimming returns options with which a library keeps few tombstones, and removes the others immediately.
+func trimming(o *Options) {
+	o.JournalChanges = 3
+	o.rebuild = upkeep.Times{Settle: never, Renew: 50 * time.Millisecond, Expire: 500 * time.Millisecond, Trim: 10 * time.Millisecond}
+}
+
+// tombstones returns the number of tombstones of the property, including the note that some were removed.
+func tombstones(t *testing.T, l *Library) int64 {
+	t.Helper()
+	found, err := l.indices.Tombstones(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found[indicesOf(t, l).Current.Name].Count
+}
+
+// TestTrimmedChanges checks that a position is lost if a tombstone after it was removed, and that followers miss no deletion while
+// tombstones are removed all the time.
+func TestTrimmedChanges(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	transport := &intercepted{RoundTripper: http.DefaultTransport}
+	transport.intercept(transport.RoundTripper.RoundTrip)
+	l := openWith(t, dir, time.Now, transport)
+	defer l.Close()
+	apply(t, l, agreedDefinitions()[0])
+	var deletions []library.Mutation
+	for id := range item.ID(10) {
+		mustWrite(t, l, library.Mutation{Put: image(id+1, "")})
+		deletions = append(deletions, library.Mutation{Delete: true, ID: id + 1})
+	}
+	start := changed(t, l, "").Next
+	mustWrite(t, l, deletions[:9]...)
+	before, all := changed(t, l, start).Next, tombstones(t, l)
+	var trimmer *Library
+	defer func() { trimmer.Close() }()
+	// The tombstones are removed after the library has looked up what it must find, and before it searches.
+	var once sync.Once
+	transport.intercept(func(r *http.Request) (*http.Response, error) {
+		if strings.Contains(r.URL.RawQuery, "_only_nodes") {
+			once.Do(func() {
+				trimmer = openOptions(t, dir, trimming)
+				eventually(t, "tombstones are removed", func() bool { return tombstones(t, trimmer) == 4 })
+			})
+		}
+		return transport.RoundTripper.RoundTrip(r)
+	})
+	out := changed(t, l, start)
+	if !out.Lost || len(out.Items) > 0 || all != 9 {
+		t.Errorf("after the first of %d tombstones was removed: %+v, want Lost", all, out)
+	}
+	if again := changed(t, l, out.Next); again.Lost || len(again.Items) > 0 {
+		t.Errorf("after the new position: %+v", again)
+	}
+	mustWrite(t, l, deletions[9])
+	if last := changed(t, l, before); last.Lost || !slices.Equal(last.Items, []library.ChangedItem{{ID: 10}}) {
+		t.Errorf("after a position of which only later tombstones exist: %+v", last)
+	}
+	if s := l.State(t.Context()); s.Items != 0 {
+		t.Errorf("%d items, want none", s.Items)
+	}
+	mustWrite(t, l, library.Mutation{Put: image(1, "again")}, library.Mutation{Put: image(10, "again")})
+	waitServed(t, trimmer)
+	var writes []func(context.Context) error
+	r := []*Library{l, trimmer}
+	for i := range 4 {
+		writes = append(writes, func(ctx context.Context) error { return randomWrites(ctx, r[i%2], 40, 40) })
+	}
+	followWhile(t, r, true, writes...)
+}
+
+// TestOldTombstones checks that tombstones are removed when they are older than Options.JournalAge, and not before.
+func TestOldTombstones(t *testing.T) {
+	t.Parallel()
+	var hours atomic.Int64
+	l := openOptions(t, t.TempDir(), func(o *Options) {
+		trimming(o)
+		o.JournalChanges, o.JournalAge = 0, 24*time.Hour
+		o.Clock = func() time.Time { return noon.Add(time.Duration(hours.Load()) * time.Hour) }
+	})
+	defer l.Close()
+	apply(t, l, agreedDefinitions()[0])
+	mustWrite(t, l, library.Mutation{Put: image(1, "")}, library.Mutation{Put: image(2, "")})
+	start := changed(t, l, "").Next
+	mustWrite(t, l, library.Mutation{Delete: true, ID: 1})
+	hours.Store(23)
+	mustWrite(t, l, library.Mutation{Delete: true, ID: 2})
+	if out := changed(t, l, start); len(out.Items) != 2 {
+		t.Errorf("after 23 hours: %+v", out)
+	}
+	hours.Store(25)
+	eventually(t, "the first tombstone is removed", func() bool { return changed(t, l, start).Lost && tombstones(t, l) == 2 })
+}
+
+// TestChangesAreLost checks that a position of another index, of another history, or of no library is lost.
+func TestChangesAreLost(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	l := open(t, dir, time.Now)
+	defer l.Close()
+	apply(t, l, agreedDefinitions()[0])
+	mustWrite(t, l, library.Mutation{Put: image(1, "beach")}, library.Mutation{Put: image(2, "beach")})
+	start := changed(t, l, "").Next
+	mustWrite(t, l, library.Mutation{Delete: true, ID: 1})
+	history := start[:strings.LastIndexByte(string(start), '-')]
+	for _, p := range []library.Position{"x", "other-1", history + "-1000", history + "--1", history} {
+		if out := changed(t, l, p); !out.Lost || len(out.Items) > 0 || len(out.Next) > 64 || out.Next == "" {
+			t.Errorf("%s: %+v, want Lost", p, out)
+		}
+	}
+	after := upgraded(t, dir, 1, nil)
+	defer after.Close()
+	waitRebuilt(t, after)
+	out := changed(t, after, start)
+	if !out.Lost {
+		t.Errorf("after a rebuild: %+v, want Lost", out)
+	}
+	if again := changed(t, after, out.Next); again.Lost || len(again.Items) > 0 {
+		t.Errorf("after the new position: %+v", again)
+	}
+	if _, err := l.Changes(t.Context(), library.ChangesRead{Property: shop, After: start, Limit: 1}); !errors.Is(err, library.ErrUnavailable) {
+		t.Errorf("a replica of the previous version: %v, want ErrUnavailable", err)
+	}
+	if n := tombstones(t, after); n != 0 {
+		t.Errorf("the rebuild has copied %d tombstones", n)
+	}
+	start = changed(t, after, "").Next
+	mustWrite(t, after, library.Mutation{Put: image(1, "new")}, library.Mutation{Delete: true, ID: 2})
+	if out := changed(t, after, start); !slices.Equal(out.Items, []library.ChangedItem{{ID: 1}, {ID: 2}}) {
+		t.Errorf("in the rebuilt index: %+v", out)
+	}
+}
+
+// TestPrivateChanges checks that a change is private if nothing public has changed since the position, even if the item has changed several
+// times, and that a write without an effect is no change.
+func TestPrivateChanges(t *testing.T) {
+	t.Parallel()
+	l := replicas(t, 1)[0]
+	id := mustWrite(t, l, library.Mutation{Put: image(0, "beach")})[0].ID
+	submission := func(n int) library.Mutation {
+		it := image(id, "beach")
+		it.Submission = fmt.Appendf(nil, `{"n":"%d"}`, n)
+		return library.Mutation{Put: it, Replace: true}
+	}
+	at := []library.Position{changed(t, l, "").Next}
+	check := func(what string, want ...string) {
+		t.Helper()
+		var got []string
+		for _, p := range at {
+			is := "none"
+			if out := changed(t, l, p); len(out.Items) == 1 {
+				is = map[bool]string{true: "private", false: "public"}[out.Items[0].Private]
+			}
+			got = append(got, is)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: %v, want %v", what, got, want)
+		}
+		at = append(at, changed(t, l, at[len(at)-1]).Next)
+	}
+	check("at first", "none")
+	mustWrite(t, l, submission(1))
+	check("a private change", "private", "private")
+	mustWrite(t, l, submission(1))
+	check("no change", "private", "private", "none")
+	mustWrite(t, l, submission(2))
+	check("another private change", "private", "private", "private", "private")
+	again := submission(2)
+	again.Reason = "looked at it"
+	mustWrite(t, l, again)
+	check("a reason", "private", "private", "private", "private", "none")
+	mustWrite(t, l, library.Mutation{Tag: &item.Tag{Namespace: "vibe", Key: "calm"}, IDs: []item.ID{id}})
+	check("a public change", "public", "public", "public", "public", "public", "public")
+	tagged := submission(3)
+	tagged.Put.Tags = []item.Tag{{Namespace: "vibe", Key: "calm"}}
+	mustWrite(t, l, tagged)
+	check("a private change after it", "public", "public", "public", "public", "public", "public", "private")
+	mustWrite(t, l, library.Mutation{Delete: true, ID: id})
+	check("a deletion", "public", "public", "public", "public", "public", "public", "public", "public")
+}
+
+// TestChangesWait checks that a call waits for a change of any replica, that waiting calls share their requests, and that Close ends them.
+func TestChangesWait(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	transport := &intercepted{RoundTripper: http.DefaultTransport}
+	var requests atomic.Int64
+	transport.intercept(func(r *http.Request) (*http.Response, error) {
+		if strings.HasSuffix(r.URL.Path, "/_stats/get") || strings.Contains(r.URL.RawQuery, "_only_nodes") {
+			requests.Add(1)
+		}
+		return transport.RoundTripper.RoundTrip(r)
+	})
+	l := openWith(t, dir, time.Now, transport)
+	apply(t, l, agreedDefinitions()[0])
+	other := open(t, dir, time.Now)
+	defer other.Close()
+	waitServed(t, other)
+	start := changed(t, l, "").Next
+	if out, err := l.Changes(t.Context(), library.ChangesRead{Property: shop, After: start, Limit: 1, Wait: 10 * time.Millisecond}); err != nil || len(out.Items) > 0 || out.Lost {
+		t.Errorf("nothing to wait for: %+v, %v", out, err)
+	}
+	requests.Store(0)
+	began := time.Now()
+	var waiting sync.WaitGroup
+	for range 1000 {
+		waiting.Go(func() {
+			out, err := l.Changes(t.Context(), library.ChangesRead{Property: shop, After: start, Limit: 1, Wait: time.Minute})
+			if err != nil || len(out.Items) != 1 || out.Items[0].ID != 1 {
+				t.Errorf("%+v, %v", out, err)
+			}
+		})
+	}
+	eventually(t, "some polls", func() bool { return requests.Load() > 4 })
+	mustWrite(t, other, library.Mutation{Put: image(1, "")})
+	waiting.Wait()
+	if n, most := requests.Load(), 50+3*int64(time.Since(began)/changesPoll); n > most {
+		t.Errorf("%d requests in %s, want at most %d", n, time.Since(began), most)
+	}
+	start = changed(t, l, start).Next
+	ctx, cancel := context.WithCancelCause(t.Context())
+	own := errors.New("own cause")
+	waiting.Go(func() {
+		if _, err := l.Changes(ctx, library.ChangesRead{Property: shop, After: start, Limit: 1, Wait: time.Minute}); !errors.Is(err, own) {
+			t.Errorf("%v, want the cause of the context", err)
+		}
+	})
+	cancel(own)
+	waiting.Wait()
+	waiting.Go(func() {
+		if _, err := l.Changes(t.Context(), library.ChangesRead{Property: shop, After: start, Limit: 1, Wait: time.Minute}); !errors.Is(err, library.ErrClosed) {
+			t.Errorf("%v, want ErrClosed", err)
+		}
+	})
+	if err := l.Close(); err != nil {
+		t.Error(err)
+	}
+	waiting.Wait()
+	if _, err := other.Changes(t.Context(), library.ChangesRead{Property: "shop/absent", Limit: 1}); !errors.Is(err, library.ErrNotFound) {
+		t.Errorf("another property: %v, want ErrNotFound", err)
 	}
 }

@@ -3,6 +3,7 @@ package opensearch
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -147,7 +148,11 @@ func (j journal) since(ctx context.Context, c *conn, after int64, limit int) (ch
 			"aggs":          object{"floor": object{"max": object{"field": schema.FieldFloor}}},
 		}
 		var found changedPage
-		if err := c.cluster.Do(ctx, http.MethodPost, path, body, &found); err != nil {
+		err := c.cluster.Do(ctx, http.MethodPost, path, body, &found)
+		if errors.As(err, new(*cluster.ResponseError)) {
+			return out, fmt.Errorf("%w: read the changes from the node with the primary shard: %w", library.ErrUnavailable, err)
+		}
+		if err != nil {
 			return out, fmt.Errorf("read the changes: %w", err)
 		}
 		if after < int64(found.Aggregations.Floor.Value) {
@@ -200,15 +205,6 @@ const (
 	changesPause = 2 * cluster.ShortestPause
 )
 
-// Rules describes the definitions of a property. See library.Feed.
-func (l *Library) Rules(p library.PropertyID) (library.FeedRules, error) {
-	c, err := l.Served(p)
-	if err != nil {
-		return library.FeedRules{}, err
-	}
-	return c.FeedRules(), nil
-}
-
 // Changes returns the items that changed after a position. See library.Feed. The operations of the index of items are the journal. An
 // operation can become visible before an earlier one, so Changes returns only operations before the global checkpoint of the primary shard.
 // A later write than that may already be acknowledged, so Changes waits for the operations in progress before it returns nothing.
@@ -245,16 +241,16 @@ func (l *Library) Changes(ctx context.Context, r library.ChangesRead) (*library.
 		case <-ctx.Done():
 		}
 		timer.Stop()
-		if ctx.Err() != nil {
-			return nil, context.Cause(ctx)
-		}
 	}
 }
 
 // changesNow returns the changes that are known now, and the state of the journal. It waits until no replica relies on an earlier state.
 func (l *Library) changesNow(ctx context.Context, r library.ChangesRead) (*library.ItemChanges, journal, error) {
-	if err := l.alive(ctx); err != nil {
-		return nil, journal{}, err
+	if l.closed.Load() {
+		return nil, journal{}, library.ErrClosed
+	}
+	if ctx.Err() != nil {
+		return nil, journal{}, context.Cause(ctx)
 	}
 	// Waiting calls share their requests, so they do not count towards the limit of reads.
 	ctx, cancel := cluster.Limited(ctx, l.options.ReadTimeout)

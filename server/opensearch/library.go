@@ -28,6 +28,7 @@ type Library struct {
 	records   *records.Records
 	facts     *facts.Facts
 	eraser    *upkeep.Eraser
+	trimmer   *upkeep.Trimmer
 	rebuilder *upkeep.Rebuilder
 	fresh     *freshness
 	sealer    *library.Sealer
@@ -36,7 +37,7 @@ type Library struct {
 
 	closeOnce sync.Once
 	closeErr  error
-	// end stops the follower, the rebuilder and the eraser. ended is closed when all three have returned.
+	// end stops the follower and the background tasks. ended is closed when all of them have returned.
 	end   context.CancelFunc
 	ended chan struct{}
 }
@@ -62,6 +63,7 @@ func Open(ctx context.Context, o Options) (*Library, error) {
 		var group sync.WaitGroup
 		group.Go(func() { l.rebuilder.Run(follow) })
 		group.Go(func() { l.eraser.Run(follow) })
+		group.Go(func() { l.trimmer.Run(follow) })
 		l.records.Follow(follow)
 		group.Wait()
 	}()
@@ -88,7 +90,8 @@ func newLibrary(o Options) (*Library, error) {
 	ix.Changed = l.selectors.forget
 	l.records.Prepare, l.records.Forget = l.prepare, l.forget
 	c.Failing = l.records.Fails
-	l.eraser, l.rebuilder = upkeep.New(ix, l.facts, l.records.Frozen, o.Logger, o.EraseWithin, o.rebuild)
+	journal := upkeep.Journal{Age: o.JournalAge, Changes: o.JournalChanges, Clock: o.Clock}
+	l.eraser, l.trimmer, l.rebuilder = upkeep.New(ix, l.facts, l.records.Frozen, o.Logger, o.EraseWithin, journal, o.rebuild)
 	if l.fresh, err = newFreshness(ix); err != nil {
 		return nil, err
 	}

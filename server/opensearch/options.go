@@ -56,11 +56,15 @@ type Options struct {
 	// longer than six times Timeout. It must also be longer than three minutes, because the copies of a shard report only every 30 seconds
 	// which deleted documents they need. If the time is shorter, files are rewritten more often.
 	EraseWithin time.Duration
+	// JournalAge is the time for which Changes knows the deletion of an item; 0 means 7 days. JournalChanges is the maximum number of deletions
+	// of each property that it knows; 0 means a million. Other changes stay known.
+	JournalAge     time.Duration
+	JournalChanges int64
 	// window is the maximum sum of skipped and returned hits of a search; 0 means 50,000.
 	window int
 	// schemas contains the schemas of indices of items; nil means schema.All().
 	schemas []schema.Schema
-	// rebuild contains the times of rebuilds.
+	// rebuild contains the times of background tasks.
 	rebuild upkeep.Times
 }
 
@@ -98,6 +102,8 @@ func (o Options) withDefaults() (Options, error) {
 	o.Timeout = cmp.Or(o.Timeout, 30*time.Second)
 	o.ReadTimeout = cmp.Or(o.ReadTimeout, DefaultReadTimeout)
 	o.EraseWithin = cmp.Or(o.EraseWithin, 10*time.Minute)
+	o.JournalAge = cmp.Or(o.JournalAge, 7*24*time.Hour)
+	o.JournalChanges = cmp.Or(o.JournalChanges, 1_000_000)
 	o.window = cmp.Or(o.window, 50_000)
 	o.rebuild = o.rebuild.WithDefaults()
 	if o.schemas == nil {

@@ -29,6 +29,7 @@ type StoredFields struct {
 	Gone    []int64  `json:"gone"`
 	Changed []int64  `json:"changed"`
 	Public  []int64  `json:"public"`
+	Floor   []int64  `json:"floor"`
 }
 
 // ErrNoItem means that the document of an item does not contain the item.
@@ -59,6 +60,9 @@ func (s *Stored) Changed() int64 { return first(s.Fields.Changed, s.Seq+1) }
 
 // Public is described at Changed.
 func (s *Stored) Public() int64 { return first(s.Fields.Public, s.Changed()) }
+
+// Floor returns the value of schema.FieldFloor, or 0.
+func (s *Stored) Floor() int64 { return first(s.Fields.Floor, 0) }
 
 // first returns the only value of a field, or another value if there is none.
 func first(values []int64, otherwise int64) int64 {

@@ -74,7 +74,7 @@ func (c contents) itemMapping() object {
 	}
 	if c.tombstones {
 		properties[FieldGone] = object{"type": "long", "store": true}
-		properties[FieldFloor] = object{"type": "long"}
+		properties[FieldFloor] = properties[FieldGone]
 		properties[FieldChanged] = object{"type": "long", "index": false, "doc_values": false, "store": true}
 		properties[FieldPublic] = properties[FieldChanged]
 	}

@@ -1,6 +1,6 @@
 // Package upkeep contains the background tasks of a replica. Rebuilder replaces the indices of items that have an older schema, and copies
-// their items while they change. Eraser removes the bytes of deleted items from the files of the cluster. Every replica runs both tasks.
-// Claims decide which replica works.
+// their items while they change. Eraser removes the bytes of deleted items from the files of the cluster, and Trimmer removes the tombstones that
+// they leave. Every replica runs all tasks. Claims decide which replica works.
 //
 // The package may import cluster, facts, indices, schema, transfer, library and item.
 package upkeep
@@ -39,11 +39,11 @@ type Rebuilder struct {
 // New returns the background tasks of a replica. frozen returns the current freeze, or an empty string if there is none. eraseWithin is the
 // maximum time that the bytes of a deleted item may stay in the files of the cluster.
 func New(
-	ix *indices.Indices, f *facts.Facts, frozen func() transfer.Freeze, logger *slog.Logger, eraseWithin time.Duration, times Times,
-) (*Eraser, *Rebuilder) {
+	ix *indices.Indices, f *facts.Facts, frozen func() transfer.Freeze, logger *slog.Logger, eraseWithin time.Duration, journal Journal, times Times,
+) (*Eraser, *Trimmer, *Rebuilder) {
 	s := shared{ix, f, frozen, logger}
 	e := newEraser(s, eraseWithin, times)
-	return e, newRebuilder(s, e, times)
+	return e, newTrimmer(s, journal, times), newRebuilder(s, e, times)
 }
 
 func newRebuilder(s shared, e *Eraser, times Times) *Rebuilder {

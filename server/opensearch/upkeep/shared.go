@@ -22,7 +22,7 @@ type shared struct {
 	logger *slog.Logger
 }
 
-// Times contains the intervals and time limits of a rebuilder. A zero value means the default.
+// Times contains the intervals and time limits of background tasks. A zero value means the default.
 type Times struct {
 	// Settle is the time between Open and the start of the rebuilder. It is long enough for a rolling update, because replicas of the
 	// previous version cannot write to a rebuilt index.
@@ -36,6 +36,8 @@ type Times struct {
 	// Keep is the time for which a replaced index is kept for searches that began before the replacement. It is longer than snapshotTime and
 	// the default timeout of requests.
 	Keep time.Duration
+	// Trim is the time between two searches for tombstones to remove.
+	Trim time.Duration
 }
 
 // WithDefaults replaces zero values with the defaults.
@@ -46,5 +48,6 @@ func (t Times) WithDefaults() Times {
 	t.Renew = cmp.Or(t.Renew, 3*time.Second)
 	t.Expire = cmp.Or(t.Expire, 10*time.Second)
 	t.Keep = cmp.Or(t.Keep, time.Minute)
+	t.Trim = cmp.Or(t.Trim, 10*time.Minute)
 	return t
 }
