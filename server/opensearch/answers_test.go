@@ -156,6 +156,10 @@ func TestFalseAnswers(t *testing.T) {
 		muts = append(muts, library.Mutation{Put: it})
 	}
 	mustWrite(t, l, muts...)
+	known, err := l.journalOf(t.Context(), shop)
+	if err != nil {
+		t.Fatal(err)
+	}
 	parsed, err := query.Parse(`beach~ OR tags.\*:summer`)
 	if err != nil {
 		t.Fatal(err)
@@ -243,6 +247,18 @@ func TestFalseAnswers(t *testing.T) {
 				return nil, err
 			}
 			return len(g.All()), nil
+		},
+		"tombstones": func(ctx context.Context) (any, error) {
+			of, err := l.indices.Tombstones(ctx)
+			return len(of), err
+		},
+		"journal": func(ctx context.Context) (any, error) {
+			looked, err := l.fresh.request(ctx, l.names.Items(shop))
+			return looked.journal.index, err
+		},
+		"changes": func(ctx context.Context) (any, error) {
+			out, err := known.journal.since(ctx, l.conn, 0, 10)
+			return out.lost, err
 		},
 		"whole": func(ctx context.Context) (any, error) { return l.indices.CheckWhole(ctx) },
 		"red": func(ctx context.Context) (any, error) {

@@ -19,7 +19,8 @@
 //	<prefix>-definitions         a document for each definition and each mark, and a document with the keys of the library
 //	<prefix>-facts               data that outlives items: a ledger for each property (the highest item id, and the hashes of its
 //	                             field names), and a document for each tag that exists or existed
-//	<prefix>-items-<property>    a document for each item
+//	<prefix>-items-<property>    a document for each item, and a tombstone for each item that was deleted recently. The aliases for searches
+//	                             hide the tombstones. The operations of the index are the journal that Changes reads
 //
 // # Packages
 //
@@ -32,7 +33,7 @@
 //	indices      creates and describes indices, and the generations of indices of items; reads items by id
 //	facts        the facts index: ledgers, tags, notes about data to erase, claims
 //	records      the definitions index: conditional writes, and following by sequence number
-//	upkeep       background tasks: rebuilds of indices, and erasing
+//	upkeep       background tasks: rebuilds of indices, erasing, and the removal of tombstones
 //
 // The package may import definitions, eval, flight, mutations, transfer, library, query and item.
 package opensearch

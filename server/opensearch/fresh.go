@@ -200,7 +200,7 @@ func (f *freshness) request(ctx context.Context, index string) (lookedUp, error)
 		return lookedUp{}, err
 	}
 	for name, i := range stats.Indices { // contains only the index behind the alias
-		if shard := stats.Indices.Primary(name); shard != nil {
+		if shard := stats.Indices.Primary(name); shard != nil && shard.Routing.Node != "" && shard.Commit.UserData.History != "" {
 			return lookedUp{
 				state:    indexState(fmt.Sprintf("%s %d %d", i.UUID, shard.Leases.Term, shard.SeqNo.Max)),
 				complete: shard.SeqNo.Checkpoint == shard.SeqNo.Max,

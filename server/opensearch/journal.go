@@ -280,7 +280,7 @@ func (l *Library) changesNow(ctx context.Context, r library.ChangesRead) (*libra
 		}
 		if out.Lost = found.lost; !out.Lost {
 			out.Items, out.Next = append(out.Items, found.items...), j.position(found.next)
-			out.More = found.next < j.assigned
+			out.More = len(out.Items) > 0 && found.next < j.assigned
 		}
 	}
 	if !cluster.Sleep(ctx, time.Until(looked.ended.Add(lease))) {

@@ -26,6 +26,7 @@ func TestSnapshot(t *testing.T) {
 	apply(t, first, agreedDefinitions()...)
 	apply(t, first, accessToken(1))
 	want := fill(t, first, 200)
+	start := changed(t, first, "").Next
 	everything := first.names.EveryIndex()
 	do(http.MethodPut, "/_snapshot/backups", object{"type": "fs", "settings": object{"location": c.Snapshots()}})
 	do(http.MethodPut, "/_snapshot/backups/one?wait_for_completion=true", object{"indices": everything, "include_global_state": false})
@@ -56,6 +57,10 @@ func TestSnapshot(t *testing.T) {
 	outcome := mustWrite(t, first, library.Mutation{Put: image(0, "added")})[0]
 	want[outcome.ID] = "added"
 	check(first)
+	// The item has the sequence number of an operation that the restored index does not have.
+	if out := changed(t, first, start); !out.Lost {
+		t.Errorf("changes since the snapshot: %+v, want Lost", out)
+	}
 	delete(want, outcome.ID) // the snapshot was taken before this item was created
 
 	if err := first.Close(); err != nil {
