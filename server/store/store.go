@@ -55,10 +55,7 @@ type Store struct {
 	problem   error
 }
 
-var (
-	_ library.Base = (*Store)(nil)
-	_ library.Feed = (*Store)(nil)
-)
+var _ library.Base = (*Store)(nil)
 
 // databaseName is the name of Pebble's directory in the directory of the store.
 const databaseName = "pebble"

@@ -40,6 +40,7 @@ func Run(t *testing.T, open Factory) {
 		"exports":     exportTests,
 		"erasure":     erasureTests,
 		"history":     historyTests,
+		"changes":     changeTests,
 		"modified":    modifiedTests,
 		"restart":     restartTests,
 		"concurrency": concurrencyTests,
