@@ -305,6 +305,7 @@ func (p *process) run(ctx context.Context) error {
 		p.log.Error("stopping because a component failed", "error", context.Cause(failed))
 	}
 	p.health.draining.Store(true)
+	p.api.Drain()
 	// All steps share one deadline, because a pod has a single grace period.
 	deadline, cancel := context.WithTimeout(context.Background(), p.o.DrainFor)
 	defer cancel()

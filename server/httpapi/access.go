@@ -132,15 +132,25 @@ func (s *Server) access(ctx context.Context, find func(now time.Time) (grant, bo
 
 // authorize checks that the class and the actions of the token permit the endpoint.
 func (x *exchange) authorize() error {
-	switch {
-	case x.route.access == anyToken:
+	if x.route.access == anyToken {
 		return nil
-	case x.grant.restricted():
-		return &problem{Type: problems.ClassRefused, Detail: "this token can only list the items of certain filters"}
+	}
+	if err := x.needsAllItems(); err != nil {
+		return err
+	}
+	switch {
 	case x.route.access == writer && !x.grant.rights.ReadWrite:
 		return &problem{Type: problems.ClassRefused, Detail: "this operation needs a READ-WRITE token"}
 	case x.route.action != noAction:
 		return x.need(x.route.action, "this operation")
+	}
+	return nil
+}
+
+// needsAllItems fails if the token may only list certain filters.
+func (x *exchange) needsAllItems() error {
+	if x.grant.restricted() {
+		return &problem{Type: problems.ClassRefused, Detail: "this token can only list the items of certain filters"}
 	}
 	return nil
 }

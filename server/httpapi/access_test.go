@@ -52,6 +52,8 @@ func TestTokens(t *testing.T) {
 		"manifest":       {call{url: manifestURL("summer-wall")}, readWrite, 403},
 		"explain query":  {call{url: "/v2/content/items/explain?q=beach&ugc_id=1001"}, readWrite, 403},
 		"facets":         {call{url: "/v2/content/facets?field=tags&q=*:*"}, readOnly, 403},
+		"changes":        {call{url: changesOf("q=*:*")}, readOnly, 403},
+		"filter changes": {call{url: changesOf(following("summer-wall"))}, readOnly, 200},
 		"filter facets":  {call{url: "/v2/content/facets?field=tags&filter=" + filterUUID("summer-wall")}, readWrite, 403},
 		"sources":        {call{url: "/v2/content/items/1001/sources"}, readWrite, 403},
 		"history":        {call{url: "/v2/content/items/1001/history"}, readWrite, 403},

@@ -12,6 +12,7 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -43,6 +44,9 @@ func token(name string) string {
 	}
 	return fmt.Sprintf("tok-%s-%x", name, sha256.Sum256([]byte(name)))[:40]
 }
+
+// tokenText matches a token of these tests. A cursor can contain the beginning of one by chance.
+var tokenText = regexp.MustCompile(`tok-[\w-]+-[0-9a-f]{8}`)
 
 func digest(name string) library.Digest { return sha256.Sum256([]byte(token(name))) }
 
@@ -287,11 +291,11 @@ func (a *app) check(r *http.Request, resp *http.Response) answer {
 		}
 	}
 	got := answer{resp.StatusCode, resp.Header, body}
-	if strings.Contains(string(body), "tok-") {
+	if tokenText.Match(body) {
 		a.t.Errorf("%s %s: the answer holds a token: %s", r.Method, r.URL.Path, body)
 	}
 	for name, values := range resp.Header {
-		if strings.Contains(strings.Join(values, " "), "tok-") {
+		if tokenText.MatchString(strings.Join(values, " ")) {
 			a.t.Errorf("%s %s: header %s holds a token", r.Method, r.URL.Path, name)
 		}
 	}

@@ -273,6 +273,7 @@ func TestPatterns(t *testing.T) {
 func TestParameterRules(t *testing.T) {
 	allows := map[string]func(sent, all int) bool{
 		"at-least-one": func(sent, _ int) bool { return sent >= 1 },
+		"exactly-one":  func(sent, _ int) bool { return sent == 1 },
 		"at-most-one":  func(sent, _ int) bool { return sent <= 1 },
 		"all-or-none":  func(sent, all int) bool { return sent == 0 || sent == all },
 	}

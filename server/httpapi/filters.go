@@ -281,13 +281,13 @@ func (x *exchange) filter(name string) (library.FilterRecord, error) {
 	return f, err
 }
 
-// readableFilter finds the filter of the path and checks that the token may list it. A READ-ONLY token may list only filters with public
+// readableFilter finds a filter by its UUID or its numeric id, and checks that the token may list it. A READ-ONLY token may list only filters with public
 // read access. A restricted token may list only those of its filters that have public read access.
-func (x *exchange) readableFilter() (library.FilterRecord, error) {
-	f, err := x.filter(x.r.PathValue("filter_uuid"))
+func (x *exchange) readableFilter(name string) (library.FilterRecord, error) {
+	f, err := x.filter(name)
 	switch {
 	case x.grant.restricted() && (err != nil || !x.grant.filters[f.UUID]):
-		return f, &problem{Type: problems.ClassRefused, Detail: "this token can only list the items of certain filters"}
+		return f, x.needsAllItems()
 	case err != nil || x.grant.rights.ReadWrite:
 		return f, err
 	case !f.Public:
@@ -298,7 +298,7 @@ func (x *exchange) readableFilter() (library.FilterRecord, error) {
 
 // listFilterItems answers GET /v2/content/filters/{filter_uuid}.
 func (s *Server) listFilterItems(x *exchange) error {
-	f, err := x.readableFilter()
+	f, err := x.readableFilter(x.r.PathValue("filter_uuid"))
 	if err != nil {
 		return err
 	}

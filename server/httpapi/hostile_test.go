@@ -65,7 +65,7 @@ func TestHostileQueries(t *testing.T) {
 			on := *a
 			on.t = t
 			for _, path := range []string{
-				"/v2/content/items?sort_by=created_on:desc&q=", "/v2/content/items?q=", "/v2/content/items/explain?ugc_id=1001&q=", "/v2/content/facets?field=tags&q=",
+				"/v2/content/items?sort_by=created_on:desc&q=", "/v2/content/items?q=", "/v2/content/items/explain?ugc_id=1001&q=", "/v2/content/facets?field=tags&q=", "/v2/content/changes?q=",
 				"/v2/content/compare?from_q=a&q=", "/v2/content/filters/4242?additional_query=", "/v2/content/bulk?q=",
 			} {
 				got := on.send(call{url: path + url.QueryEscape(queries[name]), token: "rw"})

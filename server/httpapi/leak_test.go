@@ -535,7 +535,7 @@ func nextURL(a answer) string {
 }
 
 // sealed matches a cursor. It is encrypted with a random nonce, so only its length is compared.
-var sealed = regexp.MustCompile(`cursor=[0-9A-Za-z_-]+`)
+var sealed = regexp.MustCompile(`(?:cursor|since)=[0-9A-Za-z_-]{20,}`)
 
 // plain returns the body of a response without its content coding.
 func (p *pair) plain(w *httptest.ResponseRecorder) []byte {
@@ -663,7 +663,20 @@ func (p *pair) call() call {
 		id = p.pick("5001", "-1", "x", "9007199254740993")
 	}
 	path := ""
-	switch p.IntN(24) {
+	switch p.IntN(26) {
+	case 24, 25:
+		path = "/v2/content/changes"
+		if p.IntN(2) == 0 {
+			params.Set("q", text)
+		} else {
+			params.Set("filter", p.pick(filterUUID("summer-wall"), filterUUID("hero-first"), filterUUID("private"), madeUUID, "4242", "1"))
+		}
+		if p.IntN(2) == 0 {
+			params.Set("page_size", p.pick("1", "2", "7", "501"))
+		}
+		if p.IntN(15) == 0 {
+			params.Set("since", "AAAA")
+		}
 	default:
 		path = "/v2/content/items"
 		params.Set("q", text)

@@ -16,11 +16,13 @@ import (
 	"github.com/vitrine-dev/vitrine/server/problems"
 )
 
-// allowance holds the remaining requests of one token under its rate limit, and the number of its running ad-hoc queries.
+// allowance holds the remaining requests of one token under its rate limit, and the numbers of its running ad-hoc queries and of its waiting
+// requests.
 type allowance struct {
 	mu      sync.Mutex
 	limiter *rate.Limiter
 	queries int
+	waits   int
 	// sending is the number of bytes of this token's pages that are being built and sent.
 	sending atomic.Int64
 }
@@ -82,6 +84,24 @@ func (a *allowance) begin(most int) (done func(), err error) {
 		a.mu.Lock()
 		defer a.mu.Unlock()
 		a.queries--
+	}, nil
+}
+
+// beginWait takes one of the token's slots for requests that wait. The function done releases the slot.
+func (a *allowance) beginWait(most int) (done func(), err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.waits >= most {
+		return nil, &problem{
+			Type: problems.TooManyQueries, retryAfter: time.Second,
+			Detail: fmt.Sprintf("this token already has %d waiting requests, which is the maximum: wait for one to end, or send wait=0", most),
+		}
+	}
+	a.waits++
+	return func() {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		a.waits--
 	}, nil
 }
 

@@ -37,6 +37,8 @@ type Options struct {
 	QueryBudget time.Duration
 	// QueriesPerToken is the maximum number of concurrent ad-hoc queries and exports of one token. Default: 8.
 	QueriesPerToken int
+	// WaitsPerToken is the maximum number of requests of one token that wait for changes at a time. Default: 100.
+	WaitsPerToken int
 	// StreamIdle is the maximum time that a bulk import waits for the client to send, or that a stream waits for the client to receive.
 	// Default: 1 min.
 	StreamIdle time.Duration
@@ -67,6 +69,7 @@ func (o Options) withDefaults() Options {
 	o.ExternalURL = strings.TrimRight(o.ExternalURL, "/")
 	o.QueryBudget = cmp.Or(o.QueryBudget, 2*time.Second)
 	o.QueriesPerToken = cmp.Or(o.QueriesPerToken, 8)
+	o.WaitsPerToken = cmp.Or(o.WaitsPerToken, 100)
 	o.StreamIdle = cmp.Or(o.StreamIdle, time.Minute)
 	o.PageCache = cmp.Or(o.PageCache, 64<<20)
 	o.PageMemory = cmp.Or(o.PageMemory, 1<<30)
@@ -82,6 +85,7 @@ func (o Options) withDefaults() Options {
 // Server serves one library. It is safe for concurrent use.
 type Server struct {
 	lib     library.Library
+	feed    *feed.Feed
 	options Options
 	mux     *http.ServeMux
 	tokens  tokenTable
@@ -97,6 +101,8 @@ type Server struct {
 	metrics *metrics
 	// slow is true if the last write of an import was slow.
 	slow atomic.Bool
+	// draining is true when Drain was called.
+	draining atomic.Bool
 	// name is the value of the header Server.
 	name string
 	// noToken writes the lines of the access log for requests without a grant: their token is missing or refused, or was not checked.
@@ -113,6 +119,9 @@ func New(lib library.Library, o Options) (*Server, error) {
 	log := o.Logger.Handler()
 	s := &Server{lib: lib, options: o, name: "vitrine/" + o.Version, tokens: tokenTable{log: log}, noToken: accessLog(log, "", ""), tags: feed.NewTags(lib.AuthorKey())}
 	var err error
+	if s.feed, err = feed.New(lib, o.Clock, o.Rand); err != nil {
+		return nil, err
+	}
 	if s.pages, err = newPageCache(o.PageCache, o.Pressure); err != nil {
 		return nil, err
 	}
@@ -152,6 +161,13 @@ func (s *Server) Run(ctx context.Context) error {
 		case <-retry.C:
 		}
 	}
+}
+
+// Drain ends all requests that wait for changes: they get the response that they would get at the end of their wait. Later requests do not
+// wait. Call it when the process begins to stop.
+func (s *Server) Drain() {
+	s.draining.Store(true)
+	s.feed.Stop()
 }
 
 // Ready reports whether all tokens are loaded. Before that, the server might refuse a valid token.
