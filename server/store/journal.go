@@ -95,6 +95,7 @@ func (s *Store) Changes(ctx context.Context, r library.ChangesRead) (*library.It
 // changes is like Changes, but does not wait.
 func (s *Store) changes(r library.ChangesRead) (*library.ItemChanges, error) {
 	if _, err := s.Served(r.Property); err != nil {
+		s.waiters.wake(r.Property) // keep no channel for a property that may not even exist
 		return nil, err
 	}
 	now := peek(s, func(now *served) position { return position{journal: now.journal, batch: now.version} })

@@ -346,4 +346,12 @@ func TestOtherChangesWakeNoCall(t *testing.T) {
 	<-ofWall
 	write(t, l, put(1, "one", ""))
 	<-ofShop
+	for _, p := range []library.PropertyID{"no/property", "other/property"} {
+		if _, err := l.Changes(t.Context(), library.ChangesRead{Property: p, Limit: 1, Wait: time.Hour}); !errors.Is(err, library.ErrNotFound) {
+			t.Errorf("an unknown property: %v", err)
+		}
+	}
+	if n := len(l.waiters.changed); n != 0 {
+		t.Errorf("%d channels are left", n)
+	}
 }
