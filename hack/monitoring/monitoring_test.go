@@ -96,7 +96,7 @@ var fires = map[string]struct{ loud, quiet string }{
 		"vitrine_http_requests_total{route=\"/a\",status=\"200\"} 0+600x60\nvitrine_http_requests_total{route=\"/a\",status=\"500\"} 0+3x60",
 	},
 	"VitrineSlow": {
-		buckets("GET", "/v2/content/items", "60", "0"), buckets("GET", "/v2/content/items", "60", "60") + "\n" + buckets("GET", "/v2/content/bulk", "60", "0") + "\n" + buckets("GET", "/v2/content/changes", "60", "0"),
+		buckets("GET", "/v2/content/items", "60", "0"), buckets("GET", "/v2/content/items", "60", "60") + "\n" + buckets("GET", "/v2/content/bulk", "60", "0") + "\n" + buckets("GET", "/v2/content/changes", "60", "0") + "\n" + buckets("GET", "/v2/content/filters/{filter_uuid}/events", "60", "0"),
 	},
 	"VitrineMemoryFull": {`vitrine_memory_pressure 2x60`, `vitrine_memory_pressure 1x60`},
 	"VitrineVolumeFillsUp": {

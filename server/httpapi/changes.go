@@ -134,7 +134,7 @@ func (x *exchange) admitAgain() error {
 // beginWait takes one of the token's slots for requests that wait, and makes the connection outlast the wait. The function done releases the
 // slot.
 func (x *exchange) beginWait(d time.Duration) (done func(), err error) {
-	if done, err = x.grant.allowance.beginWait(x.server.options.WaitsPerToken); err != nil {
+	if done, err = x.grant.allowance.hold(&x.grant.allowance.waits, x.server.options.WaitsPerToken, "waiting requests: wait for one to end, or send wait=0"); err != nil {
 		return nil, err
 	}
 	// The deadline for reading would end the request, although the server no longer reads. An error means that the connection has no deadlines.

@@ -12,7 +12,7 @@ const (
 	// exposedHeaders are the response headers that scripts of an allowed page may read, in addition to the CORS-safelisted ones.
 	exposedHeaders = "ETag, Link, Location, RateLimit, RateLimit-Policy, Retry-After, Warning, X-Request-Id"
 	// requestHeaders are the request headers that such scripts may send.
-	requestHeaders = "Authorization, Content-Type, If-Match, If-None-Match, If-Unmodified-Since"
+	requestHeaders = "Authorization, Content-Type, If-Match, If-None-Match, If-Unmodified-Since, Last-Event-ID"
 	// preflightAge is how long a browser may cache a preflight, in seconds.
 	preflightAge = "600"
 	// everyOrigin lets web pages of every origin read a response that needs no token.

@@ -52,7 +52,7 @@ func TestPreflight(t *testing.T) {
 	answered := func(origin, methods string) map[string]string {
 		return map[string]string{
 			"Access-Control-Allow-Origin": origin, "Access-Control-Allow-Methods": methods, "Access-Control-Max-Age": "600",
-			"Access-Control-Allow-Headers": "Authorization, Content-Type, If-Match, If-None-Match, If-Unmodified-Since", "Vary": "~Origin",
+			"Access-Control-Allow-Headers": "Authorization, Content-Type, If-Match, If-None-Match, If-Unmodified-Since, Last-Event-ID", "Vary": "~Origin",
 		}
 	}
 	newApp(t).table(t, map[string]call{

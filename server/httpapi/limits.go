@@ -16,13 +16,14 @@ import (
 	"github.com/vitrine-dev/vitrine/server/problems"
 )
 
-// allowance holds the remaining requests of one token under its rate limit, and the numbers of its running ad-hoc queries and of its waiting
-// requests.
+// allowance holds the remaining requests of one token under its rate limit, and the numbers of its running ad-hoc queries, of its waiting
+// requests and of its streams of events.
 type allowance struct {
 	mu      sync.Mutex
 	limiter *rate.Limiter
 	queries int
 	waits   int
+	streams int
 	// sending is the number of bytes of this token's pages that are being built and sent.
 	sending atomic.Int64
 }
@@ -87,21 +88,21 @@ func (a *allowance) begin(most int) (done func(), err error) {
 	}, nil
 }
 
-// beginWait takes one of the token's slots for requests that wait. The function done releases the slot.
-func (a *allowance) beginWait(most int) (done func(), err error) {
+// hold takes one of the token's slots for requests of one kind that stay open. n is the number of taken slots, and most is their maximum. what
+// describes them, and what the caller can do. The function done releases the slot.
+func (a *allowance) hold(n *int, most int, what string) (done func(), err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.waits >= most {
+	if *n >= most {
 		return nil, &problem{
-			Type: problems.TooManyQueries, retryAfter: time.Second,
-			Detail: fmt.Sprintf("this token already has %d waiting requests, which is the maximum: wait for one to end, or send wait=0", most),
+			Type: problems.TooManyQueries, retryAfter: time.Second, Detail: fmt.Sprintf("this token already has the maximum of %d %s", most, what),
 		}
 	}
-	a.waits++
+	*n++
 	return func() {
 		a.mu.Lock()
 		defer a.mu.Unlock()
-		a.waits--
+		*n--
 	}, nil
 }
 

@@ -75,6 +75,7 @@ func routes() []route {
 		{"GET", "/v2/content/status", writer, noAction, (*Server).showStatus},
 		{"GET", "/v2/content/rights", anyToken, noAction, (*Server).showRights},
 		{"GET", "/v2/content/changes", anyToken, noAction, (*Server).listChanges},
+		{"GET", "/v2/content/filters/{filter_uuid}/events", anyToken, noAction, (*Server).streamEvents},
 		{"GET", "/v2/content/facets", reader, noAction, (*Server).countValues},
 		{"GET", "/v2/content/compare", writer, noAction, (*Server).compareQueries},
 		{"GET", "/v2/content/suggest", reader, noAction, (*Server).suggest},

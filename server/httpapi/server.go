@@ -39,6 +39,8 @@ type Options struct {
 	QueriesPerToken int
 	// WaitsPerToken is the maximum number of requests of one token that wait for changes at a time. Default: 100.
 	WaitsPerToken int
+	// StreamsPerToken is the maximum number of streams of events that one token has open. Default: 1000.
+	StreamsPerToken int
 	// StreamIdle is the maximum time that a bulk import waits for the client to send, or that a stream waits for the client to receive.
 	// Default: 1 min.
 	StreamIdle time.Duration
@@ -70,6 +72,7 @@ func (o Options) withDefaults() Options {
 	o.QueryBudget = cmp.Or(o.QueryBudget, 2*time.Second)
 	o.QueriesPerToken = cmp.Or(o.QueriesPerToken, 8)
 	o.WaitsPerToken = cmp.Or(o.WaitsPerToken, 100)
+	o.StreamsPerToken = cmp.Or(o.StreamsPerToken, 1000)
 	o.StreamIdle = cmp.Or(o.StreamIdle, time.Minute)
 	o.PageCache = cmp.Or(o.PageCache, 64<<20)
 	o.PageMemory = cmp.Or(o.PageMemory, 1<<30)

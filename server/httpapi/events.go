@@ -1,0 +1,145 @@
+package httpapi
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/vitrine-dev/vitrine/server/feed"
+	"github.com/vitrine-dev/vitrine/server/library"
+)
+
+const (
+	// heartbeat is the longest time without a byte in a stream of events, so that neither proxies nor callers take it for broken.
+	heartbeat = 15 * time.Second
+	// recheck is the time between two checks of what the caller may see.
+	recheck = time.Second
+	// reconnect is the time that a caller should wait before it connects again.
+	reconnect = 2 * time.Second
+)
+
+// eventNames are the names of the kinds of events.
+var eventNames = map[feed.EventKind]string{feed.Begun: "begin", feed.Changed: "change", feed.Restart: "restart"}
+
+// streamEvents answers GET /v2/content/filters/{filter_uuid}/events (extension) with server-sent events, which tell that the items of a
+// filter have changed. The stream ends when the token no longer permits it, when the filter is gone, and when the server stops.
+func (s *Server) streamEvents(x *exchange) error {
+	f, err := x.readableFilter(x.r.PathValue("filter_uuid"))
+	if err != nil {
+		return err
+	}
+	l := feed.Listing{Read: x.seen(library.Read{Filter: &library.FilterRef{UUID: f.UUID}}), Narrowed: x.narrowed(), OnlyIDs: true}
+	done, err := x.grant.allowance.hold(&x.grant.allowance.streams, s.options.StreamsPerToken, "open streams of events: close one")
+	if err != nil {
+		return err
+	}
+	defer done()
+	events, stop := s.feed.Watch(l)
+	defer stop()
+	out := &eventStream{x: x, conn: http.NewResponseController(x.ResponseWriter), resumed: x.r.Header.Get("Last-Event-Id")}
+	x.warn()
+	x.set("Cache-Control", "private, no-store")
+	x.set("Content-Type", "text/event-stream")
+	x.set("X-Accel-Buffering", "no") // nginx would keep events until its buffer is full
+	x.WriteHeader(http.StatusOK)
+	if x.r.Method == http.MethodHead {
+		return nil
+	}
+	// The deadline of the server for the whole response must not end the stream.
+	defer func() { _ = out.conn.SetWriteDeadline(time.Time{}) }()
+	_ = out.conn.SetReadDeadline(time.Time{})
+	if err := out.write(fmt.Appendf(nil, "retry: %d\n\n", reconnect.Milliseconds())); err != nil {
+		return err
+	}
+	return out.run(events, l)
+}
+
+// eventStream is one open stream of events.
+type eventStream struct {
+	x    *exchange
+	conn *http.ResponseController
+	// resumed is the id of the last event that the caller has, or "".
+	resumed string
+	written time.Time
+}
+
+func (o *eventStream) run(events <-chan feed.Event, l feed.Listing) error {
+	x := o.x
+	check := time.NewTicker(recheck)
+	defer check.Stop()
+	for {
+		select {
+		case e, open := <-events:
+			if !open {
+				return nil
+			}
+			if err := o.send(e, l); err != nil {
+				return err
+			}
+		case <-check.C:
+			if same, err := x.seesAsBefore(l); err != nil || !same {
+				return nil // when the caller connects again, the response says why
+			}
+			if time.Since(o.written) >= heartbeat {
+				if err := o.write([]byte(":\n\n")); err != nil {
+					return err
+				}
+			}
+		case <-x.r.Context().Done():
+			return nil
+		}
+	}
+}
+
+// send writes an event. In place of the first event, it tells a caller that connects again whether it has missed something.
+func (o *eventStream) send(e feed.Event, l feed.Listing) error {
+	if e.Kind == feed.Begun && o.resumed != "" {
+		since := o.resumed
+		o.resumed = ""
+		page, err := o.x.server.feed.Read(o.x.r.Context(), feed.Request{
+			Listing: func() (feed.Listing, error) { return l, nil }, Since: since, Limit: feed.MaxEventItems,
+		})
+		switch {
+		case errors.As(err, new(*library.CursorError)) || err == nil && page.Reset:
+			e.Kind = feed.Restart
+		case err != nil:
+			return nil //nolint:nilerr // the caller connects again, and gets the error if it persists
+		case len(page.Changes) > 0 || page.More || l.Narrowed:
+			e.Kind = feed.Changed
+		}
+		return o.write(eventText(e))
+	}
+	return o.write(e.Text(func() []byte { return eventText(e) }))
+}
+
+// eventText returns an event in the format of a stream of server-sent events.
+func eventText(e feed.Event) []byte {
+	data := marshal(struct {
+		Tags  []string `json:"tags"`
+		Total int64    `json:"total_results"`
+	}{e.Tags, e.Total})
+	return fmt.Appendf(nil, "event: %s\nid: %s\ndata: %s\n\n", eventNames[e.Kind], e.Cursor, data)
+}
+
+// write sends a part of the stream at once.
+func (o *eventStream) write(text []byte) error {
+	o.written = time.Now()
+	_ = o.conn.SetWriteDeadline(o.written.Add(o.x.server.options.StreamIdle))
+	if _, err := o.x.Write(text); err != nil {
+		return err //nolint:wrapcheck // a lost connection, which fail recognizes
+	}
+	_ = o.conn.Flush()
+	return nil
+}
+
+// seesAsBefore reports whether the token of a long request still permits to read a listing, with the same items and members.
+func (x *exchange) seesAsBefore(l feed.Listing) (bool, error) {
+	if err := x.admitAgain(); err != nil {
+		return false, err
+	}
+	if _, err := x.readableFilter(l.Read.Filter.UUID); err != nil {
+		return false, err
+	}
+	return x.audience() == l.Read.Audience && x.scope.String() == l.Read.Scope.String() && x.narrowed() == l.Narrowed, nil
+}
