@@ -113,19 +113,19 @@ func (l lockedLibrary) Close() error { return errors.Join(l.Library.Close(), l.l
 
 // open locks the data directory, which contains the admin socket and certificates, and opens the library. While the cluster is unreachable,
 // open waits for it. It returns any other error immediately.
-func (f *OpenSearch) open(ctx context.Context, dataDir, probes string, pressure func() library.Pressure, log *slog.Logger) (library.Library, error) {
-	if err := os.MkdirAll(dataDir, 0o700); err != nil {
+func (f *OpenSearch) open(ctx context.Context, of Options, pressure func() library.Pressure, log *slog.Logger) (library.Library, error) {
+	if err := os.MkdirAll(of.DataDir, 0o700); err != nil {
 		return nil, exit.With(exit.Store, fmt.Errorf("create the data directory: %w", err))
 	}
-	lock, err := store.LockDir(dataDir)
+	lock, err := store.LockDir(of.DataDir)
 	if err != nil {
 		return nil, exit.With(exit.Store, err)
 	}
 	log.Info("opening the library on OpenSearch", "urls", f.URLs, "prefix", f.prefix)
 	var lib *opensearch.Library
-	err = retry(ctx, probes, "store", log, func() (again bool, err error) {
+	err = retry(ctx, of.probes, "store", log, func() (again bool, err error) {
 		o := f.options(log)
-		o.Pressure = pressure
+		o.Pressure, o.JournalAge, o.JournalChanges = pressure, of.journalAge, of.journalChanges
 		lib, err = opensearch.Open(ctx, o)
 		return errors.Is(err, library.ErrUnavailable), err
 	})

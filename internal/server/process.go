@@ -144,7 +144,7 @@ func unlessStopped(ctx context.Context, err error) error {
 func (p *process) openLibrary(ctx context.Context) (lib library.Library, err error) {
 	o, log := p.o, p.log.With("part", "store")
 	if o.Library == LibraryOpenSearch {
-		return o.opensearch.open(ctx, o.DataDir, o.probes, p.memory.Pressure, log)
+		return o.opensearch.open(ctx, o, p.memory.Pressure, log)
 	}
 	log.Info("opening the store", "dir", o.DataDir, "library", o.Library)
 	lib, err = engine.Open(engine.Options{

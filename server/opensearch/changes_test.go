@@ -143,8 +143,8 @@ func randomWrites(ctx context.Context, l *Library, n int, among item.ID) error {
 	return nil
 }
 
-// followWhile follows the property in several followers on all replicas while the given functions write. In the end, each follower must have
-// the items of a listing.
+// followWhile follows the property in several followers on all replicas while the given functions write. In the end, each follower must
+// have the items of a listing.
 func followWhile(t *testing.T, r []*Library, lost bool, writes ...func(context.Context) error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)

@@ -174,8 +174,8 @@ func (j journal) since(ctx context.Context, c *conn, after int64, limit int) (ch
 	}
 }
 
-// journalOf returns the current journal of a property. Its known operations are visible. It contains every write that was acknowledged before
-// the call.
+// journalOf returns the current journal of a property. Its known operations are visible. It contains every write that was acknowledged
+// before the call.
 func (l *Library) journalOf(ctx context.Context, p library.PropertyID) (lookedUp, error) {
 	alias := l.names.Items(p)
 	looked, err := l.fresh.lookUp(ctx, alias)

@@ -263,17 +263,17 @@ func (w *write) settle(ctx context.Context) {
 	}
 }
 
-// refresh refreshes the index after the response to a request was lost, or if the write found its items as it wants them. In these cases, the
-// write has not waited until searches find the items. If the refresh fails, the write still succeeds, because a caller that repeats the write could create the
-// items twice. The index refreshes itself within Options.RefreshInterval.
+// refresh refreshes the index after the response to a request was lost, or if the write found its items as it wants them. In these cases,
+// the write has not waited until searches find the items. If the refresh fails, the write still succeeds, because a caller that repeats the
+// write could create the items twice. The index refreshes itself within Options.RefreshInterval.
 func (w *write) refresh(ctx context.Context) {
 	if err := w.library.cluster.Do(ctx, http.MethodPost, "/"+w.library.names.Items(w.property)+"/_refresh", nil, &cluster.OnShards{}); err != nil {
 		w.library.options.Logger.Warn("searches may not find a stored item yet", slog.String("property", string(w.property)), slog.Any("error", err))
 	}
 }
 
-// operations returns the operations that store the staged items, and the id of the item of each operation. An item that does not change needs
-// no operation.
+// operations returns the operations that store the staged items, and the id of the item of each operation. An item that does not change
+// needs no operation.
 func (w *write) operations(b *base, st *mutations.Stage) (ops []cluster.Operation, ids []item.ID, err error) {
 	for _, it := range st.Items {
 		if it.Extent == mutations.Nothing && len(it.History) == 0 {
@@ -298,8 +298,8 @@ func (w *write) operations(b *base, st *mutations.Stage) (ops []cluster.Operatio
 	return ops, ids, nil
 }
 
-// trace returns the trace of an item. before is its current document, or nil. The condition of the operation ensures that before is still the
-// current document when the operation is executed.
+// trace returns the trace of an item. before is its current document, or nil. The condition of the operation ensures that before is still
+// the current document when the operation is executed.
 func (w *write) trace(before *indices.Stored, it mutations.Item, keep int) (schema.Trace, error) {
 	trace := schema.Trace{Token: w.token}
 	var history []byte

@@ -38,7 +38,8 @@ type Journal struct {
 	Clock func() time.Time
 }
 
-// trimmerClaim is the id of the claim in the facts index. trimmedAtOnce is the maximum number of tombstones that a trimmer removes in one step.
+// trimmerClaim is the id of the claim in the facts index. trimmedAtOnce is the maximum number of tombstones that a trimmer removes in one
+// step.
 const (
 	trimmerClaim  = "trimming"
 	trimmedAtOnce = 1000
