@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"math/rand/v2"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"strings"
@@ -319,7 +320,7 @@ func TestWaitOutlastsTimeouts(t *testing.T) {
 	}
 	defer resp.Body.Close()
 	body, err := io.ReadAll(resp.Body)
-	if err != nil || resp.StatusCode != 200 || !strings.Contains(string(body), `"reset":false`) {
+	if err != nil || resp.StatusCode != http.StatusOK || !strings.Contains(string(body), `"reset":false`) {
 		t.Errorf("%s: %s, %v", resp.Status, body, err)
 	}
 }

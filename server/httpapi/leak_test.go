@@ -664,6 +664,10 @@ func (p *pair) call() call {
 	}
 	path := ""
 	switch p.IntN(26) {
+	default:
+		path = "/v2/content/items"
+		params.Set("q", text)
+		paged()
 	case 24, 25:
 		path = "/v2/content/changes"
 		if p.IntN(2) == 0 {
@@ -677,10 +681,6 @@ func (p *pair) call() call {
 		if p.IntN(15) == 0 {
 			params.Set("since", "AAAA")
 		}
-	default:
-		path = "/v2/content/items"
-		params.Set("q", text)
-		paged()
 	case 0, 1, 2:
 		path = "/v2/content/facets"
 		params.Set("q", text)
