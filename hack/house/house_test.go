@@ -36,7 +36,7 @@ var domain = []string{"server/library", "server/item", "server/query"}
 var rooms = map[string]room{
 	"api": {others: []string{"k8s.io/apimachinery/"}},
 	"controllers": {
-		own:        append([]string{"api", "controllers/counts", "controllers/tokens", "controllers/translate", "controllers/verdict", "internal/text"}, domain...),
+		own:        append([]string{"api", "controllers/counts", "controllers/tokens", "controllers/translate", "controllers/verdict", "internal/text", "server/webhooks"}, domain...),
 		ownInTests: []string{"controllers/cluster", "server/engine", "server/reference"},
 		others: []string{
 			"k8s.io/", "sigs.k8s.io/", "github.com/go-logr/logr", "github.com/prometheus/client_golang/",
@@ -49,7 +49,7 @@ var rooms = map[string]room{
 		others: []string{"k8s.io/", "sigs.k8s.io/", "github.com/go-logr/logr", "github.com/prometheus/client_golang/"},
 	},
 	"controllers/cluster": {
-		own: append([]string{"api", "controllers", "controllers/counts", "controllers/tokens"}, domain...), ownInTests: []string{"server/reference"},
+		own: append([]string{"api", "controllers", "controllers/counts", "controllers/tokens", "server/webhooks"}, domain...), ownInTests: []string{"server/reference"},
 		others: []string{"k8s.io/", "sigs.k8s.io/", "github.com/go-logr/logr", "github.com/prometheus/client_golang/"},
 	},
 	"controllers/translate":  {own: append([]string{"api"}, domain...), others: []string{"k8s.io/apimachinery/"}},
@@ -134,6 +134,10 @@ var rooms = map[string]room{
 	"server/coding":   {others: []string{}},
 	"server/problems": {others: []string{}},
 	"server/feed":     {own: append([]string{"server/flight"}, domain...), ownInTests: []string{"server/reference"}},
+	"server/webhooks": {
+		own: append([]string{"server/feed"}, domain...), ownInTests: []string{"server/reference"},
+		others: []string{"github.com/RoaringBitmap/roaring/v2", "github.com/prometheus/client_golang/"},
+	},
 	"server/jsongzip": {ownInTests: []string{"internal/sample", "server/item", "server/query"}, others: []string{}},
 	"server/httpapi": {
 		own: append([]string{"server/coding", "server/feed", "server/jsongzip", "server/problems"}, domain...), ownInTests: []string{"hack/opensearch/node/nodetest", "server/engine", "server/opensearch", "server/reference"},
@@ -161,7 +165,7 @@ var rooms = map[string]room{
 		own: append([]string{
 			"controllers/admission", "controllers/cluster", "internal/admin", "internal/backup", "internal/cli/message", "internal/exit", "internal/memory", "internal/servingcert",
 			"internal/text", "internal/version", "server/console", "server/engine", "server/httpapi", "server/opensearch", "server/problems", "server/store",
-			"server/transfer",
+			"server/transfer", "server/webhooks",
 		}, domain...),
 	},
 	"internal/memory":      {own: domain, others: []string{"github.com/KimMachineGun/automemlimit/", "k8s.io/apimachinery/"}},

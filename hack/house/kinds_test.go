@@ -88,7 +88,7 @@ func TestNewKind(t *testing.T) {
 	const library = "server/library/definition.go"
 	o.insert(library, ")\n\n// kindNames", "	KindGadget\n")
 	o.files[library] = strings.NewReplacer(
-		`KindUnit: "ActivateUnit"}`, `KindUnit: "ActivateUnit", KindGadget: "Gadget"}`,
+		`KindWebhook: "Webhook",`, `KindWebhook: "Webhook", KindGadget: "Gadget",`,
 		"{d.Unit != nil, d.Unit},", "{d.Unit != nil, d.Unit}, {d.Gadget != nil, d.Gadget},",
 	).Replace(o.read(library))
 	o.insert(library, "	Unit         *UnitRule", "	Gadget *Gadget\n")
@@ -102,7 +102,7 @@ func TestNewKind(t *testing.T) {
 	o.files["controllers/gadget.go"] = "package controllers\n\nimport \"github.com/vitrine-dev/vitrine/server/library\"\n\n" +
 		"func gadgetKind() kind { return kind{identity: identify(library.KindGadget)} }\n"
 	const kinds = "controllers/kinds.go"
-	o.files[kinds] = strings.Replace(o.read(kinds), "unitKind()}", "unitKind(), gadgetKind()}", 1)
+	o.files[kinds] = strings.Replace(o.read(kinds), "webhookKind()}", "webhookKind(), gadgetKind()}", 1)
 
 	row := regexp.MustCompile(`(?m)^\| a kind of manifest \|.*$`).FindString(o.read("CONTRIBUTING.md"))
 	if !strings.Contains(row, "six Go files") || len(o.files) != 6 {

@@ -219,7 +219,7 @@ func newCatalogues(all entries, before map[library.PropertyID]*Catalogue) (map[l
 	specs := map[library.PropertyID]*library.Property{}
 	for s, h := range all.of.all() {
 		d := h.served()
-		if d == nil || d.Token != nil {
+		if d == nil || d.Token != nil || d.Webhook != nil {
 			continue
 		}
 		if d.PropertySpec != nil {
@@ -320,7 +320,7 @@ func (c *Catalogue) follow(all entries, sources []Source) (*Catalogue, error) {
 		known := c.parts.get(s)
 		h := all.get(s)
 		v := h.version()
-		if d := h.served(); d == nil || d.Property != c.Property || d.Token != nil {
+		if d := h.served(); d == nil || d.Property != c.Property || d.Token != nil || d.Webhook != nil {
 			v = version{}
 		}
 		if known.version == v {

@@ -3,6 +3,7 @@ package library
 import (
 	"cmp"
 	"fmt"
+	"net/url"
 	"slices"
 
 	"github.com/vitrine-dev/vitrine/server/item"
@@ -118,6 +119,30 @@ func (u *UnitRule) check(owner Owner) error {
 	}
 	return checkRule(KindUnit, u.Items, u.Selector)
 }
+
+func (w *Webhook) check(Owner) error {
+	u, err := url.Parse(w.URL)
+	switch {
+	case err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.User != nil:
+		return fmt.Errorf("%w: the URL of a webhook must be an absolute http or https URL without a user", ErrInvalid)
+	case (w.FilterUUID == "") == (w.Query == ""):
+		return fmt.Errorf("%w: a webhook must have either a filter or a query", ErrInvalid)
+	case !w.Entered && !w.Left && !w.Changed:
+		return fmt.Errorf("%w: a webhook must have an event", ErrInvalid)
+	case w.MaxItems < 1 || w.MaxItems > MaxWebhookItems || w.MaxDelay < 0:
+		return fmt.Errorf("%w: a delivery of a webhook must have 1 to %d changes, and no negative delay", ErrInvalid, MaxWebhookItems)
+	}
+	if w.Query == "" {
+		return nil
+	}
+	if _, err := query.ParseFor(w.Query, query.Public); err != nil {
+		return fmt.Errorf("%w: query: %w", ErrInvalid, err)
+	}
+	return nil
+}
+
+// MaxWebhookItems is the maximum of Webhook.MaxItems.
+const MaxWebhookItems = 500
 
 func checkRule(kind Kind, ids []item.ID, selector string) error {
 	for _, id := range ids {

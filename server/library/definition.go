@@ -28,10 +28,13 @@ const (
 	KindFilter
 	KindTag
 	KindUnit
+	KindWebhook
 )
 
 // kindNames contains the name of each kind of manifests.
-var kindNames = [...]string{KindProperty: "Property", KindToken: "AccessToken", KindFilter: "ContentFilter", KindTag: "Tag", KindUnit: "ActivateUnit"}
+var kindNames = [...]string{
+	KindProperty: "Property", KindToken: "AccessToken", KindFilter: "ContentFilter", KindTag: "Tag", KindUnit: "ActivateUnit", KindWebhook: "Webhook",
+}
 
 // Kinds returns all kinds.
 func Kinds() []Kind {
@@ -78,7 +81,7 @@ func (o Owner) String() string {
 	return o.Kind.String() + " " + o.Namespace + "/" + o.Name
 }
 
-// Definition is a Property, AccessToken, ContentFilter, Tag or ActivateUnit, declared by a manifest or created over HTTP. Exactly one of
+// Definition is a Property, AccessToken, ContentFilter, Tag, ActivateUnit or Webhook, declared by a manifest or created over HTTP. Exactly one of
 // the spec members is set.
 type Definition struct {
 	Property PropertyID
@@ -92,6 +95,7 @@ type Definition struct {
 	Filter       *Filter
 	Tag          *TagRule
 	Unit         *UnitRule
+	Webhook      *Webhook `json:",omitempty"`
 }
 
 // spec is a member of a Definition that contains what only one kind has.
@@ -107,6 +111,7 @@ func (d Definition) specs() (set []spec) {
 		spec spec
 	}{
 		{d.PropertySpec != nil, d.PropertySpec}, {d.Token != nil, d.Token}, {d.Filter != nil, d.Filter}, {d.Tag != nil, d.Tag}, {d.Unit != nil, d.Unit},
+		{d.Webhook != nil, d.Webhook},
 	} {
 		if of.set {
 			set = append(set, of.spec)
@@ -128,6 +133,8 @@ func (d Definition) Kind() Kind {
 		return KindTag
 	case d.Unit != nil:
 		return KindUnit
+	case d.Webhook != nil:
+		return KindWebhook
 	}
 	return 0
 }
@@ -264,6 +271,22 @@ type UnitRule struct {
 	Items   []item.ID
 	// Selector is a query, or "" if there is none. It can use the fields of tags, but not those of units.
 	Selector string
+}
+
+// Webhook describes which changes the server sends, and where. Its signing secrets are not stored.
+type Webhook struct {
+	URL string
+	// FilterUUID is the UUID of the filter whose items the webhook follows, or "" if Query selects the items.
+	FilterUUID string `json:",omitempty"`
+	// Query cannot use private fields.
+	Query string `json:",omitempty"`
+	// Entered, Left and Changed are the events to send: an item is new in the listing, is no longer in it, or has changed in it.
+	Entered, Left, Changed bool
+	// Items adds the public fields of each item that is in the listing.
+	Items bool
+	// MaxItems is the maximum number of changes in a delivery, and MaxDelay is how long a change waits for further ones.
+	MaxItems int
+	MaxDelay time.Duration
 }
 
 // Result is the outcome of Apply for one Definition.

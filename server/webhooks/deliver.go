@@ -1,0 +1,105 @@
+package webhooks
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"time"
+)
+
+// The types of deliveries.
+const (
+	typeChanged = "content.changed"
+	// typeReset means that changes cannot be told one by one: the receiver has to list the items.
+	typeReset = "content.reset"
+)
+
+// envelope is the body of a delivery.
+type envelope struct {
+	Type      string          `json:"type"`
+	Timestamp string          `json:"timestamp"`
+	Data      json.RawMessage `json:"data"`
+}
+
+// data is the member data of the body.
+type data struct {
+	Webhook    string   `json:"webhook"`
+	FilterUUID string   `json:"filter_uuid,omitempty"`
+	Changes    []change `json:"changes"`
+}
+
+// stopped is the problem of a webhook whose receiver responded with 410.
+const stopped = "the receiver responded with 410, so the server sends nothing until the spec changes"
+
+// deliver sends one delivery. The error is a *failure if the receiver has not accepted it.
+//
+// The id depends on the cursor and the content, and not on the time: a repeated attempt has the same id, so that the receiver can ignore it,
+// unless its content differs.
+func (w *worker) deliver(ctx context.Context, kind string, changes []change) error {
+	hook := w.hook.Load()
+	text, err := json.Marshal(data{hook.Owner.Namespace + "/" + hook.Owner.Name, hook.Webhook.FilterUUID, append([]change{}, changes...)})
+	if err != nil {
+		return fmt.Errorf("encode the changes: %w", err)
+	}
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s %d %q %s %s", hook.Owner, hook.Created.Unix(), w.mark.Cursor, kind, text))
+	now := w.d.o.Clock()
+	body, err := json.Marshal(envelope{kind, now.UTC().Format(time.RFC3339), text})
+	if err != nil {
+		return fmt.Errorf("encode the delivery: %w", err)
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, hook.Webhook.URL, bytes.NewReader(body))
+	if err != nil {
+		return &failure{result: Refused, problem: "the URL is not valid"}
+	}
+	if err := w.d.o.Policy.checkURL(request.URL); err != nil {
+		result, problem := explain(err)
+		return &failure{result: result, problem: problem}
+	}
+	request.Header.Set("Content-Type", "application/json")
+	request.Header.Set("User-Agent", "vitrine")
+	sign(request.Header, "msg_"+base64.RawURLEncoding.EncodeToString(sum[:18]), now, body, hook.Keys)
+	response, err := w.d.client.Do(request)
+	if err != nil {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		result, problem := explain(err)
+		return &failure{result: result, problem: problem}
+	}
+	defer response.Body.Close()
+	// Read a short body, so that the connection can be used again. Its content does not matter.
+	_, _ = io.Copy(io.Discard, io.LimitReader(response.Body, maxBody))
+	switch code := response.StatusCode; {
+	case code >= 200 && code < 300:
+		w.report(nil)
+		return nil
+	case code == http.StatusGone:
+		w.mark.Stopped = hex.EncodeToString(w.revision[:])
+		if err := w.d.save(ctx, hook.Owner, w.mark); err != nil {
+			return err
+		}
+		return &failure{result: Stopped, problem: stopped}
+	default:
+		return &failure{
+			result: Failed, problem: "the receiver responded with " + strconv.Itoa(code), after: retryAfter(response.Header.Get("Retry-After"), now),
+		}
+	}
+}
+
+// retryAfter returns the time in a header Retry-After, which contains seconds or a date, or 0.
+func retryAfter(value string, now time.Time) time.Duration {
+	if seconds, err := strconv.ParseUint(value, 10, 31); err == nil {
+		return time.Duration(seconds) * time.Second
+	}
+	if at, err := http.ParseTime(value); err == nil {
+		return max(at.Sub(now), 0)
+	}
+	return 0
+}
