@@ -162,14 +162,14 @@ CONTAINER_TOOL ?= docker
 install: ## install the CRDs into the cluster of kubectl
 	$(KUBECTL) apply --server-side -k config/crd
 
-uninstall: ## remove the CRDs, and with them all objects of the five kinds
+uninstall: ## remove the CRDs, and with them all objects of the six kinds
 	$(KUBECTL) delete --ignore-not-found -k config/crd
 
 deploy: manifest ## deploy CRDs, operator and server with IMAGE to the cluster of kubectl
 	$(KUBECTL) apply --server-side -f dist/install.yaml
 	$(KUBECTL) -n vitrine-system rollout status deployment/vitrine --timeout=5m
 
-undeploy: ## remove everything that deploy created, including the volume and all objects of the five kinds
+undeploy: ## remove everything that deploy created, including the volume and all objects of the six kinds
 	$(KUBECTL) delete --ignore-not-found -k config/default
 
 docker-build: ## build IMAGE with CONTAINER_TOOL (docker, podman or buildah)

@@ -56,7 +56,7 @@ func translateToken(ctx context.Context, p *pass) error {
 	}
 	next, replaced := tokens.Next(s, current)
 	o.Status.SecretName = tokens.SecretName(o)
-	filters, err := p.filterUUIDs(ctx, o)
+	filters, err := p.filterUUIDs(ctx, o, o.Spec.Filters)
 	if err != nil {
 		return err
 	}
@@ -180,7 +180,7 @@ func loadToken(ctx context.Context, s *Set, o v1alpha1.Object, now time.Time) (l
 	if err != nil || current.Text == "" {
 		return library.Definition{}, false
 	}
-	filters, err := s.filterUUIDs(ctx, t)
+	filters, err := s.filterUUIDs(ctx, t, t.Spec.Filters)
 	if err != nil {
 		return library.Definition{}, false
 	}
@@ -257,12 +257,12 @@ func (s *Set) storedValues(ctx context.Context, o *v1alpha1.AccessToken) ([]libr
 	return stored.Token.Values, nil
 }
 
-// filterUUIDs resolves spec.filters, which are names in the namespace of the Property, to UUIDs. For a filter that does not exist yet, it
+// filterUUIDs resolves names of ContentFilters, which are in the namespace of the Property of o, to UUIDs. For a filter that does not exist yet, it
 // returns the UUID that the filter will have, which grants nothing until the filter exists. For a manifest that adopts an existing filter, it
 // returns the UUID of the adopted filter. filterUUIDs leaves out filters of other properties.
-func (s *Set) filterUUIDs(ctx context.Context, o *v1alpha1.AccessToken) ([]string, error) {
+func (s *Set) filterUUIDs(ctx context.Context, o v1alpha1.Object, names []string) ([]string, error) {
 	var uuids []string
-	for _, name := range o.Spec.Filters {
+	for _, name := range names {
 		f := &v1alpha1.ContentFilter{}
 		err := s.client.Get(ctx, types.NamespacedName{Namespace: o.PropertyNamespace(), Name: name}, f)
 		if err != nil && !apierrors.IsNotFound(err) {

@@ -59,10 +59,16 @@ const (
 	repositoryRule  = "repository must be the https URL"
 	branchRule      = "branch must be the name of a branch"
 	reasonRule      = "rejectionReason Required needs a history"
+	hookURLRule     = "url must be an absolute http or https URL"
+	hookHomeRule    = "a Webhook must be in the namespace of its Property"
+	hookSelectRule  = "set either filterRef or query"
+	delayRule       = "maxDelay must be a duration between 0s and 1m"
 	pathRule        = "path must be a directory in the repository"
 )
 
 const unitSpec = "name: Sandals, imageURL: 'https://cdn.example/s.png', clickThroughURL: 'https://shop.example/s'"
+
+const hookSpec = "url: 'https://hooks.example/vitrine', query: 'approval_status:pen'"
 
 var admissions = []admission{
 	{v1alpha1.PropertyKind, `displayName: Shop`, ""},
@@ -77,6 +83,22 @@ var admissions = []admission{
 	{v1alpha1.TagKind, `namespace: vibe, key: k, selector: {query: "\t "}`, blankQueryRule},
 	{v1alpha1.ActivateUnitKind, unitSpec + `, selector: {query: " "}`, blankQueryRule},
 	{v1alpha1.ActivateUnitKind, `name: " ", imageURL: 'https://cdn.example/s.png', clickThroughURL: 'https://shop.example/s'`, blankNameRule},
+	{v1alpha1.WebhookKind, hookSpec + `, events: [Left], payload: PublicItem, batch: {maxItems: 500, maxDelay: 500ms}`, ""},
+	{v1alpha1.WebhookKind, hookSpec + `, rotation: {every: 720h, overlap: 24h}`, ""},
+	{v1alpha1.WebhookKind, hookSpec + `, events: [Removed]`, "spec.events"},
+	{v1alpha1.WebhookKind, hookSpec + `, batch: {maxItems: 501}`, "spec.batch.maxItems"},
+	{v1alpha1.WebhookKind, hookSpec + `, batch: {maxDelay: 61s}`, delayRule},
+	{v1alpha1.WebhookKind, hookSpec + `, filterRef: {name: wall}`, hookSelectRule},
+	{v1alpha1.WebhookKind, `url: 'https://hooks.example/'`, hookSelectRule},
+	{v1alpha1.WebhookKind, `url: 'https://hooks.example/', query: "  "`, blankQueryRule},
+	{v1alpha1.WebhookKind, `url: 'https://user:password@hooks.example/', query: '*:*'`, hookURLRule},
+	{v1alpha1.WebhookKind, `url: 'ftp://hooks.example/', query: '*:*'`, hookURLRule},
+	{v1alpha1.WebhookKind, hookSpec + `, propertyRef: {name: default, namespace: other}`, hookHomeRule},
+	{v1alpha1.WebhookKind, hookSpec + `, existingSecret: {name: A, key: secret}`, existingRule},
+	{v1alpha1.WebhookKind, hookSpec + `, existingSecret: {name: mine, key: secret}, rotation: {every: 720h, overlap: 1h}`, rotatedRule},
+	{v1alpha1.WebhookKind, hookSpec + `, rotation: {every: 30s, overlap: 1s}`, everyRule},
+	{v1alpha1.WebhookKind, hookSpec + `, rotation: {every: 720h, overlap: soon}`, overlapRule},
+	{v1alpha1.WebhookKind, hookSpec + `, rotation: {every: 1h, overlap: 2h}`, shorterRule},
 	{v1alpha1.PropertyKind, `platformPageID: 4711`, "spec.displayName: Required value"},
 	{v1alpha1.PropertyKind, `displayName: ` + strings.Repeat("x", 201), "spec.displayName: Too long"},
 	{v1alpha1.PropertyKind, `displayName: Shop, platformPageID: 0`, "spec.platformPageID"},
@@ -233,6 +255,7 @@ var belonging = map[string]string{
 	v1alpha1.ContentFilterKind: `query: 'approval_status:app'`,
 	v1alpha1.TagKind:           `namespace: marketer_tags, key: summer, items: [1]`,
 	v1alpha1.ActivateUnitKind:  unitSpec,
+	v1alpha1.WebhookKind:       hookSpec,
 }
 
 var _ = Describe("Admission", Ordered, func() {

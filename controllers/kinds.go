@@ -18,7 +18,7 @@ import (
 )
 
 // The operator checks each removal against the CRD of its kind:
-// +kubebuilder:rbac:groups=apiextensions.k8s.io,resources=customresourcedefinitions,resourceNames=accesstokens.vitrine.dev;activateunits.vitrine.dev;contentfilters.vitrine.dev;properties.vitrine.dev;tags.vitrine.dev,verbs=get
+// +kubebuilder:rbac:groups=apiextensions.k8s.io,resources=customresourcedefinitions,resourceNames=accesstokens.vitrine.dev;activateunits.vitrine.dev;contentfilters.vitrine.dev;properties.vitrine.dev;tags.vitrine.dev;webhooks.vitrine.dev,verbs=get
 
 // identity is a kind of manifests, and the kind of the definitions that they declare. The two have the same name.
 type identity struct {
@@ -52,7 +52,7 @@ type kind struct {
 
 // kinds returns all kinds of the API with their behavior.
 func kinds() []kind {
-	return []kind{propertyKind(), tokenKind(), filterKind(), tagKind(), unitKind()}
+	return []kind{propertyKind(), tokenKind(), filterKind(), tagKind(), unitKind(), webhookKind()}
 }
 
 // each calls visit with a copy of every cached object of a kind.

@@ -16,7 +16,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// subject is one of the five kinds, for the specs that apply to all of them.
+// subject is one of the six kinds, for the specs that apply to all of them.
 type subject struct {
 	kind string
 	// new returns an object for which the library serves the value before. After change has modified the object, the library serves the value
@@ -137,6 +137,24 @@ var subjects = []subject{
 			o.(*v1alpha1.ActivateUnit).Spec.Selector = &v1alpha1.Selector{Query: "text:["}
 		},
 		reason: v1alpha1.ReasonInvalidQuery,
+	},
+	{
+		kind:   v1alpha1.WebhookKind,
+		new:    func(w *world, name string) client.Object { return w.webhook(name, "https://127.0.0.1:1/") },
+		change: func(o client.Object) { o.(*v1alpha1.Webhook).Spec.Query = "approval_status:rej" },
+		before: "approval_status:pen", after: "approval_status:rej",
+		served: func(ctx context.Context, w *world, name string) string {
+			install, err := w.lib.Mark("install")
+			Expect(err).NotTo(HaveOccurred())
+			d, err := w.lib.Definition(ctx, library.Owner{Install: install, Kind: library.KindWebhook, Namespace: w.namespace, Name: name})
+			if err != nil {
+				return ""
+			}
+			return d.Webhook.Query
+		},
+		suspend: func(o client.Object, s bool) { o.(*v1alpha1.Webhook).Spec.Suspend = s },
+		spoil:   func(o client.Object) { o.(*v1alpha1.Webhook).Spec.Query = "submission.email:*" },
+		reason:  v1alpha1.ReasonInvalidQuery,
 	},
 }
 

@@ -20,7 +20,7 @@ var onlyWhileTrue = []string{
 	v1alpha1.UnrestrictedCondition, v1alpha1.SubjectsUnusedCondition,
 }
 
-// lintStatus returns the violations of the rules that hold for every status of the five kinds.
+// lintStatus returns the violations of the rules that hold for every status of the six kinds.
 func lintStatus(u *unstructured.Unstructured) []string {
 	var wrong []string
 	say := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }

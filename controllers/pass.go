@@ -22,6 +22,7 @@ type pass struct {
 	warnings   []query.Warning
 	result     library.Result
 	credential credential // set only for an AccessToken
+	signing    signing    // set only for a Webhook
 	// after is the time by which the object has to be reconciled again. Zero means that no time is set.
 	after time.Time
 	// announcement is sent as an event after the status was written.

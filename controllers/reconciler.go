@@ -163,6 +163,9 @@ func (r *reconciler) remove(ctx context.Context, o v1alpha1.Object) error {
 			return err
 		}
 	}
+	if r.kind.definition == library.KindWebhook {
+		r.Webhooks.Remove(owner)
+	}
 	p := stored.Property
 	if p == "" {
 		p = translate.PropertyID(o)

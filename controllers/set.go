@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/webhooks"
 )
 
 // Config configures the reconcilers of one manager. All fields are required unless their comment says otherwise.
@@ -41,6 +42,8 @@ type Config struct {
 	Login bool
 	// CABundle is the PEM bundle that each token's Secret contains as ca.crt; nil for none.
 	CABundle []byte
+	// Webhooks delivers what the Webhooks declare. It calls Requeue when the deliveries of a Webhook begin to fail or to succeed.
+	Webhooks *webhooks.Deliverer
 	// Clock returns the current time.
 	Clock func() time.Time
 	// PropertyGrace is the time for which an object may lack its Property, and for which the library may stop serving a Property, before
@@ -125,6 +128,9 @@ func (s *Set) Begin() { close(s.begun) }
 
 // RequeueWaiting requeues every object whose definition was refused because of another object, such as the holder of a claim.
 func (s *Set) RequeueWaiting() { s.queues.add(s.waiters.all()...) }
+
+// Requeue requeues the object of an owner.
+func (s *Set) Requeue(owner library.Owner) { s.queues.add(owner) }
 
 // RequeueFailed requeues every object whose last pass failed. Call it when a cause of many failures is over, such as an outage of the API
 // server: after a long outage, the work queues would wait for minutes until the next attempt.

@@ -67,7 +67,7 @@ func newEmptyWorld(ctx context.Context, namespace metav1.ObjectMeta) *world {
 	DeferCleanup(func(ctx context.Context) {
 		w.stop()
 		for _, o := range []client.Object{
-			&v1alpha1.AccessToken{}, &v1alpha1.ContentFilter{}, &v1alpha1.Tag{}, &v1alpha1.ActivateUnit{}, &v1alpha1.Property{}, &corev1.Secret{},
+			&v1alpha1.AccessToken{}, &v1alpha1.ContentFilter{}, &v1alpha1.Tag{}, &v1alpha1.ActivateUnit{}, &v1alpha1.Webhook{}, &v1alpha1.Property{}, &corev1.Secret{},
 		} {
 			Expect(kube.DeleteAllOf(ctx, o, client.InNamespace(w.namespace))).To(Succeed())
 		}
@@ -262,6 +262,10 @@ func (w *world) unit(name string) *v1alpha1.ActivateUnit {
 	return &v1alpha1.ActivateUnit{ObjectMeta: w.meta(name), Spec: v1alpha1.ActivateUnitSpec{
 		Name: "Sandals", ImageURL: "https://cdn.example/s.png", ClickThroughURL: "https://shop.example/s",
 	}}
+}
+
+func (w *world) webhook(name, url string) *v1alpha1.Webhook {
+	return &v1alpha1.Webhook{ObjectMeta: w.meta(name), Spec: v1alpha1.WebhookSpec{URL: url, Query: "approval_status:pen"}}
 }
 
 func (w *world) token(name string) *v1alpha1.AccessToken {

@@ -20,6 +20,8 @@ const (
 	UnrestrictedCondition = "Unrestricted"
 	// SubjectsUnusedCondition is True while spec.subjects of a token has no effect.
 	SubjectsUnusedCondition = "SubjectsUnused"
+	// DeliveringCondition of a Webhook is True while no delivery has failed since the last one that succeeded.
+	DeliveringCondition = "Delivering"
 )
 
 // Condition reasons. docs/kinds.md lists the cause and the cure of each.
@@ -48,9 +50,10 @@ const (
 	ReasonAdoptedFilterNotFound = "AdoptedFilterNotFound"
 	// ReasonSecretNotFound: the Secret in spec.existingSecret, or its key, does not exist yet.
 	ReasonSecretNotFound = "SecretNotFound"
-	// ReasonSecretInvalid: the value in spec.existingSecret is not 32 to 4,096 printable ASCII characters without spaces.
+	// ReasonSecretInvalid: the value in spec.existingSecret cannot be used: a token is 32 to 4,096 printable ASCII characters without spaces,
+	// and a signing secret is whsec_ and Base64.
 	ReasonSecretInvalid = "SecretInvalid"
-	// ReasonSecretConflict: a Secret with the token's secretName exists and does not belong to the AccessToken, or the operator of
+	// ReasonSecretConflict: a Secret with the name of the object's Secret exists and does not belong to the object, or the operator of
 	// another store writes it.
 	ReasonSecretConflict = "SecretConflict"
 	// ReasonExpired: the token's value has expired.
@@ -59,6 +62,16 @@ const (
 	ReasonAllItems = "AllItems"
 	// ReasonNoIdentityProvider: the server has no identity provider, through which the subjects could log in.
 	ReasonNoIdentityProvider = "NoIdentityProvider"
+	// ReasonDelivering: the last delivery of the Webhook succeeded, or there was none yet.
+	ReasonDelivering = "Delivering"
+	// ReasonDeliveryFailed: the receiver of a Webhook cannot be reached, or responds with an error. The server retries.
+	ReasonDeliveryFailed = "DeliveryFailed"
+	// ReasonDeliveryStopped: the receiver of a Webhook responded with 410.
+	ReasonDeliveryStopped = "DeliveryStopped"
+	// ReasonAddressRefused: the URL of a Webhook has an address or a scheme that the server does not permit.
+	ReasonAddressRefused = "AddressRefused"
+	// ReasonFilterNotFound: the ContentFilter of a Webhook does not exist yet.
+	ReasonFilterNotFound = "FilterNotFound"
 	// ReasonSuspended: spec.suspend is true.
 	ReasonSuspended = "Suspended"
 	// ReasonRetrying: an operation on the API server or on the store failed, and the operator retries.

@@ -62,6 +62,7 @@ func TestNames(t *testing.T) {
 		v1alpha1.ActivateUnitKind: {
 			"activateunits", "vunit", "Ready Reason Name Attached URL(wide) Suspended(wide) Message(wide) Age", []string{"clickThroughURL", "imageURL", "name"},
 		},
+		v1alpha1.WebhookKind: {"webhooks", "vhook", "Ready Reason Delivering Secret URL(wide) Suspended(wide) Message(wide) Age", []string{"url"}},
 	}
 	got := map[string]names{}
 	for kind, crd := range crds(t) {

@@ -17,6 +17,7 @@ const (
 	ContentFilterKind = "ContentFilter"
 	TagKind           = "Tag"
 	ActivateUnitKind  = "ActivateUnit"
+	WebhookKind       = "Webhook"
 )
 
 // Kind is one of the kinds of the group. It is for code that handles all of them in the same way.
@@ -38,6 +39,7 @@ func Kinds() []Kind {
 		{ContentFilterKind, func() Object { return &ContentFilter{} }, func() ObjectList { return &ContentFilterList{} }},
 		{TagKind, func() Object { return &Tag{} }, func() ObjectList { return &TagList{} }},
 		{ActivateUnitKind, func() Object { return &ActivateUnit{} }, func() ObjectList { return &ActivateUnitList{} }},
+		{WebhookKind, func() Object { return &Webhook{} }, func() ObjectList { return &WebhookList{} }},
 	}
 }
 
@@ -74,6 +76,10 @@ func QueryOf(o Object) (member, text string) {
 			return "spec.readOnlyQuery", o.Spec.ReadOnlyQuery
 		}
 	case *AccessToken:
+		if o.Spec.Query != "" {
+			return "spec.query", o.Spec.Query
+		}
+	case *Webhook:
 		if o.Spec.Query != "" {
 			return "spec.query", o.Spec.Query
 		}

@@ -30,11 +30,11 @@ type State struct {
 	Ready metav1.ConditionStatus
 	// Current is true if the newest generation is served: a Ready condition of an earlier generation says nothing about it.
 	Current bool
-	// Advised is true if there are warnings about the query, if a READ-ONLY token reads all items, or if the subjects of a token have no
-	// effect.
+	// Advised is true if there are warnings about the query, if a READ-ONLY token reads all items, if the subjects of a token have no
+	// effect, or if the deliveries of a webhook fail.
 	Advised bool
 	// Tells is the condition that a user should read: Ready if it is not True, otherwise Suspended if it is present, otherwise
-	// QueryValid if it has warnings, otherwise Unrestricted or SubjectsUnused if it is present, otherwise Ready. It is nil if there is no
+	// QueryValid if it has warnings, otherwise Unrestricted, SubjectsUnused or Delivering=False if it is present, otherwise Ready. It is nil if there is no
 	// Ready condition.
 	Tells *metav1.Condition
 }
@@ -47,6 +47,9 @@ func StateOf(o Object) State {
 	advice := meta.FindStatusCondition(conditions, UnrestrictedCondition)
 	if advice == nil {
 		advice = meta.FindStatusCondition(conditions, SubjectsUnusedCondition)
+	}
+	if meta.IsStatusConditionFalse(conditions, DeliveringCondition) {
+		advice = meta.FindStatusCondition(conditions, DeliveringCondition)
 	}
 	if valid != nil && valid.Reason == ReasonValidWithWarnings {
 		advice = valid

@@ -142,7 +142,7 @@ func (o *diffOptions) comparable(judged []validate.Judged) (string, []contentdif
 	byProperty := map[string][]contentdiff.Manifest{}
 	for _, j := range judged {
 		switch d := j.Judgement.Definition; d.Owner.Kind {
-		case library.KindFilter, library.KindProperty, library.KindToken:
+		case library.KindFilter, library.KindProperty, library.KindToken, library.KindWebhook:
 			byProperty[string(d.Property)] = append(byProperty[string(d.Property)], contentdiff.Manifest{Definition: d, Suspended: j.Typed.Suspended()})
 		case library.KindTag, library.KindUnit:
 		}

@@ -68,7 +68,7 @@ type Options struct {
 	Metrics prometheus.Registerer
 }
 
-// New returns a handler that serves AdmissionReviews of the five kinds at Path.
+// New returns a handler that serves AdmissionReviews of the six kinds at Path.
 func New(o Options) (http.Handler, error) {
 	if o.Logger.GetSink() == nil {
 		o.Logger = logr.Discard()

@@ -10,6 +10,7 @@ import (
 
 	"github.com/vitrine-dev/vitrine/controllers"
 	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/webhooks"
 )
 
 // follower follows one cluster with one manager.
@@ -26,6 +27,7 @@ type follower struct {
 	http     *http.Client
 	address  string
 	removals *removals
+	webhooks *webhooks.Deliverer
 }
 
 // lookTimeout is the time limit for the requests of one call of look. If they take longer, the API server counts as unreachable.

@@ -29,7 +29,7 @@ const identityNamespace = "kube-system"
 // identifyTimeout is the time limit for the requests that identify a cluster.
 const identifyTimeout = 30 * time.Second
 
-// identify returns the identity of a cluster. It fails if the cluster does not serve the five kinds.
+// identify returns the identity of a cluster. It fails if the cluster does not serve the six kinds.
 func identify(ctx context.Context, cfg *rest.Config) (string, error) {
 	// Without the timeout, a server that accepts the connection and never responds would block identify forever.
 	ctx, cancel := context.WithTimeout(ctx, identifyTimeout)

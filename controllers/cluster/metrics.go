@@ -13,16 +13,18 @@ import (
 
 	"github.com/vitrine-dev/vitrine/api/v1alpha1"
 	"github.com/vitrine-dev/vitrine/controllers"
+	"github.com/vitrine-dev/vitrine/server/webhooks"
 )
 
 // metrics holds the metrics of a Supervisor.
 type metrics struct {
-	passes *controllers.Metrics
-	held   prometheus.Gauge
+	passes   *controllers.Metrics
+	webhooks *webhooks.Metrics
+	held     prometheus.Gauge
 }
 
 func newMetrics() *metrics {
-	return &metrics{passes: controllers.NewMetrics(), held: prometheus.NewGauge(prometheus.GaugeOpts{
+	return &metrics{passes: controllers.NewMetrics(), webhooks: webhooks.NewMetrics(), held: prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "vitrine_sweep_held_definitions", Help: "Definitions whose removal waits for vitrine sweep --confirm; 0 if no sweep is held.",
 	})}
 }
@@ -140,7 +142,7 @@ func truth(b bool) float64 {
 
 // register registers all collectors with r.
 func (s *Supervisor) register(r prometheus.Registerer) error {
-	for _, c := range append(s.metrics.passes.Collectors(), s.metrics.held, newObjectCollector(s)) {
+	for _, c := range slices.Concat(s.metrics.passes.Collectors(), s.metrics.webhooks.Collectors(), []prometheus.Collector{s.metrics.held, newObjectCollector(s)}) {
 		if err := r.Register(c); err != nil {
 			return fmt.Errorf("register the metrics of the controllers: %w", err)
 		}

@@ -11,6 +11,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/webhooks"
 )
 
 // Options configures a Supervisor.
@@ -30,6 +31,8 @@ type Options struct {
 	Login bool
 	// CABundle is the PEM bundle that each token's Secret contains as ca.crt. Set it if the server created its own certificate.
 	CABundle []byte
+	// WebhookPolicy decides to which hosts the deliveries of Webhooks may go.
+	WebhookPolicy webhooks.Policy
 	// Clock returns the current time; nil means time.Now.
 	Clock func() time.Time
 	// Logger receives all messages; the zero value discards them.

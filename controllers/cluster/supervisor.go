@@ -15,6 +15,7 @@ import (
 	"github.com/vitrine-dev/vitrine/controllers"
 	"github.com/vitrine-dev/vitrine/controllers/counts"
 	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/webhooks"
 )
 
 // stopGrace is the time that a manager has to end after its context was canceled.
@@ -244,10 +245,20 @@ func (s *Supervisor) follow(ctx context.Context, cfg *rest.Config, conns *connec
 	}
 	recorder := recording.NewRecorder(mgr.GetScheme(), reportingController)
 	f.removals = newRemovals(s.holds, recorder, s.options.Logger, f.mayRemove)
+	source, ok := lib.(webhooks.Source)
+	if !ok {
+		return errors.New("the library does not record changes, which webhooks need")
+	}
+	f.webhooks, err = webhooks.New(webhooks.Options{
+		Source: source, Policy: f.WebhookPolicy, Metrics: s.metrics.webhooks, Clock: f.Clock,
+	}, func(o library.Owner) { f.set.Requeue(o) })
+	if err != nil {
+		return fmt.Errorf("prepare the deliveries of Webhooks: %w", err)
+	}
 	f.set, err = controllers.New(mgr, controllers.Config{
 		Library: f.Library, Install: install, Store: store, Namespaced: len(f.Namespaces) > 0,
 		Removals: f.removals, Events: recorder, Metrics: s.metrics.passes,
-		ExternalURL: f.ExternalURL, Login: f.Login, CABundle: f.CABundle, Clock: f.Clock, PropertyGrace: f.PropertyGrace, Logger: f.Logger,
+		ExternalURL: f.ExternalURL, Login: f.Login, CABundle: f.CABundle, Webhooks: f.webhooks, Clock: f.Clock, PropertyGrace: f.PropertyGrace, Logger: f.Logger,
 	})
 	if err != nil {
 		return err
@@ -268,7 +279,8 @@ func (s *Supervisor) follow(ctx context.Context, cfg *rest.Config, conns *connec
 	return err
 }
 
-// loadAndCount loads all objects, and then updates the counts in their status and reports what the server serves until ctx ends.
+// loadAndCount loads all objects, and then delivers to webhooks, updates the counts in statuses, and reports what the server serves until ctx
+// ends.
 func (s *Supervisor) loadAndCount(ctx context.Context, f *follower) error {
 	if err := s.load(ctx, f); err != nil {
 		return err
@@ -276,6 +288,11 @@ func (s *Supervisor) loadAndCount(ctx context.Context, f *follower) error {
 	ctx, stop := context.WithCancel(ctx)
 	var following sync.WaitGroup
 	following.Go(func() { f.set.FollowServing(ctx, f.CountInterval) })
+	following.Go(func() {
+		if err := f.webhooks.Run(ctx); err != nil {
+			f.Logger.Error(err, "could not remove the cursors of deleted Webhooks, will retry after the next start")
+		}
+	})
 	defer following.Wait()
 	defer stop() // before Wait, because the keeper may fail while ctx lives
 	keeper := counts.Keeper{Library: f.Library, Objects: f.set, Clock: f.Clock, Interval: f.CountInterval, Logger: f.Logger}

@@ -20,30 +20,34 @@ func own() []policy { return []policy{leftBehind, foreign, otherStore} }
 // existing returns the chain for the Secret in spec.existingSecret, which the operator only reads.
 func existing() []policy { return []policy{absent, unusable} }
 
-// leftBehind refuses the Secret of a deleted AccessToken of the same name until the garbage collector has deleted that Secret. A GitOps
-// tool can recreate an AccessToken before the garbage collector has deleted the Secret of the deleted one.
+// leftBehind refuses the Secret of a deleted object of the same name until the garbage collector has deleted that Secret. A GitOps
+// tool can recreate an object before the garbage collector has deleted the Secret of the deleted one.
 func leftBehind(s Subject) *verdict.Refusal {
 	if s.Secret == nil {
 		return nil
 	}
 	c := metav1.GetControllerOf(s.Secret)
-	if c == nil || c.Kind != v1alpha1.AccessTokenKind || c.Name != s.Token.Name || c.UID == s.Token.UID {
+	if c == nil || c.Kind != s.kind() || c.Name != s.object().GetName() || c.UID == s.object().GetUID() {
 		return nil
 	}
 	return &verdict.Refusal{
 		Reason: v1alpha1.ReasonSecretConflict, Waiting: true,
 		Cure:    "wait until Kubernetes deletes the Secret, or delete it yourself if the cluster has no garbage collector",
-		Problem: fmt.Sprintf("Secret %s belongs to a deleted AccessToken of the same name", s.Secret.Name),
+		Problem: fmt.Sprintf("Secret %s belongs to a deleted %s of the same name", s.Secret.Name, s.kind()),
 	}
 }
 
-// foreign refuses a Secret that does not belong to the AccessToken.
+// foreign refuses a Secret that does not belong to the object.
 func foreign(s Subject) *verdict.Refusal {
-	if s.Secret == nil || metav1.IsControlledBy(s.Secret, s.Token) {
+	if s.Secret == nil || metav1.IsControlledBy(s.Secret, s.object()) {
 		return nil
 	}
-	return verdict.Conflict(v1alpha1.ReasonSecretConflict, "choose another spec.secretName, or delete the Secret",
-		"Secret "+s.Secret.Name+" does not belong to this AccessToken, so the operator does not change it")
+	cure := "choose another spec.secretName, or delete the Secret"
+	if s.Webhook != nil {
+		cure = "delete the Secret, or create the Webhook with another name"
+	}
+	return verdict.Conflict(v1alpha1.ReasonSecretConflict, cure,
+		fmt.Sprintf("Secret %s does not belong to this %s, so the operator does not change it", s.Secret.Name, s.kind()))
 }
 
 // otherStore refuses a Secret that the operator of another store writes, so that two operators never write the same Secret.
@@ -60,7 +64,7 @@ func otherStore(s Subject) *verdict.Refusal {
 
 // absent refuses spec.existingSecret until the Secret exists and contains the key.
 func absent(s Subject) *verdict.Refusal {
-	ref := s.Token.Spec.ExistingSecret
+	ref := s.existing()
 	if s.Secret != nil {
 		if _, ok := s.Secret.Data[ref.Key]; ok {
 			return nil
@@ -72,10 +76,13 @@ func absent(s Subject) *verdict.Refusal {
 	}
 }
 
-// unusable refuses a value that cannot be a token.
+// unusable refuses a value that cannot be a token or a signing secret.
 func unusable(s Subject) *verdict.Refusal {
-	ref := s.Token.Spec.ExistingSecret
+	ref := s.existing()
 	_, err := translate.TokenText(s.Secret.Data[ref.Key])
+	if s.Webhook != nil {
+		_, err = parseKeys(string(s.Secret.Data[ref.Key]))
+	}
 	if err == nil {
 		return nil
 	}

@@ -33,20 +33,26 @@ const (
 // Secret returns the desired Secret, and true if s.Secret differs from it. url is the base URL of the HTTP interface. ca is the CA
 // certificate in PEM, or "" if there is none.
 func Secret(s Subject, v Value, url, ca string) (secret *corev1.Secret, changed bool) {
-	o := s.Token
+	secret, changed = s.written(SecretName(s.Token), v.Issue.At, map[string]string{ValueKey: v.Text, URLKey: url, CAKey: ca})
+	return secret, set(&secret.Labels, Label, labelValue(s.Token.Name)) || changed
+}
+
+// written returns the desired Secret with a name, the time of issue of its value, and data, and true if s.Secret differs from it. An empty
+// value in data means that the Secret does not have the key.
+func (s Subject) written(name string, issued time.Time, data map[string]string) (secret *corev1.Secret, changed bool) {
+	o := s.object()
 	if secret = s.Secret.DeepCopy(); secret == nil {
 		secret = &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
-			Namespace: o.Namespace, Name: SecretName(o),
+			Namespace: o.GetNamespace(), Name: name,
 			OwnerReferences: []metav1.OwnerReference{{
-				APIVersion: v1alpha1.GroupVersion.String(), Kind: v1alpha1.AccessTokenKind, Name: o.Name, UID: o.UID,
+				APIVersion: v1alpha1.GroupVersion.String(), Kind: s.kind(), Name: o.GetName(), UID: o.GetUID(),
 				Controller: new(true), BlockOwnerDeletion: new(false),
 			}},
 		}}
 	}
-	changed = set(&secret.Labels, Label, labelValue(o.Name))
-	changed = set(&secret.Annotations, StoreAnnotation, s.Store) || changed
-	changed = set(&secret.Annotations, issuedAnnotation, v.Issue.At.UTC().Format(time.RFC3339)) || changed
-	for key, want := range map[string]string{ValueKey: v.Text, URLKey: url, CAKey: ca} {
+	changed = set(&secret.Annotations, StoreAnnotation, s.Store)
+	changed = set(&secret.Annotations, issuedAnnotation, issued.UTC().Format(time.RFC3339)) || changed
+	for key, want := range data {
 		is, there := secret.Data[key]
 		switch {
 		case string(is) == want && there == (want != ""):

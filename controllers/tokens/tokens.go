@@ -15,11 +15,12 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-// Subject is an AccessToken with everything that the policies evaluate.
+// Subject is an AccessToken or a Webhook with everything that the policies evaluate.
 type Subject struct {
-	// Token is the AccessToken.
-	Token *v1alpha1.AccessToken
-	// Secret is the Secret named SecretName on the API server; nil if there is none.
+	// Token is the AccessToken. For a Webhook, Webhook is set instead, and so are only Secret, Store and Now.
+	Token   *v1alpha1.AccessToken
+	Webhook *v1alpha1.Webhook
+	// Secret is the Secret named SecretName or KeysName on the API server; nil if there is none.
 	Secret *corev1.Secret
 	// Previous are the other Secrets that this operator has written for the token. Such a Secret exists after a change of the name in the
 	// spec, until its value is no longer accepted.
@@ -30,6 +31,42 @@ type Subject struct {
 	Store string
 	// Now is the time of the decision.
 	Now time.Time
+}
+
+// object returns the object whose Secret this is, kind its kind, and existing its spec.existingSecret.
+func (s Subject) object() v1alpha1.Object {
+	if s.Webhook != nil {
+		return s.Webhook
+	}
+	return s.Token
+}
+
+func (s Subject) kind() string {
+	if s.Webhook != nil {
+		return v1alpha1.WebhookKind
+	}
+	return v1alpha1.AccessTokenKind
+}
+
+func (s Subject) existing() *v1alpha1.SecretKeyReference {
+	if s.Webhook != nil {
+		return s.Webhook.Spec.ExistingSecret
+	}
+	return s.Token.Spec.ExistingSecret
+}
+
+// refuse returns a *verdict.Refusal if the policies do not permit the use of the Secret.
+func (s Subject) refuse() error {
+	chain := own
+	if s.existing() != nil {
+		chain = existing
+	}
+	for _, refuse := range chain() {
+		if r := refuse(s); r != nil {
+			return r
+		}
+	}
+	return nil
 }
 
 // Value is the value of a token, with its digest and its time of issue. The zero Value means that there is no value.
@@ -56,17 +93,8 @@ func SecretKey(o *v1alpha1.AccessToken) string {
 
 // Read returns the value in the Secret, or the zero Value if the caller has to generate a value. The error is a *verdict.Refusal.
 func Read(s Subject) (Value, error) {
-	chain := own
-	if s.Token.Spec.ExistingSecret != nil {
-		chain = existing
-	}
-	for _, refuse := range chain() {
-		if r := refuse(s); r != nil {
-			return Value{}, r
-		}
-	}
-	if s.Secret == nil {
-		return Value{}, nil
+	if err := s.refuse(); err != nil || s.Secret == nil {
+		return Value{}, err
 	}
 	if s.Token.Spec.ExistingSecret == nil {
 		v := writtenValue(s.Secret)
@@ -173,9 +201,9 @@ func draw(now time.Time) Value {
 // not belong to the token.
 func Writer(s Subject) (store string, known bool) {
 	switch {
-	case s.Token.Spec.ExistingSecret != nil || s.Secret == nil:
+	case s.existing() != nil || s.Secret == nil:
 		return "", true
-	case !metav1.IsControlledBy(s.Secret, s.Token):
+	case !metav1.IsControlledBy(s.Secret, s.object()):
 		return "", false
 	}
 	return s.Secret.Annotations[StoreAnnotation], true

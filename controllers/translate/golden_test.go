@@ -105,6 +105,10 @@ func run(t *testing.T, text []byte) golden {
 		o := &v1alpha1.ActivateUnit{}
 		read(o)
 		d, warnings, err = translate.ActivateUnit(install, o)
+	case v1alpha1.WebhookKind:
+		o := &v1alpha1.Webhook{}
+		read(o)
+		d, warnings, err = translate.Webhook(install, o)
 	case v1alpha1.AccessTokenKind:
 		o := &v1alpha1.AccessToken{}
 		read(o)

@@ -1,4 +1,4 @@
-// Package translate translates an object of one of the five kinds into a definition for the library. It is pure: it has no client and no
+// Package translate translates an object of one of any kind into a definition for the library. It is pure: it has no client and no
 // clock, and does no I/O. Everything that a translation depends on is an argument. To add a test case, add two files to testdata (see the
 // golden test).
 //
@@ -71,6 +71,8 @@ func Object(install string, o v1alpha1.Object) (d library.Definition, warnings [
 		return Tag(install, o)
 	case *v1alpha1.ActivateUnit:
 		return ActivateUnit(install, o)
+	case *v1alpha1.Webhook:
+		return Webhook(install, o)
 	}
 	return d, nil, fmt.Errorf("translate a %T: the API group has no such kind", o)
 }
@@ -256,6 +258,47 @@ func AccessToken(install string, o *v1alpha1.AccessToken, values []library.Token
 		d.Token.Subjects = append(d.Token.Subjects, library.Subject{User: s.User, Group: s.Group})
 	}
 	return d, warnings, nil
+}
+
+// maxWebhookName is the maximum length of the name of a Webhook whose Secret the operator writes: the name of that Secret is longer.
+const maxWebhookName = 253 - len("-webhook")
+
+// Webhook translates a Webhook. The warnings concern its query. FilterUUID is the UUID that the filter has unless its manifest adopts an
+// existing filter.
+func Webhook(install string, o *v1alpha1.Webhook) (library.Definition, []query.Warning, error) {
+	d := definition(install, library.KindWebhook, o)
+	sends := func(e v1alpha1.WebhookEvent) bool {
+		return len(o.Spec.Events) == 0 || slices.Contains(o.Spec.Events, e)
+	}
+	w := &library.Webhook{
+		URL: o.Spec.URL, Query: o.Spec.Query, Items: o.Spec.Payload == v1alpha1.PayloadPublicItem,
+		Entered: sends(v1alpha1.Entered), Left: sends(v1alpha1.Left), Changed: sends(v1alpha1.Changed),
+		MaxItems: 100, MaxDelay: time.Second,
+	}
+	if ref := o.Spec.FilterRef; ref != nil {
+		w.FilterUUID, _ = library.FilterIDs(d.Property, library.KindFilter, o.Namespace, ref.Name)
+	}
+	if b := o.Spec.Batch; b != nil {
+		if b.MaxItems != nil {
+			w.MaxItems = int(*b.MaxItems)
+		}
+		if b.MaxDelay != nil {
+			w.MaxDelay = b.MaxDelay.Duration
+		}
+	}
+	d.Webhook = w
+	if len(o.Name) > maxWebhookName && o.Spec.ExistingSecret == nil {
+		err := fmt.Errorf("the name of the Secret would be too long: use at most %d characters, or set spec.existingSecret", maxWebhookName)
+		return d, nil, &SpecError{v1alpha1.ReasonInvalidSpec, "metadata.name", err}
+	}
+	if w.Query == "" {
+		return d, nil, nil
+	}
+	q, err := query.ParseFor(w.Query, query.Public)
+	if err != nil {
+		return d, nil, &SpecError{v1alpha1.ReasonInvalidQuery, "spec.query", err}
+	}
+	return d, q.Warnings, nil
 }
 
 // scopeOf checks the query of a scope, which is "" if there is none. member is its path.

@@ -34,6 +34,15 @@ func Subjects(o *v1alpha1.AccessToken, t *library.Token, login bool) {
 	set(o, v1alpha1.SubjectsUnusedCondition, metav1.ConditionTrue, v1alpha1.ReasonNoIdentityProvider, SubjectsUnused)
 }
 
+// Delivering sets the Delivering condition of a Webhook, which is True for ReasonDelivering and False for every other reason.
+func Delivering(o *v1alpha1.Webhook, reason, message string) {
+	status := metav1.ConditionFalse
+	if reason == v1alpha1.ReasonDelivering {
+		status = metav1.ConditionTrue
+	}
+	set(o, v1alpha1.DeliveringCondition, status, reason, message)
+}
+
 // Scope sets the scope of an AccessToken, and its Unrestricted condition. t is the definition that the server serves, and readOnlyQuery that
 // of its Property.
 func Scope(o *v1alpha1.AccessToken, t *library.Token, readOnlyQuery string) {

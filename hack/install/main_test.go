@@ -29,7 +29,7 @@ func TestCRDs(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n := strings.Count(out.String(), "\nkind: "); n != 5 || strings.Count(out.String(), "\nkind: CustomResourceDefinition\n") != n {
-		t.Errorf("want the five CRDs and nothing else:\n%.2000s", out.String())
+		t.Errorf("want the six CRDs and nothing else:\n%.2000s", out.String())
 	}
 }
 

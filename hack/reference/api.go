@@ -31,7 +31,7 @@ type definition struct {
 
 // API returns the reference of the kinds, from their CRDs in YAML.
 func API(crds ...[]byte) (string, error) {
-	p := newPage("API reference: the five kinds", "config/crd/bases", "All kinds belong to the API group `vitrine.dev`, version `v1alpha1`. [The five kinds](../kinds.md) has an example of each kind, and the meaning of\n"+
+	p := newPage("API reference: the six kinds", "config/crd/bases", "All kinds belong to the API group `vitrine.dev`, version `v1alpha1`. [The six kinds](../kinds.md) has an example of each kind, and the meaning of\n"+
 		"every condition and reason. `kubectl explain` shows the same descriptions.")
 	for _, data := range crds {
 		var d definition

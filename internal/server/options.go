@@ -15,6 +15,7 @@ import (
 	"github.com/vitrine-dev/vitrine/internal/exit"
 	"github.com/vitrine-dev/vitrine/server/httpapi"
 	"github.com/vitrine-dev/vitrine/server/library"
+	"github.com/vitrine-dev/vitrine/server/webhooks"
 )
 
 // Options are the settings of a server: the flags of serve, and what vitrine dev sets instead. Only the fields that a command sets or reads
@@ -54,6 +55,9 @@ type Options struct {
 
 	webhook webhookOptions
 	debug   string
+	// allowHosts are hosts to which the deliveries of Webhooks may also go, and policy is their parsed form.
+	allowHosts []string
+	policy     webhooks.Policy
 
 	LogFormat, LogLevel string
 }
@@ -94,6 +98,7 @@ func (o *Options) Bind(fs *pflag.FlagSet) {
 	fs.StringVar(&o.probes, "health-probe-bind-address", ":8081", "address of /readyz and /healthz")
 	fs.StringVar(&o.metrics, "metrics-bind-address", ":9090", "address of /metrics; empty means off")
 	o.webhook.bind(fs)
+	fs.StringSliceVar(&o.allowHosts, "webhook-allow-host", nil, "names of hosts, IP addresses and CIDR ranges to which the deliveries of Webhooks may go, over http too (default: only hosts with public addresses, over https)")
 	fs.StringVar(&o.debug, "debug-bind-address", "", "address of /debug/pprof/; use a loopback address, because profiles show memory contents (default: off)")
 	fs.StringVar(&o.externalURL, "external-url", "", "base URL at which callers reach the server; externalURL of a Property overrides it")
 	fs.DurationVar(&o.DrainFor, "drain-timeout", 20*time.Second, "how long requests and backups in progress may continue after SIGTERM, in total; the grace period of the pod must be longer")
@@ -108,6 +113,11 @@ func (o *Options) Validate() error {
 	default:
 		return exit.Usagef("--library %q: must be engine or opensearch", o.Library)
 	}
+	policy, err := webhooks.ParsePolicy(o.allowHosts)
+	if err != nil {
+		return exit.Usagef("--webhook-allow-host: %w", err)
+	}
+	o.policy = policy
 	if err := o.opensearch.validate(o.Library == LibraryOpenSearch); err != nil {
 		return err
 	}

@@ -70,7 +70,7 @@ func Run(ctx context.Context, o Options, log *slog.Logger) (err error) {
 	p := &process{o: o, log: log, memory: memory.NewGauge(limit, log)}
 	p.background = append(p.background, p.memory.Run)
 	// Read the kubeconfig first, so that no data directory is created if the kubeconfig is wrong.
-	options := cluster.Options{Namespaces: o.watchNamespaces, ExternalURL: o.externalURL, Login: o.OIDC.Set(), Logger: logr}
+	options := cluster.Options{Namespaces: o.watchNamespaces, ExternalURL: o.externalURL, Login: o.OIDC.Set(), WebhookPolicy: o.policy, Logger: logr}
 	if !o.WithoutKubernetes {
 		if options.RESTConfig, err = restConfig(o.kubeconfig); err != nil {
 			return err

@@ -57,7 +57,7 @@ func (c cluster) get(ctx context.Context, into any, args ...string) error {
 	return nil
 }
 
-// applyCRDs applies the CRDs of the five kinds.
+// applyCRDs applies the CRDs of the six kinds.
 func (c cluster) applyCRDs(ctx context.Context, root string) error {
 	// Apply server-side, because the annotation of a client-side apply would contain a second copy of each schema. Override conflicts,
 	// because these fields belong to Vitrine, even if an older version or another tool has set them.

@@ -197,7 +197,7 @@ func namespace(name string) *unstructured.Unstructured {
 
 // crds returns the CustomResourceDefinitions.
 func crds() (all []*unstructured.Unstructured) {
-	for _, kind := range []string{"accesstokens", "activateunits", "contentfilters", "properties", "tags"} {
+	for _, kind := range []string{"accesstokens", "activateunits", "contentfilters", "properties", "tags", "webhooks"} {
 		all = append(all, object("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", kind+".vitrine.dev"))
 	}
 	return all

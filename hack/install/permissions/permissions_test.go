@@ -282,7 +282,7 @@ var byTiming = func() map[permissions.Grant]string {
 	out := map[permissions.Grant]string{
 		"patch events.events.k8s.io": "an event that is repeated for the same version of an object becomes a series",
 	}
-	for _, kind := range []string{"accesstokens", "activateunits", "contentfilters", "properties", "tags"} {
+	for _, kind := range []string{"accesstokens", "activateunits", "contentfilters", "properties", "tags", "webhooks"} {
 		out[permissions.Grant("get "+kind+".vitrine.dev")] = "the server reads an object from the API server while its cache lags behind its own last write"
 	}
 	return out
