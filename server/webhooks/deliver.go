@@ -30,9 +30,24 @@ type envelope struct {
 
 // data is the member data of the body.
 type data struct {
-	Webhook    string   `json:"webhook"`
-	FilterUUID string   `json:"filter_uuid,omitempty"`
-	Changes    []change `json:"changes"`
+	Webhook    string `json:"webhook"`
+	FilterUUID string `json:"filter_uuid,omitempty"`
+	// Tags are the cache tags of what has changed: that of the filter or, without one, of the property, and those of the items.
+	Tags    []string `json:"tags"`
+	Changes []change `json:"changes"`
+}
+
+// tags returns the cache tags of a delivery.
+func (w *worker) tags(changes []change) []string {
+	hook := w.hook.Load()
+	tags := []string{w.d.tags.Property(hook.Property)}
+	if uuid := hook.Webhook.FilterUUID; uuid != "" {
+		tags[0] = w.d.tags.Filter(hook.Property, uuid)
+	}
+	for _, c := range changes {
+		tags = append(tags, w.d.tags.Item(hook.Property, c.ID))
+	}
+	return tags
 }
 
 // stopped is the problem of a webhook whose receiver responded with 410.
@@ -44,7 +59,7 @@ const stopped = "the receiver responded with 410, so the server sends nothing un
 // unless its content differs.
 func (w *worker) deliver(ctx context.Context, kind string, changes []change) error {
 	hook := w.hook.Load()
-	text, err := json.Marshal(data{hook.Owner.Namespace + "/" + hook.Owner.Name, hook.Webhook.FilterUUID, append([]change{}, changes...)})
+	text, err := json.Marshal(data{hook.Owner.Namespace + "/" + hook.Owner.Name, hook.Webhook.FilterUUID, w.tags(changes), append([]change{}, changes...)})
 	if err != nil {
 		return fmt.Errorf("encode the changes: %w", err)
 	}

@@ -65,6 +65,7 @@ type Options struct {
 type Deliverer struct {
 	o      Options
 	feed   *feed.Feed
+	tags   feed.Tags
 	client *http.Client
 	// changed receives the owner of a webhook whose State has changed.
 	changed func(library.Owner)
@@ -90,7 +91,7 @@ func New(o Options, changed func(library.Owner)) (*Deliverer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("follow the changes of listings: %w", err)
 	}
-	return &Deliverer{o: o, feed: f, client: o.Policy.client(), changed: changed, workers: map[library.Owner]*worker{}}, nil
+	return &Deliverer{o: o, feed: f, tags: feed.NewTags(o.Source.AuthorKey()), client: o.Policy.client(), changed: changed, workers: map[library.Owner]*worker{}}, nil
 }
 
 // Run delivers until ctx ends. A Deliverer runs once. The error says why the marks of deleted webhooks could not be removed, which the next

@@ -398,7 +398,7 @@ func TestRestart(t *testing.T) {
 	w.write(put(2, "app", "a", ""), put(3, "pen", "b", ""))
 	w.start()
 	w.serve("moderator", r.URL, nil)
-	if d := r.next(); strings.TrimPrefix(d.String(), "5 entered, ") != "2 left, 3 entered" {
+	if d := r.next(); strings.TrimSuffix(d.String(), ", 5 entered") != "2 left, 3 entered" {
 		t.Fatalf("after the restart: %s", d)
 	}
 	w.write(put(1, "pen", "b", ""))

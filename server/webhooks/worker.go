@@ -279,11 +279,7 @@ func (w *worker) listing() (l feed.Listing, err error) {
 
 // read reads the changes after the cursor. A cursor of another listing counts as no cursor: the filter or the query has been replaced.
 func (w *worker) read(ctx context.Context, wait time.Duration) (*feed.Page, error) {
-	l, err := w.listing()
-	if err != nil {
-		return nil, err
-	}
-	r := feed.Request{Listing: l, Since: w.mark.Cursor, Limit: w.hook.Load().Webhook.MaxItems, Wait: wait}
+	r := feed.Request{Listing: w.listing, Since: w.mark.Cursor, Limit: w.hook.Load().Webhook.MaxItems, Wait: wait}
 	page, err := w.d.feed.Read(ctx, r)
 	if _, foreign := errors.AsType[*library.CursorError](err); foreign {
 		w.mark.Cursor, r.Since = "", ""
@@ -317,7 +313,7 @@ func (w *worker) learn(ctx context.Context) error {
 			r.After = page.Next
 		}
 		l.OnlyIDs = true
-		changes := feed.Request{Listing: l, Since: w.mark.Cursor, Limit: library.MaxWebhookItems}
+		changes := feed.Request{Listing: func() (feed.Listing, error) { return l, nil }, Since: w.mark.Cursor, Limit: library.MaxWebhookItems}
 		for more := true; more; {
 			page, err := w.d.feed.Read(ctx, changes)
 			if _, foreign := errors.AsType[*library.CursorError](err); foreign || err == nil && page.Reset {
