@@ -36,7 +36,7 @@ func TestPurge(t *testing.T) {
 		t.Fatal(err)
 	}
 	block := func(language string) string {
-		found := regexp.MustCompile("(?s)\n```" + language + "\n(.*?)```\n").FindAllSubmatch(page, -1)
+		found := regexp.MustCompile("(?s)\n```"+language+"\n(.*?)```\n").FindAllSubmatch(page, -1)
 		if len(found) != 1 {
 			t.Fatalf("docs/connect-an-app.md has %d blocks in %s, want 1", len(found), language)
 		}
