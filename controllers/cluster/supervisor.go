@@ -245,12 +245,8 @@ func (s *Supervisor) follow(ctx context.Context, cfg *rest.Config, conns *connec
 	}
 	recorder := recording.NewRecorder(mgr.GetScheme(), reportingController)
 	f.removals = newRemovals(s.holds, recorder, s.options.Logger, f.mayRemove)
-	source, ok := lib.(webhooks.Source)
-	if !ok {
-		return errors.New("the library does not record changes, which webhooks need")
-	}
 	f.webhooks, err = webhooks.New(webhooks.Options{
-		Source: source, Policy: f.WebhookPolicy, Metrics: s.metrics.webhooks, Clock: f.Clock,
+		Source: lib, Policy: f.WebhookPolicy, Metrics: s.metrics.webhooks, Clock: f.Clock,
 	}, func(o library.Owner) { f.set.Requeue(o) })
 	if err != nil {
 		return fmt.Errorf("prepare the deliveries of Webhooks: %w", err)
