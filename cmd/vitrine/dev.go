@@ -193,8 +193,8 @@ func (o *devOptions) report(l dev.Load) {
 	}
 }
 
-// introduce prints the tokens, example requests, console links and URLs of all objects that it has not printed yet, and the URLs of the
-// applied ContentFilters.
+// introduce prints the tokens, example requests, console links and URLs of all objects that it has not printed yet, that their Webhooks are
+// not delivered, and the URLs of the applied ContentFilters.
 func (o *devOptions) introduce(ctx context.Context, lib library.Library, applied []library.Owner) {
 	first := o.introduced == nil
 	if first {
@@ -238,6 +238,12 @@ func (o *devOptions) introduce(ctx context.Context, lib library.Library, applied
 		if o.tokens[owner] != line {
 			o.tokens[owner] = line
 			fmt.Fprintln(o.out, line)
+		}
+	}
+	for _, owner := range o.folder.Webhooks() {
+		if name := owner.String(); !o.introduced[name] {
+			o.introduced[name] = true
+			fmt.Fprintf(o.out, "%s: no deliveries, because vitrine dev sends nothing to Webhooks\n", name)
 		}
 	}
 	for _, url := range slices.Sorted(slices.Values(urls)) {

@@ -124,6 +124,7 @@ func TestDev(t *testing.T) {
 	c.await(`^AccessToken shop/backoffice: dev-\w+ \(READ-WRITE: all items\)$`)
 	c.await(`^AccessToken shop/display: dev-\w+ \(READ-ONLY: the items of its filters that match approval_status:app\)$`)
 	c.await(`^AccessToken shop/storefront: dev-\w+ \(READ-ONLY: all items that match approval_status:app\)$`)
+	c.await(`^Webhook shop/moderator: no deliveries, because vitrine dev sends nothing to Webhooks$`)
 	c.await(`^ContentFilter shop/latest: http://127\.0\.0\.1:\d+/v2/content/filters/[0-9a-f-]{36}$`)
 	url := c.await(`^ContentFilter shop/summer-wall: (\S+)$`)[1]
 	code, before := page(t, url, token)
@@ -190,6 +191,9 @@ func TestDev(t *testing.T) {
 	}
 	if code, now := page(t, url, token); code != http.StatusOK || now == before {
 		t.Errorf("with the changed manifest: %d %s", code, now)
+	}
+	if n := strings.Count(strings.Join(c.shown, "\n"), "Webhook shop/moderator: "); n != 1 {
+		t.Errorf("the command says %d times that it does not deliver", n)
 	}
 	withoutCluster(t, url[:strings.Index(url, "/v2/")], token)
 	if err := os.Remove(path); err != nil {

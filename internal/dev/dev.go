@@ -336,6 +336,18 @@ func (f *Folder) Tokens() map[library.Owner]string {
 	return tokens
 }
 
+// Webhooks returns the Webhooks whose manifests are valid, in sorted order.
+func (f *Folder) Webhooks() []library.Owner {
+	var hooks []library.Owner
+	for owner := range f.files {
+		if owner.Kind == library.KindWebhook {
+			hooks = append(hooks, owner)
+		}
+	}
+	slices.SortFunc(hooks, func(a, b library.Owner) int { return strings.Compare(a.String(), b.String()) })
+	return hooks
+}
+
 func (f *Folder) text(owner library.Owner) string {
 	h := hmac.New(sha256.New, f.o.Library.AuthorKey())
 	fmt.Fprintf(h, "vitrine dev token\x00%s\x00%s", owner.Namespace, owner.Name)
