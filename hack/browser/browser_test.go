@@ -17,6 +17,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -227,8 +228,9 @@ type tab struct {
 	ctx     context.Context
 	server  *server
 	mutex   sync.Mutex
-	bad     []string // messages of the console and requests to third parties
-	allowed []string // a message in bad that contains one of these texts does not fail the test
+	bad     []string     // messages of the console and requests to third parties
+	waits   atomic.Int64 // the number of requests that wait for changes
+	allowed []string     // a message in bad that contains one of these texts does not fail the test
 }
 
 // tab opens an empty tab. At the end of the test, the test fails if the tab has logged a message or sent a request that allowed does not
@@ -281,6 +283,9 @@ func (tab *tab) event(event any) {
 		note("exception: %s", text)
 	case *network.EventRequestWillBeSent:
 		url := e.Request.URL
+		if strings.Contains(url, "/changes?") && strings.Contains(url, "wait=") {
+			tab.waits.Add(1)
+		}
 		own := strings.HasPrefix(url, tab.server.url+"/") || strings.HasPrefix(url, "blob:"+tab.server.url) || url == "about:blank"
 		picture := e.Type == network.ResourceTypeImage || e.Type == network.ResourceTypeMedia
 		if !own && !picture {

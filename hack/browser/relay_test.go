@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -24,6 +25,8 @@ type relay struct {
 	before func(r *http.Request)
 	// lose reports whether the connection breaks in the middle of the response to a request.
 	lose func(r *http.Request) bool
+	// deaf makes requests for changes wait forever, so that a page does not see what others do.
+	deaf atomic.Bool
 	// log records the changes of items. The relays of several browsers can share it.
 	log *writeLog
 }
@@ -57,6 +60,10 @@ func startRelay(t *testing.T, s *server, r *relay) *server {
 		path, isAPI := strings.CutPrefix(in.URL.Path, "/console/api/")
 		if !isAPI {
 			proxy.ServeHTTP(w, in)
+			return
+		}
+		if r.deaf.Load() && path == "v2/content/changes" {
+			<-in.Context().Done()
 			return
 		}
 		half := r.latency() / 2

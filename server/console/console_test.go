@@ -552,6 +552,12 @@ func TestExpiry(t *testing.T) {
 	}
 	s.clock.Advance(time.Second)
 	s.do(call{path: items, cookie: idle, status: 401})
+	s.clock.Advance(10 * time.Minute)
+	unattended := s.do(call{path: items, cookie: used, header: map[string]string{"X-Vitrine-Background": "1"}, status: 200})
+	if sent := unattended.Header.Get("Set-Cookie"); sent != "" {
+		t.Errorf("a background request renews the session: %q", sent)
+	}
+	s.clock.Advance(-10 * time.Minute)
 	for range 9 {
 		s.clock.Advance(time.Hour)
 		used = s.do(call{path: items, cookie: used, status: 200}).cookie()

@@ -60,6 +60,10 @@ func hostname(host string) string {
 // other requests, the header may have any value.
 const header = "X-Vitrine-Console"
 
+// background is a header of requests that an open page sends without a user, such as those that wait for changes. They do not renew the
+// session, so that it ends when the user has been away for idleFor.
+const background = "X-Vitrine-Background"
+
 // guarded returns a handler that rejects requests from other sites and otherwise calls handle. If handle returns an error, the handler
 // sends it as a problem.
 func (c *console) guarded(handle func(http.ResponseWriter, *http.Request) error) http.HandlerFunc {

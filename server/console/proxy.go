@@ -30,7 +30,7 @@ func (c *console) callAPI(w http.ResponseWriter, r *http.Request) error {
 	call.RequestURI = call.URL.RequestURI()
 	// Remove the headers that are only for the console. Without them, the API checks only the token, so a property does not have to allow
 	// the origin of the console.
-	for _, name := range []string{"Authorization", "Cookie", "Origin", "Referer", header} {
+	for _, name := range []string{"Authorization", "Cookie", "Origin", "Referer", header, background} {
 		call.Header.Del(name)
 	}
 	if s.Person == nil {

@@ -163,7 +163,7 @@ func (c *console) access(ctx context.Context, s session) (Access, bool, error) {
 }
 
 // admit returns the session of a request and the rights of its token. If id is not empty, admit rejects a session with another public ID.
-// It renews the cookie if necessary, so that a session in use does not end.
+// It renews the cookie if necessary, so that a session in use does not end, unless the request is a background request.
 func (c *console) admit(w http.ResponseWriter, r *http.Request, id string) (session, Access, error) {
 	required := &problem{problems.LoginRequired, "there is no session: log in"}
 	s, ok := c.presented(r)
@@ -186,7 +186,7 @@ func (c *console) admit(w http.ResponseWriter, r *http.Request, id string) (sess
 		}
 		return session{}, Access{}, required
 	}
-	if now := c.o.Clock(); now.Sub(time.Unix(s.Seen, 0)) >= renewAfter {
+	if now := c.o.Clock(); r.Header.Get(background) == "" && now.Sub(time.Unix(s.Seen, 0)) >= renewAfter {
 		s.Seen = now.Unix()
 		if err := c.setSession(w, s); err != nil {
 			return session{}, Access{}, err

@@ -56,19 +56,20 @@ tabs.addEventListener('message', (event) => {
  * @property {string[]} warnings warnings of the server about a suspicious query
  * @property {number} ms the time until the response was complete
  * @property {string} etag the ETag of the body, or ''
+ * @property {number} status
  */
 
 /**
  * Sends one request. With `patient`, it repeats a request that exceeds the rate limit. It throws a Problem, or an AbortError if the signal
- * is aborted.
+ * is aborted. A request in the `background` does not keep the session alive.
  * @param {string} method
  * @param {string} path below /console/
- * @param {{query?: Parameters, body?: unknown, signal?: AbortSignal, ifMatch?: string, patient?: boolean}} [options]
+ * @param {{query?: Parameters, body?: unknown, signal?: AbortSignal, ifMatch?: string, ifNoneMatch?: string, patient?: boolean, background?: boolean}} [options]
  * @param {number} [retries] the number of times that the request was repeated
  * @returns {Promise<Answer>}
  */
 export async function send(method, path, options = {}, retries = 0) {
-  const { query, body, signal, ifMatch, patient } = options;
+  const { query, body, signal, ifMatch, ifNoneMatch, patient, background } = options;
   const start = performance.now();
   const sender = path.startsWith('api/') ? shown() : '1';
   const url = base + path + search(query);
@@ -78,7 +79,8 @@ export async function send(method, path, options = {}, retries = 0) {
     if (!exchange) {
       const response = await fetch(url, {
         method, signal, credentials: 'same-origin', redirect: 'error',
-        headers: { 'X-Vitrine-Console': sender, ...(body === undefined ? {} : { 'Content-Type': 'application/json' }), ...(ifMatch ? { 'If-Match': ifMatch } : {}) },
+        headers: { 'X-Vitrine-Console': sender, ...(body === undefined ? {} : { 'Content-Type': 'application/json' }), ...(ifMatch ? { 'If-Match': ifMatch } : {}),
+          ...(ifNoneMatch ? { 'If-None-Match': ifNoneMatch } : {}), ...(background ? { 'X-Vitrine-Background': '1' } : {}) },
         body: body === undefined ? undefined : JSON.stringify(body),
       });
       exchange = { response, text: await response.text(), ms: performance.now() - start };
@@ -94,7 +96,7 @@ export async function send(method, path, options = {}, retries = 0) {
   } catch {
     data = null;
   }
-  if (!response.ok) {
+  if (!response.ok && response.status !== 304) {
     const problem = new Problem(response.status, data ?? {});
     if (path.startsWith('api/') && problem.type === 'class-refused') await renew();
     if (response.status === 401 && path.startsWith('api/') && sender === shown()) sessionEvents.dispatchEvent(new Event('signedout'));
@@ -108,7 +110,7 @@ export async function send(method, path, options = {}, retries = 0) {
     .map((w) => /^299 \S+ "(.*)"$/.exec(w)?.[1].replace(/\\(.)/g, '$1') ?? '').filter(Boolean);
   // A proxy that compresses a response makes its ETag weak, but If-Match needs a strong one. The server's own ETags are strong.
   const etag = (response.headers.get('ETag') ?? '').replace(/^W\//, '');
-  return { data, warnings, ms, etag };
+  return { data, warnings, ms, etag, status: response.status };
 }
 
 /** A response, its body, and the time until it was complete. @typedef {{response: Response, text: string, ms: number}} Exchange */
@@ -178,7 +180,7 @@ export function read(path) {
 /**
  * Follows a link of a response, such as `_links.next`. A link can begin with the path of the server's external URL.
  * @param {string} href
- * @param {{signal?: AbortSignal, patient?: boolean}} [options]
+ * @param {{signal?: AbortSignal, patient?: boolean, background?: boolean}} [options]
  */
 export function follow(href, options) {
   const url = new URL(href, location.href);

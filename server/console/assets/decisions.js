@@ -164,6 +164,16 @@ export class Decisions {
   }
 
   /**
+   * Returns whether the decisions on an item are not saved, or were saved since the item was requested.
+   * @param {number} id
+   * @param {number} since the value of time when the item was requested
+   */
+  busy(id, since) {
+    const entry = this.#entries.get(id);
+    return entry !== undefined && (entry.steps.length > 0 || entry.settled > since);
+  }
+
+  /**
    * Shows what others have changed in an item since the moderator saw it. An item whose decisions are not saved, or were saved since the
    * request, stays as it is. It returns whether another approval status is shown.
    * @param {Item} item
@@ -171,7 +181,7 @@ export class Decisions {
    */
   refresh(item, since) {
     const entry = this.#entries.get(Number(item.id));
-    if (!entry || entry.steps.length > 0 || entry.settled > since || JSON.stringify(entry.seen) === JSON.stringify(item)) return false;
+    if (!entry || this.busy(entry.id, since) || JSON.stringify(entry.seen) === JSON.stringify(item)) return false;
     const decided = entry.seen.approval_status !== item.approval_status;
     entry.seen = item;
     this.changed(entry);

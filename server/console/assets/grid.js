@@ -105,7 +105,7 @@ export class Grid {
     const focused = old.contains(document.activeElement);
     const tile = this.#create(index);
     old.replaceWith(tile);
-    if (focused) this.focus(index);
+    if (focused) focusable(tile)?.focus({ preventScroll: true }); // the user may have scrolled away from it
   }
 
   /** @param {EventTarget | null} target @returns {number} */
@@ -123,9 +123,7 @@ export class Grid {
     const at = Math.max(0, Math.min(this.count - 1, index));
     this.reveal(at);
     this.#activate(at);
-    const tile = this.tiles.get(at);
-    const target = tile?.matches('[data-focus]') ? tile : /** @type {HTMLElement | null} */ (tile?.querySelector('[data-focus]'));
-    target?.focus({ preventScroll: true });
+    focusable(this.tiles.get(at))?.focus({ preventScroll: true });
   }
 
   /**
@@ -146,9 +144,7 @@ export class Grid {
     const before = this.active;
     this.active = index;
     for (const i of [before, index]) {
-      const tile = this.tiles.get(i);
-      const target = tile?.matches('[data-focus]') ? tile : tile?.querySelector('[data-focus]');
-      target?.setAttribute('tabindex', i === index ? '0' : '-1');
+      focusable(this.tiles.get(i))?.setAttribute('tabindex', i === index ? '0' : '-1');
     }
     if (before !== index) this.o.moved?.(index);
   }
@@ -236,6 +232,11 @@ export class Grid {
     if (to >= 0 && to < this.count) this.focus(to);
     else if (event.key.startsWith('Page')) this.focus(to);
   }
+}
+
+/** @param {HTMLElement} [tile] returns the element of a tile that gets the focus @returns {HTMLElement | null | undefined} */
+function focusable(tile) {
+  return tile?.matches('[data-focus]') ? tile : tile?.querySelector('[data-focus]');
 }
 
 /** @param {HTMLElement} scroller */

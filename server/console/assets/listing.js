@@ -38,6 +38,10 @@ export class Listing {
    */
   total = 0;
   ms = 0;
+  /** The ETag of the first page. */
+  etag = '';
+  /** @type {Source} */
+  source = { q: '' };
   /** @type {string[]} */
   warnings = [];
   /** @type {string | null} */
@@ -51,6 +55,7 @@ export class Listing {
    * @param {Source} source
    */
   async start(source) {
+    this.source = source;
     const { path, query } = requestOf(source);
     this.#take(await get(path, query, this.#abort.signal));
   }
@@ -79,9 +84,10 @@ export class Listing {
   }
 
   /** @param {import('./api.js').Answer} answer */
-  #take({ data, warnings, ms }) {
+  #take({ data, warnings, ms, etag }) {
     if (this.items.length === 0) {
       this.ms = ms;
+      this.etag = etag;
       this.warnings = warnings;
       this.total = data.total_results ?? 0;
     }

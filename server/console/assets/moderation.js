@@ -1,7 +1,7 @@
 // The moderation page: a queue of items with large pictures. A decision needs only one key press. It applies to one item or to a
 // selection, and the user can undo it.
 
-import { get, may } from './api.js';
+import { may } from './api.js';
 import { decided, shown } from './decisions.js';
 import { decisionsOf, report } from './desk.js';
 import { button, fill, h, icon, select } from './dom.js';
@@ -10,6 +10,7 @@ import { Grid } from './grid.js';
 import { authorOf, describe, marks, picture, tagText } from './item.js';
 import { details, media } from './itemdialog.js';
 import { Listings } from './listing.js';
+import { News } from './news.js';
 import { QueryBar } from './querybar.js';
 import { askReason } from './reason.js';
 import { reasonRequired } from './rejected.js';
@@ -20,9 +21,6 @@ import { announce, badge, count, empty, failure, number, openDialog, states, toa
 /** @typedef {import('./decisions.js').Entry} Entry */
 /** @typedef {import('./decisions.js').Edit} Edit */
 /** @typedef {{entry: Entry, saw: import('./item.js').Item}} Target an item with the state that the user sees */
-
-/** The number of items that are read again when the window gets the focus. */
-const refreshed = 100;
 
 /** @param {import('./shell.js').Context} context @returns {import('./shell.js').Page} */
 export function moderationPage({ session }) {
@@ -80,10 +78,10 @@ export function moderationPage({ session }) {
     render: (index, focusable) => {
       const entry = rows[index];
       const item = shown(entry);
-      const notes = [`${describe(item)} by ${authorOf(item)}`, entry.steps.length > 0 && 'not saved yet', entry.problem && 'not changed by your last decision'];
+      const notes = [`${describe(item)} by ${authorOf(item)}`, entry.steps.length > 0 && 'not saved yet', entry.problem && 'not changed by your last decision', news.gone.has(entry.id) && 'no longer in the queue'];
       return h('div', {
         role: 'option', 'data-focus': true, tabindex: focusable ? '0' : '-1', 'aria-selected': String(selected.has(entry)),
-        class: `${item.approval_status}${entry.steps.length > 0 ? ' unsaved' : ''}${entry.problem && ' failed'}`,
+        class: `${item.approval_status}${entry.steps.length > 0 ? ' unsaved' : ''}${entry.problem && ' failed'}${news.gone.has(entry.id) ? ' gone' : ''}`,
         onclick: (/** @type {MouseEvent} */ e) => {
           if (e.shiftKey) chooseTo(index);
           else if (e.ctrlKey || e.metaKey) toggle(index);
@@ -99,6 +97,11 @@ export function moderationPage({ session }) {
   // The grid has already moved the focus when this listener runs.
   grid.element.addEventListener('keydown', (event) => {
     if (event.shiftKey && event.key.startsWith('Arrow')) chooseTo(grid.active);
+  });
+
+  const news = new News({
+    session, lists, grid, before: bar.status, load,
+    untouched: () => false, // the page shows the current item
   });
 
   /**
@@ -324,6 +327,7 @@ export function moderationPage({ session }) {
       return;
     }
     rows = lists.shown.items.map((item) => decisions.entry(item, since));
+    news.start();
     choose([]);
     anchor = -1;
     waits = false;
@@ -351,31 +355,17 @@ export function moderationPage({ session }) {
     if (!await lists.more()) return;
     rows.push(...lists.shown.items.slice(rows.length).map((item) => decisions.entry(item, since)));
     grid.setCount(rows.length, lists.shown.total);
+    news.update();
     const next = nextAfter(grid.active);
     if (waits && next >= 0) grid.focus(next);
     waits &&= next < 0;
     showProgress();
   }
 
-  /** Shows what others have decided while the user was elsewhere, on the current item and the items after it. */
-  async function refresh() {
-    const since = decisions.time;
-    const next = rows.slice(grid.active, grid.active + refreshed);
-    if (next.length === 0) return;
-    try {
-      const { data } = await get('v2/content/items', { q: `id:(${next.map(({ id }) => id).join(',')})`, sort_by: 'id:asc', page_size: refreshed });
-      const n = data._embedded['ugc:item'].filter((/** @type {import('./item.js').Item} */ item) => decisions.refresh(item, since)).length;
-      if (n > 0) toast(`Others have decided on ${count(n, 'item')} of this queue.`);
-    } catch (err) {
-      toastError(err);
-    }
-  }
-
   async function start() {
     decisions.changed = changed;
     decisions.failed = failed;
     addEventListener('keydown', range, { capture: true, signal: listeners.signal });
-    addEventListener('focus', () => void refresh(), { signal: listeners.signal });
     addEventListener('pointerdown', range, { capture: true, signal: listeners.signal });
     await load();
     try {
@@ -398,6 +388,7 @@ export function moderationPage({ session }) {
       decisions.changed = () => {};
       decisions.failed = report;
       listeners.abort();
+      news.stop();
       lists.stop();
       grid.destroy();
     },

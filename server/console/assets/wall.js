@@ -8,6 +8,7 @@ import { hiddenFilter } from './filter.js';
 import { Grid } from './grid.js';
 import { authorOf, tileContent } from './item.js';
 import { Listings, requestOf } from './listing.js';
+import { News } from './news.js';
 import { bestMatch, orderControl } from './order.js';
 import { QueryBar } from './querybar.js';
 import { rejectionNote } from './rejected.js';
@@ -69,7 +70,8 @@ export function wallPage({ session, scroller }) {
       const item = selection.shown(lists.shown.items[index]);
       const id = Number(item.id);
       const chosen = selection.ids.has(id);
-      return h('article', { class: chosen ? 'chosen' : null },
+      return h('article', { class: `${chosen ? 'chosen' : ''} ${news.gone.has(id) ? 'gone' : ''}` },
+        news.gone.has(id) && h('span', { class: 'hidden' }, 'No longer in the list'),
         selection.on && h('input', { type: 'checkbox', class: 'choose', checked: chosen, 'aria-label': `Select item ${id} by ${authorOf(item)}`, onclick: (/** @type {MouseEvent} */ e) => {
           e.preventDefault(); // the selection renders the tile again
           selection.toggle(index, e.shiftKey);
@@ -99,6 +101,11 @@ export function wallPage({ session, scroller }) {
       dialog?.changed(id);
     },
     toggled: () => lists.shown.items.forEach((_, index) => grid.refresh(index)),
+  });
+
+  const news = new News({
+    session, lists, grid, before: bar.status, load,
+    untouched: () => scroller.scrollTop === 0 && !selection.on && selection.decisions.history.length === 0 && !dialog && !grid.element.matches(':hover, :focus-within'),
   });
 
   const element = h('div', { class: 'page wall' },
@@ -271,6 +278,7 @@ export function wallPage({ session, scroller }) {
     }
     element.removeAttribute('aria-busy');
     const listing = lists.shown;
+    news.start();
     selection.listed(since);
     chips.show(state.q, state.filter);
     fill(bar.status, count(listing.total, 'item'), h('span', { class: 'time' }, duration(listing.ms)));
@@ -293,7 +301,9 @@ export function wallPage({ session, scroller }) {
   }
 
   async function more() {
-    if (await lists.more()) grid.setCount(lists.shown.items.length, lists.shown.total);
+    if (!await lists.more()) return;
+    grid.setCount(lists.shown.items.length, lists.shown.total);
+    news.update();
   }
 
   /** @param {number} index */
@@ -364,6 +374,7 @@ export function wallPage({ session, scroller }) {
     stopped: () => {
       chips.stop();
       selection.stop();
+      news.stop();
       lists.stop();
       grid.destroy();
       dialog?.close();
