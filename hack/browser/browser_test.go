@@ -218,7 +218,8 @@ func (b *chromium) logInWith(t *testing.T, token string) *chromium {
 	tab.open("")
 	tab.wait(`document.querySelector('.login input')`)
 	tab.keys(token + kb.Enter)
-	tab.wait(`document.querySelector('.wall :is(.tile, .state)')`) // so that this tab does not request what the test changes later
+	tab.wait(`document.querySelector('.wall :is(.tile, .state)')`)
+	tab.do(chromedp.Navigate("about:blank")) // so that this tab does not request what the test changes later
 	return b
 }
 
