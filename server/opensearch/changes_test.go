@@ -91,7 +91,11 @@ func (f *follower) step(ctx context.Context, limit int, wait time.Duration) (boo
 
 // follow follows until `ended` is closed and there are no further changes. Errors that mean that the cluster is unavailable are repeated.
 func (f *follower) follow(ctx context.Context, ended <-chan struct{}) error {
-	if err := f.list(ctx); err != nil {
+	err := f.list(ctx)
+	for errors.Is(err, library.ErrUnavailable) && ctx.Err() == nil {
+		err = f.list(ctx)
+	}
+	if err != nil {
 		return err
 	}
 	for {

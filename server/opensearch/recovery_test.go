@@ -122,7 +122,7 @@ func TestUnknownConflicts(t *testing.T) {
 		}
 		return transport.RoundTripper.RoundTrip(r)
 	})
-	outcomes, err := l.Write(t.Context(), shop, []library.Mutation{{Put: image(0, "")}, {Put: image(1, ""), Replace: true}, {Put: image(0, "")}})
+	outcomes, err := l.Write(t.Context(), shop, []library.Mutation{{Put: image(0, "")}, {Put: image(1, "own"), Replace: true}, {Put: image(0, "")}})
 	if err != nil {
 		t.Fatal(err)
 	}
