@@ -566,6 +566,11 @@ func (p *pair) shown(a answer, c call) string {
 	if header.Get("Content-Encoding") == "gzip" && (sealed.Match(a.body) || sealed.MatchString(header.Get("Link"))) {
 		header.Del("Content-Length") // the random bytes of a cursor take more or fewer bytes
 	}
+	for _, name := range []string{"Surrogate-Key", "Cache-Tag", "Cache-Groups"} {
+		for i, value := range header[name] {
+			header[name][i] = cacheTag.ReplaceAllString(value, "$1") // keyed hashes of names, with the random key of the library
+		}
+	}
 	if err := header.Write(&b); err != nil {
 		p.t.Fatal(err)
 	}
@@ -575,6 +580,7 @@ func (p *pair) shown(a answer, c call) string {
 
 var (
 	taggedVersion = regexp.MustCompile(`^"([0-9A-Za-z_-]+)\.`)
+	cacheTag      = regexp.MustCompile(`\b([pfi])[0-9A-Za-z_-]{12}`)
 	keyedHash     = regexp.MustCompile(`^[0-9a-f]{24}$`)
 )
 
