@@ -249,7 +249,7 @@ func TestFalseAnswers(t *testing.T) {
 			return len(g.All()), nil
 		},
 		"tombstones": func(ctx context.Context) (any, error) {
-			of, err := l.indices.Tombstones(ctx)
+			of, err := l.indices.Tombstones(ctx, nil)
 			return len(of), err
 		},
 		"journal": func(ctx context.Context) (any, error) {

@@ -370,7 +370,7 @@ func trimming(o *Options) {
 // tombstones returns the number of tombstones of the property, including the note that some were removed.
 func tombstones(t *testing.T, l *Library) int64 {
 	t.Helper()
-	found, err := l.indices.Tombstones(t.Context())
+	found, err := l.indices.Tombstones(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

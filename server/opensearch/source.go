@@ -100,7 +100,7 @@ func (l *Library) Facts(ctx context.Context) (*transfer.Facts, error) {
 	if err != nil {
 		return nil, err
 	}
-	gone, err := l.indices.Tombstones(ctx)
+	gone, err := l.indices.Tombstones(ctx, nil)
 	if err != nil {
 		return nil, err
 	}

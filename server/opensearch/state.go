@@ -92,10 +92,11 @@ func (l *Library) recent() (recent bool, problem string) {
 	return recent, problem
 }
 
-// ask asks the cluster for the statistics of the indices, their tombstones, their generations, the indices without a working copy of a shard, and the indices
-// that reject writes, each with the reason.
+// ask asks the cluster for the statistics of the indices, their tombstones, their generations, the indices without a working copy of a
+// shard, and the indices that reject writes, each with the reason.
 func (l *Library) ask(ctx context.Context) (
-	stats cluster.Stats, gone map[string]indices.Tombstones, all map[library.PropertyID]*indices.Generations, red map[string]bool, blocked map[string]string, err error,
+	stats cluster.Stats, gone map[string]indices.Tombstones, all map[library.PropertyID]*indices.Generations, red map[string]bool,
+	blocked map[string]string, err error,
 ) {
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() (err error) {
@@ -103,15 +104,13 @@ func (l *Library) ask(ctx context.Context) (
 		return err
 	})
 	g.Go(func() (err error) {
-		gone, err = l.indices.Tombstones(ctx)
-		return err
-	})
-	g.Go(func() (err error) {
 		all, err = l.indices.Generations(ctx, l.names.EveryItems())
 		return err
 	})
 	g.Go(func() (err error) {
-		red, err = l.indices.RedIndices(ctx)
+		if red, err = l.indices.RedIndices(ctx); err == nil {
+			gone, err = l.indices.Tombstones(ctx, red)
+		}
 		return err
 	})
 	g.Go(func() (err error) {

@@ -39,10 +39,15 @@ type Tombstones struct {
 	Oldest int64
 }
 
-// Tombstones describes the tombstones of those indices of items that have some and have a working shard.
-func (ix *Indices) Tombstones(ctx context.Context) (map[string]Tombstones, error) {
+// Tombstones describes the tombstones of those indices of items that have some. It leaves out the red indices, which have no working shard:
+// OpenSearch refuses a search if none of its shards works.
+func (ix *Indices) Tombstones(ctx context.Context, red map[string]bool) (map[string]Tombstones, error) {
 	var found tombstonesOf
-	path := "/" + ix.Names.EveryItems() + "/_search?allow_partial_search_results=true&allow_no_indices=true&ignore_unavailable=true"
+	path := "/" + ix.Names.EveryItems()
+	for _, name := range slices.Sorted(maps.Keys(red)) {
+		path += ",-" + name
+	}
+	path += "/_search?allow_partial_search_results=true&allow_no_indices=true&ignore_unavailable=true"
 	err := ix.Cluster.Do(ctx, http.MethodPost, path, object{
 		"size": 0, "track_total_hits": false, "query": schema.Tombstones(), "aggs": object{"indices": object{
 			"terms": object{"field": "_index", "size": indicesAtMost}, "aggs": object{"oldest": object{"min": object{"field": schema.FieldGone}}},

@@ -72,7 +72,7 @@ func (t *Trimmer) work(ctx context.Context) error {
 	if t.frozen() != "" {
 		return nil
 	}
-	found, err := t.indices.Tombstones(ctx)
+	found, err := t.indices.Tombstones(ctx, nil)
 	if err != nil {
 		return err
 	}
