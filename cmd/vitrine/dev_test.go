@@ -50,13 +50,25 @@ func (c *terminal) await(pattern string) []string {
 	}
 }
 
-// startDev runs vitrine dev with the sample manifests. It returns the directory of the manifests, the output, and a function that sends a
-// signal to stop the command.
-func startDev(t *testing.T, temporary string, flags ...string) (dir string, c *terminal, stop func(os.Signal) error) {
+// sampleWebhook is not one of the sample manifests, because nothing receives its deliveries.
+const sampleWebhook = `apiVersion: vitrine.dev/v1alpha1
+kind: Webhook
+metadata: {name: moderator, namespace: shop}
+spec: {url: "https://moderator.shop.example/vitrine", query: "approval_status:pen"}
+`
+
+// startDev runs vitrine dev with the sample manifests and one more file of manifests. It returns the directory of the manifests, the output,
+// and a function that sends a signal to stop the command.
+func startDev(t *testing.T, temporary, more string, flags ...string) (dir string, c *terminal, stop func(os.Signal) error) {
 	t.Helper()
 	dir = t.TempDir()
 	if err := os.CopyFS(dir, os.DirFS("../../config/samples")); err != nil {
 		t.Fatal(err)
+	}
+	if more != "" {
+		if err := os.WriteFile(filepath.Join(dir, "more.yaml"), []byte(more), 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
 	cmd := command(append([]string{"dev", dir, "--http-bind-address", "127.0.0.1:0"}, flags...)...)
 	stdout, err := cmd.StdoutPipe()
@@ -109,7 +121,7 @@ func page(t *testing.T, url, token string) (int, string) {
 // TestDev edits manifests while vitrine dev serves them.
 func TestDev(t *testing.T) {
 	temporary := t.TempDir()
-	dir, c, stop := startDev(t, temporary, "--samples")
+	dir, c, stop := startDev(t, temporary, sampleWebhook, "--samples")
 	c.await(`^\d\d:\d\d:\d\d \d+ objects, 0 errors, 0 warnings: \d+ applied, 0 removed$`)
 	c.await(`^sample content: 2,000 lines`)
 	c.await(`^serving http://127\.0\.0\.1:\d+ after `)
@@ -242,7 +254,7 @@ func TestDevKeepsData(t *testing.T) {
 	data := filepath.Join(t.TempDir(), "data")
 	token := ""
 	for range 2 {
-		_, c, stop := startDev(t, t.TempDir(), "--data-dir", data, "--import", file)
+		_, c, stop := startDev(t, t.TempDir(), "", "--data-dir", data, "--import", file)
 		found := c.await(`^Property shop/default: 10 items, READ-WRITE token (\S+)$`)
 		if token != "" && found[1] != token {
 			t.Errorf("token %s, want %s", found[1], token)
@@ -261,7 +273,7 @@ func TestDevHangup(t *testing.T) {
 		t.Skip("SIGHUP is ignored here, as nohup does, and the command inherits that")
 	}
 	temporary := t.TempDir()
-	_, c, stop := startDev(t, temporary)
+	_, c, stop := startDev(t, temporary, "")
 	c.await("Ctrl-C")
 	if err := stop(syscall.SIGHUP); err != nil {
 		t.Error(err)
@@ -274,7 +286,7 @@ func TestDevHangup(t *testing.T) {
 // TestDevOpens checks that --open opens the console.
 func TestDevOpens(t *testing.T) {
 	opened := fakeBrowser(t)
-	_, c, stop := startDev(t, t.TempDir(), "--open")
+	_, c, stop := startDev(t, t.TempDir(), "", "--open")
 	login := c.await(`login link to the console, .*: (\S+)$`)[1]
 	eventually(t, "the browser is opened", func() bool { return opened.login() == login })
 	if err := stop(os.Interrupt); err != nil {
@@ -318,7 +330,7 @@ type devShell struct {
 func newDevShell(t *testing.T) *devShell {
 	t.Helper()
 	s := &devShell{t: t, work: t.TempDir()}
-	s.manifests, s.dev, s.stop = startDev(t, t.TempDir(), "--samples")
+	s.manifests, s.dev, s.stop = startDev(t, t.TempDir(), "", "--samples")
 	set := s.dev.await(`^  export (VITRINE_SERVER=(\S+)) (VITRINE_TOKEN=\S+)$`)
 	s.dev.await("Ctrl-C")
 	s.server = set[2]
@@ -415,7 +427,7 @@ func TestFiltersWithoutCluster(t *testing.T) {
 // TestCampaign runs the queries of docs/campaign.md with the sample content, and compares the numbers of items with the page.
 func TestCampaign(t *testing.T) {
 	text := string(readFile(t, "../../docs/campaign.md"))
-	_, dev, _ := startDev(t, t.TempDir(), "--samples")
+	_, dev, _ := startDev(t, t.TempDir(), "", "--samples")
 	set := dev.await(`^  export VITRINE_SERVER=(\S+) VITRINE_TOKEN=(\S+)$`)
 	dev.await("Ctrl-C")
 	check := func(query, items string) {

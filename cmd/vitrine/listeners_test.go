@@ -180,7 +180,7 @@ func TestListeners(t *testing.T) {
 
 // TestListenersOfDev does the same as TestListeners for vitrine dev.
 func TestListenersOfDev(t *testing.T) {
-	_, out, _ := startDev(t, t.TempDir(), "--samples")
+	_, out, _ := startDev(t, t.TempDir(), "", "--samples")
 	curl := out.await(`curl -H 'Authorization: Bearer (\S+)' '(http://[^/]+)(/\S+)'`)
 	c := &caller{t: t, routes: routesInCode(t), listener: "http", base: curl[2]}
 	_, _, _, items := c.callAs(curl[1], http.MethodGet, curl[3], "")
