@@ -173,7 +173,7 @@ var _ = Describe("An outage", Ordered, func() {
 		w.apply(ctx, w.token("doomed"))
 		w.network.lose()()
 		watched := w.firstFollowing()
-		Eventually(watched).WithTimeout(time.Minute).Should(Receive(HaveLen(6)))
+		Eventually(watched).WithTimeout(time.Minute).Should(Receive(HaveLen(7)))
 		Expect(kube.Delete(ctx, w.token("doomed"))).To(Succeed())
 		soon("a deleted token is rejected", func() bool { _, ok := w.accepted()["doomed"]; return !ok })
 	})
