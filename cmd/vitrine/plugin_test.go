@@ -201,7 +201,7 @@ func TestPlugin(t *testing.T) {
 		if err := yaml.Unmarshal([]byte(plugin("status", "-n", "shop", "-o", "yaml").stdout), &status); err != nil {
 			t.Fatal(err)
 		}
-		if len(status.Kinds) != 5 || len(status.Notable) != 3 {
+		if len(status.Kinds) != 6 || len(status.Notable) != 3 {
 			t.Errorf("as YAML: %+v", status)
 		}
 	})

@@ -75,10 +75,10 @@ func TestRelease(t *testing.T) {
 	if got := command(t, filepath.Join(dir, "vitrine"), "version"); !strings.HasPrefix(got, "vitrine "+version+" (commit ") || strings.Contains(got, "unknown") {
 		t.Errorf("the binary reports %s", got)
 	}
-	if text := read(t, first, "install.yaml"); !strings.Contains(text, "image: ghcr.io/vitrine-dev/vitrine:"+version+"\n") || strings.Count(text, "kind: CustomResourceDefinition\n") != 5 {
+	if text := read(t, first, "install.yaml"); !strings.Contains(text, "image: ghcr.io/vitrine-dev/vitrine:"+version+"\n") || strings.Count(text, "kind: CustomResourceDefinition\n") != 6 {
 		t.Errorf("install.yaml lacks the image or the CRDs:\n%.2000s", text)
 	}
-	if text := read(t, first, "crds.yaml"); strings.Count(text, "\nkind: CustomResourceDefinition\n") != 5 {
+	if text := read(t, first, "crds.yaml"); strings.Count(text, "\nkind: CustomResourceDefinition\n") != 6 {
 		t.Errorf("crds.yaml lacks CRDs:\n%.2000s", text)
 	}
 	var bom struct {
