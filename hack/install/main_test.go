@@ -18,7 +18,7 @@ func TestManifest(t *testing.T) {
 	if err := run([]string{"manifest", "-config", config, "-image", "registry.example/vitrine:v1"}, &out); err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(out.String(), "image: registry.example/vitrine:v1\n") || strings.Count(out.String(), "kind: CustomResourceDefinition\n") != 5 {
+	if !strings.Contains(out.String(), "image: registry.example/vitrine:v1\n") || strings.Count(out.String(), "kind: CustomResourceDefinition\n") != 6 {
 		t.Errorf("the manifest lacks its image or CRDs:\n%.2000s", out.String())
 	}
 }
@@ -28,7 +28,7 @@ func TestCRDs(t *testing.T) {
 	if err := run([]string{"crds", "-config", config}, &out); err != nil {
 		t.Fatal(err)
 	}
-	if n := strings.Count(out.String(), "\nkind: "); n != 5 || strings.Count(out.String(), "\nkind: CustomResourceDefinition\n") != n {
+	if n := strings.Count(out.String(), "\nkind: "); n != 6 || strings.Count(out.String(), "\nkind: CustomResourceDefinition\n") != n {
 		t.Errorf("want the six CRDs and nothing else:\n%.2000s", out.String())
 	}
 }

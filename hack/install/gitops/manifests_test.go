@@ -203,7 +203,7 @@ func TestKept(t *testing.T) {
 					}
 				}
 			}
-			if kept["CustomResourceDefinition"] != 5 || kept["PersistentVolumeClaim"] != 1 || kept["Namespace"] != 1 {
+			if kept["CustomResourceDefinition"] != 6 || kept["PersistentVolumeClaim"] != 1 || kept["Namespace"] != 1 {
 				t.Errorf("kept: %v", kept)
 			}
 		})
