@@ -119,6 +119,8 @@ var fires = map[string]struct{ loud, quiet string }{
 	"VitrineObjectsRejected": {`vitrine_rejected_objects{kind="Tag",reason="InvalidQuery"} 1x60`, `vitrine_objects{kind="Tag",state="stalled"} 0x60`},
 	"VitrineObjectsWait":     {`vitrine_objects{kind="Tag",state="waiting"} 1x60`, `vitrine_objects{kind="Tag",state="ready"} 1x60`},
 	"VitrineSuspendedLong":   {`vitrine_suspended_seconds{name="a"} 700000x60`, `vitrine_suspended_seconds{name="a"} 600000x60`},
+	// The expression is evaluated one hour after the epoch. The metric is absent if no changes wait.
+	"VitrineWebhookFails": {`vitrine_webhook_undelivered_since_seconds{name="a"} 2000x60`, `vitrine_webhook_undelivered_since_seconds{name="a"} 3000x60`},
 	"VitrineReconcilesFail": {
 		`vitrine_reconcile_total{kind="Tag",outcome="failed"} 0+10x60`, "vitrine_reconcile_total{kind=\"Tag\",outcome=\"failed\"} 0+1x60\nvitrine_reconcile_total{kind=\"Tag\",outcome=\"served\"} 0+100x60",
 	},

@@ -332,8 +332,8 @@ func TestChartCRDs(t *testing.T) {
 		crds      map[string]any
 		all, kept int
 	}{
-		"by default":  {nil, 5, 5},
-		"not kept":    {map[string]any{"keep": false}, 5, 0},
+		"by default":  {nil, 6, 6},
+		"not kept":    {map[string]any{"keep": false}, 6, 0},
 		"not brought": {map[string]any{"enabled": false}, 0, 0},
 	} {
 		values := map[string]any{}
