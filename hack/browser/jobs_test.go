@@ -310,7 +310,8 @@ func TestCreateOverHTTP(t *testing.T) {
 	browserPath(t)
 	s := startServer(t, "--samples")
 	tab := startBrowser(t, s).logIn(t).tab(t, 1280, 800, "light")
-	tab.allowed = append(tab.allowed, "412") // the browser logs the refused deletion
+	// The browser logs the refused deletion, and requests of the wall for the filter that Undo has deleted.
+	tab.allowed = append(tab.allowed, "412", "404")
 	tab.open("filters/edit?q=beach&name=Beaches&tab=manifest")
 	tab.waitTotal("beach")
 	tab.click(tab.button("Create over HTTP"))
