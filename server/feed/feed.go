@@ -1,5 +1,5 @@
 // Package feed tells what has changed in one listing since a cursor: the items that are in the listing and have changed, and the items that
-// have changed and are not in it. The HTTP API sends these changes.
+// have changed and are not in it. The HTTP API and Webhooks send these changes.
 //
 // # Invariants
 //
@@ -357,12 +357,8 @@ func (s search) members(ids []item.ID) ([]Change, error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	oneOf := query.Bool{Clauses: make([]query.Clause, len(ids))}
-	for i, id := range ids {
-		oneOf.Clauses[i] = query.Clause{Occur: query.Should, Node: query.FieldTerm("id", strconv.FormatInt(id, 10))}
-	}
 	r := s.l.read()
-	r.Where, r.Limit, r.OnlyIDs = query.And(r.Where, oneOf), len(ids), s.l.OnlyIDs
+	r.Where, r.Limit, r.OnlyIDs = query.And(r.Where, library.ItemTerms(ids)), len(ids), s.l.OnlyIDs
 	page, err := s.page(r)
 	if syntax := (*query.SyntaxError)(nil); errors.As(err, &syntax) && syntax.Limit && len(ids) > 1 {
 		// The query of the listing leaves no room for so many clauses.

@@ -27,6 +27,14 @@ func (t Tags) Property(p library.PropertyID) string { return t.tag('p', p, "") }
 // Filter returns the tag of the items that a filter lists.
 func (t Tags) Filter(p library.PropertyID, uuid string) string { return t.tag('f', p, uuid) }
 
+// Listing returns the tag of what a listing shows: that of its filter or, if uuid is "", that of the property.
+func (t Tags) Listing(p library.PropertyID, uuid string) string {
+	if uuid == "" {
+		return t.Property(p)
+	}
+	return t.Filter(p, uuid)
+}
+
 // Item returns the tag of one item.
 func (t Tags) Item(p library.PropertyID, id item.ID) string {
 	return t.tag('i', p, strconv.FormatInt(id, 10))

@@ -149,7 +149,11 @@ func (f *Feed) follow(ctx context.Context, l Listing, key [sha256.Size]byte, w *
 
 // event returns the event after an earlier one, or false if nothing has changed within a second. The event after the zero Event is the first.
 func (f *Feed) event(ctx context.Context, l Listing, earlier Event) (e Event, news bool, err error) {
-	e = Event{Kind: Changed, Tags: f.tagsOf(l), Cursor: earlier.Cursor, rendered: &rendered{}}
+	uuid := ""
+	if l.Read.Filter != nil {
+		uuid = l.Read.Filter.UUID
+	}
+	e = Event{Kind: Changed, Tags: []string{f.tags.Listing(l.Read.Property, uuid)}, Cursor: earlier.Cursor, rendered: &rendered{}}
 	changed, wait := 0, eventPause
 	for more := true; more; wait = 0 {
 		page, err := f.Read(ctx, Request{
@@ -174,14 +178,6 @@ func (f *Feed) event(ctx context.Context, l Listing, earlier Event) (e Event, ne
 		e.Cursor, e.Total, more = page.Next, page.Total, page.More && !page.Reset
 	}
 	return e, changed > 0 || e.Total != earlier.Total, nil
-}
-
-// tagsOf returns the cache tag of a listing: that of its filter or, without one, of its property.
-func (f *Feed) tagsOf(l Listing) []string {
-	if l.Read.Filter == nil {
-		return []string{f.tags.Property(l.Read.Property)}
-	}
-	return []string{f.tags.Filter(l.Read.Property, l.Read.Filter.UUID)}
 }
 
 // tell sends an event to all callers of a watch, if it is news, and keeps its cursor for callers that join later.

@@ -151,11 +151,7 @@ const maxChecked = query.MaxClauses
 func (x *exchange) hidden(ids []item.ID) ([]item.ID, error) {
 	shown := make(map[item.ID]bool, len(ids))
 	for some := range slices.Chunk(ids, maxChecked) {
-		oneOf := query.Bool{Clauses: make([]query.Clause, len(some))}
-		for i, id := range some {
-			oneOf.Clauses[i] = query.Clause{Occur: query.Should, Node: itemTerm(id)}
-		}
-		page, err := x.server.lib.Read(x.r.Context(), x.seen(library.Read{Query: oneOf, Limit: len(some), OnlyIDs: true}))
+		page, err := x.server.lib.Read(x.r.Context(), x.seen(library.Read{Query: library.ItemTerms(some), Limit: len(some), OnlyIDs: true}))
 		if err != nil {
 			return nil, err
 		}

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/vitrine-dev/vitrine/server/item"
@@ -76,7 +75,7 @@ func (s *Server) showSources(x *exchange) error {
 
 // ownItem returns an item with its own tags and units, without those from manifests. It reads the item from an export.
 func (x *exchange) ownItem(ctx context.Context, id item.ID) (*item.Item, error) {
-	for text, err := range x.server.lib.Export(ctx, x.grant.property, itemTerm(id)) {
+	for text, err := range x.server.lib.Export(ctx, x.grant.property, library.ItemTerm(id)) {
 		if err != nil {
 			return nil, err
 		}
@@ -172,7 +171,7 @@ func (x *exchange) sourcesOf(ctx context.Context, owner library.Owner, id item.I
 	if err != nil || node == nil {
 		return all, nil // a selector that this version of the server cannot parse matches no item
 	}
-	matched, err := x.countItems(ctx, itemTerm(id), node)
+	matched, err := x.countItems(ctx, library.ItemTerm(id), node)
 	if matched > 0 {
 		from.By = "selector"
 		all = append(all, from)
@@ -191,9 +190,6 @@ func (x *exchange) countItems(ctx context.Context, q, where query.Node) (int64, 
 	}
 	return page.Total, nil
 }
-
-// itemTerm returns a query that matches one item.
-func itemTerm(id item.ID) query.Node { return query.FieldTerm("id", strconv.FormatInt(id, 10)) }
 
 // tagOf parses a value of query.AllTags as a tag. A namespace can contain a colon, but a key cannot.
 func tagOf(value string) item.Tag {

@@ -44,7 +44,7 @@ func (g grant) actions() []string {
 }
 
 // sameRights reports whether two tokens permit the same operations on the same items. It does not compare Filters, because a token with
-// filters can begin no long request.
+// filters can begin no import or export. Waits and streams of events check the filter itself again.
 func sameRights(a, b library.Token) bool {
 	return a.ReadWrite == b.ReadWrite && a.Query == b.Query && (a.Allow == nil) == (b.Allow == nil) && slices.Equal(a.Allow, b.Allow)
 }

@@ -99,6 +99,18 @@ func NewListing(r Read, f *ParsedFilter, uuid string) (Listing, error) {
 	return l, nil
 }
 
+// ItemTerm returns the query that matches the item with an id.
+func ItemTerm(id item.ID) query.Node { return query.FieldTerm("id", strconv.FormatInt(id, 10)) }
+
+// ItemTerms returns the query that matches the items with one of the ids. Each id counts towards query.MaxClauses.
+func ItemTerms(ids []item.ID) query.Node {
+	oneOf := query.Bool{Clauses: make([]query.Clause, len(ids))}
+	for i, id := range ids {
+		oneOf.Clauses[i] = query.Clause{Occur: query.Should, Node: ItemTerm(id)}
+	}
+	return oneOf
+}
+
 // FavouriteTerm returns the query that matches items with the tag. A listing with a favorite tag consists of two disjoint listings: first
 // the items that match this query, then the others. The query contributes nothing to scores.
 func FavouriteTerm(t item.Tag) query.Node {

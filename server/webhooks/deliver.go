@@ -40,10 +40,7 @@ type data struct {
 // tags returns the cache tags of a delivery.
 func (w *worker) tags(changes []change) []string {
 	hook := w.hook.Load()
-	tags := []string{w.d.tags.Property(hook.Property)}
-	if uuid := hook.Webhook.FilterUUID; uuid != "" {
-		tags[0] = w.d.tags.Filter(hook.Property, uuid)
-	}
+	tags := []string{w.d.tags.Listing(hook.Property, hook.Webhook.FilterUUID)}
 	for _, c := range changes {
 		tags = append(tags, w.d.tags.Item(hook.Property, c.ID))
 	}
