@@ -354,6 +354,16 @@ spec: {class: ReadWrite, existingSecret: {name: sealed, key: key}}
 	p.put(t, sealed)
 	p.ready(t, sealed)
 
+	// The server reports in the status of a Webhook whether the receiver answers.
+	webhook := object(t, `
+apiVersion: vitrine.dev/v1alpha1
+kind: Webhook
+metadata: {name: index, namespace: shop}
+spec: {url: "https://receiver.invalid/vitrine", query: 'approval_status:app'}
+`)
+	p.put(t, webhook)
+	p.ready(t, webhook)
+
 	// The server restores its own Secret after a change by another client.
 	spoilt, err := secrets.Get(ctx, "storefront", metav1.GetOptions{})
 	if err != nil {
