@@ -37,6 +37,7 @@ func BenchmarkPages(b *testing.B)     { begun(b).loaded(b).pages(b) }
 func BenchmarkSearch(b *testing.B)    { begun(b).loaded(b).search(b) }
 func BenchmarkPosts(b *testing.B)     { begun(b).loaded(b).posts(b) }
 func BenchmarkStanding(b *testing.B)  { begun(b).stopped(b).standing(b) }
+func BenchmarkLive(b *testing.B)      { begun(b).stopped(b).live(b) }
 func BenchmarkScaled(b *testing.B)    { begun(b).stopped(b).scaled(b) }
 func BenchmarkLibraries(b *testing.B) { begun(b).stopped(b).libraries(b) }
 
@@ -48,6 +49,7 @@ type suite struct {
 	filters     []sample.Filter
 	vitrine     *subject.Vitrine // on the main store; nil before the import
 	node        *subject.OpenSearch
+	written     int // the number of items that live has posted
 	opened      bool
 }
 
@@ -290,6 +292,8 @@ type scale struct {
 	// filled is the number of items that are imported while there are standingFilters filters. percolated is the number of items that one
 	// round sends to the percolator.
 	filled, standingFilters, percolated int
+	// streams is the number of open streams of events.
+	streams int
 	// scaledItems is the number of items in the library on OpenSearch.
 	scaledItems int
 }
@@ -308,7 +312,7 @@ func scaleOf(items int) scale {
 	s := scale{
 		items: items, chunk: min(items/10, 50_000), rounds: 7, restarts: 3, requests: 1500, booleans: 40, family: 20,
 		posted: 3000, postedOpenSearch: 1500, postedScaled: 200, filled: min(items/4, 200_000), standingFilters: 10_000, percolated: 200,
-		scaledItems: min(items, 60_000),
+		scaledItems: min(items, 60_000), streams: min(items, 10_000),
 	}
 	if items < 200_000 {
 		s.rounds, s.restarts, s.requests, s.booleans, s.family = 3, 2, 300, 20, 10

@@ -37,6 +37,8 @@ func (s *Server) streamEvents(x *exchange) error {
 	defer done()
 	events, stop := s.feed.Watch(l)
 	defer stop()
+	ended, release := s.permits.hold(x, l)
+	defer release()
 	out := &eventStream{x: x, conn: http.NewResponseController(x.ResponseWriter), resumed: x.r.Header.Get("Last-Event-Id")}
 	x.warn()
 	x.set("Cache-Control", "private, no-store")
@@ -52,7 +54,7 @@ func (s *Server) streamEvents(x *exchange) error {
 	if err := out.write(fmt.Appendf(nil, "retry: %d\n\n", reconnect.Milliseconds())); err != nil {
 		return err
 	}
-	return out.run(events, l)
+	return out.run(events, ended, l)
 }
 
 // eventStream is one open stream of events.
@@ -61,13 +63,13 @@ type eventStream struct {
 	conn *http.ResponseController
 	// resumed is the id of the last event that the caller has, or "".
 	resumed string
-	written time.Time
+	// written is the time of the last write, and deadline the one until which a write may take.
+	written, deadline time.Time
 }
 
-func (o *eventStream) run(events <-chan feed.Event, l feed.Listing) error {
-	x := o.x
-	check := time.NewTicker(recheck)
-	defer check.Stop()
+func (o *eventStream) run(events <-chan feed.Event, ended <-chan struct{}, l feed.Listing) error {
+	beat := time.NewTicker(heartbeat / 2)
+	defer beat.Stop()
 	for {
 		select {
 		case e, open := <-events:
@@ -77,16 +79,16 @@ func (o *eventStream) run(events <-chan feed.Event, l feed.Listing) error {
 			if err := o.send(e, l); err != nil {
 				return err
 			}
-		case <-check.C:
-			if same, err := x.seesAsBefore(l); err != nil || !same {
-				return nil // when the caller connects again, the response says why
+		case <-ended:
+			return nil // when the caller connects again, the response says why
+		case <-beat.C:
+			if time.Since(o.written) < heartbeat/2 {
+				continue
 			}
-			if time.Since(o.written) >= heartbeat {
-				if err := o.write([]byte(":\n\n")); err != nil {
-					return err
-				}
+			if err := o.write([]byte(":\n\n")); err != nil {
+				return err
 			}
-		case <-x.r.Context().Done():
+		case <-o.x.r.Context().Done():
 			return nil
 		}
 	}
@@ -125,7 +127,11 @@ func eventText(e feed.Event) []byte {
 // write sends a part of the stream at once.
 func (o *eventStream) write(text []byte) error {
 	o.written = time.Now()
-	_ = o.conn.SetWriteDeadline(o.written.Add(o.x.server.options.StreamIdle))
+	// A new deadline for each event would cost more than the rest of the write, apart from the system call.
+	if idle := o.x.server.options.StreamIdle; o.deadline.Sub(o.written) < idle {
+		o.deadline = o.written.Add(2 * idle)
+		_ = o.conn.SetWriteDeadline(o.deadline)
+	}
 	if _, err := o.x.Write(text); err != nil {
 		return err //nolint:wrapcheck // a lost connection, which fail recognizes
 	}

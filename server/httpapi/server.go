@@ -41,8 +41,8 @@ type Options struct {
 	WaitsPerToken int
 	// StreamsPerToken is the maximum number of streams of events that one token has open. Default: 1000.
 	StreamsPerToken int
-	// StreamIdle is the maximum time that a bulk import waits for the client to send, or that a stream waits for the client to receive.
-	// Default: 1 min.
+	// StreamIdle is the maximum time that a bulk import waits for the client to send, or that a stream waits for the client to receive. A
+	// stream of events waits up to twice this time. Default: 1 min.
 	StreamIdle time.Duration
 	// PageCache is the size of the page cache in bytes. Default: 64 MiB.
 	PageCache int64
@@ -93,6 +93,7 @@ type Server struct {
 	mux     *http.ServeMux
 	tokens  tokenTable
 	scopes  scopes
+	permits permits
 	gzip    gzipPool
 	// pageGzip compresses pages of many items faster than gzip. Its results are longer, and for other bodies much longer.
 	pageGzip jsongzip.Compressor
@@ -121,6 +122,7 @@ func New(lib library.Library, o Options) (*Server, error) {
 	}
 	log := o.Logger.Handler()
 	s := &Server{lib: lib, options: o, name: "vitrine/" + o.Version, tokens: tokenTable{log: log}, noToken: accessLog(log, "", ""), tags: feed.NewTags(lib.AuthorKey())}
+	s.permits.held = map[permitKey]*permit{}
 	var err error
 	if s.feed, err = feed.New(lib, o.Clock, o.Rand); err != nil {
 		return nil, err

@@ -83,6 +83,8 @@ type Result struct {
 	Elapsed time.Duration
 	// CPU is the processor time of the server during the round. After is its processor time for background work after the round.
 	CPU, After time.Duration
+	// Resident is how much the resident memory of the server grew, in bytes.
+	Resident int64
 	// Latencies contains, for each request, the time from the start of the request to the last byte of the response. Quantiles contains the
 	// quantiles 0.5, 0.95 and 0.99 of the latencies. Both are empty if single requests were not timed.
 	Latencies, Quantiles []time.Duration
@@ -92,7 +94,7 @@ type Result struct {
 func (r Result) Report(b *testing.B) {
 	b.Helper()
 	per := func(d time.Duration) float64 { return float64(d) / float64(r.Requests) }
-	metrics := map[string]float64{"ns/op": per(r.Elapsed), "cpu-ns/op": per(r.CPU), "after-ns/op": per(r.After)}
+	metrics := map[string]float64{"ns/op": per(r.Elapsed), "cpu-ns/op": per(r.CPU), "after-ns/op": per(r.After), "resident-B": float64(r.Resident)}
 	for i, q := range r.Quantiles {
 		metrics[[]string{"p50-ns", "p95-ns", "p99-ns"}[i]] = float64(q)
 	}

@@ -31,6 +31,8 @@ const (
 	Percolator   = "OpenSearch's percolator"
 	Stopped      = "after SIGTERM"
 	Killed       = "after kill -9"
+	ByEvent      = "event"
+	ByWait       = "request that waits"
 	// Lowest is the query with the lowest ratio.
 	Lowest = "lowest"
 	// FirstTime runs each query for the first time. Results for parts of the query, such as a frequent value, may already be in a cache
@@ -184,6 +186,14 @@ var Bars = []Bar{
 		combined(one("Pages/size", Vitrine, Heap), one("Import/size", Vitrine, Heap), quotient), none, 5, times, 0.2, 2.6}, // 1.87, 28 % below; it varies with the heap
 	{"growth-import", "import rate of the last fifth of the items compared with the first fifth", "at least 0.8 ×",
 		importGrowth, 0.8, none, times, 0.6, 1.7}, // 1.03, 72 % above
+	{"live-event", "100 writes a second: from the response to a write to the event about it: p99", "at most 1.5 s",
+		one("Live/news", ByEvent, P99), none, 1.5, secs, 0.01, 2}, // at most one event a second, so about 1.0
+	{"live-wait", "the same, to the response to a request that waits for changes: p99", "at most 100 ms",
+		one("Live/news", ByWait, P99), none, 0.1, millis, 0.0001, 0.1},
+	{"live-streams-cpu", "10,000 open streams of one filter, one change a second: processor time per second", "at most 0.1 s",
+		one("Live/streams", Vitrine, CPU), none, 0.1, secs, 0.005, 0.5},
+	{"live-streams-memory", "the same: memory of the streams", "at most 300 MiB",
+		one("Live/streams", Vitrine, Resident), none, 300 << 20, mib, 10 << 20, 400 << 20},
 	{"opensearch-query", "Vitrine on OpenSearch, ad-hoc query: median minus 1 ms, compared with the same search sent directly to OpenSearch", "at most 1.3 ×",
 		combined(ratio("Scaled/query", Scaled, OpenSearch, P50), one("Scaled/query", OpenSearch, P50), func(ratio, raw Measure) Measure {
 			return difference(ratio, Measure{Value: 0.001 / raw.Value})

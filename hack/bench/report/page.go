@@ -139,6 +139,8 @@ var titles = map[string][2]string{
 	"Standing/import":              {"Import, with and without stored filters; 4 clients", "items"},
 	"Standing/first":               {"First read of each of 10,000 filters; 1 client", "requests"},
 	"Standing/match":               {"Matching of all items against 10,000 filters; 1 client", "items"},
+	"Live/news":                    {"From the response to a write to its news; 100 writes a second", "writes"},
+	"Live/streams":                 {"10,000 open streams of events of one filter, one change a second", "seconds"},
 	"Scaled/import":                {"Bulk import, with the library on OpenSearch; 4 clients", "items"},
 	"Scaled/query":                 {"Ad-hoc query sorted by date, with the library on OpenSearch, and the search that Vitrine sends for it, sent directly to OpenSearch; 1 client", "queries"},
 	"Scaled/hot":                   {"Hot page of 50 items, with the library on OpenSearch; 8 clients", "requests"},

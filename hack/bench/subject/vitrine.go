@@ -200,6 +200,20 @@ func (v *Vitrine) page(filter, page int, token string) load.Request {
 	}, nil)
 }
 
+// Events returns a request for the stream of events of the first filter, with one of 100 tokens.
+func (v *Vitrine) Events(i int) load.Request {
+	return v.request(http.MethodGet, fmt.Sprintf("/v2/content/filters/%d/events", v.Store.filters[0]), url.Values{
+		"access_token": {v.Store.plain[i%len(v.Store.plain)]},
+	}, nil)
+}
+
+// Changes returns a request for the changes of a query, which waits for them.
+func (v *Vitrine) Changes(q string) load.Request {
+	r := v.request(http.MethodGet, "/v2/content/changes", url.Values{"q": {q}, "wait": {"30"}, "page_size": {"500"}}, nil)
+	r.Header = bearer(v.Store.readWrite)
+	return r
+}
+
 // Items returns a request for the first page of an ad-hoc query.
 func (v *Vitrine) Items(q, order string) load.Request {
 	params := url.Values{"access_token": {v.Store.readOnly}, "q": {q}, "page_size": {strconv.Itoa(PageSize)}}
@@ -256,9 +270,11 @@ func (v *Vitrine) Metric(tb testing.TB, name string) float64 {
 // Filter returns a request for the first item of a filter by its UUID, with a token.
 func (v *Vitrine) Filter(uuid, token string) load.Request {
 	r := v.request(http.MethodGet, "/v2/content/filters/"+uuid, url.Values{"page_size": {"1"}}, nil)
-	r.Header = http.Header{"Authorization": {"Bearer " + token}}
+	r.Header = bearer(token)
 	return r
 }
+
+func bearer(token string) http.Header { return http.Header{"Authorization": {"Bearer " + token}} }
 
 // Collect runs the garbage collector of the server.
 func (v *Vitrine) Collect(tb testing.TB) {
