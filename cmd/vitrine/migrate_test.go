@@ -1,7 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -73,6 +75,22 @@ func (s *instance) rejectsWrites(want []string) {
 	}
 }
 
+// changes follows all items from a cursor. It returns the first line, and the last cursor.
+func (s *instance) changes(since string) (first, cursor string) {
+	s.t.Helper()
+	s.environment(s.t)
+	r := vitrine(s.t.Context(), "", "changes", "-q", "*:*", "--since", since)
+	r.want(s.t, 0)
+	for line := range strings.Lines(r.stdout) {
+		var parsed changeLine
+		if err := json.Unmarshal([]byte(line), &parsed); err != nil {
+			s.t.Fatalf("%v: %s", err, line)
+		}
+		first, cursor = cmp.Or(first, line), parsed.Cursor
+	}
+	return first, cursor
+}
+
 // TestMigrate moves a library from a running server to OpenSearch and back.
 func TestMigrate(t *testing.T) {
 	urls, prefix := nodetest.URLs(t), nodetest.Prefix(t)
@@ -89,9 +107,13 @@ func TestMigrate(t *testing.T) {
 		t.Fatal(status, body)
 	}
 	want := first.everything()
+	_, cursor := first.changes("")
 	migrate(append(cluster, "--to=opensearch", "--data-dir", first.dir)...).want(t, 0,
 		"PROPERTY", "shop/default   51", "51 items and 3 definitions copied; the copy equals the original", "to use the copy, start the server with --library=opensearch")
 	first.rejectsWrites(want)
+	if line, _ := first.changes(cursor); !strings.HasPrefix(line, `{"cursor":`) {
+		t.Errorf("the frozen original has changes: %s", line)
+	}
 	if code := first.signal(syscall.SIGTERM); code != 0 {
 		t.Errorf("exit code %d", code)
 	}
@@ -105,6 +127,10 @@ func TestMigrate(t *testing.T) {
 	if !strings.Contains(body, `52`) {
 		t.Errorf("the next item: %s", body)
 	}
+	line, cursor := second.changes(cursor)
+	if line != `{"change":"upsert","id":52}`+"\n" {
+		t.Errorf("on OpenSearch, since a cursor of the original: %s", line)
+	}
 	want = second.everything()
 	migrate(append(cluster, "--to=opensearch", "--data-dir", first.dir)...).want(t, exit.Failed, "the cluster contains a library with the index prefix "+prefix)
 	migrate(append(cluster, "--to=opensearch", "--data-dir", second.dir)...).want(t, exit.Failed, "--to=engine")
@@ -117,6 +143,9 @@ func TestMigrate(t *testing.T) {
 	equal(t, "back in a data directory", want, third.everything())
 	if _, _, body := third.post(`{"content_type":"text","caption":"number fifty three"}`); !strings.Contains(body, `53`) {
 		t.Errorf("the next item: %s", body)
+	}
+	if line, _ := third.changes(cursor); line != `{"change":"upsert","id":53}`+"\n" {
+		t.Errorf("back in a data directory, since a cursor from OpenSearch: %s", line)
 	}
 
 	migrate(append(cluster, "--cancel")...).want(t, 0, "the original library accepts writes")

@@ -44,7 +44,8 @@ type ItemChanges struct {
 	More bool
 	// Lost is true if the library does not know all changes after ChangesRead.After: the changes are too old or too many, or the position
 	// belongs to another store, such as the one before a backup was restored, or to a property that was purged. Items is then empty, and Next
-	// is the position of now. A caller then has to read its listing again.
+	// is the position of now. A caller then has to read its listing again. A library that was copied from another one also knows those
+	// positions of the other one after which nothing has changed there.
 	Lost bool
 }
 

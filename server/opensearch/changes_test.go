@@ -453,6 +453,20 @@ func TestOldTombstones(t *testing.T) {
 	}
 	hours.Store(25)
 	eventually(t, "the first tombstone is removed", func() bool { return changed(t, l, start).Lost && tombstones(t, l) == 2 })
+	last := changed(t, l, "").Next
+	hours.Store(49)
+	eventually(t, "the second tombstone is removed", func() bool { return tombstones(t, l) == 1 })
+	end, err := l.End(t.Context(), shop)
+	number := func(p library.Position) uint64 {
+		n, err := strconv.ParseUint(strings.TrimPrefix(string(p), end.Journal+"-"), 10, 64)
+		if err != nil {
+			t.Errorf("a position of another journal than %s: %s", end.Journal, p)
+		}
+		return n
+	}
+	if err != nil || end.First < number(last) || end.First > end.Last || changed(t, l, library.Position(fmt.Sprintf("%s-%d", end.Journal, end.First))).Lost {
+		t.Errorf("the end %+v, want it after the removed deletion before %s: %v", end, last, err)
+	}
 }
 
 // TestChangesAreLost checks that a position of another index, of another history, or of no library is lost.

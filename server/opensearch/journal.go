@@ -15,6 +15,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/opensearch/cluster"
 	"github.com/vitrine-dev/vitrine/server/opensearch/indices"
 	"github.com/vitrine-dev/vitrine/server/opensearch/schema"
+	"github.com/vitrine-dev/vitrine/server/transfer"
 )
 
 // journal is a state of the operations of an index of items. Positions in it count operations: position n is after the operation with the
@@ -174,6 +175,33 @@ func (j journal) since(ctx context.Context, c *conn, after int64, limit int) (ch
 	}
 }
 
+// End returns the positions after which nothing has changed. See transfer.Source. If Changes fails with ErrUnavailable, for example because the
+// index was not rebuilt yet, End returns none, so that a migration is possible nevertheless.
+func (l *Library) End(ctx context.Context, p library.PropertyID) (transfer.End, error) {
+	looked, err := l.journalOf(ctx, p)
+	if errors.Is(err, library.ErrUnavailable) {
+		return transfer.End{}, nil
+	}
+	if err != nil {
+		return transfer.End{}, err
+	}
+	j := looked.journal
+	// The floor was stored after the tombstones that it stands for, so the newest document also follows all removed tombstones.
+	body := object{
+		"size": 1, "track_total_hits": false, "seq_no_primary_term": true, "_source": false, "query": object{"match_all": object{}},
+		"sort": []any{object{"_seq_no": "desc"}},
+	}
+	var found cluster.HitsOf[indices.Stored]
+	if err := l.cluster.Do(ctx, http.MethodPost, "/"+j.index+cluster.SearchPath+"&preference=_only_nodes:"+j.node, body, &found); err != nil {
+		return transfer.End{}, fmt.Errorf("find the newest item: %w", err)
+	}
+	end := transfer.End{Journal: j.history, Last: uint64(j.assigned)}
+	for _, h := range found.Hits.Hits {
+		end.First = uint64(h.Seq + 1)
+	}
+	return end, nil
+}
+
 // journalOf returns the current journal of a property. Its known operations are visible. It contains every write that was acknowledged
 // before the call.
 func (l *Library) journalOf(ctx context.Context, p library.PropertyID) (lookedUp, error) {
@@ -265,12 +293,15 @@ func (l *Library) changesNow(ctx context.Context, r library.ChangesRead) (*libra
 	}
 	out := &library.ItemChanges{Next: j.position(j.known)}
 	after, ok := j.at(r.After)
+	if !ok && r.After != "" {
+		after, ok = j.at(transfer.Continued(l.records.Now().Marks[transfer.MarkFeed], r.Property, r.After))
+	}
 	switch {
 	case r.After == "":
 	case !ok:
 		out.Lost = true
 	case after >= j.known:
-		out.Next = r.After
+		out.Next = j.position(after)
 		return out, j, nil
 	default:
 		key := fmt.Sprintf("changes %s %d %d %s", j.position(after), j.known, r.Limit, j.node)

@@ -92,7 +92,7 @@ func (l *Library) Facts(ctx context.Context) (*transfer.Facts, error) {
 		Properties: map[library.PropertyID]transfer.Property{},
 	}
 	maps.DeleteFunc(f.Marks, func(key, value string) bool {
-		return key == transfer.MarkFrozen || key == transfer.MarkTarget || key == records.MarkLeader || value == ""
+		return key == transfer.MarkFrozen || key == transfer.MarkTarget || key == transfer.MarkFeed || key == records.MarkLeader || value == ""
 	})
 	var state library.State
 	state.PropertyItems = map[library.PropertyID]int64{}

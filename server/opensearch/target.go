@@ -136,8 +136,28 @@ func (t *Target) Put(ctx context.Context, p library.PropertyID, lines []transfer
 }
 
 // Finish makes the indices a library. See transfer.Target.
-func (t *Target) Finish(ctx context.Context, _ map[library.PropertyID]int64) error {
-	return t.library.records.FinishCopy(ctx, t.from)
+func (t *Target) Finish(ctx context.Context, done map[library.PropertyID]transfer.Finished) error {
+	l := t.library
+	feed := transfer.Successions{}
+	for p, is := range done {
+		looked, err := l.journalOf(ctx, p)
+		if err != nil {
+			return err
+		}
+		feed[p] = transfer.Succession{End: is.End, Own: looked.journal.position(looked.journal.assigned)}
+	}
+	mark, err := feed.Mark()
+	if err != nil {
+		return err
+	}
+	ops, err := l.records.Operations(&transfer.Facts{Marks: map[string]string{transfer.MarkFeed: mark}})
+	if err == nil {
+		err = cluster.FirstError(l.cluster.Bulk(ctx, ops, cluster.RefreshNow))
+	}
+	if err != nil {
+		return err
+	}
+	return l.records.FinishCopy(ctx, t.from)
 }
 
 // Facts reads the facts back from the cluster. See transfer.Reader.

@@ -15,6 +15,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/item"
 	"github.com/vitrine-dev/vitrine/server/library"
 	"github.com/vitrine-dev/vitrine/server/mutations"
+	"github.com/vitrine-dev/vitrine/server/transfer"
 )
 
 // The journal of a property has an entry for each batch that changed items of the property. An entry contains:
@@ -104,6 +105,10 @@ func (s *Store) changes(r library.ChangesRead) (*library.ItemChanges, error) {
 		return none, nil
 	}
 	after, ok := parsePosition(r.After)
+	if !ok || after.journal != now.journal { // it may be a position of the library from which the store was copied
+		mark := peek(s, func(now *served) string { return now.marks[transfer.MarkFeed] })
+		after, ok = parsePosition(transfer.Continued(mark, r.Property, r.After))
+	}
 	if none.Lost = !ok || after.journal != now.journal || after.batch > now.batch; none.Lost {
 		return none, nil
 	}
@@ -160,17 +165,11 @@ func readJournal(db *pebble.DB, r library.ChangesRead, after position, upTo uint
 		return nil, err
 	}
 	// Read the floor last: a batch can delete entries after it was read, but it then has also set the floor.
-	floor, err := get(db, propertyKey(r.Property, underFloor))
+	floor, err := readFloor(db, r.Property)
 	if err != nil {
 		return nil, err
 	}
-	if floor != nil {
-		lowest, err := decodeNumber(floor)
-		if err != nil {
-			return nil, err
-		}
-		out.Lost = out.Lost || after.batch < lowest
-	}
+	out.Lost = out.Lost || after.batch < floor
 	if !out.More {
 		out.Lost = out.Lost || skip > 0
 		next.batch, next.read = upTo, 0
@@ -249,20 +248,46 @@ func putEntry(b *pebble.Batch, st *mutations.Stage, batch, before uint64) error 
 	return b.Set(journalKey(st.Property, batch), value, nil)
 }
 
-// lastChanges returns the number of changes in all entries of a property so far.
-func lastChanges(db *pebble.DB, p library.PropertyID) (uint64, error) {
+// lastEntry returns the newest entry of a property, and its batch. Both are zero if there is none.
+func lastEntry(db *pebble.DB, p library.PropertyID) (batch uint64, e entry, err error) {
 	it, err := db.NewIter(&pebble.IterOptions{LowerBound: propertyKey(p, underJournal), UpperBound: propertyKey(p, underJournal+1)})
 	if err != nil {
-		return 0, err
+		return 0, e, err
 	}
-	e := entry{}
 	if it.Last() {
 		var value []byte
 		if value, err = it.ValueAndErr(); err == nil {
 			e, err = openEntry(value)
 		}
+		if err == nil {
+			batch, err = decodeNumber(it.Key()[len(it.Key())-8:])
+		}
+		e.rest = nil
 	}
-	return e.changes, errors.Join(err, it.Error(), it.Close())
+	return batch, e, errors.Join(err, it.Error(), it.Close())
+}
+
+// readFloor returns the floor of the journal of a property, or 0 if there is none.
+func readFloor(db *pebble.DB, p library.PropertyID) (uint64, error) {
+	floor, err := get(db, propertyKey(p, underFloor))
+	if err != nil || floor == nil {
+		return 0, err
+	}
+	return decodeNumber(floor)
+}
+
+// End returns the positions after which nothing has changed (see transfer.Source).
+func (s *Store) End(_ context.Context, p library.PropertyID) (transfer.End, error) {
+	end := peek(s, func(now *served) transfer.End { return transfer.End{Journal: now.journal, Last: now.version} })
+	return ask(s, func(db *pebble.DB) (transfer.End, error) {
+		last, _, err := lastEntry(db, p)
+		if err != nil {
+			return end, err
+		}
+		floor, err := readFloor(db, p)
+		end.First = max(last, floor)
+		return end, err
+	})
 }
 
 // verifyJournal decodes all entries of a property.

@@ -171,8 +171,14 @@ func TestOldEntriesAreDeleted(t *testing.T) {
 	}
 	expectLost(t, "an hour later", l, at[len(at)-1])
 	expectChanged(t, "nothing changed meanwhile", l, last)
+	end, err := l.End(t.Context(), shop)
+	lost, _ := parsePosition(at[len(at)-1])
+	known, _ := parsePosition(last)
+	if err != nil || end.First <= lost.batch || end.First > known.batch || end.Last < known.batch {
+		t.Errorf("%v: the end %+v, without an entry, begins after %+v and contains %+v", err, end, lost, known)
+	}
 	entries := 0
-	err := scan(l.db.pebble, propertyKey(shop, underJournal), propertyKey(shop, underFloor), func([]byte, []byte) ([]byte, error) {
+	err = scan(l.db.pebble, propertyKey(shop, underJournal), propertyKey(shop, underFloor), func([]byte, []byte) ([]byte, error) {
 		entries++
 		return nil, nil
 	})

@@ -219,7 +219,8 @@ func (l *loader) propertyKey(key, value []byte) (skip []byte, err error) {
 		n, err = decodeNumber(rest)
 		p.names[mutations.NameSum(n)] = true
 	case underJournal:
-		p.changes, err = lastChanges(l.db, id)
+		_, newest, err := lastEntry(l.db, id)
+		p.changes = newest.changes
 		return propertyKey(id, under+1), err
 	case underFloor:
 		// Only reads of the journal need it.

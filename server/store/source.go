@@ -88,7 +88,7 @@ func factsOf(now *served) *transfer.Facts {
 		Properties: map[library.PropertyID]transfer.Property{},
 	}
 	maps.DeleteFunc(f.Marks, func(key, value string) bool {
-		return key == transfer.MarkFrozen || key == transfer.MarkTarget || value == ""
+		return key == transfer.MarkFrozen || key == transfer.MarkTarget || key == transfer.MarkFeed || value == ""
 	})
 	for id, p := range now.properties {
 		f.Properties[id] = transfer.Property{Items: p.items, Sequence: p.sequence, Names: maps.Clone(p.names), Tags: maps.Clone(p.made)}

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"encoding/binary"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -181,18 +182,29 @@ func (t *Target) Put(_ context.Context, p library.PropertyID, lines []transfer.L
 
 // Finish stamps the store (see transfer.Target). The store gets a new id. Page.Version contains this id, so a version from another store
 // never matches.
-func (t *Target) Finish(_ context.Context, items map[library.PropertyID]int64) error {
+func (t *Target) Finish(_ context.Context, done map[library.PropertyID]transfer.Finished) error {
 	return t.commit(func(b *pebble.Batch) error {
-		for id, n := range items {
-			if err := setNumber(b, propertyKey(id, underCount), uint64(n)); err != nil {
+		_, err := draw(b, keyStore, storeID, t.options.Random)
+		if err != nil {
+			return err
+		}
+		journal, err := draw(b, keyJournal, journalID, t.options.Random)
+		if err != nil {
+			return err
+		}
+		own := position{journal: hex.EncodeToString(journal), batch: firstVersion}.text()
+		feed := transfer.Successions{}
+		for id, p := range done {
+			if err := setNumber(b, propertyKey(id, underCount), uint64(p.Items)); err != nil {
 				return err
 			}
+			feed[id] = transfer.Succession{End: p.End, Own: own}
 		}
-		id := make([]byte, storeID)
-		if _, err := io.ReadFull(t.options.Random, id); err != nil {
-			return fmt.Errorf("generate the id of a store: %w", err)
+		mark, err := feed.Mark()
+		if err != nil {
+			return err
 		}
-		err := errors.Join(b.Set([]byte(keyStore), id, nil), setNumber(b, []byte(keyVersion), firstVersion), b.Delete([]byte(keyTransfer), nil))
+		err = errors.Join(b.Set(markKey(transfer.MarkFeed), []byte(mark), nil), setNumber(b, []byte(keyVersion), firstVersion), b.Delete([]byte(keyTransfer), nil))
 		return errors.Join(err, setFormat(b, format{Version: formatVersion, Needs: formatNeeds}))
 	})
 }

@@ -98,6 +98,14 @@ func Copy(ctx context.Context, from Source, to Target, progress func(Progress)) 
 	if err != nil {
 		return nil, fmt.Errorf("verify the copy: %w", err)
 	}
+	done := map[library.PropertyID]Finished{}
+	for p, s := range sums {
+		end, err := from.End(ctx, p)
+		if err != nil {
+			return nil, fmt.Errorf("find the end of the changes of property %s: %w", p, err)
+		}
+		done[p] = Finished{s.items, end}
+	}
 	now, err := from.Frozen(ctx)
 	if err == nil && now != freeze {
 		err = errThawed
@@ -105,11 +113,7 @@ func Copy(ctx context.Context, from Source, to Target, progress func(Progress)) 
 	if err != nil {
 		return nil, err
 	}
-	items := map[library.PropertyID]int64{}
-	for p, s := range sums {
-		items[p] = s.items
-	}
-	if err := to.Finish(ctx, items); err != nil {
+	if err := to.Finish(ctx, done); err != nil {
 		return nil, fmt.Errorf("finish the copy: %w", err)
 	}
 	return report, nil

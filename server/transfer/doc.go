@@ -10,6 +10,8 @@
 //     continues with this target. A Copy during another freeze fails with RefusedError, because the source may have changed in between.
 //   - Copy compares the items in the target with those of the source and stores only those that differ. An interrupted batch of any
 //     kind is therefore harmless.
+//   - A position in the changes of the source (see library.Feed) continues in the target if no change follows it in the source. The target
+//     does not know other positions of the source.
 //   - Copy finishes a target only after it has read all data back from the target and found that the data equals that of the source.
 //
 // This package may import definitions, mutations, library and item.

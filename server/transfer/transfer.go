@@ -21,7 +21,7 @@ import (
 type Facts struct {
 	// AuthorKey is the key for author references, for the sums of field names, and for cursors.
 	AuthorKey []byte
-	// Marks are the marks of the operator, without the marks of a freeze, of a target or of a leader.
+	// Marks are the marks of the operator, without MarkFrozen, MarkTarget, MarkFeed and the mark of a leader.
 	Marks map[string]string
 	// Definitions are all definitions, even those that are not served.
 	Definitions map[definitions.Source]*definitions.Entry
@@ -64,6 +64,8 @@ type Source interface {
 	Frozen(ctx context.Context) (Freeze, error)
 	// Thaw makes the library accept writes again. If the library is not frozen, Thaw changes nothing.
 	Thaw(ctx context.Context) error
+	// End returns the positions of a property after which nothing has changed. The library must be frozen.
+	End(ctx context.Context, p library.PropertyID) (End, error)
 }
 
 // Noted is a Source that remembers where it is copied to, so that the copy can be found when the migration is cancelled.
@@ -83,8 +85,17 @@ type Target interface {
 	Begin(ctx context.Context, from Freeze, f *Facts) error
 	// Put stores items of a property. It replaces items that already exist.
 	Put(ctx context.Context, p library.PropertyID, lines []Line) error
-	// Finish makes the target a library that can be opened. items is the number of items of each property.
-	Finish(ctx context.Context, items map[library.PropertyID]int64) error
+	// Finish makes the target a library that can be opened. done describes each property. The feed of the target continues that of the source
+	// (see Succession).
+	Finish(ctx context.Context, done map[library.PropertyID]Finished) error
+}
+
+// Finished describes a property of which everything has been copied.
+type Finished struct {
+	// Items is the number of items.
+	Items int64
+	// End is that of the source.
+	End End
 }
 
 // RefusedError means that a library cannot be copied to a target because of the contents of the target. The target is unchanged.

@@ -108,11 +108,11 @@ func (i interrupted) Begin(ctx context.Context, f transfer.Freeze, facts *transf
 	return err
 }
 
-func (i interrupted) Finish(ctx context.Context, items map[library.PropertyID]int64) error {
+func (i interrupted) Finish(ctx context.Context, done map[library.PropertyID]transfer.Finished) error {
 	if i.IntN(4) == 0 {
 		return errInterrupted
 	}
-	return i.Target.Finish(ctx, items)
+	return i.Target.Finish(ctx, done)
 }
 
 // copyInPieces copies a library with interruptions until a copy succeeds. After each interruption, it calls the function between.
