@@ -39,16 +39,16 @@ type signing struct {
 // translateWebhook sets the definition of a Webhook, and reads its signing secret from the Secret, or generates a new one. The operator reads
 // the Secret from the API server, because the cache contains only the Secrets of AccessTokens. It repeats this after secretInterval, which
 // also finds out whether the manifest of the filter adopts another filter.
-func translateWebhook(ctx context.Context, p *pass) error {
+//
+// The definition comes first, because it refuses a name that is too long for a Secret: the API server accepts no such name in a status.
+func translateWebhook(ctx context.Context, p *pass) (err error) {
 	o := p.object.(*v1alpha1.Webhook)
 	p.wake(p.Clock().Add(secretInterval))
-	o.Status.SecretName = tokens.KeysName(o)
-	if err := p.readKeys(ctx, o); err != nil {
+	if p.def, p.warnings, err = p.webhook(ctx, o); err != nil {
 		return err
 	}
-	var err error
-	p.def, p.warnings, err = p.webhook(ctx, o)
-	return err
+	o.Status.SecretName = tokens.KeysName(o)
+	return p.readKeys(ctx, o)
 }
 
 // webhook translates a Webhook. If the manifest of its filter adopts an existing filter, it refers to that filter.

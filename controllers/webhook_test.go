@@ -175,6 +175,15 @@ var _ = Describe("A Webhook", func() {
 		Expect(w.settle(ctx, other, kstatus.FailedStatus).Reason).To(Equal(v1alpha1.ReasonSecretInvalid))
 	})
 
+	It("stalls if its name leaves no room for that of the Secret", func(ctx context.Context) {
+		o := w.webhook(strings.Repeat("n", 253), receiver.URL)
+		Expect(kube.Create(ctx, o)).To(Succeed())
+		ready := w.settle(ctx, o, kstatus.FailedStatus)
+		Expect(ready.Reason).To(Equal(v1alpha1.ReasonInvalidSpec))
+		Expect(ready.Message).To(HavePrefix("metadata.name"))
+		Expect(o.Status.SecretName).To(BeEmpty())
+	})
+
 	It("delivers while it is suspended, and not after its deletion", func(ctx context.Context) {
 		o := w.webhook("moderator", receiver.URL)
 		w.apply(ctx, o)
