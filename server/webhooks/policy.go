@@ -64,25 +64,26 @@ func (p Policy) listed(address netip.Addr) bool {
 	return slices.ContainsFunc(p.prefixes, func(prefix netip.Prefix) bool { return prefix.Contains(address) })
 }
 
-// special are the ranges of addresses that are not on the public internet, in addition to those that netip.Addr knows, and the ranges
-// in which an IPv6 address contains an IPv4 address that a gateway may translate it to.
+// allocated contains the IPv6 addresses of the public internet. Others can contain an IPv4 address that a gateway translates them to, such as
+// those of NAT64 (64:ff9b::/96) and SIIT (::ffff:0:0:0/96).
+var allocated = netip.MustParsePrefix("2000::/3")
+
+// special are the ranges of addresses that are not on the public internet, in addition to those that netip.Addr knows and to the IPv6
+// addresses outside allocated, and the ranges within it whose addresses contain an IPv4 address.
 var special = []netip.Prefix{
 	netip.MustParsePrefix("0.0.0.0/8"),       // this network
 	netip.MustParsePrefix("100.64.0.0/10"),   // shared address space of carriers (CGNAT)
 	netip.MustParsePrefix("192.0.0.0/24"),    // protocol assignments
 	netip.MustParsePrefix("192.0.2.0/24"),    // documentation
+	netip.MustParsePrefix("192.88.99.0/24"),  // relays of 6to4
 	netip.MustParsePrefix("198.18.0.0/15"),   // benchmarks
 	netip.MustParsePrefix("198.51.100.0/24"), // documentation
 	netip.MustParsePrefix("203.0.113.0/24"),  // documentation
 	netip.MustParsePrefix("240.0.0.0/4"),     // reserved, and broadcast
-	netip.MustParsePrefix("::/96"),           // IPv4-compatible
-	netip.MustParsePrefix("64:ff9b::/96"),    // NAT64
-	netip.MustParsePrefix("64:ff9b:1::/48"),  // NAT64 of a network
-	netip.MustParsePrefix("100::/64"),        // discard
 	netip.MustParsePrefix("2001::/23"),       // protocol assignments, such as Teredo
 	netip.MustParsePrefix("2001:db8::/32"),   // documentation
 	netip.MustParsePrefix("2002::/16"),       // 6to4
-	netip.MustParsePrefix("fec0::/10"),       // site-local
+	netip.MustParsePrefix("3fff::/20"),       // documentation
 }
 
 // permits reports whether a connection may go to an address.
@@ -91,7 +92,7 @@ func (p Policy) permits(address netip.Addr) bool {
 	if p.listed(address) {
 		return true
 	}
-	return address.IsGlobalUnicast() && !address.IsPrivate() &&
+	return (address.Is4() || allocated.Contains(address)) && address.IsGlobalUnicast() && !address.IsPrivate() &&
 		!slices.ContainsFunc(special, func(prefix netip.Prefix) bool { return prefix.Contains(address) })
 }
 

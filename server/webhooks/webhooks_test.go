@@ -613,6 +613,7 @@ func TestPermits(t *testing.T) {
 		"172.16.0.1": false, "192.168.1.1": false, "100.64.0.1": false, "224.0.0.1": false, "ff02::1": false, "255.255.255.255": false,
 		"::ffff:127.0.0.1": false, "::ffff:169.254.169.254": false, "::127.0.0.1": false, "64:ff9b::7f00:1": false, "64:ff9b:1::a9fe:a9fe": false,
 		"2002:7f00:1::1": false, "fd00::2": false, "fec0::1": false, "198.18.0.1": false, "2001:0:1::1": false,
+		"::ffff:0:127.0.0.1": false, "::ffff:0:a9fe:a9fe": false, "5f00::1": false, "3fff::1": false, "192.88.99.1": false, "100::1": false,
 	} {
 		if got := p.permits(netip.MustParseAddr(address)); got != want {
 			t.Errorf("permits(%s) = %v", address, got)
