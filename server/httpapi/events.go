@@ -94,25 +94,38 @@ func (o *eventStream) run(events <-chan feed.Event, ended <-chan struct{}, l fee
 	}
 }
 
-// send writes an event. In place of the first event, it tells a caller that connects again whether it has missed something.
+// send writes an event. The first one also tells a caller that connects again whether it has missed something.
 func (o *eventStream) send(e feed.Event, l feed.Listing) error {
-	if e.Kind == feed.Begun && o.resumed != "" {
-		since := o.resumed
-		o.resumed = ""
-		page, err := o.x.server.feed.Read(o.x.r.Context(), feed.Request{
-			Listing: func() (feed.Listing, error) { return l, nil }, Since: since, Limit: feed.MaxEventItems,
-		})
-		switch {
-		case errors.As(err, new(*library.CursorError)) || err == nil && page.Reset:
-			e.Kind = feed.Restart
-		case err != nil:
-			return nil //nolint:nilerr // the caller connects again, and gets the error if it persists
-		case len(page.Changes) > 0 || page.More || l.Narrowed:
-			e.Kind = feed.Changed
-		}
-		return o.write(eventText(e))
+	if o.resumed == "" {
+		return o.write(e.Text(func() []byte { return eventText(e) }))
 	}
-	return o.write(e.Text(func() []byte { return eventText(e) }))
+	missed, err := o.missed(l)
+	if err != nil {
+		return err // the caller connects again with the same id, and gets the error if it persists
+	}
+	o.resumed = ""
+	if missed != feed.Begun {
+		e.Kind, e.Tags = max(e.Kind, missed), e.Tags[:1]
+	}
+	return o.write(eventText(e))
+}
+
+// missed returns the kind of the event that tells what has happened since the event that the caller has.
+func (o *eventStream) missed(l feed.Listing) (feed.EventKind, error) {
+	page, err := o.x.server.feed.Read(o.x.r.Context(), feed.Request{
+		Listing: func() (feed.Listing, error) { return l, nil }, Since: o.resumed, Limit: feed.MaxEventItems,
+	})
+	switch {
+	case errors.As(err, new(*library.CursorError)):
+		return feed.Restart, nil
+	case err != nil:
+		return feed.Begun, err
+	case page.Reset:
+		return feed.Restart, nil
+	case len(page.Changes) > 0 || page.More || l.Narrowed:
+		return feed.Changed, nil
+	}
+	return feed.Begun, nil
 }
 
 // eventText returns an event in the format of a stream of server-sent events.

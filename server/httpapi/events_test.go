@@ -2,10 +2,12 @@ package httpapi_test
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -167,6 +169,72 @@ func TestEvents(t *testing.T) {
 	hero.expect("begin")
 	a.server.Drain()
 	hero.ends()
+}
+
+// forgetful is a library that fails to read the changes after the first position that was asked for.
+type forgetful struct {
+	library.Library
+	first atomic.Pointer[library.Position]
+	fails atomic.Bool
+}
+
+func (f *forgetful) Changes(ctx context.Context, r library.ChangesRead) (*library.ItemChanges, error) {
+	if r.After != "" && !f.first.CompareAndSwap(nil, &r.After) && f.fails.Load() && *f.first.Load() == r.After {
+		return nil, library.ErrUnavailable
+	}
+	return f.Library.Changes(ctx, r)
+}
+
+// TestEventsAfterAFailure checks that a stream ends if the server cannot tell what the caller has missed. Otherwise, the caller would never
+// learn it.
+func TestEventsAfterAFailure(t *testing.T) {
+	lib := &forgetful{}
+	a := newAppOver(t, func(l library.Library) library.Library { lib.Library = l; return lib })
+	s, wall := serveHTTP(t, a), eventsOf("summer-wall")
+	all := open(t, s, wall, "ro", "")
+	begun := all.expect("begin")
+	a.patch(1001, `{"featured":false}`)
+	all.expect("change")
+	lib.fails.Store(true)
+	again := open(t, s, wall, "ro", begun.ID)
+	a.patch(1001, `{"featured":true}`)
+	for again.lines.Scan() {
+		if strings.HasPrefix(again.lines.Text(), "event") {
+			t.Fatalf("the stream goes on with %q", again.lines.Text())
+		}
+	}
+	lib.fails.Store(false)
+	open(t, s, wall, "ro", begun.ID).expect("change")
+}
+
+// TestEventsOfASlowCaller checks that a caller that connects again learns what it has missed, even if further changes follow before it gets the
+// first event.
+func TestEventsOfASlowCaller(t *testing.T) {
+	a := newApp(t)
+	s, wall := serveHTTP(t, a), eventsOf("summer-wall")
+	all := open(t, s, wall, "ro", "")
+	all.expect("begin")
+	r := call{url: wall, token: "ro", header: map[string]string{"Last-Event-ID": "unknown"}}.request()
+	caller := slowCaller{httptest.NewRecorder(), make(chan struct{}, 1), make(chan struct{})}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		a.server.ServeHTTP(caller, r)
+	}()
+	<-caller.began
+	a.patch(1001, `{"featured":false}`)
+	all.expect("change")
+	a.patch(1001, `{"featured":true}`)
+	all.expect("change") // so the slow caller has been told of the change before
+	close(caller.released)
+	a.patch(1001, `{"featured":false}`)
+	all.expect("change")
+	a.server.Drain()
+	<-ended
+	first := &stream{t, bufio.NewScanner(caller.Body)}
+	if e := first.expect("restart"); len(e.Tags) != 1 {
+		t.Errorf("the tags %q do not cover what the caller has missed", e.Tags)
+	}
 }
 
 func TestEventsRequests(t *testing.T) {
