@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"net"
 	"net/url"
 	"strconv"
 	"time"
@@ -207,6 +206,5 @@ func (c *Client) persist(ctx context.Context, f Following, p string, v url.Value
 
 // brokeOff reports whether a connection broke in the middle of a response.
 func brokeOff(err error) bool {
-	_, network := errors.AsType[*net.OpError](err)
-	return network || errors.Is(err, io.ErrUnexpectedEOF)
+	return errors.Is(err, errBroken) || errors.Is(err, io.ErrUnexpectedEOF)
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -124,5 +125,43 @@ func TestChangesContinue(t *testing.T) {
 	}
 	if got := strings.Join(pages, ", "); got != "reset cursor, +1 cursor, +2 cursor" || pauses < 20 {
 		t.Errorf("the pages are %s, after %d pauses", got, pauses)
+	}
+}
+
+// TestChangesContinueAfterABrokenResponse checks that a caller that waits for changes continues if the server aborts a response, with which
+// HTTP/2 fails in another way than HTTP/1.1.
+func TestChangesContinueAfterABrokenResponse(t *testing.T) {
+	s := newRealServer(t)
+	s.put(t, 1, 2)
+	for name, http2 := range map[string]bool{"HTTP/1.1": false, "HTTP/2": true} {
+		t.Run(name, func(t *testing.T) {
+			var broken atomic.Int32
+			breaking := &realServer{Server: httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				whole := httptest.NewRecorder()
+				r.Header.Del("Accept-Encoding")
+				s.Config.Handler.ServeHTTP(whole, r)
+				if broken.Add(1)%2 == 0 {
+					_, _ = w.Write(whole.Body.Bytes())
+					return
+				}
+				_, _ = w.Write(whole.Body.Bytes()[:20])
+				_ = http.NewResponseController(w).Flush()
+				panic(http.ErrAbortHandler)
+			}))}
+			breaking.EnableHTTP2 = http2
+			breaking.StartTLS()
+			t.Cleanup(breaking.Close)
+			c := breaking.client(t, writer)
+			c.wait = func(context.Context, time.Duration) error { return nil }
+			for page, err := range c.Changes(t.Context(), Following{Query: "*:*", Wait: time.Second, List: true}) {
+				if err != nil || pageText(page) != "reset +1 +2 cursor" {
+					t.Errorf("the page is %s, error %v", pageText(page), err)
+				}
+				break
+			}
+			if n := broken.Load(); n != 4 {
+				t.Errorf("%d requests, want 4", n)
+			}
+		})
 	}
 }

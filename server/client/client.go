@@ -159,10 +159,24 @@ func (c *Client) get(ctx context.Context, path string, query url.Values, out any
 		return err
 	}
 	defer drain(resp.Body)
-	if err := json.NewDecoder(resp.Body).Decode(out); err != nil {
+	if err := json.NewDecoder(received{resp.Body}).Decode(out); err != nil {
 		return fmt.Errorf("read the response to GET %s: %w", path, err)
 	}
 	return nil
+}
+
+// errBroken means that the connection broke in the middle of a response. How HTTP/1.1 and HTTP/2 report this differs.
+var errBroken = errors.New("the response is incomplete")
+
+// received is the body of a response. Its errors are errBroken.
+type received struct{ io.Reader }
+
+func (r received) Read(p []byte) (int, error) {
+	n, err := r.Reader.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		err = fmt.Errorf("%w: %w", errBroken, err)
+	}
+	return n, err
 }
 
 // attempts is the maximum number of times that a call is sent.
