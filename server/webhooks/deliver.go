@@ -86,8 +86,11 @@ func (w *worker) deliver(ctx context.Context, kind string, changes []change) err
 		return &failure{result: result, problem: problem}
 	}
 	defer response.Body.Close()
-	// Read a short body, so that the connection can be used again. Its content does not matter.
-	_, _ = io.Copy(io.Discard, io.LimitReader(response.Body, maxBody))
+	// Read a short body, so that the connection can be used again. Its content does not matter. The body of a 101 is the connection itself,
+	// which has no time limit.
+	if response.StatusCode != http.StatusSwitchingProtocols {
+		_, _ = io.Copy(io.Discard, io.LimitReader(response.Body, maxBody))
+	}
 	switch code := response.StatusCode; {
 	case code >= 200 && code < 300:
 		w.report(nil)

@@ -422,6 +422,27 @@ func TestGone(t *testing.T) {
 	w.await("moderator", Delivered)
 }
 
+// TestSwitchedProtocol checks that a receiver cannot hold a worker with a response after which the connection belongs to another protocol.
+func TestSwitchedProtocol(t *testing.T) {
+	w, r := newWorld(t), receive(t)
+	var held sync.WaitGroup
+	ended := make(chan struct{})
+	t.Cleanup(func() { close(ended); held.Wait() })
+	r.answer(func(rw http.ResponseWriter) {
+		conn, _, err := http.NewResponseController(rw).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		_, _ = io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: other\r\n\r\n")
+		held.Go(func() { <-ended; _ = conn.Close() })
+	})
+	w.serve("moderator", r.URL, nil)
+	if s := w.await("moderator", Failed); s.Problem != "the receiver responded with 101" {
+		t.Error(s.Problem)
+	}
+}
+
 // TestKeys checks that a delivery has a signature for each key, and that changed keys need no new worker.
 func TestKeys(t *testing.T) {
 	before := []byte("fedcba9876543210fedcba9876543210")
