@@ -422,6 +422,7 @@ func TestAttacks(t *testing.T) {
 		"a code for a cookie":                             {method: "POST", path: "/console/codes", cookie: cookie, status: 401, contains: "login-refused"},
 		"a token without a session":                       {path: items, header: map[string]string{"Authorization": "Bearer " + token("writer")}, status: 401},
 		"a token in the URL":                              {path: items + "&access_token=" + token("reader"), cookie: cookie, status: 400, contains: "tokens-differ"},
+		"a stream that would outlast the session":         {path: "/console/api/v2/content/filters/1/%65vents/", cookie: cookie, status: 404, contains: "outlast the session"},
 		"a path outside the API":                          {path: "/console/api/s/abc", cookie: cookie, status: 404},
 		"a path out of the API":                           {path: "/console/api/v2/%2e%2e/s/abc", cookie: cookie, status: 404},
 		"the console by the console":                      {path: "/console/api/console/session", cookie: cookie, status: 404},

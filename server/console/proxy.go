@@ -16,6 +16,9 @@ func (c *console) callAPI(w http.ResponseWriter, r *http.Request) error {
 	if !strings.HasPrefix(path, "/v1/") && !strings.HasPrefix(path, "/v2/") && path != "/openapi.json" {
 		return &problem{problems.NotFound, "the console forwards only requests for /openapi.json and for paths below /v1/ and /v2/"}
 	}
+	if strings.HasSuffix(strings.TrimRight(path, "/"), "/events") {
+		return &problem{problems.NotFound, "the console forwards no streams of events, because they would outlast the session: request the changes"}
+	}
 	s, _, err := c.admit(w, r, r.Header.Get(header))
 	if err != nil {
 		return err
