@@ -58,6 +58,8 @@ type Feed struct {
 	waiting map[shared]*flight.Value[*found]
 	// watches contains the listings that are watched, by their digests.
 	watches map[[sha256.Size]byte]*watch
+	// long is locked by a scan with more than longScan steps.
+	long flight.Mutex
 }
 
 // New returns a Feed of the listings of a library. random is a cryptographically secure source of random bytes.
@@ -281,8 +283,12 @@ func (s search) changes(ctx, waiting context.Context, at place) (*found, error) 
 	})
 }
 
-// maxScanned is the maximum number of changed items that judge requests at a time.
-const maxScanned = 500
+// maxScanned is the maximum number of changed items that judge requests at a time. After longScan of these steps, a scan continues alone:
+// a caller with an old cursor who sees none of the changes would otherwise occupy a CPU with each of its requests.
+const (
+	maxScanned = 500
+	longScan   = 20
+)
 
 // judge reads the changed items after a place, and says which of them are in the listing. The result covers as many changes of the library as
 // possible without telling more than r.Limit items. So it does not depend on changes of items that the caller may not see, which lie between
@@ -291,7 +297,13 @@ func (s search) judge(ctx context.Context, at place, wait time.Duration) (*found
 	got := &found{next: at.Position, total: at.Total}
 	told := map[item.ID]Change{}
 	searched := wait == 0
-	for limit := s.r.Limit; ; {
+	for limit, steps := s.r.Limit, 1; ; steps++ {
+		if steps == longScan {
+			if err := s.long.Lock(ctx); err != nil {
+				return nil, err
+			}
+			defer s.long.Unlock()
+		}
 		log, err := s.lib.Changes(ctx, library.ChangesRead{Property: s.l.Read.Property, After: got.next, Limit: limit, Wait: wait})
 		if err != nil {
 			return nil, err

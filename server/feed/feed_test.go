@@ -37,6 +37,8 @@ type world struct {
 	reads atomic.Int64
 	// gate, if set, is closed when calls of Changes that wait may return.
 	gate chan struct{}
+	// seen, if set, is called with each result of Changes.
+	seen func(context.Context, *library.ItemChanges)
 }
 
 func (w *world) Read(ctx context.Context, r library.Read) (*library.Page, error) {
@@ -48,7 +50,11 @@ func (w *world) Changes(ctx context.Context, r library.ChangesRead) (*library.It
 	if w.gate != nil && r.Wait > 0 {
 		<-w.gate
 	}
-	return w.Library.Changes(ctx, r)
+	got, err := w.Library.Changes(ctx, r)
+	if err == nil && w.seen != nil {
+		w.seen(ctx, got)
+	}
+	return got, err
 }
 
 func newWorld(t *testing.T) *world {
@@ -515,6 +521,52 @@ func TestCursors(t *testing.T) {
 }
 
 // TestManyClauses checks the changes of a listing whose query leaves little room for further clauses.
+// TestLongScansRunOneByOne checks that two callers who see none of many changes do not read them at the same time.
+func TestLongScansRunOneByOne(t *testing.T) {
+	w := newWorld(t)
+	l := w.listing("approval_status:app")
+	l.Narrowed = true
+	since := w.now(l)
+	for id := item.ID(1); id <= (longScan-5)*maxScanned; {
+		var hidden []library.Mutation
+		for range 1000 {
+			hidden = append(hidden, put(id, item.Pending, ""))
+			id++
+		}
+		w.write(hidden...)
+	}
+	type caller struct{}
+	var steps [2]atomic.Int64
+	var ended atomic.Bool
+	entered, followed := make(chan struct{}), make(chan struct{})
+	w.seen = func(ctx context.Context, got *library.ItemChanges) {
+		who := ctx.Value(caller{}).(int)
+		n := steps[who].Add(1)
+		switch {
+		case who == 0 && n == longScan:
+			close(entered)
+			<-followed
+		case who == 0 && !got.More:
+			ended.Store(true)
+		case who == 1 && n == longScan-1:
+			close(followed)
+		case who == 1 && n >= longScan && !ended.Load():
+			t.Errorf("step %d of the second scan runs during the first", n)
+		}
+	}
+	var both sync.WaitGroup
+	scan := func(who int) {
+		page, err := w.feed.Read(context.WithValue(t.Context(), caller{}, who), request(l, since, 1))
+		if err != nil || told(page) != "" {
+			t.Errorf("caller %d: %+v, error %v", who, page, err)
+		}
+	}
+	both.Go(func() { scan(0) })
+	<-entered
+	both.Go(func() { scan(1) })
+	both.Wait()
+}
+
 func TestManyClauses(t *testing.T) {
 	w := newWorld(t)
 	l := w.listing("*:*")
