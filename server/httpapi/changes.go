@@ -80,8 +80,11 @@ func (s *Server) listChanges(x *exchange) error {
 		return x.budgeted(search)
 	}
 	page, err := s.feed.Read(x.r.Context(), r)
-	if e, ok := errors.AsType[*library.CursorError](err); ok {
-		return &problem{Type: problems.CursorUnusable, Parameter: "since", Detail: e.Error()}
+	if errors.As(err, new(*library.CursorError)) {
+		return &problem{
+			Type: problems.CursorUnusable, Parameter: "since",
+			Detail: `the cursor does not belong to this filter or query: begin again without "since"`,
+		}
 	}
 	if err != nil {
 		return hideStored(err, read)

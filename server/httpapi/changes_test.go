@@ -99,7 +99,7 @@ func TestChangesRequests(t *testing.T) {
 		"wait too long":      {url: changesOf(wall, "wait=61"), token: "ro", status: 400, contains: []string{`"parameter":"wait"`, "from 0 to 60"}},
 		"wait no number":     {url: changesOf(wall, "wait=30s"), token: "ro", status: 400, contains: []string{`"parameter":"wait"`}},
 		"page_size 501":      {url: changesOf(wall, "page_size=501"), token: "ro", status: 400, contains: []string{`"parameter":"page_size"`}},
-		"damaged cursor":     {url: next + "x", token: "ro", status: 400, contains: []string{"problems/cursor-unusable", `"parameter":"since"`}},
+		"damaged cursor":     {url: next + "x", token: "ro", status: 400, contains: []string{"problems/cursor-unusable", `"parameter":"since"`, "begin again without"}},
 		"another query":      {url: changesOf("q=approval_status:rej", "since="+since), token: "ro", status: 400, contains: []string{"problems/cursor-unusable"}},
 		"another property":   {url: next, token: "other-ro", status: 400, contains: []string{"problems/cursor-unusable"}},
 		"another audience":   {url: next, token: "rw", contains: []string{`"reset":true`}},
