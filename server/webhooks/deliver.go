@@ -52,15 +52,25 @@ const stopped = "the receiver responded with 410, so the server sends nothing un
 
 // deliver sends one delivery. The error is a *failure if the receiver has not accepted it.
 //
-// The id depends on the cursor and the content, and not on the time: a repeated attempt has the same id, so that the receiver can ignore it,
-// unless its content differs.
-func (w *worker) deliver(ctx context.Context, kind string, changes []change) error {
+// The id depends on the cursor at which the delivery begins, and on the items as they are now, also if the receiver does not get them. A repeated
+// attempt has the same id, so that the receiver can ignore it, unless an item has changed in the meantime. A reset begins at the time of the
+// attempt, so each attempt has an id of its own.
+func (w *worker) deliver(ctx context.Context, kind, cursor string, changes []change) error {
 	hook := w.hook.Load()
-	text, err := json.Marshal(data{hook.Owner.Namespace + "/" + hook.Owner.Name, hook.Webhook.FilterUUID, w.tags(changes), append([]change{}, changes...)})
+	of := data{hook.Owner.Namespace + "/" + hook.Owner.Name, hook.Webhook.FilterUUID, w.tags(changes), append([]change{}, changes...)}
+	text, err := json.Marshal(of)
 	if err != nil {
 		return fmt.Errorf("encode the changes: %w", err)
 	}
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s %d %q %s %s", hook.Owner, hook.Created.Unix(), w.mark.Cursor, kind, text))
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s %d %q %s %s", hook.Owner, hook.Created.Unix(), cursor, kind, text))
+	if !hook.Webhook.Items {
+		for i := range of.Changes {
+			of.Changes[i].Item = nil
+		}
+		if text, err = json.Marshal(of); err != nil {
+			return fmt.Errorf("encode the changes: %w", err)
+		}
+	}
 	now := w.d.o.Clock()
 	body, err := json.Marshal(envelope{kind, now.UTC().Format(time.RFC3339), text})
 	if err != nil {

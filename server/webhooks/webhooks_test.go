@@ -422,6 +422,64 @@ func TestGone(t *testing.T) {
 	w.await("moderator", Delivered)
 }
 
+// latest returns a delivery that began after the call.
+func (r *receiver) latest() delivery {
+	r.t.Helper()
+	for len(r.got) > 0 {
+		r.next()
+	}
+	r.next() // may have begun before
+	return r.next()
+}
+
+// TestIDs checks that a receiver that ignores deliveries with an id that it knows misses nothing, even if it gets no items: it may have listed
+// or read the items at the first attempt, and then failed.
+func TestIDs(t *testing.T) {
+	w, r := newWorld(t), receive(t)
+	r.answer(status(http.StatusInternalServerError))
+	w.serve("moderator", r.URL, func(h *library.Webhook) { h.Items = false })
+	first, second := r.next(), r.next()
+	if first.String() != "reset" || second.String() != "reset" || first.id == second.id {
+		t.Errorf("two resets: %s %s and %s %s", first.id, first, second.id, second)
+	}
+	r.answer(nil)
+	w.await("moderator", Delivered)
+	w.write(put(1, "pen", "a", ""))
+	for r.next().String() != "1 entered" {
+	}
+	r.answer(status(http.StatusInternalServerError))
+	w.write(put(1, "pen", "b", ""))
+	first, second = r.next(), r.next()
+	if first.String() != "1 changed" || first.id != second.id {
+		t.Errorf("two attempts: %s %s and %s %s", first.id, first, second.id, second)
+	}
+	w.write(put(1, "pen", "c", "private"))
+	second = r.latest()
+	if second.String() != "1 changed" || first.id == second.id || strings.Contains(second.text, `"item"`) {
+		t.Errorf("after another change: %s %s and %s %s", first.id, first.text, second.id, second.text)
+	}
+	w.write(put(1, "pen", "c", "more private"))
+	if last := r.latest(); last.id != second.id {
+		t.Errorf("after a change of a private member: %s %s and %s %s", second.id, second.text, last.id, last.text)
+	}
+}
+
+// TestResetsHaveDifferentIDs checks that the reset after a change of the query has another id than the first one.
+func TestResetsHaveDifferentIDs(t *testing.T) {
+	w, r := newWorld(t), receive(t)
+	seen := map[string]bool{}
+	for i, status := range []string{"pen", "app", "pen"} {
+		w.serve("moderator", r.URL, func(h *library.Webhook) { h.Query = "approval_status:" + status })
+		d := r.next()
+		if d.String() != "reset" || seen[d.id] {
+			t.Errorf("after a change of the query: %s with the id %s, after the ids %v", d, d.id, seen)
+		}
+		seen[d.id] = true
+		w.write(put(item.ID(i+1), status, "a", ""))
+		r.expect(fmt.Sprint(i+1, " entered")) // so the cursor of the reset is stored
+	}
+}
+
 // TestSwitchedProtocol checks that a receiver cannot hold a worker with a response after which the connection belongs to another protocol.
 func TestSwitchedProtocol(t *testing.T) {
 	w, r := newWorld(t), receive(t)

@@ -196,14 +196,14 @@ func (w *worker) step(ctx context.Context) error {
 		}
 	}
 	if page.Reset {
-		if err := w.deliver(ctx, typeReset, nil); err != nil {
+		if err := w.deliver(ctx, typeReset, page.Next, nil); err != nil {
 			return err
 		}
 		w.members, w.unknown = nil, nil
 		return w.moved(ctx, page.Next)
 	}
 	if changes := w.events(page.Changes); len(changes) > 0 {
-		if err := w.deliver(ctx, typeChanged, changes); err != nil {
+		if err := w.deliver(ctx, typeChanged, w.mark.Cursor, changes); err != nil {
 			w.doubt(changes)
 			return err
 		}
@@ -261,7 +261,6 @@ func (w *worker) moved(ctx context.Context, cursor string) error {
 func (w *worker) listing() (l feed.Listing, err error) {
 	hook := w.hook.Load()
 	l.Read = library.Read{Property: hook.Property, Audience: query.Public, BaseURL: hook.BaseURL}
-	l.OnlyIDs = !hook.Webhook.Items
 	if uuid := hook.Webhook.FilterUUID; uuid != "" {
 		l.Read.Filter = &library.FilterRef{UUID: uuid}
 		if _, err := w.d.o.Source.Filter(hook.Property, *l.Read.Filter); errors.Is(err, library.ErrNotFound) {
@@ -344,7 +343,7 @@ const (
 type change struct {
 	ID    item.ID `json:"id"`
 	Event string  `json:"event"`
-	// Item is the item, if the webhook sends items and this one is in the listing.
+	// Item is the item, if it is in the listing. It is sent only if the webhook sends items.
 	Item json.RawMessage `json:"item,omitempty"`
 }
 
